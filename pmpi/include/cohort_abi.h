@@ -1,0 +1,336 @@
+/*
+ * cohort_abi.h: the one contract between the interposer (C, inside a rank) and Cohort (Go, outside it).
+ *
+ * Four things cross the border, each with its own magic and the one version below:
+ *   1. struct cohort_control   a mmap'd page per rank: steering in, progress out      (COHORT_CONTROL)
+ *   2. struct cohort_registry  the rank's MPI handles, in anonymous memory            (symbol cohort_registry)
+ *   3. the trace file          written by the rank; see docs/trace-format.md          (COHORT_TRACE)
+ *   4. the decisions file      what replay must enforce, prepared by Go; fixed layout (COHORT_DECISIONS)
+ *
+ * All integers are little endian and naturally aligned; no bit fields, no pointers typed as pointers: an address in
+ * the rank is a uint64_t. Go mirrors these structs by offset (pmpi/abi), and a test compares the offsets with the DWARF of a
+ * library that was built with -g.
+ *
+ * Version history
+ *   1  first
+ */
+#ifndef COHORT_ABI_H
+#define COHORT_ABI_H
+#include <stdint.h>
+
+#define COHORT_ABI_VERSION 1u
+
+#define COHORT_CONTROL_MAGIC 0x004c5443484f43ull   /* "COHCTL\0" */
+#define COHORT_REGISTRY_MAGIC 0x00474552484f43ull  /* "COHREG\0" */
+#define COHORT_TRACE_MAGIC 0x00435254484f43ull     /* "COHTRC\0" */
+#define COHORT_DECISIONS_MAGIC 0x00434544484f43ull /* "COHDEC\0" */
+
+/* Environment variables that the agent sets for the program (and only for it). Absent COHORT_CONTROL: the library is inert
+ * apart from the registry. */
+#define COHORT_ENV_CONTROL "COHORT_CONTROL"     /* path of this rank's control block */
+#define COHORT_ENV_TRACE "COHORT_TRACE"         /* path of the trace file to create; absent: write none */
+#define COHORT_ENV_DECISIONS "COHORT_DECISIONS" /* path of the decisions file; required in replay */
+
+#define COHORT_NEVER UINT64_MAX /* a position that is never reached */
+
+/* ------------------------------------------------------------------ operations
+ * Every call below that the program makes, with MPI initialised and not yet finalised, is one EVENT of the rank, except a poll (Iprobe,
+ * Test*, Request_get_status) that fails: it has no number of its own, only a count that precedes the next event. Events are numbered from 1. The numbers
+ * here are part of the trace format: append, never renumber. Wildcard or not, traced or not, every one counts, so that an event has
+ * the same number in every mode. MPI_Init and MPI_Finalize: Init is no event (position 0 is "after Init"); Finalize is the last event.
+ */
+enum cohort_op {
+  COHORT_OP_NONE = 0,
+  /* point to point, sending */
+  COHORT_OP_SEND = 1, COHORT_OP_BSEND = 2, COHORT_OP_SSEND = 3, COHORT_OP_RSEND = 4,
+  COHORT_OP_ISEND = 5, COHORT_OP_IBSEND = 6, COHORT_OP_ISSEND = 7, COHORT_OP_IRSEND = 8,
+  /* receiving */
+  COHORT_OP_RECV = 9, COHORT_OP_IRECV = 10, COHORT_OP_SENDRECV = 11, COHORT_OP_SENDRECV_REPLACE = 12,
+  COHORT_OP_PROBE = 13, COHORT_OP_IPROBE = 14, COHORT_OP_MPROBE = 15, COHORT_OP_IMPROBE = 16,
+  COHORT_OP_MRECV = 17, COHORT_OP_IMRECV = 18,
+  /* persistent */
+  COHORT_OP_SEND_INIT = 19, COHORT_OP_BSEND_INIT = 20, COHORT_OP_SSEND_INIT = 21, COHORT_OP_RSEND_INIT = 22,
+  COHORT_OP_RECV_INIT = 23, COHORT_OP_START = 24, COHORT_OP_STARTALL = 25,
+  /* completion */
+  COHORT_OP_WAIT = 26, COHORT_OP_WAITALL = 27, COHORT_OP_WAITANY = 28, COHORT_OP_WAITSOME = 29,
+  COHORT_OP_TEST = 30, COHORT_OP_TESTALL = 31, COHORT_OP_TESTANY = 32, COHORT_OP_TESTSOME = 33,
+  COHORT_OP_REQUEST_GET_STATUS = 34, COHORT_OP_CANCEL = 35, COHORT_OP_REQUEST_FREE = 36, COHORT_OP_TEST_CANCELLED = 37,
+  /* collectives over one communicator; the I forms are separate */
+  COHORT_OP_BARRIER = 40, COHORT_OP_BCAST = 41, COHORT_OP_GATHER = 42, COHORT_OP_GATHERV = 43, COHORT_OP_SCATTER = 44,
+  COHORT_OP_SCATTERV = 45, COHORT_OP_ALLGATHER = 46, COHORT_OP_ALLGATHERV = 47, COHORT_OP_ALLTOALL = 48,
+  COHORT_OP_ALLTOALLV = 49, COHORT_OP_ALLTOALLW = 50, COHORT_OP_REDUCE = 51, COHORT_OP_ALLREDUCE = 52,
+  COHORT_OP_REDUCE_SCATTER = 53, COHORT_OP_REDUCE_SCATTER_BLOCK = 54, COHORT_OP_SCAN = 55, COHORT_OP_EXSCAN = 56,
+  COHORT_OP_NEIGHBOR_ALLGATHER = 57, COHORT_OP_NEIGHBOR_ALLGATHERV = 58, COHORT_OP_NEIGHBOR_ALLTOALL = 59,
+  COHORT_OP_NEIGHBOR_ALLTOALLV = 60, COHORT_OP_NEIGHBOR_ALLTOALLW = 61,
+  COHORT_OP_IBARRIER = 70, COHORT_OP_IBCAST = 71, COHORT_OP_IGATHER = 72, COHORT_OP_IGATHERV = 73, COHORT_OP_ISCATTER = 74,
+  COHORT_OP_ISCATTERV = 75, COHORT_OP_IALLGATHER = 76, COHORT_OP_IALLGATHERV = 77, COHORT_OP_IALLTOALL = 78,
+  COHORT_OP_IALLTOALLV = 79, COHORT_OP_IALLTOALLW = 80, COHORT_OP_IREDUCE = 81, COHORT_OP_IALLREDUCE = 82,
+  COHORT_OP_IREDUCE_SCATTER = 83, COHORT_OP_IREDUCE_SCATTER_BLOCK = 84, COHORT_OP_ISCAN = 85, COHORT_OP_IEXSCAN = 86,
+  COHORT_OP_INEIGHBOR_ALLGATHER = 87, COHORT_OP_INEIGHBOR_ALLGATHERV = 88, COHORT_OP_INEIGHBOR_ALLTOALL = 89,
+  COHORT_OP_INEIGHBOR_ALLTOALLV = 90, COHORT_OP_INEIGHBOR_ALLTOALLW = 91,
+  /* communicator management, collective over the parent */
+  COHORT_OP_COMM_DUP = 100, COHORT_OP_COMM_SPLIT = 101, COHORT_OP_COMM_CREATE = 102, COHORT_OP_COMM_SPLIT_TYPE = 103,
+  COHORT_OP_CART_CREATE = 104, COHORT_OP_GRAPH_CREATE = 105, COHORT_OP_DIST_GRAPH_CREATE = 106,
+  COHORT_OP_DIST_GRAPH_CREATE_ADJACENT = 107, COHORT_OP_CART_SUB = 108, COHORT_OP_COMM_FREE = 109,
+  COHORT_OP_COMM_DUP_WITH_INFO = 110, COHORT_OP_COMM_IDUP = 111, COHORT_OP_COMM_CREATE_GROUP = 112,
+  COHORT_OP_INTERCOMM_CREATE = 113, COHORT_OP_INTERCOMM_MERGE = 114,
+  COHORT_OP_FINALIZE = 120, COHORT_OP_ABORT = 121,
+  /* a call that record/replay does not cover; named by a NOTE record */
+  COHORT_OP_OTHER = 127
+};
+
+/* ------------------------------------------------------------------ control block */
+
+enum cohort_mode {
+  COHORT_MODE_OFF = 0,    /* registry and counters only: a plain debugging session */
+  COHORT_MODE_ORDER = 1,  /* record: a decision for every nondeterministic outcome */
+  COHORT_MODE_RACING = 2, /* reserved (issue 3): refused by this version */
+  COHORT_MODE_FULL = 3,   /* record: every event */
+  COHORT_MODE_REPLAY = 4  /* obey the decisions file; with COHORT_TRACE set, write a full trace at the same time */
+};
+
+enum cohort_flag {
+  COHORT_FLAG_YIELD = 1u << 0,         /* waits become test + sched_yield: the host holds more ranks than cores */
+  COHORT_FLAG_DEBUGGED = 1u << 1,      /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
+  COHORT_FLAG_INCOMPLETE_OK = 1u << 2  /* replay goes on past calls that are not covered */
+};
+
+/* What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which alternate. */
+enum cohort_state {
+  COHORT_STATE_NEW = 0,       /* the library has not seen MPI initialised */
+  COHORT_STATE_RUNNING = 1,
+  COHORT_STATE_PARKED = 2,    /* at park_at, in a loop that gives MPI progress, waiting for `release` to change */
+  COHORT_STATE_STOPPED = 3,   /* inside cohort_stop_here */
+  COHORT_STATE_DIVERGED = 4,  /* replay: the call is not the recorded one; `divergence` says which; it waits to be ended */
+  COHORT_STATE_END = 5,       /* replay: the recording ends here although the program goes on (it was cut short); waits to be ended */
+  COHORT_STATE_FINALIZED = 6, /* MPI_Finalize returned */
+  COHORT_STATE_REFUSED = 7    /* the library cannot do what it was told; `message` says why; the program goes on untouched (record) or waits to be ended (replay) */
+};
+
+/* Why the rank called cohort_stop_here(reason). */
+enum cohort_stop_reason {
+  COHORT_STOP_PARKED = 1,     /* at park_at, and told COHORT_RELEASE_STOP */
+  COHORT_STOP_GUARD = 2,      /* about to begin event guard_at + 1 */
+  COHORT_STOP_DIVERGENCE = 3,
+  COHORT_STOP_END = 4
+};
+
+/* How a parked rank goes on. Written by Cohort as (generation << 8 | enum); a parked rank acts on a value whose generation differs from the one it last acted upon. */
+enum cohort_release {
+  COHORT_RELEASE_STOP = 1, /* call cohort_stop_here (if DEBUGGED), then go on with the program */
+  COHORT_RELEASE_GO = 2    /* go on with the program without stopping */
+};
+
+struct cohort_divergence {
+  uint64_t event;         /* number of the event at which the program departed */
+  uint32_t recorded_op;   /* enum cohort_op; 0: the recording holds no further decision */
+  uint32_t actual_op;
+  int32_t recorded_source, recorded_tag; /* INT32_MIN: not applicable */
+  int32_t actual_source, actual_tag;
+  uint64_t recorded_event; /* event number of the recorded decision */
+  uint64_t call_site;      /* return address in the program */
+};
+
+struct cohort_control {
+  /* written by Cohort before the program starts */
+  uint64_t magic;
+  uint32_t version;
+  uint32_t size;      /* sizeof(struct cohort_control) */
+  uint32_t mode;      /* enum cohort_mode */
+  uint32_t flags;     /* enum cohort_flag */
+  uint32_t rank;      /* as the launcher says; checked against MPI_Comm_rank(MPI_COMM_WORLD) */
+  uint32_t world_size; /* 0: unknown; else checked */
+
+  /* written by Cohort at any time, read by the rank at the end (park) or beginning (guard) of each event */
+  uint64_t park_at;   /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks */
+  uint64_t guard_at;  /* stop at the beginning of event guard_at + 1 or a later one, or when a poll after guard_at would fail that way; COHORT_NEVER: do not */
+  uint32_t release;   /* see enum cohort_release; futex word for parked ranks that have nothing in flight */
+  uint32_t pad0;
+
+  /* written by the rank */
+  uint32_t state;     /* enum cohort_state; futex word: woken (FUTEX_WAKE, shared) at every change, and only then */
+  uint32_t stop_reason; /* enum cohort_stop_reason, valid in STOPPED */
+  uint64_t events;    /* events completed */
+  uint64_t current;   /* number of the event in progress, or 0 when outside MPI */
+  uint64_t polls;     /* failed polls since the last event */
+  uint64_t messages;  /* messages sent */
+  uint64_t bytes;     /* payload bytes sent */
+  uint64_t decisions; /* recording: decisions written; replay: decisions consumed */
+  uint64_t trace_bytes;
+  uint32_t current_op; /* enum cohort_op of `current` */
+  uint32_t incomplete; /* how many calls were not covered */
+  char incomplete_call[48];  /* name of the first of them */
+  uint64_t incomplete_event; /* its event number */
+  struct cohort_divergence divergence;
+  char message[160];  /* REFUSED, or a trace that cannot be written (disk full): one sentence */
+};
+
+/* ------------------------------------------------------------------ registry
+ * Read by a debugger at any instruction: a record is complete before its slot is published (release store of `record`), and a
+ * table that grows is copied first and published by one store of `slots` (capacity is in the first word of the slot array, so one pointer
+ * switches both). Records of freed handles stay for as long as another record refers to them.
+ */
+struct cohort_slot {
+  uint64_t handle; /* C handle, zero-extended (MPICH: int, Open MPI: pointer) */
+  uint64_t record; /* address of the record; 0: empty; 1: was freed (keep probing) */
+};
+
+struct cohort_slots {
+  uint64_t capacity; /* power of two; slots follow; linear probing from cohort_hash(handle) & (capacity - 1) */
+  struct cohort_slot slot[];
+};
+/* cohort_hash(h) = (h * 0x9E3779B97F4A7C15) >> 20; readers may as well scan all slots. */
+
+struct cohort_registry {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t size;
+  uint32_t mpi;         /* 1 MPICH, 2 Open MPI */
+  uint32_t handle_size; /* sizeof(MPI_Datatype) */
+  uint64_t datatypes;   /* address of a struct cohort_slots; 0 before initialisation */
+  uint64_t comms;       /* likewise */
+  uint64_t requests;    /* reserved (issue 4) */
+  uint64_t reserved[8];
+};
+
+/* Combiners as in MPI-3.1 section 4.1.13; the arguments are laid out exactly as MPI_Type_get_contents returns them. */
+enum cohort_combiner {
+  COHORT_COMBINER_NAMED = 1, COHORT_COMBINER_DUP = 2, COHORT_COMBINER_CONTIGUOUS = 3, COHORT_COMBINER_VECTOR = 4,
+  COHORT_COMBINER_HVECTOR = 5, COHORT_COMBINER_INDEXED = 6, COHORT_COMBINER_HINDEXED = 7, COHORT_COMBINER_INDEXED_BLOCK = 8,
+  COHORT_COMBINER_HINDEXED_BLOCK = 9, COHORT_COMBINER_STRUCT = 10, COHORT_COMBINER_SUBARRAY = 11, COHORT_COMBINER_DARRAY = 12,
+  COHORT_COMBINER_RESIZED = 13, COHORT_COMBINER_F90_REAL = 14, COHORT_COMBINER_F90_COMPLEX = 15, COHORT_COMBINER_F90_INTEGER = 16,
+  COHORT_COMBINER_UNKNOWN = 99 /* created by a call that is not decoded yet; `name` holds the call's name */
+};
+
+/* What a named (predefined) type holds. */
+enum cohort_basic {
+  COHORT_BASIC_NONE = 0,
+  COHORT_BASIC_CHAR = 1,      /* printable character */
+  COHORT_BASIC_INT = 2,       /* signed integer of `basic_size` bytes */
+  COHORT_BASIC_UINT = 3, COHORT_BASIC_FLOAT = 4, COHORT_BASIC_COMPLEX = 5, COHORT_BASIC_BOOL = 6,
+  COHORT_BASIC_LOGICAL = 7,   /* Fortran LOGICAL */
+  COHORT_BASIC_BYTE = 8, COHORT_BASIC_PACKED = 9,
+  COHORT_BASIC_PAIR = 10,     /* MPI_FLOAT_INT and friends: value type in `pair`, then an int */
+  COHORT_BASIC_LB = 11, COHORT_BASIC_UB = 12,
+  COHORT_BASIC_WCHAR = 13, COHORT_BASIC_ADDRESS = 14, /* MPI_AINT, MPI_OFFSET, MPI_COUNT */
+  COHORT_BASIC_NULL = 15      /* MPI_DATATYPE_NULL */
+};
+
+enum cohort_type_state { COHORT_TYPE_COMMITTED = 1u << 0, COHORT_TYPE_FREED = 1u << 1 };
+
+struct cohort_datatype {
+  uint32_t size;      /* bytes of this record with its arguments */
+  uint32_t combiner;  /* enum cohort_combiner */
+  uint32_t state;     /* enum cohort_type_state */
+  uint32_t refs;      /* records that refer to this one, plus one while the handle is live */
+  uint64_t handle;
+  int32_t f_handle;   /* Fortran handle, -1 unknown */
+  uint32_t basic;     /* enum cohort_basic, for NAMED */
+  uint32_t pair;      /* enum cohort_basic of the value in a PAIR */
+  uint32_t basic_size;/* bytes of the value (of a PAIR: of its first member) */
+  int64_t type_size;  /* MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN unknown */
+  int64_t lb, extent, true_lb, true_extent;
+  uint64_t id;        /* counts creations: tells two lives of one handle apart */
+  uint64_t event;     /* events completed when it was created */
+  uint64_t call_site; /* return address in the program */
+  char name[64];      /* predefined name or MPI_Type_set_name, truncated, NUL-terminated */
+  uint32_t n_integers, n_addresses, n_types, pad0;
+  /* int64_t integers[n_integers]; int64_t addresses[n_addresses]; uint64_t types[n_types] (addresses of records, not handles) */
+};
+
+enum cohort_comm_kind { COHORT_COMM_INTRA = 1, COHORT_COMM_INTER = 2, COHORT_COMM_CART = 3, COHORT_COMM_GRAPH = 4, COHORT_COMM_NULL = 5, COHORT_COMM_DIST_GRAPH = 6 };
+
+struct cohort_comm {
+  uint32_t size;      /* bytes of this record with what follows */
+  uint32_t kind;      /* enum cohort_comm_kind */
+  uint64_t handle;
+  int32_t f_handle;
+  uint32_t index;     /* this rank's number for it in the trace (COMM records) */
+  uint64_t global_id; /* the same in all its members; 1 = MPI_COMM_WORLD. See docs/trace-format.md */
+  uint64_t parent_id;
+  uint32_t comm_size, comm_rank;
+  uint32_t state;     /* bit 1: freed */
+  uint32_t n_dims;    /* CART */
+  uint64_t id, event, call_site;
+  char name[64];
+  uint32_t n_members, n_remote;
+  /* uint32_t members[n_members] world ranks; uint32_t remote[n_remote]; then for CART: int32_t dims[n_dims], periods[n_dims], coords[n_dims] */
+};
+
+/* ------------------------------------------------------------------ decisions file (Go writes, the rank mmaps it read-only)
+ * Three arrays, each in the order in which the rank will need it, so that the rank does no thinking and no search.
+ */
+struct cohort_decisions {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t size;       /* sizeof(struct cohort_decisions) */
+  uint32_t rank, world_size;
+  uint64_t n_matches, n_polls, n_sets; /* n_sets counts entries, not words */
+  uint64_t off_matches, off_polls, off_sets; /* byte offsets in the file */
+  uint64_t len_sets;   /* bytes of the sets array */
+  uint64_t last_event; /* the recording holds events 1..last_event of this rank */
+  uint32_t finalized;  /* 1: the recorded rank reached MPI_Finalize; 0: it was cut short, replay ends after last_event */
+  uint32_t pad0;
+};
+
+enum cohort_decision_flag {
+  COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive was never matched; poll: failures at the end, no success follows */
+};
+
+/* One per call with a wildcard that names a message: Recv, Sendrecv*, Probe, Mprobe, successful Iprobe/Improbe at the call; Irecv at its post. */
+struct cohort_match {
+  uint64_t event;
+  int32_t source; /* rank in the communicator of the call (remote group if inter) */
+  int32_t tag;
+  uint32_t op;
+  uint32_t flags;
+};
+
+/* One per successful poll: `failures` polls fail first (of whatever kind, in program order), then the poll that is event `event` succeeds. */
+struct cohort_poll {
+  uint64_t event;
+  uint64_t failures;
+  uint32_t op;
+  uint32_t flags;
+};
+
+/* One per Waitany, Testany, Waitsome, Testsome that succeeded with an index. `count` uint32_t indices follow, padded to 8 bytes; MPI_UNDEFINED is count 0. */
+struct cohort_set {
+  uint64_t event;
+  uint32_t op;
+  uint32_t count;
+};
+
+/* ------------------------------------------------------------------ trace file: header page; the rest is in docs/trace-format.md */
+#define COHORT_TRACE_HEADER_SIZE 4096u
+#define COHORT_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
+#define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
+
+struct cohort_trace_header {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t size;       /* sizeof(struct cohort_trace_header) */
+  uint32_t mode;       /* ORDER or FULL */
+  uint32_t flags;      /* enum cohort_flag as run */
+  uint32_t rank, world_size;
+  uint32_t mpi;        /* 1 MPICH, 2 Open MPI */
+  uint32_t closed;     /* 1: closed after MPI_Finalize; 0: cut short */
+  uint64_t start_ns;   /* CLOCK_REALTIME at initialisation */
+  uint64_t committed;  /* bytes of the file that are valid, header included; release store after each record */
+  uint64_t events;     /* events completed; may be ahead of the last record in ORDER mode */
+  uint64_t polls;      /* failed polls since the last event that is in the file */
+  uint32_t incomplete; /* as in the control block */
+  uint32_t full_disk;  /* 1: writing stopped because the disk was full */
+  char incomplete_call[48];
+  uint64_t incomplete_event;
+};
+
+struct cohort_chunk {
+  uint32_t magic;
+  uint32_t length;      /* payload bytes; 0 while the chunk is the open one: then it runs to `committed` */
+  uint32_t crc32c;      /* of the payload; 0 while open */
+  uint32_t flags;
+  uint64_t first_event; /* number of the last event before this chunk, plus 1 */
+};
+
+#endif
