@@ -1,0 +1,369 @@
+// Package backend defines what one rank's debugger can do: the typed, batched requests that cross the connection between the
+// job and a rank's agent. It holds types and interfaces only and imports nothing of ours.
+//
+// Implementations: backend/gdb (gdb/MI) and the client side of the agent connection in package launch, which forwards every call.
+// Later: Delve for Go ranks.
+//
+// **Invariant:** no gdb/MI text appears in these types.
+//
+// **Invariant:** every value here can be encoded by encoding/gob: no functions, channels or interfaces in requests, results and events.
+package backend
+
+import (
+	"context"
+	"fmt"
+)
+
+// A Backend debugs one rank. All methods may be called from any goroutine; calls are carried out one at a time in the order in
+// which they arrive, except Interrupt, Control and Kill, which overtake. Every method returns when ctx ends, with ctx.Err(); the request may then
+// still be carried out. After the backend has ended every method returns an *EndedError.
+type Backend interface {
+	// Launch starts the program and returns with the rank stopped at its entry (main, or the Fortran main program). Errors are *LaunchError for anything
+	// that the user can mend (not executable, not found, ...).
+	Launch(ctx context.Context, req LaunchRequest) (LaunchResult, error)
+
+	// SetBreakpoints replaces all breakpoints of one Source (a file, or "function"). The result has one element per requested one,
+	// in order. Allowed while the rank runs: the backend stops and resumes it unseen if it must.
+	SetBreakpoints(ctx context.Context, req SetBreakpointsRequest) ([]Breakpoint, error)
+
+	// Resume lets the rank run and returns as soon as it does; a Stopped or Exited event follows on Events. It is an error (*StateError) if the rank runs already.
+	Resume(ctx context.Context, req ResumeRequest) error
+
+	// Interrupt asks a running rank to stop; a Stopped event with ReasonPause follows, unless it stops for another reason first. No effect on a stopped one.
+	Interrupt(ctx context.Context) error
+
+	// Threads, StackTrace, Scopes, Variables, SetVariable, Evaluate need a stopped rank, else *StateError.
+	Threads(ctx context.Context) ([]Thread, error)
+	StackTrace(ctx context.Context, req StackTraceRequest) (StackTraceResult, error)
+	Scopes(ctx context.Context, frame FrameID) ([]Scope, error)
+	Variables(ctx context.Context, req VariablesRequest) (VariablesResult, error)
+	SetVariable(ctx context.Context, req SetVariableRequest) (Variable, error)
+	Evaluate(ctx context.Context, req EvaluateRequest) (EvaluateResult, error)
+
+	// ReadMemory returns as many of the n bytes from addr as are readable; unreadable tail: fewer bytes and no error, nothing readable: an error.
+	ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error)
+
+	// Control reads, and where asked changes, the rank's control block (see pmpi/include/cohort_abi.h). Needs no stopped rank.
+	Control(ctx context.Context, req ControlRequest) (ControlState, error)
+
+	// Input sends bytes to the program's standard input; EOF closes it.
+	Input(ctx context.Context, data []byte, eof bool) error
+
+	// Kill ends the program and the debugger. An Exited event (if the program was running) and an Ended event follow.
+	Kill(ctx context.Context) error
+
+	// Events is the one ordered stream of what happened. It is closed after the Ended event. The receiver must keep reading; the backend buffers without
+	// bound rather than block the rank.
+	Events() <-chan Event
+}
+
+// FrameID names a stack frame: thread and level (0 is the innermost that gdb reports, Internal ones included). Valid until the next resume.
+type FrameID struct {
+	Thread int // debugger's thread number, 1 is the main thread
+	Level  int
+}
+
+// LaunchRequest says what to start.
+type LaunchRequest struct {
+	Program string
+	Args    []string
+	Cwd     string
+	// Env is added to the environment that the launcher gave the rank; a value-less "NAME" removes NAME. It holds LD_PRELOAD and the COHORT_ variables too, which must
+	// reach the program and never the debugger itself.
+	Env []string
+	// StopAtEntry false: the rank stops at entry all the same (Launch's contract); the job resumes it.
+	DebuggerPath string // "" : gdb from PATH
+	// InferiorTTY, if set, is the terminal that the program gets as its stdin, stdout and stderr. Filled in by the agent.
+	InferiorTTY string
+	// HasControl: the program was started with a control block: the backend plants its breakpoint on cohort_stop_here.
+	HasControl bool
+}
+
+// LaunchResult tells how the rank stands at entry.
+type LaunchResult struct {
+	Pid     int
+	Stop    Stopped  // the stop at entry
+	Notes   []string // whole sentences for the user, such as that the program has no debug information
+	Version string   // of the debugger
+}
+
+// SourceBreakpoint is a wanted breakpoint.
+type SourceBreakpoint struct {
+	ID           int // the job's number, echoed in Breakpoint and Stopped
+	Line         int // 1-based; 0 for a function breakpoint
+	Function     string
+	Condition    string
+	HitCondition string // a decimal count: stop at that hit and each later one; "" none. Anything else is refused.
+	LogMessage   string // print instead of stop; {expr} is replaced by its value
+}
+
+// SetBreakpointsRequest replaces all breakpoints of Source.
+type SetBreakpointsRequest struct {
+	Source      string // absolute path, or "" for function breakpoints
+	Breakpoints []SourceBreakpoint
+}
+
+// Breakpoint is what became of a SourceBreakpoint.
+type Breakpoint struct {
+	ID       int
+	Verified bool
+	Line     int    // actual line
+	Source   string // actual file
+	Message  string // why it is not verified, or was moved
+}
+
+// ResumeKind is a way to go on.
+type ResumeKind int
+
+const (
+	Continue ResumeKind = iota
+	Next
+	StepIn
+	StepOut
+)
+
+func (k ResumeKind) String() string {
+	switch k {
+	case Continue:
+		return "continue"
+	case Next:
+		return "next"
+	case StepIn:
+		return "stepIn"
+	case StepOut:
+		return "stepOut"
+	}
+	return fmt.Sprintf("ResumeKind(%d)", int(k))
+}
+
+// ResumeRequest says how to go on. Threads of a rank run together, always.
+type ResumeRequest struct {
+	Kind        ResumeKind
+	Thread      int  // for steps; 0: the current one
+	Instruction bool // step by instruction
+}
+
+// Thread of a rank.
+type Thread struct {
+	ID      int // debugger's number
+	Name    string
+	Library bool // belongs to the MPI library: no frame of the user's in it
+}
+
+// Frame of a stack.
+type Frame struct {
+	ID         FrameID
+	Function   string // demangled; "" unknown
+	File       string // absolute path if known; "" no source
+	Line       int    // 1-based, 0 unknown
+	PC         uint64
+	Module     string // library or program it belongs to
+	Args       []Argument
+	Internal   bool // inside Cohort's interposer: to be hidden
+	NoSource   bool
+	ModuleBase bool // reserved
+}
+
+// Argument of a frame, as text.
+type Argument struct{ Name, Value string }
+
+// StackTraceRequest asks for frames [Start, Start+Count); Count 0: all, up to a bound of 10,000.
+type StackTraceRequest struct {
+	Thread, Start, Count int
+}
+
+// StackTraceResult; Total is -1 when it is not known yet.
+type StackTraceResult struct {
+	Frames []Frame
+	Total  int
+}
+
+// A Ref stands for something with children, valid until the next resume. 0 means no children.
+type Ref int64
+
+// Scope of a frame.
+type Scope struct {
+	Name      string // "Locals", "Arguments", "Registers", "MPI"
+	Kind      string // DAP presentationHint: arguments, locals, registers, ""
+	Ref       Ref
+	Expensive bool
+	Named     int
+	Indexed   int
+}
+
+// VariablesRequest asks for children; Filter "" all, "indexed", "named"; Count 0: all.
+type VariablesRequest struct {
+	Ref          Ref
+	Filter       string
+	Start, Count int
+	Hex          bool
+}
+
+// VariablesResult lists children.
+type VariablesResult struct{ Variables []Variable }
+
+// Variable of the program or of a decoded MPI object.
+type Variable struct {
+	Name         string
+	Value        string
+	Type         string
+	EvaluateName string
+	Ref          Ref
+	Named        int
+	Indexed      int
+	Address      uint64 // 0 unknown
+	ReadOnly     bool
+}
+
+// SetVariableRequest changes a variable among the children of Ref.
+type SetVariableRequest struct {
+	Ref   Ref
+	Name  string
+	Value string
+}
+
+// EvaluateContext says who asks; only "repl" may have side effects.
+type EvaluateContext string
+
+const (
+	ContextWatch EvaluateContext = "watch"
+	ContextHover EvaluateContext = "hover"
+	ContextREPL  EvaluateContext = "repl"
+)
+
+// EvaluateRequest evaluates an expression in a frame. In ContextREPL an Expression starting with "mpipp" (a word of its own) is the MPI pretty printer, `p`/`print EXPR` an expression,
+// and anything that starts with "-exec " or a backquote is a debugger command whose console output is the result.
+type EvaluateRequest struct {
+	Frame      FrameID
+	Expression string
+	Context    EvaluateContext
+	Hex        bool
+}
+
+// EvaluateResult of an expression; Text may have several lines.
+type EvaluateResult struct {
+	Variable
+	Text string
+}
+
+// ControlRequest changes the control block where a field is not nil, and then reads it.
+type ControlRequest struct {
+	ParkAt  *uint64
+	GuardAt *uint64
+	Release *uint32 // 1 stop, 2 go (enum cohort_release); the generation is the agent's matter
+	// Wait, when not 0, returns only when the state is one of the bits (1<<state), or the rank has gone.
+	Wait uint32
+}
+
+// ControlState is a snapshot of the control block. Positions are event numbers of this rank.
+type ControlState struct {
+	Present         bool
+	State           int // enum cohort_state
+	StopReason      int
+	Events          uint64
+	Current         uint64
+	CurrentOp       int
+	Polls           uint64
+	Messages, Bytes uint64
+	Decisions       uint64
+	TraceBytes      uint64
+	Incomplete      int
+	IncompleteCall  string
+	IncompleteEvent uint64
+	Divergence      *Divergence
+	Message         string
+}
+
+// Divergence of a replay from its recording.
+type Divergence struct {
+	Event                         uint64
+	RecordedOp, ActualOp          string // MPI function names; RecordedOp "" if the recording holds no further decision
+	RecordedEvent                 uint64
+	RecordedSource, RecordedTag   int // math.MinInt32: not applicable
+	ActualSource, ActualTag       int
+	CallSite                      uint64
+	File                          string
+	Line                          int
+	Function                      string
+}
+
+// Event is one thing that happened; exactly one field is set.
+type Event struct {
+	Stopped *Stopped
+	Resumed *Resumed
+	Exited  *Exited
+	Output  *Output
+	Control *ControlState // the state word changed: parked, diverged, end of recording, finalised
+	Changed *Breakpoint   // a breakpoint was verified later, moved or lost
+	Ended   *Ended
+}
+
+// Reason of a stop.
+type Reason string
+
+const (
+	ReasonEntry      Reason = "entry"
+	ReasonBreakpoint Reason = "breakpoint"
+	ReasonStep       Reason = "step"
+	ReasonPause      Reason = "pause"
+	ReasonSignal     Reason = "exception"
+	ReasonStopPoint  Reason = "stop point" // in cohort_stop_here
+)
+
+// Stopped: the rank stands still. Frames holds the innermost frames of the thread that stopped, with arguments, so that the usual display needs no further request.
+type Stopped struct {
+	Reason      Reason
+	Thread      int
+	Breakpoints []int // IDs hit
+	Signal      string
+	SignalText  string
+	FaultAddr   uint64
+	Frames      []Frame
+	Threads     []Thread
+	Control     ControlState
+	Text        string // further description, whole sentence
+}
+
+// Resumed: the rank runs again although nobody asked (a console command did it).
+type Resumed struct{}
+
+// Exited: the program is gone; the debugger may still answer Kill.
+type Exited struct {
+	Code   int
+	Signal string // "" if it exited
+}
+
+// Output of the program or, with Console, of the debugger (log messages).
+type Output struct {
+	Category string // "stdout", "stderr", "console"
+	Data     []byte
+}
+
+// Ended: the backend is gone; Err says why if it was not asked to.
+type Ended struct{ Err string }
+
+// HandleDecoder shows the meaning of MPI handles and runs mpipp. The gdb backend calls it with the rank stopped; package prettyprint's types are adapted to it there.
+type HandleDecoder interface {
+	// Command runs an mpipp console command line (without the word mpipp).
+	Command(ctx context.Context, frame FrameID, args string) (EvaluateResult, error)
+}
+
+// EndedError: the backend has ended.
+type EndedError struct{ Why string }
+
+func (e *EndedError) Error() string { return "the debugger of this rank has ended: " + e.Why }
+
+// StateError: the request does not fit the state of the rank.
+type StateError struct{ Asked, State string }
+
+func (e *StateError) Error() string { return fmt.Sprintf("cannot %s: the rank is %s", e.Asked, e.State) }
+
+// LaunchError: the program could not be started; Reason is a whole sentence that says what to do.
+type LaunchError struct{ Program, Reason string }
+
+func (e *LaunchError) Error() string { return e.Reason }
+
+// UnsupportedError: the backend cannot do what was asked.
+type UnsupportedError struct{ What string }
+
+func (e *UnsupportedError) Error() string { return e.What + " is not supported by this rank's debugger" }
