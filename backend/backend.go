@@ -276,15 +276,15 @@ type ControlState struct {
 
 // Divergence of a replay from its recording.
 type Divergence struct {
-	Event                         uint64
-	RecordedOp, ActualOp          string // MPI function names; RecordedOp "" if the recording holds no further decision
-	RecordedEvent                 uint64
-	RecordedSource, RecordedTag   int // math.MinInt32: not applicable
-	ActualSource, ActualTag       int
-	CallSite                      uint64
-	File                          string
-	Line                          int
-	Function                      string
+	Event                       uint64
+	RecordedOp, ActualOp        string // MPI function names; RecordedOp "" if the recording holds no further decision
+	RecordedEvent               uint64
+	RecordedSource, RecordedTag int // math.MinInt32: not applicable
+	ActualSource, ActualTag     int
+	CallSite                    uint64
+	File                        string
+	Line                        int
+	Function                    string
 }
 
 // Event is one thing that happened; exactly one field is set.
@@ -356,7 +356,9 @@ func (e *EndedError) Error() string { return "the debugger of this rank has ende
 // StateError: the request does not fit the state of the rank.
 type StateError struct{ Asked, State string }
 
-func (e *StateError) Error() string { return fmt.Sprintf("cannot %s: the rank is %s", e.Asked, e.State) }
+func (e *StateError) Error() string {
+	return fmt.Sprintf("cannot %s: the rank is %s", e.Asked, e.State)
+}
 
 // LaunchError: the program could not be started; Reason is a whole sentence that says what to do.
 type LaunchError struct{ Program, Reason string }
@@ -366,4 +368,6 @@ func (e *LaunchError) Error() string { return e.Reason }
 // UnsupportedError: the backend cannot do what was asked.
 type UnsupportedError struct{ What string }
 
-func (e *UnsupportedError) Error() string { return e.What + " is not supported by this rank's debugger" }
+func (e *UnsupportedError) Error() string {
+	return e.What + " is not supported by this rank's debugger"
+}
