@@ -1,0 +1,127 @@
+// Package protocol holds what Cohort's DAP server adds to the Debug Adapter Protocol: launch arguments, breakpoint properties, custom
+// requests and events. It imports nothing of ours, so that every face (TUI, scripts, tests) can use it.
+//
+// Custom requests are named "cohort/...". A client that knows none of them has a working debugger all the same: ranks are DAP threads.
+package protocol
+
+// Breakpoint modes (DAP `breakpointModes`; SourceBreakpoint.mode).
+const (
+	ModeRank   = "rank"   // only the rank that hits the breakpoint stops (default)
+	ModeAll    = "all"    // every rank stops as soon as it can
+	ModeCausal = "causal" // replay only: every other rank stops at its causal past
+)
+
+// LaunchArguments are the arguments of the DAP `launch` request. Exactly one of Program (a live run) and Recording (a replay; program and arguments come from
+// the recording) must be given; with Recording, Program may name another copy of the same build.
+type LaunchArguments struct {
+	Program      string            `json:"program,omitempty"`
+	Args         []string          `json:"args,omitempty"`
+	Cwd          string            `json:"cwd,omitempty"`
+	Env          map[string]string `json:"env,omitempty"`
+	Ranks        int               `json:"ranks,omitempty"` // default 4 live; a recording's own number
+	MPI          string            `json:"mpi,omitempty"`   // "mpich", "openmpi" or a path to mpiexec; default: what the program is linked to
+	LauncherArgs []string          `json:"launcherArgs,omitempty"`
+	StopOnEntry  bool              `json:"stopOnEntry,omitempty"`
+	Recording    string            `json:"recording,omitempty"`
+	IncompleteOK bool              `json:"incompleteOk,omitempty"`
+	NoDebug      bool              `json:"noDebug,omitempty"`
+	Yield        string            `json:"yield,omitempty"` // "auto" (default), "on", "off"
+	Gdb          string            `json:"gdb,omitempty"`   // path of gdb
+	Token        string            `json:"token,omitempty"` // needed on TCP
+	// ShowLibraryThreads shows threads that belong to the MPI library.
+	ShowLibraryThreads bool `json:"showLibraryThreads,omitempty"`
+	// NoInterpose debugs without libcohort: no mpipp, no positions.
+	NoInterpose bool `json:"noInterpose,omitempty"`
+}
+
+// BreakpointExtra are the properties that Cohort reads from a SourceBreakpoint or FunctionBreakpoint besides DAP's own. An editor that cannot send them may
+// write the rank set in front of the condition: `[0,2] x > 3`.
+type BreakpointExtra struct {
+	Mode  string `json:"mode,omitempty"`
+	Ranks string `json:"ranks,omitempty"`
+}
+
+// Requests.
+const (
+	RequestRanks    = "cohort/ranks"    // -> RanksBody
+	RequestSetFocus = "cohort/setFocus" // FocusArguments -> FocusBody
+	RequestWaitIdle = "cohort/waitIdle" // {} -> RanksBody, answered when the job is idle (see docs/dap.md)
+	RequestInput    = "cohort/input"    // InputArguments
+	RequestCut      = "cohort/cut"      // CutArguments -> CutBody: the causal cut of an event of the recording
+	RequestRunTo    = "cohort/runTo"    // CutArguments: replay; run every rank to the causal cut of an event, or to an explicit consistent cut
+)
+
+// Events.
+const (
+	EventRanks = "cohort/ranks"      // RanksBody: the ranks that changed, all at once
+	EventIdle  = "cohort/idle"       // {}
+	EventCut   = "cohort/cutReached" // CutBody
+	EventFocus = "cohort/focus"      // FocusBody
+)
+
+// RankStatus is one rank as every face shows it.
+type RankStatus struct {
+	Rank     int    `json:"rank"`
+	ThreadID int    `json:"threadId"`
+	State    string `json:"state"`            // starting, running, stopped, exited, lost
+	Reason   string `json:"reason,omitempty"` // of the stop, or how it exited ("exit code 3", "signal SIGSEGV")
+	Text     string `json:"text,omitempty"`   // whole sentence
+	Host     string `json:"host,omitempty"`
+	Pid      int    `json:"pid,omitempty"`
+	Function string `json:"function,omitempty"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Event    uint64 `json:"event"`          // MPI events completed: its position
+	Call     string `json:"call,omitempty"` // MPI call in progress
+}
+
+// RanksBody lists ranks.
+type RanksBody struct {
+	Ranks []RankStatus `json:"ranks"`
+	Focus string       `json:"focus"`
+	Idle  bool         `json:"idle"`
+}
+
+// FocusArguments set the focus to a rank set such as "0-3,7" or "all".
+type FocusArguments struct {
+	Ranks string `json:"ranks"`
+}
+
+// FocusBody tells the focus.
+type FocusBody struct {
+	Ranks string `json:"ranks"`
+}
+
+// InputArguments go to rank 0's standard input.
+type InputArguments struct {
+	Data string `json:"data"`
+	EOF  bool   `json:"eof,omitempty"`
+}
+
+// CutArguments name an event, "2:17", or a whole cut.
+type CutArguments struct {
+	At  string   `json:"at,omitempty"`
+	Cut []uint64 `json:"cut,omitempty"`
+}
+
+// CutBody is a cut: one position (number of events) per rank.
+type CutBody struct {
+	At         string   `json:"at,omitempty"`
+	Positions  []uint64 `json:"positions"`
+	Consistent bool     `json:"consistent"`
+	Text       string   `json:"text"` // for people
+}
+
+// ThreadID is the DAP thread id of a rank's thread; thread numbers from 1 as the debugger counts.
+func ThreadID(rank, thread int) int { return rank*threadsPerRank + thread }
+
+// RankThread is the inverse of ThreadID.
+func RankThread(id int) (rank, thread int) {
+	if id < 1 {
+		return -1, 0
+	}
+	return (id - 1) / threadsPerRank, (id-1)%threadsPerRank + 1
+}
+
+// threadsPerRank bounds a rank's threads in one id; ids stay far below 2^31, which DAP asks for.
+const threadsPerRank = 4096
