@@ -1,0 +1,186 @@
+package abi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// ControlSize is sizeof(struct cohort_control).
+const ControlSize = int(unsafe.Sizeof(ControlBlock{}))
+
+// Control is a control block shared with one rank through a mapped file. Its methods may be called by several goroutines at
+// once; Close must come after all of them have returned.
+type Control struct {
+	mem   []byte
+	block *ControlBlock
+}
+
+// Start is what Cohort tells a rank before its program starts.
+type Start struct {
+	Mode      Mode
+	Flags     Flags
+	Rank      int
+	WorldSize int    // 0: unknown
+	ParkAt    uint64 // Never, or the position at which to park
+	GuardAt   uint64 // Never, or the position after which to stop
+}
+
+// CreateControl makes the file (mode 0600; it must not exist), writes the block that the rank will find and maps it.
+func CreateControl(path string, start Start) (*Control, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("creating the control block of rank %d: %w", start.Rank, err)
+	}
+	defer file.Close() //nolint:errcheck // the mapping stays; nothing was written through the descriptor
+	if err := file.Truncate(int64(ControlSize)); err != nil {
+		return nil, errors.Join(fmt.Errorf("sizing the control block %s: %w", path, err), os.Remove(path))
+	}
+	c, err := mapControl(file)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path))
+	}
+	b := c.block
+	b.Version, b.Size = Version, uint32(ControlSize)
+	b.Mode, b.Flags = uint32(start.Mode), uint32(start.Flags)
+	b.Rank, b.WorldSize = uint32(start.Rank), uint32(start.WorldSize)
+	b.ParkAt, b.GuardAt = start.ParkAt, start.GuardAt
+	atomic.StoreUint64(&b.Magic, ControlMagic)
+	return c, nil
+}
+
+// OpenControl maps a control block that CreateControl made. It refuses a file that is not one, or is of another version.
+func OpenControl(path string) (*Control, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening a control block: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // the mapping stays; nothing was written through the descriptor
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("opening the control block %s: %w", path, err)
+	}
+	if info.Size() < int64(ControlSize) {
+		return nil, fmt.Errorf("opening the control block %s: it has %d bytes, and needs %d: %w", path, info.Size(), ControlSize, io.ErrUnexpectedEOF)
+	}
+	c, err := mapControl(file)
+	if err != nil {
+		return nil, err
+	}
+	if magic, version := atomic.LoadUint64(&c.block.Magic), c.block.Version; magic != ControlMagic || version != Version {
+		return nil, errors.Join(fmt.Errorf("opening the control block %s: found magic %#x and version %d, expected %#x and %d",
+			path, magic, version, uint64(ControlMagic), Version), c.Close())
+	}
+	return c, nil
+}
+
+func mapControl(file *os.File) (*Control, error) {
+	mem, err := unix.Mmap(int(file.Fd()), 0, ControlSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping the control block %s: %w", file.Name(), err)
+	}
+	return &Control{mem: mem, block: (*ControlBlock)(unsafe.Pointer(&mem[0]))}, nil
+}
+
+// Close unmaps the block; the file stays. A second Close does nothing.
+func (c *Control) Close() error {
+	if c.mem == nil {
+		return nil
+	}
+	err := unix.Munmap(c.mem)
+	c.mem, c.block = nil, nil
+	if err != nil {
+		return fmt.Errorf("unmapping a control block: %w", err)
+	}
+	return nil
+}
+
+// State is the rank's state.
+func (c *Control) State() State { return State(atomic.LoadUint32(&c.block.State)) }
+
+// Events is how many events the rank has completed.
+func (c *Control) Events() uint64 { return atomic.LoadUint64(&c.block.Events) }
+
+// SetParkAt sets the position at which the rank parks. The rank sets it back to Never when it parks. A position that
+// the rank has already reached parks it at the end of its event in progress.
+func (c *Control) SetParkAt(position uint64) { atomic.StoreUint64(&c.block.ParkAt, position) }
+
+// ParkAt is the position at which the rank will park, or Never.
+func (c *Control) ParkAt() uint64 { return atomic.LoadUint64(&c.block.ParkAt) }
+
+// SetGuardAt sets the position after which the rank must not begin another event without stopping first.
+func (c *Control) SetGuardAt(position uint64) { atomic.StoreUint64(&c.block.GuardAt, position) }
+
+// GuardAt is the guard position, or Never.
+func (c *Control) GuardAt() uint64 { return atomic.LoadUint64(&c.block.GuardAt) }
+
+// Release lets a parked rank go on as told. It has no effect on a rank that is not parked (a later park starts with the generation that it
+// finds), so wait for StateParked first.
+func (c *Control) Release(how Release) {
+	for {
+		old := atomic.LoadUint32(&c.block.Release)
+		next := (old>>8+1)<<8 | uint32(how)
+		if atomic.CompareAndSwapUint32(&c.block.Release, old, next) {
+			break
+		}
+	}
+	futexWake(&c.block.Release)
+}
+
+// Progress is what a rank has written about itself, read at one time but not atomically as a whole.
+type Progress struct {
+	State           State
+	StopReason      StopReason // valid in StateStopped
+	Events          uint64     // completed
+	Current         uint64     // number of the event in progress, 0 outside MPI
+	CurrentOp       Op
+	Polls           uint64 // failed polls since the last event
+	Messages        uint64 // sent
+	Bytes           uint64 // of payload sent
+	Decisions       uint64 // recording: written; replay: consumed
+	TraceBytes      uint64
+	Incomplete      uint32 // calls that record/replay does not cover
+	IncompleteCall  string // the first of them
+	IncompleteEvent uint64
+	Divergence      Divergence // valid in StateDiverged
+	Message         string     // StateRefused, or a trace that cannot be written: one sentence
+}
+
+// Progress reads everything that the rank writes.
+func (c *Control) Progress() Progress {
+	b := c.block
+	state := State(atomic.LoadUint32(&b.State)) // first: what belongs to a state was written before it
+	p := Progress{
+		State:      state,
+		StopReason: StopReason(atomic.LoadUint32(&b.StopReason)),
+		Events:     atomic.LoadUint64(&b.Events),
+		Current:    atomic.LoadUint64(&b.Current),
+		CurrentOp:  Op(atomic.LoadUint32(&b.CurrentOp)),
+		Polls:      atomic.LoadUint64(&b.Polls),
+		Messages:   atomic.LoadUint64(&b.Messages),
+		Bytes:      atomic.LoadUint64(&b.Bytes),
+		Decisions:  atomic.LoadUint64(&b.Decisions),
+		TraceBytes: atomic.LoadUint64(&b.TraceBytes),
+		Incomplete: atomic.LoadUint32(&b.Incomplete),
+	}
+	if p.Incomplete > 0 { // the name is written before the first count
+		p.IncompleteCall = cString(b.IncompleteCall[:])
+		p.IncompleteEvent = atomic.LoadUint64(&b.IncompleteEvent)
+	}
+	if state == StateDiverged {
+		p.Divergence = b.Divergence
+	}
+	p.Message = cString(b.Message[:])
+	return p
+}
+
+func cString(b []byte) string {
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
+}

@@ -1,0 +1,154 @@
+package abi
+
+import "strconv"
+
+// Mode is what the interposer does: enum cohort_mode.
+type Mode uint32
+
+// The modes.
+const (
+	ModeOff    Mode = 0 // registry and counters only
+	ModeOrder  Mode = 1 // record a decision for every nondeterministic outcome
+	ModeRacing Mode = 2 // reserved; refused by this version
+	ModeFull   Mode = 3 // record every event
+	ModeReplay Mode = 4 // obey the decisions file; with EnvTrace, write a full trace too
+)
+
+func (m Mode) String() string {
+	return enumName("mode", uint32(m), "off", "order", "racing", "full", "replay")
+}
+
+// Flags are enum cohort_flag.
+type Flags uint32
+
+// The flags.
+const (
+	FlagYield        Flags = 1 << 0 // waits become test + sched_yield
+	FlagDebugged     Flags = 1 << 1 // a debugger has a breakpoint on cohort_stop_here: call it at stops
+	FlagIncompleteOK Flags = 1 << 2 // replay goes on past calls that are not covered
+)
+
+// State is what the rank is doing: enum cohort_state.
+type State uint32
+
+// The states.
+const (
+	StateNew       State = 0
+	StateRunning   State = 1
+	StateParked    State = 2
+	StateStopped   State = 3
+	StateDiverged  State = 4
+	StateEnd       State = 5
+	StateFinalized State = 6
+	StateRefused   State = 7
+)
+
+func (s State) String() string {
+	return enumName("state", uint32(s), "new", "running", "parked", "stopped", "diverged", "end", "finalized", "refused")
+}
+
+// StopReason is why the rank called cohort_stop_here: enum cohort_stop_reason.
+type StopReason uint32
+
+// The reasons.
+const (
+	StopParked     StopReason = 1
+	StopGuard      StopReason = 2
+	StopDivergence StopReason = 3
+	StopEnd        StopReason = 4
+)
+
+func (r StopReason) String() string {
+	return enumName("reason", uint32(r), "none", "parked", "guard", "divergence", "end of recording")
+}
+
+// Release is how a parked rank goes on: enum cohort_release.
+type Release uint32
+
+// The releases.
+const (
+	ReleaseStop Release = 1 // call cohort_stop_here (if debugged), then go on
+	ReleaseGo   Release = 2 // go on without stopping
+)
+
+// The MPI libraries as the registry and the trace header number them.
+const (
+	MPICH   = 1
+	OpenMPI = 2
+)
+
+// Combiner is how a datatype was made: enum cohort_combiner.
+type Combiner uint32
+
+// The combiners.
+const (
+	CombinerNamed Combiner = iota + 1
+	CombinerDup
+	CombinerContiguous
+	CombinerVector
+	CombinerHvector
+	CombinerIndexed
+	CombinerHindexed
+	CombinerIndexedBlock
+	CombinerHindexedBlock
+	CombinerStruct
+	CombinerSubarray
+	CombinerDarray
+	CombinerResized
+	CombinerF90Real
+	CombinerF90Complex
+	CombinerF90Integer
+	CombinerUnknown Combiner = 99
+)
+
+// Basic is what a predefined datatype holds: enum cohort_basic.
+type Basic uint32
+
+// The basic kinds.
+const (
+	BasicNone Basic = iota
+	BasicChar
+	BasicInt
+	BasicUint
+	BasicFloat
+	BasicComplex
+	BasicBool
+	BasicLogical
+	BasicByte
+	BasicPacked
+	BasicPair
+	BasicLB
+	BasicUB
+	BasicWchar
+	BasicAddress
+	BasicNull
+)
+
+// Type states: enum cohort_type_state.
+const (
+	TypeCommitted = 1 << 0
+	TypeFreed     = 1 << 1
+)
+
+// CommKind is enum cohort_comm_kind.
+type CommKind uint32
+
+// The communicator kinds.
+const (
+	CommIntra CommKind = iota + 1
+	CommInter
+	CommCart
+	CommGraph
+	CommNull
+	CommDistGraph
+)
+
+// DecisionNever is COHORT_DECISION_NEVER.
+const DecisionNever = 1 << 0
+
+func enumName(what string, v uint32, names ...string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return what + " " + strconv.FormatUint(uint64(v), 10)
+}

@@ -1,0 +1,58 @@
+package abi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	futexOpWait = 0
+	futexOpWake = 1
+)
+
+// cancelSlice bounds how late a cancelled wait returns if its wake comes in the instant before the thread sleeps.
+const cancelSlice = 100 * time.Millisecond
+
+// WaitChange blocks until the rank's state is not old, and returns the new one; or until ctx ends, with its error. It occupies one OS
+// thread while it waits. A rank that dies does not change its state: whoever waits must end ctx when the process is gone.
+func (c *Control) WaitChange(ctx context.Context, old State) (State, error) {
+	word := &c.block.State
+	stop := context.AfterFunc(ctx, func() { futexWake(word) })
+	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address (EFAULT).
+	defer stop()
+	for {
+		if now := State(atomic.LoadUint32(word)); now != old {
+			return now, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return old, fmt.Errorf("waiting for the rank to leave state %q: %w", old, context.Cause(ctx))
+		}
+		if err := futexWait(word, uint32(old), cancelSlice); err != nil {
+			return old, fmt.Errorf("waiting for the rank to leave state %q: %w", old, err)
+		}
+	}
+}
+
+func futexWait(word *uint32, value uint32, limit time.Duration) error {
+	timeout := unix.NsecToTimespec(limit.Nanoseconds())
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0)
+	switch {
+	case errno == 0, errors.Is(errno, unix.EAGAIN), errors.Is(errno, unix.EINTR), errors.Is(errno, unix.ETIMEDOUT):
+		return nil
+	default:
+		return fmt.Errorf("futex wait: %w", errno)
+	}
+}
+
+func futexWake(word *uint32) {
+	// The only errors are of a word that is no longer mapped: nobody waits there.
+	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, math.MaxInt32, 0, 0, 0) //nolint:errcheck
+}

@@ -1,0 +1,221 @@
+package abi
+
+// Version is COHORT_ABI_VERSION: the version of everything in this package.
+const Version = 1
+
+// The magics: the first eight bytes of each of the four structures, little endian.
+const (
+	ControlMagic   = 0x004c5443484f43
+	RegistryMagic  = 0x00474552484f43
+	TraceMagic     = 0x00435254484f43
+	DecisionsMagic = 0x00434544484f43
+	ChunkMagic     = 0x4b4e4843
+)
+
+// Sizes of the trace file's fixed parts, in bytes.
+const (
+	TraceHeaderSize = 4096
+	ChunkMax        = 65536
+)
+
+// Environment variables that the agent sets for the program, and for nothing else.
+const (
+	EnvControl   = "COHORT_CONTROL"   // path of the rank's control block; absent: the library is inert apart from the registry
+	EnvTrace     = "COHORT_TRACE"     // path of the trace file to create; absent: none is written
+	EnvDecisions = "COHORT_DECISIONS" // path of the decisions file; required in replay
+)
+
+// Symbols that a debugger looks for in libcohort.so.
+const (
+	SymbolStop     = "cohort_stop_here"     // function(reason): the debugger has a breakpoint here
+	SymbolRegistry = "cohort_registry"      // struct cohort_registry
+	SymbolControl  = "cohort_control_block" // struct cohort_control *
+)
+
+// Never is a position that is never reached (COHORT_NEVER).
+const Never = ^uint64(0)
+
+// NoRank is INT32_MIN: "not applicable" in a Divergence.
+const NoRank = -1 << 31
+
+// ControlBlock is struct cohort_control. Use Control to read and write one that is shared with a rank.
+type ControlBlock struct {
+	Magic           uint64
+	Version         uint32
+	Size            uint32
+	Mode            uint32
+	Flags           uint32
+	Rank            uint32
+	WorldSize       uint32
+	ParkAt          uint64
+	GuardAt         uint64
+	Release         uint32
+	Pad0            uint32
+	State           uint32
+	StopReason      uint32
+	Events          uint64
+	Current         uint64
+	Polls           uint64
+	Messages        uint64
+	Bytes           uint64
+	Decisions       uint64
+	TraceBytes      uint64
+	CurrentOp       uint32
+	Incomplete      uint32
+	IncompleteCall  [48]byte
+	IncompleteEvent uint64
+	Divergence      Divergence
+	Message         [160]byte
+}
+
+// Divergence is struct cohort_divergence: in replay, the call that is not the recorded one.
+type Divergence struct {
+	Event          uint64
+	RecordedOp     uint32 // an Op; OpNone: the recording holds no further decision
+	ActualOp       uint32
+	RecordedSource int32 // NoRank: not applicable; likewise below
+	RecordedTag    int32
+	ActualSource   int32
+	ActualTag      int32
+	RecordedEvent  uint64
+	CallSite       uint64 // return address in the program
+}
+
+// Slot is struct cohort_slot: one entry of a registry table.
+type Slot struct {
+	Handle uint64
+	Record uint64 // address of the record; 0 empty, 1 was freed (keep probing)
+}
+
+// Registry is struct cohort_registry.
+type Registry struct {
+	Magic      uint64
+	Version    uint32
+	Size       uint32
+	Mpi        uint32
+	HandleSize uint32
+	Datatypes  uint64 // address of a capacity word and its slots
+	Comms      uint64
+	Requests   uint64
+	Reserved   [8]uint64
+}
+
+// Datatype is the fixed part of struct cohort_datatype; integers, addresses and types follow it.
+type Datatype struct {
+	Size       uint32
+	Combiner   uint32
+	State      uint32
+	Refs       uint32
+	Handle     uint64
+	FHandle    int32
+	Basic      uint32
+	Pair       uint32
+	BasicSize  uint32
+	TypeSize   int64
+	Lb         int64
+	Extent     int64
+	TrueLb     int64
+	TrueExtent int64
+	Id         uint64 //nolint:revive // as in the C struct
+	Event      uint64
+	CallSite   uint64
+	Name       [64]byte
+	NIntegers  uint32
+	NAddresses uint32
+	NTypes     uint32
+	Pad0       uint32
+}
+
+// Comm is the fixed part of struct cohort_comm; members, remote members and the cart arrays follow it.
+type Comm struct {
+	Size     uint32
+	Kind     uint32
+	Handle   uint64
+	FHandle  int32
+	Index    uint32
+	GlobalId uint64 //nolint:revive // as in the C struct
+	ParentId uint64 //nolint:revive // as in the C struct
+	CommSize uint32
+	CommRank uint32
+	State    uint32
+	NDims    uint32
+	Id       uint64 //nolint:revive // as in the C struct
+	Event    uint64
+	CallSite uint64
+	Name     [64]byte
+	NMembers uint32
+	NRemote  uint32
+}
+
+// Decisions is struct cohort_decisions: the header of a decisions file.
+type Decisions struct {
+	Magic      uint64
+	Version    uint32
+	Size       uint32
+	Rank       uint32
+	WorldSize  uint32
+	NMatches   uint64
+	NPolls     uint64
+	NSets      uint64
+	OffMatches uint64
+	OffPolls   uint64
+	OffSets    uint64
+	LenSets    uint64
+	LastEvent  uint64
+	Finalized  uint32
+	Pad0       uint32
+}
+
+// Match is struct cohort_match.
+type Match struct {
+	Event  uint64
+	Source int32
+	Tag    int32
+	Op     uint32
+	Flags  uint32
+}
+
+// Poll is struct cohort_poll.
+type Poll struct {
+	Event    uint64
+	Failures uint64
+	Op       uint32
+	Flags    uint32
+}
+
+// Set is struct cohort_set; Count uint32 indices follow, padded to 8 bytes.
+type Set struct {
+	Event uint64
+	Op    uint32
+	Count uint32
+}
+
+// TraceHeader is struct cohort_trace_header.
+type TraceHeader struct {
+	Magic           uint64
+	Version         uint32
+	Size            uint32
+	Mode            uint32
+	Flags           uint32
+	Rank            uint32
+	WorldSize       uint32
+	Mpi             uint32
+	Closed          uint32
+	StartNs         uint64
+	Committed       uint64
+	Events          uint64
+	Polls           uint64
+	Incomplete      uint32
+	FullDisk        uint32
+	IncompleteCall  [48]byte
+	IncompleteEvent uint64
+}
+
+// Chunk is struct cohort_chunk.
+type Chunk struct {
+	Magic      uint32
+	Length     uint32
+	Crc32c     uint32
+	Flags      uint32
+	FirstEvent uint64
+}

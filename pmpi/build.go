@@ -1,0 +1,251 @@
+package pmpi
+
+import (
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+//go:embed include/*.h src/*.c src/*.h
+var sources embed.FS
+
+// Options say how to build the interposer.
+type Options struct {
+	Mpicc    string // path or name of the MPI's C compiler wrapper
+	Debug    bool   // build with -g and without optimisation of the layout: for tests of the ABI only
+	CacheDir string // where built libraries are kept; empty: $XDG_CACHE_HOME/cohort, or ~/.cache/cohort
+}
+
+// Library is a built interposer.
+type Library struct {
+	Path string // absolute
+	MPI  MPI
+	Hash string // hex: of the sources, the compiler, its flags and the MPI library
+}
+
+// compileTimeout bounds one build. It takes about two seconds on an idle machine.
+const compileTimeout = 5 * time.Minute
+
+// Build compiles the interposer against the MPI of options.Mpicc, or finds it in the cache. It is safe to call from many processes at
+// once. A compiler that fails gives a *CompileError with what it printed.
+func Build(ctx context.Context, options Options) (Library, error) {
+	mpicc, err := exec.LookPath(options.Mpicc)
+	if err != nil {
+		return Library{}, fmt.Errorf("building the interposer: the MPI compiler %q cannot be run: %w", options.Mpicc, err)
+	}
+	w, err := wrapperShow(ctx, mpicc)
+	if err != nil {
+		return Library{}, fmt.Errorf("building the interposer: %w", err)
+	}
+	if w.mpi == UnknownMPI {
+		return Library{}, fmt.Errorf("building the interposer: %s belongs to neither MPICH nor Open MPI (it runs %q)", mpicc, w.show)
+	}
+	cache, err := cacheDir(options.CacheDir)
+	if err != nil {
+		return Library{}, fmt.Errorf("building the interposer: %w", err)
+	}
+	library := Library{MPI: w.mpi, Hash: buildHash(w, options.Debug)}
+	dir := filepath.Join(cache, "libcohort-"+library.Hash[:24])
+	library.Path = filepath.Join(dir, "libcohort.so")
+	if _, err := os.Stat(library.Path); err == nil {
+		return library, nil
+	}
+	if err := compileInto(ctx, cache, dir, mpicc, w, options.Debug); err != nil {
+		return Library{}, err
+	}
+	return library, nil
+}
+
+func cacheDir(asked string) (string, error) {
+	dir := asked
+	if dir == "" {
+		user, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("no place to keep the built library: %w; set XDG_CACHE_HOME", err)
+		}
+		dir = filepath.Join(user, "cohort")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the cache directory: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fmt.Errorf("looking at the cache directory: %w", err)
+	}
+	// The library is loaded into the user's programs: nobody else may be able to put one there.
+	if info.Mode().Perm()&0o022 != 0 {
+		return "", fmt.Errorf("the cache directory %s can be written by others (mode %v); make it private with chmod 700", dir, info.Mode().Perm())
+	}
+	return dir, nil
+}
+
+func buildHash(w wrapper, debug bool) string {
+	h := sha256.New()
+	for _, name := range sourceNames() {
+		text, err := sources.ReadFile(name)
+		if err != nil {
+			panic(err) // embedded: it was there when it was listed
+		}
+		fmt.Fprintf(h, "%s %d\n", name, len(text)) //nolint:errcheck // a hash takes everything
+		h.Write(text)                              //nolint:errcheck // a hash takes everything
+	}
+	fmt.Fprintf(h, "show %s\nflags %v\n", w.show, flags(debug)) //nolint:errcheck // a hash takes everything
+	if path, err := exec.LookPath(w.compiler); err == nil {
+		io.WriteString(h, "compiler "+fileIdentity(path)+"\n") //nolint:errcheck // a hash takes everything
+	}
+	if path := w.library(); path != "" {
+		io.WriteString(h, "library "+libraryIdentity(path)+"\n") //nolint:errcheck // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func sourceNames() []string {
+	var names []string
+	//nolint:errcheck // the embedded tree always walks
+	fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, path)
+		}
+		return err
+	})
+	sort.Strings(names)
+	return names
+}
+
+func flags(debug bool) []string {
+	common := []string{"-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Wno-deprecated-declarations"}
+	if debug {
+		return append(common, "-O1", "-g")
+	}
+	return append(common, "-O2", "-g0")
+}
+
+// compileInto builds in a directory of its own and renames it into place. If another process was faster, its result stands.
+func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug bool) error {
+	work, err := os.MkdirTemp(cache, "building-")
+	if err != nil {
+		return fmt.Errorf("building the interposer: %w", err)
+	}
+	defer os.RemoveAll(work) //nolint:errcheck // renamed away, or scratch in a cache
+	var units []string
+	for _, name := range sourceNames() {
+		text, err := sources.ReadFile(name)
+		if err != nil {
+			return fmt.Errorf("building the interposer: %w", err)
+		}
+		path := filepath.Join(work, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("building the interposer: %w", err)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			return fmt.Errorf("building the interposer: %w", err)
+		}
+		if strings.HasSuffix(name, ".c") {
+			units = append(units, name)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	defer cancel()
+	args := append(flags(debug), "-Iinclude", "-o", "libcohort.so")
+	args = append(args, units...)
+	args = append(args, "-lpthread", "-ldl")
+	if path := w.library(); path != "" && !newLibrarySearch().isSystem(filepath.Dir(path)) {
+		args = append(args, "-Wl,-rpath,"+filepath.Dir(path))
+	}
+	cmd := exec.CommandContext(ctx, mpicc, args...)
+	cmd.Dir = work
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return &CompileError{Command: append([]string{mpicc}, args...), Output: string(out), Err: err}
+	}
+	if !debug {
+		for _, sub := range []string{"src", "include"} {
+			if err := os.RemoveAll(filepath.Join(work, sub)); err != nil {
+				return fmt.Errorf("building the interposer: %w", err)
+			}
+		}
+	}
+	if err := os.Rename(work, dir); err != nil {
+		if _, statErr := os.Stat(filepath.Join(dir, "libcohort.so")); statErr == nil {
+			return nil
+		}
+		return fmt.Errorf("building the interposer: %w", err)
+	}
+	return nil
+}
+
+func isMPILibrary(path string) bool {
+	file, err := elf.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // read only
+	_, is := family(file)
+	return is
+}
+
+// libraryIdentity is the build-id, or what stands for it.
+func libraryIdentity(path string) string {
+	if id, err := BuildID(path); err == nil && id != "" {
+		return id
+	}
+	return fileIdentity(path)
+}
+
+func fileIdentity(path string) string {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return path
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return resolved
+	}
+	return fmt.Sprintf("%s %d %d", resolved, info.Size(), info.ModTime().UnixNano())
+}
+
+// BuildID is the GNU build-id of an ELF file in hex; empty if it has none.
+func BuildID(path string) (string, error) {
+	file, err := elf.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("reading the build-id of %s: %w", path, err)
+	}
+	defer file.Close() //nolint:errcheck // read only
+	section := file.Section(".note.gnu.build-id")
+	if section == nil {
+		return "", nil
+	}
+	data, err := section.Data()
+	if err != nil {
+		return "", fmt.Errorf("reading the build-id of %s: %w", path, err)
+	}
+	if len(data) < 16 {
+		return "", errors.New("reading the build-id of " + path + ": the note is too short")
+	}
+	nameSize, descSize := file.ByteOrder.Uint32(data), file.ByteOrder.Uint32(data[4:])
+	start := 12 + uint64(nameSize+3)&^3
+	if end := start + uint64(descSize); end <= uint64(len(data)) && start <= end {
+		return hex.EncodeToString(data[start:end]), nil
+	}
+	return "", errors.New("reading the build-id of " + path + ": the note says more than it holds")
+}

@@ -1,0 +1,84 @@
+package pmpi
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ProgramError says why a program cannot be run under Cohort as it is. Reason tells the kinds apart.
+type ProgramError struct {
+	Program string
+	Reason  ProgramReason
+	Detail  string // more about it, or empty
+	Err     error  // the system's error, or nil
+}
+
+// ProgramReason is what is wrong with a program.
+type ProgramReason int
+
+// The reasons.
+const (
+	NotFound      ProgramReason = iota + 1 // no such file, or not in PATH
+	NotExecutable                          // a file without execute permission, or a directory
+	NotELF                                 // a script, or something else that the kernel does not load as a program
+	NotMPI                                 // linked to no MPI library
+	StaticMPI                              // the MPI library is linked into the program, so nothing can be interposed
+	UnknownFamily                          // an MPI library that is neither MPICH's nor Open MPI's
+	WrongMachine                           // an ELF file for another machine or word size
+)
+
+func (e *ProgramError) Error() string {
+	var s string
+	switch e.Reason {
+	case NotFound:
+		s = fmt.Sprintf("The program %s does not exist. Check the path, or build it first.", e.Program)
+	case NotExecutable:
+		s = fmt.Sprintf("The program %s is not executable. Make it so with chmod +x, or name the program that was built from it.", e.Program)
+	case NotELF:
+		s = fmt.Sprintf("%s is not a compiled program. Name the MPI program itself, not a script that starts it.", e.Program)
+	case NotMPI:
+		s = fmt.Sprintf("The program %s is not linked to an MPI library. Build it with mpicc (or mpifort, mpicxx) and try again.", e.Program)
+	case StaticMPI:
+		s = fmt.Sprintf("The program %s has its MPI library linked into it statically, so Cohort cannot see its MPI calls. Link it to the shared MPI library.", e.Program)
+	case UnknownFamily:
+		s = fmt.Sprintf("The program %s is linked to an MPI library that is neither MPICH nor Open MPI. Cohort works with these two.", e.Program)
+	case WrongMachine:
+		s = fmt.Sprintf("The program %s was built for another kind of machine than this one.", e.Program)
+	}
+	if e.Detail != "" {
+		s += " (" + e.Detail + ")"
+	}
+	if e.Err != nil {
+		s += " (" + e.Err.Error() + ")"
+	}
+	return s
+}
+
+func (e *ProgramError) Unwrap() error { return e.Err }
+
+// MissingError says that a part of an MPI installation is not there.
+type MissingError struct {
+	MPI     MPI
+	What    string   // "mpiexec" or "mpicc"
+	Tried   []string // the names looked for
+	Package string   // the Debian package that holds it
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("The %s of %s was not found (looked for %s). On Debian or Ubuntu, install it with: apt-get install %s",
+		e.What, e.MPI.Title(), strings.Join(e.Tried, ", "), e.Package)
+}
+
+// CompileError says that the interposer could not be built.
+type CompileError struct {
+	Command []string
+	Output  string // what the compiler printed
+	Err     error
+}
+
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("The interposer could not be compiled with %s: %v. The compiler said:\n%s",
+		e.Command[0], e.Err, strings.TrimRight(e.Output, "\n"))
+}
+
+func (e *CompileError) Unwrap() error { return e.Err }
