@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { CohortConfiguration, ConfigurationError, check, complete, initialConfigurations, parseServer } from '../src/config';
+
+test('a live launch gets 4 ranks and the workspace as its directory', () => {
+  const config = complete({ program: '/x/tsp' }, { workspaceFolder: '/w' });
+  assert.deepEqual(config, { program: '/x/tsp', type: 'cohort', request: 'launch', name: 'MPI: tsp', ranks: 4, cwd: '/w' });
+  check(config);
+});
+
+test('a replay takes ranks and directory from its recording', () => {
+  const config = complete({ recording: '/x/tsp.cohort/' }, { workspaceFolder: '/w' });
+  assert.deepEqual(config, { recording: '/x/tsp.cohort/', type: 'cohort', request: 'launch', name: 'Replay tsp.cohort' });
+  check(config);
+});
+
+const mistakes: [string, CohortConfiguration, RegExp][] = [
+  ['nothing to start', {}, /Neither "program" nor "recording"/],
+  ['ranks is text', { program: 'a', ranks: '4' }, /"ranks" is "4"; it must be a whole number/],
+  ['ranks is zero', { program: 'a', ranks: 0 }, /"ranks" is 0/],
+  ['ranks in a replay', { recording: 'a.cohort', ranks: 4 }, /Remove "ranks"/],
+  ['args is text', { program: 'a', args: '-x' }, /"args" is "-x"; it must be a list/],
+  ['env is a list', { program: 'a', env: ['A=1'] }, /"env" is/],
+  ['env holds a number', { program: 'a', env: { A: 1 } }, /"env" is/],
+  ['yield', { program: 'a', yield: 'maybe' }, /"auto", "on" or "off"/],
+  ['request', { request: 'run', program: 'a' }, /knows "launch" and "attach"/],
+  ['attach without server', { request: 'attach' }, /"server" is missing/],
+  ['attach to nonsense', { request: 'attach', server: 'here' }, /"server" is "here"/],
+  ['attach to a port too high', { request: 'attach', server: 'h:70000' }, /1 to 65535/],
+];
+for (const [name, config, message] of mistakes) {
+  test(`mistake: ${name}`, () => {
+    assert.throws(() => check(complete(config, {})), (e: unknown) => e instanceof ConfigurationError && message.test(e.message));
+  });
+}
+
+test('servers', () => {
+  assert.deepEqual(parseServer('127.0.0.1:77'), { kind: 'tcp', host: '127.0.0.1', port: 77 });
+  assert.deepEqual(parseServer('[::1]:77'), { kind: 'tcp', host: '::1', port: 77 });
+  assert.deepEqual(parseServer('/run/x/dap.sock'), { kind: 'socket', path: '/run/x/dap.sock' });
+  assert.deepEqual(parseServer('unix:dap.sock'), { kind: 'socket', path: 'dap.sock' });
+});
+
+test('recordings in the workspace are offered', () => {
+  const list = initialConfigurations(undefined, ['/w/tsp.cohort']);
+  assert.equal(list.length, 2);
+  assert.equal(list[1].recording, '/w/tsp.cohort');
+  list.forEach((c) => check(complete(c, {})));
+});
