@@ -1,0 +1,336 @@
+package tui
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/cohort-debugger/cohort/dap/protocol"
+)
+
+// binding is a key that works whenever no text is being typed. The help on the screen is made from this table.
+type binding struct {
+	keys  []string
+	short string // for the footer; "" only in the long help
+	help  string
+	do    func(m *Model) tea.Cmd
+}
+
+func bindings() []binding {
+	return []binding{
+		{[]string{"c"}, "cont", "continue the ranks in focus", func(m *Model) tea.Cmd { return m.run("continue") }},
+		{[]string{"n"}, "next", "step over a line", func(m *Model) tea.Cmd { return m.run("next") }},
+		{[]string{"s"}, "step", "step into a call", func(m *Model) tea.Cmd { return m.run("stepIn") }},
+		{[]string{"f"}, "out", "finish the function", func(m *Model) tea.Cmd { return m.run("stepOut") }},
+		{[]string{"p"}, "pause", "pause the ranks in focus", func(m *Model) tea.Cmd { return m.run("pause") }},
+		{[]string{"b"}, "break", "set or clear a breakpoint at the cursor of the source", func(m *Model) tea.Cmd { return m.toggle(protocol.ModeRank) }},
+		{[]string{"a"}, "", "set or clear a breakpoint that stops all ranks", func(m *Model) tea.Cmd { return m.toggle(protocol.ModeAll) }},
+		{[]string{"B"}, "", "set or clear a causal breakpoint for the selected rank (replay)", func(m *Model) tea.Cmd { return m.toggle(protocol.ModeCausal) }},
+		{[]string{"F"}, "focus", "set the focus: which ranks step, continue and pause", (*Model).askFocus},
+		{[]string{"x"}, "", "put the selected rank alone in the focus, or all again", (*Model).soloFocus},
+		{[]string{":", "`"}, "eval", "type into the console", (*Model).openConsole},
+		{[]string{"i"}, "", "send a line to rank 0's standard input", (*Model).askInput},
+		{[]string{"o"}, "", "open a source file", (*Model).askFile},
+		{[]string{"g"}, "", "go to a line of the source", (*Model).askLine},
+		{[]string{"v"}, "", "show variables", func(m *Model) tea.Cmd { return m.show(paneVariables) }},
+		{[]string{"u"}, "output", "show the ranks' output", func(m *Model) tea.Cmd { return m.show(paneOutput) }},
+		{[]string{"tab"}, "", "next pane", func(m *Model) tea.Cmd { return m.cycle(1) }},
+		{[]string{"shift+tab"}, "", "previous pane", func(m *Model) tea.Cmd { return m.cycle(-1) }},
+		{[]string{"up", "k"}, "", "up", func(m *Model) tea.Cmd { return m.move(-1) }},
+		{[]string{"down", "j"}, "", "down", func(m *Model) tea.Cmd { return m.move(1) }},
+		{[]string{"pgup"}, "", "page up", func(m *Model) tea.Cmd { return m.move(-m.page()) }},
+		{[]string{"pgdown", "space"}, "", "page down", func(m *Model) tea.Cmd { return m.move(m.page()) }},
+		{[]string{"home"}, "", "to the beginning", func(m *Model) tea.Cmd { return m.move(-1 << 30) }},
+		{[]string{"end"}, "", "to the end", func(m *Model) tea.Cmd { return m.move(1 << 30) }},
+		{[]string{"enter", "right", "l"}, "", "open: a rank, a frame, a variable", (*Model).open},
+		{[]string{"left", "h"}, "", "close a variable", (*Model).fold},
+		{[]string{"?"}, "help", "this help", func(m *Model) tea.Cmd { m.help = !m.help; return nil }},
+		{[]string{"q", "ctrl+c"}, "quit", "end the job and quit", (*Model).quit},
+	}
+}
+
+func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	k := msg.String()
+	if k == "ctrl+c" {
+		return m.quit()
+	}
+	if m.prompt != nil || (m.active == paneConsole && m.input.Focused()) {
+		return m.typing(k, msg)
+	}
+	if m.help && (k == "esc" || k == "q") {
+		m.help = false
+		return nil
+	}
+	for _, b := range bindings() {
+		for _, key := range b.keys {
+			if key == k {
+				return b.do(m)
+			}
+		}
+	}
+	return nil
+}
+
+// typing: a prompt or the console has the keyboard.
+func (m *Model) typing(k string, msg tea.KeyPressMsg) tea.Cmd {
+	switch k {
+	case "esc":
+		m.prompt = nil
+		m.input.Reset()
+		m.input.Blur()
+		if m.active == paneConsole {
+			m.active = paneRanks
+		}
+		return nil
+	case "tab", "shift+tab":
+		if m.prompt == nil {
+			m.input.Blur()
+			return m.cycle(1)
+		}
+		return nil
+	case "enter":
+		text := strings.TrimSpace(m.input.Value())
+		m.input.Reset()
+		if p := m.prompt; p != nil {
+			m.prompt = nil
+			m.input.Blur()
+			return p.then(m, text)
+		}
+		return m.submit(text)
+	case "up", "down":
+		if m.prompt == nil {
+			m.recall(k == "up")
+			return nil
+		}
+	case "pgup":
+		m.scroll[paneConsole] += 5
+		return nil
+	case "pgdown":
+		m.scroll[paneConsole] = max(0, m.scroll[paneConsole]-5)
+		return nil
+	}
+	return m.typed(msg)
+}
+
+func (m *Model) submit(text string) tea.Cmd {
+	if text == "" {
+		return nil
+	}
+	if n := len(m.history); n == 0 || m.history[n-1] != text {
+		m.history = append(m.history, text)
+	}
+	m.historyAt = len(m.history)
+	m.consoleLines = append(m.consoleLines, outputLine{"> " + printable(text), "input"})
+	m.scroll[paneConsole] = 0
+	return m.evaluate(text)
+}
+
+func (m *Model) recall(back bool) {
+	if back {
+		m.historyAt = max(0, m.historyAt-1)
+	} else {
+		m.historyAt = min(len(m.history), m.historyAt+1)
+	}
+	text := ""
+	if m.historyAt < len(m.history) {
+		text = m.history[m.historyAt]
+	}
+	m.input.SetValue(text)
+	m.input.CursorEnd()
+}
+
+func (m *Model) run(command string) tea.Cmd {
+	if m.phase != phaseRunning {
+		m.fail("There is no running job to " + command + ".")
+		return nil
+	}
+	m.say("")
+	return m.threadCommand(command)
+}
+
+func (m *Model) toggle(mode string) tea.Cmd {
+	if m.source.path == "" || len(m.source.lines) == 0 {
+		m.fail("There is no source to set a breakpoint in: select a stopped rank, or open a file with o.")
+		return nil
+	}
+	path, line := m.source.path, m.cursor+1
+	var wanted []Breakpoint
+	found := false
+	for _, b := range m.breakpoints[path] {
+		if b.Line == line {
+			found = true
+			continue
+		}
+		wanted = append(wanted, b.Breakpoint)
+	}
+	if !found {
+		b := Breakpoint{Path: path, Line: line, Mode: mode}
+		if mode == protocol.ModeCausal {
+			b.Ranks = fmt.Sprint(m.selected)
+		}
+		wanted = append(wanted, b)
+	}
+	// Believed at once, unverified, so that a second key does not work on what was there before the first.
+	pending := make([]setBreakpoint, 0, len(wanted))
+	for _, b := range wanted {
+		pending = append(pending, setBreakpoint{Breakpoint: b})
+	}
+	m.breakpoints[path] = pending
+	return m.setBreakpoints(path, wanted)
+}
+
+func (m *Model) ask1(label, value string, then func(*Model, string) tea.Cmd) tea.Cmd {
+	m.prompt = &prompt{label: label, then: then}
+	m.input.SetValue(value)
+	m.input.CursorEnd()
+	return m.input.Focus()
+}
+
+func (m *Model) askFocus() tea.Cmd {
+	return m.ask1("focus (0-3,7 or 0-63:4 or all): ", m.focus, func(m *Model, text string) tea.Cmd { return m.setFocus(text) })
+}
+
+func (m *Model) soloFocus() tea.Cmd {
+	if alone := fmt.Sprint(m.selected); m.focus != alone {
+		return m.setFocus(alone)
+	}
+	return m.setFocus("all")
+}
+
+func (m *Model) askInput() tea.Cmd {
+	return m.ask1("line for rank 0: ", "", func(m *Model, text string) tea.Cmd {
+		return m.ask(protocol.RequestInput, protocol.InputArguments{Data: text + "\n"}, nil, report(""))
+	})
+}
+
+func (m *Model) askFile() tea.Cmd {
+	return m.ask1("file: ", filepath.Dir(m.source.path)+"/", func(m *Model, text string) tea.Cmd {
+		path, err := filepath.Abs(text)
+		if err != nil {
+			m.fail(err.Error())
+			return nil
+		}
+		m.openSource(path, 1)
+		m.active = paneSource
+		return nil
+	})
+}
+
+func (m *Model) askLine() tea.Cmd {
+	return m.ask1("line: ", "", func(m *Model, text string) tea.Cmd {
+		var line int
+		if _, err := fmt.Sscanf(text, "%d", &line); err != nil || line < 1 {
+			m.fail(fmt.Sprintf("%q is not a line number.", text))
+			return nil
+		}
+		m.cursor = line - 1
+		m.showCursor()
+		m.active = paneSource
+		return nil
+	})
+}
+
+func (m *Model) openConsole() tea.Cmd {
+	m.active, m.bottom = paneConsole, paneConsole
+	return m.input.Focus()
+}
+
+func (m *Model) show(p pane) tea.Cmd {
+	m.bottom, m.active = p, p
+	m.input.Blur()
+	return nil
+}
+
+func (m *Model) cycle(by int) tea.Cmd {
+	m.active = (m.active + pane(by) + paneCount) % paneCount
+	if m.active >= paneVariables {
+		m.bottom = m.active
+	}
+	if m.active == paneConsole {
+		return m.input.Focus()
+	}
+	m.input.Blur()
+	return nil
+}
+
+func (m *Model) page() int { return max(1, m.layout().rows(m.active)-1) }
+
+// move moves the selection, or scrolls what has none.
+func (m *Model) move(by int) tea.Cmd {
+	switch m.active {
+	case paneRanks:
+		return m.selectRank(max(0, min(m.selected+by, len(m.ranks)-1)))
+	case paneSource:
+		m.cursor = max(0, min(m.cursor+by, len(m.source.lines)-1))
+		m.showCursor()
+	case paneStack:
+		return m.selectFrame(max(0, min(m.frame+by, len(m.frames)-1)))
+	case paneVariables:
+		m.line[paneVariables] = max(0, min(m.line[paneVariables]+by, len(flatten(m.vars))-1))
+	case paneOutput:
+		m.scroll[paneOutput] = max(0, min(m.scroll[paneOutput]-by, len(m.output)-1))
+	case paneConsole:
+		m.scroll[paneConsole] = max(0, min(m.scroll[paneConsole]-by, len(m.consoleLines)-1))
+	}
+	return nil
+}
+
+func (m *Model) open() tea.Cmd {
+	switch m.active {
+	case paneVariables:
+		list := flatten(m.vars)
+		if i := m.line[paneVariables]; i < len(list) {
+			return m.openVariable(list[i])
+		}
+	case paneRanks:
+		return m.selectRank(m.selected)
+	case paneStack:
+		return m.selectFrame(m.frame)
+	}
+	return nil
+}
+
+func (m *Model) openVariable(n *varNode) tea.Cmd {
+	switch {
+	case n.more:
+		return m.fetchChildren(n.parent)
+	case n.ref == 0:
+		return nil
+	}
+	n.open = !n.open
+	if n.open && n.loaded() == 0 {
+		return m.fetchChildren(n)
+	}
+	return nil
+}
+
+func (m *Model) fold() tea.Cmd {
+	list := flatten(m.vars)
+	i := m.line[paneVariables]
+	if m.active != paneVariables || i >= len(list) {
+		return nil
+	}
+	n := list[i]
+	if !n.open && n.parent != nil {
+		n = n.parent
+		for j, other := range list {
+			if other == n {
+				m.line[paneVariables] = j
+			}
+		}
+	}
+	n.open = false
+	return nil
+}
+
+// quit ends the job and leaves; a second time it leaves at once.
+func (m *Model) quit() tea.Cmd {
+	if m.quitting || m.client == nil {
+		return tea.Quit
+	}
+	m.quitting = true
+	m.say("Ending the job …")
+	return tea.Sequence(m.ask("disconnect", map[string]any{"terminateDebuggee": true}, nil, func(error) tea.Msg { return tea.QuitMsg{} }), tea.Quit)
+}

@@ -1,0 +1,318 @@
+package tui
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/dap/protocol"
+)
+
+// pane draws one pane: a title line and rows lines of exactly width cells.
+func (m *Model) pane(p pane, width, rows int) []string {
+	var lines []string
+	title := p.title()
+	switch p {
+	case paneRanks:
+		lines = m.ranksPane(rows)
+	case paneSource:
+		lines = m.sourcePane(rows)
+		if m.source.path != "" {
+			title = "Source " + m.source.path
+			if len(title) > width-4 {
+				title = "Source " + filepath.Base(m.source.path)
+			}
+		}
+	case paneStack:
+		lines = m.stackPane(rows)
+		title = fmt.Sprintf("Stack of rank %d", m.selected)
+	case paneVariables:
+		lines = m.variablesPane(rows)
+	case paneOutput:
+		lines = tail(m.outputLines(), rows, &m.scroll[p])
+	case paneConsole:
+		lines = append(tail(renderLines(m.consoleLines), rows-1, &m.scroll[p]), m.consolePrompt())
+	}
+	style := styleDim
+	if p == m.active {
+		style = styleActive
+	}
+	head := style.Render("─ "+title+" ") + m.tabs(p)
+	if w := width - ansi.StringWidth(head); w > 0 {
+		head += styleDim.Render(strings.Repeat("─", w))
+	}
+	out := []string{fit(head, width)}
+	for i := range rows {
+		line := ""
+		if i < len(lines) {
+			line = lines[i]
+		}
+		out = append(out, fit(line, width))
+	}
+	return out
+}
+
+func stripStyles(s string) string { return ansi.Strip(s) }
+
+// tabs names the panes that share the place at the bottom right.
+func (m *Model) tabs(p pane) string {
+	if p < paneVariables {
+		return ""
+	}
+	var names []string
+	for q := paneVariables; q < paneCount; q++ {
+		if q != p {
+			names = append(names, q.title())
+		}
+	}
+	return styleDim.Render("(" + strings.Join(names, ", ") + ": tab) ")
+}
+
+func (m *Model) consolePrompt() string {
+	if m.prompt == nil && m.active == paneConsole {
+		return m.input.View()
+	}
+	return styleDim.Render("> press : to type")
+}
+
+// window returns the part of n lines to show so that line sel is visible, keeping *top.
+func window(n, rows, sel int, top *int) (from, to int) {
+	if sel < *top {
+		*top = sel
+	}
+	if sel >= *top+rows {
+		*top = sel - rows + 1
+	}
+	*top = max(0, min(*top, n-rows))
+	return *top, min(n, *top+rows)
+}
+
+// tail returns the last rows lines, scrolled up by *scroll.
+func tail(lines []string, rows int, scroll *int) []string {
+	*scroll = max(0, min(*scroll, len(lines)-rows))
+	end := len(lines) - *scroll
+	return lines[max(0, end-rows):end]
+}
+
+func (m *Model) ranksPane(rows int) []string {
+	if len(m.ranks) == 0 {
+		return []string{styleDim.Render("waiting for the ranks …")}
+	}
+	from, to := window(len(m.ranks), rows, m.selected, &m.scroll[paneRanks])
+	var out []string
+	for _, r := range m.ranks[from:to] {
+		line := rankLine(r)
+		if r.Rank == m.selected {
+			line = styleCursor.Render(stripStyles(line))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func rankLine(r protocol.RankStatus) string {
+	mark, style := "?", styleDim
+	text := r.State
+	switch r.State {
+	case "running":
+		mark, style = "▶", styleRunning
+		text = "running"
+		if r.Call != "" {
+			text = "in " + r.Call
+		}
+	case "stopped":
+		mark, style = "■", styleStopped
+		text = r.Function
+		if r.File != "" {
+			text = fmt.Sprintf("%s:%d %s", filepath.Base(r.File), r.Line, r.Function)
+		}
+		if r.Reason == "exception" {
+			mark, style = "✗", styleError
+		}
+	case "exited":
+		mark, text = "·", firstNonEmpty(r.Reason, "exited")
+		if strings.HasPrefix(r.Reason, "signal") {
+			mark, style = "✗", styleError
+		}
+	case "lost":
+		mark, style, text = "✗", styleError, firstNonEmpty(r.Text, "lost")
+	}
+	event := ""
+	if r.Event > 0 {
+		event = styleDim.Render(fmt.Sprintf(" e%d", r.Event))
+	}
+	return fmt.Sprintf("%3d ", r.Rank) + style.Render(mark) + event + " " + printable(text)
+}
+
+func (m *Model) sourcePane(rows int) []string {
+	if m.source.err != "" {
+		return wrap(m.source.err, max(20, m.layout().rightWidth))
+	}
+	if len(m.source.lines) == 0 {
+		return []string{styleDim.Render("No source yet: a rank that stops shows its place here; o opens a file.")}
+	}
+	at := ranksByLine(m.ranks, m.source.path)
+	marks := map[int]string{}
+	for _, b := range m.breakpoints[m.source.path] {
+		marks[b.Line] = breakpointMark(b)
+	}
+	gutter := 2
+	for _, ranks := range at {
+		gutter = max(gutter, len(compactRanks(ranks)))
+	}
+	gutter = min(gutter, 9)
+	number := len(fmt.Sprint(len(m.source.lines)))
+	var out []string
+	for i := m.top; i < len(m.source.lines) && len(out) < rows; i++ {
+		ranks, arrow := "", " "
+		if here := at[i+1]; len(here) > 0 {
+			ranks, arrow = compactRanks(here), "▸"
+			if len(ranks) > gutter {
+				ranks = fmt.Sprintf("%d ranks", len(here))
+			}
+		}
+		mark := marks[i+1]
+		if mark == "" {
+			mark = " "
+		}
+		text := m.source.lines[i]
+		if i == m.cursor {
+			if m.active == paneSource {
+				text = styleCursor.Render(text + " ")
+			} else {
+				text = styleTitle.Render(text)
+			}
+		}
+		out = append(out, styleMark.Render(fmt.Sprintf("%*s%s", gutter, ranks, arrow))+styleBreak.Render(mark)+styleDim.Render(fmt.Sprintf("%*d ", number, i+1))+text)
+	}
+	return out
+}
+
+func breakpointMark(b setBreakpoint) string {
+	switch {
+	case !b.verified:
+		return "○"
+	case b.Mode == protocol.ModeCausal:
+		return "◆"
+	case b.Mode == protocol.ModeAll:
+		return "■"
+	}
+	return "●"
+}
+
+func (m *Model) stackPane(rows int) []string {
+	switch {
+	case m.stackErr != "":
+		return wrap(m.stackErr, m.layout().leftWidth)
+	case len(m.frames) == 0 && m.selected < len(m.ranks):
+		return []string{styleDim.Render("rank is " + m.ranks[m.selected].State)}
+	}
+	from, to := window(len(m.frames), rows, m.frame, &m.scroll[paneStack])
+	var out []string
+	for i := from; i < to; i++ {
+		line := frameLine(m.frames[i])
+		if i == m.frame {
+			line = styleCursor.Render(line)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func frameLine(f dap.StackFrame) string {
+	if f.Source == nil || f.Source.Path == "" {
+		return printable(f.Name)
+	}
+	return fmt.Sprintf("%s %s:%d", printable(f.Name), filepath.Base(f.Source.Path), f.Line)
+}
+
+func (m *Model) variablesPane(rows int) []string {
+	if m.varsErr != "" {
+		return wrap(m.varsErr, m.layout().rightWidth)
+	}
+	list := flatten(m.vars)
+	if len(list) == 0 {
+		return []string{styleDim.Render("no variables: the rank is running or has no debug information")}
+	}
+	sel := min(m.line[paneVariables], len(list)-1)
+	from, to := window(len(list), rows, sel, &m.scroll[paneVariables])
+	var out []string
+	for i := from; i < to; i++ {
+		line := variableLine(list[i])
+		if i == sel && m.active == paneVariables {
+			line = styleCursor.Render(stripStyles(line))
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func variableLine(n *varNode) string {
+	sign := "  "
+	if n.ref != 0 && !n.more {
+		sign = "▸ "
+		if n.open {
+			sign = "▾ "
+		}
+	}
+	line := strings.Repeat("  ", n.depth) + sign + n.name
+	switch {
+	case n.err != "":
+		return line + "  " + styleError.Render(n.err)
+	case n.loading:
+		return line + styleDim.Render("  loading …")
+	case n.value != "":
+		return line + styleDim.Render(" = ") + n.value
+	}
+	return line
+}
+
+func (m *Model) outputLines() []string {
+	lines := renderLines(m.output)
+	for _, category := range []string{"console", "important", "stdout", "stderr"} {
+		if rest := m.partial[category]; rest != "" {
+			lines = append(lines, printable(rest))
+		}
+	}
+	if m.dropped > 0 {
+		lines = append([]string{styleDim.Render(fmt.Sprintf("(%d earlier lines are not kept)", m.dropped))}, lines...)
+	}
+	return lines
+}
+
+func renderLines(lines []outputLine) []string {
+	out := make([]string, 0, len(lines))
+	for _, l := range lines {
+		switch l.kind {
+		case "stderr", "error":
+			out = append(out, styleError.Render(l.text))
+		case "console", "important":
+			out = append(out, styleMark.Render(l.text))
+		case "input":
+			out = append(out, styleTitle.Render(l.text))
+		default:
+			out = append(out, l.text)
+		}
+	}
+	return out
+}
+
+// wrap breaks a sentence into lines of at most width cells.
+func wrap(text string, width int) []string {
+	var out []string
+	line := ""
+	for _, word := range strings.Fields(printable(text)) {
+		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
+			out = append(out, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(out, line)
+}

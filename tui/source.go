@@ -1,0 +1,93 @@
+package tui
+
+import (
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/dap/protocol"
+)
+
+// maxSource bounds a file that is shown; a larger one is refused by name rather than loaded.
+const maxSource = 32 << 20
+
+// sourceFile is a file as shown: tabs expanded, no control characters.
+type sourceFile struct {
+	path  string
+	lines []string
+	err   string // why there is nothing to see, a whole sentence
+}
+
+func loadSource(path string) sourceFile {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return sourceFile{path: path, err: fmt.Sprintf("The source file %s cannot be read: %v.", path, err)}
+	case info.Size() > maxSource:
+		return sourceFile{path: path, err: fmt.Sprintf("The source file %s has %d bytes, more than is shown here.", path, info.Size())}
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return sourceFile{path: path, err: fmt.Sprintf("The source file %s cannot be read: %v.", path, err)}
+	}
+	lines := strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return sourceFile{path: path, lines: lines}
+}
+
+// printable makes a line safe to put on a terminal: program output and source may hold anything, escape sequences included.
+func printable(line string) string {
+	var b strings.Builder
+	column := 0
+	for _, r := range strings.TrimSuffix(line, "\r") {
+		switch {
+		case r == '\t':
+			n := 8 - column%8
+			b.WriteString("        "[:n])
+			column += n
+			continue
+		case r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0):
+			r = '·'
+		}
+		b.WriteRune(r)
+		column++
+	}
+	return b.String()
+}
+
+// ranksByLine tells which ranks stand at which line of path.
+func ranksByLine(ranks []protocol.RankStatus, path string) map[int][]int {
+	at := map[int][]int{}
+	for _, r := range ranks {
+		if r.State == "stopped" && r.File == path && r.Line > 0 {
+			at[r.Line] = append(at[r.Line], r.Rank)
+		}
+	}
+	return at
+}
+
+// compactRanks prints ranks as a rank set: 0-3,7.
+func compactRanks(ranks []int) string {
+	sort.Ints(ranks)
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		switch j - i {
+		case 0:
+			parts = append(parts, strconv.Itoa(ranks[i]))
+		case 1:
+			parts = append(parts, strconv.Itoa(ranks[i]), strconv.Itoa(ranks[j]))
+		default:
+			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		}
+		i = j + 1
+	}
+	return strings.Join(parts, ",")
+}
