@@ -146,6 +146,9 @@ func newModel(ctx context.Context, options Options) *Model {
 	input := textinput.New()
 	input.Prompt = "> "
 	input.SetVirtualCursor(true)
+	styles := input.Styles()
+	styles.Cursor.Blink = false // a blinking cursor wakes the program twice a second for nothing
+	input.SetStyles(styles)
 	return &Model{
 		ctx: ctx, options: options, generation: map[int]int{}, breakpoints: map[string][]setBreakpoint{}, partial: map[string]string{},
 		focus: "all", input: input, active: paneRanks, bottom: paneVariables, progress: "starting …",
