@@ -72,7 +72,7 @@ func TestCommandEndsItsRanks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("rank with pid %d is gone already: %v", pid, err)
 			}
-			defer unix.Close(fd)
+			t.Cleanup(func() { _ = unix.Close(fd) })
 			ends = append(ends, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 		cancel()

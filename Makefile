@@ -1,0 +1,60 @@
+# Cohort. Each of demo, test, build, vsix and lint is enough on its own on a Debian or Ubuntu that has Go: it installs what
+# it needs first (scripts/setup.sh).
+#
+#   make demo    set up, build, and show the main job on each MPI, step by step
+#   make test    set up, and run all tests, with the race detector
+#   make short   the tests that take little time, of whatever is installed
+#   make lint    golangci-lint and gofumpt
+#   make build   bin/cohort
+#   make vsix    the VS Code extension as a .vsix
+#   make setup   only install what is missing
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+# Go's archives unpack to /usr/local/go, which is not on every PATH (that of sudo, for one).
+export PATH := $(PATH):/usr/local/go/bin
+
+GOLANGCI_LINT_VERSION := v2.15.0
+GOFUMPT_VERSION := v0.12.0
+
+# Go stamps the commit into the binary, but fails where git refuses to say it (a checkout of another user's).
+ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo yes),yes)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+endif
+
+.PHONY: all demo test short lint build vsix setup setup-build setup-node clean
+all: build
+
+demo: setup build
+	scripts/demo.sh
+
+test: setup setup-node build
+	scripts/test.sh
+
+short: setup-build
+	go test -short ./...
+
+lint: setup-build
+	scripts/lint.sh $(GOLANGCI_LINT_VERSION) $(GOFUMPT_VERSION)
+
+# Static, so that it runs on every host of a job whatever libraries that has.
+build: setup-build
+	CGO_ENABLED=0 go build -o bin/cohort ./cmd/cohort
+
+vsix: setup-node
+	scripts/vscode.sh vsix
+
+setup:
+	scripts/setup.sh go mpi
+
+setup-build:
+	scripts/setup.sh go
+
+setup-node:
+	scripts/setup.sh node
+
+clean:
+	rm -rf bin vscode/dist vscode/out vscode/*.vsix
+	rm -rf "$${XDG_CACHE_HOME:-$$HOME/.cache}/cohort-test"

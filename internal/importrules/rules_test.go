@@ -1,0 +1,108 @@
+package importrules
+
+// everything, in rule.may, is any package of the repository.
+const everything = "..."
+
+// A rule says what the packages of one folder may import of this repository. The row of the longest matching folder counts.
+// A folder may always import what lies below it, and `backend`.
+type rule struct {
+	folder string
+	may    []string // folders, with all that lies below them
+	// tests may be imported by tests in the folder besides: to meet the real thing.
+	tests  []string
+	reason string
+}
+
+var rules = []rule{
+	{
+		folder: "cmd", may: []string{everything},
+		reason: "cmd wires the parts together; nothing else may know them all",
+	},
+	{
+		folder: "tui", may: []string{"dap/protocol"},
+		reason: "the TUI is a DAP client only, so that whatever it can do, every client can",
+	},
+	{
+		folder: "dap", may: []string{"job", "replayctl", "prettyprint", "spacetime"},
+		reason: "the DAP server serves the models of a job and of a replay; it knows neither launchers nor backends' insides",
+	},
+	{
+		folder: "dap/protocol", may: nil,
+		reason: "our part of the protocol is shared by server and clients, and depends on neither",
+	},
+	{
+		folder: "dap/daptest", may: []string{"dap/protocol"},
+		reason: "the test client sees what any client sees",
+	},
+	{
+		folder: "job", may: []string{"prettyprint"},
+		reason: "the model of a job knows backends by their interface only; how ranks are started is not its business",
+	},
+	{
+		folder: "job/jobtest", may: []string{"job", "prettyprint"},
+		reason: "it stands in for the backends of a job",
+	},
+	{
+		folder: "backend", may: nil,
+		reason: "backend holds types and interfaces, and everyone may import it: so it imports nothing of ours",
+	},
+	{
+		folder: "gdbmi", may: nil,
+		reason: "one way of being a backend; it knows gdb, and nothing of jobs or MPI",
+	},
+	{
+		folder: "gdbmi/gdbmitest", may: []string{"gdbmi"},
+		reason: "the scripted gdb is written with the MI grammar",
+	},
+	{
+		folder: "launch", may: []string{"gdbmi", "prettyprint", "trace", "pmpi"},
+		reason: "the agent owns a rank's backend and reads its registry, trace and control block; the job comes to it, not it to the job",
+	},
+	{
+		folder: "prettyprint", may: nil,
+		reason: "it turns bytes into datatypes and needs a MemoryReader, no process; the layout of the registry is pmpi/abi's",
+		tests:  []string{"pmpi"},
+	},
+	{
+		folder: "pmpi", may: nil,
+		reason: "the interposer is built and described here; its one contract with Go is the ABI header",
+		tests:  []string{"trace"},
+	},
+	{
+		folder: "trace", may: nil,
+		reason: "a recording can be read without anything else of ours",
+	},
+	{
+		folder: "causal", may: []string{"trace"},
+		reason: "pure algorithms on the events of a recording",
+	},
+	{
+		folder: "replayctl", may: []string{"job", "causal", "trace"},
+		reason: "it steers a job by what the recording says",
+	},
+	{
+		folder: "spacetime", may: []string{"causal", "trace"},
+		reason: "a drawing of the event graph",
+	},
+	{
+		folder: "scripts", may: nil,
+		reason: "tests of the shell scripts",
+	},
+	{
+		folder: "internal", may: nil,
+		reason: "helpers of all packages depend on none",
+	},
+}
+
+// testHelpers may be imported by tests and by each other only: they import testing, or hold fakes.
+var testHelpers = []string{"internal/mpitest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest"}
+
+// libraries that only some folders may import (without their tests: those may drive what they test).
+var libraries = []struct {
+	prefix string
+	folder string
+	reason string
+}{
+	{"github.com/spf13/cobra", "cmd", "flags end in cmd; the parts take options as structs"},
+	{"charm.land/", "tui", "only the terminal front end draws"},
+}
