@@ -1,0 +1,259 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// DecisionMatch is the message that a wildcard receive or probe takes (struct cohort_match). Event is the event of the call that asked:
+// of an Irecv its post, of a persistent receive its Start.
+type DecisionMatch struct {
+	Event       uint64
+	Source, Tag int32
+	Op          Op
+	Never       bool // the receive was never matched in the recording; Source and Tag are 0
+}
+
+// DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never set no success
+// follows: Event is the constant Never, and Op is OpNone.
+type DecisionPoll struct {
+	Event    uint64
+	Failures uint64
+	Op       Op
+	Never    bool
+}
+
+// DecisionSet is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order (struct cohort_set).
+type DecisionSet struct {
+	Event   uint64
+	Op      Op
+	Indices []uint32
+}
+
+// Decisions is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
+type Decisions struct {
+	Rank, WorldSize uint32
+	LastEvent       uint64 // the recording holds events 1..LastEvent
+	Finalized       bool   // the recorded rank reached MPI_Finalize
+	Matches         []DecisionMatch
+	Polls           []DecisionPoll
+	Sets            []DecisionSet
+}
+
+// DecisionError is a trace whose records are well formed but contradict each other.
+type DecisionError struct {
+	Path   string
+	Event  uint64
+	Reason string
+}
+
+func (e *DecisionError) Error() string {
+	return fmt.Sprintf("%s: the decision of event %d cannot be told: %s", e.Path, e.Event, e.Reason)
+}
+
+// DecisionOptions changes what BuildDecisions accepts.
+type DecisionOptions struct {
+	// AllowIncomplete accepts a trace with calls that record/replay does not cover.
+	AllowIncomplete bool
+}
+
+// BuildDecisions reads the rest of a trace of either mode. Both modes of one execution give equal decisions. Errors: those of the Reader,
+// *DecisionError, and *IncompleteError unless it is allowed.
+func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
+	h := r.Header()
+	b := decisionBuilder{
+		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
+		posted: map[post]int{}, inits: map[uint64]RecvArgs{}, active: map[uint64]post{},
+	}
+	var incomplete *IncompleteError
+	var ended bool
+	var endPolls uint64
+	for rec, err := range r.All() {
+		if err != nil {
+			return nil, err
+		}
+		switch rec := rec.(type) {
+		case *Note:
+			if incomplete == nil {
+				incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: rec.Call, Event: rec.Event, Site: rec.Site}
+			}
+			incomplete.Count++
+		case *End:
+			ended, endPolls = rec.How == 1, rec.FailedPolls
+		case *Event:
+			err = b.event(rec)
+		case *Match:
+			err = b.match(rec)
+		case *Poll:
+			b.last = max(b.last, rec.Event)
+			b.out.Polls = append(b.out.Polls, DecisionPoll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
+		case *Set:
+			b.last = max(b.last, rec.Event)
+			b.out.Sets = append(b.out.Sets, DecisionSet{Event: rec.Event, Op: rec.Op, Indices: rec.Indices})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if incomplete == nil && h.Incomplete > 0 {
+		// The rank died, or the disk was full, between counting the call and writing its NOTE.
+		incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: h.IncompleteCall, Event: h.IncompleteEvent}
+	}
+	if incomplete != nil && !opt.AllowIncomplete {
+		incomplete.Count = max(incomplete.Count, uint64(h.Incomplete))
+		return nil, incomplete
+	}
+	b.finish(&h, ended, endPolls)
+	return b.out, nil
+}
+
+// post names a receive: the event that posted it, and of a Startall which of its wildcard receives.
+type post struct {
+	event uint64
+	which uint32
+}
+
+type decisionBuilder struct {
+	path   string
+	out    *Decisions
+	last   uint64
+	posted map[post]int // index in out.Matches of what was promised
+	// full mode: persistent wildcard receives by the event of their _init, and their activation
+	inits  map[uint64]RecvArgs
+	active map[uint64]post
+}
+
+func (b *decisionBuilder) fault(event uint64, format string, args ...any) error {
+	return &DecisionError{Path: b.path, Event: event, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (b *decisionBuilder) promise(p post, op Op) error {
+	if _, twice := b.posted[p]; twice {
+		return b.fault(p.event, "its receive was promised twice")
+	}
+	b.posted[p] = len(b.out.Matches)
+	b.out.Matches = append(b.out.Matches, DecisionMatch{Event: p.event, Op: op, Never: true})
+	return nil
+}
+
+func (b *decisionBuilder) keep(p post, source, tag int32) error {
+	i, ok := b.posted[p]
+	if !ok {
+		return b.fault(p.event, "a message from %d with tag %d completes a wildcard receive that was not promised", source, tag)
+	}
+	m := &b.out.Matches[i]
+	if !m.Never && (m.Source != source || m.Tag != tag) {
+		return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source, m.Tag, source, tag)
+	}
+	m.Never, m.Source, m.Tag = false, source, tag
+	return nil
+}
+
+// match takes in an order-mode MATCH.
+func (b *decisionBuilder) match(m *Match) error {
+	b.last = max(b.last, m.Event)
+	p := post{m.Event - m.Back, m.Which}
+	switch {
+	case m.IsPromise():
+		return b.promise(p, m.Op)
+	case m.Back == 0:
+		b.out.Matches = append(b.out.Matches, DecisionMatch{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
+		return nil
+	default:
+		return b.keep(p, m.Source, m.Tag)
+	}
+}
+
+// event takes in an EVENT, and derives what order mode would have written.
+func (b *decisionBuilder) event(e *Event) error {
+	b.last = e.Index
+	if e.Op.IsPoll() {
+		b.out.Polls = append(b.out.Polls, DecisionPoll{Event: e.Index, Failures: e.FailedPolls, Op: e.Op})
+	}
+	wild := IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
+	switch e.Op.Class() {
+	case ClassRecv, ClassProbe, ClassSendrecv:
+		if wild && e.Op != OpMrecv {
+			b.out.Matches = append(b.out.Matches, DecisionMatch{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
+		}
+	case ClassIrecv:
+		if wild && e.Op != OpImrecv {
+			return b.promise(post{e.Index, 0}, e.Op)
+		}
+	case ClassRecvInit:
+		if IsWildcard(e.Send.Dest, e.Send.Tag) {
+			b.inits[e.Index] = RecvArgs{AskedSource: e.Send.Dest, AskedTag: e.Send.Tag}
+		}
+	case ClassStart:
+		return b.start(e)
+	case ClassCompletion:
+		return b.completion(e)
+	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassComm, ClassOther: // no outcome to enforce
+	}
+	return nil
+}
+
+func (b *decisionBuilder) start(e *Event) error {
+	which := uint32(0)
+	for _, init := range e.Inits {
+		if _, wild := b.inits[init]; !wild {
+			continue
+		}
+		p := post{e.Index, which}
+		which++
+		b.active[init] = p
+		if err := b.promise(p, e.Op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *decisionBuilder) completion(e *Event) error {
+	if e.Op.HasSet() {
+		s := DecisionSet{Event: e.Index, Op: e.Op}
+		for i := range e.Completed {
+			s.Indices = append(s.Indices, e.Completed[i].ArrayIndex)
+		}
+		b.out.Sets = append(b.out.Sets, s)
+	}
+	for i := range e.Completed {
+		c := &e.Completed[i]
+		if c.Class != RequestRecv || c.Post == 0 {
+			continue
+		}
+		p := post{c.Post, 0}
+		if _, persistent := b.inits[c.Post]; persistent {
+			var started bool
+			if p, started = b.active[c.Post]; !started {
+				return b.fault(e.Index, "it completes the persistent receive of event %d, which was not started", c.Post)
+			}
+		}
+		if _, promised := b.posted[p]; !promised {
+			continue // posted with exact arguments
+		}
+		if err := b.keep(p, c.Source, c.Tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
+	out := b.out
+	out.Finalized = h.Closed || ended
+	out.LastEvent = b.last
+	if h.Mode == ModeOrder && !h.FullDisk {
+		// Events without a decision leave no record. With a full disk the counter went on without the records, and
+		// only what is before the last record is known whole.
+		out.LastEvent = max(b.last, h.Events)
+	}
+	if !ended {
+		endPolls = h.Polls
+	}
+	if endPolls > 0 && !h.FullDisk {
+		out.Polls = append(out.Polls, DecisionPoll{Event: Never, Failures: endPolls, Never: true})
+	}
+	slices.SortStableFunc(out.Matches, func(a, b DecisionMatch) int { return cmp.Compare(a.Event, b.Event) })
+}

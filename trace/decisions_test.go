@@ -1,0 +1,348 @@
+package trace
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// rankSim makes up an execution of one rank and writes it three times: as order-mode records, as events, and as the decisions that a
+// replay must enforce, each straight from its definition.
+type rankSim struct {
+	t      *rapid.T
+	order  []Record
+	full   []Record
+	want   Decisions
+	event  uint64
+	failed uint64 // polls since the last event that was a successful poll
+	open   []*simRequest
+	inits  []*simInit
+}
+
+type simRequest struct {
+	post   uint64 // event that posted it
+	which  uint32
+	op     Op
+	wild   bool
+	recv   bool
+	init   *simInit // persistent
+	source int32    // what it will take
+	tag    int32
+	match  int // index in want.Matches, if wild
+}
+
+type simInit struct {
+	event uint64
+	wild  bool
+	live  bool
+}
+
+func (s *rankSim) args(wild bool) (asked, got RecvArgs) {
+	t := s.t
+	got.Source, got.Tag = rapid.Int32Range(0, 3).Draw(t, "source"), rapid.Int32Range(0, 5).Draw(t, "tag")
+	got.AskedSource, got.AskedTag = got.Source, got.Tag
+	switch {
+	case wild && rapid.Bool().Draw(t, "any source"):
+		got.AskedSource = AnySource
+	case wild:
+		got.AskedTag = AnyTag
+	case rapid.IntRange(0, 5).Draw(t, "null") == 0: // a receive from nobody is no wildcard
+		got.AskedSource, got.AskedTag, got.Source, got.Tag = ProcNull, AnyTag, ProcNull, AnyTag
+	}
+	got.Bytes = 8
+	return RecvArgs{AskedSource: got.AskedSource, AskedTag: got.AskedTag}, got
+}
+
+// begin numbers an event; a poll takes the failures before it.
+func (s *rankSim) begin(op Op) *Event {
+	s.event++
+	e := &Event{Index: s.event, Op: op}
+	s.full = append(s.full, e)
+	if op.IsPoll() {
+		e.FailedPolls = s.failed
+		s.orderRec(&Poll{Event: e.Index, Op: op, Failures: s.failed})
+		s.want.Polls = append(s.want.Polls, DecisionPoll{Event: e.Index, Failures: s.failed, Op: op})
+		s.failed = 0
+	}
+	return e
+}
+
+func (s *rankSim) orderRec(r Record) { s.order = append(s.order, r) }
+
+func (s *rankSim) step() {
+	t := s.t
+	wild := rapid.Bool().Draw(t, "wild")
+	switch rapid.IntRange(0, 9).Draw(t, "call") {
+	case 0:
+		e := s.begin(rapid.SampledFrom([]Op{OpSend, OpBarrier, OpSendrecv, OpCancel}).Draw(t, "op"))
+		e.Coll.Root = 0
+		if e.Op == OpSendrecv {
+			s.taken(e, wild)
+		}
+	case 1:
+		s.taken(s.begin(rapid.SampledFrom([]Op{OpRecv, OpProbe, OpMprobe, OpSendrecvReplace}).Draw(t, "op")), wild)
+	case 2:
+		s.taken(s.begin(rapid.SampledFrom([]Op{OpIprobe, OpImprobe}).Draw(t, "op")), wild)
+	case 3:
+		s.failed += rapid.Uint64Range(1, 5).Draw(t, "failures")
+	case 4:
+		e := s.begin(OpIrecv)
+		asked, got := s.args(wild)
+		e.Recv = asked
+		s.post(&simRequest{post: e.Index, op: OpIrecv, wild: wild, recv: true, source: got.Source, tag: got.Tag})
+	case 5:
+		s.open = append(s.open, &simRequest{post: s.begin(OpIsend).Index})
+	case 6:
+		e := s.begin(OpRecvInit)
+		asked, _ := s.args(wild)
+		e.Send = SendArgs{Dest: asked.AskedSource, Tag: asked.AskedTag}
+		s.inits = append(s.inits, &simInit{event: e.Index, wild: wild})
+	case 7:
+		s.start()
+	default:
+		s.complete()
+	}
+}
+
+// taken is a receive or probe that has its message when the call returns.
+func (s *rankSim) taken(e *Event, wild bool) {
+	_, e.Recv = s.args(wild)
+	if wild {
+		s.orderRec(&Match{Event: e.Index, Op: e.Op, Source: e.Recv.Source, Tag: e.Recv.Tag})
+		s.want.Matches = append(s.want.Matches, DecisionMatch{Event: e.Index, Op: e.Op, Source: e.Recv.Source, Tag: e.Recv.Tag})
+	}
+}
+
+func (s *rankSim) post(r *simRequest) {
+	s.open = append(s.open, r)
+	if r.wild {
+		s.orderRec(&Match{Event: r.post, Op: r.op, Source: PromiseSource, Which: r.which})
+		r.match = len(s.want.Matches)
+		s.want.Matches = append(s.want.Matches, DecisionMatch{Event: r.post, Op: r.op, Never: true})
+	}
+}
+
+func (s *rankSim) start() {
+	var idle []*simInit
+	for _, i := range s.inits {
+		if !i.live {
+			idle = append(idle, i)
+		}
+	}
+	if len(idle) == 0 {
+		return
+	}
+	op := OpStartall
+	if rapid.Bool().Draw(s.t, "one") {
+		op, idle = OpStart, idle[:1]
+	}
+	e := s.begin(op)
+	which := uint32(0)
+	for _, i := range idle {
+		i.live = true
+		e.Inits = append(e.Inits, i.event)
+		_, got := s.args(true)
+		s.post(&simRequest{post: e.Index, which: which, op: op, wild: i.wild, recv: true, init: i, source: got.Source, tag: got.Tag})
+		if i.wild {
+			which++
+		}
+	}
+}
+
+func (s *rankSim) complete() {
+	t := s.t
+	op := rapid.SampledFrom([]Op{
+		OpWait, OpWaitall, OpWaitany, OpWaitsome, OpTest, OpTestall, OpTestany, OpTestsome, OpRequestGetStatus,
+	}).Draw(t, "op")
+	n := rapid.IntRange(0, len(s.open)).Draw(t, "n")
+	if n > 1 && !slices.Contains([]Op{OpWaitall, OpWaitsome, OpTestall, OpTestsome}, op) {
+		n = 1
+	}
+	order := rapid.Permutation(s.open).Draw(t, "order")
+	e := s.begin(op)
+	set := &Set{Event: e.Index, Op: op}
+	var matches []Record
+	done := map[*simRequest]bool{}
+	for _, r := range order[:n] {
+		c := Completion{ArrayIndex: rapid.Uint32Range(0, 9).Draw(t, "index"), Post: r.post, Class: RequestSend}
+		if r.init != nil {
+			c.Post = r.init.event
+		}
+		if r.recv {
+			c.Class, c.Source, c.Tag, c.Bytes = RequestRecv, r.source, r.tag, 8
+		}
+		if r.wild {
+			matches = append(matches, &Match{Event: e.Index, Op: r.op, Source: r.source, Tag: r.tag, Back: e.Index - r.post, Which: r.which})
+			m := &s.want.Matches[r.match]
+			m.Never, m.Source, m.Tag = false, r.source, r.tag
+		}
+		set.Indices = append(set.Indices, c.ArrayIndex)
+		e.Completed = append(e.Completed, c)
+		if op != OpRequestGetStatus {
+			done[r] = true
+			if r.init != nil {
+				r.init.live = false
+			}
+		}
+	}
+	if op.HasSet() {
+		s.orderRec(set)
+		s.want.Sets = append(s.want.Sets, DecisionSet{Event: e.Index, Op: op, Indices: set.Indices})
+	}
+	s.order = append(s.order, matches...)
+	s.open = slices.DeleteFunc(s.open, func(r *simRequest) bool { return done[r] })
+}
+
+func TestBothModesGiveTheSameDecisions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &rankSim{t: t, want: Decisions{Rank: 1, WorldSize: 2}}
+		comm := worldComm()
+		s.order, s.full = []Record{comm}, []Record{comm}
+		for range rapid.IntRange(0, 60).Draw(t, "calls") {
+			s.step()
+		}
+		h := Header{Rank: 1, WorldSize: 2}
+		closed := rapid.Bool().Draw(t, "closed")
+		if closed {
+			s.begin(OpFinalize)
+			s.order = append(s.order, &End{FailedPolls: s.failed, How: 1})
+			s.full = append(s.full, &End{FailedPolls: s.failed, How: 1})
+		} else {
+			h.Polls = s.failed
+		}
+		if s.failed > 0 {
+			s.want.Polls = append(s.want.Polls, DecisionPoll{Event: Never, Failures: s.failed, Never: true})
+		}
+		s.want.LastEvent, s.want.Finalized, h.Events = s.event, closed, s.event
+		for mode, records := range map[Mode][]Record{ModeOrder: s.order, ModeFull: s.full} {
+			h.Mode = mode
+			got, err := BuildDecisions(write(t, h, records, closed).reader(t), DecisionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(&s.want, got); d != "" {
+				t.Fatalf("%s: %s", mode, d)
+			}
+			back, err := DecodeDecisions("memory", got.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(got, back); d != "" {
+				t.Fatalf("file: %s", d)
+			}
+		}
+	})
+}
+
+// The bytes of the decisions file, spelled out.
+func TestDecisionsLayout(t *testing.T) {
+	d := &Decisions{
+		Rank: 3, WorldSize: 4, LastEvent: 9, Finalized: true,
+		Matches: []DecisionMatch{{Event: 5, Source: 2, Tag: -1, Op: OpRecv}, {Event: 6, Op: OpIrecv, Never: true}},
+		Polls:   []DecisionPoll{{Event: Never, Failures: 7, Never: true}},
+		Sets:    []DecisionSet{{Event: 8, Op: OpWaitsome, Indices: []uint32{4, 1, 2}}, {Event: 9, Op: OpWaitany}},
+	}
+	b := d.Encode()
+	word := func(at int) uint32 {
+		return uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16 | uint32(b[at+3])<<24
+	}
+	for at, want := range map[int]uint32{
+		8: 1, 12: 96, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 96, 56: 144, 64: 168, 72: 48, 80: 9, 88: 1,
+		96: 5, 104: 2, 108: 0xffffffff, 112: 9, 116: 0, 120: 6, 136: 10, 140: 1,
+		144: 0xffffffff, 148: 0xffffffff, 152: 7, 160: 0, 164: 1,
+		168: 8, 176: 29, 180: 3, 184: 4, 188: 1, 192: 2, 196: 0, 200: 9, 208: 28, 212: 0,
+	} {
+		if word(at) != want {
+			t.Errorf("word at %d is %d, want %d", at, word(at), want)
+		}
+	}
+	if len(b) != 216 {
+		t.Errorf("%d bytes", len(b))
+	}
+	path := filepath.Join(t.TempDir(), "decisions")
+	if err := d.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := ReadDecisions(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(d, got); diff != "" {
+		t.Error(diff)
+	}
+	names, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
+	if err != nil || len(names) != 1 {
+		t.Errorf("left behind: %v %v", names, err)
+	}
+	for size := range b {
+		if _, err := DecodeDecisions("cut", b[:size]); err == nil {
+			t.Errorf("%d of %d bytes are accepted", size, len(b))
+		}
+	}
+}
+
+func TestIncompleteIsRefused(t *testing.T) {
+	records := []Record{
+		&Module{}, &Site{Index: 1}, &Note{Event: 2, Call: "MPI_Get", Site: 1}, &Note{Event: 4, Call: "MPI_Put"},
+		&Match{Event: 5, Op: OpRecv, Source: 1, Tag: 2}, &End{How: 1},
+	}
+	f := write(t, Header{Mode: ModeOrder, Rank: 1, WorldSize: 2, Incomplete: 2, IncompleteCall: "MPI_Get", IncompleteEvent: 2}, records, true)
+	_, err := BuildDecisions(f.reader(t), DecisionOptions{})
+	var e *IncompleteError
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&IncompleteError{Path: "memory", Rank: 1, Call: "MPI_Get", Event: 2, Site: 1, Count: 2}, e); d != "" {
+		t.Error(d)
+	}
+	if d, err := BuildDecisions(f.reader(t), DecisionOptions{AllowIncomplete: true}); err != nil || len(d.Matches) != 1 {
+		t.Error(d, err)
+	}
+	// The NOTE did not reach the file.
+	f = write(t, Header{Mode: ModeOrder, Incomplete: 1, IncompleteCall: "MPI_Get", IncompleteEvent: 2}, nil, false)
+	if _, err = BuildDecisions(f.reader(t), DecisionOptions{}); !errors.As(err, &e) || e.Call != "MPI_Get" || e.Count != 1 {
+		t.Error(err)
+	}
+}
+
+func TestFullDiskEndsTheReplayAtTheLastRecord(t *testing.T) {
+	f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, FullDisk: true}, []Record{&Match{Event: 5, Op: OpRecv}}, false)
+	d, err := BuildDecisions(f.reader(t), DecisionOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.LastEvent != 5 || len(d.Polls) != 0 || d.Finalized {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestContradictoryDecisions(t *testing.T) {
+	promise := func(event uint64) Record { return &Match{Event: event, Op: OpIrecv, Source: PromiseSource} }
+	for _, c := range []struct {
+		name    string
+		mode    Mode
+		records []Record
+		want    string
+	}{
+		{"no promise", ModeOrder, []Record{&Match{Event: 3, Op: OpIrecv, Source: 1, Back: 2}}, "was not promised"},
+		{"two promises", ModeOrder, []Record{promise(3), promise(3)}, "promised twice"},
+		{"two messages", ModeOrder, []Record{
+			promise(1), &Match{Event: 3, Op: OpIrecv, Source: 1, Back: 2}, &Match{Event: 4, Op: OpIrecv, Source: 2, Back: 3},
+		}, "two messages"},
+		{"not started", ModeFull, []Record{
+			worldComm(), &Event{Index: 1, Op: OpRecvInit, Send: SendArgs{Dest: AnySource}},
+			&Event{Index: 2, Op: OpWait, Completed: []Completion{{Post: 1, Class: RequestRecv}}},
+		}, "not started"},
+	} {
+		_, err := BuildDecisions(write(t, Header{Mode: c.mode}, c.records, false).reader(t), DecisionOptions{})
+		var e *DecisionError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Sizes of the mirror of struct cohort_decisions and its entries.
+const (
+	decisionsMagic      = 0x00434544484f43
+	decisionsHeaderSize = 96
+	matchSize           = 24
+	pollSize            = 24
+	setSize             = 16
+
+	flagNever = 1 // COHORT_DECISION_NEVER
+)
+
+// Write makes the file that a rank in replay maps (the fixed layout of cohort_abi.h). It appears under its name complete, or not at all; a
+// file of that name is replaced.
+func (d *Decisions) Write(path string) error {
+	if err := writeAtomic(path, d.Encode()); err != nil {
+		return fmt.Errorf("write decisions of rank %d: %w", d.Rank, err)
+	}
+	return nil
+}
+
+// Encode returns the bytes of the decisions file.
+func (d *Decisions) Encode() []byte {
+	le := binary.LittleEndian
+	b := make([]byte, decisionsHeaderSize, decisionsHeaderSize+len(d.Matches)*matchSize+len(d.Polls)*pollSize+len(d.Sets)*(setSize+8))
+	for _, m := range d.Matches {
+		b = le.AppendUint64(b, m.Event)
+		b = le.AppendUint32(b, uint32(m.Source))
+		b = le.AppendUint32(b, uint32(m.Tag))
+		b = le.AppendUint32(b, uint32(m.Op))
+		b = le.AppendUint32(b, b2u(m.Never)*flagNever)
+	}
+	polls := len(b)
+	for _, p := range d.Polls {
+		b = le.AppendUint64(b, p.Event)
+		b = le.AppendUint64(b, p.Failures)
+		b = le.AppendUint32(b, uint32(p.Op))
+		b = le.AppendUint32(b, b2u(p.Never)*flagNever)
+	}
+	sets := len(b)
+	for _, s := range d.Sets {
+		b = le.AppendUint64(b, s.Event)
+		b = le.AppendUint32(b, uint32(s.Op))
+		b = le.AppendUint32(b, uint32(len(s.Indices)))
+		for _, i := range s.Indices {
+			b = le.AppendUint32(b, i)
+		}
+		if len(s.Indices)%2 == 1 {
+			b = le.AppendUint32(b, 0)
+		}
+	}
+	le.PutUint64(b[0:], decisionsMagic)
+	le.PutUint32(b[8:], ABIVersion)
+	le.PutUint32(b[12:], decisionsHeaderSize)
+	le.PutUint32(b[16:], d.Rank)
+	le.PutUint32(b[20:], d.WorldSize)
+	le.PutUint64(b[24:], uint64(len(d.Matches)))
+	le.PutUint64(b[32:], uint64(len(d.Polls)))
+	le.PutUint64(b[40:], uint64(len(d.Sets)))
+	le.PutUint64(b[48:], decisionsHeaderSize)
+	le.PutUint64(b[56:], uint64(polls))
+	le.PutUint64(b[64:], uint64(sets))
+	le.PutUint64(b[72:], uint64(len(b)-sets))
+	le.PutUint64(b[80:], d.LastEvent)
+	le.PutUint32(b[88:], b2u(d.Finalized))
+	return b
+}
+
+// ReadDecisions reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError, *VersionError.
+func ReadDecisions(path string) (*Decisions, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read decisions: %w", err)
+	}
+	return DecodeDecisions(path, b)
+}
+
+// DecodeDecisions is the inverse of Encode; name is for messages.
+func DecodeDecisions(name string, b []byte) (*Decisions, error) {
+	le := binary.LittleEndian
+	bad := func(at int, what, want, got string) (*Decisions, error) {
+		return nil, &FormatError{Path: name, Offset: int64(at), What: what, Want: want, Got: got, Kind: ErrMalformed}
+	}
+	if len(b) < decisionsHeaderSize || le.Uint64(b) != decisionsMagic {
+		return bad(0, "header", "the magic of a decisions file", fmt.Sprintf("a file of %d bytes without it", len(b)))
+	}
+	if v := le.Uint32(b[8:]); v != ABIVersion {
+		return nil, &VersionError{Path: name, What: "decisions file", Found: int64(v), Supported: ABIVersion}
+	}
+	d := &Decisions{
+		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]), Finalized: le.Uint32(b[88:]) == 1,
+	}
+	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
+		count, offset := le.Uint64(b[countAt:]), le.Uint64(b[offsetAt:])
+		if offset > uint64(len(b)) || count > (uint64(len(b))-offset)/size {
+			return 0, nil, false
+		}
+		return count, b[offset:], true
+	}
+	n, rest, ok := section(24, 48, matchSize)
+	if !ok {
+		return bad(24, "matches", "entries inside the file", fmt.Sprint(le.Uint64(b[24:])))
+	}
+	for ; n > 0; n, rest = n-1, rest[matchSize:] {
+		d.Matches = append(d.Matches, DecisionMatch{
+			Event: le.Uint64(rest), Source: int32(le.Uint32(rest[8:])), Tag: int32(le.Uint32(rest[12:])),
+			Op: Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
+		})
+	}
+	if n, rest, ok = section(32, 56, pollSize); !ok {
+		return bad(32, "polls", "entries inside the file", fmt.Sprint(le.Uint64(b[32:])))
+	}
+	for ; n > 0; n, rest = n-1, rest[pollSize:] {
+		d.Polls = append(d.Polls, DecisionPoll{
+			Event: le.Uint64(rest), Failures: le.Uint64(rest[8:]), Op: Op(le.Uint32(rest[16:])),
+			Never: le.Uint32(rest[20:])&flagNever != 0,
+		})
+	}
+	if n, rest, ok = section(40, 64, setSize); !ok {
+		return bad(40, "sets", "entries inside the file", fmt.Sprint(le.Uint64(b[40:])))
+	}
+	for ; n > 0; n-- {
+		at := len(b) - len(rest)
+		if len(rest) < setSize {
+			return bad(at, "set", "an entry", fmt.Sprintf("%d bytes", len(rest)))
+		}
+		s := DecisionSet{Event: le.Uint64(rest), Op: Op(le.Uint32(rest[8:]))}
+		count := int(le.Uint32(rest[12:]))
+		rest = rest[setSize:]
+		words := count + count%2
+		if words > len(rest)/4 {
+			return bad(at, "set", fmt.Sprintf("%d indices", count), fmt.Sprintf("%d bytes", len(rest)))
+		}
+		for i := range count {
+			s.Indices = append(s.Indices, le.Uint32(rest[4*i:]))
+		}
+		d.Sets = append(d.Sets, s)
+		rest = rest[4*words:]
+	}
+	return d, nil
+}
+
+// writeAtomic replaces path by a file with the given content: it is written beside it, forced to disk, and renamed.
+func writeAtomic(path string, content []byte) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, tempPrefix+filepath.Base(path)+"-*")
+	if err != nil {
+		return err //nolint:wrapcheck // callers say what was being written
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(dir)
+}
+
+// tempPrefix begins the name of a file that is being written.
+const tempPrefix = ".cohort-tmp-"
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err //nolint:wrapcheck // callers say what was being written
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,166 @@
+package trace
+
+import (
+	"bufio"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// textVersion is in the first line of the text twin.
+const textVersion = "cohort-trace 1"
+
+// Dump writes the text twin of what r still has to read: the header, then a line per record. ParseText is its inverse. If the trace ends
+// with a fault, what could be read is written and the fault is returned.
+//
+// A line is the kind of record (of an EVENT its number and operation) and key=value fields; numbers are decimal unless they begin
+// with 0x, strings are quoted as in Go, and lines that begin with # are comments.
+func Dump(w io.Writer, r *Reader) error {
+	out := bufio.NewWriter(w)
+	h := r.Header()
+	line := func(s string) {
+		_, err := out.WriteString(s + "\n")
+		_ = err // sticks to out: Flush returns it
+	}
+	line(textVersion)
+	line(headerText(&h))
+	var fault error
+	for rec, err := range r.All() {
+		if err != nil {
+			fault = err
+			break
+		}
+		line(Text(rec))
+	}
+	if err := out.Flush(); err != nil {
+		return errors.Join(fault, fmt.Errorf("write text: %w", err))
+	}
+	return fault
+}
+
+func headerText(h *Header) string {
+	return fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d polls=%d incomplete=%d "+
+		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI, b2u(h.Closed), h.StartNS,
+		h.Committed, h.Events, h.Polls, h.Incomplete, b2u(h.FullDisk), strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
+}
+
+// Text returns the line of one record, without a newline.
+func Text(r Record) string {
+	switch r := r.(type) {
+	case *Comm:
+		return fmt.Sprintf("comm index=%d id=%#x parent=%#x kind=%s rank=%d members=%s remote=%s", r.Index, r.GlobalID, r.ParentID,
+			r.CommKind, r.MyRank, list(r.Members), list(r.Remote))
+	case *Module:
+		return fmt.Sprintf("module index=%d bias=%#x path=%s build_id=%s", r.Index, r.LoadBias, strconv.Quote(r.Path),
+			strconv.Quote(hex.EncodeToString([]byte(r.BuildID))))
+	case *Site:
+		return fmt.Sprintf("site index=%d module=%d offset=%#x", r.Index, r.Module, r.Offset)
+	case *Note:
+		return fmt.Sprintf("note event=%d call=%s site=%d", r.Event, strconv.Quote(r.Call), r.Site)
+	case *Event:
+		return eventText(r)
+	case *End:
+		return fmt.Sprintf("end polls=%d how=%d", r.FailedPolls, r.How)
+	case *Match:
+		s := fmt.Sprintf("match event=%d op=%s source=%s tag=%d back=%d", r.Event, r.Op, matchSource(r), r.Tag, r.Back)
+		if r.Op == OpStartall {
+			s += fmt.Sprintf(" which=%d", r.Which)
+		}
+		return s
+	case *Poll:
+		return fmt.Sprintf("poll event=%d op=%s failures=%d", r.Event, r.Op, r.Failures)
+	case *Set:
+		return fmt.Sprintf("set event=%d op=%s indices=%s", r.Event, r.Op, list(r.Indices))
+	default:
+		return fmt.Sprintf("# unknown record %T", r)
+	}
+}
+
+const promiseText = "promise"
+
+func matchSource(m *Match) string {
+	if m.IsPromise() {
+		return promiseText
+	}
+	return strconv.Itoa(int(m.Source))
+}
+
+var commKindNames = [...]string{"0", "intra", "inter", "cart", "graph", "null", "dist-graph"} //nolint:gochecknoglobals // constant table
+
+func (k CommKind) String() string {
+	if int(k) < len(commKindNames) {
+		return commKindNames[k]
+	}
+	return strconv.Itoa(int(k))
+}
+
+func list(all []uint32) string {
+	var b strings.Builder
+	b.WriteByte('[')
+	for i, v := range all {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.FormatUint(uint64(v), 10))
+	}
+	b.WriteByte(']')
+	return b.String()
+}
+
+func eventText(e *Event) string {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	p("event n=%d op=%s site=%d polls=%d gap=%d dur=%d", e.Index, e.Op, e.Site, e.FailedPolls, e.Gap, e.Duration)
+	send := func() {
+		p(" comm=%d dest=%d tag=%d bytes=%d", e.Send.Comm, e.Send.Dest, e.Send.Tag, e.Send.Bytes)
+	}
+	recv := func(complete bool) {
+		p(" rcomm=%d asked_source=%d asked_tag=%d", e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
+		if complete {
+			p(" source=%d rtag=%d rbytes=%d", e.Recv.Source, e.Recv.Tag, e.Recv.Bytes)
+		}
+	}
+	switch e.Op.Class() {
+	case ClassSend, ClassSendInit, ClassRecvInit:
+		send()
+	case ClassRecv, ClassProbe:
+		recv(true)
+	case ClassIrecv:
+		recv(false)
+	case ClassSendrecv:
+		send()
+		recv(true)
+	case ClassStart:
+		p(" inits=[")
+		for i, init := range e.Inits {
+			if i > 0 {
+				p(",")
+			}
+			p("%d", init)
+		}
+		p("]")
+	case ClassCompletion:
+		p(" done=[")
+		for i := range e.Completed {
+			if i > 0 {
+				p(",")
+			}
+			c := &e.Completed[i]
+			p("%d:%d:%d", c.ArrayIndex, c.Post, c.Class)
+			if c.Class == RequestRecv {
+				p(":%d:%d:%d", c.Source, c.Tag, c.Bytes)
+			}
+		}
+		p("]")
+	case ClassCollective, ClassIcollective, ClassComm:
+		p(" comm=%d root=%d bytes=%d", e.Coll.Comm, e.Coll.Root, e.Coll.Bytes)
+		if e.Op.MakesComm() {
+			p(" new=%d", e.Coll.NewComm)
+		}
+	case ClassOther, ClassNone:
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+package trace
+
+import "encoding/binary"
+
+func appendUv(b []byte, v ...uint64) []byte {
+	for _, x := range v {
+		b = binary.AppendUvarint(b, x)
+	}
+	return b
+}
+
+func appendSv(b []byte, v ...int32) []byte {
+	for _, x := range v {
+		b = binary.AppendVarint(b, int64(x))
+	}
+	return b
+}
+
+func appendStr(b []byte, s string) []byte {
+	return append(appendUv(b, uint64(len(s))), s...)
+}
+
+// appendRecord appends the bytes of a record; last is the event of the order-mode record before it. The record has been checked.
+func appendRecord(b []byte, r Record, last uint64) []byte {
+	b = append(b, byte(r.Kind()))
+	switch r := r.(type) {
+	case *Comm:
+		b = appendUv(b, uint64(r.Index))
+		b = binary.LittleEndian.AppendUint64(b, r.GlobalID)
+		b = binary.LittleEndian.AppendUint64(b, r.ParentID)
+		b = append(b, byte(r.CommKind))
+		b = appendUv(b, uint64(len(r.Members)), uint64(r.MyRank), uint64(len(r.Remote)))
+		for _, m := range r.Members {
+			b = appendUv(b, uint64(m))
+		}
+		for _, m := range r.Remote {
+			b = appendUv(b, uint64(m))
+		}
+	case *Module:
+		b = appendUv(b, r.Index)
+		b = binary.LittleEndian.AppendUint64(b, r.LoadBias)
+		b = appendStr(appendStr(b, r.Path), r.BuildID)
+	case *Site:
+		b = appendUv(b, r.Index, r.Module, r.Offset)
+	case *Note:
+		b = appendUv(b, r.Event)
+		b = appendStr(b, r.Call)
+		b = appendUv(b, r.Site)
+	case *Event:
+		b = appendEvent(b, r)
+	case *End:
+		b = append(appendUv(b, r.FailedPolls), r.How)
+	case *Match:
+		b = append(appendUv(b, r.Event-last), byte(r.Op))
+		b = appendUv(appendSv(b, r.Source, r.Tag), r.Back)
+		if r.Op == OpStartall {
+			b = appendUv(b, uint64(r.Which))
+		}
+	case *Poll:
+		b = append(appendUv(b, r.Event-last), byte(r.Op))
+		b = appendUv(b, r.Failures)
+	case *Set:
+		b = append(appendUv(b, r.Event-last), byte(r.Op))
+		b = appendUv(b, uint64(len(r.Indices)))
+		for _, i := range r.Indices {
+			b = appendUv(b, uint64(i))
+		}
+	}
+	return b
+}
+
+func appendSend(b []byte, a *SendArgs) []byte {
+	b = appendUv(b, uint64(a.Comm))
+	b = appendSv(b, a.Dest, a.Tag)
+	return appendUv(b, a.Bytes)
+}
+
+func appendRecv(b []byte, a *RecvArgs, complete bool) []byte {
+	b = appendUv(b, uint64(a.Comm))
+	b = appendSv(b, a.AskedSource, a.AskedTag)
+	if complete {
+		b = appendSv(b, a.Source, a.Tag)
+		b = appendUv(b, a.Bytes)
+	}
+	return b
+}
+
+func appendEvent(b []byte, e *Event) []byte {
+	b = append(b, byte(e.Op))
+	b = appendUv(b, e.Site, e.FailedPolls, e.Gap, e.Duration)
+	switch e.Op.Class() {
+	case ClassSend, ClassSendInit, ClassRecvInit:
+		b = appendSend(b, &e.Send)
+	case ClassRecv, ClassProbe:
+		b = appendRecv(b, &e.Recv, true)
+	case ClassIrecv:
+		b = appendRecv(b, &e.Recv, false)
+	case ClassSendrecv:
+		b = appendRecv(appendSend(b, &e.Send), &e.Recv, true)
+	case ClassStart:
+		b = appendUv(b, uint64(len(e.Inits)))
+		for _, init := range e.Inits {
+			b = appendUv(b, e.Index-init)
+		}
+	case ClassCompletion:
+		b = appendUv(b, uint64(len(e.Completed)))
+		for i := range e.Completed {
+			b = appendCompletion(b, e.Index, &e.Completed[i])
+		}
+	case ClassCollective, ClassIcollective, ClassComm:
+		b = appendUv(b, uint64(e.Coll.Comm))
+		b = appendSv(b, e.Coll.Root)
+		b = appendUv(b, e.Coll.Bytes)
+		if e.Op.MakesComm() {
+			b = appendUv(b, uint64(e.Coll.NewComm))
+		}
+	case ClassOther, ClassNone:
+	}
+	return b
+}
+
+func appendCompletion(b []byte, event uint64, c *Completion) []byte {
+	var back uint64
+	if c.Post != 0 {
+		back = event - c.Post
+	}
+	b = append(appendUv(b, uint64(c.ArrayIndex), back), byte(c.Class))
+	if c.Class == RequestRecv {
+		b = appendSv(b, c.Source, c.Tag)
+		b = appendUv(b, c.Bytes)
+	}
+	return b
+}

@@ -1,0 +1,144 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What a FormatError is about; for errors.Is.
+var (
+	ErrNotTrace  = errors.New("not a Cohort trace")
+	ErrTruncated = errors.New("truncated")
+	ErrChecksum  = errors.New("checksum mismatch")
+	ErrMalformed = errors.New("malformed")
+)
+
+// FormatError says what is wrong with a file, where, and what was expected there.
+type FormatError struct {
+	Path   string
+	Offset int64  // byte offset in the file
+	What   string // the structure or record that was being read
+	Want   string
+	Got    string
+	Kind   error // ErrNotTrace, ErrTruncated, ErrChecksum or ErrMalformed
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("%s: %v at byte %d (%s): expected %s, found %s", e.Path, e.Kind, e.Offset, e.What, e.Want, e.Got)
+}
+
+func (e *FormatError) Unwrap() error { return e.Kind }
+
+// VersionError is a file of a version that this Cohort does not read.
+type VersionError struct {
+	Path             string
+	What             string // "trace file", "recording"
+	Found, Supported int64
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("%s is a %s of version %d; this cohort reads version %d only. Use the cohort that made it, or record again.",
+		e.Path, e.What, e.Found, e.Supported)
+}
+
+// ModeError is a trace or recording whose mode this version does not know, or cannot use.
+type ModeError struct {
+	Path string
+	Mode string
+}
+
+func (e *ModeError) Error() string {
+	return fmt.Sprintf("%s was recorded in mode %q; this cohort reads the modes \"order\" and \"full\".", e.Path, e.Mode)
+}
+
+// NotRecordingError is a path that is no recording.
+type NotRecordingError struct {
+	Path   string
+	Reason string
+	Err    error // may be nil
+}
+
+func (e *NotRecordingError) Error() string {
+	s := fmt.Sprintf("%s is not a Cohort recording: %s", e.Path, e.Reason)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+func (e *NotRecordingError) Unwrap() error { return e.Err }
+
+// ExistsError refuses to overwrite a recording.
+type ExistsError struct{ Path string }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("%s holds a recording already; choose another name, remove it, or ask for it to be overwritten.", e.Path)
+}
+
+// MissingRankError is a recording that lacks the trace of a rank.
+type MissingRankError struct {
+	Dir, Path   string
+	Rank, Ranks int
+}
+
+func (e *MissingRankError) Error() string {
+	return fmt.Sprintf("the recording %s is of %d ranks but %s, the trace of rank %d, is missing.", e.Dir, e.Ranks, e.Path, e.Rank)
+}
+
+// RankCountError is a disagreement about the number of ranks.
+type RankCountError struct {
+	Path        string // what disagrees with the recording
+	Found, Want int
+}
+
+func (e *RankCountError) Error() string {
+	return fmt.Sprintf("%s has %d ranks where %d were expected.", e.Path, e.Found, e.Want)
+}
+
+// NoGraphError is a recording without full traces.
+type NoGraphError struct{ Dir string }
+
+func (e *NoGraphError) Error() string {
+	return fmt.Sprintf("the recording %s holds decisions only; replay it once in full mode to obtain its event graph.", e.Dir)
+}
+
+// GraphMismatchError is a full trace that does not belong to the recording in whose directory it is.
+type GraphMismatchError struct {
+	Dir             string
+	Rank            int
+	Recorded, Graph uint64 // events
+}
+
+func (e *GraphMismatchError) Error() string {
+	return fmt.Sprintf("the full trace of rank %d in %s has %d events but the recording has %d: they are not of the same run.",
+		e.Rank, e.Dir, e.Graph, e.Recorded)
+}
+
+// ProgramError is a program that is not the one that was recorded.
+type ProgramError struct {
+	Dir             string
+	Recorded, Found Program
+}
+
+func (e *ProgramError) Error() string {
+	return fmt.Sprintf("%s is not the program of the recording %s: its %s is %s, the recorded program (%s) had %s %s. "+
+		"Build the recorded version again, or record anew.",
+		e.Found.Path, e.Dir, e.Found.IDKind, e.Found.ID, e.Recorded.Path, e.Recorded.IDKind, e.Recorded.ID)
+}
+
+// IncompleteError is a recording that lacks decisions, because the program made a call that record/replay does not cover. Event is the
+// number of the first such call, Site its index among the SITE records (0: unknown), Count how many there were.
+type IncompleteError struct {
+	Path  string
+	Rank  int
+	Call  string
+	Event uint64
+	Site  uint64
+	Count uint64
+}
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("the recording %s is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover "+
+		"(%d such call(s) in all). A replay may depart from it; ask for an incomplete replay to try all the same.",
+		e.Path, e.Rank, e.Call, e.Rank, e.Event, e.Count)
+}

@@ -1,0 +1,352 @@
+package trace
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// TextError says what is wrong with a line of a text twin.
+type TextError struct {
+	Line int // from 1
+	Want string
+	Got  string
+}
+
+func (e *TextError) Error() string {
+	return fmt.Sprintf("line %d of the text trace: expected %s, found %s", e.Line, e.Want, e.Got)
+}
+
+// ParseText reads what Dump wrote. The records obey the same rules as those of a file. Errors are *TextError or those of r.
+func ParseText(r io.Reader) (Header, []Record, error) {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 16*chunkLimit)
+	p := textParser{}
+	var h Header
+	var st state
+	var all []Record
+	seen := 0 // lines that count
+	for in.Scan() {
+		p.line++
+		text := strings.TrimSpace(in.Text())
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		seen++
+		if seen == 1 {
+			if text != textVersion {
+				return h, nil, &TextError{p.line, strconv.Quote(textVersion), strconv.Quote(text)}
+			}
+			continue
+		}
+		word := p.split(text)
+		var rec Record
+		if seen == 2 {
+			h = p.header(word)
+			st = newState(h.Mode)
+		} else {
+			rec = p.record(word)
+		}
+		p.leftOver()
+		if p.err == nil && rec != nil {
+			if b := st.add(rec); b != nil {
+				p.fail(b.want, b.got)
+			} else if err := checkFields(rec); err != nil {
+				p.fail("a record that can be written", err.Error())
+			}
+		}
+		if p.err != nil {
+			return h, nil, p.err
+		}
+		if rec != nil {
+			all = append(all, rec)
+		}
+	}
+	if err := in.Err(); err != nil {
+		return h, nil, fmt.Errorf("read text trace: %w", err)
+	}
+	if seen < 2 {
+		return h, nil, &TextError{p.line + 1, "a header line", "the end"}
+	}
+	return h, all, nil
+}
+
+type textParser struct {
+	line   int
+	fields map[string]string
+	err    error
+}
+
+func (p *textParser) fail(want, got string) {
+	if p.err == nil {
+		p.err = &TextError{Line: p.line, Want: want, Got: got}
+	}
+}
+
+// split returns the first word and leaves the key=value fields in p.fields.
+func (p *textParser) split(text string) string {
+	p.fields = map[string]string{}
+	word, rest, _ := strings.Cut(text, " ")
+	for rest = strings.TrimLeft(rest, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
+		key, after, ok := strings.Cut(rest, "=")
+		if !ok || key == "" || strings.ContainsAny(key, " \"") {
+			p.fail("key=value", strconv.Quote(rest))
+			return word
+		}
+		var value string
+		if strings.HasPrefix(after, `"`) {
+			quoted, err := strconv.QuotedPrefix(after)
+			if err != nil {
+				p.fail("a quoted string", strconv.Quote(after))
+				return word
+			}
+			value, rest = quoted, after[len(quoted):]
+			if rest != "" && rest[0] != ' ' {
+				p.fail("a space after the value of "+key, strconv.Quote(rest))
+				return word
+			}
+		} else {
+			value, rest, _ = strings.Cut(after, " ")
+		}
+		if _, twice := p.fields[key]; twice {
+			p.fail("one "+key, "two")
+		}
+		p.fields[key] = value
+	}
+	return word
+}
+
+func (p *textParser) leftOver() {
+	for key := range p.fields {
+		p.fail("no field "+key, key+"="+p.fields[key])
+	}
+}
+
+func (p *textParser) take(key string) string {
+	v, ok := p.fields[key]
+	if !ok {
+		p.fail("a field "+key, "none")
+	}
+	delete(p.fields, key)
+	return v
+}
+
+func (p *textParser) u(key string, bits int) uint64 {
+	return p.uint(key, p.take(key), bits)
+}
+
+func (p *textParser) uint(key, text string, bits int) uint64 {
+	if p.err != nil {
+		return 0
+	}
+	v, err := strconv.ParseUint(text, 0, bits)
+	if err != nil {
+		p.fail(fmt.Sprintf("%s as a number of %d bits", key, bits), strconv.Quote(text))
+	}
+	return v
+}
+
+func (p *textParser) u64(key string) uint64 { return p.u(key, 64) }
+func (p *textParser) u32(key string) uint32 { return uint32(p.u(key, 32)) }
+
+func (p *textParser) i32(key string) int32 { return p.int(key, p.take(key)) }
+
+func (p *textParser) int(key, text string) int32 {
+	if p.err != nil {
+		return 0
+	}
+	v, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		p.fail(key+" as a number of 32 bits", strconv.Quote(text))
+	}
+	return int32(v)
+}
+
+func (p *textParser) str(key string) string {
+	text := p.take(key)
+	if p.err != nil {
+		return ""
+	}
+	v, err := strconv.Unquote(text)
+	if err != nil {
+		p.fail(key+" as a quoted string", text)
+	}
+	return v
+}
+
+// items splits "[a,b]".
+func (p *textParser) items(key string) []string {
+	text := p.take(key)
+	inner, ok := strings.CutPrefix(text, "[")
+	inner, ok2 := strings.CutSuffix(inner, "]")
+	if p.err == nil && !(ok && ok2) {
+		p.fail(key+" in brackets", strconv.Quote(text))
+	}
+	if p.err != nil || inner == "" {
+		return nil
+	}
+	return strings.Split(inner, ",")
+}
+
+func (p *textParser) list(key string) []uint32 {
+	var all []uint32
+	for _, item := range p.items(key) {
+		all = append(all, uint32(p.uint(key, item, 32)))
+	}
+	return all
+}
+
+func (p *textParser) op() Op {
+	name := p.take("op")
+	op, ok := ParseOp(name)
+	if p.err == nil && !ok {
+		p.fail("the name of an operation", strconv.Quote(name))
+	}
+	return op
+}
+
+func (p *textParser) header(word string) Header {
+	if word != "header" {
+		p.fail("the header", strconv.Quote(word))
+		return Header{}
+	}
+	name := p.take("mode")
+	mode, ok := ParseMode(name)
+	if p.err == nil && (!ok || (mode != ModeOrder && mode != ModeFull)) {
+		p.fail("mode order or full", strconv.Quote(name))
+	}
+	h := Header{
+		Version: ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"), MPI: p.u32("mpi"),
+		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
+		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), FullDisk: p.u("full_disk", 1) == 1,
+		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
+	}
+	if len(h.IncompleteCall) > 47 || strings.ContainsRune(h.IncompleteCall, 0) {
+		p.fail("incomplete_call of at most 47 bytes", strconv.Quote(h.IncompleteCall))
+	}
+	return h
+}
+
+func (p *textParser) record(word string) Record {
+	switch word {
+	case "comm":
+		return &Comm{
+			Index: p.u32("index"), GlobalID: p.u64("id"), ParentID: p.u64("parent"), CommKind: p.commKind(), MyRank: p.u32("rank"),
+			Members: p.list("members"), Remote: p.list("remote"),
+		}
+	case "module":
+		m := &Module{Index: p.u64("index"), LoadBias: p.u64("bias"), Path: p.str("path")}
+		id, err := hex.DecodeString(p.str("build_id"))
+		if err != nil {
+			p.fail("build_id in hexadecimal", err.Error())
+		}
+		m.BuildID = string(id)
+		return m
+	case "site":
+		return &Site{Index: p.u64("index"), Module: p.u64("module"), Offset: p.u64("offset")}
+	case "note":
+		return &Note{Event: p.u64("event"), Call: p.str("call"), Site: p.u64("site")}
+	case "event":
+		return p.event()
+	case "end":
+		return &End{FailedPolls: p.u64("polls"), How: uint8(p.u("how", 8))}
+	case "match":
+		return p.match()
+	case "poll":
+		return &Poll{Event: p.u64("event"), Op: p.op(), Failures: p.u64("failures")}
+	case "set":
+		return &Set{Event: p.u64("event"), Op: p.op(), Indices: p.list("indices")}
+	}
+	p.fail("comm, module, site, note, event, end, match, poll or set", strconv.Quote(word))
+	return nil
+}
+
+func (p *textParser) commKind() CommKind {
+	name := p.take("kind")
+	for k, n := range commKindNames {
+		if n == name {
+			return CommKind(k)
+		}
+	}
+	p.fail("a kind of communicator", strconv.Quote(name))
+	return 0
+}
+
+func (p *textParser) match() *Match {
+	m := &Match{Event: p.u64("event"), Op: p.op()}
+	if p.fields["source"] == promiseText {
+		delete(p.fields, "source")
+		m.Source = PromiseSource
+	} else {
+		m.Source = p.i32("source")
+	}
+	m.Tag, m.Back = p.i32("tag"), p.u64("back")
+	if m.Op == OpStartall {
+		m.Which = p.u32("which")
+	}
+	return m
+}
+
+func (p *textParser) event() *Event {
+	e := &Event{
+		Index: p.u64("n"), Op: p.op(), Site: p.u64("site"), FailedPolls: p.u64("polls"), Gap: p.u64("gap"), Duration: p.u64("dur"),
+	}
+	send := func() {
+		e.Send = SendArgs{Comm: p.u32("comm"), Dest: p.i32("dest"), Tag: p.i32("tag"), Bytes: p.u64("bytes")}
+	}
+	recv := func(complete bool) {
+		e.Recv = RecvArgs{Comm: p.u32("rcomm"), AskedSource: p.i32("asked_source"), AskedTag: p.i32("asked_tag")}
+		if complete {
+			e.Recv.Source, e.Recv.Tag, e.Recv.Bytes = p.i32("source"), p.i32("rtag"), p.u64("rbytes")
+		}
+	}
+	switch e.Op.Class() {
+	case ClassSend, ClassSendInit, ClassRecvInit:
+		send()
+	case ClassRecv, ClassProbe:
+		recv(true)
+	case ClassIrecv:
+		recv(false)
+	case ClassSendrecv:
+		send()
+		recv(true)
+	case ClassStart:
+		for _, item := range p.items("inits") {
+			e.Inits = append(e.Inits, p.uint("inits", item, 64))
+		}
+	case ClassCompletion:
+		for _, item := range p.items("done") {
+			e.Completed = append(e.Completed, p.completion(item))
+		}
+	case ClassCollective, ClassIcollective, ClassComm:
+		e.Coll = CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes")}
+		if e.Op.MakesComm() {
+			e.Coll.NewComm = p.u32("new")
+		}
+	case ClassOther, ClassNone:
+	}
+	return e
+}
+
+func (p *textParser) completion(item string) Completion {
+	parts := strings.Split(item, ":")
+	if len(parts) != 3 && len(parts) != 6 {
+		p.fail("done as index:post:class or index:post:2:source:tag:bytes", strconv.Quote(item))
+		return Completion{}
+	}
+	c := Completion{
+		ArrayIndex: uint32(p.uint("done", parts[0], 32)),
+		Post:       p.uint("done", parts[1], 64),
+		Class:      RequestClass(p.uint("done", parts[2], 8)),
+	}
+	if (c.Class == RequestRecv) != (len(parts) == 6) {
+		p.fail("source, tag and bytes with class 2 and only there", strconv.Quote(item))
+	}
+	if len(parts) == 6 {
+		c.Source, c.Tag, c.Bytes = p.int("done", parts[3]), p.int("done", parts[4]), p.uint("done", parts[5], 64)
+	}
+	return c
+}

@@ -1,0 +1,347 @@
+package trace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestRoundTrip(t *testing.T) {
+	bothModes(t, func(t *rapid.T, mode Mode) {
+		h := genHeader(mode).Draw(t, "header")
+		want := genRecords(mode, 60).Draw(t, "records")
+		closed := rapid.Bool().Draw(t, "closed")
+		r := write(t, h, want, closed).reader(t)
+		got, err := readAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatal(d)
+		}
+		gh := r.Header()
+		if gh.Closed != closed || gh.Committed != uint64(r.size) {
+			t.Fatalf("closed %v, committed %d of %d bytes", gh.Closed, gh.Committed, r.size)
+		}
+		h.Closed, h.Committed, h.Events = gh.Closed, gh.Committed, gh.Events
+		if d := cmp.Diff(h, gh); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func worldComm() *Comm {
+	return &Comm{Index: 0, GlobalID: WorldID, CommKind: CommIntra, MyRank: 0, Members: []uint32{0, 1}}
+}
+
+// Many chunks, and bytes beyond `committed`, which are no part of the trace.
+func TestManyChunks(t *testing.T) {
+	want := []Record{worldComm()}
+	for i := uint64(1); i <= 50_000; i++ {
+		want = append(want, &Event{Index: i, Op: OpSend, Gap: i, Send: SendArgs{Dest: 1, Tag: int32(i), Bytes: i * i}})
+	}
+	for _, closed := range []bool{true, false} {
+		f := write(t, Header{Mode: ModeFull}, want, closed)
+		f.b = append(f.b, bytes.Repeat([]byte{0xff}, 100_000)...)
+		got, err := readAll(f.reader(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatal(d)
+		}
+	}
+}
+
+// A Waitall of more requests than a chunk holds.
+func TestLargeRecord(t *testing.T) {
+	big := &Event{Index: 2, Op: OpWaitall}
+	for i := range uint32(60_000) {
+		big.Completed = append(big.Completed, Completion{ArrayIndex: i, Post: 1, Class: RequestSend})
+	}
+	want := []Record{&Event{Index: 1, Op: OpFinalize}, big, &Event{Index: 3, Op: OpFinalize}}
+	f := write(t, Header{Mode: ModeFull}, want, true)
+	got, err := readAll(f.reader(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatal(d)
+	}
+}
+
+// A file that ends early yields its whole records, then ErrTruncated, whatever the byte at which it ends.
+func TestTruncatedAtEveryByte(t *testing.T) {
+	records := []Record{worldComm()}
+	for i := uint64(1); i <= 40; i++ {
+		records = append(records, &Event{Index: i, Op: OpSend, Gap: i * 1000, Send: SendArgs{Dest: 1, Tag: int32(i)}})
+	}
+	for _, closed := range []bool{true, false} {
+		f := write(t, Header{Mode: ModeFull}, records, closed)
+		for size := range len(f.b) {
+			r, err := NewReader(bytes.NewReader(f.b[:size]), int64(size), "cut")
+			if size < HeaderSize {
+				if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrNotTrace) {
+					t.Fatalf("%d bytes: %v", size, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := readAll(r)
+			if !errors.Is(err, ErrTruncated) {
+				t.Fatalf("%d bytes: %v", size, err)
+			}
+			if len(got) > 0 {
+				if d := cmp.Diff(records[:len(got)], got); d != "" {
+					t.Fatal(d)
+				}
+			}
+			if size == len(f.b)-1 && len(got) != len(records)-1 {
+				t.Fatalf("without the last byte %d of %d records are read", len(got), len(records))
+			}
+		}
+	}
+}
+
+// One flipped bit in a sealed chunk is never taken for a trace.
+func TestFlippedBit(t *testing.T) {
+	f := write(t, Header{Mode: ModeFull}, []Record{
+		worldComm(),
+		&Event{Index: 1, Op: OpSend, Send: SendArgs{Dest: 1, Tag: 5, Bytes: 8}},
+		&Event{Index: 2, Op: OpFinalize},
+		&End{How: 1},
+	}, true)
+	for at := HeaderSize; at < len(f.b); at++ {
+		if at >= HeaderSize+12 && at < HeaderSize+16 {
+			continue // flags of the chunk: reserved
+		}
+		for bit := range 8 {
+			f.b[at] ^= 1 << bit
+			if _, err := readAll(f.reader(t)); err == nil {
+				t.Errorf("bit %d of byte %d: no error", bit, at)
+			}
+			f.b[at] ^= 1 << bit
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	good := func() []byte {
+		return write(t, Header{Mode: ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{Index: 1, Op: OpFinalize}}, false).b
+	}
+	payload := func(mode Mode, b ...byte) []byte {
+		h := Header{Version: ABIVersion, Mode: mode, Committed: uint64(HeaderSize + chunkHeaderSize + len(b))}
+		file := h.encode()
+		file = binary.LittleEndian.AppendUint32(file, chunkMagic)
+		file = binary.LittleEndian.AppendUint32(file, uint32(len(b)))
+		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(b, castagnoli))
+		file = binary.LittleEndian.AppendUint32(file, 0)
+		file = binary.LittleEndian.AppendUint64(file, 1)
+		return append(file, b...)
+	}
+	patch := func(at int, b ...byte) []byte {
+		file := good()
+		copy(file[at:], b)
+		return file
+	}
+	world := appendRecord(nil, worldComm(), 0)
+	after := func(b ...byte) []byte { return payload(ModeFull, append(bytes.Clone(world), b...)...) }
+	for _, c := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"empty", nil, "not a Cohort trace"},
+		{"another file", []byte("\x7fELF, or something else"), "not a Cohort trace"},
+		{"version", patch(8, 2), "version 2; this cohort reads version 1"},
+		{"header size", patch(12, 1), "a header of 136 bytes"},
+		{"mode off", patch(16, 0), `mode "off"`},
+		{"mode racing", patch(16, 2), `mode "racing"`},
+		{"rank", patch(24, 2), "a rank below the world size 2"},
+		{"committed", patch(48, 0, 0), "at least 4096 committed bytes"},
+		{"chunk magic", patch(HeaderSize, 'X'), "the magic of a chunk"},
+		{"chunk length", patch(HeaderSize+4, 0xff, 0xff), "bytes in the chunk"},
+		{"first event", patch(HeaderSize+16, 9), "a chunk that begins at event 1"},
+		{"kind", payload(ModeFull, 0x55), "a known kind of record"},
+		{"op", payload(ModeFull, 5, 126), "a known operation"},
+		{"event in order mode", payload(ModeOrder, 5, 120, 0, 0, 0, 0), "order-mode records"},
+		{"match in full mode", payload(ModeFull, 0x10, 1, 9, 0, 0, 0), "EVENT records"},
+		{"match of event 0", payload(ModeOrder, 0x10, 0, 9, 0, 0, 0), "an event from 1 on"},
+		{"match back too far", payload(ModeOrder, 0x10, 2, 10, 0, 0, 2), "back from event 2"},
+		{"endless varint", payload(ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01), "does not end"},
+		{"cut varint", payload(ModeFull, 0x06, 0x80), "does not end"},
+		{"undeclared comm", payload(ModeFull, 5, 40, 0, 0, 0, 0, 7, 1, 0), "communicator 7"},
+		{"undeclared new comm", after(5, 100, 0, 0, 0, 0, 0, 1, 0, 9), "communicator 8"},
+		{"undeclared site", payload(ModeFull, 5, 120, 3, 0, 0, 0), "site 3"},
+		{"undeclared module", payload(ModeFull, 3, 1, 4, 0), "module 4"},
+		{"comm twice", after(world...), "communicator 0 again"},
+		{"polls before a send", after(5, 1, 0, 2, 0, 0, 0, 2, 0, 0), "no failed polls before a Send"},
+		{"string that lies", payload(ModeFull, 4, 1, 0xff, 0xff, 0xff, 0x7f), "length of call that fits"},
+		{"count that lies", payload(ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f), "number of requests that fits"},
+		{"ranks that lie", payload(ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0), "size that fits"},
+		{"back to itself", payload(ModeFull, 5, 24, 0, 0, 0, 0, 1, 0), "back to the _init"},
+		{"back before the first", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "back to the post"},
+		{"class of request", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 0, 5), "a class of request"},
+		{"tag beyond 32 bits", after(5, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0), "tag in 32 bits"},
+		{"after END", payload(ModeFull, 6, 0, 1, 6, 0, 1), "nothing after END"},
+		{"ends inside", payload(ModeFull, 5, 120, 0, 0), "the end of the chunk"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := NewReader(bytes.NewReader(c.file), int64(len(c.file)), "bad.trace")
+			if err == nil {
+				_, err = readAll(r)
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "bad.trace") {
+				t.Fatalf("got %v, want it to name the file and say %q", err, c.want)
+			}
+			var f *FormatError
+			var v *VersionError
+			var m *ModeError
+			if !errors.As(err, &f) && !errors.As(err, &v) && !errors.As(err, &m) {
+				t.Errorf("%T is no typed error", err)
+			}
+			if f != nil && (f.Offset > int64(len(c.file)) || f.Kind == nil) {
+				t.Errorf("offset %d, kind %v", f.Offset, f.Kind)
+			}
+			if r != nil {
+				if _, again := r.Next(); again == nil {
+					t.Error("the error does not repeat")
+				}
+			}
+		})
+	}
+}
+
+func TestWriterRefuses(t *testing.T) {
+	for _, c := range []struct {
+		mode Mode
+		rec  Record
+		want string
+	}{
+		{ModeFull, &Event{Index: 2, Op: OpFinalize}, "expected event 1, found event 2"},
+		{ModeFull, &Event{Index: 1, Op: OpSend}, "communicator 0"},
+		{ModeFull, &Event{Index: 1, Op: OpNone}, "a known operation"},
+		{ModeFull, &Event{Index: 1, Op: OpStart, Inits: []uint64{1}}, "an _init before event 1"},
+		{ModeFull, &Event{Index: 1, Op: OpWait, Completed: []Completion{{Post: 4, Class: 1}}}, "a post before event 1"},
+		{ModeFull, &Match{Event: 1, Op: OpRecv}, "EVENT records"},
+		{ModeOrder, &Match{Event: 3, Op: OpRecv, Back: 3}, "back from event 3"},
+		{ModeOrder, &Set{Event: 0, Op: OpWaitany}, "an event from 1"},
+	} {
+		w := NewWriter(&buffer{}, Header{Mode: c.mode})
+		if err := w.Write(c.rec); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", Text(c.rec), err, c.want)
+		}
+	}
+}
+
+func TestFileOnDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), RankFile(0))
+	w, err := CreateFile(path, Header{Mode: ModeFull, WorldSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []Record{&Event{Index: 1, Op: OpFinalize}, &End{How: 1}}
+	for _, rec := range want {
+		if err := w.Write(rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateFile(path, Header{Mode: ModeFull}); err == nil {
+		t.Error("an existing trace was overwritten")
+	}
+	r, err := OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAll(r)
+	if err := errors.Join(err, r.Close(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// FuzzReader: whatever the bytes, the reader ends with typed errors only; and what it reads can be written and read again.
+func FuzzReader(f *testing.F) {
+	f.Add(write(f, Header{Mode: ModeFull, WorldSize: 2}, []Record{
+		worldComm(), &Module{Path: "/bin/p", BuildID: "x"}, &Site{Index: 1}, &Note{Event: 1, Call: "MPI_Get"},
+		&Event{Index: 1, Op: OpIrecv, Site: 1, Recv: RecvArgs{AskedSource: -1, AskedTag: -1}},
+		&Event{Index: 2, Op: OpTestsome, FailedPolls: 3, Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 1, Tag: 2, Bytes: 3}}},
+		&Event{Index: 3, Op: OpCommDup, Coll: CollArgs{Root: -1, NewComm: 1}}, &Event{Index: 4, Op: OpFinalize}, &End{How: 1},
+	}, false).b)
+	f.Add(write(f, Header{Mode: ModeOrder}, []Record{
+		&Match{Event: 3, Op: OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: OpTest, Failures: 9}, &Set{Event: 4, Op: OpTestany, Indices: []uint32{1}},
+		&Match{Event: 4, Op: OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
+	}, true).b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "fuzz")
+		if err != nil {
+			typed(t, err)
+			return
+		}
+		got, err := readAll(r)
+		if err != nil {
+			typed(t, err)
+		}
+		again, err := readAll(write(t, r.Header(), got, true).reader(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(got, again); d != "" {
+			t.Fatal(d)
+		}
+		d, err := BuildDecisions(write(t, r.Header(), got, false).reader(t), DecisionOptions{AllowIncomplete: true})
+		if err != nil {
+			return
+		}
+		if _, err := DecodeDecisions("fuzz", d.Encode()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func typed(t *testing.T, err error) {
+	t.Helper()
+	var f *FormatError
+	var v *VersionError
+	var m *ModeError
+	if !errors.As(err, &f) && !errors.As(err, &v) && !errors.As(err, &m) {
+		t.Fatalf("%T is no typed error: %v", err, err)
+	}
+}
+
+func BenchmarkReader(b *testing.B) {
+	records := []Record{worldComm()}
+	for i := uint64(1); i <= 100_000; i++ {
+		records = append(records, &Event{Index: i, Op: OpSend, Gap: 1500, Duration: 700, Send: SendArgs{Dest: 1, Tag: 3, Bytes: 4096}})
+	}
+	f := write(b, Header{Mode: ModeFull}, records, true)
+	b.ReportMetric(float64(len(f.b)-HeaderSize)/100_000, "bytes/event")
+	b.SetBytes(int64(len(f.b)))
+	for b.Loop() {
+		n := 0
+		for _, err := range f.reader(b).All() {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != len(records) {
+			b.Fatal(fmt.Sprint(n))
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package trace
+
+import "fmt"
+
+// state is what the records so far mean for the next one: the rules that hold between records, the same for reading and writing.
+type state struct {
+	mode    Mode
+	events  uint64 // EVENT records so far
+	last    uint64 // event of the last order-mode record
+	comms   map[uint32]bool
+	modules map[uint64]bool
+	sites   map[uint64]bool
+	ended   bool
+}
+
+func newState(mode Mode) state {
+	return state{
+		mode: mode, comms: map[uint32]bool{}, modules: map[uint64]bool{}, sites: map[uint64]bool{0: true},
+	}
+}
+
+// broken is a rule that a record breaks.
+type broken struct{ want, got string }
+
+func (b *broken) Error() string { return "expected " + b.want + ", found " + b.got }
+
+func (s *state) needComm(index uint32) *broken {
+	if s.comms[index] {
+		return nil
+	}
+	return &broken{"a communicator that was declared before", fmt.Sprintf("communicator %d", index)}
+}
+
+func (s *state) needSite(index uint64) *broken {
+	if s.sites[index] {
+		return nil
+	}
+	return &broken{"a call site that was declared before", fmt.Sprintf("site %d", index)}
+}
+
+// add checks r against the records before it and takes it in.
+func (s *state) add(r Record) *broken {
+	if s.ended {
+		return &broken{"nothing after END", fmt.Sprintf("a record of kind %#02x", r.Kind())}
+	}
+	if b := s.inMode(r.Kind()); b != nil {
+		return b
+	}
+	switch r := r.(type) {
+	case *Comm:
+		return s.addComm(r)
+	case *Module:
+		if s.modules[r.Index] {
+			return &broken{"a new module", fmt.Sprintf("module %d again", r.Index)}
+		}
+		s.modules[r.Index] = true
+	case *Site:
+		if s.sites[r.Index] {
+			return &broken{"a new call site", fmt.Sprintf("site %d again", r.Index)}
+		}
+		if !s.modules[r.Module] {
+			return &broken{"a module that was declared before", fmt.Sprintf("module %d", r.Module)}
+		}
+		s.sites[r.Index] = true
+	case *Note:
+		return s.needSite(r.Site)
+	case *Event:
+		return s.addEvent(r)
+	case *End:
+		s.ended = true
+	case *Match:
+		return s.addOrder(r.Event, r.Op)
+	case *Poll:
+		return s.addOrder(r.Event, r.Op)
+	case *Set:
+		return s.addOrder(r.Event, r.Op)
+	default:
+		return &broken{"a record of this format", fmt.Sprintf("%T", r)}
+	}
+	return nil
+}
+
+// inMode: EVENT records only in full mode, order-mode records only in order mode.
+func (s *state) inMode(k Kind) *broken {
+	order := k == KindMatch || k == KindPoll || k == KindSet
+	switch {
+	case k == KindEvent && s.mode != ModeFull:
+		return &broken{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
+	case order && s.mode != ModeOrder:
+		return &broken{"EVENT records in a trace of mode " + s.mode.String(), fmt.Sprintf("a record of kind %#02x", k)}
+	}
+	return nil
+}
+
+func (s *state) addComm(c *Comm) *broken {
+	if s.comms[c.Index] {
+		return &broken{"a new communicator", fmt.Sprintf("communicator %d again", c.Index)}
+	}
+	if c.CommKind < CommIntra || c.CommKind > CommDistGraph {
+		return &broken{"a kind of communicator from 1 to 6", fmt.Sprint(uint8(c.CommKind))}
+	}
+	if c.CommKind != CommNull && int(c.MyRank) >= len(c.Members) {
+		return &broken{fmt.Sprintf("a rank below the size %d", len(c.Members)), fmt.Sprint(c.MyRank)}
+	}
+	s.comms[c.Index] = true
+	return nil
+}
+
+func (s *state) addOrder(event uint64, op Op) *broken {
+	if event == 0 || event < s.last {
+		return &broken{fmt.Sprintf("an event from %d on", max(s.last, 1)), fmt.Sprint(event)}
+	}
+	if !op.Known() {
+		return &broken{"a known operation", op.String()}
+	}
+	s.last = event
+	return nil
+}
+
+func (s *state) addEvent(e *Event) *broken {
+	if e.Index != s.events+1 {
+		return &broken{fmt.Sprintf("event %d", s.events+1), fmt.Sprintf("event %d", e.Index)}
+	}
+	if b := s.needSite(e.Site); b != nil {
+		return b
+	}
+	var comms []uint32
+	switch e.Op.Class() {
+	case ClassSend, ClassSendInit, ClassRecvInit:
+		comms = []uint32{e.Send.Comm}
+	case ClassRecv, ClassIrecv, ClassProbe:
+		comms = []uint32{e.Recv.Comm}
+	case ClassSendrecv:
+		comms = []uint32{e.Send.Comm, e.Recv.Comm}
+	case ClassCollective, ClassIcollective, ClassComm:
+		comms = []uint32{e.Coll.Comm}
+		if e.Coll.NewComm != 0 {
+			comms = append(comms, e.Coll.NewComm-1)
+		}
+	case ClassNone:
+		return &broken{"a known operation", e.Op.String()}
+	case ClassStart, ClassCompletion, ClassOther:
+	}
+	for _, c := range comms {
+		if b := s.needComm(c); b != nil {
+			return b
+		}
+	}
+	s.events++
+	return nil
+}

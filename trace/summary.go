@@ -1,0 +1,121 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Summary is what a recording holds, counted.
+type Summary struct {
+	Ranks         int               `json:"ranks"`
+	Events        uint64            `json:"events"`
+	EventsByClass map[string]uint64 `json:"eventsByClass,omitempty"` // only if there are full traces; keys are Class.String
+	Decisions     uint64            `json:"decisions"`               // matches, polls and sets that a replay enforces
+	Wildcards     uint64            `json:"wildcards"`               // wildcard receives and probes
+	Never         uint64            `json:"never"`                   // of them: never matched
+	FailedPolls   uint64            `json:"failedPolls"`
+	Messages      uint64            `json:"messages"`
+	PayloadBytes  uint64            `json:"payloadBytes"`
+	TraceBytes    uint64            `json:"traceBytes"` // on disk, without the graph
+	GraphBytes    uint64            `json:"graphBytes"`
+	// BytesPerWildcard is the committed bytes after the headers, divided by Wildcards; 0 if there are none.
+	BytesPerWildcard float64 `json:"bytesPerWildcard"`
+	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
+}
+
+// Summarize reads all traces of a recording.
+func Summarize(rec *Recording) (*Summary, error) {
+	s := &Summary{Ranks: rec.Meta.Ranks}
+	var records uint64
+	for rank := range rec.Meta.Ranks {
+		n, err := s.addRank(rec, rank)
+		if err != nil {
+			return nil, fmt.Errorf("summarize rank %d: %w", rank, err)
+		}
+		records += n
+	}
+	if s.Wildcards > 0 {
+		s.BytesPerWildcard = float64(records) / float64(s.Wildcards)
+	}
+	if !rec.HasGraph() {
+		return s, nil
+	}
+	g, err := rec.Graph()
+	if err != nil {
+		return nil, err
+	}
+	s.EventsByClass = map[string]uint64{}
+	for rank := range g.Ranks() {
+		if err := s.addGraph(rec, g, rank); err != nil {
+			return nil, fmt.Errorf("summarize rank %d: %w", rank, err)
+		}
+	}
+	return s, nil
+}
+
+func fileSize(path string) (uint64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err //nolint:wrapcheck // the caller says for what
+	}
+	return uint64(info.Size()), nil
+}
+
+// addRank counts one rank's decisions and returns the bytes of its records.
+func (s *Summary) addRank(rec *Recording, rank int) (uint64, error) {
+	r, err := rec.Rank(rank)
+	if err != nil {
+		return 0, err
+	}
+	h := r.Header()
+	d, err := BuildDecisions(r, DecisionOptions{AllowIncomplete: true})
+	if err := errors.Join(err, r.Close()); err != nil {
+		return 0, err
+	}
+	size, err := fileSize(r.Path())
+	if err != nil {
+		return 0, err
+	}
+	s.Events += d.LastEvent
+	s.Decisions += uint64(len(d.Matches) + len(d.Polls) + len(d.Sets))
+	s.Wildcards += uint64(len(d.Matches))
+	for i := range d.Matches {
+		if d.Matches[i].Never {
+			s.Never++
+		}
+	}
+	for i := range d.Polls {
+		s.FailedPolls += d.Polls[i].Failures
+	}
+	s.TraceBytes += size
+	s.Incomplete += uint64(h.Incomplete)
+	m := &rec.Meta.PerRank[rank]
+	s.Messages += m.Messages
+	s.PayloadBytes += m.Bytes
+	return h.Committed - HeaderSize, nil
+}
+
+func (s *Summary) addGraph(rec *Recording, g *Graph, rank int) error {
+	r, err := g.Rank(rank)
+	if err != nil {
+		return err
+	}
+	for record, err := range r.All() {
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+		if e, ok := record.(*Event); ok {
+			s.EventsByClass[e.Op.Class().String()]++
+		}
+	}
+	if g.dir != rec.Dir {
+		size, err := fileSize(filepath.Join(g.dir, RankFile(rank)))
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+		s.GraphBytes += size
+	}
+	return r.Close()
+}

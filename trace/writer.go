@@ -1,0 +1,176 @@
+package trace
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+)
+
+// Writer writes one rank's file as the interposer does. It is for tests, the text twin and tools; a Writer is for one goroutine at a
+// time. What has been written is in the file only after Finish or Cut.
+type Writer struct {
+	dst    io.WriterAt
+	closer io.Closer
+	header Header
+	st     state
+	at     int64 // offset of the open chunk
+	first  uint64
+	buf    []byte // payload of the open chunk
+	err    error
+}
+
+// CreateFile makes a trace file; it must not exist.
+func CreateFile(path string, h Header) (*Writer, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create trace: %w", err)
+	}
+	w := NewWriter(f, h)
+	w.closer = f
+	return w, nil
+}
+
+// NewWriter writes to dst. Of h the fields Version, Committed and Closed are set by the Writer; Events is raised to the number of the last
+// event that was written.
+func NewWriter(dst io.WriterAt, h Header) *Writer {
+	h.Version = ABIVersion
+	return &Writer{dst: dst, header: h, st: newState(h.Mode), at: HeaderSize, first: 1}
+}
+
+// Write appends one record. A record that breaks the rules of the format is refused, and nothing of it is written.
+func (w *Writer) Write(r Record) error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := checkFields(r); err != nil {
+		return fmt.Errorf("write %T: %w", r, err)
+	}
+	last := w.st.last
+	before := w.eventsSoFar()
+	if b := w.st.add(r); b != nil {
+		return fmt.Errorf("write %T: %w", r, b)
+	}
+	rec := appendRecord(nil, r, last)
+	if len(rec) > chunkLimit {
+		w.err = fmt.Errorf("write %T: %d bytes are more than a record may have (%d)", r, len(rec), chunkLimit)
+		return w.err
+	}
+	if len(w.buf) > 0 && len(w.buf)+len(rec) > ChunkMax {
+		if w.err = w.seal(); w.err != nil {
+			return w.err
+		}
+		w.first = before + 1
+	}
+	w.buf = append(w.buf, rec...)
+	return nil
+}
+
+func (w *Writer) eventsSoFar() uint64 {
+	if w.header.Mode == ModeFull {
+		return w.st.events
+	}
+	return w.st.last
+}
+
+// seal writes the open chunk with its checksum and begins the next.
+func (w *Writer) seal() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	if err := w.put(true); err != nil {
+		return err
+	}
+	w.at += int64(chunkHeaderSize + len(w.buf))
+	w.buf = w.buf[:0]
+	return nil
+}
+
+func (w *Writer) put(sealed bool) error {
+	var head [chunkHeaderSize]byte
+	le := binary.LittleEndian
+	le.PutUint32(head[0:], chunkMagic)
+	if sealed {
+		le.PutUint32(head[4:], uint32(len(w.buf)))
+		le.PutUint32(head[8:], crc32.Checksum(w.buf, castagnoli))
+	}
+	le.PutUint64(head[16:], w.first)
+	if _, err := w.dst.WriteAt(append(head[:], w.buf...), w.at); err != nil {
+		return fmt.Errorf("write chunk: %w", err)
+	}
+	return nil
+}
+
+// Finish seals the last chunk and writes the header with Closed set, as after MPI_Finalize.
+func (w *Writer) Finish() error { return w.end(true) }
+
+// Cut leaves the file as a rank that was killed does: the last chunk open, Closed not set.
+func (w *Writer) Cut() error { return w.end(false) }
+
+func (w *Writer) end(closed bool) error {
+	if w.closer != nil {
+		defer func() {
+			if err := w.closer.Close(); err != nil && w.err == nil {
+				w.err = fmt.Errorf("close trace: %w", err)
+			}
+			w.closer = nil
+		}()
+	}
+	if w.err != nil {
+		return w.err
+	}
+	if closed {
+		w.err = w.seal()
+	} else if len(w.buf) > 0 {
+		w.err = w.put(false)
+		w.at += int64(chunkHeaderSize + len(w.buf))
+	}
+	if w.err != nil {
+		return w.err
+	}
+	w.header.Closed = closed
+	w.header.Committed = uint64(w.at)
+	w.header.Events = max(w.header.Events, w.eventsSoFar())
+	if _, err := w.dst.WriteAt(w.header.encode(), 0); err != nil {
+		w.err = fmt.Errorf("write trace header: %w", err)
+	}
+	return w.err
+}
+
+// checkFields refuses what cannot be encoded.
+func checkFields(r Record) error {
+	switch r := r.(type) {
+	case *Event:
+		return checkEvent(r)
+	case *Match:
+		if r.Back != 0 && r.Back >= r.Event {
+			return &broken{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}
+		}
+		if r.Which != 0 && r.Op != OpStartall {
+			return &broken{"which only with Startall", r.Op.String()}
+		}
+	}
+	return nil
+}
+
+func checkEvent(e *Event) error {
+	if e.FailedPolls != 0 && !e.Op.IsPoll() {
+		return &broken{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
+	}
+	for _, init := range e.Inits {
+		if init == 0 || init >= e.Index {
+			return &broken{fmt.Sprintf("an _init before event %d", e.Index), fmt.Sprintf("event %d", init)}
+		}
+	}
+	for i := range e.Completed {
+		c := &e.Completed[i]
+		if c.Post >= e.Index {
+			return &broken{fmt.Sprintf("a post before event %d", e.Index), fmt.Sprintf("event %d", c.Post)}
+		}
+		if c.Class < RequestSend || c.Class > RequestOther {
+			return &broken{"a class of request from 1 to 4", fmt.Sprint(uint8(c.Class))}
+		}
+	}
+	return nil
+}
