@@ -7,7 +7,7 @@
 #   make lint    golangci-lint and gofumpt
 #   make build   bin/cohort
 #   make vsix    the VS Code extension as a .vsix
-#   make setup   only install what is missing
+#   make setup   only install what is missing, for all of these
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -24,36 +24,38 @@ ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo yes),yes)
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
-.PHONY: all demo test short lint build vsix setup setup-build setup-node clean
+.PHONY: all demo test short lint build vsix setup clean
 all: build
 
-demo: setup build
+demo:
+	scripts/setup.sh go mpi
+	$(MAKE) build
 	scripts/demo.sh
 
-test: setup setup-node build
+test:
+	scripts/setup.sh go mpi node
+	$(MAKE) build
 	scripts/test.sh
 
-short: setup-build
+short:
+	scripts/setup.sh go
 	go test -short ./...
 
-lint: setup-build
+lint:
+	scripts/setup.sh go
 	scripts/lint.sh $(GOLANGCI_LINT_VERSION) $(GOFUMPT_VERSION)
 
 # Static, so that it runs on every host of a job whatever libraries that has.
-build: setup-build
+build:
+	scripts/setup.sh go
 	CGO_ENABLED=0 go build -o bin/cohort ./cmd/cohort
 
-vsix: setup-node
+vsix:
+	scripts/setup.sh node
 	scripts/vscode.sh vsix
 
 setup:
-	scripts/setup.sh go mpi
-
-setup-build:
-	scripts/setup.sh go
-
-setup-node:
-	scripts/setup.sh node
+	scripts/setup.sh go mpi node
 
 clean:
 	rm -rf bin vscode/dist vscode/out vscode/*.vsix

@@ -12,7 +12,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-NODE_LEAST=18.19 # the first of its line whose test runner knows --test-concurrency
+NPM_LEAST=7 # the first that can fetch a newer Node.js for one command (scripts/vscode.sh)
 
 missing=()  # what to install, for people
 packages=() # the same, as Debian's packages
@@ -88,18 +88,12 @@ check_mpi() {
     has_command mpifort.openmpi "${openmpi[@]}" || lack "Open MPI's mpifort" openmpi-bin libopenmpi-dev
 }
 
-# node_is_old says whether there is a node, but one older than NODE_LEAST.
-node_is_old() {
-    local found
-    found=$(node --version 2>/dev/null | tr -d v) || return 1
-    [ "$(printf '%s\n%s\n' "$NODE_LEAST" "$found" | sort -V | head -n 1)" != "$NODE_LEAST" ]
-}
-
 check_node() {
-    has_command node || lack "Node.js $NODE_LEAST or newer" nodejs
+    local found
+    has_command node || lack 'Node.js' nodejs
     has_command npm || lack 'npm' npm
-    if node_is_old; then
-        say "Node.js $(node --version) is too old for the tests of the VS Code extension: install $NODE_LEAST or newer, then run this again."
+    if found=$(npm --version 2>/dev/null) && [ "${found%%.*}" -lt "$NPM_LEAST" ]; then
+        say "npm $found is too old for the VS Code extension: install npm $NPM_LEAST or newer (with the Node.js it comes with), then run this again."
         exit 1
     fi
 }

@@ -7,10 +7,25 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../vscode"
 if ! [ node_modules/.package-lock.json -nt package-lock.json ]; then
     npm ci --no-audit --no-fund </dev/null
 fi
+
+# at_least VERSION COMMAND...: with the Node.js that is there, or, where that is older, with one that npm fetches for this command
+# (Debian 12 and Ubuntu 24.04 have Node.js 18).
+at_least() {
+    local wanted=$1 found
+    shift
+    found=$(node --version | tr -d v)
+    if [ "$(printf '%s\n%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ]; then
+        "$@" </dev/null
+    else
+        echo "vscode: Node.js $found is older than $wanted, so npm fetches Node.js 20 for this" >&2
+        npm exec --yes --package=node@20 -- "$@" </dev/null
+    fi
+}
+
 case ${1:-} in
-test) npm test </dev/null ;;
+test) at_least 18.19 npm test ;; # its test runner knows --test-concurrency
 vsix)
-    npm run package </dev/null
+    at_least 20.18.1 npm run package # as vsce wants
     ls -l "$PWD"/*.vsix
     ;;
 *)

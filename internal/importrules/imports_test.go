@@ -133,15 +133,15 @@ func check(importer, imported string, inTest bool) string {
 			return fmt.Sprintf("%s imports the test helper %s outside its tests", importer, target)
 		}
 		return ""
-	case target == "backend", within(target, r.folder), slices.Contains(r.may, everything), withinAny(target, r.may),
+	case target == "backend", within(target, "internal"), within(target, r.folder), slices.Contains(r.may, everything), withinAny(target, r.may),
 		inTest && (withinAny(target, r.tests) || target == importer):
 		return ""
 	}
-	may := "nothing of ours but backend"
+	may := "nothing of ours but backend and internal"
 	if len(r.may) > 0 {
-		may = "only " + strings.Join(r.may, ", ") + " and backend"
+		may = "only " + strings.Join(r.may, ", ") + ", backend and internal"
 	}
-	return fmt.Sprintf("%s imports %s. Rule: %s may import %s, for %s", importer, target, r.folder, may, r.reason)
+	return fmt.Sprintf("%s imports %s. Rule: %s may import %s, because: %s", importer, target, r.folder, may, r.reason)
 }
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -179,7 +179,7 @@ func TestCheck(t *testing.T) {
 		{"cmd/cohort", "github.com/spf13/cobra", false, ""},
 		{"tui", ours("dap/protocol"), false, ""},
 		{"tui", ours("dap"), false, "a DAP client only"},
-		{"tui", ours("job"), false, "tui may import only dap/protocol and backend"},
+		{"tui", ours("job"), false, "tui may import only dap/protocol, backend and internal"},
 		{"tui/sub", ours("job"), false, "a DAP client only"},
 		{"dap", ours("job"), false, ""},
 		{"dap", ours("dap/protocol"), false, ""},
@@ -190,6 +190,10 @@ func TestCheck(t *testing.T) {
 		{"job", ours("launch"), false, "by their interface only"},
 		{"launch", ours("job"), false, "not it to the job"},
 		{"launch/agent", ours("gdbmi"), false, ""},
+		{"launch/agent", ours("internal/sourceline"), false, ""},
+		{"launch/agent", ours("backend/gdb"), false, ""},
+		{"job", ours("backend/gdb"), false, "by their interface only"},
+		{"backend/gdb", ours("gdbmi"), false, ""},
 		{"launch/agent", ours("pmpi/abi"), false, ""},
 		{"backend", ours("job"), false, "imports nothing of ours"},
 		{"gdbmi", ours("trace"), false, "gdbmi may import nothing of ours but backend"},

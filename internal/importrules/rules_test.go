@@ -4,7 +4,7 @@ package importrules
 const everything = "..."
 
 // A rule says what the packages of one folder may import of this repository. The row of the longest matching folder counts.
-// A folder may always import what lies below it, and `backend`.
+// A folder may always import what lies below it, `backend` itself, and the helpers in internal/.
 type rule struct {
 	folder string
 	may    []string // folders, with all that lies below them
@@ -47,6 +47,10 @@ var rules = []rule{
 		reason: "backend holds types and interfaces, and everyone may import it: so it imports nothing of ours",
 	},
 	{
+		folder: "backend/gdb", may: []string{"gdbmi"},
+		reason: "it fulfils the backend interface with gdb; whoever owns a rank's backend imports it, nobody else",
+	},
+	{
 		folder: "gdbmi", may: nil,
 		reason: "one way of being a backend; it knows gdb, and nothing of jobs or MPI",
 	},
@@ -55,7 +59,7 @@ var rules = []rule{
 		reason: "the scripted gdb is written with the MI grammar",
 	},
 	{
-		folder: "launch", may: []string{"gdbmi", "prettyprint", "trace", "pmpi"},
+		folder: "launch", may: []string{"backend/gdb", "gdbmi", "prettyprint", "trace", "pmpi"},
 		reason: "the agent owns a rank's backend and reads its registry, trace and control block; the job comes to it, not it to the job",
 	},
 	{
