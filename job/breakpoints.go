@@ -1,0 +1,345 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// breakpoints is what the user wants, and what the ranks have answered. Owned by the job's goroutine.
+type breakpoints struct {
+	bySource map[string]*sourceBreakpoints
+	byID     map[int]*wantedBreakpoint
+	unasked  int // SetBreakpoints commands in flight that were sent without a caller
+}
+
+type sourceBreakpoints struct {
+	wanted []*wantedBreakpoint // in the order in which they were given
+	sent   RankSet             // ranks that may have breakpoints of this source
+}
+
+type wantedBreakpoint struct {
+	bp      Breakpoint
+	perRank map[int]backend.Breakpoint
+	failed  map[int]string // ranks whose backend could not set it, and why
+	hitBy   RankSet
+	dirty   bool // changed since it was published or given to a caller
+	awaited bool // a caller waits for it and will get it; until then it is not published
+	shown   bool // it was published or given as verified
+}
+
+func (w *wantedBreakpoint) wantedBy(rank int) bool {
+	return w.bp.Ranks.Empty() || w.bp.Ranks.Contains(rank)
+}
+
+// hit notes that a rank stopped at breakpoints, and tells whether one of them stops all ranks.
+func (b *breakpoints) hit(rank int, ids []int) (all bool) {
+	for _, id := range ids {
+		if w := b.byID[id]; w != nil {
+			w.hitBy = w.hitBy.With(rank)
+			all = all || w.bp.Mode == ModeAll
+		}
+	}
+	return all
+}
+
+// forget drops what a rank's former backend answered.
+func (b *breakpoints) forget(rank int) {
+	for _, w := range b.byID {
+		delete(w.perRank, rank)
+		delete(w.failed, rank)
+	}
+	for _, s := range b.bySource {
+		s.sent = s.sent.Without(rank)
+	}
+}
+
+// request is what a rank is asked to have of a source.
+func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpointsRequest {
+	req := backend.SetBreakpointsRequest{Source: source}
+	for _, w := range s.wanted {
+		if w.wantedBy(rank) {
+			req.Breakpoints = append(req.Breakpoints, backend.SourceBreakpoint{
+				ID: w.bp.ID, Line: w.bp.Line, Function: w.bp.Function, Condition: w.bp.Condition,
+				HitCondition: w.bp.HitCondition, LogMessage: w.bp.LogMessage,
+			})
+		}
+	}
+	return req
+}
+
+// SetBreakpoints replaces all breakpoints of a source (an absolute path; "" for function breakpoints) and returns what became of each, in order, when every rank
+// concerned has answered or ctx ends. It is sent only to ranks that should have, or may have had, a breakpoint of that source; ranks that have not been launched get
+// theirs when they are at their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with Breakpoint follows when a
+// late answer changes the status. The error is not nil if the request itself is wrong (*BreakpointError; then nothing was changed).
+func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoint) ([]BreakpointStatus, error) {
+	g := newGather[struct{}]()
+	var wanted []*wantedBreakpoint
+	var refused error
+	err := j.call(func() {
+		if refused = j.checkBreakpoints(source, bps); refused != nil {
+			return
+		}
+		s := j.replaceBreakpoints(source, bps)
+		wanted = s.wanted
+		for _, w := range wanted {
+			w.awaited = true
+		}
+		for _, r := range j.ranks {
+			if r.entered && !r.state.Gone() {
+				j.sendBreakpoints(r, source, s, g)
+			}
+		}
+		g.sealIfComplete()
+	})
+	if err = errors.Join(err, refused); err != nil {
+		return nil, err
+	}
+	if _, _, err := g.wait(ctx, j); err != nil {
+		return nil, err
+	}
+	out := make([]BreakpointStatus, len(wanted))
+	err = j.call(func() {
+		for i, w := range wanted {
+			out[i] = j.breakpointStatus(w)
+			w.dirty, w.awaited, w.shown = false, false, out[i].Verified
+		}
+	})
+	return out, err
+}
+
+// Breakpoints returns all breakpoints that are wanted, ordered by ID.
+func (j *Job) Breakpoints(ctx context.Context) ([]BreakpointStatus, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out []BreakpointStatus
+	err := j.call(func() {
+		for _, id := range sortedKeys(j.wanted.byID) {
+			out = append(out, j.breakpointStatus(j.wanted.byID[id]))
+		}
+	})
+	return out, err
+}
+
+func (j *Job) checkBreakpoints(source string, bps []Breakpoint) error {
+	seen := map[int]bool{}
+	for _, bp := range bps {
+		refuse := func(format string, args ...any) error {
+			return &BreakpointError{bp.ID, fmt.Sprintf("Breakpoint %d is refused: ", bp.ID) + fmt.Sprintf(format, args...)}
+		}
+		other := j.wanted.byID[bp.ID]
+		switch {
+		case bp.ID < 1:
+			return refuse("its number must be above 0.")
+		case seen[bp.ID] || other != nil && other.bp.Source != source:
+			return refuse("another breakpoint has the same number.")
+		case bp.Source != source:
+			return refuse("it is for %q, but was given among those for %q.", bp.Source, source)
+		case source == "" && bp.Function == "":
+			return refuse("it names neither a source nor a function.")
+		case source != "" && bp.Line < 1:
+			return refuse("line %d does not exist; lines count from 1.", bp.Line)
+		case bp.Ranks.Max() >= j.n:
+			return refuse("it is limited to ranks %s, but the job has %s.", bp.Ranks, ranksOf(j.n))
+		case bp.Mode != "" && bp.Mode != ModeRank && bp.Mode != ModeAll && bp.Mode != ModeCausal:
+			return refuse("its mode %q is unknown; there are %q, %q and %q.", bp.Mode, ModeRank, ModeAll, ModeCausal)
+		}
+		seen[bp.ID] = true
+	}
+	return nil
+}
+
+// replaceBreakpoints makes bps the wanted ones of source. Owner.
+func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpoints {
+	b := &j.wanted
+	if b.byID == nil {
+		b.byID, b.bySource = map[int]*wantedBreakpoint{}, map[string]*sourceBreakpoints{}
+	}
+	s := b.bySource[source]
+	if s == nil {
+		s = &sourceBreakpoints{}
+		b.bySource[source] = s
+	}
+	hits := map[int]RankSet{}
+	for _, w := range s.wanted {
+		hits[w.bp.ID] = w.hitBy
+		delete(b.byID, w.bp.ID)
+	}
+	s.wanted = nil
+	for _, bp := range bps {
+		if bp.Mode == "" {
+			bp.Mode = ModeRank
+		}
+		w := &wantedBreakpoint{bp: bp, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{}, hitBy: hits[bp.ID]}
+		s.wanted = append(s.wanted, w)
+		b.byID[bp.ID] = w
+	}
+	return s
+}
+
+// sendAllBreakpoints gives a rank that has just come to its entry what it should have. Owner.
+func (j *Job) sendAllBreakpoints(r *rank) {
+	for _, source := range slices.Sorted(maps.Keys(j.wanted.bySource)) {
+		j.sendBreakpoints(r, source, j.wanted.bySource[source], nil)
+	}
+}
+
+// sendBreakpoints asks one rank, if it is concerned. g may be nil. Owner.
+func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, g *gather[struct{}]) {
+	req := s.request(source, r.num)
+	if len(req.Breakpoints) == 0 && !s.sent.Contains(r.num) {
+		return
+	}
+	if len(req.Breakpoints) > 0 {
+		s.sent = s.sent.With(r.num)
+	} else {
+		s.sent = s.sent.Without(r.num)
+	}
+	asked := s.wanted // an answer is about these, whatever is wanted by then
+	if g != nil {
+		g.expect(r.num)
+	} else {
+		j.wanted.unasked++
+	}
+	j.enqueue(r, func(ctx context.Context) func() {
+		got, err := r.backend.SetBreakpoints(ctx, req)
+		return func() {
+			j.breakpointsAnswered(r, asked, got, err)
+			if g == nil {
+				j.wanted.unasked--
+			} else {
+				g.answer(r.num, struct{}{}, nil)
+			}
+			j.publishBreakpoints()
+		}
+	})
+}
+
+func (j *Job) breakpointsAnswered(r *rank, asked []*wantedBreakpoint, got []backend.Breakpoint, err error) {
+	if !j.current(r) {
+		return
+	}
+	i := 0
+	for _, w := range asked {
+		if !w.wantedBy(r.num) {
+			continue
+		}
+		w.dirty = true
+		switch {
+		case err != nil:
+			w.failed[r.num] = err.Error()
+		case i >= len(got):
+			w.failed[r.num] = "its debugger did not say what became of it"
+		default:
+			w.perRank[r.num] = got[i]
+			delete(w.failed, r.num)
+		}
+		i++
+	}
+}
+
+func (j *Job) onBreakpointChanged(r *rank, b backend.Breakpoint) {
+	if w := j.wanted.byID[b.ID]; w != nil && w.wantedBy(r.num) {
+		w.perRank[r.num] = b
+		delete(w.failed, r.num)
+		w.dirty = true
+		j.publishBreakpoints()
+	}
+}
+
+// publishBreakpoints publishes those that changed: one that has become verified at once, other changes together when all ranks that are asked without a
+// caller have answered, so that N ranks do not make N events. Owner.
+func (j *Job) publishBreakpoints() {
+	for _, id := range sortedKeys(j.wanted.byID) {
+		w := j.wanted.byID[id]
+		if !w.dirty || w.awaited || (j.wanted.unasked > 0 && w.shown == w.verified()) {
+			continue
+		}
+		s := j.breakpointStatus(w)
+		w.dirty, w.shown = false, s.Verified
+		j.publish(Event{Breakpoint: &s})
+	}
+}
+
+func (w *wantedBreakpoint) verified() bool {
+	for _, b := range w.perRank {
+		if b.Verified {
+			return true
+		}
+	}
+	return false
+}
+
+// breakpointStatus merges the ranks' answers. Owner.
+func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
+	s := BreakpointStatus{
+		ID: w.bp.ID, Line: w.bp.Line, Source: w.bp.Source,
+		PerRank: maps.Clone(w.perRank), HitBy: w.hitBy,
+	}
+	for _, r := range sortedKeys(w.perRank) {
+		if b := w.perRank[r]; b.Verified {
+			s.Verified = true
+			s.Line = b.Line
+			if b.Source != "" {
+				s.Source = b.Source
+			}
+			break
+		}
+	}
+	texts := map[int]string{}
+	same := true
+	first, any := "", false
+	for _, r := range j.ranks {
+		if !w.wantedBy(r.num) {
+			continue
+		}
+		text, concerned := w.text(r, &s)
+		if !concerned {
+			continue
+		}
+		if !any {
+			first, any = text, true
+		}
+		same = same && text == first
+		if text != "" {
+			texts[r.num] = text
+		}
+	}
+	switch {
+	case len(texts) == 0:
+	case same:
+		s.Message = first
+	default:
+		s.Message = strings.Join(mergeTexts(texts), " ")
+	}
+	return s
+}
+
+// text says in a sentence what is particular about a breakpoint on one rank, "" if nothing is; concerned is false for a rank that does not matter any more.
+func (w *wantedBreakpoint) text(r *rank, s *BreakpointStatus) (text string, concerned bool) {
+	if why, ok := w.failed[r.num]; ok {
+		return "It could not be set: " + sentence(why), true
+	}
+	b, ok := w.perRank[r.num]
+	switch {
+	case !ok && r.state.Gone():
+		return "", false
+	case !ok && !r.entered:
+		return "It will be set when the rank has started.", true
+	case !ok:
+		return "The rank's debugger has not answered yet.", true
+	case !b.Verified && b.Message == "":
+		return "It could not be set.", true
+	case !b.Verified:
+		return sentence(b.Message), true
+	case b.Line != s.Line:
+		return strings.TrimSpace(fmt.Sprintf("It is at line %d. %s", b.Line, sentence(b.Message))), true
+	}
+	return sentence(b.Message), true
+}

@@ -1,0 +1,446 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its breakpoint. The cut must be consistent, and the
+// ranks must follow the recording from which it was computed; that is the caller's part (package replayctl).
+//
+// Ranks that are stopped at their positions stay there. Ranks that run freely are stopped first, because a moving rank has no certain position. If any rank is
+// beyond its position, lost or unable to reach it, a *CutRefusedError names it, and nothing has been moved (ranks that were stopped for the question run again). Ranks that have ended at or before
+// their positions, and ranks that end on the way at exactly their positions (such as one that never initialises MPI, whose position is 0), belong to the cut as they are.
+//
+// Every other rank gets its position as park_at and is resumed. When all have parked, all but the leader are released into cohort_stop_here, where the
+// debugger stops them; the leader is released to go on, until it stops or exits (its breakpoint, or the guard). Then the cut is published, and returned.
+//
+// If a rank stops for another reason on the way (a breakpoint of the user's, a signal, a pause), ends early or leaves its recording, the cut is given up: *PartialCutError.
+//
+// # Why this does not deadlock
+//
+// Suppose rank p is to complete its event i, and its cut is the causal one. Everything that happened before p:i lies at or before the other ranks' positions,
+// and in real time it completes before p completes i, for p:i depends on it. Two things do not follow from the causal order alone. First, MPI may hold a sender's message back
+// in the sender's buffers (rendezvous, flow control) after the call that sent it has returned: whoever receives it needs the sender to go on entering MPI. Second, a cut takes
+// collectives whole: a rank's position may lie at the exit of a collective that others have entered but not left, and they may need its help to leave. In both cases
+// the rank at its position must keep giving MPI progress. So no rank is stopped by its debugger while another is still on its way: it parks, which is a loop that
+// tests for progress, until all have parked; only then are they stopped. The leader parks at its last event as well, before it goes on to the breakpoint, for the
+// breakpoint would freeze it while others may still need its progress. Between that event and its breakpoint the leader calls no MPI function (the guard sees to
+// it), so it needs nobody then.
+//
+// The argument has one gap, which is documented rather than papered over: a rank that stood stopped at its position when RunToCut began gives no progress. If another one needs it, RunToCut does
+// not return before ctx ends; the error then says who stood still and who did not arrive.
+func (j *Job) RunToCut(ctx context.Context, req RunToCutRequest) (*CutReached, error) {
+	if err := j.checkCut(&req); err != nil {
+		return nil, err
+	}
+	busy := false
+	err := j.call(func() {
+		if busy = j.steering; !busy {
+			j.steering = true
+			j.inFlight++ // the job is not idle until the cut is reached or given up
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if busy {
+		return nil, &CutRefusedError{Reason: "The job is on its way to another cut; wait for it, or pause the ranks to give it up."}
+	}
+	cut, err := j.runToCut(ctx, &req)
+	end := j.call(func() {
+		if err == nil {
+			j.publish(Event{Cut: cut})
+		}
+		j.steering = false
+		j.inFlight--
+	})
+	if err == nil {
+		err = end
+	}
+	if err != nil {
+		return nil, err
+	}
+	return cut, nil
+}
+
+func (j *Job) runToCut(ctx context.Context, req *RunToCutRequest) (*CutReached, error) {
+	interrupted, err := j.standStill(ctx)
+	var plan *cutPlan
+	if err == nil {
+		plan, err = j.planCut(ctx, req)
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.letGo(interrupted))
+	}
+	if err := j.leaveParking(ctx, plan.unpark); err != nil {
+		return nil, err
+	}
+	if err := j.setPositions(ctx, req, plan); err != nil {
+		return nil, err
+	}
+	run := newCutRun(j, req, plan)
+	if err := run.moveAll(ctx); err != nil {
+		return nil, err
+	}
+	if err := run.stopAll(ctx); err != nil {
+		return nil, err
+	}
+	cut := &CutReached{At: req.At, Leader: req.Leader, Positions: req.Positions}
+	err = j.call(func() {
+		for _, r := range j.ranks {
+			if r.state == Exited && r.num != req.Leader {
+				cut.Finished = cut.Finished.With(r.num)
+			}
+		}
+	})
+	return cut, err
+}
+
+// letGo resumes ranks that were stopped only to learn their positions.
+func (j *Job) letGo(ranks RankSet) error {
+	if ranks.Empty() {
+		return nil
+	}
+	_, err := j.Resume(j.ctx, ranks, backend.Continue, 0)
+	return err
+}
+
+// leaveParking brings ranks that wait in their parking loop at an earlier position out of it, into a stop. Their state would otherwise still say PARKED for a moment after
+// they have gone on, and be taken for an arrival at the new position.
+func (j *Job) leaveParking(ctx context.Context, ranks RankSet) error {
+	if ranks.Empty() {
+		return nil
+	}
+	stop := releaseStop
+	_, err := j.controlEach(ctx, ranks, "leave the parking position", func(int) backend.ControlRequest {
+		return backend.ControlRequest{Release: &stop}
+	})
+	if err != nil {
+		return err
+	}
+	failed := map[int]string{}
+	err = j.call(func() {
+		for num := range ranks.Each {
+			r := j.ranks[num]
+			if r.state == Stopped && !inStopPoint(r) { // stopped inside the loop by a pause: let it run into the stop
+				j.resume(r, backend.ResumeRequest{}, false, func(err error) {
+					if err != nil {
+						failed[num] = fmt.Sprintf("Rank %d could not be resumed: %s", num, sentence(err.Error()))
+						j.callHooks(r)
+					}
+				})
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	left, err := j.await(ctx, ranks, func(r *rank) bool { return r.state.Gone() || inStopPoint(r) || failed[r.num] != "" })
+	p := &PartialCutError{Stopped: map[int]string{}, Under: left, Cause: err}
+	if cerr := j.call(func() { maps.Copy(p.Stopped, failed) }); cerr != nil {
+		return cerr
+	}
+	if p.Cause != nil || len(p.Stopped) > 0 {
+		return p
+	}
+	return nil
+}
+
+func inStopPoint(r *rank) bool {
+	return r.state == Stopped && !r.resuming && r.stop.Reason == backend.ReasonStopPoint
+}
+
+// setPositions writes park_at and guard_at of every rank, also of those that stay: what an earlier cut left there would stop them later.
+func (j *Job) setPositions(ctx context.Context, req *RunToCutRequest, plan *cutPlan) error {
+	live := j.All().Minus(plan.finished)
+	never := Never
+	request := func(rank int) backend.ControlRequest {
+		c := backend.ControlRequest{ParkAt: &never, GuardAt: &never}
+		if plan.movers.Contains(rank) {
+			c.ParkAt = &req.Positions[rank]
+		}
+		if rank == req.Leader {
+			c.GuardAt = &req.GuardLeader
+		}
+		return c
+	}
+	_, err := j.controlEach(ctx, live, "set the position", request)
+	if err == nil {
+		return nil
+	}
+	// Take back what was set. The ranks that failed are named by err already.
+	_, undo := j.controlEach(j.ctx, live, "take the position back", func(int) backend.ControlRequest {
+		return backend.ControlRequest{ParkAt: &never, GuardAt: &never}
+	})
+	if undo != nil {
+		j.log.Warn("positions could not be taken back", "error", undo)
+	}
+	return fmt.Errorf("run to the cut: %w", err)
+}
+
+// A cutRun follows the movers until each has arrived, or one has not. Its fields but done are for the owner.
+type cutRun struct {
+	j    *Job
+	req  *RunToCutRequest
+	plan *cutPlan
+
+	open    map[int]*mover
+	arrived map[int]arrival
+	stopped map[int]string
+	cause   error
+	over    bool
+	done    chan struct{} // closed when open is empty or the cut is given up
+}
+
+type mover struct {
+	ran    bool // it has been seen running since it was resumed
+	asking bool // its last position is being read, after its exit
+}
+
+// How a mover arrived.
+type arrival int
+
+const (
+	parkedThere   arrival = iota // in its parking loop
+	stoppedThere                 // in a stop at its position, at the end of its recording
+	runningThere                 // finished with MPI, and runs
+	finishedThere                // has ended
+)
+
+func newCutRun(j *Job, req *RunToCutRequest, plan *cutPlan) *cutRun {
+	c := &cutRun{
+		j: j, req: req, plan: plan,
+		open: map[int]*mover{}, arrived: map[int]arrival{}, stopped: map[int]string{}, done: make(chan struct{}),
+	}
+	for num := range plan.movers.Each {
+		c.open[num] = &mover{}
+	}
+	for num := range plan.parked.Each {
+		c.arrived[num] = parkedThere
+	}
+	for num := range plan.past.Each {
+		c.arrived[num] = runningThere
+	}
+	for num := range plan.standing.Each {
+		c.arrived[num] = stoppedThere
+	}
+	return c
+}
+
+// moveAll resumes the movers and returns when all have arrived.
+func (c *cutRun) moveAll(ctx context.Context) error {
+	waits, stopWaiting := context.WithCancel(ctx)
+	defer stopWaiting()
+	var remove func()
+	err := c.j.call(func() {
+		remove = c.j.addHook(c.changed)
+		c.checkOver()
+		for num := range c.plan.movers.Each {
+			c.move(waits, c.j.ranks[num])
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var cause error
+	select {
+	case <-c.done:
+	case <-c.j.done:
+		return ErrClosed
+	case <-ctx.Done():
+		cause = ctx.Err()
+	}
+	var partial *PartialCutError
+	err = c.j.call(func() {
+		remove()
+		if cause == nil {
+			cause = c.cause
+		}
+		if len(c.stopped) > 0 || cause != nil {
+			partial = c.partial(cause)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if partial != nil {
+		return partial
+	}
+	return nil
+}
+
+// partial describes where everyone is when the cut is given up. Owner.
+func (c *cutRun) partial(cause error) *PartialCutError {
+	c.over = true
+	return &PartialCutError{
+		Stopped: c.stopped, Cause: cause,
+		Arrived: NewRankSet(sortedKeys(c.arrived)...), Under: NewRankSet(sortedKeys(c.open)...),
+	}
+}
+
+// move resumes one rank and waits for the state in its control block to change. Owner.
+func (c *cutRun) move(waits context.Context, r *rank) {
+	if r.state != Stopped || r.resuming {
+		c.fail(r.num, fmt.Sprintf("Rank %d is %s, and was expected to be stopped.", r.num, r.stateForPeople()))
+		return
+	}
+	c.j.resume(r, backend.ResumeRequest{}, false, func(err error) {
+		if err != nil {
+			c.fail(r.num, fmt.Sprintf("Rank %d could not be resumed: %s", r.num, sentence(err.Error())))
+		}
+	})
+	const arrivals = 1<<controlParked | 1<<controlDiverged | 1<<controlEnd | 1<<controlFinalized | 1<<controlRefused
+	c.j.read(waits, r, func(ctx context.Context) func() {
+		s, err := r.backend.Control(ctx, backend.ControlRequest{Wait: arrivals})
+		return func() {
+			if ctx.Err() == nil { // else the wait was given up, or the backend has ended, which is an event of its own
+				c.reported(r, s, err)
+			}
+		}
+	})
+}
+
+// reported takes the answer of the wait in. Owner.
+func (c *cutRun) reported(r *rank, s backend.ControlState, err error) {
+	var ended *backend.EndedError
+	switch {
+	case errors.As(err, &ended):
+		return // an event says so too
+	case err != nil:
+		c.fail(r.num, fmt.Sprintf("Rank %d could not be watched: %s", r.num, sentence(err.Error())))
+		return
+	}
+	r.control = s
+	position := c.req.Positions[r.num]
+	switch s.State {
+	case controlParked, controlFinalized, controlEnd:
+		if s.Events != position {
+			c.fail(r.num, fmt.Sprintf("Rank %d passed its position %d or cannot reach it: %s", r.num, position, blocked(s)))
+			return
+		}
+	case controlDiverged, controlRefused:
+		c.fail(r.num, fmt.Sprintf("Rank %d cannot go on to event %d: %s", r.num, position, sentence(blocked(s))))
+		return
+	default:
+		return // the rank has gone; an event says so
+	}
+	if s.State == controlParked {
+		c.arrive(r.num, parkedThere)
+	} else {
+		c.arrive(r.num, runningThere)
+	}
+}
+
+// changed is told of every rank that changes. Owner.
+func (c *cutRun) changed(r *rank) {
+	if c.over {
+		return
+	}
+	if how, there := c.arrived[r.num]; there {
+		c.changedAfterArrival(r, how)
+		return
+	}
+	m, moving := c.open[r.num]
+	if !moving {
+		return
+	}
+	switch r.state {
+	case Running:
+		m.ran = true
+	case Stopped:
+		if m.ran {
+			c.stoppedOnTheWay(r)
+		}
+	case Exited:
+		c.askLast(r, m)
+	case Lost:
+		c.fail(r.num, sentence(r.lost))
+	}
+}
+
+// changedAfterArrival: something happened to a rank that had arrived, before all had. One that has finished with MPI may exit, and one that is at the end of its
+// recording stops by itself; anything else is a reason to give up. Owner.
+func (c *cutRun) changedAfterArrival(r *rank, how arrival) {
+	atEnd := r.state == Stopped && r.stop.Reason == backend.ReasonStopPoint && r.stop.Control.StopReason == stopEnd
+	switch {
+	case r.state == Running, how == stoppedThere && r.state == Stopped, how == finishedThere:
+	case how == runningThere && r.state == Exited:
+		c.arrived[r.num] = finishedThere
+	case how == runningThere && atEnd:
+		c.arrived[r.num] = stoppedThere
+	default:
+		delete(c.arrived, r.num)
+		s := r.status()
+		c.stopped[r.num] = s.Text
+		c.checkOver()
+	}
+}
+
+// stoppedOnTheWay: only the end of the recording, at exactly the position, is an arrival. Owner.
+func (c *cutRun) stoppedOnTheWay(r *rank) {
+	s := r.stop.Control
+	if r.stop.Reason == backend.ReasonStopPoint && s.StopReason == stopEnd && s.Events == c.req.Positions[r.num] {
+		c.arrive(r.num, stoppedThere)
+		return
+	}
+	c.fail(r.num, r.stop.Text)
+}
+
+// askLast reads the control block of a rank that has exited once more, for what is known of it may be old. Owner.
+func (c *cutRun) askLast(r *rank, m *mover) {
+	if m.asking {
+		return
+	}
+	m.asking = true
+	c.j.start(r, func(ctx context.Context) func() {
+		s, err := r.backend.Control(ctx, backend.ControlRequest{})
+		return func() {
+			if err == nil && s.Present {
+				r.control = s
+			}
+			c.exited(r)
+		}
+	}, func() {})
+}
+
+// exited decides whether a rank that has ended belongs to the cut. Owner.
+func (c *cutRun) exited(r *rank) {
+	position, last := c.req.Positions[r.num], r.control
+	switch {
+	case last.Present && last.Events == position, !last.Present && position == 0:
+		c.arrive(r.num, finishedThere)
+	case !last.Present:
+		c.fail(r.num, fmt.Sprintf("Rank %d %s, and it is not known whether that was at its position %d.", r.num, exitText(*r.exit), position))
+	default:
+		c.fail(r.num, fmt.Sprintf("Rank %d %s after event %d, and its position is %d.", r.num, exitText(*r.exit), last.Events, position))
+	}
+}
+
+func (c *cutRun) arrive(rank int, how arrival) {
+	if _, moving := c.open[rank]; moving && !c.over {
+		delete(c.open, rank)
+		c.arrived[rank] = how
+		c.checkOver()
+	}
+}
+
+func (c *cutRun) fail(rank int, why string) {
+	if _, moving := c.open[rank]; moving && !c.over {
+		delete(c.open, rank)
+		c.stopped[rank] = why
+		c.checkOver()
+	}
+}
+
+// checkOver ends the wait when all have arrived, or one has not. Owner.
+func (c *cutRun) checkOver() {
+	if !c.over && (len(c.open) == 0 || len(c.stopped) > 0) {
+		c.over = true
+		close(c.done)
+	}
+}

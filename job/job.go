@@ -1,0 +1,293 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// Options of a Job.
+type Options struct {
+	Ranks int          // 0..Ranks-1
+	Log   *slog.Logger // nil: none
+	// MergeWindow is how long a line of output waits for other ranks to print the same; 0 means DefaultMergeWindow, negative: lines do not wait.
+	MergeWindow time.Duration
+	Clock       Clock // nil: the system's
+}
+
+// DefaultMergeWindow is long enough for ranks that print the same at the same time, and short enough not to be felt.
+const DefaultMergeWindow = 100 * time.Millisecond
+
+// A Job is a set of ranks that are debugged together. See the package comment for its rules.
+type Job struct {
+	n     int
+	log   *slog.Logger
+	clock Clock
+
+	ctx    context.Context // ends with Close; the parent of every call to a backend
+	cancel context.CancelFunc
+	inbox  chan func() // messages to the owner goroutine
+	done   chan struct{}
+	wg     sync.WaitGroup // owner, calls in flight, event readers
+
+	// owned
+	ranks       []*rank
+	focus       RankSet
+	subscribers map[*Subscription]struct{}
+	seq         uint64
+	inFlight    int // commands, see "Idle" in the package comment
+	pending     int // ranks with a stop pending
+	gone        int // ranks that are Exited or Lost
+	idle        bool
+	ended       bool // Ended was published
+	idleWaiters map[chan struct{}]struct{}
+	hooks       map[*hook]struct{}
+	out         *merger
+	wanted      breakpoints
+	steering    bool // RunToCut is under way
+	timer       <-chan time.Time
+	stopTimer   func()
+	timerAt     time.Time
+}
+
+// A hook is called by the owner whenever the state, control block or backend of a rank has changed.
+type hook struct{ changed func(*rank) }
+
+// New returns a job of o.Ranks ranks, all Starting, with the focus on all of them. Call Close when it is no longer needed.
+func New(o Options) *Job {
+	if o.Ranks < 1 {
+		panic(fmt.Sprintf("job: a job of %d ranks", o.Ranks))
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = systemClock{}
+	}
+	if o.MergeWindow == 0 {
+		o.MergeWindow = DefaultMergeWindow
+	}
+	j := &Job{
+		n: o.Ranks, log: o.Log, clock: o.Clock,
+		inbox: make(chan func()), done: make(chan struct{}),
+		ranks: make([]*rank, o.Ranks), focus: AllRanks(o.Ranks),
+		subscribers: map[*Subscription]struct{}{}, idleWaiters: map[chan struct{}]struct{}{}, hooks: map[*hook]struct{}{},
+		out: newMerger(max(o.MergeWindow, 0), o.Ranks),
+	}
+	j.ctx, j.cancel = context.WithCancel(context.Background())
+	for i := range j.ranks {
+		j.ranks[i] = &rank{num: i}
+		j.ranks[i].ctx, j.ranks[i].cancel = context.WithCancel(j.ctx)
+		j.setPending(j.ranks[i], true) // of its stop at entry
+	}
+	j.wg.Add(1)
+	go j.run()
+	return j
+}
+
+// Ranks is the number of ranks of the job.
+func (j *Job) Ranks() int { return j.n }
+
+// All is the set of all ranks of the job.
+func (j *Job) All() RankSet { return AllRanks(j.n) }
+
+// Close ends the model, not the ranks: call Kill first. Calls to backends are given up, waiting callers get ErrClosed, subscriptions deliver
+// what they have and end. Close returns when the job's goroutines have ended; for those of subscriptions, which end when they are
+// read to the end or closed, it does not wait. It may be called more than once.
+func (j *Job) Close() {
+	j.cancel()
+	<-j.done
+	j.wg.Wait()
+}
+
+// run is the owner goroutine.
+func (j *Job) run() {
+	defer j.wg.Done()
+	defer close(j.done)
+	for {
+		select {
+		case f := <-j.inbox:
+			f()
+		case <-j.timer:
+			j.timer, j.timerAt = nil, time.Time{}
+			j.publishOutput(j.out.expired(j.clock.Now()))
+		case <-j.ctx.Done():
+			j.publishOutput(j.out.flush())
+			j.endSubscriptions()
+			j.disarm()
+			return
+		}
+		j.settle()
+	}
+}
+
+// settle publishes what follows from the state as a whole, after each message: the job's end, and idleness. Owner.
+func (j *Job) settle() {
+	if j.gone == j.n && !j.ended {
+		j.ended = true
+		j.publishOutput(j.out.flush())
+		j.publish(Event{Ended: j.summary()})
+	}
+	idle := j.inFlight == 0 && j.pending == 0
+	if idle && !j.idle {
+		j.publishOutput(j.out.flush())
+		j.idle = true
+		j.publish(Event{Idle: true})
+		for w := range j.idleWaiters {
+			close(w)
+		}
+		clear(j.idleWaiters)
+	}
+	j.idle = idle
+	j.arm()
+}
+
+// arm sets the timer to the moment at which output has waited long enough. Owner.
+func (j *Job) arm() {
+	at, ok := j.out.deadline()
+	if j.timer != nil && ok && at.Equal(j.timerAt) {
+		return
+	}
+	j.disarm()
+	if ok {
+		j.timerAt = at
+		j.timer, j.stopTimer = j.clock.NewTimer(at.Sub(j.clock.Now()))
+	}
+}
+
+func (j *Job) disarm() {
+	if j.timer != nil {
+		j.stopTimer()
+	}
+	j.timer, j.stopTimer, j.timerAt = nil, nil, time.Time{}
+}
+
+// call runs f on the owner goroutine and returns when it has run. The owner never blocks, so neither does call for long.
+func (j *Job) call(f func()) error {
+	ran := make(chan struct{})
+	select {
+	case j.inbox <- func() { f(); close(ran) }:
+		<-ran
+		return nil
+	case <-j.done:
+		return ErrClosed
+	}
+}
+
+// post is call for those who do not wait: a rank's goroutines. After Close messages are dropped.
+func (j *Job) post(f func()) {
+	select {
+	case j.inbox <- f:
+	case <-j.done:
+	}
+}
+
+// addHook has changed called for each rank that changes, until the returned function is called. Both are for the owner.
+func (j *Job) addHook(changed func(*rank)) (remove func()) {
+	h := &hook{changed}
+	j.hooks[h] = struct{}{}
+	return func() { delete(j.hooks, h) }
+}
+
+// WaitIdle returns when the job is idle (see the package comment), at once if it is.
+func (j *Job) WaitIdle(ctx context.Context) error {
+	w := make(chan struct{})
+	err := j.call(func() {
+		if j.idle {
+			close(w)
+			return
+		}
+		j.idleWaiters[w] = struct{}{}
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case <-w:
+		return nil
+	case <-j.done:
+		return ErrClosed
+	case <-ctx.Done():
+		j.post(func() { delete(j.idleWaiters, w) })
+		return ctx.Err()
+	}
+}
+
+// Status is a consistent snapshot of all ranks, index = rank.
+func (j *Job) Status(ctx context.Context) ([]RankStatus, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var out []RankStatus
+	err := j.call(func() { out = j.statuses() })
+	return out, err
+}
+
+func (j *Job) statuses() []RankStatus {
+	out := make([]RankStatus, j.n)
+	for i, r := range j.ranks {
+		out[i] = r.status()
+	}
+	return out
+}
+
+// Idle tells whether the job is idle now; it may be otherwise by the time the caller looks.
+func (j *Job) Idle(ctx context.Context) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	var idle bool
+	err := j.call(func() { idle = j.idle })
+	return idle, err
+}
+
+// SetFocus sets the rank set that commands of the faces act on, and publishes it if it is another one than before.
+func (j *Job) SetFocus(ctx context.Context, ranks RankSet) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := j.checkRanks(ranks); err != nil {
+		return err
+	}
+	return j.call(func() {
+		if !ranks.Equal(j.focus) {
+			j.focus = ranks
+			j.publish(Event{Focus: &ranks})
+		}
+	})
+}
+
+// Focus is the rank set that commands of the faces act on; all ranks at first.
+func (j *Job) Focus(ctx context.Context) (RankSet, error) {
+	if err := ctx.Err(); err != nil {
+		return RankSet{}, err
+	}
+	var out RankSet
+	err := j.call(func() { out = j.focus })
+	return out, err
+}
+
+// ReportProgress publishes p in the job's stream.
+func (j *Job) ReportProgress(p Progress) error {
+	return j.call(func() { j.publish(Event{Progress: &p}) })
+}
+
+// Backend is the rank's backend, for reads that concern one rank only: stack, scopes, variables, memory, evaluation in a frame. Whoever resumes or
+// kills a rank through it makes the job's picture of that rank wrong.
+func (j *Job) Backend(rank int) (backend.Backend, error) {
+	if err := j.checkRank(rank); err != nil {
+		return nil, err
+	}
+	var b backend.Backend
+	if err := j.call(func() { b = j.ranks[rank].backend }); err != nil {
+		return nil, err
+	}
+	if b == nil {
+		return nil, &RankError{rank, fmt.Sprintf("Rank %d has no debugger yet.", rank)}
+	}
+	return b, nil
+}

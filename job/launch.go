@@ -1,0 +1,149 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// Attach gives a rank its backend, before Launch. The job reads the backend's events from now on. A rank that has Exited or is Lost may be given a new backend:
+// it is Starting again, and Launch launches it again. Attaching to a rank that still has a live backend is an error.
+func (j *Job) Attach(rank int, b backend.Backend, info Info) error {
+	if err := j.checkRank(rank); err != nil {
+		return err
+	}
+	var refused error
+	err := j.call(func() {
+		old := j.ranks[rank]
+		if old.backend != nil && !old.state.Gone() {
+			refused = &RankError{rank, fmt.Sprintf("Rank %d already has a debugger, and is %s.", rank, old.state)}
+			return
+		}
+		j.attach(old, b, info)
+	})
+	return errors.Join(err, refused)
+}
+
+// attach replaces the picture of a rank. Owner.
+func (j *Job) attach(old *rank, b backend.Backend, info Info) {
+	j.setPending(old, false)
+	if old.state.Gone() {
+		j.gone--
+		j.ended = false // there will be an end again
+	}
+	old.cancel()
+	r := &rank{num: old.num, backend: b, info: info}
+	r.ctx, r.cancel = context.WithCancel(j.ctx)
+	j.ranks[r.num] = r
+	j.setPending(r, true) // of the stop at entry
+	j.wanted.forget(r.num)
+	j.wg.Add(1)
+	go j.readEvents(r, b.Events())
+	j.publishRank(r)
+}
+
+// Launch starts the program on every attached rank that was not launched yet, all at the same time, and returns when each has stopped at its entry or
+// has failed. A rank that failed is Lost. The error is a *RanksError that names each rank that failed and why, equal reasons merged. Breakpoints that were set
+// before are sent to each rank as soon as it is at its entry, before any later command.
+func (j *Job) Launch(ctx context.Context, req backend.LaunchRequest) error {
+	g := newGather[struct{}]()
+	err := j.call(func() {
+		for _, r := range j.ranks {
+			if r.backend == nil || r.state != Starting || r.launching {
+				continue
+			}
+			r.launching = true
+			g.expect(r.num)
+			j.enqueue(r, func(ctx context.Context) func() {
+				res, err := r.backend.Launch(ctx, req)
+				return func() {
+					j.launched(r, res, err)
+					g.answer(r.num, struct{}{}, err)
+				}
+			})
+		}
+		g.sealIfComplete()
+	})
+	if err != nil {
+		return err
+	}
+	_, errs, err := g.wait(ctx, j)
+	if err != nil {
+		return err
+	}
+	return ranksError("launch "+req.Program, errs)
+}
+
+// launched takes the answer to Launch in. The stop at entry may have come as an event before, may come later, or not at all. Owner.
+func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
+	if !j.current(r) {
+		return
+	}
+	if err != nil {
+		if !r.state.Gone() {
+			j.setLost(r, fmt.Sprintf("Rank %d could not be launched: %s", r.num, sentence(err.Error())))
+		}
+		return
+	}
+	if res.Pid != 0 {
+		r.info.Pid = res.Pid
+	}
+	if r.state == Starting && !r.entered {
+		r.entered = true
+		j.setStopped(r, &res.Stop)
+	} else {
+		j.publishRank(r) // its process id is known now
+	}
+	for _, note := range res.Notes {
+		j.publishOutput(j.out.add(j.clock.Now(), r.num, "console", []byte(note+"\n")))
+	}
+	j.sendAllBreakpoints(r)
+}
+
+// Kill ends every rank and its debugger, and returns when all are gone or ctx ends; then the error is a *RanksError that names those that are not. Ranks that
+// never had a backend are Lost.
+func (j *Job) Kill(ctx context.Context) error {
+	g := newGather[struct{}]()
+	var remove func()
+	err := j.call(func() {
+		// A rank is gone when its backend has ended, whatever Kill returned.
+		remove = j.addHook(func(r *rank) {
+			if r.finished {
+				g.answer(r.num, struct{}{}, nil)
+			}
+		})
+		for _, r := range j.ranks {
+			if r.backend == nil {
+				if r.state != Lost {
+					j.setLost(r, fmt.Sprintf("Rank %d was never started.", r.num))
+				}
+				continue
+			}
+			if r.finished {
+				continue
+			}
+			r.killed = true
+			g.expect(r.num)
+			j.overtake(r, func(ctx context.Context) func() {
+				err := r.backend.Kill(ctx)
+				var ended *backend.EndedError
+				if err == nil || errors.As(err, &ended) || ctx.Err() != nil {
+					return nil // the Ended event says the rest
+				}
+				return func() { g.answer(r.num, struct{}{}, err) }
+			})
+		}
+		g.sealIfComplete()
+	})
+	if err != nil {
+		return err
+	}
+	defer j.post(func() { remove() })
+	_, errs, err := g.wait(ctx, j)
+	if err != nil {
+		return err
+	}
+	return ranksError("end the job", errs)
+}

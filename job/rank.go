@@ -1,0 +1,214 @@
+package job
+
+import (
+	"context"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// rank is one rank with one backend. Attaching a new backend replaces the whole value, so that late answers of the old one change nothing.
+type rank struct {
+	num    int
+	ctx    context.Context // ends with the backend, or the job
+	cancel context.CancelFunc
+
+	// owned
+	backend   backend.Backend // nil: not attached yet
+	info      Info
+	state     RankState
+	stop      *backend.Stopped // of a Stopped rank; as RankStatus.Stop
+	hidden    int
+	epoch     uint64 // counts stops: tells whether something cached of a stop is still valid
+	exit      *backend.Exited
+	control   backend.ControlState
+	lost      string
+	launching bool // Launch was sent
+	entered   bool // the stop at entry was seen
+	killed    bool // Kill was sent
+	finished  bool // the backend has ended
+	pending   bool // a stop is pending
+	resuming  bool // Resume was sent, and neither answered nor overtaken by an event
+	interrupt bool // to be interrupted as soon as Resume is answered
+
+	queue []command // waiting, in order
+	busy  bool      // a command is with the backend
+}
+
+// A command is a request to a rank's backend, carried out in a goroutine of its own. What it returns is run by the owner.
+type command func(context.Context) (then func())
+
+// enqueue carries the command out after all that were enqueued before it on this rank, and counts it as in flight. Owner.
+func (j *Job) enqueue(r *rank, c command) {
+	j.inFlight++
+	r.queue = append(r.queue, c)
+	j.next(r)
+}
+
+func (j *Job) next(r *rank) {
+	if r.busy || len(r.queue) == 0 {
+		return
+	}
+	c := r.queue[0]
+	r.queue[0] = nil
+	r.queue = r.queue[1:]
+	r.busy = true
+	j.start(r, c, func() {
+		r.busy = false
+		j.inFlight--
+		j.next(r)
+	})
+}
+
+// overtake carries the command out at once, beside those that were enqueued, and counts it as in flight. For Interrupt, Control and Kill. Owner.
+func (j *Job) overtake(r *rank, c command) {
+	j.inFlight++
+	j.start(r, c, func() { j.inFlight-- })
+}
+
+// start runs c beside the owner, then what c returned and after on the owner.
+func (j *Job) start(r *rank, c command, after func()) {
+	j.wg.Add(1)
+	go func() {
+		defer j.wg.Done()
+		then := c(r.ctx)
+		j.post(func() {
+			if then != nil {
+				then()
+			}
+			after()
+		})
+	}()
+}
+
+// read carries out a request that changes nothing, bounded by ctx too; it is not a command. Owner.
+func (j *Job) read(ctx context.Context, r *rank, c command) {
+	j.start(r, func(rankCtx context.Context) func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(rankCtx, cancel)()
+		return c(ctx)
+	}, func() {})
+}
+
+// setPending notes whether a stop is pending. Owner.
+func (j *Job) setPending(r *rank, pending bool) {
+	if pending == r.pending {
+		return
+	}
+	r.pending = pending
+	if pending {
+		j.pending++
+	} else {
+		j.pending--
+	}
+}
+
+// setState changes the state and the counters that follow from it; the caller publishes. Owner.
+func (j *Job) setState(r *rank, s RankState) {
+	if r.state.Gone() != s.Gone() {
+		if s.Gone() {
+			j.gone++
+		} else {
+			j.gone--
+		}
+	}
+	r.state = s
+	if s != Stopped {
+		r.stop, r.hidden = nil, 0
+	}
+	if s == Stopped || s.Gone() {
+		j.setPending(r, false)
+		r.interrupt = false
+	}
+	if s.Gone() {
+		r.resuming = false
+	}
+}
+
+// current tells whether r is still the job's picture of its rank. Owner.
+func (j *Job) current(r *rank) bool { return j.ranks[r.num] == r }
+
+// publishRank publishes how r stands and calls the hooks. Owner.
+func (j *Job) publishRank(r *rank) {
+	if !j.current(r) {
+		return
+	}
+	s := r.status()
+	j.publish(Event{RankChanged: &s})
+	j.callHooks(r)
+}
+
+func (j *Job) callHooks(r *rank) {
+	for h := range j.hooks {
+		h.changed(r)
+	}
+}
+
+// status is the snapshot for others. Owner.
+func (r *rank) status() RankStatus {
+	s := RankStatus{
+		Rank: r.num, State: r.state, Host: r.info.Host, Pid: r.info.Pid,
+		Stop: r.stop, Hidden: r.hidden, Exit: r.exit, Control: r.control, Lost: r.lost,
+	}
+	s.Text = statusText(&s)
+	return s
+}
+
+// gather collects the answers of several ranks for one caller. All but wait is for the owner.
+type gather[T any] struct {
+	missing map[int]struct{}
+	got     map[int]T
+	errs    map[int]error
+	done    chan struct{} // closed when none is missing
+}
+
+func newGather[T any]() *gather[T] {
+	return &gather[T]{missing: map[int]struct{}{}, got: map[int]T{}, errs: map[int]error{}, done: make(chan struct{})}
+}
+
+func (g *gather[T]) expect(rank int) { g.missing[rank] = struct{}{} }
+
+func (g *gather[T]) answer(rank int, v T, err error) {
+	if _, ok := g.missing[rank]; !ok {
+		return // given up
+	}
+	delete(g.missing, rank)
+	if err != nil {
+		g.errs[rank] = err
+	} else {
+		g.got[rank] = v
+	}
+	g.sealIfComplete()
+}
+
+// sealIfComplete must be called once after the last expect, for there may be none.
+func (g *gather[T]) sealIfComplete() {
+	if len(g.missing) == 0 {
+		select {
+		case <-g.done:
+		default:
+			close(g.done)
+		}
+	}
+}
+
+// wait returns when all have answered or ctx ends; then the missing ones have a *NoAnswerError. The maps are the caller's afterwards.
+func (g *gather[T]) wait(ctx context.Context, j *Job) (map[int]T, map[int]error, error) {
+	select {
+	case <-g.done:
+		return g.got, g.errs, nil
+	case <-j.done:
+		return nil, nil, ErrClosed
+	case <-ctx.Done():
+	}
+	err := j.call(func() {
+		for r := range g.missing {
+			g.errs[r] = &NoAnswerError{ctx.Err()}
+		}
+		clear(g.missing)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return g.got, g.errs, nil
+}

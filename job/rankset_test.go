@@ -1,0 +1,220 @@
+package job
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseRankSet(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"0-3,7", "0-3,7"},
+		{"all", "0-63"},
+		{"0-63:4", "0-60:4"},
+		{" 7 , 0-3 ", "0-3,7"},
+		{"3,2,1", "1-3"},
+		{"0,2,4", "0,2,4"},
+		{"10,12,14", "10-14:2"},
+		{"0,2,4,6", "0-6:2"},
+		{"0,2,4-7", "0,2,4-7"},
+		{"5,all", "0-63"},
+		{"0-1", "0-1"},
+		{"63", "63"},
+		{"0-63:9223372036854775807", "0"},
+	} {
+		got, err := ParseRankSet(c.in, 64)
+		if err != nil || got.String() != c.want {
+			t.Errorf("ParseRankSet(%q) = %v, %v; want %s", c.in, got, err, c.want)
+		}
+	}
+}
+
+func TestParseRankSetRefuses(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"", 4, `An empty rank set was given; write ranks such as "0-3,7", or "all".`},
+		{"  ", 4, `An empty rank set was given; write ranks such as "0-3,7", or "all".`},
+		{"0,,1", 4, `The rank set "0,,1" has an empty item between its commas; write it such as "0-3,7".`},
+		{"4", 4, `The rank set "4" names rank 4, but the job has ranks 0 to 3.`},
+		{"1", 1, `The rank set "1" names rank 1, but the job has only rank 0.`},
+		{"0-99999999999999999999", 4, `The rank set "0-99999999999999999999" names rank 99999999999999999999, but the job has ranks 0 to 3.`},
+		{"3-1", 4, `In the rank set "3-1" the range "3-1" runs backwards; write "1-3".`},
+		{"-1", 4, `In the rank set "-1", "" is not a rank; write ranks such as "0-3,7", or "all".`},
+		{"x", 4, `In the rank set "x", "x" is not a rank; write ranks such as "0-3,7", or "all".`},
+		{"+1", 4, `In the rank set "+1", "+1" is not a rank; write ranks such as "0-3,7", or "all".`},
+		{"0-3:0", 4, `In the rank set "0-3:0" the stride "0" is not a whole number of at least 1.`},
+		{"0-3:", 4, `In the rank set "0-3:" the stride "" is not a whole number of at least 1.`},
+		{"2:2", 4, `In the rank set "2:2" the stride in "2:2" needs a range in front of it, such as "0-3:2".`},
+		{"0-3-4", 5, `In the rank set "0-3-4", "3-4" is not a rank; write ranks such as "0-3,7", or "all".`},
+		{"none", 4, `In the rank set "none", "none" is not a rank; write ranks such as "0-3,7", or "all".`},
+	} {
+		_, err := ParseRankSet(c.in, c.n)
+		var want *RankSetError
+		if !errors.As(err, &want) || err.Error() != c.want {
+			t.Errorf("ParseRankSet(%q, %d):\n got %v\nwant %s", c.in, c.n, err, c.want)
+		}
+	}
+}
+
+func ranksGen(n int) *rapid.Generator[map[int]bool] {
+	return rapid.Custom(func(t *rapid.T) map[int]bool {
+		m := map[int]bool{}
+		for range rapid.IntRange(0, 6).Draw(t, "pieces") { // ranges with strides, so that texts get interesting
+			lo := rapid.IntRange(0, n-1).Draw(t, "lo")
+			stride := rapid.IntRange(1, 9).Draw(t, "stride")
+			for i, r := 0, lo; r < n && i < 20; i, r = i+1, r+stride {
+				m[r] = true
+			}
+		}
+		for _, r := range rapid.SliceOfN(rapid.IntRange(0, n-1), 0, 8).Draw(t, "more") {
+			m[r] = true
+		}
+		return m
+	})
+}
+
+func toSet(m map[int]bool) RankSet { return NewRankSet(sortedKeys(m)...) }
+
+func sameAs(t *rapid.T, what string, s RankSet, m map[int]bool) {
+	t.Helper()
+	want := sortedKeys(m)
+	if !slices.Equal(s.Slice(), want) || s.Len() != len(want) || s.Empty() != (len(want) == 0) {
+		t.Fatalf("%s: got %v, want %v", what, s.Slice(), want)
+	}
+	if !s.Equal(NewRankSet(want...)) {
+		t.Fatalf("%s: words are not canonical", what)
+	}
+	lo, hi := -1, -1
+	if len(want) > 0 {
+		lo, hi = want[0], want[len(want)-1]
+	}
+	if s.Min() != lo || s.Max() != hi {
+		t.Fatalf("%s: Min, Max = %d, %d; want %d, %d", what, s.Min(), s.Max(), lo, hi)
+	}
+}
+
+// The oracle is a map.
+func TestRankSetAlgebra(t *testing.T) {
+	const n = 300
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := ranksGen(n).Draw(t, "a"), ranksGen(n).Draw(t, "b")
+		union, both, minus := maps.Clone(a), map[int]bool{}, map[int]bool{}
+		for r := range b {
+			union[r] = true
+		}
+		for r := range a {
+			if b[r] {
+				both[r] = true
+			} else {
+				minus[r] = true
+			}
+		}
+		x, y := toSet(a), toSet(b)
+		sameAs(t, "a", x, a)
+		sameAs(t, "union", x.Union(y), union)
+		sameAs(t, "intersect", x.Intersect(y), both)
+		sameAs(t, "minus", x.Minus(y), minus)
+		r := rapid.IntRange(0, n-1).Draw(t, "r")
+		if x.Contains(r) != a[r] || x.Contains(-1) || x.Contains(n+1000) {
+			t.Fatal("Contains is wrong")
+		}
+		with, without := maps.Clone(a), maps.Clone(a)
+		with[r] = true
+		delete(without, r)
+		sameAs(t, "with", x.With(r), with)
+		sameAs(t, "without", x.Without(r), without)
+		sameAs(t, "a, unchanged", x, a)
+		sameAs(t, "b, unchanged", y, b)
+	})
+}
+
+func TestRankSetTextRoundTrips(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 2000).Draw(t, "n")
+		m := ranksGen(n).Draw(t, "ranks")
+		s := toSet(m)
+		if s.Empty() {
+			if s.String() != "none" {
+				t.Fatalf("the empty set is %q", s)
+			}
+			return
+		}
+		text := s.String()
+		back, err := ParseRankSet(text, n)
+		if err != nil || !back.Equal(s) {
+			t.Fatalf("%v -> %q -> %v, %v", s.Slice(), text, back.Slice(), err)
+		}
+		if plain := len(listText(s.Slice())); len(text) > plain {
+			t.Fatalf("%q is longer than the plain list (%d)", text, plain)
+		}
+	})
+}
+
+func listText(ranks []int) string {
+	var out []byte
+	for _, r := range ranks {
+		out = appendItem(out, r)
+	}
+	return string(out)
+}
+
+func TestRankSetOf100000(t *testing.T) {
+	const n = 100_000
+	all := AllRanks(n)
+	if all.String() != "0-99999" || all.Len() != n {
+		t.Fatal(all.String())
+	}
+	odd, err := ParseRankSet("1-99999:2", n)
+	if err != nil || odd.Len() != n/2 || odd.String() != "1-99999:2" {
+		t.Fatal(odd.String(), err)
+	}
+	if even := all.Minus(odd); even.String() != "0-99998:2" || !even.Union(odd).Equal(all) {
+		t.Fatal(even.String())
+	}
+}
+
+func BenchmarkRankSetString100000(b *testing.B) {
+	odd, _ := ParseRankSet("1-99999:2", 100_000)
+	for b.Loop() {
+		_ = odd.String()
+	}
+}
+
+// FuzzParseRankSet: whatever is given, the answer is a set within bounds that survives its own text, or a whole sentence.
+func FuzzParseRankSet(f *testing.F) {
+	for _, s := range []string{"0-3,7", "all", "0-63:4", "1,,2", "9-1", "0-9:0", "all:2", "18446744073709551616", "0-9:9223372036854775807", "-", ":", "１"} {
+		f.Add(s, 64)
+	}
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		if n < 0 || n > 1<<16 || len(text) > 1<<12 {
+			return
+		}
+		s, err := ParseRankSet(text, n)
+		if err != nil {
+			if !strings.HasSuffix(err.Error(), ".") {
+				t.Fatalf("not a sentence: %q", err)
+			}
+			return
+		}
+		if s.Max() >= n {
+			t.Fatalf("%q gave rank %d of %d", text, s.Max(), n)
+		}
+		if s.Empty() {
+			if n != 0 {
+				t.Fatalf("%q gave an empty set", text)
+			}
+			return
+		}
+		back, err := ParseRankSet(s.String(), n)
+		if err != nil || !back.Equal(s) {
+			t.Fatalf("%q -> %q -> %v, %v", text, s, back, err)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// Resume lets the stopped ones among ranks go on and returns when each runs, with the set of those that do; ranks that are not stopped are
+// left out. thread is the debugger's number of the thread that a step is about, 0 the one that stopped; it must be 0 if several ranks are named. A rank that stands in
+// its parking loop (see RunToCut) is released too. The error is a *RanksError about ranks that could not be resumed.
+func (j *Job) Resume(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet, error) {
+	if err := j.checkRanks(ranks); err != nil {
+		return RankSet{}, err
+	}
+	if thread != 0 && ranks.Len() > 1 {
+		return RankSet{}, &RankError{-1, fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", thread, ranks)}
+	}
+	g := newGather[struct{}]()
+	err := j.call(func() {
+		for num := range ranks.Each {
+			r := j.ranks[num]
+			if r.state != Stopped || r.resuming {
+				continue
+			}
+			g.expect(num)
+			j.resume(r, backend.ResumeRequest{Kind: kind, Thread: thread}, stoppedInPark(r), func(err error) {
+				g.answer(num, struct{}{}, err)
+			})
+		}
+		g.sealIfComplete()
+	})
+	if err != nil {
+		return RankSet{}, err
+	}
+	got, errs, err := g.wait(ctx, j)
+	if err != nil {
+		return RankSet{}, err
+	}
+	return NewRankSet(sortedKeys(got)...), ranksError(kind.String(), errs)
+}
+
+// stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave it there for ever. Owner.
+func stoppedInPark(r *rank) bool {
+	return r.stop.Control.Present && r.stop.Control.State == controlParked
+}
+
+// resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. With unpark it is let out of its parking loop first. answered
+// is called when the answer has been taken in. Owner.
+func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered func(error)) {
+	r.resuming = true
+	if req.Kind != backend.Continue {
+		j.setPending(r, true)
+	}
+	j.enqueue(r, func(ctx context.Context) func() {
+		var err error
+		if unpark {
+			goOn := releaseGo
+			if _, err = r.backend.Control(ctx, backend.ControlRequest{Release: &goOn}); err != nil {
+				err = fmt.Errorf("release it from its parking position: %w", err)
+			}
+		}
+		if err == nil {
+			err = r.backend.Resume(ctx, req)
+		}
+		return func() {
+			j.resumed(r, err)
+			answered(err)
+		}
+	})
+}
+
+// resumed takes the answer to Resume in; a stop or exit that followed may have been faster. Owner.
+func (j *Job) resumed(r *rank, err error) {
+	if !r.resuming {
+		return
+	}
+	r.resuming = false
+	if err != nil {
+		j.setPending(r, false)
+		r.interrupt = false
+		j.callHooks(r)
+		return
+	}
+	j.setRunning(r)
+	if r.interrupt {
+		r.interrupt = false
+		j.sendInterrupt(r, nil)
+	}
+}
+
+// Interrupt asks the running ones among ranks to stop and returns when each was asked; their stops follow in the stream (WaitIdle waits for them). It has no effect
+// on the others. The error is a *RanksError about ranks that could not be asked.
+func (j *Job) Interrupt(ctx context.Context, ranks RankSet) error {
+	if err := j.checkRanks(ranks); err != nil {
+		return err
+	}
+	g := newGather[struct{}]()
+	err := j.call(func() {
+		for num := range ranks.Each {
+			j.interrupt(j.ranks[num], g)
+		}
+		g.sealIfComplete()
+	})
+	if err != nil {
+		return err
+	}
+	_, errs, err := g.wait(ctx, j)
+	if err != nil {
+		return err
+	}
+	return ranksError("pause", errs)
+}
+
+// interrupt asks a rank to stop if it runs or is about to. Interrupt overtakes in the backend, so one that would arrive before a Resume that is under way
+// is held back until that is answered. g may be nil. Owner.
+func (j *Job) interrupt(r *rank, g *gather[struct{}]) {
+	switch {
+	case r.resuming:
+		j.setPending(r, true)
+		r.interrupt = true
+	case r.state == Running:
+		j.setPending(r, true)
+		j.sendInterrupt(r, g)
+	}
+}
+
+func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
+	if g != nil {
+		g.expect(r.num)
+	}
+	epoch := r.epoch
+	j.overtake(r, func(ctx context.Context) func() {
+		err := r.backend.Interrupt(ctx)
+		return func() {
+			if err != nil {
+				j.log.Warn("a rank could not be interrupted", "rank", r.num, "error", err)
+				if r.state == Running && r.epoch == epoch {
+					j.setPending(r, false) // no stop will follow
+					j.callHooks(r)
+				}
+			}
+			if g != nil {
+				g.answer(r.num, struct{}{}, err)
+			}
+		}
+	})
+}
+
+// Evaluate evaluates an expression on each of ranks at the same time, in the frame req.Frame.Level levels above the innermost frame that is not Internal, of
+// thread req.Frame.Thread (0: the one that stopped). Equal answers are merged, and so are equal errors; the results are ordered by their lowest rank. A rank that runs, or has not
+// answered when ctx ends, has its own entry with Err. The error is not nil only if nobody could be asked.
+func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateRequest) ([]MergedResult, error) {
+	if err := j.checkRanks(ranks); err != nil {
+		return nil, err
+	}
+	g := newGather[backend.EvaluateResult]()
+	err := j.call(func() {
+		for num := range ranks.Each {
+			g.expect(num)
+			j.evaluate(ctx, j.ranks[num], req, g)
+		}
+		g.sealIfComplete()
+	})
+	if err != nil {
+		return nil, err
+	}
+	got, errs, err := g.wait(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	return mergeResults(got, errs), nil
+}
+
+func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest, g *gather[backend.EvaluateResult]) {
+	if r.state != Stopped || r.resuming {
+		g.answer(r.num, backend.EvaluateResult{}, &backend.StateError{Asked: "evaluate " + clip(req.Expression), State: r.stateForPeople()})
+		return
+	}
+	if req.Frame.Thread == 0 {
+		req.Frame.Thread = r.stop.Thread
+	}
+	if req.Frame.Thread == r.stop.Thread {
+		req.Frame.Level += r.hidden
+	}
+	ask := func(ctx context.Context) func() {
+		res, err := r.backend.Evaluate(ctx, req)
+		return func() { g.answer(r.num, res, err) }
+	}
+	if req.Context != backend.ContextREPL {
+		j.read(ctx, r, ask)
+		return
+	}
+	// A console line may do anything, so it is a command: in order with the others, and not idle until it is answered.
+	j.enqueue(r, func(rankCtx context.Context) func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(rankCtx, cancel)()
+		return ask(ctx)
+	})
+}
+
+func (r *rank) stateForPeople() string {
+	if r.state == Stopped && r.resuming {
+		return "about to run"
+	}
+	return r.state.String()
+}
+
+func mergeResults(got map[int]backend.EvaluateResult, errs map[int]error) []MergedResult {
+	type key struct{ text, err string }
+	keys := make(map[int]key, len(got)+len(errs))
+	for r, v := range got {
+		keys[r] = key{text: resultText(v)}
+	}
+	for r, err := range errs {
+		why := err.Error()
+		var no *NoAnswerError
+		if errors.As(err, &no) {
+			why = no.Error()
+		}
+		keys[r] = key{err: sentence(why)}
+	}
+	groups := groupBy(keys)
+	out := make([]MergedResult, len(groups))
+	for i, g := range groups {
+		out[i] = MergedResult{Ranks: g.ranks, Text: g.key.text, Err: g.key.err, Result: got[g.ranks.Min()]}
+	}
+	return out
+}
+
+func resultText(v backend.EvaluateResult) string {
+	if v.Text != "" {
+		return v.Text
+	}
+	return v.Value
+}

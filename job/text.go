@@ -1,0 +1,249 @@
+package job
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// stopText says in whole sentences why and where a rank stopped.
+func stopText(rank int, s *backend.Stopped) string {
+	text := stopSentence(rank, s)
+	if s.Text != "" {
+		text += " " + sentence(s.Text)
+	}
+	return text
+}
+
+func stopSentence(rank int, s *backend.Stopped) string {
+	who := fmt.Sprintf("Rank %d", rank)
+	at := place(s.Frames)
+	switch s.Reason {
+	case backend.ReasonEntry:
+		return who + " is at its entry" + at + "."
+	case backend.ReasonBreakpoint:
+		return who + " hit " + breakpointNames(s.Breakpoints) + at + "."
+	case backend.ReasonStep:
+		return who + " has finished its step" + at + "."
+	case backend.ReasonPause:
+		return who + " was paused" + at + "."
+	case backend.ReasonSignal:
+		return who + " received " + signalName(s) + at + "."
+	case backend.ReasonStopPoint:
+		return stopPointSentence(who, at, s)
+	}
+	return fmt.Sprintf("%s stopped (%s)%s.", who, s.Reason, at)
+}
+
+func breakpointNames(ids []int) string {
+	switch len(ids) {
+	case 0:
+		return "a breakpoint"
+	case 1:
+		return fmt.Sprintf("breakpoint %d", ids[0])
+	}
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = fmt.Sprint(id)
+	}
+	return "breakpoints " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+func signalName(s *backend.Stopped) string {
+	name := s.Signal
+	if name == "" {
+		name = "a signal"
+	}
+	if s.SignalText != "" {
+		name += " (" + s.SignalText + ")"
+	}
+	if s.FaultAddr != 0 {
+		name += fmt.Sprintf(" for address %#x", s.FaultAddr)
+	}
+	return name
+}
+
+// stopPointSentence describes a stop in cohort_stop_here.
+func stopPointSentence(who, at string, s *backend.Stopped) string {
+	c := s.Control
+	switch c.StopReason {
+	case stopParked:
+		if c.Events == 0 {
+			return who + " is at its causal position, before its first event" + at + "."
+		}
+		return fmt.Sprintf("%s is at its causal position, after event %d%s%s.", who, c.Events, calledMPI(s.Frames), at)
+	case stopGuard:
+		return fmt.Sprintf("%s is about to begin event %d%s%s, and goes no further because the cut ends before it.", who, c.Events+1, calledMPI(s.Frames), at)
+	case stopDivergence:
+		return fmt.Sprintf("%s left the recording%s: %s", who, at, divergenceText(c.Divergence))
+	case stopEnd:
+		return fmt.Sprintf("%s has come to the end of its recording, after event %d%s; the recorded run was cut short there, so what follows is not known.", who, c.Events, at)
+	}
+	return fmt.Sprintf("%s is at a stop point after event %d%s.", who, c.Events, at)
+}
+
+func divergenceText(d *backend.Divergence) string {
+	if d == nil {
+		return "it made a call that is not the recorded one."
+	}
+	actual := call(d.ActualOp, d.ActualSource, d.ActualTag)
+	where := ""
+	if d.File != "" {
+		where = fmt.Sprintf(" at %s:%d", filepath.Base(d.File), d.Line)
+	}
+	if d.RecordedOp == "" {
+		return fmt.Sprintf("its event %d is %s%s, but the recording holds no further decision.", d.Event, actual, where)
+	}
+	recorded := call(d.RecordedOp, d.RecordedSource, d.RecordedTag)
+	if d.RecordedEvent != d.Event {
+		recorded += fmt.Sprintf(" as event %d", d.RecordedEvent)
+	}
+	return fmt.Sprintf("its event %d is %s%s, but the recording has %s.", d.Event, actual, where, recorded)
+}
+
+func call(op string, source, tag int) string {
+	if op == "" {
+		op = "an unknown call"
+	}
+	var args []string
+	if source != math.MinInt32 {
+		args = append(args, fmt.Sprintf("source %d", source))
+	}
+	if tag != math.MinInt32 {
+		args = append(args, fmt.Sprintf("tag %d", tag))
+	}
+	if len(args) == 0 {
+		return op
+	}
+	return op + " (" + strings.Join(args, ", ") + ")"
+}
+
+// place is " in FUNCTION (FILE:LINE)" of the innermost frame that is not the interposer's, or "".
+func place(frames []backend.Frame) string {
+	visible, _ := HideInternal(frames)
+	if len(visible) == 0 {
+		return ""
+	}
+	f := visible[0]
+	out := ""
+	if f.Function != "" {
+		out = " in " + f.Function
+	}
+	switch {
+	case f.File != "" && f.Line > 0:
+		out += fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
+	case f.Function == "" && f.PC != 0:
+		out = fmt.Sprintf(" at %#x", f.PC)
+	}
+	return out
+}
+
+// calledMPI is " (MPI_Recv)" if the interposer's outermost frame at the top is the wrapper of an MPI function that the program called.
+func calledMPI(frames []backend.Frame) string {
+	_, hidden := HideInternal(frames)
+	if hidden == 0 {
+		return ""
+	}
+	name := frames[hidden-1].Function
+	if strings.HasPrefix(name, "MPI_") || strings.HasPrefix(name, "mpi_") {
+		return " (" + name + ")"
+	}
+	return ""
+}
+
+// statusText is RankStatus.Text.
+func statusText(s *RankStatus) string {
+	switch s.State {
+	case Starting:
+		return fmt.Sprintf("Rank %d has not come to its entry yet.", s.Rank)
+	case Running:
+		return runningText(s)
+	case Stopped:
+		return s.Stop.Text
+	case Exited:
+		return fmt.Sprintf("Rank %d %s.", s.Rank, exitText(*s.Exit))
+	case Lost:
+		return s.Lost
+	}
+	return ""
+}
+
+func runningText(s *RankStatus) string {
+	switch c := s.Control; {
+	case !c.Present:
+	case c.State == controlParked:
+		return fmt.Sprintf("Rank %d waits at its position, after event %d, until the others have reached theirs.", s.Rank, c.Events)
+	case c.State == controlFinalized:
+		return fmt.Sprintf("Rank %d runs, and has finished with MPI.", s.Rank)
+	case c.State == controlDiverged:
+		return fmt.Sprintf("Rank %d left the recording: %s", s.Rank, divergenceText(c.Divergence))
+	case c.State == controlEnd:
+		return fmt.Sprintf("Rank %d has come to the end of its recording, after event %d, and waits there.", s.Rank, c.Events)
+	case c.State == controlRefused:
+		return fmt.Sprintf("Rank %d: libcohort refused: %s", s.Rank, sentence(c.Message))
+	}
+	return fmt.Sprintf("Rank %d is running.", s.Rank)
+}
+
+func exitText(e backend.Exited) string {
+	if e.Signal != "" {
+		return "was killed by " + e.Signal
+	}
+	return fmt.Sprintf("exited with code %d", e.Code)
+}
+
+func lostText(r *rank, e backend.Ended) string {
+	if r.killed {
+		return fmt.Sprintf("Rank %d was ended because that was asked for.", r.num)
+	}
+	why := e.Err
+	if why == "" {
+		why = "its debugger ended although nobody asked it to"
+	}
+	return fmt.Sprintf("Rank %d is lost: %s", r.num, sentence(why))
+}
+
+// summary describes how all ranks ended. Owner.
+func (j *Job) summary() *Ended {
+	texts := make(map[int]string, j.n)
+	var failed rankSetBuilder
+	for _, r := range j.ranks {
+		switch {
+		case r.exit != nil && r.state == Exited:
+			texts[r.num] = exitText(*r.exit)
+			if r.exit.Code != 0 || r.exit.Signal != "" {
+				failed.add(r.num)
+			}
+		default:
+			texts[r.num] = "was lost: " + withoutSubject(r.lost)
+			failed.add(r.num)
+		}
+	}
+	return &Ended{Summary: strings.Join(mergeTexts(texts), ", "), Failed: failed.set()}
+}
+
+// withoutSubject turns "Rank 3 is lost: why." into "why" and "Rank 3 was ended ..." into "it was ended ...", so that equal reasons of several ranks are equal texts.
+func withoutSubject(s string) string {
+	s = strings.TrimSuffix(s, ".")
+	rest, ok := strings.CutPrefix(s, "Rank ")
+	if !ok {
+		return s
+	}
+	_, rest, _ = strings.Cut(rest, " ")
+	if why, ok := strings.CutPrefix(rest, "is lost: "); ok {
+		return why
+	}
+	return "it " + rest
+}
+
+// sentence ends a text like a sentence.
+func sentence(s string) string {
+	s = strings.TrimSpace(s)
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
+}

@@ -1,0 +1,158 @@
+package job
+
+import (
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// RankState is what a rank is doing.
+type RankState int
+
+// The states of a rank. Starting -> Stopped (at its entry) <-> Running -> Exited; Lost from anywhere but Exited. Attach of a new backend to an
+// Exited or Lost rank begins again.
+const (
+	Starting RankState = iota // not launched yet, or on its way to its entry
+	Running
+	Stopped
+	Exited // the program has ended
+	Lost   // it could not be started, or its debugger ended while it was there: nothing is known of it any more
+)
+
+func (s RankState) String() string {
+	switch s {
+	case Starting:
+		return "starting"
+	case Running:
+		return "running"
+	case Stopped:
+		return "stopped"
+	case Exited:
+		return "exited"
+	case Lost:
+		return "lost"
+	}
+	return fmt.Sprintf("RankState(%d)", int(s))
+}
+
+// Gone tells whether the rank has ended for good, one way or the other.
+func (s RankState) Gone() bool { return s == Exited || s == Lost }
+
+// Info says where a rank runs.
+type Info struct {
+	Host     string
+	Pid      int // 0 unknown until it is launched
+	AgentPid int
+}
+
+// RankStatus is how one rank stands. It is a snapshot: nothing in it changes later, and it must not be changed by its reader.
+type RankStatus struct {
+	Rank  int
+	State RankState
+	Host  string
+	Pid   int
+	// Stop tells why a Stopped rank stopped. Frames of the interposer at its top are removed; Text is a whole sentence.
+	Stop *backend.Stopped
+	// Hidden is how many frames were removed from the top of Stop.Frames. Frame IDs keep the debugger's own levels.
+	Hidden int
+	Exit   *backend.Exited // of an Exited rank
+	// Control is the last known snapshot of the control block; of a running rank it may be old.
+	Control backend.ControlState
+	Lost    string // whole sentence that says why a Lost rank is lost
+	Text    string // whole sentence for people: how the rank stands
+}
+
+// A Mode says what a breakpoint stops.
+type Mode string
+
+// The modes; the zero value means ModeRank.
+const (
+	ModeRank   Mode = "rank"   // only the rank that hits it stops
+	ModeAll    Mode = "all"    // every rank stops as soon as it can
+	ModeCausal Mode = "causal" // steered by a recording (package replayctl); the job itself treats it as ModeRank
+)
+
+// A Breakpoint as the user wants it.
+type Breakpoint struct {
+	ID           int    // the caller's number, above 0 and unique in the job
+	Source       string // absolute path; "" for a function breakpoint
+	Line         int
+	Function     string
+	Condition    string
+	HitCondition string
+	LogMessage   string
+	Ranks        RankSet // only these have it; empty: all
+	Mode         Mode
+}
+
+// BreakpointStatus is what became of a Breakpoint.
+type BreakpointStatus struct {
+	ID       int
+	Verified bool   // at least one rank has it
+	Line     int    // actual line, of the lowest rank that has it
+	Source   string // likewise
+	// Message says what the user should know, and names the ranks that differ from the others; "" if there is nothing to say.
+	Message string
+	PerRank map[int]backend.Breakpoint // answers so far; must not be changed by the reader
+	HitBy   RankSet                    // ranks that have stopped at it so far
+}
+
+// An Event is one thing that happened. Exactly one of the fields below Seq is set.
+type Event struct {
+	Seq         uint64 // the job's own order, ascending by 1
+	RankChanged *RankStatus
+	Output      *Output
+	Breakpoint  *BreakpointStatus
+	Idle        bool
+	Ended       *Ended
+	Focus       *RankSet
+	Cut         *CutReached
+	Progress    *Progress
+}
+
+// Output is one line, with its newline, or a part of a line that waited too long for its end. All Ranks printed exactly Text.
+type Output struct {
+	Ranks    RankSet
+	Category string // "stdout", "stderr", "console"
+	Text     string // the bytes as they came: not necessarily UTF-8
+}
+
+// Ended: every rank has exited or is lost.
+type Ended struct {
+	Summary string  // such as "[0-2] exited with code 0, [3] was killed by SIGSEGV"
+	Failed  RankSet // ranks that did not exit with code 0
+}
+
+// CutReached: all ranks stand at a cut.
+type CutReached struct {
+	At        string // what the cut belongs to, as its requester named it, such as the event "2:17"
+	Leader    int    // the rank that went on from its position to its breakpoint; -1 none
+	Positions []uint64
+	Finished  RankSet // ranks that had ended before the cut, at or before their position
+}
+
+// Progress of something long that belongs to the job, such as the scout run that obtains the event graph.
+type Progress struct {
+	ID          string // the same from beginning to end
+	Title, Text string
+	Done, Total int64 // Total 0: unknown
+	End         bool
+}
+
+// MergedResult is the answer of all ranks that answered the same.
+type MergedResult struct {
+	Ranks RankSet
+	Text  string
+	Err   string // whole sentence; then Text is empty
+	// Result is the full answer of the lowest of Ranks; its Ref is valid on that rank only.
+	Result backend.EvaluateResult
+}
+
+// String gives "[0-2] 5".
+func (m MergedResult) String() string {
+	text := m.Text
+	if m.Err != "" {
+		text = m.Err
+	}
+	return "[" + m.Ranks.String() + "] " + text
+}
