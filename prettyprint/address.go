@@ -1,0 +1,211 @@
+package prettyprint
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// place in an expanded type-tree: what one address names. It is a row of instances of a type, one instance, or a part of
+// one with its leading indices fixed.
+type location struct {
+	prefix, short string // the address up to t, in long and in short form
+	t             *Datatype
+	base          int64   // bytes from the start of the buffer
+	row           int64   // >= 0: this many instances of t side by side; -1: one, or a part of one
+	fixed         []int64 // indices given, fewer than t.stages()
+}
+
+// width is the number of children of the place in the expanded type-tree.
+func (l location) width() int64 {
+	switch {
+	case l.row >= 0:
+		return l.row
+	case l.t.isLeaf() || l.t.problem != nil:
+		return 0
+	case l.t.layout.list == nil:
+		return l.t.layout.dims[len(l.fixed)].n
+	case len(l.fixed) == 0:
+		return int64(l.t.layout.list.n)
+	}
+	return l.t.layout.list.length(int(l.fixed[0]))
+}
+
+// child is the k-th place below, 0 <= k < width().
+func (l location) child(k int64) location {
+	if l.row >= 0 {
+		mark := fmt.Sprintf("{%d}", k)
+		return location{l.prefix + mark, l.short + mark, l.t, l.base + k*l.t.Figures().Extent, -1, nil}
+	}
+	fixed := append(l.fixed[:len(l.fixed):len(l.fixed)], k)
+	if len(fixed) < l.t.stages() {
+		return location{l.prefix, l.short, l.t, l.base, -1, fixed}
+	}
+	f := frame{t: l.t, base: l.base, idx: fixed}
+	below := l.t.layout.child
+	if list := l.t.layout.list; list != nil {
+		below = list.child(int(fixed[0]))
+	}
+	inner := location{l.prefix, l.short, l.t, l.base, -1, fixed}
+	return location{inner.long(), inner.brief(), below, f.position(), -1, nil}
+}
+
+// long is the address in the paper's long form: t(STRUCT)[2][5](CHAR).
+func (l location) long() string {
+	if l.row >= 0 {
+		return l.prefix
+	}
+	return l.prefix + "(" + l.t.Label() + ")" + brackets(l.fixed)
+}
+
+// brief is the address in the paper's short form: t[2][5].
+func (l location) brief() string { return l.short + brackets(l.fixed) }
+
+func brackets(idx []int64) string {
+	var s strings.Builder
+	for _, k := range idx {
+		s.WriteByte('[')
+		s.WriteString(strconv.FormatInt(k, 10))
+		s.WriteByte(']')
+	}
+	return s.String()
+}
+
+// elements is the number of basic elements at and below the place.
+func (l location) elements() int64 {
+	switch {
+	case l.row >= 0:
+		return l.row * l.t.elements // checked when the view was made
+	case len(l.fixed) == 0:
+		return l.t.elements
+	case l.t.layout.list != nil:
+		i := int(l.fixed[0])
+		return l.t.layout.list.length(i) * l.t.layout.list.child(i).elements
+	}
+	n := l.t.layout.child.elements
+	for _, d := range l.t.layout.dims[len(l.fixed):] {
+		n *= d.n
+	}
+	return n
+}
+
+// first is the number of the place's first element within its instance of t; row < 0.
+func (l location) first() int64 {
+	switch {
+	case len(l.fixed) == 0:
+		return 0
+	case l.t.layout.list != nil:
+		return l.t.prefix()[l.fixed[0]]
+	}
+	k := int64(0)
+	for i, d := range l.t.layout.dims {
+		k *= d.n
+		if i < len(l.fixed) {
+			k += l.fixed[i]
+		}
+	}
+	return k * l.t.layout.child.elements
+}
+
+// at follows the indices of an address down from the place.
+func (l location) at(a Address) (location, error) {
+	if a.Instance >= 0 {
+		if l.row < 0 || a.Instance >= l.row {
+			return l, errorf(KindAddress, 0, "The address %s names instance {%d}; the buffer has %d.", a, a.Instance, max(l.row, 1))
+		}
+		l = l.child(a.Instance)
+	} else if l.row >= 0 && len(a.Index) > 0 {
+		if l.row != 1 {
+			return l, errorf(KindAddress, 0, "The buffer has %d instances of the datatype: say which one, as in {0}%s.", l.row, brackets(a.Index))
+		}
+		l = l.child(0)
+	}
+	for i, k := range a.Index {
+		w := l.width()
+		if w == 0 && (l.t.isLeaf() || l.t.problem != nil) {
+			return l, errorf(KindAddress, 0, "The address %s goes on below %s, which is %s and has no parts.", a, l.brief(), l.t.Title())
+		}
+		if k >= w {
+			return l, errorf(KindAddress, 0, "The address %s has the index [%d] at its place %d, in a %s; indices there run from 0 to %d.", a, k, i+1, l.t.Label(), w-1)
+		}
+		l = l.child(k)
+	}
+	return l, nil
+}
+
+// Address names a place in an expanded type-tree: the indices of the paper's section IV.C, and for a buffer of several instances
+// which one.
+type Address struct {
+	Instance int64 // -1: none given
+	Index    []int64
+}
+
+// IsZero reports whether the address names the whole.
+func (a Address) IsZero() bool { return a.Instance < 0 && len(a.Index) == 0 }
+
+func (a Address) String() string {
+	s := ""
+	if a.Instance >= 0 {
+		s = fmt.Sprintf("{%d}", a.Instance)
+	}
+	return s + brackets(a.Index)
+}
+
+var (
+	addressEnd  = regexp.MustCompile(`(?:\[\s*(\d{1,18})\s*\]|\{\s*(\d{1,18})\s*\}|\(([A-Z][A-Z0-9_]*)\))\s*$`)
+	kindInWords = regexp.MustCompile(`^(?:STRUCT|DUP|CONTIGUOUS|H?VECTOR|H?INDEXED|H?INDEXED_BLOCK|SUBARRAY|DARRAY|RESIZED|F90_[A-Z]+|UNKNOWN)$`)
+)
+
+// splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type in
+// brackets counts only when something of an address stands before it, or it would swallow a Fortran index.
+func splitAddress(s string) (rest string, index, instance int64, ok bool) {
+	m := addressEnd.FindStringSubmatchIndex(s)
+	if m == nil {
+		return s, -1, -1, false
+	}
+	num := func(g int) int64 {
+		if m[2*g] < 0 {
+			return -1
+		}
+		n, err := strconv.ParseInt(s[m[2*g]:m[2*g+1]], 10, 64)
+		if err != nil { // cannot be: 18 digits fit
+			return -1
+		}
+		return n
+	}
+	rest = strings.TrimRight(s[:m[0]], " \t")
+	if rest == "" {
+		return s, -1, -1, false
+	}
+	if m[6] >= 0 && !kindInWords.MatchString(s[m[6]:m[7]]) && !strings.HasSuffix(rest, "]") && !strings.HasSuffix(rest, "}") {
+		return s, -1, -1, false
+	}
+	return rest, num(1), num(2), true
+}
+
+// ParseAddress splits an expression that ends in an address of the expanded type-tree, in long or short form, at every place
+// where the address may begin: the first candidate takes the whole as an expression, the last takes the longest address.
+// So t[2][5] is tried as an expression, as t[2] with [5], and as t with [2][5].
+func ParseAddress(s string) (exprs []string, addrs []Address) {
+	s = strings.TrimSpace(s)
+	cur := Address{Instance: -1}
+	exprs, addrs = append(exprs, s), append(addrs, cur)
+	for {
+		rest, index, instance, ok := splitAddress(s)
+		if !ok || cur.Instance >= 0 && index >= 0 {
+			return exprs, addrs
+		}
+		cur = Address{cur.Instance, append([]int64(nil), cur.Index...)}
+		switch {
+		case index >= 0:
+			cur.Index = append([]int64{index}, cur.Index...)
+		case instance >= 0 && cur.Instance < 0:
+			cur.Instance = instance
+		case instance >= 0:
+			return exprs, addrs
+		}
+		s = rest
+		exprs, addrs = append(exprs, s), append(addrs, cur)
+	}
+}

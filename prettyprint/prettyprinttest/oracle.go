@@ -1,0 +1,404 @@
+package prettyprinttest
+
+import "fmt"
+
+// Entry is one entry of an explicit typemap.
+type Entry struct {
+	Basic string
+	Disp  int64
+	Parts [][2]int64 // bytes that it selects: offset from Disp, length
+	Path  string     // its address in the expanded type-tree, short form
+}
+
+// Type is a datatype in a test: its explicit typemap, made by following the standard's definitions literally, and its record in
+// an image.
+type Type struct {
+	im     *Image
+	Record uint64
+	Handle uint64
+	Map    []Entry
+	LB, UB int64
+	Depth  int
+
+	hasLB, hasUB bool // explicit bounds
+	marker       int  // -1 MPI_LB, 1 MPI_UB
+	align        int64
+	Size         int64
+}
+
+// Extent is the distance between two instances side by side.
+func (t *Type) Extent() int64 { return t.UB - t.LB }
+
+// True returns the true lower bound and the true extent.
+func (t *Type) True() (lb, extent int64) {
+	first := true
+	var ub int64
+	for _, e := range t.Map {
+		for _, p := range e.Parts {
+			lo, hi := e.Disp+p[0], e.Disp+p[0]+p[1]
+			if first || lo < lb {
+				lb = lo
+			}
+			if first || hi > ub {
+				ub = hi
+			}
+			first = false
+		}
+	}
+	return lb, ub - lb
+}
+
+// Basics are the predefined types that tests build from: name, enum cohort_basic, size, alignment.
+var Basics = []struct {
+	Name         string
+	Basic, Pair  uint32
+	Size         uint32
+	Align        int64
+	TypeSize, Ex int64
+}{
+	{"MPI_CHAR", 1, 0, 1, 1, 1, 1},
+	{"MPI_SHORT", 2, 0, 2, 2, 2, 2},
+	{"MPI_INT", 2, 0, 4, 4, 4, 4},
+	{"MPI_UNSIGNED_LONG", 3, 0, 8, 8, 8, 8},
+	{"MPI_FLOAT", 4, 0, 4, 4, 4, 4},
+	{"MPI_DOUBLE", 4, 0, 8, 8, 8, 8},
+	{"MPI_C_DOUBLE_COMPLEX", 5, 0, 16, 8, 16, 16},
+	{"MPI_BYTE", 8, 0, 1, 1, 1, 1},
+	{"MPI_LONG_DOUBLE", 4, 0, 16, 16, 16, 16},
+	{"MPI_SHORT_INT", 10, 2, 2, 4, 6, 8},
+	{"MPI_DOUBLE_INT", 10, 4, 8, 8, 12, 16},
+	{"MPI_LB", 11, 0, 0, 1, 0, 0},
+	{"MPI_UB", 12, 0, 0, 1, 0, 0},
+}
+
+// Named returns a predefined type of Basics, which it adds to the image at the first call.
+func (im *Image) Named(name string) *Type {
+	if t, ok := im.named[name]; ok {
+		return t
+	}
+	for i, b := range Basics {
+		if b.Name != name {
+			continue
+		}
+		t := &Type{im: im, Handle: 0x4c000000 + uint64(i), UB: b.Ex, align: b.Align, Size: b.TypeSize}
+		switch b.Basic {
+		case 11:
+			t.marker, t.hasLB = -1, true
+		case 12:
+			t.marker, t.hasUB = 1, true
+		case 10:
+			second := (int64(b.Size) + 3) / 4 * 4
+			t.Map = []Entry{{Basic: name, Parts: [][2]int64{{0, int64(b.Size)}, {second, 4}}}}
+		default:
+			t.Map = []Entry{{Basic: name, Parts: [][2]int64{{0, int64(b.Size)}}}}
+		}
+		t.Record = im.Datatype(TypeRecord{
+			Combiner: 1, State: Committed, Handle: t.Handle, FHandle: int32(t.Handle), Basic: b.Basic, Pair: b.Pair, BasicSize: b.Size,
+			TypeSize: b.TypeSize, LB: 0, Extent: b.Ex, TrueLB: 0, TrueExtent: Unknown, Name: name,
+		})
+		im.named[name] = t
+		return t
+	}
+	panic("prettyprinttest: no basic type " + name)
+}
+
+// copyOf is one copy of a type in a new one, at a displacement, with its place in the expanded tree.
+type copyOf struct {
+	t    *Type
+	disp int64
+	path string
+}
+
+// build makes a type from copies of others in typemap order, by MPI-3.1, 4.1.
+func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copies []copyOf, bounds func(t *Type)) *Type {
+	t := &Type{im: im, align: 1, Handle: 0x8c000000 + im.nextID}
+	var types []uint64
+	for _, k := range kids {
+		types = append(types, k.Record)
+		t.Depth = max(t.Depth, k.Depth+1)
+	}
+	sticky := im.MPI == OpenMPI
+	var lbs, ubs, xlbs, xubs []int64
+	for _, c := range copies {
+		t.Size += c.t.Size
+		t.align = max(t.align, c.t.align)
+		for _, e := range c.t.Map {
+			t.Map = append(t.Map, Entry{e.Basic, c.disp + e.Disp, e.Parts, c.path + e.Path})
+		}
+		switch {
+		case c.t.marker < 0:
+			xlbs = append(xlbs, c.disp)
+			continue
+		case c.t.marker > 0:
+			xubs = append(xubs, c.disp)
+			continue
+		case len(c.t.Map) == 0 && !c.t.hasLB && !c.t.hasUB:
+			continue
+		}
+		if c.t.hasLB && sticky {
+			xlbs = append(xlbs, c.disp+c.t.LB)
+		} else {
+			lbs = append(lbs, c.disp+c.t.LB)
+		}
+		if c.t.hasUB && sticky {
+			xubs = append(xubs, c.disp+c.t.UB)
+		} else {
+			ubs = append(ubs, c.disp+c.t.UB)
+		}
+	}
+	// Below the top, MPICH does not ask whether a bound was explicit, except for the two markers as such.
+	t.hasLB, t.hasUB = len(xlbs) > 0, len(xubs) > 0
+	if t.hasLB {
+		lbs = xlbs
+	}
+	if t.hasUB {
+		ubs = xubs
+	}
+	for i, v := range lbs {
+		if i == 0 || v < t.LB {
+			t.LB = v
+		}
+	}
+	for i, v := range ubs {
+		if i == 0 || v > t.UB {
+			t.UB = v
+		}
+	}
+	if bounds != nil {
+		bounds(t)
+	} else if !t.hasUB && len(ubs)+len(lbs) > 0 && (sticky || combiner == 10) {
+		for t.Extent() > 0 && t.Extent()%t.align != 0 {
+			t.UB++
+		}
+	}
+	t.Record = im.Datatype(TypeRecord{
+		Combiner: combiner, State: Committed, Handle: t.Handle, FHandle: -1, TypeSize: Unknown, LB: Unknown, Extent: Unknown,
+		TrueLB: Unknown, TrueExtent: Unknown, Integers: ints, Addresses: addrs, Types: types,
+	})
+	return t
+}
+
+// Dup is MPI_Type_dup.
+func (im *Image) Dup(t *Type) *Type {
+	return im.build(2, nil, nil, []*Type{t}, []copyOf{{t, 0, "[0]"}}, func(n *Type) {
+		n.LB, n.UB, n.hasLB, n.hasUB = t.LB, t.UB, t.hasLB, t.hasUB
+	})
+}
+
+// Contiguous is MPI_Type_contiguous.
+func (im *Image) Contiguous(n int64, t *Type) *Type {
+	var c []copyOf
+	for i := range n {
+		c = append(c, copyOf{t, i * t.Extent(), fmt.Sprintf("[%d]", i)})
+	}
+	return im.build(3, []int64{n}, nil, []*Type{t}, c, nil)
+}
+
+// blocks lays out blocks of copies side by side.
+func blocks(n int64, at func(i int64) (length, disp int64, t *Type)) []copyOf {
+	var c []copyOf
+	for i := range n {
+		length, disp, t := at(i)
+		for j := range length {
+			c = append(c, copyOf{t, disp + j*t.Extent(), fmt.Sprintf("[%d][%d]", i, j)})
+		}
+	}
+	return c
+}
+
+// Vector is MPI_Type_vector; the stride is in extents.
+func (im *Image) Vector(n, length, stride int64, t *Type) *Type {
+	return im.build(4, []int64{n, length, stride}, nil, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+		return length, i * stride * t.Extent(), t
+	}), nil)
+}
+
+// Hvector is MPI_Type_create_hvector; the stride is in bytes.
+func (im *Image) Hvector(n, length, stride int64, t *Type) *Type {
+	return im.build(5, []int64{n, length}, []int64{stride}, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+		return length, i * stride, t
+	}), nil)
+}
+
+// Indexed is MPI_Type_indexed.
+func (im *Image) Indexed(lengths, disps []int64, t *Type) *Type {
+	n := int64(len(lengths))
+	return im.build(6, concat([]int64{n}, lengths, disps), nil, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+		return lengths[i], disps[i] * t.Extent(), t
+	}), nil)
+}
+
+// Hindexed is MPI_Type_create_hindexed.
+func (im *Image) Hindexed(lengths, disps []int64, t *Type) *Type {
+	n := int64(len(lengths))
+	return im.build(7, concat([]int64{n}, lengths), disps, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+		return lengths[i], disps[i], t
+	}), nil)
+}
+
+// IndexedBlock is MPI_Type_create_indexed_block.
+func (im *Image) IndexedBlock(length int64, disps []int64, t *Type) *Type {
+	n := int64(len(disps))
+	return im.build(8, concat([]int64{n, length}, disps), nil, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+		return length, disps[i] * t.Extent(), t
+	}), nil)
+}
+
+// HindexedBlock is MPI_Type_create_hindexed_block.
+func (im *Image) HindexedBlock(length int64, disps []int64, t *Type) *Type {
+	n := int64(len(disps))
+	return im.build(9, []int64{n, length}, disps, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+		return length, disps[i], t
+	}), nil)
+}
+
+// Struct is MPI_Type_create_struct.
+func (im *Image) Struct(lengths, disps []int64, types []*Type) *Type {
+	n := int64(len(lengths))
+	return im.build(10, concat([]int64{n}, lengths), disps, types, blocks(n, func(i int64) (int64, int64, *Type) {
+		return lengths[i], disps[i], types[i]
+	}), nil)
+}
+
+// Resized is MPI_Type_create_resized.
+func (im *Image) Resized(lb, extent int64, t *Type) *Type {
+	return im.build(13, nil, []int64{lb, extent}, []*Type{t}, []copyOf{{t, 0, "[0]"}}, explicit(lb, lb+extent))
+}
+
+func explicit(lb, ub int64) func(t *Type) {
+	return func(t *Type) { t.LB, t.UB, t.hasLB, t.hasUB = lb, ub, true, true }
+}
+
+// order is MPI_ORDER_C or MPI_ORDER_FORTRAN.
+func (im *Image) order(fortran bool) int64 {
+	o := int64(56)
+	if im.MPI == OpenMPI {
+		o = 0
+	}
+	if fortran {
+		o++
+	}
+	return o
+}
+
+// visitArray calls visit for each position of an array in the order of memory, with the position in each dimension.
+func visitArray(sizes []int64, fortran bool, visit func(pos []int64, linear int64)) {
+	total := int64(1)
+	for _, s := range sizes {
+		total *= s
+	}
+	pos := make([]int64, len(sizes))
+	for linear := range total {
+		rest := linear
+		for k := range sizes {
+			d := len(sizes) - 1 - k
+			if fortran {
+				d = k
+			}
+			pos[d] = rest % sizes[d]
+			rest /= sizes[d]
+		}
+		visit(pos, linear)
+	}
+}
+
+// array makes a subarray or darray from the positions that in selects; local gives a position's number among those selected in dimension d.
+func (im *Image) array(combiner uint32, ints, sizes []int64, fortran bool, t *Type, local func(d int, pos int64) (int64, bool)) *Type {
+	var c []copyOf
+	total := int64(1)
+	for _, s := range sizes {
+		total *= s
+	}
+	visitArray(sizes, fortran, func(pos []int64, linear int64) {
+		path := ""
+		for d := range pos {
+			k, in := local(d, pos[d])
+			if !in {
+				return
+			}
+			if fortran {
+				path = fmt.Sprintf("[%d]", k) + path
+			} else {
+				path += fmt.Sprintf("[%d]", k)
+			}
+		}
+		c = append(c, copyOf{t, linear * t.Extent(), path})
+	})
+	return im.build(combiner, ints, nil, []*Type{t}, c, explicit(0, total*t.Extent()))
+}
+
+// Subarray is MPI_Type_create_subarray.
+func (im *Image) Subarray(sizes, subsizes, starts []int64, fortran bool, t *Type) *Type {
+	ints := append(concat([]int64{int64(len(sizes))}, sizes, subsizes, starts), im.order(fortran))
+	return im.array(11, ints, sizes, fortran, t, func(d int, pos int64) (int64, bool) {
+		return pos - starts[d], pos >= starts[d] && pos < starts[d]+subsizes[d]
+	})
+}
+
+// Distribution of a dimension of Darray.
+type Distribution int64
+
+// The distributions.
+const (
+	Block Distribution = iota
+	Cyclic
+	None
+)
+
+// DefaultArgument is MPI_DISTRIBUTE_DFLT_DARG.
+const DefaultArgument = -1 << 40
+
+// Darray is MPI_Type_create_darray.
+func (im *Image) Darray(rank int64, sizes []int64, dist []Distribution, dargs, procs []int64, fortran bool, t *Type) *Type {
+	size := int64(1)
+	base, dflt := int64(121), int64(-49767)
+	if im.MPI == OpenMPI {
+		base, dflt = 0, -1
+	}
+	var dists, args []int64
+	for i := range sizes {
+		size *= procs[i]
+		dists = append(dists, base+int64(dist[i]))
+		if dargs[i] == DefaultArgument {
+			args = append(args, dflt)
+		} else {
+			args = append(args, dargs[i])
+		}
+	}
+	coords := make([]int64, len(sizes))
+	for i, rest := len(sizes)-1, rank; i >= 0; i-- { // row-major: the last dimension varies fastest
+		coords[i] = rest % procs[i]
+		rest /= procs[i]
+	}
+	owner := func(d int, pos int64) int64 {
+		switch {
+		case dist[d] == None:
+			return 0
+		case dist[d] == Block && dargs[d] == DefaultArgument:
+			return pos / ((sizes[d] + procs[d] - 1) / procs[d])
+		case dist[d] == Block:
+			return pos / dargs[d]
+		case dargs[d] == DefaultArgument:
+			return pos % procs[d]
+		}
+		return pos / dargs[d] % procs[d]
+	}
+	ints := append(concat([]int64{size, rank, int64(len(sizes))}, sizes, dists, args, procs), im.order(fortran))
+	return im.array(12, ints, sizes, fortran, t, func(d int, pos int64) (int64, bool) {
+		k := int64(0)
+		for p := range pos {
+			if owner(d, p) == coords[d] {
+				k++
+			}
+		}
+		return k, owner(d, pos) == coords[d]
+	})
+}
+
+func concat(l ...[]int64) []int64 {
+	var out []int64
+	for _, s := range l {
+		out = append(out, s...)
+	}
+	return out
+}
