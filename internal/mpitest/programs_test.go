@@ -131,7 +131,11 @@ func TestOrdersDiffer(t *testing.T) {
 func TestWildcard(t *testing.T) {
 	Each(t, func(t *testing.T, mpi MPI) {
 		prog := mpi.Build(t, "wildcard.c")
-		for _, mode := range []string{"recv", "iprobe", "probe", "sendrecv", "irecv", "waitsome", "waitall", "testany", "testsome"} {
+		modes := []string{"recv", "testsome", "iprobe", "probe", "sendrecv", "irecv", "waitsome", "waitall", "testany"}
+		if testing.Short() {
+			modes = modes[:2]
+		}
+		for _, mode := range modes {
 			orders, err := ParseOrders(succeed(t, mpi, 3, prog, mode, "10"), 3)
 			if err != nil {
 				t.Fatalf("%s: %v", mode, err)
@@ -204,6 +208,9 @@ func TestSmallPrograms(t *testing.T) {
 	}
 	Each(t, func(t *testing.T, mpi MPI) {
 		for _, c := range cases {
+			if testing.Short() && c.status != 0 {
+				continue // Open MPI takes a second to end a job that failed
+			}
 			output, status := run(t, mpi, c.n, mpi.Build(t, c.source), c.args...)
 			if status != c.status {
 				t.Errorf("%s %v exited with %d, not %d:\n%s", c.source, c.args, status, c.status, output)
