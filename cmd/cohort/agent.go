@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/launch/agent"
+	"github.com/cohort-debugger/cohort/launch/wire"
+)
+
+// newAgentCommand is what the launcher starts in front of each rank. It ends as the program did, so that the launcher
+// behaves as it would without it.
+func newAgentCommand(std streams) *cobra.Command {
+	var job string
+	cmd := &cobra.Command{
+		Use:    "agent --job DIR -- PROGRAM [ARGUMENTS]",
+		Short:  "One rank's end of a job; the launcher starts it",
+		Long:   "The agent is started by mpiexec for cohort, once per rank. It is of no use by hand.",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := programArgs(cmd, args); err != nil {
+				return err
+			}
+			// Its standard error is the launcher's, and in the end the user's: only what cannot be said through the job belongs there.
+			log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			outcome, err := agent.Run(agent.Options{
+				JobDir: job, Version: launch.Build(), Program: args[0], Args: args[1:], NewBackend: newBackend, Log: log,
+			})
+			var refused *wire.RefusedError
+			switch {
+			case errors.As(err, &refused):
+				return fmt.Errorf("the job refused this agent: %w", err)
+			case err != nil:
+				return err
+			}
+			if code := outcome.Mirror(); code != exitOK {
+				return &exitError{Code: code}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&job, "job", "", "directory of the job")
+	if err := cmd.MarkFlagRequired("job"); err != nil {
+		panic(err) // the flag was made in the line above
+	}
+	return cmd
+}

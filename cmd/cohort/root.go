@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/launch"
+)
+
+// streams are the standard streams. In is a file because it is handed to the launcher, which hands it to rank 0.
+type streams struct {
+	In  *os.File
+	Out io.Writer
+	Err io.Writer
+}
+
+// run is the whole program apart from the exit.
+func run(args []string, std streams) int {
+	root := newRoot(std)
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return exitOK
+	}
+	sayError(std, err)
+	return exitStatus(err)
+}
+
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "cohort",
+		Short: "A debugger for MPI programs: all ranks at once, record and exact replay",
+		Long: `Cohort debugs MPI programs: all ranks at once, from VS Code, the terminal and scripts.
+It records a run so that it replays exactly, and stops the whole job at a consistent place.
+
+Start with:
+  cohort doctor                                 what of gdb, MPI and compilers is here
+  cohort record -n 4 -o run.cohort -- ./prog    run at full speed, and record
+  cohort replay run.cohort                      run again, in the recorded order
+  cohort debug -n 4 -- ./prog                   all ranks under the terminal UI`,
+		Version:       launch.Version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("There is no command %q. Run \"cohort help\" for the list.", args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetIn(std.In)
+	root.SetOut(std.Out)
+	root.SetErr(std.Err)
+	root.SetVersionTemplate("cohort {{.Version}}\n")
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.PersistentFlags().String("log-level", "warn", "what to log on standard error: debug, info, warn or error")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		text := err.Error()
+		return usageError("%s. Run \"cohort help%s\" for what is possible.", strings.ToUpper(text[:1])+text[1:], strings.TrimPrefix(cmd.CommandPath(), "cohort"))
+	})
+	root.AddCommand(commands(std)...)
+	return root
+}
+
+// logger logs to standard error at the level that --log-level says.
+func logger(cmd *cobra.Command, std streams) (*slog.Logger, error) {
+	text, err := cmd.Flags().GetString("log-level")
+	if err != nil {
+		return nil, err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(text)); err != nil {
+		return nil, usageError("--log-level %q is not a level; use debug, info, warn or error.", text)
+	}
+	return slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: level})), nil
+}
+
+// programArgs checks that a command got its program after "--".
+func programArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError("No program was named. Write it after \"--\", as in: %s -n 4 -- ./prog arg", cmd.CommandPath())
+	}
+	if dash := cmd.ArgsLenAtDash(); dash > 0 {
+		return usageError("%q stands before \"--\" and is no flag. Write: %s [flags] -- PROGRAM ARGUMENTS", args[0], cmd.CommandPath())
+	}
+	return nil
+}
+
+// isUsage tells whether an error was a refusal.
+func isUsage(err error) bool {
+	var exit *exitError
+	return errors.As(err, &exit) && exit.Code == exitUsage
+}

@@ -1,0 +1,222 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/launch/jobdir"
+	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/launch/wire"
+)
+
+// Options of an agent.
+type Options struct {
+	JobDir     string
+	Version    string // of this build; the job compares it with its own
+	Program    string
+	Args       []string
+	NewBackend NewBackend // nil: no debugging
+	Log        *slog.Logger
+}
+
+// Outcome is how the agent is to end, so that the launcher behaves as it would without it.
+type Outcome struct {
+	Code   int
+	Signal syscall.Signal // not 0: be killed by it
+	// asked: the job ended the program. Then the agent stays until the job hangs up, because a launcher that sees one rank end this way kills the
+	// others, before they could say how they ended.
+	asked bool
+}
+
+// engine is what carries the program.
+type engine interface {
+	launch(context.Context, *backend.LaunchRequest) (*backend.LaunchResult, error)
+	handle(context.Context, *wire.Request) *wire.Response
+	kill(context.Context) error // returns when it has been done; done follows
+	signal(os.Signal) bool      // false: nobody will end by it
+	done() <-chan Outcome
+}
+
+const (
+	killTimeout  = 5 * time.Second // for a debugger to end in good order
+	flushTimeout = 5 * time.Second // for the job to take the last events
+)
+
+// Run is the life of an agent. It returns when the program has ended by itself (Run mode) or the job has hung up; the caller
+// ends its process as the Outcome says. An error means that it never became an agent of the job.
+func Run(options Options) (Outcome, error) {
+	log := options.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	dir, err := jobdir.Open(options.JobDir)
+	if err != nil {
+		return Outcome{}, err
+	}
+	id, err := identify(os.Getenv)
+	if err != nil {
+		return Outcome{}, err
+	}
+	// Everything that this process starts inherits the marks.
+	if err := errors.Join(os.Setenv(marked.JobVar, dir.ID), os.Setenv(marked.AgentVar, strconv.Itoa(os.Getpid()))); err != nil {
+		return Outcome{}, err
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	conn, err := dial(dir, id, options.Version)
+	if err != nil {
+		return Outcome{}, err
+	}
+	a := &agent{options: options, dir: dir, id: id, log: log, server: wire.NewServer(conn), ready: make(chan engine, 1)}
+	return a.live(signals), nil
+}
+
+func dial(dir *jobdir.Dir, id identity, version string) (net.Conn, error) {
+	conn, err := net.Dial("unix", dir.Socket())
+	if err != nil {
+		return nil, fmt.Errorf("the agent of rank %d cannot reach its job (has it ended?): %w", id.rank, err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	hello := wire.Hello{Version: version, Token: dir.Token, Rank: id.rank, Size: id.size, Host: host, Pid: os.Getpid()}
+	if err := wire.Introduce(conn, hello); err != nil {
+		conn.Close() //nolint:errcheck // refused
+		return nil, err
+	}
+	return conn, nil
+}
+
+// agent connects an engine to the job.
+type agent struct {
+	options Options
+	dir     *jobdir.Dir
+	id      identity
+	log     *slog.Logger
+	server  *wire.Server
+	ready   chan engine // receives once: what Setup made
+	engine  atomic.Pointer[engine]
+}
+
+func (a *agent) live(signals <-chan os.Signal) Outcome {
+	cut := make(chan error, 1)
+	go func() { cut <- a.server.Serve(a) }()
+	var e engine
+	var done <-chan Outcome
+	for {
+		select {
+		case e = <-a.ready:
+			done = e.done()
+		case outcome := <-done:
+			if outcome.asked {
+				<-cut
+			} else {
+				a.server.Finish(flushTimeout)
+			}
+			a.sweep()
+			return outcome
+		case err := <-cut:
+			a.orphan(e, err)
+			return Outcome{Code: 1}
+		case s := <-signals:
+			if s == syscall.SIGUSR1 || s == syscall.SIGUSR2 {
+				continue // launchers send these to the whole process group: the program has it
+			}
+			if e == nil {
+				return Outcome{Code: 1} // nothing was started
+			}
+			if !e.signal(s) {
+				go a.kill(e) // done follows
+			}
+		}
+	}
+}
+
+func (a *agent) kill(e engine) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	if err := e.kill(ctx); err != nil {
+		a.log.Warn("ending the rank", "rank", a.id.rank, "err", err)
+	}
+}
+
+// orphan ends everything: the job has gone.
+func (a *agent) orphan(e engine, why error) {
+	if !errors.Is(why, io.EOF) {
+		a.log.Warn("the connection to the job broke", "rank", a.id.rank, "err", why)
+	}
+	if e != nil {
+		// A debugger that is well ends its program in better order than a signal does.
+		a.kill(e)
+	}
+	a.sweep()
+	if a.dir.Orphaned() {
+		if err := a.dir.Remove(); err != nil {
+			a.log.Warn("removing the directory of the job", "err", err)
+		}
+	}
+}
+
+// sweep kills what the program or the debugger has left behind.
+func (a *agent) sweep() {
+	left, err := killMarked(a.dir.ID)
+	if err != nil {
+		a.log.Warn("ending what the rank left behind", "rank", a.id.rank, "err", err)
+	}
+	for _, p := range left {
+		a.log.Info("killed a process that the rank left behind", "rank", a.id.rank, "pid", p.Pid, "command", p.Command)
+	}
+}
+
+func failed(err error) *wire.Response { return &wire.Response{Err: wire.ErrorOf(err)} }
+
+// Handle implements wire.Handler. Setup comes first, and alone: the job waits for its answer.
+func (a *agent) Handle(ctx context.Context, req *wire.Request) *wire.Response {
+	if req.Setup != nil {
+		return a.setup(req.Setup)
+	}
+	e := a.engine.Load()
+	if e == nil {
+		return failed(&backend.StateError{Asked: "do this", State: "not set up"})
+	}
+	switch {
+	case req.Launch != nil:
+		result, err := (*e).launch(ctx, req.Launch)
+		return &wire.Response{Launch: result, Err: wire.ErrorOf(err)}
+	case req.Kill:
+		return failed((*e).kill(ctx))
+	default:
+		return (*e).handle(ctx, req)
+	}
+}
+
+func (a *agent) setup(setup *wire.Setup) *wire.Response {
+	if a.engine.Load() != nil {
+		return failed(&backend.StateError{Asked: "set up", State: "set up already"})
+	}
+	send := func(event backend.Event) { a.server.Send(context.Background(), event) }
+	var e engine
+	if setup.Debug {
+		e = &debugger{
+			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, factory: a.options.NewBackend, log: a.log,
+			send: send, ended: make(chan Outcome, 1), over: make(chan struct{}),
+		}
+	} else {
+		e = &runner{setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, send: send, ended: make(chan Outcome, 2)}
+	}
+	a.engine.Store(&e)
+	a.ready <- e
+	return &wire.Response{}
+}

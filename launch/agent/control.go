@@ -1,0 +1,98 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/sourceline"
+	"github.com/cohort-debugger/cohort/launch/controlblock"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+)
+
+// steering is the agent's side of its rank's control block. The block is never unmapped: the process ends soon after the rank does.
+type steering struct {
+	block *abi.Control    // nil: the program runs without libcohort
+	pid   atomic.Int64    // 0: not known yet
+	gone  context.Context // ends with the program
+}
+
+// snapshot reads the block, and finds the source line of a divergence while the program still lives.
+func (s *steering) snapshot() backend.ControlState {
+	if s == nil || s.block == nil {
+		return backend.ControlState{}
+	}
+	state := controlblock.State(s.block.Progress())
+	if d := state.Divergence; d != nil && d.CallSite != 0 && s.pid.Load() != 0 {
+		if at, err := sourceline.InProcess(int(s.pid.Load()), d.CallSite-1); err == nil {
+			d.Function, d.File, d.Line = at.Function, at.File, at.Line
+		}
+	}
+	return state
+}
+
+// watch sends a Control event at each change of the rank's state, until the program has gone.
+func (s *steering) watch(send func(backend.Event)) {
+	if s.block == nil {
+		return
+	}
+	state := abi.StateNew
+	for {
+		next, err := s.block.WaitChange(s.gone, state)
+		if err != nil {
+			return
+		}
+		state = next
+		now := s.snapshot()
+		send(backend.Event{Control: &now})
+	}
+}
+
+// control carries out Backend.Control.
+func (s *steering) control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
+	if s == nil {
+		return backend.ControlState{}, &backend.StateError{Asked: "reach the rank's control block", State: "not started"}
+	}
+	if s.block == nil {
+		return backend.ControlState{}, nil
+	}
+	// The guard goes first: a rank that is released must find it.
+	if req.GuardAt != nil {
+		s.block.SetGuardAt(*req.GuardAt)
+	}
+	if req.ParkAt != nil {
+		s.block.SetParkAt(*req.ParkAt)
+	}
+	if req.Release != nil {
+		s.block.Release(abi.Release(*req.Release))
+	}
+	if req.Wait != 0 {
+		if err := s.wait(ctx, req.Wait); err != nil {
+			return backend.ControlState{}, err
+		}
+	}
+	return s.snapshot(), nil
+}
+
+// wait returns when the state is one of the bits, or the program has gone.
+func (s *steering) wait(ctx context.Context, bits uint32) error {
+	either, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.gone, cancel)()
+	state := s.block.State()
+	for bits&(1<<uint(state)) == 0 {
+		next, err := s.block.WaitChange(either, state)
+		if err != nil {
+			if s.gone.Err() != nil {
+				return nil
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("waiting for the rank: %w", err)
+		}
+		state = next
+	}
+	return nil
+}

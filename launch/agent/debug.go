@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/launch/pump"
+	"github.com/cohort-debugger/cohort/launch/wire"
+)
+
+// BackendOptions are for the factory of the debugger.
+type BackendOptions struct {
+	Rank int
+	Path string // of the debugger; "": from PATH
+	Log  *slog.Logger
+}
+
+// NewBackend starts a debugger. It must see to it that the debugger dies with this process.
+type NewBackend func(BackendOptions) (backend.Backend, error)
+
+// debugger is an engine with a debugger between the agent and the program. It outlives the program and the debugger, so that the launcher
+// does not end the other ranks; Kill ends it.
+type debugger struct {
+	setup   *wire.Setup
+	id      identity
+	program string
+	args    []string
+	factory NewBackend
+	log     *slog.Logger
+	send    func(backend.Event)
+	ended   chan Outcome
+
+	mu       sync.Mutex
+	backend  backend.Backend
+	terminal *terminal
+	pump     *pump.Pump
+	steering *steering
+	left     context.CancelFunc // the program has gone
+	killed   bool
+	over     chan struct{} // closed when the backend's last event has been sent
+}
+
+func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error) {
+	d.mu.Lock()
+	if d.killed || d.steering != nil {
+		d.mu.Unlock()
+		return nil, &backend.StateError{Asked: "start the program", State: "started already"}
+	}
+	err := d.prepare(req)
+	b := d.backend
+	d.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	result, err := b.Launch(ctx, *req)
+	if err != nil {
+		return nil, err
+	}
+	d.steering.pid.Store(int64(result.Pid))
+	go d.steering.watch(d.send)
+	result.Stop.Control = d.steering.snapshot()
+	if d.id.rank != 0 {
+		// Launchers give the standard input to rank 0; the others find it at its end.
+		if err := d.terminal.send(ctx, nil, true); err != nil {
+			d.log.Warn("ending the standard input of a rank", "rank", d.id.rank, "err", err)
+		}
+	}
+	return &result, nil
+}
+
+// prepare makes what must be there before the debugger starts the program, and completes the request. The caller holds mu.
+func (d *debugger) prepare(req *backend.LaunchRequest) error {
+	if d.factory == nil {
+		return &backend.UnsupportedError{What: "Debugging"}
+	}
+	var err error
+	if d.backend == nil {
+		if d.backend, err = d.factory(BackendOptions{Rank: d.id.rank, Path: d.setup.Gdb, Log: d.log}); err != nil {
+			return err
+		}
+	}
+	block, err := createControl(d.setup, d.id.rank)
+	if err != nil {
+		return err
+	}
+	if d.terminal, err = openTerminal(); err != nil {
+		return err
+	}
+	if d.pump, err = pump.New(d.terminal.master, func(data []byte) {
+		d.send(backend.Event{Output: &backend.Output{Category: "stdout", Data: data}})
+	}); err != nil {
+		return err
+	}
+	gone, left := context.WithCancel(context.Background())
+	d.steering, d.left = &steering{block: block, gone: gone}, left
+	if req.Program == "" {
+		req.Program, req.Args = d.program, d.args
+	}
+	if req.Cwd == "" {
+		req.Cwd = d.setup.Cwd
+	}
+	if req.Cwd == "" {
+		if req.Cwd, err = os.Getwd(); err != nil {
+			return fmt.Errorf("finding the working directory of the rank: %w", err)
+		}
+	}
+	if req.DebuggerPath == "" {
+		req.DebuggerPath = d.setup.Gdb
+	}
+	req.Env = programEnv(d.setup, req.Env)
+	req.InferiorTTY = d.terminal.name()
+	req.HasControl = block != nil
+	go d.forward(d.backend.Events())
+	return nil
+}
+
+// forward passes the backend's events on, in order with the program's output, and adds what only the agent knows.
+func (d *debugger) forward(events <-chan backend.Event) {
+	defer close(d.over)
+	for event := range events {
+		switch {
+		case event.Stopped != nil:
+			d.pump.Drain()
+			stopped := *event.Stopped
+			stopped.Control = d.steering.snapshot()
+			event.Stopped = &stopped
+		case event.Exited != nil:
+			d.pump.Drain()
+			d.leave()
+		case event.Ended != nil:
+			d.pump.Drain()
+			d.leave()
+		}
+		d.send(event)
+	}
+}
+
+// leave notes that the program has gone. Its last counters go out first.
+func (d *debugger) leave() {
+	if d.steering.gone.Err() != nil {
+		return
+	}
+	d.left()
+	if last := d.steering.snapshot(); last.Present {
+		d.send(backend.Event{Control: &last})
+	}
+}
+
+func (d *debugger) handle(ctx context.Context, req *wire.Request) *wire.Response {
+	d.mu.Lock()
+	b, term, steer := d.backend, d.terminal, d.steering
+	d.mu.Unlock()
+	if req.Control != nil {
+		state, err := steer.control(ctx, req.Control.Request())
+		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
+	}
+	if b == nil || term == nil {
+		return failed(&backend.StateError{Asked: "do this", State: "not started"})
+	}
+	if req.Input != nil {
+		return failed(term.send(ctx, req.Input.Data, req.Input.EOF))
+	}
+	return ask(ctx, b, req)
+}
+
+// ask carries out what only the backend can.
+func ask(ctx context.Context, b backend.Backend, req *wire.Request) *wire.Response {
+	var r wire.Response
+	var err error
+	switch {
+	case req.SetBreakpoints != nil:
+		r.Breakpoints, err = b.SetBreakpoints(ctx, *req.SetBreakpoints)
+	case req.Resume != nil:
+		err = b.Resume(ctx, *req.Resume)
+	case req.Interrupt:
+		err = b.Interrupt(ctx)
+	case req.Threads:
+		r.Threads, err = b.Threads(ctx)
+	case req.StackTrace != nil:
+		r.StackTrace, err = answer(b.StackTrace(ctx, *req.StackTrace))
+	case req.Scopes != nil:
+		r.Scopes, err = b.Scopes(ctx, *req.Scopes)
+	case req.Variables != nil:
+		r.Variables, err = answer(b.Variables(ctx, *req.Variables))
+	case req.SetVariable != nil:
+		r.Variable, err = answer(b.SetVariable(ctx, *req.SetVariable))
+	case req.Evaluate != nil:
+		r.Evaluate, err = answer(b.Evaluate(ctx, *req.Evaluate))
+	case req.ReadMemory != nil:
+		r.Memory, err = b.ReadMemory(ctx, req.ReadMemory.Addr, req.ReadMemory.N)
+	default:
+		err = &backend.UnsupportedError{What: "A request that this version does not know"}
+	}
+	r.Err = wire.ErrorOf(err)
+	return &r
+}
+
+func answer[T any](v T, err error) (*T, error) { return &v, err }
+
+// kill ends the program, the debugger and this engine.
+func (d *debugger) kill(ctx context.Context) error {
+	d.mu.Lock()
+	if d.killed {
+		d.mu.Unlock()
+		return nil
+	}
+	d.killed = true
+	b, launched := d.backend, d.steering != nil
+	d.mu.Unlock()
+	var err error
+	if b != nil {
+		err = b.Kill(ctx)
+		var ended *backend.EndedError
+		if errors.As(err, &ended) {
+			err = nil
+		}
+	}
+	if b != nil && launched {
+		select {
+		case <-d.over:
+		case <-ctx.Done():
+			err = errors.Join(err, fmt.Errorf("the debugger did not end: %w", ctx.Err()))
+		}
+	} else {
+		d.send(backend.Event{Ended: &backend.Ended{}})
+	}
+	if d.terminal != nil {
+		d.pump.Close()
+		d.terminal.close()
+	}
+	d.ended <- Outcome{asked: true}
+	return err
+}
+
+// signal: the launcher ends the rank, so the debugger goes too.
+func (d *debugger) signal(os.Signal) bool { return false }
+
+func (d *debugger) done() <-chan Outcome { return d.ended }
+
+// killMarked ends whatever this agent has started and is still there.
+func killMarked(jobID string) ([]marked.Process, error) {
+	return marked.Kill(marked.JobVar+"="+jobID, fmt.Sprintf("%s=%d", marked.AgentVar, os.Getpid()))
+}

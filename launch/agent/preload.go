@@ -1,0 +1,95 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/launch/wire"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+)
+
+// programEnv are the changes to the environment with which the program starts, as in backend.LaunchRequest.Env.
+func programEnv(setup *wire.Setup, extra []string) []string {
+	env := append(append([]string{}, setup.Env...), extra...)
+	i := setup.Interpose
+	if i == nil {
+		return env
+	}
+	preload := i.Library
+	if before := lookup("LD_PRELOAD", env); before != "" {
+		preload += ":" + before
+	}
+	env = append(env, "LD_PRELOAD="+preload, abi.EnvControl+"="+i.ControlPath)
+	env = append(env, value(abi.EnvTrace, i.TracePath), value(abi.EnvDecisions, i.DecisionsPath))
+	return env
+}
+
+func value(name, v string) string {
+	if v == "" {
+		return name // removed
+	}
+	return name + "=" + v
+}
+
+// lookup is the value of a variable after the changes.
+func lookup(name string, changes []string) string {
+	result := os.Getenv(name)
+	for _, change := range changes {
+		if n, v, ok := strings.Cut(change, "="); n == name {
+			result = ""
+			if ok {
+				result = v
+			}
+		}
+	}
+	return result
+}
+
+// apply makes the changes to an environment.
+func apply(env, changes []string) []string {
+	index := map[string]int{}
+	out := make([]string, 0, len(env)+len(changes))
+	for _, list := range [][]string{env, changes} {
+		for _, v := range list {
+			name, _, set := strings.Cut(v, "=")
+			at, there := index[name]
+			switch {
+			case there && set:
+				out[at] = v
+			case there:
+				out[at] = ""
+				delete(index, name)
+			case set:
+				index[name] = len(out)
+				out = append(out, v)
+			}
+		}
+	}
+	kept := out[:0]
+	for _, v := range out {
+		if v != "" {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// createControl makes the control block of the rank, if it is to have one.
+func createControl(setup *wire.Setup, rank int) (*abi.Control, error) {
+	i := setup.Interpose
+	if i == nil {
+		return nil, nil //nolint:nilnil // none is wanted
+	}
+	flags := abi.Flags(i.Flags) &^ abi.FlagDebugged
+	if setup.Debug {
+		flags |= abi.FlagDebugged
+	}
+	block, err := abi.CreateControl(i.ControlPath, abi.Start{
+		Mode: abi.Mode(i.Mode), Flags: flags, Rank: rank, WorldSize: setup.Ranks, ParkAt: i.ParkAt, GuardAt: i.GuardAt,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing rank %d: %w", rank, err)
+	}
+	return block, nil
+}

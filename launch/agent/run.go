@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/launch/pump"
+	"github.com/cohort-debugger/cohort/launch/wire"
+)
+
+// runner is an engine without a debugger: the program is a child of the agent and has the launcher's descriptors.
+type runner struct {
+	setup   *wire.Setup
+	id      identity
+	program string
+	args    []string
+	send    func(backend.Event)
+	ended   chan Outcome // receives once, when the program has gone and its events are sent
+
+	mu       sync.Mutex
+	process  *os.Process // nil: not started, or gone
+	steering *steering
+	asked    bool // Kill was called
+}
+
+func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.steering != nil {
+		return nil, &backend.StateError{Asked: "start the program", State: "started already"}
+	}
+	if r.asked {
+		return nil, &backend.EndedError{Why: "it was killed before its program started"}
+	}
+	block, err := createControl(r.setup, r.id.rank)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(r.program, r.args...)
+	cmd.Dir = r.setup.Cwd
+	cmd.Env = apply(os.Environ(), programEnv(r.setup, req.Env))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var pumps []*pump.Pump
+	if r.setup.Capture {
+		if pumps, err = r.capture(cmd); err != nil {
+			return nil, err
+		}
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	started := make(chan error)
+	go func() {
+		// The parent-death signal is sent when the thread that forked ends, so that thread stays with this goroutine.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		err = cmd.Wait()
+		cancel()
+		r.finish(cmd.ProcessState, err, pumps)
+	}()
+	err = <-started
+	for _, f := range []any{cmd.Stdout, cmd.Stderr} {
+		if file, ok := f.(*os.File); ok && r.setup.Capture {
+			file.Close() //nolint:errcheck // the program has its own
+		}
+	}
+	if err != nil {
+		cancel()
+		for _, p := range pumps {
+			p.Close()
+		}
+		return nil, &backend.LaunchError{Program: r.program, Reason: startFailure(r.program, r.setup.Cwd, err)}
+	}
+	r.process = cmd.Process
+	r.steering = &steering{block: block, gone: gone}
+	r.steering.pid.Store(int64(cmd.Process.Pid))
+	go r.steering.watch(r.send)
+	return &backend.LaunchResult{Pid: cmd.Process.Pid}, nil
+}
+
+func startFailure(program, cwd string, err error) string {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("The program %s does not exist on this host (started in %q): %v.", program, cwd, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("The program %s cannot be executed: %v.", program, err)
+	default:
+		return fmt.Sprintf("The program %s could not be started: %v.", program, err)
+	}
+}
+
+// capture gives the program pipes as its standard output and error.
+func (r *runner) capture(cmd *exec.Cmd) ([]*pump.Pump, error) {
+	var pumps []*pump.Pump
+	for _, category := range []string{"stdout", "stderr"} {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, fmt.Errorf("making a pipe for the program's output: %w", err)
+		}
+		p, err := pump.New(read, func(data []byte) {
+			r.send(backend.Event{Output: &backend.Output{Category: category, Data: data}})
+		})
+		if err != nil {
+			return nil, err
+		}
+		pumps = append(pumps, p)
+		if category == "stdout" {
+			cmd.Stdout = write
+		} else {
+			cmd.Stderr = write
+		}
+	}
+	return pumps, nil
+}
+
+// finish reports how the program ended, after all its output.
+func (r *runner) finish(state *os.ProcessState, waitErr error, pumps []*pump.Pump) {
+	for _, p := range pumps {
+		p.Close()
+	}
+	r.mu.Lock()
+	r.process = nil
+	last, asked := r.steering.snapshot(), r.asked
+	r.mu.Unlock()
+	if last.Present {
+		r.send(backend.Event{Control: &last})
+	}
+	var outcome Outcome
+	ended := &backend.Ended{}
+	if state == nil {
+		ended.Err = fmt.Sprintf("the end of the program could not be learnt: %v", waitErr)
+		outcome.Code = 1
+	} else {
+		status := state.Sys().(syscall.WaitStatus)
+		exited := backend.Exited{Code: status.ExitStatus()}
+		outcome.Code = status.ExitStatus()
+		if status.Signaled() {
+			exited = backend.Exited{Signal: signalName(status.Signal())}
+			outcome = Outcome{Signal: status.Signal()}
+		}
+		r.send(backend.Event{Exited: &exited})
+	}
+	r.send(backend.Event{Ended: ended})
+	if asked {
+		outcome = Outcome{asked: true} // the launcher need not complain about what was asked for
+	}
+	r.ended <- outcome
+}
+
+func (r *runner) handle(ctx context.Context, req *wire.Request) *wire.Response {
+	switch {
+	case req.Control != nil:
+		r.mu.Lock()
+		s := r.steering
+		r.mu.Unlock()
+		state, err := s.control(ctx, req.Control.Request())
+		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
+	default:
+		return failed(&backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs without a debugger,"})
+	}
+}
+
+func (r *runner) kill(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked {
+		return nil
+	}
+	r.asked = true
+	if r.process == nil {
+		if r.steering == nil {
+			r.send(backend.Event{Ended: &backend.Ended{}})
+			r.ended <- Outcome{asked: true} // never started; else finish says it
+		}
+		return nil
+	}
+	if err := r.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("killing the program: %w", err)
+	}
+	return nil
+}
+
+// signal passes on what the launcher sent to the agent. It tells whether there is a program to end by it.
+func (r *runner) signal(s os.Signal) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process == nil {
+		return r.steering != nil // gone already: its end is being reported
+	}
+	r.process.Signal(s) //nolint:errcheck // it may just have ended
+	return true
+}
+
+func (r *runner) done() <-chan Outcome { return r.ended }

@@ -1,0 +1,187 @@
+package launch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/pmpi"
+)
+
+// command is a launcher's command line without the program.
+type command struct {
+	path  string
+	mpi   pmpi.MPI
+	args  []string
+	notes []string // whole sentences for the user
+}
+
+// Cores counts the cores (not hardware threads) that this process may run on.
+func Cores() int { return cores() }
+
+// chooseLauncher finds the launcher that goes with the program. Errors are *RefusedError, *pmpi.ProgramError or *pmpi.MissingError.
+func chooseLauncher(options *Options) (command, error) {
+	if options.Ranks < 1 {
+		return command{}, &RefusedError{Reason: fmt.Sprintf("A job of %d ranks was asked for. Ask for at least 1, with -n.", options.Ranks)}
+	}
+	program, err := pmpi.Inspect(options.Program)
+	if err != nil {
+		return command{}, err
+	}
+	options.Program = program.Path
+	which := options.MPI
+	if which == "" {
+		which = program.MPI.String()
+	}
+	path, mpi, err := findLauncher(which)
+	if err != nil {
+		return command{}, err
+	}
+	if mpi != program.MPI {
+		return command{}, &RefusedError{Reason: fmt.Sprintf(
+			"The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not find each other. Leave --mpi out, or build the program with the mpicc of %s.",
+			options.Program, program.MPI.Title(), program.Needed, options.MPI, mpi.Title(), mpi.Title(),
+		)}
+	}
+	c := command{path: path, mpi: mpi}
+	if mpi == pmpi.OpenMPI {
+		err = c.openMPI(options)
+	} else {
+		c.hydra(options)
+	}
+	return c, err
+}
+
+func findLauncher(which string) (string, pmpi.MPI, error) {
+	found, err := pmpi.FindMPI(which)
+	var missing *pmpi.MissingError
+	if err != nil && !errors.As(err, &missing) {
+		err = &RefusedError{Reason: fmt.Sprintf("The launcher cannot be chosen: %v.", err), Err: err}
+	}
+	return found.Mpiexec, found.MPI, err
+}
+
+func (c *command) hydra(options *Options) {
+	c.args = append(c.args, "-n", strconv.Itoa(options.Ranks))
+	c.args = append(c.args, options.LauncherArgs...)
+}
+
+// openMPI knows mpirun of Open MPI 4 and 5.
+func (c *command) openMPI(options *Options) error {
+	if os.Geteuid() == 0 && !rootAllowed(options) {
+		return &RefusedError{Reason: "You are root, and Open MPI refuses to run programs as root, because a mistake (such as a wrong TMPDIR) could then damage the system. " +
+			"Run cohort as another user; or, where that is no danger (in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg --allow-run-as-root."}
+	}
+	c.args = append(c.args, "-n", strconv.Itoa(options.Ranks))
+	if n := Cores(); options.Ranks > n && !placed(options) {
+		c.args = append(c.args, "--oversubscribe")
+		c.notes = append(c.notes, fmt.Sprintf("There are more ranks (%d) than cores (%d), which Open MPI refuses by itself, so it is started with --oversubscribe.", options.Ranks, n))
+	}
+	c.args = append(c.args, options.LauncherArgs...)
+	return nil
+}
+
+func rootAllowed(options *Options) bool {
+	if slices.ContainsFunc(options.LauncherArgs, func(a string) bool { return strings.TrimLeft(a, "-") == "allow-run-as-root" }) {
+		return true
+	}
+	for _, family := range []string{"OMPI", "PRTE"} {
+		if os.Getenv(family+"_ALLOW_RUN_AS_ROOT") == "1" && os.Getenv(family+"_ALLOW_RUN_AS_ROOT_CONFIRM") == "1" {
+			return true
+		}
+	}
+	return false
+}
+
+// placed tells whether somebody else says where ranks go and how many fit: a resource manager, or the user.
+func placed(options *Options) bool {
+	for _, name := range []string{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return slices.ContainsFunc(options.LauncherArgs, func(a string) bool {
+		switch strings.TrimLeft(a, "-") {
+		case "H", "host", "hostfile", "machinefile", "default-hostfile", "oversubscribe", "nooversubscribe", "map-by", "rankfile", "use-hwthread-cpus":
+			return true
+		}
+		return false
+	})
+}
+
+// environment is the launcher's: this process's, without the marks of a job that cohort itself may be a rank of.
+func launcherEnv(jobID string) []string {
+	var env []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		switch name {
+		case "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE",
+			"COHORT_JOB_ID", "COHORT_AGENT_PID", "COHORT_CONTROL", "COHORT_TRACE", "COHORT_DECISIONS":
+			continue
+		}
+		env = append(env, v)
+	}
+	return append(env, "COHORT_JOB_ID="+jobID)
+}
+
+// agentCommand is what the launcher starts on each rank.
+func agentCommand(options *Options, dir string) ([]string, error) {
+	self := options.Self
+	if self == "" {
+		var err error
+		if self, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("finding the cohort binary that the launcher is to start: %w", err)
+		}
+	}
+	if !strings.Contains(self, "/") {
+		path, err := exec.LookPath(self)
+		if err != nil {
+			return nil, fmt.Errorf("finding the cohort binary that the launcher is to start: %w", err)
+		}
+		self = path
+	}
+	self, err := filepath.Abs(self)
+	if err != nil {
+		return nil, err
+	}
+	line := append([]string{self}, options.SelfArgs...)
+	line = append(line, "agent", "--job", dir, "--", options.Program)
+	return append(line, options.Args...), nil
+}
+
+// explain makes sentences of what a launcher said before it gave up.
+func (c *command) explain(code int, signal string, said string) string {
+	name := c.mpi.Title() + "'s launcher " + c.path
+	end := fmt.Sprintf("ended with status %d", code)
+	if signal != "" {
+		end = "was ended by signal " + signal
+	}
+	text := fmt.Sprintf("%s %s before all ranks had started.", name, end)
+	switch {
+	case strings.Contains(said, "not enough slots"):
+		text = "Open MPI says that there are more ranks than slots. Ask for fewer ranks with -n, add hosts, or add --launcher-arg --oversubscribe."
+	case strings.Contains(said, "unrecognized argument"), strings.Contains(said, "unknown option"):
+		text = fmt.Sprintf("%s does not know an option that it was given. Check --launcher-arg; the whole command line was: %s", name, strings.Join(append([]string{c.path}, c.args...), " "))
+	case strings.Contains(said, "attempt to run as root"):
+		text = "Open MPI refuses to run as root. Run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
+	}
+	if said = strings.TrimSpace(said); said != "" {
+		text += "\nIts last lines were:\n  " + strings.ReplaceAll(lastLines(said, 12), "\n", "\n  ")
+	} else {
+		text += " It said nothing."
+	}
+	return text
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	if len(lines) > n {
+		lines = append([]string{"..."}, lines[len(lines)-n:]...)
+	}
+	return strings.Join(lines, "\n")
+}

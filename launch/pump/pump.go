@@ -1,0 +1,131 @@
+// Package pump reads what a process writes to a pipe or terminal, in a way that can be drained: everything that was written before some
+// moment is delivered before anything else goes on. So output and other events stay in order, and the end of a process that left
+// its pipe open to somebody else is no wait.
+package pump
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pump reads from one file. Its methods may be called from any goroutine, but not from deliver.
+type Pump struct {
+	fd      int
+	deliver func([]byte)
+	wake    [2]int // a pipe: a byte asks for attention
+	mu      sync.Mutex
+	waiting []chan struct{} // drains asked for
+	stop    bool
+	ended   bool // the descriptors are closed
+	gone    chan struct{}
+}
+
+const pumpBuffer = 32 << 10
+
+// New takes over the file and calls deliver, from one goroutine, with what is read; the slice is deliver's to keep.
+func New(file *os.File, deliver func([]byte)) (*Pump, error) {
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("reading output: %w", err)
+	}
+	file.Close() //nolint:errcheck // the duplicate lives
+	p := &Pump{fd: fd, deliver: deliver, gone: make(chan struct{})}
+	if err := unix.Pipe2(p.wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		unix.Close(fd) //nolint:errcheck // nothing was read
+		return nil, fmt.Errorf("reading output: %w", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return nil, fmt.Errorf("reading output: %w", err)
+	}
+	go p.run()
+	return p, nil
+}
+
+// Drain returns when all that had been written before the call has been delivered.
+func (p *Pump) Drain() { p.ask(false) }
+
+// Close drains and ends the pump, even if somebody still holds the other end.
+func (p *Pump) Close() { p.ask(true); <-p.gone }
+
+func (p *Pump) ask(stop bool) {
+	done := make(chan struct{})
+	p.mu.Lock()
+	if p.ended {
+		p.mu.Unlock()
+		return
+	}
+	p.waiting = append(p.waiting, done)
+	p.stop = p.stop || stop
+	unix.Write(p.wake[1], []byte{0}) //nolint:errcheck // full: it is awake anyway
+	p.mu.Unlock()
+	select {
+	case <-done:
+	case <-p.gone:
+	}
+}
+
+func (p *Pump) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for _, fd := range []int{p.fd, p.wake[0], p.wake[1]} {
+		unix.Close(fd) //nolint:errcheck // nothing is lost: it was read, or a wake-up
+	}
+	close(p.gone)
+}
+
+func (p *Pump) run() {
+	defer p.finish()
+	buffer := make([]byte, pumpBuffer)
+	open := true
+	for {
+		fds := []unix.PollFd{{Fd: int32(p.wake[0]), Events: unix.POLLIN}, {Fd: int32(p.fd), Events: unix.POLLIN}}
+		if !open {
+			fds = fds[:1] // at its end, but drains must still be answered
+		}
+		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+		if fds[0].Revents != 0 {
+			var bytes [64]byte
+			unix.Read(p.wake[0], bytes[:]) //nolint:errcheck // only its coming counts
+		}
+		p.mu.Lock()
+		waiting, stop := p.waiting, p.stop
+		p.waiting = nil
+		p.mu.Unlock()
+		if len(waiting) > 0 || stop {
+			for open && p.read(buffer, &open) {
+			}
+			for _, w := range waiting {
+				close(w)
+			}
+			if stop {
+				return
+			}
+			continue
+		}
+		if open {
+			p.read(buffer, &open)
+		}
+	}
+}
+
+// read delivers one buffer and tells whether there was something; open becomes false at the end.
+func (p *Pump) read(buffer []byte, open *bool) bool {
+	n, err := unix.Read(p.fd, buffer)
+	switch {
+	case n > 0:
+		p.deliver(append([]byte(nil), buffer[:n]...))
+		return true
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+		return false
+	default: // end of file, or EIO: a terminal that nobody holds
+		*open = false
+		return false
+	}
+}

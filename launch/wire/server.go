@@ -1,0 +1,133 @@
+package wire
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+// Handler carries out requests at the agent. Handle is called for one request at a time, in order of arrival, except for those that
+// may overtake: Input has a lane of its own, and Interrupt, Control and Kill are called at once, each in a goroutine. The response is never nil.
+type Handler interface {
+	Handle(ctx context.Context, request *Request) *Response
+}
+
+// Server is the agent's end of the connection.
+type Server struct {
+	link *link
+}
+
+// NewServer takes over a connection after its handshake; Serve must follow.
+func NewServer(conn net.Conn) *Server { return &Server{link: newLink(conn)} }
+
+// Send queues an event. It never blocks, except that Output events slow their sender down while the job is behind.
+func (s *Server) Send(ctx context.Context, event backend.Event) {
+	if event.Output != nil {
+		s.link.out.Below(ctx, outputQueue)
+	}
+	s.link.out.Push(&Message{Event: EventOf(event)})
+}
+
+// Done is closed when the connection has ended.
+func (s *Server) Done() <-chan struct{} { return s.link.ctx.Done() }
+
+// Finish writes what is queued, at most for the limit, and closes the connection.
+func (s *Server) Finish(limit time.Duration) {
+	s.link.flush(limit)
+	s.link.end(errClosed)
+}
+
+// serving is the state of one Serve.
+type serving struct {
+	*Server
+	handler Handler
+	mu      sync.Mutex
+	cancels map[uint64]context.CancelFunc
+	workers sync.WaitGroup
+	ordered *Queue[job] // carried out one after the other
+	inputs  *Queue[job] // likewise, beside the others: a program that does not read its input holds up nothing else
+}
+
+type job struct {
+	ctx     context.Context
+	message *Message
+}
+
+// Serve carries out requests until the connection ends, and says why it did (io.EOF: the job closed it). When it returns every Handle has
+// returned.
+func (s *Server) Serve(handler Handler) error {
+	v := &serving{
+		Server: s, handler: handler, cancels: map[uint64]context.CancelFunc{},
+		ordered: NewQueue[job](), inputs: NewQueue[job](),
+	}
+	v.workers.Go(func() { v.lane(v.ordered) })
+	v.workers.Go(func() { v.lane(v.inputs) })
+	err := v.read()
+	s.link.end(err)
+	v.ordered.Close()
+	v.inputs.Close()
+	v.workers.Wait()
+	return err
+}
+
+func (v *serving) read() error {
+	for {
+		message, err := v.link.next()
+		if err != nil {
+			return err
+		}
+		switch {
+		case message.Cancel:
+			v.mu.Lock()
+			if cancel := v.cancels[message.ID]; cancel != nil {
+				cancel()
+			}
+			v.mu.Unlock()
+		case message.Request != nil:
+			v.dispatch(message)
+		default:
+			return &FrameError{Reason: "the job sent a message that is neither a request nor a cancellation"}
+		}
+	}
+}
+
+func (v *serving) dispatch(message *Message) {
+	ctx, cancel := context.WithCancel(v.link.ctx)
+	v.mu.Lock()
+	v.cancels[message.ID] = cancel
+	v.mu.Unlock()
+	j := job{ctx: ctx, message: message}
+	switch {
+	case message.Request.Input != nil:
+		v.inputs.Push(j)
+	case message.Request.Overtakes():
+		v.workers.Go(func() { v.carryOut(j) })
+	default:
+		v.ordered.Push(j)
+	}
+}
+
+func (v *serving) lane(queue *Queue[job]) {
+	for {
+		j, ok := queue.Pop(v.link.ctx)
+		if !ok {
+			return
+		}
+		v.carryOut(j)
+	}
+}
+
+func (v *serving) carryOut(j job) {
+	response := v.handler.Handle(j.ctx, j.message.Request)
+	v.mu.Lock()
+	cancel := v.cancels[j.message.ID]
+	delete(v.cancels, j.message.ID)
+	v.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	v.link.out.Push(&Message{ID: j.message.ID, Response: response})
+}
