@@ -2,7 +2,6 @@
 //
 // It speaks to the server over one connection and nothing else: whatever it does, any other DAP client can do. The files:
 //
-//	client.go     the DAP connection: requests, responses, events
 //	session.go    what the program asks of the server, as tea.Cmds
 //	model.go      the state, owned by bubbletea's event loop
 //	update.go     messages -> state
@@ -11,7 +10,7 @@
 //	source.go     source files and where the ranks are in them
 //	vartree.go    the tree of variables, loaded as it is opened
 //
-// **Invariant:** tui imports dap/protocol and nothing else of ours.
+// **Invariant:** tui imports dap/protocol and dap/client and nothing else of ours.
 //
 // **Invariant:** only bubbletea's loop touches a Model; the reader of the connection sends it messages.
 package tui

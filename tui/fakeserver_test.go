@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-dap"
 
+	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
@@ -16,14 +17,14 @@ type fakeServer struct {
 	t        *testing.T
 	conn     net.Conn
 	seq      int
-	requests chan message // every request, after it was answered
+	requests chan client.Message // every request, after it was answered
 	source   string
 	refuse   map[string]string // command -> message of a failed response
 }
 
 func newFakeServer(t *testing.T, source string) (*fakeServer, net.Conn) {
 	ours, theirs := net.Pipe()
-	s := &fakeServer{t: t, conn: ours, requests: make(chan message, 1000), source: source, refuse: map[string]string{}}
+	s := &fakeServer{t: t, conn: ours, requests: make(chan client.Message, 1000), source: source, refuse: map[string]string{}}
 	go s.serve()
 	t.Cleanup(func() { _ = ours.Close() })
 	return s, theirs
@@ -37,13 +38,13 @@ func (s *fakeServer) serve() {
 			close(s.requests)
 			return
 		}
-		var m message
+		var m client.Message
 		if err := json.Unmarshal(raw, &m); err != nil {
 			s.t.Errorf("the TUI sent %q: %v", raw, err)
 			return
 		}
 		if text, ok := s.refuse[m.Command]; ok {
-			s.send(message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Message: text})
+			s.send(client.Message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Message: text})
 		} else {
 			s.answer(m)
 		}
@@ -51,7 +52,7 @@ func (s *fakeServer) serve() {
 	}
 }
 
-func (s *fakeServer) send(m message) {
+func (s *fakeServer) send(m client.Message) {
 	s.seq++
 	m.Seq = s.seq
 	raw, err := json.Marshal(m)
@@ -66,14 +67,14 @@ func (s *fakeServer) event(name string, body any) {
 	if err != nil {
 		s.t.Error(err)
 	}
-	s.send(message{Type: "event", Event: name, Body: raw})
+	s.send(client.Message{Type: "event", Event: name, Body: raw})
 }
 
 func (s *fakeServer) stopped(rank, line int) protocol.RankStatus {
 	return protocol.RankStatus{Rank: rank, ThreadID: protocol.ThreadID(rank, 1), State: "stopped", Reason: "breakpoint", File: s.source, Line: line, Function: "exchange_halo", Event: uint64(10 + rank)}
 }
 
-func (s *fakeServer) answer(m message) {
+func (s *fakeServer) answer(m client.Message) {
 	var out any
 	switch m.Command {
 	case "launch":
@@ -111,7 +112,7 @@ func (s *fakeServer) answer(m message) {
 	if out != nil {
 		raw, _ = json.Marshal(out)
 	}
-	s.send(message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Success: true, Body: raw})
+	s.send(client.Message{Type: "response", Command: m.Command, RequestSeq: m.Seq, Success: true, Body: raw})
 }
 
 func (s *fakeServer) variables(args dap.VariablesArguments) []dap.Variable {

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-dap"
 
+	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
@@ -37,10 +38,10 @@ func Run(ctx context.Context, options Options) error {
 		programOptions = append(programOptions, tea.WithOutput(options.Output))
 	}
 	p := tea.NewProgram(m, programOptions...)
-	m.client = newClient(options.Conn, func(e message) { p.Send(eventMsg(e)) })
+	m.client = client.New(options.Conn, func(e client.Message) { p.Send(eventMsg(e)) })
 	_, err := p.Run()
 	cancel()
-	m.client.close()
+	m.client.Close()
 	if err != nil {
 		return fmt.Errorf("the terminal interface ended: %w", err)
 	}
@@ -84,7 +85,7 @@ const maxOutput = 20_000
 // Model is the state of the interface. Only bubbletea's loop touches it.
 type Model struct {
 	ctx          context.Context //nolint:containedctx // a bubbletea model lives exactly as long as its Run
-	client       *client
+	client       *client.Client
 	options      Options
 	capabilities dap.Capabilities
 

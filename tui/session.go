@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-dap"
 
+	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
@@ -34,7 +35,7 @@ type setBreakpointsArguments struct {
 
 // Messages that end a request.
 type (
-	eventMsg    message
+	eventMsg    client.Message
 	failedMsg   struct{ err error }
 	launchedMsg struct{ err error }
 	doneMsg     struct{ note string }
@@ -69,7 +70,7 @@ type (
 // ask runs one request off the event loop; then turns its outcome into a message.
 func (m *Model) ask(command string, args, result any, then func(error) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
-		err := m.client.request(m.ctx, command, args, result)
+		err := m.client.Request(m.ctx, command, args, result)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}
@@ -93,10 +94,10 @@ func (m *Model) start() tea.Cmd {
 			ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true, ColumnsStartAt1: true,
 			PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true, SupportsProgressReporting: true,
 		}
-		if err := m.client.request(m.ctx, "initialize", init, &m.capabilities); err != nil {
+		if err := m.client.Request(m.ctx, "initialize", init, &m.capabilities); err != nil {
 			return launchedMsg{err}
 		}
-		return launchedMsg{m.client.request(m.ctx, "launch", m.options.Launch, nil)}
+		return launchedMsg{m.client.Request(m.ctx, "launch", m.options.Launch, nil)}
 	}
 }
 

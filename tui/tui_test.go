@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"go.uber.org/goleak"
 
+	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
@@ -39,8 +40,8 @@ func newHarness(t *testing.T, options Options) *harness {
 	options.Conn = conn
 	options.Title = "heat"
 	h := &harness{t: t, m: newModel(ctx, options), s: s, msgs: make(chan tea.Msg, 1000)}
-	h.m.client = newClient(conn, func(e message) { h.msgs <- eventMsg(e) })
-	t.Cleanup(func() { cancel(); h.m.client.close() })
+	h.m.client = client.New(conn, func(e client.Message) { h.msgs <- eventMsg(e) })
+	t.Cleanup(func() { cancel(); h.m.client.Close() })
 	return h
 }
 

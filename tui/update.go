@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-dap"
 
+	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
@@ -66,7 +67,7 @@ func (m *Model) launched(err error) tea.Cmd {
 	m.progress = ""
 	m.phase = phaseEnded
 	m.fatal = err
-	var refused *RequestError
+	var refused *client.RequestError
 	if errors.As(err, &refused) {
 		m.fail(refused.Text)
 	} else {

@@ -1,4 +1,6 @@
-package tui
+// Package client is a DAP connection as its faces use it: the terminal interface, scripts and tests. It knows Cohort's own events and requests only as
+// names with raw bodies; package dap/protocol types them. It imports nothing of ours.
+package client
 
 import (
 	"bufio"
@@ -12,8 +14,8 @@ import (
 	"github.com/google/go-dap"
 )
 
-// message is any DAP message, decoded as far as its kind; Body stays raw because Cohort's own events are unknown to go-dap.
-type message struct {
+// Message is any DAP message, decoded as far as its kind; Body stays raw because Cohort's own events are unknown to go-dap.
+type Message struct {
 	Seq        int             `json:"seq"`
 	Type       string          `json:"type"`
 	Command    string          `json:"command,omitempty"`
@@ -33,44 +35,44 @@ type RequestError struct {
 
 func (e *RequestError) Error() string { return e.Text }
 
-// errClosed is what requests get once the connection is gone.
-var errClosed = errors.New("the debug server has closed the connection")
+// ErrClosed is what requests get once the connection is gone.
+var ErrClosed = errors.New("the debug server has closed the connection")
 
-// client is one DAP connection. request may be called from any goroutine; events come out in order through the sink given to newClient, which
+// Client is one DAP connection. Request may be called from any goroutine; events come out in order through the sink given to New, which
 // is called from the reader's goroutine and must not block for long.
-type client struct {
+type Client struct {
 	conn io.ReadWriteCloser
 
 	writeMu sync.Mutex // orders whole messages on conn and guards seq
 	seq     int
 
 	mu      sync.Mutex // guards pending and closed
-	pending map[int]chan message
+	pending map[int]chan Message
 	closed  error
 
 	done chan struct{} // closed when the reader has ended
 }
 
-// newClient starts reading conn. sink gets every event, and at the end one message of type "closed".
-func newClient(conn io.ReadWriteCloser, sink func(message)) *client {
-	c := &client{conn: conn, pending: map[int]chan message{}, done: make(chan struct{})}
+// New starts reading conn. sink gets every event, and at the end one message of type "closed".
+func New(conn io.ReadWriteCloser, sink func(Message)) *Client {
+	c := &Client{conn: conn, pending: map[int]chan Message{}, done: make(chan struct{})}
 	go c.read(sink)
 	return c
 }
 
-func (c *client) read(sink func(message)) {
+func (c *Client) read(sink func(Message)) {
 	defer close(c.done)
 	r := bufio.NewReader(c.conn)
 	for {
 		raw, err := dap.ReadBaseMessage(r)
 		if err != nil {
 			c.fail(err)
-			sink(message{Type: "closed", Message: err.Error()})
+			sink(Message{Type: "closed", Message: err.Error()})
 			return
 		}
-		var m message
+		var m Message
 		if err := json.Unmarshal(raw, &m); err != nil {
-			sink(message{Type: "broken", Message: fmt.Sprintf("the debug server sent something that is not DAP: %v", err)})
+			sink(Message{Type: "broken", Message: fmt.Sprintf("the debug server sent something that is not DAP: %v", err)})
 			continue
 		}
 		switch m.Type {
@@ -90,12 +92,12 @@ func (c *client) read(sink func(message)) {
 	}
 }
 
-func (c *client) fail(err error) {
+func (c *Client) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = errClosed
+	c.closed = ErrClosed
 	if !errors.Is(err, io.EOF) {
-		c.closed = fmt.Errorf("%w: %v", errClosed, err)
+		c.closed = fmt.Errorf("%w: %v", ErrClosed, err)
 	}
 	for seq, ch := range c.pending {
 		close(ch)
@@ -103,14 +105,14 @@ func (c *client) fail(err error) {
 	}
 }
 
-func (c *client) refuse(m message) {
+func (c *Client) refuse(m Message) {
 	// A failed write means a dead connection, which the reader notices by itself.
 	_ = c.write(func(seq int) any {
-		return message{Seq: seq, Type: "response", Command: m.Command, RequestSeq: m.Seq, Message: "this client takes no requests"}
+		return Message{Seq: seq, Type: "response", Command: m.Command, RequestSeq: m.Seq, Message: "this client takes no requests"}
 	})
 }
 
-func (c *client) write(make func(seq int) any) error {
+func (c *Client) write(make func(seq int) any) error {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	c.seq++
@@ -121,13 +123,13 @@ func (c *client) write(make func(seq int) any) error {
 	return dap.WriteBaseMessage(c.conn, raw)
 }
 
-// request sends a request and waits for its response, whose body is decoded into result unless that is nil.
-func (c *client) request(ctx context.Context, command string, args, result any) error {
+// Request sends a request and waits for its response, whose body is decoded into result unless that is nil.
+func (c *Client) Request(ctx context.Context, command string, args, result any) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return err
 	}
-	ch := make(chan message, 1)
+	ch := make(chan Message, 1)
 	var own int
 	err = c.write(func(seq int) any {
 		own = seq
@@ -138,16 +140,16 @@ func (c *client) request(ctx context.Context, command string, args, result any) 
 		} else {
 			close(ch)
 		}
-		return message{Seq: seq, Type: "request", Command: command, Arguments: raw}
+		return Message{Seq: seq, Type: "request", Command: command, Arguments: raw}
 	})
 	if err != nil {
 		c.forget(own)
-		return fmt.Errorf("%s: %w", command, errClosed)
+		return fmt.Errorf("%s: %w", command, ErrClosed)
 	}
 	select {
 	case m, ok := <-ch:
 		if !ok {
-			return fmt.Errorf("%s: %w", command, errClosed)
+			return fmt.Errorf("%s: %w", command, ErrClosed)
 		}
 		return decodeResponse(m, result)
 	case <-ctx.Done():
@@ -156,13 +158,13 @@ func (c *client) request(ctx context.Context, command string, args, result any) 
 	}
 }
 
-func (c *client) forget(seq int) {
+func (c *Client) forget(seq int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.pending, seq)
 }
 
-func decodeResponse(m message, result any) error {
+func decodeResponse(m Message, result any) error {
 	if !m.Success {
 		var body struct {
 			Error struct {
@@ -184,8 +186,8 @@ func decodeResponse(m message, result any) error {
 	return nil
 }
 
-// close ends the connection and waits for the reader.
-func (c *client) close() {
+// Close ends the connection and waits for the reader.
+func (c *Client) Close() {
 	_ = c.conn.Close() // it may be closed already
 	<-c.done
 }
