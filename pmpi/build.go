@@ -18,6 +18,8 @@ import (
 	"time"
 )
 
+//go:generate go run ./internal/wrapgen/cmd src
+
 //go:embed include/*.h src/*.c src/*.h
 var sources embed.FS
 

@@ -120,8 +120,8 @@ func (c *Control) SetGuardAt(position uint64) { atomic.StoreUint64(&c.block.Guar
 // GuardAt is the guard position, or Never.
 func (c *Control) GuardAt() uint64 { return atomic.LoadUint64(&c.block.GuardAt) }
 
-// Release lets a parked rank go on as told. It has no effect on a rank that is not parked (a later park starts with the generation that it
-// finds), so wait for StateParked first.
+// Release lets a parked rank go on as told. A rank that is not parked yet remembers it: it acts at its next park on a release that it has not
+// acted upon. So release once per park, after StateParked.
 func (c *Control) Release(how Release) {
 	for {
 		old := atomic.LoadUint32(&c.block.Release)

@@ -1,4 +1,197 @@
-/* What the parts of the interposer share. */
+/* What the parts of the interposer share. Nothing here is visible to the program but what is marked EXPORT. */
 #ifndef COHORT_H
 #define COHORT_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "../include/cohort_abi.h"
+
+#define EXPORT __attribute__((visibility("default")))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+/* The return address of an MPI wrapper: only to be used directly in one. */
+#define SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
+
+/* MPICH's handles are ints, Open MPI's pointers. */
+#ifdef OPEN_MPI
+#define COHORT_MPI 2u
+#define HANDLE(h) ((uint64_t)(uintptr_t)(h))
+#else
+#define COHORT_MPI 1u
+#define HANDLE(h) ((uint64_t)(uint32_t)(h))
+#endif
+
+enum phase { PHASE_NEW, PHASE_ACTIVE, PHASE_OVER };
+
+/* The state of the library in this process. The thread that is inside (`busy`) owns it. */
+struct cohort_global {
+  int phase;              /* enum phase */
+  int order, full;        /* what is written to the trace: at most one of them */
+  int replay;
+  int yield;
+  int cancels;            /* MPI_Cancel was called: a completed request may have been cancelled */
+  int refused;            /* state REFUSED is final */
+  _Atomic int busy;       /* a thread is inside a wrapped call */
+  struct cohort_control *control;     /* never NULL: a private one if there is none */
+  struct cohort_trace_header *header; /* likewise */
+  uint64_t events;        /* completed */
+  uint64_t failures;      /* failed polls since the last successful poll */
+  uint32_t op;            /* of the call in progress */
+  uint64_t site;          /* its return address */
+  uint64_t call_start;    /* full mode: CLOCK_MONOTONIC, ns */
+  uint64_t last_end;      /* full mode: end of the previous event */
+  uint32_t generation;    /* of the last release acted upon */
+  int world_rank, world_size;
+  MPI_Comm progress;      /* a private communicator to give MPI progress on */
+};
+extern struct cohort_global g;
+
+/* ---- init.c */
+int cohort_enter(uint32_t op, uint64_t site);  /* 0: the call is not ours to see; call the PMPI function and return */
+void cohort_leave(void);                       /* the call was an event, and it is complete */
+void cohort_poll_failed(void);                 /* the call was a poll that failed */
+void cohort_fortran_site(uint64_t site);       /* the next call comes from there */
+uint64_t cohort_registry_enter(uint64_t site); /* for calls that are no events: their call site; 0: pass the call through */
+void cohort_registry_leave(void);
+
+/* ---- memory.c: memory that malloc does not know of */
+void *cohort_map(size_t bytes);                /* zeroed; NULL when there is none */
+void cohort_unmap(void *p, size_t bytes);
+void *cohort_alloc(size_t bytes);              /* zeroed, from free lists by size */
+void cohort_free(void *p, size_t bytes);
+struct cohort_buffer { uint8_t *data; size_t length, capacity; };
+int cohort_reserve(struct cohort_buffer *b, size_t bytes); /* room for `bytes` in all; 0: none to be had */
+uint64_t cohort_now(void);
+
+/* ---- control.c */
+void cohort_control_open(void);
+void cohort_set_state(uint32_t state);
+void cohort_stop(uint32_t reason);
+void cohort_park(void);
+void cohort_wait_for_end(void) __attribute__((noreturn));
+void cohort_message(const char *text);
+void cohort_refuse(const char *text);
+void cohort_uncovered(const char *call);       /* the call in progress is not covered by record/replay */
+
+/* ---- writer.c */
+void cohort_trace_open(void);
+void cohort_trace_close(void);
+uint32_t cohort_crc32c(const uint8_t *data, size_t length);
+void cohort_order_poll(uint32_t op);           /* the poll in progress succeeded */
+void cohort_order_set(uint32_t op, int n, const int *indices);
+void cohort_order_match(uint32_t op, int source, int tag, uint64_t back);
+void cohort_order_promise(uint32_t op);        /* the post of a receive with a wildcard */
+/* An EVENT record: begin, put its fields, end. */
+void cohort_event_begin(void);
+void cohort_put_uv(uint64_t v);
+void cohort_put_sv(int64_t v);
+void cohort_put_u8(uint8_t v);
+void cohort_event_end(void);
+void cohort_write_note(const char *call);
+void cohort_write_comm(const struct cohort_comm *record);
+
+/* ---- sites.c */
+uint32_t cohort_site_index(uint64_t return_address);
+void cohort_write_modules(void);
+void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length);
+void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset);
+
+/* ---- status.c: sources and tags as the trace has them */
+static inline int cohort_peer(int rank) { return rank == MPI_ANY_SOURCE ? -1 : rank == MPI_PROC_NULL ? -2 : rank; }
+static inline int cohort_tag(int tag) { return tag == MPI_ANY_TAG ? -1 : tag; }
+static inline int cohort_wildcard(int source, int tag) {
+  return source != MPI_PROC_NULL && (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG);
+}
+uint64_t cohort_status_bytes(const MPI_Status *status);
+uint64_t cohort_bytes(int count, MPI_Datatype type);
+void cohort_type_size_forget(void);
+void cohort_count_message(int dest, uint64_t bytes);
+void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void cohort_put_asked(MPI_Comm comm, int source, int tag);
+void cohort_put_status(const MPI_Status *status);
+void cohort_event_plain(void);                 /* full mode: the EVENT of a call that has no fields of its own */
+void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t bytes, const MPI_Request *request);
+void cohort_copy_name(char *to, size_t room, const char *from);
+
+/* ---- requests.c */
+enum request_class { REQUEST_SEND = 1, REQUEST_RECEIVE = 2, REQUEST_COLLECTIVE = 3, REQUEST_OTHER = 4 };
+struct cohort_request {
+  uint64_t handle;
+  uint64_t post;          /* event that made it active */
+  uint64_t init;          /* event of the _init of a persistent one, or 0 */
+  uint32_t next;          /* next request with the same handle, or 0 */
+  uint8_t cls;            /* enum request_class */
+  uint8_t wildcard, persistent, active;
+  uint8_t matched;        /* its message is already in the trace */
+  uint8_t null_peer;
+  uint64_t bytes;         /* of a persistent send */
+  int32_t dest;
+};
+extern uint32_t cohort_request_count;
+struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer);
+struct cohort_request *cohort_request_find(uint64_t handle);
+void cohort_request_remove(uint64_t handle);   /* the oldest with that handle */
+
+/* ---- yield.c: blocking calls, with or without sched_yield */
+int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op);
+int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
+int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
+int cohort_do_wait(MPI_Request *request, MPI_Status *status);
+int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses);
+int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
+int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses);
+int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
+int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
+                               MPI_Comm comm, MPI_Status *status);
+void cohort_synchronise(MPI_Comm comm);        /* yield: wait, yielding, until all members are here */
+int cohort_yieldable(MPI_Comm comm);
+
+/* ---- replay.c */
+void cohort_replay_open(void);
+void cohort_replay_check(uint64_t event, uint32_t op);
+int cohort_replay_match(uint32_t op, int *source, int *tag); /* 0: was never matched */
+int cohort_replay_poll(uint32_t op);                         /* 1: the poll succeeds */
+int cohort_replay_set(uint32_t op, const uint32_t **indices);/* number of indices */
+void cohort_replay_finalize(void);
+void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) __attribute__((noreturn));
+int cohort_never_request(MPI_Request *request);
+void cohort_never_release(void);
+static inline int cohort_is_poll(uint32_t op) {
+  return op == COHORT_OP_IPROBE || op == COHORT_OP_IMPROBE || (op >= COHORT_OP_TEST && op <= COHORT_OP_REQUEST_GET_STATUS);
+}
+
+/* ---- comms.c */
+void cohort_comms_open(void);
+struct cohort_comm *cohort_comm_find(MPI_Comm comm); /* registers one that it does not know; NULL only without memory */
+uint32_t cohort_comm_index(MPI_Comm comm);
+void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes);
+uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm);
+uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm);
+int cohort_is_root(MPI_Comm comm, int root);
+uint32_t cohort_my_rank(MPI_Comm comm);
+uint32_t cohort_out_degree(MPI_Comm comm);
+uint64_t cohort_bytes_out(const int *counts, MPI_Datatype type, MPI_Comm comm);
+uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm);
+uint64_t cohort_bytes_all(int count, MPI_Datatype type, MPI_Comm comm);
+
+/* ---- registry.c: tables of handles that a debugger reads */
+struct registry_table { uint64_t *published; struct cohort_slots *slots; uint64_t used, live; };
+void *cohort_table_find(const struct registry_table *t, uint64_t handle);
+int cohort_table_put(struct registry_table *t, uint64_t handle, void *record);
+void cohort_table_remove(struct registry_table *t, uint64_t handle);
+void cohort_registry_lock(void); /* threads may make datatypes at once; held for no MPI call that could wait */
+void cohort_registry_unlock(void);
+extern struct cohort_registry cohort_registry;
+
+/* ---- datatypes.c */
+void cohort_datatypes_open(void);
+
 #endif

@@ -1,4 +1,216 @@
-#include <mpi.h>
+/* Beginning and end, and what every wrapped call begins and ends with. */
 #include "cohort.h"
-#include "../include/cohort_abi.h"
-__attribute__((visibility("default"))) struct cohort_registry cohort_registry;
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct cohort_global g = {.progress = MPI_COMM_NULL};
+
+/* This thread is inside a call of ours: what the MPI library calls of itself is not the program's. */
+static __thread int inside __attribute__((tls_model("initial-exec")));
+static __thread uint64_t fortran_site __attribute__((tls_model("initial-exec")));
+
+#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
+
+static struct cohort_trace_header private_header;
+static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_at = COHORT_NEVER};
+
+/* A forked child is no rank: it must not touch what it shares with its parent. */
+static void in_forked_child(void) {
+  g.phase = PHASE_OVER;
+  g.order = g.full = g.replay = g.yield = 0;
+  g.control = &orphan_control;
+  g.header = &private_header;
+}
+
+static void check_identity(void) {
+  struct cohort_control *c = g.control;
+  if (c->magic != COHORT_CONTROL_MAGIC) return;
+  if (c->rank != (uint32_t)g.world_rank)
+    cohort_refuse("MPI gives this process another rank than its launcher's environment said.");
+  else if (c->world_size != 0 && c->world_size != (uint32_t)g.world_size)
+    cohort_refuse("MPI_COMM_WORLD has another number of ranks than the job was started with.");
+}
+
+static void choose_mode(void) {
+  if (g.refused) return;
+  g.yield = (g.control->flags & COHORT_FLAG_YIELD) != 0;
+  switch (g.control->mode) {
+    case COHORT_MODE_OFF: return;
+    case COHORT_MODE_ORDER: g.order = 1; break;
+    case COHORT_MODE_FULL: g.full = 1; break;
+    case COHORT_MODE_REPLAY:
+      g.replay = 1;
+      g.full = getenv(COHORT_ENV_TRACE) != NULL;
+      cohort_replay_open();
+      break;
+    default: cohort_refuse("This version of the interposer cannot record in the mode that was asked for."); return;
+  }
+  cohort_trace_open();
+}
+
+static void check_threads(void) {
+  int provided = MPI_THREAD_SINGLE;
+  if (PMPI_Query_thread(&provided) == MPI_SUCCESS && provided == MPI_THREAD_MULTIPLE)
+    cohort_uncovered("MPI_Init_thread(MPI_THREAD_MULTIPLE)");
+}
+
+/* What is asked of MPI here may fail for one handle or another; that must not end the program. */
+static void open_all(void) {
+  MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+  PMPI_Comm_get_errhandler(MPI_COMM_WORLD, &before);
+  PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  PMPI_Comm_rank(MPI_COMM_WORLD, &g.world_rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &g.world_size);
+  g.header = &private_header;
+  cohort_control_open();
+  check_identity();
+  choose_mode();
+  cohort_datatypes_open();
+  cohort_comms_open();
+  if (g.control->magic == COHORT_CONTROL_MAGIC) {
+    PMPI_Comm_dup(MPI_COMM_SELF, &g.progress);
+    PMPI_Comm_set_errhandler(g.progress, MPI_ERRORS_RETURN);
+  }
+  check_threads();
+  PMPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
+  PMPI_Errhandler_free(&before);
+}
+
+/* MPI may have been initialised in a way that we do not see (Fortran), so the first wrapped call looks. */
+static int begin(void) {
+  if (g.phase == PHASE_OVER) return 0;
+  int initialized = 0, finalized = 0;
+  inside = 1;
+  PMPI_Initialized(&initialized);
+  if (initialized) PMPI_Finalized(&finalized);
+  if (!initialized || finalized) {
+    inside = 0;
+    return 0;
+  }
+  if (atomic_exchange(&g.busy, 1)) { /* another thread does it */
+    inside = 0;
+    return 0;
+  }
+  if (g.phase == PHASE_NEW) {
+    pthread_atfork(NULL, NULL, in_forked_child);
+    g.last_end = cohort_now();
+    open_all();
+    g.phase = PHASE_ACTIVE;
+    if (UNLIKELY(__atomic_load_n(&g.control->park_at, __ATOMIC_ACQUIRE) == 0)) cohort_park();
+  }
+  atomic_store(&g.busy, 0);
+  inside = 0;
+  return 1;
+}
+
+static void concurrent_call(void) {
+  struct cohort_control *c = g.control;
+  if (!g.order && !g.full && !g.replay) return;
+  if (__atomic_fetch_add(&c->incomplete, 1, __ATOMIC_ACQ_REL) == 0)
+    strncpy(c->incomplete_call, "concurrent MPI calls of threads", sizeof c->incomplete_call - 1);
+  if (__atomic_fetch_add(&g.header->incomplete, 1, __ATOMIC_ACQ_REL) == 0)
+    strncpy(g.header->incomplete_call, "concurrent MPI calls of threads", sizeof g.header->incomplete_call - 1);
+}
+
+int cohort_enter(uint32_t op, uint64_t site) {
+  if (UNLIKELY(inside)) return 0;
+  if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
+  if (UNLIKELY(atomic_exchange_explicit(&g.busy, 1, memory_order_acquire))) {
+    concurrent_call();
+    return 0;
+  }
+  inside = 1;
+  if (UNLIKELY(fortran_site != 0)) {
+    site = fortran_site;
+    fortran_site = 0;
+  }
+  g.op = op;
+  g.site = site;
+  struct cohort_control *c = g.control;
+  STORE(c->current_op, op);
+  STORE(c->current, g.events + 1);
+  if (g.full) g.call_start = cohort_now();
+  if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused) cohort_stop(COHORT_STOP_GUARD);
+  if (UNLIKELY(g.replay)) cohort_replay_check(g.events + 1, op);
+  return 1;
+}
+
+static void leave(struct cohort_control *c) {
+  STORE(c->current, 0);
+  if (UNLIKELY(g.events >= __atomic_load_n(&c->park_at, __ATOMIC_ACQUIRE))) cohort_park();
+  inside = 0;
+  atomic_store_explicit(&g.busy, 0, memory_order_release);
+}
+
+void cohort_leave(void) {
+  struct cohort_control *c = g.control;
+  uint64_t events = ++g.events;
+  STORE(g.header->events, events);
+  STORE(c->events, events);
+  STORE(c->polls, 0);
+  leave(c);
+}
+
+void cohort_poll_failed(void) {
+  struct cohort_control *c = g.control;
+  STORE(g.header->polls, ++g.failures);
+  STORE(c->polls, c->polls + 1);
+  leave(c);
+}
+
+void cohort_fortran_site(uint64_t site) {
+  if (!inside) fortran_site = site;
+}
+
+uint64_t cohort_registry_enter(uint64_t site) {
+  if (UNLIKELY(inside)) return 0;
+  if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
+  inside = 1;
+  if (UNLIKELY(fortran_site != 0)) {
+    site = fortran_site;
+    fortran_site = 0;
+  }
+  return site;
+}
+
+void cohort_registry_leave(void) { inside = 0; }
+
+EXPORT int MPI_Init(int *argc, char ***argv) {
+  int outer = !inside;
+  inside = 1;
+  int rc = PMPI_Init(argc, argv);
+  inside = !outer;
+  if (outer && rc == MPI_SUCCESS) begin();
+  return rc;
+}
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
+  int outer = !inside;
+  inside = 1;
+  int rc = PMPI_Init_thread(argc, argv, required, provided);
+  inside = !outer;
+  if (outer && rc == MPI_SUCCESS) begin();
+  return rc;
+}
+
+EXPORT int MPI_Finalize(void) {
+  if (!cohort_enter(COHORT_OP_FINALIZE, SITE)) return PMPI_Finalize();
+  if (g.replay) cohort_replay_finalize();
+  if (g.progress != MPI_COMM_NULL) PMPI_Comm_free(&g.progress);
+  int rc = PMPI_Finalize();
+  g.phase = PHASE_OVER;
+  cohort_event_plain();
+  cohort_leave();
+  cohort_trace_close();
+  cohort_set_state(COHORT_STATE_FINALIZED);
+  return rc;
+}
+
+EXPORT int MPI_Abort(MPI_Comm comm, int code) {
+  if (!cohort_enter(COHORT_OP_ABORT, SITE)) return PMPI_Abort(comm, code);
+  cohort_event_plain();
+  cohort_leave();
+  return PMPI_Abort(comm, code);
+}

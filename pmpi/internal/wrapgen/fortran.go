@@ -1,0 +1,3 @@
+package wrapgen
+
+func fortranWrappers(all []function) string { return header }

@@ -1,0 +1,374 @@
+/* Communicators: their records in the registry, their identity across ranks, and the calls that make and free them. */
+#include "cohort.h"
+
+#include <stdlib.h>
+
+static struct registry_table table = {.published = &cohort_registry.comms};
+static uint32_t n_comms;
+static uint64_t n_created;
+
+/* How many communicators each parent has made: kept behind the published record. */
+struct comm_record {
+  uint64_t children;
+  uint64_t bytes; /* of the whole allocation */
+  struct cohort_comm pub;
+};
+#define PRIVATE(c) ((struct comm_record *)((uint8_t *)(c) - offsetof(struct comm_record, pub)))
+
+static struct cohort_comm *last_comm;
+static uint64_t last_handle;
+
+static uint64_t mix(uint64_t x) { /* splitmix64's finaliser */
+  x ^= x >> 30;
+  x *= 0xbf58476d1ce4e5b9u;
+  x ^= x >> 27;
+  x *= 0x94d049bb133111ebu;
+  return x ^ x >> 31;
+}
+
+static uint64_t child_id(uint64_t parent, uint64_t nth, uint32_t leader) {
+  return mix(mix(mix(parent) ^ nth) ^ leader) | 1ull << 63;
+}
+
+static uint32_t kind_of(MPI_Comm comm) {
+  int inter = 0, topology = MPI_UNDEFINED;
+  PMPI_Comm_test_inter(comm, &inter);
+  if (inter) return COHORT_COMM_INTER;
+  PMPI_Topo_test(comm, &topology);
+  switch (topology) {
+    case MPI_CART: return COHORT_COMM_CART;
+    case MPI_GRAPH: return COHORT_COMM_GRAPH;
+    case MPI_DIST_GRAPH: return COHORT_COMM_DIST_GRAPH;
+    default: return COHORT_COMM_INTRA;
+  }
+}
+
+/* The world ranks of a group's members; UINT32_MAX for processes outside MPI_COMM_WORLD. Not a path that messages take, so it may use malloc. */
+static int world_ranks(MPI_Group group, int n, uint32_t *out) {
+  MPI_Group world;
+  int *ranks = malloc(2 * (size_t)(n > 0 ? n : 1) * sizeof *ranks);
+  if (ranks == NULL) return 0;
+  for (int i = 0; i < n; i++) ranks[i] = i;
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  PMPI_Group_translate_ranks(group, n, ranks, world, ranks + n);
+  PMPI_Group_free(&world);
+  for (int i = 0; i < n; i++) out[i] = ranks[n + i] == MPI_UNDEFINED ? UINT32_MAX : (uint32_t)ranks[n + i];
+  free(ranks);
+  return 1;
+}
+
+static void read_cart(MPI_Comm comm, struct cohort_comm *c, int32_t *out) {
+  int n = (int)c->n_dims;
+  PMPI_Cart_get(comm, n, out, out + n, out + 2 * n);
+}
+
+/* `shape`: the communicator to ask for size and members: the parent, while an idup is under way. */
+static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
+  MPI_Group local = MPI_GROUP_NULL, remote = MPI_GROUP_NULL;
+  int size = 0, rank = 0, remote_size = 0, dims = 0, name_length = 0;
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  uint32_t kind = kind_of(shape);
+  PMPI_Comm_group(shape, &local);
+  PMPI_Group_size(local, &size);
+  PMPI_Group_rank(local, &rank);
+  if (kind == COHORT_COMM_INTER) {
+    PMPI_Comm_remote_group(shape, &remote);
+    PMPI_Group_size(remote, &remote_size);
+  }
+  if (kind == COHORT_COMM_CART) PMPI_Cartdim_get(shape, &dims);
+  if (comm == shape) PMPI_Comm_get_name(comm, name, &name_length);
+  size_t bytes = sizeof(struct comm_record) + 4 * ((size_t)size + (size_t)remote_size + 3 * (size_t)dims);
+  cohort_registry_lock();
+  struct comm_record *r = cohort_alloc(bytes);
+  cohort_registry_unlock();
+  if (r != NULL) {
+    struct cohort_comm *c = &r->pub;
+    uint32_t *members = (uint32_t *)(c + 1);
+    r->bytes = bytes;
+    c->size = (uint32_t)(bytes - offsetof(struct comm_record, pub));
+    c->kind = kind;
+    c->handle = HANDLE(comm);
+    c->f_handle = PMPI_Comm_c2f(comm);
+    c->comm_size = c->n_members = (uint32_t)size;
+    c->comm_rank = (uint32_t)rank;
+    c->n_remote = (uint32_t)remote_size;
+    c->n_dims = (uint32_t)dims;
+    c->event = g.events;
+    cohort_copy_name(c->name, sizeof c->name, name);
+    world_ranks(local, size, members);
+    if (remote != MPI_GROUP_NULL) world_ranks(remote, remote_size, members + size);
+    if (dims > 0) read_cart(shape, c, (int32_t *)(members + size + remote_size));
+  }
+  PMPI_Group_free(&local);
+  if (remote != MPI_GROUP_NULL) PMPI_Group_free(&remote);
+  return r == NULL ? NULL : &r->pub;
+}
+
+static void publish(struct cohort_comm *c) {
+  c->index = n_comms++;
+  c->id = ++n_created;
+  cohort_registry_lock();
+  cohort_table_put(&table, c->handle, c);
+  cohort_registry_unlock();
+  last_comm = NULL;
+  if (g.full) cohort_write_comm(c);
+}
+
+/* A communicator that came from a call which is not covered: its members, in the order in which they met, are all that they agree on. */
+static struct cohort_comm *adopt(MPI_Comm comm) {
+  static uint64_t n_adopted;
+  struct cohort_comm *c = make_record(comm, comm);
+  if (c == NULL) return NULL;
+  uint64_t id = 0;
+  for (uint32_t i = 0; i < c->n_members; i++) id = mix(id ^ ((uint32_t *)(c + 1))[i]);
+  c->global_id = mix(id ^ n_adopted++) | 1ull << 63;
+  publish(c);
+  return c;
+}
+
+struct cohort_comm *cohort_comm_find(MPI_Comm comm) {
+  uint64_t handle = HANDLE(comm);
+  if (LIKELY(last_comm != NULL && handle == last_handle)) return last_comm;
+  if (comm == MPI_COMM_NULL) return NULL;
+  struct cohort_comm *c = cohort_table_find(&table, handle);
+  if (c == NULL) c = adopt(comm);
+  last_comm = c;
+  last_handle = handle;
+  return c;
+}
+
+uint32_t cohort_comm_index(MPI_Comm comm) {
+  struct cohort_comm *c = cohort_comm_find(comm);
+  return c == NULL ? 0 : c->index;
+}
+
+void cohort_comms_open(void) {
+  struct cohort_comm *world = make_record(MPI_COMM_WORLD, MPI_COMM_WORLD);
+  if (world != NULL) {
+    world->global_id = 1;
+    publish(world);
+  }
+  struct cohort_comm *self = make_record(MPI_COMM_SELF, MPI_COMM_SELF);
+  if (self != NULL) {
+    self->global_id = 2 + (uint64_t)g.world_rank;
+    publish(self);
+  }
+}
+
+/* All members of `parent` have made a communicator of it; this one belongs to `comm`, or to none. */
+static struct cohort_comm *created(MPI_Comm parent, MPI_Comm comm, MPI_Comm shape) {
+  struct cohort_comm *p = cohort_comm_find(parent);
+  if (p == NULL) return NULL;
+  uint64_t nth = PRIVATE(p)->children++;
+  if (comm == MPI_COMM_NULL) return NULL;
+  struct cohort_comm *c = make_record(comm, shape);
+  if (c == NULL) return NULL;
+  c->parent_id = p->global_id;
+  c->global_id = child_id(p->global_id, nth, c->n_members > 0 ? ((uint32_t *)(c + 1))[0] : UINT32_MAX);
+  c->call_site = g.site;
+  publish(c);
+  return c;
+}
+
+static void forget(uint64_t handle) {
+  struct cohort_comm *c = cohort_table_find(&table, handle);
+  if (c == NULL) return;
+  c->state |= 2;
+  cohort_registry_lock();
+  cohort_table_remove(&table, handle);
+  cohort_free(PRIVATE(c), PRIVATE(c)->bytes);
+  cohort_registry_unlock();
+  last_comm = NULL;
+}
+
+void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes) {
+  if (!g.full) return;
+  uint32_t index = cohort_comm_index(comm);
+  cohort_event_begin();
+  cohort_put_uv(index);
+  cohort_put_sv(root);
+  cohort_put_uv(bytes);
+  cohort_event_end();
+}
+
+uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm) {
+  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
+  if (c == NULL || counts == NULL) return 0;
+  uint32_t n = c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < n; i++) bytes += cohort_bytes(counts[i], type);
+  return bytes;
+}
+
+uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm) {
+  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
+  if (c == NULL || counts == NULL) return 0;
+  uint32_t n = c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < n; i++) bytes += cohort_bytes(counts[i], types[i]);
+  return bytes;
+}
+
+uint64_t cohort_bytes_all(int count, MPI_Datatype type, MPI_Comm comm) {
+  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
+  if (c == NULL) return 0;
+  return cohort_bytes(count, type) * (c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size);
+}
+
+uint32_t cohort_my_rank(MPI_Comm comm) {
+  struct cohort_comm *c = cohort_comm_find(comm);
+  return c == NULL ? 0 : c->comm_rank;
+}
+
+int cohort_is_root(MPI_Comm comm, int root) {
+  struct cohort_comm *c = cohort_comm_find(comm);
+  if (c == NULL) return 0;
+  return c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank;
+}
+
+/* How many neighbours a neighbourhood collective sends to. */
+uint32_t cohort_out_degree(MPI_Comm comm) {
+  struct cohort_comm *c = cohort_comm_find(comm);
+  int in = 0, out = 0, weighted = 0;
+  if (c == NULL) return 0;
+  switch (c->kind) {
+    case COHORT_COMM_CART: return 2 * c->n_dims;
+    case COHORT_COMM_GRAPH: PMPI_Graph_neighbors_count(comm, (int)c->comm_rank, &out); return (uint32_t)out;
+    case COHORT_COMM_DIST_GRAPH: PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted); return (uint32_t)out;
+    default: return 0;
+  }
+}
+
+uint64_t cohort_bytes_out(const int *counts, MPI_Datatype type, MPI_Comm comm) {
+  uint64_t bytes = 0;
+  for (uint32_t i = cohort_out_degree(comm); i-- > 0;) bytes += cohort_bytes(counts[i], type);
+  return bytes;
+}
+
+uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm) {
+  uint64_t bytes = 0;
+  for (uint32_t i = cohort_out_degree(comm); i-- > 0;) bytes += cohort_bytes(counts[i], types[i]);
+  return bytes;
+}
+
+/* The end of a call that makes a communicator. `pending`: it may not be asked about yet, but is a duplicate of its parent. */
+static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
+  struct cohort_comm *c = rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL;
+  if (g.full) {
+    uint32_t index = cohort_comm_index(parent);
+    cohort_event_begin();
+    cohort_put_uv(index);
+    cohort_put_sv(-1);
+    cohort_put_uv(0);
+    cohort_put_uv(c == NULL ? 0 : (uint64_t)c->index + 1);
+    cohort_event_end();
+  }
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_COMM_DUP, SITE)) return PMPI_Comm_dup(comm, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Comm_dup(comm, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE)) return PMPI_Comm_dup_with_info(comm, info, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) return PMPI_Comm_idup(comm, newcomm, request);
+  int rc = PMPI_Comm_idup(comm, newcomm, request);
+  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
+  return made(rc, comm, newcomm, 1);
+}
+
+EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_COMM_SPLIT, SITE)) return PMPI_Comm_split(comm, color, key, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Comm_split(comm, color, key, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE)) return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_COMM_CREATE, SITE)) return PMPI_Comm_create(comm, group, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Comm_create(comm, group, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_CART_CREATE, SITE)) return PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_CART_SUB, SITE)) return PMPI_Cart_sub(comm, remain_dims, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE)) return PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
+                                 const int weights[], MPI_Info info, int reorder, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE))
+    return PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
+  cohort_synchronise(comm);
+  return made(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
+                                          int outdegree, const int destinations[], const int destweights[], MPI_Info info,
+                                          int reorder, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE))
+    return PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
+                                           reorder, newcomm);
+  cohort_synchronise(comm);
+  int rc = PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
+                                           reorder, newcomm);
+  return made(rc, comm, newcomm, 0);
+}
+
+static int freed(int rc, uint64_t handle) {
+  if (g.full) {
+    struct cohort_comm *c = cohort_table_find(&table, handle);
+    uint32_t index = c == NULL ? 0 : c->index;
+    cohort_event_begin();
+    cohort_put_uv(index);
+    cohort_put_sv(-1);
+    cohort_put_uv(0);
+    cohort_event_end();
+  }
+  if (rc == MPI_SUCCESS) forget(handle);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Comm_free(MPI_Comm *comm) {
+  if (!cohort_enter(COHORT_OP_COMM_FREE, SITE)) return PMPI_Comm_free(comm);
+  uint64_t handle = HANDLE(*comm);
+  if (g.full && *comm != MPI_COMM_NULL) cohort_comm_find(*comm);
+  return freed(PMPI_Comm_free(comm), handle);
+}
+
+EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {
+  int rc = PMPI_Comm_set_name(comm, comm_name);
+  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  struct cohort_comm *c = cohort_table_find(&table, HANDLE(comm));
+  if (c != NULL) cohort_copy_name(c->name, sizeof c->name, comm_name);
+  cohort_registry_leave();
+  return rc;
+}

@@ -1,0 +1,364 @@
+/* Wait and Test, in all their forms: which requests completed, and which messages the wildcard receives among them took. */
+#include "cohort.h"
+
+#include <sched.h>
+
+/* What the call was given, before MPI overwrites it. */
+static struct cohort_buffer handles_buffer, statuses_buffer;
+
+static int observing(void) { return g.full || (g.order && cohort_request_count > 0); }
+
+static uint64_t *snapshot(int count, const MPI_Request *requests) {
+  if (count < 0 || !cohort_reserve(&handles_buffer, (size_t)(count > 0 ? count : 1) * sizeof(uint64_t))) return NULL;
+  uint64_t *handles = (uint64_t *)handles_buffer.data;
+  for (int i = 0; i < count; i++) handles[i] = requests[i] == MPI_REQUEST_NULL ? 0 : HANDLE(requests[i]);
+  return handles;
+}
+
+static MPI_Status *own_statuses(int count) {
+  if (count < 0 || !cohort_reserve(&statuses_buffer, (size_t)(count > 0 ? count : 1) * sizeof(MPI_Status))) return MPI_STATUSES_IGNORE;
+  return (MPI_Status *)statuses_buffer.data;
+}
+
+/* A request that was in the array and is complete: its MATCH in order mode. `keep`: the request lives on (Request_get_status). */
+static void order_completed(uint64_t handle, const MPI_Status *status, int keep) {
+  struct cohort_request *r = cohort_request_find(handle);
+  if (r == NULL) return;
+  if (r->wildcard && !r->matched) {
+    cohort_order_match(COHORT_OP_IRECV, status->MPI_SOURCE, status->MPI_TAG, g.events + 1 - r->post);
+    r->matched = 1;
+  }
+  if (!keep) cohort_request_remove(handle);
+}
+
+/* Its entry in an EVENT record, likewise. */
+static void event_completed(int index, uint64_t handle, const MPI_Status *status, int keep) {
+  struct cohort_request *r = cohort_request_find(handle);
+  cohort_put_uv((uint64_t)index);
+  cohort_put_uv(r == NULL ? 0 : g.events + 1 - (r->persistent ? r->init : r->post));
+  int cancelled = 0;
+  if (g.cancels && r != NULL) PMPI_Test_cancelled(status, &cancelled);
+  cohort_put_u8(r == NULL || cancelled ? REQUEST_OTHER : r->cls);
+  if (r == NULL) return;
+  if (r->cls == REQUEST_RECEIVE && !cancelled) cohort_put_status(status);
+  if (keep) return;
+  if (r->persistent)
+    r->active = 0;
+  else
+    cohort_request_remove(handle);
+}
+
+/* What the call did not complete: null and inactive requests, and those that an error left pending. */
+static int untouched(uint64_t handle, MPI_Request after, int keep) {
+  if (handle == 0) return 1;
+  struct cohort_request *r = cohort_request_find(handle);
+  if (r != NULL && !r->active) return 1;
+  return !keep && after != MPI_REQUEST_NULL && (r == NULL || !r->persistent);
+}
+
+/* Writes what the call completed: of `n` places in `indices` (NULL: 0..n-1), those that were active. The k-th place has the k-th status.
+ * All are counted before any is removed, because several sends may share a handle. `requests` is the array after the call. */
+static void completed(int n, const int *indices, const uint64_t *handles, const MPI_Request *requests, const MPI_Status *statuses,
+                      int keep) {
+  if (handles == NULL) return;
+  if (g.order) {
+    for (int k = 0; k < n; k++) {
+      int i = indices ? indices[k] : k;
+      if (!untouched(handles[i], requests[i], keep)) order_completed(handles[i], &statuses[k], keep);
+    }
+    return;
+  }
+  if (!g.full) return;
+  uint64_t active = 0;
+  for (int k = 0; k < n; k++) {
+    int i = indices ? indices[k] : k;
+    active += !untouched(handles[i], requests[i], keep);
+  }
+  cohort_event_begin();
+  cohort_put_uv(active);
+  for (int k = 0; k < n && active > 0; k++) {
+    int i = indices ? indices[k] : k;
+    if (untouched(handles[i], requests[i], keep)) continue;
+    event_completed(i, handles[i], &statuses[k], keep);
+    active--;
+  }
+  cohort_event_end();
+}
+
+EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_WAIT, SITE)) return PMPI_Wait(request, status);
+  MPI_Status own, *st = status;
+  uint64_t *handles = NULL;
+  if (observing()) {
+    handles = snapshot(1, request);
+    if (status == MPI_STATUS_IGNORE) st = &own;
+  }
+  int rc = cohort_do_wait(request, st);
+  completed(1, NULL, handles, request, st, 0);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
+  if (!cohort_enter(COHORT_OP_WAITALL, SITE)) return PMPI_Waitall(count, array_of_requests, array_of_statuses);
+  MPI_Status *st = array_of_statuses;
+  uint64_t *handles = NULL;
+  if (observing()) {
+    handles = snapshot(count, array_of_requests);
+    if (st == MPI_STATUSES_IGNORE) st = own_statuses(count);
+  }
+  int rc = cohort_do_waitall(count, array_of_requests, st);
+  completed(count, NULL, handles, array_of_requests, st, 0);
+  cohort_leave();
+  return rc;
+}
+
+/* What Waitany and a successful Testany completed: an index or MPI_UNDEFINED. */
+static void completed_any(int index, const uint64_t *handles, const MPI_Request *requests, const MPI_Status *st) {
+  int n = index != MPI_UNDEFINED;
+  if (g.order) cohort_order_set(g.op, n, &index);
+  if (handles != NULL) completed(n, &index, handles, requests, st, 0);
+}
+
+/* Waits for the recorded request alone. */
+static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *st) {
+  const uint32_t *indices;
+  int n = cohort_replay_set(g.op, &indices);
+  if (n == 0) { /* recorded: nothing was active */
+    int flag = 0;
+    int rc = PMPI_Testany(count, requests, index, &flag, st);
+    if (rc == MPI_SUCCESS && (!flag || *index != MPI_UNDEFINED))
+      cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+    return rc;
+  }
+  if (n != 1 || indices[0] >= (uint32_t)count || requests[indices[0]] == MPI_REQUEST_NULL)
+    cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+  *index = (int)indices[0];
+  return cohort_do_wait(&requests[indices[0]], st);
+}
+
+EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_WAITANY, SITE)) return PMPI_Waitany(count, array_of_requests, index, status);
+  MPI_Status own, *st = status;
+  uint64_t *handles = NULL;
+  if (observing()) {
+    handles = snapshot(count, array_of_requests);
+    if (status == MPI_STATUS_IGNORE) st = &own;
+  }
+  int rc = g.replay ? replay_any(count, array_of_requests, index, st) : cohort_do_waitany(count, array_of_requests, index, st);
+  completed_any(*index, handles, array_of_requests, st);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_TESTANY, SITE)) return PMPI_Testany(count, array_of_requests, index, flag, status);
+  MPI_Status own, *st = status;
+  uint64_t *handles = NULL;
+  int rc = MPI_SUCCESS;
+  if (observing()) {
+    handles = snapshot(count, array_of_requests);
+    if (status == MPI_STATUS_IGNORE) st = &own;
+  }
+  if (g.replay) {
+    *flag = cohort_replay_poll(COHORT_OP_TESTANY);
+    if (*flag)
+      rc = replay_any(count, array_of_requests, index, st);
+    else
+      *index = MPI_UNDEFINED;
+  } else {
+    rc = PMPI_Testany(count, array_of_requests, index, flag, st);
+  }
+  if (rc == MPI_SUCCESS && !*flag) {
+    cohort_poll_failed();
+    return rc;
+  }
+  if (g.order) cohort_order_poll(COHORT_OP_TESTANY);
+  completed_any(*index, handles, array_of_requests, st);
+  cohort_leave();
+  return rc;
+}
+
+/* Waits for the recorded requests, in the recorded order. */
+static int replay_some(int count, MPI_Request *requests, int *outcount, int *out, MPI_Status *statuses) {
+  const uint32_t *indices;
+  int n = cohort_replay_set(g.op, &indices);
+  int failed = 0;
+  if (n == 0) {
+    int rc = PMPI_Testsome(count, requests, outcount, out, statuses);
+    if (rc == MPI_SUCCESS && *outcount != MPI_UNDEFINED)
+      cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+    return rc;
+  }
+  *outcount = n;
+  for (int k = 0; k < n; k++) {
+    if (indices[k] >= (uint32_t)count || requests[indices[k]] == MPI_REQUEST_NULL)
+      cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+    MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[k];
+    out[k] = (int)indices[k];
+    int rc = cohort_do_wait(&requests[indices[k]], st);
+    if (rc == MPI_SUCCESS) continue;
+    failed = 1;
+    if (st != MPI_STATUS_IGNORE) st->MPI_ERROR = rc;
+  }
+  return failed ? MPI_ERR_IN_STATUS : MPI_SUCCESS;
+}
+
+static void completed_some(int outcount, const int *indices, const uint64_t *handles, const MPI_Request *requests,
+                           const MPI_Status *statuses) {
+  int n = outcount == MPI_UNDEFINED ? 0 : outcount;
+  if (g.order) cohort_order_set(g.op, n, indices);
+  if (handles != NULL) completed(n, indices, handles, requests, statuses, 0);
+}
+
+EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                        MPI_Status array_of_statuses[]) {
+  if (!cohort_enter(COHORT_OP_WAITSOME, SITE))
+    return PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  MPI_Status *st = array_of_statuses;
+  uint64_t *handles = NULL;
+  if (observing()) {
+    handles = snapshot(incount, array_of_requests);
+    if (st == MPI_STATUSES_IGNORE) st = own_statuses(incount);
+  }
+  int rc = g.replay ? replay_some(incount, array_of_requests, outcount, array_of_indices, st)
+                    : cohort_do_waitsome(incount, array_of_requests, outcount, array_of_indices, st);
+  completed_some(*outcount, array_of_indices, handles, array_of_requests, st);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+                        MPI_Status array_of_statuses[]) {
+  if (!cohort_enter(COHORT_OP_TESTSOME, SITE))
+    return PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  MPI_Status *st = array_of_statuses;
+  uint64_t *handles = NULL;
+  int rc = MPI_SUCCESS;
+  if (observing()) {
+    handles = snapshot(incount, array_of_requests);
+    if (st == MPI_STATUSES_IGNORE) st = own_statuses(incount);
+  }
+  if (!g.replay)
+    rc = PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, st);
+  else if (cohort_replay_poll(COHORT_OP_TESTSOME))
+    rc = replay_some(incount, array_of_requests, outcount, array_of_indices, st);
+  else
+    *outcount = 0;
+  if (rc == MPI_SUCCESS && *outcount == 0) {
+    cohort_poll_failed();
+    return rc;
+  }
+  if (g.order) cohort_order_poll(COHORT_OP_TESTSOME);
+  completed_some(*outcount, array_of_indices, handles, array_of_requests, st);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_TEST, SITE)) return PMPI_Test(request, flag, status);
+  MPI_Status own, *st = status;
+  uint64_t *handles = NULL;
+  int rc = MPI_SUCCESS;
+  if (observing()) {
+    handles = snapshot(1, request);
+    if (status == MPI_STATUS_IGNORE) st = &own;
+  }
+  if (g.replay) {
+    *flag = cohort_replay_poll(COHORT_OP_TEST);
+    if (*flag) rc = cohort_do_wait(request, st);
+  } else {
+    rc = PMPI_Test(request, flag, st);
+  }
+  if (rc == MPI_SUCCESS && !*flag) {
+    cohort_poll_failed();
+    return rc;
+  }
+  if (g.order) cohort_order_poll(COHORT_OP_TEST);
+  completed(1, NULL, handles, request, st, 0);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
+  if (!cohort_enter(COHORT_OP_TESTALL, SITE)) return PMPI_Testall(count, array_of_requests, flag, array_of_statuses);
+  MPI_Status *st = array_of_statuses;
+  uint64_t *handles = NULL;
+  int rc = MPI_SUCCESS;
+  if (observing()) {
+    handles = snapshot(count, array_of_requests);
+    if (st == MPI_STATUSES_IGNORE) st = own_statuses(count);
+  }
+  if (g.replay) {
+    *flag = cohort_replay_poll(COHORT_OP_TESTALL);
+    if (*flag) rc = cohort_do_waitall(count, array_of_requests, st);
+  } else {
+    rc = PMPI_Testall(count, array_of_requests, flag, st);
+  }
+  if (rc == MPI_SUCCESS && !*flag) {
+    cohort_poll_failed();
+    return rc;
+  }
+  if (g.order) cohort_order_poll(COHORT_OP_TESTALL);
+  completed(count, NULL, handles, array_of_requests, st, 0);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_REQUEST_GET_STATUS, SITE)) return PMPI_Request_get_status(request, flag, status);
+  MPI_Status own, *st = status;
+  uint64_t *handles = NULL;
+  int rc = MPI_SUCCESS;
+  if (observing()) {
+    handles = snapshot(1, &request);
+    if (status == MPI_STATUS_IGNORE) st = &own;
+  }
+  if (g.replay) {
+    *flag = cohort_replay_poll(COHORT_OP_REQUEST_GET_STATUS);
+    for (int done = 0; *flag && !done && rc == MPI_SUCCESS;) {
+      rc = PMPI_Request_get_status(request, &done, st);
+      if (!done) sched_yield();
+    }
+  } else {
+    rc = PMPI_Request_get_status(request, flag, st);
+  }
+  if (rc == MPI_SUCCESS && !*flag) {
+    cohort_poll_failed();
+    return rc;
+  }
+  if (g.order) cohort_order_poll(COHORT_OP_REQUEST_GET_STATUS);
+  completed(1, NULL, handles, &request, st, 1);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Request_free(MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_REQUEST_FREE, SITE)) return PMPI_Request_free(request);
+  struct cohort_request *r = *request == MPI_REQUEST_NULL ? NULL : cohort_request_find(HANDLE(*request));
+  uint64_t handle = r == NULL ? 0 : r->handle;
+  if (r != NULL && r->wildcard && r->active && !r->matched) cohort_uncovered("MPI_Request_free of an active wildcard receive");
+  int rc = PMPI_Request_free(request);
+  if (r != NULL && rc == MPI_SUCCESS) cohort_request_remove(handle);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Cancel(MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
+  cohort_uncovered("MPI_Cancel");
+  g.cancels = 1;
+  int rc = PMPI_Cancel(request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
+  if (!cohort_enter(COHORT_OP_TEST_CANCELLED, SITE)) return PMPI_Test_cancelled(status, flag);
+  int rc = PMPI_Test_cancelled(status, flag);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}

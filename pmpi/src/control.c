@@ -1,0 +1,151 @@
+/* The control block: what Cohort asks of this rank, and what the rank says about itself. */
+#include "cohort.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct cohort_control private_control = {.park_at = COHORT_NEVER, .guard_at = COHORT_NEVER};
+EXPORT struct cohort_control *cohort_control_block;
+
+#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
+#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
+
+EXPORT __attribute__((noinline, noclone)) void cohort_stop_here(uint32_t reason) { __asm__ volatile("" : : "r"(reason) : "memory"); }
+
+void cohort_control_open(void) {
+  g.control = &private_control;
+  const char *path = getenv(COHORT_ENV_CONTROL);
+  if (path == NULL) return;
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  void *p = mmap(NULL, sizeof(struct cohort_control), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  off_t length = lseek(fd, 0, SEEK_END);
+  close(fd);
+  if (p == MAP_FAILED) return;
+  struct cohort_control *c = p;
+  if (length < (off_t)sizeof *c || c->magic != COHORT_CONTROL_MAGIC || c->version != COHORT_ABI_VERSION || c->size != sizeof *c) {
+    munmap(p, sizeof *c);
+    return;
+  }
+  /* A program that this one started inherits its environment: the block belongs to the first that comes. */
+  uint32_t expected = COHORT_STATE_NEW;
+  if (!__atomic_compare_exchange_n(&c->state, &expected, COHORT_STATE_RUNNING, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+    munmap(p, sizeof *c);
+    return;
+  }
+  g.control = cohort_control_block = c;
+  syscall(SYS_futex, &c->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void cohort_set_state(uint32_t state) {
+  if (g.refused) return;
+  STORE(g.control->state, state);
+  syscall(SYS_futex, &g.control->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void cohort_stop(uint32_t reason) {
+  STORE(g.control->stop_reason, reason);
+  cohort_set_state(COHORT_STATE_STOPPED);
+  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(reason);
+  cohort_set_state(COHORT_STATE_RUNNING);
+}
+
+static void give_progress(void) {
+  if (g.progress == MPI_COMM_NULL || g.phase != PHASE_ACTIVE) return;
+  int flag;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, g.progress, &flag, MPI_STATUS_IGNORE);
+}
+
+/* Others may wait for messages of this rank that its MPI has not sent off yet, so it polls; ever more seldom, but
+ * at least once a millisecond. */
+static uint32_t wait_for_release(void) {
+  long wait_ns = 20000;
+  for (int round = 0;; round++) {
+    uint32_t release = LOAD(g.control->release);
+    if (release >> 8 != g.generation) return release;
+    give_progress();
+    if (round < 64) {
+      sched_yield();
+      continue;
+    }
+    struct timespec timeout = {0, wait_ns};
+    syscall(SYS_futex, &g.control->release, FUTEX_WAIT, release, &timeout, NULL, 0);
+    if (wait_ns < 1000000) wait_ns += wait_ns / 2;
+    if (wait_ns > 1000000) wait_ns = 1000000;
+  }
+}
+
+void cohort_park(void) {
+  if (g.refused) return;
+  STORE(g.control->park_at, COHORT_NEVER);
+  cohort_set_state(COHORT_STATE_PARKED);
+  uint32_t release = wait_for_release();
+  g.generation = release >> 8;
+  if ((release & 0xff) == COHORT_RELEASE_STOP)
+    cohort_stop(COHORT_STOP_PARKED);
+  else
+    cohort_set_state(COHORT_STATE_RUNNING);
+}
+
+/* Only a signal ends it: the program cannot go on, and it is not ours to end. */
+void cohort_wait_for_end(void) {
+  static uint32_t never;
+  for (;;) syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+void cohort_message(const char *text) {
+  char *message = g.control->message;
+  size_t n = strlen(text);
+  if (n >= sizeof g.control->message) n = sizeof g.control->message - 1;
+  memcpy(message, text, n);
+  message[n] = 0;
+}
+
+void cohort_refuse(const char *text) {
+  if (g.refused) return;
+  cohort_message(text);
+  cohort_set_state(COHORT_STATE_REFUSED);
+  g.refused = 1;
+  int replay = g.control->mode == COHORT_MODE_REPLAY;
+  g.order = g.full = g.replay = 0;
+  if (replay) cohort_wait_for_end();
+}
+
+/* Names whose NOTE is in the trace already; each call site passes one string literal. */
+static const char *noted[512];
+static int n_noted;
+
+static int first_time(const char *call) {
+  for (int i = 0; i < n_noted; i++)
+    if (strcmp(noted[i], call) == 0) return 0;
+  if (n_noted < (int)(sizeof noted / sizeof *noted)) noted[n_noted++] = call;
+  return 1;
+}
+
+void cohort_uncovered(const char *call) {
+  struct cohort_control *c = g.control;
+  if (!g.order && !g.full && !g.replay) return;
+  if (g.replay && !(c->flags & COHORT_FLAG_INCOMPLETE_OK)) {
+    char text[sizeof c->message] = "The program calls ";
+    strncat(text, call, 60);
+    strncat(text, ", which replay does not cover; it may be allowed to go on all the same (incomplete-ok).", 100);
+    cohort_refuse(text);
+  }
+  if (c->incomplete == 0) {
+    strncpy(c->incomplete_call, call, sizeof c->incomplete_call - 1);
+    STORE(c->incomplete_event, g.events + 1);
+    strncpy(g.header->incomplete_call, call, sizeof g.header->incomplete_call - 1);
+    g.header->incomplete_event = g.events + 1;
+  }
+  __atomic_fetch_add(&c->incomplete, 1, __ATOMIC_RELEASE);
+  STORE(g.header->incomplete, c->incomplete);
+  if ((g.order || g.full) && first_time(call)) cohort_write_note(call);
+}

@@ -1,0 +1,326 @@
+/* Datatypes in the registry: one record per type, with its constructor's arguments exactly as MPI_Type_get_contents returns them. A record lives while its handle
+ * does and while another record refers to it. */
+#include "cohort.h"
+
+static struct registry_table table = {.published = &cohort_registry.datatypes};
+static uint64_t n_created;
+
+struct type_record { uint64_t bytes; struct cohort_datatype pub; };
+#define PRIVATE(d) ((struct type_record *)((uint8_t *)(d) - offsetof(struct type_record, pub)))
+
+static uint32_t combiner_of(int combiner) {
+  switch (combiner) {
+    case MPI_COMBINER_NAMED: return COHORT_COMBINER_NAMED;
+    case MPI_COMBINER_DUP: return COHORT_COMBINER_DUP;
+    case MPI_COMBINER_CONTIGUOUS: return COHORT_COMBINER_CONTIGUOUS;
+    case MPI_COMBINER_VECTOR: return COHORT_COMBINER_VECTOR;
+    case MPI_COMBINER_HVECTOR: return COHORT_COMBINER_HVECTOR;
+    case MPI_COMBINER_INDEXED: return COHORT_COMBINER_INDEXED;
+    case MPI_COMBINER_HINDEXED: return COHORT_COMBINER_HINDEXED;
+    case MPI_COMBINER_INDEXED_BLOCK: return COHORT_COMBINER_INDEXED_BLOCK;
+    case MPI_COMBINER_HINDEXED_BLOCK: return COHORT_COMBINER_HINDEXED_BLOCK;
+    case MPI_COMBINER_STRUCT: return COHORT_COMBINER_STRUCT;
+    case MPI_COMBINER_SUBARRAY: return COHORT_COMBINER_SUBARRAY;
+    case MPI_COMBINER_DARRAY: return COHORT_COMBINER_DARRAY;
+    case MPI_COMBINER_RESIZED: return COHORT_COMBINER_RESIZED;
+    case MPI_COMBINER_F90_REAL: return COHORT_COMBINER_F90_REAL;
+    case MPI_COMBINER_F90_COMPLEX: return COHORT_COMBINER_F90_COMPLEX;
+    case MPI_COMBINER_F90_INTEGER: return COHORT_COMBINER_F90_INTEGER;
+    default: return COHORT_COMBINER_UNKNOWN;
+  }
+}
+
+static void measure(MPI_Datatype type, struct cohort_datatype *d) {
+  MPI_Count size;
+  MPI_Aint lb, extent;
+  d->type_size = d->lb = d->extent = d->true_lb = d->true_extent = INT64_MIN;
+  if (PMPI_Type_size_x(type, &size) == MPI_SUCCESS) d->type_size = size;
+  if (PMPI_Type_get_extent(type, &lb, &extent) == MPI_SUCCESS) {
+    d->lb = lb;
+    d->extent = extent;
+  }
+  if (PMPI_Type_get_true_extent(type, &lb, &extent) == MPI_SUCCESS) {
+    d->true_lb = lb;
+    d->true_extent = extent;
+  }
+}
+
+static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
+  size_t bytes = sizeof(struct type_record) + 8 * (n_int + n_addr + n_types);
+  cohort_registry_lock();
+  struct type_record *r = cohort_alloc(bytes);
+  uint64_t id = ++n_created;
+  cohort_registry_unlock();
+  if (r == NULL) return NULL;
+  r->bytes = bytes;
+  struct cohort_datatype *d = &r->pub;
+  d->size = (uint32_t)(bytes - offsetof(struct type_record, pub));
+  d->handle = HANDLE(type);
+  d->f_handle = PMPI_Type_c2f(type);
+  d->refs = 1;
+  d->id = id;
+  d->event = g.events;
+  d->n_integers = (uint32_t)n_int;
+  d->n_addresses = (uint32_t)n_addr;
+  d->n_types = (uint32_t)n_types;
+  return d;
+}
+
+static int64_t *integers_of(struct cohort_datatype *d) { return (int64_t *)(d + 1); }
+static int64_t *addresses_of(struct cohort_datatype *d) { return integers_of(d) + d->n_integers; }
+static uint64_t *types_of(struct cohort_datatype *d) { return (uint64_t *)(addresses_of(d) + d->n_addresses); }
+
+/* A handle may be published again without having been freed in our sight; the record that it had is then dropped. */
+static void drop(struct cohort_datatype *d);
+
+static void publish(struct cohort_datatype *d) {
+  cohort_registry_lock();
+  struct cohort_datatype *before = cohort_table_find(&table, d->handle);
+  cohort_table_put(&table, d->handle, d);
+  if (before != NULL) drop(before);
+  cohort_registry_unlock();
+}
+
+/* Gives up one reference, and what it was the last one to hold. Records that are done with are linked through `handle`,
+ * so that a deep tree needs no stack. The lock is held. */
+static void drop(struct cohort_datatype *d) {
+  struct cohort_datatype *done = NULL;
+  if (--d->refs > 0) return;
+  d->handle = 0;
+  for (done = d; done != NULL;) {
+    struct cohort_datatype *next = (void *)(uintptr_t)done->handle;
+    uint64_t *types = types_of(done);
+    for (uint32_t i = 0; i < done->n_types; i++) {
+      struct cohort_datatype *part = (void *)(uintptr_t)types[i];
+      if (part == NULL || --part->refs > 0) continue;
+      part->handle = (uint64_t)(uintptr_t)next;
+      next = part;
+    }
+    cohort_free(PRIVATE(done), PRIVATE(done)->bytes);
+    done = next;
+  }
+}
+
+static struct cohort_datatype *unknown(MPI_Datatype type, const char *why) {
+  struct cohort_datatype *d = new_record(type, 0, 0, 0);
+  if (d == NULL) return NULL;
+  d->combiner = COHORT_COMBINER_UNKNOWN;
+  cohort_copy_name(d->name, sizeof d->name, why);
+  measure(type, d);
+  return d;
+}
+
+static int is_named(MPI_Datatype type) {
+  int ni, na, nt, combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
+  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+         combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call);
+
+/* A predefined type that is not in our list (an MPI's own extension). */
+static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = 0;
+  struct cohort_datatype *d = unknown(type, call);
+  if (d == NULL) return NULL;
+  d->combiner = COHORT_COMBINER_NAMED;
+  if (PMPI_Type_get_name(type, name, &length) == MPI_SUCCESS && length > 0) cohort_copy_name(d->name, sizeof d->name, name);
+  return d;
+}
+
+/* Asks MPI what the constructor was given. Parts that we do not know yet (made by calls that we do not see) are asked about in turn. */
+static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const char *call) {
+  static __thread struct cohort_buffer scratch __attribute__((tls_model("initial-exec")));
+  int ni = 0, na = 0, nt = 0, combiner = 0;
+  if (PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner) != MPI_SUCCESS) return unknown(type, call);
+  uint32_t c = combiner_of(combiner);
+  if (c == COHORT_COMBINER_NAMED) return extension(type, call);
+  if (c == COHORT_COMBINER_UNKNOWN) return unknown(type, call);
+  struct cohort_datatype *d = new_record(type, (size_t)ni, (size_t)na, (size_t)nt);
+  if (d == NULL) return NULL;
+  d->combiner = c;
+  d->call_site = site;
+  measure(type, d);
+  size_t off_aint = (sizeof(int) * (size_t)ni + 15) & ~(size_t)15;
+  size_t off_type = off_aint + sizeof(MPI_Aint) * (size_t)na;
+  size_t begin = scratch.length, need = begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 16;
+  scratch.length = need; /* parts that are read in turn use what follows */
+  if (!cohort_reserve(&scratch, need)) {
+    scratch.length = begin;
+    d->combiner = COHORT_COMBINER_UNKNOWN;
+    d->n_integers = d->n_addresses = d->n_types = 0;
+    return d;
+  }
+  int *ints = (int *)(scratch.data + begin);
+  MPI_Aint *aints = (MPI_Aint *)(scratch.data + begin + off_aint);
+  MPI_Datatype *types = (MPI_Datatype *)(scratch.data + begin + off_type);
+  if (PMPI_Type_get_contents(type, ni, na, nt, ints, aints, types) != MPI_SUCCESS) {
+    d->combiner = COHORT_COMBINER_UNKNOWN;
+    d->n_integers = d->n_addresses = d->n_types = 0;
+    cohort_copy_name(d->name, sizeof d->name, call);
+    scratch.length = begin;
+    return d;
+  }
+  for (int i = 0; i < ni; i++) integers_of(d)[i] = ints[i];
+  for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
+  for (int i = 0; i < nt; i++) {
+    MPI_Datatype part_type = ((MPI_Datatype *)(scratch.data + begin + off_type))[i]; /* the buffer may have moved */
+    struct cohort_datatype *part = record_of(part_type, 0, "unseen constructor");
+    types_of(d)[i] = (uint64_t)(uintptr_t)part;
+    if (part != NULL) __atomic_fetch_add(&part->refs, 1, __ATOMIC_RELAXED);
+    if (!is_named(part_type)) PMPI_Type_free(&part_type); /* get_contents gave us a reference */
+  }
+  scratch.length = begin;
+  return d;
+}
+
+static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
+  cohort_registry_lock();
+  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
+  cohort_registry_unlock();
+  if (d != NULL) return d;
+  d = read_type(type, site, call);
+  if (d != NULL) publish(d);
+  return d;
+}
+
+/* ---- predefined types */
+
+static void add_named(MPI_Datatype type, const char *name, uint32_t basic, uint32_t pair, uint32_t value_size) {
+  if ((type == MPI_DATATYPE_NULL) != (basic == COHORT_BASIC_NULL)) return; /* this MPI was built without it */
+  if (cohort_table_find(&table, HANDLE(type)) != NULL) return;              /* another name of one that is there */
+  MPI_Count size = 0;
+  if (basic != COHORT_BASIC_NULL && PMPI_Type_size_x(type, &size) != MPI_SUCCESS) return;
+  if (size == 0 && basic != COHORT_BASIC_NULL && basic != COHORT_BASIC_LB && basic != COHORT_BASIC_UB) return;
+  struct cohort_datatype *d = new_record(type, 0, 0, 0);
+  if (d == NULL) return;
+  d->combiner = COHORT_COMBINER_NAMED;
+  d->state = basic == COHORT_BASIC_NULL ? 0 : COHORT_TYPE_COMMITTED;
+  d->basic = basic;
+  d->pair = pair;
+  d->basic_size = value_size != 0 ? value_size : (uint32_t)size;
+  if (basic != COHORT_BASIC_NULL) measure(type, d);
+  cohort_copy_name(d->name, sizeof d->name, name);
+  publish(d);
+}
+
+void cohort_datatypes_open(void) {
+#define NAMED(type, basic) add_named(type, #type, COHORT_BASIC_##basic, 0, 0);
+#define PAIR(type, value, size) add_named(type, #type, COHORT_BASIC_PAIR, COHORT_BASIC_##value, size);
+#include "named_types.h"
+#undef NAMED
+#undef PAIR
+}
+
+/* ---- constructors */
+
+static int constructed(int rc, const MPI_Datatype *type, uint64_t site, const char *call) {
+  if (rc == MPI_SUCCESS) {
+    struct cohort_datatype *d = NULL;
+    int is_f90 = 0, ni, na, nt, combiner = 0;
+    if (PMPI_Type_get_envelope(*type, &ni, &na, &nt, &combiner) == MPI_SUCCESS)
+      is_f90 = combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+    if (is_f90) { /* the same handle for the same arguments, never freed */
+      record_of(*type, site, call);
+    } else {
+      d = read_type(*type, site, call);
+      if (d != NULL) publish(d);
+    }
+    cohort_type_size_forget();
+  }
+  cohort_registry_leave();
+  return rc;
+}
+
+#define CONSTRUCTOR(name, parameters, arguments)                        \
+  EXPORT int MPI_##name parameters {                                    \
+    uint64_t site = cohort_registry_enter(SITE);                        \
+    if (site == 0) return PMPI_##name arguments;                        \
+    return constructed(PMPI_##name arguments, newtype, site, "MPI_" #name); \
+  }
+
+CONSTRUCTOR(Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype *newtype), (count, oldtype, newtype))
+CONSTRUCTOR(Type_vector, (int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, blocklength, stride, oldtype, newtype))
+CONSTRUCTOR(Type_create_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, blocklength, stride, oldtype, newtype))
+CONSTRUCTOR(Type_indexed, (int count, const int lengths[], const int places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, lengths, places, oldtype, newtype))
+CONSTRUCTOR(Type_create_hindexed,
+            (int count, const int lengths[], const MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, lengths, places, oldtype, newtype))
+CONSTRUCTOR(Type_create_indexed_block,
+            (int count, int blocklength, const int places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, blocklength, places, oldtype, newtype))
+CONSTRUCTOR(Type_create_hindexed_block,
+            (int count, int blocklength, const MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, blocklength, places, oldtype, newtype))
+CONSTRUCTOR(Type_create_struct,
+            (int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype types[], MPI_Datatype *newtype),
+            (count, lengths, places, types, newtype))
+CONSTRUCTOR(Type_create_subarray,
+            (int ndims, const int sizes[], const int subsizes[], const int starts[], int order, MPI_Datatype oldtype,
+             MPI_Datatype *newtype),
+            (ndims, sizes, subsizes, starts, order, oldtype, newtype))
+CONSTRUCTOR(Type_create_darray,
+            (int size, int rank, int ndims, const int gsizes[], const int distribs[], const int dargs[], const int psizes[],
+             int order, MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype))
+CONSTRUCTOR(Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype),
+            (oldtype, lb, extent, newtype))
+CONSTRUCTOR(Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype))
+CONSTRUCTOR(Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
+CONSTRUCTOR(Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
+CONSTRUCTOR(Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
+#ifndef OPEN_MPI /* the names of MPI-1, which Open MPI 4 has no more */
+CONSTRUCTOR(Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, blocklength, stride, oldtype, newtype))
+CONSTRUCTOR(Type_hindexed, (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, lengths, places, oldtype, newtype))
+CONSTRUCTOR(Type_struct, (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
+            (count, lengths, places, types, newtype))
+#endif
+
+EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
+  int rc = PMPI_Type_commit(datatype);
+  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  struct cohort_datatype *d = record_of(*datatype, 0, "unseen constructor");
+  if (d != NULL) __atomic_fetch_or(&d->state, COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
+  cohort_registry_leave();
+  return rc;
+}
+
+EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
+  uint64_t handle = HANDLE(*datatype);
+  if (!cohort_registry_enter(SITE)) return PMPI_Type_free(datatype);
+  /* Taken out before MPI can give the handle to another thread. */
+  cohort_registry_lock();
+  struct cohort_datatype *d = cohort_table_find(&table, handle);
+  if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) cohort_table_remove(&table, handle);
+  cohort_registry_unlock();
+  int rc = PMPI_Type_free(datatype);
+  cohort_registry_lock();
+  if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) {
+    if (rc == MPI_SUCCESS) {
+      __atomic_fetch_or(&d->state, COHORT_TYPE_FREED, __ATOMIC_RELEASE);
+      drop(d);
+    } else {
+      cohort_table_put(&table, handle, d);
+    }
+  }
+  cohort_registry_unlock();
+  cohort_type_size_forget();
+  cohort_registry_leave();
+  return rc;
+}
+
+EXPORT int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name) {
+  int rc = PMPI_Type_set_name(datatype, type_name);
+  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  struct cohort_datatype *d = record_of(datatype, 0, "unseen constructor");
+  if (d != NULL) cohort_copy_name(d->name, sizeof d->name, type_name);
+  cohort_registry_leave();
+  return rc;
+}

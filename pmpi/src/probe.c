@@ -1,0 +1,51 @@
+/* Probe and Iprobe. */
+#include "cohort.h"
+
+EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_PROBE, SITE)) return PMPI_Probe(source, tag, comm, status);
+  int wildcard = cohort_wildcard(source, tag);
+  int from = source, with = tag;
+  if (g.replay && wildcard) cohort_replay_match(COHORT_OP_PROBE, &from, &with);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = cohort_do_probe(from, with, comm, st);
+  if (g.order && wildcard) cohort_order_match(COHORT_OP_PROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
+  if (g.full) {
+    cohort_event_begin();
+    cohort_put_asked(comm, source, tag);
+    cohort_put_status(st);
+    cohort_event_end();
+  }
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_IPROBE, SITE)) return PMPI_Iprobe(source, tag, comm, flag, status);
+  int wildcard = cohort_wildcard(source, tag);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = MPI_SUCCESS;
+  if (g.replay) {
+    *flag = cohort_replay_poll(COHORT_OP_IPROBE);
+    int from = source, with = tag;
+    if (*flag && wildcard) cohort_replay_match(COHORT_OP_IPROBE, &from, &with);
+    if (*flag) rc = cohort_do_probe(from, with, comm, st);
+  } else {
+    rc = PMPI_Iprobe(source, tag, comm, flag, st);
+  }
+  if (rc == MPI_SUCCESS && !*flag) {
+    cohort_poll_failed();
+    return rc;
+  }
+  if (g.order) {
+    cohort_order_poll(COHORT_OP_IPROBE);
+    if (wildcard) cohort_order_match(COHORT_OP_IPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
+  }
+  if (g.full) {
+    cohort_event_begin();
+    cohort_put_asked(comm, source, tag);
+    cohort_put_status(st);
+    cohort_event_end();
+  }
+  cohort_leave();
+  return rc;
+}

@@ -1,0 +1,228 @@
+/* Replay: the decisions file says what every nondeterministic call must do; a program that makes another call has diverged. */
+#include "cohort.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const struct cohort_decisions *file;
+static const struct cohort_match *match, *match_end;
+static const struct cohort_poll *poll, *poll_end;
+static const struct cohort_set *set, *set_end;
+static uint64_t poll_failures; /* of the failures before `poll`, how many are already reproduced */
+
+static void consumed(void) {
+  struct cohort_control *c = g.control;
+  __atomic_store_n(&c->decisions, c->decisions + 1, __ATOMIC_RELAXED);
+}
+
+static int inside_file(uint64_t offset, uint64_t bytes, uint64_t size) {
+  return offset % 8 == 0 && offset <= size && bytes <= size - offset;
+}
+
+static const void *map_file(const char *path, uint64_t *size) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return NULL;
+  off_t length = lseek(fd, 0, SEEK_END);
+  void *p = length >= (off_t)sizeof *file ? mmap(NULL, (size_t)length, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+  close(fd);
+  *size = (uint64_t)length;
+  return p == MAP_FAILED ? NULL : p;
+}
+
+/* Every entry of the sets must lie inside the array; checked once, so that replay need not. */
+static int sets_are_whole(const struct cohort_decisions *d, const uint8_t *base) {
+  uint64_t at = 0, n = 0;
+  while (at + sizeof(struct cohort_set) <= d->len_sets) {
+    const struct cohort_set *s = (const void *)(base + d->off_sets + at);
+    uint64_t bytes = sizeof *s + (((uint64_t)s->count * 4 + 7) & ~(uint64_t)7);
+    if (bytes > d->len_sets - at) return 0;
+    at += bytes;
+    n++;
+  }
+  return at == d->len_sets && n == d->n_sets;
+}
+
+void cohort_replay_open(void) {
+  const char *path = getenv(COHORT_ENV_DECISIONS);
+  uint64_t size = 0;
+  const struct cohort_decisions *d = path == NULL ? NULL : map_file(path, &size);
+  if (d == NULL) {
+    cohort_refuse("Replay needs a decisions file, and the one named in COHORT_DECISIONS could not be read.");
+    return;
+  }
+  if (d->magic != COHORT_DECISIONS_MAGIC || d->version != COHORT_ABI_VERSION || d->size != sizeof *d) {
+    cohort_refuse("The decisions file is not one, or is of another version than the interposer.");
+    return;
+  }
+  const uint8_t *base = (const void *)d;
+  if (d->n_matches > size || d->n_polls > size || !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
+      !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
+      !sets_are_whole(d, base)) {
+    cohort_refuse("The decisions file is damaged: its parts do not lie inside it.");
+    return;
+  }
+  if (d->rank != (uint32_t)g.world_rank || d->world_size != (uint32_t)g.world_size) {
+    cohort_refuse("The decisions file belongs to another rank, or to a job of another number of ranks.");
+    return;
+  }
+  file = d;
+  match = (const void *)(base + d->off_matches);
+  match_end = match + d->n_matches;
+  poll = (const void *)(base + d->off_polls);
+  poll_end = poll + d->n_polls;
+  set = (const void *)(base + d->off_sets);
+  set_end = (const void *)(base + d->off_sets + d->len_sets);
+}
+
+void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) {
+  struct cohort_divergence *d = &g.control->divergence;
+  *d = (struct cohort_divergence){.event = g.events + 1, .recorded_op = recorded_op, .actual_op = g.op, .recorded_source = rs,
+                                  .recorded_tag = rt, .actual_source = as, .actual_tag = at, .recorded_event = recorded_event,
+                                  .call_site = g.site};
+  cohort_set_state(COHORT_STATE_DIVERGED);
+  extern void cohort_stop_here(uint32_t);
+  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_DIVERGENCE);
+  cohort_wait_for_end();
+}
+
+static void end_of_recording(void) {
+  cohort_set_state(COHORT_STATE_END);
+  extern void cohort_stop_here(uint32_t);
+  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
+  cohort_wait_for_end();
+}
+
+static void diverge_plain(uint32_t recorded_op, uint64_t recorded_event) {
+  cohort_diverge(recorded_op, recorded_event, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+}
+
+/* Failures that follow the last success have an entry of their own, which belongs to no event. */
+static int only_failures(const struct cohort_poll *p) { return (p->flags & COHORT_DECISION_NEVER) != 0; }
+
+static int failures_left(void) { return poll < poll_end && poll_failures < poll->failures; }
+
+/* The first decision that is due: at which event, of which call. */
+static uint64_t next_due(uint32_t *op) {
+  uint64_t event = COHORT_NEVER;
+  if (match < match_end) {
+    event = match->event;
+    *op = match->op;
+  }
+  if (poll < poll_end && !only_failures(poll) && poll->event < event) {
+    event = poll->event;
+    *op = poll->op;
+  }
+  if (set < set_end && set->event < event) {
+    event = set->event;
+    *op = set->op;
+  }
+  return event;
+}
+
+void cohort_replay_check(uint64_t event, uint32_t op) {
+  if (UNLIKELY(event > file->last_event)) {
+    if (cohort_is_poll(op) && failures_left()) return;
+    if (!file->finalized) end_of_recording();
+    diverge_plain(COHORT_OP_NONE, file->last_event);
+  }
+  uint32_t due_op = COHORT_OP_NONE;
+  uint64_t due = next_due(&due_op);
+  if (LIKELY(due > event)) return;
+  if (due == event && (due_op == op || (cohort_is_poll(op) && failures_left()))) return;
+  diverge_plain(due_op, due);
+}
+
+int cohort_replay_match(uint32_t op, int *source, int *tag) {
+  if (match >= match_end) cohort_diverge(COHORT_OP_NONE, 0, INT32_MIN, INT32_MIN, cohort_peer(*source), cohort_tag(*tag));
+  if (match->event != g.events + 1 || match->op != op)
+    cohort_diverge(match->op, match->event, match->source, match->tag, cohort_peer(*source), cohort_tag(*tag));
+  const struct cohort_match *m = match++;
+  consumed();
+  if (m->flags & COHORT_DECISION_NEVER) return 0;
+  /* The program asks for what the recorded message cannot be. */
+  if ((*source != MPI_ANY_SOURCE && *source != m->source) || (*tag != MPI_ANY_TAG && *tag != m->tag))
+    cohort_diverge(m->op, m->event, m->source, m->tag, cohort_peer(*source), cohort_tag(*tag));
+  *source = m->source;
+  *tag = m->tag;
+  return 1;
+}
+
+int cohort_replay_poll(uint32_t op) {
+  if (poll >= poll_end) diverge_plain(COHORT_OP_NONE, 0);
+  if (poll_failures < poll->failures) {
+    poll_failures++;
+    return 0;
+  }
+  if (only_failures(poll)) { /* the recording ends, or it went on with something that is no poll */
+    if (!file->finalized && g.events >= file->last_event) end_of_recording();
+    diverge_plain(COHORT_OP_NONE, file->last_event);
+  }
+  if (poll->event != g.events + 1 || poll->op != op) diverge_plain(poll->op, poll->event);
+  poll++;
+  poll_failures = 0;
+  consumed();
+  return 1;
+}
+
+int cohort_replay_set(uint32_t op, const uint32_t **indices) {
+  if (set >= set_end) diverge_plain(COHORT_OP_NONE, 0);
+  if (set->event != g.events + 1 || set->op != op) diverge_plain(set->op, set->event);
+  const struct cohort_set *s = set;
+  *indices = (const uint32_t *)(s + 1);
+  set = (const void *)((const uint8_t *)(s + 1) + (((uint64_t)s->count * 4 + 7) & ~(uint64_t)7));
+  consumed();
+  return (int)s->count;
+}
+
+void cohort_replay_finalize(void) {
+  uint32_t op = COHORT_OP_NONE;
+  uint64_t due = next_due(&op);
+  if (due != COHORT_NEVER) diverge_plain(op, due);
+  if (file->finalized && g.events + 1 != file->last_event) diverge_plain(COHORT_OP_NONE, file->last_event);
+  if (failures_left()) diverge_plain(COHORT_OP_NONE, file->last_event);
+  cohort_never_release();
+}
+
+/* A wildcard receive that the recorded run never matched is not posted: it could take a message that another receive was to have. The program gets a
+ * request that never completes. */
+static MPI_Request *never;
+static size_t n_never, cap_never;
+
+static int never_query(void *state, MPI_Status *status) {
+  (void)state;
+  PMPI_Status_set_elements(status, MPI_BYTE, 0);
+  PMPI_Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+static int never_free(void *state) { (void)state; return MPI_SUCCESS; }
+static int never_cancel(void *state, int complete) { (void)state; (void)complete; return MPI_SUCCESS; }
+
+int cohort_never_request(MPI_Request *request) {
+  int rc = PMPI_Grequest_start(never_query, never_free, never_cancel, NULL, request);
+  if (rc != MPI_SUCCESS) return rc;
+  if (n_never == cap_never) {
+    size_t cap = cap_never ? 2 * cap_never : 512;
+    MPI_Request *grown = cohort_map(cap * sizeof *grown);
+    if (grown == NULL) return rc; /* it stays behind at MPI_Finalize */
+    if (n_never > 0) memcpy(grown, never, n_never * sizeof *never);
+    cohort_unmap(never, cap_never * sizeof *never);
+    never = grown;
+    cap_never = cap;
+  }
+  never[n_never++] = *request;
+  return rc;
+}
+
+/* MPI_Finalize wants no request pending. One that the program has freed is gone already. */
+void cohort_never_release(void) {
+  for (size_t i = 0; i < n_never; i++) {
+    PMPI_Grequest_complete(never[i]);
+    PMPI_Wait(&never[i], MPI_STATUS_IGNORE);
+  }
+  n_never = 0;
+}

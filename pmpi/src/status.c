@@ -1,0 +1,87 @@
+/* Messages as the trace has them: peers, tags, bytes; and the counters. */
+#include "cohort.h"
+
+static MPI_Datatype last_type = MPI_DATATYPE_NULL;
+static uint64_t last_size;
+
+void cohort_type_size_forget(void) { last_type = MPI_DATATYPE_NULL; }
+
+uint64_t cohort_bytes(int count, MPI_Datatype type) {
+  if (count <= 0 || type == MPI_DATATYPE_NULL) return 0;
+  if (UNLIKELY(type != last_type)) {
+    MPI_Count size = 0;
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return 0;
+    last_type = type;
+    last_size = (uint64_t)size;
+  }
+  return (uint64_t)count * last_size;
+}
+
+uint64_t cohort_status_bytes(const MPI_Status *status) {
+  int n = 0;
+  if (LIKELY(PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &n) == MPI_SUCCESS && n != MPI_UNDEFINED)) return (uint64_t)n;
+  MPI_Count x = 0;
+  if (PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &x) != MPI_SUCCESS || x < 0) return 0;
+  return (uint64_t)x;
+}
+
+void cohort_count_message(int dest, uint64_t bytes) {
+  if (dest == MPI_PROC_NULL) return;
+  struct cohort_control *c = g.control;
+  __atomic_store_n(&c->messages, c->messages + 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&c->bytes, c->bytes + bytes, __ATOMIC_RELAXED);
+}
+
+void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes) {
+  cohort_put_uv(cohort_comm_index(comm));
+  cohort_put_sv(cohort_peer(dest));
+  cohort_put_sv(tag);
+  cohort_put_uv(bytes);
+}
+
+void cohort_put_asked(MPI_Comm comm, int source, int tag) {
+  cohort_put_uv(cohort_comm_index(comm));
+  cohort_put_sv(cohort_peer(source));
+  cohort_put_sv(cohort_tag(tag));
+}
+
+void cohort_put_status(const MPI_Status *status) {
+  cohort_put_sv(cohort_peer(status->MPI_SOURCE));
+  cohort_put_sv(cohort_tag(status->MPI_TAG));
+  cohort_put_uv(cohort_status_bytes(status));
+}
+
+void cohort_event_plain(void) {
+  if (!g.full) return;
+  cohort_event_begin();
+  cohort_event_end();
+}
+
+void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes) {
+  cohort_count_message(dest, bytes);
+  if (!g.full) return;
+  cohort_event_begin();
+  cohort_put_send(comm, dest, tag, bytes);
+  cohort_event_end();
+}
+
+void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t bytes, const MPI_Request *request) {
+  if (!g.full) return;
+  struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
+  if (r != NULL) {
+    r->persistent = 1;
+    r->active = 0;
+    r->init = r->post;
+    r->bytes = bytes;
+    r->dest = dest;
+  }
+  cohort_event_begin();
+  cohort_put_send(comm, dest, tag, bytes);
+  cohort_event_end();
+}
+
+void cohort_copy_name(char *to, size_t room, const char *from) {
+  size_t n = strnlen(from, room - 1);
+  memcpy(to, from, n);
+  memset(to + n, 0, room - n);
+}

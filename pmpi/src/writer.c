@@ -1,0 +1,330 @@
+/* The trace file: records are put together in a buffer and copied into a shared mapping of the file, whole, before `committed`
+ * moves past them; so a rank that dies at any instant leaves a valid prefix. See docs/trace-format.md. */
+#include "cohort.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
+
+enum { PAGE = 4096, GROW_FIRST = 256 << 10, GROW_MOST = 64 << 20 };
+
+static int fd = -1;
+static uint64_t file_size;      /* bytes of the file that have blocks behind them */
+static uint8_t *window;         /* mapping of the file from window_start */
+static uint64_t window_start, window_size;
+static uint64_t chunk_start;    /* file offset of the open chunk; 0: none */
+static uint32_t chunk_length;   /* payload bytes in it */
+static uint32_t chunk_room;     /* payload bytes that it may hold */
+static uint64_t last_order_event;
+static int given_up;            /* a record was lost: nothing may follow it */
+
+/* Two records can be under construction: an EVENT, and what must stand before it (COMM, SITE, MODULE, NOTE). */
+static struct cohort_buffer event_record, side_record;
+
+static void give_up(int full_disk, const char *why) {
+  given_up = 1;
+  cohort_message(why);
+  if (full_disk) STORE(g.header->full_disk, 1);
+  g.order = g.full = 0;
+}
+
+/* Blocks are allocated before they are touched: a full disk is an error here, and not a SIGBUS later. Tries less when much is refused. */
+static int grow(uint64_t needed) {
+  uint64_t step = file_size < GROW_FIRST ? GROW_FIRST : file_size > GROW_MOST ? GROW_MOST : file_size;
+  for (; step >= PAGE; step /= 2) {
+    uint64_t size = (file_size + step) & ~(uint64_t)(PAGE - 1);
+    if (size < needed) size = (needed + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+    int error = posix_fallocate(fd, (off_t)file_size, (off_t)(size - file_size));
+    if (error == 0) {
+      file_size = size;
+      return 1;
+    }
+    if (error != ENOSPC && error != EDQUOT && error != EFBIG && error != EINTR) return 0;
+  }
+  return 0;
+}
+
+static int move_window(uint64_t from) {
+  uint64_t start = from & ~(uint64_t)(PAGE - 1);
+  void *p = mmap(NULL, file_size - start, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)start);
+  if (p == MAP_FAILED) return 0;
+  if (window != NULL) munmap(window, window_size);
+  window = p;
+  window_start = start;
+  window_size = file_size - start;
+  return 1;
+}
+
+static void seal(void) {
+  if (chunk_start == 0) return;
+  struct cohort_chunk *chunk = (void *)(window + (chunk_start - window_start));
+  struct cohort_chunk done = *chunk;
+  done.length = chunk_length;
+  done.crc32c = cohort_crc32c((uint8_t *)(chunk + 1), chunk_length);
+  memcpy(&chunk->crc32c, &done.crc32c, sizeof done.crc32c);
+  __atomic_store_n((uint32_t *)((uint8_t *)chunk + offsetof(struct cohort_chunk, length)), done.length, __ATOMIC_RELEASE);
+}
+
+enum { RECORD_MAX = 16 << 20 }; /* readers refuse more */
+
+/* A new chunk with room for a record of `need` bytes: usually for 64 KiB, more for a greater record, less on a disk that is nearly full. */
+static int new_chunk(uint32_t need) {
+  if (need > RECORD_MAX) {
+    give_up(0, "One call completed more requests than a trace record can hold: the trace ends here, the program goes on unrecorded.");
+    return 0;
+  }
+  seal();
+  uint64_t start = chunk_start == 0 ? COHORT_TRACE_HEADER_SIZE : chunk_start + sizeof(struct cohort_chunk) + chunk_length;
+  uint64_t want = need > COHORT_CHUNK_MAX ? need : COHORT_CHUNK_MAX;
+  uint64_t end = start + sizeof(struct cohort_chunk) + want;
+  if (end > window_start + window_size || window == NULL) {
+    if (end > file_size && !grow(end) && start + sizeof(struct cohort_chunk) + need > file_size &&
+        !grow(start + sizeof(struct cohort_chunk) + need)) {
+      give_up(1, "The disk is full: the trace ends here, the program goes on unrecorded.");
+      return 0;
+    }
+    if (!move_window(start)) {
+      give_up(0, "The trace file could not be mapped: the trace ends here, the program goes on unrecorded.");
+      return 0;
+    }
+  }
+  uint64_t room = window_start + window_size - start - sizeof(struct cohort_chunk);
+  chunk_room = (uint32_t)(room < want ? room : want);
+  chunk_start = start;
+  chunk_length = 0;
+  struct cohort_chunk chunk = {.magic = COHORT_CHUNK_MAGIC, .first_event = g.events + 1};
+  memcpy(window + (start - window_start), &chunk, sizeof chunk);
+  return 1;
+}
+
+static void commit(struct cohort_buffer *record) {
+  uint32_t n = (uint32_t)record->length;
+  record->length = 0;
+  if (UNLIKELY(given_up)) return;
+  if (UNLIKELY(chunk_start == 0 || chunk_length + n > chunk_room) && !new_chunk(n)) return;
+  uint64_t at = chunk_start + sizeof(struct cohort_chunk) + chunk_length;
+  memcpy(window + (at - window_start), record->data, n);
+  chunk_length += n;
+  STORE(g.header->committed, at + n);
+  STORE(g.control->trace_bytes, at + n);
+}
+
+/* Room for one more field: a varint needs 10 bytes. */
+static inline uint8_t *room(struct cohort_buffer *b) {
+  if (UNLIKELY(b->length + 16 > b->capacity) && !cohort_reserve(b, b->length + 16)) {
+    b->length = 0; /* no memory: this record is lost, and the trace with it */
+    give_up(0, "There is no memory to write the trace: it ends here, the program goes on unrecorded.");
+  }
+  return b->data + b->length;
+}
+
+static inline void put_uv(struct cohort_buffer *b, uint64_t v) {
+  uint8_t *p = room(b), *start = p;
+  if (UNLIKELY(p == NULL)) return;
+  while (v >= 0x80) {
+    *p++ = (uint8_t)(v | 0x80);
+    v >>= 7;
+  }
+  *p++ = (uint8_t)v;
+  b->length += (size_t)(p - start);
+}
+
+static inline void put_u8(struct cohort_buffer *b, uint8_t v) {
+  uint8_t *p = room(b);
+  if (UNLIKELY(p == NULL)) return;
+  *p = v;
+  b->length++;
+}
+
+static inline uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
+
+static void put_u64(struct cohort_buffer *b, uint64_t v) {
+  uint8_t *p = room(b);
+  if (UNLIKELY(p == NULL)) return;
+  memcpy(p, &v, 8);
+  b->length += 8;
+}
+
+static void put_bytes(struct cohort_buffer *b, const void *bytes, size_t n) {
+  put_uv(b, n);
+  if (!cohort_reserve(b, b->length + n)) return;
+  memcpy(b->data + b->length, bytes, n);
+  b->length += n;
+}
+
+void cohort_put_uv(uint64_t v) { put_uv(&event_record, v); }
+void cohort_put_sv(int64_t v) { put_uv(&event_record, zigzag(v)); }
+void cohort_put_u8(uint8_t v) { put_u8(&event_record, v); }
+
+void cohort_event_begin(void) {
+  uint64_t end = cohort_now();
+  uint32_t site = cohort_site_index(g.site);
+  uint64_t failures = 0;
+  if (cohort_is_poll(g.op)) {
+    failures = g.failures;
+    g.failures = 0;
+  }
+  put_u8(&event_record, 0x05);
+  put_u8(&event_record, (uint8_t)g.op);
+  put_uv(&event_record, site);
+  put_uv(&event_record, failures);
+  put_uv(&event_record, g.call_start > g.last_end ? g.call_start - g.last_end : 0);
+  put_uv(&event_record, end - g.call_start);
+  g.last_end = end;
+}
+
+void cohort_event_end(void) {
+  if (g.full) commit(&event_record);
+  event_record.length = 0;
+  STORE(g.header->polls, g.failures);
+}
+
+static void order_begin(uint8_t kind, uint32_t op) {
+  uint64_t event = g.events + 1;
+  put_u8(&side_record, kind);
+  put_uv(&side_record, event - last_order_event);
+  put_u8(&side_record, (uint8_t)op);
+  last_order_event = event;
+}
+
+static void order_end(void) {
+  commit(&side_record);
+  STORE(g.control->decisions, g.control->decisions + 1);
+}
+
+void cohort_order_poll(uint32_t op) {
+  order_begin(0x11, op);
+  put_uv(&side_record, g.failures);
+  g.failures = 0;
+  order_end();
+  STORE(g.header->polls, 0);
+}
+
+void cohort_order_set(uint32_t op, int n, const int *indices) {
+  order_begin(0x12, op);
+  put_uv(&side_record, (uint64_t)n);
+  for (int i = 0; i < n; i++) put_uv(&side_record, (uint64_t)indices[i]);
+  order_end();
+}
+
+void cohort_order_match(uint32_t op, int source, int tag, uint64_t back) {
+  order_begin(0x10, op);
+  put_uv(&side_record, zigzag(cohort_peer(source)));
+  put_uv(&side_record, zigzag(cohort_tag(tag)));
+  put_uv(&side_record, back);
+  order_end();
+}
+
+void cohort_order_promise(uint32_t op) {
+  order_begin(0x10, op);
+  put_uv(&side_record, zigzag(INT32_MIN));
+  put_uv(&side_record, zigzag(0));
+  put_uv(&side_record, 0);
+  commit(&side_record);
+}
+
+void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length) {
+  put_u8(&side_record, 0x02);
+  put_uv(&side_record, index);
+  put_u64(&side_record, bias);
+  put_bytes(&side_record, path, strlen(path));
+  put_bytes(&side_record, id, id_length);
+  commit(&side_record);
+}
+
+void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset) {
+  put_u8(&side_record, 0x03);
+  put_uv(&side_record, index);
+  put_uv(&side_record, module);
+  put_uv(&side_record, offset);
+  commit(&side_record);
+}
+
+void cohort_write_note(const char *call) {
+  uint32_t site = cohort_site_index(g.site);
+  put_u8(&side_record, 0x04);
+  put_uv(&side_record, g.events + 1);
+  put_bytes(&side_record, call, strlen(call));
+  put_uv(&side_record, site);
+  commit(&side_record);
+}
+
+void cohort_write_comm(const struct cohort_comm *c) {
+  const uint32_t *members = (const uint32_t *)(c + 1);
+  put_u8(&side_record, 0x01);
+  put_uv(&side_record, c->index);
+  put_u64(&side_record, c->global_id);
+  put_u64(&side_record, c->parent_id);
+  put_u8(&side_record, (uint8_t)c->kind);
+  put_uv(&side_record, c->n_members);
+  put_uv(&side_record, c->comm_rank);
+  put_uv(&side_record, c->n_remote);
+  for (uint32_t i = 0; i < c->n_members + c->n_remote; i++) put_uv(&side_record, members[i]);
+  commit(&side_record);
+}
+
+static struct cohort_trace_header *map_header(void) {
+  if (!grow(COHORT_TRACE_HEADER_SIZE)) return NULL;
+  void *p = mmap(NULL, COHORT_TRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void cohort_trace_open(void) {
+  const char *path = getenv(COHORT_ENV_TRACE);
+  if (path == NULL) {
+    g.order = g.full = 0;
+    return;
+  }
+  fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    cohort_refuse(errno == EEXIST ? "The trace file exists already, and a recording is not overwritten."
+                                  : "The trace file could not be created.");
+    return;
+  }
+  struct cohort_trace_header *h = map_header();
+  if (h == NULL) {
+    close(fd);
+    fd = -1;
+    unlink(path);
+    cohort_refuse("The trace file could not be written. Is the disk full?");
+    return;
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  h->version = COHORT_ABI_VERSION;
+  h->size = sizeof *h;
+  h->mode = g.full ? COHORT_MODE_FULL : COHORT_MODE_ORDER;
+  h->flags = g.control->flags;
+  h->rank = (uint32_t)g.world_rank;
+  h->world_size = (uint32_t)g.world_size;
+  h->mpi = COHORT_MPI;
+  h->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+  h->committed = COHORT_TRACE_HEADER_SIZE;
+  STORE(h->magic, COHORT_TRACE_MAGIC);
+  g.header = h;
+  cohort_write_modules();
+}
+
+void cohort_trace_close(void) {
+  if (fd < 0) return;
+  if (g.order || g.full) {
+    put_u8(&side_record, 0x06);
+    put_uv(&side_record, g.failures);
+    put_u8(&side_record, 1);
+    commit(&side_record);
+  }
+  if (g.order || g.full) {
+    seal();
+    STORE(g.header->closed, 1);
+  }
+  /* What was allocated ahead of use is given back; should that fail, `committed` says where the trace ends. */
+  if (ftruncate(fd, (off_t)g.header->committed) == 0) file_size = g.header->committed;
+  g.order = g.full = 0;
+  close(fd);
+  fd = -1;
+}
