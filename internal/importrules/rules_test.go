@@ -19,8 +19,28 @@ var rules = []rule{
 		reason: "cmd wires the parts together; nothing else may know them all",
 	},
 	{
-		folder: "tui", may: []string{"dap/protocol"},
+		folder: "tui", may: []string{"dap/protocol", "dap/client"},
 		reason: "the TUI is a DAP client only, so that whatever it can do, every client can",
+	},
+	{
+		folder: "script", may: []string{"dap/protocol", "dap/client"},
+		reason: "scripts are a DAP client only, like the TUI",
+	},
+	{
+		folder: "dap/client", may: nil,
+		reason: "a connection that every face can use, whatever the server is",
+	},
+	{
+		folder: "session", may: []string{"dap", "job", "launch", "runner", "replayctl", "causal", "trace", "pmpi"},
+		reason: "it fulfils the DAP server's Starter: what a launch request starts; only cmd imports it",
+	},
+	{
+		folder: "runner", may: []string{"launch", "pmpi", "trace"},
+		reason: "record and replay without a debugger",
+	},
+	{
+		folder: "handles", may: []string{"prettyprint"},
+		reason: "it joins the decoder of MPI handles to a rank's backend, and so is all that both know",
 	},
 	{
 		folder: "dap", may: []string{"job", "replayctl", "prettyprint", "spacetime"},

@@ -1,0 +1,163 @@
+package handles
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/prettyprint"
+)
+
+// resolver evaluates expressions in one frame for one command.
+type resolver struct {
+	ctx      context.Context //nolint:containedctx // lives for one command
+	rank     backend.Backend
+	frame    backend.FrameID
+	language prettyprint.Language
+}
+
+func (r *resolver) evaluate(expr string) (backend.EvaluateResult, error) {
+	return r.rank.Evaluate(r.ctx, backend.EvaluateRequest{Frame: r.frame, Expression: expr, Context: backend.ContextHover})
+}
+
+func (r *resolver) value(expr string) (string, error) {
+	got, err := r.evaluate(expr)
+	return got.Value, err
+}
+
+// console runs a command of the debugger and returns what it prints.
+func (r *resolver) console(command string) (string, error) {
+	got, err := r.rank.Evaluate(r.ctx, backend.EvaluateRequest{Frame: r.frame, Expression: "-exec " + command, Context: backend.ContextREPL})
+	return got.Text, err
+}
+
+func (r *resolver) findLanguage() prettyprint.Language {
+	if r.language == 0 {
+		r.language = prettyprint.C
+		if text, err := r.console("show language"); err == nil && strings.Contains(text, "fortran") {
+			r.language = prettyprint.Fortran
+		}
+	}
+	return r.language
+}
+
+// Resolve implements prettyprint.Resolver.
+func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
+	got, err := r.evaluate(expr)
+	if err != nil {
+		return prettyprint.Resolved{}, err
+	}
+	out := prettyprint.Resolved{Type: got.Type, Language: r.findLanguage()}
+	kind := got.Type
+	if under, err := r.console("whatis (" + expr + ")"); err == nil {
+		// The declared type may be a name, such as MPI_Datatype; what it stands for decides.
+		if _, t, ok := strings.Cut(strings.TrimSpace(under), "= "); ok {
+			out.Type = t
+			kind = t
+		}
+	}
+	if full, err := r.console("ptype (" + expr + ")"); err == nil {
+		if _, t, ok := strings.Cut(strings.TrimSpace(full), "= "); ok {
+			kind = t
+		}
+	}
+	if out.Language == prettyprint.Fortran {
+		r.classifyFortran(expr, kind, got, &out)
+	} else {
+		r.classifyC(expr, kind, got, &out)
+	}
+	if !out.HasAddr {
+		if text, err := r.value("&(" + expr + ")"); err == nil { // a register variable or an rvalue has none
+			out.Address, out.HasAddr = lastAddress(text)
+		}
+	}
+	return out, nil
+}
+
+var (
+	number     = regexp.MustCompile(`^-?\d+`)
+	arrayC     = regexp.MustCompile(`\[[^\]]*\]$`)
+	arrayParen = regexp.MustCompile(`\)$`)
+)
+
+func (r *resolver) classifyC(expr, kind string, got backend.EvaluateResult, out *prettyprint.Resolved) {
+	kind = strings.TrimSpace(kind)
+	switch {
+	case strings.HasSuffix(kind, "*") || strings.Contains(kind, "(*)"):
+		out.Pointer = true
+		text := got.Value
+		if full, err := r.value("(unsigned long)(" + expr + ")"); err == nil {
+			text = full
+		}
+		out.Number, out.HasNumber = parseNumber(text)
+	case arrayC.MatchString(kind):
+		out.Array = true
+		out.Address, out.HasAddr = r.address(expr)
+	case strings.HasPrefix(kind, "struct") || strings.HasPrefix(kind, "union") || strings.HasPrefix(kind, "class"):
+		out.Struct = true
+	default:
+		if text, err := r.value("(long)(" + expr + ")"); err == nil && !strings.Contains(kind, "float") && !strings.Contains(kind, "double") {
+			out.Number, out.HasNumber = parseNumber(text)
+		}
+	}
+}
+
+func (r *resolver) classifyFortran(expr, kind string, got backend.EvaluateResult, out *prettyprint.Resolved) {
+	lower := strings.ToLower(kind)
+	switch {
+	case strings.HasPrefix(lower, "type"):
+		out.Struct = true
+	case strings.Contains(lower, "allocatable"), strings.HasPrefix(lower, "ptr to"), strings.Contains(lower, "dimension"),
+		strings.Contains(lower, ") (") || arrayParen.MatchString(lower) && strings.Count(lower, "(") > 1, strings.Contains(lower, ", "):
+		out.Array = true
+		out.Address, out.HasAddr = r.address(expr)
+	case strings.HasPrefix(lower, "integer"), strings.HasPrefix(lower, "logical"):
+		out.Number, out.HasNumber = parseNumber(got.Value)
+	}
+}
+
+func (r *resolver) address(expr string) (uint64, bool) {
+	text, err := r.value("&(" + expr + ")")
+	if err != nil {
+		return 0, false
+	}
+	return lastAddress(text)
+}
+
+func parseNumber(text string) (uint64, bool) {
+	text = strings.TrimSpace(text)
+	if m := number.FindString(text); m != "" && !strings.HasPrefix(text, "0x") {
+		if n, err := strconv.ParseInt(m, 10, 64); err == nil {
+			return uint64(n), true //nolint:gosec // signed ones are extended, as Resolved says
+		}
+		n, err := strconv.ParseUint(m, 10, 64)
+		return n, err == nil
+	}
+	return lastAddress(text)
+}
+
+var infoLine = regexp.MustCompile(`Line (\d+) of "([^"]+)"(?:.*<([^+>]+)(?:\+\d+)?>)?`)
+
+// Locate implements prettyprint.Locator.
+func (r *resolver) Locate(pc uint64) string {
+	if pc == 0 {
+		return ""
+	}
+	text, err := r.console(fmt.Sprintf("info line *0x%x", pc-1)) // pc is a return address
+	if err != nil {
+		return ""
+	}
+	m := infoLine.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	where := filepath.Base(m[2]) + ":" + m[1]
+	if m[3] != "" {
+		where += " in " + m[3]
+	}
+	return where
+}
