@@ -179,7 +179,7 @@ func TestCheck(t *testing.T) {
 		{"cmd/cohort", "github.com/spf13/cobra", false, ""},
 		{"tui", ours("dap/protocol"), false, ""},
 		{"tui", ours("dap"), false, "a DAP client only"},
-		{"tui", ours("job"), false, "tui may import only dap/protocol, backend and internal"},
+		{"tui", ours("job"), false, "tui may import only dap/protocol, dap/client, backend and internal"},
 		{"tui/sub", ours("job"), false, "a DAP client only"},
 		{"dap", ours("job"), false, ""},
 		{"dap", ours("dap/protocol"), false, ""},
