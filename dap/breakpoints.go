@@ -1,0 +1,307 @@
+package dap
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// breakpointBooks holds what each client of a debuggee wants of breakpoints. A job has one list per source; several clients may each have set their own there, and a
+// client that sets its breakpoints replaces its own only.
+type breakpointBooks struct {
+	d *debuggee
+	// turn is held (by sending into it) while the job's list of a source is being replaced, so that the last list is the one that the books say.
+	turn chan struct{}
+
+	mu      sync.Mutex // guards the fields below; held for moments only
+	next    int
+	entries []bookEntry // in the order in which they were made
+}
+
+// bookEntry is one breakpoint of one client.
+type bookEntry struct {
+	client *client
+	bp     job.Breakpoint
+}
+
+func newBreakpointBooks(d *debuggee) *breakpointBooks {
+	return &breakpointBooks{d: d, turn: make(chan struct{}, 1), next: 1}
+}
+
+// set replaces a client's breakpoints of a source and returns what became of each, in order. The IDs of wanted are given here: a breakpoint that the client has had before
+// keeps its own, and with it the hits that were counted.
+func (b *breakpointBooks) set(ctx context.Context, c *client, source string, wanted []job.Breakpoint) ([]job.BreakpointStatus, error) {
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	list, own := b.replace(c, source, wanted)
+	statuses, err := b.d.Job.SetBreakpoints(ctx, source, list)
+	if err != nil {
+		return nil, err
+	}
+	byID := map[int]job.BreakpointStatus{}
+	for _, s := range statuses {
+		byID[s.ID] = s
+	}
+	out := make([]job.BreakpointStatus, len(own))
+	for i, id := range own {
+		s, ok := byID[id]
+		if !ok {
+			s = job.BreakpointStatus{ID: id, Message: "The job has not answered for this breakpoint."}
+		}
+		out[i] = s
+	}
+	return out, nil
+}
+
+// replace updates the books and returns the job's new list of the source, and the IDs of the client's own.
+func (b *breakpointBooks) replace(c *client, source string, wanted []job.Breakpoint) (list []job.Breakpoint, own []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var old []job.Breakpoint
+	b.entries = slices.DeleteFunc(b.entries, func(e bookEntry) bool {
+		if e.client == c && e.bp.Source == source {
+			old = append(old, e.bp)
+			return true
+		}
+		return false
+	})
+	for _, bp := range wanted {
+		bp.ID = 0
+		for i := range old {
+			if sameBreakpoint(old[i], bp) {
+				bp.ID = old[i].ID
+				old = slices.Delete(old, i, i+1)
+				break
+			}
+		}
+		if bp.ID == 0 {
+			bp.ID = b.next
+			b.next++
+		}
+		own = append(own, bp.ID)
+		b.entries = append(b.entries, bookEntry{c, bp})
+	}
+	for _, e := range b.entries {
+		if e.bp.Source == source {
+			list = append(list, e.bp)
+		}
+	}
+	return list, own
+}
+
+// sameBreakpoint compares all but the ID.
+func sameBreakpoint(a, b job.Breakpoint) bool {
+	return a.Source == b.Source && a.Line == b.Line && a.Function == b.Function && a.Condition == b.Condition &&
+		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode && a.Ranks.Equal(b.Ranks)
+}
+
+// forget takes out all breakpoints of a client that leaves while the job goes on.
+func (b *breakpointBooks) forget(c *client) {
+	b.mu.Lock()
+	sources := map[string]bool{}
+	for _, e := range b.entries {
+		if e.client == c {
+			sources[e.bp.Source] = true
+		}
+	}
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	for source := range sources {
+		if _, err := b.set(ctx, c, source, nil); err != nil {
+			b.d.srv.log.Warn("dap: removing the breakpoints of a client that has left", "source", source, "error", err)
+		}
+	}
+}
+
+// all are the breakpoints of all clients, in the order in which they were made.
+func (b *breakpointBooks) all() []job.Breakpoint {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]job.Breakpoint, len(b.entries))
+	for i, e := range b.entries {
+		out[i] = e.bp
+	}
+	return out
+}
+
+// causal tells whether any breakpoint needs steering.
+func (b *breakpointBooks) causal() bool {
+	return slices.ContainsFunc(b.all(), func(bp job.Breakpoint) bool { return bp.Mode == job.ModeCausal })
+}
+
+// changed tells a client that one of its breakpoints has changed; another's is not its affair.
+func (b *breakpointBooks) changed(c *client, s job.BreakpointStatus) {
+	b.mu.Lock()
+	mine := slices.ContainsFunc(b.entries, func(e bookEntry) bool { return e.client == c && e.bp.ID == s.ID })
+	b.mu.Unlock()
+	if mine {
+		c.event("breakpoint", godap.BreakpointEventBody{Reason: "changed", Breakpoint: c.breakpoint(s)})
+	}
+}
+
+// breakpoint is a status as DAP has it.
+func (c *client) breakpoint(s job.BreakpointStatus) godap.Breakpoint {
+	b := godap.Breakpoint{Id: s.ID, Verified: s.Verified, Message: s.Message, Line: c.lineOut(s.Line)}
+	if s.Source != "" {
+		b.Source = c.source(s.Source)
+	}
+	return b
+}
+
+func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
+	d, c := k.c.debuggee(), k.c
+	path, err := c.pathIn(a.Source)
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.Launch.Cwd, path)
+		if !filepath.IsAbs(path) {
+			return nil, refuse("setBreakpoints names the source %s, which is not an absolute path: send the whole path", quoteShort(path))
+		}
+	}
+	path = filepath.Clean(path)
+	if a.Breakpoints == nil {
+		for _, line := range a.Lines {
+			a.Breakpoints = append(a.Breakpoints, protocol.SourceBreakpoint{SourceBreakpoint: godap.SourceBreakpoint{Line: line}})
+		}
+	}
+	wanted := make([]wantedBreakpoint, len(a.Breakpoints))
+	for i, b := range a.Breakpoints {
+		bp := job.Breakpoint{
+			Source: path, Line: c.lineIn(b.Line), Condition: b.Condition,
+			HitCondition: strings.TrimSpace(b.HitCondition), LogMessage: b.LogMessage,
+		}
+		wanted[i] = d.checkBreakpoint(bp, b.BreakpointExtra)
+		if wanted[i].refused == "" && bp.Line < 1 {
+			wanted[i].refused = fmt.Sprintf("There is no line %d: lines are numbered from 1.", bp.Line)
+		}
+	}
+	body := godap.SetBreakpointsResponseBody{}
+	body.Breakpoints, err = k.place(path, wanted)
+	for i := range body.Breakpoints {
+		if !body.Breakpoints[i].Verified {
+			body.Breakpoints[i].Line = a.Breakpoints[i].Line
+		}
+	}
+	return body, err
+}
+
+func setFunctionBreakpoints(k *call, a protocol.SetFunctionBreakpointsArguments) (any, error) {
+	d := k.c.debuggee()
+	wanted := make([]wantedBreakpoint, len(a.Breakpoints))
+	for i, b := range a.Breakpoints {
+		name := strings.TrimSpace(b.Name)
+		bp := job.Breakpoint{Function: name, Condition: b.Condition, HitCondition: strings.TrimSpace(b.HitCondition)}
+		wanted[i] = d.checkBreakpoint(bp, b.BreakpointExtra)
+		if wanted[i].refused == "" && name == "" {
+			wanted[i].refused = "A function breakpoint needs the name of a function, and this one is empty."
+		}
+	}
+	body := godap.SetFunctionBreakpointsResponseBody{}
+	var err error
+	body.Breakpoints, err = k.place("", wanted)
+	return body, err
+}
+
+// wantedBreakpoint is one that the client wants, or why it cannot be had.
+type wantedBreakpoint struct {
+	bp      job.Breakpoint
+	refused string // whole sentence
+}
+
+// checkBreakpoint fills in mode and ranks, and says what cannot be.
+func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointExtra) wantedBreakpoint {
+	w := wantedBreakpoint{bp: bp}
+	ranks, condition, prefixed, err := splitRanks(bp.Condition, d.Job.Ranks())
+	if err != nil {
+		w.refused = "The condition starts with a rank set that cannot be used: " + sentence(err.Error())
+		return w
+	}
+	w.bp.Ranks, w.bp.Condition = ranks, condition
+	if extra.Ranks != "" {
+		if prefixed {
+			w.refused = fmt.Sprintf("The ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give them once.", extra.Ranks, ranks)
+			return w
+		}
+		if w.bp.Ranks, err = job.ParseRankSet(extra.Ranks, d.Job.Ranks()); err != nil {
+			w.refused = sentence(err.Error())
+			return w
+		}
+	}
+	switch extra.Mode {
+	case "", protocol.ModeRank:
+		w.bp.Mode = job.ModeRank
+	case protocol.ModeAll:
+		w.bp.Mode = job.ModeAll
+	case protocol.ModeCausal:
+		w.bp.Mode = job.ModeCausal
+		if d.Steering == nil {
+			w.refused = "The mode causal needs a replay, and this job is live: record it with cohort record, and debug the recording."
+		}
+	default:
+		w.refused = fmt.Sprintf("There is no breakpoint mode %s: use %q, %q or %q.", quoteShort(extra.Mode), protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal)
+	}
+	if h := bp.HitCondition; w.refused == "" && h != "" && (!isNumber(h) || strings.Trim(h, "0") == "") {
+		w.refused = fmt.Sprintf("The hit condition %s cannot be used: give a number, and the breakpoint stops at that hit and at each later one.", quoteShort(h))
+	}
+	if w.refused == "" && d.Running {
+		w.refused = "The job was launched without debuggers (noDebug), so there are no breakpoints: launch it without noDebug."
+	}
+	return w
+}
+
+// splitRanks takes a rank set in front of a condition or console line apart: "[0,2] x > 3". given is false if there is none; then ranks is empty, which means all.
+func splitRanks(text string, n int) (ranks job.RankSet, rest string, given bool, err error) {
+	trimmed := strings.TrimSpace(text)
+	if !strings.HasPrefix(trimmed, "[") {
+		return job.RankSet{}, text, false, nil
+	}
+	inside, rest, ok := strings.Cut(trimmed[1:], "]")
+	if !ok {
+		return job.RankSet{}, "", true, refuse("the rank set in %s has no closing bracket: write it as in `[0,2] x > 3`", quoteShort(trimmed))
+	}
+	ranks, err = job.ParseRankSet(strings.TrimSpace(inside), n)
+	if err != nil {
+		return job.RankSet{}, "", true, err
+	}
+	return ranks, strings.TrimSpace(rest), true, nil
+}
+
+// place hands the breakpoints that can be had to the books and answers for all.
+func (k *call) place(source string, wanted []wantedBreakpoint) ([]godap.Breakpoint, error) {
+	var bps []job.Breakpoint
+	for _, w := range wanted {
+		if w.refused == "" {
+			bps = append(bps, w.bp)
+		}
+	}
+	k.lockGate() // the client learns the numbers from the answer, and only then that one of them has changed
+	statuses, err := k.c.debuggee().books.set(k.ctx, k.c, source, bps)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]godap.Breakpoint, 0, len(wanted))
+	for _, w := range wanted {
+		if w.refused != "" {
+			out = append(out, godap.Breakpoint{Message: w.refused})
+			continue
+		}
+		out = append(out, k.c.breakpoint(statuses[0]))
+		statuses = statuses[1:]
+	}
+	return out, nil
+}

@@ -1,0 +1,264 @@
+package dap
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	godap "github.com/google/go-dap"
+)
+
+// flushTime bounds how long a connection that ends waits for a client that reads slowly or not at all.
+const flushTime = 5 * time.Second
+
+// client is one connection from its first byte to its last.
+type client struct {
+	srv       *Server
+	name      string // for the log
+	log       *slog.Logger
+	conn      io.ReadWriteCloser
+	needToken bool
+	out       *outbox
+	dispatch  *dispatcher
+	ctx       context.Context // ends with the connection
+	cancel    context.CancelCauseFunc
+
+	// gate is held by a request that makes ranks run, from before they do until its answer is queued, and by the stream of events while it sends one: so no
+	// stopped event overtakes that answer.
+	gate sync.Mutex
+
+	view *view
+
+	progressNumber atomic.Int64
+
+	mu      sync.Mutex // guards the fields below; held for moments only
+	phase   phase
+	caps    clientCaps
+	job     *debuggee // nil until launch or attach has succeeded
+	owner   bool      // this client launched it
+	leaving *bool     // terminateDebuggee of a disconnect that was asked for; nil: not asked
+	pump    sync.WaitGroup
+	steered *steeredWait
+	bars    map[string]int // progress id -> seq of the request that it belongs to
+}
+
+// clientCaps is what initialize told about the client.
+type clientCaps struct {
+	progress      bool
+	variableType  bool
+	paging        bool
+	memory        bool
+	invalidated   bool
+	linesFrom0    bool
+	columnsFrom0  bool
+	pathsAreURIs  bool
+	clientID      string
+	showLibraries bool
+}
+
+func newClient(ctx context.Context, srv *Server, conn io.ReadWriteCloser, name string, needToken bool) *client {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &client{
+		srv: srv, name: name, log: srv.log.With("client", name), conn: conn, needToken: needToken,
+		out: newOutbox(conn), ctx: ctx, cancel: cancel, view: newView(),
+	}
+	c.dispatch = newDispatcher(c)
+	return c
+}
+
+// serve runs the connection to its end and leaves nothing of it behind. The error tells why the connection ended if no disconnect was asked for.
+func (c *client) serve() error {
+	defer c.cancel(errGone)
+	writerDone := make(chan error, 1)
+	go func() {
+		err := c.out.run()
+		if err != nil {
+			c.cancel(fmt.Errorf("%w: %w", errGone, err)) // a client that cannot be told anything is gone
+		}
+		writerDone <- err
+	}()
+	readerDone := make(chan error, 1)
+	go func() {
+		err := c.read()
+		c.cancel(errGone)
+		readerDone <- err
+	}()
+
+	<-c.ctx.Done()
+	cause := context.Cause(c.ctx)
+	c.dispatch.close(nil)
+	c.dispatch.wg.Wait()
+	c.leave()
+	c.pump.Wait()
+	c.out.close()
+	writeErr := waitFor(writerDone, flushTime)
+	closeErr := c.conn.Close()
+	// A reader that waits on a terminal or pipe that cannot be interrupted ends with the process; all others have ended now that the connection is closed.
+	readErr := waitFor(readerDone, flushTime)
+	if errors.Is(cause, errDisconnected) {
+		return nil
+	}
+	if !errors.Is(cause, errGone) {
+		readErr = nil // the server stopped
+	}
+	return errors.Join(readErr, writeErr, ignoreClosed(closeErr))
+}
+
+// errDisconnected ends a connection whose client has asked for that.
+var errDisconnected = fmt.Errorf("%w: the client disconnected", errGone)
+
+// waitFor returns what comes from done, or nil when the time is over.
+func waitFor(done <-chan error, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return nil
+	}
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// read takes in messages until the stream or the connection ends.
+func (c *client) read() error {
+	r := bufio.NewReader(c.conn)
+	for {
+		content, err := readFrame(r)
+		var bad *frameError
+		switch {
+		case errors.As(err, &bad):
+			c.protestFrame(bad)
+			if bad.fatal {
+				return err
+			}
+			continue
+		case errors.Is(err, io.EOF) || c.ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return fmt.Errorf("read from the client: %w", err)
+		}
+		req, err := parseRequest(content)
+		switch {
+		case errors.Is(err, errNotRequest):
+			c.log.Debug("dap: ignored a message that is no request", "message", quoteShort(string(content)))
+			continue
+		case err != nil:
+			c.dispatch.answer(&call{ctx: c.ctx, c: c, req: req}, nil, &requestError{text: err.Error()})
+			continue
+		}
+		ended := c.dispatch.accept(req)
+		if req.command == "disconnect" {
+			<-ended // so that no Read waits on a standard input that nothing can close
+		}
+		if c.ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// protestFrame answers bytes that are no message. There is no request to answer, hence request_seq 0; the user is told too.
+func (c *client) protestFrame(bad *frameError) {
+	c.log.Warn("dap: bad frame", "why", bad.text)
+	c.dispatch.answer(&call{ctx: c.ctx, c: c}, nil, &requestError{text: bad.text})
+	c.say("important", sentence(bad.text)+"\n")
+}
+
+// post queues a message for the client; one that is gone is told nothing.
+func (c *client) post(e envelope) {
+	if err := c.out.post(e); err != nil {
+		c.log.Debug("dap: not sent", "why", err)
+		c.cancel(fmt.Errorf("%w: %w", errGone, err))
+	}
+}
+
+// event queues an event.
+func (c *client) event(name string, body any) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		c.log.Error("dap: an event cannot be encoded", "event", name, "error", err)
+		return
+	}
+	c.post(envelope{event: name, body: raw})
+}
+
+// say shows text to the user. Categories are DAP's: console, important, stdout, stderr.
+func (c *client) say(category, text string) {
+	c.event("output", godap.OutputEventBody{Category: category, Output: text})
+}
+
+// checkPhase refuses what comes too early or too late.
+func (c *client) checkPhase(command string, s spec) error {
+	c.mu.Lock()
+	phase, job := c.phase, c.job
+	c.mu.Unlock()
+	if phase < s.need {
+		switch phase {
+		case phaseConnected:
+			return refuse("%s was sent before initialize: send initialize first", command)
+		case phaseInitialized:
+			return refuse("%s needs a job, and this session has none yet: send launch, or attach to the job of another client of this server", command)
+		default:
+			return refuse("%s needs ranks that have been started: send configurationDone first", command)
+		}
+	}
+	if job != nil && s.need >= phaseJob && !s.afterEnd {
+		if ended, why := job.ended(); ended {
+			return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", command, why)
+		}
+	}
+	if job != nil && s.need >= phaseConfigured && !s.afterEnd && !job.ranksLaunched() {
+		return refuse("%s needs ranks that have been started: wait until the client that launched the job has sent configurationDone", command)
+	}
+	return nil
+}
+
+func (c *client) capabilities() clientCaps {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.caps
+}
+
+// debuggee is the job of this session; nil before launch or attach.
+func (c *client) debuggee() *debuggee {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.job
+}
+
+// join makes d this session's job.
+func (c *client) join(d *debuggee, owner bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.job, c.owner, c.phase = d, owner, phaseJob
+}
+
+// leave takes this client out of its job, and ends the job if it was this client's or nobody else's.
+func (c *client) leave() {
+	c.mu.Lock()
+	d, owner, asked := c.job, c.owner, c.leaving
+	c.mu.Unlock()
+	if d == nil {
+		return
+	}
+	terminate := owner
+	if asked != nil {
+		terminate = *asked
+	}
+	d.remove(c, terminate)
+}

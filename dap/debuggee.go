@@ -1,0 +1,228 @@
+package dap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// debuggee is a job from the claim of the client that launches it until nothing is left of it. Several clients share it.
+//
+// Its life: claimed -> started (or failed) -> ranks launched -> over -> done. Channels are closed at each step, so that anyone can wait for it.
+type debuggee struct {
+	srv *Server
+
+	ready chan struct{} // started, or start failed
+	over  chan struct{} // the job's end has been seen, or someone wants it to end
+	done  chan struct{} // all processes are gone, and result is set
+
+	Started // valid after ready, if startErr is nil
+	books   *breakpointBooks
+	helm    *helm
+
+	mu        sync.Mutex // guards the fields below; held for moments only
+	startErr  error
+	clients   map[*client]struct{}
+	launched  bool // every rank has been launched and resumed from its entry as asked
+	isOver    bool
+	isDone    bool
+	overWhy   string
+	exitCode  int
+	stopErr   error
+	entryStop bool // the user wants to see the stops at entry
+}
+
+func newDebuggee(s *Server) *debuggee {
+	d := &debuggee{srv: s, ready: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), clients: map[*client]struct{}{}}
+	d.books = newBreakpointBooks(d)
+	d.helm = newHelm(d)
+	return d
+}
+
+// failed: the start did not succeed; the server may launch another.
+func (d *debuggee) failed(err error) {
+	d.mu.Lock()
+	d.startErr = err
+	d.mu.Unlock()
+	d.srv.release(d)
+	close(d.ready)
+}
+
+// begin takes over what was started, with its first client.
+func (d *debuggee) begin(started Started, owner *client, stopOnEntry bool) {
+	d.Started = started
+	d.mu.Lock()
+	d.clients[owner] = struct{}{}
+	d.entryStop = stopOnEntry
+	d.launched = started.Running
+	d.mu.Unlock()
+	close(d.ready)
+	go d.watch(d.Job.Subscribe(0))
+}
+
+// add takes another client in. It waits while the job is being started.
+func (d *debuggee) add(ctx context.Context, c *client) error {
+	select {
+	case <-d.ready:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.startErr != nil:
+		return refuse("attach failed: the job that was being started by another client did not start (%v)", d.startErr)
+	case d.isOver:
+		return refuse("attach failed: the job has ended (%s); launch another", d.overWhy)
+	}
+	d.clients[c] = struct{}{}
+	return nil
+}
+
+// remove takes a client out and ends the job if terminate says so or nobody is left. It returns when all that it ends is gone.
+func (d *debuggee) remove(c *client, terminate bool) {
+	d.mu.Lock()
+	_, member := d.clients[c]
+	last := member && len(d.clients) == 1
+	d.mu.Unlock()
+	if !member {
+		return
+	}
+	if terminate || last {
+		d.stop("the client that it belonged to has disconnected")
+	} else {
+		d.books.forget(c)
+	}
+	d.mu.Lock()
+	delete(d.clients, c)
+	last = len(d.clients) == 0
+	d.mu.Unlock()
+	if last {
+		d.stop("its last client has disconnected") // another may have left at the same moment
+		d.Job.Close()
+		d.srv.release(d)
+	}
+}
+
+func (d *debuggee) clientCount() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.clients)
+}
+
+// everyone is a snapshot of the clients.
+func (d *debuggee) everyone() []*client {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]*client, 0, len(d.clients))
+	for c := range d.clients {
+		out = append(out, c)
+	}
+	return out
+}
+
+// say shows text to the users of all clients.
+func (d *debuggee) say(category, text string) {
+	for _, c := range d.everyone() {
+		c.say(category, text)
+	}
+}
+
+// end marks the job as over, once.
+func (d *debuggee) end(why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.isOver {
+		d.isOver, d.overWhy = true, why
+		close(d.over)
+	}
+}
+
+// ended tells whether the job is over, and why.
+func (d *debuggee) ended() (bool, string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.isOver, d.overWhy
+}
+
+// stop ends the job and returns when everything of it is gone.
+func (d *debuggee) stop(why string) {
+	d.end(why)
+	<-d.done
+}
+
+// watch waits for the job's end, by itself or on request, and clears up after it.
+func (d *debuggee) watch(sub *job.Subscription) {
+	defer close(d.done)
+	defer sub.Close()
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		if d.Wait == nil {
+			return
+		}
+		err := d.Wait()
+		if over, _ := d.ended(); err != nil && !over {
+			d.say("important", sentence(err.Error())+"\n")
+		}
+	}()
+	d.awaitEnd(sub)
+
+	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
+	defer cancel()
+	d.helm.release()
+	code := d.exitStatus(ctx)
+	err := errors.Join(d.Job.Kill(ctx), d.Stop(ctx))
+	select {
+	case <-waited:
+	case <-ctx.Done():
+		err = errors.Join(err, fmt.Errorf("the launcher had not ended %v after it was asked to", stopTime))
+	}
+	if err != nil {
+		d.srv.log.Warn("dap: ending the job", "error", err)
+	}
+	d.mu.Lock()
+	d.isDone, d.exitCode, d.stopErr = true, code, err
+	d.mu.Unlock()
+}
+
+func (d *debuggee) awaitEnd(sub *job.Subscription) {
+	for {
+		select {
+		case e, ok := <-sub.Events():
+			if !ok {
+				d.end("it was closed")
+				return
+			}
+			if e.Ended != nil {
+				d.end(e.Ended.Summary)
+				return
+			}
+		case <-d.over:
+			return
+		}
+	}
+}
+
+// exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the signal's number for a signal as shells have it, 1 for a lost
+// rank; 0 also for ranks that are only now going to be killed on request.
+func (d *debuggee) exitStatus(ctx context.Context) int {
+	ranks, err := d.Job.Status(ctx)
+	if err != nil {
+		return 1
+	}
+	for _, r := range ranks {
+		switch {
+		case r.State == job.Lost:
+			return 1
+		case r.State == job.Exited && r.Exit != nil && r.Exit.Signal != "":
+			return 128 + signalNumber(r.Exit.Signal)
+		case r.State == job.Exited && r.Exit != nil && r.Exit.Code != 0:
+			return r.Exit.Code
+		}
+	}
+	return 0
+}

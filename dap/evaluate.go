@@ -1,0 +1,168 @@
+package dap
+
+import (
+	"strings"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// evaluateRead is evaluate without side effects: hover, watch and the like, in the rank of the frame.
+func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
+	c := k.c
+	if strings.TrimSpace(a.Expression) == "" {
+		return nil, refuse("evaluate was given no expression")
+	}
+	context := backend.ContextWatch
+	if a.Context == "hover" {
+		context = backend.ContextHover
+	}
+	if a.FrameId == 0 {
+		return nil, &requestError{text: "evaluate needs `frameId`, which says in which rank: take one from stackTrace", quiet: true}
+	}
+	frame, err := c.view.frame(a.FrameId)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.debuggee().Job.Backend(frame.rank)
+	if err != nil {
+		return nil, err
+	}
+	result, err := b.Evaluate(k.ctx, backend.EvaluateRequest{
+		Frame: frame.id, Expression: a.Expression, Context: context, Hex: a.Format != nil && a.Format.Hex,
+	})
+	if err != nil {
+		return nil, &requestError{text: aboutRank(frame.rank, err).Error(), quiet: true}
+	}
+	return c.evaluated(frame.rank, frame.generation, result), nil
+}
+
+// evaluated is a result as DAP has it.
+func (c *client) evaluated(rank int, generation uint64, r backend.EvaluateResult) godap.EvaluateResponseBody {
+	v := c.variable(rank, generation, r.Variable)
+	out := godap.EvaluateResponseBody{
+		Result: v.Value, Type: v.Type, VariablesReference: v.VariablesReference, NamedVariables: v.NamedVariables,
+		IndexedVariables: v.IndexedVariables, MemoryReference: v.MemoryReference, PresentationHint: v.PresentationHint,
+	}
+	if r.Text != "" {
+		out.Result = r.Text
+	}
+	return out
+}
+
+// evaluateConsole is a line of the console: one of our commands, or something to evaluate on a rank set or in the rank of the frame.
+func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
+	d := k.c.debuggee()
+	line := strings.TrimSpace(a.Expression)
+	if line == "" {
+		return godap.EvaluateResponseBody{}, nil
+	}
+	if body, err, ours := k.consoleCommand(line); ours {
+		return body, err
+	}
+	ranks, expression, given, err := splitRanks(line, d.Job.Ranks())
+	if err != nil {
+		return nil, err
+	}
+	req := backend.EvaluateRequest{Expression: expression, Context: backend.ContextREPL, Hex: a.Format != nil && a.Format.Hex}
+	if given {
+		if expression == "" {
+			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`", quoteShort(line))
+		}
+		results, err := d.Job.Evaluate(k.ctx, ranks, req)
+		if err != nil {
+			return nil, err
+		}
+		return mergedAnswer(results)
+	}
+	if a.FrameId != 0 {
+		frame, err := k.c.view.frame(a.FrameId)
+		if err != nil {
+			return nil, err
+		}
+		if req.Frame, err = k.relative(frame); err != nil {
+			return nil, err
+		}
+		result, err := k.evaluateOne(frame.rank, req)
+		if err != nil {
+			return nil, err
+		}
+		return k.c.evaluated(frame.rank, frame.generation, result), nil
+	}
+	rank, err := k.consoleRank()
+	if err != nil {
+		return nil, err
+	}
+	generation := k.c.view.generation(rank)
+	result, err := k.evaluateOne(rank, req)
+	if err != nil {
+		return nil, aboutRank(rank, err)
+	}
+	body := k.c.evaluated(rank, generation, result)
+	// No frame was given, so which rank answered must be said.
+	body.Result = job.MergedResult{Ranks: job.NewRankSet(rank), Text: body.Result}.String()
+	return body, nil
+}
+
+func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
+	results, err := k.c.debuggee().Job.Evaluate(k.ctx, job.NewRankSet(rank), req)
+	return oneAnswer(rank, results, err)
+}
+
+// consoleRank is the rank that a console line without a frame is about: the one whose stop was shown last, else the lowest stopped rank of the focus, else the lowest stopped one.
+func (k *call) consoleRank() (int, error) {
+	d := k.c.debuggee()
+	status, err := d.Job.Status(k.ctx)
+	if err != nil {
+		return 0, err
+	}
+	focus, err := d.Job.Focus(k.ctx)
+	if err != nil {
+		return 0, err
+	}
+	if r := k.c.view.attended(); r >= 0 && r < len(status) && status[r].State == job.Stopped {
+		return r, nil
+	}
+	any := -1
+	for _, s := range status {
+		if s.State != job.Stopped {
+			continue
+		}
+		if focus.Contains(s.Rank) {
+			return s.Rank, nil
+		}
+		if any < 0 {
+			any = s.Rank
+		}
+	}
+	if any < 0 {
+		return 0, notStopped("this needs a stopped rank, and none is stopped: pause first")
+	}
+	return any, nil
+}
+
+// mergedAnswer joins the answers of a rank set; it is an error if no rank had one.
+func mergedAnswer(results []job.MergedResult) (any, error) {
+	lines := make([]string, len(results))
+	failed := 0
+	for i, r := range results {
+		text := r.Text
+		if r.Err != "" {
+			failed++
+			text = "error: " + r.Err
+		}
+		text = strings.TrimSuffix(text, "\n")
+		separator := " "
+		if strings.Contains(text, "\n") {
+			separator = "\n"
+		}
+		lines[i] = "[" + r.Ranks.String() + "]" + separator + text
+	}
+	all := strings.Join(lines, "\n")
+	if failed == len(results) {
+		return nil, &requestError{text: all, quiet: true}
+	}
+	return godap.EvaluateResponseBody{Result: all}, nil
+}

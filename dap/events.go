@@ -1,0 +1,370 @@
+package dap
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	godap "github.com/google/go-dap"
+	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// endGrace is how long the stream of a job whose processes are gone may take to say so.
+const endGrace = 5 * time.Second
+
+// follow turns the job's stream into this client's events, until the job has ended and everything of it is gone, or the connection ends.
+func (c *client) follow(d *debuggee, sub *job.Subscription) {
+	defer sub.Close()
+	f := &follower{c: c, d: d, progress: map[string]*progress{}}
+	defer f.endProgress()
+	snapshot, focus, idle := sub.Snapshot()
+	c.gate.Lock()
+	for _, r := range snapshot {
+		f.rankChanged(r)
+	}
+	f.focus = focus.String()
+	f.idle = idle
+	f.flushRanks()
+	c.gate.Unlock()
+	if over, _ := d.ended(); over { // before this client began to listen, perhaps
+		f.farewell(nil)
+		return
+	}
+
+	ended := d.done
+	var late <-chan time.Time // set when the end should have been in the stream
+	for {
+		select {
+		case e, ok := <-sub.Events():
+			if !ok || e.Ended != nil {
+				f.farewell(e.Ended)
+				return
+			}
+			f.handle(e, len(sub.Events()) > 0)
+		case <-ended:
+			timer := time.NewTimer(endGrace)
+			defer timer.Stop()
+			ended, late = nil, timer.C
+		case <-late:
+			f.farewell(nil)
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// follower is the state of follow, owned by its goroutine.
+type follower struct {
+	c        *client
+	d        *debuggee
+	focus    string
+	idle     bool
+	changed  []job.RankStatus // not told by cohort/ranks yet
+	progress map[string]*progress
+}
+
+// handle sends what one event means. more tells that another one is waiting: then changes of ranks are gathered further.
+func (f *follower) handle(e job.Event, more bool) {
+	if e.RankChanged != nil && e.RankChanged.State == job.Running {
+		f.c.noticeRunning()
+	}
+	f.c.gate.Lock()
+	defer f.c.gate.Unlock()
+	switch {
+	case e.RankChanged != nil:
+		f.idle = false
+		f.rankChanged(*e.RankChanged)
+	case e.Output != nil:
+		f.c.output(*e.Output, f.d.Job.Ranks())
+	case e.Breakpoint != nil:
+		f.d.books.changed(f.c, *e.Breakpoint)
+	case e.Idle:
+		f.idle = true
+		f.flushRanks()
+		f.c.event(protocol.EventIdle, struct{}{})
+	case e.Focus != nil:
+		f.focus = e.Focus.String()
+		f.c.event(protocol.EventFocus, protocol.FocusBody{Ranks: f.focus})
+	case e.Cut != nil:
+		f.flushRanks()
+		f.c.event(protocol.EventCut, cutBody(*e.Cut))
+	case e.Progress != nil:
+		f.jobProgress(*e.Progress)
+	}
+	if !more {
+		f.flushRanks()
+	}
+}
+
+// flushRanks tells the ranks that changed, all at once.
+func (f *follower) flushRanks() {
+	if len(f.changed) == 0 {
+		return
+	}
+	// Only the last state of each rank is worth telling.
+	last := map[int]job.RankStatus{}
+	for _, r := range f.changed {
+		last[r.Rank] = r
+	}
+	f.changed = nil
+	body := protocol.RanksBody{Focus: f.focus, Idle: f.idle}
+	for _, r := range last {
+		body.Ranks = append(body.Ranks, rankStatus(r, f.c.srv.callName))
+	}
+	slices.SortFunc(body.Ranks, func(a, b protocol.RankStatus) int { return cmp.Compare(a.Rank, b.Rank) })
+	f.c.event(protocol.EventRanks, body)
+}
+
+// rankChanged sends the thread, stopped and continued events that a rank's new state means.
+func (f *follower) rankChanged(s job.RankStatus) {
+	f.changed = append(f.changed, s)
+	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.capabilities().showLibraries) {
+		f.c.event(e.name, e.body)
+	}
+	if s.State == job.Lost || (s.State == job.Exited && s.Exit != nil && (s.Exit.Signal != "" || s.Exit.Code != 0)) {
+		f.c.say("console", strings.TrimSuffix(s.Text, "\n")+"\n")
+	}
+}
+
+// farewell waits until everything of the job is gone and then says so.
+func (f *follower) farewell(ended *job.Ended) {
+	select {
+	case <-f.d.done:
+	case <-f.c.ctx.Done():
+		return
+	}
+	f.c.gate.Lock()
+	defer f.c.gate.Unlock()
+	f.flushRanks()
+	f.endProgress()
+	if ended != nil {
+		f.c.say("console", "The job has ended: "+sentence(ended.Summary)+"\n")
+	}
+	code, err := f.d.result()
+	if err != nil {
+		f.c.say("important", "Cohort could not clear up after the job: "+sentence(err.Error())+"\n")
+	}
+	f.c.event("exited", godap.ExitedEventBody{ExitCode: code})
+	f.c.event("terminated", godap.TerminatedEventBody{})
+}
+
+func (f *follower) endProgress() {
+	for id, p := range f.progress {
+		p.end("")
+		delete(f.progress, id)
+	}
+}
+
+// jobProgress shows the progress of something that belongs to the job.
+func (f *follower) jobProgress(p job.Progress) {
+	shown, ok := f.progress[p.ID]
+	if !ok && !p.End {
+		shown = f.c.newProgress(p.Title, 0)
+		f.progress[p.ID] = shown
+	}
+	if shown == nil {
+		return
+	}
+	if p.End {
+		shown.end(p.Text)
+		delete(f.progress, p.ID)
+		return
+	}
+	shown.report(p.Text, p.Done, p.Total)
+}
+
+// namedEvent is an event to be sent.
+type namedEvent struct {
+	name string
+	body any
+}
+
+// change takes a rank's new state into the view and returns the events that tell the client of it. hide: the stop is not for people.
+func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rv := v.rank(s.Rank)
+	before := rv.status
+	rv.status = s
+	var out []namedEvent
+	thread := func(reason string, id int) {
+		out = append(out, namedEvent{"thread", godap.ThreadEventBody{Reason: reason, ThreadId: protocol.ThreadID(s.Rank, id)}})
+	}
+	switch s.State {
+	case job.Starting:
+		if before.State.Gone() { // launched anew
+			rv.announced = false
+		}
+	case job.Running:
+		if !rv.announced {
+			rv.announced = true
+			rv.threads = []backend.Thread{{ID: 1}}
+			thread("started", 1)
+		}
+		if rv.stopShown {
+			for _, t := range rv.threads {
+				out = append(out, namedEvent{"continued", godap.ContinuedEventBody{ThreadId: protocol.ThreadID(s.Rank, t.ID)}})
+			}
+		}
+		rv.stopShown = false
+		if before.State != job.Running {
+			v.forgetStop(rv)
+		}
+		v.inattention(s.Rank)
+	case job.Stopped:
+		if before.State == job.Stopped && before.Stop == s.Stop {
+			break // the same stop; something else about the rank has changed
+		}
+		v.forgetStop(rv)
+		was := rv.threads
+		rv.threads = visibleThreads(s.Stop, libraries)
+		rv.announced = true
+		for _, t := range rv.threads {
+			if !slices.ContainsFunc(was, func(w backend.Thread) bool { return w.ID == t.ID }) {
+				thread("started", t.ID)
+			}
+		}
+		for _, w := range was {
+			if !slices.ContainsFunc(rv.threads, func(t backend.Thread) bool { return w.ID == t.ID }) {
+				thread("exited", w.ID)
+			}
+		}
+		if !hide {
+			v.inattention(s.Rank)
+			out = append(out, v.stoppedEvents(rv)...)
+			rv.stopShown = true
+		}
+	case job.Exited, job.Lost:
+		if before.State.Gone() {
+			break
+		}
+		rv.stopShown = false
+		v.forgetStop(rv)
+		v.inattention(s.Rank)
+		for _, t := range rv.threads {
+			thread("exited", t.ID)
+		}
+		rv.threads = nil
+	}
+	return out
+}
+
+// stoppedEvents tell that a rank stands still: one for the thread that stopped, and one for each other thread that is shown, for they stand still too. v.mu is held.
+func (v *view) stoppedEvents(rv *rankView) []namedEvent {
+	stop, r := rv.status.Stop, rv.status.Rank
+	body := godap.StoppedEventBody{
+		Reason: string(stop.Reason), Description: stopDescription(rv.status), ThreadId: protocol.ThreadID(r, stop.Thread),
+		Text: rv.status.Text, HitBreakpointIds: stop.Breakpoints,
+		PreserveFocusHint: !v.attention(r), AllThreadsStopped: v.onlyRank(r),
+	}
+	out := []namedEvent{{"stopped", body}}
+	for _, t := range rv.threads {
+		if t.ID != stop.Thread {
+			out = append(out, namedEvent{"stopped", godap.StoppedEventBody{
+				Reason: string(backend.ReasonPause), Description: fmt.Sprintf("Stopped with thread %d", stop.Thread),
+				ThreadId: protocol.ThreadID(r, t.ID), PreserveFocusHint: true,
+			}})
+		}
+	}
+	return out
+}
+
+// onlyRank tells whether r is the only rank that is not gone: then all threads have stopped. With several ranks each has its own stopped event, because one event for all
+// would give each the reason of one. v.mu is held.
+func (v *view) onlyRank(r int) bool {
+	for n, rv := range v.ranks {
+		if n != r && !rv.status.State.Gone() {
+			return false
+		}
+	}
+	return true
+}
+
+// stopDescription is shown by editors as it is, in few words.
+func stopDescription(s job.RankStatus) string {
+	stop := s.Stop
+	switch stop.Reason {
+	case backend.ReasonEntry:
+		return "At the program's entry"
+	case backend.ReasonBreakpoint:
+		return "Paused on breakpoint"
+	case backend.ReasonStep:
+		return "Paused after step"
+	case backend.ReasonPause:
+		return "Paused"
+	case backend.ReasonSignal:
+		return strings.TrimSuffix(stop.Signal+" ("+stop.SignalText+")", " ()")
+	case backend.ReasonStopPoint:
+		return "Paused at a position of the recording"
+	default:
+		return string(stop.Reason)
+	}
+}
+
+// rankStatus is a rank as every face shows it. callName names an MPI operation by its number.
+func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus {
+	out := protocol.RankStatus{
+		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host, Pid: s.Pid,
+		Event: s.Control.Events,
+	}
+	if s.Control.Present && s.Control.CurrentOp != 0 && !s.State.Gone() {
+		out.Call = callName(s.Control.CurrentOp)
+	}
+	switch {
+	case s.State == job.Stopped && s.Stop != nil:
+		out.Reason = string(s.Stop.Reason)
+		out.ThreadID = protocol.ThreadID(s.Rank, max(s.Stop.Thread, 1))
+		if i := slices.IndexFunc(s.Stop.Frames, func(f backend.Frame) bool { return !f.Internal }); i >= 0 {
+			f := s.Stop.Frames[i]
+			out.Function, out.File, out.Line = f.Function, f.File, f.Line
+		}
+	case s.State == job.Exited && s.Exit != nil && s.Exit.Signal != "":
+		out.Reason = "signal " + s.Exit.Signal
+	case s.State == job.Exited && s.Exit != nil:
+		out.Reason = fmt.Sprintf("exit code %d", s.Exit.Code)
+	case s.State == job.Lost:
+		out.Reason = s.Lost
+	}
+	return out
+}
+
+func cutBody(cut job.CutReached) protocol.CutBody {
+	text := "All ranks stand at the cut " + positions(cut.Positions)
+	if cut.At != "" {
+		text = "All ranks stand at the causal cut of " + cut.At + ": " + positions(cut.Positions)
+	}
+	if !cut.Finished.Empty() {
+		text += "; [" + cut.Finished.String() + "] had ended before"
+	}
+	return protocol.CutBody{At: cut.At, Positions: cut.Positions, Consistent: true, Text: sentence(text)}
+}
+
+func positions(p []uint64) string {
+	parts := make([]string, len(p))
+	for r, n := range p {
+		parts[r] = fmt.Sprintf("%d:%d", r, n)
+	}
+	return strings.Join(parts, " ")
+}
+
+// output shows what ranks printed. The ranks are named in front unless the job has only one, or the text is the debugger's.
+func (c *client) output(o job.Output, ranks int) {
+	text := strings.ToValidUTF8(o.Text, "\uFFFD")
+	if ranks > 1 && !o.Ranks.Empty() {
+		text = "[" + o.Ranks.String() + "] " + text
+	}
+	if ranks > 1 && !strings.HasSuffix(text, "\n") {
+		text += "\n" // part of a line, such as a prompt; what comes next may be another rank's
+	}
+	c.say(o.Category, text)
+}
+
+// signalNumber of "SIGSEGV"; 0 if it is unknown.
+func signalNumber(name string) int { return int(unix.SignalNum(name)) }

@@ -1,0 +1,257 @@
+package dap
+
+import (
+	"context"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else the rank alone; with single the rank alone.
+func (k *call) acting(threadID int, single bool) (rank, thread int, ranks job.RankSet, err error) {
+	d := k.c.debuggee()
+	if rank, thread, err = k.thread(threadID); err != nil {
+		return 0, 0, job.RankSet{}, err
+	}
+	alone := job.NewRankSet(rank)
+	if single {
+		return rank, thread, alone, nil
+	}
+	focus, err := d.Job.Focus(k.ctx)
+	if err != nil {
+		return 0, 0, job.RankSet{}, err
+	}
+	if !focus.Contains(rank) {
+		return rank, thread, alone, nil
+	}
+	return rank, thread, focus, nil
+}
+
+// thread is the rank and the debugger's thread number that a DAP thread id stands for.
+func (k *call) thread(id int) (rank, thread int, err error) {
+	n := k.c.debuggee().Job.Ranks()
+	rank, thread = protocol.RankThread(id)
+	if rank < 0 || rank >= n {
+		return 0, 0, refuse("%s names thread %d, which is none of the job's %d ranks: use an id that threads gives", k.req.command, id, n)
+	}
+	return rank, thread, nil
+}
+
+func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
+	d := k.c.debuggee()
+	rank, _, ranks, err := k.acting(a.ThreadId, a.SingleThread)
+	if err != nil {
+		return nil, err
+	}
+	d.helm.interrupt()
+	k.c.view.want(-1)
+	if d.books.causal() {
+		err := d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), ranks) })
+		// Which ranks go on, and when, is the steering's affair: each is told by a continued event.
+		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
+	}
+	k.lockGate()
+	before, err := d.Job.Status(k.ctx)
+	if err != nil {
+		return nil, err
+	}
+	resumed, err := k.resume(rank, ranks, backend.ResumeRequest{Kind: backend.Continue})
+	if err != nil {
+		return nil, err
+	}
+	all := true
+	for _, r := range before {
+		if r.State == job.Starting || (r.State == job.Stopped && !resumed.Contains(r.Rank)) {
+			all = false
+		}
+	}
+	return godap.ContinueResponseBody{AllThreadsContinued: all}, nil
+}
+
+// resume lets ranks go on, for a request on rank. It is an error if nothing went on, or rank did not.
+func (k *call) resume(rank int, ranks job.RankSet, how backend.ResumeRequest) (job.RankSet, error) {
+	d := k.c.debuggee()
+	thread := how.Thread
+	status, err := d.Job.Status(k.ctx)
+	if err != nil {
+		return job.RankSet{}, err
+	}
+	own := status[rank]
+	if own.State != job.Stopped && (how.Kind != backend.Continue || ranks.Len() == 1) {
+		return job.RankSet{}, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, own.State)
+	}
+	// Of the rank that was asked for, the thread that was asked for steps; of each other one, the thread that has stopped.
+	if own.Stop != nil && own.Stop.Thread == thread {
+		how.Thread = 0
+	}
+	var resumed job.RankSet
+	if how.Thread != 0 && ranks.Len() > 1 {
+		resumed, err = resumeRanks(k.ctx, d.Job, job.NewRankSet(rank), how)
+		if err != nil {
+			return resumed, err
+		}
+		ranks, how.Thread = ranks.Without(rank), 0
+	}
+	more, err := resumeRanks(k.ctx, d.Job, ranks, how)
+	resumed = resumed.Union(more)
+	k.c.view.goesOn(resumed)
+	if err != nil && !resumed.Empty() {
+		k.c.say("important", sentence(err.Error())+"\n") // the others do run, and the client must know it
+		err = nil
+	}
+	if err == nil && resumed.Empty() {
+		err = notStopped("%s needs a stopped rank, and none of the ranks [%s] is stopped", k.req.command, ranks)
+	}
+	return resumed, err
+}
+
+// resumeRanks is Job.Resume; stepping by instruction needs a Job that can.
+func resumeRanks(ctx context.Context, j Job, ranks job.RankSet, how backend.ResumeRequest) (job.RankSet, error) {
+	if how.Instruction {
+		by, ok := j.(interface {
+			ResumeInstruction(ctx context.Context, ranks job.RankSet, kind backend.ResumeKind, thread int) (job.RankSet, error)
+		})
+		if !ok {
+			return job.RankSet{}, &backend.UnsupportedError{What: "stepping by instruction"}
+		}
+		return by.ResumeInstruction(ctx, ranks, how.Kind, how.Thread)
+	}
+	return j.Resume(ctx, ranks, how.Kind, how.Thread)
+}
+
+// lockGate holds this client's events back until the request is answered.
+func (k *call) lockGate() {
+	k.c.gate.Lock()
+	k.onAnswered(k.c.gate.Unlock)
+}
+
+// stepArguments are those of next, stepIn and stepOut.
+type stepArguments struct {
+	ThreadId     int    `json:"threadId"` //nolint:revive,staticcheck // DAP's name, as in go-dap
+	SingleThread bool   `json:"singleThread"`
+	Granularity  string `json:"granularity"`
+	TargetId     int    `json:"targetId"` //nolint:revive,staticcheck // likewise
+}
+
+// step makes the handler of one kind of step.
+func step(kind backend.ResumeKind) func(*call, stepArguments) (any, error) {
+	return func(k *call, a stepArguments) (any, error) {
+		how := backend.ResumeRequest{Kind: kind}
+		switch a.Granularity {
+		case "", "statement", "line":
+		case "instruction":
+			how.Instruction = true
+		default:
+			return nil, refuse("%s does not know the granularity %s: use \"statement\", \"line\" or \"instruction\"", k.req.command, quoteShort(a.Granularity))
+		}
+		if a.TargetId != 0 {
+			return nil, refuse("%s cannot step into a chosen target: leave `targetId` out", k.req.command)
+		}
+		rank, thread, ranks, err := k.acting(a.ThreadId, a.SingleThread)
+		if err != nil {
+			return nil, err
+		}
+		k.c.debuggee().helm.interrupt()
+		how.Thread = thread
+		k.c.view.want(rank)
+		k.lockGate()
+		_, err = k.resume(rank, ranks, how)
+		return nil, err
+	}
+}
+
+// pauseArguments are DAP's, with singleThread as its sisters have it.
+type pauseArguments struct {
+	ThreadId     int  `json:"threadId"` //nolint:revive,staticcheck // DAP's name, as in go-dap
+	SingleThread bool `json:"singleThread"`
+}
+
+func pause(k *call, a pauseArguments) (any, error) {
+	d := k.c.debuggee()
+	rank, _, ranks, err := k.acting(a.ThreadId, a.SingleThread)
+	if err != nil {
+		return nil, err
+	}
+	d.helm.interrupt()
+	k.lockGate()
+	status, err := d.Job.Status(k.ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch own := status[rank]; {
+	case own.State.Gone() && ranks.Len() == 1:
+		return nil, refuse("pause cannot stop rank %d any more: %s", rank, own.Text)
+	case own.State == job.Running:
+		k.c.view.want(rank)
+	default:
+		k.c.view.want(-1)
+	}
+	return nil, d.Job.Interrupt(k.ctx, ranks)
+}
+
+func setExceptionBreakpoints(k *call, a godap.SetExceptionBreakpointsArguments) (any, error) {
+	names := a.Filters
+	var conditioned []string
+	for _, o := range a.FilterOptions {
+		names = append(names, o.FilterId)
+		if o.Condition != "" {
+			conditioned = append(conditioned, o.FilterId)
+		}
+	}
+	body := godap.SetExceptionBreakpointsResponseBody{}
+	signals := false
+	for _, name := range names {
+		b := godap.Breakpoint{Verified: name == signalFilter}
+		signals = signals || name == signalFilter
+		if name != signalFilter {
+			b.Message = sentence("there is no exception filter " + quoteShort(name) + "; there is \"" + signalFilter + "\"")
+		}
+		for _, c := range conditioned {
+			if c == name {
+				b = godap.Breakpoint{Message: "Conditions on signals are not supported."}
+			}
+		}
+		body.Breakpoints = append(body.Breakpoints, b)
+	}
+	if !signals {
+		k.c.say("console", "Ranks stop at signals that are errors all the same: that cannot be switched off. Use `-exec handle SIGFPE nostop` for one signal.\n")
+	}
+	return body, nil
+}
+
+// signalFilter is the one exception filter.
+const signalFilter = "signals"
+
+func exceptionInfo(k *call, a godap.ExceptionInfoArguments) (any, error) {
+	rank, _, err := k.thread(a.ThreadId)
+	if err != nil {
+		return nil, err
+	}
+	s, err := k.stopped(rank)
+	if err != nil {
+		return nil, err
+	}
+	if s.Stop.Reason != backend.ReasonSignal {
+		return nil, refuse("rank %d has not stopped because of a signal: %s", rank, s.Text)
+	}
+	return godap.ExceptionInfoResponseBody{
+		ExceptionId: s.Stop.Signal, Description: s.Text, BreakMode: "always",
+		Details: &godap.ExceptionDetails{Message: s.Text, TypeName: s.Stop.Signal},
+	}, nil
+}
+
+// stopped is how a rank stands, if it is stopped.
+func (k *call) stopped(rank int) (job.RankStatus, error) {
+	status, err := k.c.debuggee().Job.Status(k.ctx)
+	if err != nil {
+		return job.RankStatus{}, err
+	}
+	s := status[rank]
+	if s.State != job.Stopped || s.Stop == nil {
+		return s, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, s.State)
+	}
+	return s, nil
+}

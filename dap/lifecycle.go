@@ -1,0 +1,314 @@
+package dap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+func initialize(k *call, a initializeArguments) (any, error) {
+	c := k.c
+	if a.PathFormat != "" && a.PathFormat != "path" && a.PathFormat != "uri" {
+		return nil, refuse("the pathFormat %s is not known: use \"path\" or \"uri\"", quoteShort(a.PathFormat))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != phaseConnected {
+		return nil, refuse("initialize was sent a second time: one session is initialized once")
+	}
+	c.phase = phaseInitialized
+	c.caps = clientCaps{
+		progress: a.SupportsProgressReporting, variableType: a.SupportsVariableType, paging: a.SupportsVariablePaging,
+		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent, clientID: a.ClientID,
+		linesFrom0: a.LinesStartAt1 != nil && !*a.LinesStartAt1, columnsFrom0: a.ColumnsStartAt1 != nil && !*a.ColumnsStartAt1,
+		pathsAreURIs: a.PathFormat == "uri",
+	}
+	return capabilities(), nil
+}
+
+// initializeArguments are DAP's, with defaults of true that can be told from false.
+type initializeArguments struct {
+	godap.InitializeRequestArguments
+	LinesStartAt1   *bool `json:"linesStartAt1"`
+	ColumnsStartAt1 *bool `json:"columnsStartAt1"`
+}
+
+// capabilities are what this server can do; nothing is in them that it only partly does.
+func capabilities() protocol.Capabilities {
+	return protocol.Capabilities{
+		Capabilities: godap.Capabilities{
+			SupportsConfigurationDoneRequest:      true,
+			SupportsFunctionBreakpoints:           true,
+			SupportsConditionalBreakpoints:        true,
+			SupportsHitConditionalBreakpoints:     true,
+			SupportsEvaluateForHovers:             true,
+			SupportsSetVariable:                   true,
+			SupportsCompletionsRequest:            true,
+			SupportsValueFormattingOptions:        true,
+			SupportsExceptionInfoRequest:          true,
+			SupportTerminateDebuggee:              true,
+			SupportsDelayedStackTraceLoading:      true,
+			SupportsLogPoints:                     true,
+			SupportsTerminateRequest:              true,
+			SupportsReadMemoryRequest:             true,
+			SupportsCancelRequest:                 true,
+			SupportsSteppingGranularity:           true,
+			SupportsSingleThreadExecutionRequests: true,
+			ExceptionBreakpointFilters: []godap.ExceptionBreakpointsFilter{{
+				Filter: signalFilter, Label: "Signals", Default: true,
+				Description: "A rank stops when it receives a signal that is an error, such as SIGSEGV, SIGFPE or SIGABRT.",
+			}},
+		},
+		BreakpointModes: []protocol.BreakpointMode{
+			{
+				Mode: protocol.ModeRank, Label: "Rank", AppliesTo: []string{"source"},
+				Description: "Only the rank that hits the breakpoint stops.",
+			},
+			{
+				Mode: protocol.ModeAll, Label: "All ranks", AppliesTo: []string{"source"},
+				Description: "When one rank hits the breakpoint, every rank stops as soon as it can.",
+			},
+			{
+				Mode: protocol.ModeCausal, Label: "Causal cut (replay)", AppliesTo: []string{"source"},
+				Description: "In a replay: the rank that hits the breakpoint stops there, and every other rank stops right after the last " +
+					"of its events that happened before.",
+			},
+		},
+	}
+}
+
+// knownLaunchKeys are the names of launch's arguments.
+var knownLaunchKeys = jsonKeys(protocol.LaunchArguments{
+	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x", LauncherArgs: []string{"x"}, StopOnEntry: true,
+	Recording: "x", IncompleteOK: true, NoDebug: true, Yield: "x", Gdb: "x", Token: "x", ShowLibraryThreads: true, NoInterpose: true,
+})
+
+func launch(k *call, a protocol.LaunchArguments) (any, error) {
+	c := k.c
+	if err := c.srv.checkToken(c, "launch", a.Token); err != nil {
+		k.onAnswered(func() { c.cancel(errWrongToken) })
+		return nil, err
+	}
+	if c.debuggee() != nil {
+		return nil, refuse("launch was refused: this session has a job already; start another server for another job")
+	}
+	if err := checkLaunch(a); err != nil {
+		return nil, err
+	}
+	d, err := c.srv.claim(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range unknownKeys(k.req.arguments, knownLaunchKeys) {
+		hint := ""
+		if near := nearest(key, knownLaunchKeys); near != "" {
+			hint = fmt.Sprintf("; did you mean %q?", near)
+		}
+		c.say("important", fmt.Sprintf("launch: the argument %q is not known and was ignored%s\n", key, hint))
+	}
+	a.Token = ""
+	bar := c.newProgress("Starting the ranks", k.req.seq)
+	started, err := c.srv.starter.Start(k.ctx, a, bar.report)
+	bar.end("")
+	if err == nil && k.ctx.Err() != nil { // cancelled at the last moment
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), stopTime)
+		defer cancel()
+		err = errors.Join(context.Cause(k.ctx), started.Job.Kill(ctx), started.Stop(ctx))
+		started.Job.Close()
+	}
+	if err != nil {
+		d.failed(err)
+		return nil, err
+	}
+	d.begin(started, c, a.StopOnEntry)
+	c.join(d, true)
+	c.setShowLibraries(a.ShowLibraryThreads)
+	for _, note := range started.Notes {
+		c.say("console", sentence(note)+"\n")
+	}
+	k.onAnswered(func() {
+		c.event("process", godap.ProcessEventBody{Name: started.Launch.Program, IsLocalProcess: true, StartMethod: "launch"})
+		c.event("initialized", struct{}{})
+	})
+	c.startFollowing(d)
+	return nil, nil
+}
+
+// errWrongToken ends a connection that has shown a wrong token.
+var errWrongToken = fmt.Errorf("%w: wrong token", errGone)
+
+// checkLaunch refuses what no Starter could carry out.
+func checkLaunch(a protocol.LaunchArguments) error {
+	switch {
+	case a.Program == "" && a.Recording == "":
+		return refuse("launch needs either the argument `program`, the MPI program to debug, or `recording`, the recording to replay; neither was given")
+	case a.Ranks < 0:
+		return refuse("launch cannot start %d ranks: the argument `ranks` must be 1 or more", a.Ranks)
+	case a.Yield != "" && a.Yield != "auto" && a.Yield != "on" && a.Yield != "off":
+		return refuse("the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"", quoteShort(a.Yield))
+	}
+	return nil
+}
+
+func attach(k *call, a protocol.AttachArguments) (any, error) {
+	c := k.c
+	if err := c.srv.checkToken(c, "attach", a.Token); err != nil {
+		k.onAnswered(func() { c.cancel(errWrongToken) })
+		return nil, err
+	}
+	if c.debuggee() != nil {
+		return nil, refuse("attach was refused: this session has a job already")
+	}
+	d, err := c.srv.joinable()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.add(k.ctx, c); err != nil {
+		return nil, err
+	}
+	c.join(d, false)
+	c.setShowLibraries(a.ShowLibraryThreads)
+	k.onAnswered(func() {
+		c.event("process", godap.ProcessEventBody{Name: d.Launch.Program, IsLocalProcess: true, StartMethod: "attach"})
+		c.event("initialized", struct{}{})
+	})
+	return nil, nil
+}
+
+func configurationDone(k *call, _ struct{}) (any, error) {
+	c := k.c
+	c.mu.Lock()
+	d, owner, again := c.job, c.owner, c.phase >= phaseConfigured
+	c.phase = phaseConfigured
+	c.mu.Unlock()
+	if again {
+		return nil, refuse("configurationDone was sent a second time: the ranks have been started")
+	}
+	if !owner {
+		k.onAnswered(func() { c.startFollowing(d) })
+		return nil, nil
+	}
+	bar := c.newProgress("Starting the program on all ranks", k.req.seq)
+	defer bar.end("")
+	if err := d.launchRanks(k); err != nil {
+		// A job of which a part could not be started is of no use to anyone: MPI_Init would wait for ever.
+		k.onAnswered(func() { d.end("its ranks could not be started") })
+		return nil, err
+	}
+	return nil, nil
+}
+
+// launchRanks starts the program on every rank, with the breakpoints that are set, and lets it go on from its entry unless it is to stop there.
+func (d *debuggee) launchRanks(k *call) error {
+	if d.Running {
+		return nil
+	}
+	if err := d.Job.Launch(k.ctx, d.Launch); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.launched = true
+	entryStop := d.entryStop
+	d.mu.Unlock()
+	if entryStop {
+		return nil
+	}
+	all := job.AllRanks(d.Job.Ranks())
+	if d.books.causal() {
+		return d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), all) })
+	}
+	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)
+	return err
+}
+
+// hidesStop: the stop at entry is a step of the launch and not for people, unless they asked for it.
+func (d *debuggee) hidesStop(s job.RankStatus) bool {
+	if s.State != job.Stopped || s.Stop == nil || s.Stop.Reason != backend.ReasonEntry {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.entryStop
+}
+
+// ranksLaunched tells whether there are ranks to debug yet.
+func (d *debuggee) ranksLaunched() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.launched
+}
+
+// result is how the job ended; valid after done.
+func (d *debuggee) result() (exitCode int, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.exitCode, d.stopErr
+}
+
+func (c *client) setShowLibraries(show bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caps.showLibraries = show
+}
+
+// startFollowing begins this client's stream of events.
+func (c *client) startFollowing(d *debuggee) {
+	sub := d.Job.Subscribe(256)
+	c.pump.Go(func() { c.follow(d, sub) })
+}
+
+func disconnect(k *call, a protocol.DisconnectArguments) (any, error) {
+	if a.Restart {
+		return nil, refuse("disconnect with `restart` is not supported: disconnect, and launch again")
+	}
+	c := k.c
+	// What is under way, such as a launch, ends first; else it would leave something behind.
+	c.dispatch.close(k)
+	c.mu.Lock()
+	c.leaving = a.TerminateDebuggee
+	c.mu.Unlock()
+	c.leave()
+	k.onAnswered(func() { c.cancel(errDisconnected) })
+	return nil, nil
+}
+
+func terminate(k *call, a godap.TerminateArguments) (any, error) {
+	if a.Restart {
+		return nil, refuse("terminate with `restart` is not supported: terminate, and launch again")
+	}
+	c := k.c
+	if c.dispatch.cancelWhere(func(o *call) bool { return o.req.command == "launch" }) > 0 && c.debuggee() == nil {
+		k.onAnswered(func() { c.event("terminated", godap.TerminatedEventBody{}) })
+		return nil, nil
+	}
+	d := c.debuggee()
+	if d == nil {
+		return nil, refuse("terminate was sent, but this session has no job to terminate")
+	}
+	d.end("a client terminated it")
+	return nil, nil
+}
+
+func cancelRequest(k *call, a godap.CancelArguments) (any, error) {
+	d := k.c.dispatch
+	switch {
+	case a.RequestId != 0:
+		d.cancelWhere(func(o *call) bool { return o.req.seq == a.RequestId })
+	case a.ProgressId != "":
+		seq := k.c.progressRequest(a.ProgressId)
+		if seq == 0 {
+			return nil, refuse("cancel names the progress %s, which is not shown or cannot be cancelled", quoteShort(a.ProgressId))
+		}
+		d.cancelWhere(func(o *call) bool { return o.req.seq == seq })
+	default:
+		return nil, refuse("cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither was given")
+	}
+	// An unknown number is no error: the request has been answered meanwhile.
+	return nil, nil
+}

@@ -1,0 +1,71 @@
+package protocol
+
+import (
+	"encoding/json"
+
+	godap "github.com/google/go-dap"
+)
+
+// Capabilities are DAP's, with the field that go-dap does not know yet.
+type Capabilities struct {
+	godap.Capabilities
+	BreakpointModes []BreakpointMode `json:"breakpointModes,omitempty"`
+}
+
+// BreakpointMode describes one mode a breakpoint may have (DAP 1.65).
+type BreakpointMode struct {
+	Mode        string   `json:"mode"`
+	Label       string   `json:"label"`
+	Description string   `json:"description,omitempty"`
+	AppliesTo   []string `json:"appliesTo"` // "source", "exception", "data", "instruction"
+}
+
+// SourceBreakpoint is DAP's, with mode and ranks.
+type SourceBreakpoint struct {
+	godap.SourceBreakpoint
+	BreakpointExtra
+}
+
+// FunctionBreakpoint is DAP's, with mode and ranks.
+type FunctionBreakpoint struct {
+	godap.FunctionBreakpoint
+	BreakpointExtra
+}
+
+// SetBreakpointsArguments are DAP's, with our SourceBreakpoint.
+type SetBreakpointsArguments struct {
+	Source         godap.Source       `json:"source"`
+	Breakpoints    []SourceBreakpoint `json:"breakpoints,omitempty"`
+	Lines          []int              `json:"lines,omitempty"` // deprecated by DAP; read when Breakpoints is absent
+	SourceModified bool               `json:"sourceModified,omitempty"`
+}
+
+// SetFunctionBreakpointsArguments are DAP's, with our FunctionBreakpoint.
+type SetFunctionBreakpointsArguments struct {
+	Breakpoints []FunctionBreakpoint `json:"breakpoints"`
+}
+
+// AttachArguments are the arguments of `attach`: join the job that another client of this server launched.
+type AttachArguments struct {
+	Token              string `json:"token,omitempty"` // needed on TCP
+	ShowLibraryThreads bool   `json:"showLibraryThreads,omitempty"`
+}
+
+// DisconnectArguments are DAP's; a nil TerminateDebuggee means the default: true for the client that launched the job, false for one that attached.
+type DisconnectArguments struct {
+	Restart           bool  `json:"restart,omitempty"`
+	TerminateDebuggee *bool `json:"terminateDebuggee,omitempty"`
+	SuspendDebuggee   bool  `json:"suspendDebuggee,omitempty"`
+}
+
+// Response is a DAP response as it goes over the wire, for clients that decode the body when they know what they asked.
+type Response struct {
+	godap.Response
+	Body json.RawMessage `json:"body,omitempty"`
+}
+
+// Event is a DAP event as it goes over the wire.
+type Event struct {
+	godap.Event
+	Body json.RawMessage `json:"body,omitempty"`
+}

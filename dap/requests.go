@@ -1,0 +1,77 @@
+package dap
+
+import (
+	"encoding/json"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+)
+
+// requests is the table of what this server answers. It is filled once, by init, because handlers refer to it.
+var requests map[string]spec
+
+func init() {
+	requests = map[string]spec{
+		"initialize":        on(spec{lane: laneMain, need: phaseConnected}, initialize),
+		"launch":            on(spec{lane: laneMain, need: phaseInitialized}, launch),
+		"attach":            on(spec{lane: laneMain, need: phaseInitialized}, attach),
+		"configurationDone": on(spec{lane: laneMain, need: phaseJob}, configurationDone),
+		"disconnect":        on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, disconnect),
+		"terminate":         on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, terminate),
+		"cancel":            on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, cancelRequest),
+
+		"setBreakpoints":          on(spec{lane: laneMain, need: phaseJob}, setBreakpoints),
+		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob}, setFunctionBreakpoints),
+		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setExceptionBreakpoints),
+
+		"continue":      on(spec{lane: laneMain, need: phaseConfigured}, continueRanks),
+		"next":          on(spec{lane: laneMain, need: phaseConfigured}, step(backend.Next)),
+		"stepIn":        on(spec{lane: laneMain, need: phaseConfigured}, step(backend.StepIn)),
+		"stepOut":       on(spec{lane: laneMain, need: phaseConfigured}, step(backend.StepOut)),
+		"pause":         on(spec{lane: lanePause, need: phaseConfigured}, pause),
+		"exceptionInfo": on(spec{lane: laneRead, need: phaseConfigured}, exceptionInfo),
+
+		"threads":     on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, threads),
+		"stackTrace":  on(spec{lane: laneRead, need: phaseConfigured}, stackTrace),
+		"source":      on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, sourceFile),
+		"scopes":      on(spec{lane: laneRead, need: phaseConfigured}, scopes),
+		"variables":   on(spec{lane: laneRead, need: phaseConfigured}, variables),
+		"setVariable": on(spec{lane: laneMain, need: phaseConfigured}, setVariable),
+		"evaluate":    on(spec{lane: laneRead, need: phaseConfigured, laneOf: evaluateLane}, evaluate),
+		"completions": on(spec{lane: laneRead, need: phaseInitialized, afterEnd: true}, completions),
+		"readMemory":  on(spec{lane: laneRead, need: phaseConfigured}, readMemory),
+
+		protocol.RequestRanks:    on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
+		protocol.RequestSetFocus: on(spec{lane: laneMain, need: phaseJob}, setFocus),
+		protocol.RequestWaitIdle: on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
+		protocol.RequestInput:    on(spec{lane: laneMain, need: phaseConfigured}, input),
+		protocol.RequestCut:      on(spec{lane: laneRead, need: phaseJob}, cut),
+		protocol.RequestRunTo:    on(spec{lane: laneMain, need: phaseConfigured}, runTo),
+	}
+}
+
+// evaluateLane: only what the console evaluates may have side effects, and has an order.
+func evaluateLane(arguments json.RawMessage) lane {
+	var a godap.EvaluateArguments
+	if decodeArguments("evaluate", arguments, &a) == nil && a.Context == "repl" {
+		return laneConsole
+	}
+	return laneRead
+}
+
+func evaluate(k *call, a godap.EvaluateArguments) (any, error) {
+	if a.Context == "repl" {
+		return evaluateConsole(k, a)
+	}
+	return evaluateRead(k, a)
+}
+
+// dapCommands are the requests of the Debug Adapter Protocol that this server does not support, so that they are not called unknown.
+var dapCommands = map[string]bool{
+	"restart": true, "breakpointLocations": true, "dataBreakpointInfo": true, "setDataBreakpoints": true, "setInstructionBreakpoints": true,
+	"stepBack": true, "reverseContinue": true, "restartFrame": true, "goto": true, "terminateThreads": true, "modules": true, "loadedSources": true,
+	"setExpression": true, "stepInTargets": true, "gotoTargets": true, "writeMemory": true, "disassemble": true, "runInTerminal": true,
+	"startDebugging": true, "locations": true,
+}

@@ -1,0 +1,231 @@
+package dap
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// Bounds of one answer.
+const (
+	maxUnpaged = 1000    // children given at once to a client that cannot page
+	maxMemory  = 4 << 20 // bytes of one readMemory
+)
+
+func scopes(k *call, a godap.ScopesArguments) (any, error) {
+	c := k.c
+	frame, err := c.view.frame(a.FrameId)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.debuggee().Job.Backend(frame.rank)
+	if err != nil {
+		return nil, err
+	}
+	list, err := b.Scopes(k.ctx, frame.id)
+	if err != nil {
+		return nil, aboutRank(frame.rank, err)
+	}
+	body := godap.ScopesResponseBody{Scopes: make([]godap.Scope, 0, len(list))}
+	for _, s := range list {
+		body.Scopes = append(body.Scopes, godap.Scope{
+			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.rank, frame.generation, s.Ref),
+			NamedVariables: s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
+		})
+	}
+	return body, nil
+}
+
+func variables(k *call, a godap.VariablesArguments) (any, error) {
+	c := k.c
+	parent, err := c.view.referenced(a.VariablesReference)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case a.Filter != "" && a.Filter != "indexed" && a.Filter != "named":
+		return nil, refuse("variables does not know the filter %s: use \"indexed\", \"named\" or none", quoteShort(a.Filter))
+	case a.Start < 0 || a.Count < 0:
+		return nil, refuse("variables cannot give %d variables from number %d: both numbers must be 0 or more", a.Count, a.Start)
+	}
+	b, err := c.debuggee().Job.Backend(parent.rank)
+	if err != nil {
+		return nil, err
+	}
+	req := backend.VariablesRequest{Ref: parent.ref, Filter: a.Filter, Start: a.Start, Count: a.Count, Hex: a.Format != nil && a.Format.Hex}
+	bounded := req.Count == 0 && !c.capabilities().paging
+	if bounded {
+		req.Count = maxUnpaged + 1
+	}
+	result, err := b.Variables(k.ctx, req)
+	if err != nil {
+		return nil, aboutRank(parent.rank, err)
+	}
+	list := result.Variables
+	more := bounded && len(list) > maxUnpaged
+	if more {
+		list = list[:maxUnpaged]
+	}
+	body := godap.VariablesResponseBody{Variables: make([]godap.Variable, 0, len(list)+1)}
+	for _, v := range list {
+		body.Variables = append(body.Variables, c.variable(parent.rank, parent.generation, v))
+	}
+	if more {
+		body.Variables = append(body.Variables, godap.Variable{
+			Name: "...", Value: fmt.Sprintf("more than the %d shown: evaluate an element by its index", maxUnpaged),
+			PresentationHint: &godap.VariablePresentationHint{Kind: "virtual", Attributes: []string{"readOnly"}},
+		})
+	}
+	return body, nil
+}
+
+// variable is a variable as DAP has it.
+func (c *client) variable(rank int, generation uint64, v backend.Variable) godap.Variable {
+	out := godap.Variable{
+		Name: v.Name, Value: v.Value, EvaluateName: v.EvaluateName,
+		VariablesReference: c.view.reference(rank, generation, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
+		MemoryReference: c.memoryReference(rank, v.Address),
+	}
+	if c.capabilities().variableType {
+		out.Type = v.Type
+	}
+	if v.ReadOnly {
+		out.PresentationHint = &godap.VariablePresentationHint{Attributes: []string{"readOnly"}}
+	}
+	return out
+}
+
+func setVariable(k *call, a godap.SetVariableArguments) (any, error) {
+	c := k.c
+	parent, err := c.view.referenced(a.VariablesReference)
+	if err != nil {
+		return nil, err
+	}
+	b, err := c.debuggee().Job.Backend(parent.rank)
+	if err != nil {
+		return nil, err
+	}
+	v, err := b.SetVariable(k.ctx, backend.SetVariableRequest{Ref: parent.ref, Name: a.Name, Value: a.Value})
+	if err != nil {
+		return nil, aboutRank(parent.rank, err)
+	}
+	c.invalidateVariables(parent.rank)
+	return godap.SetVariableResponseBody{
+		Value: v.Value, Type: v.Type, VariablesReference: c.view.reference(parent.rank, parent.generation, v.Ref),
+		NamedVariables: v.Named, IndexedVariables: v.Indexed,
+	}, nil
+}
+
+// invalidateVariables tells the other clients that values of a rank have changed; this one knows it from its answer.
+func (c *client) invalidateVariables(rank int) {
+	for _, other := range c.debuggee().everyone() {
+		if other != c && other.capabilities().invalidated {
+			other.event("invalidated", godap.InvalidatedEventBody{
+				Areas: []godap.InvalidatedAreas{"variables"}, ThreadId: protocol.ThreadID(rank, 1),
+			})
+		}
+	}
+}
+
+// aboutRank names the rank in a backend's error, which does not know it.
+func aboutRank(rank int, err error) error {
+	return fmt.Errorf("rank %d: %w", rank, err)
+}
+
+// memoryReference names an address of a rank: "3@0x7ffe10". Clients give it back to readMemory as it is.
+func (c *client) memoryReference(rank int, address uint64) string {
+	if address == 0 || !c.capabilities().memory {
+		return ""
+	}
+	return fmt.Sprintf("%d@%#x", rank, address)
+}
+
+// parseMemoryReference is the inverse of memoryReference.
+func parseMemoryReference(text string, ranks int) (rank int, address uint64, err error) {
+	number, hex, ok := strings.Cut(text, "@")
+	if ok {
+		rank, err = strconv.Atoi(number)
+		ok = err == nil && rank >= 0 && rank < ranks
+	}
+	if ok {
+		address, err = strconv.ParseUint(hex, 0, 64)
+		ok = err == nil
+	}
+	if !ok {
+		return 0, 0, refuse("there is no memory reference %s: use that of a variable, or write RANK@ADDRESS such as 2@0x7ffe0010, with a rank below %d",
+			quoteShort(text), ranks)
+	}
+	return rank, address, nil
+}
+
+func readMemory(k *call, a godap.ReadMemoryArguments) (any, error) {
+	d := k.c.debuggee()
+	rank, address, err := parseMemoryReference(a.MemoryReference, d.Job.Ranks())
+	if err != nil {
+		return nil, err
+	}
+	if a.Count < 0 || a.Count > maxMemory {
+		return nil, refuse("readMemory cannot give %d bytes: ask for 0 to %d at once", a.Count, maxMemory)
+	}
+	switch {
+	case a.Offset < 0 && uint64(-int64(a.Offset)) > address, a.Offset > 0 && address > math.MaxUint64-uint64(a.Offset):
+		return nil, refuse("readMemory cannot start at offset %d of %s: no such address", a.Offset, a.MemoryReference)
+	}
+	address += uint64(int64(a.Offset))
+	body := godap.ReadMemoryResponseBody{Address: fmt.Sprintf("%#x", address)}
+	if a.Count == 0 {
+		return body, nil
+	}
+	if _, err := k.stopped(rank); err != nil {
+		return nil, err
+	}
+	b, err := d.Job.Backend(rank)
+	if err != nil {
+		return nil, err
+	}
+	data, err := b.ReadMemory(k.ctx, address, a.Count)
+	if err != nil {
+		if k.ctx.Err() != nil {
+			return nil, aboutRank(rank, err)
+		}
+		body.UnreadableBytes = a.Count // DAP: nothing is readable there, which is no error
+		return body, nil
+	}
+	body.Data = base64.StdEncoding.EncodeToString(data)
+	body.UnreadableBytes = a.Count - len(data)
+	return body, nil
+}
+
+// relative is the frame as Job.Evaluate wants it, with its level counted from the first frame that is shown.
+func (k *call) relative(frame frameHandle) (backend.FrameID, error) {
+	s, err := k.stopped(frame.rank)
+	if err != nil {
+		return backend.FrameID{}, err
+	}
+	id := frame.id
+	if s.Stop.Thread == id.Thread {
+		id.Level = max(id.Level-s.Hidden, 0)
+	}
+	return id, nil
+}
+
+// oneAnswer is the answer of the only rank that was asked.
+func oneAnswer(rank int, results []job.MergedResult, err error) (backend.EvaluateResult, error) {
+	switch {
+	case err != nil:
+		return backend.EvaluateResult{}, err
+	case len(results) != 1:
+		return backend.EvaluateResult{}, refuse("rank %d has not answered", rank)
+	case results[0].Err != "":
+		return backend.EvaluateResult{}, &requestError{text: results[0].Err, quiet: true}
+	}
+	return results[0].Result, nil
+}

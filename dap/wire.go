@@ -1,0 +1,202 @@
+package dap
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Bounds on what a client may send. They are far above what editors send: the largest real messages are setBreakpoints and evaluate.
+const (
+	maxContent = 8 << 20  // bytes of one message that is read
+	maxSkip    = 64 << 20 // bytes of one message that is skipped, with an error response; beyond that the connection is closed
+	maxHeader  = 4 << 10  // bytes of all header lines of one message
+)
+
+// frameError says that the bytes read are not a message. If fatal, where the next message starts is not known.
+type frameError struct {
+	text  string
+	fatal bool
+}
+
+func (e *frameError) Error() string { return e.text }
+
+// readFrame reads one message's content. It returns io.EOF if the stream ends between two messages, *frameError if the bytes are not a message that is accepted, and
+// other errors of the stream as they are. It never reads beyond the message and never allocates more than the content's length, which is bounded.
+func readFrame(r *bufio.Reader) ([]byte, error) {
+	length, err := readHeader(r)
+	if err != nil {
+		return nil, err
+	}
+	if length > maxSkip {
+		return nil, &frameError{fatal: true, text: fmt.Sprintf(
+			"a message announced a Content-Length of %d bytes; this server reads at most %d. The connection is closed: send smaller messages", length, maxContent)}
+	}
+	if length > maxContent {
+		if _, err := io.CopyN(io.Discard, r, length); err != nil {
+			return nil, unexpectedEOF(err)
+		}
+		return nil, &frameError{text: fmt.Sprintf(
+			"a message of %d bytes was skipped: this server reads at most %d. Send smaller messages", length, maxContent)}
+	}
+	// The buffer grows with what arrives, so that an announced length alone costs nothing.
+	var buf bytes.Buffer
+	if _, err := io.CopyN(&buf, r, length); err != nil {
+		return nil, unexpectedEOF(err)
+	}
+	return buf.Bytes(), nil
+}
+
+// readHeader reads the header lines up to and including the empty line.
+func readHeader(r *bufio.Reader) (length int64, err error) {
+	length = -1
+	used := 0
+	for {
+		line, err := readHeaderLine(r, maxHeader-used)
+		if err != nil {
+			if errors.Is(err, io.EOF) && used == 0 && line == "" {
+				return 0, io.EOF
+			}
+			return 0, unexpectedEOF(err)
+		}
+		used += len(line)
+		text, ok := strings.CutSuffix(line, "\r\n")
+		if !ok {
+			return 0, &frameError{fatal: true, text: fmt.Sprintf(
+				"a header line must end with CR LF, but %s does not. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF", quoteShort(line))}
+		}
+		if text == "" {
+			break
+		}
+		name, value, ok := strings.Cut(text, ":")
+		switch {
+		case ok && strings.EqualFold(name, "Content-Length"):
+			if length >= 0 {
+				return 0, &frameError{fatal: true, text: "a message has two Content-Length headers. The connection is closed: send one"}
+			}
+			length, err = parseLength(strings.TrimSpace(value))
+			if err != nil {
+				return 0, err
+			}
+		case ok && strings.EqualFold(name, "Content-Type"):
+			// Some clients send the one of the Language Server Protocol; it says nothing that could matter.
+		default:
+			return 0, &frameError{fatal: true, text: fmt.Sprintf(
+				"a message starts with the header line %s, which is not part of the Debug Adapter Protocol. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF", quoteShort(text))}
+		}
+	}
+	if length < 0 {
+		return 0, &frameError{fatal: true, text: "a message has no Content-Length header. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF"}
+	}
+	return length, nil
+}
+
+// readHeaderLine reads up to and including LF, at most limit bytes.
+func readHeaderLine(r *bufio.Reader, limit int) (string, error) {
+	var line []byte
+	for {
+		if len(line) >= limit {
+			return "", &frameError{fatal: true, text: fmt.Sprintf(
+				"a message's header is longer than %d bytes and starts with %s. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF", maxHeader, quoteShort(string(line)))}
+		}
+		b, err := r.ReadByte()
+		if err != nil {
+			return string(line), err
+		}
+		line = append(line, b)
+		if b == '\n' {
+			return string(line), nil
+		}
+	}
+}
+
+func parseLength(value string) (int64, error) {
+	for _, c := range value {
+		if c < '0' || c > '9' {
+			value = "" // reported below: signs, hexadecimal and blanks are no lengths
+			break
+		}
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return 0, &frameError{fatal: true, text: "a message's Content-Length is not a decimal number of bytes. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF"}
+	}
+	return n, nil
+}
+
+// unexpectedEOF makes the end of the stream within a message an error of its own.
+func unexpectedEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// quoteShort quotes the start of text from outside.
+func quoteShort(s string) string {
+	const limit = 60
+	if len(s) > limit {
+		return strconv.QuoteToASCII(s[:limit]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
+}
+
+// request is one request as it came in. Arguments are decoded by its handler.
+type request struct {
+	seq       int
+	command   string
+	arguments json.RawMessage
+}
+
+// errNotRequest: the message is a response or an event, which this server has no use for.
+var errNotRequest = errors.New("not a request")
+
+// parseRequest decodes the base message. On error the request holds what could be read (its seq and command), so that the answer can name it.
+func parseRequest(content []byte) (request, error) {
+	var base struct {
+		Seq       json.RawMessage `json:"seq"`
+		Type      json.RawMessage `json:"type"`
+		Command   json.RawMessage `json:"command"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(content, &base); err != nil {
+		return request{}, fmt.Errorf("the message %s is not a JSON object: %w. Send {\"seq\":N,\"type\":\"request\",\"command\":\"...\",\"arguments\":{...}}", quoteShort(string(content)), err)
+	}
+	var req request
+	var kind string
+	// A field that is missing or of another type leaves the zero value, which is reported below.
+	seqErr := json.Unmarshal(orNull(base.Seq), &req.seq)
+	commandErr := json.Unmarshal(orNull(base.Command), &req.command)
+	kindErr := json.Unmarshal(orNull(base.Type), &kind)
+	req.arguments = base.Arguments
+	switch {
+	case kindErr == nil && (kind == "response" || kind == "event"):
+		return req, errNotRequest
+	case kindErr != nil || kind != "request":
+		return req, fmt.Errorf("a message's type must be \"request\", but is %s", describeJSON(base.Type))
+	case commandErr != nil || req.command == "":
+		return req, fmt.Errorf("a request's command must be a non-empty string, but is %s", describeJSON(base.Command))
+	case seqErr != nil || req.seq < 1:
+		return req, fmt.Errorf("the seq of the request %s must be a whole number from 1, but is %s", quoteShort(req.command), describeJSON(base.Seq))
+	}
+	return req, nil
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+func describeJSON(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "missing"
+	}
+	return quoteShort(string(raw))
+}
