@@ -1,0 +1,249 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job/jobtest"
+)
+
+func TestLaunchStopsEveryRankAtItsEntry(t *testing.T) {
+	for _, asEvent := range []bool{false, true} {
+		t.Run(fmt.Sprintf("event %v", asEvent), func(t *testing.T) {
+			b := launched(t, 3, Options{}, func(w *jobtest.World) {
+				for _, f := range w.Ranks() {
+					f.EntryEvent = asEvent
+				}
+			})
+			for r := range 3 {
+				s := b.status(r)
+				if s.State != Stopped || s.Stop.Reason != backend.ReasonEntry || s.Pid != 1000+r || s.Host != "host" {
+					t.Errorf("rank %d: %+v", r, s)
+				}
+				wantText(t, "text", s.Text, fmt.Sprintf("Rank %d is at its entry in main (main.c:1).", r))
+			}
+			b.resume(b.j.All(), backend.Continue)
+			b.must(b.j.Interrupt(b.ctx, b.j.All()))
+			b.idle()
+			if s := b.status(1); s.Stop.Reason != backend.ReasonPause {
+				t.Errorf("an entry stop was taken twice: %+v", s.Stop)
+			}
+		})
+	}
+}
+
+func TestLaunchNamesTheRanksThatFailed(t *testing.T) {
+	b := newBench(t, 5, Options{}, func(w *jobtest.World) {
+		for _, r := range []int{0, 2} {
+			w.Rank(r).FailLaunch("./prog", "The file ./prog is not executable; run chmod +x on it.")
+		}
+		w.Rank(4).On(jobtest.Launch, w.Rank(4).DieDuring("gdb was killed"))
+	})
+	err := b.j.Launch(b.ctx, backend.LaunchRequest{Program: "./prog"})
+	var some *RanksError
+	var launch *backend.LaunchError
+	if !errors.As(err, &some) || !errors.As(err, &launch) || some.Ranks().String() != "0,2,4" {
+		t.Fatalf("%v", err)
+	}
+	wantText(t, "error", err.Error(), "cannot launch ./prog: [0,2] The file ./prog is not executable; run chmod +x on it.; [4] the debugger of this rank has ended: gdb was killed")
+	b.idle()
+	for r, want := range []RankState{Lost, Stopped, Lost, Stopped, Lost} {
+		if s := b.status(r); s.State != want {
+			t.Errorf("rank %d is %s, want %s", r, s.State, want)
+		}
+	}
+	if b.resume(b.j.All(), backend.Continue).String() != "1,3" {
+		t.Error("the ranks that were launched are not usable")
+	}
+}
+
+func TestLaunchDoesNotWaitForAHangingRankBeyondTheContext(t *testing.T) {
+	ready := make(chan struct{})
+	b := newBench(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).On(jobtest.Launch, w.Rank(1).SlowUntil(ready)) })
+	ctx, cancel := context.WithCancel(b.ctx)
+	go func() {
+		b.w.Rank(1).WaitCalled(b.ctx, jobtest.Launch, 1)
+		cancel()
+	}()
+	err := b.j.Launch(ctx, backend.LaunchRequest{Program: "./prog"})
+	var no *NoAnswerError
+	if !errors.As(err, &no) || !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v", err)
+	}
+	if idle, _ := b.j.Idle(b.ctx); idle {
+		t.Error("idle although a launch is in flight")
+	}
+	for _, r := range []int{0, 2} { // the others are not held up
+		b.untilNow(r, Stopped)
+	}
+	close(ready) // it was only slow
+	b.idle()
+	if s := b.status(1); s.State != Stopped {
+		t.Errorf("rank 1 is %s", s.State)
+	}
+}
+
+func TestLateAndRestartedRanks(t *testing.T) {
+	b := launched(t, 2, Options{}, each(jobtest.Line(src, 5), jobtest.Exit(0)))
+	b.breakAt(5, ModeRank, RankSet{})
+	if err := b.j.Attach(0, b.w.Rank(0), Info{}); err == nil || err.Error() != "Rank 0 already has a debugger, and is stopped." {
+		t.Errorf("attaching twice: %v", err)
+	}
+	b.w.Rank(1).End("gdb crashed")
+	b.untilState(1, Lost)
+	b.idle()
+
+	again := b.w.Replace(1)
+	again.Program = b.w.Rank(0).Program
+	b.must(b.j.Attach(1, again, Info{Host: "other"}))
+	if idle, _ := b.j.Idle(b.ctx); idle {
+		t.Error("idle although a rank has not come to its entry")
+	}
+	b.must(b.j.Launch(b.ctx, backend.LaunchRequest{Program: "./prog"}))
+	b.idle()
+	if got := again.BreakpointIDs(src); len(got) != 1 || got[0] != 5 {
+		t.Errorf("the restarted rank has breakpoints %v", got)
+	}
+	if b.w.Rank(0).Called(jobtest.Launch) != 1 {
+		t.Error("rank 0 was launched twice")
+	}
+	b.drain()
+	b.resume(NewRankSet(1), backend.Continue)
+	if s := b.untilState(1, Stopped); s.Stop.Reason != backend.ReasonBreakpoint || s.Host != "other" {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestEndedIsPublishedOnceWithASummary(t *testing.T) {
+	b := launched(t, 5, Options{}, func(w *jobtest.World) {
+		for _, r := range []int{0, 1, 2} {
+			w.Rank(r).Program = []jobtest.Step{jobtest.Exit(0)}
+		}
+		w.Rank(3).Program = []jobtest.Step{jobtest.Signal("SIGSEGV", "Segmentation fault", 0x10)}
+		w.Rank(4).Program = []jobtest.Step{jobtest.DebuggerDies("the connection was cut")}
+	})
+	b.resume(b.j.All(), backend.Continue)
+	s := b.untilState(3, Stopped)
+	wantText(t, "text", s.Text, "Rank 3 received SIGSEGV (Segmentation fault) for address 0x10 in main (main.c:1).")
+	b.resume(NewRankSet(3), backend.Continue)
+	end := b.until("the end", func(e Event) bool { return e.Ended != nil }).Ended
+	wantText(t, "summary", end.Summary, "[0-2] exited with code 0, [3] was killed by SIGSEGV, [4] was lost: the connection was cut")
+	wantText(t, "failed", end.Failed.String(), "3-4")
+	wantText(t, "lost", b.status(4).Text, "Rank 4 is lost: the connection was cut.")
+	b.must(b.j.Kill(b.ctx))
+	b.j.Close()
+	for e := range b.sub.Events() {
+		if e.Ended != nil {
+			t.Error("Ended came twice")
+		}
+	}
+}
+
+func TestARankThatDiesLeavesTheOthersUsable(t *testing.T) {
+	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).Program = []jobtest.Step{jobtest.Killed("SIGKILL")} })
+	b.resume(b.j.All(), backend.Continue)
+	s := b.untilState(1, Exited)
+	wantText(t, "text", s.Text, "Rank 1 was killed by SIGKILL.")
+	b.must(b.j.Interrupt(b.ctx, b.j.All()))
+	b.idle()
+	for _, r := range []int{0, 2} {
+		if s := b.status(r); s.State != Stopped {
+			t.Errorf("rank %d is %s", r, s.State)
+		}
+	}
+}
+
+func TestKill(t *testing.T) {
+	b := launched(t, 3, Options{}, nil)
+	b.resume(NewRankSet(0), backend.Continue)
+	b.must(b.j.Kill(b.ctx))
+	b.idle()
+	end := b.until("the end", func(e Event) bool { return e.Ended != nil }).Ended
+	wantText(t, "summary", end.Summary, "[0-2] was killed by SIGKILL")
+	if _, err := b.j.Resume(b.ctx, b.j.All(), backend.Continue, 0); err != nil {
+		t.Errorf("resuming nobody: %v", err)
+	}
+}
+
+func TestKillNamesTheRanksThatDoNotEnd(t *testing.T) {
+	b := launched(t, 3, Options{}, func(w *jobtest.World) {
+		w.Rank(2).On(jobtest.Kill, w.Rank(2).NeverAnswer())
+		w.Rank(0).On(jobtest.Kill, jobtest.Fail(errors.New("the agent refused")))
+	})
+	ctx, cancel := context.WithCancel(b.ctx)
+	go func() {
+		b.w.Rank(2).WaitCalled(b.ctx, jobtest.Kill, 1)
+		b.untilState(1, Exited)
+		cancel()
+	}()
+	err := b.j.Kill(ctx)
+	if err == nil {
+		t.Fatal("Kill succeeded")
+	}
+	wantText(t, "error", err.Error(), "cannot end the job: [0] the agent refused; [2] it has not answered yet (context canceled)")
+}
+
+func TestKillBeforeAnythingWasLaunched(t *testing.T) {
+	w := jobtest.New(1)
+	defer w.Close()
+	j := New(Options{Ranks: 2})
+	defer j.Close()
+	if err := j.Attach(0, w.Rank(0), Info{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := j.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.WaitIdle(ctx); err != nil {
+		t.Fatal(err)
+	}
+	s, err := j.Status(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantText(t, "rank 0", s[0].Text, "Rank 0 was ended because that was asked for.")
+	wantText(t, "rank 1", s[1].Text, "Rank 1 was never started.")
+}
+
+func TestCloseFreesEveryone(t *testing.T) {
+	b := launched(t, 2, Options{}, func(w *jobtest.World) { w.Rank(1).On(jobtest.Resume, w.Rank(1).NeverAnswer()) })
+	errs := make(chan error, 2)
+	go func() {
+		_, err := b.j.Resume(b.ctx, b.j.All(), backend.Continue, 0)
+		errs <- err
+	}()
+	b.must(b.w.Rank(1).WaitCalled(b.ctx, jobtest.Resume, 1))
+	go func() { errs <- b.j.WaitIdle(b.ctx) }()
+	b.j.Close()
+	for range 2 {
+		if err := <-errs; !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := b.j.Status(b.ctx); !errors.Is(err, ErrClosed) {
+		t.Errorf("got %v", err)
+	}
+	for range b.sub.Events() { // it ends
+	}
+	late := b.j.Subscribe(0)
+	for range late.Events() {
+		t.Error("an event after the end")
+	}
+	b.j.Close()
+}
+
+func TestAttachRefusesRanksOutsideTheJob(t *testing.T) {
+	b := newBench(t, 2, Options{}, nil)
+	err := b.j.Attach(2, b.w.Rank(1), Info{})
+	if err == nil || err.Error() != "Rank 2 was asked for, but the job has ranks 0 to 1." {
+		t.Errorf("%v", err)
+	}
+	if _, err := b.j.Backend(-1); err == nil {
+		t.Error("rank -1 has a backend")
+	}
+}
