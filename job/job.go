@@ -276,6 +276,11 @@ func (j *Job) ReportProgress(p Progress) error {
 	return j.call(func() { j.publish(Event{Progress: &p}) })
 }
 
+// ReportOutput publishes text that comes from no rank, such as what the launcher says; o.Ranks is empty.
+func (j *Job) ReportOutput(o Output) error {
+	return j.call(func() { j.publish(Event{Output: &o}) })
+}
+
 // Backend is the rank's backend, for reads that concern one rank only: stack, scopes, variables, memory, evaluation in a frame. Whoever resumes or
 // kills a rank through it makes the job's picture of that rank wrong.
 func (j *Job) Backend(rank int) (backend.Backend, error) {

@@ -1,0 +1,205 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job/jobtest"
+)
+
+func TestBreakpointsAreMerged(t *testing.T) {
+	b := launched(t, 5, Options{}, func(w *jobtest.World) {
+		for _, r := range []int{1, 2} {
+			w.Rank(r).NoCode = map[int]string{10: "There is no code at line 10 of main.c."}
+		}
+		w.Rank(3).Moved = map[int]int{10: 12}
+		w.Rank(4).On(jobtest.SetBreakpoints, jobtest.Fail(errors.New("cannot insert")))
+	})
+	st := b.breakAt(10, ModeRank, RankSet{})
+	if len(st) != 1 || !st[0].Verified || st[0].Line != 10 || st[0].Source != src || len(st[0].PerRank) != 4 {
+		t.Fatalf("%+v", st)
+	}
+	wantText(t, "message", st[0].Message, "[1-2] There is no code at line 10 of main.c. [3] It is at line 12. It was moved to the next line with code. [4] It could not be set: cannot insert.")
+
+	st = b.breakAt(20, ModeRank, NewRankSet(0))
+	if !st[0].Verified || st[0].Message != "" {
+		t.Errorf("%+v", st[0])
+	}
+	st = b.breakAt(10, ModeRank, NewRankSet(1, 2))
+	if st[0].Verified {
+		t.Errorf("%+v", st[0])
+	}
+	wantText(t, "message", st[0].Message, "There is no code at line 10 of main.c.")
+}
+
+func TestBreakpointsGoOnlyToTheirRanks(t *testing.T) {
+	b := launched(t, 4, Options{}, each(jobtest.Line(src, 5), jobtest.Line(src, 6), jobtest.Block("", nil)))
+	if _, err := b.j.SetBreakpoints(b.ctx, src, []Breakpoint{
+		{ID: 1, Source: src, Line: 5, Ranks: NewRankSet(0, 1)},
+		{ID: 2, Source: src, Line: 6, Ranks: NewRankSet(1, 2)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for r, want := range []string{"[1]", "[1 2]", "[2]", "[]"} {
+		if got := fmt.Sprint(b.w.Rank(r).BreakpointIDs(src)); got != want {
+			t.Errorf("rank %d has %s, want %s", r, got, want)
+		}
+	}
+	if b.w.Rank(3).Called(jobtest.SetBreakpoints) != 0 {
+		t.Error("rank 3 was asked for nothing")
+	}
+	b.resume(b.j.All(), backend.Continue)
+	for r := range 3 {
+		b.untilNow(r, Stopped)
+	}
+	wantText(t, "text", b.status(2).Text, "Rank 2 hit breakpoint 2 in main (main.c:6).")
+	all, err := b.j.Breakpoints(b.ctx)
+	b.must(err)
+	if len(all) != 2 || all[0].HitBy.String() != "0-1" || all[1].HitBy.String() != "2" {
+		t.Errorf("%+v", all)
+	}
+	// Taken away again: only those that have some are asked.
+	if _, err := b.j.SetBreakpoints(b.ctx, src, nil); err != nil {
+		t.Fatal(err)
+	}
+	for r, want := range []int{2, 2, 2, 0} {
+		if got := b.w.Rank(r).Called(jobtest.SetBreakpoints); got != want || len(b.w.Rank(r).BreakpointIDs(src)) != 0 {
+			t.Errorf("rank %d was asked %d times, want %d", r, got, want)
+		}
+	}
+}
+
+func TestBreakpointsSetBeforeLaunch(t *testing.T) {
+	b := newBench(t, 3, Options{}, each(jobtest.Enter("solve"), jobtest.Exit(0)))
+	st, err := b.j.SetBreakpoints(b.ctx, "", []Breakpoint{{ID: 9, Function: "solve", Ranks: NewRankSet(1, 2)}})
+	b.must(err)
+	if st[0].Verified {
+		t.Error("verified before there is a program")
+	}
+	wantText(t, "message", st[0].Message, "It will be set when the rank has started.")
+	b.must(b.j.Launch(b.ctx, backend.LaunchRequest{Program: "./prog"}))
+	b.resume(b.j.All(), backend.Continue) // at once: breakpoints are in front of it in each rank's queue
+	b.untilState(0, Exited)
+	b.untilNow(1, Stopped)
+	b.untilNow(2, Stopped)
+	b.drain()
+	var last *BreakpointStatus
+	n := 0
+	for _, e := range b.seen {
+		if e.Breakpoint != nil {
+			n++
+			last = e.Breakpoint
+		}
+	}
+	if last == nil || !last.Verified || last.Message != "" || n > 2 {
+		t.Errorf("%d events, the last is %+v", n, last)
+	}
+}
+
+func TestModeAllStopsEveryRank(t *testing.T) {
+	b := launched(t, 4, Options{}, func(w *jobtest.World) {
+		w.Rank(2).Program = []jobtest.Step{jobtest.Line(src, 5)}
+	})
+	b.breakAt(5, ModeAll, RankSet{})
+	b.resume(NewRankSet(0, 1, 2), backend.Continue)
+	b.untilState(2, Stopped)
+	b.idle()
+	for r, want := range []backend.Reason{backend.ReasonPause, backend.ReasonPause, backend.ReasonBreakpoint, backend.ReasonEntry} {
+		if s := b.status(r); s.State != Stopped || s.Stop.Reason != want {
+			t.Errorf("rank %d: %s", r, s.Text)
+		}
+	}
+	if b.w.Rank(3).Called(jobtest.Interrupt) != 0 {
+		t.Error("a rank that stood was interrupted")
+	}
+}
+
+func TestModeRankStopsOneRank(t *testing.T) {
+	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).Program = []jobtest.Step{jobtest.Line(src, 5)} })
+	b.breakAt(5, "", RankSet{})
+	b.resume(b.j.All(), backend.Continue)
+	b.untilState(1, Stopped)
+	b.idle()
+	if b.status(0).State != Running || b.w.Rank(0).Called(jobtest.Interrupt) != 0 {
+		t.Error("rank 0 was stopped too")
+	}
+}
+
+func TestBreakpointsThatAreRefused(t *testing.T) {
+	b := launched(t, 2, Options{}, nil)
+	b.breakAt(5, ModeRank, RankSet{})
+	for _, c := range []struct {
+		source string
+		bp     Breakpoint
+		want   string
+	}{
+		{src, Breakpoint{ID: 0, Source: src, Line: 1}, "Breakpoint 0 is refused: its number must be above 0."},
+		{src, Breakpoint{ID: 1, Source: src}, "Breakpoint 1 is refused: line 0 does not exist; lines count from 1."},
+		{src, Breakpoint{ID: 1, Source: "/other.c", Line: 1}, `Breakpoint 1 is refused: it is for "/other.c", but was given among those for "/src/main.c".`},
+		{"", Breakpoint{ID: 1}, "Breakpoint 1 is refused: it names neither a source nor a function."},
+		{"/other.c", Breakpoint{ID: 5, Source: "/other.c", Line: 1}, "Breakpoint 5 is refused: another breakpoint has the same number."},
+		{src, Breakpoint{ID: 1, Source: src, Line: 1, Ranks: NewRankSet(0, 2)}, "Breakpoint 1 is refused: it is limited to ranks 0,2, but the job has ranks 0 to 1."},
+		{src, Breakpoint{ID: 1, Source: src, Line: 1, Mode: "some"}, `Breakpoint 1 is refused: its mode "some" is unknown; there are "rank", "all" and "causal".`},
+	} {
+		_, err := b.j.SetBreakpoints(b.ctx, c.source, []Breakpoint{c.bp})
+		var refused *BreakpointError
+		if !errors.As(err, &refused) || err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", err, c.want)
+		}
+	}
+	if got := fmt.Sprint(b.w.Rank(0).BreakpointIDs(src)); got != "[5]" {
+		t.Errorf("a refused request changed the breakpoints: %s", got)
+	}
+}
+
+func TestASlowRankGetsItsBreakpointLater(t *testing.T) {
+	ready := make(chan struct{})
+	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).On(jobtest.SetBreakpoints, w.Rank(1).SlowUntil(ready)) })
+	ctx, cancel := context.WithCancel(b.ctx)
+	go func() {
+		for r := range 3 {
+			b.w.Rank(r).WaitCalled(ctx, jobtest.SetBreakpoints, 1)
+		}
+		cancel()
+	}()
+	st, err := b.j.SetBreakpoints(ctx, src, []Breakpoint{{ID: 1, Source: src, Line: 5}})
+	b.must(err)
+	if _, late := st[0].PerRank[1]; late || st[0].Message == "" {
+		t.Fatalf("%+v", st[0])
+	}
+	close(ready)
+	b.idle()
+	b.until("the late answer", func(e Event) bool {
+		return e.Breakpoint != nil && len(e.Breakpoint.PerRank) == 3 && e.Breakpoint.Message == ""
+	})
+}
+
+func TestLateVerificationIsPublished(t *testing.T) {
+	b := launched(t, 2, Options{}, func(w *jobtest.World) {
+		for _, f := range w.Ranks() {
+			f.NoCode = map[int]string{5: "The library is not loaded yet."}
+		}
+	})
+	if st := b.breakAt(5, ModeRank, RankSet{}); st[0].Verified {
+		t.Fatal(st)
+	}
+	b.drain()
+	b.w.Rank(1).Emit(backend.Event{Changed: &backend.Breakpoint{ID: 5, Verified: true, Line: 6, Source: "/src/real.c"}})
+	e := b.until("the change", func(e Event) bool { return e.Breakpoint != nil })
+	if !e.Breakpoint.Verified || e.Breakpoint.Line != 6 || e.Breakpoint.Source != "/src/real.c" {
+		t.Errorf("%+v", e.Breakpoint)
+	}
+	wantText(t, "message", e.Breakpoint.Message, "[0] The library is not loaded yet.")
+}
+
+func TestADebuggerThatAnswersTooLittle(t *testing.T) {
+	b := launched(t, 1, Options{}, nil)
+	w := &wantedBreakpoint{bp: Breakpoint{ID: 1}, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{}}
+	b.must(b.j.call(func() { b.j.breakpointsAnswered(b.j.ranks[0], []*wantedBreakpoint{w}, nil, nil) }))
+	if w.failed[0] == "" {
+		t.Error("a missing answer was taken for a good one")
+	}
+}
