@@ -28,6 +28,9 @@ type Options struct {
 	// DebugRanks: in Debug mode only these get a debugger, the others are run (from Start on); nil: all.
 	DebugRanks []int
 	Interpose  *Interpose // nil: no libcohort at all
+	// HoldEnds: agents outlive their programs until all ranks have ended (Run mode; in Debug mode they always do). Then a launcher that ends all ranks when
+	// one fails does not end the others before they are where they should get to. The launcher's status is 0 then.
+	HoldEnds bool
 	// Output gets what the launcher says (Rank -1) and, in Run mode, what the ranks write; calls come one at a time. In Debug mode the ranks' output comes as
 	// events of their backends, in order with their stops. nil: ranks and launcher write to Stdout and Stderr.
 	Output func(OutputChunk)
@@ -50,6 +53,9 @@ type Interpose struct {
 	Flags        uint32 // abi.Flags
 	TraceDir     string // where each rank writes rank-R.trace; "": no trace
 	DecisionsDir string // where each rank finds rank-R.decisions; needed in replay
+	// WriteDecisions, if set, is called before anything is started with a directory of the job's own, which then is the DecisionsDir. So
+	// the decisions go away with the job, whatever happens.
+	WriteDecisions func(dir string) error
 }
 
 // OutputChunk is some output, not necessarily a line.

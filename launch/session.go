@@ -85,15 +85,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	options.Env = slices.Clone(options.Env)
-	if err := checkDebugRanks(options); err != nil {
-		return nil, err
-	}
-	if options.Cwd != "" {
-		if info, err := os.Stat(options.Cwd); err != nil || !info.IsDir() {
-			return nil, &RefusedError{Reason: fmt.Sprintf("The working directory %s is not a directory.", options.Cwd), Err: err}
-		}
-	}
-	line, err := chooseLauncher(&options)
+	line, err := check(&options)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +100,11 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	if s.listener, err = net.Listen("unix", dir.Socket()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for the agents: %w", err), dir.Remove())
 	}
-	agent, err := agentCommand(&options, dir.Path)
+	err = s.writeDecisions()
+	var agent []string
+	if err == nil {
+		agent, err = agentCommand(&options, dir.Path)
+	}
 	if err == nil {
 		s.launcher, err = startLauncher(line, agent, s)
 	}
@@ -121,6 +117,39 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	}
 	s.launcher.said.release()
 	return s, nil
+}
+
+// Check refuses what Start would refuse before it starts anything, and completes the options (Program becomes absolute).
+func Check(options *Options) error {
+	_, err := check(options)
+	return err
+}
+
+func check(options *Options) (command, error) {
+	if err := checkDebugRanks(*options); err != nil {
+		return command{}, err
+	}
+	if options.Cwd != "" {
+		if info, err := os.Stat(options.Cwd); err != nil || !info.IsDir() {
+			return command{}, &RefusedError{Reason: fmt.Sprintf("The working directory %s is not a directory.", options.Cwd), Err: err}
+		}
+	}
+	return chooseLauncher(options)
+}
+
+// writeDecisions lets the caller fill a directory of the job.
+func (s *Session) writeDecisions() error {
+	i := s.options.Interpose
+	if i == nil || i.WriteDecisions == nil {
+		return nil
+	}
+	own := *i
+	own.DecisionsDir = filepath.Join(s.dir.Path, "decisions")
+	s.options.Interpose = &own
+	if err := os.Mkdir(own.DecisionsDir, 0o700); err != nil {
+		return fmt.Errorf("making a directory for the decisions: %w", err)
+	}
+	return i.WriteDecisions(own.DecisionsDir)
 }
 
 func checkDebugRanks(options Options) error {
@@ -236,7 +265,7 @@ func mergeErrors(errs []error) string {
 func (s *Session) setupOf(rank int) *wire.Setup {
 	o := s.options
 	setup := &wire.Setup{
-		Debug: s.debugged(rank), Capture: o.Output != nil || o.Mode == Debug, JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb,
+		Debug: s.debugged(rank), Hold: o.HoldEnds || o.Mode == Debug, Capture: o.Output != nil || o.Mode == Debug, JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb,
 	}
 	if i := o.Interpose; i != nil {
 		setup.Interpose = &wire.Interpose{

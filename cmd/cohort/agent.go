@@ -25,6 +25,9 @@ func newAgentCommand(std streams) *cobra.Command {
 			if err := programArgs(cmd, args); err != nil {
 				return err
 			}
+			if job == "" {
+				return usageError("The agent is started by mpiexec for cohort, with --job. It is of no use by hand.")
+			}
 			// Its standard error is the launcher's, and in the end the user's: only what cannot be said through the job belongs there.
 			log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			outcome, err := agent.Run(agent.Options{
@@ -44,8 +47,5 @@ func newAgentCommand(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&job, "job", "", "directory of the job")
-	if err := cmd.MarkFlagRequired("job"); err != nil {
-		panic(err) // the flag was made in the line above
-	}
 	return cmd
 }

@@ -2,10 +2,15 @@ package main
 
 import (
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/gdb"
+	"github.com/cohort-debugger/cohort/handles"
 	"github.com/cohort-debugger/cohort/launch/agent"
 )
 
 // newBackend is how an agent gets its rank's debugger.
 func newBackend(options agent.BackendOptions) (backend.Backend, error) {
-	return nil, &backend.UnsupportedError{What: "Debugging"}
+	return gdb.New(gdb.Options{
+		Log:     options.Log,
+		Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) },
+	}), nil
 }

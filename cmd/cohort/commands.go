@@ -5,6 +5,11 @@ import "github.com/spf13/cobra"
 // commands lists every command, in the order of the help.
 func commands(std streams) []*cobra.Command {
 	return []*cobra.Command{
+		newRecordCommand(std),
+		newReplayCommand(std),
+		newDebugCommand(std),
+		newDAPCommand(std),
+		newCutCommand(std),
 		newAgentCommand(std),
 	}
 }

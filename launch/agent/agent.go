@@ -34,7 +34,7 @@ type Options struct {
 type Outcome struct {
 	Code   int
 	Signal syscall.Signal // not 0: be killed by it
-	// asked: the job ended the program. Then the agent stays until the job hangs up, because a launcher that sees one rank end this way kills the
+	// asked: the job ended the program, or wants the agent to outlive it. Then the agent stays until the job hangs up, because a launcher that sees one rank end this way kills the
 	// others, before they could say how they ended.
 	asked bool
 }

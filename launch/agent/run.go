@@ -152,7 +152,7 @@ func (r *runner) finish(state *os.ProcessState, waitErr error, pumps []*pump.Pum
 		r.send(backend.Event{Exited: &exited})
 	}
 	r.send(backend.Event{Ended: ended})
-	if asked {
+	if asked || r.setup.Hold {
 		outcome = Outcome{asked: true} // the launcher need not complain about what was asked for
 	}
 	r.ended <- outcome

@@ -66,6 +66,7 @@ type Input struct {
 type Setup struct {
 	Debug   bool // under a debugger; else the program is run
 	Capture bool // Run: the program's output comes back as events; else it goes where the launcher's does
+	Hold    bool // Run: the agent outlives the program until the job hangs up
 	JobID   string
 	Ranks   int
 	Cwd     string

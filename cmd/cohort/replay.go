@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/runner"
+)
+
+func newReplayCommand(std streams) *cobra.Command {
+	var o runner.ReplayOptions
+	var yield string
+	var label bool
+	cmd := &cobra.Command{
+		Use:   "replay NAME.cohort [flags]",
+		Short: "Run a recorded program again, each message in the recorded order",
+		Long: `Replay runs the program of a recording again, without a debugger: every receive takes the message that it took then.
+
+The exit status is 0 only if every rank made the recorded calls and got to the end of its recording. It is 3 if a rank left the
+recording (what was recorded and what the rank did is printed), 2 if nothing was started (another build of the program, a damaged or
+incomplete recording, ...), 1 if a rank did not get to its end for another reason. A recording that was cut short is replayed as far as it goes.`,
+		Example: `  cohort replay tsp.cohort
+  cohort replay tsp.cohort --full        # also keep the event graph, for causal cuts`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("Name one recording, as in: cohort replay run.cohort")
+			}
+			log, err := logger(cmd, std)
+			if err != nil {
+				return err
+			}
+			o.Recording, o.Yield, o.Log = args[0], runner.Yield(yield), log
+			flush := passOutput(std, &o.Common, label, 0)
+			ctx, stop := withSignals(cmd.Context())
+			defer stop()
+			result, err := runner.Replay(ctx, o)
+			flush()
+			if result == nil {
+				return err
+			}
+			replaySummary(std.Err, result)
+			switch {
+			case err != nil:
+				return err
+			case result.Diverged():
+				return &exitError{Code: exitDiverged}
+			case !result.OK():
+				return &exitError{Code: exitFailure}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.Program, "program", "", "another copy of the recorded build of the program")
+	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false, "go on where the recording lacks decisions: the replay may differ from there")
+	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
+	f.DurationVar(&o.StallTimeout, "stall-timeout", 0, "end the replay when no rank has made an MPI call for so long, such as 30s")
+	f.StringVar(&yield, "yield", "auto", "let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
+	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
+	f.StringVar(&o.Cwd, "cwd", "", "working directory of the ranks (default: the recorded one)")
+	f.StringArrayVar(&o.Env, "env", nil, "NAME=VALUE to set for the ranks (may be repeated)")
+	mpiFlags(cmd, &o.Common)
+	return cmd
+}
+
+func replaySummary(w io.Writer, r *runner.ReplayResult) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n", count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed), count(r.Decisions, "decision"))
+	for i, rank := range r.Ranks {
+		switch {
+		case rank.Divergence != nil:
+			for _, line := range divergenceText(i, rank.Divergence) {
+				fmt.Fprintf(&b, "  %s\n", line)
+			}
+		case rank.Refused != "":
+			fmt.Fprintf(&b, "  Rank %d refused to be replayed: %s\n", i, rank.Refused)
+		}
+	}
+	switch {
+	case r.OK() && r.CutShort:
+		b.WriteString("  No rank left the recording, which was cut short: the replay went as far as it goes.\n")
+	case r.OK():
+		b.WriteString("  No rank left the recording, and all got to its end.\n")
+	case r.Stalled:
+		b.WriteString("  The replay was ended because no rank made an MPI call any more.\n")
+	}
+	for _, rank := range r.Ranks {
+		// When a rank has left the recording the others were ended for that.
+		if rank.Short != "" && !r.Diverged() {
+			excuse := ""
+			if rank.Excused {
+				excuse = ", because a rank called MPI_Abort, as recorded"
+			}
+			fmt.Fprintf(&b, "  %s%s.\n", strings.ToUpper(rank.Short[:1])+rank.Short[1:], excuse)
+		}
+	}
+	if r.Graph {
+		fmt.Fprintf(&b, "  The event graph is in %s/graph.\n", r.Recording.Dir)
+	}
+	io.WriteString(w, b.String()) //nolint:errcheck // nowhere else to say it
+}
+
+// divergenceText says where a rank left the recording.
+func divergenceText(rank int, d *backend.Divergence) []string {
+	where := ""
+	switch {
+	case d.File != "":
+		where = fmt.Sprintf(", at %s:%d", d.File, d.Line)
+		if d.Function != "" {
+			where += " in " + d.Function
+		}
+	case d.Function != "":
+		where = ", in " + d.Function
+	case d.CallSite != 0:
+		where = fmt.Sprintf(", called from %#x", d.CallSite)
+	}
+	lines := []string{fmt.Sprintf("Rank %d left the recording at its event %d (%d:%d)%s.", rank, d.Event, rank, d.Event, where)}
+	if d.RecordedOp == "" {
+		lines = append(lines, "  recorded: nothing more")
+	} else {
+		lines = append(lines, fmt.Sprintf("  recorded: %s%s, event %d", d.RecordedOp, peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
+	}
+	return append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
+}
+
+func peer(source, tag int) string {
+	var parts []string
+	for _, p := range []struct {
+		name  string
+		value int
+	}{{"source", source}, {"tag", tag}} {
+		switch p.value {
+		case math.MinInt32:
+		case -1:
+			parts = append(parts, p.name+" any")
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d", p.name, p.value))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

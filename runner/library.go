@@ -1,0 +1,154 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+)
+
+// Yield says whether blocking calls become test and yield.
+type Yield string
+
+// The choices. Auto is: on if there are more ranks than cores and the MPI does not yield by itself.
+const (
+	YieldAuto Yield = "auto"
+	YieldOn   Yield = "on"
+	YieldOff  Yield = "off"
+)
+
+// decide tells whether to yield.
+func (y Yield) decide(mpi pmpi.MPI, ranks int) (bool, error) {
+	switch y {
+	case YieldOn:
+		return true, nil
+	case YieldOff:
+		return false, nil
+	case YieldAuto, "":
+		// Open MPI yields by itself when it knows that there are more ranks than cores.
+		return mpi == pmpi.MPICH && ranks > launch.Cores(), nil
+	}
+	return false, &launch.RefusedError{Reason: fmt.Sprintf("The yield mode %q was asked for; there are auto, on and off.", string(y))}
+}
+
+// Yields tells whether blocking calls become test and yield in a run of that many ranks.
+func (c *Common) Yields(t Toolchain, ranks int) (bool, error) {
+	return c.Yield.decide(t.Program.MPI, ranks)
+}
+
+// slowBuild is when the user is told that the interposer is being built.
+const slowBuild = 2 * time.Second
+
+// Toolchain is what a run needs besides the program.
+type Toolchain struct {
+	Program      pmpi.Program
+	Installation pmpi.Installation
+	Library      pmpi.Library
+}
+
+// Tools finds the MPI of a program and builds the interposer for it, or takes it from the cache. note may get one line if that takes long.
+func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolchain, error) {
+	var t Toolchain
+	var err error
+	if t.Program, err = pmpi.Inspect(program); err != nil {
+		return t, err
+	}
+	if mpi == "" {
+		mpi = t.Program.MPI.String()
+	}
+	if t.Installation, err = pmpi.FindMPI(mpi); err != nil {
+		if errors.As(err, new(*pmpi.MissingError)) {
+			return t, err
+		}
+		return t, &launch.RefusedError{Reason: fmt.Sprintf("The MPI cannot be chosen: %v.", err), Err: err}
+	}
+	if note != nil {
+		told := time.AfterFunc(slowBuild, func() {
+			note(fmt.Sprintf("Building the interposer for %s with %s (once; it is kept).", t.Installation.MPI.Title(), t.Installation.Mpicc))
+		})
+		defer told.Stop()
+	}
+	t.Library, err = pmpi.Build(ctx, pmpi.Options{Mpicc: t.Installation.Mpicc})
+	if err != nil {
+		return t, err
+	}
+	return t, nil
+}
+
+// Interpose makes launch's options for the interposer in a mode.
+func (t Toolchain) Interpose(mode abi.Mode, flags abi.Flags) *launch.Interpose {
+	return &launch.Interpose{Library: t.Library.Path, Mode: uint32(mode), Flags: uint32(flags)}
+}
+
+var versionPattern = regexp.MustCompile(`\b\d+(\.\d+)+\w*`) //nolint:gochecknoglobals // constant
+
+// MPIVersion asks a launcher for its version, such as "4.0.2"; empty if it cannot be told.
+func MPIVersion(ctx context.Context, mpiexec string) string {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, mpiexec, "--version")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil && len(out) == 0 {
+		return ""
+	}
+	return versionPattern.FindString(string(out))
+}
+
+// mpiEnv are the variables of this process that the MPI reads: they belong to what is recorded.
+func mpiEnv() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		for _, prefix := range []string{"OMPI_MCA_", "MPICH_", "MPIR_CVAR_", "UCX_", "FI_", "OMP_"} {
+			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, "OMPI_MCA_orte_") && !strings.HasPrefix(v, "OMPI_MCA_ess_") {
+				env = append(env, v)
+			}
+		}
+	}
+	return env
+}
+
+// Common are the options that all runs share.
+type Common struct {
+	MPI          string // "": what the program is linked to
+	LauncherArgs []string
+	Yield        Yield
+	// Output gets the ranks' output piece by piece with the rank; nil: it goes to Stdout and Stderr as it is.
+	Output         func(launch.OutputChunk)
+	Stdin          *os.File
+	Stdout, Stderr *os.File     // nil: this process's
+	Note           func(string) // a whole sentence for the user, at any time; nil: dropped
+	Self           string       // see launch.Options
+	SelfArgs       []string
+	Log            *slog.Logger
+}
+
+func (c *Common) note(format string, args ...any) {
+	if c.Note != nil {
+		c.Note(fmt.Sprintf(format, args...))
+	}
+}
+
+// fill puts what is common into the options of a launch.
+func (c *Common) fill(o *launch.Options) {
+	o.MPI, o.LauncherArgs, o.Output, o.Self, o.SelfArgs, o.Log = c.MPI, c.LauncherArgs, c.Output, c.Self, c.SelfArgs, c.Log
+	// A nil *os.File in an interface is not nil.
+	if c.Stdin != nil {
+		o.Stdin = c.Stdin
+	}
+	if c.Stdout != nil {
+		o.Stdout = c.Stdout
+	}
+	if c.Stderr != nil {
+		o.Stderr = c.Stderr
+	}
+}

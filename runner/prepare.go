@@ -1,0 +1,151 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// ReplayOptions say what to replay.
+type ReplayOptions struct {
+	Common
+	Recording    string // directory
+	Program      string // another copy of the recorded build; "": where it was
+	Cwd          string // "": the recorded one
+	Env          []string
+	IncompleteOK bool // go on where the recording lacks decisions
+	Full         bool // also write the event graph into the recording
+	// StallTimeout ends a replay in which no rank has made an MPI call for so long; 0: never, except that a recording which was cut short gets
+	// cutStall once a rank is at its end.
+	StallTimeout time.Duration
+	// Progress, if set, is called about five times a second and at the end, from one goroutine, with the events replayed and their total.
+	Progress func(done, total uint64)
+}
+
+// Prepared is a replay that is ready to be launched: by Replay, or under a debugger by others.
+type Prepared struct {
+	Recording *trace.Recording
+	Decisions []*trace.Decisions // per rank
+	Tools     Toolchain
+	Yield     bool
+	// Launch has everything for launch.Start in Run mode. A debugger sets Mode, and what it wants. The decisions files are in the job's own directory.
+	Launch launch.Options
+	// Notes are whole sentences for the user: that the recording was cut short, or is incomplete.
+	Notes []string
+}
+
+// Total is the number of recorded events of all ranks.
+func (p *Prepared) Total() uint64 {
+	var total uint64
+	for _, d := range p.Decisions {
+		total += d.LastEvent
+	}
+	return total
+}
+
+// CutShort tells whether a rank's recording ends before MPI_Finalize.
+func (p *Prepared) CutShort() bool {
+	for _, d := range p.Decisions {
+		if !d.Finalized {
+			return true
+		}
+	}
+	return false
+}
+
+// PrepareReplay checks a recording and the program (build-id, number of ranks, versions, completeness) and builds what a replay needs; nothing is
+// started. The errors are those of package trace, and of Tools.
+func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
+	rec, err := trace.Open(o.Recording)
+	if err != nil {
+		return nil, err
+	}
+	p := &Prepared{Recording: rec}
+	program := o.Program
+	if program == "" {
+		program = rec.Meta.Program.Path
+	}
+	if p.Tools, err = Tools(ctx, program, o.MPI, o.Note); err != nil {
+		return nil, err
+	}
+	if err := rec.CheckProgram(p.Tools.Program.Path); err != nil {
+		return nil, &launch.RefusedError{Reason: err.Error(), Err: err}
+	}
+	if kind := p.Tools.Program.MPI.String(); kind != rec.Meta.MPI.Kind {
+		return nil, &launch.RefusedError{Reason: fmt.Sprintf(
+			"The recording %s was made with %s, and the program is linked to %s now. Is LD_LIBRARY_PATH as it was?", o.Recording, rec.Meta.MPI.Kind, kind,
+		)}
+	}
+	if p.Yield, err = o.Yield.decide(p.Tools.Program.MPI, rec.Meta.Ranks); err != nil {
+		return nil, err
+	}
+	if err := p.decide(o); err != nil {
+		return nil, err
+	}
+	p.options(o)
+	return p, nil
+}
+
+// decide builds the decisions of all ranks.
+func (p *Prepared) decide(o ReplayOptions) error {
+	var incomplete error
+	for rank := range p.Recording.Meta.Ranks {
+		d, err := p.Recording.Decisions(rank, trace.DecisionOptions{})
+		var lacks *trace.IncompleteError
+		if errors.As(err, &lacks) && o.IncompleteOK {
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover. The replay goes on all the same and may differ from there.", rank, lacks.Call, rank, lacks.Event))
+			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
+		}
+		if errors.As(err, &lacks) {
+			incomplete = errors.Join(incomplete, err)
+			continue
+		}
+		if err != nil {
+			return &launch.RefusedError{Reason: fmt.Sprintf("The recording %s cannot be replayed: %v", o.Recording, err), Err: err}
+		}
+		if !d.Finalized {
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, p.Recording.Meta.PerRank[rank].End))
+		}
+		p.Decisions = append(p.Decisions, d)
+	}
+	if incomplete != nil {
+		return &launch.RefusedError{Reason: incomplete.Error(), Err: incomplete}
+	}
+	return nil
+}
+
+func (p *Prepared) options(o ReplayOptions) {
+	meta := p.Recording.Meta
+	l := launch.Options{Ranks: meta.Ranks, Program: p.Tools.Program.Path, Cwd: meta.Cwd, Mode: launch.Run, HoldEnds: true}
+	if len(meta.Command) > 1 {
+		l.Args = meta.Command[1:]
+	}
+	if o.Cwd != "" {
+		l.Cwd = o.Cwd
+	}
+	l.Env = append(append([]string{}, meta.Env...), o.Env...)
+	o.fill(&l)
+	var flags abi.Flags
+	if p.Yield {
+		flags |= abi.FlagYield
+	}
+	if o.IncompleteOK {
+		flags |= abi.FlagIncompleteOK
+	}
+	l.Interpose = p.Tools.Interpose(abi.ModeReplay, flags)
+	l.Interpose.WriteDecisions = func(dir string) error {
+		for rank, d := range p.Decisions {
+			if err := d.Write(filepath.Join(dir, fmt.Sprintf("rank-%d.decisions", rank))); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	p.Launch = l
+}

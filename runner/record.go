@@ -1,0 +1,238 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// RecordOptions say what to record.
+type RecordOptions struct {
+	Common
+	Ranks     int
+	Program   string
+	Args      []string
+	Cwd       string   // "": this process's
+	Env       []string // "NAME=value", added to the ranks' environment
+	Dir       string   // of the recording
+	Mode      string   // "order" (default) or "full"
+	Overwrite bool     // replace a recording that is there
+}
+
+// RecordResult is what became of a recorded run.
+type RecordResult struct {
+	Recording *trace.Recording
+	Summary   *trace.Summary // nil if the traces cannot be read; Problem says why
+	Job       launch.Result
+	Elapsed   time.Duration
+	Yield     bool
+	Problem   error // what makes the recording useless for replay, or nil
+	// Refusals are what interposers said when they could not record, by rank.
+	Refusals map[int]string
+}
+
+// Status is the exit status that stands for the program's end: 0 if all ranks ended with 0; else that of the rank that failed first, its own or 128 plus
+// the number of the signal; the launcher's if no rank's is known.
+func (r *RecordResult) Status() int { return Status(r.Job) }
+
+// Status is RecordResult.Status for any job.
+func Status(job launch.Result) int {
+	first := job.First()
+	if first >= 0 {
+		if exit := job.Ranks[first].Exit; exit != nil {
+			if exit.Signal != "" {
+				return 128 + int(unix.SignalNum(exit.Signal))
+			}
+			return exit.Code
+		}
+	}
+	switch {
+	case job.Code > 0:
+		return job.Code
+	case job.Signal != "":
+		return 128 + int(unix.SignalNum(job.Signal))
+	case first >= 0:
+		return 1
+	}
+	return 0
+}
+
+// Record runs a program and leaves a recording. When ctx ends the run is ended, the recording is kept, and the result comes with the
+// error. An error without a result means that there is no recording.
+func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
+	if o.Dir == "" {
+		return nil, &launch.RefusedError{Reason: "No directory was named for the recording. Name one with -o NAME.cohort."}
+	}
+	mode := abi.ModeOrder
+	switch o.Mode {
+	case "", "order":
+		o.Mode = "order"
+	case "full":
+		mode = abi.ModeFull
+	default:
+		return nil, &launch.RefusedError{Reason: fmt.Sprintf("The recording mode %q was asked for; there are order and full.", o.Mode)}
+	}
+	options := launch.Options{Ranks: o.Ranks, Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env, Mode: launch.Run}
+	o.fill(&options)
+	if err := launch.Check(&options); err != nil {
+		return nil, err
+	}
+	tools, err := Tools(ctx, options.Program, o.MPI, o.Note)
+	if err != nil {
+		return nil, err
+	}
+	yield, err := o.Yield.decide(tools.Program.MPI, o.Ranks)
+	if err != nil {
+		return nil, err
+	}
+	rec, discard, err := o.create(ctx, tools, yield)
+	if err != nil {
+		return nil, err
+	}
+	var flags abi.Flags
+	if yield {
+		flags |= abi.FlagYield
+		o.note("There are more ranks (%d) than cores (%d), so blocking MPI calls yield the processor; that changes timing (--yield off leaves them as they are).", o.Ranks, launch.Cores())
+	}
+	options.Interpose = tools.Interpose(mode, flags)
+	if options.Interpose.TraceDir, err = filepath.Abs(rec.Dir); err != nil {
+		return nil, errors.Join(err, discard())
+	}
+	started := time.Now()
+	session, err := launch.Start(ctx, options)
+	if err != nil {
+		return nil, errors.Join(err, discard())
+	}
+	for _, n := range session.Notes() {
+		o.note("%s", n)
+	}
+	result := &RecordResult{Recording: rec, Yield: yield, Refusals: map[int]string{}}
+	result.Job = watchRecording(ctx, session, result.Refusals)
+	result.Elapsed = time.Since(started)
+	result.finish(session)
+	if ctx.Err() != nil {
+		return result, context.Cause(ctx)
+	}
+	return result, nil
+}
+
+// create makes the directory of the recording. discard takes it away again, as long as no rank has written into it.
+func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool) (rec *trace.Recording, discard func() error, err error) {
+	program, err := trace.IdentifyProgram(tools.Program.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	cwd := o.Cwd
+	if cwd == "" {
+		if cwd, err = os.Getwd(); err != nil {
+			return nil, nil, fmt.Errorf("finding the working directory: %w", err)
+		}
+	}
+	if cwd, err = filepath.Abs(cwd); err != nil {
+		return nil, nil, err
+	}
+	_, statErr := os.Lstat(o.Dir)
+	isNew := errors.Is(statErr, os.ErrNotExist)
+	rec, err = trace.Create(o.Dir, trace.Meta{
+		Cohort: launch.Version(), Command: append([]string{o.Program}, o.Args...), Cwd: cwd, Env: append(mpiEnv(), o.Env...), Ranks: o.Ranks,
+		MPI:  trace.MPI{Kind: tools.Program.MPI.String(), Version: MPIVersion(ctx, tools.Installation.Mpiexec)},
+		Mode: o.Mode, Yield: yield, Program: program, Interposer: tools.Library.Hash, Start: time.Now(),
+	}, trace.CreateOptions{Overwrite: o.Overwrite})
+	if err != nil {
+		return nil, nil, err
+	}
+	discard = func() error {
+		if !isNew {
+			return nil
+		}
+		if err := os.Remove(filepath.Join(rec.Dir, "recording.json")); err != nil {
+			return fmt.Errorf("removing the empty recording: %w", err)
+		}
+		os.Remove(rec.Dir) //nolint:errcheck // not empty: a rank wrote into it, and that is kept
+		return nil
+	}
+	return rec, discard, nil
+}
+
+// watchRecording waits for the end of the run, or ends it when ctx does.
+func watchRecording(ctx context.Context, session *launch.Session, refusals map[int]string) launch.Result {
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	for i, rank := range session.Ranks() {
+		group.Go(func() {
+			for event := range rank.Backend().Events() {
+				if c := event.Control; c != nil && c.State == int(abi.StateRefused) {
+					mu.Lock()
+					refusals[i] = c.Message
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	stop := context.AfterFunc(ctx, func() {
+		now, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		session.Stop(now)
+	})
+	defer stop()
+	result := session.Wait()
+	group.Wait()
+	return result
+}
+
+// stopTimeout bounds how long a job that is ended gets to end in good order.
+const stopTimeout = 10 * time.Second
+
+// finish writes how the ranks ended into the recording, and counts what it holds.
+func (r *RecordResult) finish(session *launch.Session) {
+	ranks := make([]trace.RankMeta, len(r.Job.Ranks))
+	for i, end := range r.Job.Ranks {
+		info := session.Ranks()[i].Info()
+		c := end.Control
+		ranks[i] = trace.RankMeta{
+			Rank: i, Host: info.Host, PID: info.Pid, End: rankEnd(end),
+			Events: c.Events, Messages: c.Messages, Bytes: c.Bytes, Decisions: c.Decisions,
+		}
+		if c.Incomplete > 0 {
+			ranks[i].Incomplete = &trace.IncompleteCall{Call: c.IncompleteCall, Event: c.IncompleteEvent, Count: uint64(c.Incomplete)}
+		}
+	}
+	for i := range ranks {
+		d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
+		if err != nil {
+			r.Problem = errors.Join(r.Problem, err)
+			continue
+		}
+		for _, p := range d.Polls {
+			ranks[i].Polls += p.Failures
+		}
+	}
+	err := r.Recording.Update(func(m *trace.Meta) { m.PerRank, m.Elapsed = ranks, r.Elapsed })
+	if err == nil && r.Problem == nil {
+		r.Summary, err = trace.Summarize(r.Recording)
+	}
+	r.Problem = errors.Join(r.Problem, err)
+}
+
+func rankEnd(end launch.RankResult) trace.RankEnd {
+	switch {
+	case end.Exit == nil:
+		return trace.RankEnd{How: trace.EndUnknown}
+	case end.Exit.Signal != "":
+		return trace.RankEnd{How: trace.EndSignal, Signal: end.Exit.Signal}
+	case end.Exit.Code == 0 && end.Control.State == int(abi.StateFinalized):
+		return trace.RankEnd{How: trace.EndFinalized}
+	default:
+		return trace.RankEnd{How: trace.EndExited, Code: end.Exit.Code}
+	}
+}

@@ -1,0 +1,326 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// ReplayResult is what became of a replay.
+type ReplayResult struct {
+	Recording *trace.Recording
+	Job       launch.Result
+	Elapsed   time.Duration
+	Ranks     []RankReplay
+	CutShort  bool // the recording ends before the program's end
+	Stalled   bool // ended because nothing moved
+	Graph     bool // the event graph was written
+	Events    uint64
+	Decisions uint64
+}
+
+// RankReplay is how far one rank got.
+type RankReplay struct {
+	Events   uint64 // replayed
+	Recorded uint64
+	// Divergence: the rank made a call that is not the recorded one.
+	Divergence *backend.Divergence
+	Refused    string // what the interposer says it cannot do
+	// Short: the rank ended, or was ended, before it got to the end of its recording; the sentence says how.
+	Short string
+	// Excused: the rank is short because another one called MPI_Abort, as in the recording.
+	Excused bool
+}
+
+// OK tells whether nothing diverged and all ranks got to their ends.
+func (r *ReplayResult) OK() bool {
+	for _, rank := range r.Ranks {
+		if rank.Divergence != nil || rank.Refused != "" || rank.Short != "" && !rank.Excused {
+			return false
+		}
+	}
+	return true
+}
+
+// Diverged tells whether a rank made another call than the recorded one.
+func (r *ReplayResult) Diverged() bool {
+	for _, rank := range r.Ranks {
+		if rank.Divergence != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Replay runs a recording again, without a debugger. When ctx ends the run is ended, and the result comes with the error. An error without a result means
+// that nothing was started.
+func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
+	p, err := PrepareReplay(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range p.Notes {
+		o.note("%s", n)
+	}
+	scratch := ""
+	if o.Full && p.Recording.Meta.Mode != trace.ModeFull.String() {
+		if scratch, err = p.Recording.GraphScratch(); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(scratch) //nolint:errcheck // moved away, or scratch in a recording
+		p.Launch.Interpose.TraceDir = scratch
+	}
+	started := time.Now()
+	session, err := launch.Start(ctx, p.Launch)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range session.Notes() {
+		o.note("%s", n)
+	}
+	w := newWatch(session, p, o)
+	job := w.run(ctx)
+	result := w.result(job)
+	result.Elapsed = time.Since(started)
+	if ctx.Err() != nil {
+		return result, context.Cause(ctx)
+	}
+	if scratch != "" && result.OK() {
+		if err := p.Recording.InstallGraph(scratch); err != nil {
+			return result, fmt.Errorf("keeping the event graph of the replay: %w", err)
+		}
+		result.Graph = true
+	}
+	return result, nil
+}
+
+// watch follows a replay. Its run goroutine owns it.
+type watch struct {
+	session  *launch.Session
+	prepared *Prepared
+	options  ReplayOptions
+	events   chan rankEvent
+	at       []abi.State // of each rank, as far as it matters
+	over     []bool      // the program has gone
+	last     []backend.ControlState
+	stalled  bool
+}
+
+type rankEvent struct {
+	rank  int
+	event backend.Event
+	end   bool // no more events of this rank
+}
+
+const (
+	// tick is how often progress is looked at.
+	tick = 200 * time.Millisecond
+	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut short.
+	cutStall = 10 * time.Second
+)
+
+func newWatch(session *launch.Session, p *Prepared, o ReplayOptions) *watch {
+	n := len(session.Ranks())
+	w := &watch{
+		session: session, prepared: p, options: o, events: make(chan rankEvent),
+		at: make([]abi.State, n), over: make([]bool, n), last: make([]backend.ControlState, n),
+	}
+	for i, rank := range session.Ranks() {
+		go func() {
+			for event := range rank.Backend().Events() {
+				w.events <- rankEvent{rank: i, event: event}
+			}
+			w.events <- rankEvent{rank: i, end: true}
+		}()
+	}
+	return w
+}
+
+// run returns when the job has ended and all its events have been seen.
+func (w *watch) run(ctx context.Context) launch.Result {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	interrupted := ctx.Done()
+	stopping := false
+	stop := func() {
+		if !stopping {
+			stopping = true
+			go func() {
+				now, cancel := context.WithTimeout(context.Background(), stopTimeout)
+				defer cancel()
+				w.session.Stop(now)
+			}()
+		}
+	}
+	answers := make(chan []backend.ControlState, 1)
+	asking := false
+	moved, seen := time.Now(), uint64(0)
+	for open := len(w.at); open > 0; {
+		select {
+		case e := <-w.events:
+			if e.end {
+				open--
+				w.over[e.rank] = true
+			} else {
+				w.take(e)
+			}
+			if w.finished() {
+				stop()
+			}
+		case <-ticker.C:
+			if !asking && !stopping {
+				asking = true
+				go w.ask(answers)
+			}
+		case states := <-answers:
+			asking = false
+			if sum := w.progress(states); sum != seen {
+				moved, seen = time.Now(), sum
+			}
+			if limit := w.stallLimit(); limit > 0 && time.Since(moved) > limit && !stopping {
+				w.stalled = true
+				stop()
+			}
+		case <-interrupted:
+			interrupted = nil
+			stop()
+		}
+	}
+	if asking {
+		<-answers
+	}
+	return w.session.Wait()
+}
+
+// ask reads the control blocks of all ranks. It takes a second at most.
+func (w *watch) ask(answers chan<- []backend.ControlState) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	states := make([]backend.ControlState, len(w.at))
+	for i, rank := range w.session.Ranks() {
+		if state, err := rank.Backend().Control(ctx, backend.ControlRequest{}); err == nil {
+			states[i] = state
+		}
+	}
+	answers <- states
+}
+
+// progress notes the positions and returns a number that changes whenever a rank does something.
+func (w *watch) progress(states []backend.ControlState) uint64 {
+	var activity uint64
+	for i, s := range states {
+		if s.Present && s.Events >= w.last[i].Events {
+			w.last[i].Events, w.last[i].Polls = s.Events, s.Polls
+		}
+		activity += w.last[i].Events + w.last[i].Polls + s.Current
+	}
+	w.report()
+	return activity
+}
+
+func (w *watch) report() {
+	if w.options.Progress == nil {
+		return
+	}
+	var done uint64
+	for i, d := range w.prepared.Decisions {
+		done += min(w.last[i].Events, d.LastEvent)
+	}
+	w.options.Progress(done, w.prepared.Total())
+}
+
+func (w *watch) take(e rankEvent) {
+	switch {
+	case e.event.Control != nil:
+		// A divergence is located while its process lives; a later snapshot may lack that.
+		located := w.last[e.rank].Divergence
+		w.last[e.rank] = *e.event.Control
+		if located != nil && located.File != "" {
+			w.last[e.rank].Divergence = located
+		}
+		w.at[e.rank] = abi.State(e.event.Control.State)
+	case e.event.Exited != nil, e.event.Ended != nil:
+		w.over[e.rank] = true
+	}
+}
+
+// finished tells whether there is nothing to wait for: a rank left the recording, or every rank is at its end and one of them cannot end by itself.
+func (w *watch) finished() bool {
+	waiting, running := false, false
+	for i, state := range w.at {
+		switch {
+		case w.over[i]:
+		case state == abi.StateDiverged, state == abi.StateRefused:
+			return true
+		case state == abi.StateEnd:
+			waiting = true
+		default:
+			running = true
+		}
+	}
+	return waiting && !running
+}
+
+func (w *watch) stallLimit() time.Duration {
+	if w.options.StallTimeout > 0 {
+		return w.options.StallTimeout
+	}
+	for i, state := range w.at {
+		// A rank whose program has gone before MPI_Finalize leaves others waiting for it as well.
+		if state == abi.StateEnd || w.over[i] && state != abi.StateFinalized {
+			return cutStall
+		}
+	}
+	return 0
+}
+
+// result judges how far each rank got.
+func (w *watch) result(job launch.Result) *ReplayResult {
+	r := &ReplayResult{Recording: w.prepared.Recording, Job: job, CutShort: w.prepared.CutShort(), Stalled: w.stalled}
+	aborted := false
+	for i := range w.at {
+		if c := job.Ranks[i].Control; c.Present {
+			located := w.last[i].Divergence
+			w.last[i] = c
+			if located != nil {
+				w.last[i].Divergence = located
+			}
+		}
+		aborted = aborted || w.last[i].CurrentOp == int(abi.OpAbort)
+	}
+	w.report()
+	for i, d := range w.prepared.Decisions {
+		last := w.last[i]
+		rank := RankReplay{Events: last.Events, Recorded: d.LastEvent, Divergence: last.Divergence}
+		if abi.State(last.State) == abi.StateRefused {
+			rank.Refused = last.Message
+		}
+		if last.Events < d.LastEvent && rank.Divergence == nil && rank.Refused == "" {
+			rank.Short = fmt.Sprintf("rank %d got to event %d of %d (%s)", i, last.Events, d.LastEvent, w.why(i, job))
+			rank.Excused = aborted
+		}
+		r.Events += min(last.Events, d.LastEvent)
+		r.Decisions += last.Decisions
+		r.Ranks = append(r.Ranks, rank)
+	}
+	return r
+}
+
+// why says how a rank came not to reach its end.
+func (w *watch) why(rank int, job launch.Result) string {
+	end := job.Ranks[rank]
+	switch {
+	case w.stalled:
+		return "the replay stood still"
+	case job.Stopped && end.Exit != nil && end.Exit.Signal == "SIGKILL":
+		return "the replay was ended"
+	default:
+		return end.String()
+	}
+}
