@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+func newCutCommand(std streams) *cobra.Command {
+	var (
+		at           string
+		asJSON       bool
+		incompleteOK bool
+		program      string
+	)
+	cmd := &cobra.Command{
+		Use:   "cut RECORDING --at RANK:EVENT",
+		Short: "Print the causal cut of an event of a recording",
+		Long: `Prints the causal cut of an event: for every rank the earliest position that holds all that happened before the event. It is where a
+causal breakpoint stops the other ranks. Events are numbered from 1 on each rank; "2:17" is the 17th of rank 2.
+
+The cut is computed from the event graph. A recording in order mode has none yet: it is replayed once, and the graph is kept in the recording.`,
+		Example: `  cohort cut tsp.cohort --at 2:17
+  cohort cut tsp.cohort --at 2:17 --json | jq .cut`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("One recording is needed, %d arguments were given. Write: cohort cut run.cohort --at 2:17", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if at == "" {
+				return usageError("--at is missing. Write the event as RANK:EVENT, such as --at 2:17.")
+			}
+			event, err := causal.ParseEventID(at)
+			if err != nil {
+				return usageError("--at: %v", err)
+			}
+			ctx, cancel := withSignals(cmd.Context())
+			defer cancel()
+			rec, err := trace.Open(args[0])
+			if err != nil {
+				return err
+			}
+			bar := newProgressLine(std)
+			graph, err := session.Graph(ctx, rec, session.GraphOptions{Program: program, IncompleteOK: incompleteOK, Progress: bar.show})
+			bar.clear()
+			if err != nil {
+				return err
+			}
+			report, err := graph.ReportCausalCut(event)
+			if err != nil {
+				return usageError("%v", err)
+			}
+			if asJSON {
+				encoder := json.NewEncoder(std.Out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(report)
+			}
+			_, err = fmt.Fprint(std.Out, session.CutText(report))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&at, "at", "", "the event, `RANK:EVENT`")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&incompleteOK, "incomplete-ok", false, "use a recording that holds calls which replay does not cover")
+	cmd.Flags().StringVar(&program, "program", "", "another copy of the recorded program, for the replay that obtains the graph")
+	return cmd
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/script"
+	"github.com/cohort-debugger/cohort/tui"
+)
+
+func newDebugCommand(std streams) *cobra.Command {
+	var (
+		args  protocol.LaunchArguments
+		batch bool
+		exec  []string
+		quiet bool
+	)
+	cmd := &cobra.Command{
+		Use:   "debug [flags] (-- PROGRAM [ARGUMENT...] | RECORDING)",
+		Short: "Debug all ranks of a program, or of a recording, in the terminal",
+		Long: `Starts an MPI program with every rank under a debugger and shows all of them in the terminal; ? lists the keys there. With a recording
+(NAME.cohort, see "cohort record") it is replayed: the ranks take the same messages in the same order as when it was recorded, and causal breakpoints work.
+
+With --batch commands are carried out without a terminal, for scripts and bug reports; -x gives a command, and may be repeated:
+` + indent(script.Help),
+		Example: `  cohort debug -n 4 -- ./heat 64
+  cohort debug tsp.cohort
+  cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue -x 'mpipp column_type grid' -- ./heat 64
+  cohort debug --batch tsp.cohort -x 'break receive_task ranks 2 mode causal if tasks_received == 3' -x continue -x ranks`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, positional []string) error {
+			if err := debugTarget(cmd, positional, &args); err != nil {
+				return err
+			}
+			if len(exec) > 0 && !batch {
+				return usageError("-x needs --batch.")
+			}
+			if !batch && !isTerminal(std.In) {
+				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use --batch with -x commands, or \"cohort dap\".")
+			}
+			log, err := logger(cmd, std)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := withSignals(cmd.Context())
+			defer cancel()
+			if batch {
+				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
+					cwd, err := os.Getwd()
+					if err != nil {
+						return err
+					}
+					return script.Run(ctx, script.Options{Conn: conn, Launch: args, Commands: exec, Cwd: cwd, Out: std.Out, Echo: !quiet})
+				})
+			}
+			args.StopOnEntry = true
+			// The screen belongs to the interface: the log must not write on it.
+			return runDebug(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
+				return tui.Run(ctx, tui.Options{Conn: conn, Launch: args, Title: title(args)})
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVarP(&args.Ranks, "ranks", "n", 0, "number of ranks of a live run (default 4)")
+	flags.StringVar(&args.MPI, "mpi", "", "mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
+	flags.StringArrayVar(&args.LauncherArgs, "launcher-arg", nil, "further argument of mpiexec; may be repeated")
+	flags.StringVar(&args.Yield, "yield", "auto", "let waiting ranks yield their core: auto, on or off")
+	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
+	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
+	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false, "replay a recording that holds calls which replay does not cover")
+	flags.BoolVar(&args.NoInterpose, "no-interpose", false, "debug without Cohort's library in the ranks: no mpipp, no positions")
+	flags.BoolVar(&batch, "batch", false, "carry out the -x commands without a terminal, and end the job")
+	flags.StringArrayVarP(&exec, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
+	flags.BoolVarP(&quiet, "quiet", "q", false, "with --batch: do not print the commands")
+	return cmd
+}
+
+func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
+
+// debugTarget takes the program or the recording from the positional arguments.
+func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchArguments) error {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case len(positional) == 0:
+		return usageError("Neither a program nor a recording was named. Write: cohort debug -n 4 -- ./prog, or: cohort debug run.cohort")
+	case dash == 0:
+		if args.Program != "" {
+			return usageError("--program is for replays; write the program after \"--\".")
+		}
+		args.Program, args.Args = positional[0], positional[1:]
+	case dash < 0 && len(positional) == 1:
+		path, err := filepath.Abs(positional[0])
+		if err != nil {
+			return err
+		}
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return usageError("%s is a file, not a recording. To debug a program, write: cohort debug -n 4 -- %s", positional[0], positional[0])
+		}
+		if cmd.Flags().Changed("ranks") {
+			return usageError("-n cannot be given with a recording: a replay has as many ranks as were recorded.")
+		}
+		args.Recording = path
+	case dash < 0:
+		return usageError("%q stands after a recording. To debug a program, write it after \"--\": cohort debug -n 4 -- %s", positional[1], strings.Join(positional, " "))
+	default:
+		return usageError("A recording (%s) and a program (%s) were given; one of them is possible.", positional[0], positional[dash])
+	}
+	return nil
+}
+
+func title(args protocol.LaunchArguments) string {
+	if args.Recording != "" {
+		return filepath.Base(args.Recording)
+	}
+	return filepath.Base(args.Program)
+}
+
+func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
+
+// runDebug serves DAP on a pipe inside this process to one of our own faces. Both have ended when it returns.
+func runDebug(ctx context.Context, log *slog.Logger, face func(context.Context, net.Conn) error) error {
+	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the face ends the job in good order after a signal
+	defer cancel()
+	server, client := net.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- newDAPServer(log, "").ServeConn(serverCtx, server, false) }()
+	err := face(ctx, client)
+	serveErr := <-served
+	switch {
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed):
+		return fmt.Errorf("the debug server: %w", serveErr)
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package replayctl
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+func TestNext(t *testing.T) {
+	hits := []Hit{{Event: 3}, {Event: 5}, {Event: 5}, {Event: 5}, {Event: 9}}
+	for _, c := range []struct {
+		place Place
+		want  int
+	}{
+		{Place{}, 0}, {Place{Event: 3}, 0}, {Place{Event: 3, Seen: 1}, 1}, {Place{Event: 4}, 1}, {Place{Event: 5}, 1}, {Place{Event: 5, Seen: 2}, 3},
+		{Place{Event: 5, Seen: 3}, 4}, {Place{Event: 9, Seen: 1}, -1}, {Place{Event: 10}, -1},
+	} {
+		if got := next(hits, c.place); got != c.want {
+			t.Errorf("next(%+v) = %d, want %d", c.place, got, c.want)
+		}
+	}
+}
+
+// TestEveryHitIsVisitedOnce: going from hit to hit by next, as Continue does, visits each hit of the list once and in order.
+func TestEveryHitIsVisitedOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var hits []Hit
+		event := uint64(0)
+		for range rapid.IntRange(0, 20).Draw(t, "hits") {
+			event += rapid.Uint64Range(0, 2).Draw(t, "gap")
+			hits = append(hits, Hit{Event: event})
+		}
+		seen := places{}
+		at := uint64(0)
+		for want := range hits {
+			i := next(hits, seen.at(1, 0, at))
+			if i != want {
+				t.Fatalf("visited hit %d, want %d of %v", i, want, hits)
+			}
+			at = hits[i].Event
+			seen.saw(job.RankStatus{Rank: 0, Stop: &backend.Stopped{Breakpoints: []int{1}, Control: backend.ControlState{Events: at}}})
+		}
+		if i := next(hits, seen.at(1, 0, at)); i != -1 {
+			t.Fatalf("hit %d after the last", i)
+		}
+	})
+}
+
+// TestFirstIsPrecededByNone: whatever the cuts, as long as precedence is acyclic (made so here from a linear order), a candidate is found that no other precedes.
+func TestFirstIsPrecededByNone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 6).Draw(t, "ranks")
+		var list []candidate
+		for r := range n {
+			// Candidate of rank r is the r-th in a linear order: its cut may pass the hits of lower ranks only.
+			cut := make([]uint64, n)
+			for q := range n {
+				limit := uint64(10)
+				if q < r {
+					limit = 20
+				}
+				cut[q] = rapid.Uint64Range(0, limit).Draw(t, "cut")
+			}
+			cut[r] = 10
+			list = append(list, candidate{breakpoint: 1, rank: r, hit: Hit{Event: 10}, cut: cut})
+		}
+		perm := rapid.Permutation(list).Draw(t, "order")
+		got, ok := first(perm)
+		if !ok {
+			t.Fatal("none found")
+		}
+		for _, d := range list {
+			if d.rank != got.rank && got.cut[d.rank] > d.hit.Event {
+				t.Fatalf("rank %d would run through its own hit on the way to that of rank %d", d.rank, got.rank)
+			}
+		}
+	})
+}
+
+func TestFirstOfNothing(t *testing.T) {
+	if _, ok := first(nil); ok {
+		t.Error("found something in nothing")
+	}
+}
+
+func TestCovers(t *testing.T) {
+	f := &found{from: 4, hits: map[int][]Hit{1: {{Event: 5}}}}
+	for _, c := range []struct {
+		name     string
+		place    Place
+		complete bool
+		want     bool
+	}{
+		{"a hit ahead", Place{Event: 4}, false, true},
+		{"before what was explored", Place{Event: 3}, false, false},
+		{"used up", Place{Event: 5, Seen: 1}, false, false},
+		{"used up, and the rank ended", Place{Event: 5, Seen: 1}, true, true},
+	} {
+		f.complete = c.complete
+		if got := f.covers(1, c.place); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+	if (*found)(nil).covers(1, Place{}) {
+		t.Error("nothing covers something")
+	}
+}

@@ -1,0 +1,55 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/causal"
+)
+
+// CutText prints a cut for people: a line per rank, up to maxCutLines.
+func CutText(r *causal.CutReport) string {
+	const maxCutLines = 256
+	var b strings.Builder
+	if r.At != nil {
+		fmt.Fprintf(&b, "Causal cut of event %s", r.At)
+		if p := position(r, r.At.Rank); p != nil && p.Call != "" {
+			fmt.Fprintf(&b, " (%s)", p.Call)
+		}
+		b.WriteString(": every other rank at the earliest position that holds all that happened before.\n")
+	}
+	for i, p := range r.Positions {
+		if i == maxCutLines {
+			fmt.Fprintf(&b, "… and %d further ranks\n", len(r.Positions)-i)
+			break
+		}
+		what := "before its first event"
+		switch {
+		case p.Event == p.Last && p.Event > 0:
+			what = "after " + p.Call + ", its last event"
+		case p.Event > 0:
+			what = fmt.Sprintf("after %s; %d of its %d events", p.Call, p.Event, p.Last)
+		}
+		mark := " "
+		if r.At != nil && r.At.Rank == p.Rank {
+			mark = "*"
+		}
+		fmt.Fprintf(&b, "%s rank %-4d %d:%-8d %s\n", mark, p.Rank, p.Rank, p.Event, what)
+	}
+	if r.Consistent {
+		b.WriteString("The cut is consistent: no message is received in it without having been sent.\n")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "The cut is not consistent: %v.\n", r.Problem)
+	fmt.Fprintf(&b, "The nearest consistent cuts are %v (below) and %v (above).\n", r.Below, r.Above)
+	return b.String()
+}
+
+func position(r *causal.CutReport, rank int) *causal.Position {
+	for i := range r.Positions {
+		if r.Positions[i].Rank == rank {
+			return &r.Positions[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,69 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/runner"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// GraphOptions say how to obtain an event graph.
+type GraphOptions struct {
+	Common       runner.Common // of the replay, if one is needed
+	Program      string        // another copy of the recorded program
+	IncompleteOK bool
+	Progress     func(text string, done, total int64) // may be nil
+}
+
+// Graph returns the event graph of a recording: of its own events if it was recorded in full mode, else of those that one replay in full mode yields, which are kept
+// in the recording (Thoai & Volkert's four-phase idea, design.md section 4.1).
+func Graph(ctx context.Context, rec *trace.Recording, o GraphOptions) (*causal.Graph, error) {
+	if o.Progress == nil {
+		o.Progress = func(string, int64, int64) {}
+	}
+	full := rec.Meta.Mode == trace.ModeFull.String()
+	if !full && !rec.HasGraph() {
+		if err := obtain(ctx, rec, o); err != nil {
+			return nil, err
+		}
+	}
+	o.Progress("reading the event graph", 0, 0)
+	traces, err := rec.Graph()
+	if err != nil {
+		return nil, err
+	}
+	return causal.Load(traces, causal.Options{})
+}
+
+func obtain(ctx context.Context, rec *trace.Recording, o GraphOptions) error {
+	const what = "replaying once in full mode to obtain the event graph"
+	options := runner.ReplayOptions{
+		Common: o.Common, Recording: rec.Dir, Program: o.Program, IncompleteOK: o.IncompleteOK, Full: true,
+		Progress: func(done, total uint64) { o.Progress(what, int64(done), int64(total)) }, //nolint:gosec // numbers of events
+	}
+	// What the ranks print was seen when they were recorded.
+	options.Output = discard
+	result, err := runner.Replay(ctx, options)
+	if err != nil {
+		return fmt.Errorf("the recording must be replayed once to obtain its event graph: %w", err)
+	}
+	if result.Graph {
+		return nil
+	}
+	var why []string
+	for i, r := range result.Ranks {
+		switch {
+		case r.Divergence != nil:
+			why = append(why, fmt.Sprintf("rank %d left the recording at event %d", i, r.Divergence.Event))
+		case r.Refused != "":
+			why = append(why, fmt.Sprintf("rank %d: %s", i, r.Refused))
+		case r.Short != "":
+			why = append(why, r.Short)
+		}
+	}
+	return errors.New("The event graph could not be obtained, because the replay did not get to the end of the recording: " + strings.Join(why, "; ") + ".")
+}

@@ -1,0 +1,204 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/dap"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/replayctl"
+	"github.com/cohort-debugger/cohort/runner"
+)
+
+func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, report dap.Progress) (dap.Started, error) {
+	n := &notes{report: report}
+	options := runner.ReplayOptions{
+		Common: s.common(args, n, nil), Recording: args.Recording, Program: args.Program, Cwd: args.Cwd, Env: environment(args.Env), IncompleteOK: args.IncompleteOK,
+	}
+	prepared, err := runner.PrepareReplay(ctx, options)
+	if err != nil {
+		return dap.Started{}, err
+	}
+	for _, note := range prepared.Notes {
+		n.add(note)
+	}
+	started, err := s.launch(ctx, underDebugger(prepared, args), args, n)
+	if err != nil {
+		return dap.Started{}, err
+	}
+	j := started.Job.(*job.Job) //nolint:forcetypeassert // made by launch above
+	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j}
+	steer.controller = replayctl.New(replayctl.Options{Job: j, Graph: steer.loadGraph, Scout: steer.scout, Log: s.Log})
+	started.Steering = steer
+	stop := started.Stop
+	started.Stop = func(ctx context.Context) error {
+		steer.controller.Close()
+		return stop(ctx)
+	}
+	return started, nil
+}
+
+func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Options {
+	o := p.Launch
+	o.Mode, o.Gdb, o.HoldEnds = launch.Debug, args.Gdb, false
+	if args.NoDebug {
+		o.Mode = launch.Run
+	}
+	return o
+}
+
+// steering is dap.Steering for one replay.
+type steering struct {
+	starter    *Starter
+	args       protocol.LaunchArguments
+	options    runner.ReplayOptions
+	prepared   *runner.Prepared
+	job        *job.Job
+	controller *replayctl.Controller
+
+	mu    sync.Mutex // held while the graph is obtained, so that it is obtained once
+	graph *causal.Graph
+}
+
+func (s *steering) loadGraph(ctx context.Context) (*causal.Graph, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.graph != nil {
+		return s.graph, nil
+	}
+	const id = "graph"
+	o := GraphOptions{Common: s.options.Common, Program: s.options.Program, IncompleteOK: s.options.IncompleteOK}
+	o.Progress = func(text string, done, total int64) {
+		s.progress(job.Progress{ID: id, Title: "Event graph", Text: text, Done: done, Total: total})
+	}
+	graph, err := Graph(ctx, s.prepared.Recording, o)
+	s.progress(job.Progress{ID: id, Title: "Event graph", End: true})
+	if err == nil {
+		s.graph = graph
+	}
+	return graph, err
+}
+
+// progress is shown by every face. A job that is closed has none left.
+func (s *steering) progress(p job.Progress) { _ = s.job.ReportProgress(p) }
+
+// scout starts a second replay, unseen, in which only some ranks have a debugger.
+func (s *steering) scout(ctx context.Context, debugged job.RankSet) (*replayctl.Scout, error) {
+	o := underDebugger(s.prepared, s.args)
+	o.Mode, o.DebugRanks, o.Output = launch.Debug, debugged.Slice(), discard
+	running, err := launch.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	stop := func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		running.Stop(ctx)
+	}
+	scout := &replayctl.Scout{Ranks: map[int]backend.Backend{}, Stop: stop}
+	type launched struct {
+		rank int
+		err  error
+	}
+	results := make(chan launched)
+	for rank := range debugged.Each {
+		b := running.Ranks()[rank].Backend()
+		scout.Ranks[rank] = b
+		go func() {
+			_, err := b.Launch(ctx, backend.LaunchRequest{Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env, DebuggerPath: o.Gdb, HasControl: true})
+			results <- launched{rank, err}
+		}()
+	}
+	var errs []error
+	for range scout.Ranks {
+		if r := <-results; r.err != nil {
+			errs = append(errs, fmt.Errorf("rank %d: %w", r.rank, r.err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		stop()
+		return nil, err
+	}
+	// Events of the other ranks must be read as well: whoever has a backend keeps reading.
+	for rank, r := range running.Ranks() {
+		if !debugged.Contains(rank) {
+			go func() {
+				for range r.Backend().Events() { //nolint:revive // the reading is all
+				}
+			}()
+		}
+	}
+	return scout, nil
+}
+
+// Continue implements dap.Steering.
+func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, focus job.RankSet) error {
+	var causalOnes []job.Breakpoint
+	for _, b := range breakpoints {
+		if b.Mode == job.ModeCausal {
+			causalOnes = append(causalOnes, b)
+		}
+	}
+	err := s.controller.Continue(ctx, causalOnes)
+	var none *replayctl.NoHitError
+	if errors.As(err, &none) {
+		// The rest of the run is ordinary.
+		if _, resumeErr := s.job.Resume(ctx, focus, backend.Continue, 0); resumeErr != nil {
+			return errors.Join(err, resumeErr)
+		}
+		return err
+	}
+	return ignorePartial(ctx, err)
+}
+
+// ignorePartial: a rank that stopped on the way (another breakpoint, a signal) is shown as a stop; that the cut was given up is no error then.
+func ignorePartial(ctx context.Context, err error) error {
+	var partial *job.PartialCutError
+	if !errors.As(err, &partial) {
+		return err
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return partial.Cause
+}
+
+// RunTo implements dap.Steering.
+func (s *steering) RunTo(ctx context.Context, arguments protocol.CutArguments) error {
+	cut, at := arguments.Cut, arguments.At
+	if at != "" {
+		report, err := s.cut(ctx, at)
+		if err != nil {
+			return err
+		}
+		cut = report.Cut
+	}
+	return ignorePartial(ctx, s.controller.RunTo(ctx, at, cut))
+}
+
+// Cut implements dap.Steering.
+func (s *steering) Cut(ctx context.Context, at string) (protocol.CutBody, error) {
+	report, err := s.cut(ctx, at)
+	if err != nil {
+		return protocol.CutBody{}, err
+	}
+	return protocol.CutBody{At: at, Positions: report.Cut, Consistent: report.Consistent, Text: CutText(report)}, nil
+}
+
+func (s *steering) cut(ctx context.Context, at string) (*causal.CutReport, error) {
+	event, err := causal.ParseEventID(at)
+	if err != nil {
+		return nil, err
+	}
+	graph, err := s.loadGraph(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return graph.ReportCausalCut(event)
+}
