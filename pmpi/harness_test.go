@@ -187,3 +187,40 @@ func dumpTraces(t *testing.T, dir string, ranks int) string {
 	}
 	return out.String()
 }
+
+// countOps counts the EVENT records of each rank's full trace by call.
+func countOps(t *testing.T, j *job) []map[string]int {
+	t.Helper()
+	counts := make([]map[string]int, j.ranks)
+	for rank := range j.ranks {
+		counts[rank] = map[string]int{}
+		for _, rec := range records(t, j.traceDir, rank) {
+			if e, ok := rec.(*trace.Event); ok {
+				counts[rank][e.Op.String()]++
+			}
+		}
+	}
+	return counts
+}
+
+// records are all records of one rank's trace.
+func records(t *testing.T, dir string, rank int) []trace.Record {
+	t.Helper()
+	r, err := trace.OpenFile(filepath.Join(dir, trace.RankFile(rank)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var all []trace.Record
+	for rec, err := range r.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, rec)
+	}
+	return all
+}

@@ -57,6 +57,8 @@ int cohort_enter(uint32_t op, uint64_t site);  /* 0: the call is not ours to see
 void cohort_leave(void);                       /* the call was an event, and it is complete */
 void cohort_poll_failed(void);                 /* the call was a poll that failed */
 void cohort_fortran_site(uint64_t site);       /* the next call comes from there */
+int cohort_init_begin(void);
+void cohort_init_end(int outer, int rc);
 uint64_t cohort_registry_enter(uint64_t site); /* for calls that are no events: their call site; 0: pass the call through */
 void cohort_registry_leave(void);
 

@@ -146,13 +146,13 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   size_t off_aint = (sizeof(int) * (size_t)ni + 15) & ~(size_t)15;
   size_t off_type = off_aint + sizeof(MPI_Aint) * (size_t)na;
   size_t begin = scratch.length, need = begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 16;
-  scratch.length = need; /* parts that are read in turn use what follows */
+  need = (need + 15) & ~(size_t)15;
   if (!cohort_reserve(&scratch, need)) {
-    scratch.length = begin;
     d->combiner = COHORT_COMBINER_UNKNOWN;
     d->n_integers = d->n_addresses = d->n_types = 0;
     return d;
   }
+  scratch.length = need; /* parts that are read in turn use what follows */
   int *ints = (int *)(scratch.data + begin);
   MPI_Aint *aints = (MPI_Aint *)(scratch.data + begin + off_aint);
   MPI_Datatype *types = (MPI_Datatype *)(scratch.data + begin + off_type);

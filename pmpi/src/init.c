@@ -177,21 +177,30 @@ uint64_t cohort_registry_enter(uint64_t site) {
 
 void cohort_registry_leave(void) { inside = 0; }
 
-EXPORT int MPI_Init(int *argc, char ***argv) {
+/* While MPI initialises itself, its own calls are not the program's. Returns whether this is the outermost initialisation. */
+int cohort_init_begin(void) {
   int outer = !inside;
   inside = 1;
+  return outer;
+}
+
+void cohort_init_end(int outer, int rc) {
+  if (!outer) return;
+  inside = 0;
+  if (rc == MPI_SUCCESS) begin();
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv) {
+  int outer = cohort_init_begin();
   int rc = PMPI_Init(argc, argv);
-  inside = !outer;
-  if (outer && rc == MPI_SUCCESS) begin();
+  cohort_init_end(outer, rc);
   return rc;
 }
 
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
-  int outer = !inside;
-  inside = 1;
+  int outer = cohort_init_begin();
   int rc = PMPI_Init_thread(argc, argv, required, provided);
-  inside = !outer;
-  if (outer && rc == MPI_SUCCESS) begin();
+  cohort_init_end(outer, rc);
   return rc;
 }
 
