@@ -110,16 +110,16 @@ func (l location) first() int64 {
 
 // at follows the indices of an address down from the place.
 func (l location) at(a Address) (location, error) {
-	if a.Instance >= 0 {
-		if l.row < 0 || a.Instance >= l.row {
+	switch {
+	case a.Instance == 0 && l.row < 0 && len(l.fixed) == 0: // the only instance
+	case a.Instance >= 0:
+		if a.Instance >= l.row {
 			return l, errorf(KindAddress, 0, "The address %s names instance {%d}; the buffer has %d.", a, a.Instance, max(l.row, 1))
 		}
 		l = l.child(a.Instance)
-	} else if l.row >= 0 && len(a.Index) > 0 {
-		if l.row != 1 {
-			return l, errorf(KindAddress, 0, "The buffer has %d instances of the datatype: say which one, as in {0}%s.", l.row, brackets(a.Index))
-		}
-		l = l.child(0)
+	case l.row >= 0 && len(a.Index) > 0:
+		return l, errorf(KindAddress, 0, "The buffer has %d instances of the datatype: say which one, as in {0}%s.",
+			l.row, brackets(a.Index))
 	}
 	for i, k := range a.Index {
 		w := l.width()

@@ -34,7 +34,7 @@ type Value struct {
 }
 
 // Buffer views count instances of t at addr, as an MPI call with these arguments does; addr 0 is MPI_BOTTOM. name stands for the
-// type in addresses.
+// type in addresses: t(STRUCT)[2][5](CHAR), or t{3}(STRUCT)[2][5](CHAR) if count is not 1.
 func (r *Registry) Buffer(name string, addr uint64, t *Datatype, count int64) (*Buffer, error) {
 	if t.problem != nil {
 		return nil, t.problem
@@ -48,7 +48,11 @@ func (r *Registry) Buffer(name string, addr uint64, t *Datatype, count int64) (*
 	if c.bad {
 		return nil, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.", count, t.Title())
 	}
-	return &Buffer{mem: r.mem, addr: addr, root: location{prefix: name, short: name, t: t, row: count}}, nil
+	row := count
+	if count == 1 {
+		row = -1
+	}
+	return &Buffer{mem: r.mem, addr: addr, root: location{prefix: name, short: name, t: t, row: row}}, nil
 }
 
 // Select returns the part of the buffer at an address of the expanded type-tree.

@@ -11,11 +11,7 @@ import (
 // Node is the buffer, or the selected part of it, as a tree of values: the expanded type-tree of the paper (IV.B), opened lazily.
 // Stages with only one child are not shown by themselves; they appear in the child's name, as in [3][0].
 func (b *Buffer) Node(name string) Node {
-	l := b.root
-	if l.row == 1 {
-		l = l.child(0)
-	}
-	return b.node(name, l)
+	return b.node(name, b.root)
 }
 
 func (b *Buffer) node(name string, l location) Node {

@@ -303,7 +303,7 @@ func (c *command) showType(name string, t *Datatype) *Result {
 func (c *command) showComm(name string, m *Comm) *Result {
 	n := m.Node(name, c.where)
 	return &Result{Node: n, text: func(w io.Writer, opt Options) error {
-		if _, err := fmt.Fprintf(w, "%s is an %s\n", name, n.Value); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", name, n.Value); err != nil {
 			return err
 		}
 		return n.Text(w, opt)

@@ -70,9 +70,9 @@ func (c *command) buffer(args []string) (*Result, error) {
 		if !p.at.IsZero() {
 			what = "part " + p.at.String() + " of " + what
 		}
-		size := fmt.Sprintf("%d basic elements, %d bytes of data", b.Len(), count*p.t.Figures().Size)
+		size := plural(b.Len(), "basic element") + fmt.Sprintf(", %d bytes of data", count*p.t.Figures().Size)
 		if !p.at.IsZero() {
-			size = fmt.Sprintf("%d basic elements", b.Len())
+			size = plural(b.Len(), "basic element")
 		}
 		if _, err := fmt.Fprintf(w, "%s at 0x%x: %s\n", what, addr, size); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (c *command) showPart(name string, t *Datatype, a Address) (*Result, error)
 	})
 	n.TreeAddress = l.long()
 	return &Result{Node: n, text: func(w io.Writer, _ Options) error {
-		_, err := fmt.Fprintf(w, "%s is %s at offset %d: %d basic elements\n", l.long(), l.typeText(), l.start(), l.elements())
+		_, err := fmt.Fprintf(w, "%s is %s at offset %d: %s\n", l.long(), l.typeText(), l.start(), plural(l.elements(), "basic element"))
 		return err
 	}}, nil
 }
@@ -159,7 +159,7 @@ func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, 
 		lines = append(
 			lines,
 			fmt.Sprintf("size %d, extent %d (lb %d, ub %d), true extent %d (true lb %d)", f.Size, f.Extent, f.LB, f.UB(), f.TrueExtent, f.TrueLB),
-			fmt.Sprintf("%d basic elements in %s contiguous blocks, gaps: %s; depth %d", t.elements, t.blockText(), t.Gaps(), t.depth),
+			fmt.Sprintf("%s, contiguous blocks: %s, gaps: %s; depth %d", plural(t.elements, "basic element"), t.blockText(), t.Gaps(), t.depth),
 			"signature: "+t.Signature().Text(32),
 		)
 	}
@@ -178,6 +178,13 @@ func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, 
 		return err
 	}
 	return writeWarnings(w, t)
+}
+
+func plural(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // writeWarnings tells what the user should know before trusting or using the type.

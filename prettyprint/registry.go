@@ -122,8 +122,16 @@ func (r *Registry) DatatypeByFortran(f int32) (*Datatype, error) {
 	return nil, r.unknownHandle("datatype", "INTEGER or TYPE(MPI_Datatype)", fmt.Sprint(f), uint64(uint32(f)), freed)
 }
 
+// aliases are names that mpi.h gives a second time to the type of another name.
+var aliases = map[string]string{
+	"MPI_LONG_LONG_INT": "MPI_LONG_LONG", "MPI_C_FLOAT_COMPLEX": "MPI_C_COMPLEX", "MPI_CXX_COMPLEX": "MPI_CXX_FLOAT_COMPLEX",
+}
+
 // DatatypeByName returns the predefined datatype of that name, such as MPI_INT.
 func (r *Registry) DatatypeByName(name string) (*Datatype, error) {
+	if alias, ok := aliases[name]; ok {
+		name = alias
+	}
 	slots, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
 	if err != nil {
 		return nil, err

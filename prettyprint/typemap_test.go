@@ -292,7 +292,11 @@ func TestRandomBuffers(t *testing.T) {
 			for _, p := range e.Parts {
 				packed = append(packed, data[at+p[0]-lo:][:p[1]]...)
 			}
-			if v.Index != n || v.Memory != addr+uint64(at) || v.Short != fmt.Sprintf("t{%d}%s", inst, e.Path) || !bytes.Equal(v.Bytes, packed) {
+			path := fmt.Sprintf("t{%d}%s", inst, e.Path)
+			if count == 1 {
+				path = "t" + e.Path
+			}
+			if v.Index != n || v.Memory != addr+uint64(at) || v.Short != path || !bytes.Equal(v.Bytes, packed) {
 				t.Fatalf("element %d: %+v, want disp %d, path %s, bytes %x", n, v, at, e.Path, packed)
 			}
 			checkSelect(t, b, v)

@@ -1,0 +1,325 @@
+package prettyprint_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cohort-debugger/cohort/prettyprint"
+	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+)
+
+// variables is a Resolver for a handful of expressions.
+type variables map[string]prettyprint.Resolved
+
+func (v variables) Resolve(expr string) (prettyprint.Resolved, error) {
+	if r, ok := v[expr]; ok {
+		return r, nil
+	}
+	return prettyprint.Resolved{}, errors.New(`No symbol "` + expr + `" in current context.`)
+}
+
+func (v variables) Locate(pc uint64) string {
+	if pc == 0x400fff {
+		return "heat.c:120 in main"
+	}
+	return ""
+}
+
+func handleOf(h uint64, ctype string) prettyprint.Resolved {
+	return prettyprint.Resolved{Number: h, HasNumber: true, HasAddr: true, Address: 0x7ffc0010, Type: ctype, Language: prettyprint.C}
+}
+
+func fortran(n uint64, ftype string) prettyprint.Resolved {
+	return prettyprint.Resolved{Number: n, HasNumber: true, HasAddr: true, Address: 0x7ffc0020, Type: ftype, Language: prettyprint.Fortran}
+}
+
+// demo is a rank with a column of a matrix, the struct of Fig. 1, communicators, and variables that name them.
+func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	column := im.Vector(8, 1, 10, im.Named("MPI_DOUBLE"))
+	matrix := make([]byte, 8*10*8)
+	for i := range 80 {
+		binary.LittleEndian.PutUint64(matrix[8*i:], math.Float64bits(float64(i)/2))
+	}
+	addr := im.Alloc(matrix)
+	s := fig1(im)
+	sAddr := fig1Buffer(im)
+	im.Named("MPI_BYTE")
+	im.Datatype(prettyprinttest.TypeRecord{
+		Combiner: 3, Handle: 0x8c0000aa, FHandle: 77, TypeSize: 8, LB: 0, Extent: 12, TrueLB: 0, TrueExtent: 8, CallSite: 0x401000,
+		Event: 17, Name: "odd", Integers: []int64{2}, Types: []uint64{im.Named("MPI_INT").Record},
+	})
+	im.Datatype(prettyprinttest.TypeRecord{Combiner: 99, State: 1, Handle: 0x8c0000bb, Name: "MPI_Type_new", TypeSize: prettyprinttest.Unknown})
+	im.Datatype(prettyprinttest.TypeRecord{Combiner: 3, State: 3, Refs: 1, Handle: 0x8c0000cc, Integers: []int64{2}, Types: []uint64{im.Named("MPI_INT").Record}})
+	im.Tombstone(0x8c0000dd)
+	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 3, Handle: 0x84000001, FHandle: 77, GlobalID: 5, ParentID: 1, Size: 4, Rank: 2, Name: "grid", Members: []uint32{3, 2, 1, 0},
+		Dims: []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0},
+	})
+	r, err := prettyprint.Open(im, im.Publish())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, variables{
+		"column":      handleOf(column.Handle, "MPI_Datatype"),
+		"types[1]":    handleOf(s.Handle, "MPI_Datatype"),
+		"odd":         handleOf(0x8c0000aa, "MPI_Datatype"),
+		"new":         handleOf(0x8c0000bb, "MPI_Datatype"),
+		"kept":        handleOf(0x8c0000cc, "MPI_Datatype"),
+		"gone":        handleOf(0x8c0000dd, "MPI_Datatype"),
+		"zero":        handleOf(0, "MPI_Datatype"),
+		"junk":        handleOf(0x12345, "MPI_Datatype"),
+		"null":        handleOf(0x0c000000, "MPI_Datatype"),
+		"nocomm":      handleOf(0x04000000, "MPI_Comm"),
+		"grid":        handleOf(0x84000001, "MPI_Comm"),
+		"f_type":      fortran(77, "integer(kind=4)"),
+		"req":         handleOf(0x98000000, "MPI_Request"),
+		"x":           {HasAddr: true, Address: addr, Type: "double", Language: prettyprint.C},
+		"i":           handleOf(3, "int"),
+		"neg":         handleOf(math.MaxUint64, "int"),
+		"u":           {Number: addr, HasNumber: true, HasAddr: true, Address: 0x10, Pointer: true, Type: "double *", Language: prettyprint.C},
+		"m":           {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: prettyprint.C},
+		"&m[0][9]":    {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
+		"u + 1":       {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
+		"(char *) u":  {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: prettyprint.C},
+		"f(1,2)":      {HasAddr: true, Address: addr, HasNumber: true, Number: 5, Type: "real(kind=8)", Language: prettyprint.Fortran},
+		"&s":          {Number: sAddr, HasNumber: true, Pointer: true, Type: "struct s *", Language: prettyprint.C},
+		"register_db": {Type: "double", Language: prettyprint.C},
+		"f08":         {HasAddr: true, Address: 0x30, Struct: true, Type: "Type mpi_comm", Language: prettyprint.Fortran},
+		"f08%mpi_val": fortran(77, "integer(kind=4)"),
+	}, addr
+}
+
+func TestCommand(t *testing.T) {
+	r, vars, addr := demo(t)
+	for _, c := range []struct{ line, want string }{
+		{"column u", `
+VECTOR at ADDR+0: 8 basic elements, 64 bytes of data
+  column(VECTOR)[0][0](DOUBLE)  ADDR+0  0
+  column(VECTOR)[1][0](DOUBLE)  ADDR+80  5
+  column(VECTOR)[2][0](DOUBLE)  ADDR+160  10
+  ... 5 more
+`},
+		{"column, u + 1, 1", `
+VECTOR at ADDR+8: 8 basic elements, 64 bytes of data
+  column(VECTOR)[0][0](DOUBLE)  ADDR+8  0.5
+  column(VECTOR)[1][0](DOUBLE)  ADDR+88  5.5
+  column(VECTOR)[2][0](DOUBLE)  ADDR+168  10.5
+  ... 5 more
+`},
+		{"column[6] &m[0][9]", `
+part [6] of VECTOR at ADDR+72: 1 basic element
+  column(VECTOR)[6][0](DOUBLE)  ADDR+552  34.5
+`},
+		{"types[1](STRUCT)[2][5](CHAR) &s", `
+part [2][5] of STRUCT at ADDR+49152: 1 basic element
+  types[1](STRUCT)[2][5](CHAR)  ADDR+49204  'g'
+`},
+		{"types[1][3] &s", `
+part [3] of STRUCT at ADDR+49152: 2 basic elements
+  types[1](STRUCT)[3][0](DOUBLE)  ADDR+49228  0.1
+  types[1](STRUCT)[3][1](DOUBLE)  ADDR+49236  -2
+`},
+		{"types[1][2][5]", `
+types[1](STRUCT)[2][5](CHAR) is MPI_CHAR at offset 52: 1 basic element
+`},
+		{"MPI_DOUBLE m 80", `
+80 × MPI_DOUBLE at ADDR+0: 80 basic elements, 640 bytes of data
+  MPI_DOUBLE{0}(DOUBLE)  ADDR+0  0
+  MPI_DOUBLE{1}(DOUBLE)  ADDR+8  0.5
+  MPI_DOUBLE{2}(DOUBLE)  ADDR+16  1
+  ... 77 more
+`},
+		{"MPI_INT f(1,2) i", `
+3 × MPI_INT at ADDR+0: 3 basic elements, 12 bytes of data
+  MPI_INT{0}(INT)  ADDR+0  0
+  MPI_INT{1}(INT)  ADDR+4  0
+  MPI_INT{2}(INT)  ADDR+8  0
+`},
+		{"MPI_BYTE (char *) u 2", `
+2 × MPI_BYTE at ADDR+0: 2 basic elements, 2 bytes of data
+  MPI_BYTE{0}(BYTE)  ADDR+0  0x00
+  MPI_BYTE{1}(BYTE)  ADDR+1  0x00
+`},
+		{"odd", `
+odd = {
+    kind = CONTIGUOUS,
+    count = 2,
+    type = "MPI_INT"
+}
+size 8, extent 12 (lb 0, ub 12), true extent 8 (true lb 0)
+2 basic elements, contiguous blocks: 1, gaps: none; depth 1
+signature: 2 MPI_INT
+not committed: it cannot be used in communication; created at heat.c:120 in main, after event 17; handle 0x8c0000aa (Fortran 77)
+warning: The datatype is not committed; using it in communication is an error.
+warning: The extent computed from the constructor is 8; MPICH reported 12.
+`},
+		{"grid", `
+grid: Cartesian communicator grid of 4 ranks, this one is rank 2: 3,2,1,0 in this order
+{
+    kind = Cartesian communicator,
+    name = "grid",
+    size = 4,
+    rank = 2,
+    members = {rank 3 of MPI_COMM_WORLD, rank 2 of MPI_COMM_WORLD, rank 1 of MPI_COMM_WORLD, ... 1 more},
+    dims = {2, 2},
+    periods = {0, 1},
+    coords = {1, 0},
+    parent = MPI_COMM_WORLD,
+    state = live,
+    handle = 0x84000001
+}
+`},
+		{"--type f_type", `
+f_type = {
+    kind = CONTIGUOUS,
+    count = 2,
+    type = "MPI_INT"
+}
+size 8, extent 12 (lb 0, ub 12), true extent 8 (true lb 0)
+2 basic elements, contiguous blocks: 1, gaps: none; depth 1
+signature: 2 MPI_INT
+not committed: it cannot be used in communication; created at heat.c:120 in main, after event 17; handle 0x8c0000aa (Fortran 77)
+warning: The datatype is not committed; using it in communication is an error.
+warning: The extent computed from the constructor is 8; MPICH reported 12.
+`},
+	} {
+		res, err := prettyprint.CommandLine(r, vars, c.line)
+		if err != nil {
+			t.Errorf("mpipp %s: %v", c.line, err)
+			continue
+		}
+		var s strings.Builder
+		if err := res.Text(&s, prettyprint.Options{MaxList: 3}); err != nil {
+			t.Errorf("mpipp %s: %v", c.line, err)
+		}
+		if diff := cmp.Diff(c.want, "\n"+relative(s.String(), addr)); diff != "" {
+			t.Errorf("mpipp %s (-want +got):\n%s", c.line, diff)
+		}
+		var j strings.Builder
+		if err := res.JSON(&j, prettyprint.Options{}); err != nil {
+			t.Errorf("mpipp %s as JSON: %v", c.line, err)
+		}
+	}
+	if res, err := prettyprint.CommandLine(r, vars, "f08"); err != nil || res.Node.Type != "MPI_Comm" {
+		t.Errorf("mpipp f08: %+v, %v", res, err)
+	}
+}
+
+func TestCommandErrors(t *testing.T) {
+	r, vars, _ := demo(t)
+	for _, c := range []struct {
+		line string
+		kind prettyprint.ErrorKind
+		want string
+	}{
+		{"", prettyprint.KindUsage, "mpipp needs a datatype or a communicator"},
+		{"a b c d", prettyprint.KindUsage, "at most three arguments"},
+		{"--what x", prettyprint.KindUsage, "no option --what"},
+		{"--comm x y", prettyprint.KindUsage, "takes one communicator"},
+		{"column (u", prettyprint.KindUsage, `end before the closing ")"`},
+		{"nothing", prettyprint.KindResolve, `The expression nothing cannot be evaluated here: No symbol "nothing" in current context.`},
+		{"gone", prettyprint.KindFreed, "gone: The datatype handle 0x8c0000dd was freed"},
+		{"kept", prettyprint.KindFreed, "0x8c0000cc was freed"},
+		{"zero", prettyprint.KindNotFound, "may not be initialised"},
+		{"junk u", prettyprint.KindNotFound, "No datatype with the handle 0x12345 was ever created"},
+		{"null u", prettyprint.KindNull, "MPI_DATATYPE_NULL"},
+		{"MPI_DATATYPE_NULL", prettyprint.KindNull, "MPI_DATATYPE_NULL"},
+		{"nocomm", prettyprint.KindNull, "MPI_COMM_NULL"},
+		{"MPI_COMM_NULL", prettyprint.KindNull, "MPI_COMM_NULL"},
+		{"new u", prettyprint.KindNotDecoded, "created by MPI_Type_new, which Cohort does not decode yet"},
+		{"req", prettyprint.KindUsage, "is of type MPI_Request; mpipp shows datatypes and communicators"},
+		{"grid u", prettyprint.KindUsage, "is of type MPI_Comm; mpipp TYPE BUFFER takes a datatype first"},
+		{"x", prettyprint.KindUsage, "is of type double; a datatype's handle is expected"},
+		{"i", prettyprint.KindNotFound, "neither a datatype nor a communicator"},
+		{"f_type", prettyprint.KindUsage, "Write mpipp --type f_type or mpipp --comm f_type"},
+		{"column x", prettyprint.KindUsage, "neither a pointer nor an array. Write &x"},
+		{"column i", prettyprint.KindUsage, "Write &i"},
+		{"column register_db", prettyprint.KindUsage, "has no address in memory"},
+		{"column u x", prettyprint.KindUsage, "an integer is expected"},
+		{"column u neg", prettyprint.KindUsage, "takes counts from 0 on"},
+		{"column u 9223372036854775807", prettyprint.KindTooLarge, "more than 2^62"},
+		{"column[8] u", prettyprint.KindAddress, "indices there run from 0 to 7"},
+		{"column[1][0][0] u", prettyprint.KindAddress, "goes on below column[1][0], which is MPI_DOUBLE and has no parts"},
+		{"column{1} u", prettyprint.KindAddress, "names instance {1}; the buffer has 1"},
+		{"column[1] u 2", prettyprint.KindAddress, "say which one, as in {0}[1]"},
+		{"MPI_NO_SUCH u", prettyprint.KindNotFound, "has no predefined datatype MPI_NO_SUCH"},
+	} {
+		_, err := prettyprint.CommandLine(r, vars, c.line)
+		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("mpipp %s: %v; want kind %d and %q", c.line, err, c.kind, c.want)
+		}
+	}
+}
+
+func TestSplitArguments(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{"", nil},
+		{"  t  ", []string{"t"}},
+		{"t buf 10", []string{"t", "buf", "10"}},
+		{"t,buf,10", []string{"t", "buf", "10"}},
+		{"t , buf ,10", []string{"t", "buf", "10"}},
+		{"t buf + 3 10", []string{"t", "buf + 3", "10"}},
+		{"t buf +3", []string{"t", "buf", "+3"}},
+		{"t *p", []string{"t", "*p"}},
+		{"t &a[i + 1] n * 2", []string{"t", "&a[i + 1]", "n * 2"}},
+		{"t (double *) p 2", []string{"t", "(double *) p", "2"}},
+		{"t (struct x **)p", []string{"t", "(struct x **)p"}},
+		{"t (a b) (c d)", []string{"t", "(a b)", "(c d)"}},
+		{"f(a, b)[1] a(1:3, 2)", []string{"f(a, b)[1]", "a(1:3, 2)"}},
+		{"t(STRUCT)[2][5](CHAR) &s", []string{"t(STRUCT)[2][5](CHAR)", "&s"}},
+		{`"t x" 'b c'`, []string{"t x", "b c"}},
+		{`'heat.c'::u 3`, []string{"'heat.c'::u", "3"}},
+		{`f("a b", ',') x`, []string{`f("a b", ',')`, "x"}},
+		{"t p -> x", []string{"t", "p -> x"}},
+		{"t a ->x", []string{"t", "a ->x"}},
+		{"t a == b", []string{"t", "a == b"}},
+		{`"say \"t\""`, []string{`say "t"`}},
+		{"t sizeof (x)", []string{"t", "sizeof (x)"}},
+		{"t x%y", []string{"t", "x%y"}},
+		{"t x % y", []string{"t", "x % y"}},
+	} {
+		got, err := prettyprint.SplitArguments(c.in)
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%q: %v (-want +got)\n%s", c.in, err, diff)
+		}
+	}
+	for _, bad := range []string{",t", "t,,b", "t,", "(t", "t)", "t[1", "(a]", `"t`, "'t", `f("a`, `t "x\`} {
+		if got, err := prettyprint.SplitArguments(bad); !prettyprint.IsKind(err, prettyprint.KindUsage) {
+			t.Errorf("%q: %q, %v", bad, got, err)
+		}
+	}
+}
+
+func FuzzSplitArguments(f *testing.F) {
+	for _, s := range []string{"t buf + 3 10", `"t x" 'b c'`, "t (double *) p 2", "f(a, b)[1],x", "((", `'\`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		args, err := prettyprint.SplitArguments(line)
+		if err != nil {
+			if !prettyprint.IsKind(err, prettyprint.KindUsage) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		for _, a := range args {
+			if strings.TrimSpace(a) == "" && !strings.ContainsAny(line, `"'`) {
+				t.Errorf("an empty argument in %q of %q", args, line)
+			}
+			exprs, addrs := prettyprint.ParseAddress(a)
+			if len(exprs) == 0 || len(exprs) != len(addrs) {
+				t.Errorf("ParseAddress(%q): %q, %v", a, exprs, addrs)
+			}
+		}
+	})
+}

@@ -1,0 +1,476 @@
+package prettyprint_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/prettyprint"
+	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+)
+
+func unknownFigures(r prettyprinttest.TypeRecord) prettyprinttest.TypeRecord {
+	r.TypeSize, r.LB, r.Extent = prettyprinttest.Unknown, prettyprinttest.Unknown, prettyprinttest.Unknown
+	r.TrueLB, r.TrueExtent = prettyprinttest.Unknown, prettyprinttest.Unknown
+	return r
+}
+
+func TestOpenErrors(t *testing.T) {
+	image := func(change func(im *prettyprinttest.Image)) (*prettyprinttest.Image, uint64) {
+		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+		change(im)
+		return im, im.Publish()
+	}
+	header := func(b ...uint64) (*prettyprinttest.Image, uint64) {
+		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+		var w []byte
+		for _, v := range b {
+			w = binary.LittleEndian.AppendUint64(w, v)
+		}
+		return im, im.Alloc(append(w, make([]byte, 112-len(w))...))
+	}
+	const magic = 0x00474552484f43
+	for _, c := range []struct {
+		name string
+		make func() (*prettyprinttest.Image, uint64)
+		kind prettyprint.ErrorKind
+		want string
+	}{
+		{"no symbol", func() (*prettyprinttest.Image, uint64) { im, _ := image(func(*prettyprinttest.Image) {}); return im, 0 }, prettyprint.KindNoInterposer, "Start it with `cohort debug`"},
+		{"unmapped", func() (*prettyprinttest.Image, uint64) {
+			im, _ := image(func(*prettyprinttest.Image) {})
+			return im, 0x1000
+		}, prettyprint.KindUnreadable, "memory at 0x1000"},
+		{"other bytes", func() (*prettyprinttest.Image, uint64) {
+			return image(func(im *prettyprinttest.Image) { im.Magic = 1 })
+		}, prettyprint.KindNoInterposer, "is not Cohort's registry"},
+		{"empty", func() (*prettyprinttest.Image, uint64) { return header() }, prettyprint.KindNotReady, "MPI_Init"},
+		{"version", func() (*prettyprinttest.Image, uint64) {
+			return image(func(im *prettyprinttest.Image) { im.Version = 7 })
+		}, prettyprint.KindVersion, "version 7"},
+		{"size", func() (*prettyprinttest.Image, uint64) { return header(magic, 1|40<<32, 1|4<<32) }, prettyprint.KindCorrupt, "40 bytes"},
+		{"mpi", func() (*prettyprinttest.Image, uint64) { return header(magic, 1|112<<32, 9|4<<32) }, prettyprint.KindCorrupt, "MPI number 9"},
+		{"handle size", func() (*prettyprinttest.Image, uint64) { return header(magic, 1|112<<32, 1|5<<32) }, prettyprint.KindCorrupt, "a handle has 5 bytes"},
+	} {
+		im, addr := c.make()
+		_, err := prettyprint.Open(im, addr)
+		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
+		}
+	}
+	im, addr := header(magic, 1|112<<32, 1|4<<32)
+	r, err := prettyprint.Open(im, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.DatatypeByHandle(5); !prettyprint.IsKind(err, prettyprint.KindNotReady) {
+		t.Errorf("before initialisation: %v", err)
+	}
+}
+
+func TestCorruptTypes(t *testing.T) {
+	const h = 0x8c000001
+	for _, c := range []struct {
+		name string
+		make func(im *prettyprinttest.Image)
+		kind prettyprint.ErrorKind
+		want string
+	}{
+		{"a cycle", func(im *prettyprinttest.Image) {
+			at := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}}))
+			patch(im, at, 184, at)
+		}, prettyprint.KindCorrupt, "made of itself"},
+		{"too deep", func(im *prettyprinttest.Image) {
+			rec := im.Named("MPI_INT").Record
+			for i := range 1100 {
+				r := unknownFigures(prettyprinttest.TypeRecord{Combiner: 2, Types: []uint64{rec}})
+				if i == 1099 {
+					r.Handle = h
+				}
+				rec = im.Datatype(r)
+			}
+		}, prettyprint.KindTooLarge, "more than 1000 constructors deep"},
+		{"a huge record", func(im *prettyprinttest.Image) {
+			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideSize: math.MaxUint32, OverrideIntegers: 400 << 20})
+		}, prettyprint.KindTooLarge, "Cohort reads at most"},
+		{"counts beyond the record", func(im *prettyprinttest.Image) {
+			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideIntegers: 1000})
+		}, prettyprint.KindCorrupt, "claims 1000 integers"},
+		{"a record that is not mapped to its end", func(im *prettyprinttest.Image) {
+			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideSize: 90 << 20, OverrideIntegers: 10 << 20})
+		}, prettyprint.KindUnreadable, "The arguments of a datatype"},
+		{"a null type", func(im *prettyprinttest.Image) {
+			im.Datatype(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}})
+		}, prettyprint.KindCorrupt, "cannot lie there"},
+		{"an unknown combiner", func(im *prettyprinttest.Image) {
+			im.Datatype(prettyprinttest.TypeRecord{Combiner: 42, Handle: h})
+		}, prettyprint.KindCorrupt, "unknown combiner 42"},
+		{"a negative count", func(im *prettyprinttest.Image) {
+			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 3, Handle: h, Integers: []int64{-1}, Types: []uint64{im.Named("MPI_INT").Record}}))
+		}, prettyprint.KindCorrupt, "count -1"},
+		{"missing arguments", func(im *prettyprinttest.Image) {
+			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, Integers: []int64{2, 1, 1}, Addresses: []int64{0}}))
+		}, prettyprint.KindCorrupt, "its counts ask for 3, 2 and 2"},
+		{"another handle", func(im *prettyprinttest.Image) {
+			at := im.Datatype(prettyprinttest.TypeRecord{Combiner: 1, Handle: h, Basic: 2, BasicSize: 4})
+			patch(im, at, 16, 0x77)
+		}, prettyprint.KindCorrupt, "the record says 0x77"},
+	} {
+		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+		c.make(im)
+		r, err := prettyprint.Open(im, im.Publish())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.DatatypeByHandle(h)
+		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
+		}
+	}
+}
+
+// patch overwrites 8 bytes of a record.
+func patch(im *prettyprinttest.Image, at, offset, v uint64) {
+	for _, r := range im.Regions() {
+		var probe [1]byte
+		if n, err := im.ReadMemory(at, probe[:]); n == 1 && err == nil && len(r) >= int(offset)+8 && sameMemory(im, at, r) {
+			binary.LittleEndian.PutUint64(r[offset:], v)
+		}
+	}
+}
+
+func sameMemory(im *prettyprinttest.Image, at uint64, r []byte) bool {
+	b := make([]byte, len(r))
+	n, err := im.ReadMemory(at, b)
+	return err == nil && n == len(r) && string(b) == string(r)
+}
+
+// TestProblems has types whose records are sound and whose layout cannot be known; they are shown, with the reason.
+func TestProblems(t *testing.T) {
+	const h = 0x8c000001
+	for _, c := range []struct {
+		name string
+		rec  func(im *prettyprinttest.Image) prettyprinttest.TypeRecord
+		want string
+	}{
+		{"too many elements", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 3, Integers: []int64{1 << 61}, Types: []uint64{im.Named("MPI_INT").Record}}
+		}, "more than 2^62"},
+		{"a displacement out of range", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 7, Integers: []int64{1, 1}, Addresses: []int64{math.MaxInt64}, Types: []uint64{im.Named("MPI_INT").Record}}
+		}, "more than 2^62"},
+		{"a stride that overflows", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 4, Integers: []int64{3, 1, math.MinInt64}, Types: []uint64{im.Named("MPI_INT").Record}}
+		}, "more than 2^62"},
+		{"a subarray beyond its array", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 11, Integers: []int64{1, 4, 3, 2, 56}, Types: []uint64{im.Named("MPI_INT").Record}}
+		}, "takes 3 from 2 in a dimension of size 4"},
+		{"an order that is none", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 11, Integers: []int64{1, 4, 3, 1, 0}, Types: []uint64{im.Named("MPI_INT").Record}}
+		}, "neither MPI_ORDER_C"},
+		{"a distribution that is none", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 12, Integers: []int64{1, 0, 1, 4, 7, 1, 1, 56}, Types: []uint64{im.Named("MPI_INT").Record}}
+		}, "the distribution 7"},
+		{"made of one not decoded", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
+			u := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 99, Name: "MPI_Type_new"}))
+			return prettyprinttest.TypeRecord{Combiner: 3, Integers: []int64{2}, Types: []uint64{u}}
+		}, "created by MPI_Type_new"},
+		{"a basic type without a size", func(*prettyprinttest.Image) prettyprinttest.TypeRecord {
+			return prettyprinttest.TypeRecord{Combiner: 1, Basic: 2, Name: "MPI_INT"}
+		}, "a value of"},
+	} {
+		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+		rec := unknownFigures(c.rec(im))
+		rec.Handle = h
+		im.Datatype(rec)
+		r, err := prettyprint.Open(im, im.Publish())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dt, err := r.DatatypeByHandle(h)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if err := dt.Problem(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: problem %v, want %q", c.name, err, c.want)
+		}
+		if _, err := r.Buffer("t", 0x1000, dt, 1); err == nil {
+			t.Errorf("%s: a buffer can be viewed", c.name)
+		}
+		var s strings.Builder
+		if err := dt.Text(&s, "t", nil, prettyprint.Options{}); err != nil || !strings.Contains(s.String(), c.want) {
+			t.Errorf("%s: %v in\n%s", c.name, err, s.String())
+		}
+	}
+}
+
+// TestPartlyDecoded shows a buffer of a struct that holds a type of known size whose contents are not decoded.
+func TestPartlyDecoded(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	u := im.Datatype(prettyprinttest.TypeRecord{Combiner: 99, Name: "MPI_Type_new", TypeSize: 8, Extent: 8, TrueExtent: 8})
+	i := im.Named("MPI_INT")
+	s := im.Struct([]int64{1, 1}, []int64{0, 16}, []*prettyprinttest.Type{i, {Record: u, UB: 8}})
+	addr := im.Alloc(make([]byte, 32))
+	r, dt := openType(t, im, s)
+	b, err := r.Buffer("t", addr, dt, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vals, err := b.Elements(0, b.Len())
+	if err != nil || len(vals) != 2 || vals[0].Text != "0" || vals[1].Text != "not decoded yet: 8 bytes of a type made by MPI_Type_new" {
+		t.Errorf("%+v, %v", vals, err)
+	}
+}
+
+// TestUnmapped has a buffer with a hole: all that is mapped is shown.
+func TestUnmapped(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	c := im.Contiguous(3*4096/4, im.Named("MPI_INT"))
+	const base = 0x10000000
+	page := make([]byte, 4096)
+	for i := range page {
+		page[i] = 1
+	}
+	im.Map(base, page)
+	im.Map(base+2*4096, page[:4090])
+	r, dt := openType(t, im, c)
+	b, err := r.Buffer("t", base, dt, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vals, err := b.Elements(0, b.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range vals {
+		want := "16843009"
+		switch at := uint64(base + 4*i); {
+		case at >= base+4096 && at < base+2*4096:
+			want = fmt.Sprintf("unmapped at 0x%x", at)
+		case at >= base+2*4096+4088:
+			want = fmt.Sprintf("unmapped at 0x%x", max(at, base+2*4096+4090))
+		}
+		if v.Text != want || v.Unmapped != strings.HasPrefix(want, "unmapped") || v.Unmapped != (v.Bytes == nil) {
+			t.Fatalf("element %d: %+v, want %s", i, v, want)
+		}
+	}
+	all, err := r.Buffer("t", 0x20000000, dt, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if vals, err = all.Elements(0, 3); err != nil || vals[2].Text != "unmapped at 0x20000008" {
+		t.Errorf("%+v, %v", vals, err)
+	}
+	if top, err := r.Buffer("t", math.MaxUint64-5, dt, 1); err != nil {
+		t.Error(err)
+	} else if vals, err := top.Elements(0, 3); err != nil || !vals[0].Unmapped || !vals[1].Unmapped {
+		t.Errorf("%+v, %v", vals, err)
+	}
+}
+
+// TestLazy views 10^8 elements in a type of 10^5 blocks: a page must read only what it shows, wherever it lies.
+func TestLazy(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	lengths, disps := make([]int64, 100_000), make([]int64, 100_000)
+	for i := range lengths {
+		lengths[i], disps[i] = 1000, int64(i)*2000
+	}
+	rec := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{
+		Combiner: 6, State: 1, Handle: 0x8c000001, Integers: append(append([]int64{100_000}, lengths...), disps...),
+		Types: []uint64{im.Named("MPI_DOUBLE").Record},
+	}))
+	r, dt := openType(t, im, &prettyprinttest.Type{Record: rec, Handle: 0x8c000001})
+	if dt.Elements() != 100_000_000 {
+		t.Fatalf("%d elements", dt.Elements())
+	}
+	b, err := r.Buffer("t", 0x100000000, dt, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := uint64(0x100000000 + 8*(99_999*2000+900))
+	data := make([]byte, 800)
+	for i := range 100 {
+		binary.LittleEndian.PutUint64(data[8*i:], math.Float64bits(float64(i)))
+	}
+	im.Map(last, data)
+	im.Reads, im.Bytes = 0, 0
+	vals, err := b.Elements(99_999_900, 100_000_000)
+	if err != nil || len(vals) != 100 || vals[99].Text != "99" || vals[99].Short != "t[99999][999]" {
+		t.Fatalf("%d values, %+v, %v", len(vals), vals[len(vals)-1], err)
+	}
+	if im.Reads != 1 || im.Bytes != 800 {
+		t.Errorf("%d reads of %d bytes for a page of 800 bytes", im.Reads, im.Bytes)
+	}
+	im.Reads, im.Bytes = 0, 0
+	n := b.Node("t")
+	if n.NumChildren != 100_000 {
+		t.Fatalf("%d children", n.NumChildren)
+	}
+	kids, err := n.Children(99_990, 100_000)
+	if err != nil || len(kids) != 10 || kids[9].NumChildren != 1000 {
+		t.Fatalf("%+v, %v", kids, err)
+	}
+	leaves, err := kids[9].Children(900, 1000)
+	if err != nil || leaves[99].Value != "99" {
+		t.Fatalf("%+v, %v", leaves, err)
+	}
+	if im.Reads > 200 {
+		t.Errorf("%d reads", im.Reads)
+	}
+}
+
+// registry is a damaged or sound image in one flat piece of memory.
+type flat struct {
+	base uint64
+	data []byte
+	read int
+}
+
+func (f *flat) ReadMemory(addr uint64, p []byte) (int, error) {
+	f.read++
+	if addr < f.base || addr-f.base >= uint64(len(f.data)) {
+		return 0, prettyprinttest.ErrUnmapped
+	}
+	if n := copy(p, f.data[addr-f.base:]); n < len(p) {
+		return n, prettyprinttest.ErrUnmapped
+	}
+	return len(p), nil
+}
+
+// flatten copies an image with many kinds of types and communicators into one piece.
+func flatten(im *prettyprinttest.Image, registry uint64) *flat {
+	const base = 0x7f0000001000
+	f := &flat{base: base, data: make([]byte, registry+112-base)}
+	for at := 0; at < len(f.data); at += 4096 {
+		end := min(at+4096, len(f.data))
+		if n, err := im.ReadMemory(base+uint64(at), f.data[at:end]); n < end-at && err == nil {
+			panic("a short read without an error")
+		}
+	}
+	return f
+}
+
+func richImage(mpi uint32) *prettyprinttest.Image {
+	im := prettyprinttest.NewImage(mpi)
+	i, d := im.Named("MPI_INT"), im.Named("MPI_DOUBLE_INT")
+	v := im.Vector(3, 2, 4, d)
+	s := im.Struct([]int64{1, 2, 3}, []int64{0, 8, 100}, []*prettyprinttest.Type{i, v, im.Named("MPI_CHAR")})
+	im.Indexed([]int64{1, 2}, []int64{5, 0}, im.Subarray([]int64{4, 4}, []int64{2, 2}, []int64{1, 1}, true, s))
+	im.Darray(1, []int64{9, 5}, []prettyprinttest.Distribution{prettyprinttest.Cyclic, prettyprinttest.Block}, []int64{2, prettyprinttest.DefaultArgument}, []int64{2, 1}, false, im.Resized(-4, 30, im.Dup(s)))
+	im.HindexedBlock(2, []int64{-7, 9}, im.IndexedBlock(1, []int64{3, 3}, im.Hvector(2, 1, -50, im.Hindexed([]int64{2}, []int64{4}, i))))
+	im.Tombstone(0x1234)
+	im.Comm(prettyprinttest.CommRecord{Kind: 3, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}, Dims: []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0}})
+	im.Comm(prettyprinttest.CommRecord{Kind: 2, Handle: 0x84000000, GlobalID: 2, ParentID: 1, Size: 1, Members: []uint32{0}, Remote: []uint32{1, 3}})
+	return im
+}
+
+// explore does all that a user can do with a registry. It must end, without a panic, whatever the bytes are.
+func explore(t interface{ Fatalf(string, ...any) }, mem *flat, addr uint64) {
+	check := func(err error) {
+		var e *prettyprint.Error
+		if err != nil && !errors.As(err, &e) {
+			t.Fatalf("an error that is not a *prettyprint.Error: %T %v", err, err)
+		}
+	}
+	r, err := prettyprint.Open(mem, addr)
+	if err != nil {
+		check(err)
+		return
+	}
+	types, err := r.Datatypes()
+	check(err)
+	opt := prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 10}
+	for _, dt := range types {
+		check(dt.Text(io.Discard, "t", nil, opt))
+		check(dt.Node("t", nil).JSON(io.Discard, opt))
+		_, err := r.DatatypeByHandle(dt.Handle())
+		check(err)
+		if f, ok := dt.FortranHandle(); ok {
+			_, err := r.DatatypeByFortran(f)
+			check(err)
+		}
+		b, err := r.Buffer("t", mem.base, dt, 3)
+		if err != nil {
+			check(err)
+			continue
+		}
+		check(b.Text(io.Discard, opt))
+		check(b.Node("t").JSON(io.Discard, opt))
+		if n := b.Len(); n > 0 {
+			_, err := b.Elements(n-1, n)
+			check(err)
+		}
+	}
+	for _, h := range []uint64{0x44000000, 0x84000000, 0x1234, 0} {
+		m, err := r.CommByHandle(h)
+		check(err)
+		if err == nil {
+			check(m.Node("c", nil).Text(io.Discard, opt))
+		}
+		_, err = r.DatatypeByHandle(h)
+		check(err)
+	}
+	_, err = r.CommByFortran(0)
+	check(err)
+}
+
+// TestMutatedImages damages sound images word by word.
+func TestMutatedImages(t *testing.T) {
+	images := map[uint32]*flat{}
+	registry := map[uint32]uint64{}
+	for _, mpi := range []uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI} {
+		im := richImage(mpi)
+		registry[mpi] = im.Publish()
+		images[mpi] = flatten(im, registry[mpi])
+		explore(t, images[mpi], registry[mpi])
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		mpi := libraryOf(t)
+		f := &flat{base: images[mpi].base, data: append([]byte(nil), images[mpi].data...)}
+		for range rapid.IntRange(1, 6).Draw(t, "faults") {
+			at := mutationPoint(t, f)
+			switch rapid.IntRange(0, 3).Draw(t, "fault") {
+			case 0:
+				f.data[at] ^= 1 << rapid.IntRange(0, 7).Draw(t, "bit")
+			case 1:
+				binary.LittleEndian.PutUint64(f.data[at&^7:], rapid.Uint64().Draw(t, "word"))
+			case 2:
+				binary.LittleEndian.PutUint64(f.data[at&^7:], f.base+uint64(mutationPoint(t, f))&^4095) // a pointer to another record
+			case 3:
+				binary.LittleEndian.PutUint32(f.data[at&^3:], rapid.Uint32Max(100).Draw(t, "small"))
+			}
+		}
+		explore(t, f, registry[mpi])
+	})
+}
+
+// mutationPoint picks a place that is not in the unmapped rest of a page.
+func mutationPoint(t *rapid.T, f *flat) int {
+	page := rapid.IntRange(0, (len(f.data)-112)/8192).Draw(t, "page") * 8192
+	return min(page+rapid.IntRange(0, 300).Draw(t, "at"), len(f.data)-8)
+}
+
+func FuzzRegistry(f *testing.F) {
+	var registry uint64
+	for _, mpi := range []uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI} {
+		im := richImage(mpi)
+		registry = im.Publish()
+		f.Add(flatten(im, registry).data)
+	}
+	f.Add([]byte("COHREG\x00\x00\x01\x00\x00\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		const base = 0x7f0000001000
+		addr := uint64(registry)
+		if addr >= base+uint64(len(data)) {
+			addr = base
+		}
+		explore(t, &flat{base: base, data: data}, addr)
+	})
+}
