@@ -26,7 +26,7 @@ var sources embed.FS
 // Options say how to build the interposer.
 type Options struct {
 	Mpicc    string // path or name of the MPI's C compiler wrapper
-	Debug    bool   // build with -g and without optimisation of the layout: for tests of the ABI only
+	Debug    bool   // build with -g, for the test of the ABI: a user's step would enter this library
 	CacheDir string // where built libraries are kept; empty: $XDG_CACHE_HOME/cohort, or ~/.cache/cohort
 }
 
@@ -133,7 +133,7 @@ func sourceNames() []string {
 func flags(debug bool) []string {
 	common := []string{"-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Wno-deprecated-declarations"}
 	if debug {
-		return append(common, "-O1", "-g")
+		return append(common, "-O1", "-g", "-fno-eliminate-unused-debug-types")
 	}
 	return append(common, "-O2", "-g0")
 }

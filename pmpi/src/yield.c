@@ -64,7 +64,8 @@ int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int 
 }
 
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
-  if (!g.yield) return PMPI_Recv(buf, count, type, source, tag, comm, status);
+  /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
+  if (!g.yield || source == MPI_PROC_NULL) return PMPI_Recv(buf, count, type, source, tag, comm, status);
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = PMPI_Irecv(buf, count, type, source, tag, comm, &request);
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
@@ -99,6 +100,10 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
                        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
   if (!g.yield)
     return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  if (source == MPI_PROC_NULL) {
+    int rc = cohort_do_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
+    return rc == MPI_SUCCESS ? PMPI_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
+  }
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = PMPI_Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, sendbuf, sendcount, sendtype, dest, sendtag, comm, status) : rc;
@@ -108,6 +113,10 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
                                MPI_Comm comm, MPI_Status *status) {
   static struct cohort_buffer packed;
   int size = 0, position = 0;
+  if (g.yield && source == MPI_PROC_NULL) {
+    int rc = cohort_do_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
+    return rc == MPI_SUCCESS ? PMPI_Recv(buf, count, type, source, recvtag, comm, status) : rc;
+  }
   if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)size) ||
       PMPI_Pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
     return PMPI_Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);

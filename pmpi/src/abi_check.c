@@ -1,0 +1,35 @@
+/* The layout that Go mirrors (pmpi/abi), checked where the compiler knows it. A number that changes here is a new COHORT_ABI_VERSION. */
+#include "cohort.h"
+
+#define SIZE(type, n) _Static_assert(sizeof(struct type) == n, "size of " #type)
+#define AT(type, field, n) _Static_assert(offsetof(struct type, field) == n, "offset of " #type "." #field)
+
+SIZE(cohort_control, 392);
+AT(cohort_control, park_at, 32);
+AT(cohort_control, release, 48);
+AT(cohort_control, state, 56);
+AT(cohort_control, events, 64);
+AT(cohort_control, incomplete_call, 128);
+AT(cohort_control, divergence, 184);
+AT(cohort_control, message, 232);
+SIZE(cohort_divergence, 48);
+SIZE(cohort_slot, 16);
+SIZE(cohort_registry, 112);
+SIZE(cohort_datatype, 184);
+AT(cohort_datatype, type_size, 40);
+AT(cohort_datatype, name, 104);
+AT(cohort_datatype, n_integers, 168);
+SIZE(cohort_comm, 152);
+AT(cohort_comm, global_id, 24);
+AT(cohort_comm, name, 80);
+AT(cohort_comm, n_members, 144);
+SIZE(cohort_decisions, 96);
+SIZE(cohort_match, 24);
+SIZE(cohort_poll, 24);
+SIZE(cohort_set, 16);
+SIZE(cohort_trace_header, 136);
+AT(cohort_trace_header, committed, 48);
+AT(cohort_trace_header, incomplete_call, 80);
+SIZE(cohort_chunk, 24);
+_Static_assert(sizeof(struct cohort_trace_header) <= COHORT_TRACE_HEADER_SIZE, "the header fits its page");
+_Static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran INTEGER is a C int: arrays of them are passed on as they are");
