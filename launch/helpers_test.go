@@ -2,9 +2,11 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,11 +70,28 @@ func start(t *testing.T, mpi mpitest.MPI, o Options) *Session {
 	return s
 }
 
+// segments lists Open MPI's shared memory of a job.
+func segments(t *testing.T, namespace string) []string {
+	t.Helper()
+	job, err := strconv.ParseUint(namespace, 10, 32)
+	if err != nil {
+		return nil // another MPI
+	}
+	paths, err := filepath.Glob(fmt.Sprintf("/dev/shm/*_segment.*.%x.*", job))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
 // nothingLeft checks the invariant of the package: no process, no directory.
 func nothingLeft(t *testing.T, s *Session) {
 	t.Helper()
 	s.Stop(testContext(t))
 	checkGone(t, s.dir.ID, s.dir.Path)
+	if left := segments(t, s.ranks[0].job); len(left) > 0 {
+		t.Errorf("Open MPI's shared memory was left behind: %v", left)
+	}
 }
 
 func checkGone(t *testing.T, id, dir string) {

@@ -114,9 +114,16 @@ func placed(options *Options) bool {
 	})
 }
 
-// environment is the launcher's: this process's, without the marks of a job that cohort itself may be a rank of.
-func launcherEnv(jobID string) []string {
-	var env []string
+// localTmp is where mpirun of Open MPI 4 keeps its session directory on its own host.
+const localTmp = "OMPI_MCA_orte_local_tmpdir_base"
+
+// launcherEnv is this process's environment without the marks of a job that cohort itself may be a rank of. What Open MPI keeps in a
+// directory goes into the job's, so that it is removed with it even if mpirun is killed.
+func launcherEnv(jobID, dir string) []string {
+	env := []string{"COHORT_JOB_ID=" + jobID}
+	if os.Getenv(localTmp) == "" && os.Getenv("OMPI_MCA_orte_tmpdir_base") == "" {
+		env = append(env, localTmp+"="+dir)
+	}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
@@ -126,11 +133,17 @@ func launcherEnv(jobID string) []string {
 		}
 		env = append(env, v)
 	}
-	return append(env, "COHORT_JOB_ID="+jobID)
+	return env
 }
 
 // agentCommand is what the launcher starts on each rank.
-func agentCommand(options *Options, dir string) ([]string, error) {
+func agentCommand(options *Options, self []string, dir string) []string {
+	line := append(slices.Clone(self), "agent", "--job", dir, "--", options.Program)
+	return append(line, options.Args...)
+}
+
+// selfCommand is how this cohort is started.
+func selfCommand(options *Options) ([]string, error) {
 	self := options.Self
 	if self == "" {
 		var err error
@@ -149,9 +162,7 @@ func agentCommand(options *Options, dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	line := append([]string{self}, options.SelfArgs...)
-	line = append(line, "agent", "--job", dir, "--", options.Program)
-	return append(line, options.Args...), nil
+	return append([]string{self}, options.SelfArgs...), nil
 }
 
 // explain makes sentences of what a launcher said before it gave up.

@@ -38,9 +38,9 @@ type Options struct {
 	Stdin io.Reader
 	// Stdout and Stderr are the launcher's when Output is nil; nil: this process's. A *os.File is handed on as it is.
 	Stdout, Stderr io.Writer
-	// Self is the cohort binary whose "agent" command the launcher starts; default: this executable.
+	// Self is the cohort binary whose "agent" command the launcher starts (and whose "guard" command we do); default: this executable.
 	Self string
-	// SelfArgs come before "agent"; tests that are their own agent need it.
+	// SelfArgs come before the command; tests that are their own agent need it.
 	SelfArgs []string
 	Gdb      string // path of gdb; "": from PATH
 	Log      *slog.Logger

@@ -72,15 +72,16 @@ func (s *said) text() string {
 	return strings.ToValidUTF8(string(s.tail), "?")
 }
 
-// startLauncher starts it in a process group of its own, so that Ctrl-C reaches cohort first, and so that it is told to end (SIGTERM: it cleans up
-// after itself) should cohort die.
+// startLauncher starts it in a process group of its own, so that Ctrl-C reaches cohort first, and so that it is killed should cohort die. Asking it to end
+// (SIGTERM) would let it clean up, but mpirun of Open MPI 4.1 with PMIx 4.2 was seen to lock up on the way (pmix_rte_finalize waits for a mutex for
+// ever), and then there would be nobody left to notice. The agents clean up instead.
 func startLauncher(line command, agent []string, s *Session) (*launcherProcess, error) {
 	o := s.options
 	l := &launcherProcess{gone: make(chan struct{}), said: &said{}}
 	l.cmd = exec.Command(line.path, append(append([]string{}, line.args...), agent...)...)
 	l.cmd.Dir = o.Cwd
-	l.cmd.Env = launcherEnv(s.dir.ID)
-	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	l.cmd.Env = launcherEnv(s.dir.ID, s.dir.Path)
+	l.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	var ours []*os.File // the launcher's ends, which we close once it has them
 	defer func() {
 		for _, f := range ours {

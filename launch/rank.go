@@ -21,6 +21,7 @@ type Rank struct {
 	number  int
 	host    string
 	agent   int
+	job     string // the launcher's name for it
 	pid     atomic.Int64
 	debug   bool
 	client  *wire.Client
@@ -71,7 +72,7 @@ func (r *Rank) Info() RankInfo {
 func newRank(s *Session, number int, hello wire.Hello, client *wire.Client) *Rank {
 	events := make(chan backend.Event)
 	r := &Rank{
-		number: number, host: hello.Host, agent: hello.Pid, client: client, watched: make(chan struct{}),
+		number: number, host: hello.Host, agent: hello.Pid, job: hello.Namespace, client: client, watched: make(chan struct{}),
 		debug: s.debugged(number),
 	}
 	r.remote = &remote{client: client, debug: r.debug, events: events, pid: &r.pid}

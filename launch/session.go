@@ -17,7 +17,9 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/launch/controlblock"
+	"github.com/cohort-debugger/cohort/launch/guard"
 	"github.com/cohort-debugger/cohort/launch/jobdir"
+	"github.com/cohort-debugger/cohort/launch/leftovers"
 	"github.com/cohort-debugger/cohort/launch/marked"
 	"github.com/cohort-debugger/cohort/launch/wire"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -38,6 +40,7 @@ type Session struct {
 	dir      *jobdir.Dir
 	listener net.Listener
 	launcher *launcherProcess
+	guard    *guard.Process
 	ranks    []*Rank
 	arrivals chan arrival
 	over     chan struct{} // closed when nothing is left; then result is set
@@ -100,15 +103,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	if s.listener, err = net.Listen("unix", dir.Socket()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for the agents: %w", err), dir.Remove())
 	}
-	err = s.writeDecisions()
-	var agent []string
-	if err == nil {
-		agent, err = agentCommand(&options, dir.Path)
-	}
-	if err == nil {
-		s.launcher, err = startLauncher(line, agent, s)
-	}
-	if err != nil {
+	if err := s.start(); err != nil {
 		return nil, errors.Join(err, s.listener.Close(), dir.Remove())
 	}
 	s.handlers.Go(s.accept)
@@ -117,6 +112,25 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	}
 	s.launcher.said.release()
 	return s, nil
+}
+
+// start starts the guard and the launcher. What it has started when it fails has ended.
+func (s *Session) start() error {
+	if err := s.writeDecisions(); err != nil {
+		return err
+	}
+	self, err := selfCommand(&s.options)
+	if err != nil {
+		return err
+	}
+	if s.guard, err = guard.Start(append(slices.Clone(self), "guard", "--job", s.dir.Path)); err != nil {
+		return err
+	}
+	s.launcher, err = startLauncher(s.command, agentCommand(&s.options, self, s.dir.Path), s)
+	if err != nil {
+		return errors.Join(err, s.guard.Dismiss())
+	}
+	return nil
 }
 
 // Check refuses what Start would refuse before it starts anything, and completes the options (Program becomes absolute).
@@ -233,6 +247,9 @@ func (s *Session) setUp(ctx context.Context) error {
 	}
 	group.Wait()
 	text := mergeErrors(errs)
+	if err := guard.NoteNamespace(s.dir, s.ranks[0].job); err != nil {
+		s.log.Warn("telling the guard about the job", "err", err)
+	}
 	if text == "" {
 		return nil
 	}
@@ -305,9 +322,19 @@ func (s *Session) life() {
 	for i, rank := range s.ranks {
 		s.result.Ranks = append(s.result.Ranks, s.rankResult(i, rank))
 	}
-	if err := s.dir.Remove(); err != nil {
+	if err := errors.Join(s.removeLeftovers(), s.dir.Remove(), s.guard.Dismiss()); err != nil {
 		s.log.Warn("cleaning up after the job", "err", err)
 	}
+}
+
+// removeLeftovers is for jobs whose launcher could not do it.
+func (s *Session) removeLeftovers() error {
+	for _, rank := range s.ranks {
+		if rank != nil && rank.job != "" {
+			return leftovers.Remove(rank.job)
+		}
+	}
+	return nil
 }
 
 // awaitAgents waits for the last words of the agents, which end with the launcher.

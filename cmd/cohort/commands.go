@@ -11,5 +11,6 @@ func commands(std streams) []*cobra.Command {
 		newDAPCommand(std),
 		newCutCommand(std),
 		newAgentCommand(std),
+		newGuardCommand(std),
 	}
 }

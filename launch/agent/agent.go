@@ -16,6 +16,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/launch/jobdir"
+	"github.com/cohort-debugger/cohort/launch/leftovers"
 	"github.com/cohort-debugger/cohort/launch/marked"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
@@ -48,6 +49,9 @@ type engine interface {
 	done() <-chan Outcome
 }
 
+// localTmp is where mpirun of Open MPI 4 keeps its session directory.
+const localTmp = "OMPI_MCA_orte_local_tmpdir_base"
+
 const (
 	killTimeout  = 5 * time.Second // for a debugger to end in good order
 	flushTimeout = 5 * time.Second // for the job to take the last events
@@ -67,6 +71,12 @@ func Run(options Options) (Outcome, error) {
 	id, err := identify(os.Getenv)
 	if err != nil {
 		return Outcome{}, err
+	}
+	// cohort set this for mpirun, which turns it into a setting for the ranks; both together are refused.
+	if os.Getenv(localTmp) == options.JobDir {
+		if err := os.Unsetenv(localTmp); err != nil {
+			return Outcome{}, err
+		}
 	}
 	// Everything that this process starts inherits the marks.
 	if err := errors.Join(os.Setenv(marked.JobVar, dir.ID), os.Setenv(marked.AgentVar, strconv.Itoa(os.Getpid()))); err != nil {
@@ -91,7 +101,7 @@ func dial(dir *jobdir.Dir, id identity, version string) (net.Conn, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	hello := wire.Hello{Version: version, Token: dir.Token, Rank: id.rank, Size: id.size, Host: host, Pid: os.Getpid()}
+	hello := wire.Hello{Version: version, Token: dir.Token, Rank: id.rank, Size: id.size, Host: host, Pid: os.Getpid(), Namespace: os.Getenv(leftovers.NamespaceVar)}
 	if err := wire.Introduce(conn, hello); err != nil {
 		conn.Close() //nolint:errcheck // refused
 		return nil, err
@@ -162,9 +172,10 @@ func (a *agent) orphan(e engine, why error) {
 		a.kill(e)
 	}
 	a.sweep()
+	// The guard of the job does the same, on the host of cohort.
 	if a.dir.Orphaned() {
-		if err := a.dir.Remove(); err != nil {
-			a.log.Warn("removing the directory of the job", "err", err)
+		if err := leftovers.Remove(os.Getenv(leftovers.NamespaceVar)); err != nil {
+			a.log.Warn("cleaning up after the MPI library", "err", err)
 		}
 	}
 }

@@ -62,6 +62,26 @@ func KillAll(ctx context.Context, marks ...string) ([]Process, error) {
 	}
 }
 
+// Wait returns when Find finds nothing any more, or with the reason for which ctx has ended.
+func Wait(ctx context.Context, marks ...string) error {
+	for {
+		pidfds := []int{}
+		found, err := each(marks, func(fd int) error {
+			if kept, dupErr := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); dupErr == nil {
+				pidfds = append(pidfds, kept)
+			}
+			return nil
+		})
+		alive := waitGone(ctx, pidfds)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		if alive {
+			return fmt.Errorf("waiting for %d processes to end: %w", len(found), context.Cause(ctx))
+		}
+	}
+}
+
 // waitGone waits for all the processes to end (a zombie has ended), closes the descriptors, and tells whether one still lives.
 func waitGone(ctx context.Context, pidfds []int) bool {
 	const slice = 100 // milliseconds between looks at ctx

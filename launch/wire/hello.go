@@ -17,6 +17,8 @@ type Hello struct {
 	Size    int    `json:"size"` // 0: the launcher did not say
 	Host    string `json:"host"`
 	Pid     int    `json:"pid"`
+	// Namespace is what a PMIx launcher calls its job; empty with others.
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // helloMagic is in every Hello.

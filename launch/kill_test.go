@@ -1,0 +1,254 @@
+package launch
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/launch/marked"
+)
+
+// endLimit bounds how long everything may take to end after one process was killed.
+const endLimit = 20 * time.Second
+
+// waiting is a job whose rank 0 waits for input and whose other ranks wait for rank 0.
+type waiting struct {
+	session *Session
+	ready   chan struct{} // closed when rank 0 says that it is
+	exits   chan int      // ranks whose program has gone
+}
+
+func startWaiting(t *testing.T, mpi mpitest.MPI, mode Mode) *waiting {
+	t.Helper()
+	w := &waiting{ready: make(chan struct{}), exits: make(chan int, 10)}
+	var out collector
+	said := false
+	take := func(c OutputChunk) {
+		out.take(c)
+		if !said && strings.Contains(out.of(0), "ready") {
+			said = true
+			close(w.ready)
+		}
+	}
+	o := Options{Ranks: 3, Program: mpi.Build(t, "stdin.c"), Mode: mode, Output: take}
+	if mode == Run {
+		o.Stdin = blockedReader(t)
+	}
+	w.session = start(t, mpi, o)
+	wait := drain(w.session, func(rank int, event backend.Event) {
+		switch {
+		case event.Output != nil && rank == 0:
+			take(OutputChunk{Rank: 0, Data: event.Output.Data})
+		case event.Exited != nil:
+			w.exits <- rank
+		}
+	})
+	t.Cleanup(wait)
+	if mode == Debug {
+		launchAll(t, w.session)
+	}
+	select {
+	case <-w.ready:
+	case <-w.session.Done():
+		t.Fatalf("it ended by itself: %+v", w.session.Wait())
+	case <-testContext(t).Done():
+		t.Fatal("rank 0 is not ready")
+	}
+	return w
+}
+
+func launchAll(t *testing.T, s *Session) {
+	t.Helper()
+	for i, rank := range s.Ranks() {
+		if result, err := rank.Backend().Launch(testContext(t), backend.LaunchRequest{}); err != nil || result.Pid == 0 {
+			t.Fatalf("launching rank %d: %+v, %v", i, result, err)
+		}
+	}
+}
+
+func (w *waiting) expectEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case <-w.session.Done():
+	case <-time.After(endLimit):
+		t.Fatalf("the job goes on %v after a part of it was killed", endLimit)
+	}
+}
+
+// Whatever is killed: everything else ends, and nothing is left (start's cleanup checks that).
+func TestKillInRunMode(t *testing.T) {
+	for victim, pid := range map[string]func(*Session) int{
+		"launcher": func(s *Session) int { return s.launcher.cmd.Process.Pid },
+		"agent":    func(s *Session) int { return s.Ranks()[1].Info().AgentPid },
+		"rank":     func(s *Session) int { return s.Ranks()[1].Info().Pid },
+	} {
+		t.Run(victim, func(t *testing.T) {
+			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+				w := startWaiting(t, mpi, Run)
+				if err := syscall.Kill(pid(w.session), syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				w.expectEnd(t)
+				result := w.session.Wait()
+				if result.First() == -1 {
+					t.Errorf("nothing failed: %+v", result)
+				}
+				if victim == "rank" && (result.First() != 1 || result.Ranks[1].String() != "killed by SIGKILL") {
+					t.Errorf("first is rank %d, rank 1 %v", result.First(), result.Ranks[1])
+				}
+			})
+		})
+	}
+}
+
+func TestKillInDebugMode(t *testing.T) {
+	for victim, pid := range map[string]func(*Session) int{
+		"launcher": func(s *Session) int { return s.launcher.cmd.Process.Pid },
+		"agent":    func(s *Session) int { return s.Ranks()[1].Info().AgentPid },
+	} {
+		t.Run(victim, func(t *testing.T) {
+			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+				w := startWaiting(t, mpi, Debug)
+				if err := syscall.Kill(pid(w.session), syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+				w.expectEnd(t)
+			})
+		})
+	}
+	t.Run("rank", func(t *testing.T) {
+		mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+			w := startWaiting(t, mpi, Debug)
+			if err := syscall.Kill(w.session.Ranks()[1].Info().Pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case rank := <-w.exits:
+				if rank != 1 {
+					t.Errorf("rank %d exited", rank)
+				}
+			case <-time.After(endLimit):
+				t.Fatal("the end of rank 1 was not reported")
+			}
+			// The rest of the job is as usable as before.
+			for _, rank := range []int{0, 1, 2} {
+				if r, err := w.session.Ranks()[rank].Backend().Evaluate(testContext(t), backend.EvaluateRequest{Expression: "1+1"}); err != nil || r.Text != "1+1" {
+					t.Errorf("rank %d after another died: %+v, %v", rank, r, err)
+				}
+			}
+			if r := w.session.Stop(testContext(t)); r.Ranks[1].String() != "killed by SIGKILL" {
+				t.Errorf("rank 1: %v", r.Ranks[1])
+			}
+		})
+	})
+}
+
+// TestKillCohort kills the process that holds the session.
+func TestKillCohort(t *testing.T) {
+	for _, mode := range []string{"run", "debug"} {
+		t.Run(mode, func(t *testing.T) {
+			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+				self, err := os.Executable()
+				if err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command(self, "hold-a-job", mode, mpi.Name, mpi.Build(t, "stdin.c"))
+				cmd.Stderr = os.Stderr
+				cmd.Stdin = blockedReader(t)
+				out, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				var id, dir, namespace string
+				var guardPid int
+				line, err := bufio.NewReader(out).ReadString('\n')
+				if _, scanErr := fmt.Sscanf(line, "job %s %s namespace=%s guard=%d", &id, &dir, &namespace, &guardPid); err != nil || scanErr != nil {
+					t.Fatalf("it said %q: %v %v", line, err, scanErr)
+				}
+				processes, err := marked.Find(marked.JobVar + "=" + id)
+				if err != nil || len(processes) < 7 { // launcher, 3 agents, 3 ranks
+					t.Fatalf("the job has %d processes (%v): %v", len(processes), err, processes)
+				}
+				gone := watchAll(t, append(processes, marked.Process{Pid: guardPid}))
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = cmd.Wait()
+				gone()
+				checkGone(t, id, dir)
+				if left := segments(t, namespace); len(left) > 0 {
+					t.Errorf("Open MPI's shared memory was left behind: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// watchAll returns a function that waits until all the processes have ended.
+func watchAll(t *testing.T, processes []marked.Process) func() {
+	t.Helper()
+	var fds []unix.PollFd
+	for _, p := range processes {
+		fd, err := unix.PidfdOpen(p.Pid, 0)
+		if err != nil {
+			continue // ended already
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+	}
+	return func() {
+		deadline := time.Now().Add(endLimit)
+		for _, fd := range fds {
+			for {
+				n, err := unix.Poll([]unix.PollFd{fd}, max(0, int(time.Until(deadline).Milliseconds())))
+				if err == unix.EINTR {
+					continue
+				}
+				if n == 0 {
+					t.Errorf("a process of the job lives %v after cohort was killed", endLimit)
+				}
+				break
+			}
+		}
+	}
+}
+
+// holdAJob is the process that TestKillCohort kills.
+func holdAJob(mode, mpi, program string) int {
+	o := Options{Ranks: 3, Program: program, MPI: mpi, Stdin: os.Stdin, Output: func(OutputChunk) {}}
+	if mode == "debug" {
+		o.Mode = Debug
+	}
+	s, err := Start(context.Background(), o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hold-a-job:", err)
+		return 1
+	}
+	wait := drain(s, nil)
+	if o.Mode == Debug {
+		for _, rank := range s.Ranks() {
+			if _, err := rank.Backend().Launch(context.Background(), backend.LaunchRequest{}); err != nil {
+				fmt.Fprintln(os.Stderr, "hold-a-job:", err)
+				return 1
+			}
+		}
+	}
+	fmt.Printf("job %s %s namespace=%s guard=%d\n", s.dir.ID, s.dir.Path, cmp.Or(s.ranks[0].job, "none"), s.guard.Pid())
+	s.Wait()
+	wait()
+	return 0
+}
