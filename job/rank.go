@@ -159,6 +159,7 @@ type gather[T any] struct {
 	missing map[int]struct{}
 	got     map[int]T
 	errs    map[int]error
+	sealed  bool          // the last expect was made; before that, having all answers means nothing
 	done    chan struct{} // closed when none is missing
 }
 
@@ -178,11 +179,14 @@ func (g *gather[T]) answer(rank int, v T, err error) {
 	} else {
 		g.got[rank] = v
 	}
-	g.sealIfComplete()
+	if g.sealed {
+		g.sealIfComplete()
+	}
 }
 
 // sealIfComplete must be called once after the last expect, for there may be none.
 func (g *gather[T]) sealIfComplete() {
+	g.sealed = true
 	if len(g.missing) == 0 {
 		select {
 		case <-g.done:

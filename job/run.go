@@ -12,11 +12,20 @@ import (
 // left out. thread is the debugger's number of the thread that a step is about, 0 the one that stopped; it must be 0 if several ranks are named. A rank that stands in
 // its parking loop (see RunToCut) is released too. The error is a *RanksError about ranks that could not be resumed.
 func (j *Job) Resume(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet, error) {
+	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread})
+}
+
+// ResumeInstruction is Resume with steps by one instruction of the machine instead of one line.
+func (j *Job) ResumeInstruction(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet, error) {
+	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread, Instruction: kind != backend.Continue})
+}
+
+func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRequest) (RankSet, error) {
 	if err := j.checkRanks(ranks); err != nil {
 		return RankSet{}, err
 	}
-	if thread != 0 && ranks.Len() > 1 {
-		return RankSet{}, &RankError{-1, fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", thread, ranks)}
+	if req.Thread != 0 && ranks.Len() > 1 {
+		return RankSet{}, &RankError{-1, fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", req.Thread, ranks)}
 	}
 	g := newGather[struct{}]()
 	err := j.call(func() {
@@ -26,7 +35,7 @@ func (j *Job) Resume(ctx context.Context, ranks RankSet, kind backend.ResumeKind
 				continue
 			}
 			g.expect(num)
-			j.resume(r, backend.ResumeRequest{Kind: kind, Thread: thread}, stoppedInPark(r), func(err error) {
+			j.resume(r, req, stoppedInPark(r), func(err error) {
 				g.answer(num, struct{}{}, err)
 			})
 		}
@@ -39,7 +48,7 @@ func (j *Job) Resume(ctx context.Context, ranks RankSet, kind backend.ResumeKind
 	if err != nil {
 		return RankSet{}, err
 	}
-	return NewRankSet(sortedKeys(got)...), ranksError(kind.String(), errs)
+	return NewRankSet(sortedKeys(got)...), ranksError(req.Kind.String(), errs)
 }
 
 // stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave it there for ever. Owner.
