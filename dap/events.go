@@ -32,8 +32,8 @@ func (c *client) follow(d *debuggee, sub *job.Subscription) {
 	f.idle = idle
 	f.flushRanks()
 	c.gate.Unlock()
-	if over, _ := d.ended(); over { // before this client began to listen, perhaps
-		f.farewell(nil)
+	if !slices.ContainsFunc(snapshot, func(r job.RankStatus) bool { return !r.State.Gone() }) {
+		f.farewell(nil) // the end was in the stream before this client listened
 		return
 	}
 

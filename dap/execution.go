@@ -108,16 +108,9 @@ func (k *call) resume(rank int, ranks job.RankSet, how backend.ResumeRequest) (j
 	return resumed, err
 }
 
-// resumeRanks is Job.Resume; stepping by instruction needs a Job that can.
 func resumeRanks(ctx context.Context, j Job, ranks job.RankSet, how backend.ResumeRequest) (job.RankSet, error) {
 	if how.Instruction {
-		by, ok := j.(interface {
-			ResumeInstruction(ctx context.Context, ranks job.RankSet, kind backend.ResumeKind, thread int) (job.RankSet, error)
-		})
-		if !ok {
-			return job.RankSet{}, &backend.UnsupportedError{What: "stepping by instruction"}
-		}
-		return by.ResumeInstruction(ctx, ranks, how.Kind, how.Thread)
+		return j.ResumeInstruction(ctx, ranks, how.Kind, how.Thread)
 	}
 	return j.Resume(ctx, ranks, how.Kind, how.Thread)
 }

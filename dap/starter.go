@@ -47,6 +47,7 @@ type Job interface {
 	Focus(ctx context.Context) (job.RankSet, error)
 	SetBreakpoints(ctx context.Context, source string, breakpoints []job.Breakpoint) ([]job.BreakpointStatus, error)
 	Resume(ctx context.Context, ranks job.RankSet, kind backend.ResumeKind, thread int) (job.RankSet, error)
+	ResumeInstruction(ctx context.Context, ranks job.RankSet, kind backend.ResumeKind, thread int) (job.RankSet, error)
 	Interrupt(ctx context.Context, ranks job.RankSet) error
 	Evaluate(ctx context.Context, ranks job.RankSet, request backend.EvaluateRequest) ([]job.MergedResult, error)
 	StackTrace(ctx context.Context, rank int, request backend.StackTraceRequest) (backend.StackTraceResult, error)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,7 +146,11 @@ type Call struct {
 	Seq     int
 	Command string
 	answer  chan protocol.Response
+	gotSeq  atomic.Int64
 }
+
+// AnswerSeq is the number of the response among all that the server has sent, as Event.Seq is; 0 before it has come.
+func (k *Call) AnswerSeq() int { return int(k.gotSeq.Load()) }
 
 // Send sends a request and does not wait.
 func (c *Client) Send(command string, arguments any) (*Call, error) {
@@ -211,6 +216,7 @@ func (k *Call) Wait(ctx context.Context, body any) error {
 			defer k.c.mu.Unlock()
 			return fmt.Errorf("%s was not answered: %w", k.Command, k.c.ended)
 		}
+		k.gotSeq.Store(int64(r.Seq))
 		return k.decode(r, body)
 	case <-ctx.Done():
 		return fmt.Errorf("%s was not answered: %w", k.Command, ctx.Err())

@@ -1,0 +1,200 @@
+package dap_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap"
+	"github.com/cohort-debugger/cohort/dap/daptest"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/job/jobtest"
+)
+
+// steering is a dap.Steering whose runs the test decides.
+type steering struct {
+	run func(ctx context.Context) error
+
+	mu          sync.Mutex
+	breakpoints []job.Breakpoint
+	focus       job.RankSet
+	to          protocol.CutArguments
+}
+
+func (s *steering) Continue(ctx context.Context, bps []job.Breakpoint, focus job.RankSet) error {
+	s.mu.Lock()
+	s.breakpoints, s.focus = bps, focus
+	s.mu.Unlock()
+	return s.run(ctx)
+}
+
+func (s *steering) RunTo(ctx context.Context, a protocol.CutArguments) error {
+	s.mu.Lock()
+	s.to = a
+	s.mu.Unlock()
+	return s.run(ctx)
+}
+
+func (s *steering) Cut(_ context.Context, at string) (protocol.CutBody, error) {
+	if at != "2:17" {
+		return protocol.CutBody{}, errors.New("rank 2 has only 30 events")
+	}
+	return protocol.CutBody{At: at, Positions: []uint64{3, 4}, Consistent: true, Text: "The causal cut of 2:17."}, nil
+}
+
+// replayed is a client of a replay whose ranks have stopped at their entry.
+func replayed(t *testing.T, program func(string) []jobtest.Step) (*bench, *steering, *daptest.Client, *dap.Started) {
+	t.Helper()
+	s := &steering{}
+	var started dap.Started
+	b := newBench(t, 2, program, func(b *bench) {
+		b.starts.change = func(st *dap.Started) { st.Steering = s; started = *st }
+	})
+	c := b.client()
+	c.Launch(protocol.LaunchArguments{Recording: "/rec.cohort", StopOnEntry: true})
+	got := c.SetBreakpointsWith(b.src, bp(10, func(b *protocol.SourceBreakpoint) { b.Mode = "causal" }))
+	if got[0].Id == 0 || got[0].Message != "" && got[0].Verified {
+		t.Fatalf("a causal breakpoint in a replay: %+v", got)
+	}
+	c.ConfigurationDone()
+	c.Expect(append(all(2, "entry"), daptest.Idle())...)
+	return b, s, c, &started
+}
+
+func TestCausalContinue(t *testing.T) {
+	_, s, c, started := replayed(t, endless)
+	reached := make(chan struct{})
+	s.run = func(ctx context.Context) error {
+		defer close(reached)
+		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		return err
+	}
+	var body godap.ContinueResponseBody
+	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, &body)
+	c.Expect(all(2, "breakpoint")...)
+	<-reached
+	if len(s.breakpoints) != 1 || s.breakpoints[0].Mode != job.ModeCausal || s.breakpoints[0].Line != 10 || s.focus.Len() != 2 {
+		t.Errorf("Steering was asked with %+v, %s", s.breakpoints, s.focus)
+	}
+	c.Disconnect()
+}
+
+// The plan fails before any rank was moved: that is the answer, and nothing has changed.
+func TestCausalContinueRefused(t *testing.T) {
+	_, s, c, _ := replayed(t, endless)
+	s.run = func(context.Context) error { return errors.New("the breakpoint is never reached in this recording") }
+	c.Refused("continue", godap.ContinueArguments{ThreadId: 1}, "never reached")
+	c.Refused("continue", godap.ContinueArguments{ThreadId: 1}, "never reached") // and again
+	c.Disconnect()
+}
+
+// A run that fails after ranks have moved is told as output.
+func TestCausalContinueFailsLater(t *testing.T) {
+	_, s, c, started := replayed(t, endless)
+	fail := make(chan struct{})
+	s.run = func(ctx context.Context) error {
+		if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err != nil {
+			return err
+		}
+		<-fail
+		return errors.New("rank 1 left the recording")
+	}
+	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
+	close(fail)
+	c.Expect(daptest.Output("important", "Rank 1 left the recording."))
+	c.Disconnect()
+}
+
+// Pausing ends the steered run, and then stops the ranks.
+func TestPauseEndsSteering(t *testing.T) {
+	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("MPI_Recv", nil)} }
+	_, s, c, started := replayed(t, program)
+	ended := make(chan error, 1)
+	s.run = func(ctx context.Context) error {
+		if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return ctx.Err()
+	}
+	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
+	c.Pause(0)
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the run ended with %v", err)
+	}
+	c.Expect(all(2, "pause")...)
+	c.Disconnect()
+}
+
+// So does the end of the session, and cancel while the run is still being planned.
+func TestSteeringEndsWithTheSession(t *testing.T) {
+	_, s, c, _ := replayed(t, endless)
+	begun := make(chan struct{}, 2)
+	s.run = func(ctx context.Context) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	call, err := c.Send("continue", godap.ContinueArguments{ThreadId: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	c.Do("cancel", godap.CancelArguments{RequestId: call.Seq}, nil)
+	var refusal *daptest.RequestError
+	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) || refusal.Message != "cancelled" {
+		t.Errorf("the cancelled continue: %v", err)
+	}
+	if _, err = c.Send("continue", godap.ContinueArguments{ThreadId: 1}); err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	c.Disconnect()
+}
+
+func TestCutRequests(t *testing.T) {
+	_, s, c, started := replayed(t, endless)
+	var cut protocol.CutBody
+	c.Do(protocol.RequestCut, protocol.CutArguments{At: " 2:17 "}, &cut)
+	if !slices.Equal(cut.Positions, []uint64{3, 4}) || cut.At != "2:17" {
+		t.Errorf("cut: %+v", cut)
+	}
+	if got := c.Console("cut 2:17", 0); got != "The causal cut of 2:17.\n0:3 1:4" {
+		t.Errorf("console cut: %q", got)
+	}
+	for _, bad := range []string{"", "2", "2:", ":3", "a:b", "2:17:4", "-1:2"} {
+		c.Refused(protocol.RequestCut, protocol.CutArguments{At: bad}, "RANK:INDEX")
+	}
+	c.Refused(protocol.RequestCut, protocol.CutArguments{At: "2:99"}, "only 30 events")
+	c.Refused(protocol.RequestCut, protocol.CutArguments{Cut: []uint64{1, 2}}, protocol.RequestRunTo)
+	c.Refused(protocol.RequestRunTo, protocol.CutArguments{At: "2:17", Cut: []uint64{1, 2}}, "give one of them")
+	c.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2, 3}}, "3 positions", "2 ranks")
+
+	s.run = func(ctx context.Context) error {
+		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		return err
+	}
+	if got := c.Console("runto 2:17", 0); got != "All ranks run to the causal cut of 2:17." || s.to.At != "2:17" {
+		t.Errorf("runto: %q, asked %+v", got, s.to)
+	}
+	c.Expect(all(2, "breakpoint")...)
+	c.Disconnect()
+}
+
+// A live job has no cuts.
+func TestCutNeedsReplay(t *testing.T) {
+	b := newBench(t, 2, endless, nil)
+	c := b.running()
+	c.Refused(protocol.RequestCut, protocol.CutArguments{At: "1:2"}, "needs a replay", "cohort record")
+	c.Refused(protocol.RequestRunTo, protocol.CutArguments{At: "1:2"}, "needs a replay")
+	c.Disconnect()
+}
+
+func asRefusal(err error, into **daptest.RequestError) bool { return errors.As(err, into) }
