@@ -40,6 +40,34 @@ func (c *Control) WaitChange(ctx context.Context, old State) (State, error) {
 	}
 }
 
+// WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not leave by itself
+// (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for StateParked alone it is
+// not satisfied by the park before, which a rank that was just released may not have left yet.
+func (c *Control) WaitParked(ctx context.Context) (State, error) {
+	word := &c.block.State
+	stop := context.AfterFunc(ctx, func() { futexWake(word) })
+	defer stop()
+	for {
+		now := State(atomic.LoadUint32(word))
+		switch now {
+		case StateParked:
+			if c.ParkAt() == Never {
+				return now, nil
+			}
+		case StateDiverged, StateEnd, StateRefused, StateFinalized:
+			return now, nil
+		case StateNew, StateRunning, StateStopped:
+		}
+		if err := ctx.Err(); err != nil {
+			return now, fmt.Errorf("waiting for the rank to park: %w", context.Cause(ctx))
+		}
+		// A rank that parks again at once leaves the word as it was: then the end of the slice finds it.
+		if err := futexWait(word, uint32(now), cancelSlice); err != nil {
+			return now, fmt.Errorf("waiting for the rank to park: %w", err)
+		}
+	}
+}
+
 func futexWait(word *uint32, value uint32, limit time.Duration) error {
 	timeout := unix.NsecToTimespec(limit.Nanoseconds())
 	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value),

@@ -128,6 +128,8 @@ void cohort_replay_check(uint64_t event, uint32_t op) {
     if (!file->finalized) end_of_recording();
     diverge_plain(COHORT_OP_NONE, file->last_event);
   }
+  if (UNLIKELY(event == file->last_event && file->finalized && op != COHORT_OP_FINALIZE) && !(cohort_is_poll(op) && failures_left()))
+    diverge_plain(COHORT_OP_FINALIZE, event);
   uint32_t due_op = COHORT_OP_NONE;
   uint64_t due = next_due(&due_op);
   if (LIKELY(due > event)) return;
