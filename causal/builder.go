@@ -1,0 +1,209 @@
+package causal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// Options changes how a Graph is built. The zero value is good.
+type Options struct {
+	// Every is the number of events of a rank between stored vector times; 0 chooses. It trades memory for the time of a query only.
+	Every int
+	// SyncBytes makes cuts (not happened-before) treat every send of at least so many bytes as a synchronous one, as an MPI does that
+	// sends large messages by rendezvous: a cut then never holds such a send without the post of its receive, without which the rank
+	// might not get through the call. 0: no send but Ssend and Issend.
+	SyncBytes uint64
+}
+
+// Builder takes in the records of all ranks' full traces, and makes a Graph of them. It is for one goroutine.
+type Builder struct {
+	ranks   []*ingest
+	comms   map[uint64]*comm
+	created map[uint64]*instance // Comm_create_group and Intercomm_create by the new communicator
+	ends    *instance            // Finalize
+	problem []Problem
+}
+
+// NewBuilder makes a Builder for a run of so many ranks.
+func NewBuilder(ranks int) *Builder {
+	all := &comm{member: map[int]int{}}
+	for r := range ranks {
+		all.member[r] = r
+		all.world = append(all.world, r)
+	}
+	b := &Builder{comms: map[uint64]*comm{}, created: map[uint64]*instance{}, ends: all.at(0)}
+	for r := range ranks {
+		b.ranks = append(b.ranks, &ingest{
+			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
+			calls: map[*comm]int{}, tickets: map[channel][]int{},
+		})
+	}
+	return b
+}
+
+// Build makes the graph of a run from the records of each rank, in the order of its trace: communicators and events; others are
+// passed over.
+func Build(records [][]trace.Record, opt Options) (*Graph, error) {
+	b := NewBuilder(len(records))
+	for rank, all := range records {
+		for _, rec := range all {
+			if err := b.Add(rank, rec); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return b.Build(opt)
+}
+
+// Source opens the full traces of a run; *trace.Graph is one.
+type Source interface {
+	Ranks() int
+	Rank(rank int) (*trace.Reader, error)
+}
+
+// Load builds the graph of a run from its full traces.
+func Load(src Source, opt Options) (*Graph, error) {
+	b := NewBuilder(src.Ranks())
+	for rank := range src.Ranks() {
+		if err := b.addTrace(src, rank); err != nil {
+			return nil, fmt.Errorf("build the event graph: rank %d: %w", rank, err)
+		}
+	}
+	return b.Build(opt)
+}
+
+func (b *Builder) addTrace(src Source, rank int) error {
+	r, err := src.Rank(rank)
+	if err != nil {
+		return err
+	}
+	for rec, err := range r.All() {
+		if err == nil {
+			err = b.Add(rank, rec)
+		}
+		if err != nil {
+			return errors.Join(err, r.Close())
+		}
+	}
+	return r.Close()
+}
+
+// Add takes in the next record of a rank. It keeps nothing of rec. Errors: *CommError, *TraceError, *CollectiveMismatchError.
+func (b *Builder) Add(rank int, rec trace.Record) error {
+	in := b.ranks[rank]
+	switch rec := rec.(type) {
+	case *trace.Comm:
+		return b.addComm(in, rec)
+	case *trace.Event:
+		return in.event(rec)
+	}
+	return nil
+}
+
+func (b *Builder) addComm(in *ingest, c *trace.Comm) error {
+	bad := func(format string, args ...any) error {
+		return &CommError{Rank: in.rank, Comm: c.GlobalID, Reason: fmt.Sprintf(format, args...)}
+	}
+	if c.CommKind == trace.CommNull {
+		in.comms[c.Index] = &view{}
+		return nil
+	}
+	local, remote := make([]int, len(c.Members)), make([]int, len(c.Remote))
+	for i, r := range c.Members {
+		local[i] = int(r)
+	}
+	for i, r := range c.Remote {
+		remote[i] = int(r)
+	}
+	if int(c.MyRank) >= len(local) || local[c.MyRank] != in.rank {
+		return bad("its member %d is not that rank", c.MyRank)
+	}
+	inter := c.CommKind == trace.CommInter
+	world := local
+	if inter {
+		// Both groups see the same order.
+		world = slices.Sorted(slices.Values(slices.Concat(local, remote)))
+	}
+	known := b.comms[c.GlobalID]
+	if known == nil {
+		known = &comm{id: c.GlobalID, inter: inter, world: world, member: map[int]int{}}
+		for i, r := range world {
+			if r >= len(b.ranks) {
+				return bad("its member %d is rank %d, but the run has %d ranks", i, r, len(b.ranks))
+			}
+			if _, twice := known.member[r]; twice {
+				return bad("rank %d is in it twice", r)
+			}
+			known.member[r] = i
+		}
+		b.comms[c.GlobalID] = known
+	}
+	if known.inter != inter || !slices.Equal(known.world, world) {
+		return bad("its members are %v, but another rank says %v", world, known.world)
+	}
+	v := &view{comm: known, peers: local}
+	if inter {
+		v.peers = remote
+	}
+	in.comms[c.Index] = v
+	return nil
+}
+
+func (b *Builder) doubtf(kind ProblemKind, rank int, event uint64, format string, args ...any) {
+	b.problem = append(b.problem, Problem{Kind: kind, Event: EventID{rank, event}, Note: fmt.Sprintf(format, args...)})
+}
+
+// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. Errors: *CycleError,
+// *TraceError.
+func (b *Builder) Build(opt Options) (*Graph, error) {
+	m := matcher{b: b, opt: opt, channels: map[channel]*queue{}}
+	m.match()
+	b.checkCollectives()
+	g := m.graph()
+	if err := g.order(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// checkCollectives reports the collectives that some members did not call.
+func (b *Builder) checkCollectives() {
+	check := func(in *instance) {
+		var first EventID
+		var absent []int
+		for j := range in.parts {
+			if p := &in.parts[j]; p.entry == 0 {
+				absent = append(absent, in.comm.world[j])
+			} else if first.IsZero() {
+				first = EventID{in.comm.world[j], p.entry}
+			}
+		}
+		if len(absent) > 0 && !first.IsZero() {
+			b.doubtf(ProblemCollective, first.Rank, first.Index, "%s, call number %d on communicator %#x, was not made by ranks %v",
+				in.op.Call(), in.place, in.comm.id, absent)
+		}
+	}
+	for _, in := range b.instances() {
+		check(in)
+	}
+}
+
+// instances returns all collectives, in an order that does not change from run to run.
+func (b *Builder) instances() []*instance {
+	ids := make([]uint64, 0, len(b.comms))
+	for id := range b.comms {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	all := []*instance{b.ends}
+	for _, id := range ids {
+		all = append(all, b.comms[id].seq...)
+		if in := b.created[id]; in != nil {
+			all = append(all, in)
+		}
+	}
+	return all
+}

@@ -1,0 +1,474 @@
+package causal
+
+import (
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// channel is where messages keep their order.
+type channel struct {
+	comm     uint64 // global id
+	src, dst uint32 // world ranks
+	tag      int32
+}
+
+// view is a communicator as one rank sees it: peers are the world ranks that its sends and receives name.
+type view struct {
+	comm  *comm
+	peers []int
+}
+
+const none = -1
+
+// sendRec is a message as its sender knows it.
+type sendRec struct {
+	ch    channel
+	event uint64
+	done  uint64 // the call after which the sender goes on only if the message could be sent; 0 unknown
+	bytes uint64
+	op    trace.Op
+	take  int  // index in the receiver's takes, or none
+	void  bool // cancelled
+}
+
+type takeKind uint8
+
+const (
+	takeReceive takeKind = iota
+	takeProbe            // sees the next message of the channel, but leaves it there
+	takeMatched          // Mprobe: takes the message out of the channel; a later Mrecv or Imrecv receives it
+	takeVoid             // nothing: from MPI_PROC_NULL, or cancelled
+)
+
+// takeRec is a receive or a probe, in the order in which they were posted.
+type takeRec struct {
+	kind  takeKind
+	known bool // ch is known
+	wild  bool // ch was not known at the post
+	ch    channel
+	post  uint64
+	done  uint64 // the call that completed it; 0: not in the trace
+	start uint64 // the call that began to receive: the post, but for takeMatched its Mrecv or Imrecv
+	bytes uint64
+	view  *view
+	send  int // index in the sends of rank ch.src, or none
+}
+
+type requestKind uint8
+
+const (
+	requestSend requestKind = iota + 1
+	requestTake
+	requestCollective
+)
+
+func (k requestKind) class() trace.RequestClass {
+	switch k {
+	case requestSend:
+		return trace.RequestSend
+	case requestTake:
+		return trace.RequestRecv
+	case requestCollective:
+		return trace.RequestCollective
+	}
+	return 0
+}
+
+// request is what a completion completes.
+type request struct {
+	kind  requestKind
+	index int // in sends or takes, or none
+	coll  *instance
+}
+
+type persistent struct {
+	send   bool
+	args   trace.SendArgs
+	op     trace.Op
+	active bool
+	req    request
+}
+
+// ingest takes in the events of one rank.
+type ingest struct {
+	b        *Builder
+	rank     int
+	comms    map[uint32]*view
+	ops      []trace.Op
+	sends    []sendRec
+	takes    []takeRec
+	requests map[uint64]request
+	inits    map[uint64]*persistent
+	calls    map[*comm]int // collectives so far
+	tickets  map[channel][]int
+}
+
+func (in *ingest) fault(e *trace.Event, format string, args ...any) error {
+	return &TraceError{Event: EventID{in.rank, e.Index}, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (in *ingest) view(e *trace.Event, index uint32) (*view, error) {
+	v := in.comms[index]
+	if v == nil || v.comm == nil {
+		return nil, in.fault(e, "%s on communicator %d, which the trace does not declare", e.Op.Call(), index)
+	}
+	return v, nil
+}
+
+func (in *ingest) event(e *trace.Event) error {
+	in.ops = append(in.ops, e.Op)
+	if e.Index != uint64(len(in.ops)) {
+		return in.fault(e, "expected event %d", len(in.ops))
+	}
+	switch e.Op.Class() {
+	case trace.ClassSend:
+		return in.send(e)
+	case trace.ClassRecv:
+		if e.Op == trace.OpMrecv {
+			return in.matched(e)
+		}
+		return in.receive(e)
+	case trace.ClassIrecv:
+		return in.irecv(e)
+	case trace.ClassSendrecv:
+		if _, err := in.addSend(e, e.Op, &e.Send, e.Index); err != nil {
+			return err
+		}
+		return in.receive(e)
+	case trace.ClassProbe:
+		return in.probe(e)
+	case trace.ClassSendInit, trace.ClassRecvInit:
+		in.inits[e.Index] = &persistent{send: e.Op.Class() == trace.ClassSendInit, args: e.Send, op: e.Op}
+		return nil
+	case trace.ClassStart:
+		return in.start(e)
+	case trace.ClassCompletion:
+		return in.completion(e)
+	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
+		return in.collective(e)
+	case trace.ClassOther:
+		if e.Op == trace.OpFinalize {
+			return in.join(e, in.b.ends, true)
+		}
+		return nil
+	case trace.ClassNone:
+	}
+	return in.fault(e, "an operation that this version does not know")
+}
+
+func (in *ingest) send(e *trace.Event) error {
+	nonblocking := e.Op >= trace.OpIsend
+	var done uint64
+	if !nonblocking {
+		done = e.Index
+	}
+	i, err := in.addSend(e, e.Op, &e.Send, done)
+	if err == nil && nonblocking {
+		in.requests[e.Index] = request{kind: requestSend, index: i}
+	}
+	return err
+}
+
+func (in *ingest) peer(e *trace.Event, v *view, rank int32) (uint32, error) {
+	if rank < 0 || int(rank) >= len(v.peers) {
+		return 0, in.fault(e, "%s names rank %d of a communicator of %d", e.Op.Call(), rank, len(v.peers))
+	}
+	return uint32(v.peers[rank]), nil
+}
+
+// addSend returns the index of the message, or none if it goes to MPI_PROC_NULL.
+func (in *ingest) addSend(e *trace.Event, op trace.Op, a *trace.SendArgs, done uint64) (int, error) {
+	v, err := in.view(e, a.Comm)
+	if err != nil || a.Dest == trace.ProcNull {
+		return none, err
+	}
+	dst, err := in.peer(e, v, a.Dest)
+	if err != nil {
+		return none, err
+	}
+	in.sends = append(in.sends, sendRec{
+		ch: channel{v.comm.id, uint32(in.rank), dst, a.Tag}, event: e.Index, done: done, bytes: a.Bytes, op: op, take: none,
+	})
+	return len(in.sends) - 1, nil
+}
+
+// addTake adds a receive or probe that asked for source and tag, whose message is not known yet if either is a wildcard.
+func (in *ingest) addTake(e *trace.Event, kind takeKind, comm uint32, source, tag int32) (int, error) {
+	v, err := in.view(e, comm)
+	if err != nil {
+		return none, err
+	}
+	in.takes = append(in.takes, takeRec{kind: kind, post: e.Index, start: e.Index, view: v, send: none})
+	i := len(in.takes) - 1
+	switch {
+	case source == trace.ProcNull:
+		in.takes[i].kind = takeVoid
+	case trace.IsWildcard(source, tag):
+		in.takes[i].wild = true
+	default:
+		err = in.resolve(e, i, v, source, tag)
+	}
+	return i, err
+}
+
+func (in *ingest) resolve(e *trace.Event, i int, v *view, source, tag int32) error {
+	src, err := in.peer(e, v, source)
+	if err != nil {
+		return err
+	}
+	t := &in.takes[i]
+	t.ch, t.known = channel{v.comm.id, src, uint32(in.rank), tag}, true
+	return nil
+}
+
+// receive is a blocking one: what it got is known.
+func (in *ingest) receive(e *trace.Event) error {
+	i, err := in.addTake(e, takeReceive, e.Recv.Comm, e.Recv.Source, e.Recv.Tag)
+	if err != nil {
+		return err
+	}
+	in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
+	in.takes[i].wild = trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
+	return nil
+}
+
+func (in *ingest) irecv(e *trace.Event) error {
+	if e.Op == trace.OpImrecv {
+		return in.matched(e)
+	}
+	i, err := in.addTake(e, takeReceive, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
+	if err == nil {
+		in.requests[e.Index] = request{kind: requestTake, index: i}
+	}
+	return err
+}
+
+func (in *ingest) probe(e *trace.Event) error {
+	kind := takeProbe
+	if e.Op == trace.OpMprobe || e.Op == trace.OpImprobe {
+		kind = takeMatched
+	}
+	i, err := in.addTake(e, kind, e.Recv.Comm, e.Recv.Source, e.Recv.Tag)
+	if err == nil && in.takes[i].kind == takeMatched {
+		in.takes[i].start = 0
+		in.tickets[in.takes[i].ch] = append(in.tickets[in.takes[i].ch], i)
+	}
+	return err
+}
+
+// matched is Mrecv or Imrecv: it receives a message that an Mprobe took. The trace does not say which of them, if several of one
+// channel wait; the first is taken then, and the doubt reported.
+func (in *ingest) matched(e *trace.Event) error {
+	source, tag := e.Recv.AskedSource, e.Recv.AskedTag
+	if e.Op == trace.OpMrecv {
+		source, tag = e.Recv.Source, e.Recv.Tag
+	}
+	i := none
+	if source != trace.ProcNull {
+		v, err := in.view(e, e.Recv.Comm)
+		if err != nil {
+			return err
+		}
+		src, err := in.peer(e, v, source)
+		if err != nil {
+			return err
+		}
+		ch := channel{v.comm.id, src, uint32(in.rank), tag}
+		waiting := in.tickets[ch]
+		if len(waiting) == 0 {
+			return in.fault(e, "%s of a message from %d with tag %d that no Mprobe took", e.Op.Call(), source, tag)
+		}
+		if len(waiting) > 1 {
+			in.b.doubtf(ProblemAmbiguous, in.rank, e.Index, "%d messages from rank %d with tag %d were waiting", len(waiting), src, tag)
+		}
+		i, in.tickets[ch] = waiting[0], waiting[1:]
+		in.takes[i].start = e.Index
+	}
+	if e.Op == trace.OpImrecv {
+		in.requests[e.Index] = request{kind: requestTake, index: i}
+	} else if i != none {
+		in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
+	}
+	return nil
+}
+
+func (in *ingest) start(e *trace.Event) error {
+	for _, at := range e.Inits {
+		p := in.inits[at]
+		if p == nil {
+			return in.fault(e, "it starts the request of event %d, which makes no persistent one", at)
+		}
+		if p.active {
+			return in.fault(e, "it starts the request of event %d, which is active", at)
+		}
+		var i int
+		var err error
+		if p.send {
+			i, err = in.addSend(e, p.op, &p.args, 0)
+			p.req = request{kind: requestSend, index: i}
+		} else {
+			i, err = in.addTake(e, takeReceive, p.args.Comm, p.args.Dest, p.args.Tag)
+			p.req = request{kind: requestTake, index: i}
+		}
+		if err != nil {
+			return err
+		}
+		p.active = true
+	}
+	return nil
+}
+
+func (in *ingest) completion(e *trace.Event) error {
+	for i := range e.Completed {
+		c := &e.Completed[i]
+		p := in.inits[c.Post]
+		req, known := in.requests[c.Post]
+		if p != nil {
+			req, known = p.req, p.active
+		}
+		if !known {
+			in.b.doubtf(ProblemRequest, in.rank, e.Index, "%s completes a request (array index %d) of which there is no post",
+				e.Op.Call(), c.ArrayIndex)
+			continue
+		}
+		if err := in.complete(e, c, req); err != nil {
+			return err
+		}
+		if e.Op != trace.OpRequestGetStatus { // which leaves the request
+			delete(in.requests, c.Post)
+			if p != nil {
+				p.active = false
+			}
+		}
+	}
+	return nil
+}
+
+func (in *ingest) complete(e *trace.Event, c *trace.Completion, req request) error {
+	if want := req.kind.class(); c.Class != want && c.Class != trace.RequestOther {
+		return in.fault(e, "it completes the request of event %d as one of class %d, but it is of class %d", c.Post, c.Class, want)
+	}
+	switch {
+	case req.kind == requestCollective:
+		if p := &req.coll.parts[req.coll.comm.member[in.rank]]; p.exit == 0 {
+			p.exit = e.Index
+		}
+	case req.index == none:
+	case c.Class == trace.RequestOther: // cancelled
+		if req.kind == requestTake {
+			in.takes[req.index].kind = takeVoid
+		} else {
+			in.sends[req.index].void = true
+		}
+	case req.kind == requestSend:
+		if s := &in.sends[req.index]; s.done == 0 {
+			s.done = e.Index
+		}
+	default:
+		return in.taken(e, c, req.index)
+	}
+	return nil
+}
+
+// taken completes a receive.
+func (in *ingest) taken(e *trace.Event, c *trace.Completion, index int) error {
+	t := &in.takes[index]
+	if t.done != 0 { // seen by Request_get_status before
+		return nil
+	}
+	t.done, t.bytes = e.Index, c.Bytes
+	if t.kind != takeReceive { // nobody, or its Mprobe knows
+		return nil
+	}
+	if c.Source == trace.ProcNull {
+		t.kind = takeVoid
+		return nil
+	}
+	before := t.ch
+	wasKnown := t.known
+	if err := in.resolve(e, index, t.view, c.Source, c.Tag); err != nil {
+		return err
+	}
+	if wasKnown && before != t.ch {
+		return in.fault(e, "the receive that event %d posted for world rank %d and tag %d took a message from world rank %d with tag %d",
+			t.post, before.src, before.tag, t.ch.src, t.ch.tag)
+	}
+	return nil
+}
+
+func (in *ingest) collective(e *trace.Event) error {
+	v, err := in.view(e, e.Coll.Comm)
+	if err != nil {
+		return err
+	}
+	if e.Op == trace.OpCommCreateGroup || e.Op == trace.OpIntercommCreate {
+		return in.create(e)
+	}
+	n := in.calls[v.comm]
+	in.calls[v.comm]++
+	return in.join(e, v.comm.at(n), e.Op.Class() != trace.ClassIcollective && e.Op != trace.OpCommIdup)
+}
+
+// create is a call that is collective over the members of the communicator that it makes.
+func (in *ingest) create(e *trace.Event) error {
+	if e.Coll.NewComm == 0 {
+		return nil
+	}
+	v, err := in.view(e, e.Coll.NewComm-1)
+	if err != nil {
+		return err
+	}
+	made := in.b.created[v.comm.id]
+	if made == nil {
+		made = &instance{comm: v.comm, parts: make([]part, len(v.comm.world))}
+		in.b.created[v.comm.id] = made
+	}
+	return in.join(e, made, true)
+}
+
+func (in *ingest) join(e *trace.Event, inst *instance, blocking bool) error {
+	me := inst.comm.member[in.rank]
+	root := e.Coll.Root
+	dep := dependenceOf(e.Op)
+	if inst.comm.inter {
+		dep, root = onAll, trace.NoRoot // MPI_ROOT and MPI_PROC_NULL name no rank
+	}
+	if dep == onRoot || dep == rootOn {
+		if root < 0 || int(root) >= len(inst.comm.world) {
+			return in.fault(e, "%s with root %d in a communicator of %d", e.Op.Call(), root, len(inst.comm.world))
+		}
+	} else {
+		root = trace.NoRoot
+	}
+	if inst.op == trace.OpNone {
+		inst.op, inst.root, inst.dep, inst.blocking = e.Op, root, dep, blocking
+	}
+	if inst.op != e.Op || inst.root != root {
+		return in.mismatch(e, inst, root)
+	}
+	if inst.parts[me].entry != 0 {
+		return in.fault(e, "%s is the second call of one rank in one collective", e.Op.Call())
+	}
+	inst.parts[me].entry = e.Index
+	if blocking {
+		inst.parts[me].exit = e.Index
+	} else {
+		in.requests[e.Index] = request{kind: requestCollective, index: none, coll: inst}
+	}
+	return nil
+}
+
+func (in *ingest) mismatch(e *trace.Event, inst *instance, root int32) error {
+	err := &CollectiveMismatchError{
+		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: e.Op, RootA: inst.root, RootB: root,
+		IsRoot: inst.op == e.Op,
+	}
+	for j := range inst.parts {
+		if inst.parts[j].entry != 0 {
+			err.A = EventID{inst.comm.world[j], inst.parts[j].entry}
+			break
+		}
+	}
+	return err
+}
