@@ -348,6 +348,19 @@ type HandleDecoder interface {
 	Command(ctx context.Context, frame FrameID, args string) (EvaluateResult, error)
 }
 
+// HandleDescriber is what a HandleDecoder may be as well: then a variable whose type is an MPI handle is shown with its meaning.
+type HandleDescriber interface {
+	// DescribeHandle returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...; "Type MPI_Datatype" in Fortran). It is
+	// called with the rank stopped and may read its memory through the Backend. An error leaves the variable as the debugger shows it.
+	DescribeHandle(ctx context.Context, typeName string, handle uint64) (HandleTree, error)
+}
+
+// HandleTree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own.
+type HandleTree struct {
+	Name, Value, Type string
+	Children          []HandleTree
+}
+
 // EndedError: the backend has ended.
 type EndedError struct{ Why string }
 

@@ -1,0 +1,288 @@
+package gdb
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+// Options are what the agent supplies. The zero value makes a backend without a control block, input or decoder.
+type Options struct {
+	Log *slog.Logger
+	// Control serves Backend.Control from the rank's control block; nil: there is none. It may be called from any goroutine.
+	Control func(context.Context, backend.ControlRequest) (backend.ControlState, error)
+	// Input serves Backend.Input, which is the other end of LaunchRequest.InferiorTTY; nil: input is refused.
+	Input func(ctx context.Context, data []byte, eof bool) error
+	// Decoder makes the reader of MPI handles; nil: mpipp is refused. It may call the Backend it is given, but not from the function itself. What it returns
+	// may also be a backend.HandleDescriber, and then variables of MPI handle types are shown with their meaning.
+	Decoder func(*Backend) backend.HandleDecoder
+	// Transcript, if not nil, receives all that is said to and by gdb, in the form that gdbmitest plays back.
+	Transcript io.Writer
+}
+
+// Backend debugs one rank with gdb. It must be ended with Kill, and its Events must be read.
+type Backend struct {
+	opt     Options
+	log     *slog.Logger
+	decoder backend.HandleDecoder
+
+	calls  chan func(*owner)
+	urgent chan func(*owner)
+	queue  *eventQueue
+
+	life context.Context // ends when Kill is called
+	kill context.CancelFunc
+	once sync.Once
+
+	proc       atomic.Pointer[gdbmi.Process] // set once, by the owner
+	evaluating atomic.Bool                   // gdb may be in a function of the program for a command of ours
+	ended      chan struct{}
+	why        string // valid once ended is closed
+}
+
+var _ backend.Backend = (*Backend)(nil)
+
+// New makes a backend that has not launched anything yet.
+func New(opt Options) *Backend {
+	b := &Backend{
+		opt:    opt,
+		log:    opt.Log,
+		calls:  make(chan func(*owner)),
+		urgent: make(chan func(*owner)),
+		queue:  newEventQueue(),
+		ended:  make(chan struct{}),
+	}
+	if b.log == nil {
+		b.log = slog.New(slog.DiscardHandler)
+	}
+	b.life, b.kill = context.WithCancel(context.Background())
+	if opt.Decoder != nil {
+		b.decoder = opt.Decoder(b)
+	}
+	go newOwner(b).run()
+	return b
+}
+
+// Events implements backend.Backend.
+func (b *Backend) Events() <-chan backend.Event { return b.queue.out }
+
+// Publish adds an event to the one ordered stream: the program's output and changes of the control block, which
+// the agent sees first. It never blocks for long; after the Ended event it does nothing.
+func (b *Backend) Publish(e backend.Event) { b.queue.push(e) }
+
+type outcome[T any] struct {
+	value T
+	err   error
+}
+
+// do has the owner carry out f, after the calls before it. When ctx ends first, f goes on and its outcome is dropped.
+func do[T any](ctx context.Context, b *Backend, f func(context.Context, *owner) (T, error)) (T, error) {
+	var none T
+	done := make(chan outcome[T], 1)
+	call := func(o *owner) {
+		if err := ctx.Err(); err != nil {
+			done <- outcome[T]{err: context.Cause(ctx)}
+			return
+		}
+		// What is begun is finished: half of it done would leave the rank in a state that nobody asked for.
+		v, err := f(context.WithoutCancel(ctx), o)
+		done <- outcome[T]{v, err}
+	}
+	select {
+	case b.calls <- call:
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case <-b.ended:
+		return none, &backend.EndedError{Why: b.why}
+	}
+	select {
+	case r := <-done:
+		return r.value, b.endedInstead(r.err)
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	case <-b.ended:
+	}
+	select {
+	case r := <-done:
+		return r.value, b.endedInstead(r.err)
+	default:
+		return none, &backend.EndedError{Why: b.why}
+	}
+}
+
+// endedInstead turns the death of gdb under a request into the type that the interface promises.
+func (b *Backend) endedInstead(err error) error {
+	var dead *gdbmi.DeadError
+	if errors.As(err, &dead) {
+		return &backend.EndedError{Why: dead.Error()}
+	}
+	return err
+}
+
+// Interrupt implements backend.Backend. It also breaks off an evaluation that calls a function of the program which does not return.
+func (b *Backend) Interrupt(ctx context.Context) error {
+	if p := b.proc.Load(); p != nil && b.evaluating.Load() {
+		return p.Interrupt()
+	}
+	done := make(chan error, 1)
+	select {
+	case b.urgent <- func(o *owner) { done <- o.interrupt(ctx) }:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-b.ended:
+		return &backend.EndedError{Why: b.why}
+	}
+	select {
+	case err := <-done:
+		return b.endedInstead(err)
+	case <-b.ended:
+		return &backend.EndedError{Why: b.why}
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Control implements backend.Backend.
+func (b *Backend) Control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
+	select {
+	case <-b.ended:
+		return backend.ControlState{}, &backend.EndedError{Why: b.why}
+	default:
+	}
+	if b.opt.Control == nil {
+		return backend.ControlState{}, nil
+	}
+	return b.opt.Control(ctx, req)
+}
+
+// Input implements backend.Backend.
+func (b *Backend) Input(ctx context.Context, data []byte, eof bool) error {
+	select {
+	case <-b.ended:
+		return &backend.EndedError{Why: b.why}
+	default:
+	}
+	if b.opt.Input == nil {
+		return &backend.UnsupportedError{What: "input to the program"}
+	}
+	return b.opt.Input(ctx, data, eof)
+}
+
+// Kill implements backend.Backend. It may be called again, and returns when gdb and the program are gone.
+func (b *Backend) Kill(ctx context.Context) error {
+	b.once.Do(b.kill)
+	if p := b.proc.Load(); p != nil {
+		if err := p.Close(ctx); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-b.ended:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Evaluate implements backend.Backend.
+func (b *Backend) Evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
+	if rest, ok := cutWord(req.Expression, "mpipp"); ok && req.Context == backend.ContextREPL {
+		if b.decoder == nil {
+			return backend.EvaluateResult{}, &backend.UnsupportedError{What: "mpipp"}
+		}
+		// In the caller's goroutine, because the decoder asks this backend for memory and values.
+		return b.decoder.Command(ctx, req.Frame, rest)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		if p := b.proc.Load(); p != nil && b.evaluating.Load() {
+			_ = p.Interrupt()
+		}
+	})
+	defer stop()
+	r, err := do(ctx, b, func(ctx context.Context, o *owner) (evaluated, error) { return o.evaluate(ctx, req) })
+	if err != nil {
+		return backend.EvaluateResult{}, err
+	}
+	v := b.describe(ctx, []shown{r.shown})[0]
+	if r.text == r.Value {
+		r.text = v.Value
+	}
+	return backend.EvaluateResult{Variable: v, Text: r.text}, nil
+}
+
+// cutWord reports whether s begins with the word, and returns what follows it.
+func cutWord(s, word string) (rest string, ok bool) {
+	rest, ok = strings.CutPrefix(strings.TrimSpace(s), word)
+	if !ok || rest != "" && rest[0] != ' ' && rest[0] != '\t' {
+		return "", false
+	}
+	return strings.TrimSpace(rest), true
+}
+
+// Variables implements backend.Backend.
+func (b *Backend) Variables(ctx context.Context, req backend.VariablesRequest) (backend.VariablesResult, error) {
+	vs, err := do(ctx, b, func(ctx context.Context, o *owner) ([]shown, error) { return o.variables(ctx, req) })
+	if err != nil {
+		return backend.VariablesResult{}, err
+	}
+	return backend.VariablesResult{Variables: b.describe(ctx, vs)}, nil
+}
+
+// SetVariable implements backend.Backend.
+func (b *Backend) SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) (backend.Variable, error) { return o.setVariable(ctx, req) })
+}
+
+// Launch implements backend.Backend.
+func (b *Backend) Launch(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) (backend.LaunchResult, error) { return o.launch(ctx, req) })
+}
+
+// SetBreakpoints implements backend.Backend.
+func (b *Backend) SetBreakpoints(ctx context.Context, req backend.SetBreakpointsRequest) ([]backend.Breakpoint, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Breakpoint, error) { return o.setBreakpoints(ctx, req) })
+}
+
+// Resume implements backend.Backend.
+func (b *Backend) Resume(ctx context.Context, req backend.ResumeRequest) error {
+	_, err := do(ctx, b, func(ctx context.Context, o *owner) (struct{}, error) { return struct{}{}, o.resume(ctx, req) })
+	return err
+}
+
+// Threads implements backend.Backend.
+func (b *Backend) Threads(ctx context.Context) ([]backend.Thread, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Thread, error) {
+		if err := o.needStopped("list the threads"); err != nil {
+			return nil, err
+		}
+		return o.threads(ctx)
+	})
+}
+
+// StackTrace implements backend.Backend.
+func (b *Backend) StackTrace(ctx context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) (backend.StackTraceResult, error) { return o.stackTrace(ctx, req) })
+}
+
+// Scopes implements backend.Backend.
+func (b *Backend) Scopes(ctx context.Context, frame backend.FrameID) ([]backend.Scope, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Scope, error) { return o.scopes(ctx, frame) })
+}
+
+// ReadMemory implements backend.Backend.
+func (b *Backend) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) ([]byte, error) { return o.readMemory(ctx, addr, n) })
+}
+
+// SymbolAddress returns the address of a global symbol of the program or its libraries, with or without debug
+// information for it. The rank must be stopped.
+func (b *Backend) SymbolAddress(ctx context.Context, name string) (uint64, error) {
+	return do(ctx, b, func(ctx context.Context, o *owner) (uint64, error) { return o.symbolAddress(ctx, name) })
+}

@@ -1,0 +1,202 @@
+package gdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+type evaluated struct {
+	shown
+	text string
+}
+
+func (o *owner) evaluate(ctx context.Context, req backend.EvaluateRequest) (evaluated, error) {
+	expr := strings.TrimSpace(req.Expression)
+	if req.Context == backend.ContextREPL {
+		if line, ok := consoleLine(expr); ok {
+			return o.evaluateConsole(ctx, req.Frame, line)
+		}
+	}
+	if err := o.needStopped("evaluate " + expr); err != nil {
+		return evaluated{}, err
+	}
+	if expr == "" {
+		return evaluated{}, errors.New("there is no expression to evaluate")
+	}
+	o.b.evaluating.Store(true)
+	defer o.b.evaluating.Store(false)
+	if req.Context == backend.ContextREPL {
+		return o.evaluatePrint(ctx, req, expr)
+	}
+	return o.evaluateQuietly(ctx, req, expr)
+}
+
+// consoleLine reports whether the text is a command for gdb itself.
+func consoleLine(expr string) (string, bool) {
+	if line, ok := cutWord(expr, "-exec"); ok && line != "" {
+		return line, true
+	}
+	if line, ok := strings.CutPrefix(expr, "`"); ok {
+		return strings.TrimSpace(line), true
+	}
+	return "", false
+}
+
+func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line string) (evaluated, error) {
+	if o.gdb == nil {
+		return evaluated{}, &backend.StateError{Asked: "run a command of gdb", State: o.state.String()}
+	}
+	o.b.evaluating.Store(o.state == stopped)
+	defer o.b.evaluating.Store(false)
+	if o.state != stopped {
+		at = backend.FrameID{}
+	}
+	text, err := o.consoleIn(ctx, at, line)
+	o.refs.stale = true
+	if err != nil {
+		return evaluated{}, fmt.Errorf("gdb refuses %q: %s", line, message(err))
+	}
+	return evaluated{shown: shown{Variable: backend.Variable{Value: text}}, text: text}, nil
+}
+
+func (o *owner) consoleIn(ctx context.Context, at backend.FrameID, line string) (string, error) {
+	_, streams, err := o.gdb.SendCapture(ctx, inFrame("interpreter-exec", at).Opt("console", line))
+	var b strings.Builder
+	for _, s := range streams {
+		if !strings.HasPrefix(s.Text, logMark) {
+			b.WriteString(s.Text)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n"), err
+}
+
+var (
+	printCommand = regexp.MustCompile(`^(?:p|print|output|inspect)(/\w+)?(?:\s+(.*))?$`)
+	history      = regexp.MustCompile(`(?s)^(\$\d+) = (.*)$`)
+)
+
+// evaluatePrint evaluates once, effects included, by gdb's print, and shows the result's structure from gdb's value history.
+func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
+	format := ""
+	if m := printCommand.FindStringSubmatch(expr); m != nil && m[2] != "" {
+		format, expr = m[1], m[2]
+	}
+	if req.Hex && format == "" {
+		format = "/x"
+	}
+	text, err := o.consoleIn(ctx, req.Frame, "print -- "+format+" "+expr)
+	o.refs.stale = true
+	if err != nil {
+		return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
+	}
+	e := evaluated{shown: shown{Variable: backend.Variable{Name: expr, Value: text}, frame: req.Frame}, text: text}
+	m := history.FindStringSubmatch(text)
+	if m == nil {
+		return e, nil
+	}
+	e.text, e.Value = m[2], m[2]
+	n := &node{frame: req.Frame}
+	v, err := o.createVar(ctx, req.Frame, m[1])
+	if err != nil {
+		return e, nil //nolint:nilerr // the value is there; only its structure is not
+	}
+	n.fortran = o.isFortran(ctx, req.Frame)
+	s := o.show(ctx, n, expr, v, false)
+	s.Value, s.EvaluateName = e.Value, expr
+	e.shown = s
+	return e, nil
+}
+
+// evaluateQuietly evaluates without any effect on the program: three locks, because each alone has a gap (registers, convenience variables, calls of
+// overloaded operators).
+func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
+	fortran := o.isFortran(ctx, req.Frame)
+	if what := effect(expr, fortran); what != "" {
+		return evaluated{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; use the console for that", expr, what)
+	}
+	for _, s := range []string{"may-write-memory", "may-call-functions"} {
+		if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "off")); err != nil {
+			return evaluated{}, fmt.Errorf("this gdb cannot evaluate without effects: %w", err)
+		}
+		defer func() {
+			if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "on")); err != nil {
+				o.b.log.Error("gdb does not lift a restriction again", "setting", s, "error", err)
+			}
+		}()
+	}
+	v, err := o.createVar(ctx, req.Frame, expr)
+	if err != nil {
+		return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
+	}
+	if v.value == "" && v.children == 0 && !v.dynamic {
+		// gdb makes an object also of what it cannot evaluate; the reason is had only this way.
+		if _, err := o.value(ctx, req.Frame, expr); err != nil {
+			return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
+		}
+	}
+	s := o.show(ctx, &node{frame: req.Frame, fortran: fortran}, expr, v, req.Hex)
+	if a, err := o.value(ctx, req.Frame, "&("+expr+")"); err == nil {
+		s.Address, _ = leadingAddress(a)
+	}
+	return evaluated{shown: s, text: s.Value}, nil
+}
+
+// effect names the operator in an expression that assigns, outside strings and characters; "" if there is none.
+func effect(expr string, fortran bool) string {
+	var quoted byte
+	for i := 0; i < len(expr); i++ {
+		c := expr[i]
+		next := byte(0)
+		if i+1 < len(expr) {
+			next = expr[i+1]
+		}
+		switch {
+		case quoted != 0:
+			if c == '\\' && !fortran {
+				i++
+			} else if c == quoted {
+				quoted = 0
+			}
+		case c == '"' || c == '\'':
+			quoted = c
+		case !fortran && (c == '+' || c == '-') && next == c:
+			return string([]byte{c, c})
+		case c == '=':
+			if next == '=' {
+				i++
+				continue
+			}
+			before := byte(0)
+			if i > 0 {
+				before = expr[i-1]
+			}
+			shift := i > 1 && expr[i-2] == before
+			comparison := before == '!' || (before == '<' || before == '>') && !shift || fortran && before == '/'
+			if !comparison {
+				return "="
+			}
+		}
+	}
+	return ""
+}
+
+func (o *owner) symbolAddress(ctx context.Context, name string) (uint64, error) {
+	if err := o.needStopped("look up " + name); err != nil {
+		return 0, err
+	}
+	v, err := o.value(ctx, backend.FrameID{}, "&"+name)
+	if err != nil {
+		return 0, fmt.Errorf("the symbol %s has no address: %s", name, message(err))
+	}
+	a, ok := leadingAddress(v)
+	if !ok {
+		return 0, fmt.Errorf("gdb's address of %s is %q, which is none", name, v)
+	}
+	return a, nil
+}

@@ -1,0 +1,264 @@
+package gdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+// settings are made before anything else. Those that a gdb may lack are allowed to fail.
+var settings = []struct {
+	command  gdbmi.Command
+	optional bool
+}{
+	{gdbmi.Cmd("gdb-set", "mi-async", "on"), false}, // commands are taken while the program runs
+	{gdbmi.Cmd("gdb-set", "non-stop", "off"), false},
+	{gdbmi.Cmd("gdb-set", "confirm", "off"), false},
+	{gdbmi.Cmd("gdb-set", "pagination", "off"), false},
+	{gdbmi.Cmd("gdb-set", "width", "0"), false},
+	{gdbmi.Cmd("gdb-set", "breakpoint", "pending", "on"), false},
+	{gdbmi.Cmd("gdb-set", "debuginfod", "enabled", "off"), true}, // it would ask the network
+	{gdbmi.Cmd("gdb-set", "print", "elements", "200"), false},
+	{gdbmi.Cmd("gdb-set", "print", "finish", "on"), true},
+	{gdbmi.Cmd("gdb-set", "host-charset", "UTF-8"), false}, // bytes as they are, whatever the launcher's LANG
+	{gdbmi.Cmd("gdb-set", "target-charset", "UTF-8"), false},
+	{gdbmi.Cmd("gdb-set", "unwindonsignal", "on"), false}, // an interrupted call leaves no frame of gdb's behind
+	{gdbmi.Cmd("gdb-set", "max-value-size", "67108864"), true},
+	{gdbmi.Cmd("gdb-set", "style", "enabled", "off"), true},
+	{gdbmi.Cmd("enable-pretty-printing"), true},
+	// What MPI libraries and their launchers use goes straight to the program. SIGTERM: a launcher that ends the job must not be held up.
+	{gdbmi.CLI("handle SIGALRM SIGVTALRM SIGPROF SIGCHLD SIGPIPE SIGUSR1 SIGUSR2 SIGURG SIGIO SIGWINCH SIGCONT SIGTERM nostop noprint pass"), false},
+	{gdbmi.CLI("handle SIGSEGV SIGABRT SIGFPE SIGBUS SIGILL stop print pass"), false},
+	// A step must not end inside an MPI wrapper, whether it has debug information or not.
+	{gdbmi.CLI(`skip -rfu ^[Pp]?(MPI|mpi)_`), true},
+	{gdbmi.CLI(`skip -rfu ^cohort_`), true},
+}
+
+func (o *owner) launch(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
+	if o.state != idle {
+		return backend.LaunchResult{}, &backend.StateError{Asked: "launch", State: o.state.String()}
+	}
+	// Kill overtakes a launch that waits.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(o.b.life, func() { cancel(&backend.EndedError{Why: "it was asked to"}) })
+	defer stop()
+
+	cwd := req.Cwd
+	if cwd == "" {
+		var err error
+		if cwd, err = os.Getwd(); err != nil {
+			return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf("The working directory cannot be found: %v.", err)}
+		}
+	}
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf("The working directory %s is not a directory here. Check \"cwd\".", cwd)}
+	}
+	path, err := findProgram(req.Program, cwd)
+	if err != nil {
+		return backend.LaunchResult{}, err
+	}
+	env, err := splitEnvironment(os.Environ(), req.Env)
+	if err != nil {
+		return backend.LaunchResult{}, err
+	}
+	o.program = path
+	if o.gdb == nil {
+		if err := o.startGdb(ctx, req, cwd, env); err != nil {
+			return backend.LaunchResult{}, err
+		}
+	}
+	res, err := o.launchIn(ctx, req, env)
+	if err != nil && o.state == starting {
+		o.state = exited
+	}
+	return res, err
+}
+
+func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd string, env environment) error {
+	p, err := gdbmi.Start(ctx, gdbmi.Options{
+		Path: req.DebuggerPath, Env: env.gdb, Dir: cwd, Log: o.b.log, Transcript: o.b.opt.Transcript,
+	})
+	if err != nil {
+		return &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf("gdb could not be started: %v. Install gdb (Debian, Ubuntu: apt install gdb), or name it with --gdb.", err)}
+	}
+	o.gdb, o.events = p, p.Events()
+	o.b.proc.Store(p)
+	if o.b.life.Err() != nil {
+		// Kill did not see the gdb that has just come up.
+		_ = p.Close(context.Background())
+		return &backend.EndedError{Why: "it was asked to"}
+	}
+	return nil
+}
+
+func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (backend.LaunchResult, error) {
+	fail := func(format string, args ...any) (backend.LaunchResult, error) {
+		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(format, args...)}
+	}
+	for _, s := range settings {
+		if _, err := o.send(ctx, s.command); err != nil && !s.optional {
+			return backend.LaunchResult{}, fmt.Errorf("gdb does not take a setting that Cohort needs: %w", err)
+		}
+	}
+	o.findVersion(ctx)
+	o.python = o.addLogFunction(ctx)
+	if _, err := o.send(ctx, gdbmi.Cmd("file-exec-and-symbols", o.program)); err != nil {
+		return fail("gdb cannot load %s: %v.", o.program, message(err))
+	}
+	args, shell := arguments(req.Args)
+	lines := append([]string(nil), env.tell...)
+	sort.Strings(lines)
+	if args != "" {
+		lines = append(lines, "set args "+args)
+	}
+	onOff := map[bool]string{true: "on", false: "off"}
+	lines = append(lines, "set startup-with-shell "+onOff[shell])
+	if shell {
+		// The shell is not to preload anything either: env, the last to run before the program, adds it.
+		for i, l := range lines {
+			if v, ok := strings.CutPrefix(l, "set environment LD_PRELOAD="); ok {
+				lines[i] = "set exec-wrapper env " + shellQuote("LD_PRELOAD="+v)
+			}
+		}
+	}
+	for _, l := range lines {
+		if _, err := o.send(ctx, gdbmi.CLI(l)); err != nil {
+			return fail("gdb refuses %q: %v.", l, message(err))
+		}
+	}
+	if req.InferiorTTY != "" {
+		if _, err := o.send(ctx, gdbmi.Cmd("inferior-tty-set", req.InferiorTTY)); err != nil {
+			return fail("gdb refuses the terminal %s: %v.", req.InferiorTTY, message(err))
+		}
+	}
+	if err := o.plantOwn(ctx, req.HasControl); err != nil {
+		return backend.LaunchResult{}, err
+	}
+	return o.runToEntry(ctx, req)
+}
+
+// plantOwn sets the breakpoints that are ours: at the entry and on the hook of the interposer.
+func (o *owner) plantOwn(ctx context.Context, hasControl bool) error {
+	// gfortran's main program is MAIN__; its main() only calls that.
+	for _, f := range []string{"MAIN__", "main"} {
+		r, err := o.send(ctx, gdbmi.Cmd("break-insert", "-t", "--function", f))
+		var ce *gdbmi.CommandError
+		if errors.As(err, &ce) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fields := r.Fields()
+		o.entry = fields.Tuple("bkpt").Int("number")
+		if err := fields.Err(); err != nil {
+			return err
+		}
+		break
+	}
+	if !hasControl {
+		return nil
+	}
+	r, err := o.send(ctx, gdbmi.Cmd("break-insert", "-f", "--function", "cohort_stop_here"))
+	if err != nil {
+		return err
+	}
+	fields := r.Fields()
+	o.stopPoint = fields.Tuple("bkpt").Int("number")
+	return fields.Err()
+}
+
+func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
+	var res backend.LaunchResult
+	o.warnings = nil
+	o.state = starting
+	o.plan = &plan{entry: true}
+	run := gdbmi.Cmd("exec-run")
+	if o.entry == 0 {
+		run = gdbmi.CLI("starti")
+		res.Notes = append(res.Notes, fmt.Sprintf("%s has no symbol for its main function (it is stripped): it stops at its first instruction, and functions and lines are unknown. Compile it with -g and do not strip it.", o.program))
+	}
+	var got *backend.Stopped
+	var gone *backend.Exited
+	o.plan.atEntry = func(s backend.Stopped) { got = &s }
+	o.plan.beforeEntry = func(e backend.Exited) { gone = &e }
+	if _, err := o.send(ctx, run); err != nil {
+		return res, o.cannotStart(req, err)
+	}
+	if err := o.pump(ctx, func() bool { return got != nil || gone != nil }); err != nil {
+		return res, err
+	}
+	if gone != nil {
+		return res, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(
+			"%s ended before it reached its main function (%s). Often a shared library is missing: the program's own output says which, and `ldd %s` shows them all.", o.program, how(*gone), o.program)}
+	}
+	o.state = stopped
+	res.Pid, res.Stop, res.Version = o.pid, *got, o.version
+	if note := debugNote(o.program, *got); note != "" && len(res.Notes) == 0 {
+		res.Notes = append(res.Notes, note)
+	}
+	return res, nil
+}
+
+func how(e backend.Exited) string {
+	if e.Signal != "" {
+		return "killed by " + e.Signal
+	}
+	return fmt.Sprintf("exit code %d", e.Code)
+}
+
+// cannotStart says why -exec-run failed. gdb's reasons are in the warnings that it prints before the error.
+func (o *owner) cannotStart(req backend.LaunchRequest, err error) error {
+	var ce *gdbmi.CommandError
+	if !errors.As(err, &ce) {
+		return err
+	}
+	// The warnings were events before the answer; take those in that wait.
+	for taken := true; taken; {
+		select {
+		case e, ok := <-o.events:
+			o.take(e, ok)
+			taken = ok
+		default:
+			taken = false
+		}
+	}
+	said := strings.Join(append(o.warnings, ce.Msg), " ")
+	reason := fmt.Sprintf("%s could not be started: %s.", o.program, strings.TrimSuffix(said, "."))
+	if strings.Contains(said, "ptrace") || strings.Contains(said, "Could not trace") {
+		reason += " This system does not let gdb trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in a container add the capability SYS_PTRACE."
+	}
+	return &backend.LaunchError{Program: req.Program, Reason: reason}
+}
+
+func debugNote(program string, s backend.Stopped) string {
+	if len(s.Frames) > 0 && s.Frames[0].Line > 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s has no debug information: it runs and can be stopped, but its lines and variables are unknown. Compile it with -g.", filepath.Base(program))
+}
+
+// message is gdb's own text of an error, without what it was asked.
+func message(err error) string {
+	var ce *gdbmi.CommandError
+	if errors.As(err, &ce) {
+		return strings.TrimSuffix(ce.Msg, ".")
+	}
+	return err.Error()
+}
+
+func (o *owner) findVersion(ctx context.Context) {
+	out, err := o.console(ctx, "show version")
+	if err != nil {
+		return
+	}
+	o.version, _, _ = strings.Cut(out, "\n")
+}

@@ -1,0 +1,116 @@
+package gdb
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+// A log message is a breakpoint whose condition prints and is never true, so that a step over it is not
+// lost, as it would be if gdb stopped and were resumed. The condition is a function in gdb's Python.
+const logFunction = `
+import json
+_cohort_logs = {}
+class _CohortLog(gdb.Function):
+    def __init__(self):
+        super().__init__("_cohort_log")
+    def invoke(self, key):
+        log = _cohort_logs[int(key)]
+        def text(part):
+            if part[0] == 0:
+                return part[1]
+            try:
+                return gdb.parse_and_eval(part[1]).format_string()
+            except gdb.error as e:
+                return "<" + str(e) + ">"
+        try:
+            if log["cond"] and not gdb.parse_and_eval(log["cond"]):
+                return 0
+            log["hits"] += 1
+            if log["hits"] < log["from"]:
+                return 0
+            out = "".join(text(p) for p in log["parts"])
+        except gdb.error as e:
+            out = "<the condition of this log message fails: " + str(e) + ">"
+        gdb.write("\x01cohort-log " + out.replace("\\", "\\\\").replace("\n", "\\n") + "\n")
+        return 0
+_CohortLog()`
+
+func unescapeLog(s string) string {
+	return strings.NewReplacer(`\\`, `\`, `\n`, "\n").Replace(s)
+}
+
+// addLogFunction reports whether this gdb has a Python that can hold it.
+func (o *owner) addLogFunction(ctx context.Context) bool {
+	_, err := o.send(ctx, gdbmi.CLI("python "+strings.TrimPrefix(logFunction, "\n")))
+	if err != nil {
+		o.b.log.Info("this gdb has no usable Python: no log messages, no printers of containers", "error", err)
+	}
+	return err == nil
+}
+
+// registerLog hands the message to gdb. refusal is a sentence for the user.
+func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) (key int, refusal string, err error) {
+	if !o.python {
+		return 0, "Log messages need a gdb that was built with Python, and this one was not.", nil
+	}
+	parts, err := parseLogMessage(want.LogMessage)
+	if err != nil {
+		return 0, err.Error(), nil //nolint:nilerr // the user's mistake is the answer
+	}
+	from := 1
+	if want.HitCondition != "" {
+		from, _ = strconv.Atoi(strings.TrimSpace(want.HitCondition)) // checked by the caller
+	}
+	data, err := json.Marshal(map[string]any{"cond": want.Condition, "from": from, "hits": 0, "parts": parts})
+	if err != nil {
+		return 0, "", err
+	}
+	o.bps.logKeys++
+	line := fmt.Sprintf("python _cohort_logs[%d] = json.loads(bytes.fromhex('%s').decode())", o.bps.logKeys, hex.EncodeToString(data))
+	_, err = o.send(ctx, gdbmi.CLI(line))
+	return o.bps.logKeys, "", err
+}
+
+// parseLogMessage splits a message into [0, text] and [1, expression].
+func parseLogMessage(s string) ([][2]any, error) {
+	var parts [][2]any
+	for s != "" {
+		open := strings.IndexByte(s, '{')
+		if open < 0 {
+			return append(parts, [2]any{0, s}), nil
+		}
+		if open > 0 {
+			parts = append(parts, [2]any{0, s[:open]})
+		}
+		depth, end := 0, -1
+		for i := open; i < len(s); i++ {
+			if s[i] == '{' {
+				depth++
+			}
+			if s[i] == '}' {
+				if depth--; depth == 0 {
+					end = i
+					break
+				}
+			}
+		}
+		if end < 0 {
+			return nil, fmt.Errorf("the log message has a { without its } in %q. Write an expression as {EXPRESSION}", s)
+		}
+		expr := strings.TrimSpace(s[open+1 : end])
+		if expr == "" {
+			return nil, errors.New("the log message has {} without an expression in it")
+		}
+		parts = append(parts, [2]any{1, expr})
+		s = s[end+1:]
+	}
+	return parts, nil
+}

@@ -1,0 +1,170 @@
+package gdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+// plan is what the present run is for.
+type plan struct {
+	command     gdbmi.Command  // as given, to be given again when a stop is none of the user's
+	then        *gdbmi.Command // after the first stop by which command is done: a step out of the interposer, then the user's
+	entry       bool           // towards the entry
+	atEntry     func(backend.Stopped)
+	beforeEntry func(backend.Exited)
+}
+
+func (o *owner) resume(ctx context.Context, req backend.ResumeRequest) error {
+	if err := o.needStopped(req.Kind.String()); err != nil {
+		return err
+	}
+	p := &plan{}
+	if req.Kind == backend.Continue {
+		p.command = gdbmi.Cmd("exec-continue")
+	} else if err := o.planStep(ctx, p, req); err != nil {
+		return err
+	}
+	o.dropRefs(ctx)
+	if _, err := o.send(ctx, p.command); err != nil {
+		var ce *gdbmi.CommandError
+		if errors.As(err, &ce) {
+			return fmt.Errorf("cannot %s: %s", req.Kind, ce.Msg)
+		}
+		return err
+	}
+	o.plan = p
+	o.resumed()
+	return nil
+}
+
+// planStep says how to step from the frame that the user sees: while the innermost ones are inside the interposer, they are finished first.
+func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest) error {
+	thread := req.Thread
+	if thread == 0 {
+		thread = o.currentThread(ctx)
+	}
+	internal, err := o.internalFrames(ctx, thread)
+	if err != nil {
+		return err
+	}
+	step := gdbmi.Cmd("exec-next")
+	switch {
+	case req.Kind == backend.StepIn && req.Instruction:
+		step = gdbmi.Cmd("exec-step-instruction")
+	case req.Kind == backend.StepIn:
+		step = gdbmi.Cmd("exec-step")
+	case req.Kind == backend.Next && req.Instruction:
+		step = gdbmi.Cmd("exec-next-instruction")
+	case req.Kind == backend.StepOut:
+		p.command = gdbmi.Cmd("exec-finish").Thread(thread).Frame(internal)
+		return nil
+	case req.Kind != backend.Next:
+		return &backend.UnsupportedError{What: req.Kind.String()}
+	}
+	step = step.Thread(thread)
+	if internal == 0 {
+		p.command = step
+		return nil
+	}
+	p.command = gdbmi.Cmd("exec-finish").Thread(thread).Frame(internal - 1)
+	p.then = &step
+	return nil
+}
+
+// internalFrames counts the innermost frames that belong to the interposer.
+func (o *owner) internalFrames(ctx context.Context, thread int) (int, error) {
+	frames, err := o.frames(ctx, thread, 0, 15, false)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for n < len(frames) && frames[n].Internal {
+		n++
+	}
+	if n == len(frames) {
+		return 0, nil
+	}
+	return n, nil
+}
+
+// resumed notes that the rank runs.
+func (o *owner) resumed() {
+	o.state = running
+	o.refs.clear()
+	o.bps.hit = nil
+	o.pauseWanted = false
+}
+
+func (o *owner) currentThread(ctx context.Context) int {
+	r, err := o.send(ctx, gdbmi.Cmd("thread-info"))
+	if err != nil {
+		return 1
+	}
+	return r.Fields().OptInt("current-thread-id", 1)
+}
+
+// interrupt stops a running rank. gdb does it by SIGINT to the process; a program in which every thread blocks that gets a SIGSTOP, which none can block.
+func (o *owner) interrupt(ctx context.Context) error {
+	if o.state != running && o.state != starting || o.gdb == nil {
+		return nil
+	}
+	o.pauseWanted = true
+	if o.interrupting {
+		return nil
+	}
+	if blocksSignal(o.pid, unix.SIGINT) {
+		if _, err := o.send(ctx, gdbmi.CLI("handle SIGSTOP stop print nopass")); err != nil {
+			return err
+		}
+		if err := unix.Kill(o.pid, unix.SIGSTOP); err != nil {
+			return fmt.Errorf("the program (process %d) cannot be stopped: %w", o.pid, err)
+		}
+		o.interrupting = true
+		return nil
+	}
+	_, err := o.send(ctx, gdbmi.Cmd("exec-interrupt"))
+	var ce *gdbmi.CommandError
+	if errors.As(err, &ce) {
+		// It has stopped or ended in this moment; the record of that is on its way.
+		o.b.log.Debug("nothing to interrupt", "gdb", ce.Msg)
+		return nil
+	}
+	if err == nil {
+		o.interrupting = true
+	}
+	return err
+}
+
+// blocksSignal reports whether every thread of the process blocks the signal.
+func blocksSignal(pid int, sig unix.Signal) bool {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
+	if err != nil || len(files) == 0 {
+		return false
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		_, mask, ok := strings.Cut(string(text), "\nSigBlk:\t")
+		if !ok {
+			return false
+		}
+		mask, _, _ = strings.Cut(mask, "\n")
+		bits, err := strconv.ParseUint(mask, 16, 64)
+		if err != nil || bits&(1<<(uint(sig)-1)) == 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,212 @@
+package gdb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+// stopFrames is how many frames a Stopped event carries.
+const stopFrames = 16
+
+// stop takes in *stopped: it goes on by itself where the stop is none of the user's, and else publishes it.
+func (o *owner) stop(r gdbmi.Record) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	f := r.Fields()
+	reason := f.OptString("reason")
+	if strings.HasPrefix(reason, "exited") {
+		o.exit(f)
+		return
+	}
+	interrupted := reason == "signal-received" && (f.OptString("signal-name") == "SIGINT" || f.OptString("signal-name") == "SIGSTOP") && o.interrupting
+	if interrupted {
+		o.interrupting = false
+		if !o.pauseWanted {
+			// The rank stopped for another reason before our interrupt reached it, and has been resumed since.
+			if o.again(ctx) {
+				return
+			}
+		}
+	}
+	if o.plan != nil && o.plan.then != nil && (reason == "function-finished" || reason == "end-stepping-range") {
+		next := *o.plan.then
+		o.plan = &plan{command: next}
+		if o.again(ctx) {
+			return
+		}
+	}
+	s := o.describeStop(ctx, f, reason, interrupted)
+	o.halt(ctx, s)
+}
+
+// again gives the present plan's command once more.
+func (o *owner) again(ctx context.Context) bool {
+	if o.plan == nil || o.plan.command.Name() == "" {
+		return false
+	}
+	if _, err := o.send(ctx, o.plan.command); err != nil {
+		o.b.log.Warn("the rank could not be resumed unseen", "error", err)
+		return false
+	}
+	return true
+}
+
+// halt completes s with frames, threads and the control block, and publishes it.
+func (o *owner) halt(ctx context.Context, s backend.Stopped) {
+	p := o.plan
+	o.state, o.plan, o.pauseWanted = stopped, nil, false
+	o.modules.pid = o.pid
+	var err error
+	if s.Frames, err = o.frames(ctx, s.Thread, 0, stopFrames-1, true); err != nil {
+		o.b.log.Warn("the stack of the stopped thread is not known", "error", err)
+	}
+	if s.Threads, err = o.threads(ctx); err != nil {
+		o.b.log.Warn("the threads are not known", "error", err)
+	}
+	if o.b.opt.Control != nil {
+		if s.Control, err = o.b.opt.Control(ctx, backend.ControlRequest{}); err != nil {
+			o.b.log.Warn("the control block cannot be read", "error", err)
+		}
+	}
+	if p != nil && p.entry && p.atEntry != nil {
+		if s.Reason == backend.ReasonBreakpoint && len(s.Breakpoints) == 0 {
+			s.Reason = backend.ReasonEntry
+		}
+		p.atEntry(s)
+		return
+	}
+	o.publish(backend.Event{Stopped: &s})
+}
+
+func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string, interrupted bool) backend.Stopped {
+	s := backend.Stopped{Thread: f.OptInt("thread-id", 1)}
+	switch reason {
+	case "breakpoint-hit":
+		s.Reason = backend.ReasonBreakpoint
+		o.describeHit(f, &s)
+	case "end-stepping-range", "location-reached":
+		s.Reason = backend.ReasonStep
+	case "function-finished":
+		s.Reason = backend.ReasonStep
+		if v := f.OptString("return-value"); v != "" {
+			s.Text = "The function returned " + v + "."
+		}
+	case "signal-received":
+		if f.OptString("signal-name") == "0" {
+			s.Reason = backend.ReasonPause // starti stops with "signal 0"
+			if o.plan != nil && o.plan.entry {
+				s.Reason = backend.ReasonEntry
+			}
+			break
+		}
+		if interrupted {
+			s.Reason = backend.ReasonPause
+			o.choosePaused(ctx, &s)
+			break
+		}
+		s.Reason = backend.ReasonSignal
+		s.Signal, s.SignalText = f.OptString("signal-name"), f.OptString("signal-meaning")
+		o.describeSignal(ctx, &s)
+	case "":
+		s.Reason = backend.ReasonPause
+		if o.plan != nil && o.plan.entry {
+			s.Reason = backend.ReasonEntry
+		}
+	default:
+		// Watchpoints, catchpoints, forks: what a console command asked gdb for.
+		s.Reason = backend.ReasonBreakpoint
+		s.Text = "Stopped by gdb: " + describeOther(f, reason) + "."
+	}
+	return s
+}
+
+func (o *owner) describeHit(f *gdbmi.Fields, s *backend.Stopped) {
+	number, _, _ := strings.Cut(f.OptString("bkptno"), ".")
+	n, err := strconv.Atoi(number)
+	switch {
+	case err == nil && n == o.stopPoint && o.stopPoint != 0:
+		s.Reason = backend.ReasonStopPoint
+		return
+	case err == nil && n == o.entry && o.entry != 0:
+		s.Reason = backend.ReasonEntry
+	}
+	frame, _ := f.OptTuple("frame")
+	pc, _ := frame.OptAddr("addr")
+	s.Breakpoints = o.bps.hitAt(number, pc)
+	if len(s.Breakpoints) > 0 {
+		s.Reason = backend.ReasonBreakpoint
+	} else if s.Reason != backend.ReasonEntry {
+		s.Text = fmt.Sprintf("Stopped at gdb's breakpoint %s, which a console command has set.", number)
+	}
+}
+
+// choosePaused shows the main thread rather than the one that happened to take the interrupt, which is often one of the MPI library's.
+func (o *owner) choosePaused(ctx context.Context, s *backend.Stopped) {
+	if s.Thread == 1 {
+		return
+	}
+	if _, err := o.send(ctx, gdbmi.Cmd("thread-select", "1")); err == nil {
+		s.Thread = 1
+	}
+}
+
+func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
+	s.Text = fmt.Sprintf("The program received %s (%s)", s.Signal, s.SignalText)
+	if slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, s.Signal) {
+		at := backend.FrameID{Thread: s.Thread}
+		if v, err := o.value(ctx, at, "$_siginfo._sifields._sigfault.si_addr"); err == nil {
+			if a, ok := leadingAddress(v); ok {
+				s.FaultAddr = a
+				s.Text += fmt.Sprintf(" at address %#x", a)
+			}
+		}
+	}
+	s.Text += "."
+}
+
+func describeOther(f *gdbmi.Fields, reason string) string {
+	if wpt, ok := f.OptTuple("wpt"); ok {
+		value, _ := f.OptTuple("value")
+		return fmt.Sprintf("watchpoint on %s, which was %s and is %s", wpt.OptString("exp"), value.OptString("old"), value.OptString("new"))
+	}
+	return strings.ReplaceAll(reason, "-", " ")
+}
+
+// leadingAddress reads the "0x…" at the start of gdb's text of a pointer.
+func leadingAddress(v string) (uint64, bool) {
+	i := strings.Index(v, "0x")
+	if i < 0 {
+		return 0, false
+	}
+	v = v[i+2:]
+	end := strings.IndexFunc(v, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
+	if end >= 0 {
+		v = v[:end]
+	}
+	n, err := strconv.ParseUint(v, 16, 64)
+	return n, err == nil
+}
+
+func (o *owner) exit(f *gdbmi.Fields) {
+	e := backend.Exited{Signal: f.OptString("signal-name")}
+	if code, ok := f.OptOctal("exit-code"); ok {
+		e.Code = code
+	}
+	if err := f.Err(); err != nil {
+		o.b.log.Warn("gdb's record of the program's end is not understood", "error", err)
+	}
+	p := o.plan
+	o.state, o.plan, o.interrupting, o.pauseWanted = exited, nil, false, false
+	o.refs.clear()
+	if p != nil && p.beforeEntry != nil {
+		p.beforeEntry(e)
+		return
+	}
+	o.publish(backend.Event{Exited: &e})
+}

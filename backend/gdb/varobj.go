@@ -1,0 +1,260 @@
+package gdb
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/gdbmi"
+)
+
+// node is what a Ref stands for.
+type node struct {
+	kind    nodeKind
+	frame   backend.FrameID
+	fortran bool
+	v       varobj
+	kids    map[string]string // names of children that were shown, to gdb's names of their variable objects
+	decoded []backend.HandleTree
+}
+
+type nodeKind int
+
+const (
+	locals nodeKind = iota
+	arguments_
+	registers
+	object
+	decoded
+)
+
+// varobj is one of gdb's variable objects.
+type varobj struct {
+	name     string // gdb's; "" if there is none
+	expr     string // how the program's language names it; "" unknown
+	typ      string
+	value    string
+	children int
+	dynamic  bool // a pretty printer makes its children
+	hint     string
+	more     bool
+}
+
+// refs maps the References that clients hold. Numbers are never used again, so that one from before a resume is recognised.
+type refs struct {
+	nodes map[backend.Ref]*node
+	last  backend.Ref
+	first backend.Ref // the first of the present stop
+	roots []string    // variable objects to be deleted
+	stale bool        // memory was written since they were read
+}
+
+func newRefs() refs { return refs{nodes: map[backend.Ref]*node{}, first: 1} }
+
+func (r *refs) add(n *node) backend.Ref {
+	r.last++
+	r.nodes[r.last] = n
+	return r.last
+}
+
+func (r *refs) get(ref backend.Ref) (*node, error) {
+	if n := r.nodes[ref]; n != nil {
+		return n, nil
+	}
+	if ref > 0 && ref < r.first {
+		return nil, fmt.Errorf("the variables reference %d is from before the rank went on; ask for the scopes again", ref)
+	}
+	return nil, fmt.Errorf("there is no variables reference %d", ref)
+}
+
+func (r *refs) clear() {
+	clear(r.nodes)
+	r.first = r.last + 1
+	r.roots = nil
+	r.stale = false
+}
+
+// dropRefs deletes gdb's variable objects in one go, before the rank resumes.
+func (o *owner) dropRefs(ctx context.Context) {
+	for _, name := range o.refs.roots {
+		if _, err := o.send(ctx, gdbmi.Cmd("var-delete", name)); err != nil {
+			o.b.log.Debug("a variable object could not be deleted", "name", name, "error", err)
+		}
+	}
+	o.refs.clear()
+}
+
+// createVar makes a variable object of an expression in a frame.
+func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) (varobj, error) {
+	r, err := o.send(ctx, inFrame("var-create", at).Opt("-", "*", expr))
+	if err != nil {
+		return varobj{}, err
+	}
+	f := r.Fields()
+	v := readVarobj(f)
+	v.expr = expr
+	if err := f.Err(); err != nil {
+		return varobj{}, err
+	}
+	o.refs.roots = append(o.refs.roots, v.name)
+	return v, nil
+}
+
+func readVarobj(f *gdbmi.Fields) varobj {
+	return varobj{
+		name: f.String("name"), typ: f.OptString("type"), value: f.OptString("value"),
+		children: f.OptInt("numchild", 0), dynamic: f.OptBool("dynamic"), hint: f.OptString("displayhint"), more: f.OptBool("has_more"),
+	}
+}
+
+// shown is a variable as it is shown, and what a HandleDescriber must know of it.
+type shown struct {
+	backend.Variable
+	frame  backend.FrameID
+	handle bool
+}
+
+var (
+	cArray     = regexp.MustCompile(`\[(\d+)\]$`)
+	charArray  = regexp.MustCompile(`^(const |volatile )*(char|unsigned char|signed char) \[\d+\]$`)
+	fArray     = regexp.MustCompile(` \(([-\d:,* ]+)\)$`)
+	ofLength   = regexp.MustCompile(`\bof length (\d+)\b`)
+	mpiHandle  = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
+	fMpiHandle = regexp.MustCompile(`(?i)^type\(?\s*mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
+)
+
+func isArray(v varobj) bool {
+	return v.hint == "array" || !v.dynamic && v.children > 0 && (cArray.MatchString(v.typ) || fArray.MatchString(v.typ))
+}
+
+// show turns a variable object into a variable, with a Ref if it has children.
+func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bool) shown {
+	if hex && v.name != "" && v.children == 0 && !v.dynamic {
+		if r, err := o.send(ctx, gdbmi.Cmd("var-set-format", v.name, "hexadecimal")); err == nil {
+			v.value = r.Fields().OptString("value")
+		}
+	}
+	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame}
+	s.handle = mpiHandle.MatchString(v.typ) || fMpiHandle.MatchString(v.typ)
+	switch {
+	case v.value == "" && v.children == 0 && !v.dynamic && v.expr != "":
+		// What cannot be read has no value here; say why rather than show nothing.
+		text, err := o.value(ctx, n.frame, v.expr)
+		s.Value = text
+		if u, ok := unreadable(name, err); ok {
+			s.Value, s.ReadOnly = u.Value, true
+		}
+	case charArray.MatchString(v.typ) && v.expr != "":
+		if text, err := o.value(ctx, n.frame, v.expr); err == nil {
+			s.Value = text
+		}
+	case v.dynamic && v.value == "{...}" && v.expr != "":
+		if text, err := o.value(ctx, n.frame, v.expr); err == nil {
+			s.Value = brief(text)
+			if m := ofLength.FindStringSubmatch(text); m != nil && v.hint == "array" {
+				s.Indexed, _ = strconv.Atoi(m[1])
+			}
+		}
+	}
+	if v.children == 0 && !(v.dynamic && v.more) {
+		return s
+	}
+	s.Ref = o.refs.add(&node{kind: object, frame: n.frame, fortran: n.fortran, v: v})
+	switch {
+	case isArray(v) && !v.dynamic:
+		s.Indexed = v.children
+	case !v.dynamic && !strings.HasSuffix(v.typ, "}"):
+		s.Named = v.children
+	}
+	return s
+}
+
+const briefMost = 160
+
+// brief shortens the text of an aggregate at a character's border.
+func brief(s string) string {
+	if len(s) <= briefMost {
+		return s
+	}
+	return strings.ToValidUTF8(s[:briefMost], "") + "…"
+}
+
+// isFortran reports whether the frame's source is Fortran, by its file's name, which is also how compilers tell.
+func (o *owner) isFortran(ctx context.Context, at backend.FrameID) bool {
+	r, err := o.send(ctx, inFrame("stack-info-frame", at))
+	if err != nil {
+		return false
+	}
+	frame := r.Fields().Tuple("frame")
+	switch strings.ToLower(filepath.Ext(frame.OptString("file"))) {
+	case ".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08", ".f18", ".fpp":
+		return true
+	}
+	return false
+}
+
+// fortranDims reads the bounds of each dimension from a type such as "real(kind=8), allocatable (0:9,1000)".
+func fortranDims(typ string) (low, high []int, ok bool) {
+	m := fArray.FindStringSubmatch(typ)
+	if m == nil {
+		return nil, nil, false
+	}
+	for _, d := range strings.Split(m[1], ",") {
+		lo, hi, two := strings.Cut(strings.TrimSpace(d), ":")
+		if !two {
+			lo, hi = "1", lo
+		}
+		l, err1 := strconv.Atoi(lo)
+		h, err2 := strconv.Atoi(hi)
+		if err1 != nil || err2 != nil {
+			return nil, nil, false
+		}
+		low, high = append(low, l), append(high, h)
+	}
+	return low, high, true
+}
+
+// elementExpr returns the name and the expression of element i, counted from 0, of an array.
+func elementExpr(v varobj, fortran bool, i int) (name, expr string, ok bool) {
+	if v.expr == "" {
+		return "", "", false
+	}
+	if !fortran {
+		name = strconv.Itoa(i)
+		return name, fmt.Sprintf("(%s)[%d]", v.expr, i), true
+	}
+	low, _, ok := fortranDims(v.typ)
+	if !ok {
+		return "", "", false
+	}
+	last := len(low) - 1
+	name = strconv.Itoa(low[last] + i)
+	// The last dimension is the outermost in memory, and gdb's outermost children.
+	base, fixed := v.expr, ""
+	if strings.HasSuffix(base, ")") && strings.Contains(base, "(:") {
+		// A slice of ours, such as a(:,:,3): put the next index in the place of the last colon.
+		colon := strings.LastIndex(base, ":")
+		return name, base[:colon] + name + base[colon+1:], true
+	}
+	fixed = strings.Repeat(":,", last) + name
+	return name, base + "(" + fixed + ")", true
+}
+
+// childExpr returns the expression of a member.
+func childExpr(parent varobj, fortran bool, exp string, index int) string {
+	if parent.expr == "" || parent.dynamic {
+		return ""
+	}
+	if isArray(parent) {
+		_, e, _ := elementExpr(parent, fortran, index)
+		return e
+	}
+	if fortran {
+		return parent.expr + "%" + exp
+	}
+	return "" // asked of gdb: it knows pointers and base classes
+}
