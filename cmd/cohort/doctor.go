@@ -1,0 +1,73 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/internal/doctor"
+)
+
+func newDoctorCommand(std streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what of gdb, MPI and compilers is here, and what each lack costs",
+		Long: `Doctor looks at what Cohort needs: gdb and whether it may trace, MPI installations and whether the interposer builds with them,
+compilers, cores, shared memory, the terminal. For each lack it says what does not work because of it, and how to mend it.
+
+The exit status is 1 if something essential is missing.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("%q is not understood: doctor takes no arguments.", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := withSignals(cmd.Context())
+			defer stop()
+			out, isFile := std.Out.(fileLike)
+			report := doctor.Examine(ctx, doctor.Options{Terminal: isFile && isTerminal(out)})
+			if asJSON {
+				encoder := json.NewEncoder(std.Out)
+				encoder.SetIndent("", "  ")
+				if err := encoder.Encode(report); err != nil {
+					return err
+				}
+			} else if _, err := fmt.Fprint(std.Out, doctorText(report)); err != nil {
+				return err
+			}
+			if !report.OK {
+				return &exitError{Code: exitFailure}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func doctorText(report doctor.Report) string {
+	var b strings.Builder
+	for _, c := range report.Checks {
+		fmt.Fprintf(&b, "%-8s %-22s %s\n", c.Status, c.Name, indentRest(c.Found))
+		if c.Costs != "" {
+			fmt.Fprintf(&b, "%31s %s\n", "", indentRest(c.Costs))
+		}
+		if c.Mend != "" {
+			fmt.Fprintf(&b, "%31s Mend: %s\n", "", indentRest(c.Mend))
+		}
+	}
+	if report.OK {
+		b.WriteString("\nNothing essential is missing.\n")
+	} else {
+		b.WriteString("\nSomething essential is missing: see above.\n")
+	}
+	return b.String()
+}
+
+func indentRest(text string) string {
+	return strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 32))
+}
