@@ -297,11 +297,10 @@ func (c *cutRun) move(waits context.Context, r *rank) {
 	const arrivals = 1<<controlParked | 1<<controlDiverged | 1<<controlEnd | 1<<controlFinalized | 1<<controlRefused
 	c.j.read(waits, r, func(ctx context.Context) func() {
 		s, err := r.backend.Control(ctx, backend.ControlRequest{Wait: arrivals})
-		return func() {
-			if ctx.Err() == nil { // else the wait was given up, or the backend has ended, which is an event of its own
-				c.reported(r, s, err)
-			}
+		if ctx.Err() != nil {
+			return nil // the wait was given up, or the backend has ended, which is an event of its own
 		}
+		return func() { c.reported(r, s, err) }
 	})
 }
 
@@ -366,12 +365,12 @@ func (c *cutRun) changed(r *rank) {
 // changedAfterArrival: something happened to a rank that had arrived, before all had. One that has finished with MPI may exit, and one that is at the end of its
 // recording stops by itself; anything else is a reason to give up. Owner.
 func (c *cutRun) changedAfterArrival(r *rank, how arrival) {
-	atEnd := r.state == Stopped && r.stop.Reason == backend.ReasonStopPoint && r.stop.Control.StopReason == stopEnd
 	switch {
+	case r.resuming: // it was faster than the answer to Resume
 	case r.state == Running, how == stoppedThere && r.state == Stopped, how == finishedThere:
 	case how == runningThere && r.state == Exited:
 		c.arrived[r.num] = finishedThere
-	case how == runningThere && atEnd:
+	case how == runningThere && atRecordingsEnd(r):
 		c.arrived[r.num] = stoppedThere
 	default:
 		delete(c.arrived, r.num)
@@ -383,12 +382,15 @@ func (c *cutRun) changedAfterArrival(r *rank, how arrival) {
 
 // stoppedOnTheWay: only the end of the recording, at exactly the position, is an arrival. Owner.
 func (c *cutRun) stoppedOnTheWay(r *rank) {
-	s := r.stop.Control
-	if r.stop.Reason == backend.ReasonStopPoint && s.StopReason == stopEnd && s.Events == c.req.Positions[r.num] {
+	if atRecordingsEnd(r) && r.stop.Control.Events == c.req.Positions[r.num] {
 		c.arrive(r.num, stoppedThere)
 		return
 	}
 	c.fail(r.num, r.stop.Text)
+}
+
+func atRecordingsEnd(r *rank) bool {
+	return r.state == Stopped && r.stop.Reason == backend.ReasonStopPoint && stopReason(&r.stop.Control) == stopEnd
 }
 
 // askLast reads the control block of a rank that has exited once more, for what is known of it may be old. Owner.

@@ -13,27 +13,29 @@ import (
 func (c *cutRun) stopAll(ctx context.Context) error {
 	leader := c.req.Leader
 	var parked, past, standingLeader rankSetBuilder
-	var moving RankSet
+	watch := &stopWatch{c: c, open: map[int]bool{}, done: make(chan struct{})}
 	err := c.j.call(func() {
 		for _, r := range c.j.ranks {
 			switch {
 			case r.state.Gone():
-			case r.state == Stopped:
-				if r.num == leader {
-					standingLeader.add(r.num)
+				continue
+			case r.state == Stopped && !r.resuming: // one that is being resumed may park before its debugger has said that it runs
+				if r.num != leader {
+					continue
 				}
+				standingLeader.add(r.num)
 			case c.arrivedAs(r.num, parkedThere):
 				parked.add(r.num)
 			default:
 				past.add(r.num)
 			}
+			watch.open[r.num] = r.state == Stopped
 		}
-		moving = parked.set().Union(past.set()).Union(standingLeader.set())
+		watch.begin()
 	})
 	if err != nil {
 		return err
 	}
-	watch := c.watchStops(moving, standingLeader.set())
 	defer watch.remove()
 	if err := c.freeze(ctx, parked.set().Without(leader), past.set().Without(leader)); err != nil {
 		return err
@@ -117,31 +119,18 @@ func (c *cutRun) sendLeader(ctx context.Context, parked, standing bool) error {
 // A stopWatch waits for ranks to stop.
 type stopWatch struct {
 	c      *cutRun
-	open   map[int]bool // owner; value: it has to be seen running first
+	open   map[int]bool // owner; value: it stood still at the beginning, and has to be seen running first
 	done   chan struct{}
 	remove func()
 }
 
-// watchStops begins to watch moving; those in standing are stopped now and count when they have run.
-func (c *cutRun) watchStops(moving, standing RankSet) *stopWatch {
-	w := &stopWatch{c: c, open: map[int]bool{}, done: make(chan struct{}), remove: func() {}}
-	err := c.j.call(func() {
-		for num := range moving.Each {
-			w.open[num] = standing.Contains(num)
-		}
-		remove := c.j.addHook(w.changed)
-		w.remove = func() { c.j.post(remove) }
-		if len(w.open) == 0 {
-			close(w.done)
-		}
-		for num := range moving.Each {
-			w.changed(c.j.ranks[num]) // it may have stopped or gone since its state was looked at
-		}
-	})
-	if err != nil {
-		c.j.log.Debug("the job was closed on its way to a cut")
+// begin is for the owner, when open holds the ranks.
+func (w *stopWatch) begin() {
+	remove := w.c.j.addHook(w.changed)
+	w.remove = func() { w.c.j.post(remove) }
+	if len(w.open) == 0 {
+		close(w.done)
 	}
-	return w
 }
 
 func (w *stopWatch) changed(r *rank) {

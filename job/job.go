@@ -42,6 +42,7 @@ type Job struct {
 	inFlight    int // commands, see "Idle" in the package comment
 	pending     int // ranks with a stop pending
 	gone        int // ranks that are Exited or Lost
+	running     int // ranks that are Running
 	idle        bool
 	ended       bool // Ended was published
 	idleWaiters map[chan struct{}]struct{}
@@ -109,18 +110,20 @@ func (j *Job) run() {
 	defer j.wg.Done()
 	defer close(j.done)
 	for {
+		message := func() { j.publishOutput(j.out.expired(j.clock.Now())) }
 		select {
-		case f := <-j.inbox:
-			f()
+		case message = <-j.inbox:
 		case <-j.timer:
 			j.timer, j.timerAt = nil, time.Time{}
-			j.publishOutput(j.out.expired(j.clock.Now()))
 		case <-j.ctx.Done():
+		}
+		if j.ctx.Err() != nil { // first of all: what calls answer because of that is not news about their ranks
 			j.publishOutput(j.out.flush())
 			j.endSubscriptions()
 			j.disarm()
 			return
 		}
+		message()
 		j.settle()
 	}
 }
@@ -134,7 +137,9 @@ func (j *Job) settle() {
 	}
 	idle := j.inFlight == 0 && j.pending == 0
 	if idle && !j.idle {
-		j.publishOutput(j.out.flush())
+		if j.running == 0 { // else more may come, and what waits may still be merged
+			j.publishOutput(j.out.flush())
+		}
 		j.idle = true
 		j.publish(Event{Idle: true})
 		for w := range j.idleWaiters {
@@ -166,14 +171,23 @@ func (j *Job) disarm() {
 	j.timer, j.stopTimer, j.timerAt = nil, nil, time.Time{}
 }
 
-// call runs f on the owner goroutine and returns when it has run. The owner never blocks, so neither does call for long.
+// call runs f on the owner goroutine and returns when it has run. The owner never blocks, so neither does call for long. After ErrClosed f has not run and will not.
 func (j *Job) call(f func()) error {
 	ran := make(chan struct{})
 	select {
 	case j.inbox <- func() { f(); close(ran) }:
-		<-ran
+	case <-j.done:
+		return ErrClosed
+	}
+	select {
+	case <-ran:
 		return nil
 	case <-j.done:
+	}
+	select {
+	case <-ran: // it was the last thing that ran
+		return nil
+	default:
 		return ErrClosed
 	}
 }

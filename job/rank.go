@@ -112,6 +112,12 @@ func (j *Job) setState(r *rank, s RankState) {
 			j.gone--
 		}
 	}
+	if r.state == Running {
+		j.running--
+	}
+	if s == Running {
+		j.running++
+	}
 	r.state = s
 	if s != Stopped {
 		r.stop, r.hidden = nil, 0

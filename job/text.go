@@ -69,7 +69,7 @@ func signalName(s *backend.Stopped) string {
 // stopPointSentence describes a stop in cohort_stop_here.
 func stopPointSentence(who, at string, s *backend.Stopped) string {
 	c := s.Control
-	switch c.StopReason {
+	switch stopReason(&c) {
 	case stopParked:
 		if c.Events == 0 {
 			return who + " is at its causal position, before its first event" + at + "."
@@ -83,6 +83,17 @@ func stopPointSentence(who, at string, s *backend.Stopped) string {
 		return fmt.Sprintf("%s has come to the end of its recording, after event %d%s; the recorded run was cut short there, so what follows is not known.", who, c.Events, at)
 	}
 	return fmt.Sprintf("%s is at a stop point after event %d%s.", who, c.Events, at)
+}
+
+// stopReason is why a rank is in cohort_stop_here. The control block's stop_reason is about the state STOPPED only.
+func stopReason(c *backend.ControlState) int {
+	switch c.State {
+	case controlDiverged:
+		return stopDivergence
+	case controlEnd:
+		return stopEnd
+	}
+	return c.StopReason
 }
 
 func divergenceText(d *backend.Divergence) string {

@@ -206,6 +206,16 @@ func (f *Fake) WaitCalled(ctx context.Context, m Method, n int) error {
 	return nil
 }
 
+// WaitIn returns when the program is in the named MPI function.
+func (f *Fake) WaitIn(ctx context.Context, function string) error {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	if err := f.w.wait(ctx, func() bool { return f.inMPI == function }); err != nil {
+		return fmt.Errorf("rank %d: waiting for it to be in %s: %w", f.Rank, function, err)
+	}
+	return nil
+}
+
 // InputBytes returns what Input was given.
 func (f *Fake) InputBytes() (data []byte, eof bool) {
 	f.w.mu.Lock()

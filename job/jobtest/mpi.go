@@ -144,7 +144,9 @@ func event(function string, complete func() bool) Step {
 		f.inMPI = function
 		defer func() { f.inMPI = "" }()
 		if c.guardAt != Never && c.events >= c.guardAt {
-			if !f.stopHere(StopGuard, StateStopped) {
+			c.current = c.events + 1
+			c.reason = StopGuard
+			if !f.stopHere(StateStopped) {
 				return false
 			}
 			f.setState(StateRunning)
@@ -173,16 +175,18 @@ func (f *Fake) park() bool {
 		return false
 	}
 	c.acted = c.generation
-	if c.release == ReleaseStop && !f.stopHere(StopParked, StateStopped) {
-		return false
+	if c.release == ReleaseStop {
+		c.reason = StopParked
+		if !f.stopHere(StateStopped) {
+			return false
+		}
 	}
 	f.setState(StateRunning)
 	return true
 }
 
-// stopHere is cohort_stop_here.
-func (f *Fake) stopHere(reason, state int) bool {
-	f.ctl.reason = reason
+// stopHere is cohort_stop_here. The control block's stop_reason is only written for the state STOPPED, by the caller.
+func (f *Fake) stopHere(state int) bool {
 	f.setState(state)
 	f.stop(backend.Stopped{Reason: backend.ReasonStopPoint})
 	return f.run()
@@ -192,7 +196,7 @@ func (f *Fake) stopHere(reason, state int) bool {
 func Diverge(d backend.Divergence) Step {
 	return func(f *Fake) bool {
 		f.ctl.divergence = &d
-		f.stopHere(StopDivergence, StateDiverged)
+		f.stopHere(StateDiverged)
 		return f.until(func() bool { return false })
 	}
 }
@@ -200,7 +204,7 @@ func Diverge(d backend.Divergence) Step {
 // RecordingEnds is the end of a recording that was cut short; the rank waits to be ended.
 func RecordingEnds() Step {
 	return func(f *Fake) bool {
-		f.stopHere(StopEnd, StateEnd)
+		f.stopHere(StateEnd)
 		return f.until(func() bool { return false })
 	}
 }

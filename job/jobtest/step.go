@@ -99,6 +99,7 @@ func DebuggerDies(why string) Step {
 func Block(mpi string, ready <-chan struct{}) Step {
 	return func(f *Fake) bool {
 		f.inMPI = mpi
+		f.w.changed.Broadcast()
 		defer func() { f.inMPI = "" }()
 		if ready != nil {
 			f.w.wg.Add(1)

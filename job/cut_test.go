@@ -1,0 +1,526 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job/jobtest"
+)
+
+// program is MPI_Init, n events with a line of source after each (line 100+event), and more.
+func program(n int, more ...jobtest.Step) []jobtest.Step {
+	out := []jobtest.Step{jobtest.Init(), jobtest.Line(src, 100)}
+	for i := 1; i <= n; i++ {
+		out = append(out, jobtest.MPI("MPI_Send"), jobtest.Line(src, 100+i))
+	}
+	return append(out, more...)
+}
+
+func programs(ps ...[]jobtest.Step) func(*jobtest.World) {
+	return func(w *jobtest.World) {
+		for r, p := range ps {
+			w.Rank(r).Program = p
+		}
+	}
+}
+
+// wantAt checks where a rank stands.
+func (b *bench) wantAt(rank int, position uint64, reason backend.Reason) {
+	b.t.Helper()
+	s := b.status(rank)
+	if s.State != Stopped || s.Stop.Reason != reason || s.Control.Events != position || b.w.Rank(rank).Position() != position {
+		b.t.Errorf("rank %d is %s (%s) after event %d, want it stopped (%s) after event %d: %s",
+			rank, s.State, reasonOf(s), b.w.Rank(rank).Position(), reason, position, s.Text)
+	}
+}
+
+func reasonOf(s RankStatus) backend.Reason {
+	if s.Stop == nil {
+		return ""
+	}
+	return s.Stop.Reason
+}
+
+func (b *bench) runToCut(leader int, positions ...uint64) error {
+	b.t.Helper()
+	req := RunToCutRequest{At: "1:3", Positions: positions, Leader: leader, GuardLeader: Never}
+	if leader >= 0 {
+		req.GuardLeader = positions[leader]
+	}
+	cut, err := b.j.RunToCut(b.ctx, req)
+	if err == nil && (cut.At != "1:3" || cut.Leader != leader || !slices.Equal(cut.Positions, positions)) {
+		b.t.Errorf("the answer is about another cut: %+v", cut)
+	}
+	return err
+}
+
+func (b *bench) wantPartial(err error, stopped string) *PartialCutError {
+	b.t.Helper()
+	var partial *PartialCutError
+	if !errors.As(err, &partial) {
+		b.t.Fatalf("got %v, want a PartialCutError", err)
+	}
+	got := fmt.Sprint(partial.Stopped)
+	if got != stopped {
+		b.t.Errorf("because of\n %s\nwant\n %s", got, stopped)
+	}
+	return partial
+}
+
+// untilParked reads the stream until the ranks have been shown as parked.
+func (b *bench) untilParked(ranks ...int) {
+	b.t.Helper()
+	left := NewRankSet(ranks...)
+	for !left.Empty() {
+		e := b.until("ranks "+left.String()+" park", func(e Event) bool {
+			return e.RankChanged != nil && e.RankChanged.State == Running && e.RankChanged.Control.State == controlParked
+		})
+		left = left.Without(e.RankChanged.Rank)
+	}
+}
+
+func TestRunToCut(t *testing.T) {
+	b := launched(t, 4, Options{}, programs(program(5), program(5), program(5), program(5)))
+	b.breakAt(103, ModeCausal, NewRankSet(1))
+	b.drain()
+	b.seen = nil
+	b.must(b.runToCut(1, 2, 3, 0, 5))
+	b.idle()
+	b.drain()
+	b.wantAt(0, 2, backend.ReasonStopPoint)
+	b.wantAt(1, 3, backend.ReasonBreakpoint)
+	b.wantAt(2, 0, backend.ReasonStopPoint)
+	b.wantAt(3, 5, backend.ReasonStopPoint)
+	wantText(t, "text", b.status(0).Text, "Rank 0 is at its causal position, after event 2 (MPI_Send) in main (main.c:101).")
+	if g := b.w.Rank(1).GuardAt(); g != Never {
+		t.Errorf("the leader's guard is still there: %d", g)
+	}
+	var kinds []string
+	for _, e := range b.seen {
+		switch {
+		case e.Cut != nil:
+			kinds = append(kinds, fmt.Sprintf("cut %s %v", e.Cut.At, e.Cut.Positions))
+		case e.Idle:
+			kinds = append(kinds, "idle")
+		}
+	}
+	if got := fmt.Sprint(kinds); got != "[cut 1:3 [2 3 0 5] idle]" {
+		t.Errorf("published: %s", got)
+	}
+}
+
+// All ranks but 1 stop for good only after rank 1 has received what rank 0 holds back in its MPI library: the deadlock argument of RunToCut.
+func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
+	parked := make(chan struct{})
+	b := launched(t, 2, Options{}, programs(
+		program(1),
+		[]jobtest.Step{jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 7)},
+	))
+	b.breakAt(7, ModeCausal, NewRankSet(1))
+	b.drain()
+	go func() {
+		// Only when rank 0 has parked does rank 1 begin to receive.
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil && s.State == controlParked {
+			close(parked)
+		}
+	}()
+	b.must(b.runToCut(1, 1, 1))
+	b.wantAt(0, 1, backend.ReasonStopPoint)
+	b.wantAt(1, 1, backend.ReasonBreakpoint)
+}
+
+// The leader too must not be frozen at its breakpoint while another needs its progress.
+func TestTheLeaderParksBeforeItsBreakpoint(t *testing.T) {
+	parked := make(chan struct{})
+	b := launched(t, 2, Options{}, programs(
+		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Isend"), jobtest.Line(src, 7)},
+		[]jobtest.Step{jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 8), jobtest.Block("", nil)},
+	))
+	b.breakAt(7, ModeCausal, NewRankSet(0))
+	go func() {
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil && s.State == controlParked {
+			close(parked)
+		}
+	}()
+	b.must(b.runToCut(0, 1, 1))
+	b.wantAt(0, 1, backend.ReasonBreakpoint)
+	b.wantAt(1, 1, backend.ReasonStopPoint)
+}
+
+func TestRunToCutWithoutALeader(t *testing.T) {
+	b := launched(t, 3, Options{}, programs(program(5), program(5), program(5)))
+	b.must(b.runToCut(-1, 1, 2, 3))
+	for r := range 3 {
+		b.wantAt(r, uint64(r+1), backend.ReasonStopPoint)
+	}
+	// And on from there; rank 1 stays.
+	before := b.w.Rank(1).Called(jobtest.Resume)
+	b.must(b.runToCut(-1, 4, 2, 3))
+	b.wantAt(0, 4, backend.ReasonStopPoint)
+	b.wantAt(1, 2, backend.ReasonStopPoint)
+	if b.w.Rank(1).Called(jobtest.Resume) != before || b.w.Rank(2).Called(jobtest.Resume) != before {
+		t.Error("a rank at its position was resumed")
+	}
+	if b.w.Rank(1).ParkAt() != Never {
+		t.Error("a rank at its position is to park again")
+	}
+}
+
+func TestALeaderAtItsPositionIsResumedLast(t *testing.T) {
+	b := launched(t, 3, Options{}, programs(program(5), program(5), program(5)))
+	b.must(b.runToCut(-1, 1, 1, 1))
+	b.breakAt(101, ModeCausal, NewRankSet(1))
+	resumed := b.w.Rank(1).Called(jobtest.Resume)
+	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error {
+		for _, r := range []int{0, 2} {
+			if p := b.w.Rank(r).Position(); p != 3 {
+				t.Errorf("the leader goes on while rank %d is after event %d", r, p)
+			}
+		}
+		return nil
+	})
+	b.must(b.runToCut(1, 3, 1, 3))
+	b.wantAt(1, 1, backend.ReasonBreakpoint)
+	b.wantAt(0, 3, backend.ReasonStopPoint)
+	if n := b.w.Rank(1).Called(jobtest.Resume); n != resumed+1 {
+		t.Errorf("the leader was resumed %d times", n-resumed)
+	}
+}
+
+func TestTheGuardStopsALeaderWithoutABreakpoint(t *testing.T) {
+	b := launched(t, 2, Options{}, programs(program(5), program(5)))
+	b.must(b.runToCut(0, 3, 1))
+	b.wantAt(0, 3, backend.ReasonStopPoint)
+	wantText(t, "text", b.status(0).Text, "Rank 0 is about to begin event 4 (MPI_Send) in main (main.c:103), and goes no further because the cut ends before it.")
+	b.breakAt(105, ModeRank, NewRankSet(0))
+	b.drain()
+	b.resume(NewRankSet(0), backend.Continue) // the guard is gone
+	b.untilState(0, Stopped)
+	b.wantAt(0, 5, backend.ReasonBreakpoint)
+}
+
+func TestARankBeyondItsPositionIsRefusedBeforeAnythingMoves(t *testing.T) {
+	b := launched(t, 4, Options{}, programs(program(5), program(5), program(5), program(2, jobtest.Block("", nil))))
+	b.must(b.runToCut(-1, 1, 3, 0, 0))
+	b.resume(NewRankSet(3), backend.Continue) // rank 3 runs on its own
+	b.must(b.w.Rank(3).WaitCalled(b.ctx, jobtest.Resume, 2))
+	resumes := []int{b.w.Rank(0).Called(jobtest.Resume), b.w.Rank(1).Called(jobtest.Resume), b.w.Rank(2).Called(jobtest.Resume)}
+	err := b.runToCut(-1, 2, 2, 1, 5)
+	var refused *CutRefusedError
+	var beyond *BeyondPositionError
+	if !errors.As(err, &refused) || !errors.As(err, &beyond) || beyond.Rank != 1 || beyond.Events != 3 || beyond.Position != 2 {
+		t.Fatalf("%v", err)
+	}
+	wantText(t, "error", err.Error(), "cannot run to the cut: [1] it has completed 3 events already and its position in the cut is 2")
+	b.idle()
+	for r := range 3 {
+		if b.w.Rank(r).Called(jobtest.Resume) != resumes[r] || b.w.Rank(r).ParkAt() != Never {
+			t.Errorf("rank %d was moved", r)
+		}
+	}
+	if s := b.status(3); s.State != Running {
+		t.Errorf("rank 3 ran before, and is %s", s.State)
+	}
+}
+
+func TestRunningRanksAreStoppedFirst(t *testing.T) {
+	ready := make(chan struct{})
+	b := launched(t, 2, Options{}, programs(
+		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Block("MPI_Recv", ready), jobtest.Events(3)},
+		program(4),
+	))
+	b.resume(NewRankSet(0), backend.Continue)
+	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error { close(ready); return nil })
+	b.must(b.runToCut(-1, 3, 2))
+	b.wantAt(0, 3, backend.ReasonStopPoint)
+	b.wantAt(1, 2, backend.ReasonStopPoint)
+}
+
+func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
+	b := launched(t, 5, Options{}, programs(
+		program(3),
+		program(2, jobtest.Finalize(), jobtest.Exit(0)),           // has ended before
+		program(2, jobtest.Finalize(), jobtest.Exit(0)),           // ends on the way: Finalize is event 3, and nothing parks after it
+		[]jobtest.Step{jobtest.Exit(7)},                           // never initialises MPI
+		program(1, jobtest.Finalize(), jobtest.Block("exp", nil)), // goes on without MPI
+	))
+	b.resume(NewRankSet(1), backend.Continue)
+	b.untilState(1, Exited)
+	cut, err := b.j.RunToCut(b.ctx, RunToCutRequest{Positions: []uint64{2, 3, 3, 0, 2}, Leader: -1})
+	b.must(err)
+	if cut.Finished.String() != "1-3" {
+		t.Errorf("finished: %s", cut.Finished)
+	}
+	b.wantAt(0, 2, backend.ReasonStopPoint)
+	b.wantAt(4, 2, backend.ReasonPause)
+	if s := b.status(3); s.State != Exited || s.Exit.Code != 7 {
+		t.Errorf("%+v", s)
+	}
+	// An ended rank cannot be before its position.
+	err = b.runToCut(-1, 2, 2, 3, 0, 2)
+	var beyond *BeyondPositionError
+	if !errors.As(err, &beyond) || beyond.Rank != 1 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestABreakpointOnTheWayGivesTheCutUp(t *testing.T) {
+	ready := make(chan struct{})
+	b := launched(t, 3, Options{}, programs(
+		program(5),
+		program(5),
+		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Block("", ready), jobtest.Events(4)},
+	))
+	b.breakAt(101, ModeRank, NewRankSet(1))
+	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error { // so that rank 0 has arrived by then
+		_, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked})
+		return err
+	})
+	err := b.runToCut(-1, 2, 4, 3)
+	p := b.wantPartial(err, "map[1:Rank 1 hit breakpoint 101 in main (main.c:101).]")
+	if !p.Under.Contains(2) || p.Under.Contains(1) || p.Arrived.Contains(1) || p.Cause != nil {
+		t.Errorf("%+v", p)
+	}
+	b.idle() // nothing is pending any more
+	if b.w.Rank(2).ParkAt() != 3 || b.w.Rank(1).ParkAt() != 4 {
+		t.Error("those that had not arrived have lost their positions")
+	}
+	b.wantAt(1, 1, backend.ReasonBreakpoint)
+	close(ready) // rank 2 goes on to its position
+	b.untilParked(2)
+	b.w.Rank(1).On(jobtest.Resume, nil)
+
+	// The same cut again: 0 and 2 wait at their positions, 1 goes on.
+	b.must(b.runToCut(-1, 2, 4, 3))
+	b.wantAt(0, 2, backend.ReasonStopPoint)
+	b.wantAt(1, 4, backend.ReasonStopPoint)
+	b.wantAt(2, 3, backend.ReasonStopPoint)
+}
+
+// After a cut was given up, ranks wait in their parking loops: another cut takes them on, and so does Resume after a pause.
+func TestParkedRanksGoOn(t *testing.T) {
+	setup := func(t *testing.T) *bench {
+		b := launched(t, 3, Options{}, programs(program(9, jobtest.Block("MPI_Wait", nil)), program(9), program(9)))
+		b.breakAt(101, ModeRank, NewRankSet(1))
+		b.w.Rank(1).On(jobtest.Resume, func(context.Context) error {
+			for _, r := range []int{0, 2} {
+				if _, err := b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		b.wantPartial(b.runToCut(-1, 2, 4, 3), "map[1:Rank 1 hit breakpoint 101 in main (main.c:101).]")
+		b.w.Rank(1).On(jobtest.Resume, nil)
+		b.untilParked(0, 2)
+		wantText(t, "text", b.status(0).Text, "Rank 0 waits at its position, after event 2, until the others have reached theirs.")
+		return b
+	}
+	t.Run("to a later cut", func(t *testing.T) {
+		b := setup(t)
+		b.must(b.runToCut(-1, 5, 4, 6))
+		for r, p := range []uint64{5, 4, 6} {
+			b.wantAt(r, p, backend.ReasonStopPoint)
+		}
+	})
+	t.Run("to a later cut, from a pause in the loop", func(t *testing.T) {
+		b := setup(t)
+		b.must(b.j.Interrupt(b.ctx, NewRankSet(0)))
+		b.idle()
+		b.wantAt(0, 2, backend.ReasonPause)
+		b.must(b.runToCut(-1, 5, 4, 6))
+		for r, p := range []uint64{5, 4, 6} {
+			b.wantAt(r, p, backend.ReasonStopPoint)
+		}
+	})
+	t.Run("to an earlier position", func(t *testing.T) {
+		b := setup(t)
+		var beyond *BeyondPositionError
+		if err := b.runToCut(-1, 1, 4, 6); !errors.As(err, &beyond) || beyond.Rank != 0 {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("by pause and resume", func(t *testing.T) {
+		b := setup(t)
+		b.must(b.j.Interrupt(b.ctx, NewRankSet(0)))
+		b.idle()
+		b.must(b.j.Interrupt(b.ctx, NewRankSet(0))) // no effect on a stopped one
+		b.resume(NewRankSet(0), backend.Continue)
+		b.must(b.w.Rank(0).WaitIn(b.ctx, "MPI_Wait")) // it has got out of the loop
+	})
+	t.Run("as the leader", func(t *testing.T) {
+		b := setup(t)
+		b.breakAt(102, ModeCausal, NewRankSet(0))
+		b.must(b.runToCut(0, 2, 4, 3))
+		b.wantAt(0, 2, backend.ReasonBreakpoint)
+	})
+}
+
+func TestWhatElseGivesTheCutUp(t *testing.T) {
+	na := -1 << 31
+	for _, c := range []struct {
+		name  string
+		steps []jobtest.Step
+		want  string
+	}{
+		{"a signal", []jobtest.Step{jobtest.Signal("SIGSEGV", "Segmentation fault", 0)}, "Rank 1 received SIGSEGV (Segmentation fault) in main (main.c:101)."},
+		{"a divergence", []jobtest.Step{jobtest.Diverge(backend.Divergence{Event: 2, ActualOp: "MPI_Recv", ActualSource: na, ActualTag: na})}, ""},
+		{"the end of the recording", []jobtest.Step{jobtest.RecordingEnds()}, ""},
+		{"a refusal", []jobtest.Step{jobtest.Refuse("The recording is of another rank count.")}, "Rank 1 cannot go on to event 4: libcohort refused: The recording is of another rank count."},
+		{"an early exit", []jobtest.Step{jobtest.Exit(3)}, "Rank 1 exited with code 3 after event 1, and its position is 4."},
+		{"an early end of MPI", []jobtest.Step{jobtest.Finalize(), jobtest.Block("", nil)}, "Rank 1 passed its position 4 or cannot reach it: it finished with MPI after event 2."},
+		{"a dead debugger", []jobtest.Step{jobtest.DebuggerDies("gdb crashed")}, "Rank 1 is lost: gdb crashed."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := launched(t, 2, Options{}, programs(program(5), program(1, c.steps...)))
+			err := b.runToCut(-1, 2, 4)
+			var partial *PartialCutError
+			if !errors.As(err, &partial) || len(partial.Stopped) != 1 || partial.Stopped[1] == "" {
+				t.Fatalf("%v", err)
+			}
+			if c.want != "" {
+				wantText(t, "reason", partial.Stopped[1], c.want)
+			}
+			b.idle()
+			// The rank that can go on is usable.
+			b.must(b.j.Interrupt(b.ctx, NewRankSet(0)))
+			b.idle()
+			if s := b.status(0); s.State != Stopped {
+				t.Errorf("rank 0 is %s", s.State)
+			}
+		})
+	}
+}
+
+func TestTheEndOfTheRecordingAtThePositionIsAnArrival(t *testing.T) {
+	// A rank that cannot park at its last event, because it was before MPI_Init when the recording was cut short.
+	b := launched(t, 2, Options{}, programs(program(5), []jobtest.Step{jobtest.RecordingEnds()}))
+	b.must(b.runToCut(-1, 2, 0))
+	b.wantAt(0, 2, backend.ReasonStopPoint)
+	b.wantAt(1, 0, backend.ReasonStopPoint)
+}
+
+func TestARankThatDoesNotArriveEndsWithTheContext(t *testing.T) {
+	b := launched(t, 3, Options{}, programs(program(5), program(1, jobtest.Block("MPI_Recv", nil)), program(5)))
+	ctx, cancel := context.WithCancel(b.ctx)
+	go func() {
+		for _, r := range []int{0, 2} {
+			b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked})
+		}
+		b.w.Rank(1).WaitIn(b.ctx, "MPI_Recv")
+		cancel()
+	}()
+	_, err := b.j.RunToCut(ctx, RunToCutRequest{Positions: []uint64{2, 4, 3}, Leader: -1})
+	p := b.wantPartial(err, "map[]")
+	if !errors.Is(err, context.Canceled) || !p.Under.Contains(1) {
+		t.Errorf("%v", err)
+	}
+	b.idle()
+}
+
+func TestAFaultyDebuggerOnTheWay(t *testing.T) {
+	t.Run("resume fails", func(t *testing.T) {
+		b := launched(t, 2, Options{}, programs(program(5), program(5)))
+		b.w.Rank(1).On(jobtest.Resume, jobtest.Fail(errors.New("ptrace failed")))
+		b.wantPartial(b.runToCut(-1, 2, 2), "map[1:Rank 1 could not be resumed: ptrace failed.]")
+		b.idle()
+	})
+	t.Run("the position cannot be set", func(t *testing.T) {
+		b := launched(t, 2, Options{}, programs(program(5), program(5)))
+		calls := 0
+		b.w.Rank(1).On(jobtest.Control, func(context.Context) error {
+			if calls++; calls == 3 { // read for standing still, read for the plan, write
+				return errors.New("the page is gone")
+			}
+			return nil
+		})
+		err := b.runToCut(-1, 2, 2)
+		if err == nil || err.Error() != "run to the cut: cannot set the position: [1] the page is gone" {
+			t.Fatalf("%v", err)
+		}
+		b.idle()
+		if b.w.Rank(0).ParkAt() != Never || b.w.Rank(0).Called(jobtest.Resume) != 0 {
+			t.Error("rank 0 was moved")
+		}
+	})
+	t.Run("it dies while the rank is parked", func(t *testing.T) {
+		b := launched(t, 2, Options{}, programs(program(5), program(1, jobtest.Block("", nil))))
+		go func() {
+			b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked})
+			b.w.Rank(0).End("gdb crashed")
+		}()
+		b.wantPartial(b.runToCut(-1, 2, 2), "map[0:Rank 0 is lost: gdb crashed.]")
+		b.idle()
+	})
+	t.Run("it does not answer the first question", func(t *testing.T) {
+		b := launched(t, 2, Options{}, programs(program(5), program(5)))
+		b.w.Rank(1).On(jobtest.Control, b.w.Rank(1).NeverAnswer())
+		ctx, cancel := context.WithCancel(b.ctx)
+		go func() {
+			b.w.Rank(1).WaitCalled(b.ctx, jobtest.Control, 1)
+			cancel()
+		}()
+		if _, err := b.j.RunToCut(ctx, RunToCutRequest{Positions: []uint64{2, 4}, Leader: -1}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v", err)
+		}
+		b.idle()
+	})
+}
+
+func TestCutsThatAreRefused(t *testing.T) {
+	b := launched(t, 3, Options{}, func(w *jobtest.World) {
+		programs(program(5), program(5), program(5))(w)
+		w.Rank(2).NoControl = true
+	})
+	for _, c := range []struct {
+		req  RunToCutRequest
+		want string
+	}{
+		{RunToCutRequest{Positions: []uint64{1, 2}, Leader: -1}, "The cut has 2 positions, but the job has 3 ranks."},
+		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 3}, "The cut's leader is rank 3, but the job has ranks 0 to 2."},
+		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 1, GuardLeader: 1}, "The cut's leader, rank 1, is to stop before event 2, which lies before its position 2."},
+		{RunToCutRequest{Positions: []uint64{1, Never, 3}, Leader: -1}, "The cut has no position for rank 1."},
+		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: -1}, "cannot run to the cut: [2] it runs without libcohort's control block, so its position is unknown"},
+	} {
+		_, err := b.j.RunToCut(b.ctx, c.req)
+		var refused *CutRefusedError
+		if !errors.As(err, &refused) {
+			t.Fatalf("%v", err)
+		}
+		wantText(t, "error", err.Error(), c.want)
+	}
+	if n := b.w.Rank(0).Called(jobtest.Resume); n != 0 {
+		t.Errorf("rank 0 was resumed %d times", n)
+	}
+}
+
+func TestOneCutAtATime(t *testing.T) {
+	ready := make(chan struct{})
+	b := launched(t, 2, Options{}, programs(program(5), append([]jobtest.Step{jobtest.Block("", ready)}, program(5)...)))
+	done := make(chan error, 1)
+	go func() { done <- b.runToCut(-1, 1, 1) }()
+	b.must(b.w.Rank(1).WaitCalled(b.ctx, jobtest.Resume, 1))
+	if idle, _ := b.j.Idle(b.ctx); idle {
+		t.Error("idle on the way to a cut")
+	}
+	var refused *CutRefusedError
+	if err := b.runToCut(-1, 2, 2); !errors.As(err, &refused) {
+		t.Errorf("%v", err)
+	}
+	close(ready)
+	b.must(<-done)
+	b.idle()
+}
+
+func TestAPauseGivesTheCutUp(t *testing.T) {
+	b := launched(t, 2, Options{}, programs(program(5), program(1, jobtest.Block("MPI_Recv", nil))))
+	done := make(chan error, 1)
+	go func() { done <- b.runToCut(-1, 2, 2) }()
+	b.must(b.w.Rank(1).WaitIn(b.ctx, "MPI_Recv"))
+	b.must(b.j.Interrupt(b.ctx, NewRankSet(1)))
+	b.wantPartial(<-done, "map[1:Rank 1 was paused in main (main.c:101).]")
+}
