@@ -3,6 +3,7 @@ package prettyprint
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -252,6 +253,9 @@ func (c *Comm) Node(name string, where func(pc uint64) string) Node {
 // memberNode shows world ranks as a rank set, and opened, which rank of the communicator each is.
 func memberNode(name string, ranks []uint32) Node {
 	return listNode(name, membersText(ranks), len(ranks), func(i int) Node {
+		if ranks[i] == outsideWorld {
+			return leafNode(fmt.Sprintf("[%d]", i), "a process outside MPI_COMM_WORLD")
+		}
 		return Node{Name: fmt.Sprintf("[%d]", i), Value: fmt.Sprintf("rank %d of MPI_COMM_WORLD", ranks[i])}
 	})
 }
@@ -267,15 +271,19 @@ func membersText(ranks []uint32) string {
 	return s
 }
 
-// RankSet writes ranks as Cohort's rank sets are written, in the order given: 0-3,7 or 0-12:4.
+// outsideWorld stands for a process that is not in MPI_COMM_WORLD (of a job that was connected or spawned).
+const outsideWorld = math.MaxUint32
+
+// RankSet writes ranks as Cohort's rank sets are written, in the order given: 0-3,7 or 0-12:4. A process outside
+// MPI_COMM_WORLD is a question mark.
 func RankSet(ranks []uint32) string {
 	var out []string
 	for i := 0; i < len(ranks); {
 		step, j := int64(0), i+1
-		if j < len(ranks) {
+		if j < len(ranks) && !slices.Contains(ranks[i:j+1], outsideWorld) {
 			step = int64(ranks[j]) - int64(ranks[i])
 		}
-		for j < len(ranks) && step > 0 && int64(ranks[j])-int64(ranks[j-1]) == step {
+		for j < len(ranks) && step > 0 && ranks[j] != outsideWorld && int64(ranks[j])-int64(ranks[j-1]) == step {
 			j++
 		}
 		switch {
@@ -283,6 +291,9 @@ func RankSet(ranks []uint32) string {
 			out = append(out, fmt.Sprintf("%d-%d", ranks[i], ranks[j-1]))
 		case step > 1 && j-i >= 3:
 			out = append(out, fmt.Sprintf("%d-%d:%d", ranks[i], ranks[j-1], step))
+		case ranks[i] == outsideWorld:
+			j = i + 1
+			out = append(out, "?")
 		default:
 			j = i + 1
 			out = append(out, fmt.Sprint(ranks[i]))

@@ -228,7 +228,7 @@ func TestCommandErrors(t *testing.T) {
 		{"gone", prettyprint.KindFreed, "gone: The datatype handle 0x8c0000dd was freed"},
 		{"kept", prettyprint.KindFreed, "0x8c0000cc was freed"},
 		{"zero", prettyprint.KindNotFound, "may not be initialised"},
-		{"junk u", prettyprint.KindNotFound, "No datatype with the handle 0x12345 was ever created"},
+		{"junk u", prettyprint.KindNotFound, "No datatype with the handle 0x12345 is known in this rank"},
 		{"null u", prettyprint.KindNull, "MPI_DATATYPE_NULL"},
 		{"MPI_DATATYPE_NULL", prettyprint.KindNull, "MPI_DATATYPE_NULL"},
 		{"nocomm", prettyprint.KindNull, "MPI_COMM_NULL"},

@@ -61,6 +61,12 @@ func (r *Registry) datatype(rec uint64) (*Datatype, error) {
 	}
 	t.compute()
 	t.library = t.mergeFigures()
+	if t.elements == 0 && t.problem == nil {
+		// The standard defines no bounds for a typemap without data; what the library says is as good as any rule.
+		size := t.own.Size
+		t.own = t.library
+		t.own.Size = size
+	}
 	r.types[rec] = t
 	return t, nil
 }

@@ -58,27 +58,6 @@ func (b blockRun) overDim(c *calc, d dim) blockRun {
 	return full.then(c, rest).moved(c, d.base)
 }
 
-// bounds collects lower and upper bounds, where explicit ones outweigh all others (MPI-3.1, 4.1.7).
-type bounds struct {
-	lb, ub       int64
-	anyLB, anyUB bool
-	hasLB, hasUB bool // the bound is an explicit one
-}
-
-func (b *bounds) addLB(lb int64, explicit bool) {
-	if !b.anyLB || explicit && !b.hasLB || explicit == b.hasLB && lb < b.lb {
-		b.lb, b.hasLB = lb, explicit
-	}
-	b.anyLB = true
-}
-
-func (b *bounds) addUB(ub int64, explicit bool) {
-	if !b.anyUB || explicit && !b.hasUB || explicit == b.hasUB && ub > b.ub {
-		b.ub, b.hasUB = ub, explicit
-	}
-	b.anyUB = true
-}
-
 // compute derives everything that is known of the type from its children; it sets problem where that is not possible.
 func (t *Datatype) compute() {
 	if t.isLeaf() {
@@ -132,9 +111,10 @@ func (t *Datatype) computeProduct(c *calc) {
 	}
 	t.elements = c.mul(copies, child.elements)
 	t.own.Size = c.mul(copies, cf.Size)
-	if copies > 0 && child.elements > 0 {
-		t.own.TrueLB = c.add(lo, child.own.TrueLB)
-		t.own.TrueExtent = c.add(c.add(hi, -lo), child.own.TrueExtent)
+	if copies > 0 {
+		var b trueBounds
+		b.addCopies(c, t.reg.MPI(), child, lo, hi)
+		t.own.TrueLB, t.own.TrueExtent = b.lb, c.add(b.ub, -b.lb)
 	}
 	switch t.Combiner() {
 	case CombinerResized:
@@ -155,12 +135,13 @@ func (t *Datatype) computeProduct(c *calc) {
 		t.setBounds(c, 0, extent)
 		return
 	}
-	if copies > 0 && !child.nothing() {
-		t.own.LB = c.add(lo, cf.LB)
-		t.own.Extent = c.add(c.add(hi, c.add(cf.LB, cf.Extent)), -t.own.LB)
-		sticky := t.reg.MPI() == OpenMPI
-		t.hasLB, t.hasUB = sticky && child.hasLB, sticky && child.hasUB
-		t.pad(c)
+	if copies > 0 {
+		var b bounds
+		b.addCopies(c, t.reg.MPI(), child, lo, hi)
+		if t.reg.MPI() == OpenMPI {
+			b.pad(c, t.align)
+		}
+		t.takeBounds(c, b)
 	}
 }
 
@@ -168,81 +149,6 @@ func (t *Datatype) setBounds(c *calc, lb, extent int64) {
 	t.own.LB, t.own.Extent = lb, extent
 	c.add(lb, extent)
 	t.hasLB, t.hasUB = true, true
-}
-
-// nothing reports whether the type adds nothing to a typemap, not even a bound.
-func (t *Datatype) nothing() bool { return t.elements == 0 && !t.hasLB && !t.hasUB }
-
-func (t *Datatype) computeBlocks(c *calc) {
-	l := t.layout.list
-	var b bounds
-	trueLB, trueUB, anyTrue := int64(0), int64(0), false
-	t.blocks = blockRun{ordered: true}
-	for i := range l.n {
-		n, child := l.length(i), l.child(i)
-		if n == 0 {
-			continue
-		}
-		cf := child.Figures()
-		first := l.offset(i)
-		last := c.add(first, c.mul(n-1, cf.Extent))
-		lo, hi := min(first, last), max(first, last)
-		t.elements = c.add(t.elements, c.mul(n, child.elements))
-		t.own.Size = c.add(t.own.Size, c.mul(n, cf.Size))
-		t.blocks = t.blocks.then(c, child.blocks.repeated(c, n, cf.Extent).moved(c, first))
-		t.align = max(t.align, child.align)
-		if child.elements > 0 {
-			a := c.add(lo, child.own.TrueLB)
-			z := c.add(c.add(hi, child.own.TrueLB), child.own.TrueExtent)
-			if !anyTrue || a < trueLB {
-				trueLB = a
-			}
-			if !anyTrue || z > trueUB {
-				trueUB = z
-			}
-			anyTrue = true
-		}
-		t.collectBounds(c, &b, child, lo, hi)
-	}
-	if anyTrue {
-		t.own.TrueLB, t.own.TrueExtent = trueLB, c.add(trueUB, -trueLB)
-	}
-	if b.anyLB || b.anyUB {
-		t.hasLB, t.hasUB = b.hasLB, b.hasUB
-		t.own.LB, t.own.Extent = b.lb, c.add(b.ub, -b.lb)
-		t.pad(c)
-	}
-}
-
-// collectBounds adds the bounds of copies of child from lo to hi. Explicit bounds inside child outweigh others in Open MPI, as
-// the standard says; in MPICH only MPI_LB and MPI_UB among the entries themselves do (measured with MPICH 4.0.2).
-func (t *Datatype) collectBounds(c *calc, b *bounds, child *Datatype, lo, hi int64) {
-	if child.isMarker() {
-		if child.basic() == BasicLB {
-			b.addLB(lo, true)
-		} else {
-			b.addUB(hi, true)
-		}
-		return
-	}
-	if child.nothing() {
-		return
-	}
-	sticky := t.reg.MPI() == OpenMPI
-	cf := child.Figures()
-	b.addLB(c.add(lo, cf.LB), sticky && child.hasLB)
-	b.addUB(c.add(hi, c.add(cf.LB, cf.Extent)), sticky && child.hasUB)
-}
-
-// pad rounds the extent up to the alignment of the basic types: the epsilon of MPI-3.1, 4.1.6. Open MPI does it in every
-// constructor, MPICH in struct only (measured with Open MPI 4.1.4, MPICH 4.0.2).
-func (t *Datatype) pad(c *calc) {
-	if t.hasUB || t.reg.MPI() == MPICH && t.Combiner() != CombinerStruct || t.align <= 1 {
-		return
-	}
-	if over := t.own.Extent % t.align; over > 0 {
-		t.own.Extent = c.add(t.own.Extent, t.align-over)
-	}
 }
 
 func (t *Datatype) computeLeaf() {

@@ -188,7 +188,10 @@ func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool
 	if h == 0 && r.MPI() == MPICH || h == 0 && r.HandleSize() == 8 {
 		hint = " The variable may not be initialised."
 	}
-	return errorf(KindNotFound, 0, "No %s with the handle %s was ever created in this rank.%s "+
+	if what == "communicator" {
+		hint += " It may also come from a call that Cohort does not follow yet, such as MPI_Intercomm_create or MPI_Comm_spawn."
+	}
+	return errorf(KindNotFound, 0, "No %s with the handle %s is known in this rank.%s "+
 		"The expression must be a variable of type %s that was assigned by MPI.", what, shown, hint, ctype)
 }
 

@@ -125,7 +125,7 @@ type Gaps struct {
 	Overlaps bool  // some bytes are selected more than once
 }
 
-const maxExplicit = 1 << 20 // elements that are sorted to find gaps where the closed form does not hold
+const maxExplicit = 1 << 17 // elements that are sorted to find gaps where the closed form does not hold
 
 func (g Gaps) String() string {
 	switch {
@@ -139,7 +139,7 @@ func (g Gaps) String() string {
 	return fmt.Sprintf("%d, %d bytes", g.Count, g.Bytes)
 }
 
-// Gaps finds the gaps of one instance: in closed form if its blocks are in the order of memory, else by sorting up to 2^20
+// Gaps finds the gaps of one instance: in closed form if its blocks are in the order of memory, else by sorting up to 2^17
 // elements.
 func (t *Datatype) Gaps() Gaps {
 	if t.gaps == nil {
@@ -156,7 +156,7 @@ func (t *Datatype) findGaps() Gaps {
 	case t.elements == 0:
 		return Gaps{Known: true}
 	case t.blocks.ordered:
-		return Gaps{Known: true, Count: t.blocks.n - 1, Bytes: t.own.TrueExtent - t.own.Size}
+		return Gaps{Known: true, Count: t.blocks.n - 1, Bytes: t.blocks.last - t.blocks.first - t.own.Size}
 	case t.elements > maxExplicit:
 		return Gaps{}
 	}

@@ -145,9 +145,10 @@ func TestRandomTypes(t *testing.T) {
 		if dt.Elements() != int64(len(want.Map)) {
 			t.Fatalf("%d elements, want %d", dt.Elements(), len(want.Map))
 		}
-		trueLB, trueExtent := want.True()
-		figures := prettyprint.Figures{Size: want.Size, LB: want.LB, Extent: want.Extent(), TrueLB: trueLB, TrueExtent: trueExtent}
-		if diff := cmp.Diff(figures, dt.Computed()); diff != "" && len(want.Map) > 0 {
+		figures := prettyprint.Figures{
+			Size: want.Size, LB: want.LB, Extent: want.Extent(), TrueLB: want.TrueLB, TrueExtent: want.TrueUB - want.TrueLB,
+		}
+		if diff := cmp.Diff(figures, dt.Computed()); diff != "" {
 			t.Fatalf("figures (-want +got):\n%s", diff)
 		}
 		if dt.Depth() != want.Depth {
@@ -237,7 +238,7 @@ func checkBlocks(t *rapid.T, dt *prettyprint.Datatype, want *prettyprinttest.Typ
 	if dt.Blocks() != blocks {
 		t.Fatalf("%d blocks, want %d", dt.Blocks(), blocks)
 	}
-	lb, ext := want.True()
+	lb, ext := want.Data()
 	exp := prettyprint.Gaps{Known: true}
 	for b := lb; b < lb+ext; b++ {
 		if used[b] == 0 {

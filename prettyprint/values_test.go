@@ -181,7 +181,7 @@ func TestRankSet(t *testing.T) {
 		{[]uint32{3, 2, 1, 0}, "3,2,1,0"},
 		{[]uint32{4, 5, 0, 1}, "4-5,0-1"},
 		{[]uint32{1, 1, 1}, "1,1,1"},
-		{[]uint32{0xfffffffe, 0xffffffff, 0}, "4294967294-4294967295,0"},
+		{[]uint32{0xfffffffe, 0xffffffff, 0, 1}, "4294967294,?,0-1"},
 	} {
 		if got := RankSet(c.in); got != c.want {
 			t.Errorf("%v: %s, want %s", c.in, got, c.want)

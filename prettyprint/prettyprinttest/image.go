@@ -52,6 +52,7 @@ type Image struct {
 	MPI     uint32
 	Version uint32
 	Magic   uint64
+	Compact bool // records side by side instead of each in a page of its own, with nothing mapped between
 	next    uint64
 	types   []slot
 	comms   []slot
@@ -66,10 +67,14 @@ func NewImage(mpi uint32) *Image {
 	return &Image{MPI: mpi, Version: 1, Magic: 0x00474552484f43, next: 0x7f0000001000, named: map[string]*Type{}}
 }
 
-// Alloc maps data somewhere, with unmapped memory around it, and returns its address.
+// Alloc maps data somewhere, with unmapped memory around it unless the image is Compact, and returns its address.
 func (im *Image) Alloc(data []byte) uint64 {
 	at := im.next
 	im.Map(at, data)
+	if im.Compact {
+		im.next += (uint64(len(data)) + 15) / 16 * 16
+		return at
+	}
 	im.next += (uint64(len(data))+4095)/4096*4096 + 4096
 	return at
 }

@@ -1,6 +1,9 @@
 package prettyprinttest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Entry is one entry of an explicit typemap.
 type Entry struct {
@@ -20,6 +23,9 @@ type Type struct {
 	LB, UB int64
 	Depth  int
 
+	TrueLB, TrueUB int64
+
+	anyTrue      bool
 	hasLB, hasUB bool // explicit bounds
 	marker       int  // -1 MPI_LB, 1 MPI_UB
 	align        int64
@@ -29,8 +35,8 @@ type Type struct {
 // Extent is the distance between two instances side by side.
 func (t *Type) Extent() int64 { return t.UB - t.LB }
 
-// True returns the true lower bound and the true extent.
-func (t *Type) True() (lb, extent int64) {
+// Data returns where the first byte of data lies and how far it is to the end of the last.
+func (t *Type) Data() (lb, extent int64) {
 	first := true
 	var ub int64
 	for _, e := range t.Map {
@@ -89,8 +95,10 @@ func (im *Image) Named(name string) *Type {
 		case 10:
 			second := (int64(b.Size) + 3) / 4 * 4
 			t.Map = []Entry{{Basic: name, Parts: [][2]int64{{0, int64(b.Size)}, {second, 4}}}}
+			t.TrueUB = second + 4
 		default:
 			t.Map = []Entry{{Basic: name, Parts: [][2]int64{{0, int64(b.Size)}}}}
+			t.TrueUB = int64(b.Size)
 		}
 		t.Record = im.Datatype(TypeRecord{
 			Combiner: 1, State: Committed, Handle: t.Handle, FHandle: int32(t.Handle), Basic: b.Basic, Pair: b.Pair, BasicSize: b.Size,
@@ -104,26 +112,51 @@ func (im *Image) Named(name string) *Type {
 
 // copyOf is one copy of a type in a new one, at a displacement, with its place in the expanded tree.
 type copyOf struct {
-	t    *Type
-	disp int64
-	path string
+	t     *Type
+	disp  int64
+	path  string
+	block int64
 }
 
-// build makes a type from copies of others in typemap order, by MPI-3.1, 4.1.
-func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copies []copyOf, bounds func(t *Type)) *Type {
+// build makes a type from copies of others in typemap order, by MPI-3.1, 4.1, and as the two libraries read it where they
+// depart from it: see prettyprint/bounds.go. empty lists the entries of blocklength 0.
+func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copies, empty []copyOf, bounds func(t *Type)) *Type {
 	t := &Type{im: im, align: 1, Handle: 0x8c000000 + im.nextID}
 	var types []uint64
 	for _, k := range kids {
 		types = append(types, k.Record)
 		t.Depth = max(t.Depth, k.Depth+1)
 	}
-	sticky := im.MPI == OpenMPI
+	mpich := im.MPI == MPICH
+	if mpich {
+		for _, c := range empty {
+			switch {
+			case c.t.marker != 0:
+				copies = append(copies, c)
+			case combiner != 10:
+				t.align = max(t.align, c.t.align)
+			}
+		}
+	}
 	var lbs, ubs, xlbs, xubs []int64
-	for _, c := range copies {
+	lowest := func(v []int64) int64 { return slices.Min(v) }
+	highest := func(v []int64) int64 { return slices.Max(v) }
+	for i, c := range copies {
+		if c.t.marker == 0 {
+			t.align = max(t.align, c.t.align)
+		}
 		t.Size += c.t.Size
-		t.align = max(t.align, c.t.align)
 		for _, e := range c.t.Map {
 			t.Map = append(t.Map, Entry{e.Basic, c.disp + e.Disp, e.Parts, c.path + e.Path})
+		}
+		if lb, ext := c.t.TrueLB, c.t.TrueUB-c.t.TrueLB; c.t.marker == 0 && (mpich || len(c.t.Map) > 0) {
+			if !t.anyTrue || c.disp+lb < t.TrueLB {
+				t.TrueLB = c.disp + lb
+			}
+			if !t.anyTrue || c.disp+lb+ext > t.TrueUB {
+				t.TrueUB = c.disp + lb + ext
+			}
+			t.anyTrue = true
 		}
 		switch {
 		case c.t.marker < 0:
@@ -132,21 +165,31 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 		case c.t.marker > 0:
 			xubs = append(xubs, c.disp)
 			continue
-		case len(c.t.Map) == 0 && !c.t.hasLB && !c.t.hasUB:
-			continue
 		}
-		if c.t.hasLB && sticky {
+		if c.t.hasLB && !mpich {
 			xlbs = append(xlbs, c.disp+c.t.LB)
 		} else {
 			lbs = append(lbs, c.disp+c.t.LB)
 		}
-		if c.t.hasUB && sticky {
+		if c.t.hasUB && !mpich {
 			xubs = append(xubs, c.disp+c.t.UB)
 		} else {
 			ubs = append(ubs, c.disp+c.t.UB)
 		}
+		// Open MPI rounds up after each block; copies side by side are one block.
+		lb := append(slices.Clone(lbs), xlbs...)
+		if len(xlbs) > 0 {
+			lb = xlbs
+		}
+		next := i + 1
+		joined := next < len(copies) && copies[next].t == c.t && copies[next].disp == c.disp+c.t.Extent() || next < len(copies) && copies[next].block == c.block
+		if !mpich && !joined && len(xubs) == 0 {
+			for ub := highest(ubs); ub > lowest(lb) && (ub-lowest(lb))%t.align != 0; {
+				ub++
+				ubs = append(ubs, ub)
+			}
+		}
 	}
-	// Below the top, MPICH does not ask whether a bound was explicit, except for the two markers as such.
 	t.hasLB, t.hasUB = len(xlbs) > 0, len(xubs) > 0
 	if t.hasLB {
 		lbs = xlbs
@@ -154,22 +197,19 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 	if t.hasUB {
 		ubs = xubs
 	}
-	for i, v := range lbs {
-		if i == 0 || v < t.LB {
-			t.LB = v
-		}
+	if len(lbs) > 0 {
+		t.LB = lowest(lbs)
 	}
-	for i, v := range ubs {
-		if i == 0 || v > t.UB {
-			t.UB = v
+	if len(ubs) > 0 {
+		t.UB = highest(ubs)
+	}
+	if mpich && combiner == 10 && len(kids) > 1 && !t.hasLB && !t.hasUB {
+		for t.Extent() > 0 && t.Extent()%t.align != 0 {
+			t.UB++
 		}
 	}
 	if bounds != nil {
 		bounds(t)
-	} else if !t.hasUB && len(ubs)+len(lbs) > 0 && (sticky || combiner == 10) {
-		for t.Extent() > 0 && t.Extent()%t.align != 0 {
-			t.UB++
-		}
 	}
 	t.Record = im.Datatype(TypeRecord{
 		Combiner: combiner, State: Committed, Handle: t.Handle, FHandle: -1, TypeSize: Unknown, LB: Unknown, Extent: Unknown,
@@ -180,7 +220,7 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 
 // Dup is MPI_Type_dup.
 func (im *Image) Dup(t *Type) *Type {
-	return im.build(2, nil, nil, []*Type{t}, []copyOf{{t, 0, "[0]"}}, func(n *Type) {
+	return im.build(2, nil, nil, []*Type{t}, []copyOf{{t, 0, "[0]", 0}}, nil, func(n *Type) {
 		n.LB, n.UB, n.hasLB, n.hasUB = t.LB, t.UB, t.hasLB, t.hasUB
 	})
 }
@@ -189,80 +229,94 @@ func (im *Image) Dup(t *Type) *Type {
 func (im *Image) Contiguous(n int64, t *Type) *Type {
 	var c []copyOf
 	for i := range n {
-		c = append(c, copyOf{t, i * t.Extent(), fmt.Sprintf("[%d]", i)})
+		c = append(c, copyOf{t, i * t.Extent(), fmt.Sprintf("[%d]", i), 0})
 	}
-	return im.build(3, []int64{n}, nil, []*Type{t}, c, nil)
+	return im.build(3, []int64{n}, nil, []*Type{t}, c, nil, nil)
 }
 
-// blocks lays out blocks of copies side by side.
-func blocks(n int64, at func(i int64) (length, disp int64, t *Type)) []copyOf {
-	var c []copyOf
+// blocks lays out blocks of copies side by side; empty lists the blocks of length 0.
+func blocks(n int64, at func(i int64) (length, disp int64, t *Type)) (c, empty []copyOf) {
 	for i := range n {
 		length, disp, t := at(i)
+		if length == 0 {
+			empty = append(empty, copyOf{t, disp, "", i})
+		}
 		for j := range length {
-			c = append(c, copyOf{t, disp + j*t.Extent(), fmt.Sprintf("[%d][%d]", i, j)})
+			c = append(c, copyOf{t, disp + j*t.Extent(), fmt.Sprintf("[%d][%d]", i, j), i})
 		}
 	}
-	return c
+	return c, empty
+}
+
+// listed makes a type of blocks.
+func (im *Image) listed(combiner uint32, ints, addrs []int64, kids []*Type, n int64, at func(i int64) (length, disp int64, t *Type)) *Type {
+	copies, empty := blocks(n, at)
+	return im.build(combiner, ints, addrs, kids, copies, empty, nil)
 }
 
 // Vector is MPI_Type_vector; the stride is in extents.
 func (im *Image) Vector(n, length, stride int64, t *Type) *Type {
-	return im.build(4, []int64{n, length, stride}, nil, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
-		return length, i * stride * t.Extent(), t
-	}), nil)
+	copies, _ := blocks(n, func(i int64) (int64, int64, *Type) { return length, i * stride * t.Extent(), t })
+	return im.build(4, []int64{n, length, stride}, nil, []*Type{t}, sameBlock(copies), nil, nil)
 }
 
 // Hvector is MPI_Type_create_hvector; the stride is in bytes.
 func (im *Image) Hvector(n, length, stride int64, t *Type) *Type {
-	return im.build(5, []int64{n, length}, []int64{stride}, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
-		return length, i * stride, t
-	}), nil)
+	copies, _ := blocks(n, func(i int64) (int64, int64, *Type) { return length, i * stride, t })
+	return im.build(5, []int64{n, length}, []int64{stride}, []*Type{t}, sameBlock(copies), nil, nil)
+}
+
+// sameBlock makes all copies one block: Open MPI adds a vector at once.
+func sameBlock(c []copyOf) []copyOf {
+	for i := range c {
+		c[i].block = 0
+	}
+	return c
 }
 
 // Indexed is MPI_Type_indexed.
 func (im *Image) Indexed(lengths, disps []int64, t *Type) *Type {
 	n := int64(len(lengths))
-	return im.build(6, concat([]int64{n}, lengths, disps), nil, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+	return im.listed(6, concat([]int64{n}, lengths, disps), nil, []*Type{t}, n, func(i int64) (int64, int64, *Type) {
 		return lengths[i], disps[i] * t.Extent(), t
-	}), nil)
+	})
 }
 
 // Hindexed is MPI_Type_create_hindexed.
 func (im *Image) Hindexed(lengths, disps []int64, t *Type) *Type {
 	n := int64(len(lengths))
-	return im.build(7, concat([]int64{n}, lengths), disps, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+	return im.listed(7, concat([]int64{n}, lengths), disps, []*Type{t}, n, func(i int64) (int64, int64, *Type) {
 		return lengths[i], disps[i], t
-	}), nil)
+	})
 }
 
 // IndexedBlock is MPI_Type_create_indexed_block.
 func (im *Image) IndexedBlock(length int64, disps []int64, t *Type) *Type {
 	n := int64(len(disps))
-	return im.build(8, concat([]int64{n, length}, disps), nil, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+	return im.listed(8, concat([]int64{n, length}, disps), nil, []*Type{t}, n, func(i int64) (int64, int64, *Type) {
 		return length, disps[i] * t.Extent(), t
-	}), nil)
+	})
 }
 
 // HindexedBlock is MPI_Type_create_hindexed_block.
 func (im *Image) HindexedBlock(length int64, disps []int64, t *Type) *Type {
 	n := int64(len(disps))
-	return im.build(9, []int64{n, length}, disps, []*Type{t}, blocks(n, func(i int64) (int64, int64, *Type) {
+	return im.listed(9, []int64{n, length}, disps, []*Type{t}, n, func(i int64) (int64, int64, *Type) {
 		return length, disps[i], t
-	}), nil)
+	})
 }
 
 // Struct is MPI_Type_create_struct.
 func (im *Image) Struct(lengths, disps []int64, types []*Type) *Type {
 	n := int64(len(lengths))
-	return im.build(10, concat([]int64{n}, lengths), disps, types, blocks(n, func(i int64) (int64, int64, *Type) {
+	return im.listed(10, concat([]int64{n}, lengths), disps, types, n, func(i int64) (int64, int64, *Type) {
 		return lengths[i], disps[i], types[i]
-	}), nil)
+	})
 }
 
 // Resized is MPI_Type_create_resized.
 func (im *Image) Resized(lb, extent int64, t *Type) *Type {
-	return im.build(13, nil, []int64{lb, extent}, []*Type{t}, []copyOf{{t, 0, "[0]"}}, explicit(lb, lb+extent))
+	return im.build(13, nil, []int64{lb, extent}, []*Type{t}, []copyOf{{t, 0, "[0]", 0}}, nil, explicit(lb, lb+extent))
 }
 
 func explicit(lb, ub int64) func(t *Type) {
@@ -322,9 +376,9 @@ func (im *Image) array(combiner uint32, ints, sizes []int64, fortran bool, t *Ty
 				path += fmt.Sprintf("[%d]", k)
 			}
 		}
-		c = append(c, copyOf{t, linear * t.Extent(), path})
+		c = append(c, copyOf{t, linear * t.Extent(), path, 0})
 	})
-	return im.build(combiner, ints, nil, []*Type{t}, c, explicit(0, total*t.Extent()))
+	return im.build(combiner, ints, nil, []*Type{t}, c, nil, explicit(0, total*t.Extent()))
 }
 
 // Subarray is MPI_Type_create_subarray.

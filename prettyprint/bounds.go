@@ -1,0 +1,136 @@
+package prettyprint
+
+// The bounds of a datatype are where the libraries depart from each other and from the standard. What the standard says
+// (MPI-3.1, 4.1.6 and 4.1.7) and how this was measured to differ, in MPICH 4.0.2 and Open MPI 4.1.4:
+//
+//   - An explicit bound (MPI_LB, MPI_UB, resized, subarray, darray) outweighs all others, however deep it lies. Open MPI does so. In
+//     MPICH only MPI_LB and MPI_UB among the entries of a struct itself do.
+//   - A block of length 0 adds nothing. In MPICH an MPI_LB or MPI_UB of blocklength 0 counts.
+//   - A type without data adds nothing. In both libraries it adds its bounds, in MPICH its true bounds too.
+//   - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each block in
+//     turn; MPICH does it only in a struct of more than one entry without explicit bounds.
+//
+// The layout of a buffer depends on none of this where the library reported its figures; it is compared with it.
+
+// bounds collects lower and upper bounds.
+type bounds struct {
+	lb, ub       int64
+	anyLB, anyUB bool
+	hasLB, hasUB bool // the bound is an explicit one
+}
+
+func (b *bounds) addLB(lb int64, explicit bool) {
+	if !b.anyLB || explicit && !b.hasLB || explicit == b.hasLB && lb < b.lb {
+		b.lb, b.hasLB = lb, explicit
+	}
+	b.anyLB = true
+}
+
+func (b *bounds) addUB(ub int64, explicit bool) {
+	if !b.anyUB || explicit && !b.hasUB || explicit == b.hasUB && ub > b.ub {
+		b.ub, b.hasUB = ub, explicit
+	}
+	b.anyUB = true
+}
+
+// addMarker adds an MPI_LB or MPI_UB.
+func (b *bounds) addMarker(t *Datatype, at int64) {
+	if t.basic() == BasicLB {
+		b.addLB(at, true)
+	} else {
+		b.addUB(at, true)
+	}
+}
+
+// addCopies adds copies of t, the lowest at lo and the highest at hi.
+func (b *bounds) addCopies(c *calc, mpi MPI, t *Datatype, lo, hi int64) {
+	f := t.Figures()
+	b.addLB(c.add(lo, f.LB), mpi == OpenMPI && t.hasLB)
+	b.addUB(c.add(hi, c.add(f.LB, f.Extent)), mpi == OpenMPI && t.hasUB)
+}
+
+// pad rounds the extent up unless the upper bound is explicit.
+func (b *bounds) pad(c *calc, align int64) {
+	if b.hasUB || align <= 1 {
+		return
+	}
+	if over := c.add(b.ub, -b.lb) % align; over > 0 {
+		b.ub = c.add(b.ub, align-over)
+	}
+}
+
+// trueBounds collects where data lies.
+type trueBounds struct {
+	lb, ub int64
+	any    bool
+}
+
+func (b *trueBounds) addCopies(c *calc, mpi MPI, t *Datatype, lo, hi int64) {
+	if t.elements == 0 && mpi != MPICH {
+		return
+	}
+	from := c.add(lo, t.own.TrueLB)
+	to := c.add(c.add(hi, t.own.TrueLB), t.own.TrueExtent)
+	if !b.any || from < b.lb {
+		b.lb = from
+	}
+	if !b.any || to > b.ub {
+		b.ub = to
+	}
+	b.any = true
+}
+
+func (t *Datatype) takeBounds(c *calc, b bounds) {
+	t.hasLB, t.hasUB = b.hasLB, b.hasUB
+	t.own.LB, t.own.Extent = b.lb, c.add(b.ub, -b.lb)
+}
+
+// computeBlocks derives the figures of a type that is a list of blocks.
+func (t *Datatype) computeBlocks(c *calc) {
+	l := t.layout.list
+	mpi := t.reg.MPI()
+	var b bounds
+	var data trueBounds
+	t.blocks = blockRun{ordered: true}
+	for i := range l.n {
+		n, child, first := l.length(i), l.child(i), l.offset(i)
+		if child.isMarker() && (n > 0 || mpi == MPICH) {
+			b.addMarker(child, first)
+			continue
+		}
+		if n > 0 || mpi == MPICH && t.Combiner() != CombinerStruct {
+			t.align = max(t.align, child.align)
+		}
+		if n == 0 {
+			continue
+		}
+		extent := child.Figures().Extent
+		last := c.add(first, c.mul(n-1, extent))
+		lo, hi := min(first, last), max(first, last)
+		t.elements = c.add(t.elements, c.mul(n, child.elements))
+		t.own.Size = c.add(t.own.Size, c.mul(n, child.Figures().Size))
+		t.blocks = t.blocks.then(c, child.blocks.repeated(c, n, extent).moved(c, first))
+		data.addCopies(c, mpi, child, lo, hi)
+		b.addCopies(c, mpi, child, lo, hi)
+		if mpi == OpenMPI && !l.joins(c, i) {
+			b.pad(c, t.align)
+		}
+	}
+	t.own.TrueLB, t.own.TrueExtent = data.lb, c.add(data.ub, -data.lb)
+	if mpi == MPICH && t.Combiner() == CombinerStruct && l.n > 1 && !b.hasLB {
+		b.pad(c, t.align)
+	}
+	t.takeBounds(c, b)
+}
+
+// joins reports whether the next block of some length follows block i without a gap: Open MPI makes one block of such.
+func (l *blockList) joins(c *calc, i int) bool {
+	child := l.child(i)
+	end := c.add(l.offset(i), c.mul(l.length(i), child.Figures().Extent))
+	for i++; i < l.n; i++ {
+		if l.length(i) > 0 {
+			return l.child(i) == child && l.offset(i) == end
+		}
+	}
+	return false
+}
