@@ -28,6 +28,8 @@ type rank struct {
 	finished  bool // the backend has ended
 	pending   bool // a stop is pending
 	resuming  bool // Resume was sent, and neither answered nor overtaken by an event
+	resumes   int  // counts Resumes, so that a late answer is not taken for that of a later one
+	stepping  bool // the last Resume was a step, which has not ended
 	interrupt bool // to be interrupted as soon as Resume is answered
 
 	queue []command // waiting, in order
@@ -124,7 +126,7 @@ func (j *Job) setState(r *rank, s RankState) {
 	}
 	if s == Stopped || s.Gone() {
 		j.setPending(r, false)
-		r.interrupt = false
+		r.interrupt, r.stepping = false, false
 	}
 	if s.Gone() {
 		r.resuming = false

@@ -60,7 +60,10 @@ func stoppedInPark(r *rank) bool {
 // is called when the answer has been taken in. Owner.
 func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered func(error)) {
 	r.resuming = true
+	r.resumes++
+	number := r.resumes
 	if req.Kind != backend.Continue {
+		r.stepping = true
 		j.setPending(r, true)
 	}
 	j.enqueue(r, func(ctx context.Context) func() {
@@ -75,21 +78,20 @@ func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered f
 			err = r.backend.Resume(ctx, req)
 		}
 		return func() {
-			j.resumed(r, err)
+			if r.resuming && r.resumes == number { // else a stop or exit that followed was faster
+				j.resumed(r, err)
+			}
 			answered(err)
 		}
 	})
 }
 
-// resumed takes the answer to Resume in; a stop or exit that followed may have been faster. Owner.
+// resumed takes the answer to Resume in. Owner.
 func (j *Job) resumed(r *rank, err error) {
-	if !r.resuming {
-		return
-	}
 	r.resuming = false
 	if err != nil {
 		j.setPending(r, false)
-		r.interrupt = false
+		r.interrupt, r.stepping = false, false
 		j.callHooks(r)
 		return
 	}
@@ -147,7 +149,7 @@ func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
 			if err != nil {
 				j.log.Warn("a rank could not be interrupted", "rank", r.num, "error", err)
 				if r.state == Running && r.epoch == epoch {
-					j.setPending(r, false) // no stop will follow
+					j.setPending(r, r.stepping) // no other stop will follow
 					j.callHooks(r)
 				}
 			}

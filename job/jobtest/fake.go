@@ -169,6 +169,13 @@ func (f *Fake) End(why string) {
 	f.endLocked(why)
 }
 
+// Ended tells whether the backend has ended.
+func (f *Fake) Ended() bool {
+	f.w.mu.Lock()
+	defer f.w.mu.Unlock()
+	return f.ended
+}
+
 // Calls returns the requests so far.
 func (f *Fake) Calls() []Call {
 	f.w.mu.Lock()
