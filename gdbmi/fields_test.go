@@ -31,7 +31,9 @@ func TestFieldsRead(t *testing.T) {
 		code, hasCode, hasAddr, f.OptBool("enabled"), f.OptBool("absent"), f.OptInt("absent", -1), f.OptString("absent"), f.Has("frame"),
 	}
 	want := []any{
-		"breakpoint-hit", 2, uint64(0x555555556c5c), 6, []string{"x=1", "y=2"}, []string{"i1", "i2"},
+		"breakpoint-hit", 2, uint64(0x555555556c5c), 6,
+		[]string{"x=1", "y=2"},
+		[]string{"i1", "i2"},
 		15, true, false, true, false, -1, "", true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -238,7 +238,7 @@ func TestVariablesOfC(t *testing.T) {
 	if _, err := s.Variables(testContext(t), backend.VariablesRequest{Ref: p.Ref}); err == nil || !strings.Contains(err.Error(), "before the rank went on") {
 		t.Errorf("a stale reference gives %v", err)
 	}
-	if s.log.Len() == 0 || !strings.Contains(s.log.String(), "-var-delete") {
+	if !strings.Contains(s.log.String(), "-var-delete") {
 		t.Error("gdb's variable objects were not deleted")
 	}
 }

@@ -117,11 +117,29 @@ type session struct {
 	t      testing.TB
 	result backend.LaunchResult
 	output strings.Builder
-	log    *bytes.Buffer
+	log    *transcript
+}
+
+// transcript is written by gdb's driver and read by the test.
+type transcript struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *transcript) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
 }
 
 func newSession(t testing.TB, opt Options) *session {
-	s := &session{t: t, log: &bytes.Buffer{}}
+	s := &session{t: t, log: &transcript{}}
 	opt.Transcript = s.log
 	s.Backend = New(opt)
 	t.Cleanup(func() {

@@ -1,0 +1,194 @@
+package gdb
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// interposed launches testdata/user.c between a library that stands for MPI and one that stands for the interposer.
+func interposed(t *testing.T) *session {
+	t.Helper()
+	need(t, "gdb", "gcc")
+	dir := t.TempDir()
+	mpi, cohort, exe := filepath.Join(dir, "libmpi.so.40"), filepath.Join(dir, "libcohort-1234.so"), filepath.Join(dir, "user")
+	for _, args := range [][]string{
+		{"-O1", "-shared", "-fPIC", "-o", mpi, sourcePath(t, "libmpi.c")},
+		{"-g", "-O1", "-shared", "-fPIC", "-o", cohort, sourcePath(t, "libcohort.c"), "-ldl"},
+		{"-g", "-O0", "-o", exe, sourcePath(t, "user.c"), mpi},
+	} {
+		if out, err := command(t, "gcc", args...); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	control := func(context.Context, backend.ControlRequest) (backend.ControlState, error) {
+		return backend.ControlState{Present: true, Events: 17}, nil
+	}
+	return launchWith(t, Options{Control: control}, backend.LaunchRequest{Program: exe, Env: []string{"LD_PRELOAD=" + cohort}, HasControl: true})
+}
+
+// userFrame is the first frame that the job would show.
+func userFrame(t *testing.T, st backend.Stopped) backend.Frame {
+	t.Helper()
+	for _, f := range st.Frames {
+		if !f.Internal {
+			return f
+		}
+	}
+	t.Fatalf("no frame of the user's in %+v", st.Frames)
+	return backend.Frame{}
+}
+
+func TestStopPoint(t *testing.T) {
+	for kind, want := range map[backend.ResumeKind]struct {
+		function string
+		line     int
+	}{
+		backend.Next:    {"exchange", 6},
+		backend.StepIn:  {"exchange", 6},
+		backend.StepOut: {"main", 10},
+	} {
+		t.Run(kind.String(), func(t *testing.T) {
+			s := interposed(t)
+			s.go_(backend.Continue)
+			st := s.stop()
+			if st.Reason != backend.ReasonStopPoint || !st.Frames[0].Internal || len(st.Breakpoints) != 0 || st.Control.Events != 17 {
+				t.Fatalf("got %+v", st)
+			}
+			if f := userFrame(t, st); f.Function != "exchange" || f.Line != 5 {
+				t.Errorf("the user sees %+v", f)
+			}
+			s.go_(kind)
+			st = s.stop()
+			if f := st.Frames[0]; st.Reason != backend.ReasonStep || f.Function != want.function || f.Line != want.line {
+				t.Errorf("after %s: %s in %s:%d", kind, st.Reason, f.Function, f.Line)
+			}
+		})
+	}
+}
+
+func TestStepsStayOutOfTheInterposer(t *testing.T) {
+	s := interposed(t)
+	s.breakAt("user.c", backend.SourceBreakpoint{ID: 1, Line: 4})
+	s.go_(backend.Continue)
+	s.stop()
+	s.go_(backend.StepIn)
+	s.stop()
+	s.go_(backend.StepIn) // over MPI_Barrier, were it not for the stop point inside
+	if st := s.stop(); st.Reason != backend.ReasonStopPoint {
+		t.Errorf("got %+v", st)
+	}
+	s.go_(backend.StepIn)
+	if st := s.stop(); st.Frames[0].Function != "exchange" || st.Frames[0].Line != 6 {
+		t.Errorf("got %+v", st.Frames[0])
+	}
+}
+
+func TestThreadsOfTheLibraryAreMarked(t *testing.T) {
+	s := interposed(t)
+	s.breakAt("user.c", backend.SourceBreakpoint{ID: 1, Line: 10})
+	s.go_(backend.Continue)
+	first := s.stop()
+	// The library's thread may only have begun at the first stop; at its own call it is in the library's code.
+	threads := first.Threads
+	if len(threads) != 2 || threads[0].Library {
+		t.Fatalf("got %+v", threads)
+	}
+	s.go_(backend.Next)
+	if st := s.stop(); st.Reason == backend.ReasonStopPoint && len(st.Threads) == 2 && !st.Threads[1].Library {
+		r, err := s.StackTrace(testContext(t), backend.StackTraceRequest{Thread: 2})
+		t.Errorf("thread 2 is not the library's: %+v, %v", r, err)
+	}
+}
+
+// A real MPI program, alone: MPI_Init works without a launcher.
+func TestRealMPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts MPI")
+	}
+	for _, name := range mpitest.Names() {
+		t.Run(name, func(t *testing.T) {
+			need(t, "gdb")
+			mpi := mpitest.Need(t, name)
+			env := mpi.Env()
+			var changes []string
+			for _, e := range env {
+				if !contains(os.Environ(), e) {
+					changes = append(changes, e)
+				}
+			}
+			exe := mpi.Build(t, "datatypes.c")
+			s := launchWith(t, Options{Decoder: func(*Backend) backend.HandleDecoder { return decoder{} }}, backend.LaunchRequest{Program: exe, Env: changes})
+			if _, err := s.SetBreakpoints(testContext(t), backend.SetBreakpointsRequest{Breakpoints: []backend.SourceBreakpoint{{ID: 1, Function: "MPI_Type_commit"}}}); err != nil {
+				t.Fatal(err)
+			}
+			s.go_(backend.Continue)
+			st := s.stop()
+			f := st.Frames[0]
+			if st.Reason != backend.ReasonBreakpoint || ownerOf(f.Module, exe) != codeMPI {
+				t.Fatalf("got %+v", st)
+			}
+			user := 0
+			for _, th := range st.Threads {
+				if !th.Library {
+					user++
+				}
+			}
+			t.Logf("%d threads, of them %d the user's", len(st.Threads), user)
+			if user != 1 {
+				for _, th := range st.Threads {
+					r, _ := s.StackTrace(testContext(t), backend.StackTraceRequest{Thread: th.ID})
+					t.Errorf("thread %+v: %+v", th, r.Frames)
+				}
+			}
+			s.breakAt("", backend.SourceBreakpoint{ID: 2, Function: "check_ints"})
+			s.go_(backend.Continue)
+			s.stop()
+			found := false
+			for _, v := range s.vars(s.scope("Arguments"), 0, 0) {
+				if v.Type == "MPI_Datatype" {
+					found = true
+					if kids := s.vars(v.Ref, 0, 0); !strings.HasPrefix(v.Value, "decoded") || len(kids) != 1 || kids[0].Name != "kind" {
+						t.Errorf("got %+v with %+v", v, kids)
+					}
+				}
+			}
+			if !found {
+				t.Error("no variable of type MPI_Datatype")
+			}
+			r, err := s.eval(backend.ContextREPL, "mpipp  some type")
+			if err != nil || r.Text != "mpipp of some type" {
+				t.Errorf("got %+v, %v", r, err)
+			}
+			s.breakAt("")
+			s.go_(backend.Continue)
+			if e := s.exit(); e.Code != 0 || e.Signal != "" {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, l := range list {
+		if l == s {
+			return true
+		}
+	}
+	return false
+}
+
+type decoder struct{}
+
+func (decoder) Command(_ context.Context, _ backend.FrameID, args string) (backend.EvaluateResult, error) {
+	return backend.EvaluateResult{Text: "mpipp of " + args}, nil
+}
+
+func (decoder) DescribeHandle(_ context.Context, typ string, handle uint64) (backend.HandleTree, error) {
+	return backend.HandleTree{Value: "decoded " + typ, Children: []backend.HandleTree{{Name: "kind", Value: "vector"}}}, nil
+}
