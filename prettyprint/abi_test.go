@@ -30,10 +30,12 @@ func TestMirrorsHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got struct {
-		Registry, Datatype, Comm, Slots []byte // base64 would need code in C: arrays of numbers instead
+	var raw struct {
+		Registry []int `json:"registry"` // numbers rather than base64, which would need code in C
+		Datatype []int `json:"datatype"`
+		Comm     []int `json:"comm"`
+		Slots    []int `json:"slots"`
 	}
-	var raw struct{ Registry, Datatype, Comm, Slots []int }
 	if err := json.Unmarshal(out, &raw); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -44,16 +46,16 @@ func TestMirrorsHeader(t *testing.T) {
 		}
 		return b
 	}
-	got.Registry, got.Datatype, got.Comm, got.Slots = bytesOf(raw.Registry), bytesOf(raw.Datatype), bytesOf(raw.Comm), bytesOf(raw.Slots)
+	registry, datatype, comm, slots := bytesOf(raw.Registry), bytesOf(raw.Datatype), bytesOf(raw.Comm), bytesOf(raw.Slots)
 
 	for _, s := range []struct {
 		what      string
 		got, want int
 	}{
-		{"struct cohort_registry", registrySize, len(got.Registry)},
-		{"struct cohort_datatype", datatypeHeader, len(got.Datatype)},
-		{"struct cohort_comm", commHeader, len(got.Comm)},
-		{"struct cohort_slots and one slot", slotsHeader + slotSize, len(got.Slots)},
+		{"struct cohort_registry", registrySize, len(registry)},
+		{"struct cohort_datatype", datatypeHeader, len(datatype)},
+		{"struct cohort_comm", commHeader, len(comm)},
+		{"struct cohort_slots and one slot", slotsHeader + slotSize, len(slots)},
 	} {
 		if s.got != s.want {
 			t.Errorf("%s: %d bytes in Go, %d in C", s.what, s.got, s.want)
@@ -62,23 +64,23 @@ func TestMirrorsHeader(t *testing.T) {
 	opt := cmp.AllowUnexported(abiRegistry{}, abiDatatype{}, abiComm{}, slot{})
 	if diff := cmp.Diff(abiRegistry{
 		magic: registryMagic, version: abiVersion, size: registrySize, mpi: 2, handleSize: 8, datatypes: 101, comms: 102, requests: 103,
-	}, decodeRegistry(got.Registry), opt); diff != "" {
+	}, decodeRegistry(registry), opt); diff != "" {
 		t.Errorf("registry (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(abiDatatype{
 		size: 1, combiner: 10, state: stateCommitted | stateFreed, refs: 4, handle: 5, fHandle: -6, basic: 7, pair: 8, basicSize: 9,
 		typeSize: -10, lb: -11, extent: -12, trueLB: -13, trueExtent: abiUnknownFigure, id: 15, event: 16, callSite: 17, name: "eighteen",
 		nIntegers: 19, nAddresses: 20, nTypes: 21,
-	}, decodeDatatype(got.Datatype), opt); diff != "" {
+	}, decodeDatatype(datatype), opt); diff != "" {
 		t.Errorf("datatype (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(abiComm{
 		size: 1, kind: 3, handle: 3, fHandle: -4, index: 5, globalID: 6, parentID: 7, commSize: 8, commRank: 9, state: 10, nDims: 11,
 		id: 12, event: 13, callSite: 14, name: "fifteen", nMembers: 16, nRemote: 17,
-	}, decodeComm(got.Comm), opt); diff != "" {
+	}, decodeComm(comm), opt); diff != "" {
 		t.Errorf("comm (-want +got):\n%s", diff)
 	}
-	c := cursor{b: got.Slots}
+	c := cursor{b: slots}
 	if n, s := c.u64(), (slot{c.u64(), c.u64()}); n != 1 || s != (slot{2, 3}) {
 		t.Errorf("slots: capacity %d, slot %+v", n, s)
 	}

@@ -3,6 +3,7 @@ package prettyprint
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,7 +39,7 @@ func (l location) child(k int64) location {
 		mark := fmt.Sprintf("{%d}", k)
 		return location{l.prefix + mark, l.short + mark, l.t, l.base + k*l.t.Figures().Extent, -1, nil}
 	}
-	fixed := append(l.fixed[:len(l.fixed):len(l.fixed)], k)
+	fixed := slices.Concat(l.fixed, []int64{k})
 	if len(fixed) < l.t.stages() {
 		return location{l.prefix, l.short, l.t, l.base, -1, fixed}
 	}
@@ -124,10 +125,12 @@ func (l location) at(a Address) (location, error) {
 	for i, k := range a.Index {
 		w := l.width()
 		if w == 0 && (l.t.isLeaf() || l.t.problem != nil) {
-			return l, errorf(KindAddress, 0, "The address %s goes on below %s, which is %s and has no parts.", a, l.brief(), l.t.Title())
+			return l, errorf(KindAddress, 0, "The address %s goes on below %s, which is %s and has no parts.",
+				a, l.brief(), l.t.Title())
 		}
 		if k >= w {
-			return l, errorf(KindAddress, 0, "The address %s has the index [%d] at its place %d, in a %s; indices there run from 0 to %d.", a, k, i+1, l.t.Label(), w-1)
+			return l, errorf(KindAddress, 0, "The address %s has the index [%d] at its place %d, in a %s; indices there run from 0 to %d.",
+				a, k, i+1, l.t.Label(), w-1)
 		}
 		l = l.child(k)
 	}
@@ -154,7 +157,8 @@ func (a Address) String() string {
 
 var (
 	addressEnd  = regexp.MustCompile(`(?:\[\s*(\d{1,18})\s*\]|\{\s*(\d{1,18})\s*\}|\(([A-Z][A-Z0-9_]*)\))\s*$`)
-	kindInWords = regexp.MustCompile(`^(?:STRUCT|DUP|CONTIGUOUS|H?VECTOR|H?INDEXED|H?INDEXED_BLOCK|SUBARRAY|DARRAY|RESIZED|F90_[A-Z]+|UNKNOWN)$`)
+	kindInWords = regexp.MustCompile(`^(?:STRUCT|DUP|CONTIGUOUS|H?VECTOR|H?INDEXED|H?INDEXED_BLOCK|SUBARRAY|DARRAY|RESIZED|` +
+		`F90_[A-Z]+|UNKNOWN)$`)
 )
 
 // splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type in

@@ -22,7 +22,8 @@ func SplitArguments(line string) ([]string, error) {
 			}
 			s.at++
 			s.wantSeparator = false
-			if s.skipSpace(); s.at >= len(s.in) {
+			s.skipSpace()
+			if s.at >= len(s.in) {
 				return nil, errorf(KindUsage, 0, "The arguments %q end with a comma; an argument must follow it.", line)
 			}
 			continue

@@ -22,8 +22,9 @@ func (t *Datatype) basic() Basic {
 		return BasicComplex
 	case CombinerF90Integer:
 		return BasicInt
+	default:
+		return BasicNone
 	}
-	return BasicNone
 }
 
 // part is one value inside a basic element: pairs have two.
@@ -57,6 +58,7 @@ func alignOf(b Basic, size int64) int64 {
 		return 1
 	case BasicComplex:
 		size /= 2
+	default:
 	}
 	for _, a := range []int64{16, 8, 4, 2} {
 		if size >= a {
@@ -130,6 +132,7 @@ func (t *Datatype) formatValue(p part, b []byte) string {
 			}
 		}
 		return v
+	default:
 	}
 	return formatBytes(b)
 }

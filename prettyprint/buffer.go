@@ -74,7 +74,8 @@ func (b *Buffer) Len() int64 { return b.root.elements() }
 // is not mapped is reported in the values, not as an error.
 func (b *Buffer) Elements(from, to int64) ([]Value, error) {
 	if from < 0 || to < from || to > b.Len() || to-from > maxPage {
-		return nil, errorf(KindUsage, 0, "Elements %d to %d of a buffer of %d were asked for, or more than %d at once.", from, to, b.Len(), maxPage)
+		return nil, errorf(KindUsage, 0, "Elements %d to %d of a buffer of %d were asked for, or more than %d at once.",
+			from, to, b.Len(), maxPage)
 	}
 	vals := make([]Value, 0, to-from)
 	b.root.walk(from, to, func(l *location, e Element, n int64) {
@@ -102,7 +103,8 @@ func (l location) walk(from, to int64, visit func(l *location, e Element, n int6
 		for {
 			visit(&in, w.element(first), n)
 			first++
-			if n++; n >= end {
+			n++
+			if n >= end {
 				break
 			}
 			w.next()

@@ -97,14 +97,14 @@ func (b *Buffer) Text(w io.Writer, opt Options) error {
 	}
 	for _, r := range rows {
 		pad := strings.Repeat(" ", width-utf8.RuneCountInString(r.address))
-		if _, err := fmt.Fprintf(w, "  %s%s  0x%012x  %s\n", r.address, pad, r.memory, r.value); err != nil {
+		if err := write(w, "  %s%s  0x%012x  %s\n", r.address, pad, r.memory, r.value); err != nil {
 			return err
 		}
 	}
 	if rest := total - shown; rest > 0 {
-		_, err = fmt.Fprintf(w, "  ... %d more\n", rest)
+		return write(w, "  ... %d more\n", rest)
 	}
-	return err
+	return nil
 }
 
 // row is one line of a buffer's text.

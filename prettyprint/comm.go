@@ -190,7 +190,7 @@ func (c *Comm) GlobalID() uint64 { return c.hdr.globalID }
 // Parent returns the communicator from which it was made; nil if it has none, or if that one is not in the registry any more.
 func (c *Comm) Parent() (*Comm, error) {
 	if c.hdr.parentID == 0 {
-		return nil, nil
+		return nil, nil //nolint:nilnil // no parent is an answer
 	}
 	rec, err := c.reg.commWhere(func(h abiComm) bool { return h.globalID == c.hdr.parentID })
 	if err != nil || rec == 0 {

@@ -96,7 +96,8 @@ func Command(r *Registry, res Resolver, args ...string) (*Result, error) {
 	case 0:
 		return nil, errorf(KindUsage, 0, "mpipp needs a datatype or a communicator. Usage:\n%s", Usage)
 	}
-	return nil, errorf(KindUsage, 0, "mpipp takes at most three arguments, and %d were given: %s. Put an expression with spaces in quotes. Usage:\n%s",
+	return nil, errorf(KindUsage, 0, "mpipp takes at most three arguments, and %d were given: %s. "+
+		"Put an expression with spaces in quotes. Usage:\n%s",
 		len(args), strings.Join(args, " | "), Usage)
 }
 
@@ -182,8 +183,9 @@ func (c *command) handleValue(expr string, a Address, v Resolved, want string) (
 	}
 	switch {
 	case t != nil && m != nil:
-		return nil, errorf(KindUsage, 0, "The value of %s is the handle of a datatype (%s) and of a communicator (%s), and its declared type, %s, "+
-			"does not tell which is meant. Write mpipp --type %s or mpipp --comm %s.", expr, t.Title(), m.Summary(), v.Type, expr, expr)
+		return nil, errorf(KindUsage, 0, "The value of %s is the handle of a datatype (%s) and of a communicator (%s), and its "+
+			"declared type, %s, does not tell which is meant. Write mpipp --type %s or mpipp --comm %s.",
+			expr, t.Title(), m.Summary(), v.Type, expr, expr)
 	case t != nil && !a.IsZero():
 		return c.showPart(expr, t, a)
 	case t != nil:
@@ -191,7 +193,8 @@ func (c *command) handleValue(expr string, a Address, v Resolved, want string) (
 	case m != nil:
 		return c.showComm(expr, m), nil
 	case typeErr != nil && commErr != nil && IsKind(typeErr, KindNotFound) && IsKind(commErr, KindNotFound):
-		return nil, errorf(KindNotFound, 0, "The expression %s (of type %s) is neither a datatype nor a communicator of this rank. %s", expr, v.Type, typeErr)
+		return nil, errorf(KindNotFound, 0, "The expression %s (of type %s) is neither a datatype nor a communicator of this rank. %s",
+			expr, v.Type, typeErr)
 	case typeErr != nil && (commErr == nil || !IsKind(typeErr, KindNotFound)):
 		return nil, typeErr
 	}
@@ -204,12 +207,18 @@ func (c *command) value(expr string) (Resolved, error) {
 	}
 	v, err := c.res.Resolve(expr)
 	if err != nil {
-		return v, &Error{Kind: KindResolve, Err: err, Message: fmt.Sprintf("The expression %s cannot be evaluated here: %v.", expr, strings.TrimSuffix(err.Error(), "."))}
+		return v, &Error{
+			Kind: KindResolve, Err: err,
+			Message: fmt.Sprintf("The expression %s cannot be evaluated here: %s.", expr, strings.TrimSuffix(err.Error(), ".")),
+		}
 	}
 	if v.Language == Fortran && !v.HasNumber && (wordDatatype.MatchString(v.Type) || wordComm.MatchString(v.Type)) {
 		inner, err := c.res.Resolve(expr + "%mpi_val") // TYPE(MPI_Datatype) of mpi_f08
 		if err != nil {
-			return v, &Error{Kind: KindResolve, Err: err, Message: fmt.Sprintf("The handle in %s (of type %s) cannot be read: %v.", expr, v.Type, err)}
+			return v, &Error{
+				Kind: KindResolve, Err: err,
+				Message: fmt.Sprintf("The handle in %s (of type %s) cannot be read: %v.", expr, v.Type, err),
+			}
 		}
 		v.Number, v.HasNumber = inner.Number, inner.HasNumber
 	}
@@ -218,7 +227,8 @@ func (c *command) value(expr string) (Resolved, error) {
 
 func (c *command) datatype(expr string, v Resolved) (*Datatype, error) {
 	if !v.HasNumber || v.Array || v.Struct && v.Language == C {
-		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a datatype's handle is expected, a variable of type %s.", expr, v.Type, handleType("MPI_Datatype", v.Language))
+		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a datatype's handle is expected, a variable of type %s.",
+			expr, v.Type, handleType("MPI_Datatype", v.Language))
 	}
 	var t *Datatype
 	var err error
@@ -247,7 +257,8 @@ const (
 
 func (c *command) comm(expr string, v Resolved) (*Comm, error) {
 	if !v.HasNumber || v.Array || v.Struct && v.Language == C {
-		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a communicator's handle is expected, a variable of type %s.", expr, v.Type, handleType("MPI_Comm", v.Language))
+		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a communicator's handle is expected, a variable of type %s.",
+			expr, v.Type, handleType("MPI_Comm", v.Language))
 	}
 	var m *Comm
 	var err error
@@ -281,15 +292,15 @@ func (c *command) explain(err error, expr string) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch e.Kind {
-	case KindNotFound, KindFreed:
+	if e.Kind == KindNotFound || e.Kind == KindFreed {
 		return &Error{Kind: e.Kind, Address: e.Address, Err: e, Message: fmt.Sprintf("%s: %s", expr, e.Message)}
 	}
 	return err
 }
 
 func nullDatatype(expr string) error {
-	return errorf(KindNull, 0, "%s is MPI_DATATYPE_NULL: the type was freed or never made. It describes no memory, and no MPI call takes it.", expr)
+	return errorf(KindNull, 0, "%s is MPI_DATATYPE_NULL: the type was freed or never made. It describes no memory, and no MPI call "+
+		"takes it.", expr)
 }
 
 func nullComm(expr string) error {
@@ -303,7 +314,7 @@ func (c *command) showType(name string, t *Datatype) *Result {
 func (c *command) showComm(name string, m *Comm) *Result {
 	n := m.Node(name, c.where)
 	return &Result{Node: n, text: func(w io.Writer, opt Options) error {
-		if _, err := fmt.Fprintf(w, "%s: %s\n", name, n.Value); err != nil {
+		if err := write(w, "%s: %s\n", name, n.Value); err != nil {
 			return err
 		}
 		return n.Text(w, opt)

@@ -70,11 +70,11 @@ func (c *command) buffer(args []string) (*Result, error) {
 		if !p.at.IsZero() {
 			what = "part " + p.at.String() + " of " + what
 		}
-		size := plural(b.Len(), "basic element") + fmt.Sprintf(", %d bytes of data", count*p.t.Figures().Size)
+		size := basicElements(b.Len()) + fmt.Sprintf(", %d bytes of data", count*p.t.Figures().Size)
 		if !p.at.IsZero() {
-			size = plural(b.Len(), "basic element")
+			size = basicElements(b.Len())
 		}
-		if _, err := fmt.Fprintf(w, "%s at 0x%x: %s\n", what, addr, size); err != nil {
+		if err := write(w, "%s at 0x%x: %s\n", what, addr, size); err != nil {
 			return err
 		}
 		if err := b.Text(w, opt); err != nil {
@@ -98,16 +98,17 @@ func (c *command) showPart(name string, t *Datatype, a Address) (*Result, error)
 		return nil, err
 	}
 	n := groupNode(name+a.String(), l.typeText(), []Node{
-		leafNode("address", l.long()), numberNode("offset", l.start()), leafNode("type", l.typeText()), numberNode("elements", l.elements()),
+		leafNode("address", l.long()), numberNode("offset", l.start()), leafNode("type", l.typeText()),
+		numberNode("elements", l.elements()),
 	})
 	n.TreeAddress = l.long()
 	return &Result{Node: n, text: func(w io.Writer, _ Options) error {
-		_, err := fmt.Fprintf(w, "%s is %s at offset %d: %s\n", l.long(), l.typeText(), l.start(), plural(l.elements(), "basic element"))
-		return err
+		return write(w, "%s is %s at offset %d: %s\n", l.long(), l.typeText(), l.start(), basicElements(l.elements()))
 	}}, nil
 }
 
-var addressInteger = regexp.MustCompile(`(?i)^(MPI_Aint|u?intptr_t|size_t|unsigned long( long)?( int)?|integer\(kind=mpi_address_kind\)|a number)$`)
+// addressInteger are types of integers that hold addresses.
+var addressInteger = regexp.MustCompile(`(?i)^(MPI_Aint|u?intptr_t|size_t|unsigned long( long)?( int)?|a number)$`)
 
 // address evaluates BUFFER as an MPI call would: a pointer's value, an array's address, in Fortran the place of the variable.
 func (c *command) address(expr string) (uint64, error) {
@@ -125,7 +126,8 @@ func (c *command) address(expr string) (uint64, error) {
 	case v.HasNumber && (!v.HasAddr || addressInteger.MatchString(v.Type)):
 		return v.Number, nil
 	case v.HasAddr:
-		return 0, errorf(KindUsage, 0, "The buffer %s is of type %s, which is neither a pointer nor an array. Write &%s to see what lies there.", expr, v.Type, expr)
+		return 0, errorf(KindUsage, 0, "The buffer %s is of type %s, which is neither a pointer nor an array. "+
+			"Write &%s to see what lies there.", expr, v.Type, expr)
 	}
 	return 0, errorf(KindUsage, 0, "The buffer %s (of type %s) has no address in memory.", expr, v.Type)
 }
@@ -147,7 +149,7 @@ func (c *command) count(expr string) (int64, error) {
 // Text writes the datatype for the console: its constructor in the form of the paper's Fig. 5, then its figures. name stands for
 // it; where names the source line of an instruction and may be nil.
 func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, opt Options) error {
-	if _, err := fmt.Fprintf(w, "%s = ", name); err != nil {
+	if err := write(w, "%s = ", name); err != nil {
 		return err
 	}
 	if err := t.Constructor().Text(w, opt); err != nil {
@@ -158,8 +160,10 @@ func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, 
 		f := t.Figures()
 		lines = append(
 			lines,
-			fmt.Sprintf("size %d, extent %d (lb %d, ub %d), true extent %d (true lb %d)", f.Size, f.Extent, f.LB, f.UB(), f.TrueExtent, f.TrueLB),
-			fmt.Sprintf("%s, contiguous blocks: %s, gaps: %s; depth %d", plural(t.elements, "basic element"), t.blockText(), t.Gaps(), t.depth),
+			fmt.Sprintf("size %d, extent %d (lb %d, ub %d), true extent %d (true lb %d)",
+				f.Size, f.Extent, f.LB, f.UB(), f.TrueExtent, f.TrueLB),
+			fmt.Sprintf("%s, contiguous blocks: %s, gaps: %s; depth %d",
+				basicElements(t.elements), t.blockText(), t.Gaps(), t.depth),
 			"signature: "+t.Signature().Text(32),
 		)
 	}
@@ -169,22 +173,21 @@ func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, 
 	}
 	lines = append(lines, state+"; handle "+t.handleText())
 	for _, s := range lines {
-		if _, err := fmt.Fprintln(w, s); err != nil {
+		if err := write(w, "%s\n", s); err != nil {
 			return err
 		}
 	}
 	if t.problem != nil {
-		_, err := fmt.Fprintln(w, t.problem.Message)
-		return err
+		return write(w, "%s\n", t.problem.Message)
 	}
 	return writeWarnings(w, t)
 }
 
-func plural(n int64, thing string) string {
+func basicElements(n int64) string {
 	if n == 1 {
-		return "1 " + thing
+		return "1 basic element"
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf("%d basic elements", n)
 }
 
 // writeWarnings tells what the user should know before trusting or using the type.
@@ -197,7 +200,7 @@ func writeWarnings(w io.Writer, t *Datatype) error {
 	}
 	out = append(out, t.Differences()...)
 	for _, s := range out {
-		if _, err := fmt.Fprintln(w, "warning: "+s); err != nil {
+		if err := write(w, "warning: %s\n", s); err != nil {
 			return err
 		}
 	}

@@ -197,7 +197,8 @@ func (t *Datatype) Differences() []string {
 		{"true extent", t.own.TrueExtent, t.hdr.trueExtent},
 	} {
 		if f.library != abiUnknownFigure && f.mine != f.library {
-			out = append(out, fmt.Sprintf("The %s computed from the constructor is %d; %s reported %d.", f.name, f.mine, t.reg.MPI(), f.library))
+			out = append(out, fmt.Sprintf("The %s computed from the constructor is %d; %s reported %d.",
+				f.name, f.mine, t.reg.MPI(), f.library))
 		}
 	}
 	return out
@@ -208,8 +209,9 @@ func (t *Datatype) isLeaf() bool {
 	switch t.Combiner() {
 	case CombinerNamed, CombinerF90Real, CombinerF90Complex, CombinerF90Integer, CombinerUnknown:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // isMarker reports whether the type is MPI_LB or MPI_UB.

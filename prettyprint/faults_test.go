@@ -1,6 +1,7 @@
 package prettyprint_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ func TestOpenErrors(t *testing.T) {
 	image := func(change func(im *prettyprinttest.Image)) (*prettyprinttest.Image, uint64) {
 		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 		change(im)
-		return im, im.Publish()
+		addr := im.Publish()
+		return im, addr
 	}
 	header := func(b ...uint64) (*prettyprinttest.Image, uint64) {
 		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
@@ -33,7 +35,8 @@ func TestOpenErrors(t *testing.T) {
 		for _, v := range b {
 			w = binary.LittleEndian.AppendUint64(w, v)
 		}
-		return im, im.Alloc(append(w, make([]byte, 112-len(w))...))
+		addr := im.Alloc(append(w, make([]byte, 112-len(w))...))
+		return im, addr
 	}
 	const magic = 0x00474552484f43
 	for _, c := range []struct {
@@ -148,7 +151,7 @@ func patch(im *prettyprinttest.Image, at, offset, v uint64) {
 func sameMemory(im *prettyprinttest.Image, at uint64, r []byte) bool {
 	b := make([]byte, len(r))
 	n, err := im.ReadMemory(at, b)
-	return err == nil && n == len(r) && string(b) == string(r)
+	return err == nil && n == len(r) && bytes.Equal(b, r)
 }
 
 // TestProblems has types whose records are sound and whose layout cannot be known; they are shown, with the reason.
@@ -374,7 +377,7 @@ func richImage(mpi uint32) *prettyprinttest.Image {
 }
 
 // explore does all that a user can do with a registry. It must end, without a panic, whatever the bytes are.
-func explore(t interface{ Fatalf(string, ...any) }, mem *flat, addr uint64) {
+func explore(t require, mem *flat, addr uint64) {
 	check := func(err error) {
 		var e *prettyprint.Error
 		if err != nil && !errors.As(err, &e) {
@@ -465,7 +468,7 @@ func FuzzRegistry(f *testing.F) {
 	f.Add([]byte("COHREG\x00\x00\x01\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const base = 0x7f0000001000
-		addr := uint64(registry)
+		addr := registry
 		if addr >= base+uint64(len(data)) {
 			addr = base
 		}

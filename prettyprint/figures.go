@@ -1,6 +1,9 @@
 package prettyprint
 
-import "errors"
+import (
+	"errors"
+	"slices"
+)
 
 // blockRun summarises the contiguous pieces of a part of a typemap, in typemap order: how many, where the first begins and the
 // last ends, and whether each begins at or after the end of the one before (then nothing overlaps).
@@ -97,8 +100,7 @@ func (t *Datatype) computeProduct(c *calc) {
 	t.align = child.align
 	copies, lo, hi := int64(1), int64(0), int64(0)
 	t.blocks = child.blocks
-	for i := len(t.layout.dims) - 1; i >= 0; i-- {
-		d := t.layout.dims[i]
+	for _, d := range slices.Backward(t.layout.dims) {
 		copies = c.mul(copies, d.n)
 		t.blocks = t.blocks.overDim(c, d)
 		if d.n > 0 {
@@ -134,6 +136,7 @@ func (t *Datatype) computeProduct(c *calc) {
 		}
 		t.setBounds(c, 0, extent)
 		return
+	default:
 	}
 	if copies > 0 {
 		var b bounds
@@ -157,7 +160,8 @@ func (t *Datatype) computeLeaf() {
 		t.opaque = true
 		f, known := t.Reported()
 		if !known || f.Size < 0 {
-			t.problem = errorf(KindNotDecoded, t.addr, "The datatype was created by %s, which Cohort does not decode yet.", orUnknown(t.Name()))
+			t.problem = errorf(KindNotDecoded, t.addr, "The datatype was created by %s, which Cohort does not decode yet.",
+				orUnknown(t.Name()))
 			return
 		}
 		t.own, t.align = f, 1

@@ -127,8 +127,9 @@ func argumentCounts(k Combiner, first func(i int) int64) (ints, addrs, types int
 		return 2, 0, 0, true
 	case CombinerF90Integer:
 		return 1, 0, 0, true
+	default:
+		return 0, 0, 0, false
 	}
-	return 0, 0, 0, false
 }
 
 // checkArguments verifies that the record holds the arguments that its combiner needs, and that counts are not negative.
@@ -175,8 +176,9 @@ func (t *Datatype) checkArguments() error {
 		return negative(0, 1+3*n, "size, subsize or start")
 	case CombinerDarray:
 		return t.checkDarray(negative)
+	default:
+		return nil
 	}
-	return nil
 }
 
 func (t *Datatype) checkDarray(negative func(from, to int, what string) error) error {
@@ -256,6 +258,7 @@ func (t *Datatype) placeBlocks(c *calc, ext int64) {
 	case CombinerStruct:
 		l.length, l.offset = each, bytes
 		l.child = func(i int) *Datatype { return t.types[i] }
+	default: // place sends no others here
 	}
 	t.layout.list = l
 }

@@ -47,7 +47,10 @@ func numberNode[T int | int64 | uint32 | int32](name string, v T) Node {
 
 // groupNode has the given children.
 func groupNode(name, value string, kids []Node) Node {
-	return Node{Name: name, Value: value, NumChildren: len(kids), children: func(from, to int) ([]Node, error) { return kids[from:to], nil }}
+	return Node{
+		Name: name, Value: value, NumChildren: len(kids),
+		children: func(from, to int) ([]Node, error) { return kids[from:to], nil },
+	}
 }
 
 // listNode has n children made by at.
@@ -91,8 +94,15 @@ type printer struct {
 
 func (p *printer) printf(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format, args...)
+		p.err = write(p.w, format, args...)
 	}
+}
+
+func write(w io.Writer, format string, args ...any) error {
+	if _, err := fmt.Fprintf(w, format, args...); err != nil {
+		return fmt.Errorf("writing text: %w", err)
+	}
+	return nil
 }
 
 // Text writes the tree as nested text in the form of the paper's Fig. 5, a C structure:
@@ -191,7 +201,10 @@ func (n Node) JSON(w io.Writer, opt Options) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(w).Encode(j)
+	if err := json.NewEncoder(w).Encode(j); err != nil {
+		return fmt.Errorf("writing %q as JSON: %w", n.Name, err)
+	}
+	return nil
 }
 
 func (n Node) json(opt Options, depth int, lines *int) (jsonNode, error) {

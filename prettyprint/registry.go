@@ -60,8 +60,8 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 }
 
 func noInterposer(addr uint64, found string) *Error {
-	return errorf(KindNoInterposer, addr, "%s MPI handles can be shown only in a program that runs with Cohort's interposer, libcohort.so. "+
-		"Start it with `cohort debug` or `cohort record`, which preload it.", found)
+	return errorf(KindNoInterposer, addr, "%s MPI handles can be shown only in a program that runs with Cohort's interposer, "+
+		"libcohort.so. Start it with `cohort debug` or `cohort record`, which preload it.", found)
 }
 
 // MPI tells which library the rank uses.
@@ -182,7 +182,8 @@ func (r *Registry) Datatypes() ([]*Datatype, error) {
 
 func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool) error {
 	if freed {
-		return errorf(KindFreed, 0, "The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.", what, shown, what)
+		return errorf(KindFreed, 0, "The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.",
+			what, shown, what)
 	}
 	hint := ""
 	if h == 0 && r.MPI() == MPICH || h == 0 && r.HandleSize() == 8 {

@@ -77,7 +77,8 @@ func (s *Signature) push(it SignatureItem) {
 // same reports whether two items repeat the same thing. Groups are compared one level deep.
 func (a SignatureItem) same(b SignatureItem) bool {
 	if a.Basic != nil || b.Basic != nil {
-		return a.Basic != nil && b.Basic != nil && (a.Basic == b.Basic || a.Basic.isNamed() && b.Basic.isNamed() && a.Basic.Name() == b.Basic.Name())
+		return a.Basic != nil && b.Basic != nil &&
+			(a.Basic == b.Basic || a.Basic.isNamed() && b.Basic.isNamed() && a.Basic.Name() == b.Basic.Name())
 	}
 	return a.Group == b.Group || slices.Equal(a.Group.Items, b.Group.Items) && !a.Group.Truncated && !b.Group.Truncated
 }
@@ -100,7 +101,7 @@ func (s *Signature) text(limit *int) string {
 			break
 		}
 		*limit--
-		what := ""
+		var what string
 		if it.Basic != nil {
 			what = it.Basic.Title()
 		} else {

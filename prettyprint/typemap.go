@@ -150,7 +150,8 @@ func (f *frame) advance() *Datatype {
 	l := f.t.layout.list
 	if l == nil {
 		for i := len(f.idx) - 1; i >= 0; i-- {
-			if f.idx[i]++; f.idx[i] < f.t.layout.dims[i].n {
+			f.idx[i]++
+			if f.idx[i] < f.t.layout.dims[i].n {
 				return f.t.layout.child
 			}
 			f.idx[i] = 0
@@ -158,7 +159,8 @@ func (f *frame) advance() *Datatype {
 		return nil
 	}
 	i := int(f.idx[0])
-	if f.idx[1]++; f.idx[1] < l.length(i) {
+	f.idx[1]++
+	if f.idx[1] < l.length(i) {
 		return l.child(i)
 	}
 	for i++; i < l.n; i++ {

@@ -132,7 +132,9 @@ func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) 
 	return r, dt
 }
 
-type require interface{ Fatalf(string, ...any) }
+type require interface {
+	Fatalf(format string, args ...any)
+}
 
 // TestRandomTypes compares random trees of constructors with their explicit typemaps: order, displacements, figures, addresses,
 // seeking, signature, blocks and gaps.

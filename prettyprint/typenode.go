@@ -65,8 +65,9 @@ func (t *Datatype) fields() []Node {
 		return t.blockFields(kind)
 	case CombinerSubarray, CombinerDarray:
 		return t.arrayFields(kind)
+	default:
+		return []Node{kind, leafNode("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))), leafNode("contents", "not decoded yet")}
 	}
-	return []Node{kind, leafNode("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))), leafNode("contents", "not decoded yet")}
 }
 
 func (t *Datatype) blockFields(kind Node) []Node {
@@ -82,13 +83,15 @@ func (t *Datatype) blockFields(kind Node) []Node {
 			return []Node{numberNode("blocklength", in.at(1+i)), numberNode("offset", ad.at(i))}
 		}), typeField(t.types[0])}
 	case CombinerIndexedBlock:
-		return []Node{kind, count, numberNode("blocklength", in.at(1)), numbers("displacements", n, func(i int) int64 { return in.at(2 + i) }), typeField(t.types[0])}
+		displacements := numbers("displacements", n, func(i int) int64 { return in.at(2 + i) })
+		return []Node{kind, count, numberNode("blocklength", in.at(1)), displacements, typeField(t.types[0])}
 	case CombinerHindexedBlock:
 		return []Node{kind, count, numberNode("blocklength", in.at(1)), numbers("offsets", n, ad.at), typeField(t.types[0])}
+	default: // struct
+		return []Node{kind, count, entries(n, func(i int) []Node {
+			return []Node{numberNode("blocklength", in.at(1+i)), numberNode("offset", ad.at(i)), typeField(t.types[i])}
+		})}
 	}
-	return []Node{kind, count, entries(n, func(i int) []Node {
-		return []Node{numberNode("blocklength", in.at(1+i)), numberNode("offset", ad.at(i)), typeField(t.types[i])}
-	})}
 }
 
 func (t *Datatype) arrayFields(kind Node) []Node {

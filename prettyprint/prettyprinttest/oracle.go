@@ -25,7 +25,6 @@ type Type struct {
 
 	TrueLB, TrueUB int64
 
-	anyTrue      bool
 	hasLB, hasUB bool // explicit bounds
 	marker       int  // -1 MPI_LB, 1 MPI_UB
 	align        int64
@@ -127,86 +126,17 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 		types = append(types, k.Record)
 		t.Depth = max(t.Depth, k.Depth+1)
 	}
-	mpich := im.MPI == MPICH
-	if mpich {
-		for _, c := range empty {
-			switch {
-			case c.t.marker != 0:
-				copies = append(copies, c)
-			case combiner != 10:
-				t.align = max(t.align, c.t.align)
-			}
-		}
-	}
-	var lbs, ubs, xlbs, xubs []int64
-	lowest := func(v []int64) int64 { return slices.Min(v) }
-	highest := func(v []int64) int64 { return slices.Max(v) }
-	for i, c := range copies {
-		if c.t.marker == 0 {
-			t.align = max(t.align, c.t.align)
-		}
+	for _, c := range copies {
 		t.Size += c.t.Size
 		for _, e := range c.t.Map {
 			t.Map = append(t.Map, Entry{e.Basic, c.disp + e.Disp, e.Parts, c.path + e.Path})
 		}
-		if lb, ext := c.t.TrueLB, c.t.TrueUB-c.t.TrueLB; c.t.marker == 0 && (mpich || len(c.t.Map) > 0) {
-			if !t.anyTrue || c.disp+lb < t.TrueLB {
-				t.TrueLB = c.disp + lb
-			}
-			if !t.anyTrue || c.disp+lb+ext > t.TrueUB {
-				t.TrueUB = c.disp + lb + ext
-			}
-			t.anyTrue = true
-		}
-		switch {
-		case c.t.marker < 0:
-			xlbs = append(xlbs, c.disp)
-			continue
-		case c.t.marker > 0:
-			xubs = append(xubs, c.disp)
-			continue
-		}
-		if c.t.hasLB && !mpich {
-			xlbs = append(xlbs, c.disp+c.t.LB)
-		} else {
-			lbs = append(lbs, c.disp+c.t.LB)
-		}
-		if c.t.hasUB && !mpich {
-			xubs = append(xubs, c.disp+c.t.UB)
-		} else {
-			ubs = append(ubs, c.disp+c.t.UB)
-		}
-		// Open MPI rounds up after each block; copies side by side are one block.
-		lb := append(slices.Clone(lbs), xlbs...)
-		if len(xlbs) > 0 {
-			lb = xlbs
-		}
-		next := i + 1
-		joined := next < len(copies) && copies[next].t == c.t && copies[next].disp == c.disp+c.t.Extent() || next < len(copies) && copies[next].block == c.block
-		if !mpich && !joined && len(xubs) == 0 {
-			for ub := highest(ubs); ub > lowest(lb) && (ub-lowest(lb))%t.align != 0; {
-				ub++
-				ubs = append(ubs, ub)
-			}
-		}
 	}
-	t.hasLB, t.hasUB = len(xlbs) > 0, len(xubs) > 0
-	if t.hasLB {
-		lbs = xlbs
-	}
-	if t.hasUB {
-		ubs = xubs
-	}
-	if len(lbs) > 0 {
-		t.LB = lowest(lbs)
-	}
-	if len(ubs) > 0 {
-		t.UB = highest(ubs)
-	}
-	if mpich && combiner == 10 && len(kids) > 1 && !t.hasLB && !t.hasUB {
-		for t.Extent() > 0 && t.Extent()%t.align != 0 {
-			t.UB++
-		}
+	t.setTrue(copies)
+	if im.MPI == MPICH {
+		t.boundsMPICH(combiner, len(kids), copies, empty)
+	} else {
+		t.boundsOpenMPI(copies)
 	}
 	if bounds != nil {
 		bounds(t)
@@ -216,6 +146,101 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 		TrueLB: Unknown, TrueExtent: Unknown, Integers: ints, Addresses: addrs, Types: types,
 	})
 	return t
+}
+
+// setTrue finds the true bounds: in MPICH, types without data count with theirs.
+func (t *Type) setTrue(copies []copyOf) {
+	var lbs, ubs []int64
+	for _, c := range copies {
+		if c.t.marker == 0 && (t.im.MPI == MPICH || len(c.t.Map) > 0) {
+			lbs, ubs = append(lbs, c.disp+c.t.TrueLB), append(ubs, c.disp+c.t.TrueUB)
+		}
+	}
+	if len(lbs) > 0 {
+		t.TrueLB, t.TrueUB = slices.Min(lbs), slices.Max(ubs)
+	}
+}
+
+func (t *Type) boundsMPICH(combiner uint32, entries int, copies, empty []copyOf) {
+	var lbs, ubs, markLB, markUB []int64
+	for _, c := range slices.Concat(copies, empty) {
+		switch used := len(empty) == 0 || c.path != ""; {
+		case c.t.marker < 0:
+			markLB = append(markLB, c.disp)
+		case c.t.marker > 0:
+			markUB = append(markUB, c.disp)
+		case used:
+			lbs, ubs = append(lbs, c.disp+c.t.LB), append(ubs, c.disp+c.t.UB)
+			t.align = max(t.align, c.t.align)
+		case combiner != 10:
+			t.align = max(t.align, c.t.align)
+		}
+	}
+	t.hasLB, t.hasUB = len(markLB) > 0, len(markUB) > 0
+	t.take(lbs, markLB, ubs, markUB)
+	if combiner == 10 && entries > 1 && !t.hasLB && !t.hasUB {
+		t.roundUp()
+	}
+}
+
+func (t *Type) boundsOpenMPI(copies []copyOf) {
+	var lbs, ubs, givenLB, givenUB []int64
+	for i, c := range copies {
+		switch {
+		case c.t.marker < 0:
+			givenLB = append(givenLB, c.disp)
+			continue
+		case c.t.marker > 0:
+			givenUB = append(givenUB, c.disp)
+			continue
+		case c.t.hasLB:
+			givenLB = append(givenLB, c.disp+c.t.LB)
+		default:
+			lbs = append(lbs, c.disp+c.t.LB)
+		}
+		if c.t.hasUB {
+			givenUB = append(givenUB, c.disp+c.t.UB)
+		} else {
+			ubs = append(ubs, c.disp+c.t.UB)
+		}
+		t.align = max(t.align, c.t.align)
+		t.hasLB, t.hasUB = len(givenLB) > 0, len(givenUB) > 0
+		t.take(lbs, givenLB, ubs, givenUB)
+		if i+1 < len(copies) && c.joins(copies[i+1]) || t.hasUB {
+			continue
+		}
+		t.roundUp()
+		ubs = append(ubs, t.UB)
+	}
+	t.hasLB, t.hasUB = len(givenLB) > 0, len(givenUB) > 0
+	t.take(lbs, givenLB, ubs, givenUB)
+}
+
+// joins reports whether Open MPI adds the two copies as one block.
+func (c copyOf) joins(next copyOf) bool {
+	return next.block == c.block || next.t == c.t && next.disp == c.disp+c.t.Extent()
+}
+
+// take sets the bounds: given ones outweigh others.
+func (t *Type) take(lbs, givenLB, ubs, givenUB []int64) {
+	if len(givenLB) > 0 {
+		lbs = givenLB
+	}
+	if len(givenUB) > 0 {
+		ubs = givenUB
+	}
+	if len(lbs) > 0 {
+		t.LB = slices.Min(lbs)
+	}
+	if len(ubs) > 0 {
+		t.UB = slices.Max(ubs)
+	}
+}
+
+func (t *Type) roundUp() {
+	for t.Extent() > 0 && t.Extent()%t.align != 0 {
+		t.UB++
+	}
 }
 
 // Dup is MPI_Type_dup.

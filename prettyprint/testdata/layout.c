@@ -26,9 +26,9 @@ int main(void) {
   memcpy(slots, &capacity, sizeof capacity);
   memcpy(slots + sizeof(struct cohort_slots), &s, sizeof s);
   printf("{");
-  bytes("Registry", &r, sizeof r, ",");
-  bytes("Datatype", &d, sizeof d, ",");
-  bytes("Comm", &c, sizeof c, ",");
-  bytes("Slots", slots, sizeof slots, "}\n");
+  bytes("registry", &r, sizeof r, ",");
+  bytes("datatype", &d, sizeof d, ",");
+  bytes("comm", &c, sizeof c, ",");
+  bytes("slots", slots, sizeof slots, "}\n");
   return 0;
 }
