@@ -5,7 +5,8 @@
 static struct registry_table table = {.published = &cohort_registry.datatypes};
 static uint64_t n_created;
 
-struct type_record { uint64_t bytes; struct cohort_datatype pub; };
+/* `handles`: how often the program holds the handle: MPI_Type_get_contents gives it the same one again, to be freed again. */
+struct type_record { uint64_t bytes, handles; struct cohort_datatype pub; };
 #define PRIVATE(d) ((struct type_record *)((uint8_t *)(d) - offsetof(struct type_record, pub)))
 
 static uint32_t combiner_of(int combiner) {
@@ -53,6 +54,7 @@ static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_
   cohort_registry_unlock();
   if (r == NULL) return NULL;
   r->bytes = bytes;
+  r->handles = 1;
   struct cohort_datatype *d = &r->pub;
   d->size = (uint32_t)(bytes - offsetof(struct type_record, pub));
   d->handle = HANDLE(type);
@@ -110,6 +112,8 @@ static struct cohort_datatype *unknown(MPI_Datatype type, const char *why) {
   return d;
 }
 
+#define UNSEEN "unseen constructor"
+
 static int is_named(MPI_Datatype type) {
   int ni, na, nt, combiner = MPI_COMBINER_NAMED;
   PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
@@ -118,6 +122,7 @@ static int is_named(MPI_Datatype type) {
 }
 
 static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call);
+static struct cohort_datatype *find(MPI_Datatype type);
 
 /* A predefined type that is not in our list (an MPI's own extension). */
 static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
@@ -130,8 +135,9 @@ static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
   return d;
 }
 
-/* Asks MPI what the constructor was given. Parts that we do not know yet (made by calls that we do not see) are asked about in turn. */
-static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const char *call) {
+/* Asks MPI what the constructor was given. `given` are the types that it was given, where we saw the call: MPI_Type_get_contents of Open MPI
+ * returns duplicates of them. Where we did not, the parts are read in turn; their records have no handle that anyone holds. */
+static struct cohort_datatype *read_type(MPI_Datatype type, const MPI_Datatype *given, int n_given, uint64_t site, const char *call) {
   static __thread struct cohort_buffer scratch __attribute__((tls_model("initial-exec")));
   int ni = 0, na = 0, nt = 0, combiner = 0;
   if (PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner) != MPI_SUCCESS) return unknown(type, call);
@@ -167,21 +173,30 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
   for (int i = 0; i < nt; i++) {
     MPI_Datatype part_type = ((MPI_Datatype *)(scratch.data + begin + off_type))[i]; /* the buffer may have moved */
-    struct cohort_datatype *part = record_of(part_type, 0, "unseen constructor");
+    struct cohort_datatype *part = i < n_given ? record_of(given[i], 0, UNSEEN) : find(part_type);
+    if (part != NULL) {
+      __atomic_fetch_add(&part->refs, 1, __ATOMIC_RELAXED);
+    } else if (i >= n_given) {
+      part = read_type(part_type, NULL, 0, 0, UNSEEN);
+    }
     types_of(d)[i] = (uint64_t)(uintptr_t)part;
-    if (part != NULL) __atomic_fetch_add(&part->refs, 1, __ATOMIC_RELAXED);
     if (!is_named(part_type)) PMPI_Type_free(&part_type); /* get_contents gave us a reference */
   }
   scratch.length = begin;
   return d;
 }
 
-static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
+static struct cohort_datatype *find(MPI_Datatype type) {
   cohort_registry_lock();
   struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
   cohort_registry_unlock();
+  return d;
+}
+
+static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
+  struct cohort_datatype *d = find(type);
   if (d != NULL) return d;
-  d = read_type(type, site, call);
+  d = read_type(type, NULL, 0, site, call);
   if (d != NULL) publish(d);
   return d;
 }
@@ -216,7 +231,7 @@ void cohort_datatypes_open(void) {
 
 /* ---- constructors */
 
-static int constructed(int rc, const MPI_Datatype *type, uint64_t site, const char *call) {
+static int constructed(int rc, const MPI_Datatype *type, const MPI_Datatype *given, int n_given, uint64_t site, const char *call) {
   if (rc == MPI_SUCCESS) {
     struct cohort_datatype *d = NULL;
     int is_f90 = 0, ni, na, nt, combiner = 0;
@@ -225,7 +240,7 @@ static int constructed(int rc, const MPI_Datatype *type, uint64_t site, const ch
     if (is_f90) { /* the same handle for the same arguments, never freed */
       record_of(*type, site, call);
     } else {
-      d = read_type(*type, site, call);
+      d = read_type(*type, given, n_given, site, call);
       if (d != NULL) publish(d);
     }
     cohort_type_size_forget();
@@ -234,12 +249,13 @@ static int constructed(int rc, const MPI_Datatype *type, uint64_t site, const ch
   return rc;
 }
 
-#define CONSTRUCTOR(name, parameters, arguments)                        \
-  EXPORT int MPI_##name parameters {                                    \
-    uint64_t site = cohort_registry_enter(SITE);                        \
-    if (site == 0) return PMPI_##name arguments;                        \
-    return constructed(PMPI_##name arguments, newtype, site, "MPI_" #name); \
+#define CONSTRUCTOR_OF(given, n_given, name, parameters, arguments)                        \
+  EXPORT int MPI_##name parameters {                                                       \
+    uint64_t site = cohort_registry_enter(SITE);                                           \
+    if (site == 0) return PMPI_##name arguments;                                           \
+    return constructed(PMPI_##name arguments, newtype, given, n_given, site, "MPI_" #name); \
   }
+#define CONSTRUCTOR(name, parameters, arguments) CONSTRUCTOR_OF(&oldtype, 1, name, parameters, arguments)
 
 CONSTRUCTOR(Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype *newtype), (count, oldtype, newtype))
 CONSTRUCTOR(Type_vector, (int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
@@ -257,7 +273,7 @@ CONSTRUCTOR(Type_create_indexed_block,
 CONSTRUCTOR(Type_create_hindexed_block,
             (int count, int blocklength, const MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
             (count, blocklength, places, oldtype, newtype))
-CONSTRUCTOR(Type_create_struct,
+CONSTRUCTOR_OF(types, count, Type_create_struct,
             (int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype types[], MPI_Datatype *newtype),
             (count, lengths, places, types, newtype))
 CONSTRUCTOR(Type_create_subarray,
@@ -271,22 +287,22 @@ CONSTRUCTOR(Type_create_darray,
 CONSTRUCTOR(Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype),
             (oldtype, lb, extent, newtype))
 CONSTRUCTOR(Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype))
-CONSTRUCTOR(Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
-CONSTRUCTOR(Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
-CONSTRUCTOR(Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
+CONSTRUCTOR_OF(NULL, 0, Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
+CONSTRUCTOR_OF(NULL, 0, Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
+CONSTRUCTOR_OF(NULL, 0, Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
 #ifndef OPEN_MPI /* the names of MPI-1, which Open MPI 4 has no more */
 CONSTRUCTOR(Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
             (count, blocklength, stride, oldtype, newtype))
 CONSTRUCTOR(Type_hindexed, (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
             (count, lengths, places, oldtype, newtype))
-CONSTRUCTOR(Type_struct, (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
+CONSTRUCTOR_OF(types, count, Type_struct, (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
             (count, lengths, places, types, newtype))
 #endif
 
 EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
   int rc = PMPI_Type_commit(datatype);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  struct cohort_datatype *d = record_of(*datatype, 0, "unseen constructor");
+  struct cohort_datatype *d = record_of(*datatype, 0, UNSEEN);
   if (d != NULL) __atomic_fetch_or(&d->state, COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
   cohort_registry_leave();
   return rc;
@@ -298,15 +314,17 @@ EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
   /* Taken out before MPI can give the handle to another thread. */
   cohort_registry_lock();
   struct cohort_datatype *d = cohort_table_find(&table, handle);
-  if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) cohort_table_remove(&table, handle);
+  int last = d != NULL && d->combiner != COHORT_COMBINER_NAMED && --PRIVATE(d)->handles == 0;
+  if (last) cohort_table_remove(&table, handle);
   cohort_registry_unlock();
   int rc = PMPI_Type_free(datatype);
   cohort_registry_lock();
-  if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) {
+  if (last) {
     if (rc == MPI_SUCCESS) {
       __atomic_fetch_or(&d->state, COHORT_TYPE_FREED, __ATOMIC_RELEASE);
       drop(d);
     } else {
+      PRIVATE(d)->handles = 1;
       cohort_table_put(&table, handle, d);
     }
   }
@@ -316,10 +334,30 @@ EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
   return rc;
 }
 
+EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int integers[],
+                                 MPI_Aint addresses[], MPI_Datatype datatypes[]) {
+  int rc = PMPI_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, integers, addresses, datatypes);
+  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  int ni, na, nt, combiner;
+  PMPI_Type_get_envelope(datatype, &ni, &na, &nt, &combiner);
+  for (int i = 0; i < nt && i < max_datatypes; i++) {
+    struct cohort_datatype *d = find(datatypes[i]);
+    if (d == NULL) {
+      record_of(datatypes[i], 0, UNSEEN);
+    } else if (d->combiner != COHORT_COMBINER_NAMED) {
+      cohort_registry_lock();
+      PRIVATE(d)->handles++;
+      cohort_registry_unlock();
+    }
+  }
+  cohort_registry_leave();
+  return rc;
+}
+
 EXPORT int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name) {
   int rc = PMPI_Type_set_name(datatype, type_name);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  struct cohort_datatype *d = record_of(datatype, 0, "unseen constructor");
+  struct cohort_datatype *d = record_of(datatype, 0, UNSEEN);
   if (d != NULL) cohort_copy_name(d->name, sizeof d->name, type_name);
   cohort_registry_leave();
   return rc;
