@@ -90,12 +90,16 @@ enum cohort_mode {
 };
 
 enum cohort_flag {
-  COHORT_FLAG_YIELD = 1u << 0,         /* waits become test + sched_yield: the host holds more ranks than cores */
+  COHORT_FLAG_YIELD = 1u << 0,         /* waits become test + sched_yield: some host holds more ranks than cores. The same on ALL ranks of a job: blocking collectives
+                                          become nonblocking ones, or have an Ibarrier before them, and these must match */
   COHORT_FLAG_DEBUGGED = 1u << 1,      /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
   COHORT_FLAG_INCOMPLETE_OK = 1u << 2  /* replay goes on past calls that are not covered */
 };
 
-/* What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which alternate. */
+/* The block belongs to the first process that initialises MPI with it (NEW -> RUNNING by compare and swap): a program that the rank starts inherits the
+ * environment, finds another state, and stays inert. A child that the rank forks is inert too.
+ *
+ * What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which alternate. */
 enum cohort_state {
   COHORT_STATE_NEW = 0,       /* the library has not seen MPI initialised */
   COHORT_STATE_RUNNING = 1,
@@ -142,8 +146,10 @@ struct cohort_control {
   uint32_t world_size; /* 0: unknown; else checked */
 
   /* written by Cohort at any time, read by the rank at the end (park) or beginning (guard) of each event */
-  uint64_t park_at;   /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks */
-  uint64_t guard_at;  /* stop at the beginning of event guard_at + 1 or a later one, or when a poll after guard_at would fail that way; COHORT_NEVER: do not */
+  uint64_t park_at;   /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks. Also looked at after a failed poll. A rank that is released stays PARKED for
+                         an instant: it stands at a new park_at when the state is PARKED and park_at is COHORT_NEVER again */
+  uint64_t guard_at;  /* stop at the beginning of event guard_at + 1 or a later one, or when a poll after guard_at would fail that way; COHORT_NEVER: do not. It stays set: the rank stops at every later call, until Cohort moves it. Only with DEBUGGED does
+                         the rank stand there; without, it shows STOPPED and goes on */
   uint32_t release;   /* see enum cohort_release; futex word for parked ranks that have nothing in flight */
   uint32_t pad0;
 
@@ -152,7 +158,7 @@ struct cohort_control {
   uint32_t stop_reason; /* enum cohort_stop_reason, valid in STOPPED */
   uint64_t events;    /* events completed */
   uint64_t current;   /* number of the event in progress, or 0 when outside MPI */
-  uint64_t polls;     /* failed polls since the last event */
+  uint64_t polls;     /* failed polls since the last event (in the trace header: since the last successful poll) */
   uint64_t messages;  /* messages sent */
   uint64_t bytes;     /* payload bytes sent */
   uint64_t decisions; /* recording: decisions written; replay: decisions consumed */
