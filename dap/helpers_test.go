@@ -104,7 +104,10 @@ func (s *starter) stops() int {
 // newBench makes a server whose next job has n ranks that run the program. setup may change the ranks.
 func newBench(t *testing.T, n int, program func(src string) []jobtest.Step, setup func(*bench)) *bench {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, // synctest's own goroutines end after the test's; it looks for leaks itself
+			goleak.IgnoreAnyFunction("internal/synctest.Run"), goleak.IgnoreAnyFunction("testing/synctest.testingSynctestTest"))
+	})
 	dir := t.TempDir()
 	src := filepath.Join(dir, "prog.c")
 	if err := os.WriteFile(src, []byte("int main(void)\n{\n}\n"), 0o600); err != nil {
