@@ -85,7 +85,7 @@ var (
 )
 
 func (r *resolver) classifyC(expr, kind string, got backend.EvaluateResult, out *prettyprint.Resolved) {
-	kind = strings.TrimSpace(kind)
+	kind = trimQualifiers(kind)
 	switch {
 	case strings.HasSuffix(kind, "*") || strings.Contains(kind, "(*)"):
 		out.Pointer = true
@@ -102,6 +102,22 @@ func (r *resolver) classifyC(expr, kind string, got backend.EvaluateResult, out 
 	default:
 		if text, err := r.value("(long)(" + expr + ")"); err == nil && !strings.Contains(kind, "float") && !strings.Contains(kind, "double") {
 			out.Number, out.HasNumber = parseNumber(text)
+		}
+	}
+}
+
+// trimQualifiers takes "const", "volatile" and "restrict" from the end of a pointer type: "struct x * const".
+func trimQualifiers(kind string) string {
+	for {
+		before := kind
+		kind = strings.TrimSpace(kind)
+		for _, word := range []string{"const", "volatile", "restrict"} {
+			if rest, ok := strings.CutSuffix(kind, word); ok && strings.HasSuffix(strings.TrimSpace(rest), "*") {
+				kind = rest
+			}
+		}
+		if kind == before {
+			return kind
 		}
 	}
 }

@@ -217,11 +217,16 @@ func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpo
 func (c *Controller) send(ctx context.Context, ranks job.RankSet, list []wanted) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	c.o.Log.Debug("scout: starts", "ranks", ranks.String())
 	scout, err := c.o.Scout(ctx, ranks)
 	if err != nil {
 		return fmt.Errorf("the scout that looks for the breakpoint's event cannot start: %w", err)
 	}
-	defer scout.Stop()
+	defer func() {
+		scout.Stop()
+		c.o.Log.Debug("scout: gone")
+	}()
+	c.o.Log.Debug("scout: ranks are at their entry", "ranks", ranks.String())
 	type result struct {
 		found *found
 		err   error
@@ -241,6 +246,7 @@ func (c *Controller) send(ctx context.Context, ranks job.RankSet, list []wanted)
 			cancel() // the others may wait for a rank that stands still
 			continue
 		}
+		c.o.Log.Debug("scout: explored", "rank", r.found.rank, "hits", len(r.found.hits), "complete", r.found.complete)
 		c.known[r.found.rank] = r.found
 	}
 	return errors.Join(errs...)
@@ -259,9 +265,11 @@ func (c *Controller) runTo(ctx context.Context, target candidate) (reached bool,
 		}
 		return true, err
 	}
+	c.o.Log.Debug("running to a cut", "at", request.At, "positions", request.Positions)
 	if _, err := c.o.Job.RunToCut(ctx, request); err != nil {
 		return false, err
 	}
+	c.o.Log.Debug("reached the cut", "at", request.At)
 	status, err := c.o.Job.Status(ctx)
 	if err != nil {
 		return false, err

@@ -138,6 +138,10 @@ func (r *runner) take(m client.Message) {
 		r.ended = true
 	case m.Event == "stopped":
 		r.stops++
+		var b dap.StoppedEventBody
+		if json.Unmarshal(m.Body, &b) == nil && !b.PreserveFocusHint && b.ThreadId > 0 {
+			r.rank, _ = protocol.RankThread(b.ThreadId)
+		}
 	case m.Event == "output":
 		var b dap.OutputEventBody
 		if json.Unmarshal(m.Body, &b) == nil && b.Category != "telemetry" {

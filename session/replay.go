@@ -154,19 +154,16 @@ func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, f
 		}
 		return err
 	}
-	return ignorePartial(ctx, err)
+	return givenUp(ctx, err)
 }
 
-// ignorePartial: a rank that stopped on the way (another breakpoint, a signal) is shown as a stop; that the cut was given up is no error then.
-func ignorePartial(ctx context.Context, err error) error {
+// givenUp puts the caller's reason first where a cut was given up because the caller gave up. Otherwise the error says which ranks stood in the way, and is shown.
+func givenUp(ctx context.Context, err error) error {
 	var partial *job.PartialCutError
-	if !errors.As(err, &partial) {
-		return err
-	}
-	if ctx.Err() != nil {
+	if errors.As(err, &partial) && ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return partial.Cause
+	return err
 }
 
 // RunTo implements dap.Steering.
@@ -179,7 +176,7 @@ func (s *steering) RunTo(ctx context.Context, arguments protocol.CutArguments) e
 		}
 		cut = report.Cut
 	}
-	return ignorePartial(ctx, s.controller.RunTo(ctx, at, cut))
+	return givenUp(ctx, s.controller.RunTo(ctx, at, cut))
 }
 
 // Cut implements dap.Steering.

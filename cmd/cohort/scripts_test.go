@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi"; cohort is the program under test; and:
+//
+//	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI
+//	program FILE                  copies a file of testprograms here
+//	orders FILE                   the lines with order hashes of the last standard output, sorted, into FILE
+//	line SOURCE MARK VAR          sets VAR to FILE:LINE of the line of the program's source that holds MARK
+//	checkcut RECORDING FILE       checks the cut in FILE (JSON) against the events of the recording, without package causal
+//	column FILE                   checks that the column that mpipp printed has the values that the array has
+//	nothingleft                   no process of this script is left, and no job directory
+//
+// Every script ends with a check like nothingleft of its own.
+func TestScripts(t *testing.T) {
+	for _, name := range mpitest.Names() {
+		t.Run(name, func(t *testing.T) {
+			mpi := mpitest.Need(t, name)
+			testscript.Run(t, testscript.Params{
+				Dir:      filepath.Join(mpitest.Root(t), "testdata", "scripts"),
+				Deadline: time.Now().Add(20 * time.Minute),
+				Setup: func(env *testscript.Env) error {
+					return setUp(env, mpi)
+				},
+				Condition: func(cond string) (bool, error) {
+					if cond == "mpich" || cond == "openmpi" {
+						return cond == mpi.Name, nil
+					}
+					return false, fmt.Errorf("no condition %q", cond)
+				},
+				Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+					"build":       func(ts *testscript.TestScript, neg bool, args []string) { buildProgram(t, ts, mpi, args) },
+					"program":     func(ts *testscript.TestScript, neg bool, args []string) { copyProgram(t, ts, args) },
+					"orders":      orders,
+					"line":        func(ts *testscript.TestScript, neg bool, args []string) { findLine(t, ts, args) },
+					"checkcut":    checkCut,
+					"cutof":       cutOf,
+					"column":      checkColumn,
+					"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) { nothingLeft(ts) },
+				},
+			})
+		})
+	}
+}
+
+// markVar marks every process of one script.
+const markVar = "COHORT_TEST_SCRIPT"
+
+func setUp(env *testscript.Env, mpi mpitest.MPI) error {
+	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
+	for _, v := range os.Environ() { // what the MPI needs to run here
+		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI="} {
+			if strings.HasPrefix(v, prefix) {
+				env.Vars = append(env.Vars, v)
+			}
+		}
+	}
+	env.Vars = append(env.Vars, mpi.Env()...)
+	env.Defer(func() {
+		if left := marked(env.WorkDir); len(left) > 0 {
+			panic(fmt.Sprintf("processes were left behind: %v", left))
+		}
+	})
+	return os.Mkdir(filepath.Join(env.WorkDir, "run"), 0o700)
+}
+
+// cacheHome: the interposer is built once for all scripts.
+func cacheHome() string {
+	if dir, err := os.UserCacheDir(); err == nil {
+		return dir
+	}
+	return os.TempDir()
+}
+
+func buildProgram(t *testing.T, ts *testscript.TestScript, mpi mpitest.MPI, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: build SOURCE NAME [FLAG...]")
+	}
+	var binary string
+	if flags := args[2:]; len(flags) > 0 && flags[0] == "plain" {
+		binary = mpitest.BuildPlain(t, args[0], flags[1:]...)
+	} else {
+		binary = mpi.Build(t, args[0], flags...)
+	}
+	data, err := os.ReadFile(binary)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o755)) //nolint:gosec // a program
+}
+
+func copyProgram(t *testing.T, ts *testscript.TestScript, args []string) {
+	for _, name := range args {
+		data, err := os.ReadFile(mpitest.Source(t, name))
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o644)) //nolint:gosec // test data
+	}
+}
+
+var orderLine = regexp.MustCompile(`(?m)(?:^|\s)(\w+: rank \d+ order .*)$`)
+
+func orders(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: orders FILE")
+	}
+	var lines []string
+	for _, m := range orderLine.FindAllStringSubmatch(ts.ReadFile("stdout"), -1) {
+		lines = append(lines, m[1])
+	}
+	if len(lines) == 0 {
+		ts.Fatalf("no order hashes were printed")
+	}
+	sort.Strings(lines)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+}
+
+func findLine(t *testing.T, ts *testscript.TestScript, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: line SOURCE MARK VAR")
+	}
+	ts.Setenv(args[2], mpitest.Source(t, args[0])+":"+strconv.Itoa(mpitest.Line(t, args[0], args[1])))
+}
+
+// marked lists the processes that have the mark of a script in their environment.
+func marked(mark string) []string {
+	var list []string
+	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
+	for _, path := range paths {
+		raw, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(raw, []byte(markVar+"="+mark+"\x00")) {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		if err != nil || len(cmdline) == 0 { // it has gone since, or is a zombie
+			continue
+		}
+		list = append(list, filepath.Base(filepath.Dir(path))+" "+string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
+	}
+	return list
+}
+
+// nothingLeft gives what has just been told to end a moment to do so: the kernel delivers a SIGKILL in its own time.
+func nothingLeft(ts *testscript.TestScript) {
+	deadline := time.NewTimer(10 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := marked(ts.Getenv(markVar))
+		dirs, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_RUNTIME_DIR"), "*"))
+		ts.Check(err)
+		left = append(left, dirs...)
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			ts.Fatalf("left behind: %v", left)
+		}
+	}
+}
