@@ -57,6 +57,7 @@ var rules = []rule{
 	{
 		folder: "job", may: []string{"prettyprint"},
 		reason: "the model of a job knows backends by their interface only; how ranks are started is not its business",
+		tests:  []string{"backend/gdb"},
 	},
 	{
 		folder: "job/jobtest", may: []string{"job", "prettyprint"},
