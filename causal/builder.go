@@ -99,6 +99,8 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 		return b.addComm(in, rec)
 	case *trace.Event:
 		return in.event(rec)
+	case *trace.Note:
+		b.doubtf(ProblemUncovered, rank, rec.Event, "%s", rec.Call)
 	}
 	return nil
 }

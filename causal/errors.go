@@ -75,8 +75,8 @@ type CycleError struct {
 
 func (e *CycleError) Error() string {
 	if e.Unknown > 0 {
-		return fmt.Sprintf("the events of the traces have no order: %v wait for each other. Of %d wildcard receives the traces do not tell "+
-			"which message they took, so that others were matched wrongly", e.Blocked, e.Unknown)
+		return fmt.Sprintf("the events of the traces have no order: %v wait for each other. Of %d wildcard receives the traces do not "+
+			"tell which message they took, so that others were matched wrongly", e.Blocked, e.Unknown)
 	}
 	return fmt.Sprintf("the events of the traces have no order: %v wait for each other, so the traces are not of one run", e.Blocked)
 }
@@ -129,14 +129,26 @@ const (
 	ProblemRequest    ProblemKind = "unknown request"         // a completion of a request of which the trace has no post
 	ProblemCollective ProblemKind = "incomplete collective"   // some members did not make the call
 	ProblemAmbiguous  ProblemKind = "ambiguous matched probe" // several messages of one channel were taken by Mprobe before this receive
+	ProblemUncovered  ProblemKind = "uncovered call"          // by record/replay: it may have sent or received anything
 	ProblemSize       ProblemKind = "sizes differ"            // received bytes are not the sent bytes: the match is doubtful
 )
 
 // Problem is something in the traces that could not be put into the graph, or is in it with a doubt.
 type Problem struct {
-	Kind  ProblemKind
-	Event EventID
-	Note  string // what was looked for
+	Kind  ProblemKind `json:"kind"`
+	Event EventID     `json:"event"`
+	Note  string      `json:"note"` // what was looked for
+}
+
+// Doubtful reports whether the problem may mean that messages were matched wrongly, so that vector times and cuts can be wrong.
+// Messages and collectives that the run did not finish are no reason to doubt the others.
+func (p Problem) Doubtful() bool {
+	switch p.Kind {
+	case ProblemReceive, ProblemProbe, ProblemUnknown, ProblemRequest, ProblemAmbiguous, ProblemUncovered, ProblemSize:
+		return true
+	case ProblemSend, ProblemPending, ProblemCollective:
+	}
+	return false
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s %s: %s", p.Event, p.Kind, p.Note) }

@@ -20,7 +20,12 @@ type CutReport struct {
 	Below      Cut                   `json:"below,omitempty"`        // of an inconsistent cut: the greatest consistent one that it holds
 	Above      Cut                   `json:"above,omitempty"`        // and the least consistent one that holds it
 	Positions  []Position            `json:"positions"`
+	// Doubts are the first problems (at most maxDoubts) that may make the cut wrong, DoubtCount is how many there are in the whole run.
+	Doubts     []Problem `json:"doubts,omitempty"`
+	DoubtCount int       `json:"doubtCount,omitempty"`
 }
+
+const maxDoubts = 10
 
 // ReportCausalCut describes the causal cut of an event. The cut is checked apart from how it was computed.
 func (g *Graph) ReportCausalCut(at EventID) (*CutReport, error) {
@@ -49,6 +54,14 @@ func (g *Graph) ReportCut(cut Cut) (*CutReport, error) {
 			p.Call = op.Call()
 		}
 		r.Positions = append(r.Positions, p)
+	}
+	for _, p := range g.problems {
+		if p.Doubtful() {
+			r.DoubtCount++
+			if len(r.Doubts) < maxDoubts {
+				r.Doubts = append(r.Doubts, p)
+			}
+		}
 	}
 	if bad := g.firstLack(cut); bad != nil {
 		r.Consistent, r.Problem = false, bad

@@ -224,6 +224,10 @@ func TestProblemsAreReported(t *testing.T) {
 		{causal.ProblemAmbiguous, func(p *program) {
 			p.send(0, 1).send(0, 1).recvOp(1, trace.OpMprobe, 0).recvOp(1, trace.OpMprobe, 0).recvOp(1, trace.OpMrecv, 0)
 		}, id{Rank: 1, Index: 3}},
+		{causal.ProblemUncovered, func(p *program) {
+			p.records[1] = append(p.records[1], &trace.Note{Event: 1, Call: "MPI_Mprobe"})
+			p.add(1, trace.Event{Op: trace.OpOther})
+		}, id{Rank: 1, Index: 1}},
 		{causal.ProblemSize, func(p *program) {
 			p.send(0, 1).add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{Tag: 1, Bytes: 9}})
 		}, id{Rank: 1, Index: 1}},
@@ -237,6 +241,16 @@ func TestProblemsAreReported(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s is not reported: %v", c.kind, g.Problems())
+		}
+		report, err := g.ReportCut(make(causal.Cut, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range report.Doubts {
+			found = found && d.Doubtful()
+		}
+		if doubtful := (causal.Problem{Kind: c.kind}).Doubtful(); !found || doubtful != (report.DoubtCount > 0) {
+			t.Errorf("%s: the report has %d doubts: %v", c.kind, report.DoubtCount, report.Doubts)
 		}
 	}
 }

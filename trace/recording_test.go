@@ -359,7 +359,8 @@ func TestGraphOfARecording(t *testing.T) {
 	}
 	want := &Summary{
 		Ranks: 3, Events: 4, EventsByClass: map[string]uint64{"recv": 2, "send": 2}, Decisions: 2, Wildcards: 2,
-		TraceBytes: s.TraceBytes, GraphBytes: s.GraphBytes, BytesPerWildcard: float64(s.TraceBytes-3*HeaderSize) / 2,
+		TraceBytes: s.TraceBytes, GraphBytes: s.GraphBytes,
+		DecisionBytes: 2 * 6, BytesPerWildcard: 6, // kind, delta, op, source, tag, back
 	}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)

@@ -20,7 +20,9 @@ type Summary struct {
 	PayloadBytes  uint64            `json:"payloadBytes"`
 	TraceBytes    uint64            `json:"traceBytes"` // on disk, without the graph
 	GraphBytes    uint64            `json:"graphBytes"`
-	// BytesPerWildcard is the committed bytes after the headers, divided by Wildcards; 0 if there are none.
+	// DecisionBytes is what the decisions take in the traces: MATCH, POLL and SET records, or in full mode all EVENT records.
+	DecisionBytes uint64 `json:"decisionBytes"`
+	// BytesPerWildcard is DecisionBytes divided by Wildcards; 0 if there are none.
 	BytesPerWildcard float64 `json:"bytesPerWildcard"`
 	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
 }
@@ -28,16 +30,13 @@ type Summary struct {
 // Summarize reads all traces of a recording.
 func Summarize(rec *Recording) (*Summary, error) {
 	s := &Summary{Ranks: rec.Meta.Ranks}
-	var records uint64
 	for rank := range rec.Meta.Ranks {
-		n, err := s.addRank(rec, rank)
-		if err != nil {
+		if err := s.addRank(rec, rank); err != nil {
 			return nil, fmt.Errorf("summarize rank %d: %w", rank, err)
 		}
-		records += n
 	}
 	if s.Wildcards > 0 {
-		s.BytesPerWildcard = float64(records) / float64(s.Wildcards)
+		s.BytesPerWildcard = float64(s.DecisionBytes) / float64(s.Wildcards)
 	}
 	if !rec.HasGraph() {
 		return s, nil
@@ -63,21 +62,40 @@ func fileSize(path string) (uint64, error) {
 	return uint64(info.Size()), nil
 }
 
-// addRank counts one rank's decisions and returns the bytes of its records.
-func (s *Summary) addRank(rec *Recording, rank int) (uint64, error) {
+// decisionBytes reads the rest of a trace.
+func decisionBytes(r *Reader) (uint64, error) {
+	var n uint64
+	for record, err := range r.All() {
+		if err != nil {
+			return 0, err
+		}
+		switch record.(type) {
+		case *Match, *Poll, *Set, *Event:
+			n += uint64(r.taken)
+		}
+	}
+	return n, nil
+}
+
+func (s *Summary) addRank(rec *Recording, rank int) error {
 	r, err := rec.Rank(rank)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	h := r.Header()
-	d, err := BuildDecisions(r, DecisionOptions{AllowIncomplete: true})
+	n, err := decisionBytes(r)
 	if err := errors.Join(err, r.Close()); err != nil {
-		return 0, err
+		return err
+	}
+	d, err := rec.Decisions(rank, DecisionOptions{AllowIncomplete: true})
+	if err != nil {
+		return err
 	}
 	size, err := fileSize(r.Path())
 	if err != nil {
-		return 0, err
+		return err
 	}
+	s.DecisionBytes += n
 	s.Events += d.LastEvent
 	s.Decisions += uint64(len(d.Matches) + len(d.Polls) + len(d.Sets))
 	s.Wildcards += uint64(len(d.Matches))
@@ -94,7 +112,7 @@ func (s *Summary) addRank(rec *Recording, rank int) (uint64, error) {
 	m := &rec.Meta.PerRank[rank]
 	s.Messages += m.Messages
 	s.PayloadBytes += m.Bytes
-	return h.Committed - HeaderSize, nil
+	return nil
 }
 
 func (s *Summary) addGraph(rec *Recording, g *Graph, rank int) error {

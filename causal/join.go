@@ -1,0 +1,79 @@
+package causal
+
+import "github.com/cohort-debugger/cohort/trace"
+
+func (in *ingest) collective(e *trace.Event) error {
+	v, err := in.view(e, e.Coll.Comm)
+	if err != nil {
+		return err
+	}
+	if e.Op == trace.OpCommCreateGroup || e.Op == trace.OpIntercommCreate {
+		return in.create(e)
+	}
+	n := in.calls[v.comm]
+	in.calls[v.comm]++
+	return in.join(e, v.comm.at(n), e.Op.Class() != trace.ClassIcollective && e.Op != trace.OpCommIdup)
+}
+
+// create is a call that is collective over the members of the communicator that it makes.
+func (in *ingest) create(e *trace.Event) error {
+	if e.Coll.NewComm == 0 {
+		return nil
+	}
+	v, err := in.view(e, e.Coll.NewComm-1)
+	if err != nil {
+		return err
+	}
+	made := in.b.created[v.comm.id]
+	if made == nil {
+		made = &instance{comm: v.comm, parts: make([]part, len(v.comm.world))}
+		in.b.created[v.comm.id] = made
+	}
+	return in.join(e, made, true)
+}
+
+func (in *ingest) join(e *trace.Event, inst *instance, blocking bool) error {
+	me := inst.comm.member[in.rank]
+	root := e.Coll.Root
+	dep := dependenceOf(e.Op)
+	if inst.comm.inter {
+		dep, root = onAll, trace.NoRoot // MPI_ROOT and MPI_PROC_NULL name no rank
+	}
+	if dep == onRoot || dep == rootOn {
+		if root < 0 || int(root) >= len(inst.comm.world) {
+			return in.fault(e, "%s with root %d in a communicator of %d", e.Op.Call(), root, len(inst.comm.world))
+		}
+	} else {
+		root = trace.NoRoot
+	}
+	if inst.op == trace.OpNone {
+		inst.op, inst.root, inst.dep, inst.blocking = e.Op, root, dep, blocking
+	}
+	if inst.op != e.Op || inst.root != root {
+		return in.mismatch(e, inst, root)
+	}
+	if inst.parts[me].entry != 0 {
+		return in.fault(e, "%s is the second call of one rank in one collective", e.Op.Call())
+	}
+	inst.parts[me].entry = e.Index
+	if blocking {
+		inst.parts[me].exit = e.Index
+	} else {
+		in.requests[e.Index] = request{kind: requestCollective, index: none, coll: inst}
+	}
+	return nil
+}
+
+func (in *ingest) mismatch(e *trace.Event, inst *instance, root int32) error {
+	err := &CollectiveMismatchError{
+		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: e.Op, RootA: inst.root, RootB: root,
+		IsRoot: inst.op == e.Op,
+	}
+	for j := range inst.parts {
+		if inst.parts[j].entry != 0 {
+			err.A = EventID{inst.comm.world[j], inst.parts[j].entry}
+			break
+		}
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package causal
+
+import "github.com/cohort-debugger/cohort/trace"
+
+func (in *ingest) start(e *trace.Event) error {
+	for _, at := range e.Inits {
+		p := in.inits[at]
+		if p == nil {
+			return in.fault(e, "it starts the request of event %d, which makes no persistent one", at)
+		}
+		if p.active {
+			return in.fault(e, "it starts the request of event %d, which is active", at)
+		}
+		var i int
+		var err error
+		if p.send {
+			i, err = in.addSend(e, p.op, &p.args, 0)
+			p.req = request{kind: requestSend, index: i}
+		} else {
+			i, err = in.addTake(e, takeReceive, p.args.Comm, p.args.Dest, p.args.Tag)
+			p.req = request{kind: requestTake, index: i}
+		}
+		if err != nil {
+			return err
+		}
+		p.active = true
+	}
+	return nil
+}
+
+func (in *ingest) completion(e *trace.Event) error {
+	for i := range e.Completed {
+		c := &e.Completed[i]
+		p := in.inits[c.Post]
+		req, known := in.requests[c.Post]
+		if p != nil {
+			req, known = p.req, p.active
+		}
+		if !known {
+			in.b.doubtf(ProblemRequest, in.rank, e.Index, "%s completes a request (array index %d) of which there is no post",
+				e.Op.Call(), c.ArrayIndex)
+			continue
+		}
+		if err := in.complete(e, c, req); err != nil {
+			return err
+		}
+		if e.Op != trace.OpRequestGetStatus { // which leaves the request
+			delete(in.requests, c.Post)
+			if p != nil {
+				p.active = false
+			}
+		}
+	}
+	return nil
+}
+
+func (in *ingest) complete(e *trace.Event, c *trace.Completion, req request) error {
+	if want := req.kind.class(); c.Class != want && c.Class != trace.RequestOther {
+		return in.fault(e, "it completes the request of event %d as one of class %d, but it is of class %d", c.Post, c.Class, want)
+	}
+	switch {
+	case req.kind == requestCollective:
+		if p := &req.coll.parts[req.coll.comm.member[in.rank]]; p.exit == 0 {
+			p.exit = e.Index
+		}
+	case req.index == none:
+	case c.Class == trace.RequestOther: // cancelled
+		if req.kind == requestTake {
+			in.takes[req.index].kind = takeVoid
+		} else {
+			in.sends[req.index].void = true
+		}
+	case req.kind == requestSend:
+		if s := &in.sends[req.index]; s.done == 0 {
+			s.done = e.Index
+		}
+	default:
+		return in.taken(e, c, req.index)
+	}
+	return nil
+}
+
+// taken completes a receive.
+func (in *ingest) taken(e *trace.Event, c *trace.Completion, index int) error {
+	t := &in.takes[index]
+	if t.done != 0 { // seen by Request_get_status before
+		return nil
+	}
+	t.done, t.bytes = e.Index, c.Bytes
+	if t.kind != takeReceive { // nobody, or its Mprobe knows
+		return nil
+	}
+	if c.Source == trace.ProcNull {
+		t.kind = takeVoid
+		return nil
+	}
+	before := t.ch
+	wasKnown := t.known
+	if err := in.resolve(e, index, t.view, c.Source, c.Tag); err != nil {
+		return err
+	}
+	if wasKnown && before != t.ch {
+		return in.fault(e, "the receive that event %d posted for world rank %d and tag %d took a message from world rank %d with tag %d",
+			t.post, before.src, before.tag, t.ch.src, t.ch.tag)
+	}
+	return nil
+}
