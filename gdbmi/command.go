@@ -75,7 +75,7 @@ func (c Command) check() error {
 	if c.name == "" {
 		return fmt.Errorf("gdbmi: a command without a name: %w", ErrCommand)
 	}
-	for i := 0; i < len(c.name); i++ {
+	for i := range len(c.name) {
 		if !isWord(c.name[i]) {
 			return fmt.Errorf("gdbmi: the command name %q holds %q: %w", c.name, c.name[i], ErrCommand)
 		}
@@ -104,7 +104,7 @@ func quoteWord(s string) string {
 	}
 	b := make([]byte, 0, len(s)+8)
 	b = append(b, '"')
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		switch c := s[i]; {
 		case c == '"' || c == '\\':
 			b = append(b, '\\', c)

@@ -48,8 +48,7 @@ func TestGdbDiesUnderCommands(t *testing.T) {
 	}
 	for range 2 {
 		err := <-errs
-		var dead *gdbmi.DeadError
-		if !errors.As(err, &dead) {
+		if _, ok := errors.AsType[*gdbmi.DeadError](err); !ok {
 			t.Fatalf("got %v", err)
 		}
 		for _, want := range []string{"-gdb-version was not answered", "exit status 3", "internal error", "last words"} {

@@ -179,7 +179,8 @@ func (p *parser) value() (Value, bool) {
 
 // items reads the members of a tuple or list, from its opening to its closing bracket.
 func (p *parser) items(closing byte) ([]Result, bool) {
-	if p.depth++; p.depth > maxDepth {
+	p.depth++
+	if p.depth > maxDepth {
 		return nil, p.fail(fmt.Sprintf("at most %d nested brackets", maxDepth))
 	}
 	p.i++
@@ -284,7 +285,7 @@ func (p *parser) escape(buf []byte) ([]byte, bool) {
 // number reads up to most digits and returns their value and count.
 func (p *parser) number(base uint32, most int) (v uint32, n int) {
 	for ; n < most; n++ {
-		d := uint32(0)
+		var d uint32
 		switch c := p.peek(); {
 		case c >= '0' && c <= '9':
 			d = uint32(c - '0')

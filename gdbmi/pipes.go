@@ -3,6 +3,7 @@ package gdbmi
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -26,16 +27,16 @@ func (d *drainReader) Read(b []byte) (int, error) {
 	if !d.draining {
 		n, err := d.f.Read(b)
 		if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
-			return n, err
+			return n, err //nolint:wrapcheck // a Reader: io.EOF as it is
 		}
 		d.draining = true
 		if err := d.f.SetReadDeadline(time.Time{}); err != nil {
-			return 0, err
+			return 0, fmt.Errorf("gdb's output cannot be drained: %w", err)
 		}
 	}
 	raw, err := d.f.SyscallConn()
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("gdb's output cannot be drained: %w", err)
 	}
 	var n int
 	var rerr error
@@ -46,7 +47,7 @@ func (d *drainReader) Read(b []byte) (int, error) {
 			}
 		}
 	}); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("gdb's output cannot be drained: %w", err)
 	}
 	if n <= 0 {
 		return 0, io.EOF // at the end, or nothing more is there (EAGAIN)

@@ -127,12 +127,13 @@ func (p *Process) launch(path string, opt Options) error {
 		r, w, err := os.Pipe()
 		if err != nil {
 			closeAll()
-			return err
+			return fmt.Errorf("no pipe to gdb: %w", err)
 		}
 		files = append(files, r, w)
 	}
 	inR, inW, outR, outW, errR, errW := files[0], files[1], files[2], files[3], files[4], files[5]
 
+	//nolint:noctx // gdb's life is not that of a request
 	cmd := exec.Command(path, append([]string{"--interpreter=mi3", "-nx", "-q"}, opt.Args...)...)
 	cmd.Dir = opt.Dir
 	cmd.Env = withoutPreload(opt.Env)
@@ -169,18 +170,18 @@ func (p *Process) launch(path string, opt Options) error {
 	p.pid, p.proc = cmd.Process.Pid, cmd.Process
 
 	p.helpers.Go(func() {
-		defer errR.Close()
+		defer func() { _ = errR.Close() }()
 		tail <- readTail(stderr)
 	})
 	p.helpers.Go(func() {
-		defer outR.Close()
+		defer func() { _ = outR.Close() }()
 		defer close(p.lines)
 		readLines(stdout, func(line string) { p.lines <- line })
 	})
 	p.helpers.Go(func() {
-		defer inW.Close()
+		defer func() { _ = inW.Close() }()
 		for s := range p.writes {
-			if _, err := io.WriteString(inW, s); err != nil {
+			if _, err := inW.WriteString(s); err != nil {
 				// gdb's end is noticed where it is waited for; here it only ends the writing.
 				p.log.Debug("gdb no longer reads", "pid", p.pid, "error", err)
 			}
@@ -231,7 +232,12 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Interrupt sends SIGINT to gdb itself. That breaks off what gdb is doing for a command, such as a call of a
 // function of the program that does not return; a program that runs is stopped with -exec-interrupt.
-func (p *Process) Interrupt() error { return p.proc.Signal(os.Interrupt) }
+func (p *Process) Interrupt() error {
+	if err := p.proc.Signal(os.Interrupt); err != nil {
+		return fmt.Errorf("gdb (process %d) cannot be interrupted: %w", p.pid, err)
+	}
+	return nil
+}
 
 func (p *Process) kill() { _ = p.proc.Kill() }
 
@@ -248,9 +254,10 @@ func (p *Process) shut() {
 // error if the kernel does not give gdb up. It may be called again and from several goroutines.
 func (p *Process) Close(ctx context.Context) error {
 	exited := make(chan struct{})
+	//nolint:gosec // ends with gdb, which is ended below
 	go func() {
 		defer close(exited)
-		//nolint:contextcheck // bounded by the kill below, not by the caller's context
+		// Bounded by the kill below, not by the caller's context.
 		_, _ = p.Send(context.Background(), Cmd("gdb-exit"))
 	}()
 	patience := time.NewTimer(p.patience)

@@ -312,18 +312,18 @@ func waitGone(t *testing.T, pid int) {
 func orphanMain() {
 	p, err := gdbmi.Start(context.Background(), gdbmi.Options{})
 	if err != nil {
-		fmt.Println("error", err)
+		fmt.Fprintln(os.Stdout, "error", err)
 		os.Exit(1)
 	}
 	for _, c := range []gdbmi.Command{gdbmi.Cmd("gdb-set", "mi-async", "on"), gdbmi.Cmd("file-exec-and-symbols", "/bin/cat"), gdbmi.Cmd("exec-run")} {
 		if _, err := p.Send(context.Background(), c); err != nil {
-			fmt.Println("error", err)
+			fmt.Fprintln(os.Stdout, "error", err)
 			os.Exit(1)
 		}
 	}
 	for e := range p.Events() {
 		if e.Record.Class == "thread-group-started" {
-			fmt.Println(p.PID(), e.Record.Fields().Int("pid"))
+			fmt.Fprintln(os.Stdout, p.PID(), e.Record.Fields().Int("pid"))
 		}
 	}
 }
@@ -359,8 +359,7 @@ func TestGdbCannotBeStarted(t *testing.T) {
 	for name, path := range map[string]string{"missing": "/nonexistent/gdb", "no gdb": "/bin/true"} {
 		t.Run(name, func(t *testing.T) {
 			_, err := gdbmi.Start(deadline(t), gdbmi.Options{Path: path})
-			var se *gdbmi.StartError
-			if !errors.As(err, &se) {
+			if _, ok := errors.AsType[*gdbmi.StartError](err); !ok {
 				t.Fatalf("got %v", err)
 			}
 		})

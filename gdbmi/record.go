@@ -75,6 +75,7 @@ func (r Record) String() string {
 		b.WriteByte(marks[r.Kind])
 		quote(&b, r.Text)
 		return b.String()
+	case ResultKind, Exec, Status, Notify:
 	}
 	if r.Token != 0 {
 		b.WriteString(strconv.FormatUint(r.Token, 10))

@@ -1,6 +1,9 @@
 package gdbmi
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Split reads one line of gdb's output, without its line end, tolerantly: the line may hold the
 // program's own output before or behind a record, or hold nothing else. It returns at least one
@@ -91,11 +94,8 @@ func knownHead(r Record) bool {
 	case Console, Target, Log, Prompt:
 		return true
 	case ResultKind, Exec, Status, Notify:
-		for _, c := range classes[marks[r.Kind]] {
-			if c == r.Class {
-				return true
-			}
-		}
+		return slices.Contains(classes[marks[r.Kind]], r.Class)
+	case Text, Malformed:
 	}
 	return false
 }

@@ -86,7 +86,7 @@ func quote(b *strings.Builder, s string) {
 	const letters = "abtnvfr" // 7..13
 	b.WriteByte('"')
 	start := 0
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		c := s[i]
 		if c >= 0x20 && c < 0x7f && c != '"' && c != '\\' {
 			continue

@@ -3,6 +3,7 @@ package gdb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -16,12 +17,14 @@ import (
 // Options are what the agent supplies. The zero value makes a backend without a control block, input or decoder.
 type Options struct {
 	Log *slog.Logger
-	// Control serves Backend.Control from the rank's control block; nil: there is none. It may be called from any goroutine.
+	// Control serves Backend.Control from the rank's control block; nil: there is none. It may be
+	// called from any goroutine.
 	Control func(context.Context, backend.ControlRequest) (backend.ControlState, error)
 	// Input serves Backend.Input, which is the other end of LaunchRequest.InferiorTTY; nil: input is refused.
 	Input func(ctx context.Context, data []byte, eof bool) error
-	// Decoder makes the reader of MPI handles; nil: mpipp is refused. It may call the Backend it is given, but not from the function itself. What it returns
-	// may also be a backend.HandleDescriber, and then variables of MPI handle types are shown with their meaning.
+	// Decoder makes the reader of MPI handles; nil: mpipp is refused. It may call the Backend it is
+	// given, but not from the function itself. What it returns may also be a backend.HandleDescriber,
+	// and then variables of MPI handle types are shown with their meaning.
 	Decoder func(*Backend) backend.HandleDecoder
 	// Transcript, if not nil, receives all that is said to and by gdb, in the form that gdbmitest plays back.
 	Transcript io.Writer
@@ -62,7 +65,7 @@ func New(opt Options) *Backend {
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
-	b.life, b.kill = context.WithCancel(context.Background())
+	b.life, b.kill = context.WithCancel(context.Background()) //nolint:gosec // Kill calls it
 	if opt.Decoder != nil {
 		b.decoder = opt.Decoder(b)
 	}
@@ -88,7 +91,7 @@ func do[T any](ctx context.Context, b *Backend, f func(context.Context, *owner) 
 	done := make(chan outcome[T], 1)
 	call := func(o *owner) {
 		if err := ctx.Err(); err != nil {
-			done <- outcome[T]{err: context.Cause(ctx)}
+			done <- outcome[T]{err: notServed(ctx)}
 			return
 		}
 		// What is begun is finished: half of it done would leave the rank in a state that nobody asked for.
@@ -98,7 +101,7 @@ func do[T any](ctx context.Context, b *Backend, f func(context.Context, *owner) 
 	select {
 	case b.calls <- call:
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		return none, notServed(ctx)
 	case <-b.ended:
 		return none, &backend.EndedError{Why: b.why}
 	}
@@ -106,7 +109,7 @@ func do[T any](ctx context.Context, b *Backend, f func(context.Context, *owner) 
 	case r := <-done:
 		return r.value, b.endedInstead(r.err)
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		return none, notServed(ctx)
 	case <-b.ended:
 	}
 	select {
@@ -117,16 +120,21 @@ func do[T any](ctx context.Context, b *Backend, f func(context.Context, *owner) 
 	}
 }
 
+// notServed is the error of a request whose context has ended; it wraps ctx.Err().
+func notServed(ctx context.Context) error {
+	return fmt.Errorf("the rank's debugger has not answered: %w", ctx.Err())
+}
+
 // endedInstead turns the death of gdb under a request into the type that the interface promises.
 func (b *Backend) endedInstead(err error) error {
-	var dead *gdbmi.DeadError
-	if errors.As(err, &dead) {
+	if dead, ok := errors.AsType[*gdbmi.DeadError](err); ok {
 		return &backend.EndedError{Why: dead.Error()}
 	}
 	return err
 }
 
-// Interrupt implements backend.Backend. It also breaks off an evaluation that calls a function of the program which does not return.
+// Interrupt implements backend.Backend. It also breaks off an evaluation that calls a function of the
+// program which does not return.
 func (b *Backend) Interrupt(ctx context.Context) error {
 	if p := b.proc.Load(); p != nil && b.evaluating.Load() {
 		return p.Interrupt()
@@ -135,7 +143,7 @@ func (b *Backend) Interrupt(ctx context.Context) error {
 	select {
 	case b.urgent <- func(o *owner) { done <- o.interrupt(ctx) }:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return notServed(ctx)
 	case <-b.ended:
 		return &backend.EndedError{Why: b.why}
 	}
@@ -145,7 +153,7 @@ func (b *Backend) Interrupt(ctx context.Context) error {
 	case <-b.ended:
 		return &backend.EndedError{Why: b.why}
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return notServed(ctx)
 	}
 }
 
@@ -187,7 +195,7 @@ func (b *Backend) Kill(ctx context.Context) error {
 	case <-b.ended:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return notServed(ctx)
 	}
 }
 

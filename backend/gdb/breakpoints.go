@@ -2,7 +2,6 @@ package gdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -50,7 +49,8 @@ func (s *breakpoints) hitAt(number string, pc uint64) []int {
 	return slices.Compact(ids)
 }
 
-// setBreakpoints keeps what is asked for again, so that its hits go on counting, removes the others and adds the new ones.
+// setBreakpoints keeps what is asked for again, so that its hits go on counting, removes the others
+// and adds the new ones.
 func (o *owner) setBreakpoints(ctx context.Context, req backend.SetBreakpointsRequest) ([]backend.Breakpoint, error) {
 	if o.state != stopped && o.state != running {
 		return nil, &backend.StateError{Asked: "set breakpoints", State: o.state.String()}
@@ -97,8 +97,7 @@ func (o *owner) removeBreakpoint(ctx context.Context, b *bp) error {
 	}
 	delete(o.bps.byNumber, b.number)
 	_, err := o.send(ctx, gdbmi.Cmd("break-delete", b.number))
-	var ce *gdbmi.CommandError
-	if errors.As(err, &ce) {
+	if refusedByGdb(err) {
 		return nil // a console command has deleted it
 	}
 	return err
@@ -146,8 +145,7 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 		return refuse("A breakpoint needs a file and a line from 1 up, or a function.")
 	}
 	r, said, err := o.gdb.SendCapture(ctx, c)
-	var ce *gdbmi.CommandError
-	if errors.As(err, &ce) {
+	if refusedByGdb(err) {
 		if b.want.Condition != "" && b.want.LogMessage == "" {
 			return refuse("The breakpoint at %s with the condition %q is refused: %s.", what, b.want.Condition, message(err))
 		}
@@ -234,6 +232,15 @@ func (o *owner) breakpointModified(f *gdbmi.Fields) {
 }
 
 func (o *owner) breakpointDeleted(number string) {
+	if n, err := strconv.Atoi(number); err == nil && n == o.stopPoint && n != 0 {
+		// `delete` without a number takes ours along, and without it the job would never hear of a stop point.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := o.plantStopPoint(ctx); err != nil {
+			o.b.log.Error("the breakpoint on cohort_stop_here was deleted and cannot be set again", "error", err)
+		}
+		return
+	}
 	b := o.bps.byNumber[number]
 	if b == nil {
 		return

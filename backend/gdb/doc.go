@@ -4,7 +4,8 @@
 // what gdb says of its own accord in between. Files by group of requests: launch.go, resume.go, stop.go,
 // breakpoints.go, stack.go (threads and frames), variables.go and varobj.go, evaluate.go, memory.go.
 //
-// **Invariant:** only the owner goroutine touches the state of a rank. Interrupt, Control and Kill overtake it and touch none.
+// **Invariant:** only the owner goroutine touches the state of a rank. Interrupt, Control and Kill
+// overtake it and touch none.
 //
 // **Invariant:** what a user asks to see never changes the program: only SetVariable and an evaluation
 // in the "repl" context may write memory or call functions.

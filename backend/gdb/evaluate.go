@@ -81,10 +81,11 @@ var (
 	history      = regexp.MustCompile(`(?s)^(\$\d+) = (.*)$`)
 )
 
-// evaluatePrint evaluates once, effects included, by gdb's print, and shows the result's structure from gdb's value history.
+// evaluatePrint evaluates once, effects included, by gdb's print, and shows the result's structure
+// from gdb's value history.
 func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
 	format := ""
-	if m := printCommand.FindStringSubmatch(expr); m != nil && m[2] != "" {
+	if m := printCommand.FindStringSubmatch(expr); len(m) == 3 && m[2] != "" {
 		format, expr = m[1], m[2]
 	}
 	if req.Hex && format == "" {
@@ -113,22 +114,25 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 	return e, nil
 }
 
-// evaluateQuietly evaluates without any effect on the program: three locks, because each alone has a gap (registers, convenience variables, calls of
-// overloaded operators).
+// evaluateQuietly evaluates without any effect on the program: three locks, because each alone has a
+// gap (registers, convenience variables, calls of overloaded operators).
 func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
 	fortran := o.isFortran(ctx, req.Frame)
 	if what := effect(expr, fortran); what != "" {
 		return evaluated{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; use the console for that", expr, what)
 	}
-	for _, s := range []string{"may-write-memory", "may-call-functions"} {
-		if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "off")); err != nil {
-			return evaluated{}, fmt.Errorf("this gdb cannot evaluate without effects: %w", err)
-		}
-		defer func() {
+	locks := []string{"may-write-memory", "may-call-functions"}
+	defer func() {
+		for _, s := range locks {
 			if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "on")); err != nil {
 				o.b.log.Error("gdb does not lift a restriction again", "setting", s, "error", err)
 			}
-		}()
+		}
+	}()
+	for _, s := range locks {
+		if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "off")); err != nil {
+			return evaluated{}, fmt.Errorf("this gdb cannot evaluate without effects: %w", err)
+		}
 	}
 	v, err := o.createVar(ctx, req.Frame, expr)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// describe gives variables of MPI handle types their meaning, outside the owner's goroutine because the describer asks this backend for memory.
+// describe gives variables of MPI handle types their meaning, outside the owner's goroutine because
+// the describer asks this backend for memory.
 func (b *Backend) describe(ctx context.Context, vs []shown) []backend.Variable {
 	out := make([]backend.Variable, len(vs))
 	describer, _ := b.decoder.(backend.HandleDescriber)

@@ -33,7 +33,8 @@ var settings = []struct {
 	{gdbmi.Cmd("gdb-set", "max-value-size", "67108864"), true},
 	{gdbmi.Cmd("gdb-set", "style", "enabled", "off"), true},
 	{gdbmi.Cmd("enable-pretty-printing"), true},
-	// What MPI libraries and their launchers use goes straight to the program. SIGTERM: a launcher that ends the job must not be held up.
+	// What MPI libraries and their launchers use goes straight to the program. SIGTERM: a launcher
+	// that ends the job must not be held up.
 	{gdbmi.CLI("handle SIGALRM SIGVTALRM SIGPROF SIGCHLD SIGPIPE SIGUSR1 SIGUSR2 SIGURG SIGIO SIGWINCH SIGCONT SIGTERM nostop noprint pass"), false},
 	{gdbmi.CLI("handle SIGSEGV SIGABRT SIGFPE SIGBUS SIGILL stop print pass"), false},
 	// A step must not end inside an MPI wrapper, whether it has debug information or not.
@@ -87,7 +88,8 @@ func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd str
 		Path: req.DebuggerPath, Env: env.gdb, Dir: cwd, Log: o.b.log, Transcript: o.b.opt.Transcript,
 	})
 	if err != nil {
-		return &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf("gdb could not be started: %v. Install gdb (Debian, Ubuntu: apt install gdb), or name it with --gdb.", err)}
+		return &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(
+			"gdb could not be started: %v. Install gdb (Debian, Ubuntu: apt install gdb), or name it with --gdb.", err)}
 	}
 	o.gdb, o.events = p, p.Events()
 	o.b.proc.Store(p)
@@ -150,8 +152,7 @@ func (o *owner) plantOwn(ctx context.Context, hasControl bool) error {
 	// gfortran's main program is MAIN__; its main() only calls that.
 	for _, f := range []string{"MAIN__", "main"} {
 		r, err := o.send(ctx, gdbmi.Cmd("break-insert", "-t", "--function", f))
-		var ce *gdbmi.CommandError
-		if errors.As(err, &ce) {
+		if refusedByGdb(err) {
 			continue
 		}
 		if err != nil {
@@ -167,6 +168,10 @@ func (o *owner) plantOwn(ctx context.Context, hasControl bool) error {
 	if !hasControl {
 		return nil
 	}
+	return o.plantStopPoint(ctx)
+}
+
+func (o *owner) plantStopPoint(ctx context.Context) error {
 	r, err := o.send(ctx, gdbmi.Cmd("break-insert", "-f", "--function", "cohort_stop_here"))
 	if err != nil {
 		return err
@@ -184,7 +189,9 @@ func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (back
 	run := gdbmi.Cmd("exec-run")
 	if o.entry == 0 {
 		run = gdbmi.CLI("starti")
-		res.Notes = append(res.Notes, fmt.Sprintf("%s has no symbol for its main function (it is stripped): it stops at its first instruction, and functions and lines are unknown. Compile it with -g and do not strip it.", o.program))
+		res.Notes = append(res.Notes, fmt.Sprintf(
+			"%s has no symbol for its main function (it is stripped): it stops at its first instruction, "+
+				"and functions and lines are unknown. Compile it with -g and do not strip it.", o.program))
 	}
 	var got *backend.Stopped
 	var gone *backend.Exited
@@ -198,7 +205,8 @@ func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (back
 	}
 	if gone != nil {
 		return res, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(
-			"%s ended before it reached its main function (%s). Often a shared library is missing: the program's own output says which, and `ldd %s` shows them all.", o.program, how(*gone), o.program)}
+			"%s ended before it reached its main function (%s). Often a shared library is missing: "+
+				"the program's own output says which, and `ldd %s` shows them all.", o.program, how(*gone), o.program)}
 	}
 	o.state = stopped
 	res.Pid, res.Stop, res.Version = o.pid, *got, o.version
@@ -217,16 +225,16 @@ func how(e backend.Exited) string {
 
 // cannotStart says why -exec-run failed. gdb's reasons are in the warnings that it prints before the error.
 func (o *owner) cannotStart(req backend.LaunchRequest, err error) error {
-	var ce *gdbmi.CommandError
-	if !errors.As(err, &ce) {
+	ce, ok := errors.AsType[*gdbmi.CommandError](err)
+	if !ok {
 		return err
 	}
 	// The warnings were events before the answer; take those in that wait.
 	for taken := true; taken; {
 		select {
-		case e, ok := <-o.events:
-			o.take(e, ok)
-			taken = ok
+		case e, open := <-o.events:
+			o.take(e, open)
+			taken = open
 		default:
 			taken = false
 		}
@@ -246,10 +254,15 @@ func debugNote(program string, s backend.Stopped) string {
 	return fmt.Sprintf("%s has no debug information: it runs and can be stopped, but its lines and variables are unknown. Compile it with -g.", filepath.Base(program))
 }
 
+// refusedByGdb reports whether err is gdb's answer rather than the lack of one.
+func refusedByGdb(err error) bool {
+	_, ok := errors.AsType[*gdbmi.CommandError](err)
+	return ok
+}
+
 // message is gdb's own text of an error, without what it was asked.
 func message(err error) string {
-	var ce *gdbmi.CommandError
-	if errors.As(err, &ce) {
+	if ce, ok := errors.AsType[*gdbmi.CommandError](err); ok {
 		return strings.TrimSuffix(ce.Msg, ".")
 	}
 	return err.Error()

@@ -71,7 +71,7 @@ func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) 
 	}
 	data, err := json.Marshal(map[string]any{"cond": want.Condition, "from": from, "hits": 0, "parts": parts})
 	if err != nil {
-		return 0, "", err
+		return 0, "", fmt.Errorf("the log message cannot be handed to gdb: %w", err)
 	}
 	o.bps.logKeys++
 	line := fmt.Sprintf("python _cohort_logs[%d] = json.loads(bytes.fromhex('%s').decode())", o.bps.logKeys, hex.EncodeToString(data))
@@ -96,7 +96,8 @@ func parseLogMessage(s string) ([][2]any, error) {
 				depth++
 			}
 			if s[i] == '}' {
-				if depth--; depth == 0 {
+				depth--
+				if depth == 0 {
 					end = i
 					break
 				}

@@ -13,7 +13,8 @@ import (
 // maxRead bounds one ReadMemory.
 const maxRead = 64 << 20
 
-// readMemory reads from /proc/PID/mem, which costs gdb nothing and works while the rank runs, and through gdb where that is not allowed.
+// readMemory reads from /proc/PID/mem, which costs gdb nothing and works while the rank runs, and
+// through gdb where that is not allowed.
 func (o *owner) readMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
 	if o.pid == 0 || o.state == exited || o.state == idle {
 		return nil, &backend.StateError{Asked: "read memory", State: o.state.String()}
@@ -29,7 +30,7 @@ func (o *owner) readMemory(ctx context.Context, addr uint64, n int) ([]byte, err
 	}
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", o.pid))
 	if err == nil {
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		if addr > 1<<63-1 {
 			return nil, unreadable(os.ErrInvalid)
 		}

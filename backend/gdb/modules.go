@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// moduleMap says which file's code an address belongs to, from /proc/PID/maps. It is read again after a library was loaded.
+// moduleMap says which file's code an address belongs to, from /proc/PID/maps. It is read again after
+// a library was loaded.
 type moduleMap struct {
 	pid   int
 	stale bool
@@ -42,7 +43,7 @@ func readSpans(pid int) []span {
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var spans []span
 	sc := bufio.NewScanner(f)
 	for sc.Scan() {
@@ -76,9 +77,11 @@ const (
 
 var (
 	cohortLib = regexp.MustCompile(`^libcohort([-_.].*)?\.so`)
-	mpiLibs   = regexp.MustCompile(`^lib(mpi|mpich|mpicxx|mpifort|mpichfort|mpichcxx|mpl|opa|open-pal|open-rte|opal|prrte|mca|pmi|pmi2|pmix|event|event_[a-z]+|hwloc|ucp|ucs|uct|ucm|ucx|ucc|ucg|fabric|psm|psm2|rdmacm|ibverbs|mlx4|mlx5|efa|munge|slurm|slurm_[a-z]+|ltdl|infinipath|xpmem|numa|nl|cxi|hcoll|sharp)([-_.0-9][^/]*)?\.so`)
-	mcaLibs   = regexp.MustCompile(`^(mca|pmix_mca)_[a-z0-9]+_.*\.so$`)
-	sysLibs   = regexp.MustCompile(`^(lib(c|m|pthread|dl|rt|resolv|gcc_s|stdc\+\+|z|util|nss_[a-z]+)|ld-linux[^/]*|ld64|ld)([-.][^/]*)?\.so|^\[vdso\]$|^\[vsyscall\]$`)
+	mpiLibs   = regexp.MustCompile(`^lib(` +
+		`mpi|mpich|mpicxx|mpifort|mpichfort|mpichcxx|mpl|opa|open-pal|open-rte|opal|prrte|mca|pmi|pmi2|pmix|event|event_[a-z]+|hwloc|ucp|ucs|uct|` +
+		`ucm|ucx|ucc|ucg|fabric|psm|psm2|rdmacm|ibverbs|mlx4|mlx5|efa|munge|slurm|slurm_[a-z]+|ltdl|infinipath|xpmem|numa|nl|cxi|hcoll|sharp)([-_.0-9][^/]*)?\.so`)
+	mcaLibs = regexp.MustCompile(`^(mca|pmix_mca)_[a-z0-9]+_.*\.so$`)
+	sysLibs = regexp.MustCompile(`^(lib(c|m|pthread|dl|rt|resolv|gcc_s|stdc\+\+|z|util|nss_[a-z]+)|ld-linux[^/]*|ld64|ld)([-.][^/]*)?\.so|^\[vdso\]$|^\[vsyscall\]$`)
 )
 
 func ownerOf(module, program string) codeOwner {

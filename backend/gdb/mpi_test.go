@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -118,7 +119,7 @@ func TestRealMPI(t *testing.T) {
 			env := mpi.Env()
 			var changes []string
 			for _, e := range env {
-				if !contains(os.Environ(), e) {
+				if !slices.Contains(os.Environ(), e) {
 					changes = append(changes, e)
 				}
 			}
@@ -172,15 +173,6 @@ func TestRealMPI(t *testing.T) {
 			}
 		})
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, l := range list {
-		if l == s {
-			return true
-		}
-	}
-	return false
 }
 
 type decoder struct{}

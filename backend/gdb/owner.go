@@ -24,8 +24,8 @@ func (s state) String() string {
 	return [...]string{"not started", "starting", "stopped", "running", "gone: its program has ended"}[s]
 }
 
-// patience bounds what the owner asks gdb on its own account, such as the stack at a stop. It is an end, not an expectation: reading the symbols of a
-// large program can take long.
+// patience bounds what the owner asks gdb on its own account, such as the stack at a stop. It is an
+// end, not an expectation: reading the symbols of a large program can take long.
 const patience = 2 * time.Minute
 
 // owner is the goroutine that owns the rank.
@@ -103,7 +103,7 @@ func (o *owner) pump(ctx context.Context, reached func() bool) error {
 		case f := <-o.b.urgent:
 			f(o)
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return notServed(ctx)
 		}
 	}
 	return nil
@@ -190,7 +190,7 @@ func (o *owner) event(e gdbmi.Event) {
 		return
 	}
 	r := e.Record
-	switch r.Kind {
+	switch r.Kind { //nolint:exhaustive // prompts are not events, and progress of downloads is of no interest
 	case gdbmi.Exec:
 		if r.Class == gdbmi.ClassStopped {
 			o.stop(r)
@@ -244,7 +244,8 @@ func (o *owner) notify(r gdbmi.Record) {
 // logMark begins the console text of a log message; see breakpoints.go.
 const logMark = "\x01cohort-log "
 
-// consoleText picks the log messages out of what gdb prints; the rest repeats what records say, or is the answer to a console command.
+// consoleText picks the log messages out of what gdb prints; the rest repeats what records say, or is
+// the answer to a console command.
 func (o *owner) consoleText(s string) {
 	if o.logText == "" && !strings.HasPrefix(s, logMark) {
 		return

@@ -18,8 +18,9 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// findProgram returns the absolute path of an executable that gdb can start, or a *backend.LaunchError that says what is wrong with it.
-// A name without a slash is searched for in PATH, as the launchers do, after cwd.
+// findProgram returns the absolute path of an executable that gdb can start, or a *backend.LaunchError
+// that says what is wrong with it. A name without a slash is searched for in PATH, as the launchers
+// do, after cwd.
 func findProgram(program, cwd string) (string, error) {
 	bad := func(format string, args ...any) error {
 		return &backend.LaunchError{Program: program, Reason: fmt.Sprintf(format, args...)}
@@ -59,7 +60,7 @@ func checkFormat(path string, bad func(string, ...any) error) error {
 	if err != nil {
 		return bad("%s cannot be read, so it cannot be debugged: %v.", path, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	head := make([]byte, 128)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
@@ -74,7 +75,7 @@ func checkFormat(path string, bad func(string, ...any) error) error {
 	if err != nil {
 		return bad("%s is not an ELF executable, so it cannot be run here. Name the compiled program.", path)
 	}
-	defer e.Close()
+	defer func() { _ = e.Close() }()
 	if want, ok := machines[runtime.GOARCH]; ok && e.Machine != want {
 		return bad("%s was compiled for %v, and this machine is %v. Compile it here.", path, e.Machine, want)
 	}
@@ -94,9 +95,10 @@ type environment struct {
 	tell []string // lines of gdb's command language
 }
 
-// splitEnvironment makes the program's environment be base changed by changes, while gdb's own has no LD_PRELOAD and none of the changes. What gdb inherits,
-// the program inherits byte for byte; `set environment` drops blanks in front of a value, so such a
-// variable goes through gdb's own environment unless it is one that must not.
+// splitEnvironment makes the program's environment be base changed by changes, while gdb's own has no
+// LD_PRELOAD and none of the changes. What gdb inherits, the program inherits byte for byte; `set
+// environment` drops blanks in front of a value, so such a variable goes through gdb's own environment
+// unless it is one that must not.
 func splitEnvironment(base, changes []string) (environment, error) {
 	final := map[string]string{}
 	for _, kv := range base {
@@ -107,7 +109,8 @@ func splitEnvironment(base, changes []string) (environment, error) {
 	for _, kv := range changes {
 		name, value, set := strings.Cut(kv, "=")
 		if name == "" || strings.ContainsAny(name, " \t\n\x00") || strings.ContainsRune(value, 0) {
-			return environment{}, &backend.LaunchError{Reason: fmt.Sprintf("%q is no environment variable that can be set. Give NAME=VALUE, or NAME to remove it.", kv)}
+			return environment{}, &backend.LaunchError{Reason: fmt.Sprintf(
+				"%q is no environment variable that can be set. Give NAME=VALUE, or NAME to remove it.", kv)}
 		}
 		changed[name] = true
 		if set {
@@ -129,7 +132,8 @@ func splitEnvironment(base, changes []string) (environment, error) {
 		v, keep := final[name]
 		if keep && v != strings.TrimLeft(v, " \t\n") {
 			if strings.HasPrefix(name, "LD_") {
-				return environment{}, &backend.LaunchError{Reason: fmt.Sprintf("The value of %s begins with a blank, which cannot be handed to the program. Remove the blank.", name)}
+				return environment{}, &backend.LaunchError{Reason: fmt.Sprintf(
+					"The value of %s begins with a blank, which cannot be handed to the program. Remove the blank.", name)}
 			}
 			own[name] = v
 		}
@@ -156,8 +160,8 @@ func splitEnvironment(base, changes []string) (environment, error) {
 	return env, nil
 }
 
-// arguments returns the text for gdb's `set args`, and whether the program must be started through a shell: without one, gdb splits at
-// blanks and knows no quotes.
+// arguments returns the text for gdb's `set args`, and whether the program must be started through a
+// shell: without one, gdb splits at blanks and knows no quotes.
 func arguments(args []string) (text string, shell bool) {
 	for _, a := range args {
 		if a == "" || strings.ContainsAny(a, " \t\n\v\f\r") {

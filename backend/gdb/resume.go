@@ -36,8 +36,7 @@ func (o *owner) resume(ctx context.Context, req backend.ResumeRequest) error {
 	}
 	o.dropRefs(ctx)
 	if _, err := o.send(ctx, p.command); err != nil {
-		var ce *gdbmi.CommandError
-		if errors.As(err, &ce) {
+		if ce, ok := errors.AsType[*gdbmi.CommandError](err); ok {
 			return fmt.Errorf("cannot %s: %s", req.Kind, ce.Msg)
 		}
 		return err
@@ -47,7 +46,8 @@ func (o *owner) resume(ctx context.Context, req backend.ResumeRequest) error {
 	return nil
 }
 
-// planStep says how to step from the frame that the user sees: while the innermost ones are inside the interposer, they are finished first.
+// planStep says how to step from the frame that the user sees: while the innermost ones are inside the
+// interposer, they are finished first.
 func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest) error {
 	thread := req.Thread
 	if thread == 0 {
@@ -113,7 +113,8 @@ func (o *owner) currentThread(ctx context.Context) int {
 	return r.Fields().OptInt("current-thread-id", 1)
 }
 
-// interrupt stops a running rank. gdb does it by SIGINT to the process; a program in which every thread blocks that gets a SIGSTOP, which none can block.
+// interrupt stops a running rank. gdb does it by SIGINT to the process; a program in which every
+// thread blocks that gets a SIGSTOP, which none can block.
 func (o *owner) interrupt(ctx context.Context) error {
 	if o.state != running && o.state != starting || o.gdb == nil {
 		return nil
@@ -133,8 +134,7 @@ func (o *owner) interrupt(ctx context.Context) error {
 		return nil
 	}
 	_, err := o.send(ctx, gdbmi.Cmd("exec-interrupt"))
-	var ce *gdbmi.CommandError
-	if errors.As(err, &ce) {
+	if ce, ok := errors.AsType[*gdbmi.CommandError](err); ok {
 		// It has stopped or ended in this moment; the record of that is on its way.
 		o.b.log.Debug("nothing to interrupt", "gdb", ce.Msg)
 		return nil

@@ -2,7 +2,6 @@ package gdb
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -31,8 +30,7 @@ func (o *owner) frames(ctx context.Context, thread, low, high int, args bool) ([
 	// 2: names, types and simple values; an array among the arguments is not printed.
 	r, err = o.send(ctx, gdbmi.Cmd("stack-list-arguments").Thread(thread).Opt("2", lo, hi))
 	if err != nil {
-		var ce *gdbmi.CommandError
-		if errors.As(err, &ce) {
+		if refusedByGdb(err) {
 			o.b.log.Info("the arguments of a stack cannot be read", "error", err)
 			return frames, nil
 		}
@@ -88,8 +86,7 @@ func (o *owner) stackTrace(ctx context.Context, req backend.StackTraceRequest) (
 		return backend.StackTraceResult{Total: -1}, nil
 	}
 	frames, err := o.frames(ctx, max(req.Thread, 1), start, start+count-1, true)
-	var ce *gdbmi.CommandError
-	if errors.As(err, &ce) && start > 0 {
+	if refusedByGdb(err) && start > 0 {
 		// gdb has an error, not an empty list, for frames beyond the end.
 		r, derr := o.send(ctx, gdbmi.Cmd("stack-info-depth").Thread(max(req.Thread, 1)))
 		if derr == nil && r.Fields().OptInt("depth", maxFrames) <= start {
@@ -130,8 +127,9 @@ func (o *owner) threads(ctx context.Context) ([]backend.Thread, error) {
 	return threads, nil
 }
 
-// isLibrary reports whether a thread belongs to the MPI library: it runs that library's code and has no frame of the program or of a library
-// of the user's. The answer is kept: what is at the bottom of a thread's stack stays there. A thread that has only begun is asked again.
+// isLibrary reports whether a thread belongs to the MPI library: it runs that library's code and has
+// no frame of the program or of a library of the user's. The answer is kept: what is at the bottom of
+// a thread's stack stays there. A thread that has only begun is asked again.
 func (o *owner) isLibrary(ctx context.Context, thread int) bool {
 	if thread == 1 {
 		return false
@@ -145,7 +143,7 @@ func (o *owner) isLibrary(ctx context.Context, thread int) bool {
 	}
 	mpi := false
 	for _, f := range frames {
-		switch ownerOf(f.Module, o.program) {
+		switch ownerOf(f.Module, o.program) { //nolint:exhaustive // the others say nothing
 		case codeUser:
 			o.library[thread] = false
 			return false

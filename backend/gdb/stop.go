@@ -146,7 +146,8 @@ func (o *owner) describeHit(f *gdbmi.Fields, s *backend.Stopped) {
 	}
 }
 
-// choosePaused shows the main thread rather than the one that happened to take the interrupt, which is often one of the MPI library's.
+// choosePaused shows the main thread rather than the one that happened to take the interrupt, which is
+// often one of the MPI library's.
 func (o *owner) choosePaused(ctx context.Context, s *backend.Stopped) {
 	if s.Thread == 1 {
 		return

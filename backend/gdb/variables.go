@@ -12,8 +12,8 @@ import (
 	"github.com/cohort-debugger/cohort/gdbmi"
 )
 
-// manyChildren is the size from which gdb's own listing of an array's children is avoided: it makes an object for every element, also for a page of
-// ten (1.3 s for 300,000, measured).
+// manyChildren is the size from which gdb's own listing of an array's children is avoided: it makes an
+// object for every element, also for a page of ten (1.3 s for 300,000, measured).
 const manyChildren = 1000
 
 // mostListed bounds a request for all children.
@@ -114,7 +114,7 @@ func (o *owner) variables(ctx context.Context, req backend.VariablesRequest) ([]
 	if req.Filter == "indexed" && !indexed || req.Filter == "named" && indexed {
 		return nil, nil
 	}
-	switch n.kind {
+	switch n.kind { //nolint:exhaustive // object is the rest
 	case locals, arguments_:
 		return o.frameVariables(ctx, n, req)
 	case registers:
@@ -159,8 +159,8 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 
 // unreadable shows gdb's refusal in the place of a value.
 func unreadable(name string, err error) (shown, bool) {
-	var ce *gdbmi.CommandError
-	if !errors.As(err, &ce) {
+	ce, ok := errors.AsType[*gdbmi.CommandError](err)
+	if !ok {
 		return shown{}, false
 	}
 	return shown{Variable: backend.Variable{Name: name, Value: "<" + strings.TrimSuffix(ce.Msg, ".") + ">", ReadOnly: true}}, true
@@ -288,7 +288,8 @@ func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, hex bool
 }
 
 // wideRegisters are left out: their values are long and are asked for by name when they matter.
-var wideRegisters = regexp.MustCompile(`^([xyzk]?mm\d*|[xyz]mm.*|st\d|k\d|v\d+|q\d+|d\d+|s\d+|h\d+|b\d+|z\d+|p\d+|vs\d+|f[a-z]*\d*|mxcsr|.*_raw|ftag|fctrl|fstat|[abcd][lhx]|[sd]il|[sb]pl|[sd]i|[sb]p|e[a-d]x|e[sd]i|e[sb]p|r\d+[lwd])$`)
+var wideRegisters = regexp.MustCompile(`^([xyzk]?mm\d*|[xyz]mm.*|st\d|k\d|v\d+|q\d+|d\d+|s\d+|h\d+|b\d+|z\d+|p\d+|vs\d+` +
+	`|f[a-z]*\d*|mxcsr|.*_raw|ftag|fctrl|fstat|[abcd][lhx]|[sd]il|[sb]pl|[sd]i|[sb]p|e[a-d]x|e[sd]i|e[sb]p|r\d+[lwd])$`)
 
 func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesRequest) ([]shown, error) {
 	if o.regNames == nil {

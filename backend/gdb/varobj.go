@@ -44,7 +44,8 @@ type varobj struct {
 	more     bool
 }
 
-// refs maps the References that clients hold. Numbers are never used again, so that one from before a resume is recognised.
+// refs maps the References that clients hold. Numbers are never used again, so that one from before a
+// resume is recognised.
 type refs struct {
 	nodes map[backend.Ref]*node
 	last  backend.Ref
@@ -203,7 +204,7 @@ func fortranDims(typ string) (low, high []int, ok bool) {
 	if m == nil {
 		return nil, nil, false
 	}
-	for _, d := range strings.Split(m[1], ",") {
+	for d := range strings.SplitSeq(m[1], ",") {
 		lo, hi, two := strings.Cut(strings.TrimSpace(d), ":")
 		if !two {
 			lo, hi = "1", lo
@@ -234,13 +235,13 @@ func elementExpr(v varobj, fortran bool, i int) (name, expr string, ok bool) {
 	last := len(low) - 1
 	name = strconv.Itoa(low[last] + i)
 	// The last dimension is the outermost in memory, and gdb's outermost children.
-	base, fixed := v.expr, ""
+	base := v.expr
 	if strings.HasSuffix(base, ")") && strings.Contains(base, "(:") {
 		// A slice of ours, such as a(:,:,3): put the next index in the place of the last colon.
 		colon := strings.LastIndex(base, ":")
 		return name, base[:colon] + name + base[colon+1:], true
 	}
-	fixed = strings.Repeat(":,", last) + name
+	fixed := strings.Repeat(":,", last) + name
 	return name, base + "(" + fixed + ")", true
 }
 

@@ -12,7 +12,7 @@
 //	! exit 3            end with that status
 //	! signal 9          end by that signal
 //	! hang              read commands and answer none, ignoring SIGINT and SIGTERM and the end of stdin, until killed
-//	! close             close stdout and stderr, then hang
+//	! close             shut stdout and stderr, then hang
 //	# text              nothing
 //
 // After the last step the scripted gdb waits for -gdb-exit or the end of its stdin and then ends with status 0.

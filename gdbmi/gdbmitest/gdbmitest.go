@@ -36,7 +36,7 @@ func Serve() (status int, served bool) {
 	}
 	script, err := os.ReadFile(path)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "gdbmitest: the script cannot be read:", err)
+		_, _ = fmt.Fprintln(os.Stderr, "gdbmitest: the script cannot be read:", err)
 		return 98, true
 	}
 	p := &player{in: bufio.NewReader(os.Stdin), out: os.Stdout, err: os.Stderr, tokens: map[string]string{}}
@@ -76,21 +76,19 @@ func (p *player) play(script string) int {
 		switch op {
 		case "", "#":
 		case "<":
-			fmt.Fprintln(p.out, p.translate(arg))
+			_, _ = fmt.Fprintln(p.out, p.translate(arg))
 		case "<|":
-			fmt.Fprint(p.out, p.translate(arg))
+			_, _ = fmt.Fprint(p.out, p.translate(arg))
 		case "2>":
-			fmt.Fprintln(p.err, arg)
+			_, _ = fmt.Fprintln(p.err, arg)
 		case ">":
 			if status, ok := p.expect(arg); !ok {
 				return status
 			}
 		case "!":
-			if status, ended := p.act(arg); ended {
-				return status
-			}
+			return p.act(arg)
 		default:
-			fmt.Fprintf(p.err, "gdbmitest: line %d of the script is no step: %s\n", n+1, line)
+			_, _ = fmt.Fprintf(p.err, "gdbmitest: line %d of the script is no step: %s\n", n+1, line)
 			return 98
 		}
 	}
@@ -100,13 +98,13 @@ func (p *player) play(script string) int {
 			return 0
 		}
 		if token, rest := splitToken(line); strings.HasPrefix(rest, "-gdb-exit") {
-			fmt.Fprintf(p.out, "%s^exit\n", token)
+			_, _ = fmt.Fprintf(p.out, "%s^exit\n", token)
 			return 0
 		}
 	}
 }
 
-var tokenRE = regexp.MustCompile(`^[0-9]+`)
+var tokenRE = regexp.MustCompile(`^\d+`)
 
 func splitToken(s string) (token, rest string) {
 	token = tokenRE.FindString(s)
@@ -115,8 +113,8 @@ func splitToken(s string) (token, rest string) {
 
 func (p *player) translate(line string) string {
 	token, rest := splitToken(line)
-	if real, ok := p.tokens[token]; ok && rest != "" && strings.ContainsRune("^*+=", rune(rest[0])) {
-		return real + rest
+	if actual, ok := p.tokens[token]; ok && rest != "" && strings.ContainsRune("^*+=", rune(rest[0])) {
+		return actual + rest
 	}
 	return line
 }
@@ -127,30 +125,29 @@ func (p *player) expect(want string) (status int, ok bool) {
 		return 0, false
 	}
 	if err != nil {
-		fmt.Fprintln(p.err, "gdbmitest: stdin:", err)
+		_, _ = fmt.Fprintln(p.err, "gdbmitest: stdin:", err)
 		return 98, false
 	}
 	token, rest := splitToken(line)
 	mark, head := splitToken(want)
 	if !strings.HasPrefix(rest, head) {
-		fmt.Fprintf(p.err, "gdbmitest: the script has %q here, the command is %q\n", head, rest)
+		_, _ = fmt.Fprintf(p.err, "gdbmitest: the script has %q here, the command is %q\n", head, rest)
 		return StatusOffScript, false
 	}
 	p.tokens[mark] = token
 	return 0, true
 }
 
-func (p *player) act(what string) (status int, ended bool) {
+func (p *player) act(what string) int {
 	verb, arg, _ := strings.Cut(what, " ")
 	n, _ := strconv.Atoi(arg)
 	switch verb {
 	case "exit":
-		return n, true
+		return n
 	case "signal":
 		signal.Reset()
 		_ = syscall.Kill(os.Getpid(), syscall.Signal(n))
-		time.Sleep(time.Hour) // the signal ends the process before this does
-		return 98, true
+		select {} // the signal ends the process
 	case "hang", "close":
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		if verb == "close" {
@@ -158,9 +155,9 @@ func (p *player) act(what string) (status int, ended bool) {
 			_ = p.err.Close()
 		}
 		_, _ = io.Copy(io.Discard, p.in)
-		time.Sleep(time.Hour) // a bound, for a test that forgets to kill
-		return 98, true
+		<-time.After(time.Hour) // a bound, for a test that forgets to kill
+		return 98
 	}
-	fmt.Fprintf(p.err, "gdbmitest: the script asks for an unknown act: %s\n", what)
-	return 98, true
+	_, _ = fmt.Fprintf(p.err, "gdbmitest: the script asks for an unknown act: %s\n", what)
+	return 98
 }
