@@ -71,19 +71,20 @@ func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 	}
 }
 
-// Below waits until fewer than n items are queued, the queue is closed, or ctx has ended: the way to slow down whoever fills it.
-func (q *Queue[T]) Below(ctx context.Context, n int) {
+// Below waits until fewer than n items are queued, or the queue is closed, and tells whether that is so; false: ctx ended first. It is the way to slow
+// down whoever fills the queue, who then waits until it is empty, not for each single item.
+func (q *Queue[T]) Below(ctx context.Context, n int) bool {
 	for {
 		q.mu.Lock()
 		fine, changed := len(q.items) < n || q.closed, q.changed
 		q.mu.Unlock()
 		if fine {
-			return
+			return true
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }

@@ -1,0 +1,443 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/cohort-debugger/cohort/backend"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// scriptedConn reads from a script and remembers what was written.
+type scriptedConn struct {
+	net.Conn
+	io.Reader
+	written bytes.Buffer
+}
+
+func (c *scriptedConn) Read(p []byte) (int, error)       { return c.Reader.Read(p) }
+func (c *scriptedConn) Write(p []byte) (int, error)      { return c.written.Write(p) }
+func (c *scriptedConn) SetDeadline(time.Time) error      { return nil }
+func (c *scriptedConn) SetWriteDeadline(time.Time) error { return nil }
+func (c *scriptedConn) Close() error                     { return nil }
+
+func testContext(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// connect gives two ends of a unix socket.
+func connect(t *testing.T) (job, agent net.Conn) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if agent, err = net.Dial("unix", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if job, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return job, agent
+}
+
+type handlerFunc func(context.Context, *Request) *Response
+
+func (f handlerFunc) Handle(ctx context.Context, r *Request) *Response { return f(ctx, r) }
+
+// serve runs an agent's end and returns both; the cleanup checks that both end.
+func serve(t *testing.T, handle handlerFunc) (*Client, *Server) {
+	t.Helper()
+	jobConn, agentConn := connect(t)
+	server := NewServer(agentConn)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(handle) }()
+	client := NewClient(jobConn, "the agent of rank 2")
+	t.Cleanup(func() {
+		client.Close()
+		for range client.Events() {
+		}
+		<-served
+	})
+	return client, server
+}
+
+func evaluate(expression string) *Request {
+	return &Request{Evaluate: &backend.EvaluateRequest{Expression: expression}}
+}
+
+func TestHandshake(t *testing.T) {
+	good := Hello{Version: "v1", Token: "secret", Rank: 1, Size: 2, Host: "h", Pid: 7}
+	for name, c := range map[string]struct {
+		change func(*Hello)
+		want   string
+	}{
+		"good":          {func(*Hello) {}, ""},
+		"no size":       {func(h *Hello) { h.Size = 0 }, ""},
+		"token":         {func(h *Hello) { h.Token = "secreT" }, "token"},
+		"no token":      {func(h *Hello) { h.Token = "" }, "token"},
+		"long token":    {func(h *Hello) { h.Token = "secretsecret" }, "token"},
+		"version":       {func(h *Hello) { h.Version = "v2" }, "of version v2"},
+		"both":          {func(h *Hello) { h.Version, h.Token = "v2", "x" }, "token"},
+		"rank":          {func(h *Hello) { h.Rank = 2 }, "started rank 2"},
+		"negative rank": {func(h *Hello) { h.Rank = -1 }, "started rank -1"},
+		"size":          {func(h *Hello) { h.Size = 3 }, "started 3 ranks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			jobConn, agentConn := connect(t)
+			defer jobConn.Close()
+			defer agentConn.Close()
+			hello := good
+			c.change(&hello)
+			introduced := make(chan error, 1)
+			go func() { introduced <- Introduce(agentConn, hello) }()
+			got, err := Receive(jobConn, Expect{Token: "secret", Version: "v1", Ranks: 2})
+			if err == nil {
+				err = Accept(jobConn)
+			}
+			theirs := <-introduced
+			if c.want == "" {
+				if err != nil || theirs != nil || got.Host != "h" || got.Pid != 7 {
+					t.Errorf("job: %+v %v, agent: %v", got, err, theirs)
+				}
+				return
+			}
+			var refused *RefusedError
+			for who, e := range map[string]error{"job": err, "agent": theirs} {
+				if !errors.As(e, &refused) || !strings.Contains(e.Error(), c.want) {
+					t.Errorf("%s: %v, want a refusal with %q", who, e, c.want)
+				}
+			}
+			// Who has not shown the token learns nothing about this version.
+			if c.want == "token" && strings.Contains(theirs.Error(), "v1") {
+				t.Errorf("the refusal tells the version: %v", theirs)
+			}
+		})
+	}
+}
+
+func TestCallsAreCarriedOutInOrderAndSomeOvertake(t *testing.T) {
+	release := make(chan struct{})
+	var mu sync.Mutex
+	var order []string
+	client, _ := serve(t, func(ctx context.Context, r *Request) *Response {
+		switch {
+		case r.Interrupt:
+			close(release)
+			return &Response{}
+		case r.Evaluate.Expression == "block":
+			<-release
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, r.Evaluate.Expression)
+		return &Response{Evaluate: &backend.EvaluateResult{Text: r.Evaluate.Expression}}
+	})
+	ctx := testContext(t)
+	var group sync.WaitGroup
+	// The first is sent before the others; they are sent from one goroutine each, in turn.
+	for _, e := range []string{"block", "a", "b", "c"} {
+		sent := len(callsInFlight(client))
+		group.Go(func() {
+			if r, err := client.Call(ctx, evaluate(e)); err != nil || r.Evaluate.Text != e {
+				t.Errorf("%s: %+v, %v", e, r, err)
+			}
+		})
+		awaitCalls(t, client, sent+1)
+	}
+	if _, err := client.Call(ctx, &Request{Interrupt: true}); err != nil {
+		t.Fatal(err)
+	}
+	group.Wait()
+	if got := fmt.Sprint(order); got != "[block a b c]" {
+		t.Errorf("order %s", got)
+	}
+}
+
+func callsInFlight(c *Client) map[uint64]chan *Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	copied := map[uint64]chan *Response{}
+	for id, call := range c.calls {
+		copied[id] = call
+	}
+	return copied
+}
+
+// awaitCalls waits until n calls are in flight: a call is entered and queued under one lock, and no event tells of it.
+func awaitCalls(t *testing.T, c *Client, n int) {
+	t.Helper()
+	for ctx := testContext(t); len(callsInFlight(c)) < n; {
+		if ctx.Err() != nil {
+			t.Fatalf("%d calls did not get under way", n)
+		}
+	}
+}
+
+func TestErrorsKeepTheirTypes(t *testing.T) {
+	sent := map[string]error{
+		"ended": &backend.EndedError{Why: "it crashed"}, "state": &backend.StateError{Asked: "step", State: "running"},
+		"launch": &backend.LaunchError{Program: "p", Reason: "It is not there."}, "unsupported": &backend.UnsupportedError{What: "This"},
+		"wrapped": fmt.Errorf("while doing it: %w", &backend.StateError{Asked: "step", State: "running"}),
+		"plain":   errors.New("plain"), "canceled": context.Canceled, "deadline": fmt.Errorf("x: %w", context.DeadlineExceeded),
+	}
+	client, _ := serve(t, func(_ context.Context, r *Request) *Response {
+		return &Response{Err: ErrorOf(sent[r.Evaluate.Expression])}
+	})
+	for name, want := range sent {
+		_, err := client.Call(testContext(t), evaluate(name))
+		if err == nil || err.Error() != want.Error() {
+			t.Errorf("%s: %v, want %v", name, err, want)
+			continue
+		}
+		var ended *backend.EndedError
+		var state *backend.StateError
+		var launch *backend.LaunchError
+		var unsupported *backend.UnsupportedError
+		is := map[string]bool{
+			"ended": errors.As(err, &ended) && ended.Why == "it crashed", "state": errors.As(err, &state) && state.State == "running", "wrapped": errors.As(err, &state) && state.Asked == "step",
+			"launch": errors.As(err, &launch) && launch.Program == "p", "unsupported": errors.As(err, &unsupported) && unsupported.What == "This",
+			"plain": true, "canceled": errors.Is(err, context.Canceled), "deadline": errors.Is(err, context.DeadlineExceeded),
+		}
+		if !is[name] {
+			t.Errorf("%s: %T lost its type", name, err)
+		}
+	}
+}
+
+func TestCancelReachesTheAgent(t *testing.T) {
+	started, canceled := make(chan struct{}), make(chan struct{})
+	client, _ := serve(t, func(ctx context.Context, r *Request) *Response {
+		if r.Evaluate.Expression == "long" {
+			close(started)
+			<-ctx.Done()
+			close(canceled)
+			return &Response{Err: ErrorOf(ctx.Err())}
+		}
+		return &Response{Evaluate: &backend.EvaluateResult{Text: "next"}}
+	})
+	ctx, cancel := context.WithCancel(testContext(t))
+	done := make(chan error, 1)
+	go func() {
+		_, err := client.Call(ctx, evaluate("long"))
+		done <- err
+	}()
+	<-started
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	<-canceled
+	// The connection is as good as before.
+	if r, err := client.Call(testContext(t), evaluate("other")); err != nil || r.Evaluate.Text != "next" {
+		t.Errorf("after a cancelled call: %+v, %v", r, err)
+	}
+}
+
+func TestQueuedCallCanBeCanceled(t *testing.T) {
+	release := make(chan struct{})
+	seen := make(chan error, 1)
+	client, _ := serve(t, func(ctx context.Context, r *Request) *Response {
+		switch {
+		case r.Interrupt:
+			close(release)
+		case r.Evaluate.Expression == "block":
+			<-release
+		default:
+			seen <- ctx.Err()
+		}
+		return &Response{Evaluate: &backend.EvaluateResult{}}
+	})
+	var group sync.WaitGroup
+	group.Go(func() { _, _ = client.Call(testContext(t), evaluate("block")) })
+	awaitCalls(t, client, 1)
+	ctx, cancel := context.WithCancel(testContext(t))
+	group.Go(func() { _, _ = client.Call(ctx, evaluate("queued")) })
+	awaitCalls(t, client, 2)
+	cancel()
+	// Interrupt is sent after the cancellation, so the agent has that when it comes.
+	for n := len(callsInFlight(client)); n > 1; n = len(callsInFlight(client)) {
+		if testContext(t).Err() != nil {
+			t.Fatal("the call goes on")
+		}
+	}
+	if _, err := client.Call(testContext(t), &Request{Interrupt: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-seen; !errors.Is(err, context.Canceled) {
+		t.Errorf("the queued call ran with %v", err)
+	}
+	group.Wait()
+}
+
+func TestInputHoldsUpNothing(t *testing.T) {
+	release := make(chan struct{})
+	client, _ := serve(t, func(_ context.Context, r *Request) *Response {
+		if r.Input != nil {
+			<-release
+		}
+		return &Response{}
+	})
+	var group sync.WaitGroup
+	group.Go(func() { _, _ = client.Call(testContext(t), &Request{Input: &Input{EOF: true}}) })
+	awaitCalls(t, client, 1)
+	if _, err := client.Call(testContext(t), evaluate("x")); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	group.Wait()
+}
+
+func TestEventsAndAnswersKeepTheirOrder(t *testing.T) {
+	var server *Server
+	ready := make(chan struct{})
+	client, s := serve(t, func(ctx context.Context, r *Request) *Response {
+		<-ready
+		server.Send(ctx, backend.Event{Output: &backend.Output{Data: []byte(r.Evaluate.Expression)}})
+		return &Response{}
+	})
+	server = s
+	close(ready)
+	go func() {
+		for i := range 100 {
+			if _, err := client.Call(testContext(t), evaluate(fmt.Sprint(i))); err != nil {
+				t.Error(err)
+			}
+		}
+		server.Send(context.Background(), backend.Event{Ended: &backend.Ended{}})
+		server.Finish(time.Second)
+	}()
+	n := 0
+	for event := range client.Events() {
+		switch {
+		case event.Output != nil:
+			if string(event.Output.Data) != fmt.Sprint(n) {
+				t.Errorf("event %d is %q", n, event.Output.Data)
+			}
+			n++
+		case event.Ended != nil && event.Ended.Err != "":
+			t.Errorf("ended with %q", event.Ended.Err)
+		}
+	}
+	if n != 100 {
+		t.Errorf("%d events came", n)
+	}
+}
+
+func TestCutConnection(t *testing.T) {
+	jobConn, agentConn := connect(t)
+	client := NewClient(jobConn, "the agent of rank 2")
+	failed := make(chan error, 1)
+	go func() {
+		_, err := client.Call(testContext(t), evaluate("x"))
+		failed <- err
+	}()
+	awaitCalls(t, client, 1)
+	agentConn.Close()
+	var ended *backend.EndedError
+	if err := <-failed; !errors.As(err, &ended) || !strings.Contains(err.Error(), "the agent of rank 2 was cut") {
+		t.Errorf("the call under way: %v", err)
+	}
+	if _, err := client.Call(testContext(t), evaluate("x")); !errors.As(err, &ended) {
+		t.Errorf("a call after it: %v", err)
+	}
+	var events []backend.Event
+	for event := range client.Events() {
+		events = append(events, event)
+	}
+	if len(events) != 1 || events[0].Ended == nil || !strings.Contains(events[0].Ended.Err, "the agent of rank 2 was cut") {
+		t.Errorf("events %+v", events)
+	}
+}
+
+// A peer that sends rubbish after the handshake loses its connection, and nothing else happens.
+func TestRubbishEndsTheConnection(t *testing.T) {
+	jobConn, agentConn := connect(t)
+	defer agentConn.Close()
+	client := NewClient(jobConn, "the agent of rank 2")
+	if _, err := agentConn.Write([]byte{4, 0, 0, 0, 1, 2, 3, 4}); err != nil {
+		t.Fatal(err)
+	}
+	var last backend.Event
+	for event := range client.Events() {
+		last = event
+	}
+	if last.Ended == nil || !strings.Contains(last.Ended.Err, "cannot be decoded") {
+		t.Errorf("last event %+v", last)
+	}
+}
+
+func TestServerEndsWhenTheJobGoes(t *testing.T) {
+	jobConn, agentConn := connect(t)
+	server := NewServer(agentConn)
+	served := make(chan error, 1)
+	blocked := make(chan struct{})
+	go func() {
+		served <- server.Serve(handlerFunc(func(ctx context.Context, _ *Request) *Response {
+			close(blocked)
+			<-ctx.Done() // Serve must end what is under way
+			return &Response{}
+		}))
+	}()
+	client := NewClient(jobConn, "the agent of rank 2")
+	go func() { _, _ = client.Call(testContext(t), evaluate("x")) }()
+	<-blocked
+	client.Close()
+	if err := <-served; !errors.Is(err, io.EOF) && err == nil {
+		t.Errorf("Serve returned %v", err)
+	}
+	for range client.Events() {
+	}
+}
+
+func TestQueueBelow(t *testing.T) {
+	q := NewQueue[int]()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i := range 3 {
+		if !q.Below(ended, 3) {
+			t.Fatalf("%d items are not below 3", i)
+		}
+		q.Push(i)
+	}
+	if q.Below(ended, 3) {
+		t.Error("3 items are below 3")
+	}
+	waited := make(chan bool)
+	go func() { waited <- q.Below(testContext(t), 3) }()
+	for want := range 3 {
+		if got, ok := q.Pop(testContext(t)); !ok || got != want {
+			t.Errorf("popped %d %v, want %d", got, ok, want)
+		}
+	}
+	if !<-waited {
+		t.Error("an empty queue is not below 3")
+	}
+	q.Push(3)
+	q.Close()
+	if q.Push(4) {
+		t.Error("a closed queue takes items")
+	}
+	if got, ok := q.Pop(testContext(t)); !ok || got != 3 {
+		t.Errorf("what was queued before the end is %d %v", got, ok)
+	}
+	if _, ok := q.Pop(testContext(t)); ok {
+		t.Error("a closed, empty queue gives items")
+	}
+}
