@@ -97,7 +97,7 @@ func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoin
 		}
 		g.sealIfComplete()
 	})
-	if err = errors.Join(err, refused); err != nil {
+	if err := errors.Join(err, refused); err != nil {
 		return nil, err
 	}
 	if _, _, err := g.wait(ctx, j); err != nil {
@@ -294,7 +294,7 @@ func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
 	}
 	texts := map[int]string{}
 	same := true
-	first, any := "", false
+	first, found := "", false
 	for _, r := range j.ranks {
 		if !w.wantedBy(r.num) {
 			continue
@@ -303,8 +303,8 @@ func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
 		if !concerned {
 			continue
 		}
-		if !any {
-			first, any = text, true
+		if !found {
+			first, found = text, true
 		}
 		same = same && text == first
 		if text != "" {

@@ -51,7 +51,10 @@ type PartialCutError struct {
 	Stopped map[int]string // the ranks that are the reason, and what happened to each, in a whole sentence
 	Arrived RankSet        // have reached their positions
 	Under   RankSet        // have not, and are on their way to them
-	Cause   error          // the context's error, or that of a rank's debugger; nil if Stopped says it all
+	// Standing are those of Arrived that stood stopped at their positions from the beginning and so gave no MPI progress: if those on their way do not
+	// arrive, they may be waiting for one of these.
+	Standing RankSet
+	Cause    error // the context's error, or that of a rank's debugger; nil if Stopped says it all
 }
 
 func (e *PartialCutError) Error() string {
@@ -68,6 +71,9 @@ func (e *PartialCutError) Error() string {
 	}
 	if !e.Under.Empty() {
 		fmt.Fprintf(&b, " Still on their way: [%s].", e.Under)
+	}
+	if !e.Standing.Empty() && !e.Under.Empty() && e.Cause != nil {
+		fmt.Fprintf(&b, " They may wait for MPI progress of ranks that stood stopped at their positions: [%s].", e.Standing)
 	}
 	return b.String()
 }

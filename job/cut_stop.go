@@ -89,8 +89,7 @@ func allEnded(err error) bool {
 		return false
 	}
 	for _, e := range some.PerRank {
-		var ended *backend.EndedError
-		if !errors.As(e, &ended) {
+		if _, ended := errors.AsType[*backend.EndedError](e); !ended {
 			return false
 		}
 	}

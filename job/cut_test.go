@@ -404,6 +404,20 @@ func TestTheEndOfTheRecordingAtThePositionIsAnArrival(t *testing.T) {
 	b.wantAt(1, 0, backend.ReasonStopPoint)
 }
 
+// The gap in the deadlock argument: rank 0 stands stopped with a message in its MPI library, and rank 1 needs it. The error says so.
+func TestARankThatStandsGivesNoProgress(t *testing.T) {
+	b := launched(t, 2, Options{}, programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
+	b.must(b.runToCut(-1, 1, 1))
+	ctx, cancel := context.WithCancel(b.ctx)
+	go func() {
+		b.w.Rank(1).WaitIn(b.ctx, "MPI_Recv")
+		cancel()
+	}()
+	_, err := b.j.RunToCut(ctx, RunToCutRequest{Positions: []uint64{1, 2}, Leader: -1})
+	b.wantPartial(err, "map[]")
+	wantText(t, "error", err.Error(), "the cut was not reached: context canceled. At their positions: [0]. Still on their way: [1]. They may wait for MPI progress of ranks that stood stopped at their positions: [0].")
+}
+
 func TestARankThatDoesNotArriveEndsWithTheContext(t *testing.T) {
 	b := launched(t, 3, Options{}, programs(program(5), program(1, jobtest.Block("MPI_Recv", nil)), program(5)))
 	ctx, cancel := context.WithCancel(b.ctx)
@@ -433,7 +447,8 @@ func TestAFaultyDebuggerOnTheWay(t *testing.T) {
 		b := launched(t, 2, Options{}, programs(program(5), program(5)))
 		calls := 0
 		b.w.Rank(1).On(jobtest.Control, func(context.Context) error {
-			if calls++; calls == 3 { // read for standing still, read for the plan, write
+			calls++
+			if calls == 3 { // read for standing still, read for the plan, write
 				return errors.New("the page is gone")
 			}
 			return nil
@@ -487,8 +502,7 @@ func TestCutsThatAreRefused(t *testing.T) {
 		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: -1}, "cannot run to the cut: [2] it runs without libcohort's control block, so its position is unknown"},
 	} {
 		_, err := b.j.RunToCut(b.ctx, c.req)
-		var refused *CutRefusedError
-		if !errors.As(err, &refused) {
+		if _, refused := errors.AsType[*CutRefusedError](err); !refused {
 			t.Fatalf("%v", err)
 		}
 		wantText(t, "error", err.Error(), c.want)

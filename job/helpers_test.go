@@ -24,7 +24,7 @@ type bench struct {
 	w   *jobtest.World
 	j   *Job
 	sub *Subscription
-	// seen are all events that next has returned.
+	// seen are all events that were read.
 	seen []Event
 }
 
@@ -95,22 +95,6 @@ func (b *bench) statusText() string {
 		lines = append(lines, s.State.String()+": "+s.Text)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// next is the next event of the stream.
-func (b *bench) next() Event {
-	b.t.Helper()
-	select {
-	case e, ok := <-b.sub.Events():
-		if !ok {
-			b.t.Fatal("the stream ended")
-		}
-		b.seen = append(b.seen, e)
-		return e
-	case <-b.ctx.Done():
-		b.t.Fatalf("no event came\n%s", b.statusText())
-	}
-	return Event{}
 }
 
 // until reads the stream up to the first event that match accepts.

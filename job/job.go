@@ -81,9 +81,7 @@ func New(o Options) *Job {
 	}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	for i := range j.ranks {
-		j.ranks[i] = &rank{num: i}
-		j.ranks[i].ctx, j.ranks[i].cancel = context.WithCancel(j.ctx)
-		j.setPending(j.ranks[i], true) // of its stop at entry
+		j.ranks[i] = j.newRank(i, nil, Info{})
 	}
 	j.wg.Add(1)
 	go j.run()

@@ -34,10 +34,8 @@ func (j *Job) attach(old *rank, b backend.Backend, info Info) {
 		j.ended = false // there will be an end again
 	}
 	old.cancel()
-	r := &rank{num: old.num, backend: b, info: info}
-	r.ctx, r.cancel = context.WithCancel(j.ctx)
+	r := j.newRank(old.num, b, info)
 	j.ranks[r.num] = r
-	j.setPending(r, true) // of the stop at entry
 	j.wanted.forget(r.num)
 	j.wg.Add(1)
 	go j.readEvents(r, b.Events())

@@ -190,7 +190,8 @@ func TestKillNamesTheRanksThatDoNotAnswer(t *testing.T) {
 	b.must(b.j.call(func() {
 		b.j.addHook(func(r *rank) {
 			if r.finished {
-				if n++; n == 2 {
+				n++
+				if n == 2 {
 					close(gone)
 				}
 			}

@@ -43,7 +43,7 @@ func TestMergerByHand(t *testing.T) {
 		{"a late one comes alone", 3, []step{out(0, 0, "a\n"), out(10, 1, "a\n"), {at: 100}, out(110, 2, "a\n"), {at: 210}}, "[0-1] \"a\\n\"\n[2] \"a\\n\"\n"},
 		{"nothing comes early", 3, []step{out(0, 0, "a\n"), {at: 99}}, ""},
 		{"one rank's order is kept", 2, []step{out(0, 0, "x\ny\n"), out(1, 1, "y\nx\n"), {at: 200}}, "[0] \"x\\n\"\n[0-1] \"y\\n\"\n[1] \"x\\n\"\n"},
-		{"one rank repeats itself", 2, []step{out(0, 0, "x\nx\n"), out(1, 1, "x\n"), {at: 200}}, "[0-1] \"x\\n\"\n[0] \"x\\n\"\n"},
+		{"one rank repeats itself", 2, []step{out(0, 0, "x\n"), out(0, 0, "x\n"), out(1, 1, "x\n"), {at: 200}}, "[0-1] \"x\\n\"\n[0] \"x\\n\"\n"},
 		{"a prompt", 2, []step{out(0, 0, "name? "), {at: 99}, {at: 100}}, "[0] \"name? \"\n"},
 		{"a prompt of all", 2, []step{out(0, 0, "name? "), out(50, 1, "name? "), {at: 100}}, "[0-1] \"name? \"\n"},
 		{"a line in pieces", 2, []step{out(0, 0, "he"), out(50, 0, "llo\n"), {at: 150}}, "[0] \"hello\\n\"\n"},

@@ -14,12 +14,11 @@ import (
 
 // A watcher checks what a subscriber must be able to rely on, from the stream alone.
 type watcher struct {
-	seq      uint64
-	states   []RankState
-	history  []string
-	ended    int
-	output   map[int]string
-	lastIdle bool
+	seq     uint64
+	states  []RankState
+	history []string
+	ended   int
+	output  map[int]string
 }
 
 func newWatcher(ranks []RankStatus) *watcher {
@@ -87,7 +86,7 @@ func (w *watcher) take(e Event) error {
 	return nil
 }
 
-// checkIdle compares the job's counters with what they count. Owner.
+// checkInvariants compares the job's counters with what they count. Owner.
 func (j *Job) checkInvariants() error {
 	pending, gone, running := 0, 0, 0
 	for _, r := range j.ranks {

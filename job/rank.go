@@ -36,6 +36,14 @@ type rank struct {
 	busy  bool      // a command is with the backend
 }
 
+// newRank is a rank that is Starting. Owner, or before there is one.
+func (j *Job) newRank(num int, b backend.Backend, info Info) *rank {
+	r := &rank{num: num, backend: b, info: info}
+	r.ctx, r.cancel = context.WithCancel(j.ctx)
+	j.setPending(r, true) // of its stop at entry
+	return r
+}
+
 // A command is a request to a rank's backend, carried out in a goroutine of its own. What it returns is run by the owner.
 type command func(context.Context) (then func())
 
@@ -69,9 +77,7 @@ func (j *Job) overtake(r *rank, c command) {
 
 // start runs c beside the owner, then what c returned and after on the owner.
 func (j *Job) start(r *rank, c command, after func()) {
-	j.wg.Add(1)
-	go func() {
-		defer j.wg.Done()
+	j.wg.Go(func() {
 		then := c(r.ctx)
 		j.post(func() {
 			if then != nil {
@@ -79,7 +85,7 @@ func (j *Job) start(r *rank, c command, after func()) {
 			}
 			after()
 		})
-	}()
+	})
 }
 
 // read carries out a request that changes nothing, bounded by ctx too; it is not a command. Owner.

@@ -47,7 +47,8 @@ func parseRankItem(b *rankSetBuilder, text, item string, n int) error {
 	}
 	if !isRange {
 		if hasStride {
-			return rankSetErrorf(text, "In the rank set %s the stride in %s needs a range in front of it, such as \"0-%d:%s\".", quote(text), quote(item), max(n-1, 0), clip(strideText))
+			return rankSetErrorf(text, "In the rank set %s the stride in %s needs a range in front of it, such as \"0-%d:%s\".",
+				quote(text), quote(item), max(n-1, 0), clip(strideText))
 		}
 		b.add(lo)
 		return nil

@@ -228,8 +228,7 @@ func mergeResults(got map[int]backend.EvaluateResult, errs map[int]error) []Merg
 	}
 	for r, err := range errs {
 		why := err.Error()
-		var no *NoAnswerError
-		if errors.As(err, &no) {
+		if no, ok := errors.AsType[*NoAnswerError](err); ok {
 			why = no.Error()
 		}
 		keys[r] = key{err: sentence(why)}

@@ -98,7 +98,7 @@ func TestControlNumbersAreTheHeaders(t *testing.T) {
 		"RELEASE_STOP": int(releaseStop), "RELEASE_GO": int(releaseGo),
 	} {
 		m := regexp.MustCompile(`COHORT_` + name + ` = (\d+)`).FindSubmatch(header)
-		if m == nil || string(m[1]) != strconv.Itoa(want) {
+		if len(m) != 2 || string(m[1]) != strconv.Itoa(want) {
 			t.Errorf("COHORT_%s is %s in the header, %d here", name, m, want)
 		}
 	}

@@ -69,11 +69,12 @@ func (c *Clock) Advance(d time.Duration) {
 func (c *Clock) WaitTimer(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.changed.Broadcast()
-	})()
+	})
+	defer stop()
 	for len(c.timers) == 0 {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("waiting for a timer to be set: %w", err)

@@ -47,7 +47,7 @@ func (f *Fake) here(bps []backend.SourceBreakpoint, match func(backend.SourceBre
 	return f.run()
 }
 
-// counts counts a hit and tells whether it is one to stop at: the n-th and each later one for a hit condition of n.
+// counts takes note of a hit and tells whether it is one to stop at: the n-th and each later one for a hit condition of n.
 func (f *Fake) counts(b backend.SourceBreakpoint) bool {
 	f.hits[b.ID]++
 	from := 0
@@ -102,9 +102,7 @@ func Block(mpi string, ready <-chan struct{}) Step {
 		f.w.changed.Broadcast()
 		defer func() { f.inMPI = "" }()
 		if ready != nil {
-			f.w.wg.Add(1)
-			go func() {
-				defer f.w.wg.Done()
+			f.w.wg.Go(func() {
 				select {
 				case <-ready:
 					f.w.mu.Lock()
@@ -112,7 +110,7 @@ func Block(mpi string, ready <-chan struct{}) Step {
 					f.w.mu.Unlock()
 				case <-f.w.end:
 				}
-			}()
+			})
 		}
 		return f.until(func() bool {
 			select {

@@ -57,11 +57,12 @@ func (w *World) Close() {
 
 // wait returns when cond holds, which is asked under the lock, or ctx ends. The lock is held before and after.
 func (w *World) wait(ctx context.Context, cond func() bool) error {
-	defer context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(ctx, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.changed.Broadcast()
-	})()
+	})
+	defer stop()
 	for !cond() {
 		if err := ctx.Err(); err != nil {
 			return err
