@@ -27,6 +27,7 @@ type job struct {
 	decisions string // directory of the decisions files, or empty
 	start     abi.Start
 	controls  []*abi.Control
+	cmdEnv    []string // more of the launcher's environment
 	cmd       *exec.Cmd
 	output    bytes.Buffer
 	done      chan error
@@ -72,6 +73,7 @@ func (j *job) launch(ctx context.Context, prog string, args ...string) {
 	}
 	j.cmd = j.mpi.Command(ctx, j.ranks, script, append([]string{prog}, args...)...)
 	j.cmd.Env = append(j.cmd.Env, "COHORT_TEST_DIR="+j.dir, "COHORT_TEST_LIBRARY="+library(j.t, j.mpi))
+	j.cmd.Env = append(j.cmd.Env, j.cmdEnv...)
 	if j.traceDir != "" {
 		j.cmd.Env = append(j.cmd.Env, "COHORT_TEST_TRACE="+j.traceDir)
 	}

@@ -1,0 +1,83 @@
+package pmpi_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi"
+)
+
+// TestBuildAtOnce: several builders at once share one result, and leave nothing else in the cache.
+func TestBuildAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles several times")
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		cache := filepath.Join(t.TempDir(), "cache")
+		results := make([]pmpi.Library, 3)
+		errs := make([]error, len(results))
+		var all sync.WaitGroup
+		for i := range results {
+			all.Go(func() { results[i], errs[i] = pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: cache}) })
+		}
+		all.Wait()
+		for i, err := range errs {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if results[i] != results[0] || results[i].MPI.String() != mpi.Name {
+				t.Errorf("builder %d: %+v, and builder 0: %+v", i, results[i], results[0])
+			}
+		}
+		entries, err := os.ReadDir(cache)
+		if err != nil || len(entries) != 1 {
+			t.Errorf("the cache holds %v, %v", entries, err)
+		}
+		if info, err := os.Stat(cache); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("the cache's mode: %v, %v", info.Mode(), err)
+		}
+	})
+}
+
+func TestBuildSaysWhatTheCompilerSaid(t *testing.T) {
+	mpi := mpitest.Need(t, "mpich")
+	dir := t.TempDir()
+	script := "#!/bin/sh\ncase $1 in -show) exec " + mpi.Mpicc + " -show;; esac\necho 'no space left on the moon' >&2\nexit 3\n"
+	mpicc := filepath.Join(dir, "mpicc")
+	if err := os.WriteFile(mpicc, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpicc, CacheDir: filepath.Join(dir, "cache")})
+	var compile *pmpi.CompileError
+	if !errors.As(err, &compile) || !strings.Contains(err.Error(), "no space left on the moon") {
+		t.Errorf("found %v", err)
+	}
+	if entries, err := os.ReadDir(filepath.Join(dir, "cache")); err != nil || len(entries) != 0 {
+		t.Errorf("the failed build left %v, %v", entries, err)
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	mpi := mpitest.Need(t, "mpich")
+	if _, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: "cohort-has-no-such-compiler"}); err == nil {
+		t.Error("built with a compiler that is not there")
+	}
+	if _, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: "/bin/true"}); err == nil {
+		t.Error("built with /bin/true")
+	}
+	open := filepath.Join(t.TempDir(), "open")
+	if err := os.Mkdir(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: open}); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("a cache that anyone can write to: %v", err)
+	}
+}

@@ -1,0 +1,134 @@
+package pmpi_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi"
+)
+
+func TestDetectMPI(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		for _, source := range []string{"hello.c", "fintegrate.f90"} {
+			got, err := pmpi.Inspect(mpi.Build(t, source))
+			if err != nil || got.MPI.String() != mpi.Name || got.Library == "" {
+				t.Errorf("%s: found %+v, %v", source, got, err)
+			}
+		}
+	})
+}
+
+func TestDetectMPIRefuses(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		program string
+		reason  pmpi.ProgramReason
+		says    string
+	}{
+		"missing":        {filepath.Join(dir, "nothing"), pmpi.NotFound, "does not exist"},
+		"not in PATH":    {"cohort-has-no-such-program", pmpi.NotFound, "not in PATH"},
+		"not executable": {file("text", "text", 0o600), pmpi.NotExecutable, "chmod +x"},
+		"a directory":    {dir, pmpi.NotExecutable, "directory"},
+		"a script":       {file("script", "#!/usr/bin/env python3\n", 0o700), pmpi.NotELF, "#!/usr/bin/env python3"},
+		"empty":          {file("empty", "", 0o700), pmpi.NotELF, "not a compiled program"},
+		"broken ELF":     {file("elf", "\x7fELF\x02\x01\x01", 0o700), pmpi.NotELF, "not a compiled program"},
+		"no MPI":         {mpitest.BuildPlain(t, "nompi.c"), pmpi.NotMPI, "mpicc"},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			_, err := pmpi.DetectMPI(c.program)
+			var program *pmpi.ProgramError
+			if !errors.As(err, &program) || program.Reason != c.reason || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("found %v", err)
+			}
+		})
+	}
+}
+
+// TestDetectStaticMPI: a program that holds the library itself. Any function named PMPI_Init stands for one.
+func TestDetectStaticMPI(t *testing.T) {
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		mpitest.Missing(t, "no C compiler: cc is not in PATH")
+	}
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "static.c"), filepath.Join(dir, "static")
+	if err := os.WriteFile(source, []byte("int PMPI_Init(void) { return 0; }\nint main(void) { return PMPI_Init(); }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(cc, "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, err = pmpi.DetectMPI(program)
+	var refused *pmpi.ProgramError
+	if !errors.As(err, &refused) || refused.Reason != pmpi.StaticMPI {
+		t.Errorf("found %v", err)
+	}
+}
+
+func FuzzInspect(f *testing.F) {
+	f.Add([]byte("\x7fELF\x02\x01\x01\x00"))
+	f.Add([]byte("#!/bin/sh\n"))
+	if self, err := os.Executable(); err == nil {
+		if head, err := os.ReadFile(self); err == nil {
+			f.Add(head[:4096])
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(path, data, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pmpi.Inspect(path); err == nil {
+			t.Error("an MPI program made of noise")
+		}
+		if _, err := pmpi.BuildID(path); err != nil && err.Error() == "" {
+			t.Error("an error without words")
+		}
+	})
+}
+
+func TestFindMPI(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		for _, which := range []string{mpi.Name, mpi.Mpiexec} {
+			got, err := pmpi.FindMPI(which)
+			if err != nil || got.MPI.String() != mpi.Name || !filepath.IsAbs(got.Mpiexec) || !filepath.IsAbs(got.Mpicc) {
+				t.Errorf("%s: found %+v, %v", which, got, err)
+			}
+		}
+		// Siblings of a launcher under its plain name, as in an installation of one's own.
+		dir := t.TempDir()
+		for name, target := range map[string]string{"mpiexec": mpi.Mpiexec, "mpicc": mpi.Mpicc} {
+			script := "#!/bin/sh\nexec " + target + " \"$@\"\n"
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := pmpi.FindMPI(filepath.Join(dir, "mpiexec"))
+		if err != nil || got.MPI.String() != mpi.Name || got.Mpicc != filepath.Join(dir, "mpicc") {
+			t.Errorf("found %+v, %v", got, err)
+		}
+	})
+	for _, which := range []string{"", "lam", "/nonexistent/mpiexec", "/bin/true"} {
+		if got, err := pmpi.FindMPI(which); err == nil {
+			t.Errorf("%q: found %+v", which, got)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	_, err := pmpi.FindMPI("mpich")
+	var missing *pmpi.MissingError
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "apt-get install mpich") {
+		t.Errorf("with an empty PATH: %v", err)
+	}
+}
