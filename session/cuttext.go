@@ -36,6 +36,15 @@ func CutText(r *causal.CutReport) string {
 		}
 		fmt.Fprintf(&b, "%s rank %-4d %d:%-8d %s\n", mark, p.Rank, p.Rank, p.Event, what)
 	}
+	if r.DoubtCount > 0 {
+		fmt.Fprintf(&b, "%d things put the cut in doubt, as the trace does not settle them:\n", r.DoubtCount)
+		for _, d := range r.Doubts {
+			fmt.Fprintf(&b, "  %s\n", d)
+		}
+		if hidden := r.DoubtCount - len(r.Doubts); hidden > 0 {
+			fmt.Fprintf(&b, "  … and %d more\n", hidden)
+		}
+	}
 	if r.Consistent {
 		b.WriteString("The cut is consistent: no message is received in it without having been sent.\n")
 		return b.String()

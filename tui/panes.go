@@ -32,9 +32,9 @@ func (m *Model) pane(p pane, width, rows int) []string {
 	case paneVariables:
 		lines = m.variablesPane(rows)
 	case paneOutput:
-		lines = tail(m.outputLines(), rows, &m.scroll[p])
+		lines = tail(hardWrap(m.outputLines(), width), rows, &m.scroll[p])
 	case paneConsole:
-		lines = append(tail(renderLines(m.consoleLines), rows-1, &m.scroll[p]), m.consolePrompt())
+		lines = append(tail(hardWrap(renderLines(m.consoleLines), width), rows-1, &m.scroll[p]), m.consolePrompt())
 	}
 	style := styleDim
 	if p == m.active {
@@ -281,6 +281,23 @@ func (m *Model) outputLines() []string {
 		lines = append([]string{styleDim.Render(fmt.Sprintf("(%d earlier lines are not kept)", m.dropped))}, lines...)
 	}
 	return lines
+}
+
+// hardWrap breaks what is longer than the pane: a value that is cut off is a value that is not shown. Only the end of a long list is looked at.
+func hardWrap(lines []string, width int) []string {
+	const enough = 2000
+	if len(lines) > enough {
+		lines = lines[len(lines)-enough:]
+	}
+	var out []string
+	for _, l := range lines {
+		if ansi.StringWidth(l) <= width {
+			out = append(out, l)
+			continue
+		}
+		out = append(out, strings.Split(ansi.Hardwrap(l, max(1, width), true), "\n")...)
+	}
+	return out
 }
 
 func renderLines(lines []outputLine) []string {

@@ -142,7 +142,7 @@ func cutText(b protocol.CutBody) string {
 
 // stopped moves the selection to the rank that stopped, unless the server asks to leave it.
 func (m *Model) stopped(b dap.StoppedEventBody) tea.Cmd {
-	if b.Description != "" || b.Text != "" {
+	if (b.Description != "" || b.Text != "") && (!b.PreserveFocusHint || b.Reason == "exception") {
 		m.notice, m.isError = firstNonEmpty(b.Text, b.Description), b.Reason == "exception"
 	}
 	if b.PreserveFocusHint || b.ThreadId == 0 {
