@@ -18,6 +18,9 @@ func TestCallClasses(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := callsProgram(t, mpi)
 		for _, ranks := range []int{2, 3} {
+			if testing.Short() && ranks > 2 {
+				continue
+			}
 			for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeFull} {
 				recordAndReplay(t, mpi, ranks, mode, prog)
 			}

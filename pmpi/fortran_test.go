@@ -12,6 +12,9 @@ import (
 // that a call that is not seen, or seen twice, is found.
 func TestFortranBindings(t *testing.T) {
 	const ranks = 3
+	if testing.Short() {
+		t.Skip("six programs, each recorded and replayed twice")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			prog := mpi.BuildFile(t, "testdata/bindings.f90", "-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-D"+binding)

@@ -299,6 +299,58 @@ CONSTRUCTOR_OF(types, count, Type_struct, (int count, int lengths[], MPI_Aint pl
             (count, lengths, places, types, newtype))
 #endif
 
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4 /* large counts: known by name, not decoded yet */
+static int constructed_large(int rc, const MPI_Datatype *type, uint64_t site, const char *call) {
+  struct cohort_datatype *d = rc == MPI_SUCCESS ? unknown(*type, call) : NULL;
+  if (d != NULL) {
+    d->call_site = site;
+    publish(d);
+  }
+  cohort_type_size_forget();
+  cohort_registry_leave();
+  return rc;
+}
+
+#define CONSTRUCTOR_LARGE(name, parameters, arguments)                             \
+  EXPORT int MPI_##name parameters {                                               \
+    uint64_t site = cohort_registry_enter(SITE);                                   \
+    if (site == 0) return PMPI_##name arguments;                                   \
+    return constructed_large(PMPI_##name arguments, newtype, site, "MPI_" #name);  \
+  }
+CONSTRUCTOR_LARGE(Type_contiguous_c, (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype), (count, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_vector_c, (MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (count, length, stride, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_hvector_c,
+                  (MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (count, length, stride, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_indexed_c,
+                  (MPI_Count count, const MPI_Count lengths[], const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (count, lengths, places, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_hindexed_c,
+                  (MPI_Count count, const MPI_Count lengths[], const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (count, lengths, places, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_indexed_block_c,
+                  (MPI_Count count, MPI_Count length, const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (count, length, places, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_hindexed_block_c,
+                  (MPI_Count count, MPI_Count length, const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (count, length, places, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_struct_c,
+                  (MPI_Count count, const MPI_Count lengths[], const MPI_Count places[], const MPI_Datatype types[],
+                   MPI_Datatype *newtype),
+                  (count, lengths, places, types, newtype))
+CONSTRUCTOR_LARGE(Type_create_subarray_c,
+                  (int ndims, const MPI_Count sizes[], const MPI_Count subsizes[], const MPI_Count starts[], int order,
+                   MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (ndims, sizes, subsizes, starts, order, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_darray_c,
+                  (int size, int rank, int ndims, const MPI_Count gsizes[], const int distribs[], const int dargs[],
+                   const int psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype),
+                  (size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype))
+CONSTRUCTOR_LARGE(Type_create_resized_c, (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype),
+                  (oldtype, lb, extent, newtype))
+#endif
+
 EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
   int rc = PMPI_Type_commit(datatype);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;

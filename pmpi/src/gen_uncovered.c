@@ -668,127 +668,6 @@ EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count,
 }
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Send_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Send_c");
-  int rc = PMPI_Send_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Isend_c");
-  int rc = PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Ssend_c");
-  int rc = PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Bsend_c");
-  int rc = PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Rsend_c");
-  int rc = PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
-  cohort_uncovered("MPI_Recv_c");
-  int rc = PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
-  cohort_uncovered("MPI_Irecv_c");
-  int rc = PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  cohort_uncovered("MPI_Sendrecv_c");
-  int rc = PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bcast_c(buffer, count, datatype, root, comm);
-  cohort_uncovered("MPI_Bcast_c");
-  int rc = PMPI_Bcast_c(buffer, count, datatype, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
-  cohort_uncovered("MPI_Reduce_c");
-  int rc = PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_uncovered("MPI_Allreduce_c");
-  int rc = PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   cohort_uncovered("MPI_Isendrecv");
@@ -833,6 +712,17 @@ EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dataty
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Session_init(info, errhandler, session);
+  cohort_uncovered("MPI_Session_init");
+  int rc = PMPI_Session_init(info, errhandler, session);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Barrier_init(MPI_Comm comm, MPI_Info info, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Barrier_init(comm, info, request);
   cohort_uncovered("MPI_Barrier_init");
@@ -855,6 +745,116 @@ EXPORT int MPI_Bcast_init(void *buffer, int count, MPI_Datatype datatype, int ro
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Gather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Gather_init");
+  int rc = PMPI_Gather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Gatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Gatherv_init");
+  int rc = PMPI_Gatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scatter_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Scatter_init");
+  int rc = PMPI_Scatter_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scatterv_init(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Scatterv_init");
+  int rc = PMPI_Scatterv_init(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Allgather_init");
+  int rc = PMPI_Allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Allgatherv_init");
+  int rc = PMPI_Allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Alltoall_init");
+  int rc = PMPI_Alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Alltoallv_init");
+  int rc = PMPI_Alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoallw_init(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_uncovered("MPI_Alltoallw_init");
+  int rc = PMPI_Alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  cohort_uncovered("MPI_Reduce_init");
+  int rc = PMPI_Reduce_init(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allreduce_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   cohort_uncovered("MPI_Allreduce_init");
@@ -866,10 +866,1022 @@ EXPORT int MPI_Allreduce_init(const void *sendbuf, void *recvbuf, int count, MPI
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Session_init(info, errhandler, session);
-  cohort_uncovered("MPI_Session_init");
-  int rc = PMPI_Session_init(info, errhandler, session);
+EXPORT int MPI_Reduce_scatter_init(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Reduce_scatter_init");
+  int rc = PMPI_Reduce_scatter_init(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_scatter_block_init(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Reduce_scatter_block_init");
+  int rc = PMPI_Reduce_scatter_block_init(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Scan_init");
+  int rc = PMPI_Scan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Exscan_init(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Exscan_init");
+  int rc = PMPI_Exscan_init(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_allgather_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_allgather_init");
+  int rc = PMPI_Neighbor_allgather_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_allgatherv_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_allgatherv_init");
+  int rc = PMPI_Neighbor_allgatherv_init(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoall_init(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_alltoall_init");
+  int rc = PMPI_Neighbor_alltoall_init(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoallv_init(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_alltoallv_init");
+  int rc = PMPI_Neighbor_alltoallv_init(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoallw_init(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_alltoallw_init");
+  int rc = PMPI_Neighbor_alltoallw_init(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Send_c(buf, count, datatype, dest, tag, comm);
+  cohort_uncovered("MPI_Send_c");
+  int rc = PMPI_Send_c(buf, count, datatype, dest, tag, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
+  cohort_uncovered("MPI_Bsend_c");
+  int rc = PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
+  cohort_uncovered("MPI_Ssend_c");
+  int rc = PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
+  cohort_uncovered("MPI_Rsend_c");
+  int rc = PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Isend_c");
+  int rc = PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Ibsend_c");
+  int rc = PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Issend_c");
+  int rc = PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Irsend_c");
+  int rc = PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Send_init_c");
+  int rc = PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Bsend_init_c");
+  int rc = PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Ssend_init_c");
+  int rc = PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_uncovered("MPI_Rsend_init_c");
+  int rc = PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bcast_c(buffer, count, datatype, root, comm);
+  cohort_uncovered("MPI_Bcast_c");
+  int rc = PMPI_Bcast_c(buffer, count, datatype, root, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
+  cohort_uncovered("MPI_Ibcast_c");
+  int rc = PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cohort_uncovered("MPI_Gather_c");
+  int rc = PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  cohort_uncovered("MPI_Igather_c");
+  int rc = PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+  cohort_uncovered("MPI_Gatherv_c");
+  int rc = PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+  cohort_uncovered("MPI_Igatherv_c");
+  int rc = PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cohort_uncovered("MPI_Scatter_c");
+  int rc = PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  cohort_uncovered("MPI_Iscatter_c");
+  int rc = PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cohort_uncovered("MPI_Scatterv_c");
+  int rc = PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  cohort_uncovered("MPI_Iscatterv_c");
+  int rc = PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_uncovered("MPI_Allgather_c");
+  int rc = PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_uncovered("MPI_Iallgather_c");
+  int rc = PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  cohort_uncovered("MPI_Allgatherv_c");
+  int rc = PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+  cohort_uncovered("MPI_Iallgatherv_c");
+  int rc = PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_uncovered("MPI_Alltoall_c");
+  int rc = PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_uncovered("MPI_Ialltoall_c");
+  int rc = PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  cohort_uncovered("MPI_Alltoallv_c");
+  int rc = PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+  cohort_uncovered("MPI_Ialltoallv_c");
+  int rc = PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  cohort_uncovered("MPI_Alltoallw_c");
+  int rc = PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+  cohort_uncovered("MPI_Ialltoallw_c");
+  int rc = PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+  cohort_uncovered("MPI_Reduce_c");
+  int rc = PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  cohort_uncovered("MPI_Ireduce_c");
+  int rc = PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+  cohort_uncovered("MPI_Allreduce_c");
+  int rc = PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cohort_uncovered("MPI_Iallreduce_c");
+  int rc = PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  cohort_uncovered("MPI_Reduce_scatter_c");
+  int rc = PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  cohort_uncovered("MPI_Ireduce_scatter_c");
+  int rc = PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  cohort_uncovered("MPI_Reduce_scatter_block_c");
+  int rc = PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  cohort_uncovered("MPI_Ireduce_scatter_block_c");
+  int rc = PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  cohort_uncovered("MPI_Scan_c");
+  int rc = PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cohort_uncovered("MPI_Iscan_c");
+  int rc = PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  cohort_uncovered("MPI_Exscan_c");
+  int rc = PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cohort_uncovered("MPI_Iexscan_c");
+  int rc = PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_uncovered("MPI_Neighbor_allgather_c");
+  int rc = PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_uncovered("MPI_Ineighbor_allgather_c");
+  int rc = PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  cohort_uncovered("MPI_Neighbor_allgatherv_c");
+  int rc = PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+  cohort_uncovered("MPI_Ineighbor_allgatherv_c");
+  int rc = PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_uncovered("MPI_Neighbor_alltoall_c");
+  int rc = PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_uncovered("MPI_Ineighbor_alltoall_c");
+  int rc = PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  cohort_uncovered("MPI_Neighbor_alltoallv_c");
+  int rc = PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+  cohort_uncovered("MPI_Ineighbor_alltoallv_c");
+  int rc = PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  cohort_uncovered("MPI_Neighbor_alltoallw_c");
+  int rc = PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+  cohort_uncovered("MPI_Ineighbor_alltoallw_c");
+  int rc = PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
+  cohort_uncovered("MPI_Recv_c");
+  int rc = PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+  cohort_uncovered("MPI_Irecv_c");
+  int rc = PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+  cohort_uncovered("MPI_Recv_init_c");
+  int rc = PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  cohort_uncovered("MPI_Sendrecv_c");
+  int rc = PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  cohort_uncovered("MPI_Sendrecv_replace_c");
+  int rc = PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Mrecv_c(buf, count, datatype, message, status);
+  cohort_uncovered("MPI_Mrecv_c");
+  int rc = PMPI_Mrecv_c(buf, count, datatype, message, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Imrecv_c(buf, count, datatype, message, request);
+  cohort_uncovered("MPI_Imrecv_c");
+  int rc = PMPI_Imrecv_c(buf, count, datatype, message, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  cohort_uncovered("MPI_Isendrecv_c");
+  int rc = PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  cohort_uncovered("MPI_Isendrecv_replace_c");
+  int rc = PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+  cohort_uncovered("MPI_Bcast_init_c");
+  int rc = PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Gather_init_c");
+  int rc = PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Gatherv_init_c");
+  int rc = PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Scatter_init_c");
+  int rc = PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_uncovered("MPI_Scatterv_init_c");
+  int rc = PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Allgather_init_c");
+  int rc = PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Allgatherv_init_c");
+  int rc = PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Alltoall_init_c");
+  int rc = PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Alltoallv_init_c");
+  int rc = PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_uncovered("MPI_Alltoallw_init_c");
+  int rc = PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  cohort_uncovered("MPI_Reduce_init_c");
+  int rc = PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Allreduce_init_c");
+  int rc = PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Reduce_scatter_init_c");
+  int rc = PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Reduce_scatter_block_init_c");
+  int rc = PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Scan_init_c");
+  int rc = PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_uncovered("MPI_Exscan_init_c");
+  int rc = PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_allgather_init_c");
+  int rc = PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_allgatherv_init_c");
+  int rc = PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_alltoall_init_c");
+  int rc = PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_alltoallv_init_c");
+  int rc = PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
+  cohort_uncovered("MPI_Neighbor_alltoallw_init_c");
+  int rc = PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   cohort_event_plain();
   cohort_leave();
   return rc;

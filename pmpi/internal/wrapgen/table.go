@@ -90,7 +90,50 @@ func functions() []function {
 	for _, u := range uncoveredCalls {
 		add(uncovered, u.name, u.prototype, function{fortran: u.fortran, mpich: u.mpich})
 	}
-	return all
+	return append(all, ofMPI4(all)...)
+}
+
+// ofMPI4 are the forms that MPI 4 added to those of MPI 3.1: with large counts, and persistent collectives. None is covered.
+func ofMPI4(all []function) []function {
+	var added []function
+	for _, f := range all {
+		if f.class == collective {
+			p := function{name: f.name + "_init", class: uncovered, mpich: true}
+			p.parameters = append(append(p.parameters, f.parameters...), parse("MPI_Info info, MPI_Request *request")...)
+			added = append(added, p)
+		}
+	}
+	for _, f := range append(append([]function{}, all...), added...) {
+		if f.class == byHand || f.class == uncovered && !strings.HasSuffix(f.name, "_init") {
+			if !largeByHand[f.name] {
+				continue
+			}
+		}
+		large := function{name: f.name + "_c", class: uncovered, mpich: true}
+		changed := false
+		for _, p := range f.parameters {
+			switch {
+			case p.name == "count" || p.name == "sendcount" || p.name == "recvcount":
+				changed = changed || p.kind == "int"
+				p.kind = "MPI_Count"
+			case strings.HasSuffix(p.name, "counts"):
+				p.kind, changed = "const MPI_Count", true
+			case strings.HasSuffix(p.name, "displs"):
+				p.kind = "const MPI_Aint"
+			}
+			large.parameters = append(large.parameters, p)
+		}
+		if changed {
+			added = append(added, large)
+		}
+	}
+	return added
+}
+
+// largeByHand are the functions with a large-count form that are not among the generated classes.
+var largeByHand = map[string]bool{
+	"Recv": true, "Irecv": true, "Recv_init": true, "Sendrecv": true, "Sendrecv_replace": true, "Mrecv": true, "Imrecv": true,
+	"Isendrecv": true, "Isendrecv_replace": true,
 }
 
 // collectives are the blocking ones; the nonblocking form of each takes a request more.
