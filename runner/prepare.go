@@ -64,7 +64,7 @@ func (p *Prepared) CutShort() bool {
 func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 	rec, err := trace.Open(o.Recording)
 	if err != nil {
-		return nil, err
+		return nil, &launch.RefusedError{Reason: err.Error(), Err: err}
 	}
 	p := &Prepared{Recording: rec}
 	program := o.Program
