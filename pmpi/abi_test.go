@@ -70,7 +70,7 @@ func debugInfo(t *testing.T, mpi mpitest.MPI) (map[string]*dwarf.StructType, map
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // read only
+	defer file.Close()
 	data, err := file.DWARF()
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestLibraryShowsOnlyWhatItMust(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close() //nolint:errcheck // read only
+		defer file.Close()
 		if file.Section(".debug_info") != nil {
 			t.Error("the library has debug information: a user's step would enter it")
 		}

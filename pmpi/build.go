@@ -81,7 +81,7 @@ func cacheDir(asked string) (string, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("making the path of the cache absolute: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("making the cache directory: %w", err)
@@ -104,10 +104,10 @@ func buildHash(w wrapper, debug bool) string {
 		if err != nil {
 			panic(err) // embedded: it was there when it was listed
 		}
-		fmt.Fprintf(h, "%s %d\n", name, len(text)) //nolint:errcheck // a hash takes everything
-		h.Write(text)                              //nolint:errcheck // a hash takes everything
+		fmt.Fprintf(h, "%s %d\n", name, len(text))
+		h.Write(text)
 	}
-	fmt.Fprintf(h, "show %s\nflags %v\n", w.show, flags(debug)) //nolint:errcheck // a hash takes everything
+	fmt.Fprintf(h, "show %s\nflags %v\n", w.show, flags(debug))
 	if path, err := exec.LookPath(w.compiler); err == nil {
 		io.WriteString(h, "compiler "+fileIdentity(path)+"\n") //nolint:errcheck // a hash takes everything
 	}
@@ -144,7 +144,7 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug
 	if err != nil {
 		return fmt.Errorf("building the interposer: %w", err)
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // renamed away, or scratch in a cache
+	defer os.RemoveAll(work)
 	var units []string
 	for _, name := range sourceNames() {
 		text, err := sources.ReadFile(name)

@@ -3,6 +3,7 @@ package pmpi
 import (
 	"debug/elf"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -33,8 +34,7 @@ func Inspect(program string) (Program, error) {
 	}
 	file, err := elf.Open(path)
 	if err != nil {
-		var format *elf.FormatError
-		if errors.As(err, &format) {
+		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat {
 			return Program{}, &ProgramError{Program: program, Reason: NotELF, Detail: scriptLine(path)}
 		}
 		return Program{}, &ProgramError{Program: program, Reason: NotELF, Err: err}
@@ -44,7 +44,7 @@ func Inspect(program string) (Program, error) {
 		return Program{}, &ProgramError{Program: program, Reason: WrongMachine, Detail: file.Machine.String() + ", " + file.Class.String()}
 	}
 	w := walker{search: newLibrarySearch(), class: file.Class, machine: file.Machine, seen: map[string]bool{}}
-	found, err := w.walk(path, file, nil)
+	found, err := w.walk(path, file)
 	if err != nil {
 		return Program{}, &ProgramError{Program: program, Reason: NotELF, Err: err}
 	}
@@ -97,7 +97,7 @@ func scriptLine(path string) string {
 	}
 	defer file.Close() //nolint:errcheck // read only
 	head := make([]byte, 80)
-	n, _ := file.Read(head) //nolint:errcheck // an empty file has no first line
+	n, _ := file.Read(head)
 	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	if strings.HasPrefix(line, "#!") {
 		return "it begins with " + line
@@ -133,24 +133,24 @@ type walker struct {
 	seen    map[string]bool
 }
 
-func (w *walker) walk(path string, file *elf.File, rpath []string) (foundMPI, error) {
+func (w *walker) walk(path string, file *elf.File) (foundMPI, error) {
 	type node struct {
 		needed string
 		dirs   []string // where the one that needs it says to look
 	}
-	expand := func(path string, file *elf.File, inherited []string) ([]node, []string, error) {
+	expand := func(path string, file *elf.File, inherited []string) ([]node, error) {
 		needed, err := file.ImportedLibraries()
 		if err != nil {
-			return nil, nil, err
+			return nil, fmt.Errorf("reading what %s needs: %w", path, err)
 		}
 		own := runPaths(file, path)
 		var nodes []node
 		for _, n := range needed {
 			nodes = append(nodes, node{n, append(append([]string{}, own...), inherited...)})
 		}
-		return nodes, own, nil
+		return nodes, nil
 	}
-	queue, _, err := expand(path, file, rpath)
+	queue, err := expand(path, file, nil)
 	if err != nil {
 		return foundMPI{}, err
 	}
@@ -173,7 +173,7 @@ func (w *walker) walk(path string, file *elf.File, rpath []string) (foundMPI, er
 			lib.Close() //nolint:errcheck // read only
 			return foundMPI{mpi: mpi, path: libPath, needed: next.needed}, nil
 		}
-		more, _, err := expand(libPath, lib, next.dirs)
+		more, err := expand(libPath, lib, next.dirs)
 		lib.Close() //nolint:errcheck // read only
 		if err == nil {
 			queue = append(queue, more...)

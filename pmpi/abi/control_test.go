@@ -38,7 +38,7 @@ func TestControlIsShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close() //nolint:errcheck // checked for its twin
+	defer other.Close()
 	if other.ParkAt() != 17 || other.GuardAt() != abi.Never || other.State() != abi.StateNew {
 		t.Errorf("park_at %d, guard_at %d, state %v", other.ParkAt(), other.GuardAt(), other.State())
 	}

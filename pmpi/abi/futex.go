@@ -70,8 +70,8 @@ func (c *Control) WaitParked(ctx context.Context) (State, error) {
 
 func futexWait(word *uint32, value uint32, limit time.Duration) error {
 	timeout := unix.NsecToTimespec(limit.Nanoseconds())
-	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value),
-		uintptr(unsafe.Pointer(&timeout)), 0, 0)
+	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWait, uintptr(value), //nolint:gosec // a word of the mapping, for the kernel
+		uintptr(unsafe.Pointer(&timeout)), 0, 0) //nolint:gosec // a word of the mapping, for the kernel
 	switch {
 	case errno == 0, errors.Is(errno, unix.EAGAIN), errors.Is(errno, unix.EINTR), errors.Is(errno, unix.ETIMEDOUT):
 		return nil
@@ -82,5 +82,5 @@ func futexWait(word *uint32, value uint32, limit time.Duration) error {
 
 func futexWake(word *uint32) {
 	// The only errors are of a word that is no longer mapped: nobody waits there.
-	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, math.MaxInt32, 0, 0, 0) //nolint:errcheck
+	unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexOpWake, math.MaxInt32, 0, 0, 0) //nolint:errcheck,gosec // as above; the word is the mapping's
 }

@@ -116,7 +116,7 @@ type Datatype struct {
 	Extent     int64
 	TrueLb     int64
 	TrueExtent int64
-	Id         uint64 //nolint:revive // as in the C struct
+	Id         uint64 //nolint:staticcheck // as in the C struct
 	Event      uint64
 	CallSite   uint64
 	Name       [64]byte
@@ -133,13 +133,13 @@ type Comm struct {
 	Handle   uint64
 	FHandle  int32
 	Index    uint32
-	GlobalId uint64 //nolint:revive // as in the C struct
-	ParentId uint64 //nolint:revive // as in the C struct
+	GlobalId uint64 //nolint:staticcheck // as in the C struct
+	ParentId uint64 //nolint:staticcheck // as in the C struct
 	CommSize uint32
 	CommRank uint32
 	State    uint32
 	NDims    uint32
-	Id       uint64 //nolint:revive // as in the C struct
+	Id       uint64 //nolint:staticcheck // as in the C struct
 	Event    uint64
 	CallSite uint64
 	Name     [64]byte

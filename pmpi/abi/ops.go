@@ -109,7 +109,7 @@ const (
 	OpOther                   Op = 127
 )
 
-var opNames = [...]string{
+var opNames = [...]string{ //nolint:gosec // names of MPI calls
 	OpNone:                    "none",
 	OpSend:                    "MPI_Send",
 	OpBsend:                   "MPI_Bsend",

@@ -5,7 +5,8 @@ var handmade = []struct{ name, prototype, condition string }{
 	{"Recv", "void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status", ""},
 	{"Irecv", "void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request", ""},
 	{"Recv_init", "void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request", ""},
-	{"Sendrecv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status", ""},
+	{"Sendrecv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, " +
+		"MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status", ""},
 	{"Sendrecv_replace", "void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status", ""},
 	{"Probe", "int source, int tag, MPI_Comm comm, MPI_Status *status", ""},
 	{"Iprobe", "int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status", ""},
@@ -34,8 +35,10 @@ var handmade = []struct{ name, prototype, condition string }{
 	{"Cart_create", "MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm", ""},
 	{"Cart_sub", "MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm", ""},
 	{"Graph_create", "MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *newcomm", ""},
-	{"Dist_graph_create", "MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[], const int weights[], MPI_Info info, int reorder, MPI_Comm *newcomm", ""},
-	{"Dist_graph_create_adjacent", "MPI_Comm comm, int indegree, const int sources[], const int sourceweights[], int outdegree, const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *newcomm", ""},
+	{"Dist_graph_create", "MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[], const int weights[], " +
+		"MPI_Info info, int reorder, MPI_Comm *newcomm", ""},
+	{"Dist_graph_create_adjacent", "MPI_Comm comm, int indegree, const int sources[], const int sourceweights[], int outdegree, " +
+		"const int destinations[], const int destweights[], MPI_Info info, int reorder, MPI_Comm *newcomm", ""},
 	{"Type_contiguous", "int count, MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
 	{"Type_vector", "int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
 	{"Type_create_hvector", "int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
@@ -45,7 +48,8 @@ var handmade = []struct{ name, prototype, condition string }{
 	{"Type_create_hindexed_block", "int count, int blocklength, const MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
 	{"Type_create_struct", "int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype types[], MPI_Datatype *newtype", ""},
 	{"Type_create_subarray", "int ndims, const int sizes[], const int subsizes[], const int starts[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
-	{"Type_create_darray", "int size, int rank, int ndims, const int gsizes[], const int distribs[], const int dargs[], const int psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
+	{"Type_create_darray", "int size, int rank, int ndims, const int gsizes[], const int distribs[], const int dargs[], const int psizes[], " +
+		"int order, MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
 	{"Type_create_resized", "MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype", ""},
 	{"Type_dup", "MPI_Datatype oldtype, MPI_Datatype *newtype", ""},
 	{"Type_create_f90_real", "int p, int r, MPI_Datatype *newtype", ""},
@@ -70,28 +74,42 @@ var uncoveredCalls = []struct {
 	{"Comm_create_group", "MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm", true, false},
 	{"Intercomm_create", "MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag, MPI_Comm *newcomm", true, false},
 	{"Intercomm_merge", "MPI_Comm intercomm, int high, MPI_Comm *newcomm", true, false},
-	{"Comm_spawn", "const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]", false, false},
-	{"Comm_spawn_multiple", "int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]", false, false},
+	{"Comm_spawn", "const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, " +
+		"int array_of_errcodes[]", false, false},
+	{"Comm_spawn_multiple", "int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], " +
+		"const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]", false, false},
 	{"Comm_accept", "const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm", false, false},
 	{"Comm_connect", "const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm", false, false},
 	{"Comm_join", "int fd, MPI_Comm *intercomm", true, false},
 	{"Comm_disconnect", "MPI_Comm *comm", true, false},
-	{"Grequest_start", "MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request", false, false},
+	{"Grequest_start", "MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, " +
+		"MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request", false, false},
 	{"Win_create", "void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win", true, false},
 	{"Win_allocate", "MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win", true, false},
 	{"Win_allocate_shared", "MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win", true, false},
 	{"Win_create_dynamic", "MPI_Info info, MPI_Comm comm, MPI_Win *win", true, false},
 	{"Win_free", "MPI_Win *win", true, false},
-	{"Put", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win", true, false},
-	{"Get", "void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win", true, false},
-	{"Accumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win", true, false},
-	{"Get_accumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win", true, false},
+	{"Put", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, " +
+		"int target_count, MPI_Datatype target_datatype, MPI_Win win", true, false},
+	{"Get", "void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, " +
+		"int target_count, MPI_Datatype target_datatype, MPI_Win win", true, false},
+	{"Accumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, " +
+		"int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win", true, false},
+	{"Get_accumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, " +
+		"MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, " +
+		"MPI_Datatype target_datatype, MPI_Op op, MPI_Win win", true, false},
 	{"Fetch_and_op", "const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win", true, false},
-	{"Compare_and_swap", "const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win", true, false},
-	{"Rput", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request", true, false},
-	{"Rget", "void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request", true, false},
-	{"Raccumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request", true, false},
-	{"Rget_accumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request", true, false},
+	{"Compare_and_swap", "const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank, " +
+		"MPI_Aint target_disp, MPI_Win win", true, false},
+	{"Rput", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, " +
+		"int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request", true, false},
+	{"Rget", "void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, " +
+		"int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request", true, false},
+	{"Raccumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, " +
+		"int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request", true, false},
+	{"Rget_accumulate", "const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, " +
+		"MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, " +
+		"MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request", true, false},
 	{"Win_fence", "int assert, MPI_Win win", true, false},
 	{"Win_start", "MPI_Group group, int assert, MPI_Win win", true, false},
 	{"Win_complete", "MPI_Win win", true, false},
@@ -137,9 +155,13 @@ var uncoveredCalls = []struct {
 	{"File_write_at_all_begin", "MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype", true, false},
 	{"File_read_ordered_begin", "MPI_File fh, void *buf, int count, MPI_Datatype datatype", true, false},
 	{"File_write_ordered_begin", "MPI_File fh, const void *buf, int count, MPI_Datatype datatype", true, false},
-	{"Isendrecv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request", false, true},
-	{"Isendrecv_replace", "void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request", false, true},
-	{"Psend_init", "const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request", false, true},
-	{"Precv_init", "void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request", false, true},
+	{"Isendrecv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, " +
+		"MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request", false, true},
+	{"Isendrecv_replace", "void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, " +
+		"MPI_Request *request", false, true},
+	{"Psend_init", "const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, " +
+		"MPI_Info info, MPI_Request *request", false, true},
+	{"Precv_init", "void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, " +
+		"MPI_Info info, MPI_Request *request", false, true},
 	{"Session_init", "MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session", false, true},
 }

@@ -105,11 +105,6 @@ func (f function) count(p parameter) string {
 func (f function) fortranBody() string {
 	var before, after strings.Builder
 	var arguments []string
-	hasFlag, hasOutcount := false, false
-	for _, p := range f.parameters {
-		hasFlag = hasFlag || p.name == "flag"
-		hasOutcount = hasOutcount || p.name == "outcount"
-	}
 	// The communicator is converted first: the sizes of other arguments may depend on it.
 	for _, p := range f.parameters {
 		if p.kind == "MPI_Comm" {
@@ -129,26 +124,8 @@ func (f function) fortranBody() string {
 			}
 		case base == "char":
 			fmt.Fprintf(&before, "  char c_%s[MPI_MAX_OBJECT_NAME];\n  fortran_string(c_%s, sizeof c_%s, %s, %s_length);\n", p.name, p.name, p.name, p.name, p.name)
-		case base == "MPI_Status" && p.array:
-			fmt.Fprintf(&before, "  MPI_Status *c_%s = fortran_statuses(%s, %s);\n", p.name, p.name, f.count(p))
-			n := f.count(p)
-			if hasOutcount {
-				n = "*outcount"
-			}
-			condition := ""
-			if hasFlag {
-				condition = "if (*flag) "
-			}
-			fmt.Fprintf(&after, "  %sfortran_statuses_out(%s, c_%s, %s);\n", condition, p.name, p.name, n)
-		case base == "MPI_Status" && p.kind != kind: // const: read
-			fmt.Fprintf(&before, "  MPI_Status in_%s, *c_%s = &in_%s;\n  PMPI_Status_f2c(%s, c_%s);\n", p.name, p.name, p.name, p.name, p.name)
 		case base == "MPI_Status":
-			fmt.Fprintf(&before, "  MPI_Status own_%s, *c_%s = fortran_ignores_status(%s) ? MPI_STATUS_IGNORE : &own_%s;\n", p.name, p.name, p.name, p.name)
-			condition := fmt.Sprintf("c_%s != MPI_STATUS_IGNORE", p.name)
-			if hasFlag {
-				condition += " && *flag"
-			}
-			fmt.Fprintf(&after, "  if (%s) PMPI_Status_c2f(c_%s, %s);\n", condition, p.name, p.name)
+			f.fortranStatus(p, &before, &after)
 		case handles[base] != "" && p.array && base == "MPI_Request":
 			fmt.Fprintf(&before, "  MPI_Request *c_%s = fortran_requests(%s, %s);\n", p.name, p.name, f.count(p))
 			fmt.Fprintf(&after, "  fortran_requests_out(%s, c_%s, %s);\n", p.name, p.name, f.count(p))
@@ -184,6 +161,35 @@ func (f function) fortranBody() string {
 	return before.String() + "  cohort_fortran_site(SITE);\n" +
 		fmt.Sprintf("  int rc = MPI_%s(%s);\n", f.name, strings.Join(arguments, ", ")) +
 		"  cohort_fortran_site(0);\n" + after.String() + "  if (ierr != NULL) *ierr = rc;\n"
+}
+
+// fortranStatus converts a status or an array of them: in where it is const, else out, as far as the call has set it.
+func (f function) fortranStatus(p parameter, before, after *strings.Builder) {
+	hasFlag, n := false, f.count(p)
+	for _, q := range f.parameters {
+		hasFlag = hasFlag || q.name == "flag"
+		if q.name == "outcount" {
+			n = "*outcount"
+		}
+	}
+	switch {
+	case p.array:
+		condition := ""
+		if hasFlag {
+			condition = "if (*flag) "
+		}
+		fmt.Fprintf(before, "  MPI_Status *c_%s = fortran_statuses(%s, %s);\n", p.name, p.name, f.count(p))
+		fmt.Fprintf(after, "  %sfortran_statuses_out(%s, c_%s, %s);\n", condition, p.name, p.name, n)
+	case strings.HasPrefix(p.kind, "const "):
+		fmt.Fprintf(before, "  MPI_Status in_%s, *c_%s = &in_%s;\n  PMPI_Status_f2c(%s, c_%s);\n", p.name, p.name, p.name, p.name, p.name)
+	default:
+		condition := "c_" + p.name + " != MPI_STATUS_IGNORE"
+		if hasFlag {
+			condition += " && *flag"
+		}
+		fmt.Fprintf(before, "  MPI_Status own_%s, *c_%s = fortran_ignores_status(%s) ? MPI_STATUS_IGNORE : &own_%s;\n", p.name, p.name, p.name, p.name)
+		fmt.Fprintf(after, "  if (%s) PMPI_Status_c2f(c_%s, %s);\n", condition, p.name, p.name)
+	}
 }
 
 func boolInt(b bool) int {

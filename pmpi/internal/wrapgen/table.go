@@ -151,7 +151,8 @@ var collectives = []struct {
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Gatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
+		"Gatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
+			"const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
@@ -159,7 +160,8 @@ var collectives = []struct {
 		"cohort_is_root(comm, root) ? cohort_bytes_all(sendcount, sendtype, comm) : 0", false,
 	},
 	{
-		"Scatterv", "const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
+		"Scatterv", "const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, " +
+			"int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
 		"cohort_is_root(comm, root) ? cohort_bytes_v(sendcounts, sendtype, comm) : 0", false,
 	},
 	{
@@ -167,7 +169,8 @@ var collectives = []struct {
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
+			"const int displs[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
@@ -175,11 +178,13 @@ var collectives = []struct {
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, sendtype, comm)", false,
 	},
 	{
-		"Alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, " +
+			"const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, comm)", false,
 	},
 	{
-		"Alltoallw", "const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm", "-1",
+		"Alltoallw", "const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], " +
+			"void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm", "-1",
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, sendtypes, comm)", false,
 	},
 	{
@@ -211,7 +216,8 @@ var collectives = []struct {
 		"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Neighbor_allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Neighbor_allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
+			"const int displs[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
@@ -219,11 +225,13 @@ var collectives = []struct {
 		"cohort_bytes(sendcount, sendtype) * cohort_out_degree(comm)", false,
 	},
 	{
-		"Neighbor_alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Neighbor_alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, " +
+			"const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"cohort_bytes_out(sendcounts, sendtype, comm)", false,
 	},
 	{
-		"Neighbor_alltoallw", "const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm", "-1",
+		"Neighbor_alltoallw", "const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], " +
+			"void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm", "-1",
 		"cohort_bytes_out_w(sendcounts, sendtypes, comm)", false,
 	},
 }
