@@ -214,6 +214,9 @@ func TestManyCommandsInFlight(t *testing.T) {
 
 // Nobody reads the events, and yet commands are answered.
 func TestUnreadEventsDoNotBlockSend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("prints a lot")
+	}
 	p, _ := realGdb(t, `int main(void) { return 0; }`, gdbmi.Options{})
 	for range 3 {
 		send(t, p, gdbmi.CLI(`python for i in range(20000): print("x" * 50)`))

@@ -184,3 +184,24 @@ func (decoder) Command(_ context.Context, _ backend.FrameID, args string) (backe
 func (decoder) DescribeHandle(_ context.Context, typ string, handle uint64) (backend.HandleTree, error) {
 	return backend.HandleTree{Value: "decoded " + typ, Children: []backend.HandleTree{{Name: "kind", Value: "vector"}}}, nil
 }
+
+func TestRealMPIFortran(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts MPI")
+	}
+	for _, name := range mpitest.Names() {
+		t.Run(name, func(t *testing.T) {
+			need(t, "gdb")
+			mpi := mpitest.Need(t, name)
+			s := launchWith(t, Options{}, backend.LaunchRequest{Program: mpi.Build(t, "fintegrate.f90"), Env: mpi.Env()})
+			if f := s.result.Stop.Frames[0]; filepath.Base(f.File) != "fintegrate.f90" || len(s.result.Notes) != 0 {
+				t.Errorf("stopped at %+v with %q", f, s.result.Notes)
+			}
+			s.go_(backend.Continue)
+			// It initialises MPI, sees that it is alone, and says that it wants two ranks.
+			if e := s.exit(); e.Code != 2 || e.Signal != "" {
+				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}

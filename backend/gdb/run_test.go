@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -457,6 +458,96 @@ func TestRequestsEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if _, err := s.Threads(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// spinner is a program that never comes to main by itself. It tells through a pipe that it spins.
+func spinner(t *testing.T) (exe string, spinning func(launched <-chan error)) {
+	t.Helper()
+	need(t, "gdb", "gcc")
+	dir := t.TempDir()
+	src, exe, fifo := filepath.Join(dir, "spin.c"), filepath.Join(dir, "spin"), filepath.Join(dir, "fifo")
+	code := fmt.Sprintf(`#include <fcntl.h>
+#include <unistd.h>
+volatile int go;
+__attribute__((constructor)) static void begin(void) { int f = open(%q, O_WRONLY); write(f, "x", 1); while (!go) ; }
+int main(void) { return 0; }`, fifo)
+	if err := os.WriteFile(src, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := command(t, "gcc", "-g", "-o", exe, src); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(fifo, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return exe, func(launched <-chan error) {
+		t.Helper()
+		read := make(chan error, 1)
+		go func() {
+			_, err := f.Read(make([]byte, 1))
+			read <- err
+		}()
+		if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-read:
+			if err != nil {
+				t.Fatal(err)
+			}
+		case err := <-launched:
+			t.Fatalf("the launch has returned: %v", err)
+		}
+	}
+}
+
+func TestInterruptOvertakesALaunch(t *testing.T) {
+	exe, spinning := spinner(t)
+	s := newSession(t, Options{})
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		s.result, err = s.Launch(testContext(t), backend.LaunchRequest{Program: exe})
+		done <- err
+	}()
+	spinning(done)
+	if err := s.Interrupt(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil || s.result.Stop.Reason != backend.ReasonPause ||
+		!slices.ContainsFunc(s.result.Stop.Frames, func(f backend.Frame) bool { return f.Function == "begin" }) {
+		t.Fatalf("got %+v, %v", s.result, err)
+	}
+	if _, err := s.eval(backend.ContextREPL, "go = 1"); err != nil {
+		t.Fatal(err)
+	}
+	s.go_(backend.Continue)
+	if st := s.stop(); st.Reason != backend.ReasonEntry || st.Frames[0].Function != "main" {
+		t.Errorf("got %+v", st)
+	}
+}
+
+func TestKillOvertakesALaunch(t *testing.T) {
+	exe, spinning := spinner(t)
+	s := newSession(t, Options{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Launch(testContext(t), backend.LaunchRequest{Program: exe})
+		done <- err
+	}()
+	spinning(done)
+	if err := s.Kill(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	var ee *backend.EndedError
+	if err := <-done; !errors.As(err, &ee) {
 		t.Errorf("got %v", err)
 	}
 }

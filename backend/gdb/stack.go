@@ -1,7 +1,9 @@
 package gdb
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -121,9 +123,7 @@ func (o *owner) threads(ctx context.Context) ([]backend.Thread, error) {
 		threads[i].Library = o.isLibrary(ctx, threads[i].ID)
 	}
 	// gdb lists the newest first.
-	for i, j := 0, len(threads)-1; i < j && threads[0].ID > threads[j].ID; i, j = i+1, j-1 {
-		threads[i], threads[j] = threads[j], threads[i]
-	}
+	slices.SortFunc(threads, func(a, b backend.Thread) int { return cmp.Compare(a.ID, b.ID) })
 	return threads, nil
 }
 
