@@ -65,7 +65,7 @@ func TestBreakpointsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %+v, want it taken", tt.name, got[i])
 		}
 	}
-	got = c.SetBreakpoints(b.src, 99, 9)
+	c.SetBreakpoints(b.src, 99, 9)
 	c.ConfigurationDone()
 	c.Expect(append(all(4, "breakpoint"), daptest.Idle())...)
 	got = c.SetBreakpoints(b.src, 99, 9, 11)

@@ -149,7 +149,7 @@ func (c *client) read() error {
 			}
 			continue
 		case errors.Is(err, io.EOF) || c.ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // the stream has ended between messages, or because this connection does
 		case err != nil:
 			return fmt.Errorf("read from the client: %w", err)
 		}
@@ -160,14 +160,14 @@ func (c *client) read() error {
 			continue
 		case err != nil:
 			c.dispatch.answer(&call{ctx: c.ctx, c: c, req: req}, nil, &requestError{text: err.Error()})
-			continue
+			continue // the frame was whole, so the next one can be read
 		}
 		ended := c.dispatch.accept(req)
 		if req.command == "disconnect" {
 			<-ended // so that no Read waits on a standard input that nothing can close
 		}
 		if c.ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // the connection ends, which is no failure to read
 		}
 	}
 }

@@ -12,44 +12,38 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// consoleCommands are the console's own commands; everything else is evaluated. run is nil for those that a rank's debugger carries out.
-var consoleCommands = []struct {
+// consoleEntry is a line of the console's help. run is nil for what a rank's debugger carries out.
+type consoleEntry struct {
 	name, arguments, help string
 	examples              []string
 	run                   func(k *call, arguments string) (string, error)
-}{
-	{"focus", "[SET]", "show or set the ranks that continue, step and pause act on", []string{"focus", "focus 0-3,7", "focus all"}, consoleFocus},
-	{"ranks", "", "show where each rank stands", []string{"ranks"}, consoleRanks},
-	{"cut", "RANK:EVENT", "replay: show the causal cut of an event of the recording", []string{"cut 2:17"}, consoleCut},
-	{"runto", "RANK:EVENT", "replay: run every rank to the causal cut of an event", []string{"runto 2:17"}, consoleRunTo},
-	{"p", "EXPRESSION", "evaluate an expression of the program's language, in the selected frame", []string{"p x", "p a[3]@4", "p x = 7"}, nil},
-	{"mpipp", "TYPE BUFFER [COUNT]", "show a buffer as an MPI datatype sees it", []string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"}, nil},
-	{"-exec", "COMMAND", "a command of the rank's own debugger", []string{"-exec info locals", "[0,2] -exec info registers"}, nil},
-	{"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged", []string{"[0,2] p x", "[all] x", "[0-63:4] p x"}, nil},
 }
 
-func init() {
-	// Not in the table above, because it shows that table.
-	consoleCommands = append(consoleCommands, struct {
-		name, arguments, help string
-		examples              []string
-		run                   func(k *call, arguments string) (string, error)
-	}{"help", "", "this list", []string{"help"}, consoleHelp})
+// consoleEntries are the console's commands; everything else is evaluated.
+func consoleEntries() []consoleEntry {
+	return []consoleEntry{
+		{"focus", "[SET]", "show or set the ranks that continue, step and pause act on", []string{"focus", "focus 0-3,7", "focus all"}, consoleFocus},
+		{"ranks", "", "show where each rank stands", []string{"ranks"}, consoleRanks},
+		{"cut", "RANK:EVENT", "replay: show the causal cut of an event of the recording", []string{"cut 2:17"}, consoleCut},
+		{"runto", "RANK:EVENT", "replay: run every rank to the causal cut of an event", []string{"runto 2:17"}, consoleRunTo},
+		{"p", "EXPRESSION", "evaluate an expression of the program's language, in the selected frame", []string{"p x", "p a[3]@4", "p x = 7"}, nil},
+		{"mpipp", "TYPE BUFFER [COUNT]", "show a buffer as an MPI datatype sees it", []string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"}, nil},
+		{"-exec", "COMMAND", "a command of the rank's own debugger", []string{"-exec info locals", "[0,2] -exec info registers"}, nil},
+		{"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged", []string{"[0,2] p x", "[all] x", "[0-63:4] p x"}, nil},
+		{"help", "", "this list", []string{"help"}, consoleHelp},
+	}
 }
 
 // consoleCommand carries out a line that is one of our own commands.
-func (k *call) consoleCommand(line string) (body any, err error, ours bool) {
+func (k *call) consoleCommand(line string) (text string, ours bool, err error) {
 	name, arguments, _ := strings.Cut(line, " ")
-	for _, command := range consoleCommands {
+	for _, command := range consoleEntries() {
 		if command.name == name && command.run != nil {
 			text, err := command.run(k, strings.TrimSpace(arguments))
-			if err != nil {
-				return nil, err, true
-			}
-			return godap.EvaluateResponseBody{Result: text}, nil, true
+			return text, true, err
 		}
 	}
-	return nil, nil, false
+	return "", false, nil
 }
 
 func consoleHelp(k *call, _ string) (string, error) {
@@ -59,7 +53,7 @@ func consoleHelp(k *call, _ string) (string, error) {
 		b.WriteString(" " + v)
 	}
 	b.WriteString(": the console takes expressions of the program's language, and these commands:\n")
-	for _, c := range consoleCommands {
+	for _, c := range consoleEntries() {
 		head := strings.TrimSpace(c.name + " " + c.arguments)
 		fmt.Fprintf(&b, "  %-28s %s\n", head, c.help)
 		fmt.Fprintf(&b, "  %-28s   for example: %s\n", "", strings.Join(c.examples, "   "))
@@ -178,7 +172,7 @@ func completions(k *call, a godap.CompletionsArguments) (any, error) {
 	if strings.ContainsAny(word, " \t") {
 		return body, nil
 	}
-	for _, c := range consoleCommands {
+	for _, c := range consoleEntries() {
 		if strings.HasPrefix(c.name, word) && !strings.HasPrefix(c.name, "[") {
 			text := c.name
 			if c.arguments != "" {

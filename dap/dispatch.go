@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	godap "github.com/google/go-dap"
@@ -94,9 +95,9 @@ func newDispatcher(c *client) *dispatcher {
 func (d *dispatcher) accept(req request) <-chan struct{} {
 	ctx, cancel := context.WithCancelCause(d.c.ctx)
 	k := &call{ctx: ctx, c: d.c, req: req, cancel: cancel, ended: make(chan struct{})}
-	s, ok := requests[req.command]
+	s, ok := d.c.srv.requests[req.command]
 	if !ok {
-		d.answer(k, nil, unknownCommand(req.command))
+		d.answer(k, nil, d.c.srv.unknownCommand(req.command))
 		cancel(nil)
 		close(k.ended)
 		return k.ended
@@ -198,12 +199,15 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 	if err != nil {
 		text, short, show := describeError(k.ctx, k.req.command, err)
 		response.Message = short
-		raw, _ = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{Id: 1, Format: text, ShowUser: show}}) // strings, a number and a bool: cannot fail
+		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{Id: 1, Format: text, ShowUser: show}})
+		if err != nil { // cannot be, of strings, a number and a bool; the message says it all the same
+			d.c.log.Error("dap: an error cannot be encoded", "error", err)
+		}
 		d.c.log.Debug("dap: request refused", "command", k.req.command, "seq", k.req.seq, "why", text)
 	}
 	d.c.post(envelope{response: response, body: raw})
-	for i := len(k.after) - 1; i >= 0; i-- {
-		k.after[i]()
+	for _, f := range slices.Backward(k.after) {
+		f()
 	}
 	k.after = nil
 }
@@ -265,17 +269,18 @@ func (d *dispatcher) cancelWhere(match func(*call) bool) int {
 }
 
 // unknownCommand says so, and what the user may have meant.
-func unknownCommand(command string) error {
+func (s *Server) unknownCommand(command string) error {
 	if dapCommands[command] {
 		return refuse("Cohort does not support the request %s; what it does support is in the capabilities that initialize returns", quoteShort(command))
 	}
-	known := make([]string, 0, len(requests))
-	for name := range requests {
+	known := make([]string, 0, len(s.requests))
+	for name := range s.requests {
 		known = append(known, name)
 	}
 	hint := ""
 	if near := nearest(command, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return refuse("the request %s is neither part of the Debug Adapter Protocol nor one of Cohort's%s (Cohort's are %q and its like, see docs/dap.md)", quoteShort(command), hint, protocol.RequestRanks)
+	return refuse("the request %s is neither part of the Debug Adapter Protocol nor one of Cohort's%s (Cohort's are %q and its like, see docs/dap.md)",
+		quoteShort(command), hint, protocol.RequestRanks)
 }

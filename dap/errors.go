@@ -88,10 +88,10 @@ func sentence(text string) string {
 
 // keepCase tells whether a word is the name of a request or a program rather than English.
 func keepCase(word string) bool {
-	if _, ok := requests[word]; ok {
-		return true
-	}
 	switch word {
+	case "initialize", "launch", "attach", "disconnect", "terminate", "cancel", "continue", "next", "pause", "threads", "source", "scopes", "variables",
+		"evaluate", "completions", "cut", "runto", "ranks", "focus":
+		return true
 	case "cohort", "gdb", "mpipp", "mpiexec", "mpirun", "srun":
 		return true
 	}

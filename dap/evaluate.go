@@ -59,8 +59,8 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	if line == "" {
 		return godap.EvaluateResponseBody{}, nil
 	}
-	if body, err, ours := k.consoleCommand(line); ours {
-		return body, err
+	if text, ours, err := k.consoleCommand(line); ours {
+		return godap.EvaluateResponseBody{Result: text}, err
 	}
 	ranks, expression, given, err := splitRanks(line, d.Job.Ranks())
 	if err != nil {
@@ -125,7 +125,7 @@ func (k *call) consoleRank() (int, error) {
 	if r := k.c.view.attended(); r >= 0 && r < len(status) && status[r].State == job.Stopped {
 		return r, nil
 	}
-	any := -1
+	lowest := -1
 	for _, s := range status {
 		if s.State != job.Stopped {
 			continue
@@ -133,14 +133,14 @@ func (k *call) consoleRank() (int, error) {
 		if focus.Contains(s.Rank) {
 			return s.Rank, nil
 		}
-		if any < 0 {
-			any = s.Rank
+		if lowest < 0 {
+			lowest = s.Rank
 		}
 	}
-	if any < 0 {
+	if lowest < 0 {
 		return 0, notStopped("this needs a stopped rank, and none is stopped: pause first")
 	}
-	return any, nil
+	return lowest, nil
 }
 
 // mergedAnswer joins the answers of a rank set; it is an error if no rank had one.

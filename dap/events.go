@@ -48,9 +48,7 @@ func (c *client) follow(d *debuggee, sub *job.Subscription) {
 			}
 			f.handle(e, len(sub.Events()) > 0)
 		case <-ended:
-			timer := time.NewTimer(endGrace)
-			defer timer.Stop()
-			ended, late = nil, timer.C
+			ended, late = nil, time.After(endGrace)
 		case <-late:
 			f.farewell(nil)
 			return
@@ -194,9 +192,6 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 	before := rv.status
 	rv.status = s
 	var out []namedEvent
-	thread := func(reason string, id int) {
-		out = append(out, namedEvent{"thread", godap.ThreadEventBody{Reason: reason, ThreadId: protocol.ThreadID(s.Rank, id)}})
-	}
 	switch s.State {
 	case job.Starting:
 		if before.State.Gone() { // launched anew
@@ -206,7 +201,7 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 		if !rv.announced {
 			rv.announced = true
 			rv.threads = []backend.Thread{{ID: 1}}
-			thread("started", 1)
+			out = append(out, threadEvent("started", s.Rank, 1))
 		}
 		if rv.stopShown {
 			for _, t := range rv.threads {
@@ -223,19 +218,8 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 			break // the same stop; something else about the rank has changed
 		}
 		v.forgetStop(rv)
-		was := rv.threads
-		rv.threads = visibleThreads(s.Stop, libraries)
+		out = rv.changeThreads(visibleThreads(s.Stop, libraries))
 		rv.announced = true
-		for _, t := range rv.threads {
-			if !slices.ContainsFunc(was, func(w backend.Thread) bool { return w.ID == t.ID }) {
-				thread("started", t.ID)
-			}
-		}
-		for _, w := range was {
-			if !slices.ContainsFunc(rv.threads, func(t backend.Thread) bool { return w.ID == t.ID }) {
-				thread("exited", w.ID)
-			}
-		}
 		if !hide {
 			v.inattention(s.Rank)
 			out = append(out, v.stoppedEvents(rv)...)
@@ -248,11 +232,32 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 		rv.stopShown = false
 		v.forgetStop(rv)
 		v.inattention(s.Rank)
-		for _, t := range rv.threads {
-			thread("exited", t.ID)
-		}
-		rv.threads = nil
+		out = rv.changeThreads(nil)
 	}
+	return out
+}
+
+func threadEvent(reason string, rank, thread int) namedEvent {
+	return namedEvent{"thread", godap.ThreadEventBody{Reason: reason, ThreadId: protocol.ThreadID(rank, thread)}}
+}
+
+// changeThreads replaces the threads that are shown and returns the events that tell the difference. v.mu is held.
+func (rv *rankView) changeThreads(now []backend.Thread) []namedEvent {
+	var out []namedEvent
+	lacks := func(list []backend.Thread, id int) bool {
+		return !slices.ContainsFunc(list, func(t backend.Thread) bool { return t.ID == id })
+	}
+	for _, t := range now {
+		if lacks(rv.threads, t.ID) {
+			out = append(out, threadEvent("started", rv.status.Rank, t.ID))
+		}
+	}
+	for _, t := range rv.threads {
+		if lacks(now, t.ID) {
+			out = append(out, threadEvent("exited", rv.status.Rank, t.ID))
+		}
+	}
+	rv.threads = now
 	return out
 }
 

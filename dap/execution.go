@@ -123,10 +123,10 @@ func (k *call) lockGate() {
 
 // stepArguments are those of next, stepIn and stepOut.
 type stepArguments struct {
-	ThreadId     int    `json:"threadId"` //nolint:revive,staticcheck // DAP's name, as in go-dap
+	ThreadId     int    `json:"threadId"` //nolint:staticcheck // DAP's name, as in go-dap
 	SingleThread bool   `json:"singleThread"`
 	Granularity  string `json:"granularity"`
-	TargetId     int    `json:"targetId"` //nolint:revive,staticcheck // likewise
+	TargetId     int    `json:"targetId"` //nolint:staticcheck // likewise
 }
 
 // step makes the handler of one kind of step.
@@ -158,7 +158,7 @@ func step(kind backend.ResumeKind) func(*call, stepArguments) (any, error) {
 
 // pauseArguments are DAP's, with singleThread as its sisters have it.
 type pauseArguments struct {
-	ThreadId     int  `json:"threadId"` //nolint:revive,staticcheck // DAP's name, as in go-dap
+	ThreadId     int  `json:"threadId"` //nolint:staticcheck // DAP's name, as in go-dap
 	SingleThread bool `json:"singleThread"`
 }
 

@@ -36,16 +36,15 @@ type bench struct {
 
 // starter is a dap.Starter of scripted ranks.
 type starter struct {
-	mu       sync.Mutex
-	ranks    int
-	world    func() *jobtest.World
-	asked    []protocol.LaunchArguments
-	fail     error
-	wait     <-chan struct{} // Start waits for it
-	begun    chan struct{}   // gets a value when Start has begun
-	change   func(*dap.Started)
-	stopped  int
-	lastStop error
+	mu      sync.Mutex
+	ranks   int
+	world   func() *jobtest.World
+	asked   []protocol.LaunchArguments
+	fail    error
+	wait    <-chan struct{} // Start waits for it
+	begun   chan struct{}   // gets a value when Start has begun
+	change  func(*dap.Started)
+	stopped int
 }
 
 func (s *starter) Start(ctx context.Context, a protocol.LaunchArguments, report dap.Progress) (dap.Started, error) {

@@ -101,7 +101,7 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 	if err := checkLaunch(a); err != nil {
 		return nil, err
 	}
-	d, err := c.srv.claim(c)
+	d, err := c.srv.claim()
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,7 +36,10 @@ func (l *Listener) NeedsToken() bool { return l.needToken }
 func (l *Listener) Close() error {
 	err := l.Listener.Close()
 	l.cleanup()
-	return err
+	if err != nil {
+		return fmt.Errorf("stop listening on %s: %w", l.address, err)
+	}
+	return nil
 }
 
 // Listen opens what address names:
@@ -66,16 +70,19 @@ func listenTCP(address string) (*Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: it is neither HOST:PORT (%v) nor a path with a slash; use \"unix\", a path such as /tmp/cohort.sock, or a loopback address such as 127.0.0.1:4711", address, err)
+		return nil, fmt.Errorf("cannot listen on %q: it is neither HOST:PORT (%w) nor a path with a slash; "+
+			"use \"unix\", a path such as /tmp/cohort.sock, or a loopback address such as 127.0.0.1:4711", address, err)
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
 	ip := net.ParseIP(host)
 	if ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("cannot listen on %q: whoever can connect can run programs as you, so only loopback addresses are allowed, such as 127.0.0.1:%s; from another host, use an ssh tunnel (ssh -L) to it", address, port)
+		return nil, fmt.Errorf("cannot listen on %q: whoever can connect can run programs as you, so only loopback addresses are allowed, "+
+			"such as 127.0.0.1:%s; from another host, use an ssh tunnel (ssh -L) to it", address, port)
 	}
-	inner, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	var config net.ListenConfig
+	inner, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
 	}
@@ -155,7 +162,8 @@ func clearDeadSocket(path string) error {
 	if info.Mode()&fs.ModeSocket == 0 {
 		return fmt.Errorf("cannot listen on %s: a file that is not a socket is there; choose another path or remove it", path)
 	}
-	conn, err := net.Dial("unix", path)
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(context.Background(), "unix", path)
 	switch {
 	case err == nil:
 		_ = conn.Close()
@@ -177,7 +185,7 @@ func (l *ownUserListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.AcceptUnix()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("accept on a unix socket: %w", err)
 		}
 		if peerAllowed(conn) {
 			return conn, nil

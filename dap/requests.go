@@ -9,11 +9,9 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
-// requests is the table of what this server answers. It is filled once, by init, because handlers refer to it.
-var requests map[string]spec
-
-func init() {
-	requests = map[string]spec{
+// newRequests is the table of what a server answers.
+func newRequests() map[string]spec {
+	return map[string]spec{
 		"initialize":        on(spec{lane: laneMain, need: phaseConnected}, initialize),
 		"launch":            on(spec{lane: laneMain, need: phaseInitialized}, launch),
 		"attach":            on(spec{lane: laneMain, need: phaseInitialized}, attach),

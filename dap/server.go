@@ -40,6 +40,7 @@ type Server struct {
 	version  string
 	log      *slog.Logger
 	callName func(int) string
+	requests map[string]spec
 
 	mu      sync.Mutex // guards the fields below; held for moments only
 	current *debuggee  // the job that is being started, runs, or has ended and still has clients
@@ -55,7 +56,7 @@ func NewServer(o Options) *Server {
 	if o.CallName == nil {
 		o.CallName = func(op int) string { return fmt.Sprintf("MPI call %d", op) }
 	}
-	return &Server{callName: o.CallName, starter: o.Starter, token: o.Token, version: o.Version, log: o.Log, clients: map[*client]struct{}{}}
+	return &Server{callName: o.CallName, requests: newRequests(), starter: o.Starter, token: o.Token, version: o.Version, log: o.Log, clients: map[*client]struct{}{}}
 }
 
 // Serve accepts clients until ctx ends or the listener fails. Then it ends the job, tells the clients, closes the listener, and returns when nothing is left; the
@@ -143,8 +144,8 @@ type stdio struct {
 	out io.WriteCloser
 }
 
-func (s stdio) Read(p []byte) (int, error)  { return s.in.Read(p) }
-func (s stdio) Write(p []byte) (int, error) { return s.out.Write(p) }
+func (s stdio) Read(p []byte) (int, error)  { return s.in.Read(p) }   //nolint:wrapcheck // io.EOF must stay io.EOF
+func (s stdio) Write(p []byte) (int, error) { return s.out.Write(p) } //nolint:wrapcheck // as Read
 func (s stdio) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
 
 // checkToken compares in constant time. The lengths may differ: what is compared is of the token's length always.
@@ -170,15 +171,17 @@ func (s *Server) checkToken(c *client, command, given string) error {
 	return refuse("%s was refused: the argument `token` is needed on TCP, and %s was given; use the token that cohort dap printed when it started", command, found)
 }
 
-// claim makes c the client that launches, unless there is a job.
-func (s *Server) claim(c *client) (*debuggee, error) {
+// claim makes room for a job that is going to be launched, unless there is one.
+func (s *Server) claim() (*debuggee, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if d := s.current; d != nil {
 		if ended, _ := d.ended(); ended {
-			return nil, refuse("launch was refused: the job of this server has ended, but %d of its clients have not disconnected yet; disconnect them, and launch again", d.clientCount())
+			return nil, refuse("launch was refused: the job of this server has ended, but %d of its clients have not disconnected yet; "+
+				"disconnect them, and launch again", d.clientCount())
 		}
-		return nil, refuse("launch was refused: this server has a job already, and a server has one at a time; send attach instead, which joins that job, or start another server")
+		return nil, refuse("launch was refused: this server has a job already, and a server has one at a time; " +
+			"send attach instead, which joins that job, or start another server")
 	}
 	s.current = newDebuggee(s)
 	return s.current, nil

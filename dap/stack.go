@@ -189,7 +189,7 @@ func sourceFile(k *call, a godap.SourceArguments) (any, error) {
 	if err != nil {
 		return nil, refuse("source cannot give %s: %v", quoteShort(path), err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	text, err := io.ReadAll(io.LimitReader(file, maxSource+1))
 	if err != nil {
 		return nil, refuse("source cannot give %s: %v", quoteShort(path), err)

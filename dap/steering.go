@@ -101,7 +101,7 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 		return nil
 	case <-k.ctx.Done():
 		cancel()
-		<-result
+		<-result //nolint:errcheck // says no more than that it was cancelled
 		return context.Cause(k.ctx)
 	}
 }

@@ -60,24 +60,6 @@ func (v *view) rank(r int) *rankView {
 	return rv
 }
 
-// status is how the rank stood when the client was told last.
-func (v *view) status(r int) job.RankStatus {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.rank(r).status
-}
-
-// statuses are those of all ranks from 0 to n-1.
-func (v *view) statuses(n int) []job.RankStatus {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	out := make([]job.RankStatus, n)
-	for r := range n {
-		out[r] = v.rank(r).status
-	}
-	return out
-}
-
 // generation is to be taken before something is read of a rank and given with what is made of it.
 func (v *view) generation(r int) uint64 {
 	v.mu.Lock()

@@ -26,6 +26,12 @@ type frameError struct {
 
 func (e *frameError) Error() string { return e.text }
 
+// badHeader is a fatal frameError.
+func badHeader(format string, args ...any) error {
+	return &frameError{fatal: true, text: fmt.Sprintf(format, args...) +
+		". The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF"}
+}
+
 // readFrame reads one message's content. It returns io.EOF if the stream ends between two messages, *frameError if the bytes are not a message that is accepted, and
 // other errors of the stream as they are. It never reads beyond the message and never allocates more than the content's length, which is bounded.
 func readFrame(r *bufio.Reader) ([]byte, error) {
@@ -67,8 +73,7 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 		used += len(line)
 		text, ok := strings.CutSuffix(line, "\r\n")
 		if !ok {
-			return 0, &frameError{fatal: true, text: fmt.Sprintf(
-				"a header line must end with CR LF, but %s does not. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF", quoteShort(line))}
+			return 0, badHeader("a header line must end with CR LF, but %s does not", quoteShort(line))
 		}
 		if text == "" {
 			break
@@ -77,7 +82,7 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 		switch {
 		case ok && strings.EqualFold(name, "Content-Length"):
 			if length >= 0 {
-				return 0, &frameError{fatal: true, text: "a message has two Content-Length headers. The connection is closed: send one"}
+				return 0, badHeader("a message has two Content-Length headers")
 			}
 			length, err = parseLength(strings.TrimSpace(value))
 			if err != nil {
@@ -86,12 +91,11 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 		case ok && strings.EqualFold(name, "Content-Type"):
 			// Some clients send the one of the Language Server Protocol; it says nothing that could matter.
 		default:
-			return 0, &frameError{fatal: true, text: fmt.Sprintf(
-				"a message starts with the header line %s, which is not part of the Debug Adapter Protocol. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF", quoteShort(text))}
+			return 0, badHeader("a message starts with the header line %s, which is not part of the Debug Adapter Protocol", quoteShort(text))
 		}
 	}
 	if length < 0 {
-		return 0, &frameError{fatal: true, text: "a message has no Content-Length header. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF"}
+		return 0, badHeader("a message has no Content-Length header")
 	}
 	return length, nil
 }
@@ -101,8 +105,7 @@ func readHeaderLine(r *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
 		if len(line) >= limit {
-			return "", &frameError{fatal: true, text: fmt.Sprintf(
-				"a message's header is longer than %d bytes and starts with %s. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF", maxHeader, quoteShort(string(line)))}
+			return "", badHeader("a message's header is longer than %d bytes and starts with %s", maxHeader, quoteShort(string(line)))
 		}
 		b, err := r.ReadByte()
 		if err != nil {
@@ -124,7 +127,7 @@ func parseLength(value string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		return 0, &frameError{fatal: true, text: "a message's Content-Length is not a decimal number of bytes. The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF"}
+		return 0, badHeader("a message's Content-Length is not a decimal number of bytes")
 	}
 	return n, nil
 }
@@ -165,7 +168,8 @@ func parseRequest(content []byte) (request, error) {
 		Arguments json.RawMessage `json:"arguments"`
 	}
 	if err := json.Unmarshal(content, &base); err != nil {
-		return request{}, fmt.Errorf("the message %s is not a JSON object: %w. Send {\"seq\":N,\"type\":\"request\",\"command\":\"...\",\"arguments\":{...}}", quoteShort(string(content)), err)
+		return request{}, fmt.Errorf("the message %s is not a JSON object: %w. "+
+			`Send {"seq":N,"type":"request","command":"...","arguments":{...}}`, quoteShort(string(content)), err)
 	}
 	var req request
 	var kind string

@@ -170,9 +170,13 @@ func Named(name string) Expectation {
 	})
 }
 
-// Idle, Terminated and Initialized expect these events.
-func Idle() Expectation        { return Named(protocol.EventIdle) }
-func Terminated() Expectation  { return Named("terminated") }
+// Idle expects that the job becomes idle.
+func Idle() Expectation { return Named(protocol.EventIdle) }
+
+// Terminated expects the end of the session.
+func Terminated() Expectation { return Named("terminated") }
+
+// Initialized expects that the server is ready for breakpoints.
 func Initialized() Expectation { return Named("initialized") }
 
 // CutReached expects that all ranks stand at a cut.
@@ -216,12 +220,11 @@ func (c *Client) Await(ctx context.Context, wanted ...Expectation) ([]Event, err
 func (c *Client) next(ctx context.Context, at int) (Event, error) {
 	for {
 		c.mu.Lock()
-		if at < len(c.events) {
-			defer c.mu.Unlock()
-			return c.events[at], nil
-		}
-		ended, changed := c.ended, c.changed
+		events, ended, changed := c.events, c.ended, c.changed
 		c.mu.Unlock()
+		if at < len(events) {
+			return events[at], nil
+		}
 		if ended != nil {
 			return Event{}, ended
 		}
