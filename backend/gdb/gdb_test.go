@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if status, served := gdbmitest.Serve(); served {
 		os.Exit(status)
 	}
+	if program := os.Getenv("COHORT_GDB_TEST_RANK"); program != "" {
+		os.Exit(rankMain(program))
+	}
 	dir, err := os.MkdirTemp("", "cohort-gdb-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -2,11 +2,14 @@ package gdb
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
@@ -201,6 +204,66 @@ func TestRealMPIFortran(t *testing.T) {
 			// It initialises MPI, sees that it is alone, and says that it wants two ranks.
 			if e := s.exit(); e.Code != 2 || e.Signal != "" {
 				t.Errorf("got %+v", e)
+			}
+		})
+	}
+}
+
+// rankMain is what an agent does, at its least: it debugs one rank under the user's launcher.
+func rankMain(program string) int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	b := New(Options{})
+	status := 97
+	_, err := b.Launch(ctx, backend.LaunchRequest{Program: program})
+	if err == nil {
+		err = b.Resume(ctx, backend.ResumeRequest{})
+	}
+	for err == nil && status == 97 {
+		e, ok := <-b.Events()
+		switch {
+		case !ok:
+			err = errors.New("the events have ended")
+		case e.Output != nil:
+			_, _ = os.Stdout.Write(e.Output.Data)
+		case e.Stopped != nil:
+			err = fmt.Errorf("stopped: %+v", e.Stopped)
+		case e.Exited != nil:
+			status = e.Exited.Code
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	go func() {
+		for range b.Events() { //nolint:revive // the stream must be read to its end
+		}
+	}()
+	if err := b.Kill(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 98
+	}
+	return status
+}
+
+// The launcher's descriptors and variables reach the program through gdb: two ranks find each other.
+func TestTwoRanksUnderTheirLauncher(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts MPI")
+	}
+	for _, name := range mpitest.Names() {
+		t.Run(name, func(t *testing.T) {
+			need(t, "gdb")
+			mpi := mpitest.Need(t, name)
+			t.Setenv("COHORT_GDB_TEST_RANK", mpi.Build(t, "hello.c"))
+			exe, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := mpi.Command(testContext(t), 2, exe)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), "of 2") != 2 {
+				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}

@@ -103,7 +103,7 @@ func (o *owner) pump(ctx context.Context, reached func() bool) error {
 		case f := <-o.b.urgent:
 			f(o)
 		case <-ctx.Done():
-			return context.Cause(ctx) //nolint:wrapcheck // it says itself why the wait was given up
+			return context.Cause(ctx)
 		}
 	}
 	return nil
