@@ -65,7 +65,10 @@ func locate(program string) (string, error) {
 		inPath, err := exec.LookPath(program)
 		if err != nil {
 			// A file of that name here is what was probably meant; the launcher would not find it without "./" either.
-			if _, statErr := os.Stat(program); statErr == nil {
+			switch info, statErr := os.Stat(program); {
+			case statErr == nil && info.IsDir():
+				return "", &ProgramError{Program: program, Reason: IsDirectory}
+			case statErr == nil:
 				return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH; write ./" + program + " for the file in this directory"}
 			}
 			return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH"}
@@ -79,7 +82,7 @@ func locate(program string) (string, error) {
 	case err != nil:
 		return "", &ProgramError{Program: program, Reason: NotFound, Err: err}
 	case info.IsDir():
-		return "", &ProgramError{Program: program, Reason: NotExecutable, Detail: "it is a directory"}
+		return "", &ProgramError{Program: program, Reason: IsDirectory}
 	case info.Mode()&0o111 == 0:
 		return "", &ProgramError{Program: program, Reason: NotExecutable}
 	}

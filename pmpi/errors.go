@@ -19,39 +19,46 @@ type ProgramReason int
 // The reasons.
 const (
 	NotFound      ProgramReason = iota + 1 // no such file, or not in PATH
-	NotExecutable                          // a file without execute permission, or a directory
+	NotExecutable                          // a file without execute permission
 	NotELF                                 // a script, or something else that the kernel does not load as a program
 	NotMPI                                 // linked to no MPI library
 	StaticMPI                              // the MPI library is linked into the program, so nothing can be interposed
 	UnknownFamily                          // an MPI library that is neither MPICH's nor Open MPI's
 	WrongMachine                           // an ELF file for another machine or word size
+	IsDirectory                            // a directory
 )
 
 func (e *ProgramError) Error() string {
-	var s string
+	var found, mend string
 	switch e.Reason {
 	case NotFound:
-		s = fmt.Sprintf("The program %s does not exist. Check the path, or build it first.", e.Program)
+		found, mend = fmt.Sprintf("The program %s does not exist", e.Program), "Check the path, or build it first."
 	case NotExecutable:
-		s = fmt.Sprintf("The program %s is not executable. Make it so with chmod +x, or name the program that was built from it.", e.Program)
+		found, mend = fmt.Sprintf("The program %s is not executable", e.Program), "Make it so with chmod +x, or name the program that was built from it."
 	case NotELF:
-		s = fmt.Sprintf("%s is not a compiled program. Name the MPI program itself, not a script that starts it.", e.Program)
+		found, mend = e.Program+" is not a compiled program", "Name the MPI program itself, not a script that starts it."
 	case NotMPI:
-		s = fmt.Sprintf("The program %s is not linked to an MPI library. Build it with mpicc (or mpifort, mpicxx) and try again.", e.Program)
+		found = fmt.Sprintf("The program %s is not linked to an MPI library", e.Program)
+		mend = "Build it with mpicc (or mpifort, mpicxx) and try again."
 	case StaticMPI:
-		s = fmt.Sprintf("The program %s has its MPI library linked into it statically, so Cohort cannot see its MPI calls. Link it to the shared MPI library.", e.Program)
+		found = fmt.Sprintf("The program %s has its MPI library linked into it statically, so Cohort cannot see its MPI calls", e.Program)
+		mend = "Link it to the shared MPI library."
 	case UnknownFamily:
-		s = fmt.Sprintf("The program %s is linked to an MPI library that is neither MPICH nor Open MPI. Cohort works with these two.", e.Program)
+		found = fmt.Sprintf("The program %s is linked to an MPI library that is neither MPICH nor Open MPI", e.Program)
+		mend = "Cohort works with these two."
 	case WrongMachine:
-		s = fmt.Sprintf("The program %s was built for another kind of machine than this one.", e.Program)
+		found = fmt.Sprintf("The program %s was built for another kind of machine than this one", e.Program)
+		mend = "Build it here."
+	case IsDirectory:
+		found, mend = e.Program+" is a directory, not a program", "Name the MPI program itself."
 	}
 	if e.Detail != "" {
-		s += " (" + e.Detail + ")"
+		found += " (" + e.Detail + ")"
 	}
 	if e.Err != nil {
-		s += " (" + e.Err.Error() + ")"
+		found += " (" + e.Err.Error() + ")"
 	}
-	return s
+	return found + ". " + mend
 }
 
 func (e *ProgramError) Unwrap() error { return e.Err }

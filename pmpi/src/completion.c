@@ -20,11 +20,17 @@ static MPI_Status *own_statuses(int count) {
   return (MPI_Status *)statuses_buffer.data;
 }
 
+static int was_cancelled(const MPI_Status *status) {
+  int cancelled = 0;
+  if (UNLIKELY(g.cancels)) PMPI_Test_cancelled(status, &cancelled);
+  return cancelled;
+}
+
 /* A request that was in the array and is complete: its MATCH in order mode. `keep`: the request lives on (Request_get_status). */
 static void order_completed(uint64_t handle, const MPI_Status *status, int keep) {
   struct cohort_request *r = cohort_request_find(handle);
   if (r == NULL) return;
-  if (r->wildcard && !r->matched) {
+  if (r->wildcard && !r->matched && !was_cancelled(status)) {
     cohort_order_match(COHORT_OP_IRECV, status->MPI_SOURCE, status->MPI_TAG, g.events + 1 - r->post);
     r->matched = 1;
   }
@@ -36,8 +42,7 @@ static void event_completed(int index, uint64_t handle, const MPI_Status *status
   struct cohort_request *r = cohort_request_find(handle);
   cohort_put_uv((uint64_t)index);
   cohort_put_uv(r == NULL ? 0 : g.events + 1 - (r->persistent ? r->init : r->post));
-  int cancelled = 0;
-  if (g.cancels && r != NULL) PMPI_Test_cancelled(status, &cancelled);
+  int cancelled = r != NULL && was_cancelled(status);
   cohort_put_u8(r == NULL || cancelled ? REQUEST_OTHER : r->cls);
   if (r == NULL) return;
   if (r->cls == REQUEST_RECEIVE && !cancelled && r->null_peer) { /* MPICH 4.0 does not set this status */

@@ -189,42 +189,59 @@ void cohort_replay_finalize(void) {
 }
 
 /* A wildcard receive that the recorded run never matched is not posted: it could take a message that another receive was to have. The program gets a
- * request that never completes. */
-static MPI_Request *never;
+ * request that never completes, unless it cancels it. */
+struct never { MPI_Request request; int cancelled; };
+static struct never **never; /* the MPI holds pointers to what they point to */
 static size_t n_never, cap_never;
 
 static int never_query(void *state, MPI_Status *status) {
-  (void)state;
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
-  PMPI_Status_set_cancelled(status, 0);
+  PMPI_Status_set_cancelled(status, ((struct never *)state)->cancelled);
   status->MPI_SOURCE = MPI_UNDEFINED;
   status->MPI_TAG = MPI_UNDEFINED;
   return MPI_SUCCESS;
 }
-static int never_free(void *state) { (void)state; return MPI_SUCCESS; }
-static int never_cancel(void *state, int complete) { (void)state; (void)complete; return MPI_SUCCESS; }
+
+static int never_free(void *state) {
+  ((struct never *)state)->request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+
+static int never_cancel(void *state, int complete) {
+  struct never *n = state;
+  if (complete) return MPI_SUCCESS;
+  n->cancelled = 1;
+  return PMPI_Grequest_complete(n->request);
+}
 
 int cohort_never_request(MPI_Request *request) {
-  int rc = PMPI_Grequest_start(never_query, never_free, never_cancel, NULL, request);
-  if (rc != MPI_SUCCESS) return rc;
   if (n_never == cap_never) {
     size_t cap = cap_never ? 2 * cap_never : 512;
-    MPI_Request *grown = cohort_map(cap * sizeof *grown);
-    if (grown == NULL) return rc; /* it stays behind at MPI_Finalize */
+    struct never **grown = cohort_map(cap * sizeof *grown);
+    if (grown == NULL) return MPI_ERR_NO_MEM;
     if (n_never > 0) memcpy(grown, never, n_never * sizeof *never);
     cohort_unmap(never, cap_never * sizeof *never);
     never = grown;
     cap_never = cap;
   }
-  never[n_never++] = *request;
+  cohort_registry_lock();
+  struct never *n = cohort_alloc(sizeof *n);
+  cohort_registry_unlock();
+  if (n == NULL) return MPI_ERR_NO_MEM;
+  int rc = PMPI_Grequest_start(never_query, never_free, never_cancel, n, request);
+  if (rc != MPI_SUCCESS) return rc;
+  n->request = *request;
+  never[n_never++] = n;
   return rc;
 }
 
-/* MPI_Finalize wants no request pending. One that the program has freed is gone already. */
+/* MPI_Finalize wants no request pending. One that the program has freed or waited for is gone already. */
 void cohort_never_release(void) {
   for (size_t i = 0; i < n_never; i++) {
-    PMPI_Grequest_complete(never[i]);
-    PMPI_Wait(&never[i], MPI_STATUS_IGNORE);
+    MPI_Request request = never[i]->request;
+    if (request == MPI_REQUEST_NULL) continue;
+    if (!never[i]->cancelled) PMPI_Grequest_complete(request);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   n_never = 0;
 }

@@ -22,9 +22,13 @@ int main(int argc, char **argv) {
   }
   if (strcmp(end, "cancel") == 0) {
     MPI_Request r;
-    MPI_Irecv(&in, 1, MPI_INT, 0, 99, MPI_COMM_SELF, &r);
+    MPI_Status st;
+    int cancelled;
+    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &r);
     MPI_Cancel(&r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Wait(&r, &st);
+    MPI_Test_cancelled(&st, &cancelled);
+    if (!cancelled) MPI_Abort(MPI_COMM_WORLD, 1);
   }
   if (strcmp(end, "unmatched") == 0) {
     MPI_Request r;
