@@ -236,7 +236,7 @@ func rankMain(program string) int {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	go func() {
-		for range b.Events() { //nolint:revive // the stream must be read to its end
+		for range b.Events() {
 		}
 	}()
 	if err := b.Kill(ctx); err != nil {

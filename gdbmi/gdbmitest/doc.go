@@ -10,7 +10,7 @@
 //	<| *stopped,reas    write without a line feed
 //	2> text             write the line to stderr
 //	! exit 3            end with that status
-//	! signal 9          end by that signal
+//	! signal 9          end by that signal (SIGKILL is the one that Go leaves alone: others write stacks first)
 //	! hang              read commands and answer none, ignoring SIGINT and SIGTERM and the end of stdin, until killed
 //	! close             shut stdout and stderr, then hang
 //	# text              nothing
