@@ -8,7 +8,11 @@ package prettyprint
 //   - A block of length 0 adds nothing. In MPICH an MPI_LB or MPI_UB of blocklength 0 counts.
 //   - A type without data adds nothing. In both libraries it adds its bounds, in MPICH its true bounds too.
 //   - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each block in
-//     turn; MPICH does it only in a struct of more than one entry without explicit bounds.
+//     turn; MPICH does it only in a struct of more than one entry, before MPI_LB and MPI_UB replace the bounds.
+//
+// Where a library has a bug, the figures differ and the user is told: Open MPI takes a stride of -1 byte for "none given"
+// (MPI_Type_vector(2, 1, -1, MPI_CHAR) has lb 0 there); MPICH overstates the true bounds of a cyclic darray, and packs second and later
+// instances of types with a negative extent made by MPI_LB or MPI_UB wrongly.
 //
 // The layout of a buffer depends on none of this where the library reported its figures; it is compared with it.
 
@@ -39,6 +43,16 @@ func (b *bounds) addMarker(t *Datatype, at int64) {
 		b.addLB(at, true)
 	} else {
 		b.addUB(at, true)
+	}
+}
+
+// override puts the bounds that markers name in the place of others; other explicit ones compete with them.
+func (b *bounds) override(markers bounds) {
+	if markers.anyLB {
+		b.addLB(markers.lb, true)
+	}
+	if markers.anyUB {
+		b.addUB(markers.ub, true)
 	}
 }
 
@@ -89,13 +103,17 @@ func (t *Datatype) takeBounds(c *calc, b bounds) {
 func (t *Datatype) computeBlocks(c *calc) {
 	l := t.layout.list
 	mpi := t.reg.MPI()
-	var b bounds
+	var b, markers bounds
 	var data trueBounds
 	t.blocks = blockRun{ordered: true}
 	for i := range l.n {
 		n, child, first := l.length(i), l.child(i), l.offset(i)
 		if child.isMarker() && (n > 0 || mpi == MPICH) {
-			b.addMarker(child, first)
+			if mpi == MPICH {
+				markers.addMarker(child, first)
+			} else {
+				b.addMarker(child, first)
+			}
 			continue
 		}
 		if n > 0 || mpi == MPICH && t.Combiner() != CombinerStruct {
@@ -117,9 +135,10 @@ func (t *Datatype) computeBlocks(c *calc) {
 		}
 	}
 	t.own.TrueLB, t.own.TrueExtent = data.lb, c.add(data.ub, -data.lb)
-	if mpi == MPICH && t.Combiner() == CombinerStruct && l.n > 1 && !b.hasLB {
+	if mpi == MPICH && t.Combiner() == CombinerStruct && l.n > 1 {
 		b.pad(c, t.align)
 	}
+	b.override(markers)
 	t.takeBounds(c, b)
 }
 

@@ -205,7 +205,7 @@ func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
 			t.Fatal(err)
 		}
 		if part := dt.Types()[0]; part.Handle() != inner&(1<<(8*r.HandleSize())-1) {
-			mpitest.Missing(t, fmt.Sprintf("pmpi: the record of a type made of the type 0x%x refers to one with the handle 0x%x", inner, part.Handle()))
+			t.Fatalf("pmpi: the record of a type made of the type 0x%x refers to one with the handle 0x%x", inner, part.Handle())
 		}
 		return
 	}

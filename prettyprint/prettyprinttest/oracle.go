@@ -176,11 +176,12 @@ func (t *Type) boundsMPICH(combiner uint32, entries int, copies, empty []copyOf)
 			t.align = max(t.align, c.t.align)
 		}
 	}
-	t.hasLB, t.hasUB = len(markLB) > 0, len(markUB) > 0
-	t.take(lbs, markLB, ubs, markUB)
-	if combiner == 10 && entries > 1 && !t.hasLB && !t.hasUB {
+	t.take(lbs, nil, ubs, nil)
+	if combiner == 10 && entries > 1 {
 		t.roundUp()
 	}
+	t.hasLB, t.hasUB = len(markLB) > 0, len(markUB) > 0
+	t.take(nil, markLB, nil, markUB)
 }
 
 func (t *Type) boundsOpenMPI(copies []copyOf) {
@@ -281,14 +282,14 @@ func (im *Image) listed(combiner uint32, ints, addrs []int64, kids []*Type, n in
 
 // Vector is MPI_Type_vector; the stride is in extents.
 func (im *Image) Vector(n, length, stride int64, t *Type) *Type {
-	copies, _ := blocks(n, func(i int64) (int64, int64, *Type) { return length, i * stride * t.Extent(), t })
-	return im.build(4, []int64{n, length, stride}, nil, []*Type{t}, sameBlock(copies), nil, nil)
+	copies, empty := blocks(n, func(i int64) (int64, int64, *Type) { return length, i * stride * t.Extent(), t })
+	return im.build(4, []int64{n, length, stride}, nil, []*Type{t}, sameBlock(copies), empty, nil)
 }
 
 // Hvector is MPI_Type_create_hvector; the stride is in bytes.
 func (im *Image) Hvector(n, length, stride int64, t *Type) *Type {
-	copies, _ := blocks(n, func(i int64) (int64, int64, *Type) { return length, i * stride, t })
-	return im.build(5, []int64{n, length}, []int64{stride}, []*Type{t}, sameBlock(copies), nil, nil)
+	copies, empty := blocks(n, func(i int64) (int64, int64, *Type) { return length, i * stride, t })
+	return im.build(5, []int64{n, length}, []int64{stride}, []*Type{t}, sameBlock(copies), empty, nil)
 }
 
 // sameBlock makes all copies one block: Open MPI adds a vector at once.
