@@ -49,6 +49,7 @@ func openTerminal() (*terminal, error) {
 		for i := range settings.Cc {
 			settings.Cc[i] = 0 // no such character
 		}
+		settings.Cc[unix.VEOF], settings.Cc[unix.VLNEXT] = ctrlD, ctrlV
 		err = unix.IoctlSetTermios(int(slave.Fd()), unix.TCSETS, settings)
 	}
 	if err == nil {

@@ -1,0 +1,184 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/launch/pump"
+	"github.com/cohort-debugger/cohort/launch/wire"
+)
+
+func TestIdentify(t *testing.T) {
+	for name, c := range map[string]struct {
+		env        map[string]string
+		rank, size int
+		err        string
+	}{
+		"hydra":        {map[string]string{"PMI_RANK": "2", "PMI_SIZE": "4"}, 2, 4, ""},
+		"open mpi":     {map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"}, 1, 2, ""},
+		"pmix":         {map[string]string{"PMIX_RANK": "0"}, 0, 0, ""},
+		"slurm":        {map[string]string{"SLURM_PROCID": "3", "SLURM_NTASKS": "8"}, 3, 8, ""},
+		"hydra first":  {map[string]string{"PMI_RANK": "1", "SLURM_PROCID": "0", "PMIX_RANK": "7"}, 1, 0, ""},
+		"none":         {nil, 0, 0, "no launcher said"},
+		"not a number": {map[string]string{"PMI_RANK": "one"}, 0, 0, "PMI_RANK"},
+		"negative":     {map[string]string{"PMI_RANK": "-1"}, 0, 0, "PMI_RANK"},
+		"huge":         {map[string]string{"PMIX_RANK": "4294967295"}, 0, 0, "PMIX_RANK"},
+		"size":         {map[string]string{"PMI_RANK": "4", "PMI_SIZE": "4"}, 0, 0, "PMI_SIZE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, err := identify(func(name string) string { return c.env[name] })
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%+v, %v; want an error with %q", id, err, c.err)
+				}
+				return
+			}
+			if err != nil || id.rank != c.rank || id.size != c.size {
+				t.Errorf("%+v, %v; want rank %d of %d", id, err, c.rank, c.size)
+			}
+		})
+	}
+}
+
+func FuzzIdentify(f *testing.F) {
+	f.Add("1", "2", "", "0")
+	f.Fuzz(func(t *testing.T, pmi, size, pmix, slurm string) {
+		env := map[string]string{"PMI_RANK": pmi, "PMI_SIZE": size, "PMIX_RANK": pmix, "SLURM_PROCID": slurm}
+		id, err := identify(func(name string) string { return env[name] })
+		if err == nil && (id.rank < 0 || id.rank > maxRank || id.size < 0 || id.size != 0 && id.rank >= id.size) {
+			t.Errorf("%+v from %v", id, env)
+		}
+	})
+}
+
+func TestApply(t *testing.T) {
+	got := apply([]string{"A=1", "B=2", "C=3", "A=4"}, []string{"B", "C=x=y", "D=", "E", "B=back"})
+	slices.Sort(got)
+	if want := []string{"A=4", "B=back", "C=x=y", "D="}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestProgramEnvKeepsPreloads(t *testing.T) {
+	setup := &wire.Setup{
+		Env:       []string{"LD_PRELOAD=/lib/mine.so"},
+		Interpose: &wire.Interpose{Library: "/c/libcohort.so", ControlPath: "/j/control-0", TracePath: "/r/rank-0.trace"},
+	}
+	env := apply([]string{"COHORT_DECISIONS=stale"}, programEnv(setup, nil))
+	slices.Sort(env)
+	want := []string{"COHORT_CONTROL=/j/control-0", "COHORT_TRACE=/r/rank-0.trace", "LD_PRELOAD=/c/libcohort.so:/lib/mine.so"}
+	if !slices.Equal(env, want) {
+		t.Errorf("got %q, want %q", env, want)
+	}
+}
+
+// received runs cat on a terminal and returns what it got when its input has ended.
+func received(t interface{ Fatal(...any) }, send func(*terminal)) []byte {
+	term, err := openTerminal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var got bytes.Buffer
+	p, err := pump.New(term.master, func(data []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		got.Write(data)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "cat") // killed if the end of its input does not come
+	cmd.Stdin, cmd.Stdout = term.slave, term.slave
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	send(term)
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	term.close()
+	return got.Bytes()
+}
+
+// Whatever is sent arrives as it is, and so does what comes back: no echo, no translation, no signals, whatever the bytes.
+func TestTerminalIsTransparent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(t, "data")
+		got := received(t, func(term *terminal) {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			defer cancel()
+			if err := term.send(ctx, data, true); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if !bytes.Equal(got, data) {
+			t.Fatalf("sent %q, received %q", data, got)
+		}
+	})
+}
+
+func TestTerminalRefusesLinesThatItWouldCut(t *testing.T) {
+	term, err := openTerminal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer term.close()
+	var long *LineError
+	if err := term.send(context.Background(), bytes.Repeat([]byte("x"), 5000), false); !errors.As(err, &long) || long.Length != 5000 {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestTerminalInputIsCancelled(t *testing.T) {
+	term, err := openTerminal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer term.close()
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	// Nobody reads, so it blocks some time.
+	if err := term.send(ctx, bytes.Repeat([]byte("line\n"), 100_000), false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// The end of a program is not held up by a child that keeps the pipe open, and nothing written before is lost.
+func TestPumpDoesNotWaitForOthers(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer write.Close() // held open all the time
+	var got bytes.Buffer
+	p, err := pump.New(read, func(data []byte) { got.Write(data) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("x", 50_000)
+	if _, err := io.WriteString(write, text); err != nil {
+		t.Fatal(err)
+	}
+	p.Drain()
+	if got.Len() != len(text) {
+		t.Errorf("drained %d bytes of %d", got.Len(), len(text))
+	}
+	p.Close()
+	p.Close()
+	p.Drain()
+}
