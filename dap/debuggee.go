@@ -28,7 +28,7 @@ type debuggee struct {
 	clients   map[*client]struct{}
 	launched  bool // every rank has been launched and resumed from its entry as asked
 	isOver    bool
-	isDone    bool
+	stopped   bool // ranks were ended on request, not by themselves
 	overWhy   string
 	exitCode  int
 	stopErr   error
@@ -169,7 +169,10 @@ func (d *debuggee) watch(sub *job.Subscription) {
 			d.say("important", sentence(err.Error())+"\n")
 		}
 	}()
-	d.awaitEnd(sub)
+	byItself := d.awaitEnd(sub)
+	d.mu.Lock()
+	d.stopped = !byItself
+	d.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
@@ -185,26 +188,34 @@ func (d *debuggee) watch(sub *job.Subscription) {
 		d.srv.log.Warn("dap: ending the job", "error", err)
 	}
 	d.mu.Lock()
-	d.isDone, d.exitCode, d.stopErr = true, code, err
+	d.exitCode, d.stopErr = code, err
 	d.mu.Unlock()
 }
 
-func (d *debuggee) awaitEnd(sub *job.Subscription) {
+// awaitEnd tells whether the job has ended by itself.
+func (d *debuggee) awaitEnd(sub *job.Subscription) bool {
 	for {
 		select {
 		case e, ok := <-sub.Events():
 			if !ok {
 				d.end("it was closed")
-				return
+				return true
 			}
 			if e.Ended != nil {
 				d.end(e.Ended.Summary)
-				return
+				return true
 			}
 		case <-d.over:
-			return
+			return false
 		}
 	}
+}
+
+// wasStopped tells whether the ranks were ended on request.
+func (d *debuggee) wasStopped() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.stopped
 }
 
 // exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the signal's number for a signal as shells have it, 1 for a lost

@@ -23,13 +23,12 @@ func (c *client) follow(d *debuggee, sub *job.Subscription) {
 	defer sub.Close()
 	f := &follower{c: c, d: d, progress: map[string]*progress{}}
 	defer f.endProgress()
-	snapshot, focus, idle := sub.Snapshot()
+	snapshot, focus, _ := sub.Snapshot()
 	c.gate.Lock()
 	for _, r := range snapshot {
 		f.rankChanged(r)
 	}
 	f.focus = focus.String()
-	f.idle = idle
 	f.flushRanks()
 	c.gate.Unlock()
 	if !slices.ContainsFunc(snapshot, func(r job.RankStatus) bool { return !r.State.Gone() }) {
@@ -63,7 +62,6 @@ type follower struct {
 	c        *client
 	d        *debuggee
 	focus    string
-	idle     bool
 	changed  []job.RankStatus // not told by cohort/ranks yet
 	progress map[string]*progress
 }
@@ -77,14 +75,12 @@ func (f *follower) handle(e job.Event, more bool) {
 	defer f.c.gate.Unlock()
 	switch {
 	case e.RankChanged != nil:
-		f.idle = false
 		f.rankChanged(*e.RankChanged)
 	case e.Output != nil:
 		f.c.output(*e.Output, f.d.Job.Ranks())
 	case e.Breakpoint != nil:
 		f.d.books.changed(f.c, *e.Breakpoint)
 	case e.Idle:
-		f.idle = true
 		f.flushRanks()
 		f.c.event(protocol.EventIdle, struct{}{})
 	case e.Focus != nil:
@@ -112,7 +108,9 @@ func (f *follower) flushRanks() {
 		last[r.Rank] = r
 	}
 	f.changed = nil
-	body := protocol.RanksBody{Focus: f.focus, Idle: f.idle}
+	// Nothing in the stream tells that a job is busy again, so it is asked; a closed job has nothing to be busy with.
+	idle, err := f.d.Job.Idle(f.c.ctx)
+	body := protocol.RanksBody{Focus: f.focus, Idle: idle || err != nil}
 	for _, r := range last {
 		body.Ranks = append(body.Ranks, rankStatus(r, f.c.srv.callName))
 	}
@@ -125,6 +123,9 @@ func (f *follower) rankChanged(s job.RankStatus) {
 	f.changed = append(f.changed, s)
 	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.capabilities().showLibraries) {
 		f.c.event(e.name, e.body)
+	}
+	if f.d.wasStopped() {
+		return // that the ranks have been killed is what the user asked for
 	}
 	if s.State == job.Lost || (s.State == job.Exited && s.Exit != nil && (s.Exit.Signal != "" || s.Exit.Code != 0)) {
 		f.c.say("console", strings.TrimSuffix(s.Text, "\n")+"\n")
@@ -142,9 +143,14 @@ func (f *follower) farewell(ended *job.Ended) {
 	defer f.c.gate.Unlock()
 	f.flushRanks()
 	f.endProgress()
+	summary := ""
 	if ended != nil {
-		f.c.say("console", "The job has ended: "+sentence(ended.Summary)+"\n")
+		summary = ended.Summary
 	}
+	if over, why := f.d.ended(); over && (summary == "" || f.d.wasStopped()) {
+		summary = why
+	}
+	f.c.say("console", sentence("the job has ended: "+summary)+"\n")
 	code, err := f.d.result()
 	if err != nil {
 		f.c.say("important", "Cohort could not clear up after the job: "+sentence(err.Error())+"\n")
@@ -267,7 +273,7 @@ func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	body := godap.StoppedEventBody{
 		Reason: string(stop.Reason), Description: stopDescription(rv.status), ThreadId: protocol.ThreadID(r, stop.Thread),
 		Text: rv.status.Text, HitBreakpointIds: stop.Breakpoints,
-		PreserveFocusHint: !v.attention(r), AllThreadsStopped: v.onlyRank(r),
+		PreserveFocusHint: !v.attention(r, stop.Reason), AllThreadsStopped: v.onlyRank(r),
 	}
 	out := []namedEvent{{"stopped", body}}
 	for _, t := range rv.threads {

@@ -49,6 +49,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	d.helm.interrupt()
 	k.c.view.want(-1)
 	if d.books.causal() {
+		k.c.view.wantLeader()
 		err := d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), ranks) })
 		// Which ranks go on, and when, is the steering's affair: each is told by a continued event.
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err

@@ -221,6 +221,7 @@ func (d *debuggee) launchRanks(k *call) error {
 	}
 	all := job.AllRanks(d.Job.Ranks())
 	if d.books.causal() {
+		k.c.view.wantLeader()
 		return d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), all) })
 	}
 	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)

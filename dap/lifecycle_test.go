@@ -227,3 +227,17 @@ func TestNoDebug(t *testing.T) {
 	}
 	c.Disconnect()
 }
+
+// What the user has asked for is not reported as a misfortune of each rank.
+func TestTerminateIsQuiet(t *testing.T) {
+	b := newBench(t, 3, endless, nil)
+	c := b.running()
+	c.Do("terminate", nil, nil)
+	c.Expect(daptest.Output("console", "The job has ended: a client terminated it."), daptest.Terminated())
+	for _, e := range c.Seen("output") {
+		if strings.Contains(e.String(), "SIGKILL") {
+			t.Errorf("output after terminate: %s", e)
+		}
+	}
+	c.Disconnect()
+}

@@ -85,6 +85,26 @@ func TestCausalContinue(t *testing.T) {
 	c.Disconnect()
 }
 
+// The attention goes to the rank that leads to the cut, also when others reach their positions first.
+func TestCausalContinueShowsTheLeader(t *testing.T) {
+	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("", nil)} }
+	b, s, c, started := replayed(t, program)
+	s.run = func(ctx context.Context) error {
+		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		return err
+	}
+	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
+	c.Expect(daptest.RankIs(0, "running"), daptest.RankIs(1, "running"))
+	b.world.Rank(0).Stop(backend.Stopped{Reason: backend.ReasonStopPoint})
+	position := c.Expect(daptest.Stopped(0, "stop point"))[0]
+	b.world.Rank(1).Stop(backend.Stopped{Reason: backend.ReasonBreakpoint})
+	leader := c.Expect(daptest.Stopped(1, "breakpoint"))[0]
+	if !stopped(t, position).PreserveFocusHint || stopped(t, leader).PreserveFocusHint {
+		t.Errorf("attention: %s, %s", position, leader)
+	}
+	c.Disconnect()
+}
+
 // The plan fails before any rank was moved: that is the answer, and nothing has changed.
 func TestCausalContinueRefused(t *testing.T) {
 	_, s, c, _ := replayed(t, endless)

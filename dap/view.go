@@ -20,6 +20,8 @@ type view struct {
 
 	shown  int // rank whose stop took the client's attention; -1: the next stop does
 	wanted int // rank that the client has stepped or paused: its stop takes the attention; -1 none
+	// leader: ranks go to a causal cut, and the attention is for the one that leads there, not for those that stop at positions.
+	leader bool
 }
 
 // rankView is one rank as the client knows it.
@@ -94,12 +96,19 @@ func (v *view) goesOn(ranks job.RankSet) {
 func (v *view) want(r int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.shown, v.wanted = -1, r
+	v.shown, v.wanted, v.leader = -1, r, false
+}
+
+// wantLeader gives the attention to the next stop that is not at a position of the recording.
+func (v *view) wantLeader() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.shown, v.wanted, v.leader = -1, -1, true
 }
 
 // attention tells whether a stop of rank r takes the client's attention. v.mu is held.
-func (v *view) attention(r int) bool {
-	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) {
+func (v *view) attention(r int, why backend.Reason) bool {
+	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) || (v.leader && why == backend.ReasonStopPoint) {
 		return false
 	}
 	v.shown, v.wanted = r, -1
