@@ -198,8 +198,9 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 	response := &godap.Response{RequestSeq: k.req.seq, Command: k.req.command, Success: err == nil}
 	if err != nil {
 		text, short, show := describeError(k.ctx, k.req.command, err)
+		id := errorID(err)
 		response.Message = short
-		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{Id: 1, Format: text, ShowUser: show}})
+		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{Id: id, Format: text, ShowUser: show}})
 		if err != nil { // cannot be, of strings, a number and a bool; the message says it all the same
 			d.c.log.Error("dap: an error cannot be encoded", "error", err)
 		}

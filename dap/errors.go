@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
 // Short forms that DAP defines for a failed response's `message`; editors know them.
@@ -31,6 +33,21 @@ func refuse(format string, args ...any) error {
 // notStopped is the answer to a request that needs a stopped rank.
 func notStopped(format string, args ...any) error {
 	return &requestError{text: fmt.Sprintf(format, args...), short: shortNotStopped, quiet: true}
+}
+
+// Refusal is implemented by errors of a Starter that mean: nothing was started, because what was asked cannot work.
+type Refusal interface {
+	error
+	Refusal() bool
+}
+
+// errorID tells those who start programs, and have to end with a status, whether trying again as it is makes sense.
+func errorID(err error) int {
+	var refusal Refusal
+	if errors.As(err, new(*requestError)) || errors.As(err, &refusal) && refusal.Refusal() {
+		return protocol.ErrorRefused
+	}
+	return protocol.ErrorFailed
 }
 
 // errCancelled is the cause of the context of a request that the client cancelled.
@@ -61,39 +78,4 @@ func describeError(ctx context.Context, command string, err error) (text, short 
 	}
 }
 
-// sentence gives text a capital at its start, if it starts with a plain word, and a full stop at its end.
-func sentence(text string) string {
-	if text == "" {
-		return text
-	}
-	b := []byte(text)
-	// Names of programs, files and DAP requests at the start keep their case: only a word of small letters that is followed by a blank is a plain one.
-	for i, c := range b {
-		if c == ' ' {
-			if i > 0 && !keepCase(string(b[:i])) {
-				b[0] -= 'a' - 'A'
-			}
-			break
-		}
-		if c < 'a' || c > 'z' {
-			break
-		}
-	}
-	switch b[len(b)-1] {
-	case '.', '!', '?', '\n', ':', '"', '`':
-		return string(b)
-	}
-	return string(b) + "."
-}
-
-// keepCase tells whether a word is the name of a request or a program rather than English.
-func keepCase(word string) bool {
-	switch word {
-	case "initialize", "launch", "attach", "disconnect", "terminate", "cancel", "continue", "next", "pause", "threads", "source", "scopes", "variables",
-		"evaluate", "completions", "cut", "runto", "ranks", "focus":
-		return true
-	case "cohort", "gdb", "mpipp", "mpiexec", "mpirun", "srun":
-		return true
-	}
-	return false
-}
+func sentence(text string) string { return prose.Sentence(text) }

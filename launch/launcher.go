@@ -21,13 +21,16 @@ type command struct {
 	notes []string // whole sentences for the user
 }
 
+// MaxRanks bounds what may be asked for; a larger number is a slip of the keyboard more often than a wish.
+const MaxRanks = 100_000
+
 // Cores counts the cores (not hardware threads) that this process may run on.
 func Cores() int { return cores() }
 
 // chooseLauncher finds the launcher that goes with the program. Errors are *RefusedError, *pmpi.ProgramError or *pmpi.MissingError.
 func chooseLauncher(options *Options) (command, error) {
-	if options.Ranks < 1 {
-		return command{}, &RefusedError{Reason: fmt.Sprintf("A job of %d ranks was asked for. Ask for at least 1, with -n.", options.Ranks)}
+	if options.Ranks < 1 || options.Ranks > MaxRanks {
+		return command{}, &RefusedError{Reason: fmt.Sprintf("A job of %d ranks was asked for. Ask for at least 1 and at most %d, with -n.", options.Ranks, MaxRanks)}
 	}
 	program, err := pmpi.Inspect(options.Program)
 	if err != nil {
@@ -61,7 +64,7 @@ func findLauncher(which string) (string, pmpi.MPI, error) {
 	found, err := pmpi.FindMPI(which)
 	var missing *pmpi.MissingError
 	if err != nil && !errors.As(err, &missing) {
-		err = &RefusedError{Reason: fmt.Sprintf("The launcher cannot be chosen: %v.", err), Err: err}
+		err = &RefusedError{Reason: fmt.Sprintf("The launcher cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.", err), Err: err}
 	}
 	return found.Mpiexec, found.MPI, err
 }
@@ -182,12 +185,15 @@ func (c *command) explain(code int, signal string, said string) string {
 		text = "Open MPI refuses to run as root. Run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
 	}
 	if said = strings.TrimSpace(said); said != "" {
-		text += "\nIts last lines were:\n  " + strings.ReplaceAll(lastLines(said, 12), "\n", "\n  ")
+		text += "\nIts last lines were:\n  " + strings.ReplaceAll(lastLines(said, saidLines), "\n", "\n  ")
 	} else {
 		text += " It said nothing."
 	}
 	return text
 }
+
+// saidLines is how many lines of a launcher that gave up are shown. Open MPI's explanations have up to about 30, the reason on top.
+const saidLines = 40
 
 func lastLines(text string, n int) string {
 	lines := strings.Split(text, "\n")

@@ -66,6 +66,13 @@ func (s *said) release() {
 	s.held = nil
 }
 
+// drop forgets what is held back, and what comes yet.
+func (s *said) drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held, s.to = nil, nil
+}
+
 func (s *said) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

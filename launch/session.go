@@ -190,6 +190,9 @@ func (s *Session) comeUp(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
+	if errors.As(err, new(*StartError)) && ctx.Err() == nil {
+		s.launcher.said.drop() // it is part of the error
+	}
 	s.endRanks()
 	s.launcher.kill(syscall.SIGTERM)
 	stopCtx, cancel := context.WithTimeout(context.Background(), launcherGrace)

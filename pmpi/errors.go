@@ -72,7 +72,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("The %s of %s was not found (looked for %s). On Debian or Ubuntu, install it with: apt-get install %s",
+	return fmt.Sprintf("The %s of %s was not found (looked for %s). Install it (on Debian or Ubuntu: apt-get install %s).",
 		e.What, e.MPI.Title(), strings.Join(e.Tried, ", "), e.Package)
 }
 

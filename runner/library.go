@@ -69,7 +69,7 @@ func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolcha
 		if errors.As(err, new(*pmpi.MissingError)) {
 			return t, err
 		}
-		return t, &launch.RefusedError{Reason: fmt.Sprintf("The MPI cannot be chosen: %v.", err), Err: err}
+		return t, &launch.RefusedError{Reason: fmt.Sprintf("The MPI cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.", err), Err: err}
 	}
 	if note != nil {
 		told := time.AfterFunc(slowBuild, func() {

@@ -21,9 +21,6 @@ import (
 // defaultRanks is how many ranks a live run has if nobody says.
 const defaultRanks = 4
 
-// maxRanks bounds what a launch request may ask for; a larger number is a slip of the keyboard more often than a wish.
-const maxRanks = 100_000
-
 // A Starter starts jobs for the DAP server. The zero value works.
 type Starter struct {
 	Log *slog.Logger
@@ -43,13 +40,16 @@ func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf
 
 // Start implements dap.Starter.
 func (s *Starter) Start(ctx context.Context, args protocol.LaunchArguments, report dap.Progress) (dap.Started, error) {
-	if err := check(args); err != nil {
-		return dap.Started{}, err
+	err := check(args)
+	var started dap.Started
+	switch {
+	case err != nil:
+	case args.Recording != "":
+		started, err = s.replay(ctx, args, report)
+	default:
+		started, err = s.live(ctx, args, report)
 	}
-	if args.Recording != "" {
-		return s.replay(ctx, args, report)
-	}
-	return s.live(ctx, args, report)
+	return started, marked(err)
 }
 
 func check(args protocol.LaunchArguments) error {
@@ -62,8 +62,8 @@ func check(args protocol.LaunchArguments) error {
 		return refuse("\"args\" cannot be given with \"recording\": a replay gets the recorded arguments. Leave \"args\" out.")
 	case args.Recording != "" && args.NoInterpose:
 		return refuse("\"noInterpose\" cannot be given with \"recording\": it is the library in the ranks that replays.")
-	case args.Ranks < 0 || args.Ranks > maxRanks:
-		return refuse("\"ranks\" is %d; it must be from 1 to %d.", args.Ranks, maxRanks)
+	case args.Ranks < 0 || args.Ranks > launch.MaxRanks:
+		return refuse("\"ranks\" is %d; it must be from 1 to %d.", args.Ranks, launch.MaxRanks)
 	}
 	switch args.Yield {
 	case "", "auto", "on", "off":
@@ -112,11 +112,13 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 	if args.NoDebug {
 		options.Mode = launch.Run
 	}
-	tools, err := runner.Tools(ctx, args.Program, args.MPI, n.add)
+	if err := launch.Check(&options); err != nil {
+		return dap.Started{}, err
+	}
+	tools, err := runner.Tools(ctx, options.Program, args.MPI, n.add)
 	if err != nil {
 		return dap.Started{}, err
 	}
-	options.Program = tools.Program.Path
 	if !args.NoInterpose {
 		common := s.common(args, n, nil)
 		yield, err := common.Yields(tools, ranks)

@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // What a FormatError is about; for errors.Is.
@@ -24,7 +25,8 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: %v at byte %d (%s): expected %s, found %s", e.Path, e.Kind, e.Offset, e.What, e.Want, e.Got)
+	return fmt.Sprintf("%s: %v at byte %d (%s): expected %s, found %s. "+
+		"If it was copied, copy it again; else record again.", e.Path, e.Kind, e.Offset, e.What, e.Want, e.Got)
 }
 
 func (e *FormatError) Unwrap() error { return e.Kind }
@@ -60,10 +62,10 @@ type NotRecordingError struct {
 
 func (e *NotRecordingError) Error() string {
 	s := fmt.Sprintf("%s is not a Cohort recording: %s", e.Path, e.Reason)
-	if e.Err != nil {
+	if e.Err != nil && !errors.Is(e.Err, fs.ErrNotExist) { // that something is not there is the reason already
 		s += ": " + e.Err.Error()
 	}
-	return s
+	return s + ". Name a directory that \"cohort record\" has made."
 }
 
 func (e *NotRecordingError) Unwrap() error { return e.Err }
@@ -72,7 +74,7 @@ func (e *NotRecordingError) Unwrap() error { return e.Err }
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("%s holds a recording already; choose another name, remove it, or ask for it to be overwritten.", e.Path)
+	return fmt.Sprintf("%s holds a recording already; choose another name, remove it, or overwrite it with --force.", e.Path)
 }
 
 // MissingRankError is a recording that lacks the trace of a rank.
@@ -82,7 +84,7 @@ type MissingRankError struct {
 }
 
 func (e *MissingRankError) Error() string {
-	return fmt.Sprintf("the recording %s is of %d ranks but %s, the trace of rank %d, is missing.", e.Dir, e.Ranks, e.Path, e.Rank)
+	return fmt.Sprintf("the recording %s is of %d ranks but %s, the trace of rank %d, is missing. Copy it there from where the recording was made, or record again.", e.Dir, e.Ranks, e.Path, e.Rank)
 }
 
 // RankCountError is a disagreement about the number of ranks.
@@ -92,7 +94,7 @@ type RankCountError struct {
 }
 
 func (e *RankCountError) Error() string {
-	return fmt.Sprintf("%s has %d ranks where %d were expected.", e.Path, e.Found, e.Want)
+	return fmt.Sprintf("%s has %d ranks where %d were expected: the parts of the recording are not of one run. Restore them, or record again.", e.Path, e.Found, e.Want)
 }
 
 // NoGraphError is a recording without full traces.

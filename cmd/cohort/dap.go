@@ -29,7 +29,12 @@ a Unix socket is protected by its directory. docs/dap.md has the launch argument
   cohort dap --listen unix:/run/user/1000/cohort.sock
   cohort dap --listen 127.0.0.1:7777          prints a token
   COHORT_DAP_TOKEN=... cohort dap --listen 127.0.0.1:0`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError("%q is not understood: dap takes no arguments. To debug a program, send it in the launch request.", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := withSignals(cmd.Context())
 			defer cancel()

@@ -91,6 +91,8 @@ func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "
 func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchArguments) error {
 	dash := cmd.ArgsLenAtDash()
 	switch {
+	case cmd.Flags().Changed("ranks") && args.Ranks < 1: // 0 means the default in a launch request
+		return usageError("A job of %d ranks was asked for. Ask for at least 1, with -n.", args.Ranks)
 	case len(positional) == 0:
 		return usageError("Neither a program nor a recording was named. Write: cohort debug -n 4 -- ./prog, or: cohort debug run.cohort")
 	case dash == 0:

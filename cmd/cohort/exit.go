@@ -9,9 +9,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/cohort-debugger/cohort/launch"
-	"github.com/cohort-debugger/cohort/pmpi"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/dap/client"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/session"
 )
 
 // The exit statuses of cohort. Those of `cohort record` are the program's own, see docs of that command.
@@ -47,11 +48,7 @@ func usageError(format string, args ...any) error {
 func exitStatus(err error) int {
 	var exit *exitError
 	var interrupted *interruptedError
-	var refused *launch.RefusedError
-	var program *pmpi.ProgramError
-	var missing *pmpi.MissingError
-	var notRecording *trace.NotRecordingError
-	var exists *trace.ExistsError
+	var request *client.RequestError
 	switch {
 	case err == nil:
 		return exitOK
@@ -59,7 +56,13 @@ func exitStatus(err error) int {
 		return exit.Code
 	case errors.As(err, &interrupted):
 		return 128 + int(interrupted.signal)
-	case errors.As(err, &refused), errors.As(err, &program), errors.As(err, &missing), errors.As(err, &notRecording), errors.As(err, &exists):
+	case errors.As(err, &request):
+		// Of what a debugging session asks only launch comes before anything has been started.
+		if request.Command == "launch" && request.ID == protocol.ErrorRefused {
+			return exitUsage
+		}
+		return exitFailure
+	case session.IsRefusal(err):
 		return exitUsage
 	default:
 		return exitFailure
@@ -72,7 +75,11 @@ func sayError(std streams, err error) {
 	if errors.As(err, &exit) && exit.Err == nil {
 		return
 	}
-	fmt.Fprintf(std.Err, "cohort: %s\n", strings.TrimRight(err.Error(), "\n")) //nolint:errcheck // nowhere else to say it
+	text := strings.TrimRight(err.Error(), "\n")
+	if exit == nil { // else it was written here, and may end with a command to be copied
+		text = prose.Sentence(text)
+	}
+	fmt.Fprintf(std.Err, "cohort: %s\n", text) //nolint:errcheck // nowhere else to say it
 }
 
 // interruptedError is the cause with which a command's context ends after a signal.

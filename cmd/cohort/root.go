@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/cohort-debugger/cohort/launch"
 )
@@ -63,10 +65,27 @@ Start with:
 	root.PersistentFlags().String("log-level", "warn", "what to log on standard error: debug, info, warn or error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text := err.Error()
+		if bad := new(pflag.InvalidValueError); errors.As(err, &bad) {
+			text = fmt.Sprintf("%q was given for --%s, which takes %s", bad.GetValue(), bad.GetFlag().Name, kindOf(bad.GetFlag()))
+		}
 		return usageError("%s. Run \"cohort help%s\" for what is possible.", strings.ToUpper(text[:1])+text[1:], strings.TrimPrefix(cmd.CommandPath(), "cohort"))
 	})
 	root.AddCommand(commands(std)...)
 	return root
+}
+
+// kindOf says what a flag takes.
+func kindOf(flag *pflag.Flag) string {
+	switch kind := flag.Value.Type(); kind {
+	case "int", "uint":
+		return "a whole number"
+	case "bool":
+		return "true or false"
+	case "duration":
+		return "a duration such as 30s"
+	default:
+		return "a " + kind
+	}
 }
 
 // logger logs to standard error at the level that --log-level says.

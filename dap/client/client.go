@@ -31,6 +31,7 @@ type Message struct {
 type RequestError struct {
 	Command string
 	Text    string // whole sentence from the server
+	ID      int    // protocol.ErrorFailed, ErrorRefused; 0: the server gave none
 }
 
 func (e *RequestError) Error() string { return e.Text }
@@ -168,14 +169,15 @@ func decodeResponse(m Message, result any) error {
 	if !m.Success {
 		var body struct {
 			Error struct {
+				ID     int    `json:"id"`
 				Format string `json:"format"`
 			} `json:"error"`
 		}
 		text := m.Message
-		if json.Unmarshal(m.Body, &body) == nil && body.Error.Format != "" {
+		if json.Unmarshal(m.Body, &body) == nil && body.Error.Format != "" { // a body of another kind leaves the message
 			text = body.Error.Format
 		}
-		return &RequestError{Command: m.Command, Text: text}
+		return &RequestError{Command: m.Command, Text: text, ID: body.Error.ID}
 	}
 	if result == nil || len(m.Body) == 0 {
 		return nil

@@ -112,6 +112,12 @@ type CutBody struct {
 	Text       string   `json:"text"` // for people
 }
 
+// Error ids (`error.id` of a failed response's body).
+const (
+	ErrorFailed  = 1 // something went wrong on the way
+	ErrorRefused = 2 // nothing was done, because what was asked cannot work
+)
+
 // ThreadID is the DAP thread id of a rank's thread; thread numbers from 1 as the debugger counts.
 func ThreadID(rank, thread int) int { return rank*threadsPerRank + thread }
 

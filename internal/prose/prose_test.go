@@ -1,0 +1,20 @@
+package prose
+
+import "testing"
+
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "",
+		"the trace is damaged":                 "The trace is damaged.",
+		"rec/t.cohort is no recording":         "rec/t.cohort is no recording.",
+		"launch was refused":                   "launch was refused.",
+		"Already whole.":                       "Already whole.",
+		"what?":                                "What?",
+		"it failed; its last words were:\n  x": "It failed; its last words were:\n  x",
+		"x":                                    "x.",
+	} {
+		if got := Sentence(text); got != want {
+			t.Errorf("Sentence(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
