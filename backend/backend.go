@@ -152,16 +152,16 @@ type Thread struct {
 
 // Frame of a stack.
 type Frame struct {
-	ID         FrameID
-	Function   string // demangled; "" unknown
-	File       string // absolute path if known; "" no source
-	Line       int    // 1-based, 0 unknown
-	PC         uint64
-	Module     string // library or program it belongs to
-	Args       []Argument
-	Internal   bool // inside Cohort's interposer: to be hidden
-	NoSource   bool
-	ModuleBase bool // reserved
+	ID       FrameID
+	Function string // demangled; "" unknown
+	File     string // absolute path if known; "" no source
+	Line     int    // 1-based, 0 unknown
+	PC       uint64
+	Module   string // library or program it belongs to
+	Args     []Argument
+	Internal bool // inside Cohort's interposer: to be hidden
+	NoSource bool
+	User     bool // code of the program, or of a library that is neither the MPI's nor the system's nor Cohort's
 }
 
 // Argument of a frame, as text.

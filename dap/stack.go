@@ -90,7 +90,7 @@ func (c *client) stackFrame(id int, f backend.Frame, format *godap.StackFrameFor
 			out.Name += fmt.Sprintf(" line %d", f.Line)
 		}
 	}
-	if out.Source == nil || f.Internal {
+	if out.Source == nil || f.Internal || f.Module != "" && !f.User {
 		out.PresentationHint = "subtle"
 	}
 	if f.Module != "" {

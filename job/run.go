@@ -160,8 +160,8 @@ func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
 	})
 }
 
-// Evaluate evaluates an expression on each of ranks at the same time, in the frame req.Frame.Level levels above the innermost frame that is not Internal, of
-// thread req.Frame.Thread (0: the one that stopped). Equal answers are merged, and so are equal errors; the results are ordered by their lowest rank. A rank that runs, or has not
+// Evaluate evaluates an expression on each of ranks at the same time. If req.Frame is zero the frame is each rank's UserFrame; else it is the one
+// req.Frame.Level levels above the innermost frame that is not Internal, of thread req.Frame.Thread (0: the one that stopped). Equal answers are merged, and so are equal errors; the results are ordered by their lowest rank. A rank that runs, or has not
 // answered when ctx ends, has its own entry with Err. The error is not nil only if nobody could be asked.
 func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateRequest) ([]MergedResult, error) {
 	if err := j.checkRanks(ranks); err != nil {
@@ -189,6 +189,9 @@ func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest
 	if r.state != Stopped || r.resuming {
 		g.answer(r.num, backend.EvaluateResult{}, &backend.StateError{Asked: "evaluate " + clip(req.Expression), State: r.stateForPeople()})
 		return
+	}
+	if req.Frame == (backend.FrameID{}) {
+		req.Frame.Level = UserFrame(r.stop.Frames)
 	}
 	if req.Frame.Thread == 0 {
 		req.Frame.Thread = r.stop.Thread

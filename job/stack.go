@@ -15,6 +15,24 @@ func HideInternal(frames []backend.Frame) (visible []backend.Frame, hidden int) 
 	return frames[hidden:], hidden
 }
 
+// UserFrame is the index of the frame at which a user looks first: the innermost of the program's own code that has source, or else the innermost of its
+// code, or else 0. A rank that waits deep inside MPI is shown where its own code called MPI.
+func UserFrame(frames []backend.Frame) int {
+	code := -1
+	for i, f := range frames {
+		if !f.User {
+			continue
+		}
+		if !f.NoSource && f.File != "" {
+			return i
+		}
+		if code < 0 {
+			code = i
+		}
+	}
+	return max(code, 0)
+}
+
 // mostInternal bounds the search for the first frame that is not Internal.
 const mostInternal = 256
 

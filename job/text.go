@@ -138,7 +138,8 @@ func place(frames []backend.Frame) string {
 	if len(visible) == 0 {
 		return ""
 	}
-	f := visible[0]
+	user := UserFrame(visible)
+	f := visible[user]
 	out := ""
 	if f.Function != "" {
 		out = " in " + f.Function
@@ -148,6 +149,9 @@ func place(frames []backend.Frame) string {
 		out += fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
 	case f.Function == "" && f.PC != 0:
 		out = fmt.Sprintf(" at %#x", f.PC)
+	}
+	if user > 0 && visible[user-1].Function != "" {
+		out += ", inside " + visible[user-1].Function // what the user's code called
 	}
 	return out
 }

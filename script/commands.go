@@ -240,7 +240,7 @@ func (r *runner) userFrame(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for _, f := range frames {
-		if f.Source != nil && f.Source.Path != "" {
+		if f.Source != nil && f.Source.Path != "" && f.PresentationHint != "subtle" {
 			return f.Id, nil
 		}
 	}

@@ -217,7 +217,7 @@ func (m *Model) stackArrived(msg stackMsg) tea.Cmd {
 	}
 	m.frames = msg.frames
 	for i, f := range m.frames {
-		if f.Source != nil && f.Source.Path != "" {
+		if f.Source != nil && f.Source.Path != "" && f.PresentationHint != "subtle" {
 			return m.selectFrame(i)
 		}
 	}

@@ -71,7 +71,8 @@ func (o *owner) frame(thread int, t *gdbmi.Fields) backend.Frame {
 		fr.Module = t.OptString("from")
 	}
 	fr.NoSource = fr.File == "" || fr.Line == 0
-	fr.Internal = ownerOf(fr.Module, o.program) == codeCohort
+	owner := ownerOf(fr.Module, o.program)
+	fr.Internal, fr.User = owner == codeCohort, owner == codeUser
 	return fr
 }
 
@@ -155,4 +156,22 @@ func (o *owner) isLibrary(ctx context.Context, thread int) bool {
 		o.library[thread] = true
 	}
 	return mpi
+}
+
+// mostFrames bounds how deep inside libraries the user's code is looked for.
+const mostFrames = 128
+
+// framesToUser adds frames until the innermost of the user's code is among them: a rank that waits deep inside MPI is shown where its own code waits.
+func (o *owner) framesToUser(ctx context.Context, thread int, frames []backend.Frame) ([]backend.Frame, error) {
+	if len(frames) < stopFrames || slices.ContainsFunc(frames, func(f backend.Frame) bool { return f.User }) {
+		return frames, nil
+	}
+	more, err := o.frames(ctx, thread, len(frames), mostFrames-1, true)
+	if err != nil {
+		return frames, err
+	}
+	if i := slices.IndexFunc(more, func(f backend.Frame) bool { return f.User }); i >= 0 {
+		return append(frames, more[:i+1]...), nil
+	}
+	return frames, nil
 }

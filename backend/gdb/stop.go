@@ -63,7 +63,10 @@ func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 	o.state, o.plan, o.pauseWanted = stopped, nil, false
 	o.modules.pid = o.pid
 	var err error
-	if s.Frames, err = o.frames(ctx, s.Thread, 0, stopFrames-1, true); err != nil {
+	if s.Frames, err = o.frames(ctx, s.Thread, 0, stopFrames-1, true); err == nil {
+		s.Frames, err = o.framesToUser(ctx, s.Thread, s.Frames)
+	}
+	if err != nil {
 		o.b.log.Warn("the stack of the stopped thread is not known", "error", err)
 	}
 	if s.Threads, err = o.threads(ctx); err != nil {
