@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cohort-debugger/cohort/launch"
@@ -94,7 +96,8 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 
 // decide builds the decisions of all ranks.
 func (p *Prepared) decide(o ReplayOptions) error {
-	var incomplete error
+	var incomplete error // of the first rank that has it
+	var alike []string
 	for rank := range p.Recording.Meta.Ranks {
 		d, err := p.Recording.Decisions(rank, trace.DecisionOptions{})
 		var lacks *trace.IncompleteError
@@ -103,7 +106,11 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
 		}
 		if errors.As(err, &lacks) {
-			incomplete = errors.Join(incomplete, err)
+			if incomplete != nil {
+				alike = append(alike, strconv.Itoa(rank))
+			} else {
+				incomplete = err
+			}
 			continue
 		}
 		if err != nil {
@@ -115,7 +122,11 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		p.Decisions = append(p.Decisions, d)
 	}
 	if incomplete != nil {
-		return &launch.RefusedError{Reason: incomplete.Error(), Err: incomplete}
+		reason := incomplete.Error()
+		if len(alike) > 0 {
+			reason += " The same holds for the ranks " + strings.Join(alike, ", ") + "."
+		}
+		return &launch.RefusedError{Reason: reason, Err: incomplete}
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ type MissingRankError struct {
 }
 
 func (e *MissingRankError) Error() string {
-	return fmt.Sprintf("the recording %s is of %d ranks but %s, the trace of rank %d, is missing. Copy it there from where the recording was made, or record again.", e.Dir, e.Ranks, e.Path, e.Rank)
+	return fmt.Sprintf("The recording %s is of %d ranks but %s, the trace of rank %d, is missing. Copy it there from where the recording was made, or record again.", e.Dir, e.Ranks, e.Path, e.Rank)
 }
 
 // RankCountError is a disagreement about the number of ranks.
@@ -101,7 +101,7 @@ func (e *RankCountError) Error() string {
 type NoGraphError struct{ Dir string }
 
 func (e *NoGraphError) Error() string {
-	return fmt.Sprintf("the recording %s holds decisions only; replay it once in full mode to obtain its event graph.", e.Dir)
+	return fmt.Sprintf("The recording %s holds decisions only; replay it once in full mode to obtain its event graph.", e.Dir)
 }
 
 // GraphMismatchError is a full trace that does not belong to the recording in whose directory it is.
@@ -112,7 +112,7 @@ type GraphMismatchError struct {
 }
 
 func (e *GraphMismatchError) Error() string {
-	return fmt.Sprintf("the full trace of rank %d in %s has %d events but the recording has %d: they are not of the same run.",
+	return fmt.Sprintf("The full trace of rank %d in %s has %d events but the recording has %d: they are not of the same run.",
 		e.Rank, e.Dir, e.Graph, e.Recorded)
 }
 
@@ -140,7 +140,7 @@ type IncompleteError struct {
 }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("the recording %s is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover "+
-		"(%d such call(s) in all). A replay may depart from it; ask for an incomplete replay to try all the same.",
+	return fmt.Sprintf("The recording %s is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover "+
+		"(%d such call(s) in all). A replay may depart from it; --incomplete-ok (incompleteOk in a launch request) tries all the same.",
 		e.Path, e.Rank, e.Call, e.Rank, e.Event, e.Count)
 }

@@ -9,7 +9,7 @@ func TestSentence(t *testing.T) {
 		"rec/t.cohort is no recording":         "rec/t.cohort is no recording.",
 		"launch was refused":                   "launch was refused.",
 		"Already whole.":                       "Already whole.",
-		"what?":                                "What?",
+		"what?":                                "what?",
 		"it failed; its last words were:\n  x": "It failed; its last words were:\n  x",
 		"x":                                    "x.",
 	} {
