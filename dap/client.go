@@ -20,6 +20,9 @@ import (
 // flushTime bounds how long a connection that ends waits for a client that reads slowly or not at all.
 const flushTime = 5 * time.Second
 
+// tokenTime is how long a connection may take to show the token: whoever cannot must not keep one of the places.
+const tokenTime = 20 * time.Second
+
 // client is one connection from its first byte to its last.
 type client struct {
 	srv       *Server
@@ -39,6 +42,7 @@ type client struct {
 	view *view
 
 	progressNumber atomic.Int64
+	authorized     atomic.Bool // the token has been shown, or none is needed
 
 	mu      sync.Mutex // guards the fields below; held for moments only
 	phase   phase
@@ -93,12 +97,24 @@ func (c *client) serve() error {
 		readerDone <- err
 	}()
 
+	if c.needToken {
+		defer time.AfterFunc(tokenTime, func() {
+			if !c.authorized.Load() {
+				c.log.Warn("dap: no token in time")
+				c.say("important", fmt.Sprintf("The connection is closed: no token was shown within %v.\n", tokenTime))
+				c.cancel(errWrongToken)
+			}
+		}).Stop()
+	}
 	<-c.ctx.Done()
 	cause := context.Cause(c.ctx)
 	c.dispatch.close(nil)
 	c.dispatch.wg.Wait()
 	c.leave()
 	c.pump.Wait()
+	if d := c.debuggee(); d != nil && !errors.Is(cause, errGone) { // the server stops: the client is there, and did not ask for that
+		c.event("terminated", godap.TerminatedEventBody{})
+	}
 	c.out.close()
 	writeErr := waitFor(writerDone, flushTime)
 	closeErr := c.conn.Close()

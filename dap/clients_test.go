@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	godap "github.com/google/go-dap"
 
@@ -158,6 +159,21 @@ func TestToken(t *testing.T) {
 	c.Disconnect()
 }
 
+// Whoever shows no token does not keep a place.
+func TestTokenInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 2, endless, nil)
+		good := b.connect(true)
+		good.Launch(protocol.LaunchArguments{Program: "/bin/prog", Token: "secret"})
+		silent := b.connect(true)
+		silent.Initialize()
+		silent.Expect(daptest.Output("important", "no token was shown"))
+		<-silent.Done()
+		good.ConfigurationDone() // is served on
+		good.Disconnect()
+	})
+}
+
 // On TCP a server without a token serves nobody.
 func TestNoTokenNoTCP(t *testing.T) {
 	b := newBench(t, 2, endless, nil)
@@ -199,6 +215,8 @@ func TestServe(t *testing.T) {
 		if err := <-served; err != nil {
 			t.Error(err)
 		}
+		c.Expect(daptest.Terminated())
+		guest.Expect(daptest.Terminated())
 		<-c.Done()
 		<-guest.Done()
 		if b.starts.stops() == 0 {

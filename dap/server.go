@@ -162,6 +162,7 @@ func (s *Server) checkToken(c *client, command, given string) error {
 		probe = []byte(s.token)
 	}
 	if subtle.ConstantTimeCompare(probe, []byte(s.token)) == 1 && same {
+		c.authorized.Store(true)
 		return nil
 	}
 	found := "a token that is not this server's"
