@@ -83,16 +83,20 @@ static uint32_t wait_for_release(void) {
   }
 }
 
+/* A rank that was stopped at its position may find a park_at that is not beyond it when it is resumed: then it parks again where it
+ * stands, so that it gives progress while others move. */
 void cohort_park(void) {
   if (g.refused) return;
-  STORE(g.control->park_at, COHORT_NEVER);
-  cohort_set_state(COHORT_STATE_PARKED);
-  uint32_t release = wait_for_release();
-  g.generation = release >> 8;
-  if ((release & 0xff) == COHORT_RELEASE_STOP)
-    cohort_stop(COHORT_STOP_PARKED);
-  else
-    cohort_set_state(COHORT_STATE_RUNNING);
+  do {
+    STORE(g.control->park_at, COHORT_NEVER);
+    cohort_set_state(COHORT_STATE_PARKED);
+    uint32_t release = wait_for_release();
+    g.generation = release >> 8;
+    if ((release & 0xff) == COHORT_RELEASE_STOP)
+      cohort_stop(COHORT_STOP_PARKED);
+    else
+      cohort_set_state(COHORT_STATE_RUNNING);
+  } while (UNLIKELY(g.events >= LOAD(g.control->park_at)));
 }
 
 /* Only a signal ends it: the program cannot go on, and it is not ours to end. */

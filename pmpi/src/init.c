@@ -34,8 +34,9 @@ static void check_identity(void) {
 }
 
 static void choose_mode(void) {
-  if (g.refused) return;
+  /* Refused or not: a collective must be carried out in the same way on every rank. */
   g.yield = (g.control->flags & COHORT_FLAG_YIELD) != 0;
+  if (g.refused) return;
   switch (g.control->mode) {
     case COHORT_MODE_OFF: return;
     case COHORT_MODE_ORDER: g.order = 1; break;
