@@ -332,8 +332,8 @@ func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus
 	case s.State == job.Stopped && s.Stop != nil:
 		out.Reason = string(s.Stop.Reason)
 		out.ThreadID = protocol.ThreadID(s.Rank, max(s.Stop.Thread, 1))
-		if i := slices.IndexFunc(s.Stop.Frames, func(f backend.Frame) bool { return !f.Internal }); i >= 0 {
-			f := s.Stop.Frames[i]
+		if len(s.Stop.Frames) > 0 {
+			f := s.Stop.Frames[job.UserFrame(s.Stop.Frames)]
 			out.Function, out.File, out.Line = f.Function, f.File, f.Line
 		}
 	case s.State == job.Exited && s.Exit != nil && s.Exit.Signal != "":
@@ -350,6 +350,9 @@ func cutBody(cut job.CutReached) protocol.CutBody {
 	text := "All ranks stand at the cut " + positions(cut.Positions)
 	if cut.At != "" {
 		text = "All ranks stand at the causal cut of " + cut.At + ": " + positions(cut.Positions)
+	}
+	if !cut.Beyond.Empty() {
+		text += "; [" + cut.Beyond.String() + "] had gone further than that before, and stay"
 	}
 	if !cut.Finished.Empty() {
 		text += "; [" + cut.Finished.String() + "] had ended before"

@@ -11,6 +11,8 @@ type RunToCutRequest struct {
 	At string
 	// Positions has one element per rank: how many of its events are in the cut. 0 is "after MPI_Init".
 	Positions []uint64
+	// Beyond are ranks whose positions lie beyond what At asks for, because they had gone so far before; it is only passed on to CutReached.
+	Beyond RankSet
 	// Leader is the rank that goes on from its position to its breakpoint when all ranks have reached theirs; -1: none, all stop at their positions.
 	Leader int
 	// GuardLeader stops the leader before its event GuardLeader+1 if it has not met its breakpoint by then; Never: no guard. It is not below the leader's position.

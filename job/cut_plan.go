@@ -17,7 +17,7 @@ var (
 // A cutPlan says for each rank what has to happen. Every rank is in exactly one of the sets.
 type cutPlan struct {
 	finished RankSet // has ended, at or before its position
-	standing RankSet // stopped at its position: stays where it is
+	standing RankSet // stopped at its position, but not by an earlier cut: stays where it is
 	parked   RankSet // waits at its position in its parking loop
 	past     RankSet // runs at its position but cannot park: it has finished with MPI
 	movers   RankSet // stands before its position
@@ -121,6 +121,8 @@ func (p *cutPlan) place(r *rank, c backend.ControlState, position uint64) {
 		if c.State == controlParked {
 			put(&p.unpark)
 		}
+	case inStopPoint(r) && c.State == controlStopped && c.StopReason == stopParked:
+		put(&p.movers) // into its parking loop again, to give progress
 	case r.state == Stopped:
 		put(&p.standing)
 	case c.State == controlParked:

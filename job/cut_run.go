@@ -12,7 +12,7 @@ import (
 // RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its breakpoint. The cut must be consistent, and the
 // ranks must follow the recording from which it was computed; that is the caller's part (package replayctl).
 //
-// Ranks that are stopped at their positions stay there. Ranks that run freely are stopped first, because a moving rank has no certain
+// Ranks that an earlier cut stopped at their positions park there again. Ranks that stand at their positions for another reason (a breakpoint, a step) stay. Ranks that run freely are stopped first, because a moving rank has no certain
 // position. If any rank is beyond its position, lost or unable to reach it, a *CutRefusedError names it, and nothing has been moved (ranks
 // that were stopped for the question run again). Ranks that have ended at or before their positions, and ranks that end on the way at exactly
 // their positions (such as one that never initialises MPI, whose position is 0), belong to the cut as they are.
@@ -33,7 +33,7 @@ import (
 // breakpoint would freeze it while others may still need its progress. Between that event and its breakpoint the leader calls no MPI function (the guard sees to
 // it), so it needs nobody then.
 //
-// The argument has one gap, which is documented rather than papered over: a rank that stood stopped at its position when RunToCut began gives
+// The argument has one gap, which is documented rather than papered over: a rank that stood stopped in its own code at its position when RunToCut began gives
 // no progress. If another one needs it, RunToCut does not return before ctx ends; the error then says who stood still and who did not arrive.
 func (j *Job) RunToCut(ctx context.Context, req RunToCutRequest) (*CutReached, error) {
 	if err := j.checkCut(&req); err != nil {
@@ -91,7 +91,7 @@ func (j *Job) runToCut(ctx context.Context, req *RunToCutRequest) (*CutReached, 
 	if err := run.stopAll(ctx); err != nil {
 		return nil, err
 	}
-	cut := &CutReached{At: req.At, Leader: req.Leader, Positions: req.Positions}
+	cut := &CutReached{At: req.At, Leader: req.Leader, Positions: req.Positions, Beyond: req.Beyond}
 	err = j.call(func() {
 		for _, r := range j.ranks {
 			if r.state == Exited && r.num != req.Leader {

@@ -129,6 +129,7 @@ type CutReached struct {
 	Leader    int    // the rank that went on from its position to its breakpoint; -1 none
 	Positions []uint64
 	Finished  RankSet // ranks that had ended before the cut, at or before their position
+	Beyond    RankSet // ranks that had gone further than the causal cut of At before, and stay there
 }
 
 // Progress of something long that belongs to the job, such as the scout run that obtains the event graph.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -104,11 +105,15 @@ func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint)
 	}
 	missed := map[key]Place{} // hits that the scout saw and the job had passed before the breakpoint was set
 	for {
-		target, err := c.choose(ctx, graph, breakpoints, missed)
+		status, err := c.o.Job.Status(ctx)
 		if err != nil {
 			return err
 		}
-		reached, err := c.runTo(ctx, target)
+		target, err := c.choose(ctx, graph, breakpoints, status, missed)
+		if err != nil {
+			return err
+		}
+		reached, err := c.runTo(ctx, target, status)
 		if err != nil || reached {
 			return err
 		}
@@ -125,11 +130,7 @@ func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint)
 }
 
 // choose finds the hit to run to.
-func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint, missed map[key]Place) (candidate, error) {
-	status, err := c.o.Job.Status(ctx)
-	if err != nil {
-		return candidate{}, err
-	}
+func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint, status []job.RankStatus, missed map[key]Place) (candidate, error) {
 	place := func(id int, s job.RankStatus) Place {
 		p := c.place(id, s.Rank, s.Control.Events)
 		if m := missed[key{id, s.Rank}]; m.Event == p.Event {
@@ -252,10 +253,24 @@ func (c *Controller) send(ctx context.Context, ranks job.RankSet, list []wanted)
 	return errors.Join(errs...)
 }
 
+// reachable is the least cut that can be reached from where the ranks are: replays do not run backwards, and so a rank that an earlier stop (at a hit that is concurrent with
+// this one) has brought further than this hit's past stays. It is consistent, being the union of two consistent cuts.
+func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond job.RankSet) {
+	cut = slices.Clone(target.cut)
+	for _, s := range status {
+		if s.Rank != target.rank && s.Control.Events > cut[s.Rank] {
+			cut[s.Rank] = s.Control.Events
+			beyond = beyond.With(s.Rank)
+		}
+	}
+	return cut, beyond
+}
+
 // runTo runs the job to a hit; reached is false if the leader came to its next event first.
-func (c *Controller) runTo(ctx context.Context, target candidate) (reached bool, err error) {
+func (c *Controller) runTo(ctx context.Context, target candidate, status []job.RankStatus) (reached bool, err error) {
+	positions, beyond := reachable(target, status)
 	request := job.RunToCutRequest{
-		At: fmt.Sprintf("%d:%d", target.rank, target.hit.Event), Positions: target.cut, Leader: target.rank, GuardLeader: target.hit.Event,
+		At: fmt.Sprintf("%d:%d", target.rank, target.hit.Event), Positions: positions, Beyond: beyond, Leader: target.rank, GuardLeader: target.hit.Event,
 	}
 	if !target.hit.Initialised {
 		// Nothing of any other rank happened before: they stay where they are.
@@ -270,8 +285,7 @@ func (c *Controller) runTo(ctx context.Context, target candidate) (reached bool,
 		return false, err
 	}
 	c.o.Log.Debug("reached the cut", "at", request.At)
-	status, err := c.o.Job.Status(ctx)
-	if err != nil {
+	if status, err = c.o.Job.Status(ctx); err != nil {
 		return false, err
 	}
 	s := status[target.rank]

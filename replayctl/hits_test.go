@@ -108,3 +108,26 @@ func TestCovers(t *testing.T) {
 		t.Error("nothing covers something")
 	}
 }
+
+// TestReachable: no rank goes backwards, none goes further than it must, and the leader's position is its hit's.
+func TestReachable(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 5).Draw(t, "ranks")
+		target := candidate{rank: rapid.IntRange(0, n-1).Draw(t, "leader"), cut: make([]uint64, n)}
+		var status []job.RankStatus
+		for r := range n {
+			target.cut[r] = rapid.Uint64Range(0, 5).Draw(t, "cut")
+			at := rapid.Uint64Range(0, 5).Draw(t, "at")
+			if r == target.rank {
+				at = min(at, target.cut[r])
+			}
+			status = append(status, job.RankStatus{Rank: r, Control: backend.ControlState{Events: at}})
+		}
+		got, beyond := reachable(target, status)
+		for r := range n {
+			if got[r] != max(target.cut[r], status[r].Control.Events) || beyond.Contains(r) != (got[r] > target.cut[r]) {
+				t.Fatalf("rank %d at %d, cut %d: goes to %d, beyond %v", r, status[r].Control.Events, target.cut[r], got[r], beyond)
+			}
+		}
+	})
+}

@@ -166,22 +166,21 @@ func event(function string, complete func() bool) Step {
 // park waits for a release if the rank is at its position.
 func (f *Fake) park() bool {
 	c := &f.ctl
-	if f.NoControl || c.parkAt == Never || c.events < c.parkAt {
-		return true
-	}
-	c.parkAt = Never
-	f.setState(StateParked)
-	if !f.until(func() bool { return c.generation != c.acted }) {
-		return false
-	}
-	c.acted = c.generation
-	if c.release == ReleaseStop {
-		c.reason = StopParked
-		if !f.stopHere(StateStopped) {
+	for !f.NoControl && c.parkAt != Never && c.events >= c.parkAt {
+		c.parkAt = Never
+		f.setState(StateParked)
+		if !f.until(func() bool { return c.generation != c.acted }) {
 			return false
 		}
+		c.acted = c.generation
+		if c.release == ReleaseStop {
+			c.reason = StopParked
+			if !f.stopHere(StateStopped) {
+				return false
+			}
+		}
+		f.setState(StateRunning)
 	}
-	f.setState(StateRunning)
 	return true
 }
 
