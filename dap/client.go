@@ -44,15 +44,17 @@ type client struct {
 	progressNumber atomic.Int64
 	authorized     atomic.Bool // the token has been shown, or none is needed
 
-	mu      sync.Mutex // guards the fields below; held for moments only
-	phase   phase
-	caps    clientCaps
-	job     *debuggee // nil until launch or attach has succeeded
-	owner   bool      // this client launched it
-	leaving *bool     // terminateDebuggee of a disconnect that was asked for; nil: not asked
-	pump    sync.WaitGroup
-	steered *steeredWait
-	bars    map[string]int // progress id -> seq of the request that it belongs to
+	mu       sync.Mutex // guards the fields below; held for moments only
+	phase    phase
+	caps     clientCaps
+	job      *debuggee // nil until launch or attach has succeeded
+	owner    bool      // this client launched it
+	leaving  *bool     // terminateDebuggee of a disconnect that was asked for; nil: not asked
+	pump     sync.WaitGroup
+	steered  *steeredWait
+	bars     map[string]int           // progress id -> seq of the request that it belongs to
+	marks    map[string]chan struct{} // of catchUp: closed when the stream has come to them
+	lastMark int
 }
 
 // clientCaps is what initialize told about the client.

@@ -89,6 +89,9 @@ func (f *follower) handle(e job.Event, more bool) {
 	case e.Cut != nil:
 		f.flushRanks()
 		f.c.event(protocol.EventCut, cutBody(*e.Cut))
+	case e.Progress != nil && strings.HasPrefix(e.Progress.ID, markPrefix):
+		f.flushRanks()
+		f.c.reachedMark(e.Progress.ID)
 	case e.Progress != nil:
 		f.jobProgress(*e.Progress)
 	}

@@ -33,6 +33,9 @@ func waitIdle(k *call, _ struct{}) (any, error) {
 	if err := k.c.debuggee().Job.WaitIdle(k.ctx); err != nil {
 		return nil, err
 	}
+	if err := k.catchUp(); err != nil {
+		return nil, err
+	}
 	return k.ranksBody()
 }
 

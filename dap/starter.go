@@ -53,6 +53,7 @@ type Job interface {
 	StackTrace(ctx context.Context, rank int, request backend.StackTraceRequest) (backend.StackTraceResult, error)
 	Backend(rank int) (backend.Backend, error)
 	Subscribe(buffer int) *job.Subscription
+	ReportProgress(p job.Progress) error
 	Kill(ctx context.Context) error
 	Close()
 }

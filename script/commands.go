@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,14 +127,25 @@ func (r *runner) resume(ctx context.Context, command string) error {
 	if err := r.request(ctx, command, r.thread(), nil); err != nil {
 		return err
 	}
-	if err := r.await(ctx, "a stop", func() bool { return r.stops > before || r.ended }); err != nil {
-		return err
+	for {
+		if err := r.await(ctx, "a stop", func() bool { return r.stops > before || r.ended }); err != nil {
+			return err
+		}
+		if r.ended {
+			r.printf("The job has ended.\n")
+			return nil
+		}
+		body, err := r.settled(ctx)
+		if err != nil {
+			return err
+		}
+		// News of an earlier stop may come late: then all of them run.
+		if slices.ContainsFunc(body.Ranks, func(s protocol.RankStatus) bool { return s.State != "running" }) {
+			r.show(body)
+			return nil
+		}
+		before = r.stops
 	}
-	if r.ended {
-		r.printf("The job has ended.\n")
-		return nil
-	}
-	return r.showRanks(ctx)
 }
 
 func (r *runner) run(ctx context.Context) error {
@@ -199,6 +211,11 @@ func (r *runner) showRanks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.show(body)
+	return nil
+}
+
+func (r *runner) show(body protocol.RanksBody) {
 	for _, s := range body.Ranks {
 		place := s.State
 		if s.File != "" {
@@ -212,7 +229,6 @@ func (r *runner) showRanks(ctx context.Context) error {
 		}
 		r.printf("\n")
 	}
-	return nil
 }
 
 func (r *runner) frames(ctx context.Context) ([]dap.StackFrame, error) {

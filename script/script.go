@@ -151,6 +151,11 @@ func (r *runner) take(m client.Message) {
 		var b protocol.CutBody
 		if json.Unmarshal(m.Body, &b) == nil {
 			r.printf("%s\n", strings.TrimRight(b.Text, "\n"))
+			var leader int
+			var event uint64
+			if _, err := fmt.Sscanf(b.At, "%d:%d", &leader, &event); err == nil {
+				r.rank = leader // it is the one that was asked for
+			}
 		}
 	case m.Event == "progressStart", m.Event == "progressUpdate":
 		var b struct {

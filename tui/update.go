@@ -111,6 +111,9 @@ func (m *Model) event(e eventMsg) tea.Cmd {
 		b := body[protocol.CutBody](m, e)
 		m.cut = cutText(b)
 		m.say(m.cut)
+		if rank, ok := leaderOf(b); ok {
+			return m.selectRank(rank)
+		}
 	}
 	if e.Type == "closed" && !m.quitting {
 		m.phase = phaseEnded
@@ -127,6 +130,13 @@ func percent(p int) string {
 		return ""
 	}
 	return fmt.Sprintf("%d %%", p)
+}
+
+// leaderOf is the rank whose event the cut belongs to.
+func leaderOf(b protocol.CutBody) (rank int, ok bool) {
+	var event uint64
+	_, err := fmt.Sscanf(b.At, "%d:%d", &rank, &event)
+	return rank, err == nil
 }
 
 func cutText(b protocol.CutBody) string {
