@@ -98,6 +98,11 @@ func (b *testBackend) Interrupt(context.Context) error {
 	return nil
 }
 
+// Resume is what the agent does when the program has gone; this backend has noticed by itself.
+func (b *testBackend) Resume(context.Context, backend.ResumeRequest) error {
+	return &backend.StateError{Asked: "resume", State: "gone"}
+}
+
 func (b *testBackend) Kill(context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -430,6 +430,9 @@ func (s *Session) Notes() []string { return s.command.notes }
 // Launcher is the launcher's command line, without the program.
 func (s *Session) Launcher() []string { return append([]string{s.command.path}, s.command.args...) }
 
+// ID names the job; every process of it has it in its environment (marked.JobVar).
+func (s *Session) ID() string { return s.dir.ID }
+
 // Done is closed when the job has ended and nothing of it is left.
 func (s *Session) Done() <-chan struct{} { return s.over }
 

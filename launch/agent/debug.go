@@ -64,6 +64,7 @@ func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*bac
 	}
 	d.steering.pid.Store(int64(result.Pid))
 	go d.steering.watch(d.send)
+	go d.watchProgram(b, result.Pid)
 	result.Stop.Control = d.steering.snapshot()
 	if d.id.rank != 0 {
 		// Launchers give the standard input to rank 0; the others find it at its end.

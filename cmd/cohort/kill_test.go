@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/launch"
+	jobmark "github.com/cohort-debugger/cohort/launch/marked"
+)
+
+// TestKillUnderGdb is launch's test of killed processes with the real debugger: whatever is killed, all ends, and nothing is left.
+func TestKillUnderGdb(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many debuggers")
+	}
+	if _, err := exec.LookPath("gdb"); err != nil {
+		mpitest.Missing(t, "gdb is not installed")
+	}
+	for _, victim := range []string{"launcher", "agent", "gdb", "rank"} {
+		t.Run(victim, func(t *testing.T) {
+			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) { killUnderGdb(t, mpi, victim) })
+		})
+	}
+}
+
+func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
+	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	self, err := exec.LookPath("cohort")
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := launch.Start(ctx, launch.Options{
+		Ranks: 2, Program: mpi.Build(t, "hello.c"), Mode: launch.Debug, Self: self, Output: func(launch.OutputChunk) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan string, 2)
+	exited := make(chan string, 2)
+	var readers sync.WaitGroup
+	for i, rank := range session.Ranks() {
+		readers.Go(func() {
+			for event := range rank.Backend().Events() {
+				switch {
+				case i == 1 && event.Exited != nil:
+					exited <- event.Exited.Signal
+				case i == 1 && event.Ended != nil:
+					ended <- event.Ended.Err
+				}
+			}
+		})
+	}
+	for i, rank := range session.Ranks() {
+		result, err := rank.Backend().Launch(ctx, backend.LaunchRequest{})
+		if err != nil || result.Stop.Reason != backend.ReasonEntry {
+			t.Fatalf("rank %d: %+v, %v", i, result, err)
+		}
+	}
+	mark := jobmark.JobVar + "=" + session.ID()
+	if err := syscall.Kill(victimOf(t, session, mark, victim), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	const limit = 20 * time.Second
+	wait := func(what string, c <-chan string) string {
+		select {
+		case text := <-c:
+			return text
+		case <-time.After(limit):
+			t.Fatalf("%s was not told in %v", what, limit)
+			return ""
+		}
+	}
+	switch victim {
+	case "launcher", "agent":
+		select {
+		case <-session.Done():
+		case <-time.After(limit):
+			t.Errorf("the job goes on %v after its %s was killed", limit, victim)
+		}
+	case "gdb":
+		if why := wait("the end of gdb", ended); why == "" {
+			t.Error("the end of gdb has no reason")
+		}
+	case "rank":
+		if signal := wait("the end of the rank", exited); signal != "SIGKILL" {
+			t.Errorf("the rank ended with %q", signal)
+		}
+	}
+	if victim == "gdb" || victim == "rank" { // the other rank is as good as before
+		if _, err := session.Ranks()[0].Backend().StackTrace(ctx, backend.StackTraceRequest{Thread: 1, Count: 1}); err != nil {
+			t.Errorf("rank 0: %v", err)
+		}
+	}
+	session.Stop(ctx)
+	readers.Wait()
+	if left, err := jobmark.Find(mark); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func victimOf(t *testing.T, session *launch.Session, mark, victim string) int {
+	t.Helper()
+	info := session.Ranks()[1].Info()
+	switch victim {
+	case "agent":
+		return info.AgentPid
+	case "rank":
+		return info.Pid
+	}
+	processes, err := jobmark.Find(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		isLauncher := strings.HasPrefix(p.Command, session.Launcher()[0]+" ")
+		isGdb := strings.Contains(p.Command, "gdb") && parent(t, p.Pid) == info.AgentPid
+		if victim == "launcher" && isLauncher || victim == "gdb" && isGdb {
+			return p.Pid
+		}
+	}
+	t.Fatalf("no %s among %v", victim, processes)
+	return 0
+}
+
+func parent(t *testing.T, pid int) int {
+	t.Helper()
+	out, err := exec.Command("ps", "-o", "ppid=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return 0 // it has ended
+	}
+	ppid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ppid
+}
