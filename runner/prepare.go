@@ -61,14 +61,31 @@ func (p *Prepared) CutShort() bool {
 	return false
 }
 
+// Open is trace.Open, also for a recording whose cohort was killed while it recorded. The notes are whole sentences for the user.
+func Open(dir string) (rec *trace.Recording, notes []string, err error) {
+	rec, err = trace.Open(dir)
+	if !errors.As(err, new(*trace.MissingRankError)) {
+		return rec, nil, err
+	}
+	restored, restoreErr := trace.Restore(dir)
+	if restoreErr != nil || len(restored) == 0 {
+		return nil, nil, errors.Join(err, restoreErr)
+	}
+	for _, rank := range restored {
+		notes = append(notes, fmt.Sprintf("There is no trace of rank %d. As cohort itself was ended while it recorded, the rank is taken not to have come to MPI.", rank))
+	}
+	rec, err = trace.Open(dir)
+	return rec, notes, err
+}
+
 // PrepareReplay checks a recording and the program (build-id, number of ranks, versions, completeness) and builds what a replay needs; nothing is
 // started. The errors are those of package trace, and of Tools.
 func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
-	rec, err := trace.Open(o.Recording)
+	rec, notes, err := Open(o.Recording)
 	if err != nil {
 		return nil, &launch.RefusedError{Reason: err.Error(), Err: err}
 	}
-	p := &Prepared{Recording: rec}
+	p := &Prepared{Recording: rec, Notes: notes}
 	program := o.Program
 	if program == "" {
 		program = rec.Meta.Program.Path

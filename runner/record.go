@@ -208,6 +208,9 @@ func (r *RecordResult) finish(session *launch.Session) {
 		}
 	}
 	for i := range ranks {
+		if end := r.Job.Ranks[i]; end.Control.Present && end.Control.State == int(abi.StateNew) && (end.Exit == nil || end.Exit.Signal != "") { // killed before its MPI_Init had ended
+			r.Problem = errors.Join(r.Problem, r.Recording.WriteEmpty(i))
+		}
 		d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
 		if err != nil {
 			r.Problem = errors.Join(r.Problem, err)

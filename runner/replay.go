@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -110,6 +111,7 @@ type watch struct {
 	over     []bool      // the program has gone
 	last     []backend.ControlState
 	stalled  bool
+	gone     []bool // over, when the replay was ended because it stood still
 }
 
 type rankEvent struct {
@@ -184,7 +186,7 @@ func (w *watch) run(ctx context.Context) launch.Result {
 				moved, seen = time.Now(), sum
 			}
 			if limit := w.stallLimit(); limit > 0 && time.Since(moved) > limit && !stopping {
-				w.stalled = true
+				w.stalled, w.gone = true, slices.Clone(w.over)
 				stop()
 			}
 		case <-interrupted:
@@ -316,7 +318,7 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 func (w *watch) why(rank int, job launch.Result) string {
 	end := job.Ranks[rank]
 	switch {
-	case w.stalled:
+	case w.stalled && !w.gone[rank]:
 		return "the replay stood still"
 	case job.Stopped && end.Exit != nil && end.Exit.Signal == "SIGKILL":
 		return "the replay was ended"

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
-	"github.com/cohort-debugger/cohort/trace"
 )
 
 func newCutCommand(std streams) *cobra.Command {
@@ -43,9 +43,14 @@ The cut is computed from the event graph. A recording in order mode has none yet
 			}
 			ctx, cancel := withSignals(cmd.Context())
 			defer cancel()
-			rec, err := trace.Open(args[0])
+			rec, notes, err := runner.Open(args[0])
 			if err != nil {
 				return err
+			}
+			for _, note := range notes {
+				if _, err := fmt.Fprintf(std.Err, "cohort: %s\n", note); err != nil {
+					return err
+				}
 			}
 			bar := newProgressLine(std)
 			graph, err := session.Graph(ctx, rec, session.GraphOptions{Program: program, IncompleteOK: incompleteOK, Progress: bar.show})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cohort-debugger/cohort/dap/client"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/prose"
@@ -85,7 +87,7 @@ func sayError(std streams, err error) {
 // interruptedError is the cause with which a command's context ends after a signal.
 type interruptedError struct{ signal syscall.Signal }
 
-func (e *interruptedError) Error() string { return "interrupted by " + e.signal.String() }
+func (e *interruptedError) Error() string { return "interrupted by " + unix.SignalName(e.signal) }
 
 // withSignals gives a context that ends when cohort is asked to end (Ctrl-C, SIGTERM, SIGHUP), with an *interruptedError as its cause. A second
 // signal kills cohort as if it had no handler; its agents notice and end the ranks.

@@ -153,24 +153,31 @@ func marked(mark string) []string {
 	return list
 }
 
-// nothingLeft gives what has just been told to end a moment to do so: the kernel delivers a SIGKILL in its own time.
 func nothingLeft(ts *testscript.TestScript) {
+	if left := awaitNothing(ts.Getenv(markVar), ts.Getenv("XDG_RUNTIME_DIR")); len(left) > 0 {
+		ts.Fatalf("left behind: %v", left)
+	}
+}
+
+// awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time), and returns the processes and the directories of jobs that are left.
+func awaitNothing(mark, runtimeDir string) []string {
 	deadline := time.NewTimer(10 * time.Second)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		left := marked(ts.Getenv(markVar))
-		dirs, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_RUNTIME_DIR"), "*"))
-		ts.Check(err)
-		left = append(left, dirs...)
+		dirs, err := filepath.Glob(filepath.Join(runtimeDir, "*"))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		left := append(marked(mark), dirs...)
 		if len(left) == 0 {
-			return
+			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			ts.Fatalf("left behind: %v", left)
+			return left
 		}
 	}
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// waiting is a program whose rank 0 takes messages of the others in any order, and in the middle of that says so and waits for its standard input.
+func waiting(t *testing.T, mpi mpitest.MPI) string {
+	t.Helper()
+	return mpi.BuildFile(t, filepath.Join(mpitest.Root(t), "runner", "testdata", "steps.c"))
+}
+
+const (
+	ready     = "steps: waiting"
+	waitPlace = "WAIT=1" // makes it wait
+)
+
+// slow skips tests of whole commands in short mode.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it runs whole jobs; skipped in short mode")
+	}
+}
+
+// Whatever part of a job is killed while it is recorded: cohort says so and ends, and what was recorded until then replays.
+func TestKillWhileRecording(t *testing.T) {
+	slow(t)
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		program := waiting(t, mpi)
+		for _, victim := range []struct {
+			role   string
+			status int
+			says   []string
+		}{
+			{"rank", 128 + int(syscall.SIGKILL), []string{"[1] was ended by SIGKILL", "The recording is "}},
+			{"agent", 0, []string{"The recording is "}},
+			{"launcher", 0, []string{"The recording is "}},
+			{"cohort", -int(syscall.SIGKILL), nil},
+		} {
+			t.Run(victim.role, func(t *testing.T) {
+				w := newWorkplace(t, mpi)
+				r := w.start("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", program)
+				r.await(ready)
+				r.kill(victim.role, 1)
+				text, status := r.wait()
+				if victim.status != 0 && status != victim.status || status == 0 {
+					t.Errorf("status %d", status)
+				}
+				for _, want := range victim.says {
+					if !strings.Contains(text, want) {
+						t.Errorf("it does not say %q", want)
+					}
+				}
+				if left := awaitNothing(w.mark, w.path("run")); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				replayed, replayStatus := w.run("replay", "r.cohort")
+				if replayStatus != 0 || !strings.Contains(replayed, "was cut short after event") || !strings.Contains(replayed, "No rank left the recording") {
+					t.Errorf("the replay has status %d and says:\n%s", replayStatus, replayed)
+				}
+				if t.Failed() {
+					t.Logf("record said:\n%s", text)
+				}
+			})
+		}
+	})
+}
+
+// Ctrl-C while a program hangs for ever: the recording is kept and replays to where it hung.
+func TestInterruptADeadlock(t *testing.T) {
+	slow(t)
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		w := newWorkplace(t, mpi)
+		r := w.start("record", "-n", "2", "-o", "r.cohort", "--", mpi.Build(t, "deadlock.c"))
+		r.await("deadlock: rank 0 waits")
+		r.await("deadlock: rank 1 waits")
+		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		text, status := r.wait()
+		if status != 128+int(syscall.SIGINT) || !strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is kept in r.cohort.") {
+			t.Errorf("record has status %d and says:\n%s", status, text)
+		}
+		if text, status := w.run("replay", "r.cohort"); status != 0 || !strings.Contains(text, "No rank left the recording, which was cut short") {
+			t.Errorf("replay has status %d and says:\n%s", status, text)
+		}
+
+		d := w.start("debug", "--batch", "-n", "2", "-x", "continue", "--", mpi.Build(t, "deadlock.c"))
+		d.await("deadlock: rank 0 waits")
+		d.await("deadlock: rank 1 waits")
+		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if text, status := d.wait(); status != 128+int(syscall.SIGINT) || !strings.Contains(text, "Interrupted by SIGINT") {
+			t.Errorf("debug has status %d and says:\n%s", status, text)
+		}
+	})
+}
+
+// Whatever part of a replay is killed: cohort names it and ends, and the recording is as good as before.
+func TestKillWhileReplaying(t *testing.T) {
+	slow(t)
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		w := newWorkplace(t, mpi)
+		if text, status := w.run("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", waiting(t, mpi)); status != 0 {
+			t.Fatalf("record has status %d and says:\n%s", status, text)
+		}
+		for _, victim := range []struct {
+			role   string
+			status int
+			says   string
+		}{
+			{"rank", exitFailure, "Rank 1 got to event"},
+			{"agent", exitFailure, "Rank 1 got to event"},
+			{"launcher", exitFailure, "got to event"},
+			{"cohort", -int(syscall.SIGKILL), ""},
+		} {
+			t.Run(victim.role, func(t *testing.T) {
+				r := w.start("replay", "r.cohort", "--stall-timeout", "5s")
+				r.await(ready)
+				r.kill(victim.role, 1)
+				text, status := r.wait()
+				if status != victim.status || !strings.Contains(text, victim.says) {
+					t.Errorf("status %d, want %d and %q:\n%s", status, victim.status, victim.says, text)
+				}
+				if left := awaitNothing(w.mark, w.path("run")); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			})
+		}
+		if text, status := w.run("replay", "r.cohort"); status != 0 || !strings.Contains(text, "No rank left the recording, and all got to its end.") {
+			t.Errorf("the replay after all that has status %d and says:\n%s", status, text)
+		}
+	})
+}

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// patience bounds every wait for something that must happen; what can no longer happen fails at once.
+const patience = 90 * time.Second
+
+// workplace is where one test runs cohort: its own directories, and a mark on all processes.
+type workplace struct {
+	t      *testing.T
+	mpi    mpitest.MPI
+	dir    string
+	mark   string
+	cohort string
+	ctx    context.Context //nolint:containedctx // ends with the test
+}
+
+// newWorkplace checks at the end of the test that no process and no directory of a job is left.
+func newWorkplace(t *testing.T, mpi mpitest.MPI) *workplace {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	cohort, err := exec.LookPath("cohort") // testscript.Main has put it in front of PATH
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Names of sockets are short, and those of test directories long.
+	run, err := os.MkdirTemp("", "cohort-test-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &workplace{t: t, mpi: mpi, dir: run, mark: run, cohort: cohort, ctx: ctx}
+	if err := os.Mkdir(filepath.Join(run, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if left := awaitNothing(w.mark, filepath.Join(run, "run")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		if err := os.RemoveAll(run); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *workplace) path(name string) string { return filepath.Join(w.dir, name) }
+
+func (w *workplace) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(w.ctx, w.cohort, args...)
+	cmd.Dir = w.dir
+	cmd.Env = append(w.mpi.Env(), markVar+"="+w.mark, "XDG_RUNTIME_DIR="+w.path("run"))
+	return cmd
+}
+
+// run runs cohort to its end, with empty input.
+func (w *workplace) run(args ...string) (output string, status int) {
+	w.t.Helper()
+	cmd := w.command(args...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
+		w.t.Fatalf("cohort %v: %v\n%s", args, err, out)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// running is a cohort that runs. Its input stays open.
+type running struct {
+	w      *workplace
+	cmd    *exec.Cmd
+	stdin  *os.File
+	ended  chan struct{} // closed when it has ended and all its output was read
+	mu     sync.Mutex    // guards the fields below
+	output bytes.Buffer
+	more   chan struct{} // closed and replaced when there is more output
+}
+
+// start starts cohort.
+func (w *workplace) start(args ...string) *running {
+	w.t.Helper()
+	r := &running{w: w, cmd: w.command(args...), ended: make(chan struct{}), more: make(chan struct{})}
+	read, write, err := os.Pipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.stdin, r.cmd.Stdin = write, read
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r.cmd.Stdout, r.cmd.Stderr = outWrite, outWrite
+	err = r.cmd.Start()
+	_, _ = read.Close(), outWrite.Close() // cohort has its own
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	go r.collect(outRead)
+	w.t.Cleanup(func() {
+		_ = write.Close()        // it may be closed already
+		_ = r.cmd.Process.Kill() // it may have ended
+		<-r.ended
+	})
+	return r
+}
+
+func (r *running) collect(from *os.File) {
+	defer close(r.ended)
+	buffer := make([]byte, 4096)
+	for {
+		n, err := from.Read(buffer)
+		r.mu.Lock()
+		r.output.Write(buffer[:n])
+		close(r.more)
+		r.more = make(chan struct{})
+		r.mu.Unlock()
+		if err != nil {
+			break
+		}
+	}
+	_ = from.Close()
+	_ = r.cmd.Wait() // ProcessState tells
+}
+
+func (r *running) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.output.String()
+}
+
+// await waits until cohort has written the text.
+func (r *running) await(text string) {
+	r.w.t.Helper()
+	for {
+		r.mu.Lock()
+		found, more := strings.Contains(r.output.String(), text), r.more
+		r.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-more:
+		case <-r.ended:
+			if strings.Contains(r.text(), text) {
+				return
+			}
+			r.w.t.Fatalf("%v has ended without saying %q:\n%s", r.cmd.Args, text, r.text())
+		case <-r.w.ctx.Done():
+			r.w.t.Fatalf("%v does not say %q:\n%s", r.cmd.Args, text, r.text())
+		}
+	}
+}
+
+// wait waits for the end and returns all output and the status: the exit code, or minus the signal.
+func (r *running) wait() (string, int) {
+	r.w.t.Helper()
+	select {
+	case <-r.ended:
+	case <-r.w.ctx.Done():
+		r.w.t.Fatalf("%v does not end:\n%s", r.cmd.Args, r.text())
+	}
+	if status, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return r.text(), -int(status.Signal())
+	}
+	return r.text(), r.cmd.ProcessState.ExitCode()
+}
+
+// kill sends SIGKILL to one process of the job.
+func (r *running) kill(role string, rank int) { killPart(r.w, r.cmd.Process.Pid, role, rank) }
+
+// killPart ends one process of a job whose cohort is known: "cohort" itself, its "launcher", or the "agent", the "gdb" or the program ("rank") of a rank.
+func killPart(w *workplace, cohort int, role string, rank int) {
+	w.t.Helper()
+	pid := cohort
+	if role != "cohort" {
+		pid = findPart(w, cohort, role, rank)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		w.t.Fatalf("killing the %s (process %d): %v", role, pid, err)
+	}
+}
+
+func findPart(w *workplace, cohort int, role string, rank int) int {
+	w.t.Helper()
+	var found []int
+	var seen []string
+	for _, line := range marked(w.mark) {
+		pidText, _, _ := strings.Cut(line, " ")
+		pid, err := strconv.Atoi(pidText)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		is := roleOf(pid, cohort)
+		seen = append(seen, fmt.Sprintf("%s (%s)", line, is))
+		if is == role && (role == "launcher" || rankOf(pid) == rank) {
+			found = append(found, pid)
+		}
+	}
+	if len(found) != 1 {
+		w.t.Fatalf("%d processes are the %s of rank %d: %v", len(found), role, rank, seen)
+	}
+	return found[0]
+}
+
+func roleOf(pid, cohort int) string {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil {
+		return "gone"
+	}
+	args := strings.Split(string(cmdline), "\x00")
+	if len(args) < 2 {
+		return "?"
+	}
+	name := filepath.Base(args[0])
+	switch {
+	case pid == cohort:
+		return "cohort"
+	case name == "cohort" && (args[1] == "agent" || args[1] == "guard"):
+		return args[1]
+	case strings.HasPrefix(name, "mpiexec"), strings.HasPrefix(name, "mpirun"):
+		return "launcher"
+	case name == "gdb":
+		return "gdb"
+	case strings.HasPrefix(name, "hydra"), strings.HasPrefix(name, "orted"), strings.HasPrefix(name, "prted"):
+		return "helper of the launcher"
+	}
+	return "rank"
+}
+
+// rankOf reads the rank that the launcher gave a process; -1: none.
+func rankOf(pid int) int {
+	environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	if err != nil {
+		return -1
+	}
+	for _, name := range []string{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"} {
+		for v := range strings.SplitSeq(string(environ), "\x00") {
+			if value, ok := strings.CutPrefix(v, name+"="); ok {
+				if rank, err := strconv.Atoi(value); err == nil {
+					return rank
+				}
+			}
+		}
+	}
+	return -1
+}
+
+// pipes are a connection to a `cohort dap` on standard input and output.
+type pipes struct {
+	io.Reader
+	io.Writer
+	close func() error
+}
+
+func (p pipes) Close() error { return p.close() }
+
+// dap starts `cohort dap` on standard input and output.
+func (w *workplace) dap() (io.ReadWriteCloser, *exec.Cmd) {
+	w.t.Helper()
+	cmd := w.command("dap")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	var once sync.Once
+	return pipes{out, in, func() error {
+		once.Do(func() {
+			_ = in.Close()
+			_ = cmd.Wait() // it ends as its input has; what it was killed by is the test's affair
+		})
+		return nil
+	}}, cmd
+}
+
+// listen starts `cohort dap --listen` on a TCP port, and returns its address and token.
+func (w *workplace) listen() (address, token string) {
+	w.t.Helper()
+	cmd := w.command("dap", "--listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait() // it says so with its status
+		if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
+			w.t.Errorf("cohort dap ended with status %d after SIGTERM", code)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if _, scanErr := fmt.Sscanf(line, "cohort dap listens on %s token %s", &address, &token); err != nil || scanErr != nil {
+		w.t.Fatalf("cohort dap said %q: %v, %v", line, err, scanErr)
+	}
+	return address, token
+}
+
+func (w *workplace) dial(address string) net.Conn {
+	w.t.Helper()
+	var d net.Dialer
+	conn, err := d.DialContext(w.ctx, "tcp", address)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}

@@ -1,0 +1,76 @@
+package trace
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestRestore(t *testing.T) {
+	for name, c := range map[string]struct {
+		have, want []int
+		finished   bool
+	}{
+		"nothing missing": {have: []int{0, 1, 2}},
+		"one missing":     {have: []int{0, 2}, want: []int{1}},
+		"two missing":     {have: []int{1}, want: []int{0, 2}},
+		"all missing":     {},
+		"finished":        {have: []int{0, 2}, finished: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "r.cohort")
+			rec, err := Create(dir, Meta{Ranks: 3, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rank := range c.have {
+				if err := rec.WriteEmpty(rank); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.finished {
+				if err := rec.Update(func(m *Meta) { m.PerRank[0].End = RankEnd{How: EndFinalized} }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := Restore(dir)
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Fatalf("Restore: %v, %v; want %v", got, err, c.want)
+			}
+			opened, err := Open(dir)
+			if len(c.have)+len(c.want) < 3 {
+				if !errors.As(err, new(*MissingRankError)) {
+					t.Errorf("Open: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for rank := range 3 {
+				d, err := opened.Decisions(rank, DecisionOptions{})
+				if err != nil || d.LastEvent != 0 || d.Finalized {
+					t.Errorf("rank %d: %+v, %v", rank, d, err)
+				}
+			}
+		})
+	}
+}
+
+func TestWriteEmptyLeavesATraceAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	rec := &Recording{Dir: dir, Meta: Meta{Ranks: 1, Mode: "order"}}
+	path := filepath.Join(dir, RankFile(0))
+	if err := os.WriteFile(path, []byte("events"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.WriteEmpty(0); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(path); err != nil || string(content) != "events" {
+		t.Errorf("the trace is %q now, %v", content, err)
+	}
+}
