@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cohort-debugger/cohort/internal/doctor"
+	"github.com/cohort-debugger/cohort/doctor"
 )
 
 func newDoctorCommand(std streams) *cobra.Command {

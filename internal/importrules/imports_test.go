@@ -202,6 +202,7 @@ func TestCheck(t *testing.T) {
 		{"causal", "github.com/spf13/cobra", false, "only cmd may"},
 		{"dap", "charm.land/bubbletea/v2", false, "only tui may"},
 		{"dap", "charm.land/bubbletea/v2", true, ""},
+		{"internal/sourceline", ours("launch"), false, "helpers of all packages depend on none"},
 		{"launch", ours("internal/mpitest"), true, ""},
 		{"launch", ours("internal/mpitest"), false, "test helper"},
 		{"gdbmi/gdbmitest", ours("gdbmi"), false, ""},

@@ -39,6 +39,10 @@ var rules = []rule{
 		reason: "record and replay without a debugger",
 	},
 	{
+		folder: "doctor", may: []string{"launch", "pmpi"},
+		reason: "it looks at a machine with the means by which a job would start there; only cmd shows what it found",
+	},
+	{
 		folder: "handles", may: []string{"prettyprint"},
 		reason: "it joins the decoder of MPI handles to a rank's backend, and so is all that both know",
 	},

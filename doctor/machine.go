@@ -38,7 +38,11 @@ func machine(context.Context) []Check {
 func sharedMemory() Check {
 	var fs unix.Statfs_t
 	if err := unix.Statfs("/dev/shm", &fs); err != nil {
-		return Check{Name: "shared memory", Status: Warning, Found: fmt.Sprintf("/dev/shm cannot be used: %v.", err), Costs: "MPI programs may not start, or run slowly.", Mend: "mount -t tmpfs tmpfs /dev/shm, as root"}
+		return Check{
+			Name: "shared memory", Status: Warning, Found: fmt.Sprintf("/dev/shm cannot be used: %v.", err),
+			Costs: "MPI programs may not start, or run slowly.",
+			Mend:  "mount -t tmpfs none /dev/shm, as root",
+		}
 	}
 	free := fs.Bavail * uint64(fs.Bsize)
 	c := Check{Name: "shared memory", Status: OK, Found: fmt.Sprintf("/dev/shm has %d MiB free", free>>20)}

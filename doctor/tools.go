@@ -158,7 +158,11 @@ func fortran(title string, found pmpi.Installation) Check {
 	suffix := strings.TrimPrefix(filepath.Base(found.Mpicc), "mpicc")
 	path := filepath.Join(filepath.Dir(found.Mpicc), "mpifort"+suffix)
 	if _, err := exec.LookPath(path); err != nil {
-		return Check{Name: title + " Fortran", Status: Note, Found: "There is no " + path + ".", Costs: "Fortran programs cannot be built here; those that are built already can be debugged.", Mend: install("gfortran")}
+		return Check{
+			Name: title + " Fortran", Status: Note, Found: "There is no " + path + ".",
+			Costs: "Fortran programs cannot be built here; those that are built already can be debugged.",
+			Mend:  install("gfortran"),
+		}
 	}
 	return Check{Name: title + " Fortran", Status: OK, Found: path}
 }
