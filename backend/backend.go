@@ -115,6 +115,7 @@ type Breakpoint struct {
 // ResumeKind is a way to go on.
 type ResumeKind int
 
+// The ways to go on.
 const (
 	Continue ResumeKind = iota
 	Next
@@ -225,14 +226,16 @@ type SetVariableRequest struct {
 // EvaluateContext says who asks; only "repl" may have side effects.
 type EvaluateContext string
 
+// The contexts of an evaluation.
 const (
 	ContextWatch EvaluateContext = "watch"
 	ContextHover EvaluateContext = "hover"
 	ContextREPL  EvaluateContext = "repl"
 )
 
-// EvaluateRequest evaluates an expression in a frame. In ContextREPL an Expression starting with "mpipp" (a word of its own) is the MPI pretty printer, `p`/`print EXPR` an expression,
-// and anything that starts with "-exec " or a backquote is a debugger command whose console output is the result.
+// EvaluateRequest evaluates an expression in a frame. In ContextREPL an Expression starting with "mpipp" (a word of its own) is the MPI pretty
+// printer, `p`/`print EXPR` an expression, and anything that starts with "-exec " or a backquote is a debugger command whose console output is the
+// result.
 type EvaluateRequest struct {
 	Frame      FrameID
 	Expression string
@@ -301,6 +304,7 @@ type Event struct {
 // Reason of a stop.
 type Reason string
 
+// The reasons of a stop.
 const (
 	ReasonEntry      Reason = "entry"
 	ReasonBreakpoint Reason = "breakpoint"

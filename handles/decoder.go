@@ -51,8 +51,8 @@ func (d *Decoder) open(ctx context.Context, res *resolver) (*prettyprint.Registr
 		if errors.As(err, &state) || ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. It is loaded when the program is linked to an MPI library dynamically and was " +
-			"started by cohort, without noInterpose."}
+		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
+			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, without noInterpose."}
 	}
 	addr, ok := lastAddress(text)
 	if !ok {
@@ -127,14 +127,14 @@ func (d *Decoder) DescribeHandle(ctx context.Context, typeName string, handle ui
 
 func datatype(r *prettyprint.Registry, handle uint64, fortran bool) (*prettyprint.Datatype, error) {
 	if fortran {
-		return r.DatatypeByFortran(int32(handle)) //nolint:gosec // a Fortran handle is a default INTEGER
+		return r.DatatypeByFortran(int32(handle)) // a Fortran handle is a default INTEGER
 	}
 	return r.DatatypeByHandle(handle)
 }
 
 func comm(r *prettyprint.Registry, handle uint64, fortran bool) (*prettyprint.Comm, error) {
 	if fortran {
-		return r.CommByFortran(int32(handle)) //nolint:gosec // likewise
+		return r.CommByFortran(int32(handle)) // likewise
 	}
 	return r.CommByHandle(handle)
 }

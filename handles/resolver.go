@@ -148,7 +148,7 @@ func parseNumber(text string) (uint64, bool) {
 	text = strings.TrimSpace(text)
 	if m := number.FindString(text); m != "" && !strings.HasPrefix(text, "0x") {
 		if n, err := strconv.ParseInt(m, 10, 64); err == nil {
-			return uint64(n), true //nolint:gosec // signed ones are extended, as Resolved says
+			return uint64(n), true // signed ones are extended, as Resolved says
 		}
 		n, err := strconv.ParseUint(m, 10, 64)
 		return n, err == nil

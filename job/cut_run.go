@@ -12,10 +12,11 @@ import (
 // RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its breakpoint. The cut must be consistent, and the
 // ranks must follow the recording from which it was computed; that is the caller's part (package replayctl).
 //
-// Ranks that an earlier cut stopped at their positions park there again. Ranks that stand at their positions for another reason (a breakpoint, a step) stay. Ranks that run freely are stopped first, because a moving rank has no certain
-// position. If any rank is beyond its position, lost or unable to reach it, a *CutRefusedError names it, and nothing has been moved (ranks
-// that were stopped for the question run again). Ranks that have ended at or before their positions, and ranks that end on the way at exactly
-// their positions (such as one that never initialises MPI, whose position is 0), belong to the cut as they are.
+// Ranks that an earlier cut stopped at their positions park there again. Ranks that stand at their positions for another reason (a breakpoint, a
+// step) stay. Ranks that run freely are stopped first, because a moving rank has no certain position. If any rank is beyond its position, lost or
+// unable to reach it, a *CutRefusedError names it, and nothing has been moved (ranks that were stopped for the question run again). Ranks that have
+// ended at or before their positions, and ranks that end on the way at exactly their positions (such as one that never initialises MPI, whose
+// position is 0), belong to the cut as they are.
 //
 // Every other rank gets its position as park_at and is resumed. When all have parked, all but the leader are released into cohort_stop_here, where the
 // debugger stops them; the leader is released to go on, until it stops or exits (its breakpoint, or the guard). Then the cut is published, and returned.

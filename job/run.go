@@ -161,8 +161,9 @@ func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
 }
 
 // Evaluate evaluates an expression on each of ranks at the same time. If req.Frame is zero the frame is each rank's UserFrame; else it is the one
-// req.Frame.Level levels above the innermost frame that is not Internal, of thread req.Frame.Thread (0: the one that stopped). Equal answers are merged, and so are equal errors; the results are ordered by their lowest rank. A rank that runs, or has not
-// answered when ctx ends, has its own entry with Err. The error is not nil only if nobody could be asked.
+// req.Frame.Level levels above the innermost frame that is not Internal, of thread req.Frame.Thread (0: the one that stopped). Equal answers are
+// merged, and so are equal errors; the results are ordered by their lowest rank. A rank that runs, or has not answered when ctx ends, has its own
+// entry with Err. The error is not nil only if nobody could be asked.
 func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateRequest) ([]MergedResult, error) {
 	if err := j.checkRanks(ranks); err != nil {
 		return nil, err

@@ -23,7 +23,8 @@ func next(hits []Hit, place Place) int {
 		case h.Event > place.Event:
 			return i
 		case h.Event == place.Event:
-			if seen++; seen > place.Seen {
+			seen++
+			if seen > place.Seen {
 				return i
 			}
 		}

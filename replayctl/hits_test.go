@@ -15,8 +15,15 @@ func TestNext(t *testing.T) {
 		place Place
 		want  int
 	}{
-		{Place{}, 0}, {Place{Event: 3}, 0}, {Place{Event: 3, Seen: 1}, 1}, {Place{Event: 4}, 1}, {Place{Event: 5}, 1}, {Place{Event: 5, Seen: 2}, 3},
-		{Place{Event: 5, Seen: 3}, 4}, {Place{Event: 9, Seen: 1}, -1}, {Place{Event: 10}, -1},
+		{Place{}, 0},
+		{Place{Event: 3}, 0},
+		{Place{Event: 3, Seen: 1}, 1},
+		{Place{Event: 4}, 1},
+		{Place{Event: 5}, 1},
+		{Place{Event: 5, Seen: 2}, 3},
+		{Place{Event: 5, Seen: 3}, 4},
+		{Place{Event: 9, Seen: 1}, -1},
+		{Place{Event: 10}, -1},
 	} {
 		if got := next(hits, c.place); got != c.want {
 			t.Errorf("next(%+v) = %d, want %d", c.place, got, c.want)

@@ -141,8 +141,7 @@ func plant(ctx context.Context, b backend.Backend, list []job.Breakpoint) error 
 // resume continues and waits for the next stop; nil if the rank ended.
 func resume(ctx context.Context, b backend.Backend) (*backend.Stopped, error) {
 	if err := b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue}); err != nil {
-		var ended *backend.EndedError
-		if errors.As(err, &ended) {
+		if _, ended := errors.AsType[*backend.EndedError](err); ended {
 			return nil, nil
 		}
 		return nil, err

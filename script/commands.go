@@ -16,9 +16,9 @@ import (
 // Help lists the commands, for `cohort help debug` and the README.
 const Help = `break FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]
 continue, next, step, finish   act on the focus and wait until a rank has stopped and the job is idle
-wait                           wait until no rank runs any more
+wait                           until no rank runs any more
 run                            continue to the end of the job, whatever stops on the way but signals
-pause                          stop the ranks in focus
+pause                          stop the focused ranks
 focus SET                      which ranks step, continue and pause
 rank N                         whose stack, variables and expressions are shown
 ranks                          where every rank stands
@@ -87,7 +87,7 @@ func (r *runner) setBreak(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	list := append(r.breakpoints[b.path], b)
+	list := slices.Concat(r.breakpoints[b.path], []breakpoint{b})
 	var got []dap.Breakpoint
 	if b.path == "" {
 		var args []functionBreakpoint

@@ -159,8 +159,8 @@ func (r *runner) take(m client.Message) {
 		}
 	case m.Event == "progressStart", m.Event == "progressUpdate":
 		var b struct {
-			Title, Message string
-			Percentage     float64
+			Title   string `json:"title"`
+			Message string `json:"message"`
 		}
 		if json.Unmarshal(m.Body, &b) == nil && b.Title != "" {
 			r.printf("%s\n", strings.TrimSpace(b.Title+" "+b.Message))
@@ -169,7 +169,10 @@ func (r *runner) take(m client.Message) {
 }
 
 func (r *runner) start(ctx context.Context) error {
-	init := dap.InitializeRequestArguments{ClientID: "cohort-script", AdapterID: "cohort", LinesStartAt1: true, ColumnsStartAt1: true, PathFormat: "path", SupportsProgressReporting: true}
+	init := dap.InitializeRequestArguments{
+		ClientID: "cohort-script", AdapterID: "cohort", LinesStartAt1: true, ColumnsStartAt1: true, PathFormat: "path",
+		SupportsProgressReporting: true,
+	}
 	if err := r.request(ctx, "initialize", init, nil); err != nil {
 		return err
 	}
@@ -193,7 +196,9 @@ func (r *runner) start(ctx context.Context) error {
 	}
 	if err := r.request(ctx, "configurationDone", struct{}{}, nil); err != nil {
 		if !answered { // the launch request says why
-			err = errors.Join(<-launched)
+			if launchErr := <-launched; launchErr != nil {
+				return launchErr
+			}
 		}
 		return err
 	}
@@ -217,8 +222,8 @@ func (r *runner) settled(ctx context.Context) (protocol.RanksBody, error) {
 // finish ends the job. After a failed command the server may be gone, which is then no second failure.
 func (r *runner) finish(ctx context.Context, failed error) error {
 	err := r.request(ctx, "disconnect", map[string]any{"terminateDebuggee": true}, nil)
-	if failed != nil || errors.Is(err, client.ErrClosed) {
-		return nil
+	if failed == nil && !errors.Is(err, client.ErrClosed) {
+		return err
 	}
-	return err
+	return nil
 }

@@ -43,7 +43,7 @@ func obtain(ctx context.Context, rec *trace.Recording, o GraphOptions) error {
 	const what = "replaying once in full mode to obtain the event graph"
 	options := runner.ReplayOptions{
 		Common: o.Common, Recording: rec.Dir, Program: o.Program, IncompleteOK: o.IncompleteOK, Full: true,
-		Progress: func(done, total uint64) { o.Progress(what, int64(done), int64(total)) }, //nolint:gosec // numbers of events
+		Progress: func(done, total uint64) { o.Progress(what, int64(done), int64(total)) },
 	}
 	// What the ranks print was seen when they were recorded.
 	options.Output = discard

@@ -32,7 +32,7 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	if err != nil {
 		return dap.Started{}, err
 	}
-	j := started.Job.(*job.Job) //nolint:forcetypeassert // made by launch above
+	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
 	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j}
 	steer.controller = replayctl.New(replayctl.Options{Job: j, Graph: steer.loadGraph, Scout: steer.scout, Log: s.Log})
 	started.Steering = steer
@@ -129,7 +129,7 @@ func (s *steering) scout(ctx context.Context, debugged job.RankSet) (*replayctl.
 	for rank, r := range running.Ranks() {
 		if !debugged.Contains(rank) {
 			go func() {
-				for range r.Backend().Events() { //nolint:revive // the reading is all
+				for range r.Backend().Events() { // the reading is all
 				}
 			}()
 		}
@@ -146,8 +146,7 @@ func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, f
 		}
 	}
 	err := s.controller.Continue(ctx, causalOnes)
-	var none *replayctl.NoHitError
-	if errors.As(err, &none) {
+	if _, none := errors.AsType[*replayctl.NoHitError](err); none {
 		// The rest of the run is ordinary.
 		if _, resumeErr := s.job.Resume(ctx, focus, backend.Continue, 0); resumeErr != nil {
 			return errors.Join(err, resumeErr)

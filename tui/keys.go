@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -64,10 +65,8 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	for _, b := range bindings() {
-		for _, key := range b.keys {
-			if key == k {
-				return b.do(m)
-			}
+		if slices.Contains(b.keys, k) {
+			return b.do(m)
 		}
 	}
 	return nil
@@ -273,6 +272,7 @@ func (m *Model) move(by int) tea.Cmd {
 		m.scroll[paneOutput] = max(0, min(m.scroll[paneOutput]-by, len(m.output)-1))
 	case paneConsole:
 		m.scroll[paneConsole] = max(0, min(m.scroll[paneConsole]-by, len(m.consoleLines)-1))
+	case paneCount: // no pane
 	}
 	return nil
 }
@@ -288,6 +288,7 @@ func (m *Model) open() tea.Cmd {
 		return m.selectRank(m.selected)
 	case paneStack:
 		return m.selectFrame(m.frame)
+	case paneSource, paneOutput, paneConsole, paneCount: // nothing to open
 	}
 	return nil
 }

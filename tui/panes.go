@@ -35,6 +35,7 @@ func (m *Model) pane(p pane, width, rows int) []string {
 		lines = tail(hardWrap(m.outputLines(), width), rows, &m.scroll[p])
 	case paneConsole:
 		lines = append(tail(hardWrap(renderLines(m.consoleLines), width), rows-1, &m.scroll[p]), m.consolePrompt())
+	case paneCount: // no pane
 	}
 	style := styleDim
 	if p == m.active {
@@ -321,7 +322,7 @@ func renderLines(lines []outputLine) []string {
 func wrap(text string, width int) []string {
 	var out []string
 	line := ""
-	for _, word := range strings.Fields(printable(text)) {
+	for word := range strings.FieldsSeq(printable(text)) {
 		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
 			out = append(out, line)
 			line = ""

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -108,9 +109,10 @@ func sequence(msg tea.Msg) ([]tea.Cmd, bool) {
 
 func (h *harness) key(keys ...string) {
 	for _, k := range keys {
+		char, size := utf8.DecodeRuneInString(k)
 		switch {
-		case len([]rune(k)) == 1:
-			h.update(tea.KeyPressMsg{Code: []rune(k)[0], Text: k})
+		case size == len(k):
+			h.update(tea.KeyPressMsg{Code: char, Text: k})
 		case k == "enter":
 			h.update(tea.KeyPressMsg{Code: tea.KeyEnter})
 		case k == "tab":

@@ -14,19 +14,19 @@ import (
 
 // Update takes one message; see package documentation for who sends them.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	var cmd tea.Cmd
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.showCursor()
-		return m, nil
 	case tea.KeyPressMsg:
-		return m, m.key(msg)
+		cmd = m.key(msg)
 	case tea.PasteMsg:
-		return m, m.typed(msg)
+		cmd = m.typed(msg)
 	case eventMsg:
-		return m, m.event(msg)
+		cmd = m.event(msg)
 	case launchedMsg:
-		return m, m.launched(msg.err)
+		cmd = m.launched(msg.err)
 	case failedMsg:
 		m.fail(msg.err.Error())
 	case doneMsg:
@@ -34,11 +34,11 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.say(msg.note)
 		}
 	case ranksMsg:
-		return m, m.ranksChanged(protocol.RanksBody(msg))
+		cmd = m.ranksChanged(protocol.RanksBody(msg))
 	case stackMsg:
-		return m, m.stackArrived(msg)
+		cmd = m.stackArrived(msg)
 	case scopesMsg:
-		return m, m.scopesArrived(msg)
+		cmd = m.scopesArrived(msg)
 	case childrenMsg:
 		msg.node.loading = false
 		if msg.err != nil {
@@ -51,9 +51,9 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case answerMsg:
 		m.answerArrived(msg)
 	default:
-		return m, m.typed(msg) // the cursor's blinking
+		cmd = m.typed(msg) // the cursor's blinking
 	}
-	return m, nil
+	return m, cmd
 }
 
 func (m *Model) launched(err error) tea.Cmd {
@@ -67,8 +67,7 @@ func (m *Model) launched(err error) tea.Cmd {
 	m.progress = ""
 	m.phase = phaseEnded
 	m.fatal = err
-	var refused *client.RequestError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.RequestError](err); ok {
 		m.fail(refused.Text)
 	} else {
 		m.fail(err.Error())
@@ -265,11 +264,12 @@ func (m *Model) showCursor() {
 	margin := min(3, rows/3)
 	m.cursor = max(0, min(m.cursor, len(m.source.lines)-1))
 	if m.cursor < m.top+margin || m.cursor >= m.top+rows-margin {
-		if m.cursor < m.top-rows || m.cursor > m.top+2*rows {
+		switch {
+		case m.cursor < m.top-rows || m.cursor > m.top+2*rows:
 			m.top = m.cursor - rows/2
-		} else if m.cursor < m.top+margin {
+		case m.cursor < m.top+margin:
 			m.top = m.cursor - margin
-		} else {
+		default:
 			m.top = m.cursor - rows + margin + 1
 		}
 	}
@@ -336,7 +336,7 @@ func (m *Model) answerArrived(msg answerMsg) {
 	if msg.err != nil {
 		text, kind = msg.err.Error(), "error"
 	}
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		m.consoleLines = append(m.consoleLines, outputLine{printable(line), kind})
 	}
 	m.scroll[paneConsole] = 0

@@ -98,7 +98,7 @@ func (c *Client) fail(err error) {
 	defer c.mu.Unlock()
 	c.closed = ErrClosed
 	if !errors.Is(err, io.EOF) {
-		c.closed = fmt.Errorf("%w: %v", ErrClosed, err)
+		c.closed = fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	for seq, ch := range c.pending {
 		close(ch)
@@ -113,22 +113,25 @@ func (c *Client) refuse(m Message) {
 	})
 }
 
-func (c *Client) write(make func(seq int) any) error {
+func (c *Client) write(message func(seq int) any) error {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	c.seq++
-	raw, err := json.Marshal(make(c.seq))
+	raw, err := json.Marshal(message(c.seq))
 	if err != nil {
-		return err
+		return fmt.Errorf("write a DAP message: %w", err)
 	}
-	return dap.WriteBaseMessage(c.conn, raw)
+	if err := dap.WriteBaseMessage(c.conn, raw); err != nil {
+		return fmt.Errorf("write a DAP message: %w", err)
+	}
+	return nil
 }
 
 // Request sends a request and waits for its response, whose body is decoded into result unless that is nil.
 func (c *Client) Request(ctx context.Context, command string, args, result any) error {
 	raw, err := json.Marshal(args)
 	if err != nil {
-		return err
+		return fmt.Errorf("write the arguments of the DAP request %s: %w", command, err)
 	}
 	ch := make(chan Message, 1)
 	var own int
