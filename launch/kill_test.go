@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -33,12 +34,11 @@ func startWaiting(t *testing.T, mpi mpitest.MPI, mode Mode) *waiting {
 	t.Helper()
 	w := &waiting{ready: make(chan struct{}), exits: make(chan int, 10)}
 	var out collector
-	said := false
-	take := func(c OutputChunk) {
+	var once sync.Once
+	take := func(c OutputChunk) { // by the launcher's output and the ranks' events at the same time
 		out.take(c)
-		if !said && strings.Contains(out.of(0), "ready") {
-			said = true
-			close(w.ready)
+		if strings.Contains(out.of(0), "ready") {
+			once.Do(func() { close(w.ready) })
 		}
 	}
 	o := Options{Ranks: 3, Program: mpi.Build(t, "stdin.c"), Mode: mode, Output: take}

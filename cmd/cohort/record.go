@@ -83,13 +83,17 @@ func passOutput(std streams, o *runner.Common, label bool, ranks int) func() {
 	o.Note = func(text string) { fmt.Fprintf(std.Err, "cohort: %s\n", text) } //nolint:errcheck // nowhere else to say it
 	out, outIs := std.Out.(fileLike)
 	err, errIs := std.Err.(fileLike)
-	if !label && outIs && errIs {
+	switch {
+	case label:
+		l := newLabeller(std, ranks)
+		o.Output = l.take
+		return l.flush
+	case outIs && errIs:
 		o.Stdout, o.Stderr = out, err
-		return func() {}
+	default:
+		o.Output = plainOutput(std)
 	}
-	l := newLabeller(std, label, ranks)
-	o.Output = l.take
-	return l.flush
+	return func() {}
 }
 
 // recordSummary tells what was recorded, on standard error: standard output is the program's.

@@ -128,6 +128,10 @@ func TestLabels(t *testing.T) {
 			t.Errorf("line %d has no label: %q", i, line)
 		}
 	}
+	// Equal lines are shown once, unless the ranks were far apart; so often all of them.
+	if n := strings.Count(stdout.String(), "stdout line 1, the same on every rank\n"); n < 1 || n > 4 {
+		t.Errorf("a line of four ranks is shown %d times", n)
+	}
 	if !strings.Contains(stdout.String(), "[3] output: stdout of rank 3\n") || !strings.Contains(stderr.String(), "[3] output: stderr of rank 3\n") {
 		t.Errorf("stdout:\n%s\nstderr:\n%s", stdout.String(), stderr.String())
 	}

@@ -35,7 +35,7 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 				return err
 			}
 			o.Recording, o.Yield, o.Log = args[0], runner.Yield(yield), log
-			flush := passOutput(std, &o.Common, label, 0)
+			flush := passOutput(std, &o.Common, label, math.MaxInt32) // however many were recorded
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
 			result, err := runner.Replay(ctx, o)

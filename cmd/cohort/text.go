@@ -2,71 +2,75 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 
+	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/launch"
 )
 
 // fileLike are streams that can be handed to a process as they are.
 type fileLike = *os.File
 
-// labeller writes the rank in front of each line of output.
+// labeller writes the ranks in front of each line of output; a line that several ranks print at about the same time is shown once.
 type labeller struct {
 	std   streams
-	label bool
-	mu    sync.Mutex
-	parts map[part][]byte // beginnings of lines
+	lines *job.LineMerger
+	open  map[string]bool // by category: the last that was written did not end its line
 }
 
-type part struct {
-	rank     int
-	category string
-}
-
-func newLabeller(std streams, label bool, _ int) *labeller {
-	return &labeller{std: std, label: label, parts: map[part][]byte{}}
+func newLabeller(std streams, ranks int) *labeller {
+	l := &labeller{std: std, open: map[string]bool{}}
+	l.lines = job.NewLineMerger(job.DefaultMergeWindow, ranks, l.write)
+	return l
 }
 
 // take is for launch.Options.Output.
 func (l *labeller) take(chunk launch.OutputChunk) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	p := part{chunk.Rank, chunk.Category}
-	data := append(l.parts[p], chunk.Data...)
-	for {
-		i := strings.IndexByte(string(data), '\n')
-		if i < 0 {
-			break
-		}
-		l.write(p, data[:i+1])
-		data = data[i+1:]
+	if chunk.Rank < 0 { // the launcher speaks for itself
+		l.stream(chunk.Category).Write(chunk.Data) //nolint:errcheck // the user closed it
+		return
 	}
-	l.parts[p] = append([]byte(nil), data...)
+	l.lines.Add(chunk.Rank, chunk.Category, chunk.Data)
 }
 
 func (l *labeller) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for p, data := range l.parts {
-		if len(data) > 0 {
-			l.write(p, append(data, '\n'))
+	l.lines.Close()
+	for category, open := range l.open {
+		if open {
+			io.WriteString(l.stream(category), "\n") //nolint:errcheck // the user closed it
 		}
 	}
-	clear(l.parts)
 }
 
-func (l *labeller) write(p part, line []byte) {
-	w := l.std.Out
-	if p.category == "stderr" {
-		w = l.std.Err
+func (l *labeller) stream(category string) io.Writer {
+	if category == "stderr" {
+		return l.std.Err
 	}
-	if l.label && p.rank >= 0 {
-		line = append([]byte("["+strconv.Itoa(p.rank)+"] "), line...)
+	return l.std.Out
+}
+
+// write is called for one line, or part of one, at a time.
+func (l *labeller) write(o job.Output) {
+	text := "[" + o.Ranks.String() + "] " + o.Text
+	if l.open[o.Category] { // a prompt of one rank, and then something of another
+		text = "\n" + text
 	}
-	w.Write(line) //nolint:errcheck // the user closed it
+	l.open[o.Category] = !strings.HasSuffix(o.Text, "\n")
+	io.WriteString(l.stream(o.Category), text) //nolint:errcheck // the user closed it
+}
+
+// plainOutput passes output on as it comes, where the streams are no files that could be handed to the launcher.
+func plainOutput(std streams) func(launch.OutputChunk) {
+	return func(chunk launch.OutputChunk) {
+		w := std.Out
+		if chunk.Category == "stderr" {
+			w = std.Err
+		}
+		w.Write(chunk.Data) //nolint:errcheck // the user closed it
+	}
 }
 
 // count is "1 rank", "2 ranks".

@@ -41,7 +41,7 @@ type Process struct {
 
 // Start starts a guard for a job: the command line is that of a cohort which calls Run.
 func Start(command []string) (*Process, error) {
-	cmd := exec.Command(command[0], command[1:]...)
+	cmd := exec.Command(command[0], command[1:]...) //nolint:noctx // it must outlive every context: Dismiss ends it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Dir = "/" // so that it keeps no file system busy
 	input, err := cmd.StdinPipe()
@@ -73,7 +73,10 @@ func NoteNamespace(dir *jobdir.Dir, namespace string) error {
 	if namespace == "" {
 		return nil
 	}
-	return os.WriteFile(namespaceFile(dir), []byte(namespace), 0o600)
+	if err := os.WriteFile(namespaceFile(dir), []byte(namespace), 0o600); err != nil {
+		return fmt.Errorf("keeping the launcher's name for the job: %w", err)
+	}
+	return nil
 }
 
 func namespaceFile(dir *jobdir.Dir) string { return filepath.Join(dir.Path, "namespace") }
@@ -86,7 +89,7 @@ func Run(jobDir string, control io.Reader, log *slog.Logger) error {
 		return err
 	}
 	var word [1]byte
-	if n, _ := control.Read(word[:]); n == 1 && word[0] == done { //nolint:errcheck // any failure means that cohort has gone
+	if n, _ := control.Read(word[:]); n == 1 && word[0] == done { // any failure means that cohort has gone
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), grace+killGrace)

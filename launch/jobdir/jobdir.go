@@ -112,7 +112,7 @@ func Sweep() {
 				continue
 			}
 			if orphaned(path) {
-				os.RemoveAll(path) //nolint:errcheck // see the doc comment
+				os.RemoveAll(path)
 			}
 		}
 	}
@@ -151,6 +151,6 @@ func writable(dir string) bool { return syscall.Access(dir, 2 /* W_OK */) == nil
 
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
-	rand.Read(b) //nolint:errcheck // crypto/rand.Read never fails (it ends the process instead)
+	rand.Read(b) // never fails: it ends the process instead
 	return hex.EncodeToString(b)
 }

@@ -107,7 +107,7 @@ func TestLongPathsAreAvoided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer d.Remove() //nolint:errcheck // checked elsewhere
+	defer d.Remove()
 	if strings.HasPrefix(d.Path, long) || len(d.Socket()) > maxSocket {
 		t.Errorf("the socket is %s", d.Socket())
 	}

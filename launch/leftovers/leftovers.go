@@ -32,7 +32,7 @@ func remove(dir, namespace string) error {
 	for _, kind := range []string{"vader_segment", "sm_segment"} {
 		found, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%s.*.%d.%x.*", kind, os.Getuid(), job)))
 		if err != nil {
-			return err
+			return fmt.Errorf("looking for shared memory of a job: %w", err)
 		}
 		paths = append(paths, found...)
 	}

@@ -108,7 +108,7 @@ func each(marks []string, act func(pidfd int) error) ([]Process, error) {
 	}
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("looking for processes of a job: %w", err)
 	}
 	var found []Process
 	var failed error
