@@ -113,8 +113,8 @@ func (o *owner) publish(e backend.Event) { o.b.queue.push(e) }
 
 // end is called once, when there is no gdb any more.
 func (o *owner) end(why string) {
-	if o.state == stopped || o.state == running || o.state == starting && o.pid != 0 {
-		// gdb takes the program with it (PTRACE_O_EXITKILL).
+	// gdb takes the program with it (PTRACE_O_EXITKILL). If nobody asked for that, the end of gdb is the news, and how the program ended would lead astray.
+	if why == "" && (o.state == stopped || o.state == running || o.state == starting && o.pid != 0) {
 		o.publish(backend.Event{Exited: &backend.Exited{Signal: "SIGKILL"}})
 	}
 	o.state = exited

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"syscall"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/dap/daptest"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// Whatever part of a debugged job is killed: the client is told, the other ranks stay usable or the session ends, and nothing is left.
+func TestKillWhileDebugging(t *testing.T) {
+	slow(t)
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		program := waiting(t, mpi)
+		for role, told := range map[string]daptest.Expectation{
+			"rank":     daptest.RankIs(1, "exited"),
+			"gdb":      daptest.RankIs(1, "lost"),
+			"agent":    daptest.Terminated(),
+			"launcher": daptest.Terminated(),
+		} {
+			t.Run(role, func(t *testing.T) {
+				w := newWorkplace(t, mpi)
+				conn, cmd := w.dap()
+				c := daptest.New(t, conn)
+				c.Launch(protocol.LaunchArguments{Program: program, Ranks: 3, Env: map[string]string{"WAIT": "1"}})
+				c.ConfigurationDone()
+				c.Expect(daptest.Output("", ready))
+				killPart(w, cmd.Process.Pid, role, 1)
+				c.Expect(told)
+				if role == "rank" || role == "gdb" {
+					c.Pause(0) // the focus is all ranks
+					c.Expect(daptest.Stopped(0, "pause"), daptest.Stopped(2, "pause"))
+					for _, rank := range []int{0, 2} { // the others can be looked at as before
+						if frames := c.Stack(rank); len(frames) == 0 {
+							t.Errorf("rank %d has no stack", rank)
+						}
+					}
+				}
+				c.Disconnect()
+			})
+		}
+		t.Run("cohort", func(t *testing.T) {
+			w := newWorkplace(t, mpi)
+			conn, cmd := w.dap()
+			c := daptest.New(t, conn)
+			c.Launch(protocol.LaunchArguments{Program: program, Ranks: 3, Env: map[string]string{"WAIT": "1"}})
+			c.ConfigurationDone()
+			c.Expect(daptest.Output("", ready))
+			killPart(w, cmd.Process.Pid, "cohort", 0)
+			select {
+			case <-c.Done():
+			case <-w.ctx.Done():
+				t.Error("the connection outlives cohort")
+			}
+		})
+	})
+}
+
+// A client that goes away without a word takes its job with it.
+func TestClientVanishes(t *testing.T) {
+	slow(t)
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		w := newWorkplace(t, mpi)
+		conn, cmd := w.dap()
+		c := daptest.New(t, conn)
+		c.Launch(protocol.LaunchArguments{Program: waiting(t, mpi), Ranks: 2, Env: map[string]string{"WAIT": "1"}})
+		c.ConfigurationDone()
+		c.Expect(daptest.Output("", ready))
+		c.Close() // waits for cohort
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signaled() {
+			t.Errorf("cohort ended with %v", cmd.ProcessState)
+		}
+	})
+}
+
+// waitDone waits until the server has closed a connection.
+func waitDone(ctx context.Context, t *testing.T, c *daptest.Client) {
+	t.Helper()
+	select {
+	case <-c.Done():
+	case <-ctx.Done():
+		t.Errorf("the server does not close the connection\n%s", c.Transcript(10))
+	}
+}
