@@ -17,6 +17,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/gdbmi/gdbmitest"
+	"github.com/cohort-debugger/cohort/internal/proctest"
 )
 
 func TestMain(m *testing.M) {
@@ -291,28 +292,15 @@ int main(void) { for (;;) pause(); }`, gdbmi.Options{})
 	if _, err := p.Send(deadline(t), gdbmi.Cmd("gdb-version")); !errors.As(err, &dead) || dead.Command != "-gdb-version" {
 		t.Errorf("got %v", err)
 	}
-	waitGone(t, pid)
-}
-
-// waitGone waits until a process that is no child of ours has ended.
-func waitGone(t *testing.T, pid int) {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000)
-	if n != 1 {
-		t.Errorf("process %d lives on: %v", pid, err)
-	}
+	proctest.WaitGone(t, pid)
 }
 
 // orphanMain is a parent that starts gdb with a program and is then killed.
 func orphanMain() {
+	if err := proctest.EndWithParent(); err != nil {
+		fmt.Fprintln(os.Stdout, "error", err)
+		os.Exit(1)
+	}
 	p, err := gdbmi.Start(context.Background(), gdbmi.Options{})
 	if err != nil {
 		fmt.Fprintln(os.Stdout, "error", err)
@@ -354,8 +342,8 @@ func TestNothingOutlivesAParentThatIsKilled(t *testing.T) {
 	}
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	waitGone(t, gdb)
-	waitGone(t, program)
+	proctest.WaitGone(t, gdb)
+	proctest.WaitGone(t, program)
 }
 
 func TestGdbCannotBeStarted(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/launch/agent"
 	"github.com/cohort-debugger/cohort/launch/guard"
 )
@@ -25,6 +26,10 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if len(os.Args) == 5 && os.Args[1] == "hold-a-job" {
+		if err := proctest.EndWithParent(); err != nil {
+			fmt.Fprintln(os.Stderr, "hold-a-job:", err)
+			os.Exit(1)
+		}
 		os.Exit(holdAJob(os.Args[2], os.Args[3], os.Args[4]))
 	}
 	for name, value := range map[string]string{"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} {

@@ -3,7 +3,6 @@ package gdb
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,10 +13,10 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi/gdbmitest"
+	"github.com/cohort-debugger/cohort/internal/proctest"
 )
 
 var binDir string
@@ -157,7 +156,7 @@ func newSession(t testing.TB, opt Options) *session {
 		}
 		<-ended
 		if s.result.Pid != 0 {
-			waitGone(t, s.result.Pid)
+			proctest.WaitGone(t, s.result.Pid)
 		}
 		if t.Failed() && os.Getenv("COHORT_TEST_MI") != "" {
 			t.Logf("%s", s.log)
@@ -299,20 +298,4 @@ func command(t testing.TB, name string, args ...string) (string, error) {
 	t.Helper()
 	out, err := exec.CommandContext(testContext(t), name, args...).CombinedOutput()
 	return string(out), err
-}
-
-// waitGone waits until a process that is no child of ours has ended.
-func waitGone(t testing.TB, pid int) {
-	t.Helper()
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ESRCH) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000); n != 1 {
-		t.Errorf("process %d lives on: %v", pid, err)
-	}
 }

@@ -124,7 +124,7 @@ var rules = []rule{
 }
 
 // testHelpers may be imported by tests and by each other only: they import testing, or hold fakes.
-var testHelpers = []string{"internal/mpitest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest"}
+var testHelpers = []string{"internal/mpitest", "internal/proctest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest"}
 
 // libraries that only some folders may import (without their tests: those may drive what they test).
 var libraries = []struct {

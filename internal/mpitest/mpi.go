@@ -126,12 +126,14 @@ func (m MPI) Env() []string {
 }
 
 // Command prepares `mpiexec -n N PROG ARGS`, with Flags and Env. When ctx ends the launcher is asked to end its ranks
-// (SIGTERM), and killed if it has not after 10 s.
+// (SIGTERM), and killed if it has not after 10 s. It is asked too when the process that starts the command is killed: Start it in
+// a test without goroutines that end locked to their thread, which would count as that.
 func (m MPI) Command(ctx context.Context, n int, prog string, args ...string) *exec.Cmd {
 	all := append(m.Flags(), "-n", strconv.Itoa(n), prog)
 	cmd := exec.CommandContext(ctx, m.Mpiexec, append(all, args...)...)
 	cmd.Env = m.Env()
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopTimeout
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return cmd
 }
