@@ -88,6 +88,9 @@ func (w *waiting) expectEnd(t *testing.T) {
 
 // Whatever is killed: everything else ends, and nothing is left (start's cleanup checks that).
 func TestKillInRunMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	for victim, pid := range map[string]func(*Session) int{
 		"launcher": func(s *Session) int { return s.launcher.cmd.Process.Pid },
 		"agent":    func(s *Session) int { return s.Ranks()[1].Info().AgentPid },
@@ -113,6 +116,9 @@ func TestKillInRunMode(t *testing.T) {
 }
 
 func TestKillInDebugMode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	for victim, pid := range map[string]func(*Session) int{
 		"launcher": func(s *Session) int { return s.launcher.cmd.Process.Pid },
 		"agent":    func(s *Session) int { return s.Ranks()[1].Info().AgentPid },
@@ -156,6 +162,9 @@ func TestKillInDebugMode(t *testing.T) {
 
 // TestKillCohort kills the process that holds the session.
 func TestKillCohort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	for _, mode := range []string{"run", "debug"} {
 		t.Run(mode, func(t *testing.T) {
 			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {

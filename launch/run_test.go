@@ -70,6 +70,9 @@ func TestRunKeepsStreamsApartAndOrdered(t *testing.T) {
 
 // The launcher must end as it does without cohort, and each rank's own end must be known.
 func TestRunMirrorsTheEnd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	cases := []struct {
 		name    string
 		program string

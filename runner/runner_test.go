@@ -146,6 +146,9 @@ func TestRecordAndReplayOrder(t *testing.T) {
 
 // A rank that kills itself leaves a recording, which replays to the same end.
 func TestKilledRank(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "DIE=1")
 		if r.Status() != 128+9 || r.Problem != nil {
@@ -179,6 +182,9 @@ func TestExitStatus(t *testing.T) {
 }
 
 func TestAbort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "ABORT=2")
 		if r.Status() == 0 || r.Problem != nil {
@@ -192,6 +198,9 @@ func TestAbort(t *testing.T) {
 }
 
 func TestDivergence(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi)
 		result, _ := replaySteps(t, mpi, r, "DIVERGE=1")
@@ -219,6 +228,9 @@ func TestDivergence(t *testing.T) {
 }
 
 func TestIncompleteRecordingIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "rma.cohort")
@@ -244,6 +256,9 @@ func TestIncompleteRecordingIsRefused(t *testing.T) {
 
 // Ctrl-C: the run ends, and what was recorded is kept and replays.
 func TestInterruptedRecordingIsKept(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		ctx, cancel := context.WithCancelCause(testContext(t))
 		defer cancel(nil)

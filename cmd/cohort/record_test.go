@@ -42,6 +42,9 @@ func exitCode(t *testing.T, err error) int {
 }
 
 func TestExitStatuses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := mpi.Build(t, "exitcode.c")
 		dir := func() string { return filepath.Join(t.TempDir(), "r.cohort") }

@@ -138,8 +138,16 @@ func (a *agent) live(signals <-chan os.Signal) Outcome {
 			a.sweep()
 			return outcome
 		case err := <-cut:
+			select {
+			case e = <-a.ready: // both at once
+				done = e.done()
+			default:
+			}
 			a.orphan(e, err)
-			return Outcome{Code: 1}
+			if e == nil {
+				return Outcome{Code: 1} // nothing was started
+			}
+			return lastOutcome(done)
 		case s := <-signals:
 			if s == syscall.SIGUSR1 || s == syscall.SIGUSR2 {
 				continue // launchers send these to the whole process group: the program has it
@@ -151,6 +159,17 @@ func (a *agent) live(signals <-chan os.Signal) Outcome {
 				go a.kill(e) // done follows
 			}
 		}
+	}
+}
+
+// lastOutcome is how the program ended if that is known soon: the job may hang up as soon as it has heard of the end of the last rank, which is before
+// the engine says so here.
+func lastOutcome(done <-chan Outcome) Outcome {
+	select {
+	case outcome := <-done:
+		return outcome
+	case <-time.After(killTimeout):
+		return Outcome{Code: 1}
 	}
 }
 
