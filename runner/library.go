@@ -40,6 +40,21 @@ func (y Yield) decide(mpi pmpi.MPI, ranks int) (bool, error) {
 	return false, &launch.RefusedError{Reason: fmt.Sprintf("The yield mode %q was asked for; there are auto, on and off.", string(y))}
 }
 
+// Common are the options that all runs share.
+type Common struct {
+	MPI          string // "": what the program is linked to
+	LauncherArgs []string
+	Yield        Yield
+	// Output gets the ranks' output piece by piece with the rank; nil: it goes to Stdout and Stderr as it is.
+	Output         func(launch.OutputChunk)
+	Stdin          *os.File
+	Stdout, Stderr *os.File     // nil: this process's
+	Note           func(string) // a whole sentence for the user, at any time; nil: dropped
+	Self           string       // see launch.Options
+	SelfArgs       []string
+	Log            *slog.Logger
+}
+
 // Yields tells whether blocking calls become test and yield in a run of that many ranks.
 func (c *Common) Yields(t Toolchain, ranks int) (bool, error) {
 	return c.Yield.decide(t.Program.MPI, ranks)
@@ -117,22 +132,7 @@ func mpiEnv() []string {
 	return env
 }
 
-// Common are the options that all runs share.
-type Common struct {
-	MPI          string // "": what the program is linked to
-	LauncherArgs []string
-	Yield        Yield
-	// Output gets the ranks' output piece by piece with the rank; nil: it goes to Stdout and Stderr as it is.
-	Output         func(launch.OutputChunk)
-	Stdin          *os.File
-	Stdout, Stderr *os.File     // nil: this process's
-	Note           func(string) // a whole sentence for the user, at any time; nil: dropped
-	Self           string       // see launch.Options
-	SelfArgs       []string
-	Log            *slog.Logger
-}
-
-func (c *Common) note(format string, args ...any) {
+func (c *Common) notef(format string, args ...any) {
 	if c.Note != nil {
 		c.Note(fmt.Sprintf(format, args...))
 	}

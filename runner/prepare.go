@@ -119,7 +119,8 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		d, err := p.Recording.Decisions(rank, trace.DecisionOptions{})
 		var lacks *trace.IncompleteError
 		if errors.As(err, &lacks) && o.IncompleteOK {
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover. The replay goes on all the same and may differ from there.", rank, lacks.Call, rank, lacks.Event))
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover. "+
+				"The replay goes on all the same and may differ from there.", rank, lacks.Call, rank, lacks.Event))
 			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
 		}
 		if errors.As(err, &lacks) {
@@ -134,7 +135,8 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			return &launch.RefusedError{Reason: fmt.Sprintf("The recording %s cannot be replayed: %v", o.Recording, err), Err: err}
 		}
 		if !d.Finalized {
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, p.Recording.Meta.PerRank[rank].End))
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.",
+				rank, d.LastEvent, p.Recording.Meta.PerRank[rank].End))
 		}
 		p.Decisions = append(p.Decisions, d)
 	}

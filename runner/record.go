@@ -102,7 +102,8 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	var flags abi.Flags
 	if yield {
 		flags |= abi.FlagYield
-		o.note("There are more ranks (%d) than cores (%d), so blocking MPI calls yield the processor; that changes timing (--yield off leaves them as they are).", o.Ranks, launch.Cores())
+		o.notef("There are more ranks (%d) than cores (%d), so blocking MPI calls yield the processor; "+
+			"that changes timing (--yield off leaves them as they are).", o.Ranks, launch.Cores())
 	}
 	options.Interpose = tools.Interpose(mode, flags)
 	if options.Interpose.TraceDir, err = filepath.Abs(rec.Dir); err != nil {
@@ -114,7 +115,7 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 		return nil, errors.Join(err, discard())
 	}
 	for _, n := range session.Notes() {
-		o.note("%s", n)
+		o.notef("%s", n)
 	}
 	result := &RecordResult{Recording: rec, Yield: yield, Refusals: map[int]string{}}
 	result.Job = watchRecording(ctx, session, result.Refusals)
@@ -139,7 +140,7 @@ func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool)
 		}
 	}
 	if cwd, err = filepath.Abs(cwd); err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("finding the working directory: %w", err)
 	}
 	_, statErr := os.Lstat(o.Dir)
 	isNew := errors.Is(statErr, os.ErrNotExist)
@@ -208,7 +209,9 @@ func (r *RecordResult) finish(session *launch.Session) {
 		}
 	}
 	for i := range ranks {
-		if end := r.Job.Ranks[i]; end.Control.Present && end.Control.State == int(abi.StateNew) && (end.Exit == nil || end.Exit.Signal != "") { // killed before its MPI_Init had ended
+		end := r.Job.Ranks[i]
+		wasKilled := end.Exit == nil || end.Exit.Signal != ""
+		if wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) { // before its MPI_Init had ended
 			r.Problem = errors.Join(r.Problem, r.Recording.WriteEmpty(i))
 		}
 		d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})

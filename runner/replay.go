@@ -67,14 +67,14 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 		return nil, err
 	}
 	for _, n := range p.Notes {
-		o.note("%s", n)
+		o.notef("%s", n)
 	}
 	scratch := ""
 	if o.Full && p.Recording.Meta.Mode != trace.ModeFull.String() {
 		if scratch, err = p.Recording.GraphScratch(); err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(scratch) //nolint:errcheck // moved away, or scratch in a recording
+		defer os.RemoveAll(scratch) // moved away, or scratch in a recording
 		p.Launch.Interpose.TraceDir = scratch
 	}
 	started := time.Now()
@@ -83,7 +83,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 		return nil, err
 	}
 	for _, n := range session.Notes() {
-		o.note("%s", n)
+		o.notef("%s", n)
 	}
 	w := newWatch(session, p, o)
 	job := w.run(ctx)
@@ -178,7 +178,7 @@ func (w *watch) run(ctx context.Context) launch.Result {
 		case <-ticker.C:
 			if !asking && !stopping {
 				asking = true
-				go w.ask(answers)
+				go w.ask(ctx, answers)
 			}
 		case states := <-answers:
 			asking = false
@@ -200,9 +200,9 @@ func (w *watch) run(ctx context.Context) launch.Result {
 	return w.session.Wait()
 }
 
-// ask reads the control blocks of all ranks. It takes a second at most.
-func (w *watch) ask(answers chan<- []backend.ControlState) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+// ask reads the control blocks of all ranks. It takes a second at most; that the replay is being ended does not matter.
+func (w *watch) ask(ctx context.Context, answers chan<- []backend.ControlState) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	states := make([]backend.ControlState, len(w.at))
 	for i, rank := range w.session.Ranks() {

@@ -84,7 +84,8 @@ type MissingRankError struct {
 }
 
 func (e *MissingRankError) Error() string {
-	return fmt.Sprintf("The recording %s is of %d ranks but %s, the trace of rank %d, is missing. Copy it there from where the recording was made, or record again.", e.Dir, e.Ranks, e.Path, e.Rank)
+	return fmt.Sprintf("The recording %s is of %d ranks but %s, the trace of rank %d, is missing. "+
+		"Copy it there from where the recording was made, or record again.", e.Dir, e.Ranks, e.Path, e.Rank)
 }
 
 // RankCountError is a disagreement about the number of ranks.

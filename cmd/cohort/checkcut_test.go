@@ -57,7 +57,7 @@ func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node
 			}
 			switch e.Op.Class() {
 			case trace.ClassSend:
-				c := channel{int32(r), e.Send.Dest, e.Send.Tag} //nolint:gosec // ranks
+				c := channel{int32(r), e.Send.Dest, e.Send.Tag}
 				sends[c] = append(sends[c], n)
 			case trace.ClassRecv, trace.ClassProbe:
 			case trace.ClassCollective:
@@ -87,7 +87,7 @@ func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node
 			if class != trace.ClassRecv && class != trace.ClassProbe {
 				continue
 			}
-			c := channel{e.Recv.Source, int32(r), e.Recv.Tag} //nolint:gosec // ranks
+			c := channel{e.Recv.Source, int32(r), e.Recv.Tag}
 			k := taken[c]
 			if class == trace.ClassRecv {
 				taken[c]++
@@ -139,7 +139,7 @@ func checkCut(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &got))
 	events := fullEvents(ts, filepath.Clean(ts.MkAbs(args[0])))
-	want := past(edgesOf(ts, events), node{got.At.Rank, uint64(got.At.Event)}, len(events)) //nolint:gosec // an event's number
+	want := past(edgesOf(ts, events), node{got.At.Rank, uint64(got.At.Event)}, len(events))
 	if fmt.Sprint(got.Cut) != fmt.Sprint(want) {
 		ts.Fatalf("the cut of %d:%d is %v, and its past is %v", got.At.Rank, got.At.Event, got.Cut, want)
 	}
@@ -151,7 +151,7 @@ func checkColumn(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: column FILE")
 	}
 	var decoded, direct []float64
-	for _, line := range strings.Split(ts.ReadFile(args[0]), "\n") {
+	for line := range strings.SplitSeq(ts.ReadFile(args[0]), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 3 && strings.Contains(fields[0], "(VECTOR)") {
 			v, err := strconv.ParseFloat(fields[2], 64)
@@ -193,6 +193,6 @@ func cutOf(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("rank %d does not say that it stopped after event %s:\n%s", r, position, text)
 		}
 	}
-	json := fmt.Sprintf(`{"at":{"rank":%s,"event":%s},"cut":[%s]}`, m[1], m[2], strings.Join(cut, ","))
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(json), 0o600))
+	position := fmt.Sprintf(`{"at":{"rank":%s,"event":%s},"cut":[%s]}`, m[1], m[2], strings.Join(cut, ","))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(position), 0o600))
 }

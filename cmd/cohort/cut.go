@@ -1,9 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/causal"
@@ -48,7 +45,7 @@ The cut is computed from the event graph. A recording in order mode has none yet
 				return err
 			}
 			for _, note := range notes {
-				if _, err := fmt.Fprintf(std.Err, "cohort: %s\n", note); err != nil {
+				if err := say(std.Err, "cohort: "+note+"\n"); err != nil {
 					return err
 				}
 			}
@@ -63,12 +60,9 @@ The cut is computed from the event graph. A recording in order mode has none yet
 				return usageError("%v", err)
 			}
 			if asJSON {
-				encoder := json.NewEncoder(std.Out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(report)
+				return sayJSON(std.Out, report)
 			}
-			_, err = fmt.Fprint(std.Out, session.CutText(report))
-			return err
+			return say(std.Out, session.CutText(report))
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the event, `RANK:EVENT`")

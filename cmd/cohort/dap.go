@@ -75,7 +75,7 @@ func serveDAP(ctx context.Context, std streams, log *slog.Logger, address, token
 		made = " token " + token
 	}
 	// One line, for people and for programs that start this.
-	if _, err := fmt.Fprintf(std.Out, "cohort dap listens on %s%s\n", l.Address(), made); err != nil {
+	if err := say(std.Out, fmt.Sprintf("cohort dap listens on %s%s\n", l.Address(), made)); err != nil {
 		return err
 	}
 	return endOf(ctx, newDAPServer(log, token).Serve(ctx, l))
@@ -92,6 +92,6 @@ func endOf(ctx context.Context, err error) error {
 func newDAPServer(log *slog.Logger, token string) *dap.Server {
 	return dap.NewServer(dap.Options{
 		Starter: &session.Starter{Log: log}, Token: token, Log: log, Version: launch.Version(),
-		CallName: func(op int) string { return abi.OpName(abi.Op(op)) }, //nolint:gosec // the ABI's numbers are small
+		CallName: func(op int) string { return abi.OpName(abi.Op(op)) },
 	})
 }

@@ -58,7 +58,7 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
 					cwd, err := os.Getwd()
 					if err != nil {
-						return err
+						return fmt.Errorf("finding the working directory: %w", err)
 					}
 					return script.Run(ctx, script.Options{Conn: conn, Launch: args, Commands: exec, Cwd: cwd, Out: std.Out, Echo: !quiet})
 				})
@@ -103,7 +103,7 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 	case dash < 0 && len(positional) == 1:
 		path, err := filepath.Abs(positional[0])
 		if err != nil {
-			return err
+			return fmt.Errorf("finding %s: %w", positional[0], err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
 			return usageError("%s is a file, not a recording. To debug a program, write: cohort debug -n 4 -- %s", positional[0], positional[0])

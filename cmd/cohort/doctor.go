@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -31,12 +30,10 @@ The exit status is 1 if something essential is missing.`,
 			out, isFile := std.Out.(fileLike)
 			report := doctor.Examine(ctx, doctor.Options{Terminal: isFile && isTerminal(out)})
 			if asJSON {
-				encoder := json.NewEncoder(std.Out)
-				encoder.SetIndent("", "  ")
-				if err := encoder.Encode(report); err != nil {
+				if err := sayJSON(std.Out, report); err != nil {
 					return err
 				}
-			} else if _, err := fmt.Fprint(std.Out, doctorText(report)); err != nil {
+			} else if err := say(std.Out, doctorText(report)); err != nil {
 				return err
 			}
 			if !report.OK {

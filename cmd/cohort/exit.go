@@ -100,7 +100,7 @@ func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 		select {
 		case s := <-signals:
 			signal.Stop(signals)
-			cancel(&interruptedError{signal: s.(syscall.Signal)})
+			cancel(&interruptedError{signal: s.(syscall.Signal)}) //nolint:errcheck,forcetypeassert // what Notify was given
 		case <-done:
 		}
 	}()

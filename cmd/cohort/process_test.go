@@ -43,8 +43,7 @@ func newWorkplace(t *testing.T, mpi mpitest.MPI) *workplace {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Names of sockets are short, and those of test directories long.
-	run, err := os.MkdirTemp("", "cohort-test-*")
+	run, err := os.MkdirTemp("", "cohort-test-*") //nolint:usetesting // names of sockets are short, and those of test directories long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +220,7 @@ func findPart(w *workplace, cohort int, role string, rank int) int {
 }
 
 func roleOf(pid, cohort int) string {
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	dir := fmt.Sprintf("/proc/%d", pid)
 	cmdline, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	if err != nil {
 		return "gone"
@@ -248,7 +247,7 @@ func roleOf(pid, cohort int) string {
 
 // rankOf reads the rank that the launcher gave a process; -1: none.
 func rankOf(pid int) int {
-	environ, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "environ"))
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
 		return -1
 	}

@@ -114,7 +114,8 @@ func recordSummary(w io.Writer, r *runner.RecordResult) {
 	}
 	for _, rank := range rec.Meta.PerRank {
 		if i := rank.Incomplete; i != nil {
-			fmt.Fprintf(&b, "  WARNING: rank %d called %s (event %d:%d; %s in all), which record/replay does not cover: the recording is incomplete, and replay refuses it without --incomplete-ok.\n",
+			fmt.Fprintf(&b, "  WARNING: rank %d called %s (event %d:%d; %s in all), which record/replay does not cover: "+
+				"the recording is incomplete, and replay refuses it without --incomplete-ok.\n",
 				rank.Rank, i.Call, rank.Rank, i.Event, count(i.Count, "such call"))
 		}
 	}
@@ -130,7 +131,7 @@ func rankEnds(r *runner.RecordResult) []string {
 	var order []string
 	ranks := map[string][]int{}
 	for i, rank := range r.Recording.Meta.PerRank {
-		text := endText(rank.End, r, i)
+		text := endText(rank.End, r.Job.Stopped)
 		if ranks[text] == nil {
 			order = append(order, text)
 		}
@@ -143,7 +144,7 @@ func rankEnds(r *runner.RecordResult) []string {
 	return lines
 }
 
-func endText(end trace.RankEnd, r *runner.RecordResult, rank int) string {
+func endText(end trace.RankEnd, stopped bool) string {
 	switch end.How {
 	case trace.EndFinalized:
 		return "ended well"
@@ -152,7 +153,7 @@ func endText(end trace.RankEnd, r *runner.RecordResult, rank int) string {
 	case trace.EndSignal:
 		return "was ended by " + end.Signal
 	}
-	if r.Job.Stopped {
+	if stopped {
 		return "was ended with the job"
 	}
 	return "was ended by the launcher, or lost"

@@ -71,7 +71,8 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 
 func replaySummary(w io.Writer, r *runner.ReplayResult) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n", count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed), count(r.Decisions, "decision"))
+	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n",
+		count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed), count(r.Decisions, "decision"))
 	for i, rank := range r.Ranks {
 		switch {
 		case rank.Divergence != nil:

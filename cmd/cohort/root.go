@@ -92,7 +92,7 @@ func kindOf(flag *pflag.Flag) string {
 func logger(cmd *cobra.Command, std streams) (*slog.Logger, error) {
 	text, err := cmd.Flags().GetString("log-level")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading --log-level: %w", err)
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(text)); err != nil {
@@ -110,10 +110,4 @@ func programArgs(cmd *cobra.Command, args []string) error {
 		return usageError("%q stands before \"--\" and is no flag. Write: %s [flags] -- PROGRAM ARGUMENTS", args[0], cmd.CommandPath())
 	}
 	return nil
-}
-
-// isUsage tells whether an error was a refusal.
-func isUsage(err error) bool {
-	var exit *exitError
-	return errors.As(err, &exit) && exit.Code == exitUsage
 }

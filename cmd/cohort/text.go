@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -112,4 +113,21 @@ func rankList(ranks []int) string {
 		i = j + 1
 	}
 	return strings.Join(parts, ",")
+}
+
+// say writes the answer of a command.
+func say(w io.Writer, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("writing the answer: %w", err)
+	}
+	return nil
+}
+
+func sayJSON(w io.Writer, answer any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(answer); err != nil {
+		return fmt.Errorf("writing the answer as JSON: %w", err)
+	}
+	return nil
 }

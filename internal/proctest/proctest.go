@@ -70,7 +70,7 @@ func WaitGone(t testing.TB, pid int) {
 	if err != nil {
 		t.Fatalf("process %d: %v", pid, err)
 	}
-	defer unix.Close(fd)
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
 	if err := awaitEnd(fd, patience); err != nil {
 		t.Errorf("process %d: %v", pid, err)
 	}
