@@ -77,6 +77,7 @@ void cohort_set_state(uint32_t state);
 void cohort_stop(uint32_t reason);
 void cohort_park(void);
 void cohort_wait_for_end(void) __attribute__((noreturn));
+void cohort_linger(void) __attribute__((noreturn));
 void cohort_message(const char *text);
 void cohort_refuse(const char *text);
 void cohort_uncovered(const char *call);       /* the call in progress is not covered by record/replay */

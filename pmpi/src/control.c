@@ -99,10 +99,20 @@ void cohort_park(void) {
   } while (UNLIKELY(g.events >= LOAD(g.control->park_at)));
 }
 
+static uint32_t never_woken;
+
 /* Only a signal ends it: the program cannot go on, and it is not ours to end. */
 void cohort_wait_for_end(void) {
-  static uint32_t never;
-  for (;;) syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+  for (;;) syscall(SYS_futex, &never_woken, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+}
+
+/* Likewise, for a rank whose recording ends here while those of others go on: they may still need what its MPI holds back. */
+void cohort_linger(void) {
+  const struct timespec timeout = {0, 1000000};
+  for (;;) {
+    give_progress();
+    syscall(SYS_futex, &never_woken, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
+  }
 }
 
 void cohort_message(const char *text) {

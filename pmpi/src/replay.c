@@ -92,7 +92,7 @@ static void end_of_recording(void) {
   cohort_set_state(COHORT_STATE_END);
   extern void cohort_stop_here(uint32_t);
   if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
-  cohort_wait_for_end();
+  cohort_linger();
 }
 
 static void diverge_plain(uint32_t recorded_op, uint64_t recorded_event) {
