@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -34,7 +35,7 @@ func Inspect(program string) (Program, error) {
 	}
 	file, err := elf.Open(path)
 	if err != nil {
-		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat {
+		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a short file
 			return Program{}, &ProgramError{Program: program, Reason: NotELF, Detail: scriptLine(path)}
 		}
 		return Program{}, &ProgramError{Program: program, Reason: NotELF, Err: err}

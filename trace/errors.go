@@ -39,8 +39,8 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("%s is a %s of version %d; this cohort reads version %d only. Use the cohort that made it, or record again.",
-		e.Path, e.What, e.Found, e.Supported)
+	return fmt.Sprintf("The %s %s is of version %d; this cohort reads version %d only. Use the cohort that made it, or record again.",
+		e.What, e.Path, e.Found, e.Supported)
 }
 
 // ModeError is a trace or recording whose mode this version does not know, or cannot use.
@@ -50,7 +50,7 @@ type ModeError struct {
 }
 
 func (e *ModeError) Error() string {
-	return fmt.Sprintf("%s was recorded in mode %q; this cohort reads the modes \"order\" and \"full\".", e.Path, e.Mode)
+	return fmt.Sprintf("The recording %s was made in mode %q; this cohort reads the modes \"order\" and \"full\".", e.Path, e.Mode)
 }
 
 // NotRecordingError is a path that is no recording.
@@ -61,7 +61,7 @@ type NotRecordingError struct {
 }
 
 func (e *NotRecordingError) Error() string {
-	s := fmt.Sprintf("%s is not a Cohort recording: %s", e.Path, e.Reason)
+	s := fmt.Sprintf("The path %s is not a Cohort recording: %s", e.Path, e.Reason)
 	if e.Err != nil && !errors.Is(e.Err, fs.ErrNotExist) { // that something is not there is the reason already
 		s += ": " + e.Err.Error()
 	}
@@ -74,7 +74,7 @@ func (e *NotRecordingError) Unwrap() error { return e.Err }
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("%s holds a recording already; choose another name, remove it, or overwrite it with --force.", e.Path)
+	return fmt.Sprintf("The directory %s holds a recording already; choose another name, remove it, or overwrite it with --force.", e.Path)
 }
 
 // MissingRankError is a recording that lacks the trace of a rank.

@@ -17,7 +17,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi"; cohort is the program under test; and:
+// TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi", and $SOURCE is testprograms; cohort is the program under test; and:
 //
 //	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI
 //	program FILE                  copies a file of testprograms here
@@ -25,6 +25,12 @@ import (
 //	line SOURCE MARK VAR          sets VAR to FILE:LINE of the line of the program's source that holds MARK
 //	checkcut RECORDING FILE       checks the cut in FILE (JSON) against the events of the recording, without package causal
 //	column FILE                   checks that the column that mpipp printed has the values that the array has
+//	status N ARGUMENT...          runs cohort, which must end with that status
+//	copydir FROM TO               copies a directory, over what was there
+//	edit FILE OLD NEW             replaces a text that is in the file once
+//	patch FILE OFFSET BYTE        changes one byte
+//	truncate FILE LENGTH          cuts a file off
+//	everylength REC FILE COPY     a recording with a truncated file is refused by the file's name, whatever the length
 //	nothingleft                   no process of this script is left, and no job directory
 //
 // Every script ends with a check like nothingleft of its own.
@@ -36,7 +42,7 @@ func TestScripts(t *testing.T) {
 				Dir:      filepath.Join(mpitest.Root(t), "testdata", "scripts"),
 				Deadline: time.Now().Add(20 * time.Minute),
 				Setup: func(env *testscript.Env) error {
-					return setUp(env, mpi)
+					return setUp(env, mpi, mpitest.Source(t, "hello.c"))
 				},
 				Condition: func(cond string) (bool, error) {
 					if cond == "mpich" || cond == "openmpi" {
@@ -52,6 +58,12 @@ func TestScripts(t *testing.T) {
 					"checkcut":    checkCut,
 					"cutof":       cutOf,
 					"column":      checkColumn,
+					"status":      runWithStatus,
+					"copydir":     copyDir,
+					"edit":        editFile,
+					"patch":       patchFile,
+					"truncate":    truncateFile,
+					"everylength": everyLength,
 					"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) { nothingLeft(ts) },
 				},
 			})
@@ -62,8 +74,8 @@ func TestScripts(t *testing.T) {
 // markVar marks every process of one script.
 const markVar = "COHORT_TEST_SCRIPT"
 
-func setUp(env *testscript.Env, mpi mpitest.MPI) error {
-	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
+func setUp(env *testscript.Env, mpi mpitest.MPI, source string) error {
+	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "SOURCE="+filepath.Dir(source), "XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
 	for _, v := range os.Environ() { // what the MPI needs to run here
 		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI="} {
 			if strings.HasPrefix(v, prefix) {
@@ -100,14 +112,14 @@ func buildProgram(t *testing.T, ts *testscript.TestScript, mpi mpitest.MPI, args
 	}
 	data, err := os.ReadFile(binary)
 	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o755)) //nolint:gosec // a program
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o755))
 }
 
 func copyProgram(t *testing.T, ts *testscript.TestScript, args []string) {
 	for _, name := range args {
 		data, err := os.ReadFile(mpitest.Source(t, name))
 		ts.Check(err)
-		ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o644)) //nolint:gosec // test data
+		ts.Check(os.WriteFile(ts.MkAbs(name), data, 0o644))
 	}
 }
 
@@ -159,7 +171,8 @@ func nothingLeft(ts *testscript.TestScript) {
 	}
 }
 
-// awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time), and returns the processes and the directories of jobs that are left.
+// awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time), and returns the processes and
+// the directories of jobs that are left.
 func awaitNothing(mark, runtimeDir string) []string {
 	deadline := time.NewTimer(10 * time.Second)
 	defer deadline.Stop()
