@@ -328,7 +328,7 @@ func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus
 		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host, Pid: s.Pid,
 		Event: s.Control.Events,
 	}
-	if s.Control.Present && s.Control.CurrentOp != 0 && !s.State.Gone() {
+	if s.Control.Present && s.Control.Current != 0 && s.Control.CurrentOp != 0 && !s.State.Gone() {
 		out.Call = callName(s.Control.CurrentOp)
 	}
 	switch {

@@ -492,3 +492,26 @@ func TestReadMemory(t *testing.T) {
 		t.Errorf("through gdb: %v, %v", b, err)
 	}
 }
+
+// What points nowhere has no members: gdb would list those of what it should point to, and theirs, without end.
+func TestPointersToNothing(t *testing.T) {
+	s := launch(t, build(t, "loop.c"))
+	s.breakAt("loop.c", backend.SourceBreakpoint{ID: 1, Line: 31})
+	s.go_(backend.Continue)
+	s.stop()
+	if r, err := s.eval(backend.ContextWatch, "(struct point *)0"); err != nil || r.Ref != 0 || r.Value != "0x0" {
+		t.Errorf("a null pointer: %+v, %v", r, err)
+	}
+	r, err := s.eval(backend.ContextWatch, "(struct point *)16")
+	if err != nil || r.Ref == 0 {
+		t.Fatalf("a pointer to nowhere: %+v, %v", r, err)
+	}
+	for _, v := range s.vars(r.Ref, 0, 0) {
+		if v.Name == "next" && (v.Ref != 0 || !strings.Contains(v.Value, "annot access memory")) {
+			t.Errorf("a pointer that cannot be read: %+v", v)
+		}
+	}
+	if r, err := s.eval(backend.ContextWatch, "p.next"); err != nil || r.Ref == 0 {
+		t.Errorf("a pointer to something: %+v, %v", r, err)
+	}
+}

@@ -120,12 +120,14 @@ type shown struct {
 }
 
 var (
-	cArray     = regexp.MustCompile(`\[(\d+)\]$`)
-	charArray  = regexp.MustCompile(`^(const |volatile )*(char|unsigned char|signed char) \[\d+\]$`)
-	fArray     = regexp.MustCompile(` \(([-\d:,* ]+)\)$`)
-	ofLength   = regexp.MustCompile(`\bof length (\d+)\b`)
-	mpiHandle  = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
-	fMpiHandle = regexp.MustCompile(`(?i)^type\(?\s*mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
+	cArray    = regexp.MustCompile(`\[(\d+)\]$`)
+	charArray = regexp.MustCompile(`^(const |volatile )*(char|unsigned char|signed char) \[\d+\]$`)
+	fArray    = regexp.MustCompile(` \(([-\d:,* ]+)\)$`)
+	ofLength  = regexp.MustCompile(`\bof length (\d+)\b`)
+	mpiHandle = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
+	// A null pointer has, for gdb, the members of what it would point to, and theirs, without end; none can be read.
+	nullPointer = regexp.MustCompile(`^(\(.*\) )?0x0$`)
+	fMpiHandle  = regexp.MustCompile(`(?i)^type\(?\s*mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
 )
 
 func isArray(v varobj) bool {
@@ -142,12 +144,13 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame}
 	s.handle = mpiHandle.MatchString(v.typ) || fMpiHandle.MatchString(v.typ)
 	switch {
-	case v.value == "" && v.children == 0 && !v.dynamic && v.expr != "":
+	case v.value == "" && !v.dynamic && v.expr != "":
 		// What cannot be read has no value here; say why rather than show nothing.
 		text, err := o.value(ctx, n.frame, v.expr)
 		s.Value = text
 		if u, ok := unreadable(name, err); ok {
 			s.Value, s.ReadOnly = u.Value, true
+			return s
 		}
 	case charArray.MatchString(v.typ) && v.expr != "":
 		if text, err := o.value(ctx, n.frame, v.expr); err == nil {
@@ -161,7 +164,7 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 			}
 		}
 	}
-	if v.children == 0 && !(v.dynamic && v.more) {
+	if v.children == 0 && !(v.dynamic && v.more) || !v.dynamic && nullPointer.MatchString(v.value) {
 		return s
 	}
 	s.Ref = o.refs.add(&node{kind: object, frame: n.frame, fortran: n.fortran, v: v})

@@ -88,6 +88,9 @@ func Stopped(rank int, reason string) Expectation {
 		if r, _ := protocol.RankThread(body.ThreadId); r != rank {
 			return NotYet, ""
 		}
+		if body.Text == "" {
+			return NotYet, "" // another thread of the rank, which stands because this one's does
+		}
 		if reason == "" || body.Reason == reason {
 			return Met, ""
 		}
