@@ -1,0 +1,337 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/dap/daptest"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// dapPlace is where one end-to-end test of the debug adapter runs cohort: a directory of its own, and a mark on all processes.
+type dapPlace struct {
+	t   *testing.T
+	mpi mpitest.MPI
+	dir string
+	ctx context.Context //nolint:containedctx // ends with the test
+}
+
+// newDAPPlace checks at the end of the test that no process and no directory of a job is left.
+func newDAPPlace(t *testing.T, mpi mpitest.MPI) *dapPlace {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it debugs real ranks; skipped in short mode")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	dir, err := os.MkdirTemp("", "cohort-dap-*") // names of sockets are short, and those of test directories long
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &dapPlace{t: t, mpi: mpi, dir: dir, ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		p.nothingLeft()
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Mkdir(p.path("run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *dapPlace) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *dapPlace) nothingLeft() {
+	p.t.Helper()
+	if left := awaitNothing(p.dir, p.path("run")); len(left) > 0 {
+		p.t.Errorf("left behind: %v", left)
+	}
+}
+
+// command prepares cohort; TestMain has put it into PATH.
+func (p *dapPlace) command(args ...string) *exec.Cmd {
+	p.t.Helper()
+	path, err := exec.LookPath("cohort")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(p.ctx, path, args...)
+	cmd.Dir = p.dir
+	cmd.Env = append(p.mpi.Env(), markVar+"="+p.dir, "XDG_RUNTIME_DIR="+p.path("run"))
+	return cmd
+}
+
+// record makes the recording p.path(name).
+func (p *dapPlace) record(name string, ranks int, env []string, program string, args ...string) string {
+	p.t.Helper()
+	all := append([]string{"record", "-n", fmt.Sprint(ranks), "-o", name, "--", program}, args...)
+	cmd := p.command(all...)
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && !errors.As(err, new(*exec.ExitError)) {
+		p.t.Fatalf("cohort %v: %v\n%s", all, err, out)
+	}
+	if _, err := os.Stat(p.path(name)); err != nil {
+		p.t.Fatalf("cohort %v has left no recording: %v\n%s", all, err, out)
+	}
+	return p.path(name)
+}
+
+// dapPipes are a connection to a `cohort dap` on standard input and output.
+type dapPipes struct {
+	io.Reader
+	io.Writer
+	close func()
+}
+
+func (p dapPipes) Close() error {
+	p.close()
+	return nil
+}
+
+// editor is a client of a `cohort dap` of its own, as an editor is.
+type editor struct {
+	*daptest.Client
+	t *testing.T
+	p *dapPlace
+}
+
+func (p *dapPlace) editor() *editor {
+	p.t.Helper()
+	cmd := p.command("dap")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var stderr lockedText
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { // after the client's own, which closes
+		if p.t.Failed() && stderr.String() != "" {
+			p.t.Logf("cohort dap said:\n%s", stderr.String())
+		}
+	})
+	var once sync.Once
+	conn := dapPipes{out, in, func() {
+		once.Do(func() {
+			_ = in.Close()
+			_ = cmd.Wait() // it ends as its input has; how is not this test's affair
+		})
+	}}
+	return &editor{Client: daptest.New(p.t, conn), t: p.t, p: p}
+}
+
+// lockedText collects what a process says.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// dapSource is the program of this directory's testdata.
+func dapSource(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(mpitest.Root(t), "cmd", "cohort", "testdata", "dape2e.c")
+}
+
+// markLine is the number of the line of a file that holds a text.
+func markLine(t *testing.T, path, text string) int {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for i, line := range strings.Split(string(content), "\n") {
+		if strings.Contains(line, text) {
+			if found != 0 {
+				t.Fatalf("%s holds %q on lines %d and %d", path, text, found, i+1)
+			}
+			found = i + 1
+		}
+	}
+	if found == 0 {
+		t.Fatalf("%s does not hold %q", path, text)
+	}
+	return found
+}
+
+// at is a breakpoint on a line.
+func at(line int) protocol.SourceBreakpoint {
+	return protocol.SourceBreakpoint{SourceBreakpoint: godap.SourceBreakpoint{Line: line}}
+}
+
+// stops expects stops of several ranks for one reason.
+func stops(reason string, ranks ...int) []daptest.Expectation {
+	var list []daptest.Expectation
+	for _, r := range ranks {
+		list = append(list, daptest.Stopped(r, reason))
+	}
+	return list
+}
+
+// stoppedBody is the body of a stopped event.
+func (e *editor) stoppedBody(event daptest.Event) godap.StoppedEventBody {
+	e.t.Helper()
+	var body godap.StoppedEventBody
+	if err := event.Decode(&body); err != nil {
+		e.t.Fatal(err)
+	}
+	return body
+}
+
+// threads maps names to ids.
+func (e *editor) threads() map[string]int {
+	e.t.Helper()
+	var body godap.ThreadsResponseBody
+	e.Do("threads", nil, &body)
+	out := map[string]int{}
+	for _, t := range body.Threads {
+		if _, twice := out[t.Name]; twice {
+			e.t.Errorf("two threads are named %q", t.Name)
+		}
+		out[t.Name] = t.Id
+	}
+	return out
+}
+
+// user is the first frame of a rank's main thread that an editor shows as the user's.
+func (e *editor) user(rank int) godap.StackFrame {
+	e.t.Helper()
+	frames := e.Stack(rank)
+	i := slices.IndexFunc(frames, func(f godap.StackFrame) bool { return f.PresentationHint != "subtle" })
+	if i < 0 {
+		e.t.Fatalf("rank %d has no frame of the user's in %+v", rank, frames)
+	}
+	return frames[i]
+}
+
+// stands checks where ranks stand.
+func (e *editor) stands(function string, line int, ranks ...int) {
+	e.t.Helper()
+	for _, r := range ranks {
+		if f := e.user(r); f.Name != function || f.Line != line {
+			e.t.Errorf("rank %d stands in %s:%d, want %s:%d\n%s", r, f.Name, f.Line, function, line, e.Transcript(6))
+		}
+	}
+}
+
+// step sends next, stepIn or stepOut for the main thread of a rank.
+func (e *editor) step(command string, rank int, single bool) {
+	e.t.Helper()
+	e.Do(command, map[string]any{"threadId": protocol.ThreadID(rank, 1), "singleThread": single}, nil)
+}
+
+// evaluate asks as hover, watch or the console does.
+func (e *editor) evaluate(expression, context string, frame int) godap.EvaluateResponseBody {
+	e.t.Helper()
+	var body godap.EvaluateResponseBody
+	e.Do("evaluate", godap.EvaluateArguments{Expression: expression, Context: context, FrameId: frame}, &body)
+	return body
+}
+
+// says checks what a line of the console answers.
+func (e *editor) says(line string, frame int, want string) {
+	e.t.Helper()
+	if got := e.Console(line, frame); got != want {
+		e.t.Errorf("the console answers %q with\n%s\nwant\n%s", line, got, want)
+	}
+}
+
+// locals are the variables of a scope of a frame, by name.
+func (e *editor) locals(frame int, scope string) (map[string]godap.Variable, int) {
+	e.t.Helper()
+	var body godap.ScopesResponseBody
+	e.Do("scopes", godap.ScopesArguments{FrameId: frame}, &body)
+	for _, s := range body.Scopes {
+		if s.Name == scope {
+			return e.children(s.VariablesReference), s.VariablesReference
+		}
+	}
+	e.t.Fatalf("there is no scope %q in %+v", scope, body.Scopes)
+	return nil, 0
+}
+
+func (e *editor) variables(a godap.VariablesArguments) []godap.Variable {
+	e.t.Helper()
+	var body godap.VariablesResponseBody
+	e.Do("variables", a, &body)
+	return body.Variables
+}
+
+func (e *editor) children(ref int) map[string]godap.Variable {
+	e.t.Helper()
+	out := map[string]godap.Variable{}
+	for _, v := range e.variables(godap.VariablesArguments{VariablesReference: ref}) {
+		out[v.Name] = v
+	}
+	return out
+}
+
+// tree is a variable and all below it, as text.
+func (e *editor) tree(v godap.Variable) string {
+	e.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s = %s\n", v.Name, v.Value)
+	if v.VariablesReference != 0 {
+		for _, child := range e.variables(godap.VariablesArguments{VariablesReference: v.VariablesReference}) {
+			b.WriteString(e.tree(child))
+		}
+	}
+	return b.String()
+}
+
+// outputs is all output of a category so far.
+func (e *editor) outputs(category string) string {
+	var b strings.Builder
+	for _, event := range e.Seen("output") {
+		var body godap.OutputEventBody
+		if event.Decode(&body) == nil && (category == "" || body.Category == category) {
+			b.WriteString(body.Output)
+		}
+	}
+	return b.String()
+}
+
+// ends expects the orderly end of the session, with an exit code.
+func (e *editor) ends(code int) {
+	e.t.Helper()
+	got := e.Expect(daptest.Named("exited"), daptest.Terminated())
+	var body godap.ExitedEventBody
+	if err := got[0].Decode(&body); err != nil || body.ExitCode != code {
+		e.t.Errorf("the exit code is %d (%v), want %d", body.ExitCode, err, code)
+	}
+	e.Disconnect()
+}
