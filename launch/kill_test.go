@@ -256,7 +256,7 @@ func holdAJob(mode, mpi, program string) int {
 			}
 		}
 	}
-	fmt.Printf("job %s %s namespace=%s guard=%d\n", s.dir.ID, s.dir.Path, cmp.Or(s.ranks[0].job, "none"), s.guard.Pid())
+	fmt.Fprintf(os.Stdout, "job %s %s namespace=%s guard=%d\n", s.dir.ID, s.dir.Path, cmp.Or(s.ranks[0].job, "none"), s.guard.Pid())
 	s.Wait()
 	wait()
 	return 0

@@ -78,12 +78,14 @@ func (c *command) hydra(options *Options) {
 func (c *command) openMPI(options *Options) error {
 	if os.Geteuid() == 0 && !rootAllowed(options) {
 		return &RefusedError{Reason: "You are root, and Open MPI refuses to run programs as root, because a mistake (such as a wrong TMPDIR) could then damage the system. " +
-			"Run cohort as another user; or, where that is no danger (in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg --allow-run-as-root."}
+			"Run cohort as another user; or, where that is no danger (in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 and " +
+			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg --allow-run-as-root."}
 	}
 	c.args = append(c.args, "-n", strconv.Itoa(options.Ranks))
 	if n := Cores(); options.Ranks > n && !placed(options) {
 		c.args = append(c.args, "--oversubscribe")
-		c.notes = append(c.notes, fmt.Sprintf("There are more ranks (%d) than cores (%d), which Open MPI refuses by itself, so it is started with --oversubscribe.", options.Ranks, n))
+		c.notes = append(c.notes, fmt.Sprintf(
+			"There are more ranks (%d) than cores (%d), which Open MPI refuses by itself, so it is started with --oversubscribe.", options.Ranks, n))
 	}
 	c.args = append(c.args, options.LauncherArgs...)
 	return nil
@@ -163,13 +165,13 @@ func selfCommand(options *Options) ([]string, error) {
 	}
 	self, err := filepath.Abs(self)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding the cohort binary that the launcher is to start: %w", err)
 	}
 	return append([]string{self}, options.SelfArgs...), nil
 }
 
 // explain makes sentences of what a launcher said before it gave up.
-func (c *command) explain(code int, signal string, said string) string {
+func (c *command) explain(code int, signal, said string) string {
 	name := c.mpi.Title() + "'s launcher " + c.path
 	end := fmt.Sprintf("ended with status %d", code)
 	if signal != "" {
@@ -180,7 +182,8 @@ func (c *command) explain(code int, signal string, said string) string {
 	case strings.Contains(said, "not enough slots"):
 		text = "Open MPI says that there are more ranks than slots. Ask for fewer ranks with -n, add hosts, or add --launcher-arg --oversubscribe."
 	case strings.Contains(said, "unrecognized argument"), strings.Contains(said, "unknown option"):
-		text = fmt.Sprintf("%s does not know an option that it was given. Check --launcher-arg; the whole command line was: %s", name, strings.Join(append([]string{c.path}, c.args...), " "))
+		line := strings.Join(append([]string{c.path}, c.args...), " ")
+		text = fmt.Sprintf("%s does not know an option that it was given. Check --launcher-arg; the whole command line was: %s", name, line)
 	case strings.Contains(said, "attempt to run as root"):
 		text = "Open MPI refuses to run as root. Run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
 	}

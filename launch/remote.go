@@ -124,8 +124,7 @@ func (r *remote) Input(ctx context.Context, data []byte, eof bool) error {
 // Kill returns nil if the rank has gone, whoever did it.
 func (r *remote) Kill(ctx context.Context) error {
 	_, err := r.client.Call(ctx, &wire.Request{Kill: true})
-	var ended *backend.EndedError
-	if errors.As(err, &ended) {
+	if _, ended := errors.AsType[*backend.EndedError](err); ended {
 		return nil
 	}
 	return err

@@ -100,7 +100,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 		options: options, log: log, command: line, dir: dir, ranks: make([]*Rank, options.Ranks),
 		arrivals: make(chan arrival), over: make(chan struct{}),
 	}
-	if s.listener, err = net.Listen("unix", dir.Socket()); err != nil {
+	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", dir.Socket()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for the agents: %w", err), dir.Remove())
 	}
 	if err := s.start(); err != nil {
@@ -183,7 +183,7 @@ func (s *Session) debugged(rank int) bool {
 func (s *Session) comeUp(ctx context.Context) error {
 	err := s.gather(ctx)
 	go s.refuseLate()
-	go s.life()
+	go s.life() //nolint:gosec // cleaning up does not end with the context of starting
 	if err == nil {
 		err = s.setUp(ctx)
 	}
@@ -285,7 +285,8 @@ func mergeErrors(errs []error) string {
 func (s *Session) setupOf(rank int) *wire.Setup {
 	o := s.options
 	setup := &wire.Setup{
-		Debug: s.debugged(rank), Hold: o.HoldEnds || o.Mode == Debug, Capture: o.Output != nil || o.Mode == Debug, JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb,
+		Debug: s.debugged(rank), Hold: o.HoldEnds || o.Mode == Debug, Capture: o.Output != nil || o.Mode == Debug,
+		JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb,
 	}
 	if i := o.Interpose; i != nil {
 		setup.Interpose = &wire.Interpose{

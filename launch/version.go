@@ -39,12 +39,12 @@ func executableID(path string) string {
 	if file, err := elf.Open(path); err == nil {
 		defer file.Close() //nolint:errcheck // read only
 		if section := file.Section(".note.go.buildid"); section != nil {
-			id, _ = section.Data() //nolint:errcheck // then the file itself is hashed
+			id, _ = section.Data() // else the file itself is hashed
 		}
 	}
 	h := sha256.New()
 	if len(id) > 0 {
-		h.Write(id) //nolint:errcheck // a hash takes everything
+		h.Write(id)
 		return hex.EncodeToString(h.Sum(nil))[:16]
 	}
 	file, err := os.Open(path)

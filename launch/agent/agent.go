@@ -42,8 +42,8 @@ type Outcome struct {
 
 // engine is what carries the program.
 type engine interface {
-	launch(context.Context, *backend.LaunchRequest) (*backend.LaunchResult, error)
-	handle(context.Context, *wire.Request) *wire.Response
+	launch(ctx context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error)
+	handle(ctx context.Context, req *wire.Request) *wire.Response
 	kill(context.Context) error // returns when it has been done; done follows
 	signal(os.Signal) bool      // false: nobody will end by it
 	done() <-chan Outcome
@@ -75,7 +75,7 @@ func Run(options Options) (Outcome, error) {
 	// cohort set this for mpirun, which turns it into a setting for the ranks; both together are refused.
 	if os.Getenv(localTmp) == options.JobDir {
 		if err := os.Unsetenv(localTmp); err != nil {
-			return Outcome{}, err
+			return Outcome{}, fmt.Errorf("preparing the environment of the rank: %w", err)
 		}
 	}
 	// Everything that this process starts inherits the marks.
@@ -93,7 +93,7 @@ func Run(options Options) (Outcome, error) {
 }
 
 func dial(dir *jobdir.Dir, id identity, version string) (net.Conn, error) {
-	conn, err := net.Dial("unix", dir.Socket())
+	conn, err := net.Dial("unix", dir.Socket()) //nolint:noctx // a local socket answers at once
 	if err != nil {
 		return nil, fmt.Errorf("the agent of rank %d cannot reach its job (has it ended?): %w", id.rank, err)
 	}
@@ -131,7 +131,7 @@ func (a *agent) live(signals <-chan os.Signal) Outcome {
 			done = e.done()
 		case outcome := <-done:
 			if outcome.asked {
-				<-cut
+				<-cut //nolint:errcheck // why the job hung up does not matter
 			} else {
 				a.server.Finish(flushTimeout)
 			}

@@ -79,7 +79,8 @@ func (s *steering) control(ctx context.Context, req backend.ControlRequest) (bac
 func (s *steering) wait(ctx context.Context, bits uint32) error {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(s.gone, cancel)()
+	stop := context.AfterFunc(s.gone, cancel)
+	defer stop()
 	state := s.block.State()
 	for bits&(1<<uint(state)) == 0 {
 		next, err := s.block.WaitChange(either, state)

@@ -217,8 +217,7 @@ func (d *debugger) kill(ctx context.Context) error {
 	var err error
 	if b != nil {
 		err = b.Kill(ctx)
-		var ended *backend.EndedError
-		if errors.As(err, &ended) {
+		if _, ended := errors.AsType[*backend.EndedError](err); ended {
 			err = nil
 		}
 	}

@@ -43,13 +43,14 @@ func identify(getenv func(string) string) (identity, error) {
 		}
 		return id, nil
 	}
-	return identity{}, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK and SLURM_PROCID is set. \"cohort agent\" is started by mpiexec for cohort, not by hand")
+	return identity{}, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK and SLURM_PROCID is set. " +
+		"\"cohort agent\" is started by mpiexec for cohort, not by hand")
 }
 
 func number(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("not a number from 0 up: %w", err)
 	}
 	if n > maxRank {
 		return 0, fmt.Errorf("%d is too large", n)

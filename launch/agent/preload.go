@@ -20,9 +20,8 @@ func programEnv(setup *wire.Setup, extra []string) []string {
 	if before := lookup("LD_PRELOAD", env); before != "" {
 		preload += ":" + before
 	}
-	env = append(env, "LD_PRELOAD="+preload, abi.EnvControl+"="+i.ControlPath)
-	env = append(env, value(abi.EnvTrace, i.TracePath), value(abi.EnvDecisions, i.DecisionsPath))
-	return env
+	return append(env, "LD_PRELOAD="+preload, abi.EnvControl+"="+i.ControlPath,
+		value(abi.EnvTrace, i.TracePath), value(abi.EnvDecisions, i.DecisionsPath))
 }
 
 func value(name, v string) string {

@@ -44,7 +44,7 @@ func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(r.program, r.args...)
+	cmd := exec.Command(r.program, r.args...) //nolint:noctx // it ends by itself, or by kill
 	cmd.Dir = r.setup.Cwd
 	cmd.Env = apply(os.Environ(), programEnv(r.setup, req.Env))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -142,7 +142,7 @@ func (r *runner) finish(state *os.ProcessState, waitErr error, pumps []*pump.Pum
 		ended.Err = fmt.Sprintf("the end of the program could not be learnt: %v", waitErr)
 		outcome.Code = 1
 	} else {
-		status := state.Sys().(syscall.WaitStatus)
+		status := state.Sys().(syscall.WaitStatus) //nolint:errcheck,forcetypeassert // it is that on Linux
 		exited := backend.Exited{Code: status.ExitStatus()}
 		outcome.Code = status.ExitStatus()
 		if status.Signaled() {

@@ -31,7 +31,8 @@ const (
 type LineError struct{ Length int }
 
 func (e *LineError) Error() string {
-	return fmt.Sprintf("a line of %d bytes cannot be sent to the program's standard input: under the debugger that is a terminal, which takes at most %d per line", e.Length, maxLine)
+	return fmt.Sprintf("a line of %d bytes cannot be sent to the program's standard input: "+
+		"under the debugger that is a terminal, which takes at most %d per line", e.Length, maxLine)
 }
 
 func openTerminal() (*terminal, error) {
@@ -65,10 +66,10 @@ func openTerminal() (*terminal, error) {
 func duplicate(file *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("duplicating the terminal: %w", err)
 	}
 	if err := unix.SetNonblock(fd, true); err != nil { // the open file is shared, and the pump wants the same
-		return nil, err
+		return nil, fmt.Errorf("setting up the terminal: %w", err)
 	}
 	return os.NewFile(uintptr(fd), "terminal"), nil
 }

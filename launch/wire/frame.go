@@ -34,7 +34,7 @@ func readFrame(r io.Reader, limit int, buffer []byte) ([]byte, error) {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, &FrameError{Reason: "it ends within the length of a frame"}
 		}
-		return nil, err
+		return nil, err //nolint:wrapcheck // io.EOF stays io.EOF
 	}
 	length := binary.LittleEndian.Uint32(header[:])
 	if length == 0 || uint64(length) > uint64(limit) {
@@ -46,7 +46,7 @@ func readFrame(r io.Reader, limit int, buffer []byte) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			return nil, &FrameError{Reason: fmt.Sprintf("it ends after %d of the %d bytes of a frame", n, length)}
 		}
-		return nil, err
+		return nil, fmt.Errorf("reading from the connection: %w", err)
 	}
 	return into.Bytes(), nil
 }
@@ -57,8 +57,10 @@ func writeFrame(w io.Writer, payload []byte, limit int) error {
 	}
 	frame := make([]byte, frameHeader, frameHeader+len(payload))
 	binary.LittleEndian.PutUint32(frame, uint32(len(payload)))
-	_, err := w.Write(append(frame, payload...))
-	return err
+	if _, err := w.Write(append(frame, payload...)); err != nil {
+		return fmt.Errorf("writing to the connection: %w", err)
+	}
+	return nil
 }
 
 // messageReader decodes the gob frames of one connection. gob describes a type once per stream, so reader and writer live as long as it.

@@ -72,17 +72,21 @@ func Receive(conn net.Conn, expect Expect) (Hello, error) {
 	}
 	// The token comes first: a stranger learns nothing, not even the version.
 	if subtle.ConstantTimeCompare([]byte(hello.Token), []byte(expect.Token)) != 1 {
-		return hello, Refuse(conn, "The token of this connection is not the token of the job, so the job refuses it. Agents are started by cohort, and read the token from the directory of their job.")
+		return hello, Refuse(conn, "The token of this connection is not the token of the job, so the job refuses it. "+
+			"Agents are started by cohort, and read the token from the directory of their job.")
 	}
 	switch {
 	case hello.Magic != helloMagic:
 		return hello, Refuse(conn, fmt.Sprintf("The job expected an agent and found %q.", hello.Magic))
 	case hello.Version != expect.Version:
-		return hello, Refuse(conn, fmt.Sprintf("The agent is of version %s, and the cohort that started the job is of version %s. They must be the same build: was cohort rebuilt or upgraded just now, or is another one installed on host %s?", hello.Version, expect.Version, hello.Host))
+		return hello, Refuse(conn, fmt.Sprintf("The agent is of version %s, and the cohort that started the job is of version %s. "+
+			"They must be the same build: was cohort rebuilt or upgraded just now, or is another one installed on host %s?", hello.Version, expect.Version, hello.Host))
 	case hello.Rank < 0 || hello.Rank >= expect.Ranks:
-		return hello, Refuse(conn, fmt.Sprintf("The launcher started rank %d, and the job has the ranks 0 to %d. Was another number of ranks given among the launcher's arguments?", hello.Rank, expect.Ranks-1))
+		return hello, Refuse(conn, fmt.Sprintf("The launcher started rank %d, and the job has the ranks 0 to %d. "+
+			"Was another number of ranks given among the launcher's arguments?", hello.Rank, expect.Ranks-1))
 	case hello.Size != 0 && hello.Size != expect.Ranks:
-		return hello, Refuse(conn, fmt.Sprintf("The launcher started %d ranks, and cohort was asked for %d. Was another number given among the launcher's arguments?", hello.Size, expect.Ranks))
+		return hello, Refuse(conn, fmt.Sprintf("The launcher started %d ranks, and cohort was asked for %d. "+
+			"Was another number given among the launcher's arguments?", hello.Size, expect.Ranks))
 	}
 	return hello, nil
 }
@@ -92,7 +96,10 @@ func Accept(conn net.Conn) error {
 	if err := writeJSON(conn, welcome{}); err != nil {
 		return err
 	}
-	return conn.SetDeadline(time.Time{})
+	if err := conn.SetDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("accepting an agent: %w", err)
+	}
+	return nil
 }
 
 // Refuse tells the agent why not, and returns the same as a *RefusedError.
@@ -104,7 +111,7 @@ func Refuse(conn net.Conn, reason string) error {
 func writeJSON(conn net.Conn, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return err
+		return fmt.Errorf("introducing ourselves: %w", err)
 	}
 	return writeFrame(conn, text, maxHello)
 }

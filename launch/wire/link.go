@@ -3,7 +3,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -40,7 +39,7 @@ func (l *link) writer() {
 			return
 		}
 		if err := w.write(message); err != nil {
-			l.end(fmt.Errorf("writing to the connection: %w", err))
+			l.end(err)
 			return
 		}
 	}
