@@ -1,0 +1,161 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+func newTraceCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trace",
+		Short: "Look into a recording: what it holds, its text twin, whether it is whole",
+		Long:  "Looks into a recording without running anything. docs/trace-format.md specifies the format.",
+		Example: `  cohort trace info tsp.cohort
+  cohort trace dump tsp.cohort --rank 2
+  cohort trace verify tsp.cohort`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceVerifyCommand(std))
+	return cmd
+}
+
+// oneRecording opens the only argument.
+func oneRecording(args []string) (*trace.Recording, error) {
+	if len(args) != 1 {
+		return nil, usageError("One recording is needed, %d arguments were given.", len(args))
+	}
+	return trace.Open(args[0])
+}
+
+func newTraceInfoCommand(std streams) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "info RECORDING",
+		Short: "Print what a recording holds",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			rec, err := oneRecording(args)
+			if err != nil {
+				return err
+			}
+			summary, err := trace.Summarize(rec)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				encoder := json.NewEncoder(std.Out)
+				encoder.SetIndent("", "  ")
+				return encoder.Encode(struct {
+					Meta    trace.Meta     `json:"meta"`
+					Summary *trace.Summary `json:"summary"`
+				}{rec.Meta, summary})
+			}
+			return printInfo(std.Out, rec, summary)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
+	m := rec.Meta
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", rec.Dir)
+	fmt.Fprintf(&b, "  command     %s\n", strings.Join(m.Command, " "))
+	fmt.Fprintf(&b, "  directory   %s\n", m.Cwd)
+	fmt.Fprintf(&b, "  program     %s\n", m.Program.Path)
+	fmt.Fprintf(&b, "  MPI         %s %s, %d ranks, mode %s, waiting ranks yielded: %t\n", m.MPI.Kind, m.MPI.Version, m.Ranks, m.Mode, m.Yield)
+	fmt.Fprintf(&b, "  recorded    %s, in %s, by cohort %s\n", m.Start.Local().Format("2006-01-02 15:04:05"), m.Elapsed.Round(1e6), m.Cohort)
+	fmt.Fprintf(&b, "  holds       %d events, %d messages (%d bytes), %d failed polls\n", s.Events, s.Messages, s.PayloadBytes, s.FailedPolls)
+	fmt.Fprintf(&b, "  decisions   %d, of them %d for wildcards (%d never matched), %.1f bytes per wildcard\n", s.Decisions, s.Wildcards, s.Never, s.BytesPerWildcard)
+	fmt.Fprintf(&b, "  on disk     %d bytes, event graph %d bytes\n", s.TraceBytes, s.GraphBytes)
+	classes := make([]string, 0, len(s.EventsByClass))
+	for c := range s.EventsByClass {
+		classes = append(classes, c)
+	}
+	sort.Slice(classes, func(i, j int) bool { return s.EventsByClass[classes[i]] > s.EventsByClass[classes[j]] })
+	for i, c := range classes {
+		name := ""
+		if i == 0 {
+			name = "events"
+		}
+		fmt.Fprintf(&b, "  %-11s %8d %s\n", name, s.EventsByClass[c], c)
+	}
+	for _, r := range m.PerRank {
+		fmt.Fprintf(&b, "  rank %-6d %s, %d events, %d messages sent, %d decisions", r.Rank, r.End, r.Events, r.Messages, r.Decisions)
+		if r.Incomplete != nil {
+			fmt.Fprintf(&b, "; not covered: %s (event %d, %d such calls)", r.Incomplete.Call, r.Incomplete.Event, r.Incomplete.Count)
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func newTraceDumpCommand(std streams) *cobra.Command {
+	var (
+		rank  int
+		graph bool
+	)
+	cmd := &cobra.Command{
+		Use:   "dump RECORDING --rank RANK",
+		Short: "Print the text twin of a rank's trace: a line per record",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rec, err := oneRecording(args)
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("rank") {
+				return usageError("--rank is missing: a trace belongs to one rank, from 0 to %d.", rec.Meta.Ranks-1)
+			}
+			if rank < 0 || rank >= rec.Meta.Ranks {
+				return usageError("--rank %d: the recording has ranks 0 to %d.", rank, rec.Meta.Ranks-1)
+			}
+			open := rec.Rank
+			if graph {
+				g, err := rec.Graph()
+				if err != nil {
+					return err
+				}
+				open = g.Rank
+			}
+			reader, err := open(rank)
+			if err != nil {
+				return err
+			}
+			return errors.Join(trace.Dump(std.Out, reader), reader.Close())
+		},
+	}
+	cmd.Flags().IntVar(&rank, "rank", 0, "whose trace")
+	cmd.Flags().BoolVar(&graph, "graph", false, "the full trace of the event graph, which \"cohort replay --full\" or \"cohort cut\" leaves")
+	return cmd
+}
+
+func newTraceVerifyCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify RECORDING",
+		Short: "Read every trace to its end, checksums included",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			rec, err := oneRecording(args)
+			if err != nil {
+				return err
+			}
+			if err := rec.Verify(); err != nil {
+				return fmt.Errorf("the recording %s is damaged: %w", rec.Dir, err)
+			}
+			_, err = fmt.Fprintf(std.Out, "%s: all %d traces are whole.\n", rec.Dir, rec.Meta.Ranks)
+			return err
+		},
+	}
+}
