@@ -10,24 +10,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
+	"github.com/cohort-debugger/cohort/internal/tool"
 	"github.com/cohort-debugger/cohort/pmpi"
 )
-
-// toolTimeout bounds each question to a tool.
-const toolTimeout = 30 * time.Second
-
-// ask runs a tool and returns all that it printed.
-func ask(ctx context.Context, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
 
 const gdbCosts = "\"cohort debug\", \"cohort dap\" and the editors cannot debug. \"cohort record\" and \"cohort replay\" work without."
 
@@ -41,7 +27,7 @@ func debugger(ctx context.Context) []Check {
 	if err != nil {
 		return []Check{{Name: "gdb", Status: Missing, Found: "There is no gdb in PATH.", Costs: gdbCosts, Mend: install("gdb")}}
 	}
-	out, err := ask(ctx, path, "-nx", "--version")
+	out, err := tool.Ask(ctx, path, "-nx", "--version")
 	if err != nil {
 		return []Check{{Name: "gdb", Status: Missing, Found: fmt.Sprintf("%s does not work: %v.", path, err), Costs: gdbCosts, Mend: install("gdb")}}
 	}
@@ -53,7 +39,7 @@ func debugger(ctx context.Context) []Check {
 		}
 	}
 	python := Check{Name: "gdb python", Status: OK}
-	out, err = ask(ctx, path, "-nx", "-batch", "-ex", `python import sys; print("python", sys.version.split()[0])`)
+	out, err = tool.Ask(ctx, path, "-nx", "-batch", "-ex", `python import sys; print("python", sys.version.split()[0])`)
 	if line := firstLine(out); err == nil && strings.HasPrefix(line, "python ") {
 		python.Found = line
 	} else {
@@ -85,7 +71,7 @@ func ptrace(ctx context.Context) []Check {
 		return checks // said already
 	}
 	child := Check{Name: "gdb on a child", Status: OK, Found: "gdb can start and stop a program."}
-	out, err := ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti", "-ex", "kill", "/bin/true")
+	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti", "-ex", "kill", "/bin/true")
 	if err != nil || !strings.Contains(out, "Program stopped") {
 		child.Status, child.Found = Missing, fmt.Sprintf("gdb cannot start a program: %s", reason(out))
 		child.Costs = gdbCosts
@@ -125,7 +111,7 @@ func mpis(ctx context.Context) []Check {
 			continue
 		}
 		version := "of unknown version"
-		if out, err := ask(ctx, found.Mpiexec, "--version"); err == nil || out != "" {
+		if out, err := tool.Ask(ctx, found.Mpiexec, "--version"); err == nil || out != "" {
 			if v := numbers.FindString(out); v != "" {
 				version = v
 			}
@@ -182,7 +168,7 @@ func compilers(ctx context.Context) []Check {
 			checks = append(checks, Check{Name: c.name, Status: c.status, Found: "There is no " + c.name + " in PATH.", Costs: c.costs, Mend: install(c.debian)})
 			continue
 		}
-		out, err := ask(ctx, path, "--version")
+		out, err := tool.Ask(ctx, path, "--version")
 		found := firstLine(out)
 		if err != nil {
 			found = path

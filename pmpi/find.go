@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/cohort-debugger/cohort/internal/tool"
 )
 
 // Installation is one MPI on this machine. Paths are absolute.
@@ -18,13 +18,10 @@ type Installation struct {
 	Mpicc   string
 }
 
-// toolTimeout bounds how long a launcher or compiler wrapper may take to say what it is.
-const toolTimeout = 20 * time.Second
-
 // FindMPI finds the mpiexec and mpicc of an MPI: of "mpich", "openmpi", or the one that a given mpiexec (a path, or a name in PATH) belongs
 // to. It runs `mpiexec --version` and `mpicc -show`, nothing of the user's. A part that is not there is a *MissingError.
 func FindMPI(which string) (Installation, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*toolTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*tool.Timeout)
 	defer cancel()
 	switch which {
 	case "mpich":
@@ -125,7 +122,7 @@ func findCompiler(ctx context.Context, found Installation, candidates []string) 
 
 // launcherFamily asks a launcher for its version.
 func launcherFamily(ctx context.Context, path string) (MPI, error) {
-	out, err := run(ctx, path, "--version")
+	out, err := tool.Ask(ctx, path, "--version")
 	switch {
 	case strings.Contains(out, "HYDRA"), strings.Contains(out, "Intel(R) MPI"):
 		return MPICH, nil
@@ -137,14 +134,4 @@ func launcherFamily(ctx context.Context, path string) (MPI, error) {
 		first, _, _ := strings.Cut(out, "\n")
 		return UnknownMPI, fmt.Errorf("%s is neither MPICH's nor Open MPI's mpiexec: asked for its version, it said %q", path, first)
 	}
-}
-
-func run(ctx context.Context, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, toolTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = time.Second
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	out, err := cmd.CombinedOutput()
-	return string(out), err
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/internal/tool"
 )
 
 // wrapper is what an MPI compiler wrapper says about itself.
@@ -19,7 +21,7 @@ type wrapper struct {
 
 // wrapperShow asks an mpicc what it would run. The family is read from the mpi.h that it would include.
 func wrapperShow(ctx context.Context, mpicc string) (wrapper, error) {
-	out, err := run(ctx, mpicc, "-show")
+	out, err := tool.Ask(ctx, mpicc, "-show")
 	if err != nil {
 		return wrapper{}, fmt.Errorf("asking %s what it would run (-show): %w: %s", mpicc, err, strings.TrimSpace(out))
 	}

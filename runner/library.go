@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/tool"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -108,15 +108,8 @@ var versionPattern = regexp.MustCompile(`\b\d+(\.\d+)+\w*`) //nolint:gochecknogl
 
 // MPIVersion asks a launcher for its version, such as "4.0.2"; empty if it cannot be told.
 func MPIVersion(ctx context.Context, mpiexec string) string {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, mpiexec, "--version")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	if err != nil && len(out) == 0 {
-		return ""
-	}
-	return versionPattern.FindString(string(out))
+	out, _ := tool.Ask(ctx, mpiexec, "--version") // what it said counts; without anything the version is unknown
+	return versionPattern.FindString(out)
 }
 
 // mpiEnv are the variables of this process that the MPI reads: they belong to what is recorded.

@@ -1,0 +1,37 @@
+package tool_test
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/cohort-debugger/cohort/internal/tool"
+)
+
+func TestAsk(t *testing.T) {
+	t.Setenv("LC_ALL", "de_DE.UTF-8")
+	out, err := tool.Ask(t.Context(), "sh", "-c", `echo "to stdout, $LC_ALL"; echo to stderr >&2`)
+	if want := "to stdout, C\nto stderr\n"; err != nil || out != want {
+		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+	var exit *exec.ExitError
+	if out, err := tool.Ask(t.Context(), "sh", "-c", "echo why; exit 3"); !errors.As(err, &exit) || exit.ExitCode() != 3 || out != "why\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if _, err := tool.Ask(t.Context(), "/nonexistent"); err == nil {
+		t.Error("a program that is not there answered")
+	}
+}
+
+// A program that has ended may have left another that holds its output.
+func TestAskDoesNotWaitForStrangers(t *testing.T) {
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	out, err := tool.Ask(ctx, "sh", "-c", "sleep 30 & echo said")
+	if out != "said\n" || !errors.Is(err, exec.ErrWaitDelay) || time.Since(start) > 9*time.Second {
+		t.Errorf("got %q, %v after %v", out, err, time.Since(start))
+	}
+}
