@@ -40,7 +40,7 @@ func TestDetectMPIRefuses(t *testing.T) {
 		"missing":        {filepath.Join(dir, "nothing"), pmpi.NotFound, "does not exist"},
 		"not in PATH":    {"cohort-has-no-such-program", pmpi.NotFound, "not in PATH"},
 		"not executable": {file("text", "text", 0o600), pmpi.NotExecutable, "chmod +x"},
-		"a directory":    {dir, pmpi.NotExecutable, "directory"},
+		"a directory":    {dir, pmpi.IsDirectory, "is a directory"},
 		"a script":       {file("script", "#!/usr/bin/env python3\n", 0o700), pmpi.NotELF, "#!/usr/bin/env python3"},
 		"empty":          {file("empty", "", 0o700), pmpi.NotELF, "not a compiled program"},
 		"broken ELF":     {file("elf", "\x7fELF\x02\x01\x01", 0o700), pmpi.NotELF, "not a compiled program"},
