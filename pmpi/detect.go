@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -25,6 +26,18 @@ type Program struct {
 func DetectMPI(program string) (MPI, error) {
 	p, err := Inspect(program)
 	return p.MPI, err
+}
+
+// WiredByPMIx tells whether an MPI library is linked to a PMIx client. An MPICH that is (Ubuntu 24.04's) does not understand its own Hydra: every rank takes itself for
+// the only one (Launchpad 2072338). A launcher that speaks PMIx, such as Open MPI's, starts its programs as it should. False if the library cannot be read.
+func WiredByPMIx(library string) bool {
+	file, err := elf.Open(library)
+	if err != nil {
+		return false
+	}
+	defer file.Close() //nolint:errcheck // read only
+	needed, err := file.ImportedLibraries()
+	return err == nil && slices.ContainsFunc(needed, func(n string) bool { return strings.HasPrefix(n, "libpmix.so") })
 }
 
 // Inspect is DetectMPI with the paths that it found.

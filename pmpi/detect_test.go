@@ -132,3 +132,23 @@ func TestFindMPI(t *testing.T) {
 		t.Errorf("with an empty PATH: %v", err)
 	}
 }
+
+func TestWiredByPMIx(t *testing.T) {
+	dir := t.TempDir()
+	compile := func(name string, args ...string) string {
+		out := filepath.Join(dir, name)
+		cmd := exec.Command("cc", append([]string{"-shared", "-fPIC", "-o", out, "-x", "c", "/dev/null", "-x", "none"}, args...)...)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("cc: %v\n%s", err, text)
+		}
+		return out
+	}
+	pmix := compile("libpmix.so", "-Wl,-soname,libpmix.so.2")
+	with := compile("libwith.so", "-Wl,--no-as-needed", pmix)
+	without := compile("libwithout.so")
+	for path, want := range map[string]bool{with: true, without: false, filepath.Join(dir, "absent"): false} {
+		if got := pmpi.WiredByPMIx(path); got != want {
+			t.Errorf("WiredByPMIx(%s) = %v", filepath.Base(path), got)
+		}
+	}
+}

@@ -52,6 +52,8 @@ demo() {
     cd "$dir"
     cp "$root/testprograms/cities12.txt" "$root/testprograms/cities18.txt" .
     "$mpicc" -g -O1 -o tsp "$root/testprograms/tsp.c" -lm
+    # Ubuntu 24.04's MPICH is built for PMIx, which its own mpiexec does not speak; Open MPI's does.
+    if ldd tsp | grep -q libpmix; then mpiexec=$(command_of mpiexec openmpi); fi
     "$mpicc" -g -O0 -o heat "$root/testprograms/heat.c" -lm
     local task halo
     task=$(grep -n 'breakpoint: task received' "$root/testprograms/tsp.c" | cut -d: -f1)
