@@ -57,6 +57,13 @@ func (o *owner) again(ctx context.Context) bool {
 	return true
 }
 
+// warn logs what is missing from a stop, unless the backend is being ended: then everything is.
+func (o *owner) warn(text string, err error) {
+	if o.b.life.Err() == nil {
+		o.b.log.Warn(text, "error", err)
+	}
+}
+
 // halt completes s with frames, threads and the control block, and publishes it.
 func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 	p := o.plan
@@ -67,14 +74,14 @@ func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 		s.Frames, err = o.framesToUser(ctx, s.Thread, s.Frames)
 	}
 	if err != nil {
-		o.b.log.Warn("the stack of the stopped thread is not known", "error", err)
+		o.warn("the stack of the stopped thread is not known", err)
 	}
 	if s.Threads, err = o.threads(ctx); err != nil {
-		o.b.log.Warn("the threads are not known", "error", err)
+		o.warn("the threads are not known", err)
 	}
 	if o.b.opt.Control != nil {
 		if s.Control, err = o.b.opt.Control(ctx, backend.ControlRequest{}); err != nil {
-			o.b.log.Warn("the control block cannot be read", "error", err)
+			o.warn("the control block cannot be read", err)
 		}
 	}
 	if p != nil && p.entry && p.atEntry != nil {
@@ -160,18 +167,26 @@ func (o *owner) choosePaused(ctx context.Context, s *backend.Stopped) {
 	}
 }
 
+// describeSignal finds the address of a fault. Address 0, which FaultAddr has no room for, is said in words, unless the kernel gave 0 because it does not know (SI_KERNEL: an address that is not
+// canonical).
 func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
-	s.Text = fmt.Sprintf("The program received %s (%s)", s.Signal, s.SignalText)
-	if slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, s.Signal) {
-		at := backend.FrameID{Thread: s.Thread}
-		if v, err := o.value(ctx, at, "$_siginfo._sifields._sigfault.si_addr"); err == nil {
-			if a, ok := leadingAddress(v); ok {
-				s.FaultAddr = a
-				s.Text += fmt.Sprintf(" at address %#x", a)
-			}
-		}
+	if !slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, s.Signal) {
+		return
 	}
-	s.Text += "."
+	at := backend.FrameID{Thread: s.Thread}
+	v, err := o.value(ctx, at, "$_siginfo._sifields._sigfault.si_addr")
+	if err != nil {
+		return
+	}
+	a, ok := leadingAddress(v)
+	s.FaultAddr = a
+	if !ok || a != 0 || s.Signal != "SIGSEGV" {
+		return
+	}
+	const mapError = "1" // SEGV_MAPERR
+	if code, err := o.value(ctx, at, "$_siginfo.si_code"); err == nil && code == mapError {
+		s.Text = "The address is 0x0: a null pointer."
+	}
 }
 
 func describeOther(f *gdbmi.Fields, reason string) string {

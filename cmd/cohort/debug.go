@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -141,7 +142,7 @@ func runDebug(ctx context.Context, log *slog.Logger, face func(context.Context, 
 	switch {
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
-	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed):
+	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed) && !errors.Is(serveErr, io.ErrClosedPipe): // the face leaves once its disconnect is answered
 		return fmt.Errorf("the debug server: %w", serveErr)
 	}
 	return err
