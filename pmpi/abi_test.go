@@ -11,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 // TestLayoutIsTheLibrarys compares every field of every mirrored struct with the DWARF of a library built with -g, on both MPIs.
@@ -37,7 +38,7 @@ func TestLayoutIsTheLibrarys(t *testing.T) {
 			"COHORT_RELEASE_GO": int64(abi.ReleaseGo), "COHORT_COMBINER_F90_INTEGER": int64(abi.CombinerF90Integer),
 			"COHORT_COMBINER_UNKNOWN": int64(abi.CombinerUnknown), "COHORT_BASIC_NULL": int64(abi.BasicNull),
 			"COHORT_COMM_DIST_GRAPH": int64(abi.CommDistGraph), "COHORT_TYPE_FREED": abi.TypeFreed,
-			"COHORT_DECISION_NEVER": abi.DecisionNever, "COHORT_OP_OTHER": int64(abi.OpOther),
+			"COHORT_DECISION_NEVER": abi.DecisionNever, "COHORT_OP_OTHER": int64(trace.OpOther),
 		} {
 			if values[name] != want {
 				t.Errorf("%s is %d in C and %d in Go", name, values[name], want)
@@ -50,7 +51,7 @@ func TestLayoutIsTheLibrarys(t *testing.T) {
 				continue
 			}
 			ops++
-			if got, want := abi.OpName(abi.Op(value)), "MPI_"+call[:1]+strings.ToLower(call[1:]); got != want {
+			if got, want := trace.CallName(uint32(value)), "MPI_"+call[:1]+strings.ToLower(call[1:]); got != want {
 				t.Errorf("op %d is %s in Go and %s in C", value, got, want)
 			}
 		}

@@ -154,11 +154,11 @@ func TestDivergence(t *testing.T) {
 		for name, check := range map[string]struct {
 			args          []string
 			event         uint64
-			actual, noted abi.Op
+			actual, noted trace.Op
 		}{
-			"a barrier more": {[]string{"10", "more"}, 17, abi.OpIsend, abi.OpRecv},
-			"a step more":    {[]string{"11"}, 31, abi.OpIsend, abi.OpFinalize},
-			"a step less":    {[]string{"9"}, 28, abi.OpFinalize, abi.OpRecv},
+			"a barrier more": {[]string{"10", "more"}, 17, trace.OpIsend, trace.OpRecv},
+			"a step more":    {[]string{"11"}, 31, trace.OpIsend, trace.OpFinalize},
+			"a step less":    {[]string{"9"}, 28, trace.OpFinalize, trace.OpRecv},
 		} {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
@@ -167,7 +167,7 @@ func TestDivergence(t *testing.T) {
 				j.launch(ctx, prog, check.args...)
 				j.await(ctx, 1, abi.StateDiverged)
 				d := j.controls[1].Progress().Divergence
-				if d.Event != check.event || abi.Op(d.ActualOp) != check.actual || abi.Op(d.RecordedOp) != check.noted || d.CallSite == 0 {
+				if d.Event != check.event || d.ActualOp != uint32(check.actual) || d.RecordedOp != uint32(check.noted) || d.CallSite == 0 {
 					t.Errorf("found %+v, expected event %d, %v for %v", d, check.event, check.actual, check.noted)
 				}
 				j.end(cancel)

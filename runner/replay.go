@@ -294,7 +294,7 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 				w.last[i].Divergence = located
 			}
 		}
-		aborted = aborted || w.last[i].CurrentOp == int(abi.OpAbort)
+		aborted = aborted || w.last[i].CurrentOp == int(trace.OpAbort)
 	}
 	w.report()
 	for i, d := range w.prepared.Decisions {

@@ -257,6 +257,20 @@ func (op Op) String() string {
 // Call returns the name as programs write it: "MPI_Isend".
 func (op Op) Call() string { return "MPI_" + op.String() }
 
+// CallName names the call of a number that a rank wrote into its control block: "MPI_Recv", "none" for 0, "uncovered call" for
+// OpOther (the recording's note says which), and "op N" for a number that this version does not know.
+func CallName(number uint32) string {
+	switch {
+	case number == uint32(OpNone):
+		return "none"
+	case number == uint32(OpOther):
+		return "uncovered call"
+	case number < uint32(len(opTable)) && opTable[number].name != "":
+		return Op(number).Call()
+	}
+	return fmt.Sprintf("op %d", number)
+}
+
 // Known reports whether this version of the format has the operation.
 func (op Op) Known() bool { return int(op) < len(opTable) && opTable[op].name != "" }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap"
 	"github.com/cohort-debugger/cohort/launch"
-	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 func newDAPCommand(std streams) *cobra.Command {
@@ -92,6 +92,6 @@ func endOf(ctx context.Context, err error) error {
 func newDAPServer(log *slog.Logger, token string) *dap.Server {
 	return dap.NewServer(dap.Options{
 		Starter: &session.Starter{Log: log}, Token: token, Log: log, Version: launch.Version(),
-		CallName: func(op int) string { return abi.OpName(abi.Op(op)) },
+		CallName: func(op int) string { return trace.CallName(uint32(op)) },
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 // State converts a snapshot. Where the divergence is in the source is left open: that needs the rank's memory map.
@@ -19,12 +20,12 @@ func State(p abi.Progress) backend.ControlState {
 	if p.State == abi.StateDiverged || p.StopReason == abi.StopDivergence && p.State == abi.StateStopped {
 		d := p.Divergence
 		s.Divergence = &backend.Divergence{
-			Event: d.Event, ActualOp: abi.Op(d.ActualOp).String(), RecordedEvent: d.RecordedEvent,
+			Event: d.Event, ActualOp: trace.CallName(d.ActualOp), RecordedEvent: d.RecordedEvent,
 			RecordedSource: number(d.RecordedSource), RecordedTag: number(d.RecordedTag),
 			ActualSource: number(d.ActualSource), ActualTag: number(d.ActualTag), CallSite: d.CallSite,
 		}
-		if abi.Op(d.RecordedOp) != abi.OpNone {
-			s.Divergence.RecordedOp = abi.Op(d.RecordedOp).String()
+		if d.RecordedOp != uint32(trace.OpNone) {
+			s.Divergence.RecordedOp = trace.CallName(d.RecordedOp)
 		}
 	}
 	return s

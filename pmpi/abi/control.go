@@ -139,11 +139,11 @@ type Progress struct {
 	StopReason      StopReason // valid in StateStopped
 	Events          uint64     // completed
 	Current         uint64     // number of the event in progress, 0 outside MPI
-	CurrentOp       Op
-	Polls           uint64 // failed polls since the last event
-	Messages        uint64 // sent
-	Bytes           uint64 // of payload sent
-	Decisions       uint64 // recording: written; replay: consumed
+	CurrentOp       uint32     // package trace names it
+	Polls           uint64     // failed polls since the last event
+	Messages        uint64     // sent
+	Bytes           uint64     // of payload sent
+	Decisions       uint64     // recording: written; replay: consumed
 	TraceBytes      uint64
 	Incomplete      uint32 // calls that record/replay does not cover
 	IncompleteCall  string // the first of them
@@ -161,7 +161,7 @@ func (c *Control) Progress() Progress {
 		StopReason: StopReason(atomic.LoadUint32(&b.StopReason)),
 		Events:     atomic.LoadUint64(&b.Events),
 		Current:    atomic.LoadUint64(&b.Current),
-		CurrentOp:  Op(atomic.LoadUint32(&b.CurrentOp)),
+		CurrentOp:  atomic.LoadUint32(&b.CurrentOp),
 		Polls:      atomic.LoadUint64(&b.Polls),
 		Messages:   atomic.LoadUint64(&b.Messages),
 		Bytes:      atomic.LoadUint64(&b.Bytes),

@@ -71,7 +71,7 @@ type ControlBlock struct {
 // Divergence is struct cohort_divergence: in replay, the call that is not the recorded one.
 type Divergence struct {
 	Event          uint64
-	RecordedOp     uint32 // an Op; OpNone: the recording holds no further decision
+	RecordedOp     uint32 // an operation (package trace names them); 0: the recording holds no further decision
 	ActualOp       uint32
 	RecordedSource int32 // NoRank: not applicable; likewise below
 	RecordedTag    int32
