@@ -50,7 +50,8 @@ func TestDebugInputOutputAndEnd(t *testing.T) {
 func TestDebugErrorsCross(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	s := start(t, mpi, Options{Ranks: 1, Program: mpi.Build(t, "stdin.c"), Mode: Debug, Output: func(OutputChunk) {}})
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	b := s.Ranks()[0].Backend()
 	evaluate := func(expression string) error {
 		_, err := b.Evaluate(testContext(t), backend.EvaluateRequest{Expression: expression})
@@ -92,7 +93,8 @@ func TestDebugErrorsCross(t *testing.T) {
 func TestDebugLaunchError(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	s := start(t, mpi, Options{Ranks: 1, Program: mpi.Build(t, "hello.c"), Mode: Debug, Output: func(OutputChunk) {}})
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	var failed *backend.LaunchError
 	if _, err := s.Ranks()[0].Backend().Launch(testContext(t), backend.LaunchRequest{Program: "/nonexistent"}); !errors.As(err, &failed) || failed.Reason != "no such program" {
 		t.Errorf("error %v", err)
@@ -163,7 +165,8 @@ func TestDebugSomeRanks(t *testing.T) {
 func TestStrangersAreRefused(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug, Output: func(OutputChunk) {}})
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	dial := func() net.Conn {
 		conn, err := net.Dial("unix", s.dir.Socket())
 		if err != nil {

@@ -68,12 +68,14 @@ func pmixLauncher(options *Options, program pmpi.Program) (command, error) {
 	found, err := pmpi.FindMPI(pmpi.OpenMPI.String())
 	if err != nil {
 		return command{}, &RefusedError{Err: err, Reason: fmt.Sprintf(
-			"The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu 24.04 has it: its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that is not "+
+			"The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu 24.04 has it: "+
+				"its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that is not "+
 				"installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx with --mpi.", options.Program, program.Library)}
 	}
 	c := command{path: found.Mpiexec, mpi: pmpi.OpenMPI}
 	c.notes = append(c.notes, "This MPICH is built for PMIx, which its own mpiexec does not speak, so the program is started with Open MPI's mpiexec.")
-	return c, c.openMPI(options)
+	err = c.openMPI(options)
+	return c, err
 }
 
 func findLauncher(which string) (string, pmpi.MPI, error) {

@@ -48,7 +48,8 @@ func TestRunKeepsStreamsApartAndOrdered(t *testing.T) {
 				stdout.take(c)
 			}
 		}})
-		defer drain(s, nil)()
+		wait := drain(s, nil)
+		defer wait()
 		s.Wait()
 		for i := range 2 {
 			for name, c := range map[string]*collector{"stdout": &stdout, "stderr": &stderr} {
@@ -105,7 +106,8 @@ func TestRunMirrorsTheEnd(t *testing.T) {
 				want := plain.ProcessState.ExitCode()
 				var out collector
 				s := start(t, mpi, Options{Ranks: 3, Program: program, Args: c.args, Output: out.take})
-				defer drain(s, nil)()
+				wait := drain(s, nil)
+				defer wait()
 				r := s.Wait()
 				// Hydra sees that a rank closed its PMI connection before it sees the rank's status, and kills the others; if one of them is reaped
 				// first, its 9 is the status of the whole. That happens without cohort, too (1 in 8 here).
@@ -123,7 +125,8 @@ func TestRunStdinGoesToRankZero(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out collector
 		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Stdin: strings.NewReader("one\ntwo\nthree"), Output: out.take})
-		defer drain(s, nil)()
+		wait := drain(s, nil)
+		defer wait()
 		if r := s.Wait(); r.Code != 0 {
 			t.Fatalf("result %+v", r)
 		}
@@ -145,7 +148,8 @@ func TestRunUncapturedGoesToTheLaunchersStreams(t *testing.T) {
 		}
 		defer file.Close()
 		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "hello.c"), Stdout: file})
-		defer drain(s, nil)()
+		wait := drain(s, nil)
+		defer wait()
 		s.Wait()
 		text, err := os.ReadFile(file.Name())
 		if err != nil {
@@ -171,7 +175,8 @@ int main(int c, char **v) { char b[4096]; MPI_Init(&c, &v); printf("%s|%s|%s\n",
 	}
 	var out collector
 	s := start(t, mpi, Options{Ranks: 1, Program: mpi.BuildFile(t, source), Env: []string{"WANTED=a=b", "HOME"}, Cwd: dir, Output: out.take})
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	s.Wait()
 	if want := "a=b|unset|" + dir + "\n"; out.of(0) != want {
 		t.Errorf("the program says %q, want %q", out.of(0), want)
@@ -230,7 +235,8 @@ func TestOpenMPIAsRoot(t *testing.T) {
 	if err != nil {
 		t.Fatalf("with the launcher's own option: %v", err)
 	}
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	s.Wait()
 }
 
@@ -258,7 +264,8 @@ func TestOversubscriptionIsNoted(t *testing.T) {
 		t.Skip("too many cores to have more ranks than cores in a test")
 	}
 	s := start(t, mpi, Options{Ranks: n, Program: mpi.Build(t, "hello.c"), Output: func(OutputChunk) {}})
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	if r := s.Wait(); r.Code != 0 || len(s.Notes()) != 1 || !strings.Contains(s.Notes()[0], "--oversubscribe") {
 		t.Errorf("status %d, notes %q", r.Code, s.Notes())
 	}
@@ -321,7 +328,8 @@ func blockedReader(t *testing.T) *os.File {
 func TestRunRankOnlyAnswersControlAndKill(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	s := start(t, mpi, Options{Ranks: 1, Program: mpi.Build(t, "stdin.c"), Stdin: blockedReader(t), Output: func(OutputChunk) {}})
-	defer drain(s, nil)()
+	wait := drain(s, nil)
+	defer wait()
 	b := s.Ranks()[0].Backend()
 	var unsupported *backend.UnsupportedError
 	if _, err := b.Threads(testContext(t)); !errors.As(err, &unsupported) {

@@ -36,7 +36,7 @@ func newDAPPlace(t *testing.T, mpi mpitest.MPI) *dapPlace {
 		t.Skip("it debugs real ranks; skipped in short mode")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	dir, err := os.MkdirTemp("", "cohort-dap-*") // names of sockets are short, and those of test directories long
+	dir, err := os.MkdirTemp("", "cohort-dap-*") //nolint:usetesting // names of sockets are short, and those of test directories long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,10 +255,10 @@ func (e *editor) step(command string, rank int, single bool) {
 }
 
 // evaluate asks as hover, watch or the console does.
-func (e *editor) evaluate(expression, context string, frame int) godap.EvaluateResponseBody {
+func (e *editor) evaluate(expression, asker string, frame int) godap.EvaluateResponseBody {
 	e.t.Helper()
 	var body godap.EvaluateResponseBody
-	e.Do("evaluate", godap.EvaluateArguments{Expression: expression, Context: context, FrameId: frame}, &body)
+	e.Do("evaluate", godap.EvaluateArguments{Expression: expression, Context: asker, FrameId: frame}, &body)
 	return body
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,9 +51,7 @@ func newTraceInfoCommand(std streams) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				encoder := json.NewEncoder(std.Out)
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(struct {
+				return sayJSON(std.Out, struct {
 					Meta    trace.Meta     `json:"meta"`
 					Summary *trace.Summary `json:"summary"`
 				}{rec.Meta, summary})
@@ -97,8 +94,7 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 		}
 		b.WriteString("\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return say(w, b.String())
 }
 
 func newTraceDumpCommand(std streams) *cobra.Command {
@@ -154,8 +150,7 @@ func newTraceVerifyCommand(std streams) *cobra.Command {
 			if err := rec.Verify(); err != nil {
 				return fmt.Errorf("the recording %s is damaged: %w", rec.Dir, err)
 			}
-			_, err = fmt.Fprintf(std.Out, "%s: all %d traces are whole.\n", rec.Dir, rec.Meta.Ranks)
-			return err
+			return say(std.Out, fmt.Sprintf("%s: all %d traces are whole.\n", rec.Dir, rec.Meta.Ranks))
 		},
 	}
 }

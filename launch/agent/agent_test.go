@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
@@ -171,7 +170,7 @@ func TestPumpDoesNotWaitForOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Repeat("x", 50_000)
-	if _, err := io.WriteString(write, text); err != nil {
+	if _, err := write.WriteString(text); err != nil {
 		t.Fatal(err)
 	}
 	p.Drain()

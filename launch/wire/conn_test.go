@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"path/filepath"
 	"strings"
@@ -173,11 +174,7 @@ func TestCallsAreCarriedOutInOrderAndSomeOvertake(t *testing.T) {
 func callsInFlight(c *Client) map[uint64]chan *Response {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	copied := map[uint64]chan *Response{}
-	for id, call := range c.calls {
-		copied[id] = call
-	}
-	return copied
+	return maps.Clone(c.calls)
 }
 
 // awaitCalls waits until n calls are in flight: a call is entered and queued under one lock, and no event tells of it.
