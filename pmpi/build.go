@@ -84,7 +84,7 @@ func cacheDir(asked string) (string, error) {
 		return "", fmt.Errorf("making the path of the cache absolute: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the cache directory: %w", err)
+		return "", fmt.Errorf("making the cache directory: %w; set XDG_CACHE_HOME to a directory that can be written", err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {

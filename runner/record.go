@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -96,6 +97,9 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 		return nil, err
 	}
 	rec, discard, err := o.create(ctx, tools, yield)
+	if errors.As(err, new(*fs.PathError)) {
+		return nil, &launch.RefusedError{Reason: fmt.Sprintf("No recording can be made at %s: %v. Name another place with -o.", o.Dir, err), Err: err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
 )
@@ -57,7 +58,7 @@ The cut is computed from the event graph. A recording in order mode has none yet
 			}
 			report, err := graph.ReportCausalCut(event)
 			if err != nil {
-				return usageError("%v", err)
+				return usageError("%s", prose.Sentence(err.Error()))
 			}
 			if asJSON {
 				return sayJSON(std.Out, report)

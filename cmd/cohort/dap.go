@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/dap"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/session"
 	"github.com/cohort-debugger/cohort/trace"
@@ -67,7 +68,7 @@ a Unix socket is protected by its directory. docs/dap.md has the launch argument
 func serveDAP(ctx context.Context, std streams, log *slog.Logger, address, token string) error {
 	l, err := dap.Listen(address)
 	if err != nil {
-		return usageError("%v", err)
+		return usageError("%s", prose.Sentence(err.Error()))
 	}
 	made := ""
 	if l.NeedsToken() && token == "" {
