@@ -35,7 +35,7 @@ export function findBinary(where: Where): string {
   ];
   for (const place of places) {
     const file = path.join(place, 'cohort');
-    if (whyNotExecutable(file) === undefined) {
+    if (isExecutable(file)) {
       return file;
     }
   }
@@ -43,6 +43,11 @@ export function findBinary(where: Where): string {
     'The program "cohort" was not found in PATH, in ~/go/bin or in the workspace\'s bin folder. ' +
       'Build it from the Cohort repository with `make build` and put bin/cohort on PATH, or set "cohort.path" to it.',
   );
+}
+
+/** Whether there is an executable file. */
+export function isExecutable(file: string): boolean {
+  return whyNotExecutable(file) === undefined;
 }
 
 function whyNotExecutable(file: string): string | undefined {

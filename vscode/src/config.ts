@@ -107,7 +107,7 @@ export function parseServer(server: string): Server {
   return { kind: 'tcp', host: match[1] ?? match[2], port };
 }
 
-/** The configurations offered where there is no launch.json yet. */
+/** The configurations offered where there is no launch.json yet; paths are as they shall stand there (see inWorkspace). */
 export function initialConfigurations(program: string | undefined, recordings: string[]): CohortConfiguration[] {
   const list: CohortConfiguration[] = [
     { type: 'cohort', request: 'launch', name: 'Cohort: launch', program: program ?? '${workspaceFolder}/a.out', args: [], ranks: 4, stopOnEntry: false },
@@ -116,6 +116,18 @@ export function initialConfigurations(program: string | undefined, recordings: s
     list.push({ type: 'cohort', request: 'launch', name: `Cohort: replay ${baseName(recording)}`, recording });
   }
   return list;
+}
+
+/** The program that a source file was probably compiled to, of those for which `executable` says that they are there. */
+export function guessProgram(activeFile: string | undefined, executable: (path: string) => boolean): string | undefined {
+  const stem = activeFile && /^(.*[^/])\.[^./]+$/.exec(activeFile)?.[1];
+  return stem ? [stem, `${stem}.out`, stem.replace(/[^/]*$/, 'a.out')].find(executable) : undefined;
+}
+
+/** A path as it should stand in launch.json: below the workspace folder relative to that, so that the file can be shared. */
+export function inWorkspace(path: string, workspaceFolder: string | undefined): string {
+  const folder = workspaceFolder?.replace(/\/+$/, '');
+  return folder !== undefined && path.startsWith(folder + '/') ? '${workspaceFolder}' + path.slice(folder.length) : path;
 }
 
 function baseName(path: string): string {

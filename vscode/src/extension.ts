@@ -1,7 +1,7 @@
 import * as cp from 'node:child_process';
 import * as vscode from 'vscode';
-import { BinaryNotFound, findBinary } from './binary';
-import { CohortConfiguration, ConfigurationError, check, complete, initialConfigurations, parseServer } from './config';
+import { BinaryNotFound, findBinary, isExecutable } from './binary';
+import { CohortConfiguration, ConfigurationError, check, complete, guessProgram, initialConfigurations, inWorkspace, parseServer } from './config';
 
 const type = 'cohort';
 
@@ -21,8 +21,11 @@ export function activate(context: vscode.ExtensionContext): void {
 class ConfigurationProvider implements vscode.DebugConfigurationProvider {
   async provideDebugConfigurations(folder?: vscode.WorkspaceFolder): Promise<vscode.DebugConfiguration[]> {
     const recordings = folder ? await vscode.workspace.findFiles(new vscode.RelativePattern(folder, '**/*.cohort/recording.json'), '**/node_modules/**', 20) : [];
-    const paths = recordings.map((uri) => vscode.Uri.joinPath(uri, '..').fsPath);
-    return initialConfigurations(undefined, paths) as vscode.DebugConfiguration[];
+    const active = vscode.window.activeTextEditor?.document.uri;
+    const program = guessProgram(active?.scheme === 'file' ? active.fsPath : undefined, isExecutable);
+    const relative = (file: string): string => inWorkspace(file, folder?.uri.fsPath);
+    const paths = recordings.map((uri) => relative(vscode.Uri.joinPath(uri, '..').fsPath));
+    return initialConfigurations(program && relative(program), paths) as vscode.DebugConfiguration[];
   }
 
   resolveDebugConfiguration(folder: vscode.WorkspaceFolder | undefined, config: vscode.DebugConfiguration): vscode.ProviderResult<vscode.DebugConfiguration> {
@@ -33,17 +36,23 @@ class ConfigurationProvider implements vscode.DebugConfigurationProvider {
   }
 
   // After ${variables} have been replaced.
-  async resolveDebugConfigurationWithSubstitutedVariables(_folder: vscode.WorkspaceFolder | undefined, config: vscode.DebugConfiguration): Promise<vscode.DebugConfiguration | undefined> {
+  async resolveDebugConfigurationWithSubstitutedVariables(folder: vscode.WorkspaceFolder | undefined, config: vscode.DebugConfiguration): Promise<vscode.DebugConfiguration | undefined> {
     try {
       check(config as CohortConfiguration);
+      if (config.request !== 'attach') {
+        locate(folder, config.cohortPath);
+      }
       return config;
     } catch (error) {
-      if (!(error instanceof ConfigurationError)) {
+      if (error instanceof ConfigurationError) {
+        const open = 'Open launch.json';
+        if ((await vscode.window.showErrorMessage(error.message, { modal: true }, open)) === open) {
+          await vscode.commands.executeCommand('workbench.action.debug.configure');
+        }
+      } else if (error instanceof BinaryNotFound) {
+        await tellNotFound(error, true);
+      } else {
         throw error;
-      }
-      const open = 'Open launch.json';
-      if ((await vscode.window.showErrorMessage(error.message, { modal: true }, open)) === open) {
-        await vscode.commands.executeCommand('workbench.action.debug.configure');
       }
       return undefined;
     }
@@ -62,7 +71,7 @@ class AdapterFactory implements vscode.DebugAdapterDescriptorFactory {
     if (log) {
       args.push('--log-file', log);
     }
-    return new vscode.DebugAdapterExecutable(await binary(session.workspaceFolder, config.cohortPath), args);
+    return new vscode.DebugAdapterExecutable(locate(session.workspaceFolder, config.cohortPath), args);
   }
 }
 
@@ -70,19 +79,15 @@ function settings(): vscode.WorkspaceConfiguration {
   return vscode.workspace.getConfiguration('cohort');
 }
 
-async function binary(folder: vscode.WorkspaceFolder | undefined, named?: string): Promise<string> {
-  try {
-    return findBinary({ configured: named || settings().get<string>('path'), workspaceFolder: folder?.uri.fsPath });
-  } catch (error) {
-    if (error instanceof BinaryNotFound) {
-      const open = 'Open Settings';
-      void vscode.window.showErrorMessage(error.message, open).then((choice) => {
-        if (choice === open) {
-          void vscode.commands.executeCommand('workbench.action.openSettings', 'cohort.path');
-        }
-      });
-    }
-    throw error;
+/** The binary for a session or command in this folder; throws BinaryNotFound. */
+function locate(folder: vscode.WorkspaceFolder | undefined, named?: string): string {
+  return findBinary({ configured: named || settings().get<string>('path'), workspaceFolder: folder?.uri.fsPath });
+}
+
+async function tellNotFound(error: BinaryNotFound, modal: boolean): Promise<void> {
+  const open = 'Open Settings';
+  if ((await vscode.window.showErrorMessage(error.message, { modal }, open)) === open) {
+    await vscode.commands.executeCommand('workbench.action.openSettings', 'cohort.path');
   }
 }
 
@@ -129,10 +134,20 @@ async function sendInput(): Promise<void> {
   }
 }
 
+let doctorOutput: vscode.OutputChannel | undefined;
+
 async function doctor(): Promise<void> {
-  const folder = vscode.workspace.workspaceFolders?.[0];
-  const file = await binary(folder);
-  const output = vscode.window.createOutputChannel('Cohort');
+  let file: string;
+  try {
+    file = locate(vscode.workspace.workspaceFolders?.[0]);
+  } catch (error) {
+    if (error instanceof BinaryNotFound) {
+      return tellNotFound(error, false);
+    }
+    throw error;
+  }
+  const output = (doctorOutput ??= vscode.window.createOutputChannel('Cohort'));
+  output.clear();
   output.show(true);
   cp.execFile(file, ['doctor'], (error, stdout, stderr) => {
     output.append(stdout + stderr);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CohortConfiguration, ConfigurationError, check, complete, initialConfigurations, parseServer } from '../src/config';
+import { CohortConfiguration, ConfigurationError, check, complete, guessProgram, initialConfigurations, inWorkspace, parseServer } from '../src/config';
 
 test('a live launch gets 4 ranks and the workspace as its directory', () => {
   const config = complete({ program: '/x/tsp' }, { workspaceFolder: '/w' });
@@ -46,4 +46,22 @@ test('recordings in the workspace are offered', () => {
   assert.equal(list.length, 2);
   assert.equal(list[1].recording, '/w/tsp.cohort');
   list.forEach((c) => check(complete(c, {})));
+});
+
+test('the program is guessed from the source file', () => {
+  const there = (...paths: string[]) => (path: string) => paths.includes(path);
+  assert.equal(guessProgram('/w/heat.c', there('/w/heat', '/w/a.out')), '/w/heat');
+  assert.equal(guessProgram('/w/heat.old.f90', there('/w/heat.old')), '/w/heat.old');
+  assert.equal(guessProgram('/w/src/heat.c', there('/w/src/a.out')), '/w/src/a.out');
+  assert.equal(guessProgram('/w/heat.c', there()), undefined);
+  assert.equal(guessProgram('/w/heat', there('/w/heat')), undefined); // itself a program, no source
+  assert.equal(guessProgram('/w/.c', there('/w/')), undefined);
+  assert.equal(guessProgram(undefined, () => true), undefined);
+});
+
+test('paths in launch.json are relative to the workspace where they can be', () => {
+  assert.equal(inWorkspace('/w/tsp.cohort', '/w'), '${workspaceFolder}/tsp.cohort');
+  assert.equal(inWorkspace('/w/sub/heat', '/w/'), '${workspaceFolder}/sub/heat');
+  assert.equal(inWorkspace('/wx/heat', '/w'), '/wx/heat');
+  assert.equal(inWorkspace('/w/heat', undefined), '/w/heat');
 });
