@@ -273,7 +273,12 @@ func TestConsole(t *testing.T) {
 		}
 	}
 	c.Refused("evaluate", map[string]any{"expression": "[0,2]", "context": "repl"}, "nothing to evaluate")
-	c.Refused("evaluate", map[string]any{"expression": "[9] x", "context": "repl"}, "ranks 0 to 3")
+	if refusal := c.Refused("evaluate", map[string]any{"expression": "[9] x", "context": "repl"}, "ranks 0 to 3"); refusal.Shown {
+		t.Error("a refusal that the console shows shall not pop up as well")
+	}
+	if refusal := c.Refused("completions", godap.CompletionsArguments{Text: "ru", Column: 31}, "column 31"); !refusal.Shown {
+		t.Error("a refusal that nothing else shows is not shown")
+	}
 	c.Refused("evaluate", map[string]any{"expression": "[0-1] nosuch", "context": "repl"}, "[0-1] error:", "nosuch")
 	c.Refused("evaluate", map[string]any{"expression": "nosuch", "context": "repl", "frameId": frame}, "nosuch")
 	c.Refused("evaluate", map[string]any{"expression": "cut 2:17", "context": "repl"}, "needs a replay")

@@ -198,6 +198,9 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 	response := &godap.Response{RequestSeq: k.req.seq, Command: k.req.command, Success: err == nil}
 	if err != nil {
 		text, short, show := describeError(k.ctx, k.req.command, err)
+		if k.req.command == "evaluate" { // shown where it was asked: in the console, the watch, or (a hover) not at all
+			show = false
+		}
 		id := errorID(err)
 		response.Message = short
 		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{Id: id, Format: text, ShowUser: show}})

@@ -203,6 +203,7 @@ type RequestError struct {
 	Command string
 	Message string // DAP's short form
 	Text    string // for people
+	Shown   bool   // the editor shall show it by itself
 }
 
 func (e *RequestError) Error() string { return e.Command + ": " + e.Text }
@@ -228,7 +229,7 @@ func (k *Call) decode(r protocol.Response, body any) error {
 		e := &RequestError{Command: k.Command, Message: r.Message, Text: r.Message}
 		var detail godap.ErrorResponseBody
 		if json.Unmarshal(r.Body, &detail) == nil && detail.Error != nil {
-			e.Text = detail.Error.Format
+			e.Text, e.Shown = detail.Error.Format, detail.Error.ShowUser
 		}
 		return e
 	}
