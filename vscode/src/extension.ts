@@ -87,7 +87,10 @@ function locate(folder: vscode.WorkspaceFolder | undefined, named?: string): str
 async function tellNotFound(error: BinaryNotFound, modal: boolean): Promise<void> {
   const open = 'Open Settings';
   if ((await vscode.window.showErrorMessage(error.message, { modal }, open)) === open) {
-    await vscode.commands.executeCommand('workbench.action.openSettings', 'cohort.path');
+    // The path is one of the machine that has the program: with Remote-SSH the user's settings do not even list it.
+    await (vscode.env.remoteName === undefined
+      ? vscode.commands.executeCommand('workbench.action.openSettings', 'cohort.path')
+      : vscode.commands.executeCommand('workbench.action.openRemoteSettings', { query: 'cohort.path' }));
   }
 }
 
