@@ -281,7 +281,7 @@ func (c *Controller) runTo(ctx context.Context, target candidate, status []job.R
 		return true, err
 	}
 	c.o.Log.Debug("running to a cut", "at", request.At, "positions", request.Positions)
-	if _, err := c.o.Job.RunToCut(ctx, request); err != nil {
+	if err := c.runToCut(ctx, request); err != nil {
 		return false, err
 	}
 	c.o.Log.Debug("reached the cut", "at", request.At)
@@ -298,7 +298,19 @@ func (c *Controller) runTo(ctx context.Context, target candidate, status []job.R
 // stopGuard is COHORT_STOP_GUARD.
 const stopGuard = 2
 
-// RunTo runs every rank to its position in a consistent cut; at names it for people.
+// InconsistentError refuses a cut that is no state that the job can be in, and offers the consistent ones next to it.
+type InconsistentError struct {
+	Cut, Below, Above causal.Cut
+	Why               *causal.InconsistentCutError // the pair of events
+}
+
+func (e *InconsistentError) Error() string {
+	return fmt.Sprintf("The ranks cannot stand at %v: %v. The nearest consistent cuts are %v, earlier, and %v, later.", e.Cut, e.Why, e.Below, e.Above)
+}
+
+func (e *InconsistentError) Unwrap() error { return e.Why }
+
+// RunTo runs every rank to its position in a consistent cut; at names it for people. A cut that is not consistent is refused with an *InconsistentError.
 func (c *Controller) RunTo(ctx context.Context, at string, cut []uint64) error {
 	leave, err := c.enter(ctx)
 	if err != nil {
@@ -309,9 +321,16 @@ func (c *Controller) RunTo(ctx context.Context, at string, cut []uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := graph.CheckCut(cut); err != nil {
+	var lack *causal.InconsistentCutError
+	switch err := graph.CheckCut(cut); {
+	case errors.As(err, &lack):
+		below, above, err := graph.NearestConsistent(cut)
+		if err != nil {
+			return err
+		}
+		return &InconsistentError{Cut: cut, Below: below, Above: above, Why: lack}
+	case err != nil:
 		return err
 	}
-	_, err = c.o.Job.RunToCut(ctx, job.RunToCutRequest{At: at, Positions: cut, Leader: -1, GuardLeader: job.Never})
-	return err
+	return c.runToCut(ctx, job.RunToCutRequest{At: at, Positions: cut, Leader: -1, GuardLeader: job.Never})
 }
