@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	godap "github.com/google/go-dap"
 
@@ -21,59 +17,13 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// dapPlace is where one end-to-end test of the debug adapter runs cohort: a directory of its own, and a mark on all processes.
-type dapPlace struct {
-	t   *testing.T
-	mpi mpitest.MPI
-	dir string
-	ctx context.Context //nolint:containedctx // ends with the test
-}
+// dapPlace is a workplace for editors.
+type dapPlace struct{ *workplace }
 
-// newDAPPlace checks at the end of the test that no process and no directory of a job is left.
 func newDAPPlace(t *testing.T, mpi mpitest.MPI) *dapPlace {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it debugs real ranks; skipped in short mode")
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	dir, err := os.MkdirTemp("", "cohort-dap-*") //nolint:usetesting // names of sockets are short, and those of test directories long
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &dapPlace{t: t, mpi: mpi, dir: dir, ctx: ctx}
-	t.Cleanup(func() {
-		cancel()
-		p.nothingLeft()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Mkdir(p.path("run"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func (p *dapPlace) path(name string) string { return filepath.Join(p.dir, name) }
-
-func (p *dapPlace) nothingLeft() {
-	p.t.Helper()
-	if left := awaitNothing(p.dir, p.path("run")); len(left) > 0 {
-		p.t.Errorf("left behind: %v", left)
-	}
-}
-
-// command prepares cohort; TestMain has put it into PATH.
-func (p *dapPlace) command(args ...string) *exec.Cmd {
-	p.t.Helper()
-	path, err := exec.LookPath("cohort")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(p.ctx, path, args...)
-	cmd.Dir = p.dir
-	cmd.Env = append(p.mpi.Env(), markVar+"="+p.dir, "XDG_RUNTIME_DIR="+p.path("run"))
-	return cmd
+	slow(t)
+	return &dapPlace{newWorkplace(t, mpi)}
 }
 
 // record makes the recording p.path(name).
@@ -92,18 +42,6 @@ func (p *dapPlace) record(name string, ranks int, env []string, program string, 
 	return p.path(name)
 }
 
-// dapPipes are a connection to a `cohort dap` on standard input and output.
-type dapPipes struct {
-	io.Reader
-	io.Writer
-	close func()
-}
-
-func (p dapPipes) Close() error {
-	p.close()
-	return nil
-}
-
 // editor is a client of a `cohort dap` of its own, as an editor is.
 type editor struct {
 	*daptest.Client
@@ -113,51 +51,8 @@ type editor struct {
 
 func (p *dapPlace) editor() *editor {
 	p.t.Helper()
-	cmd := p.command("dap")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	var stderr lockedText
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() { // after the client's own, which closes
-		if p.t.Failed() && stderr.String() != "" {
-			p.t.Logf("cohort dap said:\n%s", stderr.String())
-		}
-	})
-	var once sync.Once
-	conn := dapPipes{out, in, func() {
-		once.Do(func() {
-			_ = in.Close()
-			_ = cmd.Wait() // it ends as its input has; how is not this test's affair
-		})
-	}}
+	conn, _ := p.dap()
 	return &editor{Client: daptest.New(p.t, conn), t: p.t, p: p}
-}
-
-// lockedText collects what a process says.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedText) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // dapSource is the program of this directory's testdata.
@@ -169,23 +64,7 @@ func dapSource(t *testing.T) string {
 // markLine is the number of the line of a file that holds a text.
 func markLine(t *testing.T, path, text string) int {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for i, line := range strings.Split(string(content), "\n") {
-		if strings.Contains(line, text) {
-			if found != 0 {
-				t.Fatalf("%s holds %q on lines %d and %d", path, text, found, i+1)
-			}
-			found = i + 1
-		}
-	}
-	if found == 0 {
-		t.Fatalf("%s does not hold %q", path, text)
-	}
-	return found
+	return mpitest.LineOfFile(t, path, text)
 }
 
 // at is a breakpoint on a line.

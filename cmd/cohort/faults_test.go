@@ -58,9 +58,7 @@ func TestKillWhileRecording(t *testing.T) {
 						t.Errorf("it does not say %q", want)
 					}
 				}
-				if left := awaitNothing(w.mark, w.path("run")); len(left) > 0 {
-					t.Errorf("left behind: %v", left)
-				}
+				w.nothingLeft()
 				replayed, replayStatus := w.run("replay", "r.cohort")
 				if replayStatus != 0 || !strings.Contains(replayed, "was cut short after event") || !strings.Contains(replayed, "No rank left the recording") {
 					t.Errorf("the replay has status %d and says:\n%s", replayStatus, replayed)

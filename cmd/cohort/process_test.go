@@ -22,7 +22,7 @@ import (
 )
 
 // patience bounds every wait for something that must happen; what can no longer happen fails at once.
-const patience = 90 * time.Second
+const patience = 2 * time.Minute
 
 // workplace is where one test runs cohort: its own directories, and a mark on all processes.
 type workplace struct {
@@ -52,14 +52,20 @@ func newWorkplace(t *testing.T, mpi mpitest.MPI) *workplace {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if left := awaitNothing(w.mark, filepath.Join(run, "run")); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
+		w.nothingLeft()
 		if err := os.RemoveAll(run); err != nil {
 			t.Error(err)
 		}
 	})
 	return w
+}
+
+// nothingLeft checks that no process and no directory of a job is left.
+func (w *workplace) nothingLeft() {
+	w.t.Helper()
+	if left := awaitNothing(w.mark, w.path("run")); len(left) > 0 {
+		w.t.Errorf("left behind: %v", left)
+	}
 }
 
 func (w *workplace) path(name string) string { return filepath.Join(w.dir, name) }
@@ -284,10 +290,16 @@ func (w *workplace) dap() (io.ReadWriteCloser, *exec.Cmd) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	cmd.Stderr = os.Stderr
+	var stderr lockedText
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
+	w.t.Cleanup(func() { // after the client's own, which closes
+		if w.t.Failed() && stderr.String() != "" {
+			w.t.Logf("cohort dap said:\n%s", stderr.String())
+		}
+	})
 	var once sync.Once
 	return pipes{out, in, func() error {
 		once.Do(func() {
@@ -296,6 +308,24 @@ func (w *workplace) dap() (io.ReadWriteCloser, *exec.Cmd) {
 		})
 		return nil
 	}}, cmd
+}
+
+// lockedText collects what a process says.
+type lockedText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // listen starts `cohort dap --listen` on a TCP port, and returns its address and token.

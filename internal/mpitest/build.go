@@ -46,9 +46,15 @@ func Source(t testing.TB, name string) string {
 // exactly one line.
 func Line(t testing.TB, name, text string) int {
 	t.Helper()
-	content, err := os.ReadFile(Source(t, name))
+	return LineOfFile(t, Source(t, name), text)
+}
+
+// LineOfFile is Line for any file.
+func LineOfFile(t testing.TB, path, text string) int {
+	t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("mpitest: cannot read %s: %v", name, err)
+		t.Fatalf("mpitest: %v", err)
 	}
 	found := 0
 	for i, line := range strings.Split(string(content), "\n") {
@@ -56,12 +62,12 @@ func Line(t testing.TB, name, text string) int {
 			continue
 		}
 		if found != 0 {
-			t.Fatalf("mpitest: both line %d and line %d of %s contain %q", found, i+1, name, text)
+			t.Fatalf("mpitest: both line %d and line %d of %s contain %q", found, i+1, path, text)
 		}
 		found = i + 1
 	}
 	if found == 0 {
-		t.Fatalf("mpitest: no line of %s contains %q", name, text)
+		t.Fatalf("mpitest: no line of %s contains %q", path, text)
 	}
 	return found
 }
