@@ -106,6 +106,22 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 	}
 }
 
+// settled returns when no run is under way.
+func (h *helm) settled(ctx context.Context) error {
+	h.mu.Lock()
+	done := h.done
+	h.mu.Unlock()
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // interrupt ends a run that is under way, and waits for that.
 func (h *helm) interrupt() {
 	h.mu.Lock()

@@ -151,7 +151,8 @@ func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, f
 		if _, resumeErr := s.job.Resume(ctx, focus, backend.Continue, 0); resumeErr != nil {
 			return errors.Join(err, resumeErr)
 		}
-		return err
+		say(s.job, "console", err.Error()+" The ranks go on.\n")
+		return nil
 	}
 	return givenUp(ctx, err)
 }
@@ -175,7 +176,19 @@ func (s *steering) RunTo(ctx context.Context, arguments protocol.CutArguments) e
 		}
 		cut = report.Cut
 	}
-	return givenUp(ctx, s.controller.RunTo(ctx, at, cut))
+	return refusedCut(givenUp(ctx, s.controller.RunTo(ctx, at, cut)))
+}
+
+// refusedCut marks the errors that mean that the recording has no such cut, or the ranks cannot get there: nothing was moved.
+func refusedCut(err error) error {
+	for _, kind := range []any{
+		new(*replayctl.InconsistentError), new(*job.CutRefusedError), new(*causal.NoEventError), new(*causal.CutSizeError), new(*causal.EventIDError),
+	} {
+		if errors.As(err, kind) {
+			return refusal{err}
+		}
+	}
+	return err
 }
 
 // Cut implements dap.Steering.
@@ -190,11 +203,12 @@ func (s *steering) Cut(ctx context.Context, at string) (protocol.CutBody, error)
 func (s *steering) cut(ctx context.Context, at string) (*causal.CutReport, error) {
 	event, err := causal.ParseEventID(at)
 	if err != nil {
-		return nil, err
+		return nil, refusedCut(err)
 	}
 	graph, err := s.loadGraph(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return graph.ReportCausalCut(event)
+	report, err := graph.ReportCausalCut(event)
+	return report, refusedCut(err)
 }
