@@ -35,6 +35,7 @@ import (
 //
 // Every script ends with a check like nothingleft of its own.
 func TestScripts(t *testing.T) {
+	slow(t)
 	for _, name := range mpitest.Names() {
 		t.Run(name, func(t *testing.T) {
 			mpi := mpitest.Need(t, name)
