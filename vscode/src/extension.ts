@@ -11,6 +11,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.debug.registerDebugConfigurationProvider(type, provider),
     vscode.debug.registerDebugConfigurationProvider(type, provider, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
     vscode.debug.registerDebugAdapterDescriptorFactory(type, new AdapterFactory()),
+    vscode.debug.onDidReceiveDebugSessionCustomEvent(tellCut),
     vscode.commands.registerCommand('cohort.setFocus', setFocus),
     vscode.commands.registerCommand('cohort.runToCut', runToCut),
     vscode.commands.registerCommand('cohort.sendInput', sendInput),
@@ -56,6 +57,13 @@ class ConfigurationProvider implements vscode.DebugConfigurationProvider {
       }
       return undefined;
     }
+  }
+}
+
+/** Says in the debug console where every rank stands after a causal breakpoint; VS Code itself shows only the rank that hit it. */
+function tellCut(event: vscode.DebugSessionCustomEvent): void {
+  if (event.session.type === type && event.event === 'cohort/cutReached') {
+    vscode.debug.activeDebugConsole.appendLine((event.body as { text: string }).text);
   }
 }
 
