@@ -12,13 +12,12 @@ import (
 // abandonTime bounds how long the ranks may take to stop where they are.
 const abandonTime = 10 * time.Second
 
-// runToCut is job.RunToCut, and stops everybody if the cut is given up on the way: by the caller (a pause), or because a rank stopped for another reason. Otherwise the ranks that had
-// not arrived would stop much later at positions that nobody wants any more, those that had would wait in their parking loops for ever, and
-// both would look as if they ran. No rank is beyond its position then, so the cut can still be reached.
+// runToCut is job.RunToCut, and stops everybody if the cut is given up on the way: by the caller (a pause), or because a rank stopped for another
+// reason. Otherwise the ranks that had not arrived would stop much later at positions that nobody wants any more, those that had would wait in their
+// parking loops for ever, and both would look as if they ran. No rank is beyond its position then, so the cut can still be reached.
 func (c *Controller) runToCut(ctx context.Context, request job.RunToCutRequest) error {
 	_, err := c.o.Job.RunToCut(ctx, request)
-	var partial *job.PartialCutError
-	if errors.As(err, &partial) {
+	if _, partial := errors.AsType[*job.PartialCutError](err); partial {
 		c.abandon(context.WithoutCancel(ctx))
 	}
 	return err

@@ -19,9 +19,10 @@ type GraphOptions struct {
 	Progress     func(text string, done, total int64) // may be nil
 }
 
-// rendezvous is the size in bytes from which a standard send counts as over only when its receive was posted, in cuts: MPIs send large messages by rendezvous, and a rank would not get
-// through the send to a position behind it while the receiver stands before the receive. Open MPI's limit is 4096 with its header, MPICH's is higher. Too small a number makes a
-// cut hold a receive that it need not; too large a one makes a cut that cannot be reached.
+// rendezvous is the size in bytes from which a standard send counts as over only when its receive was posted, in cuts: MPIs send large messages by
+// rendezvous, and a rank would not get through the send to a position behind it while the receiver stands before the receive. Open MPI's limit is
+// 4096 with its header, MPICH's is higher. Too small a number makes a cut hold a receive that it need not; too large a one makes a cut that cannot be
+// reached.
 const rendezvous = 4000
 
 // Graph returns the event graph of a recording: of its own events if it was recorded in full mode, else of those that one replay in full mode yields, which are kept

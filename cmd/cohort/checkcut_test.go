@@ -146,7 +146,7 @@ func checkCut(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &got))
 	events := fullEvents(ts, filepath.Clean(ts.MkAbs(args[0])))
 	edges := edgesOf(ts, events)
-	want := past(edges, node{got.At.Rank, uint64(got.At.Event)}, len(events)) //nolint:gosec // an event's number
+	want := past(edges, node{got.At.Rank, uint64(got.At.Event)}, len(events)) // an event's number
 	if !beyond {
 		if !slices.Equal(got.Cut, want) {
 			ts.Fatalf("the cut of %d:%d is %v, and its past is %v", got.At.Rank, got.At.Event, got.Cut, want)
