@@ -106,13 +106,7 @@ func TestGuestEndsTheJob(t *testing.T) {
 
 func TestAttachWhileLaunching(t *testing.T) {
 	ready := make(chan struct{})
-	b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = ready })
-	owner := b.client()
-	owner.Initialize()
-	launch, err := owner.Send("launch", protocol.LaunchArguments{Program: "/bin/prog"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, owner, launch := launching(t, ready)
 	<-b.starts.begun
 	guest := b.client()
 	guest.Initialize()

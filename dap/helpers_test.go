@@ -156,6 +156,19 @@ func (b *bench) running() *daptest.Client {
 	return c
 }
 
+// launching is a client whose launch request goes on until ready is closed, for ever if nobody does.
+func launching(t *testing.T, ready <-chan struct{}) (*bench, *daptest.Client, *daptest.Call) {
+	t.Helper()
+	b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = ready })
+	c := b.client()
+	c.Initialize()
+	launch, err := c.Send("launch", protocol.LaunchArguments{Program: "/bin/prog"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, c, launch
+}
+
 // atLine is a client whose ranks have all stopped at a breakpoint on line 10.
 func (b *bench) atLine() *daptest.Client {
 	b.t.Helper()

@@ -149,14 +149,7 @@ func TestRanksCannotBeStarted(t *testing.T) {
 }
 
 func TestDisconnectDuringLaunch(t *testing.T) {
-	never := make(chan struct{})
-	b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = never })
-	c := b.client()
-	c.Initialize()
-	launch, err := c.Send("launch", protocol.LaunchArguments{Program: "/bin/prog"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, c, launch := launching(t, make(chan struct{}))
 	<-b.starts.begun
 	c.Disconnect()
 	var refusal *daptest.RequestError
@@ -166,14 +159,7 @@ func TestDisconnectDuringLaunch(t *testing.T) {
 }
 
 func TestCancelLaunch(t *testing.T) {
-	never := make(chan struct{})
-	b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = never })
-	c := b.client()
-	c.Initialize()
-	launch, err := c.Send("launch", protocol.LaunchArguments{Program: "/bin/prog"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, c, launch := launching(t, make(chan struct{}))
 	<-b.starts.begun
 	c.Refused("cancel", map[string]any{}, "`requestId`")
 	c.Refused("cancel", map[string]any{"progressId": "nonsense"}, "nonsense")
@@ -240,4 +226,13 @@ func TestTerminateIsQuiet(t *testing.T) {
 		}
 	}
 	c.Disconnect()
+}
+
+// VS Code's Restart ends the session with `restart` set, and launches again.
+func TestRestartOfTheEditor(t *testing.T) {
+	b := newBench(t, 2, endless, nil)
+	c := b.running()
+	c.Do("terminate", map[string]any{"restart": true}, nil)
+	c.Expect(daptest.Terminated())
+	c.Do("disconnect", map[string]any{"restart": true}, nil)
 }

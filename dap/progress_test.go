@@ -8,7 +8,6 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
-	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 )
 
@@ -16,13 +15,7 @@ import (
 func TestProgressOfALaunch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ready := make(chan struct{})
-		b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = ready })
-		c := b.client()
-		c.Initialize()
-		launch, err := c.Send("launch", protocol.LaunchArguments{Program: "/bin/prog"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b, c, launch := launching(t, ready)
 		<-time.After(1900 * time.Millisecond)
 		synctest.Wait()
 		if got := c.Seen("progressStart"); len(got) != 0 {
@@ -46,14 +39,7 @@ func TestProgressOfALaunch(t *testing.T) {
 // The user presses cancel on the progress.
 func TestCancelByProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		never := make(chan struct{})
-		b := newBench(t, 2, endless, func(b *bench) { b.starts.wait = never })
-		c := b.client()
-		c.Initialize()
-		launch, err := c.Send("launch", protocol.LaunchArguments{Program: "/bin/prog"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b, c, launch := launching(t, make(chan struct{}))
 		var body godap.ProgressStartEventBody
 		if err := c.Expect(daptest.Named("progressStart"))[0].Decode(&body); err != nil {
 			t.Fatal(err)
