@@ -114,7 +114,7 @@ func TestAttachWhileLaunching(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guest.Refused("disconnect", map[string]any{"restart": true}, "restart") // the session answers meanwhile
+	guest.Refused("stepBack", map[string]any{"threadId": 1}, "stepBack") // the session answers meanwhile
 	close(ready)
 	if err := launch.Wait(b.ctx, nil); err != nil {
 		t.Fatal(err)

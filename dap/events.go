@@ -316,7 +316,7 @@ func stopDescription(s job.RankStatus) string {
 	case backend.ReasonSignal:
 		return strings.TrimSuffix(stop.Signal+" ("+stop.SignalText+")", " ()")
 	case backend.ReasonStopPoint:
-		return "Paused at a position of the recording"
+		return "Paused at the cut"
 	default:
 		return string(stop.Reason)
 	}

@@ -264,10 +264,8 @@ func (c *client) startFollowing(d *debuggee) {
 	c.pump.Go(func() { c.follow(d, sub) })
 }
 
+// disconnect ignores `restart`, as does terminate: the client says with it that it will launch again, as VS Code's Restart does.
 func disconnect(k *call, a protocol.DisconnectArguments) (any, error) {
-	if a.Restart {
-		return nil, refuse("disconnect with `restart` is not supported: disconnect, and launch again")
-	}
 	c := k.c
 	// What is under way, such as a launch, ends first; else it would leave something behind.
 	c.dispatch.close(k)
@@ -279,10 +277,7 @@ func disconnect(k *call, a protocol.DisconnectArguments) (any, error) {
 	return nil, nil
 }
 
-func terminate(k *call, a godap.TerminateArguments) (any, error) {
-	if a.Restart {
-		return nil, refuse("terminate with `restart` is not supported: terminate, and launch again")
-	}
+func terminate(k *call, _ godap.TerminateArguments) (any, error) {
 	c := k.c
 	if c.dispatch.cancelWhere(func(o *call) bool { return o.req.command == "launch" }) > 0 && c.debuggee() == nil {
 		k.onAnswered(func() { c.event("terminated", godap.TerminatedEventBody{}) })
