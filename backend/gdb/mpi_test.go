@@ -76,6 +76,29 @@ func TestStopPoint(t *testing.T) {
 	}
 }
 
+// A call whose result nobody wants returns to the next line, which is then where a step ends.
+func TestStepFromAStopPointToTheNextLine(t *testing.T) {
+	for _, kind := range []backend.ResumeKind{backend.Next, backend.StepIn} {
+		t.Run(kind.String(), func(t *testing.T) {
+			s := interposed(t)
+			var st backend.Stopped
+			for range 3 {
+				s.go_(backend.Continue)
+				st = s.stop()
+			}
+			if f := userFrame(t, st); f.Function != "main" || f.Line != 12 {
+				t.Fatalf("the user sees %+v", f)
+			}
+			for line := 13; line <= 14; line++ {
+				s.go_(kind)
+				if st = s.stop(); st.Reason != backend.ReasonStep || st.Frames[0].Function != "main" || st.Frames[0].Line != line || st.Text != "" {
+					t.Errorf("after %s to line %d: %s in %s:%d, %q", kind, line, st.Reason, st.Frames[0].Function, st.Frames[0].Line, st.Text)
+				}
+			}
+		})
+	}
+}
+
 func TestStepsStayOutOfTheInterposer(t *testing.T) {
 	s := interposed(t)
 	s.breakAt("user.c", backend.SourceBreakpoint{ID: 1, Line: 4})

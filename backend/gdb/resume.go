@@ -19,6 +19,7 @@ import (
 type plan struct {
 	command     gdbmi.Command  // as given, to be given again when a stop is none of the user's
 	then        *gdbmi.Command // after the first stop by which command is done: a step out of the interposer, then the user's
+	thenLine    int            // where the user stood: a way out of the interposer that ends on another line was the step; 0: it never is
 	entry       bool           // towards the entry
 	atEntry     func(backend.Stopped)
 	beforeEntry func(backend.Exited)
@@ -53,7 +54,7 @@ func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest
 	if thread == 0 {
 		thread = o.currentThread(ctx)
 	}
-	internal, err := o.internalFrames(ctx, thread)
+	internal, line, err := o.internalFrames(ctx, thread)
 	if err != nil {
 		return err
 	}
@@ -78,23 +79,25 @@ func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest
 	}
 	p.command = gdbmi.Cmd("exec-finish").Thread(thread).Frame(internal - 1)
 	p.then = &step
+	if !req.Instruction {
+		p.thenLine = line
+	}
 	return nil
 }
 
-// internalFrames counts the innermost frames that belong to the interposer.
-func (o *owner) internalFrames(ctx context.Context, thread int) (int, error) {
+// internalFrames counts the innermost frames that belong to the interposer. line is that of the frame that called it.
+func (o *owner) internalFrames(ctx context.Context, thread int) (n, line int, err error) {
 	frames, err := o.frames(ctx, thread, 0, 15, false)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	n := 0
 	for n < len(frames) && frames[n].Internal {
 		n++
 	}
 	if n == len(frames) {
-		return 0, nil
+		return 0, 0, nil
 	}
-	return n, nil
+	return n, frames[n].Line, nil
 }
 
 // resumed notes that the rank runs.

@@ -359,7 +359,7 @@ func TestSignal(t *testing.T) {
 	s := launch(t, build(t, "crash.c"))
 	s.go_(backend.Continue)
 	st := s.stop()
-	if st.Reason != backend.ReasonSignal || st.Signal != "SIGSEGV" || st.SignalText != "Segmentation fault" || st.FaultAddr != 16 || st.Frames[0].Function != "deref" {
+	if st.Reason != backend.ReasonSignal || st.Signal != "SIGSEGV" || st.SignalText != "Segmentation fault" || st.FaultAddr != 16 || st.Text != "" || st.Frames[0].Function != "deref" {
 		t.Errorf("got %+v", st)
 	}
 	if diff := cmp.Diff([]backend.Argument{{Name: "p", Value: "0x10"}}, st.Frames[0].Args); diff != "" {

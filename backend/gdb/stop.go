@@ -34,12 +34,19 @@ func (o *owner) stop(r gdbmi.Record) {
 			}
 		}
 	}
+	// gdb gives no reason for the end of some finishes, such as those of an outer frame.
+	if reason == "" && o.plan != nil && strings.HasPrefix(o.plan.command.Name(), "exec-") && o.plan.command.Name() != "exec-continue" && !o.plan.entry {
+		reason = "end-stepping-range"
+	}
 	if o.plan != nil && o.plan.then != nil && (reason == "function-finished" || reason == "end-stepping-range") {
-		next := *o.plan.then
+		next, line := *o.plan.then, o.plan.thenLine
 		o.plan = &plan{command: next}
-		if o.again(ctx) {
+		frame, _ := f.OptTuple("frame")
+		// A call whose result nobody wants returns to the first instruction of the next line.
+		if arrived := line != 0 && frame.OptInt("line", line) != line; !arrived && o.again(ctx) {
 			return
 		}
+		reason = "end-stepping-range" // not the value that the interposer's function has returned
 	}
 	s := o.describeStop(ctx, f, reason, interrupted)
 	o.halt(ctx, s)
@@ -167,24 +174,29 @@ func (o *owner) choosePaused(ctx context.Context, s *backend.Stopped) {
 	}
 }
 
-// describeSignal finds the address of a fault. Address 0, which FaultAddr has no room for, is said in words, unless the kernel gave 0 because it does not know (SI_KERNEL: an address that is not
-// canonical).
+// describeSignal finds the address of a fault, which only a signal that the kernel sent for a fault has. Address 0, which FaultAddr has no room for, is said in words.
 func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
 	if !slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, s.Signal) {
 		return
 	}
 	at := backend.FrameID{Thread: s.Thread}
+	text, err := o.value(ctx, at, "$_siginfo.si_code")
+	if err != nil {
+		return
+	}
+	// 0 and below: sent by a process. 128 (SI_KERNEL): of a fault whose address is not known.
+	const siKernel = 128
+	code, err := strconv.Atoi(text)
+	if err != nil || code <= 0 || code == siKernel {
+		return
+	}
 	v, err := o.value(ctx, at, "$_siginfo._sifields._sigfault.si_addr")
 	if err != nil {
 		return
 	}
 	a, ok := leadingAddress(v)
 	s.FaultAddr = a
-	if !ok || a != 0 || s.Signal != "SIGSEGV" {
-		return
-	}
-	const mapError = "1" // SEGV_MAPERR
-	if code, err := o.value(ctx, at, "$_siginfo.si_code"); err == nil && code == mapError {
+	if ok && a == 0 {
 		s.Text = "The address is 0x0: a null pointer."
 	}
 }

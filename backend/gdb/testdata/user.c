@@ -9,5 +9,7 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   int sum = exchange(1);          /* line 10 */
   sum += exchange(2);
+  MPI_Barrier(8);                 /* line 12 */
+  sum++;
   return sum;
 }
