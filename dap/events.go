@@ -276,7 +276,7 @@ func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	body := godap.StoppedEventBody{
 		Reason: string(stop.Reason), Description: stopDescription(rv.status), ThreadId: protocol.ThreadID(r, stop.Thread),
 		Text: rv.status.Text, HitBreakpointIds: stop.Breakpoints,
-		PreserveFocusHint: !v.attention(r, stop.Reason), AllThreadsStopped: v.onlyRank(r),
+		PreserveFocusHint: !v.attention(r, stop), AllThreadsStopped: v.onlyRank(r),
 	}
 	out := []namedEvent{{"stopped", body}}
 	for _, t := range rv.threads {
@@ -316,6 +316,12 @@ func stopDescription(s job.RankStatus) string {
 	case backend.ReasonSignal:
 		return strings.TrimSuffix(stop.Signal+" ("+stop.SignalText+")", " ()")
 	case backend.ReasonStopPoint:
+		switch {
+		case job.Diverged(stop.Control):
+			return "Left the recording"
+		case job.AtRecordingEnd(stop.Control):
+			return "At the end of the recording"
+		}
 		return "Paused at the cut"
 	default:
 		return string(stop.Reason)

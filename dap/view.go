@@ -107,8 +107,9 @@ func (v *view) wantLeader() {
 }
 
 // attention tells whether a stop of rank r takes the client's attention. v.mu is held.
-func (v *view) attention(r int, why backend.Reason) bool {
-	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) || (v.leader && why == backend.ReasonStopPoint) {
+func (v *view) attention(r int, stop *backend.Stopped) bool {
+	atPosition := stop.Reason == backend.ReasonStopPoint && !job.Diverged(stop.Control)
+	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) || (v.leader && atPosition) {
 		return false
 	}
 	v.shown, v.wanted = r, -1

@@ -43,7 +43,7 @@ type BeyondPositionError struct {
 }
 
 func (e *BeyondPositionError) Error() string {
-	return fmt.Sprintf("it has completed %d events already and its position in the cut is %d", e.Events, e.Position)
+	return fmt.Sprintf("it has completed %d events already and its position in the cut is %d; a replay does not run backwards, so start it anew to get there", e.Events, e.Position)
 }
 
 // A PartialCutError: the cut was given up on the way, because a rank stopped for another reason, ended, left its recording or the caller's context ended. Ranks

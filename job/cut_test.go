@@ -215,7 +215,7 @@ func TestARankBeyondItsPositionIsRefusedBeforeAnythingMoves(t *testing.T) {
 	if !errors.As(err, &refused) || !errors.As(err, &beyond) || beyond.Rank != 1 || beyond.Events != 3 || beyond.Position != 2 {
 		t.Fatalf("%v", err)
 	}
-	wantText(t, "error", err.Error(), "cannot run to the cut: [1] it has completed 3 events already and its position in the cut is 2")
+	wantText(t, "error", err.Error(), "cannot run to the cut: [1] it has completed 3 events already and its position in the cut is 2; a replay does not run backwards, so start it anew to get there")
 	b.idle()
 	for r := range 3 {
 		if b.w.Rank(r).Called(jobtest.Resume) != resumes[r] || b.w.Rank(r).ParkAt() != Never {

@@ -96,6 +96,12 @@ func stopReason(c *backend.ControlState) int {
 	return c.StopReason
 }
 
+// Diverged tells whether a rank that stands at a stop point is there because it left the recording.
+func Diverged(c backend.ControlState) bool { return stopReason(&c) == stopDivergence }
+
+// AtRecordingEnd tells whether a rank that stands at a stop point is there because its recording was cut short.
+func AtRecordingEnd(c backend.ControlState) bool { return stopReason(&c) == stopEnd }
+
 func divergenceText(d *backend.Divergence) string {
 	if d == nil {
 		return "it made a call that is not the recorded one."
