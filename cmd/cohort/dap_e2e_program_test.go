@@ -69,7 +69,7 @@ func TestDAPOutput(t *testing.T) {
 		// Each rank's share of the common lines comes once, merged with those of others as far as they came together. A debugger's terminal has one stream.
 		for _, line := range []string{"output: stdout line 2, the same on every rank", "output: stdout of an odd rank"} {
 			seen := map[string]int{}
-			for _, l := range strings.Split(stdout, "\n") {
+			for l := range strings.SplitSeq(stdout, "\n") {
 				set, text, ok := strings.Cut(strings.TrimPrefix(l, "["), "] ")
 				if !ok || text != line {
 					continue
@@ -101,7 +101,7 @@ func TestDAPOutput(t *testing.T) {
 func (e *editor) ranksOf(set string) []string {
 	e.t.Helper()
 	var list []string
-	for _, part := range strings.Split(set, ",") {
+	for part := range strings.SplitSeq(set, ",") {
 		from, to, ok := strings.Cut(part, "-")
 		if !ok {
 			to = from
