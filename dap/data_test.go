@@ -276,6 +276,9 @@ func TestConsole(t *testing.T) {
 	if refusal := c.Refused("evaluate", map[string]any{"expression": "[9] x", "context": "repl"}, "ranks 0 to 3"); refusal.Shown {
 		t.Error("a refusal that the console shows shall not pop up as well")
 	}
+	if refusal := c.Refused(protocol.RequestSetFocus, map[string]any{"ranks": "9"}, "ranks 0 to 3"); refusal.Shown {
+		t.Error("a refusal of Cohort's own request shall not pop up as well")
+	}
 	if refusal := c.Refused("completions", godap.CompletionsArguments{Text: "ru", Column: 31}, "column 31"); !refusal.Shown {
 		t.Error("a refusal that nothing else shows is not shown")
 	}

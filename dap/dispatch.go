@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
 	godap "github.com/google/go-dap"
@@ -198,8 +199,8 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 	response := &godap.Response{RequestSeq: k.req.seq, Command: k.req.command, Success: err == nil}
 	if err != nil {
 		text, short, show := describeError(k.ctx, k.req.command, err)
-		if k.req.command == "evaluate" { // shown where it was asked: in the console, the watch, or (a hover) not at all
-			show = false
+		if k.req.command == "evaluate" || strings.HasPrefix(k.req.command, "cohort/") {
+			show = false // whoever asks shows it: the console, the watch, or (a hover) nobody; who knows of Cohort's requests, too
 		}
 		id := errorID(err)
 		response.Message = short

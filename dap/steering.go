@@ -3,6 +3,7 @@ package dap
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -183,6 +184,9 @@ func runTo(k *call, a protocol.CutArguments) (any, error) {
 	}
 	d.helm.interrupt()
 	k.c.view.want(-1)
+	if rank, index, ok := eventOf(a.At, d.Job.Ranks()); ok {
+		k.c.view.wantEvent(rank, index)
+	}
 	return nil, d.helm.steer(k, func(ctx context.Context) error { return d.Steering.RunTo(ctx, a) })
 }
 
@@ -194,6 +198,14 @@ func checkEvent(command, at string) (string, error) {
 		return "", refuse("%s needs an event, written RANK:INDEX such as 2:17, but was given %s", command, quoteShort(at))
 	}
 	return at, nil
+}
+
+// eventOf takes RANK:INDEX apart; not ok if there is no such rank, which Steering refuses.
+func eventOf(at string, ranks int) (rank int, index uint64, ok bool) {
+	r, i, _ := strings.Cut(at, ":")
+	rank, rankErr := strconv.Atoi(r)
+	index, indexErr := strconv.ParseUint(i, 10, 64)
+	return rank, index, rankErr == nil && indexErr == nil && rank < ranks
 }
 
 func isNumber(s string) bool {

@@ -105,6 +105,26 @@ func TestCausalContinueShowsTheLeader(t *testing.T) {
 	c.Disconnect()
 }
 
+// The attention goes to the rank whose event was asked for.
+func TestRunToShowsTheRankOfTheEvent(t *testing.T) {
+	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("", nil)} }
+	b, s, c, started := replayed(t, program)
+	s.run = func(ctx context.Context) error {
+		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		return err
+	}
+	c.Do(protocol.RequestRunTo, protocol.CutArguments{At: "1:5"}, nil)
+	c.Expect(daptest.RankIs(0, "running"), daptest.RankIs(1, "running"))
+	b.world.Rank(0).Stop(backend.Stopped{Reason: backend.ReasonStopPoint})
+	other := c.Expect(daptest.Stopped(0, "stop point"))[0]
+	b.world.Rank(1).Stop(backend.Stopped{Reason: backend.ReasonStopPoint})
+	asked := c.Expect(daptest.Stopped(1, "stop point"))[0]
+	if !stopped(t, other).PreserveFocusHint || stopped(t, asked).PreserveFocusHint {
+		t.Errorf("attention: %s, %s", other, asked)
+	}
+	c.Disconnect()
+}
+
 // The plan fails before any rank was moved: that is the answer, and nothing has changed.
 func TestCausalContinueRefused(t *testing.T) {
 	_, s, c, _ := replayed(t, endless)

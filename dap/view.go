@@ -22,6 +22,7 @@ type view struct {
 	wanted int // rank that the client has stepped or paused: its stop takes the attention; -1 none
 	// leader: ranks go to a causal cut, and the attention is for the one that leads there, not for those that stop at positions.
 	leader bool
+	target int // with leader: the rank that leads there by reaching a position, -1 for none
 }
 
 // rankView is one rank as the client knows it.
@@ -103,13 +104,21 @@ func (v *view) want(r int) {
 func (v *view) wantLeader() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.shown, v.wanted, v.leader = -1, -1, true
+	v.shown, v.wanted, v.leader, v.target = -1, -1, true, -1
+}
+
+// wantEvent is wantLeader for the causal cut of an event: its rank leads there, unless it had gone that far before.
+func (v *view) wantEvent(rank int, index uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	ahead := v.rank(rank).status.Control.Events < index
+	v.shown, v.wanted, v.leader, v.target = -1, -1, ahead, rank
 }
 
 // attention tells whether a stop of rank r takes the client's attention. v.mu is held.
 func (v *view) attention(r int, stop *backend.Stopped) bool {
 	atPosition := stop.Reason == backend.ReasonStopPoint && !job.Diverged(stop.Control)
-	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) || (v.leader && atPosition) {
+	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) || (v.leader && atPosition && r != v.target) {
 		return false
 	}
 	v.shown, v.wanted = r, -1
