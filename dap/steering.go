@@ -20,6 +20,12 @@ type helm struct {
 	stopped bool          // no further run
 }
 
+// errGivenUp is how a steered run ends that somebody ended on purpose.
+var errGivenUp error = &requestError{
+	text:  "the run to the causal cut was given up: the job was ended, or another command made ranks run or pause",
+	short: shortCancelled, quiet: true,
+}
+
 func newHelm(d *debuggee) *helm { return &helm{d: d} }
 
 // steeredWait is a request that waits for the first rank to run, as the client's stream of events will see it.
@@ -79,6 +85,10 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 	go func() {
 		defer close(done)
 		err := run(ctx)
+		if err != nil && ctx.Err() != nil {
+			k.c.log.Debug("dap: a run to a causal cut was given up", "error", err)
+			err = errGivenUp
+		}
 		bar.end("")
 		h.mu.Lock()
 		h.cancel, h.done = nil, nil
@@ -88,7 +98,7 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 		<-answered
 		select {
 		case err := <-result: // nobody waits for it any more
-			if err != nil && !errors.Is(err, context.Canceled) {
+			if err != nil && !errors.Is(err, errGivenUp) {
 				h.d.say("important", "The run to the causal cut failed: "+sentence(err.Error())+"\n")
 			}
 		default:

@@ -198,6 +198,29 @@ func TestSteeringEndsWithTheSession(t *testing.T) {
 	c.Disconnect()
 }
 
+// Who stops the session while the run is still being planned is not shown an error for it.
+func TestStopWhileSteering(t *testing.T) {
+	_, s, c, _ := replayed(t, endless)
+	begun := make(chan struct{})
+	s.run = func(ctx context.Context) error {
+		close(begun)
+		<-ctx.Done()
+		return errors.New("a look ahead was broken off") // not known as a cancellation
+	}
+	call, err := c.Send("continue", godap.ContinueArguments{ThreadId: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	c.Do("terminate", nil, nil)
+	var refusal *daptest.RequestError
+	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) || refusal.Shown || refusal.Message != "cancelled" {
+		t.Errorf("the continue: %+v (%v)", refusal, err)
+	}
+	c.Expect(daptest.Terminated())
+	c.Disconnect()
+}
+
 func TestCutRequests(t *testing.T) {
 	_, s, c, started := replayed(t, endless)
 	var cut protocol.CutBody
