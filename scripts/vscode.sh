@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The VS Code extension: scripts/vscode.sh test|vsix
+# The VS Code extension: scripts/vscode.sh test|adapter|vsix
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../vscode"
 
@@ -24,12 +24,16 @@ at_least() {
 
 case ${1:-} in
 test) at_least 18.19 npm test ;; # its test runner knows --test-concurrency
+adapter) # only the test through VS Code's protocol client
+    npx --no-install tsc -p tsconfig.test.json </dev/null
+    at_least 18.19 node --test --test-concurrency=1 out/test/adapter.test.js
+    ;;
 vsix)
     at_least 20.18.1 npm run package # as vsce wants
     ls -l "$PWD"/*.vsix
     ;;
 *)
-    echo "usage: scripts/vscode.sh test|vsix" >&2
+    echo "usage: scripts/vscode.sh test|adapter|vsix" >&2
     exit 2
     ;;
 esac
