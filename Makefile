@@ -28,7 +28,7 @@ endif
 all: build
 
 demo:
-	scripts/setup.sh go mpi
+	scripts/setup.sh go mpi node
 	$(MAKE) build
 	scripts/demo.sh
 
