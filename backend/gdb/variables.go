@@ -37,11 +37,15 @@ func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope
 	add := func(kind nodeKind) backend.Ref {
 		return o.refs.add(&node{kind: kind, frame: at, fortran: fortran})
 	}
-	return []backend.Scope{
-		{Name: "Arguments", Kind: "arguments", Ref: add(arguments_), Named: nargs},
+	scopes := []backend.Scope{
 		{Name: "Locals", Kind: "locals", Ref: add(locals), Named: len(names) - nargs},
+		{Name: "Arguments", Kind: "arguments", Ref: add(arguments_), Named: nargs},
 		{Name: "Registers", Kind: "registers", Ref: add(registers), Expensive: true},
-	}, nil
+	}
+	if len(names) == nargs { // editors open the first scope by themselves, so it should hold something
+		scopes[0], scopes[1] = scopes[1], scopes[0]
+	}
+	return scopes, nil
 }
 
 type localName struct {

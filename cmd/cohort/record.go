@@ -139,7 +139,11 @@ func rankEnds(r *runner.RecordResult) []string {
 	}
 	var lines []string
 	for _, text := range order {
-		lines = append(lines, fmt.Sprintf("[%s] %s", rankList(ranks[text]), text))
+		said := text
+		if rest, ok := strings.CutPrefix(text, "was "); ok && len(ranks[text]) > 1 {
+			said = "were " + rest
+		}
+		lines = append(lines, fmt.Sprintf("[%s] %s", rankList(ranks[text]), said))
 	}
 	return lines
 }
