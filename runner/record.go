@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,9 +47,19 @@ type RecordResult struct {
 // the number of the signal; the launcher's if no rank's is known.
 func (r *RecordResult) Status() int { return Status(r.Job) }
 
+// aborted tells whether a rank called MPI_Abort: how each rank ended then says in which order the launcher killed them.
+func aborted(job launch.Result) bool {
+	return slices.ContainsFunc(job.Ranks, func(r launch.RankResult) bool { return r.Control.Present && r.Control.CurrentOp == int(trace.OpAbort) })
+}
+
 // Status is RecordResult.Status for any job.
 func Status(job launch.Result) int {
 	first := job.First()
+	if first >= 0 && job.Code > 0 && aborted(job) {
+		if exit := job.Ranks[first].Exit; exit == nil || exit.Signal != "" {
+			return job.Code
+		}
+	}
 	if first >= 0 {
 		if exit := job.Ranks[first].Exit; exit != nil {
 			if exit.Signal != "" {

@@ -261,7 +261,7 @@ func TestDAPPauseInMPI(t *testing.T) {
 		e.SetBreakpoints(source, wait)
 		e.ConfigurationDone()
 		e.Expect(daptest.Stopped(0, "breakpoint"))
-		receive := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: "MPI_Recv"}}
+		receive := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: "PMPI_Recv"}} // by then libcohort knows of the call
 		e.Do("setFunctionBreakpoints", protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{receive}}, nil)
 		e.Continue(0)
 		e.Expect(daptest.Stopped(0, "breakpoint"))
