@@ -37,6 +37,7 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 # for the plain runs; cohort sees to 
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/cohort-demo.XXXXXX")
 trap '[ "${KEEP_DEMO:-}" = 1 ] || rm -rf "$work"' EXIT
+export COHORT_DEMO_MARK=$work
 PATH=$root/bin:$PATH
 started=$SECONDS
 
@@ -119,6 +120,13 @@ scripts/vscode.sh adapter >"$work/out" 2>&1 || {
 grep -E '^ *(ok|not ok) ' "$work/out" | sed 's/^/   /'
 grep -q '^# pass 6$' "$work/out" || fail "not all tests through VS Code's protocol client were run: $(grep '^# ' "$work/out" | tr '\n' ' ')"
 
-left=$(pgrep -f "$work" || true)
-[ -z "$left" ] || fail "processes were left behind: $left"
+# Whatever the demo started has its mark in the environment. What was just told to end gets five seconds.
+left() { env -u COHORT_DEMO_MARK grep -lsaF "COHORT_DEMO_MARK=$work" /proc/[0-9]*/environ || true; }
+for _ in {1..50}; do
+    [ -n "$(left)" ] || break
+    sleep 0.1
+done
+for process in $(left); do
+    fail "a process was left behind: ${process%/environ} $(tr '\0' ' ' <"${process%environ}cmdline")"
+done
 say "All of it held, in $((SECONDS - started)) s; nothing was left running."

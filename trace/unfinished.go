@@ -3,13 +3,34 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
+// begun tells whether a rank had begun its trace. The rank writes the magic last of the header, so a file without it is one that the rank had made and not begun when it was
+// killed: it holds zeros, or nothing.
+func begun(path string) (bool, error) {
+	file, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	defer file.Close() //nolint:errcheck // read only
+	magic := make([]byte, 8)
+	n, err := io.ReadFull(file, magic)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return slices.ContainsFunc(magic[:n], func(b byte) bool { return b != 0 }), nil
+}
+
 // WriteEmpty writes the trace of a rank that was ended before its MPI_Init had: it has no event, and what the other ranks recorded is good all the
-// same. A trace that is there already is left as it is.
+// same. A trace that the rank had begun is left as it is.
 func (rec *Recording) WriteEmpty(rank int) error {
 	header := Header{Rank: uint32(rank), WorldSize: uint32(rec.Meta.Ranks), StartNS: uint64(rec.Meta.Start.UnixNano())}
 	mode, ok := ParseMode(rec.Meta.Mode)
@@ -18,11 +39,15 @@ func (rec *Recording) WriteEmpty(rank int) error {
 	}
 	header.Mode = mode
 	header.MPI = map[string]uint32{"mpich": MPIMpich, "openmpi": MPIOpenMPI}[rec.Meta.MPI.Kind]
-	w, err := CreateFile(filepath.Join(rec.Dir, RankFile(rank)), header)
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case err != nil:
+	path := filepath.Join(rec.Dir, RankFile(rank))
+	if there, err := begun(path); there || err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w, err := CreateFile(path, header)
+	if err != nil {
 		return err
 	}
 	return w.Cut()
@@ -41,12 +66,12 @@ func Restore(dir string) ([]int, error) {
 		if meta.End.How != EndUnknown && meta.End.How != "" {
 			return nil, nil
 		}
-		_, err := os.Lstat(filepath.Join(dir, RankFile(rank)))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			missing = append(missing, rank)
-		case err != nil:
+		there, err := begun(filepath.Join(dir, RankFile(rank)))
+		if err != nil {
 			return nil, fmt.Errorf("restore recording: %w", err)
+		}
+		if !there {
+			missing = append(missing, rank)
 		}
 	}
 	if len(missing) == rec.Meta.Ranks {

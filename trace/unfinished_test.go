@@ -74,3 +74,33 @@ func TestWriteEmptyLeavesATraceAsItIs(t *testing.T) {
 		t.Errorf("the trace is %q now, %v", content, err)
 	}
 }
+
+// A rank that was killed between making its trace and beginning it leaves a file of zeros, or of nothing.
+func TestATraceThatWasNotBegunIsReplaced(t *testing.T) {
+	for name, content := range map[string][]byte{"zeros": make([]byte, 1<<20), "nothing": nil, "a few zeros": make([]byte, 3)} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "r.cohort")
+			rec, err := Create(dir, Meta{Ranks: 2, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := rec.WriteEmpty(0); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, RankFile(1)), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := Restore(dir)
+			if err != nil || !slices.Equal(got, []int{1}) {
+				t.Fatalf("Restore: %v, %v", got, err)
+			}
+			opened, err := Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := opened.Decisions(1, DecisionOptions{}); err != nil || d.LastEvent != 0 || d.Finalized {
+				t.Errorf("%+v, %v", d, err)
+			}
+		})
+	}
+}

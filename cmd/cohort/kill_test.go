@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -133,15 +135,22 @@ func victimOf(t *testing.T, session *launch.Session, mark, victim string) int {
 	return 0
 }
 
+// parent reads it from /proc: a small system has no ps.
 func parent(t *testing.T, pid int) int {
 	t.Helper()
-	out, err := exec.Command("ps", "-o", "ppid=", "-p", strconv.Itoa(pid)).Output()
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {
 		return 0 // it has ended
 	}
-	ppid, err := strconv.Atoi(strings.TrimSpace(string(out)))
-	if err != nil {
-		t.Fatal(err)
+	for line := range strings.Lines(string(status)) {
+		if text, ok := strings.CutPrefix(line, "PPid:"); ok {
+			ppid, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ppid
+		}
 	}
-	return ppid
+	t.Fatalf("/proc/%d/status names no parent", pid)
+	return 0
 }
