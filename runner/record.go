@@ -226,7 +226,8 @@ func (r *RecordResult) finish(session *launch.Session) {
 	for i := range ranks {
 		end := r.Job.Ranks[i]
 		wasKilled := end.Exit == nil || end.Exit.Signal != ""
-		if wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) { // before its MPI_Init had ended
+		inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) // before its MPI_Init had ended
+		if inInit || ranks[i].Events == 0 && r.Recording.MadeNotBegun(i) {
 			r.Problem = errors.Join(r.Problem, r.Recording.WriteEmpty(i))
 		}
 		d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})

@@ -29,6 +29,16 @@ func begun(path string) (bool, error) {
 	return slices.ContainsFunc(magic[:n], func(b byte) bool { return b != 0 }), nil
 }
 
+// MadeNotBegun tells whether the rank had made its trace file and was ended before it began the trace.
+func (rec *Recording) MadeNotBegun(rank int) bool {
+	path := filepath.Join(rec.Dir, RankFile(rank))
+	if _, err := os.Lstat(path); err != nil {
+		return false
+	}
+	there, err := begun(path)
+	return err == nil && !there
+}
+
 // WriteEmpty writes the trace of a rank that was ended before its MPI_Init had: it has no event, and what the other ranks recorded is good all the
 // same. A trace that the rank had begun is left as it is.
 func (rec *Recording) WriteEmpty(rank int) error {

@@ -90,6 +90,9 @@ func TestATraceThatWasNotBegunIsReplaced(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, RankFile(1)), content, 0o600); err != nil {
 				t.Fatal(err)
 			}
+			if rec.MadeNotBegun(0) || !rec.MadeNotBegun(1) {
+				t.Errorf("made, not begun: rank 0 %v, rank 1 %v", rec.MadeNotBegun(0), rec.MadeNotBegun(1))
+			}
 			got, err := Restore(dir)
 			if err != nil || !slices.Equal(got, []int{1}) {
 				t.Fatalf("Restore: %v, %v", got, err)
