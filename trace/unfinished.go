@@ -18,13 +18,13 @@ func begun(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, err
+		return false, fmt.Errorf("look whether a trace was begun: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // read only
 	magic := make([]byte, 8)
 	n, err := io.ReadFull(file, magic)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
+		return false, fmt.Errorf("look whether the trace %s was begun: %w", path, err)
 	}
 	return slices.ContainsFunc(magic[:n], func(b byte) bool { return b != 0 }), nil
 }
@@ -54,7 +54,7 @@ func (rec *Recording) WriteEmpty(rank int) error {
 		return err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return fmt.Errorf("replace a trace that was not begun: %w", err)
 	}
 	w, err := CreateFile(path, header)
 	if err != nil {
