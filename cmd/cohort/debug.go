@@ -36,7 +36,7 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 ` + indent(script.Help),
 		Example: `  cohort debug -n 4 -- ./heat 64
   cohort debug tsp.cohort
-  cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue -x 'mpipp column_type grid' -- ./heat 64
+  cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue -x 'mpipp block->column_type grid' -- ./heat 64
   cohort debug --batch tsp.cohort -x 'break receive_task ranks 2 mode causal if tasks_received == 3' -x continue -x ranks`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, positional []string) error {

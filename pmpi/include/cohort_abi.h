@@ -149,7 +149,7 @@ struct cohort_control {
   uint64_t park_at;   /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks. Also looked at after a failed poll. A rank that is released stays PARKED for
                          an instant: it stands at a new park_at when the state is PARKED and park_at is COHORT_NEVER again. A rank that was stopped at a park_at and is resumed parks again
                          at once if the new park_at is not beyond its position */
-  uint64_t guard_at;  /* stop at the beginning of event guard_at + 1 or a later one, or when a poll after guard_at would fail that way; COHORT_NEVER: do not. It stays set: the rank stops at every later call, until Cohort moves it. Only with DEBUGGED does
+  uint64_t guard_at;  /* stop at the beginning of event guard_at + 1 or a later one; a poll that is to fail is no event and does not count; COHORT_NEVER: do not. It stays set: the rank stops at every later call, until Cohort moves it. Only with DEBUGGED does
                          the rank stand there; without, it shows STOPPED and goes on */
   uint32_t release;   /* see enum cohort_release; futex word for parked ranks that have nothing in flight */
   uint32_t pad0;

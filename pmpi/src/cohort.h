@@ -78,6 +78,7 @@ void cohort_stop(uint32_t reason);
 void cohort_park(void);
 void cohort_wait_for_end(void) __attribute__((noreturn));
 void cohort_linger(void) __attribute__((noreturn));
+int cohort_replay_poll_will_fail(void);
 void cohort_message(const char *text);
 void cohort_refuse(const char *text);
 void cohort_uncovered(const char *call);       /* the call in progress is not covered by record/replay */

@@ -135,7 +135,9 @@ int cohort_enter(uint32_t op, uint64_t site) {
   STORE(c->current_op, op);
   STORE(c->current, g.events + 1);
   if (g.full) g.call_start = cohort_now();
-  if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused) cohort_stop(COHORT_STOP_GUARD);
+  if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused &&
+      !(g.replay && cohort_is_poll(op) && cohort_replay_poll_will_fail())) /* a poll that fails is no event */
+    cohort_stop(COHORT_STOP_GUARD);
   if (UNLIKELY(g.replay)) cohort_replay_check(g.events + 1, op);
   return 1;
 }

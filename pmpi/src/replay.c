@@ -104,6 +104,8 @@ static int only_failures(const struct cohort_poll *p) { return (p->flags & COHOR
 
 static int failures_left(void) { return poll < poll_end && poll_failures < poll->failures; }
 
+int cohort_replay_poll_will_fail(void) { return failures_left(); }
+
 /* The first decision that is due: at which event, of which call. */
 static uint64_t next_due(uint32_t *op) {
   uint64_t event = COHORT_NEVER;
