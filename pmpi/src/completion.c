@@ -1,5 +1,6 @@
 /* Wait and Test, in all their forms: which requests completed, and which messages the wildcard receives among them took. */
 #include "cohort.h"
+#include "transport.h"
 
 #include <sched.h>
 
@@ -137,7 +138,7 @@ static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *
   int n = cohort_replay_set(g.op, &indices);
   if (n == 0) { /* recorded: nothing was active */
     int flag = 0;
-    int rc = PMPI_Testany(count, requests, index, &flag, st);
+    int rc = x_testany(count, requests, index, &flag, st);
     if (rc == MPI_SUCCESS && (!flag || *index != MPI_UNDEFINED))
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     return rc;
@@ -178,7 +179,7 @@ EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, i
     else
       *index = MPI_UNDEFINED;
   } else {
-    rc = PMPI_Testany(count, array_of_requests, index, flag, st);
+    rc = x_testany(count, array_of_requests, index, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -196,7 +197,7 @@ static int replay_some(int count, MPI_Request *requests, int *outcount, int *out
   int n = cohort_replay_set(g.op, &indices);
   int failed = 0;
   if (n == 0) {
-    int rc = PMPI_Testsome(count, requests, outcount, out, statuses);
+    int rc = x_testsome(count, requests, outcount, out, statuses);
     if (rc == MPI_SUCCESS && *outcount != MPI_UNDEFINED)
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     return rc;
@@ -251,7 +252,7 @@ EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outco
     if (st == MPI_STATUSES_IGNORE) st = own_statuses(incount);
   }
   if (!g.replay)
-    rc = PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, st);
+    rc = x_testsome(incount, array_of_requests, outcount, array_of_indices, st);
   else if (cohort_replay_poll(COHORT_OP_TESTSOME))
     rc = replay_some(incount, array_of_requests, outcount, array_of_indices, st);
   else
@@ -279,7 +280,7 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     *flag = cohort_replay_poll(COHORT_OP_TEST);
     if (*flag) rc = cohort_do_wait(request, st);
   } else {
-    rc = PMPI_Test(request, flag, st);
+    rc = x_test(request, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -304,7 +305,7 @@ EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MP
     *flag = cohort_replay_poll(COHORT_OP_TESTALL);
     if (*flag) rc = cohort_do_waitall(count, array_of_requests, st);
   } else {
-    rc = PMPI_Testall(count, array_of_requests, flag, st);
+    rc = x_testall(count, array_of_requests, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -328,11 +329,11 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
   if (g.replay) {
     *flag = cohort_replay_poll(COHORT_OP_REQUEST_GET_STATUS);
     for (int done = 0; *flag && !done && rc == MPI_SUCCESS;) {
-      rc = PMPI_Request_get_status(request, &done, st);
+      rc = x_request_get_status(request, &done, st);
       if (!done) sched_yield();
     }
   } else {
-    rc = PMPI_Request_get_status(request, flag, st);
+    rc = x_request_get_status(request, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -349,7 +350,7 @@ EXPORT int MPI_Request_free(MPI_Request *request) {
   struct cohort_request *r = *request == MPI_REQUEST_NULL ? NULL : cohort_request_find(HANDLE(*request));
   uint64_t handle = r == NULL ? 0 : r->handle;
   if (r != NULL && r->wildcard && r->active && !r->matched) cohort_uncovered("MPI_Request_free of an active wildcard receive");
-  int rc = PMPI_Request_free(request);
+  int rc = x_request_free(request);
   if (r != NULL && rc == MPI_SUCCESS) cohort_request_remove(handle);
   cohort_event_plain();
   cohort_leave();
@@ -360,7 +361,7 @@ EXPORT int MPI_Cancel(MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
   cohort_uncovered("MPI_Cancel");
   g.cancels = 1;
-  int rc = PMPI_Cancel(request);
+  int rc = x_cancel(request);
   cohort_event_plain();
   cohort_leave();
   return rc;

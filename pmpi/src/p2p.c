@@ -1,5 +1,6 @@
 /* Point to point: receives, exchanges. The sends are generated. */
 #include "cohort.h"
+#include "transport.h"
 
 EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (!cohort_enter(COHORT_OP_RECV, SITE)) return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
@@ -26,7 +27,7 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
   if (g.replay && wildcard && !cohort_replay_match(COHORT_OP_IRECV, &from, &with))
     rc = cohort_never_request(request);
   else
-    rc = PMPI_Irecv(buf, count, datatype, from, with, comm, request);
+    rc = x_irecv(buf, count, datatype, from, with, comm, request);
   if (g.order && wildcard) cohort_order_promise(COHORT_OP_IRECV);
   if ((g.full || (g.order && wildcard)) && rc == MPI_SUCCESS) {
     struct cohort_request *r = cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL);
@@ -83,7 +84,7 @@ EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int
 EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
   if (cohort_wildcard(source, tag)) cohort_uncovered("MPI_Recv_init with a wildcard");
-  int rc = PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
+  int rc = x_recv_init(buf, count, datatype, source, tag, comm, request);
   if (g.full) {
     struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL) : NULL;
     if (r != NULL) {
@@ -121,7 +122,7 @@ static void started(int count, const MPI_Request *requests) {
 
 EXPORT int MPI_Start(MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
-  int rc = PMPI_Start(request);
+  int rc = x_start(request);
   started(rc == MPI_SUCCESS, request);
   cohort_leave();
   return rc;
@@ -129,7 +130,7 @@ EXPORT int MPI_Start(MPI_Request *request) {
 
 EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
   if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
-  int rc = PMPI_Startall(count, array_of_requests);
+  int rc = x_startall(count, array_of_requests);
   started(rc == MPI_SUCCESS ? count : 0, array_of_requests);
   cohort_leave();
   return rc;

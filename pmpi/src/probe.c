@@ -1,5 +1,6 @@
 /* Probe and Iprobe. */
 #include "cohort.h"
+#include "transport.h"
 
 EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (!cohort_enter(COHORT_OP_PROBE, SITE)) return PMPI_Probe(source, tag, comm, status);
@@ -30,7 +31,7 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
     if (*flag && wildcard) cohort_replay_match(COHORT_OP_IPROBE, &from, &with);
     if (*flag) rc = cohort_do_probe(from, with, comm, st);
   } else {
-    rc = PMPI_Iprobe(source, tag, comm, flag, st);
+    rc = x_iprobe(source, tag, comm, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();

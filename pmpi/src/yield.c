@@ -1,44 +1,45 @@
 /* Blocking calls. Where a host holds more ranks than cores, an MPI that spins keeps the rank off the core that it waits for; so with COHORT_FLAG_YIELD
  * they are made of nonblocking calls and tests, with sched_yield between. */
 #include "cohort.h"
+#include "transport.h"
 
 #include <sched.h>
 
 int cohort_do_wait(MPI_Request *request, MPI_Status *status) {
-  if (!g.yield) return PMPI_Wait(request, status);
+  if (!g.yield) return x_wait(request, status);
   for (;;) {
     int flag = 0;
-    int rc = PMPI_Test(request, &flag, status);
+    int rc = x_test(request, &flag, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
 }
 
 int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
-  if (!g.yield) return PMPI_Waitall(count, requests, statuses);
+  if (!g.yield) return x_waitall(count, requests, statuses);
   for (;;) {
     int flag = 0;
-    int rc = PMPI_Testall(count, requests, &flag, statuses);
+    int rc = x_testall(count, requests, &flag, statuses);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
 }
 
 int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-  if (!g.yield) return PMPI_Waitany(count, requests, index, status);
+  if (!g.yield) return x_waitany(count, requests, index, status);
   for (;;) {
     int flag = 0;
-    int rc = PMPI_Testany(count, requests, index, &flag, status);
+    int rc = x_testany(count, requests, index, &flag, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
 }
 
 int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
-  if (!g.yield) return PMPI_Waitsome(count, requests, outcount, indices, statuses);
+  if (!g.yield) return x_waitsome(count, requests, outcount, indices, statuses);
   for (;;) {
     *outcount = 0;
-    int rc = PMPI_Testsome(count, requests, outcount, indices, statuses);
+    int rc = x_testsome(count, requests, outcount, indices, statuses);
     if (rc != MPI_SUCCESS || *outcount != 0) return rc;
     sched_yield();
   }
@@ -49,33 +50,33 @@ int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int 
   int rc;
   if (!g.yield || op == COHORT_OP_BSEND) {
     switch (op) {
-      case COHORT_OP_BSEND: return PMPI_Bsend(buf, count, type, dest, tag, comm);
-      case COHORT_OP_SSEND: return PMPI_Ssend(buf, count, type, dest, tag, comm);
-      case COHORT_OP_RSEND: return PMPI_Rsend(buf, count, type, dest, tag, comm);
-      default: return PMPI_Send(buf, count, type, dest, tag, comm);
+      case COHORT_OP_BSEND: return x_bsend(buf, count, type, dest, tag, comm);
+      case COHORT_OP_SSEND: return x_ssend(buf, count, type, dest, tag, comm);
+      case COHORT_OP_RSEND: return x_rsend(buf, count, type, dest, tag, comm);
+      default: return x_send(buf, count, type, dest, tag, comm);
     }
   }
   switch (op) {
-    case COHORT_OP_SSEND: rc = PMPI_Issend(buf, count, type, dest, tag, comm, &request); break;
-    case COHORT_OP_RSEND: rc = PMPI_Irsend(buf, count, type, dest, tag, comm, &request); break;
-    default: rc = PMPI_Isend(buf, count, type, dest, tag, comm, &request); break;
+    case COHORT_OP_SSEND: rc = x_issend(buf, count, type, dest, tag, comm, &request); break;
+    case COHORT_OP_RSEND: rc = x_irsend(buf, count, type, dest, tag, comm, &request); break;
+    default: rc = x_isend(buf, count, type, dest, tag, comm, &request); break;
   }
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, MPI_STATUS_IGNORE) : rc;
 }
 
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
-  if (!g.yield || source == MPI_PROC_NULL) return PMPI_Recv(buf, count, type, source, tag, comm, status);
+  if (!g.yield || source == MPI_PROC_NULL) return x_recv(buf, count, type, source, tag, comm, status);
   MPI_Request request = MPI_REQUEST_NULL;
-  int rc = PMPI_Irecv(buf, count, type, source, tag, comm, &request);
+  int rc = x_irecv(buf, count, type, source, tag, comm, &request);
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
 }
 
 int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
-  if (!g.yield) return PMPI_Probe(source, tag, comm, status);
+  if (!g.yield) return x_probe(source, tag, comm, status);
   for (;;) {
     int flag = 0;
-    int rc = PMPI_Iprobe(source, tag, comm, &flag, status);
+    int rc = x_iprobe(source, tag, comm, &flag, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
@@ -85,10 +86,10 @@ int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
 static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                     MPI_Comm comm, MPI_Status *status) {
   MPI_Request send = MPI_REQUEST_NULL;
-  int rc = PMPI_Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
+  int rc = x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
   if (rc != MPI_SUCCESS) {
-    PMPI_Cancel(receive);
-    PMPI_Wait(receive, MPI_STATUS_IGNORE);
+    x_cancel(receive);
+    x_wait(receive, MPI_STATUS_IGNORE);
     return rc;
   }
   rc = cohort_do_wait(receive, status);
@@ -99,13 +100,13 @@ static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MP
 int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
   if (!g.yield)
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+    return x_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   if (source == MPI_PROC_NULL) {
     int rc = cohort_do_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
-    return rc == MPI_SUCCESS ? PMPI_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
+    return rc == MPI_SUCCESS ? x_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
   }
   MPI_Request receive = MPI_REQUEST_NULL;
-  int rc = PMPI_Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
+  int rc = x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, sendbuf, sendcount, sendtype, dest, sendtag, comm, status) : rc;
 }
 
@@ -115,13 +116,13 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   int size = 0, position = 0;
   if (g.yield && source == MPI_PROC_NULL) {
     int rc = cohort_do_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
-    return rc == MPI_SUCCESS ? PMPI_Recv(buf, count, type, source, recvtag, comm, status) : rc;
+    return rc == MPI_SUCCESS ? x_recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
   if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)size) ||
       PMPI_Pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
-    return PMPI_Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
+    return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
-  int rc = PMPI_Irecv(buf, count, type, source, recvtag, comm, &receive);
+  int rc = x_irecv(buf, count, type, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, packed.data, position, MPI_PACKED, dest, sendtag, comm, status) : rc;
 }
 

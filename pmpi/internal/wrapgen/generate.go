@@ -60,7 +60,7 @@ const end = "  cohort_leave();\n  return rc;\n}\n\n"
 
 func sends(byClass map[class][]function) string {
 	var b strings.Builder
-	b.WriteString(header + "#include \"cohort.h\"\n\n")
+	b.WriteString(header + "#include \"cohort.h\"\n#include \"transport.h\"\n\n")
 	for _, f := range byClass[send] {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = cohort_do_send(%s, %s);\n", f.arguments(), f.op())
@@ -68,13 +68,13 @@ func sends(byClass map[class][]function) string {
 	}
 	for _, f := range byClass[isend] {
 		b.WriteString(f.begin(f.op()))
-		fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
+		fmt.Fprintf(&b, "  int rc = x_%s(%s);\n", strings.ToLower(f.name), f.arguments())
 		b.WriteString("  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);\n")
 		b.WriteString("  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));\n" + end)
 	}
 	for _, f := range byClass[sendInit] {
 		b.WriteString(f.begin(f.op()))
-		fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
+		fmt.Fprintf(&b, "  int rc = x_%s(%s);\n", strings.ToLower(f.name), f.arguments())
 		b.WriteString("  cohort_send_initialized(rc, comm, dest, tag, cohort_bytes(count, datatype), request);\n" + end)
 	}
 	return b.String()
