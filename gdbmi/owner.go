@@ -72,6 +72,19 @@ func (p *Process) send(ctx context.Context, c Command, capture bool) (Record, []
 	}
 }
 
+// Mark has an event with Mark set follow the events that came before this call. Who has taken it has taken all that gdb had said of its
+// own accord when an earlier [Process.Send] returned. The error is ctx's, or a *[DeadError].
+func (p *Process) Mark(ctx context.Context) error {
+	select {
+	case p.marks <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-p.ended:
+		return p.dead
+	}
+}
+
 func notAnswered(ctx context.Context, c Command) error {
 	return fmt.Errorf("gdb has not answered %s: %w", shorten(c.String(), 200), context.Cause(ctx))
 }
@@ -126,6 +139,8 @@ func (o *owner) run() {
 			o.send(r)
 		case r := <-p.cancels:
 			o.forget(r)
+		case <-p.marks:
+			o.events = append(o.events, Event{Mark: true})
 		case line, ok := <-lines:
 			if !ok {
 				lines = nil

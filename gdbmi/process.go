@@ -51,6 +51,7 @@ type Process struct {
 
 	requests chan *request
 	cancels  chan *request
+	marks    chan struct{}
 	closing  chan struct{} // one value: Close was called
 	lines    chan string   // stdout, by line
 	reaped   chan reaped
@@ -70,6 +71,8 @@ type Event struct {
 	Record Record
 	// Exit is not nil in the last event and says that gdb is gone. Record is then empty.
 	Exit *DeadError
+	// Mark says that this is what [Process.Mark] asked for. Record is then empty.
+	Mark bool
 }
 
 // Start starts gdb and waits for its first prompt, until ctx ends; ctx has no part in gdb's life after that.
@@ -84,6 +87,7 @@ func Start(ctx context.Context, opt Options) (*Process, error) {
 		log:      opt.Log,
 		requests: make(chan *request),
 		cancels:  make(chan *request),
+		marks:    make(chan struct{}),
 		closing:  make(chan struct{}),
 		lines:    make(chan string),
 		reaped:   make(chan reaped, 1),

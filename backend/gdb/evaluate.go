@@ -59,6 +59,10 @@ func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line st
 	}
 	text, err := o.consoleIn(ctx, at, line)
 	o.refs.stale = true
+	// What the command changed (breakpoints, the program's state) is known before the next request is looked at.
+	if err := o.settle(ctx); err != nil {
+		o.b.log.Warn("what a console command has changed is not known yet", "command", line, "error", err)
+	}
 	if err != nil {
 		return evaluated{}, fmt.Errorf("gdb refuses %q: %s", line, message(err))
 	}

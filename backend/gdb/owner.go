@@ -55,6 +55,8 @@ type owner struct {
 	logText  string   // a log message whose end has not come yet
 	warnings []string // gdb's own messages since the last command that looks at them
 	done     bool
+
+	marksAsked, marks int // see settle
 }
 
 func newOwner(b *Backend) *owner {
@@ -107,6 +109,16 @@ func (o *owner) pump(ctx context.Context, reached func() bool) error {
 		}
 	}
 	return nil
+}
+
+// settle takes in all that gdb has said before its last answer.
+func (o *owner) settle(ctx context.Context) error {
+	if err := o.gdb.Mark(ctx); err != nil {
+		return err
+	}
+	o.marksAsked++
+	asked := o.marksAsked
+	return o.pump(ctx, func() bool { return o.marks >= asked })
 }
 
 func (o *owner) publish(e backend.Event) { o.b.queue.push(e) }
@@ -187,6 +199,10 @@ func (o *owner) event(e gdbmi.Event) {
 			why = e.Exit.Error()
 		}
 		o.end(why)
+		return
+	}
+	if e.Mark {
+		o.marks++
 		return
 	}
 	r := e.Record
