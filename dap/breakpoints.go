@@ -3,6 +3,7 @@ package dap
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,19 +162,26 @@ func (c *client) breakpoint(s job.BreakpointStatus) godap.Breakpoint {
 	return b
 }
 
+// sourcePath is the path of a source that a client names. One that is relative and names no file of the job's directory stays as it
+// is: the debugger knows the program's files by the ends of their paths.
+func (d *debuggee) sourcePath(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	in := filepath.Join(d.Launch.Cwd, path)
+	if info, err := os.Stat(in); err == nil && !info.IsDir() && filepath.IsAbs(in) {
+		return in
+	}
+	return filepath.Clean(path)
+}
+
 func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
 	d, c := k.c.debuggee(), k.c
 	path, err := c.pathIn(a.Source)
 	if err != nil {
 		return nil, err
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.Launch.Cwd, path)
-		if !filepath.IsAbs(path) {
-			return nil, refuse("setBreakpoints names the source %s, which is not an absolute path: send the whole path", quoteShort(path))
-		}
-	}
-	path = filepath.Clean(path)
+	path = d.sourcePath(path)
 	if a.Breakpoints == nil {
 		for _, line := range a.Lines {
 			a.Breakpoints = append(a.Breakpoints, protocol.SourceBreakpoint{SourceBreakpoint: godap.SourceBreakpoint{Line: line}})

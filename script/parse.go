@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -65,8 +66,17 @@ func (b *breakpoint) setPlace(word, cwd string) error {
 		return fmt.Errorf("%q is neither FILE:LINE nor a function; %s", word, breakUsage)
 	}
 	b.path, b.line = word[:i], line
-	if !filepath.IsAbs(b.path) {
-		b.path = filepath.Join(cwd, b.path)
+	if filepath.IsAbs(b.path) {
+		return nil
+	}
+	// A name without a file behind it here is for the debugger to find: it knows the program's files by the ends of their paths.
+	if path := filepath.Join(cwd, b.path); isFile(path) {
+		b.path = path
 	}
 	return nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
 }

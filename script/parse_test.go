@@ -1,6 +1,8 @@
 package script
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,15 +12,22 @@ import (
 )
 
 func TestParseBreak(t *testing.T) {
+	here := t.TempDir()
+	for _, name := range []string{"heat.c", "t.c"} {
+		if err := os.WriteFile(filepath.Join(here, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for text, want := range map[string]breakpoint{
-		"heat.c:12":         {path: "/w/heat.c", line: 12},
+		"heat.c:12":         {path: here + "/heat.c", line: 12},
+		"elsewhere.c:12":    {path: "elsewhere.c", line: 12}, // not here: the debugger looks for it
 		"/a/heat.c:12":      {path: "/a/heat.c", line: 12},
 		"main":              {function: "main"},
 		"ns::solver::step":  {function: "ns::solver::step"},
-		"t.c:3 ranks 0-2,5": {path: "/w/t.c", line: 3, extra: protocol.BreakpointExtra{Ranks: "0-2,5"}},
-		"t.c:3 ranks 2 mode causal if k == 3 && if_x": {path: "/w/t.c", line: 3, condition: "k == 3 && if_x", extra: protocol.BreakpointExtra{Ranks: "2", Mode: "causal"}},
+		"t.c:3 ranks 0-2,5": {path: here + "/t.c", line: 3, extra: protocol.BreakpointExtra{Ranks: "0-2,5"}},
+		"t.c:3 ranks 2 mode causal if k == 3 && if_x": {path: here + "/t.c", line: 3, condition: "k == 3 && if_x", extra: protocol.BreakpointExtra{Ranks: "2", Mode: "causal"}},
 	} {
-		got, err := parseBreak(text, "/w")
+		got, err := parseBreak(text, here)
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -35,7 +44,7 @@ func TestParseBreak(t *testing.T) {
 		"t.c:3 mode always": `"always" is no mode`,
 		"t.c:3 often yes":   `"often" is not understood`,
 	} {
-		if _, err := parseBreak(text, "/w"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseBreak(text, here); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
