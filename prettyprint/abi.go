@@ -8,7 +8,7 @@ import (
 
 // The registry's side of pmpi/include/cohort_abi.h, by offset. All integers are little endian.
 const (
-	abiVersion    = 1
+	abiVersion    = 2
 	registryMagic = 0x00474552484f43
 
 	registrySize     = 112 // sizeof(struct cohort_registry)

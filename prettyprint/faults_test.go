@@ -57,9 +57,9 @@ func TestOpenErrors(t *testing.T) {
 		{"version", func() (*prettyprinttest.Image, uint64) {
 			return image(func(im *prettyprinttest.Image) { im.Version = 7 })
 		}, prettyprint.KindVersion, "version 7"},
-		{"size", func() (*prettyprinttest.Image, uint64) { return header(magic, 1|40<<32, 1|4<<32) }, prettyprint.KindCorrupt, "40 bytes"},
-		{"mpi", func() (*prettyprinttest.Image, uint64) { return header(magic, 1|112<<32, 9|4<<32) }, prettyprint.KindCorrupt, "MPI number 9"},
-		{"handle size", func() (*prettyprinttest.Image, uint64) { return header(magic, 1|112<<32, 1|5<<32) }, prettyprint.KindCorrupt, "a handle has 5 bytes"},
+		{"size", func() (*prettyprinttest.Image, uint64) { return header(magic, 2|40<<32, 1|4<<32) }, prettyprint.KindCorrupt, "40 bytes"},
+		{"mpi", func() (*prettyprinttest.Image, uint64) { return header(magic, 2|112<<32, 9|4<<32) }, prettyprint.KindCorrupt, "MPI number 9"},
+		{"handle size", func() (*prettyprinttest.Image, uint64) { return header(magic, 2|112<<32, 1|5<<32) }, prettyprint.KindCorrupt, "a handle has 5 bytes"},
 	} {
 		im, addr := c.make()
 		_, err := prettyprint.Open(im, addr)
@@ -67,7 +67,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
 	}
-	im, addr := header(magic, 1|112<<32, 1|4<<32)
+	im, addr := header(magic, 2|112<<32, 1|4<<32)
 	r, err := prettyprint.Open(im, addr)
 	if err != nil {
 		t.Fatal(err)

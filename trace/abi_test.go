@@ -83,6 +83,7 @@ func TestLayoutIsThatOfTheABI(t *testing.T) {
 		{"sizeof(struct cohort_match)", matchSize},
 		{"sizeof(struct cohort_poll)", pollSize},
 		{"sizeof(struct cohort_set)", setSize},
+		{"sizeof(struct cohort_check)", checkSize},
 	}
 	offsets := map[string][]struct {
 		field string
@@ -105,6 +106,7 @@ func TestLayoutIsThatOfTheABI(t *testing.T) {
 			{"full_disk", 76},
 			{"incomplete_call", 80},
 			{"incomplete_event", 128},
+			{"current_op", 136},
 		},
 		"cohort_chunk": {{"magic", 0}, {"length", 4}, {"crc32c", 8}, {"flags", 12}, {"first_event", 16}},
 		"cohort_decisions": {
@@ -121,10 +123,14 @@ func TestLayoutIsThatOfTheABI(t *testing.T) {
 			{"len_sets", 72},
 			{"last_event", 80},
 			{"finalized", 88},
+			{"current_op", 92},
+			{"n_checks", 96},
+			{"off_checks", 104},
 		},
 		"cohort_match": {{"event", 0}, {"source", 8}, {"tag", 12}, {"op", 16}, {"flags", 20}},
 		"cohort_poll":  {{"event", 0}, {"failures", 8}, {"op", 16}, {"flags", 20}},
 		"cohort_set":   {{"event", 0}, {"op", 8}, {"count", 12}},
+		"cohort_check": {{"event", 0}, {"hash", 8}},
 	}
 	for name, fields := range offsets {
 		for _, f := range fields {

@@ -31,6 +31,12 @@ type DecisionSet struct {
 	Indices []uint32
 }
 
+// DecisionCheck is the hash that the calls of events 1..Event have (struct cohort_check).
+type DecisionCheck struct {
+	Event uint64
+	Hash  uint32
+}
+
 // Decisions is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
 type Decisions struct {
 	Rank, WorldSize uint32
@@ -39,6 +45,8 @@ type Decisions struct {
 	Matches         []DecisionMatch
 	Polls           []DecisionPoll
 	Sets            []DecisionSet
+	Checks          []DecisionCheck
+	CurrentOp       Op // cut short within this call, which was not complete; OpNone: outside MPI, or not known
 }
 
 // DecisionError is a trace whose records are well formed but contradict each other.

@@ -246,22 +246,25 @@ func TestDecisionsLayout(t *testing.T) {
 		Matches: []DecisionMatch{{Event: 5, Source: 2, Tag: -1, Op: OpRecv}, {Event: 6, Op: OpIrecv, Never: true}},
 		Polls:   []DecisionPoll{{Event: Never, Failures: 7, Never: true}},
 		Sets:    []DecisionSet{{Event: 8, Op: OpWaitsome, Indices: []uint32{4, 1, 2}}, {Event: 9, Op: OpWaitany}},
+		Checks:  []DecisionCheck{{Event: 7, Hash: 0x89abcdef}}, CurrentOp: OpBarrier,
 	}
 	b := d.Encode()
 	word := func(at int) uint32 {
 		return uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16 | uint32(b[at+3])<<24
 	}
 	for at, want := range map[int]uint32{
-		8: 1, 12: 96, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 96, 56: 144, 64: 168, 72: 48, 80: 9, 88: 1,
-		96: 5, 104: 2, 108: 0xffffffff, 112: 9, 116: 0, 120: 6, 136: 10, 140: 1,
-		144: 0xffffffff, 148: 0xffffffff, 152: 7, 160: 0, 164: 1,
-		168: 8, 176: 29, 180: 3, 184: 4, 188: 1, 192: 2, 196: 0, 200: 9, 208: 28, 212: 0,
+		8: 2, 12: 112, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 112, 56: 160, 64: 184, 72: 48, 80: 9, 88: 1,
+		92: 40, 96: 1, 104: 232,
+		112: 5, 120: 2, 124: 0xffffffff, 128: 9, 132: 0, 136: 6, 152: 10, 156: 1,
+		160: 0xffffffff, 164: 0xffffffff, 168: 7, 176: 0, 180: 1,
+		184: 8, 192: 29, 196: 3, 200: 4, 204: 1, 208: 2, 212: 0, 216: 9, 224: 28, 228: 0,
+		232: 7, 240: 0x89abcdef, 244: 0,
 	} {
 		if word(at) != want {
 			t.Errorf("word at %d is %d, want %d", at, word(at), want)
 		}
 	}
-	if len(b) != 216 {
+	if len(b) != 248 {
 		t.Errorf("%d bytes", len(b))
 	}
 	path := filepath.Join(t.TempDir(), "decisions")

@@ -11,10 +11,11 @@ import (
 // Sizes of the mirror of struct cohort_decisions and its entries.
 const (
 	decisionsMagic      = 0x00434544484f43
-	decisionsHeaderSize = 96
+	decisionsHeaderSize = 112
 	matchSize           = 24
 	pollSize            = 24
 	setSize             = 16
+	checkSize           = 16
 
 	flagNever = 1 // COHORT_DECISION_NEVER
 )
@@ -58,6 +59,11 @@ func (d *Decisions) Encode() []byte {
 			b = le.AppendUint32(b, 0)
 		}
 	}
+	checks := len(b)
+	for _, c := range d.Checks {
+		b = le.AppendUint64(b, c.Event)
+		b = le.AppendUint64(b, uint64(c.Hash))
+	}
 	le.PutUint64(b[0:], decisionsMagic)
 	le.PutUint32(b[8:], ABIVersion)
 	le.PutUint32(b[12:], decisionsHeaderSize)
@@ -69,9 +75,12 @@ func (d *Decisions) Encode() []byte {
 	le.PutUint64(b[48:], decisionsHeaderSize)
 	le.PutUint64(b[56:], uint64(polls))
 	le.PutUint64(b[64:], uint64(sets))
-	le.PutUint64(b[72:], uint64(len(b)-sets))
+	le.PutUint64(b[72:], uint64(checks-sets))
 	le.PutUint64(b[80:], d.LastEvent)
 	le.PutUint32(b[88:], b2u(d.Finalized))
+	le.PutUint32(b[92:], uint32(d.CurrentOp))
+	le.PutUint64(b[96:], uint64(len(d.Checks)))
+	le.PutUint64(b[104:], uint64(checks))
 	return b
 }
 
@@ -98,6 +107,7 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	}
 	d := &Decisions{
 		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]), Finalized: le.Uint32(b[88:]) == 1,
+		CurrentOp: Op(le.Uint32(b[92:])),
 	}
 	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
 		count, offset := le.Uint64(b[countAt:]), le.Uint64(b[offsetAt:])
@@ -145,6 +155,12 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 		}
 		d.Sets = append(d.Sets, s)
 		rest = rest[4*words:]
+	}
+	if n, rest, ok = section(96, 104, checkSize); !ok {
+		return bad(96, "checks", "entries inside the file", fmt.Sprint(le.Uint64(b[96:])))
+	}
+	for ; n > 0; n, rest = n-1, rest[checkSize:] {
+		d.Checks = append(d.Checks, DecisionCheck{Event: le.Uint64(rest), Hash: uint32(le.Uint64(rest[8:]))})
 	}
 	return d, nil
 }

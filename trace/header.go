@@ -9,12 +9,12 @@ import (
 
 // Sizes and magics of the mirror of cohort_abi.h.
 const (
-	ABIVersion = 1 // COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
+	ABIVersion = 2 // COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
 
 	HeaderSize = 4096 // bytes before the first chunk (COHORT_TRACE_HEADER_SIZE)
 	ChunkMax   = 65536
 
-	headerStructSize = 136
+	headerStructSize = 144
 	chunkHeaderSize  = 24
 	// A record that is larger than ChunkMax stands alone in a chunk of its own; beyond this bound a length is taken for a lie.
 	chunkLimit = 16 << 20
@@ -80,6 +80,7 @@ type Header struct {
 	FullDisk        bool   // writing stopped because the disk was full
 	IncompleteCall  string // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
+	CurrentOp       Op // the call in progress, event Events + 1; OpNone: outside MPI
 }
 
 // Start returns the time at which the rank's MPI was initialised.
@@ -108,6 +109,7 @@ func (h *Header) encode() []byte {
 	le.PutUint32(page[76:], b2u(h.FullDisk))
 	copy(page[80:127], h.IncompleteCall)
 	le.PutUint64(page[128:], h.IncompleteEvent)
+	le.PutUint32(page[136:], uint32(h.CurrentOp))
 	return page
 }
 
@@ -153,6 +155,11 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		name = name[:i]
 	}
 	h.IncompleteCall = string(name)
+	current := le.Uint32(page[136:])
+	if current > 0xff {
+		return bad(ErrMalformed, 136, "an operation of one byte", fmt.Sprint(current))
+	}
+	h.CurrentOp = Op(current)
 	if h.Mode != ModeOrder && h.Mode != ModeFull {
 		return Header{}, &ModeError{Path: path, Mode: h.Mode.String()}
 	}

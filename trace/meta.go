@@ -9,7 +9,7 @@ import (
 )
 
 // RecordingVersion is the version of recording.json that this package writes, and the only one that it reads.
-const RecordingVersion = 1
+const RecordingVersion = 2
 
 const recordingFormat = "cohort-recording"
 

@@ -169,8 +169,8 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"empty", nil, "not a Cohort trace"},
 		{"another file", []byte("\x7fELF, or something else"), "not a Cohort trace"},
-		{"version", patch(8, 2), "version 2; this cohort reads version 1"},
-		{"header size", patch(12, 1), "a header of 136 bytes"},
+		{"version", patch(8, 1), "version 1; this cohort reads version 2"},
+		{"header size", patch(12, 1), "a header of 144 bytes"},
 		{"mode off", patch(16, 0), `mode "off"`},
 		{"mode racing", patch(16, 2), `mode "racing"`},
 		{"rank", patch(24, 2), "a rank below the world size 2"},

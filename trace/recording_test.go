@@ -171,7 +171,7 @@ func TestOpenRefuses(t *testing.T) {
 			return dir
 		}, new(*NotRecordingError), "cannot be read"},
 		{"other JSON", meta(recordingFormat, "else"), new(*NotRecordingError), `the format "else"`},
-		{"version", meta(`"version": 1`, `"version": 7`), new(*VersionError), "version 7; this cohort reads version 1"},
+		{"version", meta(`"version": 2`, `"version": 1`), new(*VersionError), "version 1; this cohort reads version 2"},
 		{"mode", meta(`"mode": "order"`, `"mode": "racing"`), new(*ModeError), `mode "racing"`},
 		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*RankCountError), "has 3 ranks where 4 were expected"},
 		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*NotRecordingError), "0 ranks"},

@@ -62,6 +62,15 @@ func (r StopReason) String() string {
 	return enumName("reason", uint32(r), "none", "parked", "guard", "divergence", "end of recording")
 }
 
+// DivergenceKind is enum cohort_divergence_kind.
+type DivergenceKind uint32
+
+// The kinds.
+const (
+	DivergenceCall  DivergenceKind = 0 // the call is not the recorded one
+	DivergenceCheck DivergenceKind = 1 // one of the calls since the last check is not
+)
+
 // Release is how a parked rank goes on: enum cohort_release.
 type Release uint32
 

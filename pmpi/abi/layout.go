@@ -1,7 +1,7 @@
 package abi
 
 // Version is COHORT_ABI_VERSION: the version of everything in this package.
-const Version = 1
+const Version = 2
 
 // The magics: the first eight bytes of each of the four structures, little endian.
 const (
@@ -35,6 +35,9 @@ const (
 // Never is a position that is never reached (COHORT_NEVER).
 const Never = ^uint64(0)
 
+// Recent is COHORT_RECENT: how many calls a rank keeps in its control block.
+const Recent = 16
+
 // NoRank is INT32_MIN: "not applicable" in a Divergence.
 const NoRank = -1 << 31
 
@@ -66,6 +69,7 @@ type ControlBlock struct {
 	IncompleteEvent uint64
 	Divergence      Divergence
 	Message         [160]byte
+	Recent          [Recent]RecentCall
 }
 
 // Divergence is struct cohort_divergence: in replay, the call that is not the recorded one.
@@ -79,6 +83,18 @@ type Divergence struct {
 	ActualTag      int32
 	RecordedEvent  uint64
 	CallSite       uint64 // return address in the program
+	Kind           uint32 // DivergenceCall or DivergenceCheck
+	Pad0           uint32
+}
+
+// RecentCall is struct cohort_recent: one of the last calls that a rank began.
+type RecentCall struct {
+	Event uint64 // 0: none
+	Site  uint64 // return address in the program
+	Op    uint32
+	Peer  int32 // NoRank: not known, or none; likewise Tag
+	Tag   int32
+	Pad0  uint32
 }
 
 // Slot is struct cohort_slot: one entry of a registry table.
@@ -163,7 +179,15 @@ type Decisions struct {
 	LenSets    uint64
 	LastEvent  uint64
 	Finalized  uint32
-	Pad0       uint32
+	CurrentOp  uint32
+	NChecks    uint64
+	OffChecks  uint64
+}
+
+// Check is struct cohort_check.
+type Check struct {
+	Event uint64
+	Hash  uint64
 }
 
 // Match is struct cohort_match.
@@ -209,6 +233,8 @@ type TraceHeader struct {
 	FullDisk        uint32
 	IncompleteCall  [48]byte
 	IncompleteEvent uint64
+	CurrentOp       uint32
+	Pad0            uint32
 }
 
 // Chunk is struct cohort_chunk.

@@ -13,12 +13,14 @@
  *
  * Version history
  *   1  first
+ *   2  issue 3: the control block keeps the last calls (recent) and says of what kind a divergence is; the trace header has the call in progress; short
+ *      forms of order-mode records and CHECK records in the trace, checks in the decisions file; whatever else issue 3 adds to records
  */
 #ifndef COHORT_ABI_H
 #define COHORT_ABI_H
 #include <stdint.h>
 
-#define COHORT_ABI_VERSION 1u
+#define COHORT_ABI_VERSION 2u
 
 #define COHORT_CONTROL_MAGIC 0x004c5443484f43ull   /* "COHCTL\0" */
 #define COHORT_REGISTRY_MAGIC 0x00474552484f43ull  /* "COHREG\0" */
@@ -125,6 +127,11 @@ enum cohort_release {
   COHORT_RELEASE_GO = 2    /* go on with the program without stopping */
 };
 
+enum cohort_divergence_kind {
+  COHORT_DIVERGENCE_CALL = 0, /* the call is not the recorded one */
+  COHORT_DIVERGENCE_CHECK = 1 /* one of the calls since the check at `recorded_event` (0: since the beginning), `event` included, was not the recorded one, though no decision tells */
+};
+
 struct cohort_divergence {
   uint64_t event;         /* number of the event at which the program departed */
   uint32_t recorded_op;   /* enum cohort_op; 0: the recording holds no further decision */
@@ -133,6 +140,18 @@ struct cohort_divergence {
   int32_t actual_source, actual_tag;
   uint64_t recorded_event; /* event number of the recorded decision */
   uint64_t call_site;      /* return address in the program */
+  uint32_t kind;           /* enum cohort_divergence_kind */
+  uint32_t pad0;
+};
+
+/* One of the last calls that a rank began, for people: what it did before it ended or left its recording. Written in every mode. */
+#define COHORT_RECENT 16u
+struct cohort_recent {
+  uint64_t event;     /* its number; a poll that failed has that of the event that was to follow; 0: no call yet */
+  uint64_t site;      /* return address in the program */
+  uint32_t op;        /* enum cohort_op */
+  int32_t peer, tag;  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL); of a wildcard in replay the message that it is given. INT32_MIN: not known, or none */
+  uint32_t pad0;
 };
 
 struct cohort_control {
@@ -170,6 +189,7 @@ struct cohort_control {
   uint64_t incomplete_event; /* its event number */
   struct cohort_divergence divergence;
   char message[160];  /* REFUSED, or a trace that cannot be written (disk full): one sentence */
+  struct cohort_recent recent[COHORT_RECENT]; /* event n is in recent[n % COHORT_RECENT] */
 };
 
 /* ------------------------------------------------------------------ registry
@@ -277,14 +297,23 @@ struct cohort_decisions {
   uint64_t len_sets;   /* bytes of the sets array */
   uint64_t last_event; /* the recording holds events 1..last_event of this rank */
   uint32_t finalized;  /* 1: the recorded rank reached MPI_Finalize; 0: it was cut short, replay ends after last_event */
-  uint32_t pad0;
+  uint32_t current_op; /* enum cohort_op: cut short within this call, which was not complete; 0: outside MPI, or not known */
+  uint64_t n_checks, off_checks; /* struct cohort_check */
 };
 
 enum cohort_decision_flag {
   COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive was never matched; poll: failures at the end, no success follows */
 };
 
-/* One per call with a wildcard that names a message: Recv, Sendrecv*, Probe, Mprobe, successful Iprobe/Improbe at the call; Irecv at its post. */
+/* The calls of events 1..event have this hash (cohort_check_call): a replay that has another one has diverged since the check before. */
+struct cohort_check {
+  uint64_t event;
+  uint64_t hash; /* 32 bits of it */
+};
+
+/* One per call with a wildcard that names a message: Recv, Sendrecv*, Probe, Mprobe, successful Iprobe/Improbe at the call; Irecv at its post; a
+ * persistent receive at its Start. And one, with NEVER, per receive with exact arguments that was cancelled before it took a message. Several
+ * of one Startall are in the order of its array. */
 struct cohort_match {
   uint64_t event;
   int32_t source; /* rank in the communicator of the call (remote group if inter) */
@@ -330,6 +359,8 @@ struct cohort_trace_header {
   uint32_t full_disk;  /* 1: writing stopped because the disk was full */
   char incomplete_call[48];
   uint64_t incomplete_event;
+  uint32_t current_op; /* enum cohort_op of the call in progress, event `events` + 1; 0: outside MPI */
+  uint32_t pad0;
 };
 
 struct cohort_chunk {

@@ -4,15 +4,17 @@
 #define SIZE(type, n) _Static_assert(sizeof(struct type) == n, "size of " #type)
 #define AT(type, field, n) _Static_assert(offsetof(struct type, field) == n, "offset of " #type "." #field)
 
-SIZE(cohort_control, 392);
+SIZE(cohort_control, 912);
 AT(cohort_control, park_at, 32);
 AT(cohort_control, release, 48);
 AT(cohort_control, state, 56);
 AT(cohort_control, events, 64);
 AT(cohort_control, incomplete_call, 128);
 AT(cohort_control, divergence, 184);
-AT(cohort_control, message, 232);
-SIZE(cohort_divergence, 48);
+AT(cohort_control, message, 240);
+AT(cohort_control, recent, 400);
+SIZE(cohort_recent, 32);
+SIZE(cohort_divergence, 56);
 SIZE(cohort_slot, 16);
 SIZE(cohort_registry, 112);
 SIZE(cohort_datatype, 184);
@@ -23,11 +25,12 @@ SIZE(cohort_comm, 152);
 AT(cohort_comm, global_id, 24);
 AT(cohort_comm, name, 80);
 AT(cohort_comm, n_members, 144);
-SIZE(cohort_decisions, 96);
+SIZE(cohort_decisions, 112);
+SIZE(cohort_check, 16);
 SIZE(cohort_match, 24);
 SIZE(cohort_poll, 24);
 SIZE(cohort_set, 16);
-SIZE(cohort_trace_header, 136);
+SIZE(cohort_trace_header, 144);
 AT(cohort_trace_header, committed, 48);
 AT(cohort_trace_header, incomplete_call, 80);
 SIZE(cohort_chunk, 24);

@@ -58,7 +58,8 @@ void cohort_replay_open(void) {
     return;
   }
   const uint8_t *base = (const void *)d;
-  if (d->n_matches > size || d->n_polls > size || !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
+  if (d->n_matches > size || d->n_polls > size || d->n_checks > size ||
+      !inside_file(d->off_checks, d->n_checks * sizeof(struct cohort_check), size) || !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
       !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
       !sets_are_whole(d, base)) {
     cohort_refuse("The decisions file is damaged: its parts do not lie inside it.");

@@ -64,7 +64,7 @@ type slot struct{ handle, record uint64 }
 
 // NewImage returns an empty image for one of the two libraries.
 func NewImage(mpi uint32) *Image {
-	return &Image{MPI: mpi, Version: 1, Magic: 0x00474552484f43, next: 0x7f0000001000, named: map[string]*Type{}}
+	return &Image{MPI: mpi, Version: 2, Magic: 0x00474552484f43, next: 0x7f0000001000, named: map[string]*Type{}}
 }
 
 // Alloc maps data somewhere, with unmapped memory around it unless the image is Compact, and returns its address.
