@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "times.h"
+
 enum { LARGEST_CHECKED = 256 }; /* up to this N the result is compared with a serial computation */
 
 struct parameters {
@@ -172,6 +174,7 @@ static int solve(int N, const struct parameters *parameters, int rank) {
     double *grid = new_grid(&block, hot_edge), *next = new_grid(&block, hot_edge);
     double residual = INFINITY;
     int iteration = 0;
+    measure_begin();
     while (iteration < parameters->iterations && residual > tolerance) {
         exchange_halo(grid, N, &block, iteration);
         double change = relax(grid, next, block.rows, block.columns, block.stride);
@@ -180,6 +183,7 @@ static int solve(int N, const struct parameters *parameters, int rank) {
         swap(&grid, &next);
         iteration++;
     }
+    measure_end("heat", rank);
     if (rank == 0) {
         printf("heat: %s, %d x %d points, %d iterations, residual %.6e\n", parameters->name, N, N, iteration, residual);
     }

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "orderhash.h"
+#include "times.h"
 #include "tsp_cities.h"
 
 enum { MASTER = 0 };
@@ -314,11 +315,14 @@ int main(int argc, char **argv) {
     int status = set_up(argc, argv);
     if (status == 0) {
         long all_nodes = 0;
+        measure_begin();
         if (rank == MASTER) {
             serve();
+            measure_end("tsp", rank);
             status = report_tour();
         } else {
             work();
+            measure_end("tsp", rank);
         }
         MPI_Reduce(&nodes, &all_nodes, 1, MPI_LONG, MPI_SUM, MASTER, MPI_COMM_WORLD);
         order_data(&order, &all_nodes, sizeof all_nodes);
