@@ -38,7 +38,7 @@ func NewBuilder(ranks int) *Builder {
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
 			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
-			calls: map[*comm]int{}, tickets: map[channel][]int{},
+			calls: map[*comm]int{}, probed: map[uint64]int{}, freed: map[posting]int{},
 		})
 	}
 	return b
@@ -99,6 +99,8 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 		return b.addComm(in, rec)
 	case *trace.Event:
 		return in.event(rec)
+	case *trace.Match:
+		return in.freedTook(rec)
 	case *trace.Note:
 		b.doubtf(ProblemUncovered, rank, rec.Event, "%s", rec.Call)
 	}

@@ -121,16 +121,15 @@ type ProblemKind string
 
 // The kinds of problems.
 const (
-	ProblemSend       ProblemKind = "unreceived send"         // no receive in the traces takes the message
-	ProblemReceive    ProblemKind = "unmatched receive"       // it completed, but no send in the traces fits
-	ProblemProbe      ProblemKind = "unmatched probe"         // likewise for a probe
-	ProblemPending    ProblemKind = "uncompleted receive"     // posted with exact arguments, completion not in the trace
-	ProblemUnknown    ProblemKind = "unknown receive"         // the same with a wildcard: it may have taken a message
-	ProblemRequest    ProblemKind = "unknown request"         // a completion of a request of which the trace has no post
-	ProblemCollective ProblemKind = "incomplete collective"   // some members did not make the call
-	ProblemAmbiguous  ProblemKind = "ambiguous matched probe" // several messages of one channel were taken by Mprobe before this receive
-	ProblemUncovered  ProblemKind = "uncovered call"          // by record/replay: it may have sent or received anything
-	ProblemSize       ProblemKind = "sizes differ"            // received bytes are not the sent bytes: the match is doubtful
+	ProblemSend       ProblemKind = "unreceived send"       // no receive in the traces takes the message
+	ProblemReceive    ProblemKind = "unmatched receive"     // it completed, but no send in the traces fits
+	ProblemProbe      ProblemKind = "unmatched probe"       // likewise for a probe
+	ProblemPending    ProblemKind = "uncompleted receive"   // posted with exact arguments, completion not in the trace
+	ProblemUnknown    ProblemKind = "unknown receive"       // the same with a wildcard: it may have taken a message
+	ProblemRequest    ProblemKind = "unknown request"       // a completion of a request of which the trace has no post
+	ProblemCollective ProblemKind = "incomplete collective" // some members did not make the call
+	ProblemUncovered  ProblemKind = "uncovered call"        // by record/replay: it may have sent or received anything
+	ProblemSize       ProblemKind = "sizes differ"          // received bytes are not the sent bytes: the match is doubtful
 )
 
 // Problem is something in the traces that could not be put into the graph, or is in it with a doubt.
@@ -144,7 +143,7 @@ type Problem struct {
 // Messages and collectives that the run did not finish are no reason to doubt the others.
 func (p Problem) Doubtful() bool {
 	switch p.Kind {
-	case ProblemReceive, ProblemProbe, ProblemUnknown, ProblemRequest, ProblemAmbiguous, ProblemUncovered, ProblemSize:
+	case ProblemReceive, ProblemProbe, ProblemUnknown, ProblemRequest, ProblemUncovered, ProblemSize:
 		return true
 	case ProblemSend, ProblemPending, ProblemCollective:
 	}

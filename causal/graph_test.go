@@ -43,7 +43,7 @@ func TestMatching(t *testing.T) {
 			}
 			for _, p := range g.Problems() {
 				switch p.Kind {
-				case causal.ProblemSize, causal.ProblemAmbiguous, causal.ProblemRequest:
+				case causal.ProblemSize, causal.ProblemRequest:
 					t.Fatal(p)
 				}
 			}

@@ -52,7 +52,8 @@ type takeRec struct {
 	start uint64 // the call that began to receive: the post, but for takeMatched its Mrecv or Imrecv
 	bytes uint64
 	view  *view
-	send  int // index in the sends of rank ch.src, or none
+	send  int  // index in the sends of rank ch.src, or none
+	freed bool // its request was freed: no event completes it
 }
 
 type requestKind uint8
@@ -61,6 +62,7 @@ const (
 	requestSend requestKind = iota + 1
 	requestTake
 	requestCollective
+	requestOther // a generalized request
 )
 
 func (k requestKind) class() trace.RequestClass {
@@ -71,6 +73,8 @@ func (k requestKind) class() trace.RequestClass {
 		return trace.RequestRecv
 	case requestCollective:
 		return trace.RequestCollective
+	case requestOther:
+		return trace.RequestOther
 	}
 	return 0
 }
@@ -87,7 +91,14 @@ type persistent struct {
 	args   trace.SendArgs
 	op     trace.Op
 	active bool
+	which  uint32 // its place in the array of the Startall that made it active
 	req    request
+}
+
+// posting names a receive whose request was freed, as the record of what it took does.
+type posting struct {
+	event uint64
+	which uint32
 }
 
 // ingest takes in the events of one rank.
@@ -100,8 +111,9 @@ type ingest struct {
 	takes    []takeRec
 	requests map[uint64]request
 	inits    map[uint64]*persistent
-	calls    map[*comm]int // collectives so far
-	tickets  map[channel][]int
+	calls    map[*comm]int   // collectives so far
+	probed   map[uint64]int  // messages that an Mprobe or Improbe took and nobody has received: indices in takes, by its event
+	freed    map[posting]int // indices in takes
 }
 
 func (in *ingest) fault(e *trace.Event, format string, args ...any) error {
@@ -147,9 +159,18 @@ func (in *ingest) event(e *trace.Event) error {
 		return in.completion(e)
 	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
 		return in.collective(e)
+	case trace.ClassRequest:
+		if e.Op == trace.OpRequestFree {
+			in.free(e)
+		}
+		return nil
 	case trace.ClassOther:
-		if e.Op == trace.OpFinalize {
+		switch e.Op {
+		case trace.OpFinalize:
 			return in.join(e, in.b.ends, true)
+		case trace.OpGrequestStart:
+			in.requests[e.Index] = request{kind: requestOther, index: none}
+		default:
 		}
 		return nil
 	case trace.ClassNone:
@@ -250,39 +271,25 @@ func (in *ingest) probe(e *trace.Event) error {
 		kind = takeMatched
 	}
 	i, err := in.addTake(e, kind, e.Recv.Comm, e.Recv.Source, e.Recv.Tag)
-	if err == nil && in.takes[i].kind == takeMatched {
-		in.takes[i].start = 0
-		in.tickets[in.takes[i].ch] = append(in.tickets[in.takes[i].ch], i)
+	if err != nil {
+		return err
 	}
-	return err
+	if in.takes[i].kind == takeMatched {
+		in.takes[i].start = 0
+		in.probed[e.Index] = i
+	}
+	return nil
 }
 
-// matched is Mrecv or Imrecv: it receives a message that an Mprobe took. The trace does not say which of them, if several of one
-// channel wait; the first is taken then, and the doubt reported.
+// matched is Mrecv or Imrecv: it receives a message that an Mprobe or Improbe took.
 func (in *ingest) matched(e *trace.Event) error {
-	source, tag := e.Recv.AskedSource, e.Recv.AskedTag
-	if e.Op == trace.OpMrecv {
-		source, tag = e.Recv.Source, e.Recv.Tag
-	}
 	i := none
-	if source != trace.ProcNull {
-		v, err := in.view(e, e.Recv.Comm)
-		if err != nil {
-			return err
+	if e.Recv.Probe != 0 {
+		var waits bool
+		if i, waits = in.probed[e.Recv.Probe]; !waits {
+			return in.fault(e, "%s of the message of event %d, which took none that is still to be received", e.Op.Call(), e.Recv.Probe)
 		}
-		src, err := in.peer(e, v, source)
-		if err != nil {
-			return err
-		}
-		ch := channel{v.comm.id, src, uint32(in.rank), tag}
-		waiting := in.tickets[ch]
-		if len(waiting) == 0 {
-			return in.fault(e, "%s of a message from %d with tag %d that no Mprobe took", e.Op.Call(), source, tag)
-		}
-		if len(waiting) > 1 {
-			in.b.doubtf(ProblemAmbiguous, in.rank, e.Index, "%d messages from rank %d with tag %d were waiting", len(waiting), src, tag)
-		}
-		i, in.tickets[ch] = waiting[0], waiting[1:]
+		delete(in.probed, e.Recv.Probe)
 		in.takes[i].start = e.Index
 	}
 	if e.Op == trace.OpImrecv {

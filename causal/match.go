@@ -68,13 +68,13 @@ func (m *matcher) take(in *ingest, i int) {
 	}
 	at := max(t.post, t.done)
 	switch {
-	case t.kind != takeProbe && t.done == 0:
+	case t.kind != takeProbe && t.done == 0 && !t.freed:
 		m.b.doubtf(ProblemPending, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
 	case s == nil && t.kind == takeProbe:
 		m.b.doubtf(ProblemProbe, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
 	case s == nil:
 		m.b.doubtf(ProblemReceive, in.rank, at, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
-	case t.kind != takeProbe && t.bytes != s.bytes:
+	case t.kind != takeProbe && t.done != 0 && t.bytes != s.bytes:
 		m.b.doubtf(ProblemSize, in.rank, at, "%d bytes, but %s sent %d", t.bytes, EventID{int(t.ch.src), s.event}, s.bytes)
 	}
 }

@@ -3,7 +3,7 @@ package causal
 import "github.com/cohort-debugger/cohort/trace"
 
 func (in *ingest) start(e *trace.Event) error {
-	for _, at := range e.Inits {
+	for which, at := range e.Inits {
 		p := in.inits[at]
 		if p == nil {
 			return in.fault(e, "it starts the request of event %d, which makes no persistent one", at)
@@ -24,8 +24,51 @@ func (in *ingest) start(e *trace.Event) error {
 			return err
 		}
 		p.active = true
+		if p.which = 0; e.Op == trace.OpStartall {
+			p.which = uint32(which)
+		}
 	}
 	return nil
+}
+
+// free is Request_free: no event will complete the request. What a receive with a wildcard takes nevertheless is in a record of its own.
+func (in *ingest) free(e *trace.Event) {
+	req, known := in.requests[e.Post]
+	delete(in.requests, e.Post)
+	which := uint32(0)
+	if p := in.inits[e.Post]; p != nil {
+		req, known, which = p.req, p.active, p.which
+		delete(in.inits, e.Post)
+	}
+	if !known || req.kind != requestTake || req.index == none {
+		return
+	}
+	t := &in.takes[req.index]
+	if t.done != 0 { // Request_get_status has seen it
+		return
+	}
+	t.freed = true
+	in.freed[posting{t.post, which}] = req.index
+}
+
+// freedTook takes in what became of a receive whose request was freed.
+func (in *ingest) freedTook(m *trace.Match) error {
+	e := &trace.Event{Index: m.Event, Op: m.Op}
+	p := posting{m.Event - m.Back, m.Which}
+	i, known := in.freed[p]
+	if !known {
+		return in.fault(e, "a receive that event %d posted is said to have been freed, and was not", p.event)
+	}
+	delete(in.freed, p)
+	t := &in.takes[i]
+	if m.IsCancelled() {
+		t.kind = takeVoid
+		return nil
+	}
+	if !t.wild || t.kind != takeReceive {
+		return in.fault(e, "the receive that event %d posted has no wildcard, and the trace tells what it took", p.event)
+	}
+	return in.resolve(e, i, t.view, m.Source, m.Tag)
 }
 
 func (in *ingest) completion(e *trace.Event) error {

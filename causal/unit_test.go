@@ -54,6 +54,11 @@ func (p *program) recvOp(rank int, op trace.Op, source int) *program {
 	})
 }
 
+// mrecv receives the message that the matched probe of an earlier event took.
+func (p *program) mrecv(rank int, probe uint64) *program {
+	return p.add(rank, trace.Event{Op: trace.OpMrecv, Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8, Probe: probe}})
+}
+
 func (p *program) wait(rank int, post uint64, class trace.RequestClass, source int) *program {
 	c := trace.Completion{Post: post, Class: class}
 	if class == trace.RequestRecv {
@@ -155,7 +160,7 @@ func TestFinalizeIsTakenWhole(t *testing.T) {
 func TestSynchronousSends(t *testing.T) {
 	p := newProgram(2)
 	p.sendOp(0, trace.OpSsend, 1).sendOp(0, trace.OpIssend, 1).wait(0, 2, trace.RequestSend, 0).send(0, 1)
-	p.recvOp(1, trace.OpMprobe, 0).recvOp(1, trace.OpMrecv, 0).recvOp(1, trace.OpIrecv, 0).recv(1, int(trace.ProcNull))
+	p.recvOp(1, trace.OpMprobe, 0).mrecv(1, 1).recvOp(1, trace.OpIrecv, 0).recv(1, int(trace.ProcNull))
 	p.wait(1, 3, trace.RequestRecv, 0).recv(1, 0)
 	g := p.build(t, causal.Options{})
 	wantCut(t, g, 0, 1, 1, 2)
@@ -205,10 +210,11 @@ func TestIntercommunicatorAndGroupCreation(t *testing.T) {
 	wantVector(t, g, 2, 3, 4, 4, 3, 3)
 }
 
+func any1(op trace.Op) trace.Event {
+	return trace.Event{Op: op, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1}}
+}
+
 func TestProblemsAreReported(t *testing.T) {
-	any1 := func(op trace.Op) trace.Event {
-		return trace.Event{Op: op, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1}}
-	}
 	for _, c := range []struct {
 		kind causal.ProblemKind
 		make func(p *program)
@@ -221,9 +227,6 @@ func TestProblemsAreReported(t *testing.T) {
 		{causal.ProblemUnknown, func(p *program) { p.add(1, any1(trace.OpIrecv)) }, id{Rank: 1, Index: 1}},
 		{causal.ProblemRequest, func(p *program) { p.wait(1, 0, trace.RequestRecv, 0) }, id{Rank: 1, Index: 1}},
 		{causal.ProblemCollective, func(p *program) { p.coll(1, trace.OpBarrier, 0, -1) }, id{Rank: 1, Index: 1}},
-		{causal.ProblemAmbiguous, func(p *program) {
-			p.send(0, 1).send(0, 1).recvOp(1, trace.OpMprobe, 0).recvOp(1, trace.OpMprobe, 0).recvOp(1, trace.OpMrecv, 0)
-		}, id{Rank: 1, Index: 3}},
 		{causal.ProblemUncovered, func(p *program) {
 			p.records[1] = append(p.records[1], &trace.Note{Event: 1, Call: "MPI_Mprobe"})
 			p.add(1, trace.Event{Op: trace.OpOther})
@@ -271,7 +274,14 @@ func TestBuildRefuses(t *testing.T) {
 		{"root too high", func(p *program) { p.coll(0, trace.OpBcast, 0, 5) }, new(*causal.TraceError), "event 0:1: MPI_Bcast with root 5"},
 		{"undeclared", func(p *program) { p.coll(0, trace.OpBarrier, 4, -1) }, new(*causal.TraceError), "communicator 4"},
 		{"peer", func(p *program) { p.send(0, 7) }, new(*causal.TraceError), "names rank 7 of a communicator of 2"},
-		{"Mrecv alone", func(p *program) { p.recvOp(0, trace.OpMrecv, 1) }, new(*causal.TraceError), "no Mprobe took"},
+		{"Mrecv alone", func(p *program) { p.recv(0, int(trace.ProcNull)).mrecv(0, 1) }, new(*causal.TraceError), "took none that is still"},
+		{"Mrecv twice", func(p *program) {
+			p.send(0, 1).recvOp(1, trace.OpMprobe, 0).mrecv(1, 1).mrecv(1, 1)
+		}, new(*causal.TraceError), "took none that is still"},
+		{"freed unknown", func(p *program) {
+			p.add(1, any1(trace.OpIrecv)).add(1, trace.Event{Op: trace.OpBarrier})
+			p.records[1] = append(p.records[1], &trace.Match{Event: 2, Op: trace.OpIrecv, Tag: 1, Back: 1})
+		}, new(*causal.TraceError), "is said to have been freed"},
 		{"Start of nothing", func(p *program) {
 			p.send(0, 1).add(0, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
 		}, new(*causal.TraceError), "makes no persistent one"},
@@ -400,4 +410,30 @@ func TestReports(t *testing.T) {
 	if err := g.CheckCut(causal.Cut{0, 2, 2}); err == nil || err.Error() != text {
 		t.Error(err)
 	}
+}
+
+// Receives whose requests are freed take their messages nevertheless: those posted later get the next ones.
+func TestFreedReceives(t *testing.T) {
+	p := newProgram(2)
+	for range 4 {
+		p.send(0, 1)
+	}
+	p.add(1, any1(trace.OpIrecv)).recvOp(1, trace.OpIrecv, 0).add(1, any1(trace.OpRecvInit)) // 1:1, 1:2, 1:3
+	p.records[1][len(p.records[1])-1].(*trace.Event).Send = trace.SendArgs{Dest: trace.AnySource, Tag: 1}
+	p.add(1, trace.Event{Op: trace.OpStartall, Inits: []uint64{3}}) // 1:4
+	for _, post := range []uint64{1, 2, 3} {
+		p.add(1, trace.Event{Op: trace.OpRequestFree, Post: post}) // 1:5, 1:6, 1:7
+	}
+	p.recv(1, 0) // 1:8
+	p.records[1] = append(p.records[1],
+		&trace.Match{Event: 8, Op: trace.OpIrecv, Tag: 1, Back: 7}, &trace.Match{Event: 8, Op: trace.OpStartall, Tag: 1, Back: 4})
+	g := p.build(t, causal.Options{})
+	if all := g.Problems(); len(all) > 0 {
+		t.Error(all)
+	}
+	wantVector(t, g, 1, 8, 4, 8) // the fourth message
+	// Cancelled: it takes none.
+	p.records[1][len(p.records[1])-1].(*trace.Match).Source = trace.PromiseSource
+	g = p.build(t, causal.Options{})
+	wantVector(t, g, 1, 8, 3, 8)
 }

@@ -7,12 +7,14 @@ import (
 )
 
 // DecisionMatch is the message that a wildcard receive or probe takes (struct cohort_match). Event is the event of the call that asked:
-// of an Irecv its post, of a persistent receive its Start.
+// of an Irecv its post, of a persistent receive its Start. Of one Startall the decisions come in the order of its array.
 type DecisionMatch struct {
 	Event       uint64
 	Source, Tag int32
 	Op          Op
-	Never       bool // the receive was never matched in the recording; Source and Tag are 0
+	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is its place
+	// in the array if Op is OpStartall, else 0; Tag is 0.
+	Never bool
 }
 
 // DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never set no success
@@ -72,7 +74,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	h := r.Header()
 	b := decisionBuilder{
 		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
-		posted: map[post]int{}, inits: map[uint64]RecvArgs{}, active: map[uint64]post{},
+		posted: map[post]int{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
 	}
 	var incomplete *IncompleteError
 	var ended bool
@@ -116,7 +118,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	return b.out, nil
 }
 
-// post names a receive: the event that posted it, and of a Startall which of its wildcard receives.
+// post names a receive: the event that posted it, and of a Startall its place in the array.
 type post struct {
 	event uint64
 	which uint32
@@ -126,10 +128,24 @@ type decisionBuilder struct {
 	path   string
 	out    *Decisions
 	last   uint64
+	which  []uint32     // of each of out.Matches, its place in the array of a Startall
 	posted map[post]int // index in out.Matches of what was promised
-	// full mode: persistent wildcard receives by the event of their _init, and their activation
-	inits  map[uint64]RecvArgs
-	active map[uint64]post
+	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the posts of receives
+	// with exact arguments that are not yet complete
+	inits  map[uint64]bool
+	active map[uint64]activation
+	exact  map[uint64]bool
+}
+
+// activation is a Start of a persistent receive.
+type activation struct {
+	post
+	op Op
+}
+
+func (b *decisionBuilder) add(p post, m DecisionMatch) {
+	b.out.Matches = append(b.out.Matches, m)
+	b.which = append(b.which, p.which)
 }
 
 func (b *decisionBuilder) fault(event uint64, format string, args ...any) error {
@@ -141,7 +157,20 @@ func (b *decisionBuilder) promise(p post, op Op) error {
 		return b.fault(p.event, "its receive was promised twice")
 	}
 	b.posted[p] = len(b.out.Matches)
-	b.out.Matches = append(b.out.Matches, DecisionMatch{Event: p.event, Op: op, Never: true})
+	b.add(p, DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true})
+	return nil
+}
+
+// cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the promise stands unkept.
+func (b *decisionBuilder) cancelled(p post, op Op) error {
+	i, promised := b.posted[p]
+	switch {
+	case !promised:
+		return b.promise(p, op)
+	case !b.out.Matches[i].Never:
+		m := &b.out.Matches[i]
+		return b.fault(p.event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source, m.Tag)
+	}
 	return nil
 }
 
@@ -165,8 +194,10 @@ func (b *decisionBuilder) match(m *Match) error {
 	switch {
 	case m.IsPromise():
 		return b.promise(p, m.Op)
+	case m.IsCancelled():
+		return b.cancelled(p, m.Op)
 	case m.Back == 0:
-		b.out.Matches = append(b.out.Matches, DecisionMatch{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
+		b.add(p, DecisionMatch{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
 		return nil
 	default:
 		return b.keep(p, m.Source, m.Tag)
@@ -183,35 +214,42 @@ func (b *decisionBuilder) event(e *Event) error {
 	switch e.Op.Class() {
 	case ClassRecv, ClassProbe, ClassSendrecv:
 		if wild && e.Op != OpMrecv {
-			b.out.Matches = append(b.out.Matches, DecisionMatch{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
+			b.add(post{}, DecisionMatch{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
 		}
 	case ClassIrecv:
-		if wild && e.Op != OpImrecv {
+		switch {
+		case e.Op == OpImrecv:
+		case wild:
 			return b.promise(post{e.Index, 0}, e.Op)
+		default:
+			b.exact[e.Index] = true
 		}
 	case ClassRecvInit:
-		if IsWildcard(e.Send.Dest, e.Send.Tag) {
-			b.inits[e.Index] = RecvArgs{AskedSource: e.Send.Dest, AskedTag: e.Send.Tag}
-		}
+		b.inits[e.Index] = IsWildcard(e.Send.Dest, e.Send.Tag)
 	case ClassStart:
 		return b.start(e)
 	case ClassCompletion:
 		return b.completion(e)
-	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassComm, ClassOther: // no outcome to enforce
+	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassComm, ClassRequest, ClassOther: // no outcome to enforce
 	}
 	return nil
 }
 
 func (b *decisionBuilder) start(e *Event) error {
-	which := uint32(0)
-	for _, init := range e.Inits {
-		if _, wild := b.inits[init]; !wild {
+	for i, init := range e.Inits {
+		wild, receives := b.inits[init]
+		if !receives {
 			continue
 		}
-		p := post{e.Index, which}
-		which++
-		b.active[init] = p
-		if err := b.promise(p, e.Op); err != nil {
+		a := activation{post{e.Index, 0}, e.Op}
+		if e.Op == OpStartall {
+			a.which = uint32(i)
+		}
+		b.active[init] = a
+		if !wild {
+			continue
+		}
+		if err := b.promise(a.post, a.op); err != nil {
 			return err
 		}
 	}
@@ -227,25 +265,39 @@ func (b *decisionBuilder) completion(e *Event) error {
 		b.out.Sets = append(b.out.Sets, s)
 	}
 	for i := range e.Completed {
-		c := &e.Completed[i]
-		if c.Class != RequestRecv || c.Post == 0 {
-			continue
-		}
-		p := post{c.Post, 0}
-		if _, persistent := b.inits[c.Post]; persistent {
-			var started bool
-			if p, started = b.active[c.Post]; !started {
-				return b.fault(e.Index, "it completes the persistent receive of event %d, which was not started", c.Post)
-			}
-		}
-		if _, promised := b.posted[p]; !promised {
-			continue // posted with exact arguments
-		}
-		if err := b.keep(p, c.Source, c.Tag); err != nil {
+		if err := b.completed(e, &e.Completed[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (b *decisionBuilder) completed(e *Event, c *Completion) error {
+	if c.Post == 0 || (c.Class != RequestRecv && c.Class != RequestOther) {
+		return nil
+	}
+	a := activation{post{c.Post, 0}, OpIrecv}
+	wild, persistent := b.inits[c.Post]
+	if persistent {
+		var started bool
+		if a, started = b.active[c.Post]; !started {
+			return b.fault(e.Index, "it completes the persistent receive of event %d, which was not started", c.Post)
+		}
+	}
+	exact := b.exact[c.Post] || (persistent && !wild)
+	_, promised := b.posted[a.post]
+	if e.Op != OpRequestGetStatus {
+		delete(b.exact, c.Post)
+	}
+	switch {
+	case !exact && !promised: // no receive, or one of a matched probe
+		return nil
+	case c.Class == RequestOther:
+		return b.cancelled(a.post, a.op)
+	case !promised:
+		return nil
+	}
+	return b.keep(a.post, c.Source, c.Tag)
 }
 
 func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
@@ -263,5 +315,23 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 	if endPolls > 0 && !h.FullDisk {
 		out.Polls = append(out.Polls, DecisionPoll{Event: Never, Failures: endPolls, Never: true})
 	}
-	slices.SortStableFunc(out.Matches, func(a, b DecisionMatch) int { return cmp.Compare(a.Event, b.Event) })
+	b.sort()
+}
+
+// sort brings the matches into the order in which a replay needs them: of the posts, not of the completions.
+func (b *decisionBuilder) sort() {
+	place := make([]int, len(b.out.Matches))
+	for i := range place {
+		place[i] = i
+	}
+	slices.SortStableFunc(place, func(i, j int) int {
+		return cmp.Or(cmp.Compare(b.out.Matches[i].Event, b.out.Matches[j].Event), cmp.Compare(b.which[i], b.which[j]))
+	})
+	sorted := make([]DecisionMatch, 0, len(place))
+	for _, i := range place {
+		sorted = append(sorted, b.out.Matches[i])
+	}
+	if len(sorted) > 0 {
+		b.out.Matches = sorted
+	}
 }

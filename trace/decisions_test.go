@@ -22,6 +22,7 @@ type rankSim struct {
 	failed uint64 // polls since the last event that was a successful poll
 	open   []*simRequest
 	inits  []*simInit
+	which  []uint32 // of each of want.Matches, its place in the array of a Startall
 }
 
 type simRequest struct {
@@ -30,10 +31,12 @@ type simRequest struct {
 	op     Op
 	wild   bool
 	recv   bool
+	matchd bool     // of a matched probe, which cannot be cancelled
 	init   *simInit // persistent
 	source int32    // what it will take
 	tag    int32
-	match  int // index in want.Matches, if wild
+	match  int  // index in want.Matches, if wild
+	seen   bool // by Request_get_status
 }
 
 type simInit struct {
@@ -79,7 +82,12 @@ func (s *rankSim) step() {
 	wild := rapid.Bool().Draw(t, "wild")
 	switch rapid.IntRange(0, 9).Draw(t, "call") {
 	case 0:
-		e := s.begin(rapid.SampledFrom([]Op{OpSend, OpBarrier, OpSendrecv, OpCancel}).Draw(t, "op"))
+		e := s.begin(rapid.SampledFrom([]Op{OpSend, OpBarrier, OpSendrecv, OpCancel, OpImrecv}).Draw(t, "op"))
+		if e.Op == OpImrecv {
+			_, got := s.args(false)
+			e.Recv.AskedSource, e.Recv.AskedTag = got.Source, got.Tag
+			s.open = append(s.open, &simRequest{post: e.Index, op: OpImrecv, recv: true, matchd: true, source: got.Source, tag: got.Tag})
+		}
 		e.Coll.Root = 0
 		if e.Op == OpSendrecv {
 			s.taken(e, wild)
@@ -114,8 +122,13 @@ func (s *rankSim) taken(e *Event, wild bool) {
 	_, e.Recv = s.args(wild)
 	if wild {
 		s.orderRec(&Match{Event: e.Index, Op: e.Op, Source: e.Recv.Source, Tag: e.Recv.Tag})
-		s.want.Matches = append(s.want.Matches, DecisionMatch{Event: e.Index, Op: e.Op, Source: e.Recv.Source, Tag: e.Recv.Tag})
+		s.match(0, DecisionMatch{Event: e.Index, Op: e.Op, Source: e.Recv.Source, Tag: e.Recv.Tag})
 	}
+}
+
+func (s *rankSim) match(which uint32, m DecisionMatch) {
+	s.want.Matches = append(s.want.Matches, m)
+	s.which = append(s.which, which)
 }
 
 func (s *rankSim) post(r *simRequest) {
@@ -123,7 +136,7 @@ func (s *rankSim) post(r *simRequest) {
 	if r.wild {
 		s.orderRec(&Match{Event: r.post, Op: r.op, Source: PromiseSource, Which: r.which})
 		r.match = len(s.want.Matches)
-		s.want.Matches = append(s.want.Matches, DecisionMatch{Event: r.post, Op: r.op, Never: true})
+		s.match(r.which, DecisionMatch{Event: r.post, Op: r.op, Source: int32(r.which), Never: true})
 	}
 }
 
@@ -142,15 +155,11 @@ func (s *rankSim) start() {
 		op, idle = OpStart, idle[:1]
 	}
 	e := s.begin(op)
-	which := uint32(0)
-	for _, i := range idle {
+	for which, i := range idle {
 		i.live = true
 		e.Inits = append(e.Inits, i.event)
 		_, got := s.args(true)
-		s.post(&simRequest{post: e.Index, which: which, op: op, wild: i.wild, recv: true, init: i, source: got.Source, tag: got.Tag})
-		if i.wild {
-			which++
-		}
+		s.post(&simRequest{post: e.Index, which: uint32(which), op: op, wild: i.wild, recv: true, init: i, source: got.Source, tag: got.Tag})
 	}
 }
 
@@ -176,7 +185,16 @@ func (s *rankSim) complete() {
 		if r.recv {
 			c.Class, c.Source, c.Tag, c.Bytes = RequestRecv, r.source, r.tag, 8
 		}
-		if r.wild {
+		cancelled := r.recv && !r.matchd && op != OpRequestGetStatus && !r.seen && rapid.IntRange(0, 3).Draw(t, "cancelled") == 0
+		r.seen = true
+		switch {
+		case cancelled:
+			c.Class, c.Source, c.Tag, c.Bytes = RequestOther, 0, 0, 0
+			matches = append(matches, &Match{Event: e.Index, Op: r.op, Source: PromiseSource, Back: e.Index - r.post, Which: r.which})
+			if !r.wild {
+				s.match(r.which, DecisionMatch{Event: r.post, Op: r.op, Source: int32(r.which), Never: true})
+			}
+		case r.wild:
 			matches = append(matches, &Match{Event: e.Index, Op: r.op, Source: r.source, Tag: r.tag, Back: e.Index - r.post, Which: r.which})
 			m := &s.want.Matches[r.match]
 			m.Never, m.Source, m.Tag = false, r.source, r.tag
@@ -196,6 +214,24 @@ func (s *rankSim) complete() {
 	}
 	s.order = append(s.order, matches...)
 	s.open = slices.DeleteFunc(s.open, func(r *simRequest) bool { return done[r] })
+}
+
+// sort puts the matches where a replay needs them: a selection, one after the other.
+func (s *rankSim) sort() {
+	var sorted []DecisionMatch
+	for len(s.want.Matches) > 0 {
+		least := 0
+		for i, m := range s.want.Matches {
+			first := s.want.Matches[least]
+			if m.Event < first.Event || (m.Event == first.Event && s.which[i] < s.which[least]) {
+				least = i
+			}
+		}
+		sorted = append(sorted, s.want.Matches[least])
+		s.want.Matches = slices.Delete(s.want.Matches, least, least+1)
+		s.which = slices.Delete(s.which, least, least+1)
+	}
+	s.want.Matches = sorted
 }
 
 func TestBothModesGiveTheSameDecisions(t *testing.T) {
@@ -218,6 +254,7 @@ func TestBothModesGiveTheSameDecisions(t *testing.T) {
 		if s.failed > 0 {
 			s.want.Polls = append(s.want.Polls, DecisionPoll{Event: Never, Failures: s.failed, Never: true})
 		}
+		s.sort()
 		s.want.LastEvent, s.want.Finalized, h.Events = s.event, closed, s.event
 		for mode, records := range map[Mode][]Record{ModeOrder: s.order, ModeFull: s.full} {
 			h.Mode = mode

@@ -193,8 +193,14 @@ func (d *decoder) event(index uint64) *Event {
 		e.Send = d.sendArgs()
 	case ClassRecv, ClassProbe:
 		e.Recv = d.recvArgs(true)
+		if e.Op == OpMrecv {
+			e.Recv.Probe = d.back(index, true, "back to the matched probe")
+		}
 	case ClassIrecv:
 		e.Recv = d.recvArgs(false)
+		if e.Op == OpImrecv {
+			e.Recv.Probe = d.back(index, true, "back to the matched probe")
+		}
 	case ClassSendrecv:
 		e.Send = d.sendArgs()
 		e.Recv = d.recvArgs(true)
@@ -212,6 +218,8 @@ func (d *decoder) event(index uint64) *Event {
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = d.uv32("new comm")
 		}
+	case ClassRequest:
+		e.Post = d.back(index, true, "back to the post")
 	case ClassOther, ClassNone:
 	}
 	return e

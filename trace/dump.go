@@ -81,8 +81,9 @@ func Text(r Record) string {
 
 const promiseText = "promise"
 
+// matchSource is the same for a promise and for a receive that was cancelled: back tells them apart.
 func matchSource(m *Match) string {
-	if m.IsPromise() {
+	if m.Source == PromiseSource {
 		return promiseText
 	}
 	return strconv.Itoa(int(m.Source))
@@ -128,8 +129,14 @@ func eventText(e *Event) string {
 		send()
 	case ClassRecv, ClassProbe:
 		recv(true)
+		if e.Op == OpMrecv {
+			p(" probe=%d", e.Recv.Probe)
+		}
 	case ClassIrecv:
 		recv(false)
+		if e.Op == OpImrecv {
+			p(" probe=%d", e.Recv.Probe)
+		}
 	case ClassSendrecv:
 		send()
 		recv(true)
@@ -160,6 +167,8 @@ func eventText(e *Event) string {
 		if e.Op.MakesComm() {
 			p(" new=%d", e.Coll.NewComm)
 		}
+	case ClassRequest:
+		p(" post=%d", e.Post)
 	case ClassOther, ClassNone:
 	}
 	return b.String()

@@ -93,8 +93,14 @@ func appendEvent(b []byte, e *Event) []byte {
 		b = appendSend(b, &e.Send)
 	case ClassRecv, ClassProbe:
 		b = appendRecv(b, &e.Recv, true)
+		if e.Op == OpMrecv {
+			b = appendBack(b, e.Index, e.Recv.Probe)
+		}
 	case ClassIrecv:
 		b = appendRecv(b, &e.Recv, false)
+		if e.Op == OpImrecv {
+			b = appendBack(b, e.Index, e.Recv.Probe)
+		}
 	case ClassSendrecv:
 		b = appendRecv(appendSend(b, &e.Send), &e.Recv, true)
 	case ClassStart:
@@ -114,17 +120,23 @@ func appendEvent(b []byte, e *Event) []byte {
 		if e.Op.MakesComm() {
 			b = appendUv(b, uint64(e.Coll.NewComm))
 		}
+	case ClassRequest:
+		b = appendBack(b, e.Index, e.Post)
 	case ClassOther, ClassNone:
 	}
 	return b
 }
 
-func appendCompletion(b []byte, event uint64, c *Completion) []byte {
-	var back uint64
-	if c.Post != 0 {
-		back = event - c.Post
+// appendBack appends how far before an event another lies; 0 if there is no other.
+func appendBack(b []byte, event, other uint64) []byte {
+	if other == 0 {
+		return appendUv(b, 0)
 	}
-	b = append(appendUv(b, uint64(c.ArrayIndex), back), byte(c.Class))
+	return appendUv(b, event-other)
+}
+
+func appendCompletion(b []byte, event uint64, c *Completion) []byte {
+	b = append(appendBack(appendUv(b, uint64(c.ArrayIndex)), event, c.Post), byte(c.Class))
 	if c.Class == RequestRecv {
 		b = appendSv(b, c.Source, c.Tag)
 		b = appendUv(b, c.Bytes)

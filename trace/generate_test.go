@@ -113,10 +113,18 @@ func (g *recordGen) step() {
 	case 3:
 		g.all = append(g.all, &Note{Event: rapid.Uint64().Draw(t, "event"), Call: rapid.String().Draw(t, "call"), Site: g.site()})
 	default:
-		if g.mode == ModeFull {
-			g.event()
-		} else {
+		switch {
+		case g.mode != ModeFull:
 			g.order()
+		case g.events > 1 && g.last < g.events && rapid.IntRange(0, 9).Draw(t, "freed") == 0:
+			// what a receive took whose request was freed
+			g.last = rapid.Uint64Range(max(g.last, 2), g.events).Draw(t, "event")
+			g.all = append(g.all, &Match{
+				Event: g.last, Op: OpIrecv, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag"),
+				Back: rapid.Uint64Range(1, g.last-1).Draw(t, "back"),
+			})
+		default:
+			g.event()
 		}
 	}
 }
@@ -169,11 +177,16 @@ func (g *recordGen) recv(complete bool) RecvArgs {
 	return a
 }
 
+// earlier is an event before the one that is being made, or none.
+func (g *recordGen) earlier(label string) uint64 {
+	return rapid.Uint64Range(0, g.events).Draw(g.t, label)
+}
+
 func (g *recordGen) event() {
 	t := g.t
 	op := rapid.SampledFrom(knownOps()).Draw(t, "op")
 	class := op.Class()
-	if len(g.comms) == 0 && class != ClassStart && class != ClassCompletion && class != ClassOther {
+	if len(g.comms) == 0 && class != ClassStart && class != ClassCompletion && class != ClassRequest && class != ClassOther {
 		return
 	}
 	e := &Event{Index: g.events + 1, Op: op, Site: g.site(), Gap: rapid.Uint64().Draw(t, "gap"), Duration: rapid.Uint64().Draw(t, "dur")}
@@ -185,8 +198,14 @@ func (g *recordGen) event() {
 		e.Send = g.send()
 	case ClassRecv, ClassProbe:
 		e.Recv = g.recv(true)
+		if op == OpMrecv {
+			e.Recv.Probe = g.earlier("probe")
+		}
 	case ClassIrecv:
 		e.Recv = g.recv(false)
+		if op == OpImrecv {
+			e.Recv.Probe = g.earlier("probe")
+		}
 	case ClassSendrecv:
 		e.Send, e.Recv = g.send(), g.recv(true)
 	case ClassStart:
@@ -213,6 +232,8 @@ func (g *recordGen) event() {
 		if op.MakesComm() && rapid.Bool().Draw(t, "new") {
 			e.Coll.NewComm = rapid.SampledFrom(g.comms).Draw(t, "new comm") + 1
 		}
+	case ClassRequest:
+		e.Post = g.earlier("post")
 	}
 	g.events++
 	g.all = append(g.all, e)

@@ -45,6 +45,7 @@ const (
 	OpCancel                  Op = 35
 	OpRequestFree             Op = 36
 	OpTestCancelled           Op = 37
+	OpGrequestStart           Op = 38
 	OpBarrier                 Op = 40
 	OpBcast                   Op = 41
 	OpGather                  Op = 42
@@ -104,6 +105,7 @@ const (
 	OpCommCreateGroup         Op = 112
 	OpIntercommCreate         Op = 113
 	OpIntercommMerge          Op = 114
+	OpCommDisconnect          Op = 115
 	OpFinalize                Op = 120
 	OpAbort                   Op = 121
 	OpOther                   Op = 127
@@ -127,12 +129,13 @@ const (
 	ClassCollective               // blocking collectives
 	ClassIcollective              // nonblocking collectives
 	ClassComm                     // communicator management, collective over the parent
-	ClassOther                    // Cancel, Request_free, Test_cancelled, Finalize, Abort, Other: no further fields
+	ClassRequest                  // Cancel, Request_free: the request
+	ClassOther                    // Test_cancelled, Grequest_start, Finalize, Abort, Other: no further fields
 )
 
 var classNames = [...]string{
 	"none", "send", "recv", "irecv", "sendrecv", "probe", "send-init", "recv-init", "start", "completion", "collective",
-	"icollective", "comm", "other",
+	"icollective", "comm", "request", "other",
 }
 
 func (c Class) String() string {
@@ -188,9 +191,10 @@ var opTable = [128]opInfo{
 	OpTestany:          {name: "Testany", class: ClassCompletion, poll: true, set: true},
 	OpTestsome:         {name: "Testsome", class: ClassCompletion, poll: true, set: true},
 	OpRequestGetStatus: {name: "Request_get_status", class: ClassCompletion, poll: true},
-	OpCancel:           {name: "Cancel", class: ClassOther},
-	OpRequestFree:      {name: "Request_free", class: ClassOther},
+	OpCancel:           {name: "Cancel", class: ClassRequest},
+	OpRequestFree:      {name: "Request_free", class: ClassRequest},
 	OpTestCancelled:    {name: "Test_cancelled", class: ClassOther},
+	OpGrequestStart:    {name: "Grequest_start", class: ClassOther},
 
 	OpBarrier: {name: "Barrier", class: ClassCollective}, OpBcast: {name: "Bcast", class: ClassCollective},
 	OpGather: {name: "Gather", class: ClassCollective}, OpGatherv: {name: "Gatherv", class: ClassCollective},
@@ -241,6 +245,7 @@ var opTable = [128]opInfo{
 	OpCommCreateGroup:         {name: "Comm_create_group", class: ClassComm, makes: true},
 	OpIntercommCreate:         {name: "Intercomm_create", class: ClassComm, makes: true},
 	OpIntercommMerge:          {name: "Intercomm_merge", class: ClassComm, makes: true},
+	OpCommDisconnect:          {name: "Comm_disconnect", class: ClassComm},
 
 	OpFinalize: {name: "Finalize", class: ClassOther}, OpAbort: {name: "Abort", class: ClassOther},
 	OpOther: {name: "Other", class: ClassOther},

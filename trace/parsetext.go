@@ -308,8 +308,14 @@ func (p *textParser) event() *Event {
 		send()
 	case ClassRecv, ClassProbe:
 		recv(true)
+		if e.Op == OpMrecv {
+			e.Recv.Probe = p.u64("probe")
+		}
 	case ClassIrecv:
 		recv(false)
+		if e.Op == OpImrecv {
+			e.Recv.Probe = p.u64("probe")
+		}
 	case ClassSendrecv:
 		send()
 		recv(true)
@@ -326,6 +332,8 @@ func (p *textParser) event() *Event {
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = p.u32("new")
 		}
+	case ClassRequest:
+		e.Post = p.u64("post")
 	case ClassOther, ClassNone:
 	}
 	return e

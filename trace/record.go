@@ -97,17 +97,21 @@ type End struct {
 }
 
 // Match is the outcome of a wildcard receive or probe (ModeOrder). Event is the event at which it became known, Back how many events before
-// that the receive was posted (0: in the same call).
+// that the receive was posted (0: in the same call). In ModeFull it stands only for a receive whose request the program freed, which no
+// event completes.
 type Match struct {
 	Event       uint64
 	Op          Op // the call that asked
 	Source, Tag int32
 	Back        uint64
-	Which       uint32 // OpStartall only: which of that call's wildcard receives, from 0
+	Which       uint32 // OpStartall only: the receive's place in that call's array, from 0
 }
 
 // IsPromise reports whether the record only says that a wildcard receive was posted.
-func (m *Match) IsPromise() bool { return m.Source == PromiseSource }
+func (m *Match) IsPromise() bool { return m.Source == PromiseSource && m.Back == 0 }
+
+// IsCancelled reports whether the record says that a receive, with a wildcard or without, was cancelled before it took a message.
+func (m *Match) IsCancelled() bool { return m.Source == PromiseSource && m.Back != 0 }
 
 // Poll is a successful poll (ModeOrder): Failures polls failed since the event of the previous Poll.
 type Poll struct {
@@ -137,6 +141,7 @@ type Event struct {
 	Send      SendArgs     // ClassSend, ClassSendrecv, ClassSendInit; of ClassRecvInit the receive that is asked for
 	Recv      RecvArgs     // ClassRecv, ClassIrecv (asked only), ClassSendrecv, ClassProbe
 	Coll      CollArgs     // ClassCollective, ClassIcollective, ClassComm
+	Post      uint64       // ClassRequest: event that made the request (of a persistent one: its _init); 0 unknown
 	Inits     []uint64     // ClassStart: events of the _init calls, in the order of the array
 	Completed []Completion // ClassCompletion
 }
@@ -154,6 +159,7 @@ type RecvArgs struct {
 	AskedSource, AskedTag int32
 	Source, Tag           int32
 	Bytes                 uint64
+	Probe                 uint64 // OpMrecv, OpImrecv: event of the Mprobe or Improbe that took the message; 0: MPI_MESSAGE_NO_PROC
 }
 
 // CollArgs is a collective call. NewComm is the number of the communicator that was made plus 1, or 0.

@@ -69,6 +69,9 @@ func (s *state) add(r Record) *broken {
 	case *End:
 		s.ended = true
 	case *Match:
+		if s.mode == ModeFull && r.Back == 0 {
+			return &broken{"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(), "a MATCH of its own event"}
+		}
 		return s.addOrder(r.Event, r.Op)
 	case *Poll:
 		return s.addOrder(r.Event, r.Op)
@@ -80,9 +83,10 @@ func (s *state) add(r Record) *broken {
 	return nil
 }
 
-// inMode: EVENT records only in full mode, order-mode records only in order mode.
+// inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too, for a receive whose
+// request was freed.
 func (s *state) inMode(k Kind) *broken {
-	order := k == KindMatch || k == KindPoll || k == KindSet
+	order := k == KindPoll || k == KindSet
 	switch {
 	case k == KindEvent && s.mode != ModeFull:
 		return &broken{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
@@ -139,7 +143,7 @@ func (s *state) addEvent(e *Event) *broken {
 		}
 	case ClassNone:
 		return &broken{"a known operation", e.Op.String()}
-	case ClassStart, ClassCompletion, ClassOther:
+	case ClassStart, ClassCompletion, ClassRequest, ClassOther:
 	}
 	for _, c := range comms {
 		if b := s.needComm(c); b != nil {

@@ -158,6 +158,11 @@ func checkEvent(e *Event) error {
 	if e.FailedPolls != 0 && !e.Op.IsPoll() {
 		return &broken{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
 	}
+	for _, earlier := range []uint64{e.Recv.Probe, e.Post} {
+		if earlier >= e.Index {
+			return &broken{fmt.Sprintf("an event before event %d", e.Index), fmt.Sprintf("event %d", earlier)}
+		}
+	}
 	for _, init := range e.Inits {
 		if init == 0 || init >= e.Index {
 			return &broken{fmt.Sprintf("an _init before event %d", e.Index), fmt.Sprintf("event %d", init)}

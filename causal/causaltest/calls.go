@@ -250,6 +250,7 @@ func (s *sim) probe(r *rank) {
 			p.msg.truth.Probes = append(p.msg.truth.Probes, r.next())
 			if matched {
 				p.msg.truth.Post = r.next()
+				p.msg.probe = r.next().Index
 				r.unexpected = append(r.unexpected[:i:i], r.unexpected[i+1:]...)
 				r.held = append(r.held, p.msg)
 			}
@@ -257,9 +258,6 @@ func (s *sim) probe(r *rank) {
 		p.got(&a)
 		a.Comm = comm.index
 		s.end(r, &trace.Event{Op: op, Recv: a})
-	}
-	if i := find(); matched && i >= 0 && r.holds(r.unexpected[i]) {
-		return // which of the two an Mrecv means could not be told
 	}
 	switch {
 	case op == trace.OpMprobe && find() < 0, op == trace.OpProbe && find() < 0 && s.chance(95):
@@ -271,15 +269,6 @@ func (s *sim) probe(r *rank) {
 	}
 }
 
-func (r *rank) holds(m *message) bool {
-	for _, h := range r.held {
-		if h.src == m.src && h.comm == m.comm && h.tag == m.tag {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *sim) mrecv(r *rank) {
 	if len(r.held) == 0 {
 		return
@@ -288,7 +277,7 @@ func (s *sim) mrecv(r *rank) {
 	m := r.held[at]
 	r.held = append(r.held[:at:at], r.held[at+1:]...)
 	source := int32(m.comm.rankOf(m.src))
-	a := trace.RecvArgs{Comm: m.comm.index, AskedSource: source, AskedTag: m.tag}
+	a := trace.RecvArgs{Comm: m.comm.index, AskedSource: source, AskedTag: m.tag, Probe: m.probe}
 	m.truth.Start, m.started = r.next(), true
 	if s.cfg.Requests && s.chance(50) {
 		p := &posting{comm: m.comm, source: source, tag: m.tag, event: r.next(), msg: m}

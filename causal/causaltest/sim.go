@@ -27,7 +27,8 @@ type message struct {
 	comm     *commDef
 	tag      int32
 	bytes    uint64
-	started  bool // a receive has begun to take it
+	started  bool   // a receive has begun to take it
+	probe    uint64 // the event of the matched probe that took it
 	truth    *Message
 }
 

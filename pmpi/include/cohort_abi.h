@@ -57,6 +57,7 @@ enum cohort_op {
   COHORT_OP_WAIT = 26, COHORT_OP_WAITALL = 27, COHORT_OP_WAITANY = 28, COHORT_OP_WAITSOME = 29,
   COHORT_OP_TEST = 30, COHORT_OP_TESTALL = 31, COHORT_OP_TESTANY = 32, COHORT_OP_TESTSOME = 33,
   COHORT_OP_REQUEST_GET_STATUS = 34, COHORT_OP_CANCEL = 35, COHORT_OP_REQUEST_FREE = 36, COHORT_OP_TEST_CANCELLED = 37,
+  COHORT_OP_GREQUEST_START = 38,
   /* collectives over one communicator; the I forms are separate */
   COHORT_OP_BARRIER = 40, COHORT_OP_BCAST = 41, COHORT_OP_GATHER = 42, COHORT_OP_GATHERV = 43, COHORT_OP_SCATTER = 44,
   COHORT_OP_SCATTERV = 45, COHORT_OP_ALLGATHER = 46, COHORT_OP_ALLGATHERV = 47, COHORT_OP_ALLTOALL = 48,
@@ -75,7 +76,7 @@ enum cohort_op {
   COHORT_OP_CART_CREATE = 104, COHORT_OP_GRAPH_CREATE = 105, COHORT_OP_DIST_GRAPH_CREATE = 106,
   COHORT_OP_DIST_GRAPH_CREATE_ADJACENT = 107, COHORT_OP_CART_SUB = 108, COHORT_OP_COMM_FREE = 109,
   COHORT_OP_COMM_DUP_WITH_INFO = 110, COHORT_OP_COMM_IDUP = 111, COHORT_OP_COMM_CREATE_GROUP = 112,
-  COHORT_OP_INTERCOMM_CREATE = 113, COHORT_OP_INTERCOMM_MERGE = 114,
+  COHORT_OP_INTERCOMM_CREATE = 113, COHORT_OP_INTERCOMM_MERGE = 114, COHORT_OP_COMM_DISCONNECT = 115,
   COHORT_OP_FINALIZE = 120, COHORT_OP_ABORT = 121,
   /* a call that record/replay does not cover; named by a NOTE record */
   COHORT_OP_OTHER = 127
@@ -302,7 +303,7 @@ struct cohort_decisions {
 };
 
 enum cohort_decision_flag {
-  COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive was never matched; poll: failures at the end, no success follows */
+  COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive took no message; poll: failures at the end, no success follows */
 };
 
 /* The calls of events 1..event have this hash (cohort_check_call): a replay that has another one has diverged since the check before. */
@@ -316,7 +317,7 @@ struct cohort_check {
  * of one Startall are in the order of its array. */
 struct cohort_match {
   uint64_t event;
-  int32_t source; /* rank in the communicator of the call (remote group if inter) */
+  int32_t source; /* rank in the communicator of the call (remote group if inter); with NEVER: the place in the array of a Startall, else 0 */
   int32_t tag;
   uint32_t op;
   uint32_t flags;
