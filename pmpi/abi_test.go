@@ -20,6 +20,7 @@ func TestLayoutIsTheLibrarys(t *testing.T) {
 		"cohort_control": abi.ControlBlock{}, "cohort_divergence": abi.Divergence{}, "cohort_slot": abi.Slot{},
 		"cohort_registry": abi.Registry{}, "cohort_datatype": abi.Datatype{}, "cohort_comm": abi.Comm{},
 		"cohort_decisions": abi.Decisions{}, "cohort_match": abi.Match{}, "cohort_poll": abi.Poll{}, "cohort_set": abi.Set{}, "cohort_check": abi.Check{}, "cohort_recent": abi.RecentCall{},
+		"cohort_stream": abi.Stream{}, "cohort_value": abi.Value{}, "cohort_turn": abi.Turn{},
 		"cohort_trace_header": abi.TraceHeader{}, "cohort_chunk": abi.Chunk{},
 	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
@@ -38,6 +39,7 @@ func TestLayoutIsTheLibrarys(t *testing.T) {
 			"COHORT_RELEASE_GO": int64(abi.ReleaseGo), "COHORT_COMBINER_F90_INTEGER": int64(abi.CombinerF90Integer),
 			"COHORT_COMBINER_UNKNOWN": int64(abi.CombinerUnknown), "COHORT_BASIC_NULL": int64(abi.BasicNull),
 			"COHORT_COMM_DIST_GRAPH": int64(abi.CommDistGraph), "COHORT_TYPE_FREED": abi.TypeFreed,
+			"COHORT_FLAG_RECORD_TIME": int64(abi.FlagRecordTime), "COHORT_VALUE_WINDOW": int64(trace.ValueWindow), "COHORT_VALUE_CLOCK": int64(trace.ValueClock),
 			"COHORT_DECISION_NEVER": abi.DecisionNever, "COHORT_DIVERGENCE_CHECK": int64(abi.DivergenceCheck), "COHORT_OP_OTHER": int64(trace.OpOther),
 		} {
 			if values[name] != want {

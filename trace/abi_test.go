@@ -84,6 +84,9 @@ func TestLayoutIsThatOfTheABI(t *testing.T) {
 		{"sizeof(struct cohort_poll)", pollSize},
 		{"sizeof(struct cohort_set)", setSize},
 		{"sizeof(struct cohort_check)", checkSize},
+		{"sizeof(struct cohort_stream)", streamSize},
+		{"sizeof(struct cohort_turn)", turnSize},
+		{"sizeof(struct cohort_value)", valueHeaderSize},
 	}
 	offsets := map[string][]struct {
 		field string
@@ -126,11 +129,18 @@ func TestLayoutIsThatOfTheABI(t *testing.T) {
 			{"current_op", 92},
 			{"n_checks", 96},
 			{"off_checks", 104},
+			{"n_streams", 112},
+			{"off_streams", 120},
+			{"n_turns", 128},
+			{"off_turns", 136},
 		},
-		"cohort_match": {{"event", 0}, {"source", 8}, {"tag", 12}, {"op", 16}, {"flags", 20}},
-		"cohort_poll":  {{"event", 0}, {"failures", 8}, {"op", 16}, {"flags", 20}},
-		"cohort_set":   {{"event", 0}, {"op", 8}, {"count", 12}},
-		"cohort_check": {{"event", 0}, {"hash", 8}},
+		"cohort_match":  {{"event", 0}, {"source", 8}, {"tag", 12}, {"op", 16}, {"flags", 20}},
+		"cohort_poll":   {{"event", 0}, {"failures", 8}, {"op", 16}, {"flags", 20}},
+		"cohort_set":    {{"event", 0}, {"op", 8}, {"count", 12}},
+		"cohort_check":  {{"event", 0}, {"hash", 8}},
+		"cohort_stream": {{"thread", 0}, {"count", 8}, {"offset", 16}, {"bytes", 24}},
+		"cohort_turn":   {{"steps", 0}, {"thread", 8}},
+		"cohort_value":  {{"kind", 0}, {"length", 4}},
 	}
 	for name, fields := range offsets {
 		for _, f := range fields {

@@ -47,6 +47,8 @@ type Decisions struct {
 	Matches         []DecisionMatch
 	Polls           []DecisionPoll
 	Sets            []DecisionSet
+	Streams         []DecisionStream // what each thread is given
+	Turns           []DecisionTurn
 	Checks          []DecisionCheck
 	CurrentOp       Op // cut short within this call, which was not complete; OpNone: outside MPI, or not known
 }
@@ -95,6 +97,8 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			err = b.event(rec)
 		case *Match:
 			err = b.match(rec)
+		case *Value, *Thread, *Turn:
+			b.values.add(rec)
 		case *Poll:
 			b.last = max(b.last, rec.Event)
 			b.out.Polls = append(b.out.Polls, DecisionPoll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
@@ -125,6 +129,7 @@ type post struct {
 }
 
 type decisionBuilder struct {
+	values valueBuilder
 	path   string
 	out    *Decisions
 	last   uint64
@@ -316,6 +321,7 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 		out.Polls = append(out.Polls, DecisionPoll{Event: Never, Failures: endPolls, Never: true})
 	}
 	b.sort()
+	b.values.finish(out)
 }
 
 // sort brings the matches into the order in which a replay needs them: of the posts, not of the completions.

@@ -285,23 +285,37 @@ func TestDecisionsLayout(t *testing.T) {
 		Sets:    []DecisionSet{{Event: 8, Op: OpWaitsome, Indices: []uint32{4, 1, 2}}, {Event: 9, Op: OpWaitany}},
 		Checks:  []DecisionCheck{{Event: 7, Hash: 0x89abcdef}}, CurrentOp: OpBarrier,
 	}
+	var values valueBuilder
+	for _, r := range []Record{
+		&Thread{Index: 4, ID: 77},
+		&Value{What: ValueTime, Number: 11}, &Value{What: ValueTime, Number: 12}, &Value{What: ValueRusage, Bytes: "abc"},
+		&Value{Thread: 4, What: ValueWtick, Number: 13}, &Turn{Steps: 6, Thread: 4},
+	} {
+		values.add(r)
+	}
+	values.finish(d)
 	b := d.Encode()
 	word := func(at int) uint32 {
 		return uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16 | uint32(b[at+3])<<24
 	}
 	for at, want := range map[int]uint32{
-		8: 2, 12: 112, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 112, 56: 160, 64: 184, 72: 48, 80: 9, 88: 1,
-		92: 40, 96: 1, 104: 232,
-		112: 5, 120: 2, 124: 0xffffffff, 128: 9, 132: 0, 136: 6, 152: 10, 156: 1,
-		160: 0xffffffff, 164: 0xffffffff, 168: 7, 176: 0, 180: 1,
-		184: 8, 192: 29, 196: 3, 200: 4, 204: 1, 208: 2, 212: 0, 216: 9, 224: 28, 228: 0,
-		232: 7, 240: 0x89abcdef, 244: 0,
+		8: 2, 12: 144, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 144, 56: 192, 64: 216, 72: 48, 80: 9, 88: 1,
+		92: 40, 96: 1, 104: 264, 112: 2, 120: 336, 128: 1, 136: 400,
+		144: 5, 152: 2, 156: 0xffffffff, 160: 9, 164: 0, 168: 6, 184: 10, 188: 1,
+		192: 0xffffffff, 196: 0xffffffff, 200: 7, 208: 0, 212: 1,
+		216: 8, 224: 29, 228: 3, 232: 4, 236: 1, 240: 2, 244: 0, 248: 9, 256: 28, 260: 0,
+		264: 7, 272: 0x89abcdef, 276: 0,
+		280: 5, 284: 16, 288: 11, 296: 12, // two times in one entry
+		304: 17, 308: 3, 312: 0x636261,
+		320: 2, 324: 8, 328: 13,
+		336: 1, 344: 3, 352: 280, 360: 40, 368: 77, 376: 1, 384: 320, 392: 16,
+		400: 6, 408: 77,
 	} {
 		if word(at) != want {
 			t.Errorf("word at %d is %d, want %d", at, word(at), want)
 		}
 	}
-	if len(b) != 248 {
+	if len(b) != 416 {
 		t.Errorf("%d bytes", len(b))
 	}
 	path := filepath.Join(t.TempDir(), "decisions")

@@ -11,7 +11,7 @@ import (
 // Sizes of the mirror of struct cohort_decisions and its entries.
 const (
 	decisionsMagic      = 0x00434544484f43
-	decisionsHeaderSize = 112
+	decisionsHeaderSize = 144
 	matchSize           = 24
 	pollSize            = 24
 	setSize             = 16
@@ -81,7 +81,7 @@ func (d *Decisions) Encode() []byte {
 	le.PutUint32(b[92:], uint32(d.CurrentOp))
 	le.PutUint64(b[96:], uint64(len(d.Checks)))
 	le.PutUint64(b[104:], uint64(checks))
-	return b
+	return d.encodeValues(b, 112)
 }
 
 // ReadDecisions reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError, *VersionError.
@@ -161,6 +161,9 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	}
 	for ; n > 0; n, rest = n-1, rest[checkSize:] {
 		d.Checks = append(d.Checks, DecisionCheck{Event: le.Uint64(rest), Hash: uint32(le.Uint64(rest[8:]))})
+	}
+	if err := d.decodeValues(b, 112); err != nil {
+		return bad(112, "values", "streams and turns inside the file", err.Error())
 	}
 	return d, nil
 }

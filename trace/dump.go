@@ -74,6 +74,12 @@ func Text(r Record) string {
 		return fmt.Sprintf("poll event=%d op=%s failures=%d", r.Event, r.Op, r.Failures)
 	case *Set:
 		return fmt.Sprintf("set event=%d op=%s indices=%s", r.Event, r.Op, list(r.Indices))
+	case *Value:
+		return valueText(r)
+	case *Thread:
+		return fmt.Sprintf("thread index=%d id=%#x", r.Index, r.ID)
+	case *Turn:
+		return fmt.Sprintf("turn steps=%d thread=%d", r.Steps, r.Thread)
 	default:
 		return fmt.Sprintf("# unknown record %T", r)
 	}

@@ -65,6 +65,10 @@ func appendRecord(b []byte, r Record, last uint64) []byte {
 		for _, i := range r.Indices {
 			b = appendUv(b, uint64(i))
 		}
+	case *Thread:
+		b = binary.LittleEndian.AppendUint64(appendUv(b, uint64(r.Index)), r.ID)
+	case *Turn:
+		b = appendUv(b, r.Steps, uint64(r.Thread))
 	}
 	return b
 }

@@ -75,6 +75,9 @@ type recordGen struct {
 	sites   []uint64
 	events  uint64
 	last    uint64
+	threads []uint32
+	steps   uint64
+	time    float64
 }
 
 func (g *recordGen) u32s(label string, most int) []uint32 {
@@ -112,6 +115,8 @@ func (g *recordGen) step() {
 		}
 	case 3:
 		g.all = append(g.all, &Note{Event: rapid.Uint64().Draw(t, "event"), Call: rapid.String().Draw(t, "call"), Site: g.site()})
+	case 4:
+		g.value()
 	default:
 		switch {
 		case g.mode != ModeFull:

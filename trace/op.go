@@ -265,6 +265,9 @@ func (op Op) Call() string { return "MPI_" + op.String() }
 // CallName names the call of a number that a rank wrote into its control block: "MPI_Recv", "none" for 0, "uncovered call" for
 // OpOther (the recording's note says which), and "op N" for a number that this version does not know.
 func CallName(number uint32) string {
+	if name, ok := callNameOfValue(number); ok {
+		return name
+	}
 	switch {
 	case number == uint32(OpNone):
 		return "none"

@@ -259,8 +259,14 @@ func (p *textParser) record(word string) Record {
 		return &Poll{Event: p.u64("event"), Op: p.op(), Failures: p.u64("failures")}
 	case "set":
 		return &Set{Event: p.u64("event"), Op: p.op(), Indices: p.list("indices")}
+	case "value":
+		return p.value()
+	case "thread":
+		return &Thread{Index: p.u32("index"), ID: p.u64("id")}
+	case "turn":
+		return &Turn{Steps: p.u64("steps"), Thread: p.u32("thread")}
 	}
-	p.fail("comm, module, site, note, event, end, match, poll or set", strconv.Quote(word))
+	p.fail("comm, module, site, note, event, end, match, poll, set, value, thread or turn", strconv.Quote(word))
 	return nil
 }
 

@@ -248,7 +248,20 @@ func (r *Reader) decode() Record {
 	case KindSet:
 		d.what = "SET"
 		return d.set(r.st.last)
+	case KindValue:
+		d.what = "VALUE"
+		return d.value(&r.st.values)
+	case KindThread:
+		d.what = "THREAD"
+		return &Thread{Index: d.uv32("index"), ID: d.u64("id")}
+	case KindTurn:
+		d.what = "TURN"
+		return &Turn{Steps: d.uv("steps"), Thread: d.uv32("thread")}
 	default:
+		if kind >= kindShortValue && kind <= kindShortLast {
+			d.what = "VALUE"
+			return d.shortValue(kind, &r.st.values)
+		}
 		d.fail(ErrMalformed, at, "a known kind of record", fmt.Sprintf("%#02x", uint8(kind)))
 		return nil
 	}

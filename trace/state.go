@@ -11,6 +11,7 @@ type state struct {
 	modules map[uint64]bool
 	sites   map[uint64]bool
 	ended   bool
+	values  valueState
 }
 
 func newState(mode Mode) state {
@@ -77,6 +78,8 @@ func (s *state) add(r Record) *broken {
 		return s.addOrder(r.Event, r.Op)
 	case *Set:
 		return s.addOrder(r.Event, r.Op)
+	case *Value, *Thread, *Turn:
+		return s.values.add(r)
 	default:
 		return &broken{"a record of this format", fmt.Sprintf("%T", r)}
 	}

@@ -25,6 +25,8 @@ type Summary struct {
 	// BytesPerWildcard is DecisionBytes divided by Wildcards; 0 if there are none.
 	BytesPerWildcard float64 `json:"bytesPerWildcard"`
 	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
+	// Values is how many values that another run would not be given are in the recording: times, random bytes, what one-sided calls fetched.
+	Values uint64 `json:"values"`
 }
 
 // Summarize reads all traces of a recording.
@@ -99,6 +101,7 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 	s.Events += d.LastEvent
 	s.Decisions += uint64(len(d.Matches) + len(d.Polls) + len(d.Sets))
 	s.Wildcards += uint64(len(d.Matches))
+	s.Values += d.Values()
 	for i := range d.Matches {
 		if d.Matches[i].Never {
 			s.Never++

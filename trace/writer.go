@@ -48,11 +48,17 @@ func (w *Writer) Write(r Record) error {
 		return fmt.Errorf("write %T: %w", r, err)
 	}
 	last := w.st.last
+	var rec []byte
+	if v, ok := r.(*Value); ok {
+		rec = appendValue(nil, v, &w.st.values)
+	}
 	before := w.eventsSoFar()
 	if b := w.st.add(r); b != nil {
 		return fmt.Errorf("write %T: %w", r, b)
 	}
-	rec := appendRecord(nil, r, last)
+	if rec == nil {
+		rec = appendRecord(nil, r, last)
+	}
 	if len(rec) > chunkLimit {
 		w.err = fmt.Errorf("write %T: %d bytes are more than a record may have (%d)", r, len(rec), chunkLimit)
 		return w.err

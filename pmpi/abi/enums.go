@@ -26,6 +26,7 @@ const (
 	FlagYield        Flags = 1 << 0 // waits become test + sched_yield
 	FlagDebugged     Flags = 1 << 1 // a debugger has a breakpoint on cohort_stop_here: call it at stops
 	FlagIncompleteOK Flags = 1 << 2 // replay goes on past calls that are not covered
+	FlagRecordTime   Flags = 1 << 3 // clock_gettime, getrandom and their kin are recorded, and in replay given what was
 )
 
 // State is what the rank is doing: enum cohort_state.

@@ -182,6 +182,30 @@ type Decisions struct {
 	CurrentOp  uint32
 	NChecks    uint64
 	OffChecks  uint64
+	NStreams   uint64
+	OffStreams uint64
+	NTurns     uint64
+	OffTurns   uint64
+}
+
+// Stream is struct cohort_stream: where the values are that one thread is given.
+type Stream struct {
+	Thread uint64
+	Count  uint64
+	Offset uint64
+	Bytes  uint64
+}
+
+// Value is struct cohort_value: Length bytes follow, padded to 8.
+type Value struct {
+	Kind   uint32
+	Length uint32
+}
+
+// Turn is struct cohort_turn.
+type Turn struct {
+	Steps  uint64
+	Thread uint64
 }
 
 // Check is struct cohort_check.

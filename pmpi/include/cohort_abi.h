@@ -96,6 +96,7 @@ enum cohort_flag {
   COHORT_FLAG_YIELD = 1u << 0,         /* waits become test + sched_yield: some host holds more ranks than cores. The same on ALL ranks of a job: blocking collectives
                                           become nonblocking ones, or have an Ibarrier before them, and these must match */
   COHORT_FLAG_DEBUGGED = 1u << 1,      /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
+  COHORT_FLAG_RECORD_TIME = 1u << 3,   /* the program's calls of clock_gettime, getrandom and their kin are recorded, and in replay given what was */
   COHORT_FLAG_INCOMPLETE_OK = 1u << 2  /* replay goes on past calls that are not covered */
 };
 
@@ -300,6 +301,8 @@ struct cohort_decisions {
   uint32_t finalized;  /* 1: the recorded rank reached MPI_Finalize; 0: it was cut short, replay ends after last_event */
   uint32_t current_op; /* enum cohort_op: cut short within this call, which was not complete; 0: outside MPI, or not known */
   uint64_t n_checks, off_checks; /* struct cohort_check */
+  uint64_t n_streams, off_streams; /* struct cohort_stream: one per thread that was given values */
+  uint64_t n_turns, off_turns;     /* struct cohort_turn */
 };
 
 enum cohort_decision_flag {
@@ -310,6 +313,49 @@ enum cohort_decision_flag {
 struct cohort_check {
   uint64_t event;
   uint64_t hash; /* 32 bits of it */
+};
+
+/* Where a value came from that the program was given and that another run would not be given. The numbers are part of the trace format. */
+enum cohort_value_kind {
+  /* numbers of 64 bits */
+  COHORT_VALUE_WTIME = 1,         /* MPI_Wtime: the bits of the double */
+  COHORT_VALUE_WTICK = 2,         /* likewise */
+  COHORT_VALUE_CLOCK_GETTIME = 3, /* ns */
+  COHORT_VALUE_GETTIMEOFDAY = 4,  /* us */
+  COHORT_VALUE_TIME = 5,          /* s */
+  COHORT_VALUE_CLOCK = 6,
+  COHORT_VALUE_ARC4RANDOM = 7,
+  /* bytes */
+  COHORT_VALUE_RANDOM = 16,
+  COHORT_VALUE_RUSAGE = 17,
+  COHORT_VALUE_TIMES = 18,
+  COHORT_VALUE_FETCHED = 19,      /* by a one-sided call, packed */
+  COHORT_VALUE_WINDOW = 20        /* what changed in a window since the value before: pieces of uint64_t offset, uint64_t length, bytes padded to 8 */
+};
+
+/* In struct cohort_divergence: numbers that are no enum cohort_op. */
+#define COHORT_DIVERGED_VALUE 0x100u /* plus an enum cohort_value_kind */
+#define COHORT_DIVERGED_TURN 0x200u  /* a call of another thread */
+
+#define COHORT_MAIN_THREAD 1u /* id of the process's first thread */
+
+/* What one thread is given: entries of struct cohort_value, in the order in which it asks. */
+struct cohort_stream {
+  uint64_t thread; /* id */
+  uint64_t count;  /* values */
+  uint64_t offset, bytes;
+};
+
+/* `length` bytes follow, padded to 8. Numbers of one kind that follow each other share an entry: length is 8 for each. */
+struct cohort_value {
+  uint32_t kind;
+  uint32_t length;
+};
+
+/* After `steps` calls (events and failed polls) this thread makes the calls; before the first turn it is the main thread. */
+struct cohort_turn {
+  uint64_t steps;
+  uint64_t thread; /* id */
 };
 
 /* One per call with a wildcard that names a message: Recv, Sendrecv*, Probe, Mprobe, successful Iprobe/Improbe at the call; Irecv at its post; a

@@ -1,0 +1,288 @@
+package trace
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// The kinds of the records of this file.
+const (
+	KindValue  Kind = 0x07
+	KindThread Kind = 0x08
+	KindTurn   Kind = 0x09
+
+	// A VALUE of MPI_Wtime of the main thread that is near to the one before it has one of these kinds.
+	kindShortValue Kind = 0x40
+	kindShortLast  Kind = 0x7f
+)
+
+// ValueKind says where a value came from (enum cohort_value_kind).
+type ValueKind uint8
+
+// The kinds of values. Those below ValueRandom are numbers, the others bytes.
+const (
+	ValueWtime        ValueKind = 1 // the bits of a double
+	ValueWtick        ValueKind = 2 // likewise
+	ValueClockGettime ValueKind = 3 // nanoseconds
+	ValueGettimeofday ValueKind = 4 // microseconds
+	ValueTime         ValueKind = 5 // seconds
+	ValueClock        ValueKind = 6
+	ValueArc4random   ValueKind = 7
+	ValueRandom       ValueKind = 16 // what getrandom, getentropy or arc4random_buf filled a buffer with
+	ValueRusage       ValueKind = 17 // a struct rusage
+	ValueTimes        ValueKind = 18 // a struct tms and the result of times
+	ValueFetched      ValueKind = 19 // what a one-sided call fetched
+	ValueWindow       ValueKind = 20 // what changed in a window: pieces of u64 offset, u64 length and the bytes, each padded to 8
+)
+
+//nolint:gochecknoglobals // constant table
+var valueNames = map[ValueKind]string{
+	ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime", ValueGettimeofday: "gettimeofday",
+	ValueTime: "time", ValueClock: "clock", ValueArc4random: "arc4random", ValueRandom: "getrandom", ValueRusage: "getrusage",
+	ValueTimes: "times", ValueFetched: "fetched", ValueWindow: "window",
+}
+
+// Known reports whether this version of the format has the kind.
+func (k ValueKind) Known() bool { return valueNames[k] != "" }
+
+// IsBytes reports whether values of the kind are bytes rather than a number.
+func (k ValueKind) IsBytes() bool { return k >= ValueRandom }
+
+// String returns the name of the function, as programs write it, or what the value is of.
+func (k ValueKind) String() string {
+	if name := valueNames[k]; name != "" {
+		return name
+	}
+	return fmt.Sprintf("value(%d)", uint8(k))
+}
+
+func parseValueKind(name string) (ValueKind, bool) {
+	for k, n := range valueNames {
+		if n == name {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// Numbers in struct cohort_divergence that are no operations: a kind of value, or that a thread made a call when it was another's turn.
+const (
+	divergedValue = 0x100
+	divergedTurn  = 0x200
+)
+
+func callNameOfValue(number uint32) (string, bool) {
+	switch {
+	case number == divergedTurn:
+		return "a call of another thread", true
+	case number > divergedValue && number < divergedTurn && ValueKind(number-divergedValue).Known() && number < divergedValue+0x100:
+		switch k := ValueKind(number - divergedValue); k {
+		case ValueFetched:
+			return "values fetched by a one-sided call", true
+		case ValueWindow:
+			return "the content of a window", true
+		default:
+			return k.String(), true
+		}
+	}
+	return "", false
+}
+
+// Value is something that a program was given and that another run would not be given: the time, random bytes, what a one-sided call
+// fetched. It belongs to no event: the values of one thread come in the order in which the thread got them.
+type Value struct {
+	Thread uint32 // index of a Thread; 0 is the main thread
+	What   ValueKind
+	Number uint64 // unless What.IsBytes()
+	Bytes  string
+}
+
+// Thread declares a thread of the rank. Index 0, the process's first thread, is never declared. The ID of a thread is the same in
+// every run in which the program makes its threads in the same way: it depends on the thread that made it, and on how many that had made before.
+type Thread struct {
+	Index uint32
+	ID    uint64
+}
+
+// Turn says that the thread with index Thread makes the MPI calls from there on: after Steps calls, failed polls included. Before the first Turn it is
+// the main thread.
+type Turn struct {
+	Steps  uint64
+	Thread uint32
+}
+
+// MainThread is the ID of the thread with index 0.
+const MainThread uint64 = 1
+
+// Kind implements Record.
+func (*Value) Kind() Kind { return KindValue }
+
+// Kind implements Record.
+func (*Thread) Kind() Kind { return KindThread }
+
+// Kind implements Record.
+func (*Turn) Kind() Kind { return KindTurn }
+
+// valueState is what the values so far mean for the next.
+type valueState struct {
+	threads map[uint32]bool
+	last    map[uint64]uint64 // the last number by thread and kind
+	steps   uint64            // of the last Turn
+}
+
+func valueKey(thread uint32, what ValueKind) uint64 { return uint64(thread)<<8 | uint64(what) }
+
+func (s *valueState) needThread(index uint32) *broken {
+	if index == 0 || s.threads[index] {
+		return nil
+	}
+	return &broken{"a thread that was declared before", fmt.Sprintf("thread %d", index)}
+}
+
+// add checks a Value, Thread or Turn against those before it and takes it in.
+func (s *valueState) add(r Record) *broken {
+	if s.threads == nil {
+		s.threads, s.last = map[uint32]bool{}, map[uint64]uint64{}
+	}
+	switch r := r.(type) {
+	case *Value:
+		if b := s.needThread(r.Thread); b != nil {
+			return b
+		}
+		if !r.What.Known() {
+			return &broken{"a known kind of value", r.What.String()}
+		}
+		if !r.What.IsBytes() {
+			s.last[valueKey(r.Thread, r.What)] = r.Number
+		}
+	case *Thread:
+		if r.Index == 0 || s.threads[r.Index] {
+			return &broken{"a new thread", fmt.Sprintf("thread %d", r.Index)}
+		}
+		s.threads[r.Index] = true
+	case *Turn:
+		if b := s.needThread(r.Thread); b != nil {
+			return b
+		}
+		if r.Steps < s.steps {
+			return &broken{fmt.Sprintf("a turn after %d steps or more", s.steps), fmt.Sprint(r.Steps)}
+		}
+		s.steps = r.Steps
+	}
+	return nil
+}
+
+// wtime and wtimeLate are the two ways in which MPI libraries make seconds of nanoseconds; the bits depend on it. The conversions keep Go from
+// fusing a multiplication with an addition, which would round differently.
+func wtime(ns int64) uint64 {
+	return math.Float64bits(float64(ns/1e9) + float64(1e-9*float64(ns%1e9)))
+}
+
+func wtimeLate(ns int64) uint64 {
+	return math.Float64bits(float64(ns/1e9+1) + float64(1e-9*float64(ns%1e9-1e9)))
+}
+
+// nanoseconds is the number of nanoseconds that a value of MPI_Wtime stands for, and in which of the two ways; ok is false if in neither.
+func nanoseconds(bits uint64) (ns int64, late, ok bool) {
+	v := math.Float64frombits(bits)
+	if !(v >= 0 && v < 9e9) {
+		return 0, false, false
+	}
+	ns = int64(v*1e9 + 0.5)
+	switch bits {
+	case wtime(ns):
+		return ns, false, true
+	case wtimeLate(ns):
+		return ns, true, true
+	}
+	return 0, false, false
+}
+
+// shortest and longest difference that a short form holds, in nanoseconds.
+const shortLimit = 1 << 40
+
+// value reads a VALUE after its kind byte.
+func (d *decoder) value(s *valueState) *Value {
+	head := d.uv("thread and kind")
+	v := &Value{Thread: uint32(head >> 5), What: ValueKind(head & 31)}
+	if head>>5 > math.MaxUint32 {
+		d.fail(ErrMalformed, d.pos, "a thread below 2^32", fmt.Sprint(head>>5))
+	}
+	if v.What.IsBytes() {
+		v.Bytes = d.str("bytes")
+	} else {
+		u := d.uv("difference")
+		v.Number = s.last[valueKey(v.Thread, v.What)] + uint64(int64(u>>1)^-int64(u&1))
+	}
+	return v
+}
+
+// shortValue reads a short form. Its kind byte holds in bit 5 how seconds are made of nanoseconds and below that the lowest bits of the difference.
+func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
+	at := d.pos
+	u := d.uv("difference")<<5 | uint64(kind&0x1f)
+	before, _, ok := nanoseconds(s.last[valueKey(0, ValueWtime)])
+	ns := before + (int64(u>>1) ^ -int64(u&1))
+	if d.err == nil && (!ok || u >= shortLimit || ns < 0 || ns >= 9e18) {
+		d.fail(ErrMalformed, at, "a difference to a time before", fmt.Sprint(u))
+		return &Value{What: ValueWtime}
+	}
+	v := &Value{What: ValueWtime, Number: wtime(ns)}
+	if kind&0x20 != 0 {
+		v.Number = wtimeLate(ns)
+	}
+	return v
+}
+
+func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
+
+// appendValue appends a VALUE with its kind byte, in the form that the interposer chooses.
+func appendValue(b []byte, v *Value, s *valueState) []byte {
+	last := s.last[valueKey(v.Thread, v.What)]
+	if v.What == ValueWtime && v.Thread == 0 {
+		before, _, ok := nanoseconds(last)
+		ns, late, ok2 := nanoseconds(v.Number)
+		if u := zigzag(ns - before); ok && ok2 && u < shortLimit {
+			return appendUv(append(b, byte(kindShortValue)|byte(b2u(late)<<5)|byte(u&0x1f)), u>>5)
+		}
+	}
+	b = appendUv(append(b, byte(KindValue)), uint64(v.Thread)<<5|uint64(v.What))
+	if v.What.IsBytes() {
+		return appendStr(b, v.Bytes)
+	}
+	return appendUv(b, zigzag(int64(v.Number-last)))
+}
+
+func valueText(v *Value) string {
+	if v.What.IsBytes() {
+		return fmt.Sprintf("value thread=%d what=%s bytes=%s", v.Thread, v.What, strconv.Quote(hex.EncodeToString([]byte(v.Bytes))))
+	}
+	s := fmt.Sprintf("value thread=%d what=%s number=%d", v.Thread, v.What, v.Number)
+	if v.What == ValueWtime || v.What == ValueWtick {
+		s += fmt.Sprintf(" seconds=%s", strconv.FormatFloat(math.Float64frombits(v.Number), 'g', -1, 64))
+	}
+	return s
+}
+
+func (p *textParser) value() *Value {
+	v := &Value{Thread: p.u32("thread")}
+	name := p.take("what")
+	what, ok := parseValueKind(name)
+	if p.err == nil && !ok {
+		p.fail("the kind of a value", strconv.Quote(name))
+	}
+	v.What = what
+	if what.IsBytes() {
+		bytes, err := hex.DecodeString(p.str("bytes"))
+		if err != nil {
+			p.fail("bytes in hexadecimal", err.Error())
+		}
+		v.Bytes = string(bytes)
+		return v
+	}
+	v.Number = p.u64("number")
+	delete(p.fields, "seconds") // for people
+	return v
+}
