@@ -178,7 +178,7 @@ func TestBadInput(t *testing.T) {
 		{"chunk magic", patch(HeaderSize, 'X'), "the magic of a chunk"},
 		{"chunk length", patch(HeaderSize+4, 0xff, 0xff), "bytes in the chunk"},
 		{"first event", patch(HeaderSize+16, 9), "a chunk that begins at event 1"},
-		{"kind", payload(ModeFull, 0x35), "a known kind of record"},
+		{"kind", payload(ModeFull, 0x1e), "a known kind of record"},
 		{"op", payload(ModeFull, 5, 126), "a known operation"},
 		{"event in order mode", payload(ModeOrder, 5, 120, 0, 0, 0, 0), "order-mode records"},
 		{"match in full mode", payload(ModeFull, 0x10, 1, 9, 0, 0, 0), "EVENT records"},

@@ -14,8 +14,8 @@ const (
 	KindTurn   Kind = 0x09
 
 	// A VALUE of MPI_Wtime of the main thread that is near to the one before it has one of these kinds.
-	kindShortValue Kind = 0x40
-	kindShortLast  Kind = 0x7f
+	kindShortValue Kind = 0x20
+	kindShortLast  Kind = 0x3f
 )
 
 // ValueKind says where a value came from (enum cohort_value_kind).
@@ -219,10 +219,10 @@ func (d *decoder) value(s *valueState) *Value {
 	return v
 }
 
-// shortValue reads a short form. Its kind byte holds in bit 5 how seconds are made of nanoseconds and below that the lowest bits of the difference.
+// shortValue reads a short form. Its kind byte holds in bit 4 how seconds are made of nanoseconds and below that the lowest bits of the difference.
 func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
 	at := d.pos
-	u := d.uv("difference")<<5 | uint64(kind&0x1f)
+	u := d.uv("difference")<<4 | uint64(kind&0xf)
 	before, _, ok := nanoseconds(s.last[valueKey(0, ValueWtime)])
 	ns := before + (int64(u>>1) ^ -int64(u&1))
 	if d.err == nil && (!ok || u >= shortLimit || ns < 0 || ns >= 9e18) {
@@ -230,7 +230,7 @@ func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
 		return &Value{What: ValueWtime}
 	}
 	v := &Value{What: ValueWtime, Number: wtime(ns)}
-	if kind&0x20 != 0 {
+	if kind&0x10 != 0 {
 		v.Number = wtimeLate(ns)
 	}
 	return v
@@ -245,7 +245,7 @@ func appendValue(b []byte, v *Value, s *valueState) []byte {
 		before, _, ok := nanoseconds(last)
 		ns, late, ok2 := nanoseconds(v.Number)
 		if u := zigzag(ns - before); ok && ok2 && u < shortLimit {
-			return appendUv(append(b, byte(kindShortValue)|byte(b2u(late)<<5)|byte(u&0x1f)), u>>5)
+			return appendUv(append(b, byte(kindShortValue)|byte(b2u(late)<<4)|byte(u&0xf)), u>>4)
 		}
 	}
 	b = appendUv(append(b, byte(KindValue)), uint64(v.Thread)<<5|uint64(v.What))
