@@ -824,27 +824,24 @@ static void take_with_cancel_never(int total) {
 }
 static void run_cancel_never(void) { gather_at_receivers(take_with_cancel_never); }
 
-/* A receive is cancelled while its message may be on its way: the message is taken by it, or by the next receive. */
+/* A receive is cancelled while its message may be on its way: the message is taken by it, or by the next receive. MPI need not make progress in a
+ * receive that is cancelled at once, so that every third is let be. */
 static void take_with_cancel_race(int total) {
+    int tries = 0;
     for (int k = 0; k < total;) {
         int was;
         MPI_Request request;
         MPI_Status status;
         MPI_Irecv(taken_into[0], LARGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
-        if (k % 2 == 0) {
-            perturb();
+        perturb();
+        if (++tries % 3 != 0) {
+            MPI_Cancel(&request);
         }
-        MPI_Cancel(&request);
         MPI_Wait(&request, &status);
         MPI_Test_cancelled(&status, &was);
         decided(was);
         if (was) {
             failed();
-            if (k % 3 == 0) { /* be sure to come to an end */
-                MPI_Recv(taken_into[0], LARGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
-                taken(taken_into[0], &status);
-                k++;
-            }
         } else {
             taken(taken_into[0], &status);
             k++;
@@ -856,12 +853,13 @@ static void run_cancel_race(void) { gather_at_receivers(take_with_cancel_race); 
 static void take_with_cancel_persistent(int total) {
     MPI_Request request;
     MPI_Recv_init(taken_into[0], LARGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
+    int tries = 0;
     for (int k = 0; k < total;) {
         int was;
         MPI_Status status;
         MPI_Start(&request);
         perturb();
-        if (k % 2 == 0) {
+        if (++tries % 3 != 0) {
             MPI_Cancel(&request);
         }
         MPI_Wait(&request, &status);
@@ -1290,7 +1288,7 @@ static const struct class {
     {"two-communicators", two_communicators},
     {"intercommunicator", intercommunicator},
 };
-enum { CLASSES = sizeof classes / sizeof *classes };
+enum { CLASSES = sizeof classes / sizeof *classes, TEXT = CLASSES * 160 };
 
 static void run_class(int number, MPI_Comm world) {
     class_number = number;
@@ -1331,8 +1329,23 @@ static int known(int argc, char **argv) {
     return 1;
 }
 
+/* One rank writes for all, so that no launcher mixes their lines. */
+static void say(char *text) {
+    static char from[TEXT];
+    if (rank != 0) {
+        MPI_Send(text, (int)strlen(text) + 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+        return;
+    }
+    fputs(text, stdout);
+    for (int source = 1; source < ranks; source++) {
+        MPI_Recv(from, TEXT, MPI_CHAR, source, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        fputs(from, stdout);
+    }
+    fflush(stdout);
+}
+
 int main(int argc, char **argv) {
-    static char text[CLASSES * 160];
+    static char text[TEXT];
     if (argc == 2 && strcmp(argv[1], "list") == 0) {
         for (int c = 0; c < CLASSES; c++) {
             puts(classes[c].name);
@@ -1367,8 +1380,7 @@ int main(int argc, char **argv) {
     }
     MPI_Buffer_detach(&bsend_buffer, &bsend_bytes);
     free(bsend_buffer);
-    fputs(text, stdout);
-    fflush(stdout);
+    say(text);
     MPI_Finalize();
     return 0;
 }

@@ -121,6 +121,10 @@ var rules = []rule{
 		folder: "internal", may: nil,
 		reason: "helpers of all packages depend on none",
 	},
+	{
+		folder: "internal/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
+		reason: "tests only: record and replay as a whole",
+	},
 }
 
 // testHelpers may be imported by tests and by each other only: they import testing, or hold fakes.

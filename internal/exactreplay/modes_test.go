@@ -1,0 +1,4 @@
+package exactreplay
+
+// modes are the recording modes; order is the first.
+var modes = []string{"order", "full"}
