@@ -64,7 +64,8 @@ func (p *Prepared) CutShort() bool {
 // Open is trace.Open, also for a recording whose cohort was killed while it recorded. The notes are whole sentences for the user.
 func Open(dir string) (rec *trace.Recording, notes []string, err error) {
 	rec, err = trace.Open(dir)
-	if !errors.As(err, new(*trace.MissingRankError)) {
+	// A rank may have made its file and not begun it.
+	if !errors.As(err, new(*trace.MissingRankError)) && !errors.Is(err, trace.ErrNotTrace) {
 		return rec, nil, err
 	}
 	restored, restoreErr := trace.Restore(dir)
