@@ -64,9 +64,30 @@ int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int 
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, MPI_STATUS_IGNORE) : rc;
 }
 
+static int is_fatal(MPI_Comm comm) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (comm == MPI_COMM_NULL || PMPI_Comm_get_errhandler(comm, &handler) != MPI_SUCCESS) return 0;
+  int fatal = handler == MPI_ERRORS_ARE_FATAL;
+#ifdef OPEN_MPI
+  PMPI_Errhandler_free(&handler);
+#else
+  if (!fatal && handler != MPI_ERRORS_RETURN) PMPI_Errhandler_free(&handler); /* those are not counted */
+#endif
+  return fatal;
+}
+
+/* MPICH hands an error that a test finds to MPI_COMM_WORLD's handler, where the blocking call hands it to the communicator's. That is the same when both abort; else a
+ * receive must be the program's own call. */
+static int may_test(MPI_Comm comm) { return is_fatal(comm) && (comm == MPI_COMM_WORLD || is_fatal(MPI_COMM_WORLD)); }
+
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
   if (!g.yield || source == MPI_PROC_NULL) return x_recv(buf, count, type, source, tag, comm, status);
+  if (UNLIKELY(!may_test(comm))) {
+    MPI_Status probed;
+    int rc = cohort_do_probe(source, tag, comm, &probed);
+    return rc == MPI_SUCCESS ? x_recv(buf, count, type, probed.MPI_SOURCE, probed.MPI_TAG, comm, status) : rc;
+  }
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = x_irecv(buf, count, type, source, tag, comm, &request);
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
@@ -97,6 +118,17 @@ static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MP
   return rc != MPI_SUCCESS ? rc : sent;
 }
 
+/* Likewise where the receive must be a blocking call. */
+static int exchange_probed(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount,
+                           MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  MPI_Request send = MPI_REQUEST_NULL;
+  int rc = x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
+  if (rc != MPI_SUCCESS) return rc;
+  rc = cohort_do_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  int sent = cohort_do_wait(&send, MPI_STATUS_IGNORE);
+  return rc != MPI_SUCCESS ? rc : sent;
+}
+
 int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
   if (!g.yield)
@@ -105,6 +137,8 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
     int rc = cohort_do_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? x_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
   }
+  if (UNLIKELY(!may_test(comm)))
+    return exchange_probed(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, sendbuf, sendcount, sendtype, dest, sendtag, comm, status) : rc;
@@ -121,6 +155,8 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)size) ||
       PMPI_Pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
     return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
+  if (UNLIKELY(!may_test(comm)))
+    return exchange_probed(packed.data, position, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = x_irecv(buf, count, type, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, packed.data, position, MPI_PACKED, dest, sendtag, comm, status) : rc;
