@@ -97,6 +97,8 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			err = b.event(rec)
 		case *Match:
 			err = b.match(rec)
+		case *Check:
+			b.out.Checks = append(b.out.Checks, DecisionCheck{Event: rec.Event, Hash: rec.Hash})
 		case *Value, *Thread, *Turn:
 			b.values.add(rec)
 		case *Poll:

@@ -46,6 +46,15 @@ func (d *decoder) u8(field string) uint8 {
 	return v
 }
 
+func (d *decoder) u32(field string) uint32 {
+	if !d.need(4, field) {
+		return 0
+	}
+	v := binary.LittleEndian.Uint32(d.buf[d.pos:])
+	d.pos += 4
+	return v
+}
+
 func (d *decoder) u64(field string) uint64 {
 	if !d.need(8, field) {
 		return 0

@@ -72,6 +72,8 @@ func Text(r Record) string {
 		return s
 	case *Poll:
 		return fmt.Sprintf("poll event=%d op=%s failures=%d", r.Event, r.Op, r.Failures)
+	case *Check:
+		return fmt.Sprintf("check event=%d hash=%#08x", r.Event, r.Hash)
 	case *Set:
 		return fmt.Sprintf("set event=%d op=%s indices=%s", r.Event, r.Op, list(r.Indices))
 	case *Value:

@@ -59,6 +59,8 @@ func appendRecord(b []byte, r Record, last uint64) []byte {
 	case *Poll:
 		b = append(appendUv(b, r.Event-last), byte(r.Op))
 		b = appendUv(b, r.Failures)
+	case *Check:
+		b = binary.LittleEndian.AppendUint32(appendUv(b, r.Event), r.Hash)
 	case *Set:
 		b = append(appendUv(b, r.Event-last), byte(r.Op))
 		b = appendUv(b, uint64(len(r.Indices)))

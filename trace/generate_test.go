@@ -75,6 +75,7 @@ type recordGen struct {
 	sites   []uint64
 	events  uint64
 	last    uint64
+	checked uint64
 	threads []uint32
 	steps   uint64
 	time    float64
@@ -115,6 +116,9 @@ func (g *recordGen) step() {
 		}
 	case 3:
 		g.all = append(g.all, &Note{Event: rapid.Uint64().Draw(t, "event"), Call: rapid.String().Draw(t, "call"), Site: g.site()})
+	case 5:
+		g.checked += rapid.Uint64Range(1, 1<<40).Draw(t, "checked")
+		g.all = append(g.all, &Check{Event: g.checked, Hash: rapid.Uint32().Draw(t, "hash")})
 	case 4:
 		g.value()
 	default:

@@ -257,6 +257,8 @@ func (p *textParser) record(word string) Record {
 		return p.match()
 	case "poll":
 		return &Poll{Event: p.u64("event"), Op: p.op(), Failures: p.u64("failures")}
+	case "check":
+		return &Check{Event: p.u64("event"), Hash: p.u32("hash")}
 	case "set":
 		return &Set{Event: p.u64("event"), Op: p.op(), Indices: p.list("indices")}
 	case "value":
@@ -266,7 +268,7 @@ func (p *textParser) record(word string) Record {
 	case "turn":
 		return &Turn{Steps: p.u64("steps"), Thread: p.u32("thread")}
 	}
-	p.fail("comm, module, site, note, event, end, match, poll, set, value, thread or turn", strconv.Quote(word))
+	p.fail("comm, module, site, note, event, end, match, poll, set, check, value, thread or turn", strconv.Quote(word))
 	return nil
 }
 

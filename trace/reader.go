@@ -25,7 +25,8 @@ type Reader struct {
 	next   int64 // offset of the next chunk header
 	d      decoder
 	st     state
-	taken  int  // bytes of the last record
+	taken  int // bytes of the last record
+	shapes shapes
 	lone   bool // the chunk is larger than ChunkMax: one record only
 	err    error
 }
@@ -130,7 +131,11 @@ func (r *Reader) read() (Record, error) {
 	}
 	d := &r.d
 	start := d.pos
+	last := r.st.last
 	rec := r.decode()
+	if d.err == nil && d.buf[start] < shortKnown {
+		r.shapes.take(rec, last)
+	}
 	if d.err != nil {
 		if r.short() && d.base+int64(len(d.buf)) == r.end {
 			return nil, r.truncated() // the file ends inside this record
@@ -220,7 +225,11 @@ func (r *Reader) decode() Record {
 	d := &r.d
 	d.what = "record"
 	at := d.pos
-	switch kind := Kind(d.u8("kind of record")); kind {
+	kind := Kind(d.u8("kind of record"))
+	if kind >= shortKnown && d.err == nil {
+		return r.shapes.short(d, byte(kind), r.st.last)
+	}
+	switch kind {
 	case KindComm:
 		d.what = "COMM"
 		return d.comm()
@@ -245,6 +254,9 @@ func (r *Reader) decode() Record {
 	case KindPoll:
 		d.what = "POLL"
 		return &Poll{Event: d.delta(r.st.last), Op: d.op(), Failures: d.uv("failures")}
+	case KindCheck:
+		d.what = "CHECK"
+		return &Check{Event: d.uv("event"), Hash: d.u32("hash")}
 	case KindSet:
 		d.what = "SET"
 		return d.set(r.st.last)

@@ -16,6 +16,7 @@ const (
 	KindMatch  Kind = 0x10
 	KindPoll   Kind = 0x11
 	KindSet    Kind = 0x12
+	KindCheck  Kind = 0x13
 )
 
 // Ranks and tags that are none, whatever the MPI's own constants are.
@@ -128,6 +129,12 @@ type Set struct {
 	Indices []uint32
 }
 
+// Check is the hash of the calls of the events 1 to Event: a replay that makes other calls has another one.
+type Check struct {
+	Event uint64
+	Hash  uint32
+}
+
 // Event is one MPI operation of the rank (ModeFull). Which of the fields after Op hold something depends on Op.Class(), as in the table of
 // docs/trace-format.md; the others are zero.
 type Event struct {
@@ -217,3 +224,6 @@ func (*Poll) Kind() Kind { return KindPoll }
 
 // Kind implements Record.
 func (*Set) Kind() Kind { return KindSet }
+
+// Kind implements Record.
+func (*Check) Kind() Kind { return KindCheck }

@@ -10,6 +10,7 @@ type state struct {
 	comms   map[uint32]bool
 	modules map[uint64]bool
 	sites   map[uint64]bool
+	checked uint64 // event of the last CHECK
 	ended   bool
 	values  valueState
 }
@@ -76,6 +77,11 @@ func (s *state) add(r Record) *broken {
 		return s.addOrder(r.Event, r.Op)
 	case *Poll:
 		return s.addOrder(r.Event, r.Op)
+	case *Check:
+		if r.Event <= s.checked {
+			return &broken{fmt.Sprintf("a check after event %d", s.checked), fmt.Sprintf("one of event %d", r.Event)}
+		}
+		s.checked = r.Event
 	case *Set:
 		return s.addOrder(r.Event, r.Op)
 	case *Value, *Thread, *Turn:

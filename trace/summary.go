@@ -20,9 +20,9 @@ type Summary struct {
 	PayloadBytes  uint64            `json:"payloadBytes"`
 	TraceBytes    uint64            `json:"traceBytes"` // on disk, without the graph
 	GraphBytes    uint64            `json:"graphBytes"`
-	// DecisionBytes is what the decisions take in the traces: MATCH, POLL and SET records, or in full mode all EVENT records.
+	// DecisionBytes is what the decisions take in the traces before they are packed: MATCH, POLL and SET records, or in full mode all EVENT records.
 	DecisionBytes uint64 `json:"decisionBytes"`
-	// BytesPerWildcard is DecisionBytes divided by Wildcards; 0 if there are none.
+	// BytesPerWildcard is TraceBytes divided by Wildcards: what is on the disk, headers and all; 0 if there are none.
 	BytesPerWildcard float64 `json:"bytesPerWildcard"`
 	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
 	// Values is how many values that another run would not be given are in the recording: times, random bytes, what one-sided calls fetched.
@@ -38,7 +38,7 @@ func Summarize(rec *Recording) (*Summary, error) {
 		}
 	}
 	if s.Wildcards > 0 {
-		s.BytesPerWildcard = float64(s.DecisionBytes) / float64(s.Wildcards)
+		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
 	}
 	if !rec.HasGraph() {
 		return s, nil

@@ -18,6 +18,7 @@ type Writer struct {
 	at     int64 // offset of the open chunk
 	first  uint64
 	buf    []byte // payload of the open chunk
+	shapes shapes
 	err    error
 }
 
@@ -57,7 +58,7 @@ func (w *Writer) Write(r Record) error {
 		return fmt.Errorf("write %T: %w", r, b)
 	}
 	if rec == nil {
-		rec = appendRecord(nil, r, last)
+		rec = w.shapes.append(nil, r, last)
 	}
 	if len(rec) > chunkLimit {
 		w.err = fmt.Errorf("write %T: %d bytes are more than a record may have (%d)", r, len(rec), chunkLimit)

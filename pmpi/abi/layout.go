@@ -94,7 +94,7 @@ type RecentCall struct {
 	Op    uint32
 	Peer  int32 // NoRank: not known, or none; likewise Tag
 	Tag   int32
-	Pad0  uint32
+	Got   int32 // of a call with a wildcard: the source of the message
 }
 
 // Slot is struct cohort_slot: one entry of a registry table.

@@ -152,8 +152,8 @@ struct cohort_recent {
   uint64_t event;     /* its number; a poll that failed has that of the event that was to follow; 0: no call yet */
   uint64_t site;      /* return address in the program */
   uint32_t op;        /* enum cohort_op */
-  int32_t peer, tag;  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL); of a wildcard in replay the message that it is given. INT32_MIN: not known, or none */
-  uint32_t pad0;
+  int32_t peer, tag;  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL). INT32_MIN: not known, or none; likewise `got` */
+  int32_t got;        /* of a call with a wildcard: the source of the message that it took, or in replay is given */
 };
 
 struct cohort_control {
@@ -309,7 +309,7 @@ enum cohort_decision_flag {
   COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive took no message; poll: failures at the end, no success follows */
 };
 
-/* The calls of events 1..event have this hash (cohort_check_call): a replay that has another one has diverged since the check before. */
+/* The calls of events 1..event have this hash (docs/trace-format.md, CHECK): a replay that has another one has diverged since the check before. */
 struct cohort_check {
   uint64_t event;
   uint64_t hash; /* 32 bits of it */

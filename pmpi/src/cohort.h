@@ -49,6 +49,11 @@ struct cohort_global {
   uint32_t generation;    /* of the last release acted upon */
   int world_rank, world_size;
   MPI_Comm progress;      /* a private communicator to give MPI progress on */
+  struct cohort_recent *recent; /* entry of the call in progress */
+  uint64_t module_start, module_size; /* recording: the addresses whose MODULE is in the trace (the last that was used) */
+  uint64_t program_start, program_size;
+  uint64_t check;         /* hash of the completed calls, see cohort_check */
+  uint64_t check_at;      /* event after which it is written or compared next */
 };
 extern struct cohort_global g;
 
@@ -99,17 +104,26 @@ void cohort_put_u8(uint8_t v);
 void cohort_event_end(void);
 void cohort_write_note(const char *call);
 void cohort_write_comm(const struct cohort_comm *record);
+void cohort_write_check(uint32_t hash);        /* of the events up to g.events */
 
 /* ---- sites.c */
 uint32_t cohort_site_index(uint64_t return_address);
-void cohort_write_modules(void);
+void cohort_module_needed(uint64_t address);   /* the module of a call is in the trace, so that its place can be told even of a rank that was killed */
+void cohort_program_find(void);
 void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length);
 void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset);
 
 /* ---- status.c: sources and tags as the trace has them */
 static inline int cohort_peer(int rank) { return rank == MPI_ANY_SOURCE ? -1 : rank == MPI_PROC_NULL ? -2 : rank; }
 static inline int cohort_tag(int tag) { return tag == MPI_ANY_TAG ? -1 : tag; }
+/* What the call in progress names, for those who ask what the rank did last, and for the hash that finds divergences between decisions. */
+static inline void cohort_named(int peer, int tag) {
+  g.recent->peer = cohort_peer(peer);
+  g.recent->tag = cohort_tag(tag);
+}
+/* Every receive and probe asks this, with what the program named. */
 static inline int cohort_wildcard(int source, int tag) {
+  cohort_named(source, tag);
   return source != MPI_PROC_NULL && (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG);
 }
 uint64_t cohort_status_bytes(const MPI_Status *status);
@@ -168,6 +182,7 @@ void cohort_replay_finalize(void);
 void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) __attribute__((noreturn));
 int cohort_never_request(MPI_Request *request);
 void cohort_never_release(void);
+void cohort_replay_compare(uint32_t hash);                   /* of the events up to g.events */
 static inline int cohort_is_poll(uint32_t op) {
   return op == COHORT_OP_IPROBE || op == COHORT_OP_IMPROBE || (op >= COHORT_OP_TEST && op <= COHORT_OP_REQUEST_GET_STATUS);
 }

@@ -37,6 +37,7 @@ static void choose_mode(void) {
   /* Refused or not: a collective must be carried out in the same way on every rank. */
   g.yield = (g.control->flags & COHORT_FLAG_YIELD) != 0;
   if (g.refused) return;
+  cohort_program_find();
   switch (g.control->mode) {
     case COHORT_MODE_OFF: return;
     case COHORT_MODE_ORDER: g.order = 1; break;
@@ -134,6 +135,10 @@ int cohort_enter(uint32_t op, uint64_t site) {
   struct cohort_control *c = g.control;
   STORE(c->current_op, op);
   STORE(c->current, g.events + 1);
+  struct cohort_recent *r = g.recent = &c->recent[(g.events + 1) % COHORT_RECENT];
+  *r = (struct cohort_recent){.event = g.events + 1, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
+  STORE(g.header->current_op, op);
+  if (UNLIKELY(site - g.module_start >= g.module_size) && g.order) cohort_module_needed(site - 1);
   if (g.full) g.call_start = cohort_now();
   if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused &&
       !(g.replay && cohort_is_poll(op) && cohort_replay_poll_will_fail())) /* a poll that fails is no event */
@@ -143,15 +148,34 @@ int cohort_enter(uint32_t op, uint64_t site) {
 }
 
 static void leave(struct cohort_control *c) {
+  STORE(g.header->current_op, 0);
   STORE(c->current, 0);
   if (UNLIKELY(g.events >= __atomic_load_n(&c->park_at, __ATOMIC_ACQUIRE))) cohort_park();
   inside = 0;
   atomic_store_explicit(&g.busy, 0, memory_order_release);
 }
 
+/* The decisions do not tell all: between two of them a program can make other calls than recorded. So the completed calls are hashed, and now and then
+ * the hash is written down, or compared: after 64, 128, 256, 512 and 1024 events, then every 1024, and at the end. Only the program's own
+ * call sites count: replay makes sure that it is the same build, but not of its libraries. */
+static void check(uint64_t events) {
+  uint64_t at = g.recent->site - g.program_start, h = g.check;
+  h = (h ^ (g.op | (at < g.program_size ? at << 8 : 0))) * 0x9E3779B97F4A7C15u;
+  h ^= h >> 29;
+  h = (h ^ ((uint64_t)(uint32_t)g.recent->peer << 32 | (uint32_t)g.recent->tag)) * 0xBF58476D1CE4E5B9u;
+  g.check = h ^ h >> 32;
+  if (LIKELY(events < g.check_at && g.op != COHORT_OP_FINALIZE)) return;
+  g.check_at = events < 1024 ? 2 * events : events + 1024;
+  if (g.replay)
+    cohort_replay_compare((uint32_t)g.check);
+  else
+    cohort_write_check((uint32_t)g.check);
+}
+
 void cohort_leave(void) {
   struct cohort_control *c = g.control;
   uint64_t events = ++g.events;
+  if (g.check_at != 0) check(events);
   STORE(g.header->events, events);
   STORE(c->events, events);
   STORE(c->polls, 0);

@@ -11,6 +11,8 @@ static const struct cohort_decisions *file;
 static const struct cohort_match *match, *match_end;
 static const struct cohort_poll *poll, *poll_end;
 static const struct cohort_set *set, *set_end;
+static const struct cohort_check *check, *check_end;
+static uint64_t check_before; /* event of the last that was equal */
 static uint64_t poll_failures; /* of the failures before `poll`, how many are already reproduced */
 
 static void consumed(void) {
@@ -76,17 +78,35 @@ void cohort_replay_open(void) {
   poll_end = poll + d->n_polls;
   set = (const void *)(base + d->off_sets);
   set_end = (const void *)(base + d->off_sets + d->len_sets);
+  check = (const void *)(base + d->off_checks);
+  check_end = check + d->n_checks;
+  g.check_at = check < check_end ? check->event : 0;
 }
 
-void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) {
-  struct cohort_divergence *d = &g.control->divergence;
-  *d = (struct cohort_divergence){.event = g.events + 1, .recorded_op = recorded_op, .actual_op = g.op, .recorded_source = rs,
-                                  .recorded_tag = rt, .actual_source = as, .actual_tag = at, .recorded_event = recorded_event,
-                                  .call_site = g.site};
+static void __attribute__((noreturn)) diverged(struct cohort_divergence d) {
+  g.control->divergence = d;
   cohort_set_state(COHORT_STATE_DIVERGED);
   extern void cohort_stop_here(uint32_t);
   if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_DIVERGENCE);
   cohort_wait_for_end();
+}
+
+void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) {
+  diverged((struct cohort_divergence){.event = g.events + 1, .recorded_op = recorded_op, .actual_op = g.op, .recorded_source = rs,
+                                      .recorded_tag = rt, .actual_source = as, .actual_tag = at, .recorded_event = recorded_event,
+                                      .call_site = g.site, .kind = COHORT_DIVERGENCE_CALL});
+}
+
+/* The events up to g.events are complete, and this is their hash. */
+void cohort_replay_compare(uint32_t hash) {
+  if (check >= check_end || check->event != g.events) return;
+  if ((uint32_t)check->hash != hash)
+    diverged((struct cohort_divergence){.event = g.events, .actual_op = g.op, .recorded_source = INT32_MIN, .recorded_tag = INT32_MIN,
+                                        .actual_source = INT32_MIN, .actual_tag = INT32_MIN, .recorded_event = check_before,
+                                        .call_site = g.site, .kind = COHORT_DIVERGENCE_CHECK});
+  check_before = check->event;
+  check++;
+  g.check_at = check < check_end ? check->event : 0;
 }
 
 static void end_of_recording(void) {
@@ -150,6 +170,7 @@ int cohort_replay_match(uint32_t op, int *source, int *tag) {
   /* The program asks for what the recorded message cannot be. */
   if ((*source != MPI_ANY_SOURCE && *source != m->source) || (*tag != MPI_ANY_TAG && *tag != m->tag))
     cohort_diverge(m->op, m->event, m->source, m->tag, cohort_peer(*source), cohort_tag(*tag));
+  g.recent->got = m->source;
   *source = m->source;
   *tag = m->tag;
   return 1;

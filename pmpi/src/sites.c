@@ -1,4 +1,4 @@
-/* Call sites and the modules that they lie in, each written to the trace once. A site is the return address of the call minus one, so that it
+/* Call sites and the modules that they lie in, each written to the trace once, when it is first needed. A site is the return address of the call minus one, so that it
  * lies inside the call instruction and a line table finds the call's line. */
 #include "cohort.h"
 
@@ -34,15 +34,10 @@ static const uint8_t *build_id(const struct dl_phdr_info *info, size_t *length) 
   return (const uint8_t *)"";
 }
 
-static int known(uint64_t bias, uint64_t start) {
-  for (uint32_t i = 0; i < n_modules; i++)
-    if (modules[i].bias == bias && modules[i].start == start) return 1;
-  return 0;
-}
-
-static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
+/* Writes the object that holds *address, if this is it. */
+static int add_module(struct dl_phdr_info *info, size_t size, void *address) {
   (void)size;
-  uint64_t start = UINT64_MAX, end = 0;
+  uint64_t start = UINT64_MAX, end = 0, at = *(uint64_t *)address;
   for (int i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
     if (ph->p_type != PT_LOAD) continue;
@@ -50,9 +45,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
     if (from < start) start = from;
     if (from + ph->p_memsz > end) end = from + ph->p_memsz;
   }
-  int is_program = *(int *)first;
-  *(int *)first = 0;
-  if (end == 0 || known(info->dlpi_addr, start)) return 0;
+  if (at < start || at >= end) return 0;
   if (n_modules == cap_modules) {
     uint32_t cap = cap_modules ? 2 * cap_modules : 128;
     struct module *grown = cohort_map(cap * sizeof *grown);
@@ -64,7 +57,7 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
   }
   char path[4096] = "";
   const char *name = info->dlpi_name;
-  if (is_program && (name == NULL || *name == 0)) {
+  if (name == NULL || *name == 0) { /* the program */
     ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
     path[n > 0 ? n : 0] = 0;
     name = path;
@@ -72,8 +65,8 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *first) {
   size_t id_length;
   const uint8_t *id = build_id(info, &id_length);
   modules[n_modules] = (struct module){info->dlpi_addr, start, end};
-  cohort_write_module(n_modules++, info->dlpi_addr, name ? name : "", id, id_length);
-  return 0;
+  cohort_write_module(n_modules++, info->dlpi_addr, name, id, id_length);
+  return 1;
 }
 
 static int32_t module_of(uint64_t address) {
@@ -82,10 +75,40 @@ static int32_t module_of(uint64_t address) {
   return -1;
 }
 
-void cohort_write_modules(void) {
-  int first = n_modules == 0;
-  dl_iterate_phdr(add_module, &first);
+/* Its index; -1: none, it is code made at run time. */
+static int32_t module_written(uint64_t address) {
+  int32_t module = module_of(address);
+  if (UNLIKELY(module < 0)) {
+    dl_iterate_phdr(add_module, &address);
+    module = module_of(address);
+  }
+  return module;
 }
+
+void cohort_module_needed(uint64_t address) {
+  int32_t module = module_written(address);
+  g.module_start = module < 0 ? address & ~(uint64_t)0xfff : modules[module].start;
+  g.module_size = module < 0 ? 0x1000 : modules[module].end - modules[module].start;
+}
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *ignored) {
+  (void)size;
+  (void)ignored;
+  uint64_t end = 0;
+  g.program_start = UINT64_MAX;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    if (ph->p_type != PT_LOAD) continue;
+    uint64_t from = info->dlpi_addr + ph->p_vaddr;
+    if (from < g.program_start) g.program_start = from;
+    if (from + ph->p_memsz > end) end = from + ph->p_memsz;
+  }
+  g.program_size = end - g.program_start;
+  return 1;
+}
+
+/* Where the program itself is: the first object. */
+void cohort_program_find(void) { dl_iterate_phdr(first_object, NULL); }
 
 static int grow_sites(void) {
   uint64_t cap = cap_sites ? 2 * cap_sites : 1024;
@@ -112,13 +135,9 @@ uint32_t cohort_site_index(uint64_t return_address) {
   uint64_t i = (address * 0x9E3779B97F4A7C15u >> 20) & (cap_sites - 1);
   while (sites[i].address != 0 && sites[i].address != address) i = (i + 1) & (cap_sites - 1);
   if (sites[i].address == 0) {
-    int32_t module = module_of(address);
-    if (module < 0) {
-      cohort_write_modules(); /* loaded since */
-      module = module_of(address);
-    }
-    uint32_t index = module < 0 ? 0 : (uint32_t)n_sites + 1;
-    if (module < 0) return 0; /* code made at run time */
+    int32_t module = module_written(address);
+    if (module < 0) return 0;
+    uint32_t index = (uint32_t)n_sites + 1;
     sites[i] = (struct site){address, index};
     n_sites++;
     cohort_write_site(index, (uint32_t)module, address - modules[module].bias);

@@ -58,6 +58,7 @@ void cohort_event_plain(void) {
 }
 
 void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes) {
+  cohort_named(dest, tag);
   cohort_count_message(dest, bytes);
   if (!g.full) return;
   cohort_event_begin();

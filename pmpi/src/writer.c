@@ -11,7 +11,7 @@
 
 #define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
-enum { PAGE = 4096, GROW_FIRST = 256 << 10, GROW_MOST = 64 << 20 };
+enum { CHECK_FIRST = 64, PAGE = 4096, GROW_FIRST = 256 << 10, GROW_MOST = 64 << 20 };
 
 static int fd = -1;
 static uint64_t file_size;      /* bytes of the file that have blocks behind them */
@@ -108,7 +108,10 @@ static void commit(struct cohort_buffer *record) {
   if (UNLIKELY(given_up)) return;
   if (UNLIKELY(chunk_start == 0 || chunk_length + n > chunk_room) && !new_chunk(n)) return;
   uint64_t at = chunk_start + sizeof(struct cohort_chunk) + chunk_length;
-  memcpy(window + (at - window_start), record->data, n);
+  if (n == 1) /* most of them in order mode */
+    window[at - window_start] = record->data[0];
+  else
+    memcpy(window + (at - window_start), record->data, n);
   chunk_length += n;
   STORE(g.header->committed, at + n);
   STORE(g.control->trace_bytes, at + n);
@@ -142,6 +145,13 @@ static inline void put_u8(struct cohort_buffer *b, uint8_t v) {
 }
 
 static inline uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
+
+static void put_u32(struct cohort_buffer *b, uint32_t v) {
+  uint8_t *p = room(b);
+  if (UNLIKELY(p == NULL)) return;
+  memcpy(p, &v, 4);
+  b->length += 4;
+}
 
 static void put_u64(struct cohort_buffer *b, uint64_t v) {
   uint8_t *p = room(b);
@@ -184,12 +194,58 @@ void cohort_event_end(void) {
   STORE(g.header->polls, g.failures);
 }
 
-static void order_begin(uint8_t kind, uint32_t op) {
-  uint64_t event = g.events + 1;
+/* ---- order mode: a record is a shape and a value. A loop of the program makes the same few shapes in the same order over and over: the shape that is
+ * expected takes one byte together with a small value, a shape that was seen before takes a byte of its own. Readers guess alike
+ * (docs/trace-format.md, Short forms). */
+struct shape { uint64_t a, b; }; /* kind, op, n or which, tag; event delta, back */
+enum { SHAPES = 64, CONTEXTS = 4096, SHORT_KNOWN = 0x40, SHORT_EXPECTED = 0x80, VALUE_LONG = 0x7f };
+
+static struct shape shapes[SHAPES];
+static uint32_t n_shapes;             /* shapes made so far: the next takes the place n_shapes % SHAPES */
+static uint32_t context;              /* the last few shapes, mixed */
+static uint8_t expected[CONTEXTS];    /* place + 1 of the shape that came next in that context; 0: none yet */
+static uint8_t found[4 * SHAPES];     /* place + 1 by hash */
+
+static void order_next(uint32_t place, uint32_t mix) {
+  expected[context] = (uint8_t)(place + 1);
+  context = ((context << 3) + place + mix) % CONTEXTS;
+}
+
+/* 0: the caller writes the record at full length, and the shape has its place now. */
+static int order_short(struct shape s, uint64_t value, uint32_t mix) {
+  uint32_t place = expected[context];
+  if (LIKELY(place != 0 && shapes[place - 1].a == s.a && shapes[place - 1].b == s.b)) {
+    put_u8(&side_record, (uint8_t)(SHORT_EXPECTED | (value < VALUE_LONG ? value : VALUE_LONG)));
+    if (value >= VALUE_LONG) put_uv(&side_record, value - VALUE_LONG);
+    order_next(place - 1, mix);
+    return 1;
+  }
+  uint32_t hash = (uint32_t)((s.a * 0x9E3779B97F4A7C15u ^ s.b) * 0xBF58476D1CE4E5B9u >> 56);
+  place = found[hash];
+  if (place != 0 && shapes[place - 1].a == s.a && shapes[place - 1].b == s.b) {
+    put_u8(&side_record, (uint8_t)(SHORT_KNOWN | (place - 1)));
+    put_uv(&side_record, value);
+    order_next(place - 1, mix);
+    return 1;
+  }
+  place = n_shapes++ % SHAPES;
+  shapes[place] = s;
+  found[hash] = (uint8_t)(place + 1);
+  order_next(place, mix);
+  return 0;
+}
+
+/* The common fields of a record at full length. */
+static void order_long(uint8_t kind, uint32_t op, uint64_t delta) {
   put_u8(&side_record, kind);
-  put_uv(&side_record, event - last_order_event);
+  put_uv(&side_record, delta);
   put_u8(&side_record, (uint8_t)op);
+}
+
+static uint64_t order_delta(void) {
+  uint64_t event = g.events + 1, delta = event - last_order_event;
   last_order_event = event;
+  return delta;
 }
 
 static void order_end(void) {
@@ -197,34 +253,63 @@ static void order_end(void) {
   STORE(g.control->decisions, g.control->decisions + 1);
 }
 
+/* What fits a shape: 32 bits of delta and back, 16 of n and which. */
+static struct shape shape_of(uint8_t kind, uint32_t op, uint64_t n, int32_t tag, uint64_t delta, uint64_t back) {
+  return (struct shape){kind | (uint64_t)op << 8 | n << 16 | (uint64_t)(uint32_t)tag << 32, delta | back << 32};
+}
+
 void cohort_order_poll(uint32_t op) {
-  order_begin(0x11, op);
-  put_uv(&side_record, g.failures);
+  uint64_t delta = order_delta();
+  if (delta > UINT32_MAX || !order_short(shape_of(0x11, op, 0, 0, delta, 0), g.failures, 0)) {
+    order_long(0x11, op, delta);
+    put_uv(&side_record, g.failures);
+  }
   g.failures = 0;
   order_end();
   STORE(g.header->polls, 0);
 }
 
 void cohort_order_set(uint32_t op, int n, const int *indices) {
-  order_begin(0x12, op);
-  put_uv(&side_record, (uint64_t)n);
-  for (int i = 0; i < n; i++) put_uv(&side_record, (uint64_t)indices[i]);
+  uint64_t delta = order_delta(), first = n > 0 ? (uint64_t)indices[0] : 0;
+  int i = 1;
+  if (delta > UINT32_MAX || n > UINT16_MAX || !order_short(shape_of(0x12, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
+    order_long(0x12, op, delta);
+    put_uv(&side_record, (uint64_t)n);
+    i = 0;
+  }
+  for (; i < n; i++) put_uv(&side_record, (uint64_t)indices[i]);
   order_end();
 }
 
-void cohort_order_match(uint32_t op, int source, int tag, uint64_t back) {
-  order_begin(0x10, op);
-  put_uv(&side_record, zigzag(cohort_peer(source)));
-  put_uv(&side_record, zigzag(cohort_tag(tag)));
+/* A MATCH. Source INT32_MIN: a promise (or whatever else has none). */
+static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back, uint32_t which) {
+  uint64_t delta = order_delta();
+  int none = source == INT32_MIN;
+  if (delta <= UINT32_MAX && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
+      order_short(shape_of(none ? 0x1f : 0x10, op, which, tag, delta, back), none ? 0 : (uint64_t)source, 0))
+    return;
+  order_long(0x10, op, delta);
+  put_uv(&side_record, zigzag(source));
+  put_uv(&side_record, zigzag(tag));
   put_uv(&side_record, back);
+  if (op == COHORT_OP_STARTALL) put_uv(&side_record, which);
+}
+
+void cohort_order_match(uint32_t op, int source, int tag, uint64_t back) {
+  if (back == 0) g.recent->got = cohort_peer(source);
+  order_match(op, cohort_peer(source), cohort_tag(tag), back, 0);
   order_end();
 }
 
 void cohort_order_promise(uint32_t op) {
-  order_begin(0x10, op);
-  put_uv(&side_record, zigzag(INT32_MIN));
-  put_uv(&side_record, zigzag(0));
-  put_uv(&side_record, 0);
+  order_match(op, INT32_MIN, 0, 0, 0);
+  commit(&side_record);
+}
+
+void cohort_write_check(uint32_t hash) {
+  put_u8(&side_record, 0x13);
+  put_uv(&side_record, g.events);
+  put_u32(&side_record, hash);
   commit(&side_record);
 }
 
@@ -307,7 +392,7 @@ void cohort_trace_open(void) {
   h->committed = COHORT_TRACE_HEADER_SIZE;
   STORE(h->magic, COHORT_TRACE_MAGIC);
   g.header = h;
-  cohort_write_modules();
+  g.check_at = CHECK_FIRST;
 }
 
 void cohort_trace_close(void) {

@@ -1,0 +1,187 @@
+package trace
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// The first bytes of the short forms of order-mode records (docs/trace-format.md, Short forms).
+const (
+	shapeCount    = 64
+	shapeContexts = 4096
+
+	shortKnown    = 0x40 // up to 0x7f: a shape by its place; its value follows
+	shortExpected = 0x80 // up to 0xff: the shape that is expected, with a value
+	valueLong     = 0x7f // of shortExpected: the rest of the value follows
+
+	kindNoSource = 0x1f // in a shape: a MATCH without a source
+)
+
+// shape is an order-mode record without its value, which is the source of a MATCH, the failures of a POLL, the first index of a SET.
+type shape struct {
+	a uint64 // kind, op, n of a SET or which of a MATCH (16 bits), tag (32 bits), from the lowest byte
+	b uint64 // event delta and back, 32 bits each
+}
+
+// shapes is what both sides know of the records so far. The encoder may use any shape that the decoder knows; this one does as the interposer.
+type shapes struct {
+	all      [shapeCount]shape
+	made     uint32
+	context  uint32
+	expected [shapeContexts]uint8 // place + 1; 0: none
+	found    [4 * shapeCount]uint8
+}
+
+// next takes in that the shape of a place came.
+func (s *shapes) next(place, mix uint32) {
+	s.expected[s.context] = uint8(place + 1)
+	s.context = ((s.context << 3) + place + mix) % shapeContexts
+}
+
+func (h shape) hash() uint8 { return uint8((h.a*0x9E3779B97F4A7C15 ^ h.b) * 0xBF58476D1CE4E5B9 >> 56) }
+
+// learn gives the shape of a record at full length its place.
+func (s *shapes) learn(h shape, mix uint32) {
+	place := s.made % shapeCount
+	s.made++
+	s.all[place] = h
+	s.found[h.hash()] = uint8(place + 1)
+	s.next(place, mix)
+}
+
+// shapeOf takes a record apart. ok is false for what has no shape: other kinds, and values that do not fit one. rest are the indices of a SET after the first.
+func shapeOf(r Record, last uint64) (h shape, value uint64, mix uint32, rest []uint32, ok bool) {
+	pack := func(kind uint64, op Op, n uint64, tag int32, event, back uint64) bool {
+		h = shape{kind | uint64(op)<<8 | n<<16 | uint64(uint32(tag))<<32, (event - last) | back<<32}
+		return event-last <= math.MaxUint32 && back <= math.MaxUint32 && n <= math.MaxUint16
+	}
+	switch r := r.(type) {
+	case *Match:
+		switch {
+		case r.Source == PromiseSource:
+			ok = pack(kindNoSource, r.Op, uint64(r.Which), r.Tag, r.Event, r.Back)
+		case r.Source >= 0:
+			value = uint64(r.Source)
+			ok = pack(uint64(KindMatch), r.Op, uint64(r.Which), r.Tag, r.Event, r.Back)
+		}
+	case *Poll:
+		value = r.Failures
+		ok = pack(uint64(KindPoll), r.Op, 0, 0, r.Event, 0)
+	case *Set:
+		if len(r.Indices) > 0 {
+			value, rest = uint64(r.Indices[0]), r.Indices[1:]
+			mix = r.Indices[0]
+		}
+		ok = pack(uint64(KindSet), r.Op, uint64(len(r.Indices)), 0, r.Event, 0)
+	}
+	return h, value, mix, rest, ok
+}
+
+// record is the inverse of shapeOf, but for the rest of a SET.
+func (h shape) record(value, last uint64) (Record, bool) {
+	op, n, tag := Op(h.a>>8&0xff), uint32(h.a>>16&0xffff), int32(uint32(h.a>>32))
+	delta, back := h.b&math.MaxUint32, h.b>>32
+	if delta > Never-1-last {
+		return nil, false
+	}
+	event := last + delta
+	switch h.a & 0xff {
+	case kindNoSource:
+		return &Match{Event: event, Op: op, Source: PromiseSource, Tag: tag, Back: back, Which: n}, value == 0 && (back == 0 || back < event)
+	case uint64(KindMatch):
+		return &Match{Event: event, Op: op, Source: int32(value), Tag: tag, Back: back, Which: n},
+			value <= math.MaxInt32 && (back == 0 || back < event)
+	case uint64(KindPoll):
+		return &Poll{Event: event, Op: op, Failures: value}, true
+	default:
+		s := &Set{Event: event, Op: op}
+		if n > 0 {
+			s.Indices = append(make([]uint32, 0, n), uint32(value))
+		}
+		return s, value <= math.MaxUint32 && (n > 0 || value == 0)
+	}
+}
+
+// append encodes a record, in a short form if there is one.
+func (s *shapes) append(b []byte, r Record, last uint64) []byte {
+	h, value, mix, rest, ok := shapeOf(r, last)
+	if !ok {
+		return appendRecord(b, r, last)
+	}
+	var place uint32
+	switch guess, known := s.expected[s.context], s.found[h.hash()]; {
+	case guess != 0 && s.all[guess-1] == h:
+		place = uint32(guess - 1)
+		b = append(b, shortExpected|byte(min(value, valueLong)))
+		if value >= valueLong {
+			b = binary.AppendUvarint(b, value-valueLong)
+		}
+	case known != 0 && s.all[known-1] == h:
+		place = uint32(known - 1)
+		b = binary.AppendUvarint(append(b, shortKnown|byte(place)), value)
+	default:
+		s.learn(h, mix)
+		return appendRecord(b, r, last)
+	}
+	s.next(place, mix)
+	for _, i := range rest {
+		b = binary.AppendUvarint(b, uint64(i))
+	}
+	return b
+}
+
+// take learns from a record that was read at full length.
+func (s *shapes) take(r Record, last uint64) {
+	if h, _, mix, _, ok := shapeOf(r, last); ok {
+		s.learn(h, mix)
+	}
+}
+
+// short decodes a short form, of which the first byte has been read.
+func (s *shapes) short(d *decoder, first byte, last uint64) Record {
+	at := d.pos - 1
+	d.what = "short form"
+	place := uint32(first & (shapeCount - 1))
+	var value uint64
+	if first >= shortExpected {
+		place = uint32(s.expected[s.context]) - 1 // of none: no place
+		value = uint64(first & valueLong)
+		if value == valueLong {
+			more := d.uv("value")
+			if more > math.MaxUint64-valueLong {
+				d.fail(ErrMalformed, at, "a value of 64 bits", "a greater one")
+			}
+			value += more
+		}
+	} else {
+		value = d.uv("value")
+	}
+	if d.err != nil {
+		return nil
+	}
+	if place >= min(s.made, shapeCount) {
+		d.fail(ErrMalformed, at, "a shape that came before", "none")
+		return nil
+	}
+	h := s.all[place]
+	r, ok := h.record(value, last)
+	if !ok {
+		d.fail(ErrMalformed, at, "a value that suits the shape", "another")
+		return nil
+	}
+	mix := uint32(0)
+	if set, isSet := r.(*Set); isSet {
+		d.what = "SET"
+		more := int(h.a>>16&0xffff) - 1
+		if more > d.left() {
+			d.fail(ErrMalformed, at, "the indices of a SET", "the end of the chunk")
+			return nil
+		}
+		for range more {
+			set.Indices = append(set.Indices, d.uv32("index"))
+		}
+		mix = uint32(value)
+	}
+	s.next(place, mix)
+	return r
+}
