@@ -38,7 +38,7 @@ func NewBuilder(ranks int) *Builder {
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
 			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
-			calls: map[*comm]int{}, probed: map[uint64]int{}, freed: map[posting]int{},
+			calls: map[*comm]int{}, probed: map[uint64]int{}, freed: map[posting]int{}, declared: map[uint64]Site{}, modules: map[uint64]trace.Module{},
 		})
 	}
 	return b
@@ -101,6 +101,11 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 		return in.event(rec)
 	case *trace.Match:
 		return in.freedTook(rec)
+	case *trace.Module:
+		in.modules[rec.Index] = *rec
+	case *trace.Site:
+		m := in.modules[rec.Module]
+		in.declared[rec.Index] = Site{Module: m.Path, BuildID: m.BuildID, Offset: rec.Offset}
 	case *trace.Note:
 		b.doubtf(ProblemUncovered, rank, rec.Event, "%s", rec.Call)
 	}

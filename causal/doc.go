@@ -35,6 +35,29 @@
 //
 // The causal cut is the least cut that is closed in this sense. It is never smaller than the vector time.
 //
+// # Races
+//
+// The definition is Netzer & Miller's ("Optimal Tracing and Replay for Debugging Message-Passing Parallel Programs", section 3, Definition
+// 3.2), put in terms of MPI. A receive or probe r that asked for any source took (or saw) message M. Another message M' races with M at r
+// when an execution exists that is the recorded one up to r, and in which r takes M'. That is so when all of this holds:
+//
+//   - M' goes to the same process, fits r's communicator and tag, and is of another sender;
+//   - of its sender it is the first such message that no receive posted before r took: messages that fit one receive do not overtake each other
+//     (MPI-3.1 section 3.5), so that each sender has at most one message that r could have taken;
+//   - it does not depend on r's outcome: its send is not after the exit of the event at which r was *decided*. That is the event that
+//     completed r or, if that comes first, the completion of another receive or probe, posted later, of a message that fits r as well:
+//     since r had a prior claim to it, r had a message by then. Nor is its send after the end of a synchronous send of M, if r blocks;
+//   - no receive posted before r, and still waiting, takes M' away: one that fits M' and whose own message is sent only after r was decided would.
+//
+// Two messages of one sender never race, so receives with a wildcard tag only are not asked about.
+//
+// Where the trace does not settle a case, a race is reported rather than kept silent: a receive posted before r that was cancelled, or
+// whose message the trace does not tell, is taken not to have been there, and the end of a synchronous send to a nonblocking receive is not
+// taken to tell that it matched. A send is taken to end without its receive, as MPI allows, whatever its size.
+//
+// Failed polls, and the sets of indices that Waitany and its kin return, are nondeterministic too, but no message races: they are decisions
+// that replay always needs (Clemencon et al., "An Implementation of Race Detection and Deterministic Replay with MPI", section 4.2).
+//
 // **Invariant:** causal imports trace only.
 //
 // **Invariant:** a Graph does not change once built; all its methods may be called by several goroutines at once.

@@ -111,6 +111,17 @@ func FuzzBuild(f *testing.F) {
 		if err != nil {
 			return
 		}
+		counts, err := g.EachWildcard(func(p *causal.RacePoint) bool {
+			for _, ref := range append(p.Others, p.Took) {
+				if m := g.Message(ref); m.Send.Rank >= g.Ranks() || m.Send.Index > g.Events(m.Send.Rank) {
+					t.Fatalf("%+v has a message that is not of the run: %+v", p, m)
+				}
+			}
+			return true
+		})
+		if err != nil || counts.Racing > counts.Wildcards || counts.RacingMessages > counts.Messages || counts.Racing > counts.Races {
+			t.Fatalf("%+v %v", counts, err)
+		}
 		for r := range g.Ranks() {
 			for i := uint64(1); i <= g.Events(r); i++ {
 				report, err := g.ReportCausalCut(id{Rank: r, Index: i})

@@ -41,9 +41,11 @@ type edge struct {
 
 // rankEvents is the events of one rank: operations, and dependences in the order of their events.
 type rankEvents struct {
-	ops   []trace.Op
-	first []uint32 // deps[first[i-1]:first[i]] are those of event i
-	deps  []dep
+	ops      []trace.Op
+	sites    []uint32 // in declared, by event
+	declared map[uint64]Site
+	first    []uint32 // deps[first[i-1]:first[i]] are those of event i
+	deps     []dep
 }
 
 func newRankEvents(ops []trace.Op, edges []edge) rankEvents {

@@ -43,17 +43,19 @@ const (
 
 // takeRec is a receive or a probe, in the order in which they were posted.
 type takeRec struct {
-	kind  takeKind
-	known bool // ch is known
-	wild  bool // ch was not known at the post
-	ch    channel
-	post  uint64
-	done  uint64 // the call that completed it; 0: not in the trace
-	start uint64 // the call that began to receive: the post, but for takeMatched its Mrecv or Imrecv
-	bytes uint64
-	view  *view
-	send  int  // index in the sends of rank ch.src, or none
-	freed bool // its request was freed: no event completes it
+	kind      takeKind
+	known     bool  // ch is known
+	wild      bool  // ch was not known at the post
+	anySource bool  // it asked for any source
+	askedTag  int32 // or trace.AnyTag
+	ch        channel
+	post      uint64
+	done      uint64 // the call that completed it; 0: not in the trace
+	start     uint64 // the call that began to receive: the post, but for takeMatched its Mrecv or Imrecv
+	bytes     uint64
+	view      *view
+	send      int  // index in the sends of rank ch.src, or none
+	freed     bool // its request was freed: no event completes it
 }
 
 type requestKind uint8
@@ -107,6 +109,9 @@ type ingest struct {
 	rank     int
 	comms    map[uint32]*view
 	ops      []trace.Op
+	sites    []uint32 // of the events, in declared
+	declared map[uint64]Site
+	modules  map[uint64]trace.Module
 	sends    []sendRec
 	takes    []takeRec
 	requests map[uint64]request
@@ -130,6 +135,7 @@ func (in *ingest) view(e *trace.Event, index uint32) (*view, error) {
 
 func (in *ingest) event(e *trace.Event) error {
 	in.ops = append(in.ops, e.Op)
+	in.sites = append(in.sites, uint32(e.Site))
 	if e.Index != uint64(len(in.ops)) {
 		return in.fault(e, "expected event %d", len(in.ops))
 	}
@@ -220,7 +226,9 @@ func (in *ingest) addTake(e *trace.Event, kind takeKind, comm uint32, source, ta
 	if err != nil {
 		return none, err
 	}
-	in.takes = append(in.takes, takeRec{kind: kind, post: e.Index, start: e.Index, view: v, send: none})
+	in.takes = append(in.takes, takeRec{
+		kind: kind, post: e.Index, start: e.Index, view: v, send: none, anySource: source == trace.AnySource, askedTag: tag,
+	})
 	i := len(in.takes) - 1
 	switch {
 	case source == trace.ProcNull:
@@ -250,8 +258,15 @@ func (in *ingest) receive(e *trace.Event) error {
 		return err
 	}
 	in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
-	in.takes[i].wild = trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
+	in.asked(e, i)
 	return nil
+}
+
+// asked notes the wildcards of a receive or probe that was added by what it got.
+func (in *ingest) asked(e *trace.Event, i int) {
+	t := &in.takes[i]
+	t.wild = trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
+	t.anySource, t.askedTag = e.Recv.AskedSource == trace.AnySource, e.Recv.AskedTag
 }
 
 func (in *ingest) irecv(e *trace.Event) error {
@@ -274,6 +289,7 @@ func (in *ingest) probe(e *trace.Event) error {
 	if err != nil {
 		return err
 	}
+	in.asked(e, i)
 	if in.takes[i].kind == takeMatched {
 		in.takes[i].start = 0
 		in.probed[e.Index] = i

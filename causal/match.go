@@ -112,6 +112,7 @@ func (m *matcher) graph() *Graph {
 	}
 	for rank, in := range m.b.ranks {
 		g.ranks[rank] = newRankEvents(in.ops, edges[rank])
+		g.ranks[rank].sites, g.ranks[rank].declared = in.sites, in.declared
 		edges[rank] = nil
 	}
 	return g

@@ -19,6 +19,17 @@ type Message struct {
 	Bytes   uint64 // as sent
 }
 
+// MessageRef names a message of a Graph: Graph.Message has what it is.
+type MessageRef struct {
+	src  int32
+	send int32 // index in the sender's sends
+}
+
+// Message returns a message of this graph.
+func (g *Graph) Message(m MessageRef) Message {
+	return g.messages.ofSend(int(m.src), &g.messages.ranks[m.src].sends[m.send])
+}
+
 type rankMessages struct {
 	sends  []sendRec
 	takes  []takeRec

@@ -147,15 +147,14 @@ func (s *scratch) follow(r int, d dep) {
 // order goes through all events in an order in which each exit comes after what it follows, and stores vector times on the way. If
 // there is no such order it returns a *CycleError.
 func (g *Graph) order() error {
-	o := &orderer{g: g, done: make([]uint64, len(g.ranks)), waiting: make([][]waiter, len(g.ranks))}
-	for r := range g.ranks {
-		o.ready = append(o.ready, r)
-	}
-	for len(o.ready) > 0 {
-		r := o.ready[0]
-		o.ready = o.ready[1:]
-		o.run(r)
-	}
+	o := g.walk(func(r int, e uint64) {
+		if e%g.every == 0 {
+			s := g.take()
+			s.past(r, e)
+			g.stored[r] = append(g.stored[r], s.entry...)
+			g.scratch.Put(s)
+		}
+	})
 	var blocked []EventID
 	for r := range g.ranks {
 		if o.done[r] < g.Events(r) {
@@ -182,9 +181,24 @@ type waiter struct {
 
 type orderer struct {
 	g       *Graph
+	visit   func(r int, e uint64)
 	done    []uint64 // exits so far; the event after them has been entered
 	ready   []int
 	waiting [][]waiter
+}
+
+// walk calls visit for all events, in an order in which each exit comes after the entries that it follows, and so after the exits before these.
+func (g *Graph) walk(visit func(r int, e uint64)) *orderer {
+	o := &orderer{g: g, visit: visit, done: make([]uint64, len(g.ranks)), waiting: make([][]waiter, len(g.ranks))}
+	for r := range g.ranks {
+		o.ready = append(o.ready, r)
+	}
+	for len(o.ready) > 0 {
+		r := o.ready[0]
+		o.ready = o.ready[1:]
+		o.run(r)
+	}
+	return o
 }
 
 // run lets rank r go on until it has to wait for another's entry.
@@ -198,12 +212,7 @@ func (o *orderer) run(r int) {
 				return
 			}
 		}
-		if e%o.g.every == 0 {
-			s := o.g.take()
-			s.past(r, e)
-			o.g.stored[r] = append(o.g.stored[r], s.entry...)
-			o.g.scratch.Put(s)
-		}
+		o.visit(r, e)
 		o.done[r] = e
 		if len(o.waiting[r]) > 0 {
 			o.waiting[r] = slices.DeleteFunc(o.waiting[r], func(w waiter) bool {

@@ -40,6 +40,12 @@ func (s *sim) sendArgs(r *rank) (*commDef, trace.SendArgs) {
 	a := trace.SendArgs{
 		Comm: comm.index, Dest: int32(s.src.Intn(len(comm.members))), Tag: int32(s.src.Intn(tags)), Bytes: uint64(1000 + len(s.x.Messages)),
 	}
+	if s.cfg.Racy {
+		if s.chance(60) {
+			a.Dest = 0
+		}
+		a.Tag = int32(s.src.Intn(2))
+	}
 	if s.chance(3) {
 		a.Dest = trace.ProcNull
 	}
@@ -57,7 +63,7 @@ func (s *sim) recvArgs(r *rank) (*commDef, trace.RecvArgs) {
 		comm = m.comm
 		a = trace.RecvArgs{Comm: comm.index, AskedSource: int32(comm.rankOf(m.src)), AskedTag: m.tag}
 	}
-	if s.chance(40) {
+	if s.chance(40) || s.cfg.Racy && s.chance(60) {
 		a.AskedSource = trace.AnySource
 	}
 	if s.chance(40) {

@@ -17,6 +17,7 @@ type Config struct {
 	Requests    bool // nonblocking and persistent calls, Wait and Test of all kinds, Cancel
 	Probes      bool // also matched ones
 	Sync        bool // Ssend, Issend
+	Racy        bool // mostly wildcards, and messages to few ranks
 }
 
 // Everything is a configuration with all kinds of calls.
@@ -29,6 +30,7 @@ type Message struct {
 	Send    causal.EventID // the call that sent it
 	Done    causal.EventID // of a synchronous send: the call that ended it
 	Post    causal.EventID // the call that posted the receive that took it (the Mprobe, if one did)
+	Place   int            // of that receive among those that the call posted
 	Start   causal.EventID // the call that began to receive it: Post, or of a matched probe the Mrecv or Imrecv
 	Receive causal.EventID // the call that completed the receive
 	Probes  []causal.EventID

@@ -37,6 +37,7 @@ type posting struct {
 	comm        *commDef
 	source, tag int32 // as asked
 	event       causal.EventID
+	place       int // among the receives that the call posted
 	msg         *message
 	cancelled   bool
 }
@@ -84,6 +85,8 @@ type rank struct {
 	unexpected []*message
 	held       []*message // taken by a matched probe
 	plan       int        // place in the plans
+	lastPost   causal.EventID
+	posts      int // receives that it posted, less one
 }
 
 func (r *rank) next() causal.EventID { return causal.EventID{Rank: r.world, Index: r.events + 1} }
@@ -198,12 +201,18 @@ func (s *sim) deliver() {
 func (p *posting) meet(m *message) {
 	p.msg = m
 	m.started = true
-	m.truth.Post, m.truth.Start = p.event, p.event
+	m.truth.Post, m.truth.Start, m.truth.Place = p.event, p.event, p.place
 }
 
 // post is a receive that begins.
 func (s *sim) post(r *rank, comm *commDef, source, tag int32) *posting {
 	p := &posting{comm: comm, source: source, tag: tag, event: r.next()}
+	if r.lastPost == p.event {
+		r.posts++
+		p.place = r.posts
+	} else {
+		r.lastPost, r.posts = p.event, 0
+	}
 	if source == trace.ProcNull {
 		return p
 	}
