@@ -85,8 +85,11 @@ func (l location) typeText() string {
 func (b *Buffer) Text(w io.Writer, opt Options) error {
 	opt = opt.filled()
 	total := b.Len()
-	shown := min(total, int64(opt.MaxList))
-	vals, err := b.Elements(0, shown)
+	if opt.From > 0 && opt.From >= total {
+		return errorf(KindUsage, 0, "The buffer has %s, numbered from 0; there is no element %s to begin with.", basicElements(total), grouped(opt.From))
+	}
+	shown := min(total, opt.From+int64(opt.MaxList))
+	vals, err := b.Elements(opt.From, shown)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (b *Buffer) Text(w io.Writer, opt Options) error {
 		}
 	}
 	if rest := total - shown; rest > 0 {
-		return write(w, "  ... %d more\n", rest)
+		return write(w, "  ... %s more, with --from %d\n", grouped(rest), shown)
 	}
 	return nil
 }

@@ -100,6 +100,7 @@ func (r *Registry) commWhere(match func(h abiComm) bool) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	r.prefetch(slots, commHeader)
 	for _, s := range slots.live {
 		h, err := r.commHeader(s.record)
 		if err != nil {
@@ -115,6 +116,9 @@ func (r *Registry) commWhere(match func(h abiComm) bool) (uint64, error) {
 func (r *Registry) commHeader(rec uint64) (abiComm, error) {
 	if c, ok := r.comms[rec]; ok {
 		return c.hdr, nil
+	}
+	if b, ok := r.commSlots.header(rec, commHeader); ok {
+		return decodeComm(b), nil
 	}
 	b, err := r.readFull(rec, commHeader, "A communicator's record")
 	if err != nil {

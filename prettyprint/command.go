@@ -46,7 +46,15 @@ type Locator interface {
 // Result is what the command found: a tree for DAP and JSON, and text for the console.
 type Result struct {
 	Node Node
+	// File is what the user asked to have written, or nil. This package writes no files: the caller does, relative to the user's directory.
+	File *File
 	text func(w io.Writer, opt Options) error
+}
+
+// File is a file that the user asked for.
+type File struct {
+	Name string // as the user wrote it
+	Data []byte
 }
 
 // Text writes the result for the console.
@@ -56,45 +64,88 @@ func (r *Result) Text(w io.Writer, opt Options) error { return r.text(w, opt) }
 func (r *Result) JSON(w io.Writer, opt Options) error { return r.Node.JSON(w, opt) }
 
 // Usage describes the console command.
-const Usage = `mpipp TYPE BUFFER [COUNT]   the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER
-mpipp TYPE                  the datatype: its constructor, size, extent, signature, state
-mpipp COMM                  the communicator: its members, kind and place of this rank
+const Usage = `mpipp                         all live datatypes and communicators of the rank
+mpipp TYPE                    the datatype: its constructor, size, extent, signature, state
+mpipp TYPE BUFFER [COUNT]     the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER
+mpipp COMM                    the communicator: its members, kind and place of this rank
+mpipp --tree TYPE             the expanded type-tree: the address and offset of each basic element
+mpipp --layout TYPE [COUNT]   a picture of the memory that COUNT instances select
+mpipp --svg FILE TYPE [COUNT] the same picture as an SVG file
+mpipp --match SEND [COUNT] to RECV [COUNT]           whether what is sent fits what is received, and where not
+mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]   the same for types of two ranks
 TYPE, COMM, BUFFER and COUNT are expressions of the program's language; MPI_INT and other predefined names work too.
 TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR), and t{3}[2] for the fourth of COUNT instances.
-mpipp --type X, mpipp --comm X say what X is where its declared type does not.`
+Options, before the rest:
+  --type, --comm   X is a datatype, or a communicator, where its declared type does not tell
+  --from N         begin with basic element N of the buffer
+  --list N         show N elements or entries instead of 200
+  --width N        columns for --layout (80)
+  --colour         colour for --layout
+Examples:
+  mpipp column &u[0][1]       mpipp column[6] &u[0][1]       mpipp MPI_DOUBLE u 10       mpipp --from 1000 MPI_INT buf n
+  mpipp --layout column       mpipp --svg column.svg column  mpipp --match column 2 to MPI_DOUBLE 64`
 
 // CommandLine runs the console command with its arguments in one line, as the user typed them after "mpipp".
 func CommandLine(r *Registry, res Resolver, line string) (*Result, error) {
-	args, err := SplitArguments(line)
+	opt, rest, err := splitOptions(line)
 	if err != nil {
 		return nil, err
 	}
-	return Command(r, res, args...)
+	args, err := SplitArguments(rest)
+	if err != nil {
+		return nil, err
+	}
+	return run(r, res, opt, args)
 }
 
 // Command runs the console command mpipp. Its errors are an [*Error] with whole sentences for the user.
 func Command(r *Registry, res Resolver, args ...string) (*Result, error) {
-	c := command{r: r, res: res}
+	var opt options
+	for len(args) > 0 && strings.HasPrefix(args[0], "--") {
+		n, err := opt.set(args[0], func() (string, bool) {
+			if len(args) < 2 {
+				return "", false
+			}
+			return args[1], true
+		})
+		if err != nil {
+			return nil, err
+		}
+		args = args[n:]
+	}
+	return run(r, res, opt, args)
+}
+
+func run(r *Registry, res Resolver, opt options, args []string) (*Result, error) {
+	c := command{r: r, res: res, opt: opt}
 	if loc, ok := res.(Locator); ok {
 		c.where = loc.Locate
 	}
-	want := ""
-	if len(args) > 0 && strings.HasPrefix(args[0], "--") {
-		if want = args[0][2:]; want != "type" && want != "comm" {
-			return nil, errorf(KindUsage, 0, "mpipp has no option %s. Usage:\n%s", args[0], Usage)
-		}
-		args = args[1:]
+	switch opt.action {
+	case "help":
+		return &Result{Node: leafNode("help", Usage), text: func(w io.Writer, _ Options) error { return write(w, "%s\n", Usage) }}, nil
+	case "tree":
+		return c.tree(args)
+	case "layout", "svg":
+		return c.picture(args)
+	case "match":
+		return c.match(args)
+	case "export":
+		return c.export(args)
 	}
 	switch len(args) {
+	case 0:
+		if opt.action == "" {
+			return c.listAll()
+		}
+		return nil, errorf(KindUsage, 0, "mpipp --%s needs an expression. Usage:\n%s", opt.action, Usage)
 	case 1:
-		return c.handle(args[0], want)
+		return c.handle(args[0], opt.action)
 	case 2, 3:
-		if want == "comm" {
+		if opt.action == "comm" {
 			return nil, errorf(KindUsage, 0, "mpipp --comm takes one communicator; %d arguments were given.", len(args))
 		}
 		return c.buffer(args)
-	case 0:
-		return nil, errorf(KindUsage, 0, "mpipp needs a datatype or a communicator. Usage:\n%s", Usage)
 	}
 	return nil, errorf(KindUsage, 0, "mpipp takes at most three arguments, and %d were given: %s. "+
 		"Put an expression with spaces in quotes. Usage:\n%s",
@@ -104,6 +155,7 @@ func Command(r *Registry, res Resolver, args ...string) (*Result, error) {
 type command struct {
 	r     *Registry
 	res   Resolver
+	opt   options
 	where func(pc uint64) string
 }
 
@@ -308,7 +360,9 @@ func nullComm(expr string) error {
 }
 
 func (c *command) showType(name string, t *Datatype) *Result {
-	return &Result{Node: t.Node(name, c.where), text: func(w io.Writer, opt Options) error { return t.Text(w, name, c.where, opt) }}
+	return &Result{Node: t.Node(name, c.where), text: func(w io.Writer, opt Options) error {
+		return t.Text(w, name, c.where, c.opt.filled(opt))
+	}}
 }
 
 func (c *command) showComm(name string, m *Comm) *Result {
@@ -317,6 +371,6 @@ func (c *command) showComm(name string, m *Comm) *Result {
 		if err := write(w, "%s: %s\n", name, n.Value); err != nil {
 			return err
 		}
-		return n.Text(w, opt)
+		return n.Text(w, c.opt.filled(opt))
 	}}
 }

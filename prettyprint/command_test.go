@@ -104,14 +104,14 @@ VECTOR at ADDR+0: 8 basic elements, 64 bytes of data
   column(VECTOR)[0][0](DOUBLE)  ADDR+0  0
   column(VECTOR)[1][0](DOUBLE)  ADDR+80  5
   column(VECTOR)[2][0](DOUBLE)  ADDR+160  10
-  ... 5 more
+  ... 5 more, with --from 3
 `},
 		{"column, u + 1, 1", `
 VECTOR at ADDR+8: 8 basic elements, 64 bytes of data
   column(VECTOR)[0][0](DOUBLE)  ADDR+8  0.5
   column(VECTOR)[1][0](DOUBLE)  ADDR+88  5.5
   column(VECTOR)[2][0](DOUBLE)  ADDR+168  10.5
-  ... 5 more
+  ... 5 more, with --from 3
 `},
 		{"column[6] &m[0][9]", `
 part [6] of VECTOR at ADDR+72: 1 basic element
@@ -134,7 +134,7 @@ types[1](STRUCT)[2][5](CHAR) is MPI_CHAR at offset 52: 1 basic element
   MPI_DOUBLE{0}(DOUBLE)  ADDR+0  0
   MPI_DOUBLE{1}(DOUBLE)  ADDR+8  0.5
   MPI_DOUBLE{2}(DOUBLE)  ADDR+16  1
-  ... 77 more
+  ... 77 more, with --from 3
 `},
 		{"MPI_INT f(1,2) i", `
 3 × MPI_INT at ADDR+0: 3 basic elements, 12 bytes of data
@@ -219,7 +219,7 @@ func TestCommandErrors(t *testing.T) {
 		kind prettyprint.ErrorKind
 		want string
 	}{
-		{"", prettyprint.KindUsage, "mpipp needs a datatype or a communicator"},
+		{"--type", prettyprint.KindUsage, "mpipp --type needs an expression"},
 		{"a b c d", prettyprint.KindUsage, "at most three arguments"},
 		{"--what x", prettyprint.KindUsage, "no option --what"},
 		{"--comm x y", prettyprint.KindUsage, "takes one communicator"},

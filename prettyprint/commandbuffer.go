@@ -3,7 +3,6 @@ package prettyprint
 import (
 	"fmt"
 	"io"
-	"math"
 	"regexp"
 )
 
@@ -63,6 +62,7 @@ func (c *command) buffer(args []string) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Node: b.Node(p.name + p.at.String()), text: func(w io.Writer, opt Options) error {
+		opt = c.opt.filled(opt)
 		what := fmt.Sprintf("%d × %s", count, p.t.Title())
 		if count == 1 {
 			what = p.t.Title()
@@ -70,7 +70,7 @@ func (c *command) buffer(args []string) (*Result, error) {
 		if !p.at.IsZero() {
 			what = "part " + p.at.String() + " of " + what
 		}
-		size := basicElements(b.Len()) + fmt.Sprintf(", %d bytes of data", count*p.t.Figures().Size)
+		size := basicElements(b.Len()) + ", " + byteCount(count*p.t.Figures().Size) + " of data"
 		if !p.at.IsZero() {
 			size = basicElements(b.Len())
 		}
@@ -86,14 +86,7 @@ func (c *command) buffer(args []string) (*Result, error) {
 
 // showPart shows a place within a datatype, without a buffer: its address, offset and basic types.
 func (c *command) showPart(name string, t *Datatype, a Address) (*Result, error) {
-	if t.problem != nil {
-		return nil, t.problem
-	}
-	root := location{prefix: name, short: name, t: t, row: -1}
-	if a.Instance >= 0 {
-		root.row = math.MaxInt32
-	}
-	l, err := root.at(a)
+	l, err := typePart{name, t, a}.place()
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +177,7 @@ func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, 
 }
 
 func basicElements(n int64) string {
-	if n == 1 {
-		return "1 basic element"
-	}
-	return fmt.Sprintf("%d basic elements", n)
+	return plural(n, "basic element")
 }
 
 // writeWarnings tells what the user should know before trusting or using the type.

@@ -26,9 +26,14 @@ type Datatype struct {
 	hasUB    bool
 	opaque   bool // holds a type that is not decoded
 
-	prefixOnce []int64 // elements before each block; built at the first seek
-	sig        *Signature
-	gaps       *Gaps
+	// what is made when it is first asked for
+	prefixOnce []int64     // elements before each block
+	sig        *Signature  // see Signature
+	gaps       *Gaps       // see Gaps
+	hulls      []hull      // see innerHulls
+	byMemory   []blockHull // see blockHulls
+	mixture    []share     // see mix
+	units      *units      // see Match
 }
 
 // Figures are the numbers that MPI reports of a datatype, in bytes.

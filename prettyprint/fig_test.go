@@ -112,7 +112,7 @@ func TestBufferText(t *testing.T) {
   s(STRUCT)[1][3](INT)      ADDR+12  -30
   s(STRUCT)[1][4](INT)      ADDR+16  -40
   s(STRUCT)[2][0..1](CHAR)  ADDR+47  "me"
-  ... 7 more
+  ... 7 more, with --from 7
 `},
 	} {
 		var s strings.Builder

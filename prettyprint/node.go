@@ -69,6 +69,8 @@ type Options struct {
 	MaxList  int // entries of one list; 0: 200
 	MaxLines int // lines in all; 0: 10000
 	MaxDepth int // levels; 0: 100
+
+	From int64 // the first element of a buffer that is shown
 }
 
 func (o Options) filled() Options {

@@ -21,7 +21,10 @@ type Registry struct {
 }
 
 // slotTable is one hash table, read whole.
-type slotTable struct{ live []slot }
+type slotTable struct {
+	live    []slot
+	headers *snapshot // of the records, if they were read together
+}
 
 type slot struct{ handle, record uint64 }
 
@@ -104,6 +107,7 @@ func (r *Registry) DatatypeByFortran(f int32) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.prefetch(slots, datatypeHeader)
 	var freed bool
 	for _, s := range slots.live {
 		h, err := r.datatypeHeader(s.record)
@@ -136,6 +140,7 @@ func (r *Registry) DatatypeByName(name string) (*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.prefetch(slots, datatypeHeader)
 	for _, s := range slots.live {
 		h, err := r.datatypeHeader(s.record)
 		if err != nil {
@@ -154,6 +159,7 @@ func (r *Registry) Datatypes() ([]*Datatype, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.prefetch(slots, datatypeHeader)
 	var list []*Datatype
 	var first error
 	for _, s := range slots.live {
@@ -288,6 +294,9 @@ func (r *Registry) slots(cache **slotTable, table uint64, what string) (*slotTab
 func (r *Registry) datatypeHeader(rec uint64) (abiDatatype, error) {
 	if t, ok := r.types[rec]; ok {
 		return t.hdr, nil
+	}
+	if b, ok := r.typeSlots.header(rec, datatypeHeader); ok {
+		return decodeDatatype(b), nil
 	}
 	b, err := r.readFull(rec, datatypeHeader, "A datatype's record")
 	if err != nil {

@@ -2,15 +2,19 @@ package prettyprint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // Signature is a datatype's type signature, compressed (paper, VI.A): the basic types in typemap order with how often each
-// repeats, and sequences that repeat as groups.
+// repeats, and sequences that repeat as groups: 3 (MPI_INT, 16 MPI_CHAR). It follows the tree of constructors, and finds what a list of
+// blocks repeats, so that its length is that of the type's description, not that of its data.
 type Signature struct {
 	Items     []SignatureItem
-	Truncated bool // it goes on, beyond what this package keeps
+	Truncated bool  // it goes on, beyond what this package keeps,
+	Rest      int64 // with so many basic elements
+
+	n, elements int64 // entries as MPI counts them, and basic elements, of Items
+	h           sigHash
 }
 
 // SignatureItem is a basic type or a group, Count times.
@@ -20,7 +24,11 @@ type SignatureItem struct {
 	Group *Signature // nil for a basic type
 }
 
-const maxSignature = 1 << 16 // items of one level
+const (
+	maxSignature = 1 << 16 // items of one level
+	maxInline    = 64      // items of a part that become items of the whole; a longer one stays a group
+	maxPeriod    = 32      // items that a repetition may have that no constructor names
+)
 
 // Signature returns the type signature of one instance.
 func (t *Datatype) Signature() *Signature {
@@ -31,7 +39,7 @@ func (t *Datatype) Signature() *Signature {
 	switch {
 	case t.problem != nil || t.elements == 0:
 	case t.isLeaf():
-		s.Items = []SignatureItem{{Count: 1, Basic: t}}
+		s.push(SignatureItem{Count: 1, Basic: t})
 	case t.layout.list == nil:
 		s.add(t.layout.child.Signature(), t.elements/t.layout.child.elements)
 	default:
@@ -47,13 +55,12 @@ func (t *Datatype) Signature() *Signature {
 
 // add appends n repetitions of sub.
 func (s *Signature) add(sub *Signature, n int64) {
-	s.Truncated = s.Truncated || sub.Truncated
 	switch {
-	case len(sub.Items) == 1:
+	case len(sub.Items) == 1 && !sub.Truncated:
 		it := sub.Items[0]
-		it.Count *= n
+		it.Count = satMul(it.Count, n)
 		s.push(it)
-	case n == 1:
+	case n == 1 && len(sub.Items) <= maxInline && !sub.Truncated:
 		for _, it := range sub.Items {
 			s.push(it)
 		}
@@ -63,24 +70,81 @@ func (s *Signature) add(sub *Signature, n int64) {
 }
 
 func (s *Signature) push(it SignatureItem) {
-	if k := len(s.Items) - 1; k >= 0 && s.Items[k].same(it) {
-		s.Items[k].Count += it.Count
-		return
-	}
 	if len(s.Items) >= maxSignature {
 		s.Truncated = true
+		s.Rest = satAdd(s.Rest, it.elements())
+		return
+	}
+	n, h := it.hash()
+	s.h, s.n, s.elements = s.h.then(h, n), satAdd(s.n, n), satAdd(s.elements, it.elements())
+	if k := len(s.Items) - 1; k >= 0 && s.Items[k].same(it) {
+		s.Items[k].Count = satAdd(s.Items[k].Count, it.Count)
 		return
 	}
 	s.Items = append(s.Items, it)
+	s.fold()
 }
 
-// same reports whether two items repeat the same thing. Groups are compared one level deep.
-func (a SignatureItem) same(b SignatureItem) bool {
-	if a.Basic != nil || b.Basic != nil {
-		return a.Basic != nil && b.Basic != nil &&
-			(a.Basic == b.Basic || a.Basic.isNamed() && b.Basic.isNamed() && a.Basic.Name() == b.Basic.Name())
+// fold makes a group of the items at the end if they repeat those before them, or adds them to a group before them that they repeat.
+func (s *Signature) fold() {
+	all := s.Items
+	for p := 2; p <= maxPeriod && p < len(all); p++ {
+		tail := all[len(all)-p:]
+		before := &all[len(all)-p-1]
+		if before.Group != nil && !before.Group.Truncated && equalItems(before.Group.Items, tail) {
+			before.Count++
+			s.Items = all[:len(all)-p]
+			return
+		}
+		if len(all) < 2*p || !equalItems(all[len(all)-2*p:len(all)-p], tail) {
+			continue
+		}
+		g := &Signature{Items: append([]SignatureItem(nil), tail...)}
+		for _, it := range tail {
+			n, h := it.hash()
+			g.h, g.n, g.elements = g.h.then(h, n), satAdd(g.n, n), satAdd(g.elements, it.elements())
+		}
+		s.Items = append(all[:len(all)-2*p], SignatureItem{Count: 2, Group: g})
+		return
 	}
-	return a.Group == b.Group || slices.Equal(a.Group.Items, b.Group.Items) && !a.Group.Truncated && !b.Group.Truncated
+}
+
+func equalItems(a, b []SignatureItem) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Count != b[i].Count || !a[i].same(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// same reports whether two items repeat the same thing.
+func (it SignatureItem) same(b SignatureItem) bool {
+	if it.Basic != nil || b.Basic != nil {
+		return it.Basic != nil && b.Basic != nil &&
+			(it.Basic == b.Basic || it.Basic.isNamed() && b.Basic.isNamed() && it.Basic.Name() == b.Basic.Name())
+	}
+	return it.Group == b.Group ||
+		it.Group.n == b.Group.n && it.Group.h == b.Group.h && len(it.Group.Items) == len(b.Group.Items) && !it.Group.Truncated && !b.Group.Truncated
+}
+
+// elements is the number of basic elements that the item stands for.
+func (it SignatureItem) elements() int64 {
+	if it.Basic != nil {
+		return it.Count
+	}
+	return satMul(it.Count, satAdd(it.Group.elements, it.Group.Rest))
+}
+
+func (it SignatureItem) hash() (n int64, h sigHash) {
+	if it.Basic != nil {
+		u := it.Basic.signatureUnits()
+		return satMul(u.n, it.Count), u.h.times(u.n, it.Count)
+	}
+	return satMul(it.Group.n, it.Count), it.Group.h.times(it.Group.n, it.Count)
 }
 
 func (t *Datatype) isNamed() bool { return t.Combiner() == CombinerNamed && t.Name() != "" }
@@ -113,80 +177,7 @@ func (s *Signature) text(limit *int) string {
 		out = append(out, what)
 	}
 	if s.Truncated && *limit > 0 {
-		out = append(out, "...")
+		out = append(out, fmt.Sprintf("... and %s", basicElements(s.Rest)))
 	}
 	return strings.Join(out, ", ")
-}
-
-// Gaps describes the bytes between a datatype's first and last byte of data that it does not select.
-type Gaps struct {
-	Known    bool  // false: too many elements out of order to tell
-	Count    int64 // gaps
-	Bytes    int64 // in all of them
-	Overlaps bool  // some bytes are selected more than once
-}
-
-const maxExplicit = 1 << 17 // elements that are sorted to find gaps where the closed form does not hold
-
-func (g Gaps) String() string {
-	switch {
-	case !g.Known:
-		return "unknown: the elements are out of order, or not decoded, and too many to sort"
-	case g.Overlaps:
-		return fmt.Sprintf("%d, %d bytes; elements overlap", g.Count, g.Bytes)
-	case g.Count == 0:
-		return "none"
-	}
-	return fmt.Sprintf("%d, %d bytes", g.Count, g.Bytes)
-}
-
-// Gaps finds the gaps of one instance: in closed form if its blocks are in the order of memory, else by sorting up to 2^17
-// elements.
-func (t *Datatype) Gaps() Gaps {
-	if t.gaps == nil {
-		g := t.findGaps()
-		t.gaps = &g
-	}
-	return *t.gaps
-}
-
-func (t *Datatype) findGaps() Gaps {
-	switch {
-	case t.problem != nil || t.opaque:
-		return Gaps{}
-	case t.elements == 0:
-		return Gaps{Known: true}
-	case t.blocks.ordered:
-		return Gaps{Known: true, Count: t.blocks.n - 1, Bytes: t.blocks.last - t.blocks.first - t.own.Size}
-	case t.elements > maxExplicit:
-		return Gaps{}
-	}
-	type run struct{ from, to int64 }
-	runs := make([]run, 0, t.elements)
-	for e := range t.Typemap(0) {
-		for _, p := range e.Leaf.parts() {
-			runs = append(runs, run{e.Offset + p.offset, e.Offset + p.offset + p.size})
-		}
-	}
-	slices.SortFunc(runs, func(a, b run) int {
-		switch {
-		case a.from < b.from:
-			return -1
-		case a.from > b.from:
-			return 1
-		}
-		return 0
-	})
-	g, end := Gaps{Known: true}, runs[0].from
-	for _, r := range runs {
-		switch {
-		case r.from > end:
-			g.Count++
-			g.Bytes += r.from - end
-		case r.from < end:
-			g.Overlaps = true
-		}
-		end = max(end, r.to)
-	}
-	return g
 }

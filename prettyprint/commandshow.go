@@ -1,0 +1,185 @@
+package prettyprint
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// picture is mpipp --layout and --svg.
+func (c *command) picture(args []string) (*Result, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return nil, errorf(KindUsage, 0, "mpipp --%s takes a datatype and a count; %d arguments were given. Usage:\n%s", c.opt.action, len(args), Usage)
+	}
+	p, err := c.typeArgument(args[0])
+	if err != nil {
+		return nil, err
+	}
+	if !p.at.IsZero() {
+		return nil, errorf(KindUsage, 0, "The picture is one of a whole datatype, and %s names a part of it, %s. "+
+			"mpipp --tree %s shows where that lies.", p.name, p.at, args[0])
+	}
+	count := int64(1)
+	if len(args) == 2 {
+		if count, err = c.count(args[1]); err != nil {
+			return nil, err
+		}
+	}
+	if c.opt.action == "svg" {
+		return c.svg(p, count)
+	}
+	pic, err := p.t.PictureForWidth(p.name, count, c.opt.width)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Node: leafNode(p.name, p.t.Summary()), text: func(w io.Writer, _ Options) error {
+		if err := pic.Text(w, c.opt.colour); err != nil {
+			return err
+		}
+		return writeWarnings(w, p.t)
+	}}, nil
+}
+
+func (c *command) svg(p typePart, count int64) (*Result, error) {
+	if !strings.HasSuffix(c.opt.file, ".svg") {
+		return nil, errorf(KindUsage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.", c.opt.file)
+	}
+	pic, err := p.t.Picture(p.name, count, PictureOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	if err := pic.SVG(&b); err != nil {
+		return nil, err
+	}
+	return &Result{
+		Node: leafNode(p.name, p.t.Summary()), File: &File{c.opt.file, []byte(b.String())},
+		text: func(w io.Writer, _ Options) error {
+			if err := write(w, "%s", pic.head()); err != nil {
+				return err
+			}
+			return writeWarnings(w, p.t)
+		},
+	}, nil
+}
+
+// side evaluates TYPE [COUNT].
+func (c *command) side(args []string) (Side, error) {
+	if len(args) < 1 || len(args) > 2 {
+		return Side{}, errorf(KindUsage, 0, "One side of mpipp --match is a datatype and a count; %q was given.", strings.Join(args, " "))
+	}
+	p, err := c.typeArgument(args[0])
+	if err != nil {
+		return Side{}, err
+	}
+	if !p.at.IsZero() {
+		return Side{}, errorf(KindUsage, 0, "Whole datatypes are sent, and %s%s is a part of one.", p.name, p.at)
+	}
+	s := Side{Name: p.name, Type: p.t, Count: 1}
+	if len(args) == 2 {
+		s.Count, err = c.count(args[1])
+	}
+	return s, err
+}
+
+// MatchSides splits the arguments of mpipp --match, SEND [COUNT] to RECV [COUNT], each side with a rank before it or not.
+// rank is -1 where none is given. It serves a console that asks two ranks.
+func MatchSides(line string) (send, recv MatchSide, err error) {
+	args, err := SplitArguments(line)
+	if err != nil {
+		return send, recv, err
+	}
+	return matchSides(args)
+}
+
+// MatchSide is one side in the arguments of mpipp --match.
+type MatchSide struct {
+	Rank int      // -1: not given
+	Args []string // TYPE [COUNT]
+}
+
+func matchSides(args []string) (send, recv MatchSide, err error) {
+	usage := errorf(KindUsage, 0, "mpipp --match takes SEND [COUNT] to RECV [COUNT], each with a rank before it, as in [0] SEND, or not; "+
+		"%q was given.", strings.Join(args, " "))
+	at := -1
+	for i, a := range args {
+		if a == "to" && i > 0 {
+			at = i
+			break
+		}
+	}
+	var second []string
+	switch {
+	case at > 0:
+		args, second = args[:at], args[at+1:]
+	case len(args) == 2: // without "to" nobody could tell counts from types
+		args, second = args[:1], args[1:]
+	default:
+		return send, recv, usage
+	}
+	for _, s := range []struct {
+		side *MatchSide
+		args []string
+	}{{&send, args}, {&recv, second}} {
+		s.side.Rank, s.side.Args = -1, s.args
+		if len(s.args) > 0 && strings.HasPrefix(s.args[0], "[") && strings.HasSuffix(s.args[0], "]") {
+			n, err := strconv.ParseInt(strings.Trim(s.args[0], "[] "), 10, 32)
+			if err != nil || n < 0 {
+				return send, recv, errorf(KindUsage, 0, "A side of mpipp --match is a type of one rank, as in [3] column; %s is not a rank.", s.args[0])
+			}
+			s.side.Rank, s.side.Args = int(n), s.args[1:]
+		}
+		if len(s.side.Args) < 1 || len(s.side.Args) > 2 {
+			return send, recv, usage
+		}
+	}
+	if (send.Rank < 0) != (recv.Rank < 0) {
+		return send, recv, errorf(KindUsage, 0, "mpipp --match was given a rank for one side only; give both or none.")
+	}
+	return send, recv, nil
+}
+
+// match compares two types of this rank.
+func (c *command) match(args []string) (*Result, error) {
+	s, r, err := matchSides(args)
+	if err != nil {
+		return nil, err
+	}
+	if s.Rank >= 0 {
+		return nil, errorf(KindUsage, 0, "This console sees one rank. A console of Cohort takes mpipp --match with types of two ranks; "+
+			"leave the ranks out to compare two types of this one.")
+	}
+	send, err := c.side(s.Args)
+	if err != nil {
+		return nil, err
+	}
+	recv, err := c.side(r.Args)
+	if err != nil {
+		return nil, err
+	}
+	m, err := Match(send, recv)
+	if err != nil {
+		return nil, err
+	}
+	return m.result(c.opt), nil
+}
+
+func (m *Matching) result(o options) *Result {
+	return &Result{Node: m.Node(), text: func(w io.Writer, _ Options) error { return m.Text(w, o.list) }}
+}
+
+// export writes one side for a console that compares types of two ranks; it is no command for people.
+func (c *command) export(args []string) (*Result, error) {
+	s, err := c.side(args)
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.Export()
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Node: leafNode("export", fmt.Sprintf("%d characters", len(text))), text: func(w io.Writer, _ Options) error {
+		return write(w, "%s\n", text)
+	}}, nil
+}
