@@ -22,7 +22,7 @@ func dependenceOf(op trace.Op) dependence {
 		return rootOn
 	case trace.OpScan, trace.OpIscan, trace.OpExscan, trace.OpIexscan:
 		return onBelow // Scan takes in a member's own data too, which it has anyway
-	case trace.OpCommFree, trace.OpFinalize:
+	case trace.OpCommFree, trace.OpCommDisconnect, trace.OpFinalize:
 		return onNone
 	default:
 		return onAll

@@ -4,6 +4,10 @@ import "github.com/cohort-debugger/cohort/trace"
 
 func (in *ingest) start(e *trace.Event) error {
 	for which, at := range e.Inits {
+		if at == 0 { // made by a call that is not covered
+			in.b.doubtf(ProblemRequest, in.rank, e.Index, "%s starts a request (array index %d) of which there is no _init", e.Op.Call(), which)
+			continue
+		}
 		p := in.inits[at]
 		if p == nil {
 			return in.fault(e, "it starts the request of event %d, which makes no persistent one", at)

@@ -183,19 +183,19 @@ func TestUncoveredCall(t *testing.T) {
 		prog := mpi.BuildFile(t, "testdata/steps.c")
 		record := newJob(t, mpi, ranks, abi.ModeOrder)
 		record.start.Flags = abi.FlagYield
-		record.run(prog, "5", "cancel")
+		record.run(prog, "5", "file")
 		p := record.controls[0].Progress()
-		if p.Incomplete != 1 || p.IncompleteCall != "MPI_Cancel" || p.IncompleteEvent != 17 {
+		if p.Incomplete != 2 || p.IncompleteCall != "MPI_File_open" || p.IncompleteEvent != 16 {
 			t.Errorf("the control block says %+v", p)
 		}
 		named := false
 		for _, rec := range records(t, record.traceDir, 0) {
 			if note, ok := rec.(*trace.Note); ok {
-				named = named || note.Call == "MPI_Cancel" && note.Event == 17 && note.Site != 0
+				named = named || note.Call == "MPI_File_open" && note.Event == 16 && note.Site != 0
 			}
 		}
 		if !named {
-			t.Error("the trace has no NOTE of MPI_Cancel at event 17 with its call site")
+			t.Error("the trace has no NOTE of MPI_File_open at event 16 with its call site")
 		}
 		if _, err := trace.BuildDecisions(open(t, record, 0), trace.DecisionOptions{}); err == nil {
 			t.Error("decisions were built from an incomplete recording without complaint")
@@ -204,15 +204,15 @@ func TestUncoveredCall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 		defer cancel()
 		refused := replay(t, record, allowed)
-		refused.launch(ctx, prog, "5", "cancel")
+		refused.launch(ctx, prog, "5", "file")
 		refused.await(ctx, 0, abi.StateRefused)
-		if m := refused.controls[0].Progress().Message; !strings.Contains(m, "MPI_Cancel") {
+		if m := refused.controls[0].Progress().Message; !strings.Contains(m, "MPI_File_open") {
 			t.Errorf("the refusal does not name the call: %q", m)
 		}
 		refused.end(cancel)
 		overridden := replay(t, record, allowed)
 		overridden.start.Flags |= abi.FlagIncompleteOK
-		overridden.run(prog, "5", "cancel")
+		overridden.run(prog, "5", "file")
 	})
 }
 

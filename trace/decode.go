@@ -218,7 +218,7 @@ func (d *decoder) event(index uint64) *Event {
 			e.Inits = make([]uint64, n)
 		}
 		for i := range e.Inits {
-			e.Inits[i] = d.back(index, false, "back to the _init")
+			e.Inits[i] = d.back(index, true, "back to the _init")
 		}
 	case ClassCompletion:
 		e.Completed = d.completions(index)

@@ -195,7 +195,7 @@ func TestBadInput(t *testing.T) {
 		{"string that lies", payload(ModeFull, 4, 1, 0xff, 0xff, 0xff, 0x7f), "length of call that fits"},
 		{"count that lies", payload(ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f), "number of requests that fits"},
 		{"ranks that lie", payload(ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0), "size that fits"},
-		{"back to itself", payload(ModeFull, 5, 24, 0, 0, 0, 0, 1, 0), "back to the _init"},
+		{"back to nothing", payload(ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "back to the _init"},
 		{"back before the first", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "back to the post"},
 		{"class of request", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 0, 5), "a class of request"},
 		{"tag beyond 32 bits", after(5, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0), "tag in 32 bits"},

@@ -171,7 +171,7 @@ func checkEvent(e *Event) error {
 		}
 	}
 	for _, init := range e.Inits {
-		if init == 0 || init >= e.Index {
+		if init >= e.Index {
 			return &broken{fmt.Sprintf("an _init before event %d", e.Index), fmt.Sprintf("event %d", init)}
 		}
 	}

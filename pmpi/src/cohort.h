@@ -36,6 +36,9 @@ struct cohort_global {
   int replay;
   int yield;
   int cancels;            /* MPI_Cancel was called: a completed request may have been cancelled */
+  int note;               /* requests that nothing else keeps track of are noted by handle, for MPI_Cancel */
+  int standins;           /* replay: persistent requests that another one stands in for at present */
+  int freed;              /* requests that the program has freed and that may still take a message */
   int refused;            /* state REFUSED is final */
   _Atomic int busy;       /* a thread is inside a wrapped call */
   struct cohort_control *control;     /* never NULL: a private one if there is none */
@@ -76,6 +79,13 @@ struct cohort_buffer { uint8_t *data; size_t length, capacity; };
 int cohort_reserve(struct cohort_buffer *b, size_t bytes); /* room for `bytes` in all; 0: none to be had */
 uint64_t cohort_now(void);
 
+/* ---- keymap.c: keys are not 0 */
+struct keyslot { uint64_t key, value; };
+struct keymap { struct keyslot *slots; uint64_t capacity, used; };
+uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key); /* its value, until the next put or remove; NULL: there is none */
+int cohort_keymap_put(struct keymap *m, uint64_t key, uint64_t value);  /* 0: no memory */
+void cohort_keymap_remove(struct keymap *m, uint64_t key);
+
 /* ---- control.c */
 void cohort_control_open(void);
 void cohort_set_state(uint32_t state);
@@ -95,7 +105,9 @@ uint32_t cohort_crc32c(const uint8_t *data, size_t length);
 void cohort_order_poll(uint32_t op);           /* the poll in progress succeeded */
 void cohort_order_set(uint32_t op, int n, const int *indices);
 void cohort_order_match(uint32_t op, int source, int tag, uint64_t back);
-void cohort_order_promise(uint32_t op);        /* the post of a receive with a wildcard */
+void cohort_order_promise(uint32_t op, uint32_t which); /* the post of a receive with a wildcard; which: its place in the array of a Startall */
+/* What a receive took that was posted `back` events ago; without a status: it was cancelled. In full mode only for freed requests. */
+void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which);
 /* An EVENT record: begin, put its fields, end. */
 void cohort_event_begin(void);
 void cohort_put_uv(uint64_t v);
@@ -139,7 +151,10 @@ void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t 
 void cohort_copy_name(char *to, size_t room, const char *from);
 
 /* ---- requests.c */
-enum request_class { REQUEST_SEND = 1, REQUEST_RECEIVE = 2, REQUEST_COLLECTIVE = 3, REQUEST_OTHER = 4 };
+enum request_class {
+  REQUEST_SEND = 1, REQUEST_RECEIVE = 2, REQUEST_COLLECTIVE = 3, REQUEST_OTHER = 4,
+  REQUEST_TAKEN = 5 /* not in traces: a receive of what a matched probe took */
+};
 struct cohort_request {
   uint64_t handle;
   uint64_t post;          /* event that made it active */
@@ -149,18 +164,42 @@ struct cohort_request {
   uint8_t wildcard, persistent, active;
   uint8_t matched;        /* its message is already in the trace */
   uint8_t null_peer;
+  uint8_t taken;          /* it receives what a matched probe took */
+  uint8_t cancelling;     /* MPI_Cancel was called for it */
+  uint8_t watched;        /* order mode: its completion goes into the trace */
+  uint8_t op;             /* that made it active: of a receive with a wildcard, or of one that is cancelled */
+  uint32_t which;         /* its place in the array of a Startall */
   uint64_t bytes;         /* of a persistent send */
   int32_t dest;
 };
-extern uint32_t cohort_request_count;
+extern uint32_t cohort_request_count, cohort_watched_count;
 struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer);
 struct cohort_request *cohort_request_find(uint64_t handle);
 void cohort_request_remove(uint64_t handle);   /* the oldest with that handle */
+void cohort_request_watch(struct cohort_request *r, int watch);
+void cohort_request_note(MPI_Request request, uint8_t cls);
+int cohort_request_noted(uint64_t handle, uint64_t *event); /* class of the last request with that handle that was noted, or 0 */
+
+/* ---- persistent.c */
+/* The requests to hand to MPI for the program's: `requests` itself, or a copy in which others stand in for some. After the call
+ * cohort_stood_in gives the program's array what became of them. */
+MPI_Request *cohort_stand_in(int count, MPI_Request *requests);
+void cohort_stood_in(int count, MPI_Request *requests, MPI_Request *real);
+MPI_Request *cohort_standin_of(MPI_Request request); /* of an active one; NULL: none */
+void cohort_persistent_freed(uint64_t handle);
+int cohort_persistent_uses(MPI_Comm comm);     /* a receive with a wildcard does */
+
+/* ---- cancel.c */
+void cohort_completed_cancelled(const struct cohort_request *r); /* the request was cancelled; r: before it is removed */
+void cohort_grequest_started(int rc, MPI_Request request);
+void cohort_look_at_freed(int last);           /* whether a request that the program has freed took a message; last: at MPI_Finalize */
 
 /* ---- yield.c: blocking calls, with or without sched_yield */
 int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op);
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
 int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
+int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status);
 int cohort_do_wait(MPI_Request *request, MPI_Status *status);
 int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses);
 int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
@@ -176,11 +215,14 @@ int cohort_yieldable(MPI_Comm comm);
 void cohort_replay_open(void);
 void cohort_replay_check(uint64_t event, uint32_t op);
 int cohort_replay_match(uint32_t op, int *source, int *tag); /* 0: was never matched */
+int cohort_replay_cancelled(uint32_t op, uint32_t which);    /* the receive with exact arguments was cancelled: it takes no message */
 int cohort_replay_poll(uint32_t op);                         /* 1: the poll succeeds */
 int cohort_replay_set(uint32_t op, const uint32_t **indices);/* number of indices */
 void cohort_replay_finalize(void);
 void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) __attribute__((noreturn));
 int cohort_never_request(MPI_Request *request);
+int cohort_is_never(MPI_Request request);
+int cohort_never_free(MPI_Request *request);
 void cohort_never_release(void);
 void cohort_replay_compare(uint32_t hash);                   /* of the events up to g.events */
 static inline int cohort_is_poll(uint32_t op) {
@@ -195,6 +237,7 @@ void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes);
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm);
 uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm);
 int cohort_is_root(MPI_Comm comm, int root);
+int cohort_gives_root(MPI_Comm comm, int root);
 uint32_t cohort_my_rank(MPI_Comm comm);
 uint32_t cohort_out_degree(MPI_Comm comm);
 uint64_t cohort_bytes_out(const int *counts, MPI_Datatype type, MPI_Comm comm);

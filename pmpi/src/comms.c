@@ -30,6 +30,37 @@ static uint64_t child_id(uint64_t parent, uint64_t nth, uint32_t leader) {
   return mix(mix(mix(parent) ^ nth) ^ leader) | 1ull << 63;
 }
 
+/* A call that is collective over the members of the new communicator alone, or of two groups: those members count its kind. */
+static uint64_t among_id(uint64_t among) {
+  static struct keymap made; /* how many communicators are made already among these */
+  uint64_t *n = cohort_keymap_find(&made, among | 1), nth = n == NULL ? 0 : *n;
+  cohort_keymap_put(&made, among | 1, nth + 1);
+  return child_id(among, nth, UINT32_MAX);
+}
+
+static uint64_t hash_ranks(const uint32_t *ranks, uint32_t n) {
+  uint64_t h = mix(n + 1);
+  for (uint32_t i = 0; i < n; i++) h = mix(h ^ (ranks[i] + 1));
+  return h;
+}
+
+/* Both groups of an intercommunicator must come to the same. */
+static uint64_t hash_members(const struct cohort_comm *c) {
+  const uint32_t *members = (const uint32_t *)(c + 1);
+  uint64_t local = hash_ranks(members, c->n_members);
+  if (c->kind != COHORT_COMM_INTER) return local;
+  uint64_t remote = hash_ranks(members + c->n_members, c->n_remote);
+  return local < remote ? mix(mix(local) ^ remote) : mix(mix(remote) ^ local);
+}
+
+/* The world rank of rank 0; of an intercommunicator the lesser of those of both groups. */
+static uint32_t leader_of(const struct cohort_comm *c) {
+  const uint32_t *members = (const uint32_t *)(c + 1);
+  uint32_t leader = c->n_members > 0 ? members[0] : UINT32_MAX;
+  if (c->n_remote > 0 && members[c->n_members] < leader) leader = members[c->n_members];
+  return leader;
+}
+
 static uint32_t kind_of(MPI_Comm comm) {
   int inter = 0, topology = MPI_UNDEFINED;
   PMPI_Comm_test_inter(comm, &inter);
@@ -114,14 +145,11 @@ static void publish(struct cohort_comm *c) {
   if (g.full) cohort_write_comm(c);
 }
 
-/* A communicator that came from a call which is not covered: its members, in the order in which they met, are all that they agree on. */
+/* A communicator that came from a call which is not covered: its members are all that they agree on. */
 static struct cohort_comm *adopt(MPI_Comm comm) {
-  static uint64_t n_adopted;
   struct cohort_comm *c = make_record(comm, comm);
   if (c == NULL) return NULL;
-  uint64_t id = 0;
-  for (uint32_t i = 0; i < c->n_members; i++) id = mix(id ^ ((uint32_t *)(c + 1))[i]);
-  c->global_id = mix(id ^ n_adopted++) | 1ull << 63;
+  c->global_id = among_id(mix(hash_members(c)));
   publish(c);
   return c;
 }
@@ -164,7 +192,22 @@ static struct cohort_comm *created(MPI_Comm parent, MPI_Comm comm, MPI_Comm shap
   struct cohort_comm *c = make_record(comm, shape);
   if (c == NULL) return NULL;
   c->parent_id = p->global_id;
-  c->global_id = child_id(p->global_id, nth, c->n_members > 0 ? ((uint32_t *)(c + 1))[0] : UINT32_MAX);
+  c->global_id = child_id(p->global_id, nth, leader_of(c));
+  c->call_site = g.site;
+  publish(c);
+  return c;
+}
+
+/* Likewise, but only the members of the new communicator have made the call; or both groups of a new intercommunicator, with parents of
+ * their own. */
+static struct cohort_comm *created_among(MPI_Comm parent, MPI_Comm comm) {
+  struct cohort_comm *p = cohort_comm_find(parent);
+  if (p == NULL || comm == MPI_COMM_NULL) return NULL;
+  struct cohort_comm *c = make_record(comm, comm);
+  if (c == NULL) return NULL;
+  uint64_t among = hash_members(c);
+  c->parent_id = p->global_id;
+  c->global_id = among_id(c->kind == COHORT_COMM_INTER ? among : mix(among ^ p->global_id));
   c->call_site = g.site;
   publish(c);
   return c;
@@ -183,10 +226,10 @@ static void forget(uint64_t handle) {
 
 void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes) {
   if (!g.full) return;
-  uint32_t index = cohort_comm_index(comm);
+  struct cohort_comm *c = cohort_comm_find(comm);
   cohort_event_begin();
-  cohort_put_uv(index);
-  cohort_put_sv(root);
+  cohort_put_uv(c == NULL ? 0 : c->index);
+  cohort_put_sv(c != NULL && c->kind == COHORT_COMM_INTER ? -1 : root); /* MPI_ROOT and MPI_PROC_NULL name no rank */
   cohort_put_uv(bytes);
   cohort_event_end();
 }
@@ -226,6 +269,12 @@ int cohort_is_root(MPI_Comm comm, int root) {
   return c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank;
 }
 
+/* Whether a rank contributes data to a Gather or Reduce: of an intercommunicator, only one group does. */
+int cohort_gives_root(MPI_Comm comm, int root) {
+  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
+  return c != NULL && (c->kind != COHORT_COMM_INTER || root >= 0);
+}
+
 /* How many neighbours a neighbourhood collective sends to. */
 uint32_t cohort_out_degree(MPI_Comm comm) {
   struct cohort_comm *c = cohort_comm_find(comm);
@@ -251,9 +300,7 @@ uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Co
   return bytes;
 }
 
-/* The end of a call that makes a communicator. `pending`: it may not be asked about yet, but is a duplicate of its parent. */
-static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
-  struct cohort_comm *c = rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL;
+static int ended(int rc, MPI_Comm parent, const struct cohort_comm *c) {
   if (g.full) {
     uint32_t index = cohort_comm_index(parent);
     cohort_event_begin();
@@ -265,6 +312,11 @@ static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
   }
   cohort_leave();
   return rc;
+}
+
+/* The end of a call that makes a communicator. `pending`: it may not be asked about yet, but is a duplicate of its parent. */
+static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
+  return ended(rc, parent, rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL);
 }
 
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
@@ -302,6 +354,26 @@ EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) {
   if (!cohort_enter(COHORT_OP_COMM_CREATE, SITE)) return PMPI_Comm_create(comm, group, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_create(comm, group, newcomm), comm, newcomm, 0);
+}
+
+EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_COMM_CREATE_GROUP, SITE)) return PMPI_Comm_create_group(comm, group, tag, newcomm);
+  int rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
+  return ended(rc, comm, rc == MPI_SUCCESS ? created_among(comm, *newcomm) : NULL);
+}
+
+EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
+                                MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE))
+    return PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
+  cohort_synchronise(local_comm);
+  int rc = PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
+  return ended(rc, local_comm, rc == MPI_SUCCESS ? created_among(local_comm, *newcomm) : NULL);
+}
+
+EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE)) return PMPI_Intercomm_merge(intercomm, high, newcomm);
+  return made(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, newcomm, 0);
 }
 
 EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm) {
@@ -342,6 +414,14 @@ EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int
   return made(rc, comm, newcomm, 0);
 }
 
+static uint64_t about_to_free(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return HANDLE(comm);
+  if (g.full) cohort_comm_find(comm);
+  if (cohort_persistent_uses(comm)) /* replay needs the handle for each Start */
+    cohort_uncovered("MPI_Comm_free while a persistent receive has it");
+  return HANDLE(comm);
+}
+
 static int freed(int rc, uint64_t handle) {
   if (g.full) {
     struct cohort_comm *c = cohort_table_find(&table, handle);
@@ -359,9 +439,14 @@ static int freed(int rc, uint64_t handle) {
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm) {
   if (!cohort_enter(COHORT_OP_COMM_FREE, SITE)) return PMPI_Comm_free(comm);
-  uint64_t handle = HANDLE(*comm);
-  if (g.full && *comm != MPI_COMM_NULL) cohort_comm_find(*comm);
+  uint64_t handle = about_to_free(*comm);
   return freed(PMPI_Comm_free(comm), handle);
+}
+
+EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
+  if (!cohort_enter(COHORT_OP_COMM_DISCONNECT, SITE)) return PMPI_Comm_disconnect(comm);
+  uint64_t handle = about_to_free(*comm);
+  return freed(PMPI_Comm_disconnect(comm), handle);
 }
 
 EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {

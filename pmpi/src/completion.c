@@ -7,7 +7,7 @@
 /* What the call was given, before MPI overwrites it. */
 static struct cohort_buffer handles_buffer, statuses_buffer;
 
-static int observing(void) { return g.full || (g.order && cohort_request_count > 0); }
+static int observing(void) { return g.full || (g.order && cohort_watched_count > 0); }
 
 static uint64_t *snapshot(int count, const MPI_Request *requests) {
   if (count < 0 || !cohort_reserve(&handles_buffer, (size_t)(count > 0 ? count : 1) * sizeof(uint64_t))) return NULL;
@@ -27,15 +27,27 @@ static int was_cancelled(const MPI_Status *status) {
   return cancelled;
 }
 
+static void done_with(struct cohort_request *r, uint64_t handle) {
+  if (!r->persistent) {
+    cohort_request_remove(handle);
+    return;
+  }
+  r->active = 0;
+  cohort_request_watch(r, 0);
+}
+
 /* A request that was in the array and is complete: its MATCH in order mode. `keep`: the request lives on (Request_get_status). */
 static void order_completed(uint64_t handle, const MPI_Status *status, int keep) {
   struct cohort_request *r = cohort_request_find(handle);
   if (r == NULL) return;
-  if (r->wildcard && !r->matched && !was_cancelled(status)) {
-    cohort_order_match(COHORT_OP_IRECV, status->MPI_SOURCE, status->MPI_TAG, g.events + 1 - r->post);
+  if (r->watched && !r->matched) {
+    if (r->cancelling && was_cancelled(status))
+      cohort_completed_cancelled(r);
+    else if (r->wildcard)
+      cohort_write_taken(r->op, status, g.events + 1 - r->post, r->which);
     r->matched = 1;
   }
-  if (!keep) cohort_request_remove(handle);
+  if (!keep) done_with(r, handle);
 }
 
 /* Its entry in an EVENT record, likewise. */
@@ -43,7 +55,8 @@ static void event_completed(int index, uint64_t handle, const MPI_Status *status
   struct cohort_request *r = cohort_request_find(handle);
   cohort_put_uv((uint64_t)index);
   cohort_put_uv(r == NULL ? 0 : g.events + 1 - (r->persistent ? r->init : r->post));
-  int cancelled = r != NULL && was_cancelled(status);
+  int cancelled = r != NULL && r->cancelling && was_cancelled(status);
+  if (cancelled) cohort_completed_cancelled(r);
   cohort_put_u8(r == NULL || cancelled ? REQUEST_OTHER : r->cls);
   if (r == NULL) return;
   if (r->cls == REQUEST_RECEIVE && !cancelled && r->null_peer) { /* MPICH 4.0 does not set this status */
@@ -53,11 +66,8 @@ static void event_completed(int index, uint64_t handle, const MPI_Status *status
   } else if (r->cls == REQUEST_RECEIVE && !cancelled) {
     cohort_put_status(status);
   }
-  if (keep) return;
-  if (r->persistent)
-    r->active = 0;
-  else
-    cohort_request_remove(handle);
+  if (r->cls == REQUEST_RECEIVE) r->matched = 1;
+  if (!keep) done_with(r, handle);
 }
 
 /* What the call did not complete: null and inactive requests, and those that an error left pending. */
@@ -97,6 +107,20 @@ static void completed(int n, const int *indices, const uint64_t *handles, const 
   cohort_event_end();
 }
 
+static int wait_one(MPI_Request *request, MPI_Status *status) {
+  MPI_Request *real = cohort_stand_in(1, request);
+  int rc = cohort_do_wait(real, status);
+  cohort_stood_in(1, request, real);
+  return rc;
+}
+
+static int wait_all(int count, MPI_Request *requests, MPI_Status *statuses) {
+  MPI_Request *real = cohort_stand_in(count, requests);
+  int rc = cohort_do_waitall(count, real, statuses);
+  cohort_stood_in(count, requests, real);
+  return rc;
+}
+
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
   if (!cohort_enter(COHORT_OP_WAIT, SITE)) return PMPI_Wait(request, status);
   MPI_Status own, *st = status;
@@ -105,7 +129,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
     handles = snapshot(1, request);
     if (status == MPI_STATUS_IGNORE) st = &own;
   }
-  int rc = cohort_do_wait(request, st);
+  int rc = wait_one(request, st);
   completed(1, NULL, handles, request, st, 0);
   cohort_leave();
   return rc;
@@ -119,7 +143,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status ar
     handles = snapshot(count, array_of_requests);
     if (st == MPI_STATUSES_IGNORE) st = own_statuses(count);
   }
-  int rc = cohort_do_waitall(count, array_of_requests, st);
+  int rc = wait_all(count, array_of_requests, st);
   completed(count, NULL, handles, array_of_requests, st, 0);
   cohort_leave();
   return rc;
@@ -138,7 +162,7 @@ static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *
   int n = cohort_replay_set(g.op, &indices);
   if (n == 0) { /* recorded: nothing was active */
     int flag = 0;
-    int rc = x_testany(count, requests, index, &flag, st);
+    int rc = x_testany(count, cohort_stand_in(count, requests), index, &flag, st);
     if (rc == MPI_SUCCESS && (!flag || *index != MPI_UNDEFINED))
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     return rc;
@@ -146,7 +170,7 @@ static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *
   if (n != 1 || indices[0] >= (uint32_t)count || requests[indices[0]] == MPI_REQUEST_NULL)
     cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
   *index = (int)indices[0];
-  return cohort_do_wait(&requests[indices[0]], st);
+  return wait_one(&requests[indices[0]], st);
 }
 
 EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
@@ -197,7 +221,7 @@ static int replay_some(int count, MPI_Request *requests, int *outcount, int *out
   int n = cohort_replay_set(g.op, &indices);
   int failed = 0;
   if (n == 0) {
-    int rc = x_testsome(count, requests, outcount, out, statuses);
+    int rc = x_testsome(count, cohort_stand_in(count, requests), outcount, out, statuses);
     if (rc == MPI_SUCCESS && *outcount != MPI_UNDEFINED)
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     return rc;
@@ -208,7 +232,7 @@ static int replay_some(int count, MPI_Request *requests, int *outcount, int *out
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[k];
     out[k] = (int)indices[k];
-    int rc = cohort_do_wait(&requests[indices[k]], st);
+    int rc = wait_one(&requests[indices[k]], st);
     if (rc == MPI_SUCCESS) continue;
     failed = 1;
     if (st != MPI_STATUS_IGNORE) st->MPI_ERROR = rc;
@@ -278,7 +302,7 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
   }
   if (g.replay) {
     *flag = cohort_replay_poll(COHORT_OP_TEST);
-    if (*flag) rc = cohort_do_wait(request, st);
+    if (*flag) rc = wait_one(request, st);
   } else {
     rc = x_test(request, flag, st);
   }
@@ -303,7 +327,7 @@ EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MP
   }
   if (g.replay) {
     *flag = cohort_replay_poll(COHORT_OP_TESTALL);
-    if (*flag) rc = cohort_do_waitall(count, array_of_requests, st);
+    if (*flag) rc = wait_all(count, array_of_requests, st);
   } else {
     rc = x_testall(count, array_of_requests, flag, st);
   }
@@ -328,8 +352,9 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
   }
   if (g.replay) {
     *flag = cohort_replay_poll(COHORT_OP_REQUEST_GET_STATUS);
+    MPI_Request *standin = cohort_standin_of(request);
     for (int done = 0; *flag && !done && rc == MPI_SUCCESS;) {
-      rc = x_request_get_status(request, &done, st);
+      rc = x_request_get_status(standin == NULL ? request : *standin, &done, st);
       if (!done) sched_yield();
     }
   } else {
@@ -341,36 +366,6 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
   }
   if (g.order) cohort_order_poll(COHORT_OP_REQUEST_GET_STATUS);
   completed(1, NULL, handles, &request, st, 1);
-  cohort_leave();
-  return rc;
-}
-
-EXPORT int MPI_Request_free(MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_REQUEST_FREE, SITE)) return PMPI_Request_free(request);
-  struct cohort_request *r = *request == MPI_REQUEST_NULL ? NULL : cohort_request_find(HANDLE(*request));
-  uint64_t handle = r == NULL ? 0 : r->handle;
-  if (r != NULL && r->wildcard && r->active && !r->matched) cohort_uncovered("MPI_Request_free of an active wildcard receive");
-  int rc = x_request_free(request);
-  if (r != NULL && rc == MPI_SUCCESS) cohort_request_remove(handle);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-
-EXPORT int MPI_Cancel(MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
-  cohort_uncovered("MPI_Cancel");
-  g.cancels = 1;
-  int rc = x_cancel(request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-
-EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
-  if (!cohort_enter(COHORT_OP_TEST_CANCELLED, SITE)) return PMPI_Test_cancelled(status, flag);
-  int rc = PMPI_Test_cancelled(status, flag);
-  cohort_event_plain();
   cohort_leave();
   return rc;
 }

@@ -131,6 +131,25 @@ int fortran_first_index(void) {
 #endif
 }
 
+/* Procedures are called back as the language has them, which only the MPI's own wrapper arranges. */
+#define GREQUEST_START(symbol)                                                                                             \
+  EXPORT void symbol(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state, MPI_Fint *request, MPI_Fint *ierr) {  \
+    static void (*next)(void *, void *, void *, void *, MPI_Fint *, MPI_Fint *);                                           \
+    MPI_Fint own = MPI_ERR_OTHER, *rc = ierr == NULL ? &own : ierr;                                                        \
+    if (next == NULL) *(void **)&next = fortran_next(#symbol);                                                             \
+    if (next == NULL) return;                                                                                              \
+    int seen = cohort_enter(COHORT_OP_GREQUEST_START, SITE);                                                               \
+    next(query_fn, free_fn, cancel_fn, extra_state, request, rc);                                                          \
+    if (!seen) return;                                                                                                     \
+    cohort_grequest_started(*rc, PMPI_Request_f2c(*request));                                                              \
+    cohort_leave();                                                                                                        \
+  }
+GREQUEST_START(mpi_grequest_start_f08_)
+#ifdef OPEN_MPI
+GREQUEST_START(mpi_grequest_start_)
+GREQUEST_START(mpi_grequest_start__)
+#endif
+
 /* The MPI's own wrapper sets up more than MPI: it must run. */
 #define INIT(symbol)                                                            \
   EXPORT void symbol(MPI_Fint *ierr) {                                          \

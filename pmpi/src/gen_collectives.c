@@ -41,7 +41,7 @@ EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   } else {
     rc = PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
-  if (g.full) cohort_event_collective(comm, root, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -56,7 +56,7 @@ EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   } else {
     rc = PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   }
-  if (g.full) cohort_event_collective(comm, root, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -170,7 +170,7 @@ EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
   if (!cohort_enter(COHORT_OP_REDUCE, SITE)) return PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
-  if (g.full) cohort_event_collective(comm, root, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(comm, root, cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0);
   cohort_leave();
   return rc;
 }
@@ -317,7 +317,7 @@ EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   if (!cohort_enter(COHORT_OP_IGATHER, SITE)) return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -326,7 +326,7 @@ EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   if (!cohort_enter(COHORT_OP_IGATHERV, SITE)) return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   int rc = PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -398,7 +398,7 @@ EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
   if (!cohort_enter(COHORT_OP_IREDUCE, SITE)) return PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   int rc = PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(comm, root, cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0);
   cohort_leave();
   return rc;
 }

@@ -862,6 +862,62 @@ EXPORT void mpi_iprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI
 }
 FORTRAN_NAMES(iprobe, IPROBE)
 
+EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Message c_message;
+  MPI_Status own_status, *c_status = fortran_ignores_status(status) ? MPI_STATUS_IGNORE : &own_status;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Mprobe(*source, *tag, c_comm, &c_message, c_status);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
+  if (c_status != MPI_STATUS_IGNORE) PMPI_Status_c2f(c_status, status);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(mprobe, MPROBE)
+
+EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Message c_message;
+  MPI_Status own_status, *c_status = fortran_ignores_status(status) ? MPI_STATUS_IGNORE : &own_status;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Improbe(*source, *tag, c_comm, flag, &c_message, c_status);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS && *flag) *message = PMPI_Message_c2f(c_message);
+  if (c_status != MPI_STATUS_IGNORE && *flag) PMPI_Status_c2f(c_status, status);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(improbe, IMPROBE)
+
+#ifdef OPEN_MPI
+EXPORT void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) {
+  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
+  MPI_Message c_message = PMPI_Message_f2c(*message);
+  MPI_Status own_status, *c_status = fortran_ignores_status(status) ? MPI_STATUS_IGNORE : &own_status;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Mrecv(fortran_buffer(buf), *count, c_datatype, &c_message, c_status);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
+  if (c_status != MPI_STATUS_IGNORE) PMPI_Status_c2f(c_status, status);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(mrecv, MRECV)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
+  MPI_Message c_message = PMPI_Message_f2c(*message);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Imrecv(fortran_buffer(buf), *count, c_datatype, &c_message, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(imrecv, IMRECV)
+#endif
+
 EXPORT void mpi_start_f08_(MPI_Fint *request, MPI_Fint *ierr) {
   MPI_Request c_request = PMPI_Request_f2c(*request);
   cohort_fortran_site(SITE);
@@ -1093,6 +1149,51 @@ EXPORT void mpi_comm_create_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *newc
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(comm_create, COMM_CREATE)
+
+EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Group c_group = PMPI_Group_f2c(*group);
+  MPI_Comm c_newcomm;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_create_group(c_comm, c_group, *tag, &c_newcomm);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_create_group, COMM_CREATE_GROUP)
+
+EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm, MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr) {
+  MPI_Comm c_local_comm = PMPI_Comm_f2c(*local_comm);
+  MPI_Comm c_peer_comm = PMPI_Comm_f2c(*peer_comm);
+  MPI_Comm c_newcomm;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Intercomm_create(c_local_comm, *local_leader, c_peer_comm, *remote_leader, *tag, &c_newcomm);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(intercomm_create, INTERCOMM_CREATE)
+
+EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newcomm, MPI_Fint *ierr) {
+  MPI_Comm c_intercomm = PMPI_Comm_f2c(*intercomm);
+  MPI_Comm c_newcomm;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Intercomm_merge(c_intercomm, *high, &c_newcomm);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(intercomm_merge, INTERCOMM_MERGE)
+
+EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_disconnect(&c_comm);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *comm = PMPI_Comm_c2f(c_comm);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_disconnect, COMM_DISCONNECT)
 
 EXPORT void mpi_comm_free_f08_(MPI_Fint *comm, MPI_Fint *ierr) {
   MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
@@ -1386,97 +1487,6 @@ EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr) {
 }
 FORTRAN_NAMES(abort, ABORT)
 
-EXPORT void mpi_mprobe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  MPI_Message c_message;
-  MPI_Status own_status, *c_status = fortran_ignores_status(status) ? MPI_STATUS_IGNORE : &own_status;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Mprobe(*source, *tag, c_comm, &c_message, c_status);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
-  if (c_status != MPI_STATUS_IGNORE) PMPI_Status_c2f(c_status, status);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(mprobe, MPROBE)
-
-EXPORT void mpi_improbe_f08_(MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  MPI_Message c_message;
-  MPI_Status own_status, *c_status = fortran_ignores_status(status) ? MPI_STATUS_IGNORE : &own_status;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Improbe(*source, *tag, c_comm, flag, &c_message, c_status);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
-  if (c_status != MPI_STATUS_IGNORE && *flag) PMPI_Status_c2f(c_status, status);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(improbe, IMPROBE)
-
-#ifdef OPEN_MPI
-EXPORT void mpi_mrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierr) {
-  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
-  MPI_Message c_message = PMPI_Message_f2c(*message);
-  MPI_Status own_status, *c_status = fortran_ignores_status(status) ? MPI_STATUS_IGNORE : &own_status;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Mrecv(fortran_buffer(buf), *count, c_datatype, &c_message, c_status);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
-  if (c_status != MPI_STATUS_IGNORE) PMPI_Status_c2f(c_status, status);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(mrecv, MRECV)
-#endif
-
-#ifdef OPEN_MPI
-EXPORT void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request, MPI_Fint *ierr) {
-  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
-  MPI_Message c_message = PMPI_Message_f2c(*message);
-  MPI_Request c_request;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Imrecv(fortran_buffer(buf), *count, c_datatype, &c_message, &c_request);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
-  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(imrecv, IMRECV)
-#endif
-
-EXPORT void mpi_comm_create_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  MPI_Group c_group = PMPI_Group_f2c(*group);
-  MPI_Comm c_newcomm;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Comm_create_group(c_comm, c_group, *tag, &c_newcomm);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(comm_create_group, COMM_CREATE_GROUP)
-
-EXPORT void mpi_intercomm_create_f08_(MPI_Fint *local_comm, MPI_Fint *local_leader, MPI_Fint *peer_comm, MPI_Fint *remote_leader, MPI_Fint *tag, MPI_Fint *newcomm, MPI_Fint *ierr) {
-  MPI_Comm c_local_comm = PMPI_Comm_f2c(*local_comm);
-  MPI_Comm c_peer_comm = PMPI_Comm_f2c(*peer_comm);
-  MPI_Comm c_newcomm;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Intercomm_create(c_local_comm, *local_leader, c_peer_comm, *remote_leader, *tag, &c_newcomm);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(intercomm_create, INTERCOMM_CREATE)
-
-EXPORT void mpi_intercomm_merge_f08_(MPI_Fint *intercomm, MPI_Fint *high, MPI_Fint *newcomm, MPI_Fint *ierr) {
-  MPI_Comm c_intercomm = PMPI_Comm_f2c(*intercomm);
-  MPI_Comm c_newcomm;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Intercomm_merge(c_intercomm, *high, &c_newcomm);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(intercomm_merge, INTERCOMM_MERGE)
-
 EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr) {
   MPI_Comm c_intercomm;
   cohort_fortran_site(SITE);
@@ -1486,16 +1496,6 @@ EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(comm_join, COMM_JOIN)
-
-EXPORT void mpi_comm_disconnect_f08_(MPI_Fint *comm, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  cohort_fortran_site(SITE);
-  int rc = MPI_Comm_disconnect(&c_comm);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *comm = PMPI_Comm_c2f(c_comm);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(comm_disconnect, COMM_DISCONNECT)
 
 #ifdef OPEN_MPI
 EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) {
@@ -2206,6 +2206,5 @@ FORTRAN_PASSED_ON(comm_spawn, "MPI_Comm_spawn")
 FORTRAN_PASSED_ON(comm_spawn_multiple, "MPI_Comm_spawn_multiple")
 FORTRAN_PASSED_ON(comm_accept, "MPI_Comm_accept")
 FORTRAN_PASSED_ON(comm_connect, "MPI_Comm_connect")
-FORTRAN_PASSED_ON(grequest_start, "MPI_Grequest_start")
 FORTRAN_PASSED_ON(file_open, "MPI_File_open")
 FORTRAN_PASSED_ON(file_set_view, "MPI_File_set_view")

@@ -38,6 +38,7 @@ EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest
   if (!cohort_enter(COHORT_OP_ISEND, SITE)) return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_isend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
+  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
@@ -47,6 +48,7 @@ EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int des
   if (!cohort_enter(COHORT_OP_IBSEND, SITE)) return PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_ibsend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
+  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
@@ -56,6 +58,7 @@ EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int des
   if (!cohort_enter(COHORT_OP_ISSEND, SITE)) return PMPI_Issend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_issend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
+  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
@@ -65,6 +68,7 @@ EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int des
   if (!cohort_enter(COHORT_OP_IRSEND, SITE)) return PMPI_Irsend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_irsend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
+  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;

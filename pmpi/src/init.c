@@ -40,7 +40,7 @@ static void choose_mode(void) {
   cohort_program_find();
   switch (g.control->mode) {
     case COHORT_MODE_OFF: return;
-    case COHORT_MODE_ORDER: g.order = 1; break;
+    case COHORT_MODE_ORDER: g.order = g.note = 1; break;
     case COHORT_MODE_FULL: g.full = 1; break;
     case COHORT_MODE_REPLAY:
       g.replay = 1;
@@ -174,6 +174,7 @@ static void check(uint64_t events) {
 
 void cohort_leave(void) {
   struct cohort_control *c = g.control;
+  if (UNLIKELY(g.freed > 0)) cohort_look_at_freed(0);
   uint64_t events = ++g.events;
   if (g.check_at != 0) check(events);
   STORE(g.header->events, events);
@@ -235,6 +236,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 
 EXPORT int MPI_Finalize(void) {
   if (!cohort_enter(COHORT_OP_FINALIZE, SITE)) return PMPI_Finalize();
+  if (g.freed > 0) cohort_look_at_freed(1);
   if (g.replay) cohort_replay_finalize();
   if (g.progress != MPI_COMM_NULL) PMPI_Comm_free(&g.progress);
   int rc = PMPI_Finalize();

@@ -24,14 +24,21 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
   if (!cohort_enter(COHORT_OP_IRECV, SITE)) return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag, rc;
-  if (g.replay && wildcard && !cohort_replay_match(COHORT_OP_IRECV, &from, &with))
+  if (UNLIKELY(g.replay) &&
+      (wildcard ? !cohort_replay_match(COHORT_OP_IRECV, &from, &with) : cohort_replay_cancelled(COHORT_OP_IRECV, 0)))
     rc = cohort_never_request(request);
   else
     rc = x_irecv(buf, count, datatype, from, with, comm, request);
-  if (g.order && wildcard) cohort_order_promise(COHORT_OP_IRECV);
+  if (g.order && wildcard) cohort_order_promise(COHORT_OP_IRECV, 0);
   if ((g.full || (g.order && wildcard)) && rc == MPI_SUCCESS) {
     struct cohort_request *r = cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL);
-    if (r != NULL) r->wildcard = (uint8_t)wildcard;
+    if (r != NULL) {
+      r->wildcard = (uint8_t)wildcard;
+      r->op = COHORT_OP_IRECV;
+      cohort_request_watch(r, g.order);
+    }
+  } else if (g.note && rc == MPI_SUCCESS) {
+    cohort_request_note(*request, REQUEST_RECEIVE);
   }
   if (g.full) {
     cohort_event_begin();
@@ -77,61 +84,6 @@ EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = cohort_do_sendrecv_replace(buf, count, datatype, dest, sendtag, from, with, comm, st);
   exchanged(comm, dest, sendtag, cohort_bytes(count, datatype), source, recvtag, st);
-  cohort_leave();
-  return rc;
-}
-
-EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
-  if (cohort_wildcard(source, tag)) cohort_uncovered("MPI_Recv_init with a wildcard");
-  int rc = x_recv_init(buf, count, datatype, source, tag, comm, request);
-  if (g.full) {
-    struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL) : NULL;
-    if (r != NULL) {
-      r->persistent = 1;
-      r->active = 0;
-      r->init = r->post;
-    }
-    cohort_event_begin();
-    cohort_put_asked(comm, source, tag);
-    cohort_put_uv(0);
-    cohort_event_end();
-  }
-  cohort_leave();
-  return rc;
-}
-
-/* Start and Startall, after the call. In full mode every persistent request is known, with where it goes. */
-static void started(int count, const MPI_Request *requests) {
-  for (int i = 0; i < count; i++) {
-    struct cohort_request *r = cohort_request_find(HANDLE(requests[i]));
-    if (r == NULL) continue;
-    r->active = 1;
-    r->post = g.events + 1;
-    if (r->cls == REQUEST_SEND) cohort_count_message(r->dest, r->bytes);
-  }
-  if (!g.full) return;
-  cohort_event_begin();
-  cohort_put_uv((uint64_t)count);
-  for (int i = 0; i < count; i++) {
-    struct cohort_request *r = cohort_request_find(HANDLE(requests[i]));
-    cohort_put_uv(r != NULL && r->init != 0 ? g.events + 1 - r->init : 0);
-  }
-  cohort_event_end();
-}
-
-EXPORT int MPI_Start(MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
-  int rc = x_start(request);
-  started(rc == MPI_SUCCESS, request);
-  cohort_leave();
-  return rc;
-}
-
-EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
-  if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
-  int rc = x_startall(count, array_of_requests);
-  started(rc == MPI_SUCCESS ? count : 0, array_of_requests);
   cohort_leave();
   return rc;
 }

@@ -176,6 +176,14 @@ int cohort_replay_match(uint32_t op, int *source, int *tag) {
   return 1;
 }
 
+int cohort_replay_cancelled(uint32_t op, uint32_t which) {
+  if (LIKELY(match >= match_end || match->event != g.events + 1)) return 0;
+  if (match->op != op || (match->flags & COHORT_DECISION_NEVER) == 0 || (uint32_t)match->source != which) return 0;
+  match++;
+  consumed();
+  return 1;
+}
+
 int cohort_replay_poll(uint32_t op) {
   if (poll >= poll_end) diverge_plain(COHORT_OP_NONE, 0);
   if (poll_failures < poll->failures) {
@@ -212,11 +220,10 @@ void cohort_replay_finalize(void) {
   cohort_never_release();
 }
 
-/* A wildcard receive that the recorded run never matched is not posted: it could take a message that another receive was to have. The program gets a
+/* A receive that took no message in the recorded run is not posted: it could take one that another receive was to have. The program gets a
  * request that never completes, unless it cancels it. */
 struct never { MPI_Request request; int cancelled; };
-static struct never **never; /* the MPI holds pointers to what they point to */
-static size_t n_never, cap_never;
+static struct keymap never; /* those that are not complete yet, by handle; the MPI holds pointers to them too */
 
 static int never_query(void *state, MPI_Status *status) {
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
@@ -227,27 +234,21 @@ static int never_query(void *state, MPI_Status *status) {
 }
 
 static int never_free(void *state) {
-  ((struct never *)state)->request = MPI_REQUEST_NULL;
+  cohort_keymap_remove(&never, HANDLE(((struct never *)state)->request));
+  cohort_registry_lock();
+  cohort_free(state, sizeof(struct never));
+  cohort_registry_unlock();
   return MPI_SUCCESS;
 }
 
 static int never_cancel(void *state, int complete) {
   struct never *n = state;
-  if (complete) return MPI_SUCCESS;
+  if (complete || n->cancelled) return MPI_SUCCESS;
   n->cancelled = 1;
   return PMPI_Grequest_complete(n->request);
 }
 
 int cohort_never_request(MPI_Request *request) {
-  if (n_never == cap_never) {
-    size_t cap = cap_never ? 2 * cap_never : 512;
-    struct never **grown = cohort_map(cap * sizeof *grown);
-    if (grown == NULL) return MPI_ERR_NO_MEM;
-    if (n_never > 0) memcpy(grown, never, n_never * sizeof *never);
-    cohort_unmap(never, cap_never * sizeof *never);
-    never = grown;
-    cap_never = cap;
-  }
   cohort_registry_lock();
   struct never *n = cohort_alloc(sizeof *n);
   cohort_registry_unlock();
@@ -255,17 +256,28 @@ int cohort_never_request(MPI_Request *request) {
   int rc = PMPI_Grequest_start(never_query, never_free, never_cancel, n, request);
   if (rc != MPI_SUCCESS) return rc;
   n->request = *request;
-  never[n_never++] = n;
-  return rc;
+  return cohort_keymap_put(&never, HANDLE(*request), (uint64_t)(uintptr_t)n) ? rc : MPI_ERR_NO_MEM;
 }
 
-/* MPI_Finalize wants no request pending. One that the program has freed or waited for is gone already. */
+int cohort_is_never(MPI_Request request) { return request != MPI_REQUEST_NULL && cohort_keymap_find(&never, HANDLE(request)) != NULL; }
+
+/* Ends the request, whether it was cancelled or not, and frees it. */
+int cohort_never_free(MPI_Request *request) {
+  struct never *n = (struct never *)(uintptr_t)*cohort_keymap_find(&never, HANDLE(*request));
+  if (!n->cancelled) PMPI_Grequest_complete(*request);
+  return PMPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+/* MPI_Finalize wants no request pending. */
 void cohort_never_release(void) {
-  for (size_t i = 0; i < n_never; i++) {
-    MPI_Request request = never[i]->request;
-    if (request == MPI_REQUEST_NULL) continue;
-    if (!never[i]->cancelled) PMPI_Grequest_complete(request);
-    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  for (uint64_t i = 0; i < never.capacity;) {
+    if (never.slots[i].key == 0) {
+      i++;
+      continue;
+    }
+    uint64_t handle = never.slots[i].key;
+    MPI_Request request = ((struct never *)(uintptr_t)never.slots[i].value)->request;
+    cohort_never_free(&request);
+    cohort_keymap_remove(&never, handle); /* if MPI did not: another entry may be in its place now */
   }
-  n_never = 0;
 }

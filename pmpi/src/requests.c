@@ -9,7 +9,7 @@ static uint64_t capacity;
 static uint64_t used;
 static struct cohort_request *nodes; /* node 0 is not used */
 static uint32_t n_nodes, cap_nodes, free_node;
-uint32_t cohort_request_count;
+uint32_t cohort_request_count, cohort_watched_count;
 
 static inline uint64_t place(uint64_t handle, uint64_t cap) { return (handle * 0x9E3779B97F4A7C15u >> 20) & (cap - 1); }
 
@@ -54,7 +54,13 @@ static struct slot *find_slot(uint64_t handle) {
   return &slots[i];
 }
 
+void cohort_request_watch(struct cohort_request *r, int watch) {
+  cohort_watched_count += (uint32_t)watch - r->watched;
+  r->watched = (uint8_t)watch;
+}
+
 static void drop_node(uint32_t n) {
+  cohort_request_watch(&nodes[n], 0);
   nodes[n].next = free_node;
   free_node = n;
   cohort_request_count--;
@@ -116,4 +122,19 @@ void cohort_request_remove(uint64_t handle) {
     }
   }
   slots[hole] = (struct slot){0, 0, 0};
+}
+
+/* What MPI_Cancel is called for has to be known: which post it was, and that it was a receive. Handles are reused, so an entry is only ever
+ * replaced, and there are as many as the program had requests at one time. */
+static struct keymap noted;
+
+void cohort_request_note(MPI_Request request, uint8_t cls) {
+  if (request != MPI_REQUEST_NULL) cohort_keymap_put(&noted, HANDLE(request), (g.events + 1) << 3 | cls);
+}
+
+int cohort_request_noted(uint64_t handle, uint64_t *event) {
+  uint64_t *value = cohort_keymap_find(&noted, handle);
+  if (value == NULL) return 0;
+  *event = *value >> 3;
+  return (int)(*value & 7);
 }

@@ -67,7 +67,7 @@ void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes) {
 }
 
 void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t bytes, const MPI_Request *request) {
-  if (!g.full) return;
+  if (!g.full && !g.order) return;
   struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
   if (r != NULL) {
     r->persistent = 1;
@@ -76,6 +76,7 @@ void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t 
     r->bytes = bytes;
     r->dest = dest;
   }
+  if (!g.full) return;
   cohort_event_begin();
   cohort_put_send(comm, dest, tag, bytes);
   cohort_event_end();

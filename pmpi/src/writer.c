@@ -301,9 +301,17 @@ void cohort_order_match(uint32_t op, int source, int tag, uint64_t back) {
   order_end();
 }
 
-void cohort_order_promise(uint32_t op) {
-  order_match(op, INT32_MIN, 0, 0, 0);
+void cohort_order_promise(uint32_t op, uint32_t which) {
+  order_match(op, INT32_MIN, 0, 0, which);
   commit(&side_record);
+}
+
+void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which) {
+  if (status == NULL)
+    order_match(op, INT32_MIN, 0, back, which);
+  else
+    order_match(op, cohort_peer(status->MPI_SOURCE), cohort_tag(status->MPI_TAG), back, which);
+  order_end();
 }
 
 void cohort_write_check(uint32_t hash) {

@@ -103,6 +103,27 @@ int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   }
 }
 
+/* A matched message does not tell its communicator: one such communicator, and all receive it by the program's own call. */
+static int mrecv_must_block;
+
+int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+  if (!g.yield) return x_mprobe(source, tag, comm, message, status);
+  if (UNLIKELY(!may_test(comm))) mrecv_must_block = 1;
+  for (;;) {
+    int flag = 0;
+    int rc = x_improbe(source, tag, comm, &flag, message, status);
+    if (rc != MPI_SUCCESS || flag) return rc;
+    sched_yield();
+  }
+}
+
+int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
+  if (!g.yield || mrecv_must_block || *message == MPI_MESSAGE_NO_PROC || *message == MPI_MESSAGE_NULL) return x_mrecv(buf, count, type, message, status);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int rc = x_imrecv(buf, count, type, message, &request);
+  return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
+}
+
 /* The receive is posted first, and both go on while either is tested. */
 static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                     MPI_Comm comm, MPI_Status *status) {

@@ -20,15 +20,10 @@ int main(int argc, char **argv) {
     MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
   }
-  if (strcmp(end, "cancel") == 0) {
-    MPI_Request r;
-    MPI_Status st;
-    int cancelled;
-    MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_SELF, &r);
-    MPI_Cancel(&r);
-    MPI_Wait(&r, &st);
-    MPI_Test_cancelled(&st, &cancelled);
-    if (!cancelled) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (strcmp(end, "file") == 0) {
+    MPI_File file;
+    int rc = MPI_File_open(MPI_COMM_SELF, "/dev/null", MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    if (rc != MPI_SUCCESS || MPI_File_close(&file) != MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 1);
   }
   if (strcmp(end, "unmatched") == 0) {
     MPI_Request r;

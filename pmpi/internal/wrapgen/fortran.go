@@ -19,7 +19,7 @@ var inout = map[string]bool{
 
 // passThrough are called with hidden string lengths or procedures, which only the MPI's own wrapper understands. They are noted and passed on.
 var passThrough = []string{
-	"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "Grequest_start", "File_open", "File_set_view",
+	"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "File_open", "File_set_view",
 }
 
 // noF08 are functions whose sentinels mpi_f08 of MPICH passes in a way of its own.
@@ -137,7 +137,11 @@ func (f function) fortranBody() string {
 			} else {
 				fmt.Fprintf(&before, "  %s c_%s;\n", base, p.name)
 			}
-			fmt.Fprintf(&after, "  if (rc == MPI_SUCCESS) *%s = PMPI_%s_c2f(c_%s);\n", p.name, handles[base], p.name)
+			condition := "rc == MPI_SUCCESS"
+			if f.name == "Improbe" {
+				condition += " && *flag"
+			}
+			fmt.Fprintf(&after, "  if (%s) *%s = PMPI_%s_c2f(c_%s);\n", condition, p.name, handles[base], p.name)
 			argument = "&c_" + p.name
 		case base == "MPI_Comm":
 			// converted above

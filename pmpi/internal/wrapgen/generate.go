@@ -70,6 +70,7 @@ func sends(byClass map[class][]function) string {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = x_%s(%s);\n", strings.ToLower(f.name), f.arguments())
 		b.WriteString("  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);\n")
+		b.WriteString("  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);\n")
 		b.WriteString("  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));\n" + end)
 	}
 	for _, f := range byClass[sendInit] {

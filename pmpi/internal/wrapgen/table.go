@@ -148,12 +148,12 @@ var collectives = []struct {
 	},
 	{
 		"Gather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
-		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype)", false,
+		"!cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
 		"Gatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
 			"const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
-		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype)", false,
+		"!cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
 		"Scatter", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
@@ -189,7 +189,7 @@ var collectives = []struct {
 	},
 	{
 		"Reduce", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm", "root",
-		"cohort_bytes(count, datatype)", true,
+		"cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0", true,
 	},
 	{
 		"Allreduce", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm", "-1",

@@ -1,0 +1,250 @@
+/* MPI_Cancel, MPI_Request_free, generalized requests.
+ *
+ * Whether a receive is cancelled or takes its message is decided by a race. The outcome is recorded, and in replay a receive that was cancelled is
+ * not posted at all, while one that was not is never cancelled.
+ *
+ * What a receive takes whose request the program has freed is not told to the program, but it decides what the receives posted later take. So
+ * the request is kept until that is known. */
+#include "cohort.h"
+#include "transport.h"
+
+#include <sched.h>
+
+/* ------------------------------------------------------------------ freed requests that may still take a message */
+
+struct freed { MPI_Request request; struct cohort_request r; };
+static struct freed *freed;
+static size_t cap_freed;
+
+static const char pending_call[] = "MPI_Request_free of a receive not yet matched";
+
+/* Should the rank end before it is known what they took, then its recording is incomplete. */
+static void pending(void) {
+  struct cohort_trace_header *h = g.header;
+  if (g.control->incomplete != 0) return;
+  if (g.freed > 0 && h->incomplete == 0) {
+    strncpy(h->incomplete_call, pending_call, sizeof h->incomplete_call - 1);
+    h->incomplete_event = g.events + 1;
+  }
+  __atomic_store_n(&h->incomplete, g.freed > 0, __ATOMIC_RELEASE);
+}
+
+static int keep_freed(MPI_Request request, const struct cohort_request *r) {
+  if ((size_t)g.freed == cap_freed) {
+    size_t cap = cap_freed ? 2 * cap_freed : 64;
+    struct freed *grown = cohort_map(cap * sizeof *grown);
+    if (grown == NULL) return 0;
+    if (g.freed > 0) memcpy(grown, freed, (size_t)g.freed * sizeof *grown);
+    cohort_unmap(freed, cap_freed * sizeof *freed);
+    freed = grown;
+    cap_freed = cap;
+  }
+  freed[g.freed++] = (struct freed){request, *r};
+  pending();
+  return 1;
+}
+
+/* What became of a receive that nobody waits for any more. */
+static void taken(const struct freed *f, const MPI_Status *status) {
+  int cancelled = 0;
+  if (g.cancels) PMPI_Test_cancelled(status, &cancelled);
+  if (cancelled && (f->r.cls != REQUEST_RECEIVE || f->r.taken))
+    cohort_completed_cancelled(&f->r);
+  else if ((cancelled || f->r.wildcard) && (g.order || g.full))
+    cohort_write_taken(f->r.op, cancelled ? NULL : status, g.events + 1 - f->r.post, f->r.which);
+}
+
+static void drop(int i) {
+  if (freed[i].request != MPI_REQUEST_NULL) x_request_free(&freed[i].request);
+  freed[i] = freed[--g.freed];
+  pending();
+}
+
+static void look(void) {
+  for (int i = g.freed - 1; i >= 0; i--) {
+    MPI_Status status;
+    int flag = 0;
+    if (x_test(&freed[i].request, &flag, &status) == MPI_SUCCESS && !flag) continue;
+    if (flag) taken(&freed[i], &status);
+    drop(i);
+  }
+}
+
+void cohort_look_at_freed(int last) {
+  look();
+  if (!last) return;
+  for (int round = 0; g.freed > 0 && round < 1000; round++) {
+    sched_yield();
+    look();
+  }
+  while (g.freed > 0) {
+    int i = g.freed - 1;
+    MPI_Status status;
+    if (cohort_is_never(freed[i].request)) {
+      cohort_never_free(&freed[i].request);
+    } else if (g.replay) { /* the recorded one took its message */
+      if (cohort_do_wait(&freed[i].request, &status) == MPI_SUCCESS) taken(&freed[i], &status);
+    } else {
+      cohort_uncovered(pending_call);
+    }
+    drop(i);
+  }
+}
+
+/* ------------------------------------------------------------------ */
+
+/* In replay: what stands in for the request, or what will never complete, goes with it. */
+static int free_in_replay(MPI_Request *request) {
+  if (*request == MPI_REQUEST_NULL) return x_request_free(request);
+  MPI_Request *standin = cohort_standin_of(*request);
+  uint64_t handle = HANDLE(*request);
+  if (cohort_is_never(*request)) return cohort_never_free(request);
+  if (standin != NULL) {
+    MPI_Request real = *standin;
+    if (cohort_is_never(real))
+      cohort_never_free(&real);
+    else
+      x_request_free(&real);
+  }
+  int rc = x_request_free(request);
+  if (rc == MPI_SUCCESS) cohort_persistent_freed(handle);
+  return rc;
+}
+
+/* The request is active, and what it will take is not known yet. */
+static int undecided(const struct cohort_request *r) {
+  return r != NULL && r->active && !r->null_peer && !r->matched && (r->cancelling || (r->wildcard && r->cls == REQUEST_RECEIVE));
+}
+
+static int free_undecided(MPI_Request *request, const struct cohort_request *r) {
+  MPI_Request *standin = cohort_standin_of(*request);
+  uint64_t handle = HANDLE(*request);
+  if (!keep_freed(standin == NULL ? *request : *standin, r)) return MPI_ERR_NO_MEM;
+  int rc = MPI_SUCCESS;
+  if (standin == NULL)
+    *request = MPI_REQUEST_NULL;
+  else
+    rc = x_request_free(request);
+  cohort_persistent_freed(handle);
+  return rc;
+}
+
+static void request_event(const struct cohort_request *r) {
+  if (!g.full) return;
+  uint64_t back = r == NULL ? 0 : g.events + 1 - (r->persistent ? r->init : r->post);
+  cohort_event_begin();
+  cohort_put_uv(back);
+  cohort_event_end();
+}
+
+EXPORT int MPI_Request_free(MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_REQUEST_FREE, SITE)) return PMPI_Request_free(request);
+  struct cohort_request *r = *request == MPI_REQUEST_NULL ? NULL : cohort_request_find(HANDLE(*request));
+  uint64_t handle = *request == MPI_REQUEST_NULL ? 0 : HANDLE(*request);
+  int rc;
+  if (undecided(r))
+    rc = free_undecided(request, r);
+  else if (g.replay)
+    rc = free_in_replay(request);
+  else if ((rc = x_request_free(request)) == MPI_SUCCESS)
+    cohort_persistent_freed(handle);
+  request_event(r);
+  if (r != NULL && rc == MPI_SUCCESS) cohort_request_remove(handle);
+  cohort_leave();
+  return rc;
+}
+
+/* ------------------------------------------------------------------ cancelling */
+
+void cohort_completed_cancelled(const struct cohort_request *r) {
+  if (r->cls == REQUEST_SEND)
+    cohort_uncovered("MPI_Cancel of a send that took effect");
+  else if (r->cls == REQUEST_TAKEN || r->taken)
+    cohort_uncovered("MPI_Cancel of a matched message's receive");
+  else if (r->cls == REQUEST_OTHER)
+    cohort_uncovered("MPI_Cancel of a request of unknown kind");
+  else if (g.order && !r->wildcard) /* one with a wildcard was promised, and the promise is not kept */
+    cohort_write_taken(r->op, NULL, g.events + 1 - r->post, r->which);
+}
+
+/* What is known of the request that is to be cancelled; from now on its completion is looked at. NULL: it is no concern of ours. */
+static struct cohort_request *to_cancel(MPI_Request request) {
+  uint64_t post = 0;
+  if (request == MPI_REQUEST_NULL || (!g.order && !g.full)) return NULL;
+  struct cohort_request *r = cohort_request_find(HANDLE(request));
+  if (r == NULL && g.order) {
+    int cls = cohort_request_noted(HANDLE(request), &post);
+    if (cls == REQUEST_OTHER) return NULL; /* generalized: the program decides itself */
+    r = cohort_request_add(request, cls == 0 ? REQUEST_OTHER : (uint8_t)cls, 0);
+    if (r != NULL) {
+      r->post = post;
+      r->op = COHORT_OP_IRECV;
+    }
+  }
+  if (r == NULL || (g.full && r->cls == REQUEST_OTHER)) return r;
+  r->cancelling = 1;
+  cohort_request_watch(r, g.order);
+  return r;
+}
+
+/* A receive is cancelled at once, or not at all: what is known now will be in the recording even if the rank ends before it waits for the request. */
+static void cancelled_at_once(MPI_Request request, struct cohort_request *r) {
+  int flag = 0, cancelled = 0;
+  MPI_Status status;
+  if (r == NULL || !g.order || r->cls != REQUEST_RECEIVE || r->matched || r->wildcard) return;
+  if (x_request_get_status(request, &flag, &status) != MPI_SUCCESS || !flag) return;
+  PMPI_Test_cancelled(&status, &cancelled);
+  if (!cancelled) return;
+  cohort_completed_cancelled(r);
+  r->matched = 1;
+}
+
+static int cancel_in_replay(MPI_Request *request, const struct cohort_request *r) {
+  uint64_t event;
+  if (*request == MPI_REQUEST_NULL) return x_cancel(request);
+  MPI_Request *standin = cohort_standin_of(*request);
+  if (standin != NULL) return cohort_is_never(*standin) ? x_cancel(standin) : MPI_SUCCESS;
+  if (cohort_is_never(*request)) return x_cancel(request);
+  int other = r != NULL ? r->cls == REQUEST_OTHER : cohort_request_noted(HANDLE(*request), &event) == REQUEST_OTHER;
+  return other ? x_cancel(request) : MPI_SUCCESS; /* it was not cancelled */
+}
+
+EXPORT int MPI_Cancel(MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
+  g.cancels = 1;
+  struct cohort_request *r = to_cancel(*request);
+  int rc = g.replay ? cancel_in_replay(request, r) : x_cancel(request);
+  if (rc == MPI_SUCCESS) cancelled_at_once(*request, r);
+  request_event(r);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
+  if (!cohort_enter(COHORT_OP_TEST_CANCELLED, SITE)) return PMPI_Test_cancelled(status, flag);
+  int rc = PMPI_Test_cancelled(status, flag);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+/* ------------------------------------------------------------------ generalized requests */
+
+/* The program completes them itself. That they are waited for and tested is recorded as of any other request. */
+void cohort_grequest_started(int rc, MPI_Request request) {
+  if (rc == MPI_SUCCESS && g.full) cohort_request_add(request, REQUEST_OTHER, 0);
+  if (rc == MPI_SUCCESS && (g.order || g.replay)) {
+    g.note = 1;
+    cohort_request_note(request, REQUEST_OTHER);
+  }
+  cohort_event_plain();
+}
+
+EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                              MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_GREQUEST_START, SITE)) return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+  int rc = PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+  cohort_grequest_started(rc, *request);
+  cohort_leave();
+  return rc;
+}

@@ -1,0 +1,199 @@
+/* Persistent receives, Start and Startall. Start cannot change what a persistent receive asks for, so in replay an ordinary receive of exactly the
+ * recorded message stands in for it from Start to completion: the program keeps its handle, which is inactive for MPI all the time, and
+ * Wait, Test and their kin are given the stand-in. */
+#include "cohort.h"
+#include "transport.h"
+
+struct receive {
+  MPI_Request standin; /* MPI_REQUEST_NULL: none */
+  void *buf;
+  int count, source, tag;
+  MPI_Datatype datatype;
+  MPI_Comm comm;
+  uint8_t wildcard, own_datatype;
+};
+static struct keymap receives; /* by the program's handle */
+
+static struct receive *find(MPI_Request request) {
+  if (LIKELY(receives.used == 0) || request == MPI_REQUEST_NULL) return NULL;
+  uint64_t *value = cohort_keymap_find(&receives, HANDLE(request));
+  return value == NULL ? NULL : (struct receive *)(uintptr_t)*value;
+}
+
+static struct receive *new_receive(void) {
+  cohort_registry_lock();
+  struct receive *r = cohort_alloc(sizeof *r);
+  cohort_registry_unlock();
+  return r;
+}
+
+static void free_receive(struct receive *r) {
+  if (r->own_datatype) PMPI_Type_free(&r->datatype);
+  cohort_registry_lock();
+  cohort_free(r, sizeof *r);
+  cohort_registry_unlock();
+}
+
+/* The program may free a datatype that its request still uses. */
+static void keep_datatype(struct receive *r, MPI_Datatype datatype) {
+  int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
+  r->datatype = datatype;
+  if (PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED)
+    r->own_datatype = PMPI_Type_dup(datatype, &r->datatype) == MPI_SUCCESS;
+}
+
+EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
+  int rc = x_recv_init(buf, count, datatype, source, tag, comm, request);
+  int wildcard = cohort_wildcard(source, tag);
+  if (rc == MPI_SUCCESS && source != MPI_PROC_NULL && (g.replay || ((g.order || g.full) && wildcard))) {
+    cohort_persistent_freed(HANDLE(*request)); /* in a way that was not seen */
+    struct receive *p = new_receive();
+    if (p != NULL && cohort_keymap_put(&receives, HANDLE(*request), (uint64_t)(uintptr_t)p)) {
+      p->standin = MPI_REQUEST_NULL;
+      p->buf = buf;
+      p->count = count;
+      p->source = source;
+      p->tag = tag;
+      p->comm = comm;
+      p->wildcard = (uint8_t)wildcard;
+      if (g.replay) keep_datatype(p, datatype);
+    }
+  }
+  if (g.full || g.order) {
+    struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL) : NULL;
+    if (r != NULL) {
+      r->persistent = 1;
+      r->active = 0;
+      r->wildcard = (uint8_t)wildcard;
+      r->init = r->post;
+    }
+  }
+  if (g.full) {
+    cohort_event_begin();
+    cohort_put_asked(comm, source, tag);
+    cohort_put_uv(0);
+    cohort_event_end();
+  }
+  cohort_leave();
+  return rc;
+}
+
+void cohort_persistent_freed(uint64_t handle) {
+  uint64_t *value = cohort_keymap_find(&receives, handle);
+  if (value == NULL) return;
+  struct receive *p = (struct receive *)(uintptr_t)*value;
+  cohort_keymap_remove(&receives, handle);
+  if (p->standin != MPI_REQUEST_NULL) g.standins--;
+  free_receive(p);
+}
+
+int cohort_persistent_uses(MPI_Comm comm) {
+  for (uint64_t i = 0; receives.used > 0 && i < receives.capacity; i++) {
+    const struct receive *p = (const struct receive *)(uintptr_t)receives.slots[i].value;
+    if (receives.slots[i].key != 0 && p->wildcard && p->comm == comm) return 1;
+  }
+  return 0;
+}
+
+/* ------------------------------------------------------------------ replay */
+
+static int start_in_replay(MPI_Request *request, uint32_t which) {
+  struct receive *p = find(*request);
+  if (p == NULL || p->standin != MPI_REQUEST_NULL) return x_start(request);
+  int from = p->source, with = p->tag, takes;
+  if (p->wildcard)
+    takes = cohort_replay_match(g.op, &from, &with);
+  else if (cohort_replay_cancelled(g.op, which))
+    takes = 0;
+  else
+    return x_start(request);
+  int rc = takes ? x_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin) : cohort_never_request(&p->standin);
+  if (rc == MPI_SUCCESS)
+    g.standins++;
+  else
+    p->standin = MPI_REQUEST_NULL;
+  return rc;
+}
+
+static int startall_in_replay(int count, MPI_Request *requests) {
+  if (receives.used == 0) return x_startall(count, requests);
+  int rc = MPI_SUCCESS;
+  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) rc = start_in_replay(&requests[i], (uint32_t)i);
+  return rc;
+}
+
+MPI_Request *cohort_standin_of(MPI_Request request) {
+  struct receive *p = g.standins > 0 ? find(request) : NULL;
+  return p == NULL || p->standin == MPI_REQUEST_NULL ? NULL : &p->standin;
+}
+
+static struct cohort_buffer real_buffer;
+
+MPI_Request *cohort_stand_in(int count, MPI_Request *requests) {
+  if (LIKELY(g.standins == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request))) return requests;
+  MPI_Request *real = (MPI_Request *)real_buffer.data;
+  for (int i = 0; i < count; i++) {
+    MPI_Request *standin = cohort_standin_of(requests[i]);
+    real[i] = standin == NULL ? requests[i] : *standin;
+  }
+  return real;
+}
+
+void cohort_stood_in(int count, MPI_Request *requests, MPI_Request *real) {
+  if (LIKELY(real == requests)) return;
+  for (int i = 0; i < count; i++) {
+    MPI_Request *standin = cohort_standin_of(requests[i]);
+    if (standin == NULL) {
+      requests[i] = real[i];
+    } else if (real[i] == MPI_REQUEST_NULL) {
+      *standin = MPI_REQUEST_NULL;
+      g.standins--;
+    }
+  }
+}
+
+/* ------------------------------------------------------------------ Start */
+
+static void started_one(const MPI_Request *request, uint32_t which) {
+  struct cohort_request *r = cohort_request_find(HANDLE(*request));
+  if (r == NULL) return;
+  r->active = 1;
+  r->matched = r->cancelling = 0;
+  r->post = g.events + 1;
+  r->op = (uint8_t)g.op;
+  r->which = which;
+  if (r->cls == REQUEST_SEND) cohort_count_message(r->dest, r->bytes);
+  if (!r->wildcard || !g.order) return;
+  cohort_order_promise(g.op, which);
+  cohort_request_watch(r, 1);
+}
+
+/* Start and Startall, after the call. In full mode every persistent request is known, with where it goes. */
+static void started(int count, const MPI_Request *requests) {
+  for (int i = 0; i < count; i++) started_one(&requests[i], (uint32_t)i);
+  if (!g.full) return;
+  cohort_event_begin();
+  cohort_put_uv((uint64_t)count);
+  for (int i = 0; i < count; i++) {
+    struct cohort_request *r = cohort_request_find(HANDLE(requests[i]));
+    cohort_put_uv(r != NULL && r->init != 0 ? g.events + 1 - r->init : 0);
+  }
+  cohort_event_end();
+}
+
+EXPORT int MPI_Start(MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
+  int rc = g.replay ? start_in_replay(request, 0) : x_start(request);
+  started(rc == MPI_SUCCESS, request);
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
+  if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
+  int rc = g.replay ? startall_in_replay(count, array_of_requests) : x_startall(count, array_of_requests);
+  started(rc == MPI_SUCCESS ? count : 0, array_of_requests);
+  cohort_leave();
+  return rc;
+}
