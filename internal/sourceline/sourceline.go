@@ -3,7 +3,6 @@ package sourceline
 
 import (
 	"bufio"
-	"debug/dwarf"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -12,7 +11,8 @@ import (
 	"strings"
 )
 
-// Location is where an address is in the source. What is unknown is empty or 0.
+// Location is where an address is in the source. Where code was inlined, Function is the innermost of the functions, the one that File and
+// Line belong to. What is unknown is empty or 0.
 type Location struct {
 	Module   string // the file that holds the code
 	Function string
@@ -76,61 +76,4 @@ func mapped(maps io.Reader, pc uint64) (path string, offset uint64, err error) {
 		return "", 0, err
 	}
 	return "", 0, errors.New("nothing is mapped there")
-}
-
-// At gives an address as the file's own program headers count it, for InFile.
-func At(vaddr uint64) func([]*elf.Prog) (uint64, bool) {
-	return func([]*elf.Prog) (uint64, bool) { return vaddr, true }
-}
-
-// InFile finds the line of an address in an ELF file. Without debug information the function is found all the same if there are symbols.
-func InFile(path string, address func([]*elf.Prog) (uint64, bool)) (Location, error) {
-	l := Location{Module: path}
-	file, err := elf.Open(path)
-	if err != nil {
-		return l, fmt.Errorf("looking for a source line: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // read only
-	vaddr, ok := address(file.Progs)
-	if !ok {
-		return l, fmt.Errorf("looking for a source line: the address is in no segment of %s", path)
-	}
-	l.Function = function(file, vaddr)
-	data, err := file.DWARF()
-	if err != nil {
-		return l, nil // no debug information: the function is all there is
-	}
-	line(data, vaddr, &l)
-	return l, nil
-}
-
-func function(file *elf.File, vaddr uint64) string {
-	for _, read := range []func() ([]elf.Symbol, error){file.Symbols, file.DynamicSymbols} {
-		symbols, err := read()
-		if err != nil {
-			continue // no such table
-		}
-		for _, s := range symbols {
-			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && vaddr >= s.Value && vaddr < s.Value+s.Size {
-				return s.Name
-			}
-		}
-	}
-	return ""
-}
-
-func line(data *dwarf.Data, vaddr uint64, l *Location) {
-	unit, err := data.Reader().SeekPC(vaddr)
-	if err != nil {
-		return // no unit covers it
-	}
-	lines, err := data.LineReader(unit)
-	if err != nil || lines == nil {
-		return
-	}
-	var entry dwarf.LineEntry
-	if err := lines.SeekPC(vaddr, &entry); err != nil || entry.File == nil {
-		return
-	}
-	l.File, l.Line = entry.File.Name, entry.Line
 }
