@@ -16,24 +16,32 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Reader yields the records of one rank's file in order, as they were committed when it was opened. It holds one chunk in memory. A
 // Reader is for one goroutine at a time.
 type Reader struct {
-	path   string
-	src    io.ReaderAt
-	closer io.Closer
-	header Header
-	size   int64 // bytes in the file
-	end    int64 // bytes to read: committed, or fewer if the file is shorter
-	next   int64 // offset of the next chunk header
-	d      decoder
-	st     state
-	taken  int // bytes of the last record
-	shapes shapes
-	lone   bool // the chunk is larger than ChunkMax: one record only
-	err    error
+	path    string
+	src     io.ReaderAt
+	closers []io.Closer
+	header  Header
+	size    int64 // bytes in the file
+	end     int64 // bytes to read: committed, or fewer if the file is shorter
+	next    int64 // offset of the next chunk header
+	d       decoder
+	st      state
+	taken   int // bytes of the last record
+	shapes  shapes
+	lone    bool // the chunk is larger than ChunkMax: one record only
+	err     error
 }
 
-// OpenFile opens a trace file. The errors are those of the file system, *FormatError, *VersionError and *ModeError. The caller closes the
-// Reader.
+// OpenFile opens a trace file, packed or not; of rank-3.trace, rank-3.trace.zst beside it serves as well. The errors are those of the file system,
+// *FormatError, *VersionError, *ModeError and *TwoTracesError. The caller closes the Reader.
 func OpenFile(path string) (*Reader, error) {
+	path, err := choose(path)
+	if err != nil {
+		return nil, err
+	}
+	return openOne(path)
+}
+
+func openOne(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open trace: %w", err)
@@ -42,15 +50,31 @@ func OpenFile(path string) (*Reader, error) {
 	if err == nil {
 		var r *Reader
 		if r, err = NewReader(f, info.Size(), path); err == nil {
-			r.closer = f
+			r.closers = append(r.closers, f)
 			return r, nil
 		}
 	}
 	return nil, errors.Join(err, f.Close())
 }
 
-// NewReader reads a trace of size bytes from src; name is for messages.
+// NewReader reads a trace of size bytes, packed or not, from src; name is for messages. The caller closes it.
 func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
+	if isPacked(src, size) {
+		p, err := openPacked(src, size, name)
+		if err != nil {
+			return nil, err
+		}
+		r, err := newReader(p, p.size, name)
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		r.closers = append(r.closers, p)
+		return r, nil
+	}
+	return newReader(src, size, name)
+}
+
+func newReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 	page := make([]byte, min(max(size, 0), HeaderSize))
 	if _, err := src.ReadAt(page, 0); err != nil && !(errors.Is(err, io.EOF) && len(page) == 0) {
 		return nil, fmt.Errorf("read the header of %s: %w", name, err)
@@ -82,15 +106,14 @@ func (r *Reader) Offset() int64 {
 
 // Close closes the file, if the Reader opened it.
 func (r *Reader) Close() error {
-	if r.closer == nil {
-		return nil
+	var errs []error
+	for _, c := range r.closers {
+		if err := c.Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close trace: %w", err))
+		}
 	}
-	c := r.closer
-	r.closer = nil
-	if err := c.Close(); err != nil {
-		return fmt.Errorf("close trace: %w", err)
-	}
-	return nil
+	r.closers = nil
+	return errors.Join(errs...)
 }
 
 // All iterates over the remaining records; after an error (never io.EOF) it ends.

@@ -293,6 +293,8 @@ func FuzzReader(f *testing.F) {
 		&Match{Event: 3, Op: OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: OpTest, Failures: 9}, &Set{Event: 4, Op: OpTestany, Indices: []uint32{1}},
 		&Match{Event: 4, Op: OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
 	}, true).b)
+	_, packed := orderTrace(f)
+	f.Add(packed)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := NewReader(bytes.NewReader(b), int64(len(b)), "fuzz")
 		if err != nil {

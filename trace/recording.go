@@ -20,7 +20,7 @@ const (
 // RankFile returns the name of a rank's trace within a recording or its graph directory: "rank-3.trace".
 func RankFile(rank int) string { return "rank-" + strconv.Itoa(rank) + ".trace" }
 
-var rankFilePattern = regexp.MustCompile(`^rank-(0|[1-9]\d{0,8})\.trace$`) //nolint:gochecknoglobals // constant
+var rankFilePattern = regexp.MustCompile(`^rank-(0|[1-9]\d{0,8})\.trace(\.zst)?$`) //nolint:gochecknoglobals // constant
 
 // Recording is a directory NAME.cohort. Meta is as it was read or last written. A Recording is for one goroutine at a time; several
 // may read one directory.

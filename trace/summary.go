@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 )
 
 // Summary is what a recording holds, counted.
@@ -132,7 +131,7 @@ func (s *Summary) addGraph(rec *Recording, g *Graph, rank int) error {
 		}
 	}
 	if g.dir != rec.Dir {
-		size, err := fileSize(filepath.Join(g.dir, RankFile(rank)))
+		size, err := fileSize(r.Path())
 		if err != nil {
 			return errors.Join(err, r.Close())
 		}

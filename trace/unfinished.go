@@ -13,6 +13,9 @@ import (
 // begun tells whether a rank had begun its trace. The rank writes the magic last of the header, so a file without it is one that the rank had made and not begun when it was
 // killed: it holds zeros, or nothing.
 func begun(path string) (bool, error) {
+	if _, err := os.Lstat(path + packedSuffix); err == nil {
+		return true, nil
+	}
 	file, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,0 +1,284 @@
+package trace
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A packed trace holds the bytes of a trace file up to `committed` as zstd frames, and ends with a seek table (docs/trace-format.md, Packed
+// traces). Any zstd unpacks it.
+const (
+	packedSuffix = ".zst"
+
+	// A frame holds whole chunks, and ends with the first that makes it at least this large.
+	packFrame = 1 << 20
+	// What a frame may hold at most: the largest chunk comes last.
+	packFrameMax = packFrame + chunkLimit + chunkHeaderSize
+
+	zstdMagic      = 0xfd2fb528
+	skippableMagic = 0x184d2a5e
+	seekMagic      = 0x8f92eab1
+	seekFooterSize = 9 // frames, descriptor, magic
+	seekEntrySize  = 8 // compressed and decompressed size; the frames have checksums of their own
+)
+
+// PackedFile returns the name of a rank's packed trace: "rank-3.trace.zst".
+func PackedFile(rank int) string { return RankFile(rank) + packedSuffix }
+
+// Pack packs the traces of all ranks that are not packed yet. Each is written beside the trace, read back and compared, forced to disk and
+// renamed before the trace is removed: whenever that is interrupted, what was recorded is there. What cannot be packed, because
+// it lacks bytes, is damaged, or the disk is full, stays as it is; all such errors are joined. The end of ctx leaves the
+// rest unpacked. progress, if not nil, is called from several goroutines with numbers of bytes that have been packed.
+func (rec *Recording) Pack(ctx context.Context, progress func(int64)) error {
+	return rec.eachRank(func(rank int) error {
+		path := filepath.Join(rec.Dir, RankFile(rank))
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil // packed, or missing, which Open tells
+		}
+		if _, err := os.Lstat(path + packedSuffix); err == nil {
+			// Cohort was killed between the last two steps.
+			if _, err := choose(path); err != nil {
+				return err
+			}
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("pack trace: %w", err)
+			}
+			return syncDir(rec.Dir)
+		}
+		if err := packFile(ctx, path, progress); err != nil {
+			return fmt.Errorf("pack the trace of rank %d: %w", rank, err)
+		}
+		return nil
+	})
+}
+
+// Unpack is the inverse of Pack, with the same care.
+func (rec *Recording) Unpack(ctx context.Context) error {
+	return rec.eachRank(func(rank int) error {
+		path := filepath.Join(rec.Dir, RankFile(rank))
+		if _, err := os.Lstat(path + packedSuffix); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err := unpackFile(ctx, path); err != nil {
+			return fmt.Errorf("unpack the trace of rank %d: %w", rank, err)
+		}
+		return nil
+	})
+}
+
+// eachRank runs f for all ranks, as many at once as there are processors. The errors are joined in the order of the ranks.
+func (rec *Recording) eachRank(f func(rank int) error) error {
+	errs := make([]error, rec.Meta.Ranks)
+	var group sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for rank := range rec.Meta.Ranks {
+		slots <- struct{}{}
+		group.Go(func() {
+			errs[rank] = f(rank)
+			<-slots
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func packFile(ctx context.Context, path string, progress func(int64)) error {
+	src, err := os.Open(path)
+	if err != nil {
+		return err //nolint:wrapcheck // Pack says what was being done
+	}
+	defer src.Close() //nolint:errcheck // only read
+	info, err := src.Stat()
+	if err != nil {
+		return err //nolint:wrapcheck // Pack says what was being done
+	}
+	r, err := NewReader(src, info.Size(), path)
+	if err != nil {
+		return err
+	}
+	if r.short() {
+		return r.truncated()
+	}
+	return replaceBy(path+packedSuffix, path, func(dst *os.File) error {
+		if err := pack(ctx, dst, src, r.end, progress); err != nil {
+			return err
+		}
+		return comparePacked(dst, src, r.end)
+	})
+}
+
+func unpackFile(ctx context.Context, path string) error {
+	src, err := os.Open(path + packedSuffix)
+	if err != nil {
+		return err //nolint:wrapcheck // Unpack says what was being done
+	}
+	defer src.Close() //nolint:errcheck // only read
+	info, err := src.Stat()
+	if err != nil {
+		return err //nolint:wrapcheck // Unpack says what was being done
+	}
+	p, err := openPacked(src, info.Size(), path+packedSuffix)
+	if err != nil {
+		return err
+	}
+	defer p.Close()                                                            //nolint:errcheck // only read
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a packing that was interrupted
+		return err //nolint:wrapcheck // Unpack says what was being done
+	}
+	return replaceBy(path, path+packedSuffix, func(dst *os.File) error {
+		_, err := io.Copy(dst, contextReader{ctx, io.NewSectionReader(p, 0, p.size)})
+		return err //nolint:wrapcheck // Unpack says what was being done
+	})
+}
+
+// replaceBy writes a file under a temporary name, forces it to disk, gives it its name and removes the old one.
+func replaceBy(path, old string, write func(*os.File) error) error {
+	dir := filepath.Dir(path)
+	dst, err := os.CreateTemp(dir, tempPrefix+filepath.Base(path)+"-*") // mode 0600, as the interposer makes traces
+	if err != nil {
+		return err //nolint:wrapcheck // callers say what was being done
+	}
+	err = write(dst)
+	if err == nil {
+		err = dst.Sync()
+	}
+	err = errors.Join(err, dst.Close())
+	if err == nil {
+		err = os.Rename(dst.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(dst.Name()))
+	}
+	if err := syncDir(dir); err != nil {
+		return err
+	}
+	if err := os.Remove(old); err != nil {
+		return err //nolint:wrapcheck // callers say what was being done
+	}
+	return syncDir(dir)
+}
+
+type contextReader struct {
+	ctx context.Context //nolint:containedctx // for one copy
+	io.Reader
+}
+
+func (r contextReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(p) //nolint:wrapcheck // io.EOF must stay
+}
+
+// pack writes the first size bytes of a trace.
+func pack(ctx context.Context, dst io.Writer, src io.ReaderAt, size int64, progress func(int64)) error {
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithSingleSegment(true))
+	if err != nil {
+		return fmt.Errorf("zstd: %w", err)
+	}
+	defer enc.Close() //nolint:errcheck // it holds nothing
+	var table, raw, packed []byte
+	for at := int64(0); at < size; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n, err := frameLength(src, at, size)
+		if err != nil {
+			return err
+		}
+		raw = append(raw[:0], make([]byte, n)...)
+		if _, err := src.ReadAt(raw, at); err != nil {
+			return fmt.Errorf("read at %d: %w", at, err)
+		}
+		packed = enc.EncodeAll(raw, packed[:0])
+		if _, err := dst.Write(packed); err != nil {
+			return err //nolint:wrapcheck // callers say what was being done
+		}
+		table = binary.LittleEndian.AppendUint32(table, uint32(len(packed)))
+		table = binary.LittleEndian.AppendUint32(table, uint32(n))
+		at += n
+		if progress != nil {
+			progress(n)
+		}
+	}
+	if _, err := dst.Write(seekTable(table)); err != nil {
+		return err //nolint:wrapcheck // callers say what was being done
+	}
+	return nil
+}
+
+// seekTable makes the skippable frame of zstd's seekable format from its entries.
+func seekTable(entries []byte) []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint32(nil, skippableMagic)
+	b = le.AppendUint32(b, uint32(len(entries)+seekFooterSize))
+	b = append(b, entries...)
+	b = le.AppendUint32(b, uint32(len(entries)/seekEntrySize))
+	b = append(b, 0) // descriptor: no checksums in the table
+	return le.AppendUint32(b, seekMagic)
+}
+
+// frameLength says how many bytes from `at` make a frame: the header page, or whole chunks.
+func frameLength(src io.ReaderAt, at, size int64) (int64, error) {
+	if at == 0 {
+		return HeaderSize, nil
+	}
+	var n int64
+	for n < packFrame && at+n < size {
+		var head [chunkHeaderSize]byte
+		if _, err := src.ReadAt(head[:], at+n); err != nil {
+			return 0, fmt.Errorf("read the chunk at %d: %w", at+n, err)
+		}
+		length := int64(binary.LittleEndian.Uint32(head[4:]))
+		rest := size - at - n - chunkHeaderSize
+		if length == 0 { // the open one
+			length = rest
+		}
+		if magic := binary.LittleEndian.Uint32(head[:]); magic != chunkMagic || length > rest || length > chunkLimit {
+			return 0, fmt.Errorf("the chunk at %d: %w", at+n, ErrMalformed)
+		}
+		n += chunkHeaderSize + length
+	}
+	return n, nil
+}
+
+// comparePacked reads what was packed and compares.
+func comparePacked(dst *os.File, src io.ReaderAt, size int64) error {
+	length, err := dst.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err //nolint:wrapcheck // callers say what was being done
+	}
+	p, err := openPacked(dst, length, dst.Name())
+	if err != nil {
+		return err
+	}
+	defer p.Close() //nolint:errcheck // only read
+	if p.size != size {
+		return fmt.Errorf("%d bytes were packed, and %d come back", size, p.size)
+	}
+	for i := range p.frames {
+		frame, err := p.frame(i)
+		if err != nil {
+			return err
+		}
+		want := make([]byte, len(frame))
+		if _, err := src.ReadAt(want, p.frames[i].at); err != nil {
+			return fmt.Errorf("read at %d: %w", p.frames[i].at, err)
+		}
+		if !bytes.Equal(frame, want) {
+			return fmt.Errorf("what was packed at %d does not come back", p.frames[i].at)
+		}
+	}
+	return nil
+}
