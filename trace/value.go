@@ -174,30 +174,35 @@ func (s *valueState) add(r Record) *broken {
 	return nil
 }
 
-// wtime and wtimeLate are the two ways in which MPI libraries make seconds of nanoseconds; the bits depend on it. The conversions keep Go from
-// fusing a multiplication with an addition, which would round differently.
-func wtime(ns int64) uint64 {
-	return math.Float64bits(float64(ns/1e9) + float64(1e-9*float64(ns%1e9)))
+// wtimeForms is in how many ways wtime knows MPI libraries to make seconds of nanoseconds.
+const wtimeForms = 4
+
+// wtime makes seconds of nanoseconds; the bits depend on the way. The conversions keep Go from fusing a multiplication with an addition, which would
+// round differently.
+func wtime(ns int64, form int) uint64 {
+	s, f := ns/1e9, ns%1e9
+	if form&2 != 0 { // a difference of two times, of which the earlier one has the greater fraction
+		s, f = s+1, f-1e9
+	}
+	if form&1 != 0 {
+		return math.Float64bits(float64(s) + float64(float64(f)/1e9))
+	}
+	return math.Float64bits(float64(s) + float64(1e-9*float64(f)))
 }
 
-func wtimeLate(ns int64) uint64 {
-	return math.Float64bits(float64(ns/1e9+1) + float64(1e-9*float64(ns%1e9-1e9)))
-}
-
-// nanoseconds is the number of nanoseconds that a value of MPI_Wtime stands for, and in which of the two ways; ok is false if in neither.
-func nanoseconds(bits uint64) (ns int64, late, ok bool) {
+// nanoseconds is the number of nanoseconds that a value of MPI_Wtime stands for, and in which way; ok is false if in none.
+func nanoseconds(bits uint64) (ns int64, form int, ok bool) {
 	v := math.Float64frombits(bits)
 	if !(v >= 0 && v < 9e9) {
-		return 0, false, false
+		return 0, 0, false
 	}
 	ns = int64(v*1e9 + 0.5)
-	switch bits {
-	case wtime(ns):
-		return ns, false, true
-	case wtimeLate(ns):
-		return ns, true, true
+	for form := range wtimeForms {
+		if bits == wtime(ns, form) {
+			return ns, form, true
+		}
 	}
-	return 0, false, false
+	return 0, 0, false
 }
 
 // shortest and longest difference that a short form holds, in nanoseconds.
@@ -219,21 +224,17 @@ func (d *decoder) value(s *valueState) *Value {
 	return v
 }
 
-// shortValue reads a short form. Its kind byte holds in bit 4 how seconds are made of nanoseconds and below that the lowest bits of the difference.
+// shortValue reads a short form. Its kind byte holds in bits 3 and 4 how seconds are made of nanoseconds and below that the lowest bits of the difference.
 func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
 	at := d.pos
-	u := d.uv("difference")<<4 | uint64(kind&0xf)
+	u := d.uv("difference")<<3 | uint64(kind&7)
 	before, _, ok := nanoseconds(s.last[valueKey(0, ValueWtime)])
 	ns := before + (int64(u>>1) ^ -int64(u&1))
 	if d.err == nil && (!ok || u >= shortLimit || ns < 0 || ns >= 9e18) {
 		d.fail(ErrMalformed, at, "a difference to a time before", fmt.Sprint(u))
 		return &Value{What: ValueWtime}
 	}
-	v := &Value{What: ValueWtime, Number: wtime(ns)}
-	if kind&0x10 != 0 {
-		v.Number = wtimeLate(ns)
-	}
-	return v
+	return &Value{What: ValueWtime, Number: wtime(ns, int(kind>>3&3))}
 }
 
 func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
@@ -243,9 +244,9 @@ func appendValue(b []byte, v *Value, s *valueState) []byte {
 	last := s.last[valueKey(v.Thread, v.What)]
 	if v.What == ValueWtime && v.Thread == 0 {
 		before, _, ok := nanoseconds(last)
-		ns, late, ok2 := nanoseconds(v.Number)
+		ns, form, ok2 := nanoseconds(v.Number)
 		if u := zigzag(ns - before); ok && ok2 && u < shortLimit {
-			return appendUv(append(b, byte(kindShortValue)|byte(b2u(late)<<4)|byte(u&0xf)), u>>4)
+			return appendUv(append(b, byte(kindShortValue)|byte(form<<3)|byte(u&7)), u>>3)
 		}
 	}
 	b = appendUv(append(b, byte(KindValue)), uint64(v.Thread)<<5|uint64(v.What))

@@ -27,6 +27,9 @@
 #define HANDLE(h) ((uint64_t)(uint32_t)(h))
 #endif
 
+struct cohort_buffer { uint8_t *data; size_t length, capacity; };
+struct timespec;
+
 enum phase { PHASE_NEW, PHASE_ACTIVE, PHASE_OVER };
 
 /* The state of the library in this process. The thread that is inside (`busy`) owns it. */
@@ -40,10 +43,13 @@ struct cohort_global {
   int standins;           /* replay: persistent requests that another one stands in for at present */
   int freed;              /* requests that the program has freed and that may still take a message */
   int refused;            /* state REFUSED is final */
-  _Atomic int busy;       /* a thread is inside a wrapped call */
+  _Atomic int busy;       /* a thread is inside a wrapped call (1), or adds a record to the trace (2) */
   struct cohort_control *control;     /* never NULL: a private one if there is none */
   struct cohort_trace_header *header; /* likewise */
   uint64_t events;        /* completed */
+  uint64_t steps;         /* calls completed: events and failed polls */
+  uint64_t thread;        /* id of the thread that made the call before */
+  _Atomic uint64_t concurrent; /* call site of the first call that came while another thread was inside, and is not in the trace yet */
   uint64_t failures;      /* failed polls since the last successful poll */
   uint32_t op;            /* of the call in progress */
   uint64_t site;          /* its return address */
@@ -70,12 +76,61 @@ void cohort_init_end(int outer, int rc);
 uint64_t cohort_registry_enter(uint64_t site); /* for calls that are no events: their call site; 0: pass the call through */
 void cohort_registry_leave(void);
 
+int cohort_inside(void);                       /* this thread is inside MPI */
+int cohort_short_enter(void);                  /* to add a record outside a call; 0: another thread is inside one */
+void cohort_short_leave(void);
+
+/* ---- threads.c */
+struct cohort_thread {
+  uint64_t id;
+  uint32_t index;           /* in the trace, plus 1; 0: not declared */
+  int known;                /* its id is the same in every run */
+  int searched;             /* replay: for its stream */
+  int lost;                 /* a value was, for want of memory */
+  _Atomic int writing;
+  int64_t ns;               /* of the last time, -1: it was none */
+  int form;                 /* how its seconds were made of it */
+  uint64_t last[COHORT_VALUE_RANDOM];
+  struct cohort_buffer pending;
+  const uint8_t *at, *end;  /* replay: its stream from here on */
+  uint32_t numbers_kind, numbers_left; /* of the entry that at lies in */
+  struct cohort_thread *next;
+};
+struct cohort_patience { uint64_t steps, waited_us, cpu, round; };
+extern __thread uint64_t cohort_own_id __attribute__((tls_model("initial-exec")));
+struct cohort_thread *cohort_self(void);       /* NULL: no memory */
+struct cohort_thread *cohort_threads(void);
+uint32_t cohort_thread_new_index(void);
+uint64_t cohort_thread_id(void);
+void cohort_turn_changes(void);
+int cohort_my_turn(void);
+void cohort_turns_open(const struct cohort_turn *first, uint64_t n);
+int cohort_wait_for_others(struct cohort_patience *p);
+
+/* ---- callers.c */
+int cohort_is_program(uint64_t return_address);
+
+/* ---- values.c: what another run would not be given */
+extern int cohort_values_given;                /* they are recorded or replayed */
+int cohort_values_wanted(void);
+int cohort_values_open(const uint8_t *base, uint64_t size, const struct cohort_decisions *d);
+void cohort_values_finalize(void);
+void cohort_values_close(void);
+int cohort_value_recorded(uint32_t kind, uint64_t *number, uint64_t site); /* replay: the recorded one. 0: ask, and record the answer */
+void cohort_value_record(uint32_t kind, uint64_t number);
+const void *cohort_value_recorded_bytes(uint32_t kind, size_t *length, uint64_t site); /* likewise; NULL: ask */
+void cohort_value_record_bytes(uint32_t kind, const void *bytes, size_t length);
+void cohort_write_turn(struct cohort_thread *t, uint64_t steps);
+
+/* ---- clocks.c */
+extern int cohort_clocks; /* the C library's clocks are recorded or replayed */
+int cohort_true_clock_gettime(int clock, struct timespec *t);
+
 /* ---- memory.c: memory that malloc does not know of */
 void *cohort_map(size_t bytes);                /* zeroed; NULL when there is none */
 void cohort_unmap(void *p, size_t bytes);
 void *cohort_alloc(size_t bytes);              /* zeroed, from free lists by size */
 void cohort_free(void *p, size_t bytes);
-struct cohort_buffer { uint8_t *data; size_t length, capacity; };
 int cohort_reserve(struct cohort_buffer *b, size_t bytes); /* room for `bytes` in all; 0: none to be had */
 uint64_t cohort_now(void);
 
@@ -96,6 +151,7 @@ void cohort_linger(void) __attribute__((noreturn));
 int cohort_replay_poll_will_fail(void);
 void cohort_message(const char *text);
 void cohort_refuse(const char *text);
+void cohort_uncovered_outside(const char *call, uint64_t site); /* the same of what is no call of MPI */
 void cohort_uncovered(const char *call);       /* the call in progress is not covered by record/replay */
 
 /* ---- writer.c */
@@ -116,6 +172,7 @@ void cohort_put_u8(uint8_t v);
 void cohort_event_end(void);
 void cohort_write_note(const char *call);
 void cohort_write_comm(const struct cohort_comm *record);
+void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m); /* a record made elsewhere */
 void cohort_write_check(uint32_t hash);        /* of the events up to g.events */
 
 /* ---- sites.c */
@@ -220,6 +277,8 @@ int cohort_replay_poll(uint32_t op);                         /* 1: the poll succ
 int cohort_replay_set(uint32_t op, const uint32_t **indices);/* number of indices */
 void cohort_replay_finalize(void);
 void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) __attribute__((noreturn));
+void cohort_diverge_value(uint32_t recorded, uint32_t actual, uint64_t site) __attribute__((noreturn));
+void cohort_end_of_recording(void) __attribute__((noreturn));
 int cohort_never_request(MPI_Request *request);
 int cohort_is_never(MPI_Request request);
 int cohort_never_free(MPI_Request *request);

@@ -163,3 +163,12 @@ void cohort_uncovered(const char *call) {
   STORE(g.header->incomplete, c->incomplete);
   if ((g.order || g.full) && first_time(call)) cohort_write_note(call);
 }
+
+void cohort_uncovered_outside(const char *call, uint64_t site) {
+  if (!cohort_short_enter()) return; /* while another thread is inside MPI it cannot be said; the next time it may be */
+  uint64_t before = g.site;
+  g.site = site;
+  cohort_uncovered(call);
+  g.site = before;
+  cohort_short_leave();
+}

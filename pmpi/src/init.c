@@ -2,6 +2,7 @@
 #include "cohort.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,6 +12,8 @@ struct cohort_global g = {.progress = MPI_COMM_NULL};
 static __thread int inside __attribute__((tls_model("initial-exec")));
 static __thread uint64_t fortran_site __attribute__((tls_model("initial-exec")));
 
+enum { BUSY_CALL = 1, BUSY_RECORD = 2 };
+
 #define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
 static struct cohort_trace_header private_header;
@@ -19,7 +22,7 @@ static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_a
 /* A forked child is no rank: it must not touch what it shares with its parent. */
 static void in_forked_child(void) {
   g.phase = PHASE_OVER;
-  g.order = g.full = g.replay = g.yield = 0;
+  g.order = g.full = g.replay = g.yield = cohort_values_given = cohort_clocks = 0;
   g.control = &orphan_control;
   g.header = &private_header;
 }
@@ -55,9 +58,8 @@ static void choose_mode(void) {
 static void check_threads(void) {
   int provided = MPI_THREAD_SINGLE;
   if (PMPI_Query_thread(&provided) != MPI_SUCCESS || provided != MPI_THREAD_MULTIPLE) return;
-  /* A call that comes while another thread is inside passes through as it is; the collective of which it is a part must do so on every rank. */
+  /* A call that comes while another thread is inside is not covered (see concurrent_call) and passes through as it is; the collective of which it is a part must do so on every rank. */
   g.yield = 0;
-  cohort_uncovered("MPI_Init_thread(MPI_THREAD_MULTIPLE)");
 }
 
 /* What is asked of MPI here may fail for one handle or another; that must not end the program. */
@@ -78,6 +80,9 @@ static void open_all(void) {
     PMPI_Comm_set_errhandler(g.progress, MPI_ERRORS_RETURN);
   }
   check_threads();
+  g.thread = COHORT_MAIN_THREAD;
+  cohort_values_given = g.order || g.full || g.replay;
+  cohort_clocks = cohort_values_given && (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0;
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
   PMPI_Errhandler_free(&before);
 }
@@ -93,7 +98,7 @@ static int begin(void) {
     inside = 0;
     return 0;
   }
-  if (atomic_exchange(&g.busy, 1)) { /* another thread does it */
+  if (atomic_exchange(&g.busy, BUSY_CALL)) { /* another thread does it */
     inside = 0;
     return 0;
   }
@@ -109,20 +114,77 @@ static int begin(void) {
   return 1;
 }
 
-static void concurrent_call(void) {
+#define AT_ONCE "MPI_THREAD_MULTIPLE: calls of threads at once"
+
+/* Another thread is inside: this call passes through, unseen, and the recording is incomplete from here on. The thread that is inside writes the NOTE when it leaves. */
+static void concurrent_call(uint64_t site) {
   struct cohort_control *c = g.control;
   if (!g.order && !g.full && !g.replay) return;
-  if (__atomic_fetch_add(&c->incomplete, 1, __ATOMIC_ACQ_REL) == 0)
-    strncpy(c->incomplete_call, "concurrent MPI calls of threads", sizeof c->incomplete_call - 1);
-  if (__atomic_fetch_add(&g.header->incomplete, 1, __ATOMIC_ACQ_REL) == 0)
-    strncpy(g.header->incomplete_call, "concurrent MPI calls of threads", sizeof g.header->incomplete_call - 1);
+  uint64_t none = 0;
+  static _Atomic int noted;
+  if (!atomic_exchange(&noted, 1)) atomic_compare_exchange_strong(&g.concurrent, &none, site);
+  if (__atomic_fetch_add(&c->incomplete, 1, __ATOMIC_ACQ_REL) == 0) {
+    strncpy(c->incomplete_call, AT_ONCE, sizeof c->incomplete_call - 1);
+    STORE(c->incomplete_event, g.events + 1);
+  }
+  if (__atomic_fetch_add(&g.header->incomplete, 1, __ATOMIC_ACQ_REL) == 0) {
+    strncpy(g.header->incomplete_call, AT_ONCE, sizeof g.header->incomplete_call - 1);
+    g.header->incomplete_event = g.events + 1;
+  }
 }
+
+static void note_concurrent(void) {
+  uint64_t before = g.site;
+  g.site = atomic_exchange(&g.concurrent, 0);
+  if (g.order || g.full) cohort_write_note(AT_ONCE);
+  g.site = before;
+}
+
+/* Whether calls that come at once pass through; else they wait for their turn. */
+static int at_once_passes(void) { return !g.replay || (g.control->flags & COHORT_FLAG_INCOMPLETE_OK) != 0; }
+
+static int wait_for_turn(uint32_t op, uint64_t site) {
+  struct cohort_patience patience = {0};
+  for (;;) {
+    int expected = 0;
+    if (atomic_compare_exchange_strong(&g.busy, &expected, BUSY_CALL)) {
+      if (!g.replay || cohort_my_turn() || at_once_passes()) return 1;
+      atomic_store(&g.busy, 0);
+    } else if (expected == BUSY_CALL && at_once_passes()) {
+      return 0;
+    }
+    if (g.phase != PHASE_ACTIVE) return 0;
+    if (!cohort_wait_for_others(&patience)) cohort_diverge_value(COHORT_DIVERGED_TURN, op, site);
+  }
+}
+
+/* Takes `busy`. 0: another thread has it, and this call is not to wait. */
+static int acquire(uint32_t op, uint64_t site) {
+  int expected = 0;
+  if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_CALL, memory_order_acquire, memory_order_relaxed))) {
+    if (LIKELY(!g.replay || cohort_my_turn())) return 1;
+    atomic_store(&g.busy, 0);
+  }
+  return wait_for_turn(op, site);
+}
+
+int cohort_short_enter(void) {
+  for (;;) {
+    int expected = 0;
+    if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_RECORD, memory_order_acquire, memory_order_relaxed))) return 1;
+    if (expected == BUSY_CALL) return 0;
+    sched_yield();
+  }
+}
+
+void cohort_short_leave(void) { atomic_store_explicit(&g.busy, 0, memory_order_release); }
+int cohort_inside(void) { return inside; }
 
 int cohort_enter(uint32_t op, uint64_t site) {
   if (UNLIKELY(inside)) return 0;
   if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
-  if (UNLIKELY(atomic_exchange_explicit(&g.busy, 1, memory_order_acquire))) {
-    concurrent_call();
+  if (UNLIKELY(!acquire(op, site))) {
+    concurrent_call(site);
     return 0;
   }
   inside = 1;
@@ -143,6 +205,7 @@ int cohort_enter(uint32_t op, uint64_t site) {
   if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused &&
       !(g.replay && cohort_is_poll(op) && cohort_replay_poll_will_fail())) /* a poll that fails is no event */
     cohort_stop(COHORT_STOP_GUARD);
+  if (UNLIKELY(cohort_own_id != g.thread)) cohort_turn_changes();
   if (UNLIKELY(g.replay)) cohort_replay_check(g.events + 1, op);
   return 1;
 }
@@ -150,6 +213,8 @@ int cohort_enter(uint32_t op, uint64_t site) {
 static void leave(struct cohort_control *c) {
   STORE(g.header->current_op, 0);
   STORE(c->current, 0);
+  STORE(g.steps, g.steps + 1);
+  if (UNLIKELY(atomic_load_explicit(&g.concurrent, memory_order_relaxed) != 0)) note_concurrent();
   if (UNLIKELY(g.events >= __atomic_load_n(&c->park_at, __ATOMIC_ACQUIRE))) cohort_park();
   inside = 0;
   atomic_store_explicit(&g.busy, 0, memory_order_release);
@@ -176,6 +241,8 @@ void cohort_leave(void) {
   struct cohort_control *c = g.control;
   if (UNLIKELY(g.freed > 0)) cohort_look_at_freed(0);
   uint64_t events = ++g.events;
+  uint64_t *calls = &c->calls[g.op % 128];
+  __atomic_store_n(calls, *calls + 1, __ATOMIC_RELAXED);
   if (g.check_at != 0) check(events);
   STORE(g.header->events, events);
   STORE(c->events, events);
@@ -237,10 +304,14 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 EXPORT int MPI_Finalize(void) {
   if (!cohort_enter(COHORT_OP_FINALIZE, SITE)) return PMPI_Finalize();
   if (g.freed > 0) cohort_look_at_freed(1);
-  if (g.replay) cohort_replay_finalize();
+  if (g.replay) {
+    cohort_replay_finalize();
+    cohort_values_finalize();
+  }
   if (g.progress != MPI_COMM_NULL) PMPI_Comm_free(&g.progress);
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;
+  cohort_values_given = cohort_clocks = 0;
   cohort_event_plain();
   cohort_leave();
   cohort_trace_close();

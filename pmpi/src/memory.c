@@ -72,6 +72,6 @@ int cohort_reserve(struct cohort_buffer *b, size_t bytes) {
 
 uint64_t cohort_now(void) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  cohort_true_clock_gettime(CLOCK_MONOTONIC, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }

@@ -63,7 +63,7 @@ void cohort_replay_open(void) {
   if (d->n_matches > size || d->n_polls > size || d->n_checks > size ||
       !inside_file(d->off_checks, d->n_checks * sizeof(struct cohort_check), size) || !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
       !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
-      !sets_are_whole(d, base)) {
+      !sets_are_whole(d, base) || !cohort_values_open(base, size, d)) {
     cohort_refuse("The decisions file is damaged: its parts do not lie inside it.");
     return;
   }
@@ -109,7 +109,14 @@ void cohort_replay_compare(uint32_t hash) {
   g.check_at = check < check_end ? check->event : 0;
 }
 
-static void end_of_recording(void) {
+/* A value that the program asks for is not the one that it asked for then, or not now; or a thread is out of its turn. */
+void cohort_diverge_value(uint32_t recorded, uint32_t actual, uint64_t site) {
+  diverged((struct cohort_divergence){.event = g.events + 1, .recorded_op = recorded, .actual_op = actual, .recorded_source = INT32_MIN,
+                                      .recorded_tag = INT32_MIN, .actual_source = INT32_MIN, .actual_tag = INT32_MIN,
+                                      .recorded_event = g.events + 1, .call_site = site, .kind = COHORT_DIVERGENCE_CALL});
+}
+
+void cohort_end_of_recording(void) {
   cohort_set_state(COHORT_STATE_END);
   extern void cohort_stop_here(uint32_t);
   if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
@@ -148,7 +155,7 @@ static uint64_t next_due(uint32_t *op) {
 void cohort_replay_check(uint64_t event, uint32_t op) {
   if (UNLIKELY(event > file->last_event)) {
     if (cohort_is_poll(op) && failures_left()) return;
-    if (!file->finalized) end_of_recording();
+    if (!file->finalized) cohort_end_of_recording();
     diverge_plain(COHORT_OP_NONE, file->last_event);
   }
   if (UNLIKELY(event == file->last_event && file->finalized && op != COHORT_OP_FINALIZE) && !(cohort_is_poll(op) && failures_left()))
@@ -191,7 +198,7 @@ int cohort_replay_poll(uint32_t op) {
     return 0;
   }
   if (only_failures(poll)) { /* the recording ends, or it went on with something that is no poll */
-    if (!file->finalized && g.events >= file->last_event) end_of_recording();
+    if (!file->finalized && g.events >= file->last_event) cohort_end_of_recording();
     diverge_plain(COHORT_OP_NONE, file->last_event);
   }
   if (poll->event != g.events + 1 || poll->op != op) diverge_plain(poll->op, poll->event);

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,13 +35,27 @@ static void give_up(int full_disk, const char *why) {
   g.order = g.full = 0;
 }
 
+/* What must stay free after the trace has grown: the program has files of its own to write, and cohort the end of the recording. */
+static uint64_t reserve(const struct statvfs *fs) {
+  uint64_t share = (uint64_t)fs->f_blocks * fs->f_frsize / 64;
+  return share < (8 << 20) ? share : 8 << 20;
+}
+
+/* Beyond the limit on the size of files the kernel would not only refuse, but send SIGXFSZ, which ends the program. */
+static int may_grow(uint64_t size) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur) return 0;
+  struct statvfs fs;
+  return fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= size - file_size + reserve(&fs);
+}
+
 /* Blocks are allocated before they are touched: a full disk is an error here, and not a SIGBUS later. Tries less when much is refused. */
 static int grow(uint64_t needed) {
   uint64_t step = file_size < GROW_FIRST ? GROW_FIRST : file_size > GROW_MOST ? GROW_MOST : file_size;
   for (; step >= PAGE; step /= 2) {
     uint64_t size = (file_size + step) & ~(uint64_t)(PAGE - 1);
     if (size < needed) size = (needed + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    int error = posix_fallocate(fd, (off_t)file_size, (off_t)(size - file_size));
+    int error = !may_grow(size) ? ENOSPC : posix_fallocate(fd, (off_t)file_size, (off_t)(size - file_size));
     if (error == 0) {
       file_size = size;
       return 1;
@@ -85,7 +101,7 @@ static int new_chunk(uint32_t need) {
   if (end > window_start + window_size || window == NULL) {
     if (end > file_size && !grow(end) && start + sizeof(struct cohort_chunk) + need > file_size &&
         !grow(start + sizeof(struct cohort_chunk) + need)) {
-      give_up(1, "The disk is full: the trace ends here, the program goes on unrecorded.");
+      give_up(1, "The disk is full, or the limit on the size of files is reached: the trace ends here, the program goes on unrecorded.");
       return 0;
     }
     if (!move_window(start)) {
@@ -361,6 +377,14 @@ void cohort_write_comm(const struct cohort_comm *c) {
   commit(&side_record);
 }
 
+void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m) {
+  if (!cohort_reserve(&side_record, n + m)) return;
+  memcpy(side_record.data, head, n);
+  if (m > 0) memcpy(side_record.data + n, tail, m);
+  side_record.length = n + m;
+  commit(&side_record);
+}
+
 static struct cohort_trace_header *map_header(void) {
   if (!grow(COHORT_TRACE_HEADER_SIZE)) return NULL;
   void *p = mmap(NULL, COHORT_TRACE_HEADER_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -405,6 +429,7 @@ void cohort_trace_open(void) {
 
 void cohort_trace_close(void) {
   if (fd < 0) return;
+  cohort_values_close();
   if (g.order || g.full) {
     put_u8(&side_record, 0x06);
     put_uv(&side_record, g.failures);

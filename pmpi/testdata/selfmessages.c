@@ -3,13 +3,21 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+/* Not MPI_Wtime, which a replay gives back from the recording. */
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   int n = argc > 1 ? atoi(argv[1]) : 20000;
   double best = 1e9;
   for (int round = 0; round < 10; round++) {
-    double start = MPI_Wtime();
+    double start = seconds();
     for (int i = 0; i < n; i++) {
       int x;
       MPI_Request r;
@@ -17,7 +25,7 @@ int main(int argc, char **argv) {
       MPI_Recv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
       MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
-    double each = (MPI_Wtime() - start) / n;
+    double each = (seconds() - start) / n;
     if (each < best) best = each;
   }
   printf("selfmessages: %.1f ns per message\n", best * 1e9);

@@ -1,0 +1,57 @@
+package pmpi_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// TestThreadMultiple: a program that asks for MPI_THREAD_MULTIPLE is covered as long as its threads' calls do not overlap, and refused by name, with the place of the call, when they do.
+func TestThreadMultiple(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := testdata(t, mpi, "atonce.c")
+		t.Run("main thread only", func(t *testing.T) { exact(t, mpi, 2, abi.ModeOrder, 0, prog) })
+		t.Run("late", func(t *testing.T) {
+			record, again := exact(t, mpi, 3, abi.ModeOrder, 0, prog, "late")
+			for _, j := range []*job{record, again} {
+				turns, threads := 0, 0
+				for _, r := range records(t, j.traceDir, 1) {
+					switch r.(type) {
+					case *trace.Turn:
+						turns++
+					case *trace.Thread:
+						threads++
+					}
+				}
+				if turns != 40 || threads != 20 {
+					t.Errorf("%d turns of %d threads, want 40 of 20", turns, threads)
+				}
+			}
+		})
+		t.Run("at once", func(t *testing.T) {
+			for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeFull} {
+				j := newJob(t, mpi, 2, mode)
+				j.start.Flags = abi.FlagYield
+				if out := j.run(prog, "at-once"); !strings.Contains(out, "provided 1") {
+					t.Skip("this MPI does not provide MPI_THREAD_MULTIPLE")
+				}
+				p := j.controls[0].Progress()
+				if !strings.Contains(p.IncompleteCall, "MPI_THREAD_MULTIPLE") || p.Incomplete == 0 || p.IncompleteEvent == 0 {
+					t.Errorf("incomplete: %+v", p)
+				}
+				noted := false
+				for _, r := range records(t, j.traceDir, 0) {
+					if n, ok := r.(*trace.Note); ok {
+						noted = noted || strings.Contains(n.Call, "MPI_THREAD_MULTIPLE") && n.Site != 0 && n.Event > 0
+					}
+				}
+				if !noted {
+					t.Error("the trace has no note with the place of the call")
+				}
+			}
+		})
+	})
+}
