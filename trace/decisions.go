@@ -121,6 +121,9 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 		return nil, incomplete
 	}
 	b.finish(&h, ended, endPolls)
+	if incomplete != nil {
+		b.out.Checks = nil // what is not covered may well lead to other calls; that was said to be all right
+	}
 	return b.out, nil
 }
 
@@ -311,19 +314,48 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 	out := b.out
 	out.Finalized = h.Closed || ended
 	out.LastEvent = b.last
-	if h.Mode == ModeOrder && !h.FullDisk {
-		// Events without a decision leave no record. With a full disk the counter went on without the records, and
-		// only what is before the last record is known whole.
-		out.LastEvent = max(b.last, h.Events)
-	}
 	if !ended {
 		endPolls = h.Polls
 	}
-	if endPolls > 0 && !h.FullDisk {
-		out.Polls = append(out.Polls, DecisionPoll{Event: Never, Failures: endPolls, Never: true})
+	switch {
+	case h.FullDisk && h.Mode == ModeOrder:
+		// The counter went on without the records. Of the event of the last record one may have been lost; before it all are there.
+		out.LastEvent = max(b.last, 1) - 1
+		if n := len(out.Checks); n > 0 {
+			out.LastEvent = max(out.LastEvent, out.Checks[n-1].Event)
+		}
+		endPolls = 0
+	case h.FullDisk:
+		endPolls = 0
+	case h.Mode == ModeOrder && out.Finalized:
+		out.LastEvent = max(b.last, h.Events)
+	case h.Mode == ModeOrder:
+		// Events without a decision leave no record. One that was in progress may have left some of its records.
+		out.LastEvent = h.Events
+	}
+	if !out.Finalized && !h.FullDisk && out.LastEvent == h.Events {
+		out.CurrentOp = h.CurrentOp
 	}
 	b.sort()
+	endPolls += out.trim()
+	if endPolls > 0 {
+		out.Polls = append(out.Polls, DecisionPoll{Event: Never, Failures: endPolls, Never: true})
+	}
 	b.values.finish(out)
+}
+
+// trim takes away what belongs to events after the last. It returns how many polls had failed before such a one.
+func (d *Decisions) trim() (failures uint64) {
+	d.Matches = slices.DeleteFunc(d.Matches, func(m DecisionMatch) bool { return m.Event > d.LastEvent })
+	d.Sets = slices.DeleteFunc(d.Sets, func(s DecisionSet) bool { return s.Event > d.LastEvent })
+	d.Checks = slices.DeleteFunc(d.Checks, func(c DecisionCheck) bool { return c.Event > d.LastEvent })
+	d.Polls = slices.DeleteFunc(d.Polls, func(p DecisionPoll) bool {
+		if p.Event > d.LastEvent {
+			failures += p.Failures
+		}
+		return p.Event > d.LastEvent
+	})
+	return failures
 }
 
 // sort brings the matches into the order in which a replay needs them: of the posts, not of the completions.

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/binary"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -364,14 +366,56 @@ func TestIncompleteIsRefused(t *testing.T) {
 	}
 }
 
-func TestFullDiskEndsTheReplayAtTheLastRecord(t *testing.T) {
-	f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, FullDisk: true}, []Record{&Match{Event: 5, Op: OpRecv}}, false)
+// With a full disk the events before that of the last record are known whole, and those that a check covers.
+func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
+	for _, c := range []struct {
+		records []Record
+		last    uint64
+		matches int
+		polls   []DecisionPoll
+	}{
+		{nil, 0, 0, nil},
+		{[]Record{&Match{Event: 5, Op: OpRecv}}, 4, 0, nil},
+		{[]Record{&Match{Event: 5, Op: OpRecv}, &Check{Event: 64, Hash: 1}}, 64, 1, nil},
+		{
+			[]Record{&Match{Event: 5, Op: OpRecv}, &Poll{Event: 9, Op: OpIprobe, Failures: 3}}, 8, 1, // its MATCH may be lost
+			[]DecisionPoll{{Event: Never, Failures: 3, Never: true}},
+		},
+	} {
+		f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, FullDisk: true, CurrentOp: OpBarrier}, c.records, false)
+		d, err := BuildDecisions(f.reader(t), DecisionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.LastEvent != c.last || len(d.Matches) != c.matches || !cmp.Equal(d.Polls, c.polls) || d.Finalized || d.CurrentOp != OpNone {
+			t.Errorf("%v: %+v", c.records, d)
+		}
+	}
+}
+
+// A rank that was killed between two records of one event: the event was not complete.
+func TestAnEventInProgressIsNotDecided(t *testing.T) {
+	f := &buffer{}
+	w := NewWriter(f, Header{Mode: ModeOrder, CurrentOp: OpIprobe})
+	for _, r := range []Record{&Match{Event: 5, Op: OpRecv, Source: 1, Tag: 2}, &Poll{Event: 9, Op: OpIprobe, Failures: 3}} {
+		if err := w.Write(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Cut(); err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint64(f.b[56:], 8) // events complete
 	d, err := BuildDecisions(f.reader(t), DecisionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.LastEvent != 5 || len(d.Polls) != 0 || d.Finalized {
-		t.Errorf("%+v", d)
+	want := &Decisions{
+		LastEvent: 8, CurrentOp: OpIprobe, Matches: []DecisionMatch{{Event: 5, Op: OpRecv, Source: 1, Tag: 2}},
+		Polls: []DecisionPoll{{Event: Never, Failures: 3, Never: true}},
+	}
+	if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -148,8 +148,10 @@ type Progress struct {
 	Incomplete      uint32 // calls that record/replay does not cover
 	IncompleteCall  string // the first of them
 	IncompleteEvent uint64
-	Divergence      Divergence // valid in StateDiverged
-	Message         string     // StateRefused, or a trace that cannot be written: one sentence
+	Divergence      Divergence   // valid in StateDiverged
+	Message         string       // StateRefused, or a trace that cannot be written: one sentence
+	Recent          []RecentCall // the last calls that it began, in order
+	Calls           [128]uint64  // of Events, how many are of each operation
 }
 
 // Progress reads everything that the rank writes.
@@ -177,7 +179,22 @@ func (c *Control) Progress() Progress {
 		p.Divergence = b.Divergence
 	}
 	p.Message = cString(b.Message[:])
+	p.Recent = recentCalls(&b.Recent, p.Events)
+	for op := range p.Calls {
+		p.Calls[op] = atomic.LoadUint64(&b.Calls[op])
+	}
 	return p
+}
+
+// recentCalls brings the ring into order. The rank may be writing an entry: one that is of another round than its place says is left out.
+func recentCalls(ring *[Recent]RecentCall, events uint64) []RecentCall {
+	var calls []RecentCall
+	for event := events - min(events, Recent-2); event <= events+1; event++ {
+		if call := ring[event%Recent]; call.Event == event && event != 0 {
+			calls = append(calls, call)
+		}
+	}
+	return calls
 }
 
 func cString(b []byte) string {

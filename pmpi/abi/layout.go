@@ -70,6 +70,7 @@ type ControlBlock struct {
 	Divergence      Divergence
 	Message         [160]byte
 	Recent          [Recent]RecentCall
+	Calls           [128]uint64
 }
 
 // Divergence is struct cohort_divergence: in replay, the call that is not the recorded one.

@@ -192,6 +192,7 @@ struct cohort_control {
   struct cohort_divergence divergence;
   char message[160];  /* REFUSED, or a trace that cannot be written (disk full): one sentence */
   struct cohort_recent recent[COHORT_RECENT]; /* event n is in recent[n % COHORT_RECENT] */
+  uint64_t calls[128]; /* of the events completed, how many are of each enum cohort_op */
 };
 
 /* ------------------------------------------------------------------ registry

@@ -4,7 +4,7 @@
 #define SIZE(type, n) _Static_assert(sizeof(struct type) == n, "size of " #type)
 #define AT(type, field, n) _Static_assert(offsetof(struct type, field) == n, "offset of " #type "." #field)
 
-SIZE(cohort_control, 912);
+SIZE(cohort_control, 1936);
 AT(cohort_control, park_at, 32);
 AT(cohort_control, release, 48);
 AT(cohort_control, state, 56);
@@ -13,6 +13,8 @@ AT(cohort_control, incomplete_call, 128);
 AT(cohort_control, divergence, 184);
 AT(cohort_control, message, 240);
 AT(cohort_control, recent, 400);
+AT(cohort_control, calls, 912);
+_Static_assert(sizeof(struct cohort_control) <= 4096, "the control block fits a page");
 SIZE(cohort_recent, 32);
 SIZE(cohort_divergence, 56);
 SIZE(cohort_slot, 16);
