@@ -1,6 +1,7 @@
 package pmpi_test
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -102,5 +103,89 @@ func TestWtimeReplaysInFortran(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// diverges replays a recording with more in the environment, and returns what the rank says about its divergence, and in which state it is.
+func diverges(t *testing.T, record *job, flags abi.Flags, env []string, prog string, args ...string) abi.Progress {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
+	defer cancel()
+	j := replay(t, record, trace.DecisionOptions{})
+	j.start.Flags |= flags
+	j.cmdEnv = env
+	j.launch(ctx, prog, args...)
+	c := j.controls[0]
+	for state := c.State(); state != abi.StateDiverged && state != abi.StateRefused && state != abi.StateFinalized; {
+		next, err := c.WaitChange(ctx, state)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, j.describe())
+		}
+		state = next
+	}
+	cancel()
+	<-j.done
+	return c.Progress()
+}
+
+// TestRecordTime: with the flag, what the C library's clocks and random numbers give the program is recorded and returned; a replay that asks for another, or for one more, or for one less,
+// has diverged, by name.
+func TestRecordTime(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := testdata(t, mpi, "clocks.c")
+		record, again := exact(t, mpi, 2, abi.ModeOrder, abi.FlagRecordTime, prog)
+		want := values(t, record.traceDir, 1)
+		if diff := cmp.Diff(want, values(t, again.traceDir, 1)); diff != "" {
+			t.Errorf("given in replay (-recorded +given):\n%s", diff)
+		}
+		for name, n := range map[string]int{
+			"clock_gettime of another thread": 1000, "gettimeofday": 2, "time": 1, "clock": 1, "getrusage": 1, "times": 1,
+		} {
+			if want[name] != n {
+				t.Errorf("%d values of %s, want %d", want[name], name, n)
+			}
+		}
+		if want["getrandom"] < 2 || want["clock_gettime"] < 10 {
+			t.Errorf("recorded: %v", want)
+		}
+		t.Run("without the flag", func(t *testing.T) {
+			j := newJob(t, mpi, 1, abi.ModeOrder)
+			j.run(prog)
+			if got := values(t, j.traceDir, 0); len(got) != 0 {
+				t.Errorf("recorded: %v", got)
+			}
+		})
+		if testing.Short() {
+			t.Skip("starts many jobs")
+		}
+		single, _ := exact(t, mpi, 1, abi.ModeOrder, abi.FlagRecordTime, prog)
+		for _, c := range []struct{ env, recorded, actual string }{
+			{"ONE_MORE=1", "gettimeofday", "clock_gettime"},
+			{"ONE_OTHER=1", "gettimeofday", "time"},
+			{"ONE_LESS=1", "gettimeofday", "MPI_Finalize"},
+		} {
+			t.Run(c.env, func(t *testing.T) {
+				p := diverges(t, single, abi.FlagRecordTime, []string{c.env}, prog)
+				if d := p.Divergence; p.State != abi.StateDiverged || trace.CallName(d.RecordedOp) != c.recorded || trace.CallName(d.ActualOp) != c.actual || d.CallSite == 0 {
+					t.Errorf("%+v: recorded %s, actual %s", p, trace.CallName(d.RecordedOp), trace.CallName(d.ActualOp))
+				}
+			})
+		}
+		t.Run("runs out", func(t *testing.T) {
+			short := newJob(t, mpi, 1, abi.ModeOrder)
+			short.run(prog) // recorded without: a replay that asks for values finds none
+			p := diverges(t, short, abi.FlagRecordTime, nil, prog)
+			if d := p.Divergence; p.State != abi.StateDiverged || d.RecordedOp != 0 || trace.CallName(d.ActualOp) != "clock_gettime" {
+				t.Errorf("%+v", p)
+			}
+		})
+		t.Run("device", func(t *testing.T) {
+			j := newJob(t, mpi, 1, abi.ModeOrder)
+			j.start.Flags = abi.FlagRecordTime
+			j.run(prog, "device")
+			if p := j.controls[0].Progress(); p.Incomplete != 1 || p.IncompleteCall != "open of a random device" {
+				t.Errorf("%+v", p)
+			}
+		})
 	})
 }

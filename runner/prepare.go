@@ -169,6 +169,9 @@ func (p *Prepared) options(o ReplayOptions) {
 	if o.IncompleteOK {
 		flags |= abi.FlagIncompleteOK
 	}
+	if meta.RecordTime {
+		flags |= abi.FlagRecordTime
+	}
 	l.Interpose = p.Tools.Interpose(abi.ModeReplay, flags)
 	l.Interpose.WriteDecisions = func(dir string) error {
 		for rank, d := range p.Decisions {

@@ -29,6 +29,22 @@ type RecordOptions struct {
 	Dir       string   // of the recording
 	Mode      string   // "order" (default) or "full"
 	Overwrite bool     // replace a recording that is there
+	Unpacked  bool     // leave the traces as the ranks wrote them
+	// Progress, if set, is called about twice a second while the ranks run, and while their traces are packed; from one goroutine at a time.
+	Progress func(RecordProgress)
+	// RecordTime records what the C library's clocks and random numbers give the program, besides MPI_Wtime, which always is recorded.
+	RecordTime bool
+}
+
+// RecordProgress is what the ranks have done so far.
+type RecordProgress struct {
+	Elapsed    time.Duration
+	Events     uint64
+	Messages   uint64 // sent
+	Bytes      uint64 // of payload, sent
+	TraceBytes uint64 // written
+	// Packed and ToPack count bytes of traces; ToPack is 0 until the ranks have ended.
+	Packed, ToPack int64
 }
 
 // RecordResult is what became of a recorded run.
@@ -39,8 +55,9 @@ type RecordResult struct {
 	Elapsed   time.Duration
 	Yield     bool
 	Problem   error // what makes the recording useless for replay, or nil
-	// Refusals are what interposers said when they could not record, by rank.
-	Refusals map[int]string
+	NotPacked error // why traces are not packed, which does no harm; or nil
+	// Refusals are what interposers said when they could not record, by rank; Cut is what they said when they had to stop.
+	Refusals, Cut map[int]string
 }
 
 // Status is the exit status that stands for the program's end: 0 if all ranks ended with 0; else that of the rank that failed first, its own or 128 plus
@@ -120,6 +137,9 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 		o.notef("There are more ranks (%d) than cores (%d), so blocking MPI calls yield the processor; "+
 			"that changes timing (--yield off leaves them as they are).", o.Ranks, launch.Cores())
 	}
+	if o.RecordTime {
+		flags |= abi.FlagRecordTime
+	}
 	options.Interpose = tools.Interpose(mode, flags)
 	if options.Interpose.TraceDir, err = filepath.Abs(rec.Dir); err != nil {
 		return nil, errors.Join(err, discard())
@@ -132,10 +152,16 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	for _, n := range session.Notes() {
 		o.notef("%s", n)
 	}
-	result := &RecordResult{Recording: rec, Yield: yield, Refusals: map[int]string{}}
+	result := &RecordResult{Recording: rec, Yield: yield, Refusals: map[int]string{}, Cut: map[int]string{}}
+	stopProgress := o.watchProgress(session, started)
 	result.Job = watchRecording(ctx, session, result.Refusals)
+	last := stopProgress()
 	result.Elapsed = time.Since(started)
 	result.finish(session)
+	if !o.Unpacked && result.Problem == nil {
+		result.pack(ctx, &o, last)
+	}
+	result.summarize()
 	if ctx.Err() != nil {
 		return result, context.Cause(ctx)
 	}
@@ -162,7 +188,7 @@ func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool)
 	rec, err = trace.Create(o.Dir, trace.Meta{
 		Cohort: launch.Version(), Command: append([]string{o.Program}, o.Args...), Cwd: cwd, Env: append(mpiEnv(), o.Env...), Ranks: o.Ranks,
 		MPI:  trace.MPI{Kind: tools.Program.MPI.String(), Version: MPIVersion(ctx, tools.Installation.Mpiexec)},
-		Mode: o.Mode, Yield: yield, Program: program, Interposer: tools.Library.Hash, Start: time.Now(),
+		Mode: o.Mode, Yield: yield, RecordTime: o.RecordTime, Program: program, Interposer: tools.Library.Hash, Start: time.Now(),
 	}, trace.CreateOptions{Overwrite: o.Overwrite})
 	if err != nil {
 		return nil, nil, err
@@ -219,6 +245,15 @@ func (r *RecordResult) finish(session *launch.Session) {
 			Rank: i, Host: info.Host, PID: info.Pid, End: rankEnd(end),
 			Events: c.Events, Messages: c.Messages, Bytes: c.Bytes, Decisions: c.Decisions,
 		}
+		for op, n := range c.Calls {
+			if ranks[i].Calls == nil {
+				ranks[i].Calls = map[string]uint64{}
+			}
+			ranks[i].Calls[trace.Op(op).String()] = n
+		}
+		if c.Message != "" && c.State != int(abi.StateRefused) {
+			r.Cut[i] = c.Message
+		}
 		if c.Incomplete > 0 {
 			ranks[i].Incomplete = &trace.IncompleteCall{Call: c.IncompleteCall, Event: c.IncompleteEvent, Count: uint64(c.Incomplete)}
 		}
@@ -239,11 +274,33 @@ func (r *RecordResult) finish(session *launch.Session) {
 			ranks[i].Polls += p.Failures
 		}
 	}
-	err := r.Recording.Update(func(m *trace.Meta) { m.PerRank, m.Elapsed = ranks, r.Elapsed })
-	if err == nil && r.Problem == nil {
-		r.Summary, err = trace.Summarize(r.Recording)
+	r.lastCalls(ranks)
+	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *trace.Meta) { m.PerRank, m.Elapsed = ranks, r.Elapsed }))
+}
+
+func (r *RecordResult) summarize() {
+	if r.Problem == nil {
+		r.Summary, r.Problem = trace.Summarize(r.Recording)
 	}
-	r.Problem = errors.Join(r.Problem, err)
+}
+
+// pack packs the traces. Ctrl-C leaves them as they are.
+func (r *RecordResult) pack(ctx context.Context, o *RecordOptions, progress RecordProgress) {
+	if ctx.Err() != nil { // the run was interrupted: the traces are packed all the same, but a second signal must not wait for that
+		ctx = context.WithoutCancel(ctx)
+	}
+	progress.ToPack = r.Recording.TraceSize()
+	var mu sync.Mutex
+	last := time.Time{}
+	r.NotPacked = r.Recording.Pack(ctx, func(n int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress.Packed += n
+		if o.Progress != nil && time.Since(last) > progressEvery/4 {
+			last = time.Now()
+			o.Progress(progress)
+		}
+	})
 }
 
 func rankEnd(end launch.RankResult) trace.RankEnd {

@@ -378,3 +378,26 @@ func TestReplayRefuses(t *testing.T) {
 		})
 	}
 }
+
+// The C library's clocks and random numbers, recorded with RecordTime, are given back by a replay that is told nothing of it.
+func TestRecordTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := mpi.BuildFile(t, filepath.Join("..", "pmpi", "testdata", "clocks.c"), "-I"+filepath.Join(mpitest.Root(t), "testprograms"))
+		var out, again output
+		dir := filepath.Join(t.TempDir(), "r.cohort")
+		r, err := Record(testContext(t), RecordOptions{Common: common(mpi, &out), Ranks: 1, Program: prog, Dir: dir, RecordTime: true})
+		if err != nil || r.Problem != nil || r.Summary.Values < 1000 {
+			t.Fatalf("Record: %v, %+v", err, r)
+		}
+		result, err := Replay(testContext(t), ReplayOptions{Common: common(mpi, &again), Recording: dir})
+		if err != nil || !result.OK() {
+			t.Fatalf("Replay: %v, %+v", err, result)
+		}
+		if out.String() != again.String() || out.String() == "" {
+			t.Errorf("recorded %q, replayed %q", out.String(), again.String())
+		}
+	})
+}

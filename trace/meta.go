@@ -25,8 +25,9 @@ type Meta struct {
 	Ranks   int      `json:"ranks"`
 
 	MPI        MPI     `json:"mpi"`
-	Mode       string  `json:"mode"`  // "order" or "full"
-	Yield      bool    `json:"yield"` // blocking calls were turned into test and yield: it changes timing
+	Mode       string  `json:"mode"`                 // "order" or "full"
+	Yield      bool    `json:"yield"`                // blocking calls were turned into test and yield: it changes timing
+	RecordTime bool    `json:"recordTime,omitempty"` // the C library's clocks and random numbers were recorded too
 	Program    Program `json:"program"`
 	Interposer string  `json:"interposer"` // hash of the library's sources and the MPI it was built for
 
@@ -54,6 +55,20 @@ type RankMeta struct {
 	Bytes      uint64          `json:"bytes"`    // of payload, sent
 	Decisions  uint64          `json:"decisions"`
 	Incomplete *IncompleteCall `json:"incomplete,omitempty"`
+	// Calls says of the completed events how many are of each operation, by its name without "MPI_".
+	Calls map[string]uint64 `json:"calls,omitempty"`
+	// Last is the last MPI call of a rank that did not end well.
+	Last *LastCall `json:"lastCall,omitempty"`
+}
+
+// LastCall is what a rank did last.
+type LastCall struct {
+	Event    uint64 `json:"event"`    // its number
+	Call     string `json:"call"`     // "MPI_Recv"
+	Within   bool   `json:"within"`   // the rank ended within the call; else after it
+	Function string `json:"function"` // that made the call; what is not known is empty or 0
+	File     string `json:"file"`
+	Line     int    `json:"line"`
 }
 
 // IncompleteCall is a call that record/replay does not cover.

@@ -24,6 +24,11 @@ func newRecordCommand(std streams) *cobra.Command {
 
 The program's output passes through as it is; with --label each line carries the rank that wrote it.
 
+What MPI_Wtime returns is recorded, and a replay returns it again. With --record-time the same holds for the C library's clocks and random
+numbers (clock_gettime, gettimeofday, time, clock, timespec_get, getrusage, times; getrandom, getentropy, arc4random), as far as the program
+and its libraries ask for them between MPI_Init and MPI_Finalize. What is read from /dev/urandom is not recorded (the recording is marked incomplete);
+the processor's own counters and random instructions (rdtsc, rdrand) cannot be seen. rand() and random() are determined by their seeds.
+
 The exit status is the program's: 0 if all ranks ended with 0, else that of the rank that failed first (128 plus the number of
 the signal if one ended it). If nothing was started, because something is wrong with what was asked, it is 2. The recording is kept
 even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends the run.`,
@@ -63,6 +68,7 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 	f.StringVarP(&o.Dir, "output", "o", "", "directory of the recording, such as run.cohort")
 	f.StringVar(&o.Mode, "mode", "order", "what to record: order (what replay needs) or full (every event)")
 	f.StringVar(&yield, "yield", "auto", "let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
+	f.BoolVar(&o.RecordTime, "record-time", false, "also record what clock_gettime, gettimeofday, time, getrandom and their kin give the program (MPI_Wtime is always recorded)")
 	f.BoolVar(&o.Overwrite, "force", false, "replace a recording that is there already")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.StringArrayVar(&o.Env, "env", nil, "NAME=VALUE to set for the ranks (may be repeated)")
