@@ -38,7 +38,7 @@ func NewBuilder(ranks int) *Builder {
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
 			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
-			calls: map[*comm]int{}, probed: map[uint64]int{}, freed: map[posting]int{}, declared: map[uint64]Site{}, modules: map[uint64]trace.Module{},
+			calls: map[*comm]int{}, probed: map[uint64]int{}, freed: map[posting]int{}, siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
 		})
 	}
 	return b
@@ -105,7 +105,8 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 		in.modules[rec.Index] = *rec
 	case *trace.Site:
 		m := in.modules[rec.Module]
-		in.declared[rec.Index] = Site{Module: m.Path, BuildID: m.BuildID, Offset: rec.Offset}
+		in.declared = append(in.declared, Site{Module: m.Path, BuildID: m.BuildID, Offset: rec.Offset})
+		in.siteOf[rec.Index] = uint32(len(in.declared))
 	case *trace.Note:
 		b.doubtf(ProblemUncovered, rank, rec.Event, "%s", rec.Call)
 	}

@@ -42,8 +42,8 @@ type edge struct {
 // rankEvents is the events of one rank: operations, and dependences in the order of their events.
 type rankEvents struct {
 	ops      []trace.Op
-	sites    []uint32 // in declared, by event
-	declared map[uint64]Site
+	sites    []uint32 // by event: place in declared, plus 1; 0: unknown
+	declared []Site
 	first    []uint32 // deps[first[i-1]:first[i]] are those of event i
 	deps     []dep
 }

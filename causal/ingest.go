@@ -23,13 +23,14 @@ const none = -1
 
 // sendRec is a message as its sender knows it.
 type sendRec struct {
-	ch    channel
-	event uint64
-	done  uint64 // the call after which the sender goes on only if the message could be sent; 0 unknown
-	bytes uint64
-	op    trace.Op
-	take  int  // index in the receiver's takes, or none
-	void  bool // cancelled
+	ch      channel
+	event   uint64
+	done    uint64 // the call after which the sender goes on only if the message could be sent; 0 unknown
+	bytes   uint64
+	op      trace.Op
+	take    int    // index in the receiver's takes, or none
+	void    bool   // cancelled
+	content uint64 // hash of what it carries; 0: unknown
 }
 
 type takeKind uint8
@@ -109,8 +110,9 @@ type ingest struct {
 	rank     int
 	comms    map[uint32]*view
 	ops      []trace.Op
-	sites    []uint32 // of the events, in declared
-	declared map[uint64]Site
+	sites    []uint32 // by event: place in declared, plus 1; 0: unknown
+	declared []Site
+	siteOf   map[uint64]uint32
 	modules  map[uint64]trace.Module
 	sends    []sendRec
 	takes    []takeRec
@@ -135,7 +137,7 @@ func (in *ingest) view(e *trace.Event, index uint32) (*view, error) {
 
 func (in *ingest) event(e *trace.Event) error {
 	in.ops = append(in.ops, e.Op)
-	in.sites = append(in.sites, uint32(e.Site))
+	in.sites = append(in.sites, in.siteOf[e.Site])
 	if e.Index != uint64(len(in.ops)) {
 		return in.fault(e, "expected event %d", len(in.ops))
 	}

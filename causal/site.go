@@ -14,6 +14,8 @@ func (g *Graph) SiteOf(e EventID) (Site, bool) {
 		return Site{}, false
 	}
 	r := &g.ranks[e.Rank]
-	s, ok := r.declared[uint64(r.sites[e.Index-1])]
-	return s, ok
+	if at := r.sites[e.Index-1]; at != 0 {
+		return r.declared[at-1], true
+	}
+	return Site{}, false
 }

@@ -10,6 +10,7 @@ func commands(std streams) []*cobra.Command {
 		newDebugCommand(std),
 		newDAPCommand(std),
 		newCutCommand(std),
+		newRacesCommand(std),
 		newTraceCommand(std),
 		newDoctorCommand(std),
 		newAgentCommand(std),

@@ -1,0 +1,180 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/causal"
+)
+
+// RaceStyle says how `cohort races` prints for people.
+type RaceStyle struct {
+	Colour bool
+	Dir    string // paths below it are printed relative to it
+	Most   int    // groups to print; 0: all
+}
+
+const (
+	colourNone   = ""
+	colourBold   = "1"
+	colourRed    = "1;31"
+	colourYellow = "33"
+	colourGreen  = "32"
+	colourFaint  = "2"
+)
+
+func (s *RaceStyle) paint(colour, text string) string {
+	if !s.Colour || colour == colourNone {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// in is "in work at tsp.c:10".
+func (s *RaceStyle) in(p Place) string {
+	where := p.Where(short(s.Dir))
+	if p.Function != "" {
+		return "in " + p.Function + " at " + where
+	}
+	return "at " + where
+}
+
+func percent(part, whole uint64) string {
+	if whole == 0 {
+		return "0 %"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
+}
+
+func plural(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatUint(n, 10) + " " + many
+}
+
+func rankText(ranks []int) string {
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if j == i {
+			parts = append(parts, strconv.Itoa(ranks[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
+		}
+		i = j + 1
+	}
+	if len(ranks) == 1 {
+		return "rank " + parts[0]
+	}
+	return "ranks " + strings.Join(parts, ",")
+}
+
+// RacesText prints a report for people.
+func RacesText(r *RaceReport, style RaceStyle) string {
+	var b strings.Builder
+	c := r.Counts
+	fmt.Fprintf(&b, "%s: %d of %s with MPI_ANY_SOURCE could have taken another message (%s).\n",
+		r.Recording, c.Racing, plural(c.Wildcards, "receive or probe", "receives and probes"), percent(c.Racing, c.Wildcards))
+	fmt.Fprintf(&b, "%d of %s race (%s): %s.\n",
+		c.RacingMessages, plural(c.Messages, "message", "messages"), percent(c.RacingMessages, c.Messages), plural(c.Races, "frontier race", "frontier races"))
+	shown, races := r.Groups, uint64(0)
+	if style.Most > 0 && len(shown) > style.Most {
+		shown = shown[:style.Most]
+	}
+	for i := range shown {
+		b.WriteString("\n")
+		groupText(&b, &shown[i], &style)
+		races += shown[i].Races
+	}
+	b.WriteString("\n")
+	switch {
+	case c.Races == 0:
+		b.WriteString("No races: whatever the timing, each receive takes the message that it took here (failed polls and the order of completions apart).\n")
+	case len(r.Groups) == 0:
+		b.WriteString("None of the races is of those that were asked for.\n")
+	default:
+		all := "Shown are all"
+		if races < c.Races {
+			all = "Shown are " + strconv.FormatUint(races, 10) + " of"
+		}
+		fmt.Fprintf(&b, "%s %s, in %d of %s.", all, plural(c.Races, "race", "races"), len(shown), plural(uint64(len(r.Groups)), "group", "groups"))
+		if len(shown) < len(r.Groups) {
+			b.WriteString(" -n 0 shows all groups.")
+		}
+		fmt.Fprintf(&b, " cohort races %s --explain 1 draws the example of group 1.\n", r.Recording)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "%s\n", note)
+	}
+	if r.DoubtN > 0 {
+		fmt.Fprintf(&b, "%s, as the trace does not settle them:\n", plural(uint64(r.DoubtN), "thing puts the races in doubt", "things put the races in doubt"))
+		for _, d := range r.Doubts {
+			fmt.Fprintf(&b, "  %s\n", d)
+		}
+		if hidden := r.DoubtN - len(r.Doubts); hidden > 0 {
+			fmt.Fprintf(&b, "  … and %d more\n", hidden)
+		}
+	}
+	return b.String()
+}
+
+// verdictText says what a verdict means to the user.
+func (s *RaceStyle) verdictText(v causal.Verdict) string {
+	switch v {
+	case causal.VerdictDiffer:
+		return s.paint(colourRed, "could have changed the result")
+	case causal.VerdictEqual:
+		return s.paint(colourGreen, "the messages are equal but for their senders")
+	case causal.VerdictUnknown:
+	}
+	return s.paint(colourYellow, "unknown whether it could have changed the result")
+}
+
+func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
+	line := func(head, format string, args ...any) {
+		fmt.Fprintf(b, "   %-9s %s\n", head, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(b, "%s  %s: %s\n", style.paint(colourBold, strconv.Itoa(g.Number)), style.paint(colourBold, g.Receive.Call+" "+style.in(g.Receive)), style.verdictText(g.Verdict))
+	line("where", "%s of %s, in %s; at most %d messages for one", plural(g.Receives, "time", "times"), rankText(g.Receivers), plural(g.Races, "race", "races"), g.Most)
+	for i, p := range g.Sends {
+		head := ""
+		if i == 0 {
+			head = "messages"
+		}
+		from := ""
+		if i == len(g.Sends)-1 {
+			from = ", of " + rankText(g.Senders)
+		}
+		line(head, "%s %s%s", p.Call, style.in(p), from)
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    uint64
+		text string
+	}{
+		{g.Differ, "between messages that differ in length, tag or content"},
+		{g.Equal, "between messages that are equal but for the sender"},
+		{g.Unknown, "between messages of the same length whose contents are not in the recording"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.text))
+		}
+	}
+	line("races", "%s", strings.Join(parts, "; "))
+	e := &g.Example
+	line("example", "%s took the message of %s (%s); it could have taken that of %s (%s)", e.Post, e.Took.Send, e.Took.size(), e.Other.Send, e.Other.size())
+	what := "receive"
+	if e.Probe {
+		what = "probe"
+	}
+	line("to do", "if this is not intended, name the source in the %s at %s", what, g.Receive.Where(short(style.Dir)))
+}
+
+func (m *RaceMessage) size() string {
+	return fmt.Sprintf("%s, tag %d", plural(m.Bytes, "byte", "bytes"), m.Tag)
+}
