@@ -27,7 +27,7 @@ type RecordOptions struct {
 	Cwd       string   // "": this process's
 	Env       []string // "NAME=value", added to the ranks' environment
 	Dir       string   // of the recording
-	Mode      string   // "order" (default) or "full"
+	Mode      string   // "order" (default), "racing" or "full"
 	Overwrite bool     // replace a recording that is there
 	Unpacked  bool     // leave the traces as the ranks wrote them
 	// Progress, if set, is called about twice a second while the ranks run, and while their traces are packed; from one goroutine at a time.
@@ -106,10 +106,12 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	switch o.Mode {
 	case "", "order":
 		o.Mode = "order"
+	case "racing":
+		mode = abi.ModeRacing
 	case "full":
 		mode = abi.ModeFull
 	default:
-		return nil, &launch.RefusedError{Reason: fmt.Sprintf("The recording mode %q was asked for; there are order and full.", o.Mode)}
+		return nil, &launch.RefusedError{Reason: fmt.Sprintf("The recording mode %q was asked for; there are order, racing and full.", o.Mode)}
 	}
 	options := launch.Options{Ranks: o.Ranks, Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env, Mode: launch.Run}
 	o.fill(&options)

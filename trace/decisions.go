@@ -15,6 +15,7 @@ type DecisionMatch struct {
 	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is its place
 	// in the array if Op is OpStartall, else 0; Tag is 0.
 	Never bool
+	Which uint32 // of an OpStartall in Sparse decisions: its place in the array
 }
 
 // DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never set no success
@@ -41,6 +42,9 @@ type DecisionCheck struct {
 
 // Decisions is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
 type Decisions struct {
+	// Sparse: a wildcard receive or probe that is not among Matches is posted as the program asks (a recording in ModeRacing).
+	Sparse bool
+
 	Rank, WorldSize uint32
 	LastEvent       uint64 // the recording holds events 1..LastEvent
 	Finalized       bool   // the recorded rank reached MPI_Finalize
@@ -76,6 +80,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	h := r.Header()
 	b := decisionBuilder{
 		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
+		racing: h.Mode == ModeRacing, events: h.Events,
 		posted: map[post]int{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
 	}
 	var incomplete *IncompleteError
@@ -93,6 +98,8 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			incomplete.Count++
 		case *End:
 			ended, endPolls = rec.How == 1, rec.FailedPolls
+		case *Run:
+			err = b.run(rec)
 		case *Event:
 			err = b.event(rec)
 		case *Match:
@@ -110,6 +117,18 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+	}
+	if b.racing {
+		b.out.Sparse = true
+		if err := b.undecided(&h.Undecided); err != nil {
+			return nil, err
+		}
+	}
+	if incomplete == nil && h.Undecided.Overtaken > 0 {
+		incomplete = &IncompleteError{
+			Path: r.Path(), Rank: int(h.Rank), Event: h.Events + 1,
+			Call: "a wildcard receive that was under way when the rank ended, had taken a message, and did not say which",
 		}
 	}
 	if incomplete == nil && h.Incomplete > 0 {
@@ -138,6 +157,9 @@ type decisionBuilder struct {
 	path   string
 	out    *Decisions
 	last   uint64
+	racing bool
+	events uint64       // completed, as the header has them
+	runs   uint64       // receives in block races
 	which  []uint32     // of each of out.Matches, its place in the array of a Startall
 	posted map[post]int // index in out.Matches of what was promised
 	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the posts of receives
@@ -167,7 +189,11 @@ func (b *decisionBuilder) promise(p post, op Op) error {
 		return b.fault(p.event, "its receive was promised twice")
 	}
 	b.posted[p] = len(b.out.Matches)
-	b.add(p, DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true})
+	m := DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true}
+	if b.racing {
+		m.Which = p.which
+	}
+	b.add(p, m)
 	return nil
 }
 
@@ -202,6 +228,8 @@ func (b *decisionBuilder) match(m *Match) error {
 	b.last = max(b.last, m.Event)
 	p := post{m.Event - m.Back, m.Which}
 	switch {
+	case b.racing && m.Source != PromiseSource:
+		return b.raced(p, m.Op, m.Source, m.Tag)
 	case m.IsPromise():
 		return b.promise(p, m.Op)
 	case m.IsCancelled():
@@ -318,6 +346,8 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 		endPolls = h.Polls
 	}
 	switch {
+	case h.FullDisk && b.racing:
+		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
 	case h.FullDisk && h.Mode == ModeOrder:
 		// The counter went on without the records. Of the event of the last record one may have been lost; before it all are there.
 		out.LastEvent = max(b.last, 1) - 1
@@ -327,9 +357,9 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 		endPolls = 0
 	case h.FullDisk:
 		endPolls = 0
-	case h.Mode == ModeOrder && out.Finalized:
+	case h.Mode != ModeFull && out.Finalized:
 		out.LastEvent = max(b.last, h.Events)
-	case h.Mode == ModeOrder:
+	case h.Mode == ModeOrder, b.racing:
 		// Events without a decision leave no record. One that was in progress may have left some of its records.
 		out.LastEvent = h.Events
 	}

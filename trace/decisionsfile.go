@@ -17,7 +17,8 @@ const (
 	setSize             = 16
 	checkSize           = 16
 
-	flagNever = 1 // COHORT_DECISION_NEVER
+	flagNever       = 1 // COHORT_DECISION_NEVER
+	matchWhichShift = 8 // COHORT_DECISION_WHICH
 )
 
 // Write makes the file that a rank in replay maps (the fixed layout of cohort_abi.h). It appears under its name complete, or not at all; a
@@ -38,7 +39,7 @@ func (d *Decisions) Encode() []byte {
 		b = le.AppendUint32(b, uint32(m.Source))
 		b = le.AppendUint32(b, uint32(m.Tag))
 		b = le.AppendUint32(b, uint32(m.Op))
-		b = le.AppendUint32(b, b2u(m.Never)*flagNever)
+		b = le.AppendUint32(b, b2u(m.Never)*flagNever|m.Which<<matchWhichShift)
 	}
 	polls := len(b)
 	for _, p := range d.Polls {
@@ -78,7 +79,7 @@ func (d *Decisions) Encode() []byte {
 	le.PutUint64(b[72:], uint64(checks-sets))
 	le.PutUint64(b[80:], d.LastEvent)
 	le.PutUint32(b[88:], b2u(d.Finalized))
-	le.PutUint32(b[92:], uint32(d.CurrentOp))
+	le.PutUint32(b[92:], uint32(d.CurrentOp)|b2u(d.Sparse)<<16)
 	le.PutUint64(b[96:], uint64(len(d.Checks)))
 	le.PutUint64(b[104:], uint64(checks))
 	return d.encodeValues(b, 112)
@@ -107,7 +108,7 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	}
 	d := &Decisions{
 		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]), Finalized: le.Uint32(b[88:]) == 1,
-		CurrentOp: Op(le.Uint32(b[92:])),
+		CurrentOp: Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
 	}
 	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
 		count, offset := le.Uint64(b[countAt:]), le.Uint64(b[offsetAt:])
@@ -123,7 +124,7 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	for ; n > 0; n, rest = n-1, rest[matchSize:] {
 		d.Matches = append(d.Matches, DecisionMatch{
 			Event: le.Uint64(rest), Source: int32(le.Uint32(rest[8:])), Tag: int32(le.Uint32(rest[12:])),
-			Op: Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
+			Op: Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0, Which: le.Uint32(rest[20:]) >> matchWhichShift,
 		})
 	}
 	if n, rest, ok = section(32, 56, pollSize); !ok {

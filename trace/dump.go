@@ -42,9 +42,13 @@ func Dump(w io.Writer, r *Reader) error {
 }
 
 func headerText(h *Header) string {
-	return fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d polls=%d incomplete=%d "+
+	text := fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d polls=%d incomplete=%d "+
 		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI, b2u(h.Closed), h.StartNS,
 		h.Committed, h.Events, h.Polls, h.Incomplete, b2u(h.FullDisk), strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
+	if h.Mode == ModeRacing {
+		text += h.Undecided.text()
+	}
+	return text
 }
 
 // Text returns the line of one record, without a newline.
@@ -70,6 +74,8 @@ func Text(r Record) string {
 			s += fmt.Sprintf(" which=%d", r.Which)
 		}
 		return s
+	case *Run:
+		return runText(r)
 	case *Poll:
 		return fmt.Sprintf("poll event=%d op=%s failures=%d", r.Event, r.Op, r.Failures)
 	case *Check:

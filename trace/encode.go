@@ -56,6 +56,8 @@ func appendRecord(b []byte, r Record, last uint64) []byte {
 		if r.Op == OpStartall {
 			b = appendUv(b, uint64(r.Which))
 		}
+	case *Run:
+		b = appendRun(b, r, last)
 	case *Poll:
 		b = append(appendUv(b, r.Event-last), byte(r.Op))
 		b = appendUv(b, r.Failures)

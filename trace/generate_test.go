@@ -42,7 +42,8 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 	return rapid.Custom(func(t *rapid.T) Header {
 		size := rapid.Uint32Range(1, 9).Draw(t, "size")
 		return Header{
-			Version: ABIVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
+			Undecided: genUndecided(t, mode),
+			Version:   ABIVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
 			Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), MPI: rapid.Uint32Range(0, 2).Draw(t, "mpi"),
 			StartNS: rapid.Uint64().Draw(t, "start"), Polls: rapid.Uint64().Draw(t, "polls"),
 			Incomplete: rapid.Uint32().Draw(t, "incomplete"), FullDisk: rapid.Bool().Draw(t, "full disk"),
@@ -50,6 +51,25 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
 		}
 	})
+}
+
+func genUndecided(t *rapid.T, mode Mode) Undecided {
+	if mode != ModeRacing {
+		return Undecided{}
+	}
+	u := Undecided{Whole: rapid.Uint64().Draw(t, "whole"), Overtaken: rapid.Uint32().Draw(t, "overtaken")}
+	for range rapid.IntRange(0, pendingMax).Draw(t, "undecided") {
+		p := Pending{
+			Event: rapid.Uint64Range(1, 1<<60).Draw(t, "event"), Count: rapid.Uint32Range(1, 5).Draw(t, "count"),
+			Stride: rapid.Uint32Range(1, 1<<20).Draw(t, "stride"), Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag"),
+			Op: rapid.SampledFrom(knownOps()).Draw(t, "op"),
+		}
+		if p.Op == OpStartall {
+			p.Which = rapid.Uint32().Draw(t, "which")
+		}
+		u.add(p)
+	}
+	return u
 }
 
 // genRecords draws a sequence that obeys the rules of the format, with all fields anywhere in their ranges.
@@ -149,7 +169,18 @@ func (g *recordGen) order() {
 		g.last = 1
 	}
 	op := rapid.SampledFrom(knownOps()).Draw(t, "op")
-	switch rapid.IntRange(0, 2).Draw(t, "kind") {
+	kind := rapid.IntRange(0, 3).Draw(t, "kind")
+	if kind == 3 && g.mode == ModeRacing && g.last > 2 && op != OpStartall {
+		r := &Run{Event: g.last, Op: op, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag")}
+		r.Back = rapid.Uint64Range(2, g.last-1).Draw(t, "back")
+		r.Stride = uint32(rapid.Uint64Range(1, min(r.Back, 1<<31)).Draw(t, "stride"))
+		if most := r.Back/uint64(r.Stride) + 1; most > 1 {
+			r.Count = uint32(rapid.Uint64Range(2, min(most, 1<<31)).Draw(t, "count"))
+			g.all = append(g.all, r)
+			return
+		}
+	}
+	switch kind {
 	case 0:
 		m := &Match{Event: g.last, Op: op, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag")}
 		m.Back = rapid.Uint64Range(0, g.last-1).Draw(t, "back")
@@ -284,7 +315,7 @@ func readAll(r *Reader) ([]Record, error) {
 
 func bothModes(t *testing.T, f func(t *rapid.T, mode Mode)) {
 	t.Helper()
-	for _, mode := range []Mode{ModeOrder, ModeFull} {
+	for _, mode := range []Mode{ModeOrder, ModeRacing, ModeFull} {
 		t.Run(mode.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { f(t, mode) })
 		})

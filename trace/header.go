@@ -40,6 +40,9 @@ const (
 
 var modeNames = [...]string{"off", "order", "racing", "full", "replay"} //nolint:gochecknoglobals // constant table
 
+// isRecorded reports whether a recording can be of this mode.
+func (m Mode) isRecorded() bool { return m == ModeOrder || m == ModeRacing || m == ModeFull }
+
 func (m Mode) String() string {
 	if int64(m) < int64(len(modeNames)) {
 		return modeNames[m]
@@ -80,7 +83,8 @@ type Header struct {
 	FullDisk        bool   // writing stopped because the disk was full
 	IncompleteCall  string // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
-	CurrentOp       Op // the call in progress, event Events + 1; OpNone: outside MPI
+	Undecided       Undecided // ModeRacing
+	CurrentOp       Op        // the call in progress, event Events + 1; OpNone: outside MPI
 }
 
 // Start returns the time at which the rank's MPI was initialised.
@@ -110,6 +114,7 @@ func (h *Header) encode() []byte {
 	copy(page[80:127], h.IncompleteCall)
 	le.PutUint64(page[128:], h.IncompleteEvent)
 	le.PutUint32(page[136:], uint32(h.CurrentOp))
+	h.Undecided.encode(page)
 	return page
 }
 
@@ -160,8 +165,14 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		return bad(ErrMalformed, 136, "an operation of one byte", fmt.Sprint(current))
 	}
 	h.CurrentOp = Op(current)
-	if h.Mode != ModeOrder && h.Mode != ModeFull {
+	if !h.Mode.isRecorded() {
 		return Header{}, &ModeError{Path: path, Mode: h.Mode.String()}
+	}
+	if h.Mode == ModeRacing {
+		var err error
+		if h.Undecided, err = decodeUndecided(path, page); err != nil {
+			return Header{}, err
+		}
 	}
 	if h.WorldSize != 0 && h.Rank >= h.WorldSize {
 		return bad(ErrMalformed, 24, fmt.Sprintf("a rank below the world size %d", h.WorldSize), fmt.Sprint(h.Rank))

@@ -156,7 +156,7 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 }
 
 func checkMeta(dir string, m *Meta) error {
-	if mode, ok := ParseMode(m.Mode); !ok || (mode != ModeOrder && mode != ModeFull) {
+	if mode, ok := ParseMode(m.Mode); !ok || !mode.isRecorded() {
 		return &ModeError{Path: dir, Mode: m.Mode}
 	}
 	if m.Ranks < 1 {

@@ -215,14 +215,17 @@ func (p *textParser) header(word string) Header {
 	}
 	name := p.take("mode")
 	mode, ok := ParseMode(name)
-	if p.err == nil && (!ok || (mode != ModeOrder && mode != ModeFull)) {
-		p.fail("mode order or full", strconv.Quote(name))
+	if p.err == nil && (!ok || !mode.isRecorded()) {
+		p.fail("mode order, racing or full", strconv.Quote(name))
 	}
 	h := Header{
 		Version: ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"), MPI: p.u32("mpi"),
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
 		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), FullDisk: p.u("full_disk", 1) == 1,
 		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
+	}
+	if mode == ModeRacing {
+		h.Undecided = p.undecided()
 	}
 	if len(h.IncompleteCall) > 47 || strings.ContainsRune(h.IncompleteCall, 0) {
 		p.fail("incomplete_call of at most 47 bytes", strconv.Quote(h.IncompleteCall))
@@ -255,6 +258,8 @@ func (p *textParser) record(word string) Record {
 		return &End{FailedPolls: p.u64("polls"), How: uint8(p.u("how", 8))}
 	case "match":
 		return p.match()
+	case "run":
+		return p.run()
 	case "poll":
 		return &Poll{Event: p.u64("event"), Op: p.op(), Failures: p.u64("failures")}
 	case "check":

@@ -274,6 +274,9 @@ func (r *Reader) decode() Record {
 	case KindMatch:
 		d.what = "MATCH"
 		return d.match(r.st.last)
+	case KindRun:
+		d.what = "RUN"
+		return d.run(r.st.last)
 	case KindPoll:
 		d.what = "POLL"
 		return &Poll{Event: d.delta(r.st.last), Op: d.op(), Failures: d.uv("failures")}

@@ -172,7 +172,7 @@ func TestBadInput(t *testing.T) {
 		{"version", patch(8, 1), "version 1; this cohort reads version 2"},
 		{"header size", patch(12, 1), "a header of 144 bytes"},
 		{"mode off", patch(16, 0), `mode "off"`},
-		{"mode racing", patch(16, 2), `mode "racing"`},
+		{"mode replay", patch(16, 4), `mode "replay"`},
 		{"rank", patch(24, 2), "a rank below the world size 2"},
 		{"committed", patch(48, 0, 0), "at least 4096 committed bytes"},
 		{"chunk magic", patch(HeaderSize, 'X'), "the magic of a chunk"},

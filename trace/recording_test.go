@@ -172,7 +172,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, new(*NotRecordingError), "cannot be read"},
 		{"other JSON", meta(recordingFormat, "else"), new(*NotRecordingError), `the format "else"`},
 		{"version", meta(`"version": 2`, `"version": 1`), new(*VersionError), "version 1; this cohort reads version 2"},
-		{"mode", meta(`"mode": "order"`, `"mode": "racing"`), new(*ModeError), `mode "racing"`},
+		{"mode", meta(`"mode": "order"`, `"mode": "replay"`), new(*ModeError), `mode "replay"`},
 		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*RankCountError), "has 3 ranks where 4 were expected"},
 		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*NotRecordingError), "0 ranks"},
 		{"missing rank", func(dir string) string {

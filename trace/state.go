@@ -75,6 +75,8 @@ func (s *state) add(r Record) *broken {
 			return &broken{"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(), "a MATCH of its own event"}
 		}
 		return s.addOrder(r.Event, r.Op)
+	case *Run:
+		return s.addOrder(r.Event, r.Op)
 	case *Poll:
 		return s.addOrder(r.Event, r.Op)
 	case *Check:
@@ -99,7 +101,9 @@ func (s *state) inMode(k Kind) *broken {
 	switch {
 	case k == KindEvent && s.mode != ModeFull:
 		return &broken{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
-	case order && s.mode != ModeOrder:
+	case k == KindRun && s.mode != ModeRacing:
+		return &broken{"records of mode " + s.mode.String(), "a RUN"}
+	case order && s.mode == ModeFull:
 		return &broken{"EVENT records in a trace of mode " + s.mode.String(), fmt.Sprintf("a record of kind %#02x", k)}
 	}
 	return nil

@@ -71,7 +71,7 @@ func decisionBytes(r *Reader) (uint64, error) {
 			return 0, err
 		}
 		switch record.(type) {
-		case *Match, *Poll, *Set, *Event:
+		case *Match, *Run, *Poll, *Set, *Event:
 			n += uint64(r.taken)
 		}
 	}

@@ -78,7 +78,7 @@ func TestBadText(t *testing.T) {
 		{"x", `expected "cohort-trace 1"`},
 		{textVersion, "a header line"},
 		{textVersion + "\nend polls=0 how=1", "expected the header"},
-		{textVersion + "\nheader mode=racing", "mode order or full"},
+		{textVersion + "\nheader mode=off", "mode order, racing or full"},
 		{head + "what a=1", "comm, module, site"},
 		{head + "end polls=0", "line 3 of the text trace: expected a field how"},
 		{head + "end polls=0 how=1 more=2", "no field more"},

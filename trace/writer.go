@@ -150,6 +150,10 @@ func checkFields(r Record) error {
 	switch r := r.(type) {
 	case *Event:
 		return checkEvent(r)
+	case *Run:
+		if b := r.check(); b != nil {
+			return b
+		}
 	case *Match:
 		if r.Back != 0 && r.Back >= r.Event {
 			return &broken{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}

@@ -1,4 +1,4 @@
 package exactreplay
 
 // modes are the recording modes; order is the first.
-var modes = []string{"order", "full"}
+var modes = []string{"order", "racing", "full"}

@@ -9,7 +9,7 @@ type Mode uint32
 const (
 	ModeOff    Mode = 0 // registry and counters only
 	ModeOrder  Mode = 1 // record a decision for every nondeterministic outcome
-	ModeRacing Mode = 2 // reserved; refused by this version
+	ModeRacing Mode = 2 // record what could have been otherwise; all ranks are in this mode or none
 	ModeFull   Mode = 3 // record every event
 	ModeReplay Mode = 4 // obey the decisions file; with EnvTrace, write a full trace too
 )

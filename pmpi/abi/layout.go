@@ -180,7 +180,8 @@ type Decisions struct {
 	LenSets    uint64
 	LastEvent  uint64
 	Finalized  uint32
-	CurrentOp  uint32
+	CurrentOp  uint16
+	Sparse     uint16
 	NChecks    uint64
 	OffChecks  uint64
 	NStreams   uint64

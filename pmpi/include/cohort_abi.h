@@ -87,7 +87,7 @@ enum cohort_op {
 enum cohort_mode {
   COHORT_MODE_OFF = 0,    /* registry and counters only: a plain debugging session */
   COHORT_MODE_ORDER = 1,  /* record: a decision for every nondeterministic outcome */
-  COHORT_MODE_RACING = 2, /* reserved (issue 3): refused by this version */
+  COHORT_MODE_RACING = 2, /* record: only what could have been otherwise; messages carry a header, so all ranks are in this mode or none */
   COHORT_MODE_FULL = 3,   /* record: every event */
   COHORT_MODE_REPLAY = 4  /* obey the decisions file; with COHORT_TRACE set, write a full trace at the same time */
 };
@@ -300,12 +300,14 @@ struct cohort_decisions {
   uint64_t len_sets;   /* bytes of the sets array */
   uint64_t last_event; /* the recording holds events 1..last_event of this rank */
   uint32_t finalized;  /* 1: the recorded rank reached MPI_Finalize; 0: it was cut short, replay ends after last_event */
-  uint32_t current_op; /* enum cohort_op: cut short within this call, which was not complete; 0: outside MPI, or not known */
+  uint16_t current_op; /* enum cohort_op: cut short within this call, which was not complete; 0: outside MPI, or not known */
+  uint16_t sparse;     /* 1: recorded in racing mode: a wildcard call that has no match takes what comes */
   uint64_t n_checks, off_checks; /* struct cohort_check */
   uint64_t n_streams, off_streams; /* struct cohort_stream: one per thread that was given values */
   uint64_t n_turns, off_turns;     /* struct cohort_turn */
 };
 
+#define COHORT_DECISION_WHICH 8 /* match of a Startall in sparse decisions: flags >> 8 is the place in its array */
 enum cohort_decision_flag {
   COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive took no message; poll: failures at the end, no success follows */
 };
@@ -409,6 +411,30 @@ struct cohort_trace_header {
   uint64_t incomplete_event;
   uint32_t current_op; /* enum cohort_op of the call in progress, event `events` + 1; 0: outside MPI */
   uint32_t pad0;
+};
+
+/* ------------------------------------------------------------------ racing mode: what is undecided, in the trace file's header page
+ * A receive from MPI_ANY_SOURCE that is complete stands here until it is known whether it raced, and counts as traced as long as it does; so a rank that dies at any
+ * instant leaves a recording that replays. At a clean close the table is empty. */
+#define COHORT_UNDECIDED_OFFSET 512u /* in the file */
+#define COHORT_PENDING_MAX 111u
+
+/* `count` receives of messages with one source and tag, whose calls are the events event, event + stride, ... */
+struct cohort_pending {
+  uint64_t event;     /* of the call that asked: of an Irecv its post, of a persistent receive its Start */
+  uint32_t count;     /* 0: none; the last word to be written */
+  uint32_t stride;
+  int32_t source, tag;
+  uint32_t op;        /* enum cohort_op */
+  uint32_t which;     /* of a Startall: the place in its array */
+};
+
+struct cohort_undecided {
+  uint64_t whole;     /* events whose decisions are all here or in the file, plus 1: the disk was full after them; 0: it was not */
+  uint32_t overtaken; /* receives under way that have taken a message which is not known yet, although it matters: such a recording cannot be replayed */
+  uint32_t pad0;
+  uint64_t reserved[2];
+  struct cohort_pending pending[COHORT_PENDING_MAX];
 };
 
 struct cohort_chunk {

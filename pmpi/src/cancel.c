@@ -163,7 +163,7 @@ void cohort_completed_cancelled(const struct cohort_request *r) {
     cohort_uncovered("MPI_Cancel of a matched message's receive");
   else if (r->cls == REQUEST_OTHER)
     cohort_uncovered("MPI_Cancel of a request of unknown kind");
-  else if (g.order && !r->wildcard) /* one with a wildcard was promised, and the promise is not kept */
+  else if (g.order && (!r->wildcard || g.racing)) /* else one with a wildcard was promised, and the promise is not kept */
     cohort_write_taken(r->op, NULL, g.events + 1 - r->post, r->which);
 }
 
@@ -191,7 +191,7 @@ static struct cohort_request *to_cancel(MPI_Request request) {
 static void cancelled_at_once(MPI_Request request, struct cohort_request *r) {
   int flag = 0, cancelled = 0;
   MPI_Status status;
-  if (r == NULL || !g.order || r->cls != REQUEST_RECEIVE || r->matched || r->wildcard) return;
+  if (r == NULL || !g.order || r->cls != REQUEST_RECEIVE || r->matched || (r->wildcard && !g.racing)) return;
   if (x_request_get_status(request, &flag, &status) != MPI_SUCCESS || !flag) return;
   PMPI_Test_cancelled(&status, &cancelled);
   if (!cancelled) return;

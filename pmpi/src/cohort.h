@@ -37,6 +37,7 @@ struct cohort_global {
   int phase;              /* enum phase */
   int order, full;        /* what is written to the trace: at most one of them */
   int replay;
+  int racing;             /* messages carry a header (racing.h); recording goes on while `order` is set */
   int yield;
   int cancels;            /* MPI_Cancel was called: a completed request may have been cancelled */
   int note;               /* requests that nothing else keeps track of are noted by handle, for MPI_Cancel */
@@ -171,6 +172,8 @@ void cohort_put_sv(int64_t v);
 void cohort_put_u8(uint8_t v);
 void cohort_event_end(void);
 void cohort_write_note(const char *call);
+void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t op, int source, int tag, uint32_t which);
+struct cohort_undecided *cohort_trace_undecided(void); /* racing mode; NULL: no trace */
 void cohort_write_comm(const struct cohort_comm *record);
 void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m); /* a record made elsewhere */
 void cohort_write_check(uint32_t hash);        /* of the events up to g.events */
@@ -265,6 +268,7 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
                        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
 int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                                MPI_Comm comm, MPI_Status *status);
+int cohort_may_test(MPI_Comm comm);            /* an error of a receive on it may be found by a test */
 void cohort_synchronise(MPI_Comm comm);        /* yield: wait, yielding, until all members are here */
 int cohort_yieldable(MPI_Comm comm);
 
@@ -272,6 +276,7 @@ int cohort_yieldable(MPI_Comm comm);
 void cohort_replay_open(void);
 void cohort_replay_check(uint64_t event, uint32_t op);
 int cohort_replay_match(uint32_t op, int *source, int *tag); /* 0: was never matched */
+extern uint32_t cohort_replay_place;                         /* for Startall: which of its array, set before */
 int cohort_replay_cancelled(uint32_t op, uint32_t which);    /* the receive with exact arguments was cancelled: it takes no message */
 int cohort_replay_poll(uint32_t op);                         /* 1: the poll succeeds */
 int cohort_replay_set(uint32_t op, const uint32_t **indices);/* number of indices */

@@ -1,5 +1,6 @@
 /* Beginning and end, and what every wrapped call begins and ends with. */
 #include "cohort.h"
+#include "racing.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,7 +23,7 @@ static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_a
 /* A forked child is no rank: it must not touch what it shares with its parent. */
 static void in_forked_child(void) {
   g.phase = PHASE_OVER;
-  g.order = g.full = g.replay = g.yield = cohort_values_given = cohort_clocks = 0;
+  g.order = g.full = g.replay = g.racing = g.yield = cohort_values_given = cohort_clocks = 0;
   g.control = &orphan_control;
   g.header = &private_header;
 }
@@ -43,7 +44,8 @@ static void choose_mode(void) {
   cohort_program_find();
   switch (g.control->mode) {
     case COHORT_MODE_OFF: return;
-    case COHORT_MODE_ORDER: g.order = g.note = 1; break;
+    case COHORT_MODE_ORDER:
+    case COHORT_MODE_RACING: g.order = g.note = 1; break;
     case COHORT_MODE_FULL: g.full = 1; break;
     case COHORT_MODE_REPLAY:
       g.replay = 1;
@@ -80,6 +82,7 @@ static void open_all(void) {
     PMPI_Comm_set_errhandler(g.progress, MPI_ERRORS_RETURN);
   }
   check_threads();
+  if (g.control->mode == COHORT_MODE_RACING) cohort_racing_open();
   g.thread = COHORT_MAIN_THREAD;
   cohort_values_given = g.order || g.full || g.replay;
   cohort_clocks = cohort_values_given && (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0;
@@ -308,6 +311,7 @@ EXPORT int MPI_Finalize(void) {
     cohort_replay_finalize();
     cohort_values_finalize();
   }
+  if (g.racing) cohort_racing_finalize();
   if (g.progress != MPI_COMM_NULL) PMPI_Comm_free(&g.progress);
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;

@@ -102,6 +102,7 @@ static int start_in_replay(MPI_Request *request, uint32_t which) {
   struct receive *p = find(*request);
   if (p == NULL || p->standin != MPI_REQUEST_NULL) return x_start(request);
   int from = p->source, with = p->tag, takes;
+  cohort_replay_place = which;
   if (p->wildcard)
     takes = cohort_replay_match(g.op, &from, &with);
   else if (cohort_replay_cancelled(g.op, which))

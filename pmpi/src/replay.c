@@ -167,7 +167,17 @@ void cohort_replay_check(uint64_t event, uint32_t op) {
   diverge_plain(due_op, due);
 }
 
+uint32_t cohort_replay_place; /* of the receive in the array of a Startall */
+
+/* A recording in racing mode tells only of receives that raced: for another, nothing else can be there than what it took. */
+static int free_to_take(uint32_t op) {
+  if (!file->sparse) return 0;
+  if (match >= match_end || match->event != g.events + 1 || match->op != op) return 1;
+  return op == COHORT_OP_STARTALL && match->flags >> COHORT_DECISION_WHICH != cohort_replay_place;
+}
+
 int cohort_replay_match(uint32_t op, int *source, int *tag) {
+  if (free_to_take(op)) return 1;
   if (match >= match_end) cohort_diverge(COHORT_OP_NONE, 0, INT32_MIN, INT32_MIN, cohort_peer(*source), cohort_tag(*tag));
   if (match->event != g.events + 1 || match->op != op)
     cohort_diverge(match->op, match->event, match->source, match->tag, cohort_peer(*source), cohort_tag(*tag));

@@ -32,6 +32,7 @@ static void give_up(int full_disk, const char *why) {
   given_up = 1;
   cohort_message(why);
   if (full_disk) STORE(g.header->full_disk, 1);
+  if (g.racing) STORE(cohort_trace_undecided()->whole, g.events + 1);
   g.order = g.full = 0;
 }
 
@@ -313,16 +314,19 @@ static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back,
 
 void cohort_order_match(uint32_t op, int source, int tag, uint64_t back) {
   if (back == 0) g.recent->got = cohort_peer(source);
+  if (g.racing && !cohort_is_poll(op)) return; /* racing_race.c decides */
   order_match(op, cohort_peer(source), cohort_tag(tag), back, 0);
   order_end();
 }
 
 void cohort_order_promise(uint32_t op, uint32_t which) {
+  if (g.racing) return; /* one that is not traced takes what comes */
   order_match(op, INT32_MIN, 0, 0, which);
   commit(&side_record);
 }
 
 void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which) {
+  if (g.racing && status != NULL) return; /* racing_race.c decides */
   if (status == NULL)
     order_match(op, INT32_MIN, 0, back, which);
   else
@@ -335,6 +339,22 @@ void cohort_write_check(uint32_t hash) {
   put_uv(&side_record, g.events);
   put_u32(&side_record, hash);
   commit(&side_record);
+}
+
+/* Racing mode: `count` receives of messages of one source and tag, a stride of events apart. */
+void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t op, int source, int tag, uint32_t which) {
+  if (count == 1) {
+    order_match(op, source, tag, g.events + 1 - event, which);
+  } else {
+    order_long(0x14, op, order_delta());
+    put_uv(&side_record, zigzag(source));
+    put_uv(&side_record, zigzag(tag));
+    put_uv(&side_record, g.events + 1 - event);
+    put_uv(&side_record, count);
+    put_uv(&side_record, stride);
+  }
+  commit(&side_record);
+  STORE(g.control->decisions, g.control->decisions + count);
 }
 
 void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length) {
@@ -391,6 +411,10 @@ static struct cohort_trace_header *map_header(void) {
   return p == MAP_FAILED ? NULL : p;
 }
 
+struct cohort_undecided *cohort_trace_undecided(void) {
+  return fd < 0 ? NULL : (void *)((uint8_t *)g.header + COHORT_UNDECIDED_OFFSET);
+}
+
 void cohort_trace_open(void) {
   const char *path = getenv(COHORT_ENV_TRACE);
   if (path == NULL) {
@@ -415,7 +439,7 @@ void cohort_trace_open(void) {
   clock_gettime(CLOCK_REALTIME, &now);
   h->version = COHORT_ABI_VERSION;
   h->size = sizeof *h;
-  h->mode = g.full ? COHORT_MODE_FULL : COHORT_MODE_ORDER;
+  h->mode = g.full ? COHORT_MODE_FULL : g.control->mode == COHORT_MODE_RACING ? COHORT_MODE_RACING : COHORT_MODE_ORDER;
   h->flags = g.control->flags;
   h->rank = (uint32_t)g.world_rank;
   h->world_size = (uint32_t)g.world_size;

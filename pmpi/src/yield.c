@@ -6,6 +6,7 @@
 #include <sched.h>
 
 int cohort_do_wait(MPI_Request *request, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_wait(request, status);
   if (!g.yield) return x_wait(request, status);
   for (;;) {
     int flag = 0;
@@ -16,6 +17,7 @@ int cohort_do_wait(MPI_Request *request, MPI_Status *status) {
 }
 
 int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+  if (UNLIKELY(g.racing)) return cohort_r_waitall(count, requests, statuses);
   if (!g.yield) return x_waitall(count, requests, statuses);
   for (;;) {
     int flag = 0;
@@ -26,6 +28,7 @@ int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
 }
 
 int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_waitany(count, requests, index, status);
   if (!g.yield) return x_waitany(count, requests, index, status);
   for (;;) {
     int flag = 0;
@@ -36,6 +39,7 @@ int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *
 }
 
 int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+  if (UNLIKELY(g.racing)) return cohort_r_waitsome(count, requests, outcount, indices, statuses);
   if (!g.yield) return x_waitsome(count, requests, outcount, indices, statuses);
   for (;;) {
     *outcount = 0;
@@ -46,6 +50,7 @@ int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *ind
 }
 
 int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op) {
+  if (UNLIKELY(g.racing)) return cohort_r_send(buf, count, type, dest, tag, comm, op);
   MPI_Request request = MPI_REQUEST_NULL;
   int rc;
   if (!g.yield || op == COHORT_OP_BSEND) {
@@ -78,12 +83,13 @@ static int is_fatal(MPI_Comm comm) {
 
 /* MPICH hands an error that a test finds to MPI_COMM_WORLD's handler, where the blocking call hands it to the communicator's. That is the same when both abort; else a
  * receive must be the program's own call. */
-static int may_test(MPI_Comm comm) { return is_fatal(comm) && (comm == MPI_COMM_WORLD || is_fatal(MPI_COMM_WORLD)); }
+int cohort_may_test(MPI_Comm comm) { return is_fatal(comm) && (comm == MPI_COMM_WORLD || is_fatal(MPI_COMM_WORLD)); }
 
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_recv(buf, count, type, source, tag, comm, status);
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
   if (!g.yield || source == MPI_PROC_NULL) return x_recv(buf, count, type, source, tag, comm, status);
-  if (UNLIKELY(!may_test(comm))) {
+  if (UNLIKELY(!cohort_may_test(comm))) {
     MPI_Status probed;
     int rc = cohort_do_probe(source, tag, comm, &probed);
     return rc == MPI_SUCCESS ? x_recv(buf, count, type, probed.MPI_SOURCE, probed.MPI_TAG, comm, status) : rc;
@@ -94,6 +100,7 @@ int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag,
 }
 
 int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_probe(source, tag, comm, status);
   if (!g.yield) return x_probe(source, tag, comm, status);
   for (;;) {
     int flag = 0;
@@ -107,8 +114,9 @@ int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
 static int mrecv_must_block;
 
 int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_mprobe(source, tag, comm, message, status);
   if (!g.yield) return x_mprobe(source, tag, comm, message, status);
-  if (UNLIKELY(!may_test(comm))) mrecv_must_block = 1;
+  if (UNLIKELY(!cohort_may_test(comm))) mrecv_must_block = 1;
   for (;;) {
     int flag = 0;
     int rc = x_improbe(source, tag, comm, &flag, message, status);
@@ -118,6 +126,7 @@ int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, M
 }
 
 int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_mrecv(buf, count, type, message, status);
   if (!g.yield || mrecv_must_block || *message == MPI_MESSAGE_NO_PROC || *message == MPI_MESSAGE_NULL) return x_mrecv(buf, count, type, message, status);
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = x_imrecv(buf, count, type, message, &request);
@@ -152,13 +161,15 @@ static int exchange_probed(const void *sendbuf, int sendcount, MPI_Datatype send
 
 int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  if (UNLIKELY(g.racing))
+    return cohort_r_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   if (!g.yield)
     return x_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   if (source == MPI_PROC_NULL) {
     int rc = cohort_do_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? x_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
   }
-  if (UNLIKELY(!may_test(comm)))
+  if (UNLIKELY(!cohort_may_test(comm)))
     return exchange_probed(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
@@ -167,6 +178,7 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 
 int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                                MPI_Comm comm, MPI_Status *status) {
+  if (UNLIKELY(g.racing)) return cohort_r_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   static struct cohort_buffer packed;
   int size = 0, position = 0;
   if (g.yield && source == MPI_PROC_NULL) {
@@ -176,7 +188,7 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)size) ||
       PMPI_Pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
     return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
-  if (UNLIKELY(!may_test(comm)))
+  if (UNLIKELY(!cohort_may_test(comm)))
     return exchange_probed(packed.data, position, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = x_irecv(buf, count, type, source, recvtag, comm, &receive);

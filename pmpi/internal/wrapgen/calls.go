@@ -163,3 +163,14 @@ var uncoveredCalls = []struct {
 		"MPI_Info info, MPI_Request *request", false, true},
 	{"Session_init", "MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session", false, true},
 }
+
+// ordering are the collectives that racing mode takes into its order: no rank leaves one before all have entered it, if it moves data at all (of
+// a broadcast: before its root has). With the count and datatype that tell whether it does.
+var ordering = map[string]string{
+	"Barrier":              "0, MPI_BYTE",
+	"Bcast":                "count, datatype",
+	"Allreduce":            "count, datatype",
+	"Allgather":            "recvcount, recvtype",
+	"Alltoall":             "recvcount, recvtype",
+	"Reduce_scatter_block": "recvcount, datatype",
+}

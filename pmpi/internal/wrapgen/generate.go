@@ -83,9 +83,12 @@ func sends(byClass map[class][]function) string {
 
 func collectiveWrappers(byClass map[class][]function) string {
 	var b strings.Builder
-	b.WriteString(header + "#include \"cohort.h\"\n\n")
+	b.WriteString(header + "#include \"cohort.h\"\n#include \"racing.h\"\n\n")
 	for _, f := range byClass[collective] {
 		b.WriteString(f.begin(f.op()))
+		if f.moved != "" {
+			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collective(%s, comm, %s, %s);\n", f.op(), f.moved, f.root)
+		}
 		if f.nonblock != "" {
 			b.WriteString("  int rc;\n  if (UNLIKELY(g.yield)) {\n    MPI_Request request = MPI_REQUEST_NULL;\n")
 			fmt.Fprintf(&b, "    rc = PMPI_%s(%s, &request);\n", f.nonblock, f.arguments())
@@ -94,6 +97,9 @@ func collectiveWrappers(byClass map[class][]function) string {
 		} else {
 			b.WriteString("  if (UNLIKELY(g.yield)) cohort_synchronise(comm);\n")
 			fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
+		}
+		if f.moved != "" {
+			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collected(%s, comm, %s, %s, rc);\n", f.op(), f.moved, f.root)
 		}
 		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(comm, %s, %s);\n", f.root, f.bytes)
 		b.WriteString(end)

@@ -21,6 +21,7 @@ type function struct {
 	parameters []parameter
 	class      class
 	root       string // collectives: C expression, "-1" if there is none
+	moved      string // collectives that order all ranks: C expression of "count, datatype"; empty: not one of them
 	bytes      string // collectives: C expression of the bytes that this rank contributes
 	nonblock   string // blocking collectives: the nonblocking form that may stand for it; empty: a reduction, which runs as it is
 	fortran    bool   // has a Fortran symbol that is wrapped
@@ -75,12 +76,12 @@ func functions() []function {
 		add(sendInit, name, message+", MPI_Request *request", function{fortran: true})
 	}
 	for _, c := range collectives {
-		f := function{root: c.root, bytes: c.bytes, fortran: true}
+		f := function{root: c.root, bytes: c.bytes, moved: ordering[c.name], fortran: true}
 		if !c.reduction {
 			f.nonblock = "I" + strings.ToLower(c.name[:1]) + c.name[1:]
 		}
 		add(collective, c.name, c.prototype, f)
-		f.nonblock = ""
+		f.nonblock, f.moved = "", ""
 		prototype := c.prototype + ", MPI_Request *request"
 		add(icollective, "I"+strings.ToLower(c.name[:1])+c.name[1:], prototype, f)
 	}

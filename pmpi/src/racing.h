@@ -1,0 +1,136 @@
+/* Racing mode (recording only): messages of the program carry a header with vector time, and a receive whose message could have been another one is
+ * traced. What the parts of it share. The transport (racing_p2p.c, racing_completion.c) carries header and payload; racing.c keeps vector time;
+ * racing_race.c decides what is traced; racing_requests.c knows the requests under way. */
+#ifndef COHORT_RACING_H
+#define COHORT_RACING_H
+#include "cohort.h"
+
+/* ---- racing.c: vector time */
+
+/* A clock counts a rank's receives from MPI_ANY_SOURCE, probes included: only these can race, so nothing else needs to be told apart, and a rank that makes
+ * none has a clock that never changes and is never sent. */
+enum { ENTRIES_MOST = 13, NOBODY = UINT32_MAX, CLOCK_LAST = UINT32_MAX };
+#define WIRE_MAGIC 0xC5000000u
+#define WIRE_RANK 0x00ffffffu
+
+struct wire_entry { uint32_t rank, clock; };
+
+/* In front of the payload of every message, of g_racing.header bytes: as many entries as can be of use in a world of that size, ENTRIES_MOST at most. All ranks are on
+ * machines of one kind. */
+struct wire_header {
+  uint32_t sender; /* world rank; WIRE_MAGIC in the highest byte */
+  uint32_t number; /* of the message among those from this sender to this receiver, from 1 */
+  uint32_t yours;  /* the clock of the receiver as the sender knows it */
+  uint32_t mine;   /* the clock of the sender */
+  uint32_t epoch;  /* synchronising collectives over all ranks that the sender has left */
+  uint32_t roots;  /* broadcasts to all ranks from the receiver that the sender has left */
+  struct wire_entry entries[]; /* up to the first with rank NOBODY */
+};
+
+/* What a sender knew of this rank. Each field never decreases from one message of a sender to its next. */
+struct moment { uint32_t clock, epoch, roots; };
+
+struct racing_state {
+  uint32_t header;           /* bytes of it */
+  uint32_t clock;            /* this rank's */
+  uint32_t entered, left;    /* synchronising collectives over all ranks */
+  uint32_t rooted;           /* broadcasts to all ranks from this one */
+  uint64_t posts;            /* receives posted, matched probes included */
+};
+extern struct racing_state g_racing;
+
+void cohort_racing_open(void);
+void cohort_racing_finalize(void);
+void cohort_racing_collective(uint32_t op, MPI_Comm comm, int count, MPI_Datatype type, int root);
+void cohort_racing_collected(uint32_t op, MPI_Comm comm, int count, MPI_Datatype type, int root, int rc);
+void cohort_racing_stamp(void *header, uint32_t to); /* the header of a message to that world rank, which is sent now */
+struct moment cohort_racing_learn(const struct wire_header *h);
+uint32_t cohort_racing_peer(MPI_Comm comm, int rank); /* its world rank; NOBODY: messages on `comm` have no header */
+int cohort_racing_headed(MPI_Comm comm);
+const uint32_t *cohort_racing_senders(uint32_t comm, uint32_t *n); /* world ranks that may send on it, by its index; NULL: all */
+int cohort_racing_past(uint32_t sender, const struct moment *m); /* no message of the sender that is still to come was sent before m */
+uint32_t cohort_racing_unreceived(uint32_t sender);             /* how many are still to come; known in MPI_Finalize only */
+
+/* ---- racing_race.c */
+struct arrival {
+  uint32_t comm;         /* index of the communicator */
+  uint32_t sender;       /* world rank */
+  int tag;
+  uint64_t post;         /* g_racing.posts of the receive that took it */
+  struct moment moment;  /* what the sender knew when it sent it */
+};
+struct receipt {
+  uint64_t event;        /* of the call that asked */
+  uint64_t post;
+  uint32_t op, which;
+  uint32_t comm, sender; /* index; world rank */
+  int asked_tag, source, tag; /* as MPI has them */
+};
+void cohort_race_open(void);
+void cohort_race_arrived(const struct arrival *a);
+void cohort_race_received(const struct receipt *r);  /* a receive or probe from MPI_ANY_SOURCE is complete */
+void cohort_race_trace(const struct receipt *r);     /* trace it at once */
+struct node;
+void cohort_race_open_done(struct node *n, const MPI_Status *status); /* what an open receive took is known */
+void cohort_race_settle(void);                       /* MPI_Finalize: nothing stays undecided */
+
+/* ---- racing_requests.c: requests that the transport has to do with, by handle; messages of MPI_Mprobe too */
+enum node_kind { NODE_SEND = 1, NODE_RECEIVE = 2, NODE_BSEND = 3, NODE_MESSAGE = 4 };
+struct node {
+  MPI_Request request;
+  uint64_t key;
+  uint32_t next;             /* free list */
+  uint8_t kind, persistent, active, cancelled;
+  uint8_t any;               /* a receive from MPI_ANY_SOURCE that is to be looked at */
+  uint8_t direct;            /* payload goes to or comes from the program's buffer, by `type` */
+  uint8_t delivered;         /* the message is with the program and is accounted for; of a send: nothing */
+  uint8_t traced;            /* the outcome is in the trace already */
+  uint8_t freed;             /* the program has given the request up */
+  uint8_t open;              /* stands in the list of open receives */
+  uint8_t overtaken;         /* 1: while it was open another receive took a message of `overtaker` that it could have taken; 2: of several senders */
+  uint8_t *wire;             /* header, and the payload unless it is direct */
+  size_t wire_bytes;
+  void *buf;                 /* the program's */
+  int count;
+  MPI_Datatype type;         /* the program's; direct: header and payload, to be freed */
+  MPI_Comm comm;
+  uint32_t comm_index, op, which, overtaker;
+  int source, tag;           /* asked; a persistent send's source is the destination's world rank */
+  int dest;                  /* of a persistent send */
+  uint64_t event, post, payload;
+  uint32_t older, newer;     /* open receives from MPI_ANY_SOURCE, in the order of their posts */
+};
+extern uint32_t cohort_node_count;
+struct node *cohort_node_add(uint64_t key);            /* NULL: no memory */
+struct node *cohort_node_adopt(uint64_t key, const struct node *as); /* likewise, with the contents of `as` */
+struct node *cohort_node_find(uint64_t key);           /* NULL: none */
+void cohort_node_remove(struct node *n);
+static inline struct node *node_of(MPI_Request request) {
+  return cohort_node_count == 0 || request == MPI_REQUEST_NULL ? NULL : cohort_node_find(HANDLE(request));
+}
+#define MESSAGE_KEY(m) (HANDLE(m) | 1ull << 63)
+void cohort_open_add(struct node *n);
+void cohort_open_remove(struct node *n);
+struct node *cohort_open_oldest(void);
+struct node *cohort_open_after(const struct node *n);
+uint8_t *cohort_wire_get(size_t bytes);                /* memory for a message; NULL: none */
+void cohort_wire_put(uint8_t *wire, size_t bytes);
+int cohort_orphan_add(struct node *n);                 /* nobody will ask for its completion; 0: no memory */
+void cohort_orphans_poll(void);
+
+extern size_t cohort_orphan_count;
+
+/* ---- racing_send.c, racing_receive.c */
+enum { COPY_MOST = 32 << 10 };  /* header and payload up to this size are copied into one buffer */
+struct payload { uint64_t bytes; int contiguous; };
+struct payload cohort_payload(int count, MPI_Datatype type);
+int cohort_unpacked(const void *from, uint64_t bytes, void *buf, int count, MPI_Datatype type, MPI_Comm comm);
+int cohort_joined(void *header, const void *buf, int count, MPI_Datatype type, MPI_Datatype *both);
+int cohort_wait_raw(MPI_Request *request, MPI_Status *status); /* yields if it should */
+void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type);
+int cohort_send_again(struct node *n);
+void cohort_receive_again(struct node *n, uint32_t which);
+void cohort_deliver(struct node *n, MPI_Status *status, int rc); /* its operation is complete: payload to the program, race check, status mended */
+void cohort_finish(struct node *n, MPI_Status *status, int rc);  /* likewise, and the request is gone */
+
+#endif

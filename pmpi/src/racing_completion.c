@@ -1,0 +1,239 @@
+/* Racing mode: completion. What a call completes is told by its handles, which MPI overwrites; so they are looked up before. */
+#include "racing.h"
+#include "racing_transport.h"
+
+#include <sched.h>
+
+static struct cohort_buffer nodes_buffer, statuses_buffer, order_buffer;
+
+static MPI_Status *statuses_of(int count, MPI_Status *statuses) {
+  if (statuses != MPI_STATUSES_IGNORE) return statuses;
+  if (!cohort_reserve(&statuses_buffer, (size_t)(count > 0 ? count : 1) * sizeof(MPI_Status))) return NULL;
+  return (MPI_Status *)statuses_buffer.data;
+}
+
+/* The nodes of an array of requests; NULL: none of them is ours. */
+static struct node **nodes_of(int count, const MPI_Request *requests) {
+  int any = 0;
+  if (count <= 0 || cohort_node_count == 0) return NULL;
+  if (!cohort_reserve(&nodes_buffer, (size_t)count * sizeof(struct node *))) return NULL;
+  struct node **nodes = (struct node **)nodes_buffer.data;
+  for (int i = 0; i < count; i++) {
+    struct node *n = node_of(requests[i]);
+    nodes[i] = n != NULL && n->active ? n : NULL;
+    any |= nodes[i] != NULL;
+  }
+  return any ? nodes : NULL;
+}
+
+/* Receives that complete together complete in the order of their posts: which of them passed which is then no question. */
+struct done { struct node *node; MPI_Status *status; int rc; };
+
+static void sort(struct done *d, int n) {
+  int gap = 1;
+  while (gap < n / 3) gap = 3 * gap + 1;
+  for (; gap > 0; gap /= 3) {
+    for (int i = gap; i < n; i++) {
+      struct done one = d[i];
+      int k = i;
+      for (; k >= gap && d[k - gap].node->post > one.node->post; k -= gap) d[k] = d[k - gap];
+      d[k] = one;
+    }
+  }
+}
+
+/* Of `n` places in `indices` (NULL: 0..n-1) those that are ours are complete; the k-th place has the k-th status. */
+static void complete(int n, const int *indices, struct node **nodes, MPI_Status *statuses, int rc) {
+  if (n <= 0 || !cohort_reserve(&order_buffer, (size_t)n * sizeof(struct done))) return;
+  struct done *d = (struct done *)order_buffer.data;
+  int m = 0, sorted = 1, class = MPI_SUCCESS;
+  uint64_t last = 0;
+  if (UNLIKELY(rc != MPI_SUCCESS)) PMPI_Error_class(rc, &class);
+  for (int k = 0; k < n; k++) {
+    struct node *node = nodes[indices == NULL ? k : indices[k]];
+    if (node == NULL) continue;
+    int error = class == MPI_ERR_IN_STATUS ? statuses[k].MPI_ERROR : MPI_SUCCESS;
+    if (error == MPI_ERR_PENDING) continue;
+    d[m++] = (struct done){node, &statuses[k], error};
+    sorted &= node->post >= last;
+    last = node->post;
+  }
+  if (!sorted) sort(d, m);
+  for (int k = 0; k < m; k++) cohort_finish(d[k].node, d[k].status, d[k].rc);
+}
+
+static int in_status(int rc) {
+  int class = MPI_SUCCESS;
+  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
+}
+
+/* An error of a call for one request is that request's: it is gone, unless the call was refused. */
+static int gone(int rc, const struct node *n, MPI_Request after) {
+  return rc == MPI_SUCCESS || after == MPI_REQUEST_NULL || n->persistent;
+}
+
+static void orphans(void) {
+  if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
+}
+
+int cohort_r_wait(MPI_Request *request, MPI_Status *status) {
+  struct node *n = node_of(*request);
+  orphans();
+  if (n == NULL || !n->active) return cohort_wait_raw(request, status);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = cohort_wait_raw(request, st);
+  if (gone(rc, n, *request)) cohort_finish(n, st, rc);
+  return rc;
+}
+
+int cohort_r_test(MPI_Request *request, int *flag, MPI_Status *status) {
+  struct node *n = node_of(*request);
+  orphans();
+  if (n == NULL || !n->active) return PMPI_Test(request, flag, status);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = PMPI_Test(request, flag, st);
+  if (rc == MPI_SUCCESS ? *flag : gone(rc, n, *request)) cohort_finish(n, st, rc);
+  return rc;
+}
+
+int cohort_r_request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+  struct node *n = node_of(request);
+  orphans();
+  if (n == NULL || !n->active) return PMPI_Request_get_status(request, flag, status);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = PMPI_Request_get_status(request, flag, st);
+  if (rc == MPI_SUCCESS && *flag) cohort_deliver(n, st, rc);
+  return rc;
+}
+
+static int testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+  return PMPI_Testall(count, requests, flag, statuses);
+}
+
+static int waitall_raw(int count, MPI_Request *requests, MPI_Status *statuses) {
+  if (!g.yield) return PMPI_Waitall(count, requests, statuses);
+  for (;;) {
+    int flag = 0;
+    int rc = testall(count, requests, &flag, statuses);
+    if (rc != MPI_SUCCESS || flag) return rc;
+    sched_yield();
+  }
+}
+
+int cohort_r_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+  orphans();
+  struct node **nodes = nodes_of(count, requests);
+  if (nodes == NULL) return waitall_raw(count, requests, statuses);
+  MPI_Status *st = statuses_of(count, statuses);
+  if (st == NULL) return MPI_ERR_NO_MEM;
+  int rc = waitall_raw(count, requests, st);
+  if (rc == MPI_SUCCESS || in_status(rc)) complete(count, NULL, nodes, st, rc);
+  return rc;
+}
+
+int cohort_r_testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+  orphans();
+  struct node **nodes = nodes_of(count, requests);
+  if (nodes == NULL) return testall(count, requests, flag, statuses);
+  MPI_Status *st = statuses_of(count, statuses);
+  if (st == NULL) return MPI_ERR_NO_MEM;
+  int rc = testall(count, requests, flag, st);
+  if (rc == MPI_SUCCESS ? *flag : in_status(rc)) complete(count, NULL, nodes, st, rc);
+  return rc;
+}
+
+static int waitany_raw(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+  if (!g.yield) return PMPI_Waitany(count, requests, index, status);
+  for (;;) {
+    int flag = 0;
+    int rc = PMPI_Testany(count, requests, index, &flag, status);
+    if (rc != MPI_SUCCESS || flag) return rc;
+    sched_yield();
+  }
+}
+
+static void one(int count, int index, struct node **nodes, const MPI_Request *requests, MPI_Status *status, int rc) {
+  if (index < 0 || index >= count || nodes[index] == NULL) return;
+  if (gone(rc, nodes[index], requests[index])) cohort_finish(nodes[index], status, rc);
+}
+
+int cohort_r_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+  orphans();
+  struct node **nodes = nodes_of(count, requests);
+  if (nodes == NULL) return waitany_raw(count, requests, index, status);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  *index = MPI_UNDEFINED;
+  int rc = waitany_raw(count, requests, index, st);
+  one(count, *index, nodes, requests, st, rc);
+  return rc;
+}
+
+int cohort_r_testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+  orphans();
+  struct node **nodes = nodes_of(count, requests);
+  if (nodes == NULL) return PMPI_Testany(count, requests, index, flag, status);
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  *index = MPI_UNDEFINED;
+  int rc = PMPI_Testany(count, requests, index, flag, st);
+  if (rc != MPI_SUCCESS || *flag) one(count, *index, nodes, requests, st, rc);
+  return rc;
+}
+
+static int waitsome_raw(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+  if (!g.yield) return PMPI_Waitsome(count, requests, outcount, indices, statuses);
+  for (;;) {
+    *outcount = 0;
+    int rc = PMPI_Testsome(count, requests, outcount, indices, statuses);
+    if (rc != MPI_SUCCESS || *outcount != 0) return rc;
+    sched_yield();
+  }
+}
+
+static int some(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses,
+                int (*call)(int, MPI_Request *, int *, int *, MPI_Status *)) {
+  orphans();
+  struct node **nodes = nodes_of(count, requests);
+  if (nodes == NULL) return call(count, requests, outcount, indices, statuses);
+  MPI_Status *st = statuses_of(count, statuses);
+  if (st == NULL) return MPI_ERR_NO_MEM;
+  *outcount = 0;
+  int rc = call(count, requests, outcount, indices, st);
+  if ((rc == MPI_SUCCESS || in_status(rc)) && *outcount != MPI_UNDEFINED) complete(*outcount, indices, nodes, st, rc);
+  return rc;
+}
+
+static int testsome_raw(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+  return PMPI_Testsome(count, requests, outcount, indices, statuses);
+}
+
+int cohort_r_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+  return some(count, requests, outcount, indices, statuses, waitsome_raw);
+}
+
+int cohort_r_testsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+  return some(count, requests, outcount, indices, statuses, testsome_raw);
+}
+
+int cohort_r_cancel(MPI_Request *request) {
+  struct node *n = node_of(*request);
+  int rc = PMPI_Cancel(request);
+  if (n != NULL && n->active && rc == MPI_SUCCESS) n->cancelled = 1;
+  return rc;
+}
+
+/* An active one goes on, and its message is still to be delivered: the request stays ours. */
+int cohort_r_request_free(MPI_Request *request) {
+  struct node *n = node_of(*request);
+  if (n == NULL) return PMPI_Request_free(request);
+  if (n->active) {
+    if (!cohort_orphan_add(n)) return MPI_ERR_NO_MEM;
+    n->freed = 1;
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+  }
+  int rc = PMPI_Request_free(request);
+  if (rc != MPI_SUCCESS) return rc;
+  cohort_release(n->wire, n->wire_bytes, n->direct, &n->type);
+  cohort_node_remove(n);
+  return rc;
+}

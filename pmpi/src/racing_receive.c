@@ -1,0 +1,409 @@
+/* Racing mode: receiving messages with a header, and probing for them. */
+#include "racing.h"
+#include "racing_transport.h"
+
+#include <sched.h>
+
+/* Puts the count of the payload into the status. */
+static void mend(MPI_Status *status, uint64_t payload) {
+  if (LIKELY(payload <= INT32_MAX))
+    PMPI_Status_set_elements(status, MPI_BYTE, (int)payload);
+  else
+    PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)payload);
+}
+
+static void mend_probed(MPI_Status *status) {
+  uint64_t bytes = cohort_status_bytes(status);
+  if (bytes >= g_racing.header) mend(status, bytes - g_racing.header);
+}
+
+static int was_cancelled(const struct node *n, const MPI_Status *status) {
+  int cancelled = 0;
+  if (UNLIKELY(n->cancelled)) PMPI_Test_cancelled(status, &cancelled);
+  return cancelled;
+}
+
+static int truncated(int rc) {
+  int class = MPI_SUCCESS;
+  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
+}
+
+static struct receipt receipt_of(const struct node *n, const MPI_Status *status, uint32_t sender) {
+  return (struct receipt){.event = n->event, .post = n->post, .op = n->op, .which = n->which, .comm = n->comm_index, .sender = sender,
+                          .asked_tag = n->tag, .source = status->MPI_SOURCE, .tag = status->MPI_TAG};
+}
+
+/* The message was cut off, or has no header: nothing is known of when it was sent, so all that it could have raced with did. */
+static void unknown(const struct node *n, const MPI_Status *status) {
+  struct arrival a = {.comm = n->comm_index, .sender = cohort_racing_peer(n->comm, status->MPI_SOURCE), .tag = status->MPI_TAG, .post = n->post};
+  cohort_race_arrived(&a);
+  struct receipt r = receipt_of(n, status, a.sender);
+  if (n->any && !n->traced) cohort_race_trace(&r);
+}
+
+static void known(const struct node *n, const MPI_Status *status) {
+  const struct wire_header *h = (const void *)n->wire;
+  uint32_t sender = h->sender & WIRE_RANK;
+  struct arrival a = {.comm = n->comm_index, .sender = sender, .tag = status->MPI_TAG, .post = n->post, .moment = cohort_racing_learn(h)};
+  cohort_race_arrived(&a);
+  if (!n->any || n->traced) return;
+  struct receipt r = receipt_of(n, status, sender);
+  cohort_race_received(&r);
+}
+
+void cohort_deliver(struct node *n, MPI_Status *status, int rc) {
+  if (n->kind != NODE_RECEIVE) return;
+  int cancelled = was_cancelled(n, status);
+  if (n->delivered) { /* by MPI_Request_get_status */
+    if (!cancelled) mend(status, n->payload);
+    return;
+  }
+  n->delivered = 1;
+  if (n->open) cohort_open_remove(n);
+  n->open = 0;
+  if (cancelled || (rc != MPI_SUCCESS && !truncated(rc))) {
+    cohort_race_open_done(n, NULL);
+    return;
+  }
+  cohort_race_open_done(n, status);
+  const struct wire_header *h = (const void *)n->wire;
+  uint64_t bytes = cohort_status_bytes(status);
+  n->payload = bytes > g_racing.header ? bytes - g_racing.header : 0;
+  int whole = rc == MPI_SUCCESS && bytes >= g_racing.header && (h->sender & ~WIRE_RANK) == WIRE_MAGIC &&
+              (h->sender & WIRE_RANK) < (uint32_t)g.world_size;
+  if (LIKELY(whole)) {
+    if (!n->direct) cohort_unpacked(n->wire + g_racing.header, n->payload, n->buf, n->count, n->type, n->comm);
+    known(n, status);
+  } else {
+    if (rc == MPI_SUCCESS) cohort_uncovered("a message that carries no header");
+    unknown(n, status);
+  }
+  mend(status, n->payload);
+}
+
+void cohort_finish(struct node *n, MPI_Status *status, int rc) {
+  cohort_deliver(n, status, rc);
+  if (n->persistent) {
+    n->active = n->delivered = n->cancelled = 0;
+    return;
+  }
+  cohort_release(n->wire, n->wire_bytes, n->direct, &n->type);
+  cohort_node_remove(n);
+}
+
+/* A receive or probe is made now. */
+static void post(struct node *n, int source, int tag) {
+  n->source = source;
+  n->tag = tag;
+  n->event = g.events + 1;
+  n->op = g.op;
+  n->post = ++g_racing.posts;
+  n->any = source == MPI_ANY_SOURCE && g.order;
+  n->traced = n->overtaken = n->which = 0;
+  n->active = 1;
+  if (n->wire != NULL) ((struct wire_header *)n->wire)->sender = 0;
+}
+
+static void make_open(struct node *n) {
+  if (!n->any) return;
+  n->open = 1;
+  cohort_open_add(n);
+}
+
+/* 0: the receive is made without header. */
+static int headed(int count, MPI_Datatype type, int source, MPI_Comm comm) {
+  return source != MPI_PROC_NULL && comm != MPI_COMM_NULL && count >= 0 && type != MPI_DATATYPE_NULL && cohort_racing_headed(comm);
+}
+
+/* How it is received. `lasting`: the program may free its datatype before the message is there. */
+static void plan(struct node *n, void *buf, int count, MPI_Datatype type, int lasting) {
+  struct payload s = cohort_payload(count, type);
+  n->kind = NODE_RECEIVE;
+  n->buf = buf;
+  n->count = count;
+  n->type = type;
+  n->direct = g_racing.header + s.bytes > COPY_MOST || (lasting && !s.contiguous);
+  n->wire_bytes = n->direct ? g_racing.header : g_racing.header + s.bytes;
+}
+
+struct incoming { void *buf; int count; MPI_Datatype type; };
+
+/* What MPI is given instead of the program's buffer. */
+static int incoming(struct node *n, struct incoming *in) {
+  *in = (struct incoming){n->wire, (int)n->wire_bytes, MPI_BYTE};
+  if (!n->direct) return MPI_SUCCESS;
+  int rc = cohort_joined(n->wire, n->buf, n->count, n->type, &n->type);
+  *in = (struct incoming){MPI_BOTTOM, 1, n->type};
+  return rc;
+}
+
+static void in_comm(struct node *n, MPI_Comm comm) {
+  n->comm = comm;
+  n->comm_index = cohort_comm_index(comm);
+}
+
+/* The end of a receive that nobody else has seen. */
+static void received(struct node *n, MPI_Status *status, int rc) {
+  cohort_deliver(n, status, rc);
+  if (n->direct) PMPI_Type_free(&n->type);
+  if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
+}
+
+static int probe_raw(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  if (!g.yield) return PMPI_Probe(source, tag, comm, status);
+  for (;;) {
+    int flag = 0;
+    int rc = PMPI_Iprobe(source, tag, comm, &flag, status);
+    if (rc != MPI_SUCCESS || flag) return rc;
+    sched_yield();
+  }
+}
+
+static union { uint8_t bytes[COPY_MOST]; uint64_t aligned; } receive_wire; /* of the blocking receive in progress */
+
+int cohort_r_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv(buf, count, type, source, tag, comm, status);
+  struct node n = {.wire = receive_wire.bytes};
+  struct incoming in;
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  plan(&n, buf, count, type, 0);
+  in_comm(&n, comm);
+  post(&n, source, tag);
+  int rc = incoming(&n, &in);
+  if (rc != MPI_SUCCESS) return rc;
+  if (g.yield && UNLIKELY(!cohort_may_test(comm))) {
+    MPI_Status probed;
+    rc = probe_raw(source, tag, comm, &probed);
+    if (rc == MPI_SUCCESS) rc = PMPI_Recv(in.buf, in.count, in.type, probed.MPI_SOURCE, probed.MPI_TAG, comm, st);
+  } else if (g.yield) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    rc = PMPI_Irecv(in.buf, in.count, in.type, source, tag, comm, &request);
+    if (rc == MPI_SUCCESS) rc = cohort_wait_raw(&request, st);
+  } else {
+    rc = PMPI_Recv(in.buf, in.count, in.type, source, tag, comm, st);
+  }
+  received(&n, st, rc);
+  return rc;
+}
+
+int cohort_r_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Irecv(buf, count, type, source, tag, comm, request);
+  struct node planned = {0};
+  struct incoming in;
+  plan(&planned, buf, count, type, 1);
+  planned.wire = cohort_wire_get(planned.wire_bytes);
+  if (planned.wire == NULL) return MPI_ERR_NO_MEM;
+  in_comm(&planned, comm);
+  post(&planned, source, tag);
+  int rc = incoming(&planned, &in);
+  if (rc == MPI_SUCCESS) rc = PMPI_Irecv(in.buf, in.count, in.type, source, tag, comm, request);
+  if (rc != MPI_SUCCESS) return rc;
+  struct node *n = cohort_node_adopt(HANDLE(*request), &planned);
+  if (n == NULL) return MPI_ERR_NO_MEM;
+  n->request = *request;
+  make_open(n);
+  return rc;
+}
+
+int cohort_r_recv_init(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv_init(buf, count, type, source, tag, comm, request);
+  struct node planned = {.persistent = 1, .source = source, .tag = tag};
+  struct incoming in;
+  plan(&planned, buf, count, type, 1);
+  planned.wire = cohort_wire_get(planned.wire_bytes);
+  if (planned.wire == NULL) return MPI_ERR_NO_MEM;
+  in_comm(&planned, comm);
+  int rc = incoming(&planned, &in);
+  if (rc == MPI_SUCCESS) rc = PMPI_Recv_init(in.buf, in.count, in.type, source, tag, comm, request);
+  if (rc != MPI_SUCCESS) return rc;
+  struct node *n = cohort_node_adopt(HANDLE(*request), &planned);
+  if (n == NULL) return MPI_ERR_NO_MEM;
+  n->request = *request;
+  return rc;
+}
+
+/* Before MPI starts them, in the order of the array: that is the order in which they match. */
+static int ready(struct node *n, uint32_t which) {
+  if (n == NULL || n->active) return MPI_SUCCESS;
+  if (n->kind != NODE_RECEIVE) {
+    n->active = 1;
+    return cohort_send_again(n);
+  }
+  post(n, n->source, n->tag);
+  n->which = which;
+  make_open(n);
+  return MPI_SUCCESS;
+}
+
+int cohort_r_start(MPI_Request *request) {
+  int rc = ready(node_of(*request), 0);
+  return rc == MPI_SUCCESS ? PMPI_Start(request) : rc;
+}
+
+int cohort_r_startall(int count, MPI_Request *requests) {
+  for (int i = 0; i < count; i++) {
+    int rc = ready(node_of(requests[i]), (uint32_t)i);
+    if (rc != MPI_SUCCESS) return rc;
+  }
+  return PMPI_Startall(count, requests);
+}
+
+/* The receive is posted first, and both go on while either is tested. */
+static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, int source,
+                    int recvtag, MPI_Comm comm, MPI_Status *status) {
+  struct incoming in;
+  MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  n->wire = receive_wire.bytes;
+  in_comm(n, comm);
+  post(n, source, recvtag);
+  int rc = incoming(n, &in);
+  if (rc == MPI_SUCCESS) rc = PMPI_Irecv(in.buf, in.count, in.type, source, recvtag, comm, &receive);
+  if (rc != MPI_SUCCESS) return rc;
+  rc = cohort_r_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_ISEND, &send);
+  if (rc != MPI_SUCCESS) {
+    PMPI_Cancel(&receive);
+    n->cancelled = 1;
+    cohort_wait_raw(&receive, st);
+    received(n, st, MPI_SUCCESS);
+    return rc;
+  }
+  rc = cohort_wait_raw(&receive, st);
+  int sent = cohort_r_wait(&send, MPI_STATUS_IGNORE);
+  received(n, st, rc);
+  return rc != MPI_SUCCESS ? rc : sent;
+}
+
+int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount,
+                      MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  if (source != MPI_PROC_NULL && !headed(recvcount, recvtype, source, comm))
+    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  if (source == MPI_PROC_NULL) {
+    int rc = cohort_r_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
+    return rc == MPI_SUCCESS ? PMPI_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
+  }
+  struct node n = {0};
+  plan(&n, recvbuf, recvcount, recvtype, 0);
+  return exchange(&n, sendbuf, sendcount, sendtype, dest, sendtag, source, recvtag, comm, status);
+}
+
+/* What is sent is copied before what is received comes into the same buffer. */
+int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+                              MPI_Status *status) {
+  static struct cohort_buffer copy;
+  int size = 0, position = 0;
+  if (source != MPI_PROC_NULL && !headed(count, type, source, comm))
+    return PMPI_Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
+  if (source == MPI_PROC_NULL) {
+    int rc = cohort_r_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
+    return rc == MPI_SUCCESS ? PMPI_Recv(buf, count, type, source, recvtag, comm, status) : rc;
+  }
+  int rc = PMPI_Pack_size(count, type, comm, &size);
+  if (rc != MPI_SUCCESS) return rc;
+  if (!cohort_reserve(&copy, (size_t)size)) return MPI_ERR_NO_MEM;
+  rc = PMPI_Pack(buf, count, type, copy.data, size, &position, comm);
+  if (rc != MPI_SUCCESS) return rc;
+  struct node n = {0};
+  plan(&n, buf, count, type, 0);
+  return exchange(&n, copy.data, position, MPI_PACKED, dest, sendtag, source, recvtag, comm, status);
+}
+
+/* ---- probes. A blocking probe races as a receive does (Annai, section 4.1); what a nonblocking one found is always recorded (section 4.2). */
+static void probed(int source, int tag, MPI_Comm comm, const MPI_Status *status, struct node *message) {
+  struct node n = {0};
+  if (message == NULL) message = &n;
+  in_comm(message, comm);
+  post(message, source, tag);
+  if (!message->any || cohort_is_poll(g.op)) return;
+  struct receipt r = receipt_of(message, status, cohort_racing_peer(comm, status->MPI_SOURCE));
+  cohort_race_received(&r);
+}
+
+int cohort_r_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = probe_raw(source, tag, comm, st);
+  if (rc != MPI_SUCCESS || source == MPI_PROC_NULL || !cohort_racing_headed(comm)) return rc;
+  mend_probed(st);
+  probed(source, tag, comm, st, NULL);
+  return rc;
+}
+
+int cohort_r_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+  int rc = PMPI_Iprobe(source, tag, comm, flag, status);
+  if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
+  if (rc != MPI_SUCCESS || !*flag || status == MPI_STATUS_IGNORE || source == MPI_PROC_NULL || !cohort_racing_headed(comm)) return rc;
+  mend_probed(status);
+  return rc;
+}
+
+/* A message that a matched probe has taken: which receives were posted before it, and in which communicator. */
+static int taken(int rc, int source, int tag, MPI_Comm comm, MPI_Message message, MPI_Status *status) {
+  if (rc != MPI_SUCCESS || message == MPI_MESSAGE_NO_PROC || !cohort_racing_headed(comm)) return rc;
+  mend_probed(status);
+  struct node *n = cohort_node_add(MESSAGE_KEY(message));
+  if (n == NULL) return MPI_ERR_NO_MEM;
+  n->kind = NODE_MESSAGE;
+  probed(source, tag, comm, status, n);
+  return rc;
+}
+
+int cohort_r_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = PMPI_Improbe(source, tag, comm, flag, message, st);
+  return *flag ? taken(rc, source, tag, comm, *message, st) : rc;
+}
+
+int cohort_r_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  int rc = MPI_SUCCESS;
+  if (!g.yield) {
+    rc = PMPI_Mprobe(source, tag, comm, message, st);
+  } else {
+    for (int flag = 0; rc == MPI_SUCCESS && !flag;) {
+      rc = PMPI_Improbe(source, tag, comm, &flag, message, st);
+      if (!flag) sched_yield();
+    }
+  }
+  return taken(rc, source, tag, comm, *message, st);
+}
+
+/* The receive of a message that was taken: its place among the posts is the probe's. */
+static int take(struct node *n, MPI_Message message, void *buf, int count, MPI_Datatype type, int lasting, uint8_t *wire) {
+  struct node *m = cohort_node_count == 0 || message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC ? NULL : cohort_node_find(MESSAGE_KEY(message));
+  if (m == NULL || count < 0 || type == MPI_DATATYPE_NULL) return 0;
+  plan(n, buf, count, type, lasting);
+  n->comm = m->comm;
+  n->comm_index = m->comm_index;
+  n->post = m->post;
+  n->active = 1;
+  n->wire = wire != NULL ? wire : cohort_wire_get(n->wire_bytes);
+  if (n->wire != NULL) ((struct wire_header *)n->wire)->sender = 0;
+  cohort_node_remove(m);
+  return 1;
+}
+
+int cohort_r_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
+  struct node n = {0};
+  struct incoming in;
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  if (!take(&n, *message, buf, count, type, 0, receive_wire.bytes)) return PMPI_Mrecv(buf, count, type, message, status);
+  int rc = incoming(&n, &in);
+  if (rc != MPI_SUCCESS) return rc;
+  rc = PMPI_Mrecv(in.buf, in.count, in.type, message, st); /* its message is on the way: not a wait to yield in */
+  received(&n, st, rc);
+  return rc;
+}
+
+int cohort_r_imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
+  struct node planned = {0};
+  struct incoming in;
+  if (!take(&planned, *message, buf, count, type, 1, NULL)) return PMPI_Imrecv(buf, count, type, message, request);
+  if (planned.wire == NULL) return MPI_ERR_NO_MEM;
+  int rc = incoming(&planned, &in);
+  if (rc == MPI_SUCCESS) rc = PMPI_Imrecv(in.buf, in.count, in.type, message, request);
+  if (rc != MPI_SUCCESS) return rc;
+  struct node *n = cohort_node_adopt(HANDLE(*request), &planned);
+  if (n == NULL) return MPI_ERR_NO_MEM;
+  n->request = *request;
+  return rc;
+}
