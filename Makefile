@@ -4,6 +4,8 @@
 #   make demo    set up, build, and show the main job on each MPI, step by step
 #   make test    set up, and run all tests, with the race detector
 #   make short   the tests that take little time, of whatever is installed
+#   make bench-replay   what recording and replaying cost, measured: docs/bench-replay.md (a quarter of an hour, on a quiet machine);
+#                BENCH=-quick prints a smaller table in a minute or two, BENCH=-h says what else there is
 #   make lint    golangci-lint and gofumpt
 #   make build   bin/cohort
 #   make vsix    the VS Code extension as a .vsix
@@ -24,7 +26,10 @@ ifneq ($(shell git rev-parse HEAD >/dev/null 2>&1 && echo yes),yes)
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
-.PHONY: all demo test short lint build vsix setup clean
+# What bench-replay is given.
+BENCH ?= -o docs/bench-replay.md -json docs/bench-replay.json
+
+.PHONY: all demo test short bench-replay lint build vsix setup clean
 all: build
 
 demo:
@@ -40,6 +45,11 @@ test:
 short:
 	scripts/setup.sh go
 	go test -short ./...
+
+bench-replay:
+	scripts/setup.sh go mpi
+	go build -o bin/benchreplay ./internal/benchreplay/cmd
+	bin/benchreplay $(BENCH)
 
 lint:
 	scripts/setup.sh go

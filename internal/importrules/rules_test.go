@@ -122,6 +122,10 @@ var rules = []rule{
 		reason: "helpers of all packages depend on none",
 	},
 	{
+		folder: "internal/benchreplay", may: []string{everything},
+		reason: "it measures record and replay as a whole; nothing imports it",
+	},
+	{
 		folder: "internal/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
 		reason: "tests only: record and replay as a whole",
 	},

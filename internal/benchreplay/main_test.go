@@ -1,0 +1,23 @@
+package benchreplay
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/cohort-debugger/cohort/internal/benchreplay/self"
+)
+
+// TestMain makes the test binary its own cohort.
+func TestMain(m *testing.M) {
+	if status, ok := self.Serve(os.Args[1:]); ok {
+		os.Exit(status)
+	}
+	for _, name := range []string{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} {
+		if err := os.Setenv(name, "1"); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}

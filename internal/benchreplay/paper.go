@@ -1,0 +1,53 @@
+package benchreplay
+
+import (
+	"fmt"
+	"strings"
+)
+
+// paperTable is Table 1 of Netzer and Miller, "Optimal Tracing and Replay for Debugging Message-Passing Parallel Programs", with the figures of the paper
+// below ours.
+func (r *Report) paperTable(b *strings.Builder, mpi string) {
+	fmt.Fprintf(b, `
+## %s: in the form of Table 1 of Netzer and Miller
+
+Messages sent and traced (mode racing), and the overhead of tracing all messages (mode full) and of tracing racing messages only. Mode order traces all receives with a
+wildcard. Below each row, in italics, that of the paper (a 64-node CM-5 for tycho, a 32-node iPSC/2 for the others).
+
+| program | messages sent | traced | %% | optimal | order | all (full) | racing |
+|---|--:|--:|--:|---|--:|--:|--:|
+`, r.Machine.title(mpi))
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.MPI != mpi || row.Program.Kind == MessageOnly {
+			continue
+		}
+		sent := median(row.Samples[Order], func(s Sample) float64 { return float64(s.Messages) })
+		traced, percent := "not yet", "not yet"
+		if samples := row.Samples[Racing]; len(samples) > 0 {
+			n := median(samples, func(s Sample) float64 { return float64(s.Decisions) })
+			traced, percent = fmt.Sprintf("%.0f", n), fmt.Sprintf("%.1f", 100*n/sent)
+		}
+		fmt.Fprintf(b, "| %s | %.0f | %s | %s | %s | %s | %s | %s |\n", row.Program.command(), sent, traced, percent, "not yet",
+			row.overhead(Order), row.overhead(Full), row.overhead(Racing))
+		if p := row.Program.Paper; p != nil {
+			fmt.Fprintf(b, "| *%s* | *%d* | *%d* | *%d* | *%s* | | *%s* | *%s* |\n", strings.TrimSuffix(row.Program.File, ".c"), p.Sent, p.Traced, p.Percent, p.Optimal,
+				reported(p.All), reported(p.Racing))
+		}
+	}
+}
+
+func (r *Row) overhead(column Column) string {
+	ratio, _, ok := r.Ratio(column)
+	if !ok {
+		return "not yet"
+	}
+	return fmt.Sprintf("%.1f%%", 100*(ratio-1))
+}
+
+func reported(percent float64) string {
+	if percent < 0 {
+		return "not reported"
+	}
+	return fmt.Sprintf("%g%%", percent)
+}

@@ -1,0 +1,88 @@
+package benchreplay
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Kind groups programs by the target that they have.
+type Kind string
+
+// The kinds.
+const (
+	MessageOnly Kind = "message-only" // nothing but messages: what a message costs
+	Application Kind = "application"  // computes between messages
+	Other       Kind = "other"        // no target: dominated by failed polls, or measured for the table of the paper only
+)
+
+// Program is one row: a program with arguments and a number of ranks.
+type Program struct {
+	Name  string // unique, such as "wildcard-recv-8"
+	File  string // in testprograms/
+	Args  []string
+	Ranks int
+	Kind  Kind
+	// Tiny are arguments with which it takes milliseconds, for tests of the benchmark.
+	Tiny []string
+	// Paper is the row of Netzer and Miller's Table 1, or nil.
+	Paper *PaperRow
+}
+
+// PaperRow is what the paper reports: messages sent and traced, and the run-time overhead in percent of tracing all and racing messages (negative: not
+// reported).
+type PaperRow struct {
+	Sent, Traced, Percent int
+	Optimal               string
+	All, Racing           float64
+}
+
+// wildcard is a row of RECEIVEBENCHMARK.
+func wildcard(mode string, ranks, n int, kind Kind) Program {
+	name := "wildcard-" + mode
+	if ranks != 4 {
+		name += "-" + strconv.Itoa(ranks)
+	}
+	return Program{Name: name, File: "wildcard.c", Args: []string{mode, strconv.Itoa(n)}, Ranks: ranks, Kind: kind, Tiny: []string{mode, "3"}}
+}
+
+// Programs are all rows, in the order of the table. The sizes are such that the measured part of an unrecorded run takes 0.2 s to 1 s on
+// one or two cores, and messages are as many as in the papers, in order of magnitude.
+func Programs() []Program {
+	app := func(name string, kind Kind, paper *PaperRow, tiny string, args ...string) Program {
+		return Program{Name: name, File: name + ".c", Args: args, Ranks: 4, Kind: kind, Tiny: strings.Fields(tiny), Paper: paper}
+	}
+	return []Program{
+		wildcard("recv", 4, 20000, MessageOnly),
+		wildcard("waitany", 4, 15000, MessageOnly),
+		wildcard("waitsome", 4, 15000, MessageOnly),
+		wildcard("recv", 8, 5000, MessageOnly),
+		wildcard("waitany", 8, 4000, MessageOnly),
+		wildcard("iprobe", 4, 2000, Other),
+		app("bicgstab", Application, nil, "100 5", "16384", "100", "5"),
+		app("mesh", Application, &PaperRow{10210, 1392, 14, "optimal", 28, 14}, "40 4", "300", "100"),
+		app("det", Application, &PaperRow{4713, 63, 1, "optimal", 568, 8}, "20 2", "640", "3"),
+		app("sys", Application, &PaperRow{9424, 332, 2, "optimal", 561, 14}, "20", "1000"),
+		app("heat", Application, nil, "20 5", "400", "1500"),
+		app("tsp", Other, nil, "cities10.txt", "cities18.txt"),
+		app("line", Other, &PaperRow{31, 0, 0, "optimal", 0.3, 8}, "300", "8000"),
+		app("mult", Other, &PaperRow{1120, 0, 0, "optimal", 15, 0.1}, "20", "700"),
+		app("tycho", Other, &PaperRow{1791, 412, 19, "within 46%", -1, -1}, "3 500 6", "28", "40000", "20"),
+	}
+}
+
+// arguments are those of a run, with paths of data files.
+func (p Program) arguments(root string, tiny bool) []string {
+	args := p.Args
+	if tiny {
+		args = p.Tiny
+	}
+	out := make([]string, len(args))
+	for i, a := range args {
+		out[i] = a
+		if strings.HasSuffix(a, ".txt") {
+			out[i] = filepath.Join(root, "testprograms", a)
+		}
+	}
+	return out
+}
