@@ -275,13 +275,31 @@ type ControlState struct {
 	IncompleteEvent uint64
 	Divergence      *Divergence
 	Message         string
+	// Recent and Calls are there at a change of State and at the end: the last calls that the rank began, oldest first, and of its Events
+	// how many are of each operation.
+	Recent []RecentCall
+	Calls  map[int]uint64
+}
+
+// RecentCall is one of the last calls that a rank began. Where it stands in the source is known of a divergence.
+type RecentCall struct {
+	Event          uint64
+	Op             string // MPI function name
+	Peer, Tag, Got int    // what it named, and of a wildcard the source that it took; math.MinInt32: not applicable or not known
+	CallSite       uint64
+	File           string
+	Line           int
+	Function       string
 }
 
 // Divergence of a replay from its recording.
 type Divergence struct {
-	Event                       uint64
-	RecordedOp, ActualOp        string // MPI function names; RecordedOp "" if the recording holds no further decision
-	RecordedEvent               uint64
+	Event                uint64
+	RecordedOp, ActualOp string // MPI function names; RecordedOp "" if the recording holds no further decision
+	RecordedEvent        uint64
+	// Unnoticed: one of the calls since RecordedEvent (0: since the beginning) to Event was not the recorded one. None of them had a recorded outcome, so it
+	// was noticed only now, and which one it was is not known.
+	Unnoticed                   bool
 	RecordedSource, RecordedTag int // math.MinInt32: not applicable
 	ActualSource, ActualTag     int
 	CallSite                    uint64

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"regexp"
@@ -48,7 +49,7 @@ type Common struct {
 	// Output gets the ranks' output piece by piece with the rank; nil: it goes to Stdout and Stderr as it is.
 	Output         func(launch.OutputChunk)
 	Stdin          *os.File
-	Stdout, Stderr *os.File     // nil: this process's
+	Stdout, Stderr io.Writer    // nil: this process's; a *os.File is handed on as it is
 	Note           func(string) // a whole sentence for the user, at any time; nil: dropped
 	Self           string       // see launch.Options
 	SelfArgs       []string
@@ -138,10 +139,5 @@ func (c *Common) fill(o *launch.Options) {
 	if c.Stdin != nil {
 		o.Stdin = c.Stdin
 	}
-	if c.Stdout != nil {
-		o.Stdout = c.Stdout
-	}
-	if c.Stderr != nil {
-		o.Stderr = c.Stderr
-	}
+	o.Stdout, o.Stderr = c.Stdout, c.Stderr
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -157,17 +158,14 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	result := &RecordResult{Recording: rec, Yield: yield, Refusals: map[int]string{}, Cut: map[int]string{}}
 	stopProgress := o.watchProgress(session, started)
 	result.Job = watchRecording(ctx, session, result.Refusals)
-	last := stopProgress()
+	last, interrupted := stopProgress(), context.Cause(ctx)
 	result.Elapsed = time.Since(started)
 	result.finish(session)
 	if !o.Unpacked && result.Problem == nil {
 		result.pack(ctx, &o, last)
 	}
 	result.summarize()
-	if ctx.Err() != nil {
-		return result, context.Cause(ctx)
-	}
-	return result, nil
+	return result, interrupted
 }
 
 // create makes the directory of the recording. discard takes it away again, as long as no rank has written into it.
@@ -260,24 +258,41 @@ func (r *RecordResult) finish(session *launch.Session) {
 			ranks[i].Incomplete = &trace.IncompleteCall{Call: c.IncompleteCall, Event: c.IncompleteEvent, Count: uint64(c.Incomplete)}
 		}
 	}
+	errs := make([]error, len(ranks))
+	modules := make([][]*trace.Module, len(ranks))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range ranks {
-		end := r.Job.Ranks[i]
-		wasKilled := end.Exit == nil || end.Exit.Signal != ""
-		inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) // before its MPI_Init had ended
-		if inInit || ranks[i].Events == 0 && r.Recording.MadeNotBegun(i) {
-			r.Problem = errors.Join(r.Problem, r.Recording.WriteEmpty(i))
-		}
-		d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
-		if err != nil {
-			r.Problem = errors.Join(r.Problem, err)
-			continue
-		}
-		for _, p := range d.Polls {
-			ranks[i].Polls += p.Failures
+		slots <- struct{}{}
+		group.Go(func() {
+			modules[i], errs[i] = r.finishRank(i, &ranks[i])
+			<-slots
+		})
+	}
+	group.Wait()
+	r.Problem = errors.Join(errs...)
+	r.lastCalls(ranks, modules)
+	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *trace.Meta) { m.PerRank, m.Elapsed = ranks, r.Elapsed }))
+}
+
+// finishRank reads what the rank recorded. A rank that was ended before it had begun its trace gets an empty one.
+func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module, error) {
+	end := r.Job.Ranks[i]
+	wasKilled := end.Exit == nil || end.Exit.Signal != ""
+	inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) // before its MPI_Init had ended
+	if inInit || rank.Events == 0 && r.Recording.MadeNotBegun(i) {
+		if err := r.Recording.WriteEmpty(i); err != nil {
+			return nil, err
 		}
 	}
-	r.lastCalls(ranks)
-	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *trace.Meta) { m.PerRank, m.Elapsed = ranks, r.Elapsed }))
+	d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range d.Polls {
+		rank.Polls += p.Failures
+	}
+	return d.Modules, nil
 }
 
 func (r *RecordResult) summarize() {

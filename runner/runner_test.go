@@ -342,6 +342,10 @@ func TestRecordRefuses(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	r, _ := recordSteps(t, mpi)
+	packed := filepath.Join(r.Recording.Dir, trace.PackedFile(2))
+	if _, err := os.Stat(packed); err != nil {
+		t.Errorf("the traces are not packed: %v", err)
+	}
 	var out output
 	otherBuild := mpi.BuildFile(t, filepath.Join("testdata", "steps.c"), "-DOTHER", "-O1")
 	for name, c := range map[string]struct {
@@ -351,15 +355,17 @@ func TestReplayRefuses(t *testing.T) {
 		"no recording": {func(_ string, o *ReplayOptions) error { o.Recording += "x"; return nil }, "no such directory"},
 		"other build":  {func(_ string, o *ReplayOptions) error { o.Program = otherBuild; return nil }, "is not the program of the recording"},
 		"no program":   {func(_ string, o *ReplayOptions) error { o.Program = "/nosuch"; return nil }, "does not exist"},
-		"missing rank": {func(dir string, _ *ReplayOptions) error { return os.Remove(filepath.Join(dir, "rank-1.trace")) }, "the trace of rank 1, is missing"},
-		"truncated":    {func(dir string, _ *ReplayOptions) error { return os.Truncate(filepath.Join(dir, "rank-0.trace"), 4100) }, "truncated"},
+		"missing rank": {func(dir string, _ *ReplayOptions) error { return os.Remove(filepath.Join(dir, "rank-1.trace.zst")) }, "the trace of rank 1, is missing"},
+		"truncated": {func(dir string, _ *ReplayOptions) error {
+			return os.Truncate(filepath.Join(dir, "rank-0.trace.zst"), 100)
+		}, "truncated"},
 		"version": {func(dir string, _ *ReplayOptions) error {
 			path := filepath.Join(dir, "recording.json")
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(path, []byte(strings.Replace(string(text), `"version": 1`, `"version": 99`, 1)), 0o600)
+			return os.WriteFile(path, []byte(strings.Replace(string(text), `"version": 2`, `"version": 99`, 1)), 0o600)
 		}, "version 99"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,6 +55,8 @@ type Decisions struct {
 	Turns           []DecisionTurn
 	Checks          []DecisionCheck
 	CurrentOp       Op // cut short within this call, which was not complete; OpNone: outside MPI, or not known
+
+	Modules []*Module // what called MPI; no part of the decisions file
 }
 
 // DecisionError is a trace whose records are well formed but contradict each other.
@@ -104,6 +106,8 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			err = b.event(rec)
 		case *Match:
 			err = b.match(rec)
+		case *Module:
+			b.out.Modules = append(b.out.Modules, rec)
 		case *Check:
 			b.out.Checks = append(b.out.Checks, DecisionCheck{Event: rec.Event, Hash: rec.Hash})
 		case *Value, *Thread, *Turn:

@@ -93,6 +93,19 @@ func (rec *Recording) eachRank(f func(rank int) error) error {
 	return errors.Join(errs...)
 }
 
+// TraceSize is how many bytes the traces of all ranks have on disk; what is missing counts nothing.
+func (rec *Recording) TraceSize() int64 {
+	var size int64
+	for rank := range rec.Meta.Ranks {
+		for _, name := range []string{RankFile(rank), PackedFile(rank)} {
+			if info, err := os.Stat(filepath.Join(rec.Dir, name)); err == nil {
+				size += info.Size()
+			}
+		}
+	}
+	return size
+}
+
 func packFile(ctx context.Context, path string, progress func(int64)) error {
 	src, err := os.Open(path)
 	if err != nil {

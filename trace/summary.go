@@ -10,7 +10,7 @@ import (
 type Summary struct {
 	Ranks         int               `json:"ranks"`
 	Events        uint64            `json:"events"`
-	EventsByClass map[string]uint64 `json:"eventsByClass,omitempty"` // only if there are full traces; keys are Class.String
+	EventsByClass map[string]uint64 `json:"eventsByClass,omitempty"` // if it is known; keys are Class.String
 	Decisions     uint64            `json:"decisions"`               // matches, polls and sets that a replay enforces
 	Wildcards     uint64            `json:"wildcards"`               // wildcard receives and probes
 	Never         uint64            `json:"never"`                   // of them: never matched
@@ -38,6 +38,16 @@ func Summarize(rec *Recording) (*Summary, error) {
 	}
 	if s.Wildcards > 0 {
 		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
+	}
+	for i := range rec.Meta.PerRank { // counted by the ranks; the graph, which is exact, takes precedence
+		for name, n := range rec.Meta.PerRank[i].Calls {
+			if op, ok := ParseOp(name); ok {
+				if s.EventsByClass == nil {
+					s.EventsByClass = map[string]uint64{}
+				}
+				s.EventsByClass[op.Class().String()] += n
+			}
+		}
 	}
 	if !rec.HasGraph() {
 		return s, nil

@@ -24,7 +24,7 @@ func TestDAPRefusesLaunches(t *testing.T) {
 			t.Fatal(err)
 		}
 		hello := mpi.Build(t, "hello.c")
-		if text, status := w.run("record", "-n", "2", "-o", "r.cohort", "--", hello); status != 0 {
+		if text, status := w.run("record", "-n", "2", "-o", "r.cohort", "--unpacked", "--", hello); status != 0 {
 			t.Fatalf("record has status %d and says:\n%s", status, text)
 		}
 		damaged := w.path("damaged.cohort")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func newTraceCommand(std streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceVerifyCommand(std))
+	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceVerifyCommand(std), newTracePackCommand(std), newTraceUnpackCommand(std))
 	return cmd
 }
 
@@ -73,7 +74,7 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 	fmt.Fprintf(&b, "  MPI         %s %s, %d ranks, mode %s, waiting ranks yielded: %t\n", m.MPI.Kind, m.MPI.Version, m.Ranks, m.Mode, m.Yield)
 	fmt.Fprintf(&b, "  recorded    %s, in %s, by cohort %s\n", m.Start.Local().Format("2006-01-02 15:04:05"), m.Elapsed.Round(1e6), m.Cohort)
 	fmt.Fprintf(&b, "  holds       %d events, %d messages (%d bytes), %d failed polls\n", s.Events, s.Messages, s.PayloadBytes, s.FailedPolls)
-	fmt.Fprintf(&b, "  decisions   %d, of them %d for wildcards (%d never matched), %.1f bytes per wildcard\n", s.Decisions, s.Wildcards, s.Never, s.BytesPerWildcard)
+	fmt.Fprintf(&b, "  decisions   %d, of them %d for wildcards (%d never matched), %.2f bytes per wildcard\n", s.Decisions, s.Wildcards, s.Never, s.BytesPerWildcard)
 	fmt.Fprintf(&b, "  on disk     %d bytes, event graph %d bytes\n", s.TraceBytes, s.GraphBytes)
 	classes := make([]string, 0, len(s.EventsByClass))
 	for c := range s.EventsByClass {
@@ -153,4 +154,47 @@ func newTraceVerifyCommand(std streams) *cobra.Command {
 			return say(std.Out, fmt.Sprintf("%s: all %d traces are whole.\n", rec.Dir, rec.Meta.Ranks))
 		},
 	}
+}
+
+func newTracePackCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pack RECORDING",
+		Short: "Pack traces that are not: those of a run whose cohort was killed, or that was recorded with --unpacked",
+		Long: `Packs the traces that are not packed yet, as "cohort record" does at its end. A trace is checked before it is packed, and removed only when the packed one is on the
+disk and has been read back.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return repack(cmd, std, args, "packed", func(ctx context.Context, rec *trace.Recording) error {
+				if err := rec.Verify(); err != nil {
+					return err
+				}
+				return rec.Pack(ctx, nil)
+			})
+		},
+	}
+}
+
+func newTraceUnpackCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unpack RECORDING",
+		Short: "Put traces back as the ranks wrote them",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *trace.Recording) error { return rec.Unpack(ctx) })
+		},
+	}
+}
+
+func repack(cmd *cobra.Command, std streams, args []string, how string, do func(context.Context, *trace.Recording) error) error {
+	rec, err := oneRecording(args)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := withSignals(cmd.Context())
+	defer cancel()
+	before := rec.TraceSize()
+	if err := do(ctx, rec); err != nil {
+		return fmt.Errorf("the recording %s could not be %s: %w", rec.Dir, how, err)
+	}
+	return say(std.Out, fmt.Sprintf("%s: %s, %s before and %s now.\n", rec.Dir, how, size(uint64(before)), size(uint64(rec.TraceSize()))))
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -16,6 +17,9 @@ type steering struct {
 	block *abi.Control    // nil: the program runs without libcohort
 	pid   atomic.Int64    // 0: not known yet
 	gone  context.Context // ends with the program
+
+	mu    sync.Mutex
+	known map[uint64]sourceline.Location // of call sites; finding one can take a second
 }
 
 // snapshot reads the block, and finds the source line of a divergence while the program still lives.
@@ -24,12 +28,37 @@ func (s *steering) snapshot() backend.ControlState {
 		return backend.ControlState{}
 	}
 	state := controlblock.State(s.block.Progress())
-	if d := state.Divergence; d != nil && d.CallSite != 0 && s.pid.Load() != 0 {
-		if at, err := sourceline.InProcess(int(s.pid.Load()), d.CallSite-1); err == nil {
-			d.Function, d.File, d.Line = at.Function, at.File, at.Line
+	if d := state.Divergence; d != nil {
+		at := s.locate(d.CallSite)
+		d.Function, d.File, d.Line = at.Function, at.File, at.Line
+		for i := range state.Recent {
+			r := &state.Recent[i]
+			at := s.locate(r.CallSite)
+			r.Function, r.File, r.Line = at.Function, at.File, at.Line
 		}
 	}
 	return state
+}
+
+// locate finds the line of a call while the program lives; what is not known is empty.
+func (s *steering) locate(site uint64) sourceline.Location {
+	pid := int(s.pid.Load())
+	if site == 0 || pid == 0 {
+		return sourceline.Location{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, known := s.known[site]
+	if !known {
+		if s.known == nil {
+			s.known = map[uint64]sourceline.Location{}
+		}
+		if found, err := sourceline.InProcess(pid, site-1); err == nil {
+			at = found
+			s.known[site] = at
+		}
+	}
+	return at
 }
 
 // watch sends a Control event at each change of the rank's state, until the program has gone.
@@ -72,7 +101,11 @@ func (s *steering) control(ctx context.Context, req backend.ControlRequest) (bac
 			return backend.ControlState{}, err
 		}
 	}
-	return s.snapshot(), nil
+	state := s.snapshot()
+	if state.Divergence == nil {
+		state.Recent, state.Calls = nil, nil // progress is asked for often
+	}
+	return state, nil
 }
 
 // wait returns when the state is one of the bits, or the program has gone.

@@ -15,7 +15,7 @@ func State(p abi.Progress) backend.ControlState {
 	s := backend.ControlState{
 		Present: true, State: int(p.State), StopReason: int(p.StopReason), Events: p.Events, Current: p.Current, CurrentOp: int(p.CurrentOp),
 		Polls: p.Polls, Messages: p.Messages, Bytes: p.Bytes, Decisions: p.Decisions, TraceBytes: p.TraceBytes,
-		Incomplete: int(p.Incomplete), IncompleteCall: p.IncompleteCall, IncompleteEvent: p.IncompleteEvent, Message: p.Message,
+		Calls: map[int]uint64{}, Incomplete: int(p.Incomplete), IncompleteCall: p.IncompleteCall, IncompleteEvent: p.IncompleteEvent, Message: p.Message,
 	}
 	if p.State == abi.StateDiverged || p.StopReason == abi.StopDivergence && p.State == abi.StateStopped {
 		d := p.Divergence
@@ -23,9 +23,20 @@ func State(p abi.Progress) backend.ControlState {
 			Event: d.Event, ActualOp: trace.CallName(d.ActualOp), RecordedEvent: d.RecordedEvent,
 			RecordedSource: number(d.RecordedSource), RecordedTag: number(d.RecordedTag),
 			ActualSource: number(d.ActualSource), ActualTag: number(d.ActualTag), CallSite: d.CallSite,
+			Unnoticed: abi.DivergenceKind(d.Kind) == abi.DivergenceCheck,
 		}
 		if d.RecordedOp != uint32(trace.OpNone) {
 			s.Divergence.RecordedOp = trace.CallName(d.RecordedOp)
+		}
+	}
+	for _, r := range p.Recent {
+		s.Recent = append(s.Recent, backend.RecentCall{
+			Event: r.Event, Op: trace.CallName(r.Op), Peer: number(r.Peer), Tag: number(r.Tag), Got: number(r.Got), CallSite: r.Site,
+		})
+	}
+	for op, n := range p.Calls {
+		if n > 0 {
+			s.Calls[op] = n
 		}
 	}
 	return s

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/runner"
+	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// progressText is the line that is shown while a run is recorded.
+func progressText(p runner.RecordProgress) string {
+	if p.ToPack > 0 {
+		return fmt.Sprintf("cohort: packing the traces, %s of %s", size(uint64(p.Packed)), size(uint64(p.ToPack)))
+	}
+	return fmt.Sprintf("cohort: recording for %s: %s, %s (%s), %s written",
+		p.Elapsed.Round(time.Second), count(p.Events, "event"), count(p.Messages, "message"), size(p.Bytes), size(p.TraceBytes))
+}
+
+// countRaces counts the races of a recording that has its event graph already; nil: it has none, or is too large to look at it now.
+func countRaces(ctx context.Context, r *runner.RecordResult) *causal.RaceCounts {
+	const most = 2_000_000 // events: about two seconds
+	if ctx.Err() != nil || r.Summary == nil || r.Summary.Events > most || !r.Recording.HasGraph() || r.Summary.Incomplete > 0 {
+		return nil
+	}
+	graph, err := session.Graph(ctx, r.Recording, session.GraphOptions{})
+	if err != nil {
+		return nil // cohort races says why
+	}
+	counts, err := graph.CountRaces()
+	if err != nil {
+		return nil
+	}
+	return &counts
+}
+
+// recordSummary tells what was recorded, on standard error: standard output is the program's. Quiet leaves out all that went as it should.
+func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts, quiet bool) {
+	var b strings.Builder
+	rec := r.Recording
+	for _, line := range rankEnds(r, quiet) {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	if s := r.Summary; s != nil && !quiet {
+		recordedText(&b, r, s, races)
+	}
+	for _, warning := range recordWarnings(r) {
+		fmt.Fprintf(&b, "  WARNING: %s\n", warning)
+	}
+	if quiet && b.Len() == 0 {
+		return
+	}
+	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", count(uint64(len(r.Job.Ranks)), "rank"), strings.Join(rec.Meta.Command, " "), elapsed(r.Elapsed))
+	next := fmt.Sprintf("  The recording is %s. Next:\n    cohort replay %s\n    cohort debug %s\n", rec.Dir, rec.Dir, rec.Dir)
+	if quiet {
+		head, next = fmt.Sprintf("cohort: recording %s\n", rec.Dir), ""
+	}
+	io.WriteString(w, head+b.String()+next) //nolint:errcheck // nowhere else to say it
+}
+
+func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, races *causal.RaceCounts) {
+	fmt.Fprintf(b, "  %s, %s sent (%s), %s for replay, %s\n",
+		count(s.Events, "MPI event"), count(s.Messages, "message"), size(s.PayloadBytes), count(s.Decisions, "decision"), count(s.FailedPolls, "failed poll"))
+	if classes := classText(s.EventsByClass); classes != "" {
+		fmt.Fprintf(b, "  events: %s\n", classes)
+	}
+	switch {
+	case s.Wildcards == 0:
+		b.WriteString("  racing messages: none, as no receive or probe had a wildcard\n")
+	case races != nil && races.Messages > 0:
+		fmt.Fprintf(b, "  racing messages: %d of %d (%.1f %%)\n", races.RacingMessages, races.Messages, 100*float64(races.RacingMessages)/float64(races.Messages))
+	default:
+		fmt.Fprintf(b, "  racing messages: not known yet; \"cohort races %s\" finds them\n", r.Recording.Dir)
+	}
+	fmt.Fprintf(b, "  traces: %s in mode %s", size(s.TraceBytes), r.Recording.Meta.Mode)
+	if s.Wildcards > 0 {
+		fmt.Fprintf(b, ", %.2f bytes per wildcard receive or probe", s.BytesPerWildcard)
+	}
+	fmt.Fprintf(b, "; waiting ranks yielded: %s\n", map[bool]string{true: "yes", false: "no"}[r.Yield])
+}
+
+// classText is "100 recv, 90 send, 4 collective", the most first.
+func classText(classes map[string]uint64) string {
+	names := make([]string, 0, len(classes))
+	for name := range classes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(classes[b], classes[a]), cmp.Compare(a, b)) })
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", classes[name], name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func recordWarnings(r *runner.RecordResult) []string {
+	var all []string
+	bySentence := func(what map[int]string, format string) {
+		ranks := map[string][]int{}
+		for rank := range r.Job.Ranks {
+			if text := what[rank]; text != "" {
+				ranks[text] = append(ranks[text], rank)
+			}
+		}
+		for _, text := range slices.Sorted(mapKeys(ranks)) {
+			all = append(all, fmt.Sprintf(format, rankList(ranks[text]), text))
+		}
+	}
+	bySentence(r.Refusals, "[%s] not recorded: %s")
+	bySentence(r.Cut, "[%s] %s")
+	for _, rank := range r.Recording.Meta.PerRank {
+		if i := rank.Incomplete; i != nil {
+			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d; %s in all), which record/replay does not cover: "+
+				"the recording is incomplete, and replay refuses it without --incomplete-ok.",
+				rank.Rank, i.Call, rank.Rank, i.Event, count(i.Count, "such call")))
+		}
+	}
+	if r.Problem != nil {
+		all = append(all, fmt.Sprintf("the recording cannot be replayed as it is: %v", r.Problem))
+	}
+	if r.NotPacked != nil {
+		all = append(all, fmt.Sprintf("the traces stay as the ranks wrote them, which does no harm: %v", r.NotPacked))
+	}
+	return all
+}
+
+func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// rankEnds says how the ranks ended, equal ends in one line.
+func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
+	var order []string
+	ranks := map[string][]int{}
+	for i, rank := range r.Recording.Meta.PerRank {
+		if onlyBad && rank.End.How == trace.EndFinalized {
+			continue
+		}
+		text := endText(rank.End, r.Job.Stopped) + lastText(i, rank)
+		if ranks[text] == nil {
+			order = append(order, text)
+		}
+		ranks[text] = append(ranks[text], i)
+	}
+	var lines []string
+	for _, text := range order {
+		said := text
+		if rest, ok := strings.CutPrefix(text, "was "); ok && len(ranks[text]) > 1 {
+			said = "were " + rest
+		}
+		lines = append(lines, fmt.Sprintf("[%s] %s", rankList(ranks[text]), said))
+	}
+	return lines
+}
+
+// lastText says where a rank ended that did not end well: ", in MPI_Recv at tsp.c:40 (event 1:17)".
+func lastText(rank int, meta trace.RankMeta) string {
+	last := meta.Last
+	switch {
+	case meta.End.How == trace.EndFinalized:
+		return ""
+	case last == nil && meta.Events == 0:
+		return ", before its first MPI call"
+	case last == nil:
+		return fmt.Sprintf(", after event %d:%d", rank, meta.Events)
+	}
+	where := ""
+	switch {
+	case last.File != "":
+		where = fmt.Sprintf(" at %s:%d", filepath.Base(last.File), last.Line)
+	case last.Function != "":
+		where = " in " + last.Function
+	}
+	how := "after"
+	if last.Within {
+		how = "within"
+	}
+	return fmt.Sprintf(", %s %s%s (event %d:%d)", how, last.Call, where, rank, last.Event)
+}
+
+func endText(end trace.RankEnd, stopped bool) string {
+	switch end.How {
+	case trace.EndFinalized:
+		return "ended well"
+	case trace.EndExited:
+		return fmt.Sprintf("exited with status %d", end.Code)
+	case trace.EndSignal:
+		return "was ended by " + end.Signal
+	}
+	if stopped {
+		return "was ended with the job"
+	}
+	return "was ended by the launcher, or lost"
+}
+
+func elapsed(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
+
+// writeRecordJSON writes the summary for scripts.
+func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCounts) error {
+	meta := &r.Recording.Meta
+	text, err := json.MarshalIndent(struct {
+		Recording string             `json:"recording"`
+		Command   []string           `json:"command"`
+		Mode      string             `json:"mode"`
+		Status    int                `json:"status"` // the program's
+		ElapsedNS time.Duration      `json:"elapsedNs"`
+		Yield     bool               `json:"yield"`
+		Summary   *trace.Summary     `json:"summary"` // null: the recording cannot be read
+		Races     *causal.RaceCounts `json:"races"`   // null: not known yet
+		PerRank   []trace.RankMeta   `json:"perRank"`
+		Warnings  []string           `json:"warnings"`
+	}{
+		r.Recording.Dir, meta.Command, meta.Mode, r.Status(), r.Elapsed, r.Yield, r.Summary, races, meta.PerRank, recordWarnings(r),
+	}, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // as any output
+	}
+	if err != nil {
+		return fmt.Errorf("writing the summary to %s: %w", path, err)
+	}
+	return nil
+}
