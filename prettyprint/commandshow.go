@@ -99,6 +99,15 @@ type MatchSide struct {
 	Args []string // TYPE [COUNT]
 }
 
+// ExportLine is the console line that asks the side's rank for its type, as text for [Import].
+func (s MatchSide) ExportLine() string {
+	line := "mpipp --export"
+	for _, a := range s.Args {
+		line += ` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a) + `"`
+	}
+	return line
+}
+
 func matchSides(args []string) (send, recv MatchSide, err error) {
 	usage := errorf(KindUsage, 0, "mpipp --match takes SEND [COUNT] to RECV [COUNT], each with a rank before it, as in [0] SEND, or not; "+
 		"%q was given.", strings.Join(args, " "))

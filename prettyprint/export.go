@@ -17,7 +17,7 @@ const exportMagic = "COHTYP1\n"
 
 const (
 	exportPrefix = "cohort-type:"
-	maxExport    = 64 << 20 // bytes, before base64
+	maxExport    = 32 << 20 // bytes, before base64
 	importBase   = uint64(1) << 20
 )
 

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -401,6 +403,7 @@ func explore(t require, mem *flat, addr uint64) {
 			_, err := r.DatatypeByFortran(f)
 			check(err)
 		}
+		exploreType(t, dt, check)
 		b, err := r.Buffer("t", mem.base, dt, 3)
 		if err != nil {
 			check(err)
@@ -424,6 +427,41 @@ func explore(t require, mem *flat, addr uint64) {
 	}
 	_, err = r.CommByFortran(0)
 	check(err)
+	exploreCommands(r, check)
+}
+
+// exploreType draws, compares and exports a type.
+func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
+	p, err := dt.PictureForWidth("t", 2, 80)
+	if check(err); err == nil {
+		check(p.Text(io.Discard, true))
+		check(p.SVG(io.Discard))
+	}
+	s := prettyprint.Side{Name: "t", Type: dt, Count: 2}
+	m, err := prettyprint.Match(s, s)
+	if check(err); err == nil {
+		check(m.Text(io.Discard, 3))
+		check(m.Node().JSON(io.Discard, prettyprint.Options{}))
+		if m.Verdict == prettyprint.MatchDifferent || m.Verdict == prettyprint.MatchTruncated {
+			t.Fatalf("a type does not match itself: %s", m.Explain())
+		}
+	}
+	text, err := s.Export()
+	if check(err); err == nil {
+		_, err := prettyprint.Import(text)
+		check(err)
+	}
+}
+
+// exploreCommands runs what a user types, with literals for expressions.
+func exploreCommands(r *prettyprint.Registry, check func(error)) {
+	for _, line := range []string{"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3", "--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000"} {
+		res, err := prettyprint.CommandLine(r, variables{}, line)
+		if check(err); err == nil {
+			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
+			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+		}
+	}
 }
 
 // TestMutatedImages damages sound images word by word.
@@ -458,6 +496,14 @@ func TestMutatedImages(t *testing.T) {
 
 func mutationPoint(t *rapid.T, f *flat) int { return rapid.IntRange(0, len(f.data)-8).Draw(t, "at") }
 
+// endless makes what takes longer than any decoding may a failure, with the stack that shows where.
+func endless(limit time.Duration) *time.Timer {
+	return time.AfterFunc(limit, func() {
+		debug.SetTraceback("all")
+		panic("the decoder did not end within " + limit.String())
+	})
+}
+
 func FuzzRegistry(f *testing.F) {
 	var registry uint64
 	for _, mpi := range []uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI} {
@@ -472,6 +518,7 @@ func FuzzRegistry(f *testing.F) {
 		if addr >= base+uint64(len(data)) {
 			addr = base
 		}
+		defer endless(20 * time.Second).Stop()
 		explore(t, &flat{base: base, data: data}, addr)
 	})
 }

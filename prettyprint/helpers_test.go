@@ -1,9 +1,12 @@
 package prettyprint_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
+
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 var hexNumber = regexp.MustCompile(`0x([0-9a-f]+)`)
@@ -17,4 +20,9 @@ func relative(s string, base uint64) string {
 		}
 		return fmt.Sprintf("ADDR+%d", n-base)
 	})
+}
+
+func isOurs(err error) bool {
+	var e *prettyprint.Error
+	return errors.As(err, &e)
 }
