@@ -62,6 +62,9 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	if text, ours, err := k.consoleCommand(line); ours {
 		return godap.EvaluateResponseBody{Result: text}, err
 	}
+	if text, ours, err := k.consoleMatch(line); ours {
+		return godap.EvaluateResponseBody{Result: text}, err
+	}
 	ranks, expression, given, err := splitRanks(line, d.Job.Ranks())
 	if err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -76,10 +78,40 @@ func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args strin
 	if err := result.Text(&text, prettyprint.Options{}); err != nil {
 		return backend.EvaluateResult{}, err
 	}
+	if result.File != nil {
+		path, err := writeFile(result.File)
+		if err != nil {
+			return backend.EvaluateResult{}, err
+		}
+		fmt.Fprintf(&text, "The picture is in %s\n", path)
+	}
 	return backend.EvaluateResult{
 		Text:     text.String(),
 		Variable: backend.Variable{Name: "mpipp " + args, Value: result.Node.Value, Type: result.Node.Type, Address: result.Node.Address, ReadOnly: true},
 	}, nil
+}
+
+// writeFile writes what the user asked for, whole or not at all: ranks may do so at once. A relative name is one in the directory in which the rank was started.
+func writeFile(file *prettyprint.File) (path string, err error) {
+	if path, err = filepath.Abs(file.Name); err != nil {
+		return "", fmt.Errorf("writing %s: %w", file.Name, err)
+	}
+	if old, err := os.Stat(path); err == nil && !old.Mode().IsRegular() {
+		return "", fmt.Errorf("writing %s: it exists, and is no regular file", path)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".cohort-*.svg")
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, err = temporary.Write(file.Data)
+	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(temporary.Name())))
+	}
+	return path, nil
 }
 
 var (

@@ -20,6 +20,9 @@ func (b *Backend) describe(ctx context.Context, vs []shown) []backend.Variable {
 		}
 		handle, ok := handleValue(v.Value)
 		if !ok {
+			handle, ok = b.fortranHandle(ctx, v)
+		}
+		if !ok {
 			continue
 		}
 		tree, err := describer.DescribeHandle(ctx, v.Type, handle)
@@ -41,6 +44,18 @@ func (b *Backend) describe(ctx context.Context, vs []shown) []backend.Variable {
 		}
 	}
 	return out
+}
+
+// fortranHandle reads the handle in a TYPE(MPI_Datatype) of mpi_f08 and the like: an INTEGER of that name is all that they hold (MPI-3.1, 17.2.5).
+func (b *Backend) fortranHandle(ctx context.Context, v shown) (uint64, bool) {
+	if !strings.HasPrefix(v.Type, "Type ") || v.EvaluateName == "" {
+		return 0, false
+	}
+	inner, err := b.Evaluate(ctx, backend.EvaluateRequest{Frame: v.frame, Expression: v.EvaluateName + "%mpi_val", Context: backend.ContextHover})
+	if err != nil {
+		return 0, false
+	}
+	return handleValue(inner.Value)
 }
 
 // handleValue reads gdb's text of a handle: MPICH's are integers, Open MPI's pointers.

@@ -395,7 +395,7 @@ func TestDAPVariables(t *testing.T) {
 		if !regexp.MustCompile(`2(\.0+)?\b`).MatchString(view) || !strings.Contains(view, "2.005") || !strings.Contains(view, "2.01") || strings.Contains(view, "2.001") {
 			t.Errorf("mpipp shows\n%s", view)
 		}
-		for _, line := range []string{"[7] p x", "[0", "[0,2]", "p no_such", "mpipp", "mpipp no_such points"} {
+		for _, line := range []string{"[7] p x", "[0", "[0,2]", "p no_such", "mpipp --type", "mpipp no_such points"} {
 			e.Refused("evaluate", godap.EvaluateArguments{Expression: line, Context: "repl", FrameId: frame})
 		}
 		// What was read is stale as soon as the rank goes on.

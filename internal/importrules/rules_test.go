@@ -43,7 +43,7 @@ var rules = []rule{
 		reason: "it looks at a machine with the means by which a job would start there; only cmd shows what it found",
 	},
 	{
-		folder: "handles", may: []string{"prettyprint"},
+		folder: "handles", may: []string{"prettyprint"}, tests: []string{"backend/gdb", "pmpi"},
 		reason: "it joins the decoder of MPI handles to a rank's backend, and so is all that both know",
 	},
 	{
