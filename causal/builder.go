@@ -101,6 +101,8 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 		return in.event(rec)
 	case *trace.Match:
 		return in.freedTook(rec)
+	case *trace.Content:
+		in.content(rec)
 	case *trace.Module:
 		in.modules[rec.Index] = *rec
 	case *trace.Site:

@@ -30,7 +30,8 @@ type sendRec struct {
 	op      trace.Op
 	take    int    // index in the receiver's takes, or none
 	void    bool   // cancelled
-	content uint64 // hash of what it carries; 0: unknown
+	content uint64 // what it carries (trace.Content)
+	looked  bool   // content is known
 }
 
 type takeKind uint8
@@ -220,6 +221,17 @@ func (in *ingest) addSend(e *trace.Event, op trace.Op, a *trace.SendArgs, done u
 		ch: channel{v.comm.id, uint32(in.rank), dst, a.Tag}, event: e.Index, done: done, bytes: a.Bytes, op: op, take: none,
 	})
 	return len(in.sends) - 1, nil
+}
+
+// content is of a message that the last event sent.
+func (in *ingest) content(c *trace.Content) {
+	first := len(in.sends)
+	for first > 0 && in.sends[first-1].event == uint64(len(in.ops)) {
+		first--
+	}
+	if at := uint64(first) + uint64(c.Which); at < uint64(len(in.sends)) {
+		in.sends[at].content, in.sends[at].looked = c.Value, true
+	}
 }
 
 // addTake adds a receive or probe that asked for source and tag, whose message is not known yet if either is a wildcard.

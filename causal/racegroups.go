@@ -18,7 +18,8 @@ const (
 	VerdictUnknown Verdict = "unknown" // the length is the same, and the trace does not have the content of both
 )
 
-// Compare says whether two messages are the same to their receiver. Contents are compared by their hashes of 64 bits.
+// Compare says whether two messages are the same to their receiver. Contents of more than 8 bytes are compared by
+// hashes of 64 bits.
 func (g *Graph) Compare(a, b MessageRef) Verdict {
 	s, t := &g.messages.ranks[a.src].sends[a.send], &g.messages.ranks[b.src].sends[b.send]
 	switch {
@@ -26,7 +27,7 @@ func (g *Graph) Compare(a, b MessageRef) Verdict {
 		return VerdictDiffer
 	case s.bytes == 0:
 		return VerdictEqual
-	case s.content == 0 || t.content == 0:
+	case !s.looked || !t.looked:
 		return VerdictUnknown
 	case s.content == t.content:
 		return VerdictEqual

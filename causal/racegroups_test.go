@@ -98,6 +98,10 @@ func TestRaceVerdicts(t *testing.T) {
 	send := func(bytes uint64, tag int32) trace.Event {
 		return trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: 0, Tag: tag, Bytes: bytes}}
 	}
+	content := func(e trace.Event, value uint64) trace.Event { // carried in the duration
+		e.Duration = value + 1
+		return e
+	}
 	for _, c := range []struct {
 		a, b trace.Event
 		want causal.Verdict
@@ -107,8 +111,18 @@ func TestRaceVerdicts(t *testing.T) {
 		{send(8, 1), send(8, 2), causal.VerdictDiffer},
 		{send(0, 1), send(0, 1), causal.VerdictEqual},
 		{send(0, 1), send(0, 2), causal.VerdictDiffer},
+		{content(send(8, 1), 7), content(send(8, 1), 7), causal.VerdictEqual},
+		{content(send(8, 1), 7), content(send(8, 1), 8), causal.VerdictDiffer},
+		{content(send(8, 1), 0), content(send(8, 1), 0), causal.VerdictEqual},
+		{content(send(8, 1), 7), send(8, 1), causal.VerdictUnknown},
 	} {
-		p := newProgram(3).add(1, c.a).add(2, c.b).
+		p := newProgram(3).add(1, c.a).add(2, c.b)
+		for rank, e := range []trace.Event{c.a, c.b} {
+			if e.Duration > 0 {
+				p.records[1+rank] = append(p.records[1+rank], &trace.Content{Value: e.Duration - 1})
+			}
+		}
+		p = p.
 			add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1, Source: 1, Tag: c.a.Send.Tag, Bytes: c.a.Send.Bytes}})
 		groups, _, err := p.build(t, causal.Options{}).GroupRaces(causal.RaceFilter{}, byOp)
 		if err != nil || len(groups) != 1 || groups[0].Verdict() != c.want {

@@ -88,6 +88,8 @@ func Text(r Record) string {
 		return fmt.Sprintf("thread index=%d id=%#x", r.Index, r.ID)
 	case *Turn:
 		return fmt.Sprintf("turn steps=%d thread=%d", r.Steps, r.Thread)
+	case *Content:
+		return fmt.Sprintf("content which=%d value=%#x", r.Which, r.Value)
 	default:
 		return fmt.Sprintf("# unknown record %T", r)
 	}

@@ -73,6 +73,8 @@ func appendRecord(b []byte, r Record, last uint64) []byte {
 		b = binary.LittleEndian.AppendUint64(appendUv(b, uint64(r.Index)), r.ID)
 	case *Turn:
 		b = appendUv(b, r.Steps, uint64(r.Thread))
+	case *Content:
+		b = appendUv(b, uint64(r.Which), r.Value)
 	}
 	return b
 }

@@ -153,7 +153,11 @@ func (g *recordGen) step() {
 				Back: rapid.Uint64Range(1, g.last-1).Draw(t, "back"),
 			})
 		default:
+			before := g.events
 			g.event()
+			if g.events > before && rapid.IntRange(0, 3).Draw(t, "content") == 0 {
+				g.all = append(g.all, &Content{Which: rapid.Uint32Range(0, 1<<20).Draw(t, "which"), Value: rapid.Uint64().Draw(t, "value")})
+			}
 		}
 	}
 }

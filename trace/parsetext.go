@@ -272,8 +272,10 @@ func (p *textParser) record(word string) Record {
 		return &Thread{Index: p.u32("index"), ID: p.u64("id")}
 	case "turn":
 		return &Turn{Steps: p.u64("steps"), Thread: p.u32("thread")}
+	case "content":
+		return &Content{Which: p.u32("which"), Value: p.u64("value")}
 	}
-	p.fail("comm, module, site, note, event, end, match, poll, set, check, value, thread or turn", strconv.Quote(word))
+	p.fail("comm, module, site, note, event, end, match, poll, set, check, value, thread, turn or content", strconv.Quote(word))
 	return nil
 }
 

@@ -292,6 +292,9 @@ func (r *Reader) decode() Record {
 	case KindThread:
 		d.what = "THREAD"
 		return &Thread{Index: d.uv32("index"), ID: d.u64("id")}
+	case KindContent:
+		d.what = "CONTENT"
+		return &Content{Which: d.uv32("which"), Value: d.uv("value")}
 	case KindTurn:
 		d.what = "TURN"
 		return &Turn{Steps: d.uv("steps"), Thread: d.uv32("thread")}

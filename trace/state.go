@@ -4,15 +4,16 @@ import "fmt"
 
 // state is what the records so far mean for the next one: the rules that hold between records, the same for reading and writing.
 type state struct {
-	mode    Mode
-	events  uint64 // EVENT records so far
-	last    uint64 // event of the last order-mode record
-	comms   map[uint32]bool
-	modules map[uint64]bool
-	sites   map[uint64]bool
-	checked uint64 // event of the last CHECK
-	ended   bool
-	values  valueState
+	mode     Mode
+	events   uint64 // EVENT records so far
+	contents uint32 // of the messages of the last EVENT: those that a CONTENT may not be of any more
+	last     uint64 // event of the last order-mode record
+	comms    map[uint32]bool
+	modules  map[uint64]bool
+	sites    map[uint64]bool
+	checked  uint64 // event of the last CHECK
+	ended    bool
+	values   valueState
 }
 
 func newState(mode Mode) state {
@@ -88,6 +89,8 @@ func (s *state) add(r Record) *broken {
 		return s.addOrder(r.Event, r.Op)
 	case *Value, *Thread, *Turn:
 		return s.values.add(r)
+	case *Content:
+		return s.addContent(r)
 	default:
 		return &broken{"a record of this format", fmt.Sprintf("%T", r)}
 	}
@@ -164,5 +167,6 @@ func (s *state) addEvent(e *Event) *broken {
 		}
 	}
 	s.events++
+	s.contents = 0
 	return nil
 }

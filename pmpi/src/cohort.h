@@ -210,6 +210,9 @@ void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t bytes, const MPI_Request *request);
 void cohort_copy_name(char *to, size_t room, const char *from);
 
+/* ---- content.c */
+void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest); /* full mode: of the message that was just sent */
+
 /* ---- requests.c */
 enum request_class {
   REQUEST_SEND = 1, REQUEST_RECEIVE = 2, REQUEST_COLLECTIVE = 3, REQUEST_OTHER = 4,

@@ -6,6 +6,7 @@ EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest,
   if (!cohort_enter(COHORT_OP_SEND, SITE)) return PMPI_Send(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -14,6 +15,7 @@ EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest
   if (!cohort_enter(COHORT_OP_BSEND, SITE)) return PMPI_Bsend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -22,6 +24,7 @@ EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest
   if (!cohort_enter(COHORT_OP_SSEND, SITE)) return PMPI_Ssend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -30,6 +33,7 @@ EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest
   if (!cohort_enter(COHORT_OP_RSEND, SITE)) return PMPI_Rsend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -40,6 +44,7 @@ EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -50,6 +55,7 @@ EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int des
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -60,6 +66,7 @@ EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int des
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }
@@ -70,6 +77,7 @@ EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int des
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
   cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
 }

@@ -71,6 +71,7 @@ EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = cohort_do_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, from, with, comm, st);
   exchanged(comm, dest, sendtag, cohort_bytes(sendcount, sendtype), source, recvtag, st);
+  if (g.full && rc == MPI_SUCCESS) cohort_content(sendbuf, sendcount, sendtype, dest);
   cohort_leave();
   return rc;
 }

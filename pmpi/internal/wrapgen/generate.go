@@ -58,20 +58,23 @@ func (f function) begin(op string) string {
 
 const end = "  cohort_leave();\n  return rc;\n}\n\n"
 
+const sent = "  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));\n" +
+	"  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);\n"
+
 func sends(byClass map[class][]function) string {
 	var b strings.Builder
 	b.WriteString(header + "#include \"cohort.h\"\n#include \"transport.h\"\n\n")
 	for _, f := range byClass[send] {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = cohort_do_send(%s, %s);\n", f.arguments(), f.op())
-		b.WriteString("  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));\n" + end)
+		b.WriteString(sent + end)
 	}
 	for _, f := range byClass[isend] {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = x_%s(%s);\n", strings.ToLower(f.name), f.arguments())
 		b.WriteString("  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);\n")
 		b.WriteString("  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);\n")
-		b.WriteString("  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));\n" + end)
+		b.WriteString(sent + end)
 	}
 	for _, f := range byClass[sendInit] {
 		b.WriteString(f.begin(f.op()))

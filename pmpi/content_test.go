@@ -1,0 +1,54 @@
+package pmpi_test
+
+import (
+	"testing"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// TestContents: what a full trace says of the content of messages tells equal ones from others, however they are described and sent.
+func TestContents(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		const equal, none = 0, 2 // tags: of pairs of messages with one content, and of single ones
+		j := newJob(t, mpi, 2, abi.ModeFull)
+		j.run(testdata(t, mpi, "contents.c"))
+		type message struct {
+			send    trace.SendArgs
+			content *trace.Content
+		}
+		var all []message
+		for _, rec := range records(t, j.traceDir, 0) {
+			switch rec := rec.(type) {
+			case *trace.Event:
+				if class := rec.Op.Class(); class == trace.ClassSend || class == trace.ClassSendrecv {
+					all = append(all, message{send: rec.Send})
+				}
+			case *trace.Content:
+				all[len(all)-1].content = rec
+			}
+		}
+		if len(all) != 20 {
+			t.Fatalf("%d messages, want 20", len(all))
+		}
+		for i := 0; i < 16; i += 2 {
+			a, b := all[i], all[i+1]
+			if a.content == nil || b.content == nil || a.send.Bytes != b.send.Bytes || a.send.Tag != b.send.Tag {
+				t.Errorf("pair %d: %+v and %+v", 1+i/2, a, b)
+				continue
+			}
+			if same := a.content.Value == b.content.Value; same != (a.send.Tag == equal) {
+				t.Errorf("pair %d: %+v and %+v", 1+i/2, *a.content, *b.content)
+			}
+		}
+		if v := all[0].content; v != nil && v.Value != 5 {
+			t.Errorf("the number 5 is %+v", v)
+		}
+		for _, m := range all[16:] {
+			if m.send.Tag != none || m.content != nil {
+				t.Errorf("%+v: want none", m)
+			}
+		}
+	})
+}
