@@ -95,7 +95,7 @@ var rules = []rule{
 	{
 		folder: "pmpi", may: nil,
 		reason: "the interposer is built and described here; its one contract with Go is the ABI header",
-		tests:  []string{"trace"},
+		tests:  []string{"trace", "causal"},
 	},
 	{
 		folder: "trace", may: nil,
