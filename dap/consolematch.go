@@ -51,11 +51,11 @@ func (k *call) side(s prettyprint.MatchSide) (prettyprint.Side, error) {
 	})
 	result, err := oneAnswer(s.Rank, results, err)
 	if err != nil {
-		return prettyprint.Side{}, aboutRank(s.Rank, err)
+		return prettyprint.Side{}, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 	}
 	side, err := prettyprint.Import(result.Text)
 	if err != nil {
-		return prettyprint.Side{}, aboutRank(s.Rank, err)
+		return prettyprint.Side{}, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 	}
 	side.Where = fmt.Sprintf("rank %d", s.Rank)
 	return side, nil

@@ -151,6 +151,15 @@ func (s Side) packed() bool {
 	return s.Count > 0 && len(mix) == 1 && mix[0].leaf.basic() == BasicPacked
 }
 
+// Signature is the type signature of all instances of the side.
+func (s Side) Signature() *Signature {
+	all := &Signature{}
+	if s.Count > 0 && s.Type.elements > 0 {
+		all.add(s.Type.Signature(), s.Count)
+	}
+	return all
+}
+
 func (s Side) size() int64 { return s.Count * s.Type.Figures().Size }
 
 func (s Side) what() string {
@@ -245,12 +254,8 @@ func (m *Matching) Text(w io.Writer, limit int) error {
 		if s.side.Where != "" {
 			where = " (" + s.side.Where + ")"
 		}
-		sig := s.side.Type.Signature().Text(limit)
-		if s.side.Count != 1 {
-			sig = fmt.Sprintf("%s × (%s)", grouped(s.side.Count), sig)
-		}
 		if err := write(w, "%-8s %s%s: %s, %s, %s\n         signature: %s\n", s.what, s.side.Name, where, s.side.what(),
-			plural(s.total, "entry"), byteCount(s.side.size()), sig); err != nil {
+			plural(s.total, "entry"), byteCount(s.side.size()), s.side.Signature().Text(limit)); err != nil {
 			return err
 		}
 	}
@@ -317,7 +322,7 @@ func (e *MatchEntry) cell() string {
 func (m *Matching) Node() Node {
 	side := func(name string, s Side, total int64, e *MatchEntry) Node {
 		kids := []Node{
-			leafNode("type", s.what()), leafNode("signature", s.Type.Signature().Text(32)), numberNode("entries", total), numberNode("bytes", s.size()),
+			leafNode("type", s.what()), leafNode("signature", s.Signature().Text(32)), numberNode("entries", total), numberNode("bytes", s.size()),
 		}
 		if e != nil && m.Verdict != MatchEqual && m.Verdict != MatchPacked {
 			at := leafNode("at", e.cell())
