@@ -52,3 +52,24 @@ func TestContents(t *testing.T) {
 		}
 	})
 }
+
+// TestChunksBeginAnywhere: a chunk may end between an EVENT and the CONTENT that follows it.
+func TestChunksBeginAnywhere(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		const messages, bytes = 10 * 4000, 64 << 10 // of all rounds of selfmessages; a chunk holds so much
+		j := newJob(t, mpi, 1, abi.ModeFull)
+		j.run(testdata(t, mpi, "selfmessages.c"), "4000")
+		if n := j.controls[0].Progress().TraceBytes; n < 20*bytes {
+			t.Fatalf("the trace of %d bytes has too few chunks to tell", n)
+		}
+		contents := 0
+		for _, rec := range records(t, j.traceDir, 0) {
+			if _, ok := rec.(*trace.Content); ok {
+				contents++
+			}
+		}
+		if contents != messages {
+			t.Errorf("%d contents of %d messages", contents, messages)
+		}
+	})
+}

@@ -23,6 +23,7 @@ static uint64_t chunk_start;    /* file offset of the open chunk; 0: none */
 static uint32_t chunk_length;   /* payload bytes in it */
 static uint32_t chunk_room;     /* payload bytes that it may hold */
 static uint64_t last_order_event;
+static uint64_t events_written; /* EVENT records in the trace */
 static int given_up;            /* a record was lost: nothing may follow it */
 
 /* Two records can be under construction: an EVENT, and what must stand before it (COMM, SITE, MODULE, NOTE). */
@@ -114,7 +115,8 @@ static int new_chunk(uint32_t need) {
   chunk_room = (uint32_t)(room < want ? room : want);
   chunk_start = start;
   chunk_length = 0;
-  struct cohort_chunk chunk = {.magic = COHORT_CHUNK_MAGIC, .first_event = g.events + 1};
+  /* In full mode of the EVENTs in the trace: that of the event in progress may be there already. */
+  struct cohort_chunk chunk = {.magic = COHORT_CHUNK_MAGIC, .first_event = (g.full ? events_written : g.events) + 1};
   memcpy(window + (start - window_start), &chunk, sizeof chunk);
   return 1;
 }
@@ -206,7 +208,10 @@ void cohort_event_begin(void) {
 }
 
 void cohort_event_end(void) {
-  if (g.full) commit(&event_record);
+  if (g.full) {
+    commit(&event_record);
+    events_written++;
+  }
   event_record.length = 0;
   STORE(g.header->polls, g.failures);
 }
