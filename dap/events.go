@@ -278,7 +278,12 @@ func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 		Text: rv.status.Text, HitBreakpointIds: stop.Breakpoints,
 		PreserveFocusHint: !v.attention(r, stop), AllThreadsStopped: v.onlyRank(r),
 	}
-	out := []namedEvent{{"stopped", body}}
+	var out []namedEvent
+	if lines := job.RecentCalls(r, stop.Control.Recent); job.Diverged(stop.Control) && len(lines) > 0 {
+		text := fmt.Sprintf("The last calls of rank %d were:\n  %s\n", r, strings.Join(lines, "\n  "))
+		out = append(out, namedEvent{"output", godap.OutputEventBody{Category: "important", Output: text}})
+	}
+	out = append(out, namedEvent{"stopped", body})
 	for _, t := range rv.threads {
 		if t.ID != stop.Thread {
 			out = append(out, namedEvent{"stopped", godap.StoppedEventBody{

@@ -111,6 +111,9 @@ func divergenceText(d *backend.Divergence) string {
 	if d.File != "" {
 		where = fmt.Sprintf(" at %s:%d", filepath.Base(d.File), d.Line)
 	}
+	if d.Unnoticed {
+		return UnnoticedText(d)
+	}
 	if d.RecordedOp == "" {
 		return fmt.Sprintf("its event %d is %s%s, but the recording holds no further decision.", d.Event, actual, where)
 	}
@@ -119,6 +122,58 @@ func divergenceText(d *backend.Divergence) string {
 		recorded += fmt.Sprintf(" as event %d", d.RecordedEvent)
 	}
 	return fmt.Sprintf("its event %d is %s%s, but the recording has %s.", d.Event, actual, where, recorded)
+}
+
+// UnnoticedText describes a divergence that no decision tells.
+func UnnoticedText(d *backend.Divergence) string {
+	return fmt.Sprintf("one of its calls from event %d to event %d, %s, is not the recorded one. None of them has a recorded outcome, so it was noticed "+
+		"only when all of them were compared, and which one it was is not known.", d.RecordedEvent+1, d.Event, d.ActualOp)
+}
+
+// RecentCalls are lines about the last calls of a rank that left its recording, at most ten and the one in progress, oldest first.
+func RecentCalls(rank int, calls []backend.RecentCall) []string {
+	const most = 11
+	var lines []string
+	for _, c := range calls[max(len(calls), most)-most:] {
+		line := fmt.Sprintf("%d:%d %s", rank, c.Event, c.Op)
+		var args []string
+		if c.Peer != math.MinInt32 {
+			peer := fmt.Sprintf("peer %d", c.Peer)
+			if c.Peer == -1 {
+				peer = "any source"
+			}
+			if c.Peer == -2 {
+				peer = "MPI_PROC_NULL"
+			}
+			args = append(args, peer)
+		}
+		switch c.Tag {
+		case math.MinInt32:
+		case -1:
+			args = append(args, "any tag")
+		default:
+			args = append(args, fmt.Sprintf("tag %d", c.Tag))
+		}
+		if c.Got != math.MinInt32 {
+			args = append(args, fmt.Sprintf("message of %d", c.Got))
+		}
+		if len(args) > 0 {
+			line += " (" + strings.Join(args, ", ") + ")"
+		}
+		switch {
+		case c.File != "":
+			line += fmt.Sprintf(" at %s:%d", filepath.Base(c.File), c.Line)
+			if c.Function != "" {
+				line += " in " + c.Function
+			}
+		case c.Function != "":
+			line += " in " + c.Function
+		case c.CallSite != 0:
+			line += fmt.Sprintf(" from %#x", c.CallSite)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func call(op string, source, tag int) string {

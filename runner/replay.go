@@ -32,7 +32,8 @@ type RankReplay struct {
 	Recorded uint64
 	// Divergence: the rank made a call that is not the recorded one.
 	Divergence *backend.Divergence
-	Refused    string // what the interposer says it cannot do
+	Recent     []backend.RecentCall // the last calls of a rank that left its recording, oldest first
+	Refused    string               // what the interposer says it cannot do
 	// Short: the rank ended, or was ended, before it got to the end of its recording; the sentence says how.
 	Short string
 	// Excused: the rank is short because another one called MPI_Abort, as in the recording.
@@ -241,10 +242,10 @@ func (w *watch) take(e rankEvent) {
 	switch {
 	case e.event.Control != nil:
 		// A divergence is located while its process lives; a later snapshot may lack that.
-		located := w.last[e.rank].Divergence
+		located, recent := w.last[e.rank].Divergence, w.last[e.rank].Recent
 		w.last[e.rank] = *e.event.Control
 		if located != nil && located.File != "" {
-			w.last[e.rank].Divergence = located
+			w.last[e.rank].Divergence, w.last[e.rank].Recent = located, recent
 		}
 		w.at[e.rank] = abi.State(e.event.Control.State)
 	case e.event.Exited != nil, e.event.Ended != nil:
@@ -288,10 +289,10 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 	aborted := false
 	for i := range w.at {
 		if c := job.Ranks[i].Control; c.Present {
-			located := w.last[i].Divergence
+			located, recent := w.last[i].Divergence, w.last[i].Recent
 			w.last[i] = c
 			if located != nil {
-				w.last[i].Divergence = located
+				w.last[i].Divergence, w.last[i].Recent = located, recent
 			}
 		}
 		aborted = aborted || w.last[i].CurrentOp == int(trace.OpAbort)
@@ -300,6 +301,9 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 	for i, d := range w.prepared.Decisions {
 		last := w.last[i]
 		rank := RankReplay{Events: last.Events, Recorded: d.LastEvent, Divergence: last.Divergence}
+		if last.Divergence != nil {
+			rank.Recent = last.Recent
+		}
 		if abi.State(last.State) == abi.StateRefused {
 			rank.Refused = last.Message
 		}

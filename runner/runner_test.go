@@ -3,6 +3,8 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/trace"
@@ -223,6 +226,54 @@ func TestDivergence(t *testing.T) {
 		}
 		if d.ActualOp != "MPI_Probe" || d.RecordedOp != "MPI_Recv" || d.Event != 15 || d.Line != line || filepath.Base(d.File) != "steps.c" || d.Function != "main" {
 			t.Errorf("divergence %+v, want MPI_Probe for MPI_Recv at event 15, steps.c:%d in main", d, line)
+		}
+		if d.RecordedSource != 1 && d.RecordedSource != 2 || d.RecordedTag != 1 {
+			t.Errorf("recorded: a message from %d with tag %d", d.RecordedSource, d.RecordedTag)
+		}
+		// What it did before: receives and sends in turn.
+		recent := result.Ranks[0].Recent
+		if len(recent) < 11 {
+			t.Fatalf("%d calls are known: %+v", len(recent), recent)
+		}
+		for i, c := range recent {
+			want := backend.RecentCall{Event: 15 - uint64(len(recent)-1-i), Op: "MPI_Send", Peer: c.Peer, Tag: 2, Got: math.MinInt32}
+			switch {
+			case want.Event == 15:
+				want = backend.RecentCall{Event: 15, Op: "MPI_Probe", Peer: math.MinInt32, Tag: math.MinInt32, Got: math.MinInt32}
+			case want.Event%2 == 1:
+				want = backend.RecentCall{Event: want.Event, Op: "MPI_Recv", Peer: -1, Tag: 1, Got: c.Got}
+			}
+			if i > 0 && want.Op == "MPI_Send" && c.Peer != recent[i-1].Got {
+				t.Errorf("it answered %d, and had taken a message of %d", c.Peer, recent[i-1].Got)
+			}
+			want.CallSite, want.File, want.Line, want.Function = c.CallSite, c.File, c.Line, c.Function
+			if c != want || filepath.Base(c.File) != "steps.c" || c.Line == 0 || c.Function != "main" {
+				t.Errorf("call %d: %+v, want %+v", i, c, want)
+			}
+		}
+	})
+}
+
+// A call that has no outcome to record, and is another one: it is noticed at the next check.
+func TestDivergenceBetweenDecisions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts many jobs")
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		r, _ := recordSteps(t, mpi)
+		for _, rank := range []int{2} {
+			result, _ := replaySteps(t, mpi, r, fmt.Sprint("OTHER=", rank))
+			for i := range result.Ranks {
+				switch d := result.Ranks[i].Divergence; {
+				case i != rank && d != nil:
+					t.Errorf("rank %d: %+v", i, d)
+				case i == rank && (d == nil || !d.Unnoticed || d.ActualOp != "MPI_Finalize" || d.Event != result.Ranks[i].Recorded || d.RecordedEvent >= d.Event):
+					t.Errorf("rank %d: %+v", i, d)
+				}
+			}
+			if result.OK() {
+				t.Error("the replay is said to be good")
+			}
 		}
 	})
 }

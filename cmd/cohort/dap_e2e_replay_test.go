@@ -244,8 +244,9 @@ func TestDAPDivergence(t *testing.T) {
 		e := p.editor()
 		e.Launch(protocol.LaunchArguments{Recording: recording, Env: map[string]string{"DIVERGE": "1"}})
 		e.ConfigurationDone()
-		stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"))[0])
 		line := markLine(t, source, "diverges here")
+		e.Expect(daptest.Output("important", fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)))
+		stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"))[0])
 		for _, part := range []string{
 			fmt.Sprintf("Rank 0 left the recording in main (steps.c:%d)", line), "its event 15 is MPI_Probe", "but the recording has MPI_Recv",
 		} {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/runner"
 )
 
@@ -79,6 +80,12 @@ func replaySummary(w io.Writer, r *runner.ReplayResult) {
 			for _, line := range divergenceText(i, rank.Divergence) {
 				fmt.Fprintf(&b, "  %s\n", line)
 			}
+			if calls := job.RecentCalls(i, rank.Recent); len(calls) > 0 {
+				b.WriteString("  Its last calls were:\n")
+				for _, line := range calls {
+					fmt.Fprintf(&b, "    %s\n", line)
+				}
+			}
 		case rank.Refused != "":
 			fmt.Fprintf(&b, "  Rank %d refused to be replayed: %s\n", i, rank.Refused)
 		}
@@ -120,6 +127,9 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 		where = ", in " + d.Function
 	case d.CallSite != 0:
 		where = fmt.Sprintf(", called from %#x", d.CallSite)
+	}
+	if d.Unnoticed {
+		return []string{fmt.Sprintf("Rank %d left the recording: %s", rank, job.UnnoticedText(d))}
 	}
 	lines := []string{fmt.Sprintf("Rank %d left the recording at its event %d (%d:%d)%s.", rank, d.Event, rank, d.Event, where)}
 	if d.RecordedOp == "" {

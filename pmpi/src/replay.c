@@ -164,7 +164,8 @@ void cohort_replay_check(uint64_t event, uint32_t op) {
   uint64_t due = next_due(&due_op);
   if (LIKELY(due > event)) return;
   if (due == event && (due_op == op || (cohort_is_poll(op) && failures_left()))) return;
-  diverge_plain(due_op, due);
+  int message = match < match_end && match->event == due && !(match->flags & COHORT_DECISION_NEVER);
+  cohort_diverge(due_op, due, message ? match->source : INT32_MIN, message ? match->tag : INT32_MIN, INT32_MIN, INT32_MIN);
 }
 
 uint32_t cohort_replay_place; /* of the receive in the array of a Startall */

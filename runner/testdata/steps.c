@@ -1,6 +1,7 @@
 /* Every other rank sends ROUNDS messages to rank 0, which takes them with a wildcard and answers each. The environment makes it misbehave:
  *   DIE=R        rank R kills itself in the middle
  *   DIVERGE=1    rank 0 probes before one receive
+ *   OTHER=R      rank R makes another last call, one that has no outcome to record
  *   ABORT=R      rank R calls MPI_Abort(7) in the middle
  *   STATUS=N     all ranks exit with N
  *   WAIT=1       rank 0 reads its standard input in the middle */
@@ -48,6 +49,7 @@ int main(int argc, char **argv) {
             MPI_Recv(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         }
     }
+    MPI_Send(NULL, 0, MPI_INT, MPI_PROC_NULL, wanted("OTHER", rank) ? 9 : 8, MPI_COMM_WORLD);
     if (rank == 0) printf("steps: hash %u\n", hash);
     MPI_Finalize();
     return getenv("STATUS") != NULL ? atoi(getenv("STATUS")) : 0;
