@@ -116,6 +116,18 @@ func (r *rank) locals() map[string]backend.Variable {
 	return out
 }
 
+// shows checks that a variable that is a handle has its meaning for its value, and opens, in a watch and among the locals.
+func (r *rank) shows(name, text string) {
+	r.t.Helper()
+	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: name, Context: backend.ContextWatch})
+	if err != nil || !strings.Contains(got.Value, text) {
+		r.t.Errorf("%s is %+v, %v; want %q", name, got, err, text)
+	}
+	if v := r.locals()[name]; !strings.Contains(v.Value, text) || v.Named == 0 {
+		r.t.Errorf("%s among the locals is %+v; want %q and what is in it", name, v, text)
+	}
+}
+
 // says checks that the line's answer has all the parts, each a regular expression.
 func (r *rank) says(line string, parts ...string) {
 	r.t.Helper()
@@ -157,6 +169,8 @@ func TestC(t *testing.T) {
 		r.says("mpipp MPI_COMM_SELF", "intracommunicator")
 		r.says("mpipp", "3 datatypes made by the program", `VECTOR "column": 4 MPI_DOUBLE`, "not committed", "3 communicators", `handles\.c:14 in main`)
 		r.says("mpipp --help", "mpipp --layout TYPE")
+		r.shows("column", `VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`)
+		r.shows("copy", "intracommunicator copy of 1 ranks")
 		r.says("mpipp MPI_INT nowhere 2", `unmapped at 0x10\n`, `unmapped at 0x14\n`)
 		r.says("mpipp row matrix", "warning: The datatype is not committed")
 		r.refuses("mpipp freed", "was freed")
@@ -192,9 +206,11 @@ func TestFortran(t *testing.T) {
 				r.says("mpipp MPI_LOGICAL flags 3", `\{0\}\(LOGICAL\) .* \.TRUE\.\n`, `\{1\}\(LOGICAL\) .* \.FALSE\.\n`)
 				r.says("mpipp MPI_CHARACTER word 6", `"cohort"`)
 				r.says("mpipp MPI_COMPLEX z 2", `\{0\}\(COMPLEX\) .* 1 \+ 2i\n`, `\{1\}\(COMPLEX\) .* -3\.5 \+ 0\.25i\n`)
-				comm := ""
-				if kind != "" {
-					comm = "--comm "
+				comm := "--comm "
+				if kind == "" {
+					comm = ""
+					r.shows("column", "VECTOR: 4 MPI_DOUBLE_PRECISION, size 32, extent 248")
+					r.shows("copy", "intracommunicator of 1 ranks")
 				}
 				r.says("mpipp "+comm+"copy", "intracommunicator of 1 ranks", "parent = MPI_COMM_WORLD")
 				r.says("mpipp --layout parts", "2 × VECTOR|CONTIGUOUS, 64 bytes of data")
@@ -206,30 +222,6 @@ func TestFortran(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestHandlesInVariables looks at the locals: handles show what they are.
-func TestHandlesInVariables(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		for source, want := range map[string]map[string]string{
-			"handles.c":       {"column": `VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`, "copy": "intracommunicator copy of 1 ranks"},
-			"handles_f08.f90": {"column": "VECTOR: 4 MPI_DOUBLE_PRECISION, size 32, extent 248", "copy": "intracommunicator of 1 ranks"},
-		} {
-			r := stopped(t, mpi, source, true)
-			for name, text := range want {
-				got, err := r.Evaluate(ctxOf(t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: name, Context: backend.ContextWatch})
-				if err != nil || !strings.Contains(got.Value, text) {
-					t.Errorf("%s in %s: %+v, %v; want %q", name, source, got, err, text)
-				}
-			}
-			locals := r.locals()
-			for name, text := range want {
-				if v := locals[name]; !strings.Contains(v.Value, text) || v.Named == 0 {
-					t.Errorf("%s among the locals of %s is %+v; want %q and what is in it", name, source, v, text)
-				}
-			}
-		}
-	})
 }
 
 // TestWithoutInterposer says what is missing.

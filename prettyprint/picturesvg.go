@@ -115,16 +115,27 @@ func (d *svgDrawing) rect(x, width int, fill, stroke, title string) {
 func (d *svgDrawing) line(l *PictureLine) {
 	p := d.p
 	if l.Kind != LineBytes {
-		d.text(svgLabel-8, "end", ` fill="#606060"`, grouped(l.Offset))
+		d.text(svgLabel-8, "end", ` fill="#606060"`, strconv.FormatInt(l.Offset, 10))
 		d.text(svgLabel, "start", ` fill="#606060" font-style="italic"`, "⋮ "+l.remark(p.BytesPerRow))
 		d.y += svgPitch
 		return
 	}
 	d.text(svgLabel-8, "end", ` fill="#606060"`, strconv.FormatInt(l.Offset, 10))
-	for i := 0; i < len(l.Cells); {
-		j, c := i+1, l.Cells[i]
-		for j < len(l.Cells) && (j%8 != 0 || c.Kind == CellData) && l.Cells[j].Kind == c.Kind && l.Cells[j].Legend == c.Legend && (!l.Cells[j].Start || c.Kind != CellData) {
+	d.cells(l, false)
+	d.cells(l, true) // over the borders of what is empty
+	d.y += svgPitch
+}
+
+// cells draws what is selected in a row, or what is not.
+func (d *svgDrawing) cells(l *PictureLine, selected bool) {
+	p := d.p
+	for i, j := 0, 0; i < len(l.Cells); i = j {
+		c := l.Cells[i]
+		for j = i + 1; j < len(l.Cells) && (j%8 != 0 || c.Kind == CellData) && c.continues(l.Cells[j]); {
 			j++
+		}
+		if (c.Kind == CellData || c.Kind == CellOverlap) != selected {
+			continue
 		}
 		x, width := p.x(i), p.x(j-1)+svgCell-p.x(i)
 		at := grouped(l.Offset + int64(i))
@@ -143,9 +154,15 @@ func (d *svgDrawing) line(l *PictureLine) {
 			d.rect(x, width, "#ffffff", "#dddddd", "within the bounds, before or after all data")
 		default:
 		}
-		i = j
 	}
-	d.y += svgPitch
+}
+
+// continues reports whether next belongs to the same rectangle as c.
+func (c PictureCell) continues(next PictureCell) bool {
+	if c.Kind != CellData {
+		return next.Kind == c.Kind
+	}
+	return next.Kind == CellData && next.Legend == c.Legend && !next.Start
 }
 
 func (d *svgDrawing) legend() {
@@ -157,6 +174,9 @@ func (d *svgDrawing) legend() {
 	}
 	d.rect(0, 4*svgCell, "#f4f4f4", "#dddddd", "")
 	d.text(svgLabel+5*svgCell, "start", "", "gap: not selected, between data")
+	d.y += svgPitch
+	d.rect(0, 4*svgCell, "#ffffff", "#dddddd", "")
+	d.text(svgLabel+5*svgCell, "start", "", "within lb and ub, before or after all data")
 	d.y += svgPitch
 	if p.Overlaps {
 		d.rect(0, 4*svgCell, "url(#overlap)", "#800000", "")
