@@ -46,10 +46,11 @@ const (
 // takeRec is a receive or a probe, in the order in which they were posted.
 type takeRec struct {
 	kind      takeKind
-	known     bool  // ch is known
-	wild      bool  // ch was not known at the post
-	anySource bool  // it asked for any source
-	askedTag  int32 // or trace.AnyTag
+	known     bool   // ch is known
+	wild      bool   // ch was not known at the post
+	anySource bool   // it asked for any source
+	askedTag  int32  // or trace.AnyTag
+	which     uint32 // place in the array of the Startall that posted it
 	ch        channel
 	post      uint64
 	done      uint64 // the call that completed it; 0: not in the trace

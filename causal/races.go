@@ -9,6 +9,7 @@ import (
 type RacePoint struct {
 	Post    EventID // the call that posted the receive, or the probe
 	Place   int     // among the receives that this call posted, from 0: a Startall posts several
+	Which   uint32  // place in the array of a Startall
 	Decided EventID // when its outcome was settled, see above
 	Probe   bool    // it took nothing, but saw Took
 	AnyTag  bool    // it asked for any tag
@@ -17,6 +18,8 @@ type RacePoint struct {
 	// Hidden are messages that could not have been taken only because a receive posted earlier would have taken them. A replay that narrows
 	// that receive to its recorded source must narrow this one too.
 	Hidden int
+
+	asked pattern
 }
 
 // RaceCounts counts the races of a run.

@@ -179,7 +179,8 @@ func (s *raceScan) fill(i int, t *takeRec) {
 		first--
 	}
 	s.point = RacePoint{
-		Post: EventID{s.rank, t.post}, Place: i - first, Decided: EventID{s.rank, s.decided[i]}, Probe: t.kind == takeProbe, AnyTag: t.anyTag(),
+		Post: EventID{s.rank, t.post}, Place: i - first, Which: t.which, asked: pattern{t.view.comm.id, t.askedTag},
+		Decided: EventID{s.rank, s.decided[i]}, Probe: t.kind == takeProbe, AnyTag: t.anyTag(),
 		Took: s.messages[took], Others: s.point.Others[:0],
 	}
 	p := pattern{t.view.comm.id, t.askedTag}

@@ -30,6 +30,9 @@ func (in *ingest) start(e *trace.Event) error {
 		p.active = true
 		if p.which = 0; e.Op == trace.OpStartall {
 			p.which = uint32(which)
+			if !p.send {
+				in.takes[i].which = p.which
+			}
 		}
 	}
 	return nil

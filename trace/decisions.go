@@ -15,7 +15,7 @@ type DecisionMatch struct {
 	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is its place
 	// in the array if Op is OpStartall, else 0; Tag is 0.
 	Never bool
-	Which uint32 // of an OpStartall in Sparse decisions: its place in the array
+	Which uint32 // of an OpStartall: its place in the array
 }
 
 // DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never set no success
@@ -180,6 +180,7 @@ type activation struct {
 }
 
 func (b *decisionBuilder) add(p post, m DecisionMatch) {
+	m.Which = p.which
 	b.out.Matches = append(b.out.Matches, m)
 	b.which = append(b.which, p.which)
 }
@@ -193,11 +194,7 @@ func (b *decisionBuilder) promise(p post, op Op) error {
 		return b.fault(p.event, "its receive was promised twice")
 	}
 	b.posted[p] = len(b.out.Matches)
-	m := DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true}
-	if b.racing {
-		m.Which = p.which
-	}
-	b.add(p, m)
+	b.add(p, DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true})
 	return nil
 }
 

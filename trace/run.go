@@ -204,7 +204,7 @@ func (b *decisionBuilder) raced(p post, op Op, source, tag int32) error {
 		return nil
 	}
 	b.posted[p] = len(b.out.Matches)
-	b.add(p, DecisionMatch{Event: p.event, Source: source, Tag: tag, Op: op, Which: p.which})
+	b.add(p, DecisionMatch{Event: p.event, Source: source, Tag: tag, Op: op})
 	return nil
 }
 

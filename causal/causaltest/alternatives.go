@@ -45,6 +45,24 @@ func (x *Execution) Explore(states int) (all Alternatives, ok bool) {
 	return all, true
 }
 
+// Deviates says whether a replay can be another execution, in which some receive or probe takes another message, if those that told selects
+// ask for exactly the message that they took, and the others for what they asked here. It goes through all schedules, as Explore does; ok
+// is as there.
+func (x *Execution) Deviates(told func(Choice) bool, states int) (deviates, ok bool) {
+	p := newProgram(x)
+	if p == nil {
+		return false, false
+	}
+	for t := range p.takes {
+		if take := &p.takes[t]; told(take.name) {
+			take.source, take.tag = int32(p.messages[take.message].src), p.messages[take.message].tag
+		}
+	}
+	e := explorer{program: p, target: none, found: map[Choice]bool{}, seen: map[string]bool{}, left: states, deviations: true}
+	e.visit(p.start())
+	return len(e.found) > 0, e.left > 0 || len(e.found) > 0
+}
+
 // program is what the ranks of an execution do, with what each receive took.
 type program struct {
 	x        *Execution

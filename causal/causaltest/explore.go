@@ -20,13 +20,15 @@ func (s state) clone() state {
 
 func (s state) entered(rank, call int) bool { return int(s.steps[rank]) > 2*call }
 
-// explorer looks for all that one take can take.
+// explorer looks for all that one take can take; or for takes that can take another message than they did.
 type explorer struct {
 	*program
 	target int
 	found  map[Choice]bool
 	seen   map[string]bool
 	left   int
+
+	deviations bool
 }
 
 func (e *explorer) visit(s state) {
@@ -35,12 +37,15 @@ func (e *explorer) visit(s state) {
 	}
 	e.left--
 	e.seen[s.key()] = true
-	if t := &e.takes[e.target]; s.entered(t.rank, t.at) {
-		for m := range e.messages {
-			if e.possible(s, e.target, m) {
-				e.found[e.messages[m].name] = true
-			}
+	if e.deviations {
+		for t := range e.takes {
+			e.look(s, t)
 		}
+		if len(e.found) > 0 {
+			return
+		}
+	} else {
+		e.look(s, e.target)
 	}
 	for t := range e.takes {
 		if t != e.target && !e.takes[t].probe && s.taken[t] == 0 && e.possible(s, t, e.takes[t].message) {
@@ -54,6 +59,22 @@ func (e *explorer) visit(s state) {
 			next := s.clone()
 			next.steps[rank]++
 			e.visit(next)
+		}
+	}
+}
+
+// look notes what a take can take; of deviations only what it did not.
+func (e *explorer) look(s state, t int) {
+	take := &e.takes[t]
+	if s.taken[t] == 1 || !s.entered(take.rank, take.at) {
+		return
+	}
+	if take.probe && int(s.steps[take.rank]) > 2*take.at+1 { // it has returned
+		return
+	}
+	for m := range e.messages {
+		if (!e.deviations || m != take.message) && e.possible(s, t, m) {
+			e.found[e.messages[m].name] = true
 		}
 	}
 }
