@@ -166,6 +166,9 @@ func TestPaperProgramsReplay(t *testing.T) {
 
 // TestWrongAnswersEndIt: a program that says it is wrong has no figures.
 func TestWrongAnswersEndIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("several jobs; skipped in short mode")
+	}
 	mpitest.Need(t, "mpich")
 	wrong := Program{Name: "exitcode", File: "exitcode.c", Ranks: 2, Tiny: []string{"1", "5"}}
 	for _, column := range []Column{Bare, Unrecorded, Order} {

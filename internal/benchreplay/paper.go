@@ -25,7 +25,7 @@ wildcard. Below each row, in italics, that of the paper (a 64-node CM-5 for tych
 		sent := median(row.Samples[Order], func(s Sample) float64 { return float64(s.Messages) })
 		traced, percent := "not yet", "not yet"
 		if samples := row.Samples[Racing]; len(samples) > 0 {
-			n := median(samples, func(s Sample) float64 { return float64(s.Decisions) })
+			n := median(samples, func(s Sample) float64 { return float64(s.Wildcards) })
 			traced, percent = fmt.Sprintf("%.0f", n), fmt.Sprintf("%.1f", 100*n/sent)
 		}
 		fmt.Fprintf(b, "| %s | %.0f | %s | %s | %s | %s | %s | %s |\n", row.Program.command(), sent, traced, percent, "not yet",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 )
@@ -40,6 +41,7 @@ func (r *Report) Markdown(w io.Writer, notes string) error {
 	for _, mpi := range r.mpis() {
 		r.timesTable(&b, mpi)
 	}
+	r.jobsTable(&b)
 	r.sizesTable(&b)
 	for _, mpi := range r.mpis() {
 		r.paperTable(&b, mpi)
@@ -132,6 +134,65 @@ func (r *Row) cell(column Column) string {
 	return fmt.Sprintf("%.3f, **%.2f×** [%.2f, %.2f]", q.Median, ratio, byRound.Low, byRound.High)
 }
 
+// jobsTable: what a job takes besides its measured part.
+func (r *Report) jobsTable(b *strings.Builder) {
+	b.WriteString(`
+## Whole jobs
+
+What a job takes besides the measured part of its program, in seconds: starting the launcher, Cohort's agents and MPI, ending them, what the program does
+to make its data and to check its answer, and (after a recording) reading and packing what was recorded. Medians over all programs and rounds.
+
+`)
+	fmt.Fprintf(b, "| MPI | ranks |%s |\n|---|--:|%s\n", columnNames(), strings.Repeat("--:|", len(Columns())))
+	for _, mpi := range r.mpis() {
+		for _, ranks := range r.ranks() {
+			fmt.Fprintf(b, "| %s | %d |", mpi, ranks)
+			for _, column := range Columns() {
+				var besides []float64
+				for i := range r.Rows {
+					if row := &r.Rows[i]; row.MPI == mpi && row.Program.Ranks == ranks {
+						for _, s := range row.Samples[column] {
+							besides = append(besides, s.Wall-s.Seconds)
+						}
+					}
+				}
+				fmt.Fprintf(b, " %s |", number(quartiles(besides).Median, "%.2f"))
+			}
+			b.WriteByte('\n')
+		}
+	}
+}
+
+func columnNames() string {
+	var names strings.Builder
+	for i, column := range Columns() {
+		if i > 0 {
+			names.WriteString(" |")
+		}
+		names.WriteString(" " + string(column))
+	}
+	return names.String()
+}
+
+func (r *Report) ranks() []int {
+	var all []int
+	for i := range r.Rows {
+		if n := r.Rows[i].Program.Ranks; !slices.Contains(all, n) {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// number is a dash if there is none.
+func number(v float64, format string) string {
+	if math.IsNaN(v) {
+		return "-"
+	}
+	return fmt.Sprintf(format, v)
+}
+
 // sizesTable: what the recordings hold.
 func (r *Report) sizesTable(b *strings.Builder) {
 	b.WriteString(`
@@ -169,7 +230,7 @@ func (r *Report) targets(b *strings.Builder) {
 	fmt.Fprintf(b, "\n## Targets\n\nRatios with %s, %d ranks: message-only programs order 1.3, full 1.5, racing 2.0, replay 1.5; "+
 		"applications order 1.03, racing 1.10, replay 1.05.\n\n",
 		r.Machine.title(targetMPI), targetRanks)
-	met, missed := 0, 0
+	met, unclear, missed := 0, 0, 0
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.MPI != targetMPI || row.Program.Ranks != targetRanks {
@@ -182,11 +243,16 @@ func (r *Report) targets(b *strings.Builder) {
 			case !ok || !measured:
 			case ratio <= limit:
 				met++
+			case byRound.Low <= limit: // the target lies between the quartiles
+				unclear++
+				fmt.Fprintf(b, "* unclear: %s, %s: %.3f, and %.3f to %.3f in half of the rounds: target %.2f\n",
+					row.Program.command(), column, ratio, byRound.Low, byRound.High, limit)
 			default:
 				missed++
-				fmt.Fprintf(b, "* **missed**: %s, %s: %.3f [%.3f, %.3f], target %.2f\n", row.Program.command(), column, ratio, byRound.Low, byRound.High, limit)
+				fmt.Fprintf(b, "* **missed**: %s, %s: %.3f, and %.3f to %.3f in half of the rounds: target %.2f\n",
+					row.Program.command(), column, ratio, byRound.Low, byRound.High, limit)
 			}
 		}
 	}
-	fmt.Fprintf(b, "* %d met, %d missed.\n", met, missed)
+	fmt.Fprintf(b, "* %d met, %d missed by less than the rounds differ, %d missed.\n", met, unclear, missed)
 }
