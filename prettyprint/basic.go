@@ -262,26 +262,7 @@ func formatBig(w wide) string {
 	case w.inf:
 		return sign + "inf"
 	}
-	format := byte('g')
-	if e := w.value.MantExp(nil); w.value.Sign() == 0 || e > -13 && e < 53 {
-		format = 'f'
-	}
-	text := w.value.Text(format, -1)
-	if readsBack(w.value, text) {
-		return sign + text
-	}
-	// big.Float's shortest form takes the distance to the next lower value for that to the next higher; for powers of two it is half.
-	for digits := 3; digits < 40; digits++ {
-		if text = w.value.Text('g', digits); readsBack(w.value, text) {
-			break
-		}
-	}
-	return sign + text
-}
-
-func readsBack(v *big.Float, text string) bool {
-	got, ok := new(big.Float).SetPrec(v.Prec()).SetString(text)
-	return ok && got.Cmp(v) == 0
+	return sign + shortestWide(w.value)
 }
 
 // quoteByte shows a character as C writes it.

@@ -379,7 +379,7 @@ func richImage(mpi uint32) *prettyprinttest.Image {
 }
 
 // explore does all that a user can do with a registry. It must end, without a panic, whatever the bytes are.
-func explore(t require, mem *flat, addr uint64) {
+func explore(t require, mem prettyprint.MemoryReader, addr, buffer uint64) {
 	check := func(err error) {
 		var e *prettyprint.Error
 		if err != nil && !errors.As(err, &e) {
@@ -403,8 +403,10 @@ func explore(t require, mem *flat, addr uint64) {
 			_, err := r.DatatypeByFortran(f)
 			check(err)
 		}
-		exploreType(t, dt, check)
-		b, err := r.Buffer("t", mem.base, dt, 3)
+		if dt.Depth() > 0 {
+			exploreType(t, dt, check)
+		}
+		b, err := r.Buffer("t", buffer, dt, 3)
 		if err != nil {
 			check(err)
 			continue
@@ -472,7 +474,7 @@ func TestMutatedImages(t *testing.T) {
 		im := richImage(mpi)
 		registry[mpi] = im.Publish()
 		images[mpi] = flatten(im, registry[mpi])
-		explore(t, images[mpi], registry[mpi])
+		explore(t, images[mpi], registry[mpi], images[mpi].base)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		mpi := libraryOf(t)
@@ -490,7 +492,7 @@ func TestMutatedImages(t *testing.T) {
 				binary.LittleEndian.PutUint32(f.data[at&^3:], rapid.Uint32Max(100).Draw(t, "small"))
 			}
 		}
-		explore(t, f, registry[mpi])
+		explore(t, f, registry[mpi], f.base)
 	})
 }
 
@@ -519,6 +521,6 @@ func FuzzRegistry(f *testing.F) {
 			addr = base
 		}
 		defer endless(20 * time.Second).Stop()
-		explore(t, &flat{base: base, data: data}, addr)
+		explore(t, &flat{base: base, data: data}, addr, base)
 	})
 }
