@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+func newTraceMinimizeCommand(std streams) *cobra.Command {
+	var (
+		graph  graphFlags
+		out    string
+		asJSON bool
+		force  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "minimize RECORDING [-o OUTPUT]",
+		Short: "Reduce a recording to the decisions that its replay needs",
+		Long: `Writes a recording of the same run that holds only the wildcard decisions that a replay needs: those of receives and probes that could have taken another
+message ("cohort races" lists them). The others take what they took in any case. Failed polls, and the order in which Waitany and its kin complete requests, are kept.
+
+It says how far that is from the least possible trace: Netzer & Miller's lower bound on the messages that a trace must tell of.
+
+The event graph is needed: a recording in order or racing mode is replayed once to obtain it, and it is kept in the recording. The output replays like any other recording.`,
+		Example: `  cohort trace minimize tsp.cohort
+  cohort trace minimize tsp.cohort -o small.cohort --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("One recording is needed, %d arguments were given. Write: cohort trace minimize run.cohort", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				out = strings.TrimSuffix(strings.TrimRight(args[0], "/"), ".cohort") + "-min.cohort"
+			}
+			ctx, cancel := withSignals(cmd.Context())
+			defer cancel()
+			rec, events, err := graph.open(ctx, std, args[0])
+			if err != nil {
+				return err
+			}
+			small, report, err := session.Minimize(rec, events, out, trace.CreateOptions{Overwrite: force})
+			if err != nil {
+				return err
+			}
+			if err := small.Pack(ctx, nil); err != nil {
+				return fmt.Errorf("packing the traces of %s: %w", out, err)
+			}
+			report.BytesTo = small.TraceSize()
+			if asJSON {
+				return sayJSON(std.Out, report)
+			}
+			return say(std.Out, session.MinimizeText(report))
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-min.cohort")
+	cmd.Flags().BoolVar(&force, "force", false, "replace a recording that is there already")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&graph.program, "program", "", "another copy of the recorded program, for the replay that obtains the graph")
+	return cmd
+}

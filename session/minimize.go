@@ -1,0 +1,103 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// MinimizeReport is what `cohort trace minimize` prints.
+type MinimizeReport struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Mode string `json:"mode"` // of From
+	// Decisions of wildcard receives and probes: those of From, and those that To keeps. Never is how many of these never took a message: they
+	// are kept, as a replay does not post them.
+	Wildcards uint64            `json:"wildcards"`
+	Kept      uint64            `json:"kept"`
+	Never     uint64            `json:"never"`
+	Messages  uint64            `json:"messages"`
+	Bound     causal.TraceBound `json:"bound"`
+	Optimal   bool              `json:"optimal"` // no trace can tell of fewer messages
+	BytesFrom int64             `json:"bytesFrom"`
+	BytesTo   int64             `json:"bytesTo"`
+}
+
+// DoubtError is an event graph that leaves something open, where that cannot be accepted.
+type DoubtError struct {
+	Dir   string
+	First causal.Problem
+	Count int
+}
+
+func (e *DoubtError) Error() string {
+	return fmt.Sprintf("the event graph of %s leaves in doubt which messages some receives took (%s), so it is not known which decisions a replay can do "+
+		"without; there are %d such doubts", e.Dir, e.First, e.Count)
+}
+
+// Minimize writes to dir the recording with only those decisions of wildcard receives that a replay needs. Graph is its event graph.
+func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.CreateOptions) (*trace.Recording, *MinimizeReport, error) {
+	var doubt *DoubtError
+	for _, p := range graph.Problems() {
+		if p.Doubtful() {
+			if doubt == nil {
+				doubt = &DoubtError{Dir: rec.Dir, First: p}
+			}
+			doubt.Count++
+		}
+	}
+	if doubt != nil {
+		return nil, nil, doubt
+	}
+	free := make([]map[trace.ReceiveID]bool, graph.Ranks())
+	for r := range free {
+		free[r] = map[trace.ReceiveID]bool{}
+	}
+	bound, counts, err := graph.Bound(func(p *causal.RacePoint) bool {
+		if len(p.Others) == 0 && p.Hidden == 0 {
+			free[p.Post.Rank][trace.ReceiveID{Event: p.Post.Index, Which: p.Which}] = true
+		}
+		return true
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("minimize %s: %w", rec.Dir, err)
+	}
+	graph.EachTagWildcard(func(post causal.EventID, which uint32) {
+		free[post.Rank][trace.ReceiveID{Event: post.Index, Which: which}] = true
+	})
+	out, sum, err := rec.Reduce(dir, opt, func(rank int, r trace.ReceiveID) bool { return free[rank][r] })
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, &MinimizeReport{
+		From: rec.Dir, To: out.Dir, Mode: rec.Meta.Mode, Wildcards: sum.Wildcards, Kept: sum.Kept, Never: sum.Never, Messages: counts.Messages,
+		Bound: bound, Optimal: sum.Kept-sum.Never == bound.Least, BytesFrom: rec.TraceSize(),
+	}, nil
+}
+
+// MinimizeText prints a report for people.
+func MinimizeText(r *MinimizeReport) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: of %s in %s a replay needs %d (%s of %s).\n", r.From, plural(r.Wildcards, "wildcard decision", "wildcard decisions"), "mode "+r.Mode,
+		r.Kept, percent(r.Kept, r.Messages), plural(r.Messages, "message", "messages"))
+	if r.Never > 0 {
+		fmt.Fprintf(&b, "Of these %d are of receives that never took a message.\n", r.Never)
+	}
+	told := r.Kept - r.Never
+	switch {
+	case told == 0:
+		b.WriteString("No message raced: the replay takes the same messages whatever the timing.\n")
+	case r.Optimal:
+		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n", plural(r.Bound.Least, "message", "messages"))
+	default:
+		if told == r.Bound.Traced {
+			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have taken another message.\n", told)
+		}
+		fmt.Fprintf(&b, "A trace that could also tag messages when they are sent would have to tell of at least %d (Netzer & Miller's bound); this one is at most %s longer.\n",
+			r.Bound.Least, percent(told-r.Bound.Least, r.Bound.Least))
+	}
+	fmt.Fprintf(&b, "%s was written, in mode racing: %d bytes of traces, %s has %d.\n", r.To, r.BytesTo, r.From, r.BytesFrom)
+	return b.String()
+}
