@@ -18,7 +18,10 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[2] == "--job" {
 		os.Exit(asCohort(os.Args[1], os.Args[3], os.Args[4:]))
 	}
-	for name, value := range map[string]string{"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} {
+	for name, value := range map[string]string{
+		"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+		"OMPI_MCA_mpi_yield_when_idle": "1", // also with as many ranks as cores: other tests run on them
+	} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
