@@ -27,6 +27,8 @@ func Columns() []Column { return []Column{Bare, Unrecorded, Order, Racing, Full,
 type Sample struct {
 	Seconds float64 `json:"seconds"` // of the measured part
 	Wall    float64 `json:"wall"`    // from the start of the launcher to the end of the job
+	// Cut: the run was ended after so many seconds, because it would have taken far longer.
+	Cut bool `json:"cut,omitempty"`
 	// The rest of a recording only.
 	Events     uint64 `json:"events,omitempty"`
 	Messages   uint64 `json:"messages,omitempty"`

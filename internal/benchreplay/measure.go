@@ -39,6 +39,8 @@ type Row struct {
 	Samples map[Column][]Sample `json:"samples"`
 	// Absent are columns that this version does not have.
 	Absent []Column `json:"absent,omitempty"`
+	// Traced is of the last recording in mode racing, where there is one.
+	Traced *Traced `json:"traced,omitempty"`
 }
 
 // Base is the column that ratios are to.
@@ -100,7 +102,7 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	if err != nil {
 		return nil, err
 	}
-	j := &job{program: program, args: program.arguments(o.Root, o.Tiny), dir: filepath.Join(scratch, mpi+"-"+program.Name), options: o}
+	j := &job{program: program, args: program.arguments(o.Root, o.Tiny), dir: filepath.Join(scratch, mpi+"-"+program.Name), options: o, orders: map[Column][]string{}}
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making a directory for the recordings: %w", err)
 	}
@@ -144,6 +146,12 @@ func (j *job) measure(ctx context.Context) (Row, error) {
 			default:
 				row.Samples[column] = append(row.Samples[column], sample)
 			}
+		}
+	}
+	if len(row.Samples[Racing]) > 0 && j.program.Kind != MessageOnly {
+		var err error
+		if row.Traced, err = j.traced(ctx); err != nil {
+			return row, fmt.Errorf("%s: %w", j.program.Name, err)
 		}
 	}
 	return row, nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cohort-debugger/cohort/launch"
@@ -25,6 +26,9 @@ const runTimeout = 5 * time.Minute
 // timesVar makes a test program print its times.
 const timesVar = "TESTPROGRAM_TIMES=1"
 
+// bareTimeout ends a bare run where the other columns yield: without yielding a program can take a thousand times as long.
+const bareTimeout = 10 * time.Second
+
 // errNotThere: this Cohort has no such column.
 var errNotThere = errors.New("there is no such mode in this version")
 
@@ -37,7 +41,7 @@ type job struct {
 	yield   runner.Yield // what was decided for all columns
 	dir     string       // for recordings
 	options *Options
-	orders  []string // what the ranks saw when the order recording of this round was made
+	orders  map[Column][]string // what the ranks saw when the last recordings were made
 }
 
 func (j *job) yields() bool { return j.yield == runner.YieldOn }
@@ -80,13 +84,21 @@ func (j *job) run(ctx context.Context, column Column) (Sample, error) {
 	began := time.Now()
 	switch column {
 	case Bare:
+		if j.yields() {
+			cut, done := context.WithTimeout(ctx, bareTimeout)
+			defer done()
+			if err = j.bare(cut, &output); cut.Err() != nil && ctx.Err() == nil {
+				return Sample{Seconds: bareTimeout.Seconds(), Wall: time.Since(began).Seconds(), Cut: true}, nil
+			}
+			break
+		}
 		err = j.bare(ctx, &output)
 	case Unrecorded:
 		err = j.unrecorded(ctx, &output)
 	case Order, Racing, Full:
 		err = j.record(ctx, column, &output, &sample)
 	case Replay:
-		err = j.replay(ctx, &output)
+		err = j.replay(ctx, Order, false, &output)
 	}
 	sample.Wall = time.Since(began).Seconds()
 	if err != nil {
@@ -109,11 +121,21 @@ func (j *job) judge(column Column, text string, sample *Sample) error {
 	if err != nil {
 		return fmt.Errorf("%s, %s: %w", j.program.Name, column, err)
 	}
-	if column == Order {
-		j.orders = saw
+	switch column {
+	case Order, Racing, Full:
+		j.orders[column] = saw
+	case Replay:
+		return j.compare(saw, Order)
+	case Bare, Unrecorded:
 	}
-	if column == Replay && !slices.Equal(saw, j.orders) {
-		return fmt.Errorf("%s: the replay is WRONG: it took\n%s\nand the recorded run\n%s", j.program.Name, strings.Join(saw, "\n"), strings.Join(j.orders, "\n"))
+	return nil
+}
+
+// compare holds what the ranks of a replay saw against the recording.
+func (j *job) compare(saw []string, recording Column) error {
+	if recorded := j.orders[recording]; !slices.Equal(saw, recorded) {
+		return fmt.Errorf("%s: the replay of a recording in mode %s is WRONG: it took\n%s\nand the recorded run\n%s",
+			j.program.Name, recording, strings.Join(saw, "\n"), strings.Join(recorded, "\n"))
 	}
 	return nil
 }
@@ -126,6 +148,8 @@ func (j *job) bare(ctx context.Context, output *collector) error {
 	}
 	cmd := exec.CommandContext(ctx, j.tools.Installation.Mpiexec, append(append(args, j.binary), j.args...)...)
 	cmd.Env = append(os.Environ(), timesVar)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // so that it ends its ranks
+	cmd.WaitDelay = 10 * time.Second
 	text, err := cmd.CombinedOutput()
 	output.take(launch.OutputChunk{Data: text})
 	if err != nil {
@@ -195,8 +219,10 @@ func (j *job) record(ctx context.Context, column Column, output *collector, samp
 	return nil
 }
 
-func (j *job) replay(ctx context.Context, output *collector) error {
-	result, err := runner.Replay(ctx, runner.ReplayOptions{Common: j.common(output.take), Recording: j.recording(Order), Env: []string{timesVar}})
+func (j *job) replay(ctx context.Context, recording Column, full bool, output *collector) error {
+	result, err := runner.Replay(ctx, runner.ReplayOptions{
+		Common: j.common(output.take), Recording: j.recording(recording), Env: []string{timesVar}, Full: full,
+	})
 	switch {
 	case err != nil:
 		return err
