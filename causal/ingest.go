@@ -98,6 +98,11 @@ type persistent struct {
 	active bool
 	which  uint32 // its place in the array of the Startall that made it active
 	req    request
+	// a collective: over which communicator, which of its persistent ones, with which root, and how often it was started
+	coll   *comm
+	nth    int
+	root   int32
+	starts int
 }
 
 // posting names a receive whose request was freed, as the record of what it took does.
@@ -121,7 +126,9 @@ type ingest struct {
 	requests map[uint64]request
 	inits    map[uint64]*persistent
 	calls    map[*comm]int   // collectives so far
+	oneSided bool            // it has been said that the rank synchronises one-sided communication
 	probed   map[uint64]int  // messages that an Mprobe or Improbe took and nobody has received: indices in takes, by its event
+	made     map[*comm]int   // persistent collectives so far
 	freed    map[posting]int // indices in takes
 }
 
@@ -163,6 +170,8 @@ func (in *ingest) event(e *trace.Event) error {
 	case trace.ClassSendInit, trace.ClassRecvInit:
 		in.inits[e.Index] = &persistent{send: e.Op.Class() == trace.ClassSendInit, args: e.Send, op: e.Op}
 		return nil
+	case trace.ClassCollectiveInit:
+		return in.collectiveInit(e)
 	case trace.ClassStart:
 		return in.start(e)
 	case trace.ClassCompletion:
@@ -177,10 +186,14 @@ func (in *ingest) event(e *trace.Event) error {
 	case trace.ClassOther:
 		switch e.Op {
 		case trace.OpFinalize:
-			return in.join(e, in.b.ends, true)
+			return in.join(e, e.Op, e.Coll.Root, in.b.ends, true)
 		case trace.OpGrequestStart:
 			in.requests[e.Index] = request{kind: requestOther, index: none}
 		default:
+			if e.Op.OrdersOneSided() && !in.oneSided {
+				in.oneSided = true // once is enough
+				in.b.doubtf(ProblemUncovered, in.rank, e.Index, "%s orders ranks in a way that traces do not show", e.Op.Call())
+			}
 		}
 		return nil
 	case trace.ClassNone:

@@ -231,6 +231,9 @@ func TestProblemsAreReported(t *testing.T) {
 			p.records[1] = append(p.records[1], &trace.Note{Event: 1, Call: "MPI_Mprobe"})
 			p.add(1, trace.Event{Op: trace.OpOther})
 		}, id{Rank: 1, Index: 1}},
+		{causal.ProblemUncovered, func(p *program) {
+			p.add(1, trace.Event{Op: trace.OpWinLock})
+		}, id{Rank: 1, Index: 1}},
 		{causal.ProblemSize, func(p *program) {
 			p.send(0, 1).add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{Tag: 1, Bytes: 9}})
 		}, id{Rank: 1, Index: 1}},
@@ -410,6 +413,32 @@ func TestReports(t *testing.T) {
 	if err := g.CheckCut(causal.Cut{0, 2, 2}); err == nil || err.Error() != text {
 		t.Error(err)
 	}
+}
+
+// Of two persistent collectives each start is one collective, whatever the order in which the ranks start them.
+func TestPersistentCollectives(t *testing.T) {
+	p := newProgram(2)
+	for rank := range 2 {
+		for i, op := range []trace.Op{trace.OpAllreduce, trace.OpBcast} {
+			p.add(rank, trace.Event{Op: trace.OpCollectiveInit, Coll: trace.CollArgs{Root: int32(i), Of: op}})
+		}
+		inits := []uint64{1, 2}
+		if rank == 1 {
+			inits = []uint64{2, 1}
+		}
+		p.add(rank, trace.Event{Op: trace.OpStartall, Inits: inits})
+		p.add(rank, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestCollective}}})
+		p.add(rank, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{{Post: 2, Class: trace.RequestCollective}}})
+		p.add(rank, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
+		p.wait(rank, 1, trace.RequestCollective, 0)
+	}
+	g := p.build(t, causal.Options{})
+	if all := g.Problems(); len(all) > 0 {
+		t.Error(all)
+	}
+	wantVector(t, g, 0, 3, 3, 0)
+	wantVector(t, g, 0, 4, 4, 3)
+	wantVector(t, g, 1, 7, 6, 7)
 }
 
 // Receives whose requests are freed take their messages nevertheless: those posted later get the next ones.

@@ -284,8 +284,8 @@ func TestIncompleteRecordingIsRefused(t *testing.T) {
 	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
-		dir := filepath.Join(t.TempDir(), "rma.cohort")
-		r, err := Record(testContext(t), RecordOptions{Common: common(mpi, &out), Ranks: 2, Program: mpi.Build(t, "rma.c"), Dir: dir})
+		dir := filepath.Join(t.TempDir(), "uncovered.cohort")
+		r, err := Record(testContext(t), RecordOptions{Common: common(mpi, &out), Ranks: 2, Program: mpi.Build(t, "uncovered.c"), Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

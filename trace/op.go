@@ -46,6 +46,7 @@ const (
 	OpRequestFree             Op = 36
 	OpTestCancelled           Op = 37
 	OpGrequestStart           Op = 38
+	OpCollectiveInit          Op = 39
 	OpBarrier                 Op = 40
 	OpBcast                   Op = 41
 	OpGather                  Op = 42
@@ -68,6 +69,14 @@ const (
 	OpNeighborAlltoall        Op = 59
 	OpNeighborAlltoallv       Op = 60
 	OpNeighborAlltoallw       Op = 61
+	OpWinCreate               Op = 62
+	OpWinAllocate             Op = 63
+	OpWinFree                 Op = 64
+	OpPut                     Op = 65
+	OpGet                     Op = 66
+	OpAccumulate              Op = 67
+	OpGetAccumulate           Op = 68
+	OpFetchAndOp              Op = 69
 	OpIbarrier                Op = 70
 	OpIbcast                  Op = 71
 	OpIgather                 Op = 72
@@ -90,6 +99,13 @@ const (
 	OpIneighborAlltoall       Op = 89
 	OpIneighborAlltoallv      Op = 90
 	OpIneighborAlltoallw      Op = 91
+	OpCompareAndSwap          Op = 92
+	OpWinFence                Op = 93
+	OpWinStart                Op = 94
+	OpWinComplete             Op = 95
+	OpWinPost                 Op = 96
+	OpWinWait                 Op = 97
+	OpWinLock                 Op = 99
 	OpCommDup                 Op = 100
 	OpCommSplit               Op = 101
 	OpCommCreate              Op = 102
@@ -106,8 +122,16 @@ const (
 	OpIntercommCreate         Op = 113
 	OpIntercommMerge          Op = 114
 	OpCommDisconnect          Op = 115
+	OpWinUnlock               Op = 116
+	OpWinLockAll              Op = 117
+	OpWinUnlockAll            Op = 118
+	OpWinFlush                Op = 119
 	OpFinalize                Op = 120
 	OpAbort                   Op = 121
+	OpWinFlushAll             Op = 122
+	OpWinFlushLocal           Op = 123
+	OpWinFlushLocalAll        Op = 124
+	OpWinSync                 Op = 125
 	OpOther                   Op = 127
 )
 
@@ -116,26 +140,27 @@ type Class uint8
 
 // The classes of operations.
 const (
-	ClassNone        Class = iota // not an operation
-	ClassSend                     // Send..Rsend, Isend..Irsend
-	ClassRecv                     // Recv, Mrecv: a receive that is complete when the call returns
-	ClassIrecv                    // Irecv, Imrecv: a receive that completes in a later call
-	ClassSendrecv                 // Sendrecv, Sendrecv_replace
-	ClassProbe                    // Probe, Iprobe, Mprobe, Improbe
-	ClassSendInit                 // Send_init..Rsend_init
-	ClassRecvInit                 // Recv_init
-	ClassStart                    // Start, Startall
-	ClassCompletion               // Wait.., Test.., Request_get_status
-	ClassCollective               // blocking collectives
-	ClassIcollective              // nonblocking collectives
-	ClassComm                     // communicator management, collective over the parent
-	ClassRequest                  // Cancel, Request_free: the request
-	ClassOther                    // Test_cancelled, Grequest_start, Finalize, Abort, Other: no further fields
+	ClassNone           Class = iota // not an operation
+	ClassSend                        // Send..Rsend, Isend..Irsend
+	ClassRecv                        // Recv, Mrecv: a receive that is complete when the call returns
+	ClassIrecv                       // Irecv, Imrecv: a receive that completes in a later call
+	ClassSendrecv                    // Sendrecv, Sendrecv_replace
+	ClassProbe                       // Probe, Iprobe, Mprobe, Improbe
+	ClassSendInit                    // Send_init..Rsend_init
+	ClassRecvInit                    // Recv_init
+	ClassStart                       // Start, Startall
+	ClassCompletion                  // Wait.., Test.., Request_get_status
+	ClassCollective                  // blocking collectives
+	ClassIcollective                 // nonblocking collectives
+	ClassCollectiveInit              // a persistent collective
+	ClassComm                        // communicator management, collective over the parent
+	ClassRequest                     // Cancel, Request_free: the request
+	ClassOther                       // Test_cancelled, Grequest_start, Finalize, Abort, Other: no further fields
 )
 
 var classNames = [...]string{
 	"none", "send", "recv", "irecv", "sendrecv", "probe", "send-init", "recv-init", "start", "completion", "collective",
-	"icollective", "comm", "request", "other",
+	"icollective", "collective-init", "comm", "request", "other",
 }
 
 func (c Class) String() string {
@@ -195,6 +220,7 @@ var opTable = [128]opInfo{
 	OpRequestFree:      {name: "Request_free", class: ClassRequest},
 	OpTestCancelled:    {name: "Test_cancelled", class: ClassOther},
 	OpGrequestStart:    {name: "Grequest_start", class: ClassOther},
+	OpCollectiveInit:   {name: "Collective_init", class: ClassCollectiveInit},
 
 	OpBarrier: {name: "Barrier", class: ClassCollective}, OpBcast: {name: "Bcast", class: ClassCollective},
 	OpGather: {name: "Gather", class: ClassCollective}, OpGatherv: {name: "Gatherv", class: ClassCollective},
@@ -247,6 +273,30 @@ var opTable = [128]opInfo{
 	OpIntercommMerge:          {name: "Intercomm_merge", class: ClassComm, makes: true},
 	OpCommDisconnect:          {name: "Comm_disconnect", class: ClassComm},
 
+	OpWinCreate:        {name: "Win_create", class: ClassCollective},
+	OpWinAllocate:      {name: "Win_allocate", class: ClassCollective},
+	OpWinFree:          {name: "Win_free", class: ClassCollective},
+	OpPut:              {name: "Put", class: ClassOther},
+	OpGet:              {name: "Get", class: ClassOther},
+	OpAccumulate:       {name: "Accumulate", class: ClassOther},
+	OpGetAccumulate:    {name: "Get_accumulate", class: ClassOther},
+	OpFetchAndOp:       {name: "Fetch_and_op", class: ClassOther},
+	OpCompareAndSwap:   {name: "Compare_and_swap", class: ClassOther},
+	OpWinFence:         {name: "Win_fence", class: ClassCollective},
+	OpWinStart:         {name: "Win_start", class: ClassOther},
+	OpWinComplete:      {name: "Win_complete", class: ClassOther},
+	OpWinPost:          {name: "Win_post", class: ClassOther},
+	OpWinWait:          {name: "Win_wait", class: ClassOther},
+	OpWinLock:          {name: "Win_lock", class: ClassOther},
+	OpWinUnlock:        {name: "Win_unlock", class: ClassOther},
+	OpWinLockAll:       {name: "Win_lock_all", class: ClassOther},
+	OpWinUnlockAll:     {name: "Win_unlock_all", class: ClassOther},
+	OpWinFlush:         {name: "Win_flush", class: ClassOther},
+	OpWinFlushAll:      {name: "Win_flush_all", class: ClassOther},
+	OpWinFlushLocal:    {name: "Win_flush_local", class: ClassOther},
+	OpWinFlushLocalAll: {name: "Win_flush_local_all", class: ClassOther},
+	OpWinSync:          {name: "Win_sync", class: ClassOther},
+
 	OpFinalize: {name: "Finalize", class: ClassOther}, OpAbort: {name: "Abort", class: ClassOther},
 	OpOther: {name: "Other", class: ClassOther},
 }
@@ -298,6 +348,16 @@ func (op Op) HasSet() bool { return op.Known() && opTable[op].set }
 
 // MakesComm reports whether the operation makes a communicator.
 func (op Op) MakesComm() bool { return op.Known() && opTable[op].makes }
+
+// OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective: it makes events of one rank happen
+// before those of another in a way that traces do not show.
+func (op Op) OrdersOneSided() bool {
+	switch op {
+	case OpWinStart, OpWinComplete, OpWinPost, OpWinWait, OpWinLock, OpWinUnlock, OpWinLockAll, OpWinUnlockAll, OpWinFlush, OpWinFlushAll, OpWinSync:
+		return true
+	}
+	return false
+}
 
 // ParseOp is the inverse of Op.String for known operations.
 func ParseOp(name string) (Op, bool) {

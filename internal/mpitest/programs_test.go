@@ -205,6 +205,7 @@ func TestSmallPrograms(t *testing.T) {
 		}},
 		{"threads.c", 3, nil, 0, []string{"threads: rank 0: token 572, result 0", "threads: rank 2: token 572, result 6"}},
 		{"thread_multiple.c", 2, nil, 0, []string{"thread_multiple: rank 0: ", "thread_multiple: rank 1: "}},
+		{"uncovered.c", 2, nil, 0, []string{"uncovered: rank 0: read 101: right", "uncovered: rank 1: read 100: right"}},
 		{"rma.c", 3, nil, 0, []string{"rma: rank 0: fetched 101", "rma: rank 1: fetched 102", "rma: rank 2: fetched 100"}},
 		{"datatypes.c", 2, nil, 0, []string{"datatypes: rank 0: right", "datatypes: rank 1: right"}},
 		{"exitcode.c", 2, []string{"1", "5"}, 5, nil},

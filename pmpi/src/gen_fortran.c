@@ -1470,33 +1470,6 @@ EXPORT void mpi_type_set_name_f08_(MPI_Fint *datatype, const char *type_name, MP
 }
 FORTRAN_NAMES(type_set_name, TYPE_SET_NAME)
 
-EXPORT void mpi_finalize_f08_(MPI_Fint *ierr) {
-  cohort_fortran_site(SITE);
-  int rc = MPI_Finalize();
-  cohort_fortran_site(0);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(finalize, FINALIZE)
-
-EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  cohort_fortran_site(SITE);
-  int rc = MPI_Abort(c_comm, *code);
-  cohort_fortran_site(0);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(abort, ABORT)
-
-EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr) {
-  MPI_Comm c_intercomm;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Comm_join(*fd, &c_intercomm);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *intercomm = PMPI_Comm_c2f(c_intercomm);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(comm_join, COMM_JOIN)
-
 #ifdef OPEN_MPI
 EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) {
   MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
@@ -1524,32 +1497,6 @@ EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint 
 }
 FORTRAN_NAMES(win_allocate, WIN_ALLOCATE)
 #endif
-
-#ifdef OPEN_MPI
-EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  MPI_Info c_info = PMPI_Info_f2c(*info);
-  MPI_Win c_win;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Win_allocate_shared(*size, *disp_unit, c_info, c_comm, baseptr, &c_win);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *win = PMPI_Win_c2f(c_win);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(win_allocate_shared, WIN_ALLOCATE_SHARED)
-#endif
-
-EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) {
-  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
-  MPI_Info c_info = PMPI_Info_f2c(*info);
-  MPI_Win c_win;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Win_create_dynamic(c_info, c_comm, &c_win);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *win = PMPI_Win_c2f(c_win);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(win_create_dynamic, WIN_CREATE_DYNAMIC)
 
 EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr) {
   MPI_Win c_win = PMPI_Win_f2c(*win);
@@ -1641,69 +1588,6 @@ EXPORT void mpi_compare_and_swap_f08_(void *origin_addr, void *compare_addr, voi
 FORTRAN_NAMES(compare_and_swap, COMPARE_AND_SWAP)
 #endif
 
-#ifdef OPEN_MPI
-EXPORT void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
-  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
-  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
-  MPI_Win c_win = PMPI_Win_f2c(*win);
-  MPI_Request c_request;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Rput(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_win, &c_request);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(rput, RPUT)
-#endif
-
-#ifdef OPEN_MPI
-EXPORT void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
-  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
-  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
-  MPI_Win c_win = PMPI_Win_f2c(*win);
-  MPI_Request c_request;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Rget(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_win, &c_request);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(rget, RGET)
-#endif
-
-#ifdef OPEN_MPI
-EXPORT void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
-  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
-  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
-  MPI_Op c_op = PMPI_Op_f2c(*op);
-  MPI_Win c_win = PMPI_Win_f2c(*win);
-  MPI_Request c_request;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Raccumulate(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_op, c_win, &c_request);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(raccumulate, RACCUMULATE)
-#endif
-
-#ifdef OPEN_MPI
-EXPORT void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
-  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
-  MPI_Datatype c_result_datatype = PMPI_Type_f2c(*result_datatype);
-  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
-  MPI_Op c_op = PMPI_Op_f2c(*op);
-  MPI_Win c_win = PMPI_Win_f2c(*win);
-  MPI_Request c_request;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Rget_accumulate(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, fortran_buffer(result_addr), *result_count, c_result_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_op, c_win, &c_request);
-  cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(rget_accumulate, RGET_ACCUMULATE)
-#endif
-
 EXPORT void mpi_win_fence_f08_(MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) {
   MPI_Win c_win = PMPI_Win_f2c(*win);
   cohort_fortran_site(SITE);
@@ -1750,15 +1634,6 @@ EXPORT void mpi_win_wait_f08_(MPI_Fint *win, MPI_Fint *ierr) {
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(win_wait, WIN_WAIT)
-
-EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr) {
-  MPI_Win c_win = PMPI_Win_f2c(*win);
-  cohort_fortran_site(SITE);
-  int rc = MPI_Win_test(c_win, flag);
-  cohort_fortran_site(0);
-  if (ierr != NULL) *ierr = rc;
-}
-FORTRAN_NAMES(win_test, WIN_TEST)
 
 EXPORT void mpi_win_lock_f08_(MPI_Fint *lock_type, MPI_Fint *rank, MPI_Fint *assert, MPI_Fint *win, MPI_Fint *ierr) {
   MPI_Win c_win = PMPI_Win_f2c(*win);
@@ -1840,6 +1715,131 @@ EXPORT void mpi_win_sync_f08_(MPI_Fint *win, MPI_Fint *ierr) {
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(win_sync, WIN_SYNC)
+
+EXPORT void mpi_finalize_f08_(MPI_Fint *ierr) {
+  cohort_fortran_site(SITE);
+  int rc = MPI_Finalize();
+  cohort_fortran_site(0);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(finalize, FINALIZE)
+
+EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Abort(c_comm, *code);
+  cohort_fortran_site(0);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(abort, ABORT)
+
+EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr) {
+  MPI_Comm c_intercomm;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_join(*fd, &c_intercomm);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *intercomm = PMPI_Comm_c2f(c_intercomm);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_join, COMM_JOIN)
+
+#ifdef OPEN_MPI
+EXPORT void mpi_win_allocate_shared_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Info c_info = PMPI_Info_f2c(*info);
+  MPI_Win c_win;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_allocate_shared(*size, *disp_unit, c_info, c_comm, baseptr, &c_win);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *win = PMPI_Win_c2f(c_win);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_allocate_shared, WIN_ALLOCATE_SHARED)
+#endif
+
+EXPORT void mpi_win_create_dynamic_f08_(MPI_Fint *info, MPI_Fint *comm, MPI_Fint *win, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Info c_info = PMPI_Info_f2c(*info);
+  MPI_Win c_win;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_create_dynamic(c_info, c_comm, &c_win);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *win = PMPI_Win_c2f(c_win);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_create_dynamic, WIN_CREATE_DYNAMIC)
+
+#ifdef OPEN_MPI
+EXPORT void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
+  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Rput(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_win, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(rput, RPUT)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
+  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Rget(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_win, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(rget, RGET)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
+  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
+  MPI_Op c_op = PMPI_Op_f2c(*op);
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Raccumulate(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_op, c_win, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(raccumulate, RACCUMULATE)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *origin_datatype, void *result_addr, MPI_Fint *result_count, MPI_Fint *result_datatype, MPI_Fint *target_rank, MPI_Aint *target_disp, MPI_Fint *target_count, MPI_Fint *target_datatype, MPI_Fint *op, MPI_Fint *win, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_Datatype c_origin_datatype = PMPI_Type_f2c(*origin_datatype);
+  MPI_Datatype c_result_datatype = PMPI_Type_f2c(*result_datatype);
+  MPI_Datatype c_target_datatype = PMPI_Type_f2c(*target_datatype);
+  MPI_Op c_op = PMPI_Op_f2c(*op);
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Rget_accumulate(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, fortran_buffer(result_addr), *result_count, c_result_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_op, c_win, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(rget_accumulate, RGET_ACCUMULATE)
+#endif
+
+EXPORT void mpi_win_test_f08_(MPI_Fint *win, MPI_Fint *flag, MPI_Fint *ierr) {
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_test(c_win, flag);
+  cohort_fortran_site(0);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_test, WIN_TEST)
 
 EXPORT void mpi_file_close_f08_(MPI_Fint *fh, MPI_Fint *ierr) {
   MPI_File c_fh = PMPI_File_f2c(*fh);
@@ -2202,6 +2202,30 @@ EXPORT void mpi_file_write_ordered_begin_f08_(MPI_Fint *fh, void *buf, MPI_Fint 
 FORTRAN_NAMES(file_write_ordered_begin, FILE_WRITE_ORDERED_BEGIN)
 #endif
 
+#ifdef OPEN_MPI
+FORTRAN_EXTENSION(barrier_init, "MPIX_Barrier_init")
+FORTRAN_EXTENSION(bcast_init, "MPIX_Bcast_init")
+FORTRAN_EXTENSION(gather_init, "MPIX_Gather_init")
+FORTRAN_EXTENSION(gatherv_init, "MPIX_Gatherv_init")
+FORTRAN_EXTENSION(scatter_init, "MPIX_Scatter_init")
+FORTRAN_EXTENSION(scatterv_init, "MPIX_Scatterv_init")
+FORTRAN_EXTENSION(allgather_init, "MPIX_Allgather_init")
+FORTRAN_EXTENSION(allgatherv_init, "MPIX_Allgatherv_init")
+FORTRAN_EXTENSION(alltoall_init, "MPIX_Alltoall_init")
+FORTRAN_EXTENSION(alltoallv_init, "MPIX_Alltoallv_init")
+FORTRAN_EXTENSION(alltoallw_init, "MPIX_Alltoallw_init")
+FORTRAN_EXTENSION(reduce_init, "MPIX_Reduce_init")
+FORTRAN_EXTENSION(allreduce_init, "MPIX_Allreduce_init")
+FORTRAN_EXTENSION(reduce_scatter_init, "MPIX_Reduce_scatter_init")
+FORTRAN_EXTENSION(reduce_scatter_block_init, "MPIX_Reduce_scatter_block_init")
+FORTRAN_EXTENSION(scan_init, "MPIX_Scan_init")
+FORTRAN_EXTENSION(exscan_init, "MPIX_Exscan_init")
+FORTRAN_EXTENSION(neighbor_allgather_init, "MPIX_Neighbor_allgather_init")
+FORTRAN_EXTENSION(neighbor_allgatherv_init, "MPIX_Neighbor_allgatherv_init")
+FORTRAN_EXTENSION(neighbor_alltoall_init, "MPIX_Neighbor_alltoall_init")
+FORTRAN_EXTENSION(neighbor_alltoallv_init, "MPIX_Neighbor_alltoallv_init")
+FORTRAN_EXTENSION(neighbor_alltoallw_init, "MPIX_Neighbor_alltoallw_init")
+#endif
 FORTRAN_PASSED_ON(comm_spawn, "MPI_Comm_spawn")
 FORTRAN_PASSED_ON(comm_spawn_multiple, "MPI_Comm_spawn_multiple")
 FORTRAN_PASSED_ON(comm_accept, "MPI_Comm_accept")

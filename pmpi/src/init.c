@@ -242,6 +242,7 @@ static void check(uint64_t events) {
 
 void cohort_leave(void) {
   struct cohort_control *c = g.control;
+  if (UNLIKELY(cohort_windows_small > 0)) cohort_windows_look();
   if (UNLIKELY(g.freed > 0)) cohort_look_at_freed(0);
   uint64_t events = ++g.events;
   uint64_t *calls = &c->calls[g.op % 128];

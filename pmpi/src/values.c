@@ -48,13 +48,14 @@ static void flush(struct cohort_thread *t) {
 }
 
 static void emit(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
-  if (cohort_inside() || !cohort_short_enter()) {
+  int owner = cohort_inside() && g.owned;
+  if (!owner && (cohort_inside() || !cohort_short_enter())) {
     keep(t, head, n, tail, m);
     return;
   }
   if (UNLIKELY(t->pending.length > 0)) flush(t);
   cohort_write_raw(head, n, tail, m);
-  cohort_short_leave();
+  if (!owner) cohort_short_leave();
 }
 
 /* Only the thread itself adds; whoever closes the trace takes what is left. A signal handler that comes in between gets its value unrecorded: what handlers
@@ -246,6 +247,16 @@ static const void *next_value(uint32_t kind, size_t *length, uint64_t site) {
   t->numbers_left -= 8;
   *length = 8;
   return number;
+}
+
+const void *cohort_value_peek(uint32_t kind, size_t *length) {
+  struct cohort_thread *t = cohort_self();
+  if (t == NULL) return NULL;
+  if (!t->searched) find_stream(t);
+  const struct cohort_value *v = (const void *)t->at;
+  if (t->numbers_left > 0 || t->at == t->end || v->kind != kind) return NULL;
+  *length = v->length;
+  return v + 1;
 }
 
 /* MPI_Finalize: the thread that calls it must have asked for all its values. */

@@ -23,7 +23,7 @@ var passThrough = []string{
 }
 
 // noF08 are functions whose sentinels mpi_f08 of MPICH passes in a way of its own.
-var noF08 = map[string]bool{"Dist_graph_create": true, "Dist_graph_create_adjacent": true, "Win_allocate": true, "Win_allocate_shared": true}
+var noF08 = map[string]bool{"Dist_graph_create": true, "Dist_graph_create_adjacent": true, "Win_allocate_shared": true}
 
 func (f function) hasBuffer() bool {
 	for _, p := range f.parameters {
@@ -58,6 +58,13 @@ func fortranWrappers(all []function) string {
 			fmt.Fprintf(&b, "FORTRAN_NAMES(%s, %s)\n\n", lower, strings.ToUpper(f.name))
 		}
 	}
+	b.WriteString("#ifdef OPEN_MPI\n")
+	for _, f := range all {
+		if f.class == collectiveInit {
+			fmt.Fprintf(&b, "FORTRAN_EXTENSION(%s, \"MPIX_%s\")\n", strings.ToLower(f.name), f.name)
+		}
+	}
+	b.WriteString("#endif\n")
 	for _, name := range passThrough {
 		fmt.Fprintf(&b, "FORTRAN_PASSED_ON(%s, \"MPI_%s\")\n", strings.ToLower(name), name)
 	}

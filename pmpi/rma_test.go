@@ -1,0 +1,65 @@
+package pmpi_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// TestOneSided: what one-sided calls fetch, and what a rank sees in its windows, is in replay what it was, whoever comes first there.
+func TestOneSided(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := testdata(t, mpi, "rma.c")
+		for _, part := range []string{"fence", "pscw", "lock", "atomics"} {
+			t.Run(part, func(t *testing.T) {
+				if part == "atomics" {
+					t.Setenv("OMPI_MCA_osc", "pt2pt") // Open MPI 4.1.4's own osc/rdma ends with a segmentation fault in MPI_Compare_and_swap
+				}
+				ranks := 3
+				if part != "pscw" {
+					ranks = 2 // who waits for a lock spins
+				}
+				record, again := exact(t, mpi, ranks, abi.ModeOrder, 0, prog, part)
+				for i, j := range []*job{replay(t, record, trace.DecisionOptions{}), replay(t, again, trace.DecisionOptions{})} {
+					j.cmdEnv = []string{"PERTURB=" + strconv.Itoa(2+i)}
+					if diff := cmp.Diff(sorted(record.output.String()), sorted(j.run(prog, part))); diff != "" {
+						t.Fatalf("replay %d differs from the recording:\n%s", i, diff)
+					}
+				}
+			})
+		}
+	})
+}
+
+// TestOneSidedLarge: what no order decides is covered in a window of any size; what one may decide is refused by name in one above 64 KiB.
+func TestOneSidedLarge(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := testdata(t, mpi, "rmalarge.c")
+		t.Run("covered", func(t *testing.T) {
+			record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog)
+			if got := values(t, record.traceDir, 1); got["fetched"] != 5 || got["window"] != 0 {
+				t.Errorf("recorded: %v", got)
+			}
+		})
+		for extra, call := range map[string]string{
+			"lock": "MPI_Win_lock of a window above 64 KiB", "lock_all": "MPI_Win_lock_all of a window above 64 KiB",
+			"sum": "MPI_Accumulate whose order counts, above 64 KiB", "replace": "MPI_Accumulate whose order counts, above 64 KiB",
+			"fetch": "MPI_Fetch_and_op of a window above 64 KiB", "swap": "MPI_Compare_and_swap of a window above 64 KiB",
+			"get_accumulate": "MPI_Get_accumulate of a window above 64 KiB", "rput": "MPI_Win_lock_all of a window above 64 KiB",
+		} {
+			t.Run(extra, func(t *testing.T) {
+				j := newJob(t, mpi, 1, abi.ModeOrder)
+				j.cmdEnv = []string{"OMPI_MCA_osc=pt2pt"}
+				j.run(prog, extra)
+				if p := j.controls[0].Progress(); p.IncompleteCall != call || p.IncompleteEvent == 0 {
+					t.Errorf("incomplete: %q at %d", p.IncompleteCall, p.IncompleteEvent)
+				}
+			})
+		}
+	})
+}
