@@ -123,18 +123,39 @@ func (l location) at(a Address) (location, error) {
 			l.row, brackets(a.Index))
 	}
 	for i, k := range a.Index {
+		if err := l.isKind(a, a.kind(i)); err != nil {
+			return l, err
+		}
 		w := l.width()
 		if w == 0 && (l.t.isLeaf() || l.t.problem != nil) {
 			return l, errorf(KindAddress, 0, "The address %s goes on below %s, which is %s and has no parts.",
 				a, l.brief(), l.t.Title())
 		}
 		if k >= w {
-			return l, errorf(KindAddress, 0, "The address %s has the index [%d] at its place %d, in a %s; indices there run from 0 to %d.",
-				a, k, i+1, l.t.Label(), w-1)
+			has := fmt.Sprintf("indices there run from 0 to %d", w-1)
+			if w == 0 {
+				has = "it is empty"
+			}
+			return l, errorf(KindAddress, 0, "The address %s fits as far as %s, which is %s: %s, and [%d] was asked for.",
+				a, l.brief(), l.typeText(), has, k)
 		}
 		l = l.child(k)
 	}
-	return l, nil
+	return l, l.isKind(a, a.kind(len(a.Index)))
+}
+
+// isKind checks what an address in the long form says of a place on its way: an address of another type shall not be taken for one of this.
+func (l location) isKind(a Address, kind string) error {
+	switch {
+	case kind == "":
+		return nil
+	case l.row < 0 && len(l.fixed) == 0 && l.t.Label() == kind:
+		return nil
+	case l.row >= 0 || len(l.fixed) > 0:
+		return errorf(KindAddress, 0, "The address %s says (%s) of %s, which is %s: in the long form, a kind stands where a datatype is.",
+			a, kind, l.brief(), l.typeText())
+	}
+	return errorf(KindAddress, 0, "The address %s says (%s) of %s, which is %s: it is an address of another datatype.", a, kind, l.brief(), l.typeText())
 }
 
 // Address names a place in an expanded type-tree: the indices of the paper's section IV.C, and for a buffer of several instances
@@ -142,6 +163,15 @@ func (l location) at(a Address) (location, error) {
 type Address struct {
 	Instance int64 // -1: none given
 	Index    []int64
+	Kinds    []string // of the long form: what stands before each index, and what after the last; "" or missing: nothing
+}
+
+// kind is what the address says of the place that index i is one of.
+func (a Address) kind(i int) string {
+	if i < len(a.Kinds) {
+		return a.Kinds[i]
+	}
+	return ""
 }
 
 // IsZero reports whether the address names the whole.
@@ -156,17 +186,23 @@ func (a Address) String() string {
 }
 
 var (
-	addressEnd  = regexp.MustCompile(`(?:\[\s*(\d{1,18})\s*\]|\{\s*(\d{1,18})\s*\}|\(([A-Z][A-Z0-9_]*)\))\s*$`)
+	addressEnd  = regexp.MustCompile(`(?:\[\s*(\d{1,18})\s*\]|\{\s*(\d{1,18})\s*\}|\(([0-9]*[A-Z][A-Z0-9_]*)\))\s*$`)
 	kindInWords = regexp.MustCompile(`^(?:STRUCT|DUP|CONTIGUOUS|H?VECTOR|H?INDEXED|H?INDEXED_BLOCK|SUBARRAY|DARRAY|RESIZED|` +
 		`F90_[A-Z]+|UNKNOWN)$`)
 )
 
+// lastPart is the last part of an address: one of the three.
+type lastPart struct {
+	index, instance int64 // -1: it is not one
+	kind            string
+}
+
 // splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type in
 // brackets counts only when something of an address stands before it, or it would swallow a Fortran index.
-func splitAddress(s string) (rest string, index, instance int64, ok bool) {
+func splitAddress(s string) (rest string, last lastPart, ok bool) {
 	m := addressEnd.FindStringSubmatchIndex(s)
 	if m == nil {
-		return s, -1, -1, false
+		return s, last, false
 	}
 	num := func(g int) int64 {
 		if m[2*g] < 0 {
@@ -180,12 +216,16 @@ func splitAddress(s string) (rest string, index, instance int64, ok bool) {
 	}
 	rest = strings.TrimRight(s[:m[0]], " \t")
 	if rest == "" {
-		return s, -1, -1, false
+		return s, last, false
 	}
-	if m[6] >= 0 && !kindInWords.MatchString(s[m[6]:m[7]]) && !strings.HasSuffix(rest, "]") && !strings.HasSuffix(rest, "}") {
-		return s, -1, -1, false
+	last = lastPart{num(1), num(2), ""}
+	if m[6] >= 0 {
+		last.kind = s[m[6]:m[7]]
+		if !kindInWords.MatchString(last.kind) && !strings.HasSuffix(rest, "]") && !strings.HasSuffix(rest, "}") {
+			return s, last, false
+		}
 	}
-	return rest, num(1), num(2), true
+	return rest, last, true
 }
 
 // ParseAddress splits an expression that ends in an address of the expanded type-tree, in long or short form, at every place
@@ -196,20 +236,29 @@ func ParseAddress(s string) (exprs []string, addrs []Address) {
 	cur := Address{Instance: -1}
 	exprs, addrs = append(exprs, s), append(addrs, cur)
 	for {
-		rest, index, instance, ok := splitAddress(s)
-		if !ok || cur.Instance >= 0 && index >= 0 {
+		rest, last, ok := splitAddress(s)
+		if !ok || cur.Instance >= 0 || len(cur.Index) >= maxIndices { // nothing of an address stands before the instance
 			return exprs, addrs
 		}
-		cur = Address{cur.Instance, append([]int64(nil), cur.Index...)}
+		cur.Index, cur.Kinds = slices.Clone(cur.Index), slices.Clone(cur.Kinds)
+		if len(cur.Kinds) == 0 {
+			cur.Kinds = []string{""}
+		}
 		switch {
-		case index >= 0:
-			cur.Index = append([]int64{index}, cur.Index...)
-		case instance >= 0 && cur.Instance < 0:
-			cur.Instance = instance
-		case instance >= 0:
+		case last.index >= 0:
+			cur.Index = slices.Insert(cur.Index, 0, last.index)
+			cur.Kinds = slices.Insert(cur.Kinds, 0, "")
+		case last.instance >= 0:
+			cur.Instance = last.instance
+		case cur.Kinds[0] != "": // two kinds of one place
 			return exprs, addrs
+		default:
+			cur.Kinds[0] = last.kind
 		}
 		s = rest
 		exprs, addrs = append(exprs, s), append(addrs, cur)
 	}
 }
+
+// maxIndices of one address: the deepest type, with the most stages that are of any use.
+const maxIndices = 4 * maxDepth

@@ -330,26 +330,3 @@ func hugeTypes(im *prettyprinttest.Image) map[string]*prettyprinttest.Type {
 		"far bounds":                       raw(13, nil, []int64{-1 << 50, 1 << 51}, d),
 	}
 }
-
-func BenchmarkPicture100kBlocks(b *testing.B) {
-	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
-	ty := hugeTypes(im)["10^5 blocks out of order"]
-	addr := im.Publish()
-	for b.Loop() {
-		r, err := prettyprint.Open(im, addr)
-		if err != nil {
-			b.Fatal(err)
-		}
-		dt, err := r.DatatypeByHandle(ty.Handle)
-		if err != nil {
-			b.Fatal(err)
-		}
-		p, err := dt.PictureForWidth("t", 1, 80)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := errors.Join(p.Text(io.Discard, false), p.SVG(io.Discard)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -53,9 +53,16 @@ func powMod(x uint64, n int64) uint64 {
 }
 
 // then is the hash of h followed by a sequence of n entries with the hash o.
-func (h sigHash) then(o sigHash, n int64) sigHash {
+func (h sigHash) then(o sigHash, n int64) sigHash { return h.shifted(shiftBy(n), o) }
+
+// shiftBy is what a sequence is multiplied by before n entries follow it.
+func shiftBy(n int64) sigHash {
 	b := hashBases()
-	return sigHash{addMod(mulMod(h.a, powMod(b[0], n)), o.a), addMod(mulMod(h.b, powMod(b[1], n)), o.b)}
+	return sigHash{powMod(b[0], n), powMod(b[1], n)}
+}
+
+func (h sigHash) shifted(by, o sigHash) sigHash {
+	return sigHash{addMod(mulMod(h.a, by.a), o.a), addMod(mulMod(h.b, by.b), o.b)}
 }
 
 // times is the hash of k copies of a sequence of n entries.
@@ -146,14 +153,25 @@ func (t *Datatype) signatureUnits() *units {
 	default:
 		l := t.layout.list
 		u.before, u.hashTo = make([]int64, l.n+1), make([]sigHash, l.n+1)
+		var last struct { // most blocks are like the one before them
+			child  *Datatype
+			length int64
+			n      int64
+			h      sigHash
+			shift  sigHash
+		}
 		for i := range l.n {
-			n, h := int64(0), sigHash{}
-			if k := l.length(i); k > 0 && l.child(i).elements > 0 {
-				child := l.child(i).signatureUnits()
-				n, h = satMul(child.n, k), child.h.times(child.n, k)
+			k, ch := l.length(i), l.child(i)
+			if i == 0 || ch != last.child || k != last.length {
+				last.child, last.length, last.n, last.h = ch, k, 0, sigHash{}
+				if k > 0 && ch.elements > 0 {
+					child := ch.signatureUnits()
+					last.n, last.h = satMul(child.n, k), child.h.times(child.n, k)
+				}
+				last.shift = shiftBy(last.n)
 			}
-			u.before[i+1] = satAdd(u.before[i], n)
-			u.hashTo[i+1] = u.hashTo[i].then(h, n)
+			u.before[i+1] = satAdd(u.before[i], last.n)
+			u.hashTo[i+1] = u.hashTo[i].shifted(last.shift, last.h)
 		}
 		u.n, u.h = u.before[l.n], u.hashTo[l.n]
 	}
