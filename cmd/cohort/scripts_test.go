@@ -28,6 +28,7 @@ import (
 //	status N ARGUMENT...          runs cohort, which must end with that status
 //	copydir FROM TO               copies a directory, over what was there
 //	edit FILE OLD NEW             replaces a text that is in the file once
+//	scrub FILE REGEXP NEW...      replaces what matches, by pairs
 //	patch FILE OFFSET BYTE        changes one byte
 //	truncate FILE LENGTH          cuts a file off
 //	everylength REC FILE COPY     a recording with a truncated file is refused by the file's name, whatever the length
@@ -62,6 +63,7 @@ func TestScripts(t *testing.T) {
 					"status":      runWithStatus,
 					"copydir":     copyDir,
 					"edit":        editFile,
+					"scrub":       scrubFile,
 					"patch":       patchFile,
 					"truncate":    truncateFile,
 					"everylength": everyLength,
@@ -139,6 +141,17 @@ func orders(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	sort.Strings(lines)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "\n")+"\n"), 0o600))
+}
+
+func scrubFile(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 3 || len(args)%2 == 0 {
+		ts.Fatalf("usage: scrub FILE REGEXP NEW...")
+	}
+	text := ts.ReadFile(args[0])
+	for pairs := args[1:]; len(pairs) > 0; pairs = pairs[2:] {
+		text = regexp.MustCompile(pairs[0]).ReplaceAllString(text, pairs[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
 func findLine(t *testing.T, ts *testscript.TestScript, args []string) {
