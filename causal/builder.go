@@ -38,7 +38,7 @@ func NewBuilder(ranks int) *Builder {
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
 			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
-			calls: map[*comm]int{}, probed: map[uint64]int{}, freed: map[posting]int{}, siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
+			calls: map[*comm]int{}, probed: map[uint64]int{}, made: map[*comm]int{}, freed: map[posting]int{}, siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
 		})
 	}
 	return b
@@ -213,6 +213,9 @@ func (b *Builder) instances() []*instance {
 	all := []*instance{b.ends}
 	for _, id := range ids {
 		all = append(all, b.comms[id].seq...)
+		for _, starts := range b.comms[id].started {
+			all = append(all, starts...)
+		}
 		if in := b.created[id]; in != nil {
 			all = append(all, in)
 		}

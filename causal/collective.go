@@ -86,6 +86,19 @@ type comm struct {
 	world  []int       // world ranks; of an intercommunicator those of both groups
 	member map[int]int // world rank to place in world
 	seq    []*instance
+	// persistent collectives: of each _init its Starts, in the order in which the members make them
+	started [][]*instance
+}
+
+// start returns the k-th start of the n-th persistent collective, from 0.
+func (c *comm) start(n, k int) *instance {
+	for len(c.started) <= n {
+		c.started = append(c.started, nil)
+	}
+	for len(c.started[n]) <= k {
+		c.started[n] = append(c.started[n], &instance{comm: c, place: len(c.started[n]) + 1, parts: make([]part, len(c.world))})
+	}
+	return c.started[n][k]
 }
 
 // at returns the n-th collective on the communicator, from 0.

@@ -12,7 +12,23 @@ func (in *ingest) collective(e *trace.Event) error {
 	}
 	n := in.calls[v.comm]
 	in.calls[v.comm]++
-	return in.join(e, v.comm.at(n), e.Op.Class() != trace.ClassIcollective && e.Op != trace.OpCommIdup)
+	blocking := e.Op.Class() != trace.ClassIcollective && e.Op != trace.OpCommIdup
+	inst := v.comm.at(n)
+	if !blocking {
+		in.requests[e.Index] = request{kind: requestCollective, index: none, coll: inst}
+	}
+	return in.join(e, e.Op, e.Coll.Root, inst, blocking)
+}
+
+// collectiveInit makes a persistent collective, which is local: the n-th of one member is that of the others.
+func (in *ingest) collectiveInit(e *trace.Event) error {
+	v, err := in.view(e, e.Coll.Comm)
+	if err != nil {
+		return err
+	}
+	in.inits[e.Index] = &persistent{coll: v.comm, nth: in.made[v.comm], op: e.Coll.Of, root: e.Coll.Root}
+	in.made[v.comm]++
+	return nil
 }
 
 // create is a call that is collective over the members of the communicator that it makes.
@@ -29,45 +45,43 @@ func (in *ingest) create(e *trace.Event) error {
 		made = &instance{comm: v.comm, parts: make([]part, len(v.comm.world))}
 		in.b.created[v.comm.id] = made
 	}
-	return in.join(e, made, true)
+	return in.join(e, e.Op, e.Coll.Root, made, true)
 }
 
-func (in *ingest) join(e *trace.Event, inst *instance, blocking bool) error {
+// join makes event e this rank's call of a collective.
+func (in *ingest) join(e *trace.Event, op trace.Op, root int32, inst *instance, blocking bool) error {
 	me := inst.comm.member[in.rank]
-	root := e.Coll.Root
-	dep := dependenceOf(e.Op)
+	dep := dependenceOf(op)
 	if inst.comm.inter {
 		dep, root = onAll, trace.NoRoot // MPI_ROOT and MPI_PROC_NULL name no rank
 	}
 	if dep == onRoot || dep == rootOn {
 		if root < 0 || int(root) >= len(inst.comm.world) {
-			return in.fault(e, "%s with root %d in a communicator of %d", e.Op.Call(), root, len(inst.comm.world))
+			return in.fault(e, "%s with root %d in a communicator of %d", op.Call(), root, len(inst.comm.world))
 		}
 	} else {
 		root = trace.NoRoot
 	}
 	if inst.op == trace.OpNone {
-		inst.op, inst.root, inst.dep, inst.blocking = e.Op, root, dep, blocking
+		inst.op, inst.root, inst.dep, inst.blocking = op, root, dep, blocking
 	}
-	if inst.op != e.Op || inst.root != root {
-		return in.mismatch(e, inst, root)
+	if inst.op != op || inst.root != root {
+		return in.mismatch(e, op, inst, root)
 	}
 	if inst.parts[me].entry != 0 {
-		return in.fault(e, "%s is the second call of one rank in one collective", e.Op.Call())
+		return in.fault(e, "%s is the second call of one rank in one collective", op.Call())
 	}
 	inst.parts[me].entry = e.Index
 	if blocking {
 		inst.parts[me].exit = e.Index
-	} else {
-		in.requests[e.Index] = request{kind: requestCollective, index: none, coll: inst}
 	}
 	return nil
 }
 
-func (in *ingest) mismatch(e *trace.Event, inst *instance, root int32) error {
+func (in *ingest) mismatch(e *trace.Event, op trace.Op, inst *instance, root int32) error {
 	err := &CollectiveMismatchError{
-		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: e.Op, RootA: inst.root, RootB: root,
-		IsRoot: inst.op == e.Op,
+		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: op, RootA: inst.root, RootB: root,
+		IsRoot: inst.op == op,
 	}
 	for j := range inst.parts {
 		if inst.parts[j].entry != 0 {

@@ -17,10 +17,16 @@ func (in *ingest) start(e *trace.Event) error {
 		}
 		var i int
 		var err error
-		if p.send {
+		switch {
+		case p.coll != nil:
+			inst := p.coll.start(p.nth, p.starts)
+			p.starts++
+			err = in.join(e, p.op, p.root, inst, false)
+			p.req = request{kind: requestCollective, index: none, coll: inst}
+		case p.send:
 			i, err = in.addSend(e, p.op, &p.args, 0)
 			p.req = request{kind: requestSend, index: i}
-		} else {
+		default:
 			i, err = in.addTake(e, takeReceive, p.args.Comm, p.args.Dest, p.args.Tag)
 			p.req = request{kind: requestTake, index: i}
 		}
@@ -30,7 +36,7 @@ func (in *ingest) start(e *trace.Event) error {
 		p.active = true
 		if p.which = 0; e.Op == trace.OpStartall {
 			p.which = uint32(which)
-			if !p.send {
+			if p.req.kind == requestTake {
 				in.takes[i].which = p.which
 			}
 		}

@@ -269,7 +269,8 @@ func (b *decisionBuilder) event(e *Event) error {
 		return b.start(e)
 	case ClassCompletion:
 		return b.completion(e)
-	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassComm, ClassRequest, ClassOther: // no outcome to enforce
+	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm, ClassRequest,
+		ClassOther: // no outcome to enforce
 	}
 	return nil
 }

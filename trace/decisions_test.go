@@ -129,6 +129,7 @@ func (s *rankSim) taken(e *Event, wild bool) {
 }
 
 func (s *rankSim) match(which uint32, m DecisionMatch) {
+	m.Which = which
 	s.want.Matches = append(s.want.Matches, m)
 	s.which = append(s.which, which)
 }

@@ -227,6 +227,13 @@ func (d *decoder) event(index uint64) *Event {
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = d.uv32("new comm")
 		}
+	case ClassCollectiveInit:
+		e.Coll = CollArgs{Comm: d.uv32("comm"), Root: d.sv("root"), Bytes: d.uv("bytes")}
+		at := d.pos
+		e.Coll.Of = d.op()
+		if d.err == nil && e.Coll.Of.Class() != ClassCollective {
+			d.fail(ErrMalformed, at, "a blocking collective", e.Coll.Of.String())
+		}
 	case ClassRequest:
 		e.Post = d.back(index, true, "back to the post")
 	case ClassOther, ClassNone:

@@ -183,6 +183,8 @@ func eventText(e *Event) string {
 		if e.Op.MakesComm() {
 			p(" new=%d", e.Coll.NewComm)
 		}
+	case ClassCollectiveInit:
+		p(" comm=%d root=%d bytes=%d of=%s", e.Coll.Comm, e.Coll.Root, e.Coll.Bytes, e.Coll.Of)
 	case ClassRequest:
 		p(" post=%d", e.Post)
 	case ClassOther, ClassNone:

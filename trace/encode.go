@@ -130,6 +130,10 @@ func appendEvent(b []byte, e *Event) []byte {
 		if e.Op.MakesComm() {
 			b = appendUv(b, uint64(e.Coll.NewComm))
 		}
+	case ClassCollectiveInit:
+		b = appendUv(b, uint64(e.Coll.Comm))
+		b = appendSv(b, e.Coll.Root)
+		b = append(appendUv(b, e.Coll.Bytes), byte(e.Coll.Of))
 	case ClassRequest:
 		b = appendBack(b, e.Index, e.Post)
 	case ClassOther, ClassNone:

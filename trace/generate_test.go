@@ -276,6 +276,11 @@ func (g *recordGen) event() {
 		if op.MakesComm() && rapid.Bool().Draw(t, "new") {
 			e.Coll.NewComm = rapid.SampledFrom(g.comms).Draw(t, "new comm") + 1
 		}
+	case ClassCollectiveInit:
+		e.Coll = CollArgs{
+			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"), Bytes: rapid.Uint64().Draw(t, "bytes"),
+			Of: rapid.SampledFrom([]Op{OpBcast, OpAllreduce, OpNeighborAlltoallw}).Draw(t, "of"),
+		}
 	case ClassRequest:
 		e.Post = g.earlier("post")
 	}

@@ -199,8 +199,10 @@ func (p *textParser) list(key string) []uint32 {
 	return all
 }
 
-func (p *textParser) op() Op {
-	name := p.take("op")
+func (p *textParser) op() Op { return p.opOf("op") }
+
+func (p *textParser) opOf(key string) Op {
+	name := p.take(key)
 	op, ok := ParseOp(name)
 	if p.err == nil && !ok {
 		p.fail("the name of an operation", strconv.Quote(name))
@@ -347,6 +349,8 @@ func (p *textParser) event() *Event {
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = p.u32("new")
 		}
+	case ClassCollectiveInit:
+		e.Coll = CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes"), Of: p.opOf("of")}
 	case ClassRequest:
 		e.Post = p.u64("post")
 	case ClassOther, ClassNone:

@@ -147,7 +147,7 @@ type Event struct {
 
 	Send      SendArgs     // ClassSend, ClassSendrecv, ClassSendInit; of ClassRecvInit the receive that is asked for
 	Recv      RecvArgs     // ClassRecv, ClassIrecv (asked only), ClassSendrecv, ClassProbe
-	Coll      CollArgs     // ClassCollective, ClassIcollective, ClassComm
+	Coll      CollArgs     // ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm
 	Post      uint64       // ClassRequest: event that made the request (of a persistent one: its _init); 0 unknown
 	Inits     []uint64     // ClassStart: events of the _init calls, in the order of the array
 	Completed []Completion // ClassCompletion
@@ -175,6 +175,7 @@ type CollArgs struct {
 	Root    int32 // NoRoot if the operation has none
 	Bytes   uint64
 	NewComm uint32
+	Of      Op // ClassCollectiveInit: the blocking form
 }
 
 // RequestClass says what a completed request was.

@@ -152,7 +152,7 @@ func (s *state) addEvent(e *Event) *broken {
 		comms = []uint32{e.Recv.Comm}
 	case ClassSendrecv:
 		comms = []uint32{e.Send.Comm, e.Recv.Comm}
-	case ClassCollective, ClassIcollective, ClassComm:
+	case ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm:
 		comms = []uint32{e.Coll.Comm}
 		if e.Coll.NewComm != 0 {
 			comms = append(comms, e.Coll.NewComm-1)

@@ -169,6 +169,9 @@ func checkEvent(e *Event) error {
 	if e.FailedPolls != 0 && !e.Op.IsPoll() {
 		return &broken{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
 	}
+	if e.Op.Class() == ClassCollectiveInit && e.Coll.Of.Class() != ClassCollective {
+		return &broken{"a blocking collective", e.Coll.Of.String()}
+	}
 	for _, earlier := range []uint64{e.Recv.Probe, e.Post} {
 		if earlier >= e.Index {
 			return &broken{fmt.Sprintf("an event before event %d", e.Index), fmt.Sprintf("event %d", earlier)}

@@ -42,6 +42,7 @@ struct cohort_global {
   int cancels;            /* MPI_Cancel was called: a completed request may have been cancelled */
   int note;               /* requests that nothing else keeps track of are noted by handle, for MPI_Cancel */
   int standins;           /* replay: persistent requests that another one stands in for at present */
+  int wait_whole;         /* several requests are waited for by the program's own call, also with yielding */
   int freed;              /* requests that the program has freed and that may still take a message */
   int refused;            /* state REFUSED is final */
   _Atomic int busy;       /* a thread is inside a wrapped call (1), or adds a record to the trace (2) */
@@ -307,6 +308,7 @@ void cohort_comms_open(void);
 struct cohort_comm *cohort_comm_find(MPI_Comm comm); /* registers one that it does not know; NULL only without memory */
 uint32_t cohort_comm_index(MPI_Comm comm);
 void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes);
+void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op, const MPI_Request *request);
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm);
 uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm);
 int cohort_is_root(MPI_Comm comm, int root);

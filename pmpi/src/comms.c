@@ -234,6 +234,27 @@ void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes) {
   cohort_event_end();
 }
 
+/* `op`: of the blocking form. */
+void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op, const MPI_Request *request) {
+#ifndef OPEN_MPI
+  g.wait_whole = 1; /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
+#endif
+  if (!g.full) return;
+  struct cohort_comm *c = cohort_comm_find(comm);
+  struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_COLLECTIVE, 0) : NULL;
+  if (r != NULL) {
+    r->persistent = 1;
+    r->active = 0;
+    r->init = r->post;
+  }
+  cohort_event_begin();
+  cohort_put_uv(c == NULL ? 0 : c->index);
+  cohort_put_sv(c != NULL && c->kind == COHORT_COMM_INTER ? -1 : root);
+  cohort_put_uv(bytes);
+  cohort_put_u8((uint8_t)op);
+  cohort_event_end();
+}
+
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm) {
   struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
   if (c == NULL || counts == NULL) return 0;

@@ -46,6 +46,10 @@ void *fortran_next(const char *name);
     __builtin_return(result);                                                \
   }
 #ifdef OPEN_MPI
+#define FORTRAN_EXTENSION(lower, call)              \
+  FORTRAN_PASSED_ON_AS(mpix_##lower##_, call)       \
+  FORTRAN_PASSED_ON_AS(mpix_##lower##__, call)      \
+  FORTRAN_PASSED_ON_AS(mpix_##lower##_f08_, call)
 #define FORTRAN_PASSED_ON(lower, call)             \
   FORTRAN_PASSED_ON_AS(mpi_##lower##_, call)       \
   FORTRAN_PASSED_ON_AS(mpi_##lower##__, call)      \

@@ -18,7 +18,7 @@ int cohort_do_wait(MPI_Request *request, MPI_Status *status) {
 
 int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   if (UNLIKELY(g.racing)) return cohort_r_waitall(count, requests, statuses);
-  if (!g.yield) return x_waitall(count, requests, statuses);
+  if (!g.yield || g.wait_whole) return x_waitall(count, requests, statuses);
   for (;;) {
     int flag = 0;
     int rc = x_testall(count, requests, &flag, statuses);
@@ -29,7 +29,7 @@ int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
 
 int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_waitany(count, requests, index, status);
-  if (!g.yield) return x_waitany(count, requests, index, status);
+  if (!g.yield || g.wait_whole) return x_waitany(count, requests, index, status);
   for (;;) {
     int flag = 0;
     int rc = x_testany(count, requests, index, &flag, status);
@@ -40,7 +40,7 @@ int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *
 
 int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
   if (UNLIKELY(g.racing)) return cohort_r_waitsome(count, requests, outcount, indices, statuses);
-  if (!g.yield) return x_waitsome(count, requests, outcount, indices, statuses);
+  if (!g.yield || g.wait_whole) return x_waitsome(count, requests, outcount, indices, statuses);
   for (;;) {
     *outcount = 0;
     int rc = x_testsome(count, requests, outcount, indices, statuses);

@@ -16,6 +16,7 @@ func Files() map[string]string {
 	return map[string]string{
 		"gen_sends.c":       sends(byClass),
 		"gen_collectives.c": collectiveWrappers(byClass),
+		"gen_persistent.c":  persistentCollectives(byClass[collectiveInit]),
 		"gen_uncovered.c":   uncoveredWrappers(byClass[uncovered]),
 		"gen_fortran.c":     fortranWrappers(functions()),
 	}
@@ -114,6 +115,36 @@ func collectiveWrappers(byClass map[class][]function) string {
 		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(comm, %s, %s);\n", f.root, f.bytes)
 		b.WriteString(end)
 	}
+	return b.String()
+}
+
+// persistentCollectives are those of MPI 4, and the same with MPIX_ in Open MPI 4.
+func persistentCollectives(all []function) string {
+	var b strings.Builder
+	b.WriteString(header + `#include "cohort.h"
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+#define NAME(name) MPI_##name
+#define PNAME(name) PMPI_##name
+#elif defined(OPEN_MPI)
+#include <mpi-ext.h>
+#ifdef OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define NAME(name) MPIX_##name
+#define PNAME(name) PMPIX_##name
+#endif
+#endif
+
+#ifdef NAME
+`)
+	for _, f := range all {
+		prototype := strings.Replace(f.prototype(), "MPI_"+f.name, "NAME("+f.name+")", 1)
+		call := fmt.Sprintf("PNAME(%s)(%s)", f.name, f.arguments())
+		fmt.Fprintf(&b, "EXPORT %s {\n  if (!cohort_enter(COHORT_OP_COLLECTIVE_INIT, SITE)) return %s;\n  int rc = %s;\n", prototype, call, call)
+		op := "COHORT_OP_" + strings.ToUpper(strings.TrimSuffix(f.name, "_init"))
+		fmt.Fprintf(&b, "  cohort_collective_initialized(rc, comm, %s, g.full ? %s : 0, %s, request);\n", f.root, f.bytes, op)
+		b.WriteString(end)
+	}
+	b.WriteString("#endif\n")
 	return b.String()
 }
 

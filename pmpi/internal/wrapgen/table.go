@@ -6,13 +6,14 @@ import "strings"
 type class int
 
 const (
-	byHand      class = iota // in C by hand; the table serves its Fortran symbol
-	send                     // blocking send
-	isend                    // nonblocking send
-	sendInit                 // persistent send
-	collective               // blocking collective
-	icollective              // nonblocking collective
-	uncovered                // record and replay do not cover it
+	byHand         class = iota // in C by hand; the table serves its Fortran symbol
+	send                        // blocking send
+	isend                       // nonblocking send
+	sendInit                    // persistent send
+	collective                  // blocking collective
+	icollective                 // nonblocking collective
+	collectiveInit              // persistent collective, of MPI 4 or with the prefix MPIX_ of Open MPI 4
+	uncovered                   // record and replay do not cover it
 )
 
 // function is one MPI function with its C prototype.
@@ -99,13 +100,13 @@ func ofMPI4(all []function) []function {
 	var added []function
 	for _, f := range all {
 		if f.class == collective {
-			p := function{name: f.name + "_init", class: uncovered, mpich: true}
+			p := function{name: f.name + "_init", class: collectiveInit, mpich: true, root: f.root, bytes: f.bytes}
 			p.parameters = append(append(p.parameters, f.parameters...), parse("MPI_Info info, MPI_Request *request")...)
 			added = append(added, p)
 		}
 	}
 	for _, f := range append(append([]function{}, all...), added...) {
-		if f.class == byHand || f.class == uncovered && !strings.HasSuffix(f.name, "_init") {
+		if f.class == byHand || f.class == uncovered {
 			if !largeByHand[f.name] {
 				continue
 			}
