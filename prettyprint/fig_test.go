@@ -232,3 +232,22 @@ func TestSharedTypesDoNotExplode(t *testing.T) {
 		t.Errorf("signature %s", got)
 	}
 }
+
+// TestEmptyDarray: in MPICH a darray of which this rank has nothing does not align the struct that it is in, whichever dimension it is that
+// leaves nothing (measured with MPICH 4.0.2).
+func TestEmptyDarray(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	for empty := range 3 {
+		procs, dist, sizes, dargs := []int64{1, 1, 1}, make([]prettyprinttest.Distribution, 3), []int64{1, 1, 1}, make([]int64, 3)
+		for i := range dist {
+			dist[i], dargs[i] = prettyprinttest.None, prettyprinttest.DefaultArgument
+		}
+		procs[empty], dist[empty] = 2, prettyprinttest.Block
+		d := im.Darray(1, sizes, dist, dargs, procs, false, im.Named("MPI_SHORT"))
+		s := im.Struct([]int64{1, 1}, []int64{0, 2}, []*prettyprinttest.Type{d, im.Named("MPI_CHAR")})
+		_, dt := openType(t, im, s)
+		if f := dt.Computed(); f.Extent != 3 {
+			t.Errorf("dimension %d is empty: %+v", empty, f)
+		}
+	}
+}

@@ -108,8 +108,9 @@ func (t *Datatype) computeProduct(c *calc) {
 			lo, hi = c.add(lo, a), c.add(hi, b)
 		}
 	}
-	if copies == 0 && (t.reg.MPI() != MPICH || t.layout.dims[0].n == 0) {
-		t.align = 1 // MPICH keeps the alignment if only the blocklength is 0
+	emptyBlocks := (t.Combiner() == CombinerVector || t.Combiner() == CombinerHvector) && t.layout.dims[0].n > 0
+	if copies == 0 && (t.reg.MPI() != MPICH || !emptyBlocks) {
+		t.align = 1 // MPICH keeps the alignment of a vector if only its blocklength is 0
 	}
 	t.elements = c.mul(copies, child.elements)
 	t.own.Size = c.mul(copies, cf.Size)
