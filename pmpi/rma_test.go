@@ -63,3 +63,20 @@ func TestOneSidedLarge(t *testing.T) {
 		}
 	})
 }
+
+func TestOneSidedInFortran(t *testing.T) {
+	if testing.Short() {
+		t.Skip("six programs, each recorded and replayed")
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
+			t.Run(binding, func(t *testing.T) {
+				prog := mpi.BuildFile(t, "testdata/rma.f90", "-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-D"+binding)
+				record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog)
+				if got := values(t, record.traceDir, 1); got["fetched"] != 20 {
+					t.Errorf("recorded: %v", got)
+				}
+			})
+		}
+	})
+}

@@ -1484,7 +1484,6 @@ EXPORT void mpi_win_create_f08_(void *base, MPI_Aint *size, MPI_Fint *disp_unit,
 FORTRAN_NAMES(win_create, WIN_CREATE)
 #endif
 
-#ifdef OPEN_MPI
 EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint *info, MPI_Fint *comm, void *baseptr, MPI_Fint *win, MPI_Fint *ierr) {
   MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
   MPI_Info c_info = PMPI_Info_f2c(*info);
@@ -1496,6 +1495,10 @@ EXPORT void mpi_win_allocate_f08_(MPI_Aint *size, MPI_Fint *disp_unit, MPI_Fint 
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(win_allocate, WIN_ALLOCATE)
+
+#ifdef OPEN_MPI
+ALIAS(mpi_win_allocate_cptr_, mpi_win_allocate_f08_)
+ALIAS(mpi_win_allocate_cptr__, mpi_win_allocate_f08_)
 #endif
 
 EXPORT void mpi_win_free_f08_(MPI_Fint *win, MPI_Fint *ierr) {

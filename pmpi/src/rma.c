@@ -53,7 +53,7 @@ static int keeping(void);
 /* The window of a call; NULL when it is not known, which is said. */
 static struct window *known(MPI_Win win) {
   struct window *w = find(win);
-  if (w == NULL && keeping()) cohort_uncovered("a window that was made by a call that is not covered");
+  if (w == NULL && keeping()) cohort_uncovered("a window whose making was not seen");
   return w;
 }
 

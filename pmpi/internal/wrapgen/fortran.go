@@ -46,16 +46,21 @@ func fortranWrappers(all []function) string {
 			continue
 		}
 		lower := strings.ToLower(f.name)
-		if f.hasBuffer() || noF08[f.name] {
+		onlyC := f.hasBuffer() && f.name != "Win_allocate" || noF08[f.name] // MPICH's Fortran calls the C symbol
+		if onlyC {
 			b.WriteString("#ifdef OPEN_MPI\n")
 		}
 		fmt.Fprintf(&b, "EXPORT void mpi_%s_f08_(%s) {\n", lower, f.fortranParameters())
 		b.WriteString(f.fortranBody())
 		b.WriteString("}\n")
-		if f.hasBuffer() || noF08[f.name] {
+		if onlyC {
 			fmt.Fprintf(&b, "FORTRAN_NAMES(%s, %s)\n#endif\n\n", lower, strings.ToUpper(f.name))
 		} else {
 			fmt.Fprintf(&b, "FORTRAN_NAMES(%s, %s)\n\n", lower, strings.ToUpper(f.name))
+		}
+		if f.name == "Win_allocate" { // the form with a C pointer has names of its own
+			b.WriteString("#ifdef OPEN_MPI\nALIAS(mpi_win_allocate_cptr_, mpi_win_allocate_f08_)\n" +
+				"ALIAS(mpi_win_allocate_cptr__, mpi_win_allocate_f08_)\n#endif\n\n")
 		}
 	}
 	b.WriteString("#ifdef OPEN_MPI\n")
