@@ -81,10 +81,11 @@ func letGo(ctx context.Context, b backend.Backend, list []job.Breakpoint) error 
 	return b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue})
 }
 
-// stateNew is COHORT_STATE_NEW of the control block, stateParked COHORT_STATE_PARKED.
+// States of the control block: COHORT_STATE_NEW, _PARKED and _END.
 const (
 	stateNew    = 0
 	stateParked = 2
+	stateEnd    = 5
 )
 
 // skipTo runs the rank to a position, where breakpoints begin to count; done if it ended before.
@@ -100,6 +101,8 @@ func skipTo(ctx context.Context, b backend.Backend, position uint64) (done bool,
 		case e, ok := <-b.Events():
 			switch {
 			case !ok, e.Exited != nil, e.Ended != nil:
+				return true, nil
+			case e.Control != nil && e.Control.State == stateEnd:
 				return true, nil
 			case e.Control != nil && e.Control.State == stateParked:
 				release := uint32(1)
@@ -154,6 +157,8 @@ func resume(ctx context.Context, b backend.Backend) (*backend.Stopped, error) {
 				return nil, nil
 			case e.Stopped != nil:
 				return e.Stopped, nil
+			case e.Control != nil && e.Control.State == stateEnd:
+				return nil, nil // within a call that may never return
 			}
 		case <-ctx.Done():
 			return nil, ctx.Err()

@@ -172,6 +172,37 @@ func TestKilledRank(t *testing.T) {
 	})
 }
 
+// Ranks that were ended within a call that others had taken a message from: the replay begins that call again, so that the others get to their ends.
+func TestEndedWithinACall(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		var out output
+		dir := filepath.Join(t.TempDir(), "r.cohort")
+		r, err := Record(testContext(t), RecordOptions{
+			Common: common(mpi, &out), Ranks: 4, Program: mpi.BuildFile(t, filepath.Join("testdata", "within.c")), Dir: dir,
+		})
+		if err != nil || r.Problem != nil {
+			t.Fatalf("Record: %v %+v", err, r)
+		}
+		for rank, want := range []trace.LastCall{
+			{Event: 3, Call: "MPI_Recv", Line: 21}, {Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 25},
+			{Event: 1, Call: "MPI_Sendrecv_replace", Within: true, Line: 28}, {Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 31},
+		} {
+			last := r.Recording.Meta.PerRank[rank].Last
+			if last == nil || last.Function != "main" || filepath.Base(last.File) != "within.c" {
+				t.Fatalf("rank %d ended at %+v", rank, last)
+			}
+			want.Function, want.File = last.Function, last.File
+			if *last != want {
+				t.Errorf("rank %d ended at %+v, want %+v", rank, *last, want)
+			}
+		}
+		result, err := Replay(testContext(t), ReplayOptions{Common: common(mpi, &out), Recording: dir})
+		if err != nil || !result.OK() || !result.CutShort || result.Stalled || result.Ranks[0].Events != 3 {
+			t.Errorf("replay: %v %+v", err, result)
+		}
+	})
+}
+
 func TestExitStatus(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "STATUS=5")

@@ -66,6 +66,7 @@ struct cohort_global {
   uint64_t program_start, program_size;
   uint64_t check;         /* hash of the completed calls, see cohort_check */
   uint64_t check_at;      /* event after which it is written or compared next */
+  int last_call;          /* replay: the rank was ended within the call in progress, which is only begun */
 };
 extern struct cohort_global g;
 

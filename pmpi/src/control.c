@@ -61,7 +61,8 @@ void cohort_stop(uint32_t reason) {
 static void give_progress(void) {
   if (g.progress == MPI_COMM_NULL || g.phase != PHASE_ACTIVE) return;
   int flag;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, g.progress, &flag, MPI_STATUS_IGNORE);
+  /* A probe takes nothing, so the program's own communicator serves. One of this process alone does not: MPICH 4.0 looks there without giving progress to others. */
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 /* Others may wait for messages of this rank that its MPI has not sent off yet, so it polls; ever more seldom, but

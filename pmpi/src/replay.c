@@ -152,9 +152,24 @@ static uint64_t next_due(uint32_t *op) {
   return event;
 }
 
+/* The rank was ended within this call: it had begun, and others may have gone on because of that. So it is begun again before the rank waits at the
+ * end of its recording. A collective must be the program's own call, and may never return; of a call between two ranks the messages are sent, and received if
+ * it is certain which (begin_last in yield.c). Calls that only complete what was begun before need not be made: a rank that waits gives progress.
+ * Returns whether the call is to be made. */
+static int begin_last_call(uint64_t event, uint32_t op) {
+  if (event != file->last_event + 1 || op != file->current_op) return 0;
+  int collective = (op >= COHORT_OP_BARRIER && op <= COHORT_OP_NEIGHBOR_ALLTOALLW) || (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) ||
+                   op == COHORT_OP_FINALIZE;
+  if (collective) cohort_set_state(COHORT_STATE_END);
+  g.last_call = op <= COHORT_OP_RECV || op == COHORT_OP_IRECV || op == COHORT_OP_SENDRECV || op == COHORT_OP_SENDRECV_REPLACE ||
+                op == COHORT_OP_START || op == COHORT_OP_STARTALL || (op >= COHORT_OP_IBARRIER && op <= COHORT_OP_INEIGHBOR_ALLTOALLW);
+  return collective || g.last_call;
+}
+
 void cohort_replay_check(uint64_t event, uint32_t op) {
   if (UNLIKELY(event > file->last_event)) {
     if (cohort_is_poll(op) && failures_left()) return;
+    if (!file->finalized && begin_last_call(event, op)) return;
     if (!file->finalized) cohort_end_of_recording();
     diverge_plain(COHORT_OP_NONE, file->last_event);
   }
@@ -178,6 +193,7 @@ static int free_to_take(uint32_t op) {
 }
 
 int cohort_replay_match(uint32_t op, int *source, int *tag) {
+  if (UNLIKELY(g.last_call)) return 0; /* it is not known what it would have taken */
   if (free_to_take(op)) return 1;
   if (match >= match_end) cohort_diverge(COHORT_OP_NONE, 0, INT32_MIN, INT32_MIN, cohort_peer(*source), cohort_tag(*tag));
   if (match->event != g.events + 1 || match->op != op)

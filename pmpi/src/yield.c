@@ -49,8 +49,24 @@ int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *ind
   }
 }
 
+/* Replay: the rank was ended within this call. It is begun as far as that is known, and then the rank waits at the end of its recording, where it gives progress. */
+static void __attribute__((noreturn)) begin_last(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, uint32_t op,
+                                                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
+  static MPI_Request send = MPI_REQUEST_NULL, receive = MPI_REQUEST_NULL;
+  if (op != COHORT_OP_NONE) switch (op) {
+      case COHORT_OP_BSEND: x_bsend(sendbuf, sendcount, sendtype, dest, sendtag, comm); break;
+      case COHORT_OP_SSEND: x_issend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
+      case COHORT_OP_RSEND: x_irsend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
+      default: x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
+    }
+  if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && recvtag != MPI_ANY_TAG)
+    x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
+  cohort_end_of_recording();
+}
+
 int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op) {
   if (UNLIKELY(g.racing)) return cohort_r_send(buf, count, type, dest, tag, comm, op);
+  if (UNLIKELY(g.last_call)) begin_last(buf, count, type, dest, tag, op, NULL, 0, type, MPI_PROC_NULL, 0, comm);
   MPI_Request request = MPI_REQUEST_NULL;
   int rc;
   if (!g.yield || op == COHORT_OP_BSEND) {
@@ -87,6 +103,7 @@ int cohort_may_test(MPI_Comm comm) { return is_fatal(comm) && (comm == MPI_COMM_
 
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_recv(buf, count, type, source, tag, comm, status);
+  if (UNLIKELY(g.last_call)) begin_last(NULL, 0, type, MPI_PROC_NULL, 0, COHORT_OP_NONE, buf, count, type, source, tag, comm);
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
   if (!g.yield || source == MPI_PROC_NULL) return x_recv(buf, count, type, source, tag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm))) {
@@ -163,6 +180,8 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
                        int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
   if (UNLIKELY(g.racing))
     return cohort_r_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+  if (UNLIKELY(g.last_call))
+    begin_last(sendbuf, sendcount, sendtype, dest, sendtag, COHORT_OP_SEND, recvbuf, recvcount, recvtype, source, recvtag, comm);
   if (!g.yield)
     return x_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   if (source == MPI_PROC_NULL) {
@@ -181,6 +200,11 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   if (UNLIKELY(g.racing)) return cohort_r_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   static struct cohort_buffer packed;
   int size = 0, position = 0;
+  if (UNLIKELY(g.last_call)) {
+    int whole = PMPI_Pack_size(count, type, comm, &size) == MPI_SUCCESS && cohort_reserve(&packed, (size_t)size) &&
+                PMPI_Pack(buf, count, type, packed.data, size, &position, comm) == MPI_SUCCESS;
+    begin_last(packed.data, position, MPI_PACKED, dest, sendtag, whole ? COHORT_OP_SEND : COHORT_OP_NONE, buf, count, type, source, recvtag, comm);
+  }
   if (g.yield && source == MPI_PROC_NULL) {
     int rc = cohort_do_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? x_recv(buf, count, type, source, recvtag, comm, status) : rc;
