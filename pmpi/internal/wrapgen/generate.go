@@ -118,6 +118,38 @@ func collectiveWrappers(byClass map[class][]function) string {
 	return b.String()
 }
 
+// inRacing is the call by which an uncovered function that carries messages carries them in racing mode.
+func (f function) inRacing() (string, bool) {
+	name := strings.TrimSuffix(f.name, "_c")
+	arguments := f.arguments()
+	family := func(call string, names ...string) (string, bool) {
+		for _, n := range names {
+			if n == name {
+				call, rest, asynchronous := call, ", COHORT_OP_"+strings.ToUpper(n), strings.HasSuffix(arguments, ", request")
+				if asynchronous {
+					arguments, rest = strings.TrimSuffix(arguments, ", request"), rest+", request"
+				}
+				return fmt.Sprintf("cohort_r_%s_c(%s%s)", call, arguments, rest), true
+			}
+		}
+		return "", false
+	}
+	for call, names := range map[string][]string{
+		"send":      {"Send", "Bsend", "Ssend", "Rsend"},
+		"isend":     {"Isend", "Ibsend", "Issend", "Irsend"},
+		"send_init": {"Send_init", "Bsend_init", "Ssend_init", "Rsend_init"},
+	} {
+		if text, ok := family(call, names...); ok {
+			return text, ok
+		}
+	}
+	switch name {
+	case "Recv", "Irecv", "Recv_init", "Sendrecv", "Sendrecv_replace", "Mrecv", "Imrecv", "Isendrecv", "Isendrecv_replace":
+		return fmt.Sprintf("cohort_r_%s_c(%s)", strings.ToLower(name), arguments), true
+	}
+	return "", false
+}
+
 // persistentCollectives are those of MPI 4, and the same with MPIX_ in Open MPI 4.
 func persistentCollectives(all []function) string {
 	var b strings.Builder
@@ -150,14 +182,18 @@ func persistentCollectives(all []function) string {
 
 func uncoveredWrappers(all []function) string {
 	var b strings.Builder
-	b.WriteString(header + "#include \"cohort.h\"\n\n")
+	b.WriteString(header + "#include \"cohort.h\"\n#include \"racing_transport.h\"\n\n")
 	for _, f := range all {
 		if f.mpich {
 			b.WriteString("#if !defined(OPEN_MPI) && MPI_VERSION >= 4\n")
 		}
 		b.WriteString(f.begin("COHORT_OP_OTHER"))
 		fmt.Fprintf(&b, "  cohort_uncovered(\"MPI_%s\");\n", f.name)
-		fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
+		if call, ok := f.inRacing(); ok {
+			fmt.Fprintf(&b, "  int rc = g.racing ? %s : PMPI_%s(%s);\n", call, f.name, f.arguments())
+		} else {
+			fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
+		}
 		b.WriteString("  cohort_event_plain();\n")
 		b.WriteString(strings.TrimSuffix(end, "\n"))
 		if f.mpich {
