@@ -6,6 +6,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 // TestFortranBindings records and replays one program in each binding; every binding must make the same number of events on both MPIs, so
@@ -27,6 +28,7 @@ func TestFortranBindings(t *testing.T) {
 				if strings.Contains(output, "wrong") {
 					t.Errorf("the program found its own answers wrong:\n%s", output)
 				}
+				fromProgram(t, j, prog)
 				// 10 rounds of what the program does; waitsome may take less calls, and Waitany below is the first index.
 				ops := countOps(t, j)
 				for op, want := range map[string]int{
@@ -40,4 +42,24 @@ func TestFortranBindings(t *testing.T) {
 			})
 		}
 	})
+}
+
+// fromProgram checks that the trace has every call of a job from where it stands in the program, and not from within an MPI's library.
+func fromProgram(t *testing.T, j *job, prog string) {
+	t.Helper()
+	for rank := range j.ranks {
+		modules, sites := map[uint64]string{}, map[uint64]string{}
+		for _, rec := range records(t, j.traceDir, rank) {
+			switch rec := rec.(type) {
+			case *trace.Module:
+				modules[rec.Index] = rec.Path
+			case *trace.Site:
+				sites[rec.Index] = modules[rec.Module]
+			case *trace.Event:
+				if sites[rec.Site] != prog {
+					t.Errorf("rank %d: event %d, %s, is called from %q, not from the program", rank, rec.Index, rec.Op, sites[rec.Site])
+				}
+			}
+		}
+	}
 }

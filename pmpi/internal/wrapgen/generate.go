@@ -14,11 +14,12 @@ func Files() map[string]string {
 		byClass[f.class] = append(byClass[f.class], f)
 	}
 	return map[string]string{
-		"gen_sends.c":       sends(byClass),
-		"gen_collectives.c": collectiveWrappers(byClass),
-		"gen_persistent.c":  persistentCollectives(byClass[collectiveInit]),
-		"gen_uncovered.c":   uncoveredWrappers(byClass[uncovered]),
-		"gen_fortran.c":     fortranWrappers(functions()),
+		"gen_sends.c":         sends(byClass),
+		"gen_collectives.c":   collectiveWrappers(byClass),
+		"gen_persistent.c":    persistentCollectives(byClass[collectiveInit]),
+		"gen_uncovered.c":     uncoveredWrappers(byClass[uncovered]),
+		"gen_fortran.c":       fortranWrappers(functions()),
+		"gen_fortran_sites.c": fortranSites(functions()),
 	}
 }
 
