@@ -28,7 +28,11 @@ func consoleEntries() []consoleEntry {
 		{"runto", "RANK:EVENT", "replay: run every rank to the causal cut of an event", []string{"runto 2:17"}, consoleRunTo},
 		{"p", "EXPRESSION", "evaluate an expression of the program's language, in the selected frame", []string{"p x", "p a[3]@4", "p x = 7"}, nil},
 		{"mpipp", "TYPE BUFFER [COUNT]", "show a buffer as an MPI datatype sees it", []string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"}, nil},
-		{"mpipp", "", "show datatypes, communicators, pictures of memory, whether types match", []string{"mpipp --help", "mpipp", "mpipp column", "mpipp --layout column", "mpipp --match [0] column 1 to [1] MPI_DOUBLE 64"}, nil},
+		{
+			"mpipp", "", "show datatypes, communicators, pictures of memory, whether types match",
+			[]string{"mpipp --help", "mpipp", "mpipp column", "mpipp --layout column", "mpipp --match [0] column 1 to [1] MPI_DOUBLE 64"},
+			nil,
+		},
 		{"-exec", "COMMAND", "a command of the rank's own debugger", []string{"-exec info locals", "[0,2] -exec info registers"}, nil},
 		{"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged", []string{"[0,2] p x", "[all] x", "[0-63:4] p x"}, nil},
 		{"help", "", "this list", []string{"help"}, consoleHelp},

@@ -36,10 +36,10 @@ func (m *wholeMemory) ReadMemory(addr uint64, p []byte) (int, error) {
 }
 
 // benchType makes a registry with one type and returns its memory and address.
-func benchType(b testing.TB, make func(im *prettyprinttest.Image) *prettyprinttest.Type) (*wholeMemory, uint64, uint64) {
+func benchType(b testing.TB, build func(im *prettyprinttest.Image) *prettyprinttest.Type) (*wholeMemory, uint64, uint64) {
 	b.Helper()
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
-	ty := make(im)
+	ty := build(im)
 	return &wholeMemory{Image: im}, im.Publish(), ty.Handle
 }
 

@@ -101,11 +101,11 @@ type MatchSide struct {
 
 // ExportLine is the console line that asks the side's rank for its type, as text for [Import].
 func (s MatchSide) ExportLine() string {
-	line := "mpipp --export"
+	words := []string{"mpipp --export"}
 	for _, a := range s.Args {
-		line += ` "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a) + `"`
+		words = append(words, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a)+`"`)
 	}
-	return line
+	return strings.Join(words, " ")
 }
 
 func matchSides(args []string) (send, recv MatchSide, err error) {

@@ -435,13 +435,15 @@ func explore(t require, mem prettyprint.MemoryReader, addr, buffer uint64) {
 // exploreType draws, compares and exports a type.
 func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
 	p, err := dt.PictureForWidth("t", 2, 80)
-	if check(err); err == nil {
+	check(err)
+	if err == nil {
 		check(p.Text(io.Discard, true))
 		check(p.SVG(io.Discard))
 	}
 	s := prettyprint.Side{Name: "t", Type: dt, Count: 2}
 	m, err := prettyprint.Match(s, s)
-	if check(err); err == nil {
+	check(err)
+	if err == nil {
 		check(m.Text(io.Discard, 3))
 		check(m.Node().JSON(io.Discard, prettyprint.Options{}))
 		if m.Verdict == prettyprint.MatchDifferent || m.Verdict == prettyprint.MatchTruncated {
@@ -449,7 +451,8 @@ func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
 		}
 	}
 	text, err := s.Export()
-	if check(err); err == nil {
+	check(err)
+	if err == nil {
 		_, err := prettyprint.Import(text)
 		check(err)
 	}
@@ -459,7 +462,8 @@ func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
 func exploreCommands(r *prettyprint.Registry, check func(error)) {
 	for _, line := range []string{"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3", "--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000"} {
 		res, err := prettyprint.CommandLine(r, variables{}, line)
-		if check(err); err == nil {
+		check(err)
+		if err == nil {
 			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
 			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}

@@ -104,7 +104,7 @@ func (m *Matching) compare() {
 	}
 	m.At = m.common(min(m.SendTotal, m.RecvTotal))
 	switch {
-	case m.At == m.SendTotal && m.At == m.RecvTotal:
+	case m.At == m.SendTotal && m.SendTotal == m.RecvTotal:
 		m.Verdict = MatchEqual
 	case m.At == m.SendTotal:
 		m.Verdict = MatchPartial

@@ -62,8 +62,9 @@ func cutWord(s string) (word, rest string) {
 
 // set takes one option; value gives the word after it. used is how many words it took.
 func (o *options) set(word string, value func() (string, bool)) (used int, err error) {
-	v, ok, used := "", false, 1
+	v, used := "", 1
 	if what, takes := takesValue[word]; takes {
+		var ok bool
 		if v, ok = value(); !ok {
 			return 0, errorf(KindUsage, 0, "mpipp %s needs %s after it. Usage:\n%s", word, what, Usage)
 		}
@@ -109,7 +110,7 @@ func (o *options) act(action string) error {
 }
 
 // filled are the caller's options with the user's.
-func (o options) filled(opt Options) Options {
+func (o *options) filled(opt Options) Options {
 	opt = opt.filled()
 	if o.list > 0 {
 		opt.MaxList = o.list

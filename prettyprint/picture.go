@@ -191,7 +191,8 @@ func (p *Picture) cells(row int64) (cells []PictureCell, used, ok bool) {
 			case c.Kind == CellGap && q.copies == 1:
 				*c = PictureCell{CellData, legend, at == q.from}
 			case c.Kind != CellOverlap:
-				if single--; !p.Overlaps || at < p.FirstOverlap {
+				single--
+				if !p.Overlaps || at < p.FirstOverlap {
 					p.Overlaps, p.FirstOverlap = true, at
 				}
 				*c = PictureCell{CellOverlap, legend, c.Start || at == q.from}
@@ -349,7 +350,7 @@ func (p *Picture) makeOverview() {
 		for _, s := range list {
 			c.Used = satAdd(c.Used, s.bytes)
 		}
-		if top, any := dominant(list); any {
+		if top, ok := dominant(list); ok {
 			c.Legend = p.legendAt[top.leaf.basicKey()]
 		}
 		p.Overview = append(p.Overview, c)

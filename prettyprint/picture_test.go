@@ -152,6 +152,7 @@ func pictureText(t *testing.T, dt *prettyprint.Datatype, count int64, width int)
 func TestPictures(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	d, i := im.Named("MPI_DOUBLE"), im.Named("MPI_INT")
+	//nolint:dupword // bytes look like words
 	for _, c := range []struct {
 		t     *prettyprinttest.Type
 		count int64

@@ -37,7 +37,8 @@ func (p *Picture) SVG(w io.Writer) error {
 	width := svgLabel + p.x(max(p.BytesPerRow, overviewCells)) + svgMargin
 	return write(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
 <title>%s</title>
-<defs><pattern id="overlap" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect width="6" height="6" fill="#ff8080"/><rect width="3" height="6" fill="#d00000"/></pattern></defs>
+<defs><pattern id="overlap" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+<rect width="6" height="6" fill="#ff8080"/><rect width="3" height="6" fill="#d00000"/></pattern></defs>
 <rect width="100%%" height="100%%" fill="#ffffff"/>
 %s</svg>
 `, width, d.y+svgMargin, width, d.y+svgMargin, svgSafe(strings.ReplaceAll(strings.TrimSpace(p.head()), "\n", "; ")), d.b.String())
@@ -129,7 +130,8 @@ func (d *svgDrawing) line(l *PictureLine) {
 // cells draws what is selected in a row, or what is not.
 func (d *svgDrawing) cells(l *PictureLine, selected bool) {
 	p := d.p
-	for i, j := 0, 0; i < len(l.Cells); i = j {
+	var j int
+	for i := 0; i < len(l.Cells); i = j {
 		c := l.Cells[i]
 		for j = i + 1; j < len(l.Cells) && (j%8 != 0 || c.Kind == CellData) && c.continues(l.Cells[j]); {
 			j++

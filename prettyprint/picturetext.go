@@ -126,7 +126,8 @@ func (p *Picture) line(b *strings.Builder, l *PictureLine, label int, colour boo
 		first := l.Cells[i]
 		for {
 			text.WriteByte(p.letter(l.Cells[i]))
-			if i++; i == len(l.Cells) || i%8 == 0 || !sameColour(first, l.Cells[i]) {
+			i++
+			if i == len(l.Cells) || i%8 == 0 || !sameColour(first, l.Cells[i]) {
 				break
 			}
 		}

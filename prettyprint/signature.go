@@ -104,7 +104,8 @@ func (s *Signature) fold() {
 			n, h := it.hash()
 			g.h, g.n, g.elements = g.h.then(h, n), satAdd(g.n, n), satAdd(g.elements, it.elements())
 		}
-		s.Items = append(all[:len(all)-2*p], SignatureItem{Count: 2, Group: g})
+		all[len(all)-2*p] = SignatureItem{Count: 2, Group: g}
+		s.Items = all[:len(all)-2*p+1]
 		return
 	}
 }

@@ -119,7 +119,8 @@ func (w *window) walkRow(t *Datatype, n int64) bool {
 
 // walk visits one instance of t at base, which counts copies times.
 func (w *window) walk(t *Datatype, base, copies int64) bool {
-	if *w.budget--; *w.budget < 0 {
+	*w.budget--
+	if *w.budget < 0 {
 		return false
 	}
 	h := t.hull().moved(base)
@@ -154,7 +155,8 @@ func (w *window) blocks(t *Datatype, base, copies int64) bool {
 	all, l := t.blockHulls(), t.layout.list
 	from, to := satAdd(w.from, -base), satAdd(w.to, -base)
 	for i := sort.Search(len(all), func(i int) bool { return all[i].furthest > from }); i < len(all) && all[i].from < to; i++ {
-		if *w.budget--; *w.budget < 0 {
+		*w.budget--
+		if *w.budget < 0 {
 			return false
 		}
 		if all[i].to <= from {
@@ -257,7 +259,8 @@ func (w *window) copies(s strided, copies int64, next func(base, copies int64) b
 				break
 			}
 		}
-		if *w.budget--; *w.budget < 0 || !next(s.base+k*s.step, copies) {
+		*w.budget--
+		if *w.budget < 0 || !next(s.base+k*s.step, copies) {
 			return false
 		}
 	}
