@@ -436,230 +436,10 @@ EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sessio
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Send_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Send_c");
-  int rc = g.racing ? cohort_r_send_c(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND) : PMPI_Send_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Bsend_c");
-  int rc = g.racing ? cohort_r_send_c(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND) : PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Ssend_c");
-  int rc = g.racing ? cohort_r_send_c(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND) : PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_uncovered("MPI_Rsend_c");
-  int rc = g.racing ? cohort_r_send_c(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND) : PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Isend_c");
-  int rc = g.racing ? cohort_r_isend_c(buf, count, datatype, dest, tag, comm, COHORT_OP_ISEND, request) : PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Ibsend_c");
-  int rc = g.racing ? cohort_r_isend_c(buf, count, datatype, dest, tag, comm, COHORT_OP_IBSEND, request) : PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Issend_c");
-  int rc = g.racing ? cohort_r_isend_c(buf, count, datatype, dest, tag, comm, COHORT_OP_ISSEND, request) : PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Irsend_c");
-  int rc = g.racing ? cohort_r_isend_c(buf, count, datatype, dest, tag, comm, COHORT_OP_IRSEND, request) : PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Send_init_c");
-  int rc = g.racing ? cohort_r_send_init_c(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND_INIT, request) : PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Bsend_init_c");
-  int rc = g.racing ? cohort_r_send_init_c(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND_INIT, request) : PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Ssend_init_c");
-  int rc = g.racing ? cohort_r_send_init_c(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND_INIT, request) : PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_uncovered("MPI_Rsend_init_c");
-  int rc = g.racing ? cohort_r_send_init_c(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND_INIT, request) : PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bcast_c(buffer, count, datatype, root, comm);
-  cohort_uncovered("MPI_Bcast_c");
-  int rc = PMPI_Bcast_c(buffer, count, datatype, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
-  cohort_uncovered("MPI_Ibcast_c");
-  int rc = PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  cohort_uncovered("MPI_Gather_c");
-  int rc = PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  cohort_uncovered("MPI_Igather_c");
-  int rc = PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-  cohort_uncovered("MPI_Gatherv_c");
-  int rc = PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   cohort_uncovered("MPI_Igatherv_c");
   int rc = PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  cohort_uncovered("MPI_Scatter_c");
-  int rc = PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  cohort_uncovered("MPI_Iscatter_c");
-  int rc = PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
-  cohort_uncovered("MPI_Scatterv_c");
-  int rc = PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -678,76 +458,10 @@ EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], co
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_uncovered("MPI_Allgather_c");
-  int rc = PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_uncovered("MPI_Iallgather_c");
-  int rc = PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  cohort_uncovered("MPI_Allgatherv_c");
-  int rc = PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   cohort_uncovered("MPI_Iallgatherv_c");
   int rc = PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_uncovered("MPI_Alltoall_c");
-  int rc = PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_uncovered("MPI_Ialltoall_c");
-  int rc = PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  cohort_uncovered("MPI_Alltoallv_c");
-  int rc = PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -766,76 +480,10 @@ EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], c
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  cohort_uncovered("MPI_Alltoallw_c");
-  int rc = PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   cohort_uncovered("MPI_Ialltoallw_c");
   int rc = PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
-  cohort_uncovered("MPI_Reduce_c");
-  int rc = PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  cohort_uncovered("MPI_Ireduce_c");
-  int rc = PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_uncovered("MPI_Allreduce_c");
-  int rc = PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
-  cohort_uncovered("MPI_Iallreduce_c");
-  int rc = PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  cohort_uncovered("MPI_Reduce_scatter_c");
-  int rc = PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -854,142 +502,10 @@ EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_C
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  cohort_uncovered("MPI_Reduce_scatter_block_c");
-  int rc = PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  cohort_uncovered("MPI_Ireduce_scatter_block_c");
-  int rc = PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_uncovered("MPI_Scan_c");
-  int rc = PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
-  cohort_uncovered("MPI_Iscan_c");
-  int rc = PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_uncovered("MPI_Exscan_c");
-  int rc = PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
-  cohort_uncovered("MPI_Iexscan_c");
-  int rc = PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_uncovered("MPI_Neighbor_allgather_c");
-  int rc = PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_uncovered("MPI_Ineighbor_allgather_c");
-  int rc = PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  cohort_uncovered("MPI_Neighbor_allgatherv_c");
-  int rc = PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   cohort_uncovered("MPI_Ineighbor_allgatherv_c");
   int rc = PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_uncovered("MPI_Neighbor_alltoall_c");
-  int rc = PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_uncovered("MPI_Ineighbor_alltoall_c");
-  int rc = PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
-  cohort_uncovered("MPI_Neighbor_alltoallv_c");
-  int rc = PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1008,17 +524,6 @@ EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendco
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  cohort_uncovered("MPI_Neighbor_alltoallw_c");
-  int rc = PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
-  cohort_event_plain();
-  cohort_leave();
-  return rc;
-}
-#endif
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   cohort_uncovered("MPI_Ineighbor_alltoallw_c");
@@ -1030,10 +535,10 @@ EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendco
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
-  cohort_uncovered("MPI_Recv_c");
-  int rc = g.racing ? cohort_r_recv_c(buf, count, datatype, source, tag, comm, status) : PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
+EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
+  cohort_uncovered("MPI_Win_allocate_shared_c");
+  int rc = PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1041,10 +546,10 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
-  cohort_uncovered("MPI_Irecv_c");
-  int rc = g.racing ? cohort_r_irecv_c(buf, count, datatype, source, tag, comm, request) : PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
+EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  cohort_uncovered("MPI_Rput_c");
+  int rc = PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1052,10 +557,10 @@ EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int so
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
-  cohort_uncovered("MPI_Recv_init_c");
-  int rc = g.racing ? cohort_r_recv_init_c(buf, count, datatype, source, tag, comm, request) : PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
+EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
+  cohort_uncovered("MPI_Rget_c");
+  int rc = PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1063,10 +568,10 @@ EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, in
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  cohort_uncovered("MPI_Sendrecv_c");
-  int rc = g.racing ? cohort_r_sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status) : PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  cohort_uncovered("MPI_Raccumulate_c");
+  int rc = PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1074,10 +579,10 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-  cohort_uncovered("MPI_Sendrecv_replace_c");
-  int rc = g.racing ? cohort_r_sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status) : PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
+  cohort_uncovered("MPI_Rget_accumulate_c");
+  int rc = PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1085,10 +590,10 @@ EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datat
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Mrecv_c(buf, count, datatype, message, status);
-  cohort_uncovered("MPI_Mrecv_c");
-  int rc = g.racing ? cohort_r_mrecv_c(buf, count, datatype, message, status) : PMPI_Mrecv_c(buf, count, datatype, message, status);
+EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_read_c");
+  int rc = PMPI_File_read_c(fh, buf, count, datatype, status);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -1096,10 +601,252 @@ EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Me
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) {
-  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Imrecv_c(buf, count, datatype, message, request);
-  cohort_uncovered("MPI_Imrecv_c");
-  int rc = g.racing ? cohort_r_imrecv_c(buf, count, datatype, message, request) : PMPI_Imrecv_c(buf, count, datatype, message, request);
+EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_all_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_read_all_c");
+  int rc = PMPI_File_read_all_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_c(fh, offset, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_read_at_c");
+  int rc = PMPI_File_read_at_c(fh, offset, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_read_at_all_c");
+  int rc = PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_shared_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_read_shared_c");
+  int rc = PMPI_File_read_shared_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_ordered_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_read_ordered_c");
+  int rc = PMPI_File_read_ordered_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_write_c");
+  int rc = PMPI_File_write_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_all_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_write_all_c");
+  int rc = PMPI_File_write_all_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_c(fh, offset, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_write_at_c");
+  int rc = PMPI_File_write_at_c(fh, offset, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_write_at_all_c");
+  int rc = PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_shared_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_write_shared_c");
+  int rc = PMPI_File_write_shared_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_ordered_c(fh, buf, count, datatype, status);
+  cohort_uncovered("MPI_File_write_ordered_c");
+  int rc = PMPI_File_write_ordered_c(fh, buf, count, datatype, status);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_c(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_c");
+  int rc = PMPI_File_iread_c(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_at_c");
+  int rc = PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_shared_c");
+  int rc = PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_c(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_c");
+  int rc = PMPI_File_iwrite_c(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_at_c");
+  int rc = PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_shared_c");
+  int rc = PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_all_begin_c(fh, buf, count, datatype);
+  cohort_uncovered("MPI_File_read_all_begin_c");
+  int rc = PMPI_File_read_all_begin_c(fh, buf, count, datatype);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_all_begin_c(fh, buf, count, datatype);
+  cohort_uncovered("MPI_File_write_all_begin_c");
+  int rc = PMPI_File_write_all_begin_c(fh, buf, count, datatype);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+  cohort_uncovered("MPI_File_read_at_all_begin_c");
+  int rc = PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+  cohort_uncovered("MPI_File_write_at_all_begin_c");
+  int rc = PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
+  cohort_uncovered("MPI_File_read_ordered_begin_c");
+  int rc = PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
+  cohort_uncovered("MPI_File_write_ordered_begin_c");
+  int rc = PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
   cohort_event_plain();
   cohort_leave();
   return rc;

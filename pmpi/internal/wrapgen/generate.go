@@ -17,6 +17,7 @@ func Files() map[string]string {
 		"gen_sends.c":         sends(byClass),
 		"gen_collectives.c":   collectiveWrappers(byClass),
 		"gen_persistent.c":    persistentCollectives(byClass[collectiveInit]),
+		"gen_large.c":         largeCounts(byClass[large]),
 		"gen_uncovered.c":     uncoveredWrappers(byClass[uncovered]),
 		"gen_fortran.c":       fortranWrappers(functions()),
 		"gen_fortran_sites.c": fortranSites(functions()),

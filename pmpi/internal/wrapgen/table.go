@@ -14,6 +14,7 @@ const (
 	icollective                 // nonblocking collective
 	collectiveInit              // persistent collective, of MPI 4 or with the prefix MPIX_ of Open MPI 4
 	uncovered                   // record and replay do not cover it
+	large                       // with large counts: made of its int form
 )
 
 // function is one MPI function with its C prototype.
@@ -95,7 +96,7 @@ func functions() []function {
 	return append(all, ofMPI4(all)...)
 }
 
-// ofMPI4 are the forms that MPI 4 added to those of MPI 3.1: with large counts, and persistent collectives. None is covered.
+// ofMPI4 are the forms that MPI 4 added to those of MPI 3.1: with large counts, and persistent collectives.
 func ofMPI4(all []function) []function {
 	var added []function
 	for _, f := range all {
@@ -107,26 +108,32 @@ func ofMPI4(all []function) []function {
 	}
 	for _, f := range append(append([]function{}, all...), added...) {
 		if f.class == byHand || f.class == uncovered {
-			if !largeByHand[f.name] {
+			if !largeByHand[f.name] && !strings.HasPrefix(f.name, "File_") {
 				continue
 			}
 		}
-		large := function{name: f.name + "_c", class: uncovered, mpich: true}
-		changed := false
+		form := function{name: f.name + "_c", class: large, mpich: true, nonblock: f.nonblock}
+		changed, arrays := false, false
 		for _, p := range f.parameters {
 			switch {
-			case p.name == "count" || p.name == "sendcount" || p.name == "recvcount":
+			case countOf[p.name] != "":
 				changed = changed || p.kind == "int"
 				p.kind = "MPI_Count"
+			case p.name == "disp_unit":
+				p.kind, changed = "MPI_Aint", true
 			case strings.HasSuffix(p.name, "counts"):
-				p.kind, changed = "const MPI_Count", true
+				p.kind, changed, arrays = "const MPI_Count", true, true
 			case strings.HasSuffix(p.name, "displs"):
 				p.kind = "const MPI_Aint"
 			}
-			large.parameters = append(large.parameters, p)
+			form.parameters = append(form.parameters, p)
+		}
+		// A call that goes on needs its arrays for as long.
+		if f.class == uncovered || f.class == collectiveInit || arrays && f.class != collective {
+			form.class = uncovered
 		}
 		if changed {
-			added = append(added, large)
+			added = append(added, form)
 		}
 	}
 	return added
@@ -135,7 +142,8 @@ func ofMPI4(all []function) []function {
 // largeByHand are the functions with a large-count form that are not among the generated classes.
 var largeByHand = map[string]bool{
 	"Recv": true, "Irecv": true, "Recv_init": true, "Sendrecv": true, "Sendrecv_replace": true, "Mrecv": true, "Imrecv": true,
-	"Isendrecv": true, "Isendrecv_replace": true,
+	"Isendrecv": true, "Isendrecv_replace": true, "Win_create": true, "Win_allocate": true, "Win_allocate_shared": true,
+	"Put": true, "Get": true, "Accumulate": true, "Get_accumulate": true, "Rput": true, "Rget": true, "Raccumulate": true, "Rget_accumulate": true,
 }
 
 // collectives are the blocking ones; the nonblocking form of each takes a request more.
