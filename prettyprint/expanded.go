@@ -118,7 +118,7 @@ func (l location) treeText(w io.Writer, limit int) error {
 	for _, r := range rows {
 		line := fmt.Sprintf("  %s%s  %s at offset %d", r.address, strings.Repeat(" ", width-utf8.RuneCountInString(r.address)), r.what, r.offset)
 		if r.n > 1 {
-			line = fmt.Sprintf("%s, %s bytes apart", line, grouped(r.step))
+			line = fmt.Sprintf("%s, %s apart", line, byteCount(r.step))
 		}
 		if err := write(w, "%s\n", line); err != nil {
 			return err

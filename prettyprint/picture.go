@@ -22,12 +22,13 @@ type Picture struct {
 	Overlaps      bool
 	Complete      bool // false: the type is so interleaved that no row of it could be drawn in reasonable time
 
-	t        *Datatype
-	data     hull // what lies between the first and the last byte of data
-	bounds   hull // lb to ub of all instances
-	legendAt map[string]int
-	budget   int64
-	scan     int // rows that may still be looked at
+	t          *Datatype
+	data       hull // what lies between the first and the last byte of data
+	bounds     hull // lb to ub of all instances
+	legendAt   map[string]int
+	budget     int64
+	cellsOfAll int // in the overview
+	scan       int // rows that may still be looked at
 }
 
 // LineKind tells the lines of a picture apart.
@@ -87,6 +88,7 @@ type LegendEntry struct {
 type PictureOptions struct {
 	BytesPerRow int // 0: 64
 	MaxLines    int // 0: 24
+	Overview    int // cells of the overview; 0: 64
 }
 
 const (
@@ -106,12 +108,15 @@ func (t *Datatype) Picture(name string, count int64, opt PictureOptions) (*Pictu
 	if opt.BytesPerRow <= 0 {
 		opt.BytesPerRow = 64
 	}
+	if opt.Overview <= 0 {
+		opt.Overview = overviewCells
+	}
 	if opt.MaxLines <= 0 {
 		opt.MaxLines = 24
 	}
 	p := &Picture{
 		Name: name, Title: t.Title(), Count: count, Figures: t.Figures(), BytesPerRow: opt.BytesPerRow, Complete: true,
-		t: t, legendAt: map[string]int{}, budget: pictureBudget / 2, scan: pictureScan,
+		t: t, legendAt: map[string]int{}, budget: pictureBudget / 2, scan: pictureScan, cellsOfAll: opt.Overview,
 	}
 	var c calc
 	p.Size = c.mul(count, p.Figures.Size)
@@ -337,7 +342,7 @@ func (p *Picture) makeOverview() {
 	if !slices.ContainsFunc(p.Lines, func(l PictureLine) bool { return l.Kind != LineBytes }) {
 		return
 	}
-	n := int64(overviewCells)
+	n := int64(p.cellsOfAll)
 	p.OverviewBytes = (p.To - p.From + n - 1) / n
 	for at := p.From; at < p.To; at += p.OverviewBytes {
 		budget := int64(1 << 18)

@@ -34,7 +34,7 @@ func svgSafe(s string) string {
 func (p *Picture) SVG(w io.Writer) error {
 	d := svgDrawing{p: p}
 	d.draw()
-	width := svgLabel + p.x(max(p.BytesPerRow, overviewCells)) + svgMargin
+	width := svgLabel + p.x(max(p.BytesPerRow, len(p.Overview))) + svgMargin
 	return write(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">
 <title>%s</title>
 <defs><pattern id="overlap" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">

@@ -21,12 +21,15 @@ func (t *Datatype) PictureForWidth(name string, count int64, width int) (*Pictur
 	if width <= 0 {
 		width = 80
 	}
-	p, err := t.Picture(name, count, PictureOptions{BytesPerRow: rowWidth(width, labelWidth(0, 0))})
+	draw := func(label int) (*Picture, error) {
+		return t.Picture(name, count, PictureOptions{BytesPerRow: rowWidth(width, label), Overview: max(min(width-label-1, overviewCells), 8)})
+	}
+	p, err := draw(labelWidth(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	if n := rowWidth(width, labelWidth(p.From, p.To)); n != p.BytesPerRow {
-		return t.Picture(name, count, PictureOptions{BytesPerRow: n})
+	if label := labelWidth(p.From, p.To); label > labelWidth(0, 0) { // only now it is known how much room the offsets take
+		return draw(label)
 	}
 	return p, nil
 }
