@@ -19,7 +19,7 @@ const (
 
 // shape is an order-mode record without its value, which is the source of a MATCH, the failures of a POLL, the first index of a SET.
 type shape struct {
-	a uint64 // kind, op, n of a SET or which of a MATCH (16 bits), tag (32 bits), from the lowest byte
+	a uint64 // kind, op, n of a SET or which of a MATCH (16 bits), tag minus the last one (32 bits, modulo), from the lowest byte
 	b uint64 // event delta and back, 32 bits each
 }
 
@@ -30,6 +30,14 @@ type shapes struct {
 	context  uint32
 	expected [shapeContexts]uint8 // place + 1; 0: none
 	found    [4 * shapeCount]uint8
+	tag      int32 // of the last MATCH with a source: loops that count their tags up have one shape
+}
+
+// see takes in the tag of a record, short or not.
+func (s *shapes) see(r Record) {
+	if m, ok := r.(*Match); ok && m.Source != PromiseSource {
+		s.tag = m.Tag
+	}
 }
 
 // next takes in that the shape of a place came.
@@ -49,8 +57,8 @@ func (s *shapes) learn(h shape, mix uint32) {
 	s.next(place, mix)
 }
 
-// shapeOf takes a record apart. ok is false for what has no shape: other kinds, and values that do not fit one. rest are the indices of a SET after the first.
-func shapeOf(r Record, last uint64) (h shape, value uint64, mix uint32, rest []uint32, ok bool) {
+// shapeOf takes a record apart; last is the event and tag the tag before it. ok is false for what has no shape: other kinds, and values that do not fit one. rest are the indices of a SET after the first.
+func shapeOf(r Record, last uint64, tag int32) (h shape, value uint64, mix uint32, rest []uint32, ok bool) {
 	pack := func(kind uint64, op Op, n uint64, tag int32, event, back uint64) bool {
 		h = shape{kind | uint64(op)<<8 | n<<16 | uint64(uint32(tag))<<32, (event - last) | back<<32}
 		return event-last <= math.MaxUint32 && back <= math.MaxUint32 && n <= math.MaxUint16
@@ -62,7 +70,7 @@ func shapeOf(r Record, last uint64) (h shape, value uint64, mix uint32, rest []u
 			ok = pack(kindNoSource, r.Op, uint64(r.Which), r.Tag, r.Event, r.Back)
 		case r.Source >= 0:
 			value = uint64(r.Source)
-			ok = pack(uint64(KindMatch), r.Op, uint64(r.Which), r.Tag, r.Event, r.Back)
+			ok = pack(uint64(KindMatch), r.Op, uint64(r.Which), r.Tag-tag, r.Event, r.Back)
 		}
 	case *Poll:
 		value = r.Failures
@@ -78,7 +86,7 @@ func shapeOf(r Record, last uint64) (h shape, value uint64, mix uint32, rest []u
 }
 
 // record is the inverse of shapeOf, but for the rest of a SET.
-func (h shape) record(value, last uint64) (Record, bool) {
+func (h shape) record(value, last uint64, lastTag int32) (Record, bool) {
 	op, n, tag := Op(h.a>>8&0xff), uint32(h.a>>16&0xffff), int32(uint32(h.a>>32))
 	delta, back := h.b&math.MaxUint32, h.b>>32
 	if delta > Never-1-last {
@@ -89,7 +97,7 @@ func (h shape) record(value, last uint64) (Record, bool) {
 	case kindNoSource:
 		return &Match{Event: event, Op: op, Source: PromiseSource, Tag: tag, Back: back, Which: n}, value == 0 && (back == 0 || back < event)
 	case uint64(KindMatch):
-		return &Match{Event: event, Op: op, Source: int32(value), Tag: tag, Back: back, Which: n},
+		return &Match{Event: event, Op: op, Source: int32(value), Tag: lastTag + tag, Back: back, Which: n},
 			value <= math.MaxInt32 && (back == 0 || back < event)
 	case uint64(KindPoll):
 		return &Poll{Event: event, Op: op, Failures: value}, true
@@ -104,7 +112,8 @@ func (h shape) record(value, last uint64) (Record, bool) {
 
 // append encodes a record, in a short form if there is one.
 func (s *shapes) append(b []byte, r Record, last uint64) []byte {
-	h, value, mix, rest, ok := shapeOf(r, last)
+	h, value, mix, rest, ok := shapeOf(r, last, s.tag)
+	s.see(r)
 	if !ok {
 		return appendRecord(b, r, last)
 	}
@@ -132,9 +141,10 @@ func (s *shapes) append(b []byte, r Record, last uint64) []byte {
 
 // take learns from a record that was read at full length.
 func (s *shapes) take(r Record, last uint64) {
-	if h, _, mix, _, ok := shapeOf(r, last); ok {
+	if h, _, mix, _, ok := shapeOf(r, last, s.tag); ok {
 		s.learn(h, mix)
 	}
+	s.see(r)
 }
 
 // short decodes a short form, of which the first byte has been read.
@@ -164,7 +174,7 @@ func (s *shapes) short(d *decoder, first byte, last uint64) Record {
 		return nil
 	}
 	h := s.all[place]
-	r, ok := h.record(value, last)
+	r, ok := h.record(value, last, s.tag)
 	if !ok {
 		d.fail(ErrMalformed, at, "a value that suits the shape", "another")
 		return nil
@@ -183,5 +193,6 @@ func (s *shapes) short(d *decoder, first byte, last uint64) Record {
 		mix = uint32(value)
 	}
 	s.next(place, mix)
+	s.see(r)
 	return r
 }

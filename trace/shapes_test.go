@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -20,7 +21,8 @@ func TestShortFormsRoundTrip(t *testing.T) {
 			value := rapid.SampledFrom([]uint64{0, 1, 2, 126, 127, 128, 300, 1 << 31}).Draw(t, "value")
 			switch k % 4 {
 			case 0:
-				want = append(want, &Match{Event: event, Op: OpRecv, Source: int32(value & 0x7fffffff), Tag: int32(k)})
+				tag := rapid.SampledFrom([]int32{0, int32(k), -1, math.MaxInt32, math.MinInt32}).Draw(t, "tag")
+				want = append(want, &Match{Event: event, Op: OpRecv, Source: int32(value & 0x7fffffff), Tag: tag})
 			case 1:
 				want = append(want, &Match{Event: event, Op: OpIrecv, Source: PromiseSource})
 			case 2:
@@ -49,6 +51,9 @@ func TestLoopsAreShort(t *testing.T) {
 	for name, loop := range map[string]func(round, event uint64) []Record{
 		"recv": func(round, event uint64) []Record {
 			return []Record{&Match{Event: event, Op: OpRecv, Source: int32(round * 7 % 3), Tag: 7}}
+		},
+		"recv with tags that count up": func(round, event uint64) []Record {
+			return []Record{&Match{Event: event, Op: OpRecv, Source: int32(round * 7 % 3), Tag: int32(round)}}
 		},
 		"iprobe and recv": func(round, event uint64) []Record {
 			return []Record{

@@ -223,6 +223,7 @@ struct shape { uint64_t a, b; }; /* kind, op, n or which, tag; event delta, back
 enum { SHAPES = 64, CONTEXTS = 4096, SHORT_KNOWN = 0x40, SHORT_EXPECTED = 0x80, VALUE_LONG = 0x7f };
 
 static struct shape shapes[SHAPES];
+static int32_t last_tag;              /* of the last MATCH with a source */
 static uint32_t n_shapes;             /* shapes made so far: the next takes the place n_shapes % SHAPES */
 static uint32_t context;              /* the last few shapes, mixed */
 static uint8_t expected[CONTEXTS];    /* place + 1 of the shape that came next in that context; 0: none yet */
@@ -307,8 +308,10 @@ void cohort_order_set(uint32_t op, int n, const int *indices) {
 static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back, uint32_t which) {
   uint64_t delta = order_delta();
   int none = source == INT32_MIN;
+  int32_t shown = none ? tag : (int32_t)((uint32_t)tag - (uint32_t)last_tag); /* loops that count their tags up have one shape */
+  if (!none) last_tag = tag;
   if (delta <= UINT32_MAX && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
-      order_short(shape_of(none ? 0x1f : 0x10, op, which, tag, delta, back), none ? 0 : (uint64_t)source, 0))
+      order_short(shape_of(none ? 0x1f : 0x10, op, which, shown, delta, back), none ? 0 : (uint64_t)source, 0))
     return;
   order_long(0x10, op, delta);
   put_uv(&side_record, zigzag(source));
