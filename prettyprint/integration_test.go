@@ -258,6 +258,7 @@ func checkLiveType(t *testing.T, r *prettyprint.Registry, line string, kinds map
 		t.Errorf("%s: %v", name, err)
 		return
 	}
+	checkLivePicture(t, name, dt, count, buffer, vals)
 	if packed == "-" {
 		packed = ""
 	}
@@ -277,6 +278,49 @@ func checkLiveType(t *testing.T, r *prettyprint.Registry, line string, kinds map
 	}
 	if !bytes.Equal(got, took) {
 		t.Errorf("%s: selects\n%x\nMPI_Pack took\n%x\n%s", name, got, took, text(t, dt))
+	}
+}
+
+// checkLivePicture compares a picture with the elements, whose bytes are those that MPI_Pack takes, and the type with itself.
+func checkLivePicture(t *testing.T, name string, dt *prettyprint.Datatype, count int64, buffer uint64, vals []prettyprint.Value) {
+	t.Helper()
+	if !strings.HasPrefix(name, "random") && dt.Depth() == 0 { // a picture of one value
+		return
+	}
+	p, err := dt.Picture(name, count, prettyprint.PictureOptions{BytesPerRow: 32, MaxLines: 16})
+	if err != nil || !p.Complete {
+		t.Errorf("%s: %+v, %v", name, p, err)
+		return
+	}
+	m := byteMap{map[int64]int{}, map[int64]string{}, map[int64]bool{}}
+	for _, v := range vals {
+		at := int64(v.Memory - buffer)
+		for _, part := range partsOf(v) {
+			m.start[at+part[0]] = true
+			for b := at + part[0]; b < at+part[1]; b++ {
+				m.used[b]++
+				m.basic[b] = v.Type.Name()
+			}
+		}
+	}
+	checkPicture(t, p, m)
+	s := prettyprint.Side{Name: name, Type: dt, Count: count}
+	if match, err := prettyprint.Match(s, s); err != nil || match.Verdict != prettyprint.MatchEqual || match.SendTotal < int64(len(vals)) {
+		t.Errorf("%s does not match itself: %+v, %v", name, match, err)
+	}
+}
+
+// partsOf are the bytes of a value, from and to: of pairs with a gap in it, both parts.
+func partsOf(v prettyprint.Value) [][2]int64 {
+	switch size := int64(len(v.Bytes)); v.Type.Name() {
+	case "MPI_SHORT_INT":
+		return [][2]int64{{0, 2}, {4, 8}}
+	case "MPI_DOUBLE_INT", "MPI_LONG_INT":
+		return [][2]int64{{0, 8}, {8, 12}}
+	case "MPI_FLOAT_INT", "MPI_2INT":
+		return [][2]int64{{0, 4}, {4, 8}}
+	default:
+		return [][2]int64{{0, size}}
 	}
 }
 

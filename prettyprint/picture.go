@@ -122,8 +122,10 @@ func (t *Datatype) Picture(name string, count int64, opt PictureOptions) (*Pictu
 	p.Size = c.mul(count, p.Figures.Size)
 	last := c.mul(max(count-1, 0), p.Figures.Extent)
 	c.add(c.add(last, p.Figures.LB), p.Figures.Extent)
-	c.add(last, t.hull().to)
-	c.add(last, t.hull().from)
+	if t.elements > 0 { // Open MPI's true bounds of a type without data are no offsets
+		c.add(last, t.hull().to)
+		c.add(last, t.hull().from)
+	}
 	if c.bad {
 		return nil, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 bytes.", count, t.Title())
 	}
