@@ -3,10 +3,13 @@ package pmpi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -230,40 +233,59 @@ func open(t *testing.T, j *job, rank int) *trace.Reader {
 	return r
 }
 
-// TestFullDisk: the program goes on, the trace up to there is good, and the control block says so.
+// TestFullDisk: the program goes on, the trace up to there is good, and the control block says so. What the program may still write is left.
 func TestFullDisk(t *testing.T) {
-	const ranks = 2
+	const size = 700 << 10
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		disk := t.TempDir()
-		mountSmall(t, disk, "700k")
-		j := newJob(t, mpi, ranks, abi.ModeFull)
-		j.traceDir = disk
-		j.start.Flags = abi.FlagYield
-		j.run(mpi.BuildFile(t, "testdata/steps.c"), "20000")
-		full := 0
-		for rank, c := range j.controls {
-			p := c.Progress()
-			if p.Events != 3*20000+1 || p.State != abi.StateFinalized {
-				t.Errorf("rank %d did not go on: %+v", rank, p)
-			}
-			if !strings.Contains(p.Message, "disk is full") {
-				continue
-			}
-			full++
-			events := 0
-			for _, rec := range records(t, disk, rank) {
-				if _, ok := rec.(*trace.Event); ok {
-					events++
-				}
-			}
-			if h := open(t, j, rank).Header(); !h.FullDisk || h.Closed || events == 0 || events >= 60000 {
-				t.Errorf("rank %d: %d events in the trace, header %+v", rank, events, h)
-			}
+		mountSmall(t, disk, fmt.Sprint(size))
+		testFullDisk(t, mpi, disk)
+		var fs unix.Statfs_t
+		if err := unix.Statfs(disk, &fs); err != nil {
+			t.Fatal(err)
 		}
-		if full == 0 {
-			t.Error("no rank noticed that the disk was full")
+		if free := fs.Bfree * uint64(fs.Bsize); free < size/64 {
+			t.Errorf("%d bytes are left on the disk", free)
 		}
 	})
+}
+
+// TestFileSizeLimit: likewise with a limit on the size of files, beyond which the kernel sends SIGXFSZ.
+func TestFileSizeLimit(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) { testFullDisk(t, mpi, t.TempDir(), "STEPS_FILE_LIMIT=700000") })
+}
+
+func testFullDisk(t *testing.T, mpi mpitest.MPI, disk string, env ...string) {
+	t.Helper()
+	const ranks = 2
+	j := newJob(t, mpi, ranks, abi.ModeFull)
+	j.cmdEnv = env
+	j.traceDir = disk
+	j.start.Flags = abi.FlagYield
+	j.run(mpi.BuildFile(t, "testdata/steps.c"), "20000")
+	full := 0
+	for rank, c := range j.controls {
+		p := c.Progress()
+		if p.Events != 3*20000+1 || p.State != abi.StateFinalized {
+			t.Errorf("rank %d did not go on: %+v", rank, p)
+		}
+		if !strings.Contains(p.Message, "disk is full") {
+			continue
+		}
+		full++
+		events := 0
+		for _, rec := range records(t, disk, rank) {
+			if _, ok := rec.(*trace.Event); ok {
+				events++
+			}
+		}
+		if h := open(t, j, rank).Header(); !h.FullDisk || h.Closed || events == 0 || events >= 60000 {
+			t.Errorf("rank %d: %d events in the trace, header %+v", rank, events, h)
+		}
+	}
+	if full == 0 {
+		t.Error("no rank noticed that the disk was full")
+	}
 }
 
 // TestRefusals: what the library cannot do is said, and in a recording the program goes on untouched.

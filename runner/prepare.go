@@ -51,6 +51,17 @@ func (p *Prepared) Total() uint64 {
 	return total
 }
 
+// fullDisk is the rank whose recording ends first because the disk was full; -1: none.
+func (p *Prepared) fullDisk() int {
+	first := -1
+	for rank, d := range p.Decisions {
+		if d.FullDisk && (first < 0 || d.LastEvent < p.Decisions[first].LastEvent) {
+			first = rank
+		}
+	}
+	return first
+}
+
 // CutShort tells whether a rank's recording ends before MPI_Finalize.
 func (p *Prepared) CutShort() bool {
 	for _, d := range p.Decisions {
@@ -119,9 +130,12 @@ func (p *Prepared) decide(o ReplayOptions) error {
 	for rank := range p.Recording.Meta.Ranks {
 		d, err := p.Recording.Decisions(rank, trace.DecisionOptions{})
 		var lacks *trace.IncompleteError
-		if errors.As(err, &lacks) && o.IncompleteOK {
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover. "+
-				"The replay goes on all the same and may differ from there.", rank, lacks.Call, rank, lacks.Event))
+		if errors.As(err, &lacks) {
+			lacks.Place = recordedPlace(&p.Recording.Meta, lacks)
+		}
+		if lacks != nil && o.IncompleteOK {
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: rank %d called %s (event %d:%d%s), which record/replay does not cover. "+
+				"The replay goes on all the same and may differ from there.", rank, lacks.Call, rank, lacks.Event, trace.At(lacks.Place)))
 			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
 		}
 		if errors.As(err, &lacks) {
@@ -136,8 +150,11 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			return &launch.RefusedError{Reason: fmt.Sprintf("The recording %s cannot be replayed: %v", o.Recording, err), Err: err}
 		}
 		if !d.Finalized {
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.",
-				rank, d.LastEvent, p.Recording.Meta.PerRank[rank].End))
+			why := p.Recording.Meta.PerRank[rank].End.String()
+			if d.FullDisk {
+				why = "the disk was full"
+			}
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, why))
 		}
 		p.Decisions = append(p.Decisions, d)
 	}

@@ -285,7 +285,14 @@ func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module,
 			return nil, err
 		}
 	}
-	d, err := r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
+	d, err := r.Recording.Decisions(i, trace.DecisionOptions{})
+	var lacks *trace.IncompleteError
+	if errors.As(err, &lacks) {
+		if rank.Incomplete != nil && rank.Incomplete.Call == lacks.Call {
+			rank.Incomplete.Place = placeOf(lacks)
+		}
+		d, err = r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
+	}
 	if err != nil {
 		return nil, err
 	}

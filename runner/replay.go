@@ -36,8 +36,9 @@ type RankReplay struct {
 	Refused    string               // what the interposer says it cannot do
 	// Short: the rank ended, or was ended, before it got to the end of its recording; the sentence says how.
 	Short string
-	// Excused: the rank is short because another one called MPI_Abort, as in the recording.
+	// Excused: the rank is short for a reason that lies in the recording. Excuse says it: another one called MPI_Abort, or its recording ends sooner.
 	Excused bool
+	Excuse  string
 }
 
 // OK tells whether nothing diverged and all ranks got to their ends.
@@ -309,7 +310,12 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 		}
 		if last.Events < d.LastEvent && rank.Divergence == nil && rank.Refused == "" {
 			rank.Short = fmt.Sprintf("rank %d got to event %d of %d (%s)", i, last.Events, d.LastEvent, w.why(i, job))
-			rank.Excused = aborted
+			switch disk := w.prepared.fullDisk(); {
+			case aborted:
+				rank.Excused, rank.Excuse = true, "because a rank called MPI_Abort, as recorded"
+			case disk >= 0 && w.stalled:
+				rank.Excused, rank.Excuse = true, fmt.Sprintf("because it waits for what the recording of rank %d lacks: the disk was full", disk)
+			}
 		}
 		r.Events += min(last.Events, d.LastEvent)
 		r.Decisions += last.Decisions

@@ -184,8 +184,10 @@ func TestEndedWithinACall(t *testing.T) {
 			t.Fatalf("Record: %v %+v", err, r)
 		}
 		for rank, want := range []trace.LastCall{
-			{Event: 3, Call: "MPI_Recv", Line: 21}, {Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 25},
-			{Event: 1, Call: "MPI_Sendrecv_replace", Within: true, Line: 28}, {Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 31},
+			{Event: 3, Call: "MPI_Recv", Line: 21},
+			{Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 25},
+			{Event: 1, Call: "MPI_Sendrecv_replace", Within: true, Line: 28},
+			{Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 31},
 		} {
 			last := r.Recording.Meta.PerRank[rank].Last
 			if last == nil || last.Function != "main" || filepath.Base(last.File) != "within.c" {

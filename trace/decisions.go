@@ -56,7 +56,10 @@ type Decisions struct {
 	Checks          []DecisionCheck
 	CurrentOp       Op // cut short within this call, which was not complete; OpNone: outside MPI, or not known
 
-	Modules []*Module // what called MPI; no part of the decisions file
+	// What follows is no part of the decisions file.
+
+	Modules  []*Module // what called MPI
+	FullDisk bool      // the recording ends here because the disk was full, and other ranks' go on
 }
 
 // DecisionError is a trace whose records are well formed but contradict each other.
@@ -86,6 +89,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 		posted: map[post]int{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
 	}
 	var incomplete *IncompleteError
+	sites := map[uint64]Site{}
 	var ended bool
 	var endPolls uint64
 	for rec, err := range r.All() {
@@ -96,6 +100,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 		case *Note:
 			if incomplete == nil {
 				incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: rec.Call, Event: rec.Event, Site: rec.Site}
+				incomplete.locate(sites, b.out.Modules)
 			}
 			incomplete.Count++
 		case *End:
@@ -108,6 +113,10 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			err = b.match(rec)
 		case *Module:
 			b.out.Modules = append(b.out.Modules, rec)
+		case *Site:
+			if incomplete == nil {
+				sites[rec.Index] = *rec
+			}
 		case *Check:
 			b.out.Checks = append(b.out.Checks, DecisionCheck{Event: rec.Event, Hash: rec.Hash})
 		case *Value, *Thread, *Turn:
@@ -343,7 +352,7 @@ func (b *decisionBuilder) completed(e *Event, c *Completion) error {
 func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 	out := b.out
 	out.Finalized = h.Closed || ended
-	out.LastEvent = b.last
+	out.LastEvent, out.FullDisk = b.last, h.FullDisk
 	if !ended {
 		endPolls = h.Polls
 	}

@@ -91,6 +91,8 @@ func replaySummary(w io.Writer, r *runner.ReplayResult) {
 		}
 	}
 	switch {
+	case r.OK() && r.CutShort && r.Stalled:
+		b.WriteString("  No rank left the recording, which was cut short: the replay was ended where no rank could go on.\n")
 	case r.OK() && r.CutShort:
 		b.WriteString("  No rank left the recording, which was cut short: the replay went as far as it goes.\n")
 	case r.OK():
@@ -103,7 +105,7 @@ func replaySummary(w io.Writer, r *runner.ReplayResult) {
 		if rank.Short != "" && !r.Diverged() {
 			excuse := ""
 			if rank.Excused {
-				excuse = ", because a rank called MPI_Abort, as recorded"
+				excuse = ", " + rank.Excuse
 			}
 			fmt.Fprintf(&b, "  %s%s.\n", strings.ToUpper(rank.Short[:1])+rank.Short[1:], excuse)
 		}

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 int main(int argc, char **argv) {
   int rank, ranks, in;
@@ -12,6 +13,12 @@ int main(int argc, char **argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int steps = argc > 1 ? atoi(argv[1]) : 10;
   const char *end = argc > 2 ? argv[2] : "";
+  if (getenv("STEPS_FILE_LIMIT") != NULL) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_FSIZE, &limit);
+    limit.rlim_cur = (rlim_t)atol(getenv("STEPS_FILE_LIMIT"));
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   for (int i = 0; i < steps; i++) {
     if (strcmp(end, "killed") == 0 && rank == 1 && i == steps / 2) raise(SIGKILL);
     if (strcmp(end, "more") == 0 && rank == 1 && i == steps / 2) MPI_Barrier(MPI_COMM_SELF);
