@@ -1,10 +1,12 @@
 /* Races of each kind, in rounds that a barrier keeps apart: however the messages arrive, each round has the same races.
  *
- *     mpiexec -n 4 ./races
+ *     mpiexec -n 4 ./races [die]
  *
- * In each round every other rank sends a message to rank 0, which takes them one by one.
+ * In each round every other rank sends a message to rank 0, which takes them one by one. With "die" rank 0 kills itself in the second round, when
+ * it has taken one message and the others are on their way.
  */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 
 enum { MAX_RANKS = 64 };
@@ -120,12 +122,27 @@ static void round_of(int number) {
     }
 }
 
+static void die(void) {
+    if (rank > 0) {
+        send_number(rank);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        receive(MPI_ANY_SOURCE);
+        raise(SIGKILL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     for (int number = 0; number <= 8; number++) {
         MPI_Barrier(MPI_COMM_WORLD);
+        if (argc > 1 && number == 1) {
+            die();
+        }
         round_of(number);
     }
     if (rank == 0) {
