@@ -130,7 +130,8 @@ func (e *ProgramError) Error() string {
 }
 
 // IncompleteError is a recording that lacks decisions, because the program made a call that record/replay does not cover. Event is the
-// number of the first such call, Site its index among the SITE records (0: unknown), Count how many there were.
+// number of the first such call, Site its index among the SITE records (0: unknown), Count how many there were. Module and Offset say where that call is in an
+// object file ("": unknown); Place is that for people, such as "heat.c:12 in main", if somebody has found it out.
 type IncompleteError struct {
 	Path  string
 	Rank  int
@@ -138,10 +139,34 @@ type IncompleteError struct {
 	Event uint64
 	Site  uint64
 	Count uint64
+
+	Module string
+	Offset uint64
+	Place  string
+}
+
+func (e *IncompleteError) locate(sites map[uint64]Site, modules []*Module) {
+	site, ok := sites[e.Site]
+	if !ok {
+		return
+	}
+	for _, m := range modules {
+		if m.Index == site.Module {
+			e.Module, e.Offset = m.Path, site.Offset
+		}
+	}
 }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("The recording %s is incomplete: rank %d called %s (event %d:%d), which record/replay does not cover "+
+	return fmt.Sprintf("The recording %s is incomplete: rank %d called %s (event %d:%d%s), which record/replay does not cover "+
 		"(%d such call(s) in all). A replay may depart from it; --incomplete-ok (incompleteOk in a launch request) tries all the same.",
-		e.Path, e.Rank, e.Call, e.Rank, e.Event, e.Count)
+		e.Path, e.Rank, e.Call, e.Rank, e.Event, At(e.Place), e.Count)
+}
+
+// At is how a place is said after an event: ", heat.c:12 in main"; nothing if it is not known.
+func At(place string) string {
+	if place == "" {
+		return ""
+	}
+	return ", " + place
 }

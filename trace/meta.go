@@ -73,9 +73,10 @@ type LastCall struct {
 
 // IncompleteCall is a call that record/replay does not cover.
 type IncompleteCall struct {
-	Call  string `json:"call"`  // the first of them
-	Event uint64 `json:"event"` // its event
-	Count uint64 `json:"count"` // how many there were
+	Call  string `json:"call"`            // the first of them
+	Event uint64 `json:"event"`           // its event
+	Count uint64 `json:"count"`           // how many there were
+	Place string `json:"place,omitempty"` // where the first is: "heat.c:12 in main"
 }
 
 // How a rank ended.

@@ -82,7 +82,7 @@ func TestRecordingRoundTrip(t *testing.T) {
 		m.PerRank[0].End = RankEnd{How: EndFinalized}
 		m.PerRank[1].End = RankEnd{How: EndExited, Code: 3}
 		m.PerRank[2].End = RankEnd{How: EndSignal, Signal: "SIGSEGV"}
-		m.PerRank[2].Incomplete = &IncompleteCall{"MPI_Get", 4, 1}
+		m.PerRank[2].Incomplete = &IncompleteCall{Call: "MPI_Get", Event: 4, Count: 1}
 		m.PerRank[1].Messages, m.PerRank[1].Bytes = 1, 4
 		m.Labels = map[string]string{"seed": "7"}
 	})

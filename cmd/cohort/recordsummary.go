@@ -119,9 +119,9 @@ func recordWarnings(r *runner.RecordResult) []string {
 	bySentence(r.Cut, "[%s] %s")
 	for _, rank := range r.Recording.Meta.PerRank {
 		if i := rank.Incomplete; i != nil {
-			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d; %s in all), which record/replay does not cover: "+
+			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d%s; %s in all), which record/replay does not cover: "+
 				"the recording is incomplete, and replay refuses it without --incomplete-ok.",
-				rank.Rank, i.Call, rank.Rank, i.Event, count(i.Count, "such call")))
+				rank.Rank, i.Call, rank.Rank, i.Event, trace.At(i.Place), count(i.Count, "such call")))
 		}
 	}
 	if r.Problem != nil {

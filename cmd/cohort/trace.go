@@ -91,7 +91,7 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 	for _, r := range m.PerRank {
 		fmt.Fprintf(&b, "  rank %-6d %s, %d events, %d messages sent, %d decisions", r.Rank, r.End, r.Events, r.Messages, r.Decisions)
 		if r.Incomplete != nil {
-			fmt.Fprintf(&b, "; not covered: %s (event %d, %d such calls)", r.Incomplete.Call, r.Incomplete.Event, r.Incomplete.Count)
+			fmt.Fprintf(&b, "; not covered: %s (event %d%s, %d such calls)", r.Incomplete.Call, r.Incomplete.Event, trace.At(r.Incomplete.Place), r.Incomplete.Count)
 		}
 		b.WriteString("\n")
 	}

@@ -1,0 +1,41 @@
+package runner
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/cohort-debugger/cohort/internal/sourceline"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// placeOf finds out where in the program the first call is that is not covered: "heat.c:12 in main", or as much of it as can be told.
+func placeOf(lacks *trace.IncompleteError) string {
+	if lacks.Module == "" {
+		return ""
+	}
+	file, err := sourceline.Open(lacks.Module)
+	if err != nil {
+		return "" // a place that is not known is no reason to fail
+	}
+	defer file.Close() //nolint:errcheck // read only
+	at := file.At(lacks.Offset)
+	switch {
+	case at.File != "" && at.Function != "":
+		return fmt.Sprintf("%s:%d in %s", filepath.Base(at.File), at.Line, at.Function)
+	case at.File != "":
+		return fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
+	case at.Function != "":
+		return "in " + at.Function
+	}
+	return "in " + filepath.Base(lacks.Module)
+}
+
+// recordedPlace is the place that recording.json has for it.
+func recordedPlace(meta *trace.Meta, lacks *trace.IncompleteError) string {
+	if lacks.Rank < len(meta.PerRank) {
+		if i := meta.PerRank[lacks.Rank].Incomplete; i != nil && i.Call == lacks.Call {
+			return i.Place
+		}
+	}
+	return ""
+}
