@@ -1,0 +1,65 @@
+package pmpi_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// TestShortForms: what the interposer wrote is, byte for byte, what package trace writes of the same records. Both guess alike.
+func TestShortForms(t *testing.T) {
+	const ranks = 3
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		for _, mode := range []string{"iprobe", "waitsome", "testany", "startall"} {
+			j := newJob(t, mpi, ranks, abi.ModeOrder)
+			j.start.Flags = abi.FlagYield
+			j.run(mpi.Build(t, "wildcard.c"), mode, "40")
+			for rank := range ranks {
+				name := filepath.Join(j.traceDir, trace.RankFile(rank))
+				r, err := trace.OpenFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again := filepath.Join(t.TempDir(), "again")
+				w, err := trace.CreateFile(again, r.Header())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for record, err := range r.All() {
+					if err == nil {
+						err = w.Write(record)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := w.Finish(); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+				want, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := os.ReadFile(again)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(want) > trace.HeaderSize+trace.ChunkMax {
+					t.Fatalf("%d bytes are more than one chunk", len(want))
+				}
+				if !bytes.Equal(want[trace.HeaderSize:], got[trace.HeaderSize:]) {
+					t.Errorf("%s, rank %d: %d bytes of the interposer, %d of package trace:\n% x\n% x", mode, rank, len(want), len(got),
+						want[trace.HeaderSize:], got[trace.HeaderSize:])
+				}
+			}
+		}
+	})
+}
