@@ -127,8 +127,9 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 func (p *Prepared) decide(o ReplayOptions) error {
 	var incomplete error // of the first rank that has it
 	var alike []string
+	all, errs := p.Recording.AllDecisions(trace.DecisionOptions{})
 	for rank := range p.Recording.Meta.Ranks {
-		d, err := p.Recording.Decisions(rank, trace.DecisionOptions{})
+		d, err := all[rank], errs[rank]
 		var lacks *trace.IncompleteError
 		if errors.As(err, &lacks) {
 			lacks.Place = recordedPlace(&p.Recording.Meta, lacks)

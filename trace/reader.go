@@ -25,7 +25,7 @@ type Reader struct {
 	next    int64 // offset of the next chunk header
 	d       decoder
 	st      state
-	taken   int // bytes of the last record
+	decided uint64 // bytes of the records so far that a replay needs
 	shapes  shapes
 	lone    bool // the chunk is larger than ChunkMax: one record only
 	err     error
@@ -169,7 +169,10 @@ func (r *Reader) read() (Record, error) {
 		d.fail(ErrMalformed, start, b.want, b.got)
 		return nil, d.err
 	}
-	r.taken = d.pos - start
+	switch rec.(type) {
+	case *Match, *Run, *Poll, *Set, *Event:
+		r.decided += uint64(d.pos - start)
+	}
 	if r.lone && d.left() > 0 {
 		d.fail(ErrMalformed, d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", ChunkMax), "another")
 		return nil, d.err

@@ -303,6 +303,16 @@ func (rec *Recording) Decisions(rank int, opt DecisionOptions) (*Decisions, erro
 	return d, errors.Join(err, r.Close())
 }
 
+// AllDecisions builds the decisions of all ranks, as many at once as there are processors; of each rank there are decisions or an error.
+func (rec *Recording) AllDecisions(opt DecisionOptions) ([]*Decisions, []error) {
+	all, errs := make([]*Decisions, rec.Meta.Ranks), make([]error, rec.Meta.Ranks)
+	_ = rec.eachRank(func(rank int) error {
+		all[rank], errs[rank] = rec.Decisions(rank, opt)
+		return nil
+	})
+	return all, errs
+}
+
 // CheckProgram compares the program at path with the recorded one. *ProgramError: it is another build.
 func (rec *Recording) CheckProgram(path string) error {
 	found, err := IdentifyProgram(path)

@@ -31,10 +31,18 @@ type Summary struct {
 // Summarize reads all traces of a recording.
 func Summarize(rec *Recording) (*Summary, error) {
 	s := &Summary{Ranks: rec.Meta.Ranks}
-	for rank := range rec.Meta.Ranks {
-		if err := s.addRank(rec, rank); err != nil {
-			return nil, fmt.Errorf("summarize rank %d: %w", rank, err)
+	ranks := make([]Summary, rec.Meta.Ranks)
+	err := rec.eachRank(func(rank int) error {
+		if err := ranks[rank].addRank(rec, rank); err != nil {
+			return fmt.Errorf("summarize rank %d: %w", rank, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range ranks {
+		s.add(&ranks[i])
 	}
 	if s.Wildcards > 0 {
 		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
@@ -73,19 +81,19 @@ func fileSize(path string) (uint64, error) {
 	return uint64(info.Size()), nil
 }
 
-// decisionBytes reads the rest of a trace.
-func decisionBytes(r *Reader) (uint64, error) {
-	var n uint64
-	for record, err := range r.All() {
-		if err != nil {
-			return 0, err
-		}
-		switch record.(type) {
-		case *Match, *Run, *Poll, *Set, *Event:
-			n += uint64(r.taken)
-		}
-	}
-	return n, nil
+// add adds what was counted of one rank.
+func (s *Summary) add(r *Summary) {
+	s.Events += r.Events
+	s.Decisions += r.Decisions
+	s.Wildcards += r.Wildcards
+	s.Never += r.Never
+	s.FailedPolls += r.FailedPolls
+	s.Messages += r.Messages
+	s.PayloadBytes += r.PayloadBytes
+	s.TraceBytes += r.TraceBytes
+	s.DecisionBytes += r.DecisionBytes
+	s.Incomplete += r.Incomplete
+	s.Values += r.Values
 }
 
 func (s *Summary) addRank(rec *Recording, rank int) error {
@@ -94,12 +102,9 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 		return err
 	}
 	h := r.Header()
-	n, err := decisionBytes(r)
+	d, err := BuildDecisions(r, DecisionOptions{AllowIncomplete: true})
+	n := r.decided
 	if err := errors.Join(err, r.Close()); err != nil {
-		return err
-	}
-	d, err := rec.Decisions(rank, DecisionOptions{AllowIncomplete: true})
-	if err != nil {
 		return err
 	}
 	size, err := fileSize(r.Path())
