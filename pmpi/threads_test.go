@@ -55,3 +55,40 @@ func TestThreadMultiple(t *testing.T) {
 		})
 	})
 }
+
+// TestThreadSerialized: the calls of threads that take turns are replayed in their order, each by its thread.
+func TestThreadSerialized(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := mpi.Build(t, "threads_serialized.c")
+		record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog, "turns", "10")
+		turns := 0
+		for _, r := range records(t, record.traceDir, 0) {
+			if _, ok := r.(*trace.Turn); ok {
+				turns++
+			}
+		}
+		if turns < 20 {
+			t.Errorf("%d turns", turns)
+		}
+	})
+}
+
+// TestThreadsOutOfTurn: the program's locks are not recorded; a replay in which a thread has a lock that the one needs whose turn it is does not stand still for ever, but has diverged.
+func TestThreadsOutOfTurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the 10 s after which nothing is taken to move any more")
+	}
+	once := true // it takes its time, and the MPI has no part in it
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		if !once {
+			t.Skip("tested with another MPI")
+		}
+		once = false
+		prog := testdata(t, mpi, "inversion.c")
+		record, _ := exact(t, mpi, 1, abi.ModeOrder, 0, prog)
+		p := diverges(t, record, 0, []string{"FIRST=1"}, prog)
+		if d := p.Divergence; p.State != abi.StateDiverged || trace.CallName(d.RecordedOp) != "a call of another thread" || trace.CallName(d.ActualOp) != "MPI_Barrier" || d.CallSite == 0 {
+			t.Errorf("%+v", p)
+		}
+	})
+}

@@ -66,7 +66,7 @@ func values(t *testing.T, dir string, rank int) map[string]int {
 func TestWtimeReplays(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "wtime.c")
-		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeFull} {
+		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeRacing, abi.ModeFull} {
 			t.Run(mode.String(), func(t *testing.T) {
 				record, again := exact(t, mpi, 3, mode, 0, prog)
 				for rank := range 3 {

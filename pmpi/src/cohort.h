@@ -49,8 +49,8 @@ struct cohort_global {
   struct cohort_control *control;     /* never NULL: a private one if there is none */
   struct cohort_trace_header *header; /* likewise */
   uint64_t events;        /* completed */
-  uint64_t steps;         /* calls completed: events and failed polls */
   int owned;              /* the thread that is inside MPI writes values itself */
+  uint64_t steps;         /* calls completed: events and failed polls */
   uint64_t thread;        /* id of the thread that made the call before */
   _Atomic uint64_t concurrent; /* call site of the first call that came while another thread was inside, and is not in the trace yet */
   uint64_t failures;      /* failed polls since the last successful poll */
@@ -124,15 +124,15 @@ int cohort_value_recorded(uint32_t kind, uint64_t *number, uint64_t site); /* re
 void cohort_value_record(uint32_t kind, uint64_t number);
 const void *cohort_value_recorded_bytes(uint32_t kind, size_t *length, uint64_t site); /* likewise; NULL: ask */
 void cohort_value_record_bytes(uint32_t kind, const void *bytes, size_t length);
+const void *cohort_value_peek(uint32_t kind, size_t *length); /* replay: the next value, if it is one of bytes of that kind */
 void cohort_write_turn(struct cohort_thread *t, uint64_t steps);
 
-const void *cohort_value_peek(uint32_t kind, size_t *length); /* replay: the next value, if it is one of bytes of that kind */
-/* ---- clocks.c */
-extern int cohort_clocks; /* the C library's clocks are recorded or replayed */
 /* ---- rma.c */
 extern int cohort_windows_small;               /* windows that are looked at when an event ends */
 void cohort_windows_look(void);
 
+/* ---- clocks.c */
+extern int cohort_clocks; /* the C library's clocks are recorded or replayed */
 int cohort_true_clock_gettime(int clock, struct timespec *t);
 
 /* ---- memory.c: memory that malloc does not know of */

@@ -1,5 +1,5 @@
 /* MPI_THREAD_MULTIPLE is provided. Without an argument only the main thread calls MPI. With "late", a second thread calls MPI, but never while the main thread does. With "at-once" a
- * thread of each of two ranks waits in MPI_Recv for a message that the other's main thread sends: calls overlap. */
+ * thread of rank 0 waits in MPI_Recv for a message that rank 1 sends when it has one of rank 0's main thread: calls overlap. */
 #include <mpi.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -31,13 +31,16 @@ int main(int argc, char **argv) {
   const int at_once = argc > 1 && strcmp(argv[1], "at-once") == 0, late = argc > 1 && strcmp(argv[1], "late") == 0;
   MPI_Comm_dup(MPI_COMM_WORLD, &own);
   pthread_t thread;
-  if (at_once) {
+  if (at_once && rank == 0) {
     sem_init(&ready, 0, 0);
     pthread_create(&thread, NULL, receive, &got);
     sem_wait(&ready);
-    usleep(200000);
-    MPI_Send(&rank, 1, MPI_INT, 1 - rank, 7, own);
+    usleep(500000);
+    MPI_Send(&rank, 1, MPI_INT, 1, 8, own); /* only then is there a message for the thread */
     pthread_join(thread, NULL);
+  } else if (at_once) {
+    MPI_Recv(&got, 1, MPI_INT, 0, 8, own, MPI_STATUS_IGNORE);
+    MPI_Send(&rank, 1, MPI_INT, 0, 7, own);
   }
   for (int i = 0; late && i < 20; i++) {
     if (i == 0) got = rank;
