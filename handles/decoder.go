@@ -46,8 +46,13 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 	return n, err
 }
 
+// symbols is a backend that knows where symbols are without evaluating anything.
+type symbols interface {
+	SymbolAddress(ctx context.Context, name string) (uint64, error)
+}
+
 func (d *Decoder) open(ctx context.Context, res *resolver) (*prettyprint.Registry, error) {
-	text, err := res.value("&cohort_registry")
+	addr, err := d.registry(ctx, res)
 	if err != nil {
 		var state *backend.StateError
 		if errors.As(err, &state) || ctx.Err() != nil {
@@ -56,11 +61,23 @@ func (d *Decoder) open(ctx context.Context, res *resolver) (*prettyprint.Registr
 		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
 			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, without noInterpose."}
 	}
+	return prettyprint.Open(memory{ctx, d.rank}, addr)
+}
+
+func (d *Decoder) registry(ctx context.Context, res *resolver) (uint64, error) {
+	const name = "cohort_registry"
+	if s, ok := d.rank.(symbols); ok {
+		return s.SymbolAddress(ctx, name)
+	}
+	text, err := res.value("&" + name)
+	if err != nil {
+		return 0, err
+	}
 	addr, ok := lastAddress(text)
 	if !ok {
-		return nil, fmt.Errorf("the debugger gives the address of cohort_registry as %q, which is no address", text)
+		return 0, fmt.Errorf("the debugger gives the address of %s as %q, which is no address", name, text)
 	}
-	return prettyprint.Open(memory{ctx, d.rank}, addr)
+	return addr, nil
 }
 
 // Command implements backend.HandleDecoder.
@@ -78,6 +95,9 @@ func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args strin
 	if err := result.Text(&text, prettyprint.Options{}); err != nil {
 		return backend.EvaluateResult{}, err
 	}
+	if text.Len() > maxText {
+		return backend.EvaluateResult{}, fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; ask for less with --list, and for the rest with --from", text.Len(), maxText)
+	}
 	if result.File != nil {
 		path, err := writeFile(result.File)
 		if err != nil {
@@ -90,6 +110,9 @@ func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args strin
 		Variable: backend.Variable{Name: "mpipp " + args, Value: result.Node.Value, Type: result.Node.Type, Address: result.Node.Address, ReadOnly: true},
 	}, nil
 }
+
+// maxText bounds an answer: it travels in one frame (launch/wire), and somebody is to read it.
+const maxText = 48 << 20
 
 // writeFile writes what the user asked for, whole or not at all: ranks may do so at once. A relative name is one in the directory in which the rank was started.
 func writeFile(file *prettyprint.File) (path string, err error) {

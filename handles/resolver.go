@@ -45,37 +45,56 @@ func (r *resolver) findLanguage() prettyprint.Language {
 	return r.language
 }
 
-// Resolve implements prettyprint.Resolver.
+// Resolve implements prettyprint.Resolver. It asks for no more than the kind of expression needs: each question is a round trip or several, and the value of a
+// handle, shown as a user wants it, is what this is to find out.
 func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
-	got, err := r.evaluate(expr)
+	kind, err := r.typeOf("whatis", expr)
 	if err != nil {
 		return prettyprint.Resolved{}, err
 	}
-	out := prettyprint.Resolved{Type: got.Type, Language: r.findLanguage()}
-	kind := got.Type
-	if under, err := r.console("whatis (" + expr + ")"); err == nil {
-		// The declared type may be a name, such as MPI_Datatype; what it stands for decides.
-		if _, t, ok := strings.Cut(strings.TrimSpace(under), "= "); ok {
-			out.Type = t
-			kind = t
-		}
-	}
-	if full, err := r.console("ptype (" + expr + ")"); err == nil {
-		if _, t, ok := strings.Cut(strings.TrimSpace(full), "= "); ok {
-			kind = t
-		}
+	out := prettyprint.Resolved{Type: kind, Language: r.findLanguage()}
+	// The declared type may be a name, such as MPI_Datatype; what it stands for decides.
+	if under, err := r.typeOf("ptype", expr); err == nil {
+		kind = under
 	}
 	if out.Language == prettyprint.Fortran {
-		r.classifyFortran(expr, kind, got, &out)
+		err = r.classifyFortran(expr, kind, &out)
 	} else {
-		r.classifyC(expr, kind, got, &out)
+		err = r.classifyC(expr, kind, &out)
 	}
-	if !out.HasAddr {
-		if text, err := r.value("&(" + expr + ")"); err == nil { // a register variable or an rvalue has none
-			out.Address, out.HasAddr = lastAddress(text)
-		}
+	if err != nil {
+		return out, err
+	}
+	if !out.HasAddr && !out.Pointer { // a register variable or an rvalue has none
+		out.Address, out.HasAddr = r.address(expr)
 	}
 	return out, nil
+}
+
+// typeOf asks for the type of an expression, which is not evaluated.
+func (r *resolver) typeOf(command, expr string) (string, error) {
+	text, err := r.console(command + " (" + expr + ")")
+	if err != nil {
+		return "", err
+	}
+	_, kind, ok := strings.Cut(strings.TrimSpace(text), "= ")
+	if !ok {
+		return "", fmt.Errorf("the debugger gives its type as %q", strings.TrimSpace(text))
+	}
+	return kind, nil
+}
+
+// integer evaluates an expression whose value is one.
+func (r *resolver) integer(expr, of string) (n uint64, ok bool, err error) {
+	text, err := r.value(expr)
+	if err != nil {
+		return 0, false, err
+	}
+	if strings.Contains(text, "<optimized out>") {
+		return 0, false, fmt.Errorf("the compiler has optimised %s away here", of)
+	}
+	n, ok = parseNumber(text)
+	return n, ok, nil
 }
 
 var (
@@ -84,26 +103,21 @@ var (
 	arrayParen = regexp.MustCompile(`\)$`)
 )
 
-func (r *resolver) classifyC(expr, kind string, got backend.EvaluateResult, out *prettyprint.Resolved) {
+func (r *resolver) classifyC(expr, kind string, out *prettyprint.Resolved) (err error) {
 	kind = trimQualifiers(kind)
 	switch {
 	case strings.HasSuffix(kind, "*") || strings.Contains(kind, "(*)"):
 		out.Pointer = true
-		text := got.Value
-		if full, err := r.value("(unsigned long)(" + expr + ")"); err == nil {
-			text = full
-		}
-		out.Number, out.HasNumber = parseNumber(text)
+		out.Number, out.HasNumber, err = r.integer("(unsigned long)("+expr+")", expr)
 	case arrayC.MatchString(kind):
 		out.Array = true
 		out.Address, out.HasAddr = r.address(expr)
 	case strings.HasPrefix(kind, "struct") || strings.HasPrefix(kind, "union") || strings.HasPrefix(kind, "class"):
 		out.Struct = true
-	default:
-		if text, err := r.value("(long)(" + expr + ")"); err == nil && !strings.Contains(kind, "float") && !strings.Contains(kind, "double") {
-			out.Number, out.HasNumber = parseNumber(text)
-		}
+	case !strings.Contains(kind, "float") && !strings.Contains(kind, "double"):
+		out.Number, out.HasNumber, err = r.integer("(long)("+expr+")", expr)
 	}
+	return err
 }
 
 // trimQualifiers takes "const", "volatile" and "restrict" from the end of a pointer type: "struct x * const".
@@ -122,7 +136,7 @@ func trimQualifiers(kind string) string {
 	}
 }
 
-func (r *resolver) classifyFortran(expr, kind string, got backend.EvaluateResult, out *prettyprint.Resolved) {
+func (r *resolver) classifyFortran(expr, kind string, out *prettyprint.Resolved) (err error) {
 	lower := strings.ToLower(kind)
 	switch {
 	case strings.HasPrefix(lower, "type"):
@@ -132,8 +146,9 @@ func (r *resolver) classifyFortran(expr, kind string, got backend.EvaluateResult
 		out.Array = true
 		out.Address, out.HasAddr = r.address(expr)
 	case strings.HasPrefix(lower, "integer"), strings.HasPrefix(lower, "logical"):
-		out.Number, out.HasNumber = parseNumber(got.Value)
+		out.Number, out.HasNumber, err = r.integer(expr, expr)
 	}
+	return err
 }
 
 func (r *resolver) address(expr string) (uint64, bool) {

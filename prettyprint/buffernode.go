@@ -89,18 +89,13 @@ func (b *Buffer) Text(w io.Writer, opt Options) error {
 		return errorf(KindUsage, 0, "The buffer has %s, numbered from 0; there is no element %s to begin with.", basicElements(total), grouped(opt.From))
 	}
 	shown := min(total, opt.From+int64(opt.MaxList))
-	vals, err := b.Elements(opt.From, shown)
-	if err != nil {
-		return err
-	}
-	rows := rowsOf(vals)
 	width := 0
-	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(r.address))
-	}
-	for _, r := range rows {
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(r.address))
-		if err := write(w, "  %s%s  0x%012x  %s\n", r.address, pad, r.memory, r.value); err != nil {
+	for from := opt.From; from < shown; from += textPage {
+		vals, err := b.Elements(from, min(from+textPage, shown))
+		if err != nil {
+			return err
+		}
+		if width, err = writeRows(w, rowsOf(vals), width); err != nil {
 			return err
 		}
 	}
@@ -108,6 +103,29 @@ func (b *Buffer) Text(w io.Writer, opt Options) error {
 		return write(w, "  ... %s more, with --from %d\n", grouped(rest), shown)
 	}
 	return nil
+}
+
+// textPage is how many elements are in memory at a time; characters are joined within a page.
+const textPage = 1 << 13
+
+// writeRows writes lines with their columns at least so wide, and returns how wide they were.
+func writeRows(w io.Writer, rows []row, width int) (int, error) {
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(r.address))
+	}
+	var line []byte
+	for _, r := range rows {
+		line = append(append(line[:0], "  "...), r.address...)
+		for range width - utf8.RuneCountInString(r.address) {
+			line = append(line, ' ')
+		}
+		line = fmt.Appendf(line, "  0x%012x  ", r.memory)
+		line = append(append(line, r.value...), '\n')
+		if _, err := w.Write(line); err != nil {
+			return width, fmt.Errorf("writing text: %w", err)
+		}
+	}
+	return width, nil
 }
 
 // row is one line of a buffer's text.
