@@ -14,7 +14,8 @@
 //   - the entry of a collective call precedes the exits of those calls of the same collective whose data may depend on it: after a
 //     Bcast or Scatter every other rank has the root's data, after a Gather or Reduce the root has everyone's, after a Scan rank i
 //     that of ranks up to i, after an Exscan of ranks below i, and after all others (Barrier, Allreduce, Alltoall, the making of a
-//     communicator, ...) all have everyone's. The exit of a nonblocking collective is the call that completes it. For neighborhood
+//     communicator, ...) all have everyone's. The exit of a nonblocking collective, and of a start of a persistent one, is the call that
+//     completes it. For neighborhood
 //     collectives and collectives over an intercommunicator, of which the trace does not tell the topology or the root group, all
 //     are taken to depend on all.
 //

@@ -359,6 +359,15 @@ EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
   return made(rc, comm, newcomm, 1);
 }
 
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
+  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) return PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+  int rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
+  return made(rc, comm, newcomm, 1);
+}
+#endif
+
 EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
   if (!cohort_enter(COHORT_OP_COMM_SPLIT, SITE)) return PMPI_Comm_split(comm, color, key, newcomm);
   cohort_synchronise(comm);

@@ -425,6 +425,55 @@ EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dataty
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+  cohort_uncovered("MPI_Comm_create_from_group");
+  int rc = PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+  cohort_uncovered("MPI_Intercomm_create_from_groups");
+  int rc = PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+EXPORT int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Lookup_name(service_name, info, port_name);
+  cohort_uncovered("MPI_Lookup_name");
+  int rc = PMPI_Lookup_name(service_name, info, port_name);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_T_pvar_read(session, handle, buf);
+  cohort_uncovered("MPI_T_pvar_read");
+  int rc = PMPI_T_pvar_read(session, handle, buf);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf) {
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_T_pvar_readreset(session, handle, buf);
+  cohort_uncovered("MPI_T_pvar_readreset");
+  int rc = PMPI_T_pvar_readreset(session, handle, buf);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session) {
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Session_init(info, errhandler, session);
   cohort_uncovered("MPI_Session_init");

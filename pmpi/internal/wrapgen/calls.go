@@ -161,6 +161,12 @@ var uncoveredCalls = []struct {
 		"MPI_Info info, MPI_Request *request", false, true},
 	{"Precv_init", "void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, " +
 		"MPI_Info info, MPI_Request *request", false, true},
+	{"Comm_create_from_group", "MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm", false, true},
+	{"Intercomm_create_from_groups", "MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, " +
+		"const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm", false, true},
+	{"Lookup_name", "const char *service_name, MPI_Info info, char *port_name", false, false},
+	{"T_pvar_read", "MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf", false, false},
+	{"T_pvar_readreset", "MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf", false, false},
 	{"Session_init", "MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session", false, true},
 }
 
