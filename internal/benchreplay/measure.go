@@ -84,7 +84,7 @@ func Measure(ctx context.Context, o Options) ([]Row, error) {
 				return nil, fmt.Errorf("%s: %w", mpi, err)
 			}
 			rows = append(rows, row)
-			o.sayf("%-8s %-20s %s  (%.0f s)\n", mpi, program.Name, row.line(), time.Since(began).Seconds())
+			o.sayf("%-8s %-20s%s  (%.0f s)\n", mpi, program.Name, row.line(), time.Since(began).Seconds())
 		}
 	}
 	return rows, nil
@@ -160,13 +160,16 @@ func (j *job) measure(ctx context.Context) (Row, error) {
 // line sums a row up for people who wait.
 func (r *Row) line() string {
 	var line strings.Builder
-	fmt.Fprintf(&line, "%6.3f s", quartiles(seconds(r.Samples[r.Base()])).Median)
 	for _, column := range Columns() {
-		if column == r.Base() {
+		samples := r.Samples[column]
+		if len(samples) == 0 {
 			continue
 		}
-		if ratio, _, ok := r.Ratio(column); ok {
-			fmt.Fprintf(&line, "  %s %.2f", column, ratio)
+		fmt.Fprintf(&line, "  %s", column)
+		if ratio, _, ok := r.Ratio(column); ok && column != r.Base() {
+			fmt.Fprintf(&line, " %.2f", ratio)
+		} else {
+			fmt.Fprintf(&line, " %.3f s", quartiles(seconds(samples)).Median)
 		}
 	}
 	return line.String()

@@ -25,6 +25,8 @@ type Program struct {
 	Kind  Kind
 	// Tiny are arguments with which it takes milliseconds, for tests of the benchmark.
 	Tiny []string
+	// Extra: only measured when it is named.
+	Extra bool
 	// Paper is the row of Netzer and Miller's Table 1, or nil.
 	Paper *PaperRow
 }
@@ -52,10 +54,9 @@ func Programs() []Program {
 	app := func(name string, kind Kind, paper *PaperRow, tiny string, args ...string) Program {
 		return Program{Name: name, File: name + ".c", Args: args, Ranks: 4, Kind: kind, Tiny: strings.Fields(tiny), Paper: paper}
 	}
-	return []Program{
+	programs := []Program{
 		wildcard("recv", 4, 20000, MessageOnly),
 		wildcard("waitany", 4, 15000, MessageOnly),
-		wildcard("waitsome", 4, 15000, MessageOnly),
 		wildcard("recv", 8, 5000, MessageOnly),
 		wildcard("waitany", 8, 4000, MessageOnly),
 		wildcard("iprobe", 4, 2000, Other),
@@ -69,6 +70,12 @@ func Programs() []Program {
 		app("mult", Other, &PaperRow{1120, 0, 0, "optimal", 15, 0.1}, "20", "700"),
 		app("tycho", Other, &PaperRow{1791, 412, 19, "within 46%", -1, -1}, "3 500 6", "28", "40000", "20"),
 	}
+	for _, mode := range []string{"waitsome", "waitall", "wait", "probe", "mprobe", "sendrecv", "persistent", "startall"} {
+		extra := wildcard(mode, 4, 10000, MessageOnly)
+		extra.Extra = true
+		programs = append(programs, extra)
+	}
+	return programs
 }
 
 // arguments are those of a run, with paths of data files.

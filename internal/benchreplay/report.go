@@ -78,7 +78,7 @@ this page.
 * **bare**: the program alone. **unrecorded**: with the interposer, recording nothing. **order**, **racing**, **full**: recorded in that mode. **replay**: of the
   order recording of that round. Each replay was checked to have taken the same messages in the same order, with the same content, as its recording.
 * Ratios (×) are to the unrecorded program with the same yielding. Where there are more ranks than cores, Cohort lets MPICH's blocking calls yield, in every column but bare;
-  ratios are to *unrecorded* there, as recording alone is what they are about, and *bare* shows what the program takes when left alone (it spins; a run was ended after 10 s). Open MPI yields by itself;
+  ratios are to *unrecorded* there, as recording alone is what they are about, and *bare* shows what the program takes when left alone (it spins; a run was ended after 5 s). Open MPI yields by itself;
   ratios are to *bare*. In brackets: quartiles of the ratios round by round.
 `, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load, strings.Join(versions, " and "), r.Machine.Cohort, r.Rounds)
 }

@@ -27,7 +27,7 @@ const runTimeout = 5 * time.Minute
 const timesVar = "TESTPROGRAM_TIMES=1"
 
 // bareTimeout ends a bare run where the other columns yield: without yielding a program can take a thousand times as long.
-const bareTimeout = 10 * time.Second
+const bareTimeout = 5 * time.Second
 
 // errNotThere: this Cohort has no such column.
 var errNotThere = errors.New("there is no such mode in this version")

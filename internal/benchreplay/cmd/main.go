@@ -38,7 +38,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench-replay", flag.ContinueOnError)
 	flags.StringVar(&o.Root, "root", ".", "root of the repository")
 	mpis := flags.String("mpi", "openmpi,mpich", "which MPIs")
-	programs := flags.String("programs", "", "rows, by name or the beginning of it, separated by commas (default: all); list: print them")
+	programs := flags.String("programs", "", "rows, by name or the beginning of it, separated by commas (default: all but the extra ones); list: print them")
 	columns := flags.String("columns", "", "columns (default: all)")
 	flags.IntVar(&o.Rounds, "rounds", 7, "rounds; each runs every column once")
 	flags.IntVar(&o.MostBare, "bare-rounds", 1, "rounds of the bare column where the others yield")
@@ -89,7 +89,7 @@ func run(ctx context.Context, args []string) error {
 func choose(names string) ([]benchreplay.Program, error) {
 	all := benchreplay.Programs()
 	if names == "" {
-		return all, nil
+		return slices.DeleteFunc(all, func(p benchreplay.Program) bool { return p.Extra }), nil
 	}
 	var chosen []benchreplay.Program
 	for name := range strings.SplitSeq(names, ",") {
