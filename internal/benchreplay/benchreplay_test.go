@@ -135,7 +135,7 @@ func TestOneRound(t *testing.T) {
 				t.Errorf("%s: %d samples of %s, not 1", row.MPI, len(row.Samples[column]), column)
 			}
 		}
-		// 9 points in 3 strips of 15 rows each, 4 sweeps, 7 messages for each, and 3 to end with.
+		// 40 rows in 3 strips, 4 sweeps, 7 messages for each, and 3 to end with.
 		if s := row.Samples[Order][0]; s.Messages != 3*4*7+3 || s.Wildcards == 0 || s.TraceBytes == 0 {
 			t.Errorf("%s: the recording holds %+v", row.MPI, s)
 		}

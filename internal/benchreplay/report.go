@@ -75,11 +75,11 @@ this page.
 * %s; programs and interposer compiled by their mpicc, programs with -O2. Cohort %s.
 * The columns are run in turn, %d rounds, beginning with another column each round. Times are medians, in seconds, with quartiles in
   brackets; they are of the measured part of the program (from when the last rank began it to when the last one ended it), without starting the job.
-* **bare**: the program alone. **unrecorded**: with the interposer, recording nothing. **order**, **racing**, **full**: recorded in that mode. **replay**: of the
-  order recording of that round. Each replay was checked to have taken the same messages in the same order, with the same content, as its recording.
-* Ratios (×) are to the unrecorded program with the same yielding. Where there are more ranks than cores, Cohort lets MPICH's blocking calls yield, in every column but bare;
-  ratios are to *unrecorded* there, as recording alone is what they are about, and *bare* shows what the program takes when left alone (it spins; a run was ended after 5 s). Open MPI yields by itself;
-  ratios are to *bare*. In brackets: quartiles of the ratios round by round.
+* **bare**: the program alone. **unrecorded**: with the interposer, recording nothing. **order**, **racing**, **full**: recorded in that mode. **replay**: of
+  the order recording of that round. Each replay was checked to have taken the same messages in the same order, with the same content, as its recording.
+* Ratios (×) are to the unrecorded program with the same yielding. Where there are more ranks than cores, Cohort lets MPICH's blocking calls yield, in every
+  column but bare; ratios are to *unrecorded* there, as recording alone is what they are about, and *bare* shows what the program takes when left alone
+  (it spins; a run was ended after 5 s). Open MPI yields by itself; ratios are to *bare*. In brackets: quartiles of the ratios round by round.
 `, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load, strings.Join(versions, " and "), r.Machine.Cohort, r.Rounds)
 }
 
