@@ -159,7 +159,7 @@ static int bicgstab(const double *b, double *x) {
         }
         product(r, t);
         sums(t, r, t, two);
-        omega = two[0] / two[1];
+        omega = two[1] > 0 ? two[0] / two[1] : 0; /* the solution may be exact already */
         for (int i = 0; i < n; i++) {
             x[i] += alpha * p[i] + omega * r[i];
             r[i] -= omega * t[i];
