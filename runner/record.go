@@ -286,8 +286,7 @@ func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module,
 		}
 	}
 	d, err := r.Recording.Decisions(i, trace.DecisionOptions{})
-	var lacks *trace.IncompleteError
-	if errors.As(err, &lacks) {
+	if lacks, ok := errors.AsType[*trace.IncompleteError](err); ok {
 		if rank.Incomplete != nil && rank.Incomplete.Call == lacks.Call {
 			rank.Incomplete.Place = placeOf(lacks)
 		}

@@ -100,14 +100,11 @@ func (b *valueBuilder) finish(out *Decisions) {
 // encodeValues appends the streams and turns to a decisions file, and puts their places into its header.
 func (d *Decisions) encodeValues(b []byte, at int) []byte {
 	le := binary.LittleEndian
+	data := len(b)
 	for i := range d.Streams {
 		b = append(b, d.Streams[i].Data...)
 	}
 	streams := len(b)
-	data := streams
-	for i := len(d.Streams) - 1; i >= 0; i-- {
-		data -= len(d.Streams[i].Data)
-	}
 	for i := range d.Streams {
 		s := &d.Streams[i]
 		b = le.AppendUint64(b, s.Thread)

@@ -102,7 +102,8 @@ func TestShortValueOfNothing(t *testing.T) {
 	var b []byte
 	s := valueState{last: map[uint64]uint64{valueKey(0, ValueWtime): math.Float64bits(math.Pi)}}
 	d := decoder{buf: append(b, 0), path: "x"}
-	if d.shortValue(kindShortValue, &s); d.err == nil {
+	d.shortValue(kindShortValue, &s)
+	if d.err == nil {
 		t.Error("a difference to a time that is no number of nanoseconds was read")
 	}
 	if !bytes.Equal(appendValue(nil, &Value{What: ValueWtime, Number: math.Float64bits(math.Pi)}, &s), []byte{7, 1, 0}) {

@@ -82,7 +82,8 @@ func (f function) largeWrapper() string {
 			if datatypeOf := f.find(datatype); datatypeOf == nil {
 				datatype = "datatype"
 			}
-			fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name, datatype, boolInt(!f.isReduction() && f.find(datatype) != nil))
+			mayMake := boolInt(!f.isReduction() && f.find(datatype) != nil)
+			fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name, datatype, mayMake)
 			fmt.Fprintf(&undo, "  large_free(&l_%s);\n", p.name)
 			typeOf[datatype] = "l_" + p.name + ".type"
 		}
@@ -109,7 +110,8 @@ func (f function) largeWrapper() string {
 		arguments = append(arguments, argument)
 	}
 	base := strings.TrimSuffix(f.name, "_c")
-	fmt.Fprintf(&b, "  if (UNLIKELY(!fits)) {\n%s    if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_%s(%s);\n", strings.ReplaceAll(undo.String(), "  large", "    large"), f.name, f.arguments())
+	fmt.Fprintf(&b, "  if (UNLIKELY(!fits)) {\n%s    if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_%s(%s);\n",
+		strings.ReplaceAll(undo.String(), "  large", "    large"), f.name, f.arguments())
 	fmt.Fprintf(&b, "    cohort_uncovered(\"MPI_%s above 2^31\");\n    int rc;\n", f.name)
 	if f.nonblock != "" { // other ranks, whose counts are small, make it of the nonblocking form
 		fmt.Fprintf(&b, "    if (g.yield) {\n      MPI_Request request = MPI_REQUEST_NULL;\n      rc = PMPI_%s_c(%s, &request);\n"+
