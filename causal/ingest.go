@@ -59,6 +59,7 @@ type takeRec struct {
 	view      *view
 	send      int  // index in the sends of rank ch.src, or none
 	freed     bool // its request was freed: no event completes it
+	cancelled bool // it was asked to be; whether it was its completion tells
 }
 
 type requestKind uint8
@@ -181,6 +182,8 @@ func (in *ingest) event(e *trace.Event) error {
 	case trace.ClassRequest:
 		if e.Op == trace.OpRequestFree {
 			in.free(e)
+		} else if req, known := in.requests[e.Post]; known && req.kind == requestTake && req.index != none {
+			in.takes[req.index].cancelled = true
 		}
 		return nil
 	case trace.ClassOther:

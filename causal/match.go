@@ -56,6 +56,11 @@ func (m *matcher) take(in *ingest, i int) {
 				"are matched one too early")
 		return
 	}
+	if t.cancelled && t.done == 0 && !t.freed {
+		m.b.doubtf(ProblemUnknown, in.rank, t.post, "its cancellation was asked for, and the trace does not say what became of it; if it took a message, "+
+			"later ones of that channel are matched one too early")
+		return
+	}
 	var s *sendRec
 	q := m.channels[t.ch]
 	if q != nil && q.taken < len(q.sends) {

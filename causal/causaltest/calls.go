@@ -229,7 +229,7 @@ func (s *sim) cancel(r *rank) {
 				break
 			}
 		}
-		s.end(r, &trace.Event{Op: trace.OpCancel})
+		s.end(r, &trace.Event{Op: trace.OpCancel, Post: q.post})
 		return
 	}
 }

@@ -80,7 +80,7 @@ func (s *sim) complete(r *rank, op trace.Op, array, done []*request) {
 		c := trace.Completion{ArrayIndex: uint32(slices.Index(array, q)), Post: q.post, Class: trace.RequestSend}
 		switch {
 		case q.recv != nil && q.recv.cancelled:
-			c.Class = trace.RequestOther
+			c.Class, q.recv.told = trace.RequestOther, true
 		case q.recv != nil:
 			c.Class = trace.RequestRecv
 			var a trace.RecvArgs

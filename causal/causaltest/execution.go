@@ -70,8 +70,8 @@ type Execution struct {
 	Messages    []*Message
 	Collectives []*Collective
 	Order       []causal.EventID // the events in the order in which their calls returned
-	// Unknown is how many wildcard receives took a message without a completion in the trace: then matching by the
-	// trace alone can be wrong, and says so.
+	// Unknown is how many wildcard receives took a message without a completion in the trace, and how many receives were cancelled without
+	// one: then matching by the trace alone can be wrong, and says so.
 	Unknown int
 }
 

@@ -40,6 +40,7 @@ type posting struct {
 	place       int // among the receives that the call posted
 	msg         *message
 	cancelled   bool
+	told        bool // the trace says that it was cancelled
 }
 
 func (p *posting) wild() bool { return trace.IsWildcard(p.source, p.tag) }
@@ -314,6 +315,9 @@ func (s *sim) finish() *Execution {
 	for _, r := range s.ranks {
 		for _, q := range r.requests {
 			if q.recv != nil && q.recv.wild() && q.recv.msg != nil && q.recv.msg.truth.Receive.IsZero() {
+				s.x.Unknown++
+			}
+			if q.recv != nil && q.recv.cancelled && !q.recv.told {
 				s.x.Unknown++
 			}
 		}
