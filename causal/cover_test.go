@@ -103,7 +103,7 @@ func TestBoundAgainstAllCovers(t *testing.T) {
 func TestTracedReceivesAreEnoughAndNeeded(t *testing.T) {
 	const states = 20000
 	compared, told, tags, needed := 0, 0, 0, 0
-	for seed := range int64(1500) {
+	for seed := range int64(900) {
 		src := rand.New(rand.NewSource(seed))
 		cfg := causaltest.Config{
 			Ranks: 2 + src.Intn(3), Steps: 10 + src.Intn(14), Collectives: src.Intn(4) == 0, Requests: src.Intn(3) > 0, Probes: src.Intn(2) == 0,
@@ -144,7 +144,7 @@ func TestTracedReceivesAreEnoughAndNeeded(t *testing.T) {
 		}
 	}
 	t.Logf("%d executions; %d receives told, of %d it was seen that they must be; %d with a wildcard tag only", compared, told, needed, tags)
-	if compared < 400 || needed < 200 || tags < 20 {
+	if compared < 250 || needed < 120 || tags < 20 {
 		t.Error("the executions are too poor")
 	}
 }

@@ -102,7 +102,7 @@ func dump(x *causaltest.Execution) string {
 
 // A race is reported if and only if some schedule of the same calls has it.
 func TestRacesAgainstAllSchedules(t *testing.T) {
-	runs, exact, races := 4000, 0, 0
+	runs, exact, races := 2500, 0, 0
 	for seed := range int64(runs) {
 		src := rand.New(rand.NewSource(seed))
 		cfg := causaltest.Config{
