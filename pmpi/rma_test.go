@@ -1,7 +1,9 @@
 package pmpi_test
 
 import (
+	"context"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,6 +79,56 @@ func TestOneSidedInFortran(t *testing.T) {
 					t.Errorf("recorded: %v", got)
 				}
 			})
+		}
+	})
+}
+
+// TestOneSidedRefused: what is not covered is named, each call once, with its place; replay goes no further than the first of them unless it is told to.
+func TestOneSidedRefused(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		t.Setenv("OMPI_MCA_osc", "pt2pt,sm") // osc/rdma makes no window on one rank alone
+		prog := testdata(t, mpi, "rmarefused.c")
+		record := newJob(t, mpi, 1, abi.ModeOrder)
+		want := record.run(prog)
+		var named []string
+		for _, r := range records(t, record.traceDir, 0) {
+			if n, ok := r.(*trace.Note); ok {
+				named = append(named, n.Call)
+				if n.Site == 0 {
+					t.Errorf("the note of %s has no place", n.Call)
+				}
+			}
+		}
+		if diff := cmp.Diff([]string{
+			"MPI_Rput", "MPI_Rget", "MPI_Raccumulate", "MPI_Rget_accumulate", "MPI_Win_test", "MPI_Win_allocate_shared", "a window whose making was not seen",
+			"MPI_Win_create_dynamic",
+		}, named); diff != "" {
+			t.Errorf("refused (-want +got):\n%s", diff)
+		}
+		record.decisions = decide(t, record.traceDir, 1, trace.DecisionOptions{AllowIncomplete: true})
+		for _, flags := range []abi.Flags{0, abi.FlagIncompleteOK} {
+			j := newJob(t, mpi, 1, abi.ModeReplay)
+			j.start.Flags, j.decisions = flags, record.decisions
+			if flags != 0 {
+				if got := j.run(prog); got != want {
+					t.Errorf("with incomplete-ok the program printed %q, recorded %q", got, want)
+				}
+				continue
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
+			j.launch(ctx, prog)
+			for state := j.controls[0].State(); state != abi.StateRefused; {
+				next, err := j.controls[0].WaitChange(ctx, state)
+				if err != nil {
+					t.Fatalf("%v\n%s", err, j.describe())
+				}
+				state = next
+			}
+			if m := j.controls[0].Progress().Message; !strings.Contains(m, "MPI_Rput") {
+				t.Errorf("the refusal says %q", m)
+			}
+			cancel()
+			<-j.done
 		}
 	})
 }

@@ -74,6 +74,9 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 	if classes := classText(s.EventsByClass); classes != "" {
 		fmt.Fprintf(b, "  events: %s\n", classes)
 	}
+	if s.Values > 0 {
+		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n", count(s.Values, "value"))
+	}
 	switch {
 	case s.Wildcards == 0:
 		b.WriteString("  racing messages: none, as no receive or probe had a wildcard\n")

@@ -75,6 +75,9 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 	fmt.Fprintf(&b, "  recorded    %s, in %s, by cohort %s\n", m.Start.Local().Format("2006-01-02 15:04:05"), m.Elapsed.Round(1e6), m.Cohort)
 	fmt.Fprintf(&b, "  holds       %d events, %d messages (%d bytes), %d failed polls\n", s.Events, s.Messages, s.PayloadBytes, s.FailedPolls)
 	fmt.Fprintf(&b, "  decisions   %d, of them %d for wildcards (%d never matched), %.2f bytes per wildcard\n", s.Decisions, s.Wildcards, s.Never, s.BytesPerWildcard)
+	if s.Values > 0 {
+		fmt.Fprintf(&b, "  inputs      %d values that another run would not be given\n", s.Values)
+	}
 	fmt.Fprintf(&b, "  on disk     %d bytes, event graph %d bytes\n", s.TraceBytes, s.GraphBytes)
 	classes := make([]string, 0, len(s.EventsByClass))
 	for c := range s.EventsByClass {
