@@ -92,7 +92,7 @@ type PictureOptions struct {
 }
 
 const (
-	pictureBudget = 8 << 20 // steps of walks through the type: less than half a second
+	pictureBudget = 4 << 20 // steps of walks through the type: a fraction of a second
 	pictureScan   = 4096
 	overviewCells = 64
 )
@@ -346,8 +346,8 @@ func (p *Picture) makeOverview() {
 	}
 	n := int64(p.cellsOfAll)
 	p.OverviewBytes = (p.To - p.From + n - 1) / n
+	budget := int64(1 << 21)
 	for at := p.From; at < p.To; at += p.OverviewBytes {
-		budget := int64(1 << 18)
 		list, ok := p.t.tally(hull{at, min(at+p.OverviewBytes, p.To)}, p.Count, &budget)
 		if !ok {
 			p.Overview = nil
