@@ -160,7 +160,11 @@ static int begin_last_call(uint64_t event, uint32_t op) {
   if (event != file->last_event + 1 || op != file->current_op) return 0;
   int collective = (op >= COHORT_OP_BARRIER && op <= COHORT_OP_NEIGHBOR_ALLTOALLW) || (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) ||
                    op == COHORT_OP_FINALIZE;
-  if (collective) cohort_set_state(COHORT_STATE_END);
+  if (collective) {
+    cohort_set_state(COHORT_STATE_END);
+    extern void cohort_stop_here(uint32_t);
+    if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END); /* before it: the user sees where it ends, and it goes on when told to */
+  }
   g.last_call = op <= COHORT_OP_RECV || op == COHORT_OP_IRECV || op == COHORT_OP_SENDRECV || op == COHORT_OP_SENDRECV_REPLACE ||
                 op == COHORT_OP_START || op == COHORT_OP_STARTALL || (op >= COHORT_OP_IBARRIER && op <= COHORT_OP_INEIGHBOR_ALLTOALLW);
   return collective || g.last_call;
