@@ -39,7 +39,7 @@ func TestKillWhileRecording(t *testing.T) {
 			status int
 			says   []string
 		}{
-			{"rank", 128 + int(syscall.SIGKILL), []string{"[1] was ended by SIGKILL", "The recording is "}},
+			{"rank", 128 + int(syscall.SIGKILL), []string{"[1] was ended by SIGKILL, within MPI_", " at steps.c:", "(event 1:", "The recording is "}},
 			{"agent", 0, []string{"The recording is "}},
 			{"launcher", 0, []string{"The recording is "}},
 			{"cohort", -int(syscall.SIGKILL), nil},
