@@ -11,6 +11,7 @@ import (
 // The benchmarks run the console's commands in a real gdb session, on a program with a buffer of 10^8 elements (testdata/large.c).
 
 func benchConsole(b *testing.B, line string, lines int) {
+	b.Helper()
 	for _, name := range mpitest.Names() {
 		b.Run(name, func(b *testing.B) {
 			r := stopped(b, mpitest.Need(b, name), "large.c", true)

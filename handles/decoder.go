@@ -96,7 +96,8 @@ func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args strin
 		return backend.EvaluateResult{}, err
 	}
 	if text.Len() > maxText {
-		return backend.EvaluateResult{}, fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; ask for less with --list, and for the rest with --from", text.Len(), maxText)
+		return backend.EvaluateResult{}, fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; "+
+			"ask for less with --list, and for the rest with --from", text.Len(), maxText)
 	}
 	if result.File != nil {
 		path, err := writeFile(result.File)

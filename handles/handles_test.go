@@ -161,7 +161,7 @@ func TestC(t *testing.T) {
 		r.says("mpipp particle &p", `\[0\]\[1\]\(INT\) .* -8\n`, `\[1\]\[0\.\.7\]\(CHAR\) .* "cohort\\0\\0"\n`, `\[2\]\[1\]\(DOUBLE\) .* -2\.25\n`)
 		r.says("mpipp particle(STRUCT)[1][3](CHAR) &p", ` 'o'\n`)
 		r.says("mpipp --tree particle", `particle\(STRUCT\)\[1\]\[0\.\.7\]\(CHAR\) +MPI_CHAR at offset 8, 1 byte apart`)
-		r.says("mpipp --layout particle", "Ii MPI_INT, 8 bytes", "     0 IiiiIiii CCCCCCCC DdddddddDddddddd|     0 IiiiIiii CCCCCCCC Dddddddd Dddddddd")
+		r.says("mpipp --layout particle", "Ii MPI_INT, 8 bytes", "     0 IiiiIiii C{8}( Dddddddd){2}\n")
 		r.says("mpipp --layout column 2", "2 × VECTOR")
 		r.says("mpipp --match column 2 to MPI_DOUBLE 8", "They match: all 8 entries agree")
 		r.says("mpipp --match particle to column", "They do not match", `particle\(STRUCT\)\[0\]\[0\]\(INT\)`, `column\(VECTOR\)\[0\]\[0\]\(DOUBLE\)`)
