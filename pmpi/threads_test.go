@@ -73,6 +73,16 @@ func TestThreadSerialized(t *testing.T) {
 	})
 }
 
+// TestValuesOfAWaitingThread: what a thread is given while another is inside MPI comes into the trace later, but before the thread's own calls.
+func TestValuesOfAWaitingThread(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, testdata(t, mpi, "waiting.c"))
+		if got := values(t, record.traceDir, 0); got["MPI_Wtime of another thread"] != 101 {
+			t.Errorf("recorded: %v", got)
+		}
+	})
+}
+
 // TestThreadsOutOfTurn: the program's locks are not recorded; a replay in which a thread has a lock that the one needs whose turn it is does not stand still for ever, but has diverged.
 func TestThreadsOutOfTurn(t *testing.T) {
 	if testing.Short() {

@@ -319,7 +319,9 @@ EXPORT int MPI_Finalize(void) {
   cohort_values_given = cohort_clocks = 0;
   cohort_event_plain();
   cohort_leave();
+  int alone = cohort_short_enter(); /* other threads may be adding a value */
   cohort_trace_close();
+  if (alone) cohort_short_leave();
   cohort_set_state(COHORT_STATE_FINALIZED);
   return rc;
 }

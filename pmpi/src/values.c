@@ -21,10 +21,14 @@ static uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 
 
 /* ---- writing */
 
+/* What a thread may have waiting: tens of millions of times, asked for while another thread is inside one MPI call. */
+enum { PENDING_MOST = 256 << 20 };
+
 /* A record of another thread than the one that is inside MPI waits in the thread's own memory: a length of four bytes before each. The caller holds t->writing. */
 static void keep(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
   uint32_t length = (uint32_t)(n + m);
-  if (!cohort_reserve(&t->pending, t->pending.length + sizeof length + length)) {
+  size_t all = t->pending.length + sizeof length + length;
+  if (t->lost || all > PENDING_MOST || !cohort_reserve(&t->pending, all)) {
     t->lost = 1;
     return;
   }
@@ -145,6 +149,10 @@ static void write_bytes(uint32_t kind, const void *bytes, size_t length) {
 /* By the thread that is inside MPI, and so owns the trace. */
 void cohort_write_turn(struct cohort_thread *t, uint64_t steps) {
   uint8_t r[32];
+  if (t->pending.length > 0 && own(t)) { /* its THREAD may be among it */
+    flush(t);
+    atomic_store(&t->writing, 0);
+  }
   if (t->index == 0) {
     t->index = 1 + cohort_thread_new_index();
     r[0] = THREAD;
@@ -209,8 +217,11 @@ static void find_stream(struct cohort_thread *t) {
 /* The recorded values of this thread end here. For a thread that makes no MPI calls that can be because MPI was finalised by another at this moment: it waits for that.
  * Returns 0 then. */
 static int ran_out(uint32_t kind, uint64_t site) {
+  int calls_mpi = cohort_thread_id() == g.thread;
+  /* What another thread was given last may have died with the rank, before it could be written: the rank goes on without that thread. */
+  if (cut_short && !calls_mpi) cohort_wait_for_end();
   if (cut_short) cohort_end_of_recording();
-  if (cohort_thread_id() != g.thread) {
+  if (!calls_mpi) {
     struct cohort_patience patience = {0};
     while (g.phase == PHASE_ACTIVE && cohort_wait_for_others(&patience)) {
     }

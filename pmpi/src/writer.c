@@ -406,6 +406,7 @@ void cohort_write_comm(const struct cohort_comm *c) {
 }
 
 void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m) {
+  if (!g.order && !g.full) return; /* closed, or given up */
   if (!cohort_reserve(&side_record, n + m)) return;
   memcpy(side_record.data, head, n);
   if (m > 0) memcpy(side_record.data + n, tail, m);
