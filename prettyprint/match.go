@@ -236,7 +236,11 @@ func (m *Matching) alike(s, r *MatchEntry) string {
 		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not promise it, because the names differ.",
 			byteCount(a.size))
 	}
-	return " No MPI library notices; the receiver takes the bytes for what they are not."
+	if m.Send.size() > m.Recv.size() {
+		return fmt.Sprintf(" The message is also longer than what the receive takes, %s and %s, which MPI libraries report.",
+			byteCount(m.Send.size()), byteCount(m.Recv.size()))
+	}
+	return " MPI libraries do not notice; the receiver takes the bytes for what they are not."
 }
 
 // Text writes the comparison for the console: both signatures, the entries around the first difference side by side, and

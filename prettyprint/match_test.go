@@ -146,7 +146,7 @@ receive  Type (rank 1): STRUCT, 3 entries, 16 bytes
 >     0  MPI_INT  Type(STRUCT)[0][0](INT) at offset 0        MPI_DOUBLE  Type(STRUCT)[0][0](DOUBLE) at offset 0
       1  MPI_INT  Type(STRUCT)[0][1](INT) at offset 4        MPI_INT  Type(STRUCT)[1][0](INT) at offset 8
       2  MPI_DOUBLE  Type(STRUCT)[1][0](DOUBLE) at offset 8  MPI_INT  Type(STRUCT)[1][1](INT) at offset 12
-They do not match, which is an error: entry 0 is MPI_INT in the send, at Type(STRUCT)[0][0](INT), and MPI_DOUBLE in the receive, at Type(STRUCT)[0][0](DOUBLE). No MPI library notices; the receiver takes the bytes for what they are not.
+They do not match, which is an error: entry 0 is MPI_INT in the send, at Type(STRUCT)[0][0](INT), and MPI_DOUBLE in the receive, at Type(STRUCT)[0][0](DOUBLE). MPI libraries do not notice; the receiver takes the bytes for what they are not.
 `, "\n"+s.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -245,7 +245,7 @@ func TestMatchRules(t *testing.T) {
 		{6, 25, 1, 200, prettyprint.MatchPacked, "takes up to 200 bytes"},
 		{6, 25, 1, 99, prettyprint.MatchTruncated, "100 bytes and the receive takes 99 bytes"},
 		{6, 1, 2, 1, prettyprint.MatchDifferent, "stored alike here"},
-		{5, 4, 6, 1, prettyprint.MatchDifferent, "No MPI library notices"},
+		{5, 4, 6, 1, prettyprint.MatchDifferent, "MPI libraries do not notice"},
 		{3, 1, 4, 1, prettyprint.MatchEqual, "all 1 entry agree"},
 		{7, 2, 8, 2, prettyprint.MatchEqual, "match"},
 		{7, 1, 9, 1, prettyprint.MatchDifferent, "create_f90_real(15,300)"},
