@@ -121,7 +121,9 @@ void cohort_orphans_poll(void);
 extern size_t cohort_orphan_count;
 
 /* ---- racing_send.c, racing_receive.c */
-enum { COPY_MOST = 32 << 10 };  /* header and payload up to this size are copied into one buffer */
+/* Header and payload up to this size are copied into one buffer. Measured: with 64 KB a send and a receive take 1.8 us with copies, 2.0 us with datatypes (MPICH: 2.1, 2.7);
+ * with 4 KB 0.4 and 0.9 us (0.3, 3.7); with 128 KB the same. */
+enum { COPY_MOST = 64 << 10 };
 struct payload { uint64_t bytes; int contiguous; };
 struct payload cohort_payload(int count, MPI_Datatype type);
 int cohort_unpacked(const void *from, uint64_t bytes, void *buf, int count, MPI_Datatype type, MPI_Comm comm);

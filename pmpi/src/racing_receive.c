@@ -122,7 +122,7 @@ static void plan(struct node *n, void *buf, int count, MPI_Datatype type, int la
   n->buf = buf;
   n->count = count;
   n->type = type;
-  n->direct = g_racing.header + s.bytes > COPY_MOST || (lasting && !s.contiguous);
+  n->direct = g_racing.header + s.bytes > COPY_MOST || (lasting && !s.contiguous && s.bytes > 0);
   n->wire_bytes = n->direct ? g_racing.header : g_racing.header + s.bytes;
 }
 
@@ -300,8 +300,8 @@ int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest,
   }
   int rc = PMPI_Pack_size(count, type, comm, &size);
   if (rc != MPI_SUCCESS) return rc;
-  if (!cohort_reserve(&copy, (size_t)size)) return MPI_ERR_NO_MEM;
-  rc = PMPI_Pack(buf, count, type, copy.data, size, &position, comm);
+  if (!cohort_reserve(&copy, (size_t)size + 1)) return MPI_ERR_NO_MEM;
+  if (size > 0) rc = PMPI_Pack(buf, count, type, copy.data, size, &position, comm);
   if (rc != MPI_SUCCESS) return rc;
   struct node n = {0};
   plan(&n, buf, count, type, 0);

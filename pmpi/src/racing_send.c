@@ -234,7 +234,7 @@ int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, 
   int with_header = headed(count, type, dest, comm, &to);
   struct payload s = with_header ? cohort_payload(count, type) : (struct payload){0, 0};
   int buffered = op == COHORT_OP_BSEND_INIT;
-  int direct = with_header && (g_racing.header + s.bytes > COPY_MOST || !s.contiguous);
+  int direct = with_header && (g_racing.header + s.bytes > COPY_MOST || (!s.contiguous && s.bytes > 0));
   struct outgoing o = {(void *)buf, count, type};
   size_t bytes = direct ? g_racing.header : g_racing.header + s.bytes;
   uint8_t *wire = NULL;

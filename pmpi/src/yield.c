@@ -201,7 +201,7 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   static struct cohort_buffer packed;
   int size = 0, position = 0;
   if (UNLIKELY(g.last_call)) {
-    int whole = PMPI_Pack_size(count, type, comm, &size) == MPI_SUCCESS && cohort_reserve(&packed, (size_t)size) &&
+    int whole = PMPI_Pack_size(count, type, comm, &size) == MPI_SUCCESS && cohort_reserve(&packed, (size_t)size + 1) &&
                 PMPI_Pack(buf, count, type, packed.data, size, &position, comm) == MPI_SUCCESS;
     begin_last(packed.data, position, MPI_PACKED, dest, sendtag, whole ? COHORT_OP_SEND : COHORT_OP_NONE, buf, count, type, source, recvtag, comm);
   }
@@ -209,7 +209,7 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
     int rc = cohort_do_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? x_recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
-  if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)size) ||
+  if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || size == 0 || !cohort_reserve(&packed, (size_t)size) ||
       PMPI_Pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
     return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm)))
