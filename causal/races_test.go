@@ -160,6 +160,11 @@ func TestRacesOfProbes(t *testing.T) {
 	if got, want := listRaces(t, p.build(t, causal.Options{})), "1:1<0:1 2:1  1:3<2:1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	// What a probe has seen, its rank knows.
+	p = newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).send(1, 2).recvOp(2, trace.OpProbe, 1).send(2, 1).recv(2, 1).any(1, trace.OpRecv, 1, 2, 1)
+	if got, want := listRaces(t, p.build(t, causal.Options{})), "1:1<0:1  1:3<2:2"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	p = newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpMprobe, 1, 0, 1).any(1, trace.OpRecv, 1, 2, 1)
 	if got, want := listRaces(t, p.build(t, causal.Options{})), "1:1<0:1 2:1  1:2<2:1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
