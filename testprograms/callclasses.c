@@ -1226,6 +1226,193 @@ static void intercommunicator(void) {
     MPI_Comm_free(&half);
 }
 
+/* ------------------------------------------------------------------ one-sided */
+
+enum { CELLS = 8 };
+static int64_t cells[CELLS];
+
+static MPI_Win window(void) {
+    MPI_Win win;
+    memset(cells, 0, sizeof cells);
+    MPI_Win_create(cells, sizeof cells, sizeof *cells, MPI_INFO_NULL, comm, &win);
+    return win;
+}
+
+/* What the window holds in the end, which is a matter of order too. */
+static void free_window(MPI_Win win) {
+    MPI_Barrier(comm);
+    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+    order_data(&order, cells, sizeof cells);
+    MPI_Win_unlock(rank, win);
+    MPI_Win_free(&win);
+}
+
+/* Who is given which number? */
+static void fetch_and_op(void) {
+    MPI_Win win = window();
+    perturb_begin();
+    for (int k = 0; k < 6; k++) {
+        int64_t one = 1, before = -1;
+        perturb();
+        MPI_Win_lock(k % 2 == 0 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 0, 1, MPI_SUM, win);
+        MPI_Win_unlock(0, win);
+        order_taken(&order, (int)before, 0);
+    }
+    free_window(win);
+}
+
+/* A lock that ranks spin for. Not rank 0, which has it: Open MPI 4.1 crashes in a swap with oneself. */
+static void compare_and_swap(void) {
+    MPI_Win win = window();
+    perturb_begin();
+    MPI_Win_lock_all(0, win);
+    for (int k = 0; k < 2 && rank != 0; k++) {
+        const int64_t free_ = 0, mine = rank + 1;
+        int64_t owner = -1;
+        for (;;) {
+            MPI_Compare_and_swap(&mine, &free_, &owner, MPI_INT64_T, 0, 0, win);
+            MPI_Win_flush(0, win);
+            if (owner == free_) {
+                break;
+            }
+            decided((int)owner);
+            failed();
+        }
+        int64_t turn = 0, one = 1;
+        MPI_Fetch_and_op(&one, &turn, MPI_INT64_T, 0, 2, MPI_SUM, win);
+        MPI_Win_flush(0, win);
+        order_taken(&order, (int)turn, k);
+        MPI_Compare_and_swap(&free_, &mine, &owner, MPI_INT64_T, 0, 0, win);
+        MPI_Win_flush(0, win);
+    }
+    MPI_Win_unlock_all(win);
+    free_window(win);
+}
+
+static void get_accumulate(void) {
+    MPI_Win win = window();
+    perturb_begin();
+    MPI_Win_lock_all(0, win);
+    for (int k = 0; k < 4; k++) {
+        const int64_t mine[2] = {rank * 10 + k, k};
+        int64_t before[2] = {-1, -1};
+        perturb();
+        MPI_Get_accumulate(mine, 2, MPI_INT64_T, before, 2, MPI_INT64_T, (class_number + k) % ranks, 4, 2, MPI_INT64_T, MPI_REPLACE, win);
+        MPI_Win_flush_all(win);
+        order_taken(&order, (int)before[0], (int)before[1]);
+    }
+    MPI_Win_unlock_all(win);
+    free_window(win);
+}
+
+/* The last one is what stays. */
+static void put_exclusive(void) {
+    MPI_Win win = window();
+    perturb_begin();
+    for (int k = 0; k < 4; k++) {
+        const int64_t mine = rank * 10 + k;
+        int64_t before = -1;
+        perturb();
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, k % ranks, 0, win);
+        MPI_Get(&before, 1, MPI_INT64_T, k % ranks, 3, 1, MPI_INT64_T, win);
+        MPI_Win_flush(k % ranks, win);
+        MPI_Put(&mine, 1, MPI_INT64_T, k % ranks, 3, 1, MPI_INT64_T, win);
+        MPI_Win_unlock(k % ranks, win);
+        order_taken(&order, (int)before, k);
+    }
+    free_window(win);
+}
+
+static void fences(void) {
+    MPI_Win win = window();
+    perturb_begin();
+    MPI_Win_fence(0, win);
+    for (int k = 0; k < 3; k++) {
+        const int64_t mine = rank * 10 + k, one = 1;
+        int64_t got = -1;
+        perturb();
+        MPI_Put(&mine, 1, MPI_INT64_T, (rank + 1) % ranks, k, 1, MPI_INT64_T, win);
+        MPI_Accumulate(&one, 1, MPI_INT64_T, 0, 7, 1, MPI_INT64_T, MPI_SUM, win);
+        MPI_Win_fence(0, win);
+        MPI_Get(&got, 1, MPI_INT64_T, (rank + ranks - 1) % ranks, k, 1, MPI_INT64_T, win);
+        MPI_Win_fence(0, win);
+        order_data(&order, &got, sizeof got);
+    }
+    free_window(win);
+}
+
+/* ------------------------------------------------------------------ time */
+
+static void wall_clock(void) {
+    perturb_begin();
+    for (int k = 0; k < 5; k++) {
+        const double now = MPI_Wtime();
+        order.order_hash = hash_bytes(order.order_hash, &now, sizeof now);
+        perturb();
+    }
+}
+
+#if MPI_VERSION >= 4
+/* ------------------------------------------------------------------ MPI 4 */
+
+static void take_large_counts(int total) {
+    for (int k = 0; k < total; k++) {
+        MPI_Status status;
+        MPI_Request request;
+        switch (k % 3) {
+        case 0: MPI_Recv_c(taken_into[0], LARGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status); break;
+        case 1:
+            MPI_Irecv_c(taken_into[0], LARGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
+            MPI_Wait(&request, &status);
+            break;
+        default:
+            MPI_Recv_init_c(taken_into[0], LARGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
+            MPI_Start(&request);
+            MPI_Wait(&request, &status);
+            MPI_Request_free(&request);
+        }
+        taken(taken_into[0], &status);
+    }
+}
+static void run_large_counts(void) { gather_at_receivers(take_large_counts); }
+
+static void persistent_collectives(void) {
+    double x[2] = {rank, 0}, sum[2] = {0, 0};
+    MPI_Request requests[2];
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &requests[0]);
+    MPI_Allreduce_init(x, sum, 2, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, &requests[1]);
+    for (int k = 0; k < 3; k++) {
+        x[1] = k;
+        perturb_begin();
+        MPI_Startall(2, requests);
+        for (int i = 0; i < 2; i++) { /* MPICH 4.0 takes them for active after a Testsome */
+            int done = 0;
+            while (!done) {
+                MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+                if (!done) {
+                    failed();
+                }
+            }
+            order_taken(&order, i, k);
+        }
+        order_data(&order, sum, sizeof sum);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
+static void isendrecv(void) {
+    MPI_Status status;
+    MPI_Request request;
+    perturb_begin();
+    fill(sent[0], 64, rank, 0);
+    MPI_Isendrecv(sent[0], 64, MPI_BYTE, (rank + 1) % ranks, 0, taken_into[0], 64, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &request);
+    MPI_Wait(&request, &status);
+    taken(taken_into[0], &status);
+}
+#endif
+
 /* ------------------------------------------------------------------ all of them */
 
 static const struct class {
@@ -1288,6 +1475,17 @@ static const struct class {
     {"comm-split", split_reversed},
     {"two-communicators", two_communicators},
     {"intercommunicator", intercommunicator},
+    {"rma-fetch-and-op", fetch_and_op},
+    {"rma-compare-and-swap", compare_and_swap},
+    {"rma-get-accumulate", get_accumulate},
+    {"rma-put-exclusive", put_exclusive},
+    {"rma-fence", fences},
+    {"wtime", wall_clock},
+#if MPI_VERSION >= 4
+    {"large-counts", run_large_counts},
+    {"collectives-persistent", persistent_collectives},
+    {"isendrecv", isendrecv},
+#endif
 };
 enum { CLASSES = sizeof classes / sizeof *classes, TEXT = CLASSES * 160 };
 

@@ -11,12 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
 // notCovered are the classes that record/replay refuses by name, with what it calls them. A class that is covered leaves this table.
-var notCovered = map[string]string{}
+var notCovered = map[string]string{
+	"isendrecv": "MPI_Isendrecv",
+}
 
 // hashes are what a rank saw of a class.
 type hashes struct {
@@ -146,7 +149,11 @@ func callClasses(t *testing.T, j job, mode string, replays int) {
 			}
 		}
 	}
-	if err := checkGraph(dir); err != nil {
+	but := []causal.ProblemKind{causal.ProblemUncovered} // one-sided calls order ranks in ways that traces do not show; what is not covered was found before
+	if j.mpi.Name == "mpich" { // the status of a receive that was truncated has no count: what is in the trace is what happened to be there
+		but = append(but, causal.ProblemSize)
+	}
+	if err := checkGraph(dir, but...); err != nil {
 		t.Error(err)
 	}
 }
@@ -201,7 +208,11 @@ func TestCallClassesNotCovered(t *testing.T) {
 	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "callclasses.c")
+		known := allClasses(t, mpi, program)
 		for class, call := range notCovered {
+			if !slices.Contains(known, class) {
+				continue // an MPI 3
+			}
 			t.Run(class, func(t *testing.T) {
 				j := job{mpi: mpi, program: program, ranks: 2, args: []string{class}}
 				dir := filepath.Join(t.TempDir(), "class.cohort")
