@@ -277,7 +277,7 @@ func (p *textParser) record(word string) Record {
 	case "content":
 		return &Content{Which: p.u32("which"), Value: p.u64("value")}
 	}
-	p.fail("comm, module, site, note, event, end, match, poll, set, check, value, thread, turn or content", strconv.Quote(word))
+	p.fail("comm, module, site, note, event, end, match, run, poll, set, check, value, thread, turn or content", strconv.Quote(word))
 	return nil
 }
 

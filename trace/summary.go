@@ -22,6 +22,7 @@ type Summary struct {
 	// DecisionBytes is what the decisions take in the traces before they are packed: MATCH, POLL and SET records, or in full mode all EVENT records.
 	DecisionBytes uint64 `json:"decisionBytes"`
 	// BytesPerWildcard is TraceBytes divided by Wildcards: what is on the disk, headers and all; 0 if there are none.
+	// In racing mode it is 0 too: how many wildcards there were that did not race is not in the recording.
 	BytesPerWildcard float64 `json:"bytesPerWildcard"`
 	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
 	// Values is how many values that another run would not be given are in the recording: times, random bytes, what one-sided calls fetched.
@@ -44,7 +45,7 @@ func Summarize(rec *Recording) (*Summary, error) {
 	for i := range ranks {
 		s.add(&ranks[i])
 	}
-	if s.Wildcards > 0 {
+	if s.Wildcards > 0 && rec.Meta.Mode != ModeRacing.String() {
 		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
 	}
 	for i := range rec.Meta.PerRank { // counted by the ranks; the graph, which is exact, takes precedence

@@ -18,6 +18,9 @@ func newRecordCommand(std streams) *cobra.Command {
 		Long: `Record runs an MPI program at full speed, without a debugger, and leaves a recording: a directory from which
 "cohort replay" and "cohort debug" run it again, each message in the same order.
 
+With --mode racing only the receives that could have taken another message are recorded. To know which they are, each message of the program
+carries a header of 24 to 128 bytes with vector time; all ranks do, or none does. It does not cover MPI_THREAD_MULTIPLE.
+
 The program's output passes through as it is; with --label each line carries the rank that wrote it.
 
 What MPI_Wtime returns is recorded, and a replay returns it again. With --record-time the same holds for the C library's clocks and random
