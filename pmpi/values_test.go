@@ -189,3 +189,14 @@ func TestRecordTime(t *testing.T) {
 		})
 	})
 }
+
+// TestRandomDevice: C++'s std::random_device asks the processor, which nobody sees, so it is recorded itself; also one that reads a device.
+func TestRandomDevice(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := mpi.BuildFile(t, "testdata/randomdevice.cc", "-Wl,--no-as-needed", "-lstdc++", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
+		record, _ := exact(t, mpi, 1, abi.ModeOrder, abi.FlagRecordTime, prog)
+		if got := values(t, record.traceDir, 0); got["std::random_device"] != 20 || got["clock_gettime"] != 2 || len(got) != 2 {
+			t.Errorf("recorded: %v", got)
+		}
+	})
+}

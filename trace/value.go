@@ -30,6 +30,7 @@ const (
 	ValueTime         ValueKind = 5 // seconds
 	ValueClock        ValueKind = 6
 	ValueArc4random   ValueKind = 7
+	ValueRandomDevice ValueKind = 8  // std::random_device of libstdc++
 	ValueRandom       ValueKind = 16 // what getrandom, getentropy or arc4random_buf filled a buffer with
 	ValueRusage       ValueKind = 17 // a struct rusage
 	ValueTimes        ValueKind = 18 // a struct tms and the result of times
@@ -40,7 +41,7 @@ const (
 //nolint:gochecknoglobals // constant table
 var valueNames = map[ValueKind]string{
 	ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime", ValueGettimeofday: "gettimeofday",
-	ValueTime: "time", ValueClock: "clock", ValueArc4random: "arc4random", ValueRandom: "getrandom", ValueRusage: "getrusage",
+	ValueTime: "time", ValueClock: "clock", ValueArc4random: "arc4random", ValueRandomDevice: "std::random_device", ValueRandom: "getrandom", ValueRusage: "getrusage",
 	ValueTimes: "times", ValueFetched: "fetched", ValueWindow: "window",
 }
 

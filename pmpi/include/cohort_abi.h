@@ -335,6 +335,7 @@ enum cohort_value_kind {
   COHORT_VALUE_TIME = 5,          /* s */
   COHORT_VALUE_CLOCK = 6,
   COHORT_VALUE_ARC4RANDOM = 7,
+  COHORT_VALUE_RANDOM_DEVICE = 8, /* std::random_device */
   /* bytes */
   COHORT_VALUE_RANDOM = 16,
   COHORT_VALUE_RUSAGE = 17,

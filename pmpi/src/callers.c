@@ -30,6 +30,8 @@ static int is_foreign(const char *path) {
   return 0;
 }
 
+int cohort_is_libstdcxx(uint64_t site) { return strstr(object_of(site - 1), "/libstdc++") != NULL; }
+
 /* The answer is kept by call site. Two threads that collide write an entry that is whole, one or the other. */
 int cohort_is_program(uint64_t site) {
   static _Atomic uint64_t known[1024];

@@ -51,7 +51,9 @@ __attribute__((constructor)) static void find_all(void) {
 
 int cohort_true_clock_gettime(int clock, struct timespec *t) { return find_clock_gettime()((clockid_t)clock, t); }
 
-#define OURS(site) (UNLIKELY(cohort_clocks) && cohort_is_program(site) && cohort_values_wanted())
+static __thread int nested __attribute__((tls_model("initial-exec")));
+
+#define OURS(site) (UNLIKELY(cohort_clocks) && !nested && cohort_is_program(site) && cohort_values_wanted())
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
   if (!OURS(SITE)) return find_clock_gettime()(clock, t);
@@ -195,10 +197,25 @@ EXPORT void arc4random_buf(void *buffer, size_t length) {
   cohort_value_record_bytes(COHORT_VALUE_RANDOM, buffer, length);
 }
 
+/* std::random_device of libstdc++, which by default asks the processor: its member function _M_getval. */
+NEXT(_ZNSt13random_device9_M_getvalEv, unsigned, (void *))
+
+EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void *device) {
+  if (!OURS(SITE)) return find__ZNSt13random_device9_M_getvalEv()(device);
+  uint64_t v;
+  if (!cohort_value_recorded(COHORT_VALUE_RANDOM_DEVICE, &v, SITE)) {
+    nested = 1; /* what it asks of the C library in turn is no value of its own */
+    v = find__ZNSt13random_device9_M_getvalEv()(device);
+    nested = 0;
+    cohort_value_record(COHORT_VALUE_RANDOM_DEVICE, v);
+  }
+  return (unsigned)v;
+}
+
 /* ---- the random devices: what is read from them is not recorded, and that is said */
 
 static void opened(const char *path, uint64_t site) {
-  if (path != NULL && (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0 || strcmp(path, "/dev/hwrng") == 0))
+  if (path != NULL && !cohort_is_libstdcxx(site) && (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0 || strcmp(path, "/dev/hwrng") == 0))
     cohort_uncovered_outside("open of a random device", site);
 }
 

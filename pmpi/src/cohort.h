@@ -113,6 +113,7 @@ int cohort_wait_for_others(struct cohort_patience *p);
 
 /* ---- callers.c */
 int cohort_is_program(uint64_t return_address);
+int cohort_is_libstdcxx(uint64_t return_address);
 
 /* ---- values.c: what another run would not be given */
 extern int cohort_values_given;                /* they are recorded or replayed */
