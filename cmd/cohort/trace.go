@@ -24,7 +24,8 @@ func newTraceCommand(std streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTraceMinimizeCommand(std), newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceVerifyCommand(std), newTracePackCommand(std), newTraceUnpackCommand(std))
+	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceVerifyCommand(std), newTraceMinimizeCommand(std))
+	cmd.AddCommand(newTracePackCommand(std), newTraceUnpackCommand(std))
 	return cmd
 }
 
