@@ -50,7 +50,7 @@ type ModeError struct {
 }
 
 func (e *ModeError) Error() string {
-	return fmt.Sprintf("The recording %s was made in mode %q; this cohort reads the modes \"order\" and \"full\".", e.Path, e.Mode)
+	return fmt.Sprintf("The recording %s was made in mode %q; this cohort reads the modes \"order\", \"racing\" and \"full\".", e.Path, e.Mode)
 }
 
 // NotRecordingError is a path that is no recording.
