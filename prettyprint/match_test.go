@@ -1,7 +1,9 @@
 package prettyprint_test
 
 import (
+	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -309,6 +311,38 @@ func TestRandomExports(t *testing.T) {
 			t.Fatalf("%+v, %v", m, err)
 		}
 	})
+}
+
+// TestImportErrors damages an exported type.
+func TestImportErrors(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	_, dt := openType(t, im, im.Dup(im.Named("MPI_INT")))
+	text, err := prettyprint.Side{Name: "t", Type: dt, Count: 1}.Export()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "cohort-type:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := func(at int, v byte) string {
+		b := slices.Clone(raw)
+		b[at] = v
+		return "cohort-type:" + base64.StdEncoding.EncodeToString(b)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "does not begin with"},
+		{"cohort-type:!", "illegal base64"},
+		{changed(0, 'X'), "another version"},
+		{changed(8, 9), "head is not whole"},
+		{changed(len(raw)-8, 1), "does not come before it"}, // the type is made of itself
+		{changed(len(raw)-8, 2), "does not come before it"},
+		{"cohort-type:" + base64.StdEncoding.EncodeToString(raw[:len(raw)-1]), "records are not whole"},
+	} {
+		if _, err := prettyprint.Import(c.text); !prettyprint.IsKind(err, prettyprint.KindCorrupt) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
 }
 
 func FuzzImport(f *testing.F) {

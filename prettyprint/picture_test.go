@@ -259,6 +259,18 @@ lb 0, ub 0, extent 0; true lb 0, true extent 0
 	}
 }
 
+// TestLongBlockUnderShortOnes: a long block that begins before many short ones is seen behind them.
+func TestLongBlockUnderShortOnes(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	ty := im.Indexed([]int64{200, 1, 1, 1, 1, 1, 1, 1}, []int64{0, 1, 3, 5, 7, 9, 11, 13}, im.Named("MPI_INT"))
+	_, dt := openType(t, im, ty)
+	p, err := dt.Picture("t", 1, prettyprint.PictureOptions{BytesPerRow: 8, MaxLines: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkPicture(t, p, mapOf(ty, 1))
+}
+
 // TestPicturesAreFast draws types whose data is far more than can be looked at.
 func TestPicturesAreFast(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.OpenMPI)
