@@ -231,6 +231,10 @@ func (rec *Recording) rankIn(dir string, rank int) (*Reader, error) {
 		err = &FormatError{
 			Path: path, Offset: 24, What: "header", Kind: ErrMalformed, Want: fmt.Sprintf("rank %d", rank), Got: fmt.Sprint(h.Rank),
 		}
+	case dir == rec.Dir && h.Mode.String() != rec.Meta.Mode:
+		err = &FormatError{
+			Path: path, Offset: 16, What: "header", Kind: ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " + metaName + " says", Got: h.Mode.String(),
+		}
 	case r.short():
 		err = r.truncated()
 	}
