@@ -22,6 +22,11 @@ static void check(int ok, const char *what) {
   failed = 1;
 }
 
+static void poll_failed(void) {
+  order_failed(&order);
+  sched_yield();
+}
+
 static void perturb(int part) {
   if (seed == 0) return;
   unsigned long x = (seed * 1000003u + (unsigned long)part) * 1009u + (unsigned long)rank;
@@ -246,7 +251,7 @@ static void persistent(void) {
       } else if (round % 3 == 1) {
         for (int k = 0; k < 3;) {
           MPI_Testsome(3, r, &n, indices, sts);
-          if (n == 0) order_failed(&order);
+          if (n == 0) poll_failed();
           for (int i = 0; i < n; i++, k++) {
             check(in[indices[i]][0] == sts[i].MPI_SOURCE, "Testsome of persistent receives");
             order_taken(&order, sts[i].MPI_SOURCE, indices[i]);
@@ -254,7 +259,7 @@ static void persistent(void) {
         }
       } else {
         for (flag = 0; !flag; MPI_Request_get_status(r[2], &flag, &st))
-          if (!flag) order_failed(&order);
+          if (!flag) poll_failed();
         mine = st.MPI_SOURCE;
         MPI_Waitall(3, r, sts);
         check(sts[2].MPI_SOURCE == mine, "Request_get_status of a persistent receive");
@@ -315,7 +320,7 @@ static void matched(void) {
         MPI_Mprobe(MPI_ANY_SOURCE, k % 3 == 0 ? MPI_ANY_TAG : TAG, MPI_COMM_WORLD, &m[k], &st[k]);
       while (!flag) {
         MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &m[k], &st[k]);
-        if (!flag) order_failed(&order);
+        if (!flag) poll_failed();
       }
       order_taken(&order, st[k].MPI_SOURCE, st[k].MPI_TAG);
       if (k % 3 != 0 && k % 2) { /* then TAG is all gone some day: take what is there */
@@ -398,7 +403,7 @@ static void generalized(void) {
       if (k % 2) {
         do {
           MPI_Testsome(2, r, &n, indices, sts);
-          if (n == 0) order_failed(&order);
+          if (n == 0) poll_failed();
         } while (n == 0);
         st = sts[0], index = indices[0];
       } else {
@@ -523,7 +528,7 @@ static void inter_collectives(MPI_Comm inter, int low) {
   MPI_Ibarrier(inter, &r);
   while (!flag) {
     MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
-    if (!flag) order_failed(&order);
+    if (!flag) poll_failed();
   }
   order_taken(&order, 0, -8);
 }
@@ -603,7 +608,7 @@ static void icollectives(void) {
           MPI_Testsome(N + 1, r, &n, indices, sts);
         else
           MPI_Waitsome(N + 1, r, &n, indices, MPI_STATUSES_IGNORE);
-        if (n == 0) order_failed(&order);
+        if (n == 0) poll_failed();
         for (int i = 0; i < n; i++) order_taken(&order, indices[i], -9);
         left -= n;
       }
@@ -643,7 +648,7 @@ static void persistent_collectives(void) {
       for (int i = N - 1; i >= 0; i--) {
         for (flag = 0; !flag;) {
           MPI_Test(&r[i], &flag, &sts[i]);
-          if (!flag) order_failed(&order);
+          if (!flag) poll_failed();
         }
         order_taken(&order, i, round);
       }
