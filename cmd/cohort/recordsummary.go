@@ -78,6 +78,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n", count(s.Values, "value"))
 	}
 	switch {
+	case r.Recording.Meta.Mode == trace.ModeRacing.String(): // others are not counted
+		fmt.Fprintf(b, "  recorded of receives and probes: %d, which could have taken another message or were polls\n", s.Wildcards)
 	case s.Wildcards == 0:
 		b.WriteString("  racing messages: none, as no receive or probe had a wildcard\n")
 	case races != nil && races.Messages > 0:
@@ -86,7 +88,7 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 		fmt.Fprintf(b, "  racing messages: not known yet; \"cohort races %s\" finds them\n", r.Recording.Dir)
 	}
 	fmt.Fprintf(b, "  traces: %s in mode %s", size(s.TraceBytes), r.Recording.Meta.Mode)
-	if s.Wildcards > 0 {
+	if s.BytesPerWildcard > 0 {
 		fmt.Fprintf(b, ", %.2f bytes per wildcard receive or probe", s.BytesPerWildcard)
 	}
 	fmt.Fprintf(b, "; waiting ranks yielded: %s\n", map[bool]string{true: "yes", false: "no"}[r.Yield])
