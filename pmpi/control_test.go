@@ -295,11 +295,11 @@ func TestRefusals(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 	defer cancel()
 
-	racing := newJob(t, mpi, 1, abi.ModeRacing)
-	racing.launch(ctx, prog, "5")
-	racing.finish()
-	if p := racing.controls[0].Progress(); p.State != abi.StateRefused || p.Message == "" {
-		t.Errorf("racing mode: %+v", p)
+	unknown := newJob(t, mpi, 1, abi.ModeReplay+1)
+	unknown.launch(ctx, prog, "5")
+	unknown.finish()
+	if p := unknown.controls[0].Progress(); p.State != abi.StateRefused || p.Message == "" {
+		t.Errorf("a mode of a later version: %+v", p)
 	}
 
 	size := newJob(t, mpi, 1, abi.ModeOrder)

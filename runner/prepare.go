@@ -157,8 +157,8 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			}
 			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, why))
 			if d.Open > 0 {
-				p.Notes = append(p.Notes, fmt.Sprintf("Rank %d ended with %s, and it is not known whether one had taken a message already: if so, what came after it may differ in the replay.",
-					rank, openReceives(d.Open)))
+				p.Notes = append(p.Notes, fmt.Sprintf("Rank %d ended with %s, and it is not known whether one had taken a message already: if so, "+
+					"what came after it may differ in the replay.", rank, openReceives(d.Open)))
 			}
 		}
 		p.Decisions = append(p.Decisions, d)

@@ -391,7 +391,7 @@ func TestRecordRefuses(t *testing.T) {
 		change func(*RecordOptions)
 		want   string
 	}{
-		"mode":      {func(o *RecordOptions) { o.Mode = "racing" }, "order and full"},
+		"mode":      {func(o *RecordOptions) { o.Mode = "some" }, "order, racing and full"},
 		"yield":     {func(o *RecordOptions) { o.Yield = "maybe" }, "auto, on and off"},
 		"no dir":    {func(o *RecordOptions) { o.Dir = "" }, "-o NAME.cohort"},
 		"exists":    {func(o *RecordOptions) { o.Dir = r.Recording.Dir }, "holds a recording already"},

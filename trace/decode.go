@@ -135,16 +135,16 @@ func (d *decoder) op() Op {
 	return op
 }
 
-// back reads the distance to an earlier event. zero says whether 0 is allowed; it yields 0 then.
-func (d *decoder) back(event uint64, zero bool, field string) uint64 {
+// back reads the distance to an earlier event. 0 says that there is none, and yields 0.
+func (d *decoder) back(event uint64, field string) uint64 {
 	at := d.pos
 	v := d.uv(field)
 	switch {
 	case d.err != nil:
 		return 0
-	case v == 0 && zero:
+	case v == 0:
 		return 0
-	case v == 0 || v >= event:
+	case v >= event:
 		d.fail(ErrMalformed, at, fmt.Sprintf("%s from event %d to an earlier one", field, event), fmt.Sprint(v))
 		return 0
 	}
@@ -203,12 +203,12 @@ func (d *decoder) event(index uint64) *Event {
 	case ClassRecv, ClassProbe:
 		e.Recv = d.recvArgs(true)
 		if e.Op == OpMrecv {
-			e.Recv.Probe = d.back(index, true, "back to the matched probe")
+			e.Recv.Probe = d.back(index, "back to the matched probe")
 		}
 	case ClassIrecv:
 		e.Recv = d.recvArgs(false)
 		if e.Op == OpImrecv {
-			e.Recv.Probe = d.back(index, true, "back to the matched probe")
+			e.Recv.Probe = d.back(index, "back to the matched probe")
 		}
 	case ClassSendrecv:
 		e.Send = d.sendArgs()
@@ -218,7 +218,7 @@ func (d *decoder) event(index uint64) *Event {
 			e.Inits = make([]uint64, n)
 		}
 		for i := range e.Inits {
-			e.Inits[i] = d.back(index, true, "back to the _init")
+			e.Inits[i] = d.back(index, "back to the _init")
 		}
 	case ClassCompletion:
 		e.Completed = d.completions(index)
@@ -235,7 +235,7 @@ func (d *decoder) event(index uint64) *Event {
 			d.fail(ErrMalformed, at, "a blocking collective", e.Coll.Of.String())
 		}
 	case ClassRequest:
-		e.Post = d.back(index, true, "back to the post")
+		e.Post = d.back(index, "back to the post")
 	case ClassOther, ClassNone:
 	}
 	return e
@@ -249,7 +249,7 @@ func (d *decoder) completions(index uint64) []Completion {
 	all := make([]Completion, n)
 	for i := range all {
 		c := &all[i]
-		c.ArrayIndex, c.Post = d.uv32("array index"), d.back(index, true, "back to the post")
+		c.ArrayIndex, c.Post = d.uv32("array index"), d.back(index, "back to the post")
 		at := d.pos
 		c.Class = RequestClass(d.u8("class of request"))
 		if d.err == nil && (c.Class < RequestSend || c.Class > RequestOther) {

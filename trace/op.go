@@ -352,7 +352,7 @@ func (op Op) MakesComm() bool { return op.Known() && opTable[op].makes }
 // OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective: it makes events of one rank happen
 // before those of another in a way that traces do not show.
 func (op Op) OrdersOneSided() bool {
-	switch op {
+	switch op { //nolint:exhaustive // all others do not
 	case OpWinStart, OpWinComplete, OpWinPost, OpWinWait, OpWinLock, OpWinUnlock, OpWinLockAll, OpWinUnlockAll, OpWinFlush, OpWinFlushAll, OpWinSync:
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +96,7 @@ func TestPackedInManyFrames(t *testing.T) {
 		at := rapid.Int64Range(0, p.size+10).Draw(t, "at")
 		part := make([]byte, rapid.IntRange(0, 3<<20).Draw(t, "length"))
 		n, err := p.ReadAt(part, at)
-		wantN, wantErr := bytes.NewReader(f.b).ReadAt(part[:len(part):len(part)], at)
+		wantN, wantErr := bytes.NewReader(f.b).ReadAt(slices.Clip(part), at)
 		if n != wantN || (err == nil) != (wantErr == nil) && len(part) > 0 {
 			t.Fatalf("%d bytes at %d: %d %v, want %d %v", len(part), at, n, err, wantN, wantErr)
 		}
@@ -142,7 +143,7 @@ func TestDamagedPacked(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	for size := range len(b) {
+	for size := range b {
 		if _, err := NewReader(bytes.NewReader(b[:size]), int64(size), "x.zst"); err == nil {
 			t.Errorf("the first %d of %d bytes are taken for a trace", size, len(b))
 		}

@@ -41,24 +41,24 @@ func isPacked(src io.ReaderAt, size int64) bool {
 // openPacked reads the seek table. What it says is checked against the file, so that memory is bounded by the file's size; the frames are checked when they are
 // read.
 func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
-	bad := func(kind error, at int64, what, want, got string) (*packed, error) {
-		return nil, &FormatError{Path: name, Offset: at, What: what, Want: want, Got: got, Kind: kind}
+	bad := func(kind error, at int64, want, got string) (*packed, error) {
+		return nil, &FormatError{Path: name, Offset: at, What: "seek table", Want: want, Got: got, Kind: kind}
 	}
 	le := binary.LittleEndian
 	if size < seekFooterSize+8 {
-		return bad(ErrTruncated, size, "seek table", "a seek table at the end", fmt.Sprintf("a file of %d bytes", size))
+		return bad(ErrTruncated, size, "a seek table at the end", fmt.Sprintf("a file of %d bytes", size))
 	}
 	var foot [seekFooterSize]byte
 	if _, err := src.ReadAt(foot[:], size-seekFooterSize); err != nil {
 		return nil, fmt.Errorf("read the seek table of %s: %w", name, err)
 	}
 	if le.Uint32(foot[5:]) != seekMagic {
-		return bad(ErrTruncated, size, "seek table", "a seek table at the end", "other bytes")
+		return bad(ErrTruncated, size, "a seek table at the end", "other bytes")
 	}
 	n := int64(le.Uint32(foot[:]))
 	start := size - seekFooterSize - n*seekEntrySize - 8
 	if foot[4] != 0 || start < 0 {
-		return bad(ErrMalformed, size-seekFooterSize, "seek table", "entries without checksums that the file has room for",
+		return bad(ErrMalformed, size-seekFooterSize, "entries without checksums that the file has room for",
 			fmt.Sprintf("%d entries, descriptor %#02x", n, foot[4]))
 	}
 	table := make([]byte, 8+n*seekEntrySize)
@@ -66,14 +66,14 @@ func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
 		return nil, fmt.Errorf("read the seek table of %s: %w", name, err)
 	}
 	if le.Uint32(table) != skippableMagic || int64(le.Uint32(table[4:])) != n*seekEntrySize+seekFooterSize {
-		return bad(ErrMalformed, start, "seek table", "a skippable frame that holds it", "other bytes")
+		return bad(ErrMalformed, start, "a skippable frame that holds it", "other bytes")
 	}
 	p := &packed{name: name, src: src, which: -1}
 	var from int64
 	for i := range n {
 		f := packedFrame{at: p.size, from: from, packed: int64(le.Uint32(table[8+i*8:])), length: int64(le.Uint32(table[12+i*8:]))}
 		if f.length == 0 || f.length > packFrameMax || f.packed > start-from {
-			return bad(ErrMalformed, start, "seek table", fmt.Sprintf("a frame inside the file that holds 1 to %d bytes", packFrameMax),
+			return bad(ErrMalformed, start, fmt.Sprintf("a frame inside the file that holds 1 to %d bytes", packFrameMax),
 				fmt.Sprintf("%d bytes of %d", f.packed, f.length))
 		}
 		p.frames = append(p.frames, f)
@@ -81,7 +81,7 @@ func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
 		from += f.packed
 	}
 	if from != start {
-		return bad(ErrMalformed, from, "seek table", fmt.Sprintf("frames of %d bytes", start), fmt.Sprint(from))
+		return bad(ErrMalformed, from, fmt.Sprintf("frames of %d bytes", start), fmt.Sprint(from))
 	}
 	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax), zstd.WithDecoderLowmem(true))
 	if err != nil {

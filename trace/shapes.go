@@ -57,7 +57,8 @@ func (s *shapes) learn(h shape, mix uint32) {
 	s.next(place, mix)
 }
 
-// shapeOf takes a record apart; last is the event and tag the tag before it. ok is false for what has no shape: other kinds, and values that do not fit one. rest are the indices of a SET after the first.
+// shapeOf takes a record apart; last is the event and tag the tag before it. ok is false for what has no shape: other kinds, and values that do not fit one.
+// rest are the indices of a SET after the first.
 func shapeOf(r Record, last uint64, tag int32) (h shape, value uint64, mix uint32, rest []uint32, ok bool) {
 	pack := func(kind uint64, op Op, n uint64, tag int32, event, back uint64) bool {
 		h = shape{kind | uint64(op)<<8 | n<<16 | uint64(uint32(tag))<<32, (event - last) | back<<32}

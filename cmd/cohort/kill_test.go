@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -138,7 +138,7 @@ func victimOf(t *testing.T, session *launch.Session, mark, victim string) int {
 // parent reads it from /proc: a small system has no ps.
 func parent(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0 // it has ended
 	}

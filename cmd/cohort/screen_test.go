@@ -18,7 +18,10 @@ import (
 )
 
 // terminal is as much of one as output and progress lines use: it returns the lines that a user sees. Fails on anything else.
-func terminal(t interface{ Fatalf(string, ...any) }, stream string) []string {
+func terminal(t interface {
+	Fatalf(format string, args ...any)
+}, stream string,
+) []string {
 	lines := []string{""}
 	column := 0
 	for i := 0; i < len(stream); i++ {

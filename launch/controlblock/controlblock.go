@@ -34,7 +34,7 @@ func State(p abi.Progress) backend.ControlState {
 			Event: r.Event, Op: trace.CallName(r.Op), Peer: number(r.Peer), Tag: number(r.Tag), Got: number(r.Got), CallSite: r.Site,
 		})
 	}
-	for op, n := range p.Calls {
+	for op, n := range &p.Calls {
 		if n > 0 {
 			s.Calls[op] = n
 		}

@@ -19,7 +19,8 @@ var inout = map[string]bool{
 
 // passThrough are called with hidden string lengths or procedures, which only the MPI's own wrapper understands. They are noted and passed on.
 var passThrough = []string{
-	"Lookup_name", "Session_init", "Comm_create_from_group", "Intercomm_create_from_groups", "Comm_idup_with_info", "Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "File_open", "File_set_view",
+	"Lookup_name", "Session_init", "Comm_create_from_group", "Intercomm_create_from_groups", "Comm_idup_with_info",
+	"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "File_open", "File_set_view",
 }
 
 // noF08 are functions whose sentinels mpi_f08 of MPICH passes in a way of its own.

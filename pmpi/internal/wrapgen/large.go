@@ -75,18 +75,17 @@ func (f function) largeWrapper() string {
 	slot := 0
 	typeOf := map[string]string{}
 	for _, p := range f.parameters {
-		if datatype, ok := countOf[p.name]; ok {
-			if p.kind != "MPI_Count" {
-				continue
-			}
-			if datatypeOf := f.find(datatype); datatypeOf == nil {
-				datatype = "datatype"
-			}
-			mayMake := boolInt(!f.isReduction() && f.find(datatype) != nil)
-			fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name, datatype, mayMake)
-			fmt.Fprintf(&undo, "  large_free(&l_%s);\n", p.name)
-			typeOf[datatype] = "l_" + p.name + ".type"
+		datatype, ok := countOf[p.name]
+		if !ok || p.kind != "MPI_Count" {
+			continue
 		}
+		if datatypeOf := f.find(datatype); datatypeOf == nil {
+			datatype = "datatype"
+		}
+		mayMake := boolInt(!f.isReduction() && f.find(datatype) != nil)
+		fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name, datatype, mayMake)
+		fmt.Fprintf(&undo, "  large_free(&l_%s);\n", p.name)
+		typeOf[datatype] = "l_" + p.name + ".type"
 	}
 	for _, p := range f.parameters {
 		argument := p.name
