@@ -156,10 +156,6 @@ func (p *Prepared) decide(o ReplayOptions) error {
 				why = "the disk was full"
 			}
 			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, why))
-			if d.Open > 0 {
-				p.Notes = append(p.Notes, fmt.Sprintf("Rank %d ended with %s, and it is not known whether one had taken a message already: if so, "+
-					"what came after it may differ in the replay.", rank, openReceives(d.Open)))
-			}
 		}
 		p.Decisions = append(p.Decisions, d)
 	}
@@ -171,13 +167,6 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		return &launch.RefusedError{Reason: reason, Err: incomplete}
 	}
 	return nil
-}
-
-func openReceives(n int) string {
-	if n == 1 {
-		return "1 wildcard receive open"
-	}
-	return fmt.Sprintf("%d wildcard receives open", n)
 }
 
 func (p *Prepared) options(o ReplayOptions) {

@@ -60,9 +60,6 @@ type Decisions struct {
 
 	Modules  []*Module // what called MPI
 	FullDisk bool      // the recording ends here because the disk was full, and other ranks' go on
-	// Open counts the wildcard receives of a rank that was cut short of which it is not known whether they had taken a message. Replay takes it that they
-	// had not; if one had, a later receive may take its message. Always 0 in ModeRacing, where what is open is undone or refused.
-	Open int
 }
 
 // DecisionError is a trace whose records are well formed but contradict each other.
@@ -89,7 +86,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	b := decisionBuilder{
 		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
 		racing: h.Mode == ModeRacing, events: h.Events,
-		posted: map[post]int{}, undone: map[post]bool{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
+		posted: map[post]int{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
 	}
 	var incomplete *IncompleteError
 	sites := map[uint64]Site{}
@@ -174,12 +171,10 @@ type decisionBuilder struct {
 	out    *Decisions
 	last   uint64
 	racing bool
-	open   int           // receives that were promised and not settled yet
-	events uint64        // completed, as the header has them
-	runs   uint64        // receives in block races
-	which  []uint32      // of each of out.Matches, its place in the array of a Startall
-	posted map[post]int  // index in out.Matches of what was promised
-	undone map[post]bool // those of them that were cancelled
+	events uint64       // completed, as the header has them
+	runs   uint64       // receives in block races
+	which  []uint32     // of each of out.Matches, its place in the array of a Startall
+	posted map[post]int // index in out.Matches of what was promised
 	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the posts of receives
 	// with exact arguments that are not yet complete
 	inits  map[uint64]bool
@@ -208,7 +203,6 @@ func (b *decisionBuilder) promise(p post, op Op) error {
 		return b.fault(p.event, "its receive was promised twice")
 	}
 	b.posted[p] = len(b.out.Matches)
-	b.open++
 	b.add(p, DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true})
 	return nil
 }
@@ -218,16 +212,10 @@ func (b *decisionBuilder) cancelled(p post, op Op) error {
 	i, promised := b.posted[p]
 	switch {
 	case !promised:
-		if err := b.promise(p, op); err != nil {
-			return err
-		}
+		return b.promise(p, op)
 	case !b.out.Matches[i].Never:
 		m := &b.out.Matches[i]
 		return b.fault(p.event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source, m.Tag)
-	}
-	if !b.undone[p] { // Request_get_status and Wait may both say so
-		b.undone[p] = true
-		b.open--
 	}
 	return nil
 }
@@ -240,9 +228,6 @@ func (b *decisionBuilder) keep(p post, source, tag int32) error {
 	m := &b.out.Matches[i]
 	if !m.Never && (m.Source != source || m.Tag != tag) {
 		return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source, m.Tag, source, tag)
-	}
-	if m.Never {
-		b.open--
 	}
 	m.Never, m.Source, m.Tag = false, source, tag
 	return nil
@@ -391,9 +376,6 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 	}
 	if !out.Finalized && !h.FullDisk && out.LastEvent == h.Events {
 		out.CurrentOp = h.CurrentOp
-	}
-	if !out.Finalized && !b.racing {
-		out.Open = max(b.open, 0)
 	}
 	b.sort()
 	endPolls += out.trim()

@@ -46,9 +46,9 @@ func headerText(h *Header) string {
 		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI, b2u(h.Closed), h.StartNS,
 		h.Committed, h.Events, h.Polls, h.Incomplete, b2u(h.FullDisk), strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
 	if h.Mode == ModeRacing {
-		text += h.Undecided.text()
+		return text + h.Undecided.text()
 	}
-	return text
+	return text + fmt.Sprintf(" overtaken=%d", h.Undecided.Overtaken)
 }
 
 // Text returns the line of one record, without a newline.

@@ -55,7 +55,7 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 
 func genUndecided(t *rapid.T, mode Mode) Undecided {
 	if mode != ModeRacing {
-		return Undecided{}
+		return Undecided{Overtaken: rapid.Uint32().Draw(t, "overtaken")}
 	}
 	u := Undecided{Whole: rapid.Uint64().Draw(t, "whole"), Overtaken: rapid.Uint32().Draw(t, "overtaken")}
 	for range rapid.IntRange(0, pendingMax).Draw(t, "undecided") {

@@ -83,7 +83,7 @@ type Header struct {
 	FullDisk        bool   // writing stopped because the disk was full
 	IncompleteCall  string // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
-	Undecided       Undecided // ModeRacing
+	Undecided       Undecided // of other modes than ModeRacing only Overtaken
 	CurrentOp       Op        // the call in progress, event Events + 1; OpNone: outside MPI
 }
 
@@ -173,6 +173,8 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		if h.Undecided, err = decodeUndecided(path, page); err != nil {
 			return Header{}, err
 		}
+	} else {
+		h.Undecided.Overtaken = le.Uint32(page[undecidedOffset+8:])
 	}
 	if h.WorldSize != 0 && h.Rank >= h.WorldSize {
 		return bad(ErrMalformed, 24, fmt.Sprintf("a rank below the world size %d", h.WorldSize), fmt.Sprint(h.Rank))

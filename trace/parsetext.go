@@ -228,6 +228,8 @@ func (p *textParser) header(word string) Header {
 	}
 	if mode == ModeRacing {
 		h.Undecided = p.undecided()
+	} else {
+		h.Undecided.Overtaken = p.u32("overtaken")
 	}
 	if len(h.IncompleteCall) > 47 || strings.ContainsRune(h.IncompleteCall, 0) {
 		p.fail("incomplete_call of at most 47 bytes", strconv.Quote(h.IncompleteCall))

@@ -46,7 +46,7 @@ func TestTextIsReadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `cohort-trace 1
-header mode=full flags=0 rank=1 size=2 mpi=1 closed=1 start=0 committed=4175 events=3 polls=0 incomplete=0 full_disk=0 incomplete_call="" incomplete_event=0
+header mode=full flags=0 rank=1 size=2 mpi=1 closed=1 start=0 committed=4175 events=3 polls=0 incomplete=0 full_disk=0 incomplete_call="" incomplete_event=0 overtaken=0
 comm index=0 id=0x1 parent=0x0 kind=intra rank=0 members=[0,1] remote=[]
 event n=1 op=Irecv site=0 polls=0 gap=0 dur=0 rcomm=0 asked_source=-1 asked_tag=7
 event n=2 op=Wait site=0 polls=0 gap=10 dur=20 done=[0:1:2:0:7:8]

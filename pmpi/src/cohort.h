@@ -243,6 +243,8 @@ struct cohort_request {
   uint32_t which;         /* its place in the array of a Startall */
   uint64_t bytes;         /* of a persistent send */
   int32_t dest;
+  uint32_t open;          /* see awaited.c; 0: none */
+  MPI_Comm comm;          /* of a receive */
 };
 extern uint32_t cohort_request_count, cohort_watched_count;
 struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer);
@@ -265,6 +267,16 @@ int cohort_persistent_uses(MPI_Comm comm);     /* a receive with a wildcard does
 void cohort_completed_cancelled(const struct cohort_request *r); /* the request was cancelled; r: before it is removed */
 void cohort_grequest_started(int rc, MPI_Request request);
 void cohort_look_at_freed(int last);           /* whether a request that the program has freed took a message; last: at MPI_Finalize */
+
+/* ---- awaited.c */
+extern uint32_t cohort_awaited_count;
+void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag);
+void cohort_awaited_done(struct cohort_request *r);
+void cohort_awaited_look(uint64_t post, MPI_Comm comm, int source, int tag);
+/* A receive or probe that was posted by that event was given the message of `source`. */
+static inline void cohort_awaited_took(uint64_t post, MPI_Comm comm, int source, int tag) {
+  if (UNLIKELY(cohort_awaited_count > 0)) cohort_awaited_look(post, comm, source, tag);
+}
 
 /* ---- yield.c: blocking calls, with or without sched_yield */
 int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op);

@@ -33,7 +33,14 @@ static void done_with(struct cohort_request *r, uint64_t handle) {
     return;
   }
   r->active = 0;
+  cohort_awaited_done(r);
   cohort_request_watch(r, 0);
+}
+
+/* A receive that is complete: what it was given may say something of older ones. */
+static void settled(struct cohort_request *r, const MPI_Status *status) {
+  if (LIKELY(cohort_awaited_count == 0) || r->cls != REQUEST_RECEIVE || r->null_peer || r->taken || (r->cancelling && was_cancelled(status))) return;
+  cohort_awaited_look(r->post, r->comm, status->MPI_SOURCE, status->MPI_TAG);
 }
 
 /* A request that was in the array and is complete: its MATCH in order mode. `keep`: the request lives on (Request_get_status). */
@@ -47,6 +54,7 @@ static void order_completed(uint64_t handle, const MPI_Status *status, int keep)
       cohort_write_taken(r->op, status, g.events + 1 - r->post, r->which);
     r->matched = 1;
   }
+  settled(r, status);
   if (!keep) done_with(r, handle);
 }
 
@@ -67,6 +75,7 @@ static void event_completed(int index, uint64_t handle, const MPI_Status *status
     cohort_put_status(status);
   }
   if (r->cls == REQUEST_RECEIVE) r->matched = 1;
+  settled(r, status);
   if (!keep) done_with(r, handle);
 }
 
@@ -83,6 +92,12 @@ static int untouched(uint64_t handle, MPI_Request after, int keep) {
 static void completed(int n, const int *indices, const uint64_t *handles, const MPI_Request *requests, const MPI_Status *statuses,
                       int keep) {
   if (handles == NULL) return;
+  /* First of all: MPI knows these requests no more, and one of them may say something of another. */
+  for (int k = 0; k < n && UNLIKELY(cohort_awaited_count > 0); k++) {
+    int i = indices ? indices[k] : k;
+    struct cohort_request *r = untouched(handles[i], requests[i], keep) ? NULL : cohort_request_find(handles[i]);
+    if (r != NULL) cohort_awaited_done(r);
+  }
   if (g.order) {
     for (int k = 0; k < n; k++) {
       int i = indices ? indices[k] : k;

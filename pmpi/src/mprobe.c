@@ -50,6 +50,7 @@ static void forget(uint64_t handle) {
 }
 
 static void probed(int rc, MPI_Comm comm, int source, int tag, const MPI_Message *message, const MPI_Status *st) {
+  if (source != MPI_PROC_NULL && rc == MPI_SUCCESS) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
   if (!g.full) return;
   uint32_t index = cohort_comm_index(comm); /* which may write a record */
   if (rc == MPI_SUCCESS) remember(*message, comm, st);

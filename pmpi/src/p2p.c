@@ -7,8 +7,9 @@ EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_RECV, &from, &with);
-  MPI_Status own, *st = status == MPI_STATUS_IGNORE && (g.full || (g.order && wildcard)) ? &own : status;
+  MPI_Status own, *st = status == MPI_STATUS_IGNORE && (g.full || (g.order && (wildcard || cohort_awaited_count > 0))) ? &own : status;
   int rc = cohort_do_recv(buf, count, datatype, from, with, comm, st);
+  if (source != MPI_PROC_NULL && rc == MPI_SUCCESS && st != MPI_STATUS_IGNORE) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
   if (g.order && wildcard) cohort_order_match(COHORT_OP_RECV, st->MPI_SOURCE, st->MPI_TAG, 0);
   if (g.full) {
     cohort_event_begin();
@@ -30,12 +31,14 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
   else
     rc = x_irecv(buf, count, datatype, from, with, comm, request);
   if (g.order && wildcard) cohort_order_promise(COHORT_OP_IRECV, 0);
-  if ((g.full || (g.order && wildcard)) && rc == MPI_SUCCESS) {
+  if ((g.full || (g.order && (wildcard || cohort_awaited_count > 0))) && rc == MPI_SUCCESS) {
     struct cohort_request *r = cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL);
     if (r != NULL) {
       r->wildcard = (uint8_t)wildcard;
       r->op = COHORT_OP_IRECV;
+      r->comm = comm;
       cohort_request_watch(r, g.order);
+      if (wildcard) cohort_awaited_add(r, *request, comm, source, tag);
     }
   } else if (g.note && rc == MPI_SUCCESS) {
     cohort_request_note(*request, REQUEST_RECEIVE);
@@ -52,6 +55,7 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
 static void exchanged(MPI_Comm comm, int dest, int sendtag, uint64_t bytes, int source, int recvtag, const MPI_Status *st) {
   int wildcard = cohort_wildcard(source, recvtag);
   if (g.order && wildcard) cohort_order_match(g.op, st->MPI_SOURCE, st->MPI_TAG, 0);
+  if (source != MPI_PROC_NULL) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
   cohort_count_message(dest, bytes);
   if (g.full) {
     cohort_event_begin();

@@ -67,6 +67,7 @@ EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source
       r->active = 0;
       r->wildcard = (uint8_t)wildcard;
       r->init = r->post;
+      r->comm = comm;
     }
   }
   if (g.full) {
@@ -165,7 +166,11 @@ static void started_one(const MPI_Request *request, uint32_t which) {
   r->op = (uint8_t)g.op;
   r->which = which;
   if (r->cls == REQUEST_SEND) cohort_count_message(r->dest, r->bytes);
-  if (!r->wildcard || !g.order) return;
+  if (!r->wildcard && g.order && cohort_awaited_count > 0 && r->cls == REQUEST_RECEIVE) cohort_request_watch(r, 1);
+  if (!r->wildcard) return;
+  const struct receive *p = find(*request);
+  if (p != NULL) cohort_awaited_add(r, *request, p->comm, p->source, p->tag);
+  if (!g.order) return;
   cohort_order_promise(g.op, which);
   cohort_request_watch(r, 1);
 }

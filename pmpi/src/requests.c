@@ -60,6 +60,7 @@ void cohort_request_watch(struct cohort_request *r, int watch) {
 }
 
 static void drop_node(uint32_t n) {
+  cohort_awaited_done(&nodes[n]);
   cohort_request_watch(&nodes[n], 0);
   nodes[n].next = free_node;
   free_node = n;
