@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/cohort-debugger/cohort/internal/benchreplay/self"
+	"github.com/cohort-debugger/cohort/launch/self"
 )
 
 // TestMain makes the test binary its own cohort.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/internal/benchreplay"
-	"github.com/cohort-debugger/cohort/internal/benchreplay/self"
+	"github.com/cohort-debugger/cohort/launch/self"
 )
 
 func main() {
