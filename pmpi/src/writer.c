@@ -43,12 +43,25 @@ static uint64_t reserve(const struct statvfs *fs) {
   return share < (8 << 20) ? share : 8 << 20;
 }
 
+/* Whether `more` bytes can be taken from the disk such that the reserve stays. */
+static int leaves_reserve(uint64_t more) {
+  struct statvfs fs;
+  return fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= more + reserve(&fs);
+}
+
 /* Beyond the limit on the size of files the kernel would not only refuse, but send SIGXFSZ, which ends the program. */
 static int may_grow(uint64_t size) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size > limit.rlim_cur) return 0;
-  struct statvfs fs;
-  return fstatvfs(fd, &fs) != 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= size - file_size + reserve(&fs);
+  return leaves_reserve(size - file_size);
+}
+
+/* Takes the blocks up to size, and gives them back if other ranks took the reserve meanwhile: whoever takes last sees it. 0 or an errno. */
+static int allocate(uint64_t size) {
+  if (!may_grow(size)) return ENOSPC;
+  int error = posix_fallocate(fd, (off_t)file_size, (off_t)(size - file_size));
+  if (error != 0 || leaves_reserve(0)) return error;
+  return ftruncate(fd, (off_t)file_size) == 0 ? ENOSPC : errno;
 }
 
 /* Blocks are allocated before they are touched: a full disk is an error here, and not a SIGBUS later. Tries less when much is refused. */
@@ -57,7 +70,7 @@ static int grow(uint64_t needed) {
   for (; step >= PAGE; step /= 2) {
     uint64_t size = (file_size + step) & ~(uint64_t)(PAGE - 1);
     if (size < needed) size = (needed + PAGE - 1) & ~(uint64_t)(PAGE - 1);
-    int error = !may_grow(size) ? ENOSPC : posix_fallocate(fd, (off_t)file_size, (off_t)(size - file_size));
+    int error = allocate(size);
     if (error == 0) {
       file_size = size;
       return 1;
