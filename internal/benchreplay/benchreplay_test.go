@@ -123,7 +123,7 @@ func TestOneRound(t *testing.T) {
 	if err := report.Markdown(&page, "notes of ours\n"); err != nil {
 		t.Fatal(err)
 	}
-	for _, wanted := range []string{"| mesh 300 100 | 4 | ", "Open MPI", "MPICH", "| *mesh* | *10210* |", NotesMark + "\nnotes of ours\n"} {
+	for _, wanted := range []string{"| mesh 40 4 | 4 | ", "Open MPI", "MPICH", "| *mesh* | *10210* |", NotesMark + "\nnotes of ours\n"} {
 		if !strings.Contains(page.String(), wanted) {
 			t.Errorf("no %q in\n%s", wanted, page.String())
 		}
@@ -201,8 +201,13 @@ func TestWrongAnswersEndIt(t *testing.T) {
 func TestArgumentsNameDataFiles(t *testing.T) {
 	root := mpitest.Root(t)
 	for _, p := range tiny("tsp") {
-		if got := p.arguments(root, false); !slices.Equal(got, []string{filepath.Join(root, "testprograms", "cities18.txt")}) {
-			t.Errorf("the arguments are %q", got)
+		for _, yields := range []bool{false, true} {
+			if got := p.arguments(root, false, yields); !slices.Equal(got, []string{filepath.Join(root, "testprograms", "cities18.txt")}) {
+				t.Errorf("the arguments are %q", got)
+			}
 		}
+	}
+	if p := tiny("heat")[0]; slices.Equal(p.arguments(root, false, false), p.arguments(root, false, true)) {
+		t.Error("the sizes are the same with and without yielding")
 	}
 }

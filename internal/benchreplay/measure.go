@@ -35,6 +35,7 @@ type Options struct {
 type Row struct {
 	Program Program             `json:"program"`
 	MPI     string              `json:"mpi"`
+	Args    []string            `json:"args"`
 	Yield   bool                `json:"yield"` // blocking calls yield, in all columns but bare
 	Samples map[Column][]Sample `json:"samples"`
 	// Absent are columns that this version does not have.
@@ -102,7 +103,7 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	if err != nil {
 		return nil, err
 	}
-	j := &job{program: program, args: program.arguments(o.Root, o.Tiny), dir: filepath.Join(scratch, mpi+"-"+program.Name), options: o, orders: map[Column][]string{}}
+	j := &job{program: program, dir: filepath.Join(scratch, mpi+"-"+program.Name), options: o, orders: map[Column][]string{}}
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making a directory for the recordings: %w", err)
 	}
@@ -120,6 +121,7 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	if err != nil {
 		return nil, err
 	}
+	j.args = program.arguments(o.Root, o.Tiny, yields)
 	j.yield = runner.YieldOff
 	if yields {
 		j.yield = runner.YieldOn
@@ -130,7 +132,7 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 // measure runs the rounds: each column once, beginning with another one each time. The first round begins with the first column, so that there is
 // a recording when the first replay comes.
 func (j *job) measure(ctx context.Context) (Row, error) {
-	row := Row{Program: j.program, MPI: j.tools.Program.MPI.String(), Yield: j.yields(), Samples: map[Column][]Sample{}}
+	row := Row{Program: j.program, Args: j.args, MPI: j.tools.Program.MPI.String(), Yield: j.yields(), Samples: map[Column][]Sample{}}
 	for round := range j.options.Rounds {
 		for i := range j.options.Columns {
 			column := j.options.Columns[(i+round)%len(j.options.Columns)]

@@ -28,7 +28,7 @@ italics, that of the paper (a 64-node CM-5 for tycho, a 32-node iPSC/2 for the o
 		if t := row.Traced; t != nil {
 			sent, traced, percent, optimal = fmt.Sprint(t.Sent), fmt.Sprint(t.Traced), fmt.Sprintf("%.1f", 100*float64(t.Traced)/float64(t.Sent)), t.optimal()
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", row.Program.command(), sent, traced, percent, optimal,
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", row.command(), sent, traced, percent, optimal,
 			row.overhead(Order), row.overhead(Full), row.overhead(Racing))
 		if p := row.Program.Paper; p != nil {
 			fmt.Fprintf(b, "| *%s* | *%d* | *%d* | *%d* | *%s* | | *%s* | *%s* |\n", strings.TrimSuffix(row.Program.File, ".c"), p.Sent, p.Traced, p.Percent, p.Optimal,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -79,7 +80,7 @@ this page.
   the order recording of that round. Each replay was checked to have taken the same messages in the same order, with the same content, as its recording.
 * Ratios (×) are to the unrecorded program with the same yielding. Where there are more ranks than cores, Cohort lets MPICH's blocking calls yield, in every
   column but bare; ratios are to *unrecorded* there, as recording alone is what they are about, and *bare* shows what the program takes when left alone
-  (it spins; a run was ended after 5 s). Open MPI yields by itself; ratios are to *bare*. In brackets: quartiles of the ratios round by round.
+  (it spins; a run was ended after 5 s). Sizes are smaller there. Open MPI yields by itself; ratios are to *bare*. In brackets: quartiles of the ratios round by round.
 `, r.Machine.Began.Format("2006-01-02"), r.Machine.Minutes, r.Machine.String(), r.Machine.Load, strings.Join(versions, " and "), r.Machine.Cohort, r.Rounds)
 }
 
@@ -90,7 +91,7 @@ func (r *Report) timesTable(b *strings.Builder, mpi string) {
 		if row.MPI != mpi {
 			continue
 		}
-		fmt.Fprintf(b, "| %s | %d |", row.Program.command(), row.Program.Ranks)
+		fmt.Fprintf(b, "| %s | %d |", row.command(), row.Program.Ranks)
 		for _, column := range Columns() {
 			fmt.Fprintf(b, " %s |", row.cell(column))
 		}
@@ -105,9 +106,13 @@ func (m *Machine) title(mpi string) string {
 	return mpi
 }
 
-// command is the program with its arguments.
-func (p Program) command() string {
-	return strings.TrimSuffix(p.File, ".c") + " " + strings.Join(p.Args, " ")
+// command is the program with its arguments, without the folders of data files.
+func (r *Row) command() string {
+	words := []string{strings.TrimSuffix(r.Program.File, ".c")}
+	for _, arg := range r.Args {
+		words = append(words, filepath.Base(arg))
+	}
+	return strings.Join(words, " ")
 }
 
 // cell is a time with its quartiles, and for recordings and replays the ratio.
@@ -224,7 +229,7 @@ Whole trace files, headers included; per wildcard receive in mode order (the tar
 			fullBytes = fmt.Sprintf("%.0f", median(full, func(s Sample) float64 { return float64(s.TraceBytes) }))
 			perEvent = fmt.Sprintf("%.2f", median(full, func(s Sample) float64 { return float64(s.TraceBytes) / float64(s.Events) }))
 		}
-		fmt.Fprintf(b, "| %s, %d ranks | %s | %.0f | %.0f | %.0f | %.0f | %s | %s | %s |\n", row.Program.command(), row.Program.Ranks, row.MPI,
+		fmt.Fprintf(b, "| %s, %d ranks | %s | %.0f | %.0f | %.0f | %.0f | %s | %s | %s |\n", row.command(), row.Program.Ranks, row.MPI,
 			median(order, func(s Sample) float64 { return float64(s.Events) }), median(order, func(s Sample) float64 { return float64(s.Messages) }),
 			wildcards, bytes, perWildcard, fullBytes, perEvent)
 	}
@@ -251,11 +256,11 @@ func (r *Report) targets(b *strings.Builder) {
 			case byRound.Low <= limit: // the target lies between the quartiles
 				unclear++
 				fmt.Fprintf(b, "* unclear: %s, %s: %.3f, and %.3f to %.3f in half of the rounds: target %.2f\n",
-					row.Program.command(), column, ratio, byRound.Low, byRound.High, limit)
+					row.command(), column, ratio, byRound.Low, byRound.High, limit)
 			default:
 				missed++
 				fmt.Fprintf(b, "* **missed**: %s, %s: %.3f, and %.3f to %.3f in half of the rounds: target %.2f\n",
-					row.Program.command(), column, ratio, byRound.Low, byRound.High, limit)
+					row.command(), column, ratio, byRound.Low, byRound.High, limit)
 			}
 		}
 	}
