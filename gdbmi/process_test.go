@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GDBMI_TEST_ORPHAN") != "" {
 		orphanMain()
 	}
+	if err := proctest.NoExitPause(); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
+	if err := proctest.NoExitPause(); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -19,6 +19,7 @@ part() {
     fi
 }
 
+export GORACE="${GORACE:-} atexit_sleep_ms=0" # the race detector has every program sleep for a second at its end
 export COHORT_REQUIRE_MPI=1 # a missing MPI is a failure, not a reason to skip
 part 'Go packages' go test -race -timeout 80m ./...
 part 'VS Code extension' scripts/vscode.sh test

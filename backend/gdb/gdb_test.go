@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if program := os.Getenv("COHORT_GDB_TEST_RANK"); program != "" {
 		os.Exit(rankMain(program))
 	}
+	if err := proctest.NoExitPause(); err != nil {
+		panic(err)
+	}
 	dir, err := os.MkdirTemp("", "cohort-gdb-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -12,6 +12,9 @@ import (
 
 // TestMain makes the test binary be `cohort` too, for scripts, and for the agents that those start.
 func TestMain(m *testing.M) {
+	if err := proctest.NoExitPause(); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"cohort": func() {
 		if !startedByCohort(os.Args[1:]) {
 			if err := proctest.EndWithParent(); err != nil {

@@ -80,7 +80,7 @@ const markVar = "COHORT_TEST_SCRIPT"
 func setUp(env *testscript.Env, mpi mpitest.MPI, source string) error {
 	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "SOURCE="+filepath.Dir(source), "XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
 	for _, v := range os.Environ() { // what the MPI needs to run here
-		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI="} {
+		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI=", "GORACE="} {
 			if strings.HasPrefix(v, prefix) {
 				env.Vars = append(env.Vars, v)
 			}

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/launch/self"
 )
 
@@ -18,6 +19,9 @@ func TestMain(m *testing.M) {
 		if err := os.Setenv(name, "1"); err != nil {
 			panic(err)
 		}
+	}
+	if err := proctest.NoExitPause(); err != nil {
+		panic(err)
 	}
 	goleak.VerifyTestMain(m)
 }

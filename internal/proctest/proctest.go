@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,6 +35,17 @@ func EndWithParent() error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // cannot fail
 	}()
 	return nil
+}
+
+// NoExitPause lets programs with the race detector that this process starts end at once: by itself the detector has each sleep for a second at its
+// end, and a job has one such program for each rank. Call it in TestMain.
+func NoExitPause() error {
+	const pause = "atexit_sleep_ms"
+	options := os.Getenv("GORACE")
+	if strings.Contains(options, pause) {
+		return nil
+	}
+	return os.Setenv("GORACE", strings.TrimSpace(options+" "+pause+"=0"))
 }
 
 // awaitEnd waits for the end of the process of a pidfd, without limit if that is negative.
