@@ -37,7 +37,7 @@ func TestOpenErrors(t *testing.T) {
 		for _, v := range b {
 			w = binary.LittleEndian.AppendUint64(w, v)
 		}
-		addr := im.Alloc(append(w, make([]byte, 112-len(w))...))
+		addr := im.Alloc(append(w, make([]byte, 176-len(w))...))
 		return im, addr
 	}
 	const magic = 0x00474552484f43
@@ -59,9 +59,9 @@ func TestOpenErrors(t *testing.T) {
 		{"version", func() (*prettyprinttest.Image, uint64) {
 			return image(func(im *prettyprinttest.Image) { im.Version = 7 })
 		}, prettyprint.KindVersion, "version 7"},
-		{"size", func() (*prettyprinttest.Image, uint64) { return header(magic, 2|40<<32, 1|4<<32) }, prettyprint.KindCorrupt, "40 bytes"},
-		{"mpi", func() (*prettyprinttest.Image, uint64) { return header(magic, 2|112<<32, 9|4<<32) }, prettyprint.KindCorrupt, "MPI number 9"},
-		{"handle size", func() (*prettyprinttest.Image, uint64) { return header(magic, 2|112<<32, 1|5<<32) }, prettyprint.KindCorrupt, "a handle has 5 bytes"},
+		{"size", func() (*prettyprinttest.Image, uint64) { return header(magic, 3|40<<32, 1|4<<32) }, prettyprint.KindCorrupt, "40 bytes"},
+		{"mpi", func() (*prettyprinttest.Image, uint64) { return header(magic, 3|176<<32, 9|4<<32) }, prettyprint.KindCorrupt, "MPI number 9"},
+		{"handle size", func() (*prettyprinttest.Image, uint64) { return header(magic, 3|176<<32, 1|5<<32) }, prettyprint.KindCorrupt, "a handle has 5 bytes"},
 	} {
 		im, addr := c.make()
 		_, err := prettyprint.Open(im, addr)
@@ -69,7 +69,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
 	}
-	im, addr := header(magic, 2|112<<32, 1|4<<32)
+	im, addr := header(magic, 3|176<<32, 1|4<<32)
 	r, err := prettyprint.Open(im, addr)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestCorruptTypes(t *testing.T) {
 	}{
 		{"a cycle", func(im *prettyprinttest.Image) {
 			at := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}}))
-			patch(im, at, 184, at)
+			patch(im, at, 160, at)
 		}, prettyprint.KindCorrupt, "made of itself"},
 		{"too deep", func(im *prettyprinttest.Image) {
 			rec := im.Named("MPI_INT").Record
@@ -357,7 +357,7 @@ func flatten(im *prettyprinttest.Image, registry uint64) *flat {
 		f.data = append(f.data, make([]byte, (len(f.data)+15)/16*16-len(f.data))...)
 		f.data = append(f.data, r...)
 	}
-	if uint64(len(f.data)) != registry+112-base {
+	if uint64(len(f.data)) != registry+176-base {
 		panic("the image is not compact")
 	}
 	return f

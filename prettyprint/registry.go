@@ -1,6 +1,7 @@
 package prettyprint
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -296,11 +297,28 @@ func (r *Registry) datatypeHeader(rec uint64) (abiDatatype, error) {
 		return t.hdr, nil
 	}
 	if b, ok := r.typeSlots.header(rec, datatypeHeader); ok {
-		return decodeDatatype(b), nil
+		return r.wholeName(decodeDatatype(b)), nil
 	}
 	b, err := r.readFull(rec, datatypeHeader, "A datatype's record")
 	if err != nil {
 		return abiDatatype{}, err
 	}
-	return decodeDatatype(b), nil
+	return r.wholeName(decodeDatatype(b)), nil
+}
+
+// wholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that it is one.
+func (r *Registry) wholeName(h abiDatatype) abiDatatype {
+	if h.state&stateLongName == 0 {
+		return h
+	}
+	h.name += "..."
+	if h.longName < minMappedAddr {
+		return h
+	}
+	b := make([]byte, maxLongName)
+	n, _ := r.mem.ReadMemory(h.longName, b) // a name at the end of mapped memory is shorter
+	if i := bytes.IndexByte(b[:min(max(n, 0), len(b))], 0); i >= 0 {
+		h.name = string(bytes.ToValidUTF8(b[:i], []byte("?")))
+	}
+	return h
 }

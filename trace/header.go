@@ -9,7 +9,7 @@ import (
 
 // Sizes and magics of the mirror of cohort_abi.h.
 const (
-	ABIVersion = 2 // COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
+	ABIVersion = 3 // COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
 
 	HeaderSize = 4096 // bytes before the first chunk (COHORT_TRACE_HEADER_SIZE)
 	ChunkMax   = 65536

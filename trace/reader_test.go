@@ -169,7 +169,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"empty", nil, "not a Cohort trace"},
 		{"another file", []byte("\x7fELF, or something else"), "not a Cohort trace"},
-		{"version", patch(8, 1), "version 1; this cohort reads version 2"},
+		{"version", patch(8, 1), "version 1; this cohort reads version 3"},
 		{"header size", patch(12, 1), "a header of 144 bytes"},
 		{"mode off", patch(16, 0), `mode "off"`},
 		{"mode replay", patch(16, 4), `mode "replay"`},

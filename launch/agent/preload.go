@@ -82,7 +82,7 @@ func createControl(setup *wire.Setup, rank int) (*abi.Control, error) {
 	}
 	flags := abi.Flags(i.Flags) &^ abi.FlagDebugged
 	if setup.Debug {
-		flags |= abi.FlagDebugged
+		flags |= abi.FlagDebugged | abi.FlagKeep
 	}
 	block, err := abi.CreateControl(i.ControlPath, abi.Start{
 		Mode: abi.Mode(i.Mode), Flags: flags, Rank: rank, WorldSize: setup.Ranks, ParkAt: i.ParkAt, GuardAt: i.GuardAt,

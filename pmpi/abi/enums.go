@@ -27,6 +27,7 @@ const (
 	FlagDebugged     Flags = 1 << 1 // a debugger has a breakpoint on cohort_stop_here: call it at stops
 	FlagIncompleteOK Flags = 1 << 2 // replay goes on past calls that are not covered
 	FlagRecordTime   Flags = 1 << 3 // clock_gettime, getrandom and their kin are recorded, and in replay given what was
+	FlagKeep         Flags = 1 << 4 // requests, calls in progress and creation stacks are kept in the registry
 )
 
 // State is what the rank is doing: enum cohort_state.
@@ -138,6 +139,100 @@ const (
 const (
 	TypeCommitted = 1 << 0
 	TypeFreed     = 1 << 1
+	TypeLongName  = 1 << 2
+)
+
+// Feature is enum cohort_feature: what the registry keeps in a process, and why.
+type Feature uint32
+
+// The features.
+const (
+	FeatureDatatypes Feature = 1 << iota
+	FeatureComms
+	FeatureRequests
+	FeatureCalls
+	FeatureGroups
+	FeatureWindows
+	FeatureFiles
+	FeatureOps
+	FeatureErrhandlers
+	FeatureInfos
+	FeatureStacks
+	FeatureRequestStacks
+
+	FeatureControl Feature = 1 << 16 // the process has a control block
+	FeatureAsked   Feature = 1 << 17 // the environment decided
+)
+
+// ObjectState is enum cohort_object_state.
+type ObjectState uint32
+
+// The states of objects, and of requests.
+const (
+	ObjectPredefined  ObjectState = 1 << 0
+	ObjectFreed       ObjectState = 1 << 1
+	ObjectTruncated   ObjectState = 1 << 2
+	ObjectFortran     ObjectState = 1 << 3
+	ObjectUnseen      ObjectState = 1 << 4
+	ObjectAddressOnly ObjectState = 1 << 5
+
+	RequestActive     ObjectState = 1 << 8
+	RequestPersistent ObjectState = 1 << 9
+	RequestCancelled  ObjectState = 1 << 10
+	RequestComplete   ObjectState = 1 << 11
+	RequestShared     ObjectState = 1 << 12
+	RequestUnsure     ObjectState = 1 << 13
+)
+
+// WindowKind is enum cohort_window_kind.
+type WindowKind uint32
+
+// The kinds of windows.
+const (
+	WindowCreate WindowKind = iota + 1
+	WindowAllocate
+	WindowDynamic
+	WindowShared
+)
+
+// Epoch is enum cohort_epoch.
+type Epoch uint32
+
+// The epochs.
+const (
+	EpochFence Epoch = 1 << iota
+	EpochStart
+	EpochPost
+	EpochLockAll
+)
+
+// FunctionKind is enum cohort_function_kind: of MPI_Ops and error handlers.
+type FunctionKind uint32
+
+// The kinds.
+const (
+	FunctionPredefined FunctionKind = iota + 1
+	FunctionUser
+	FunctionComm
+	FunctionWindow
+	FunctionFile
+	FunctionSession
+)
+
+// SideFlag is enum cohort_side_flag.
+type SideFlag uint32
+
+// The flags of a side.
+const (
+	SidePresent SideFlag = 1 << iota
+	SideInPlace
+	SideVector
+	SideCounts64
+	SideDispls64
+	SideDisplsBytes
+	SideNotHere
+	SideArraysGone
+	SidePerPeer
 )
 
 // CommKind is enum cohort_comm_kind.

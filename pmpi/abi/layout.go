@@ -1,7 +1,7 @@
 package abi
 
 // Version is COHORT_ABI_VERSION: the version of everything in this package.
-const Version = 2
+const Version = 3
 
 // The magics: the first eight bytes of each of the four structures, little endian.
 const (
@@ -23,6 +23,12 @@ const (
 	EnvControl   = "COHORT_CONTROL"   // path of the rank's control block; absent: the library is inert apart from the registry
 	EnvTrace     = "COHORT_TRACE"     // path of the trace file to create; absent: none is written
 	EnvDecisions = "COHORT_DECISIONS" // path of the decisions file; required in replay
+)
+
+// Environment variables that a user may set.
+const (
+	EnvKeep   = "COHORT_KEEP"   // 1: requests and calls in progress are kept in the registry without a debugger too; 0: never
+	EnvStacks = "COHORT_STACKS" // 1: creation stacks are kept, of requests too; 0: never
 )
 
 // Symbols that a debugger looks for in libcohort.so.
@@ -96,72 +102,6 @@ type RecentCall struct {
 	Peer  int32 // NoRank: not known, or none; likewise Tag
 	Tag   int32
 	Got   int32 // of a call with a wildcard: the source of the message
-}
-
-// Slot is struct cohort_slot: one entry of a registry table.
-type Slot struct {
-	Handle uint64
-	Record uint64 // address of the record; 0 empty, 1 was freed (keep probing)
-}
-
-// Registry is struct cohort_registry.
-type Registry struct {
-	Magic      uint64
-	Version    uint32
-	Size       uint32
-	Mpi        uint32
-	HandleSize uint32
-	Datatypes  uint64 // address of a capacity word and its slots
-	Comms      uint64
-	Requests   uint64
-	Reserved   [8]uint64
-}
-
-// Datatype is the fixed part of struct cohort_datatype; integers, addresses and types follow it.
-type Datatype struct {
-	Size       uint32
-	Combiner   uint32
-	State      uint32
-	Refs       uint32
-	Handle     uint64
-	FHandle    int32
-	Basic      uint32
-	Pair       uint32
-	BasicSize  uint32
-	TypeSize   int64
-	Lb         int64
-	Extent     int64
-	TrueLb     int64
-	TrueExtent int64
-	Id         uint64 //nolint:staticcheck // as in the C struct
-	Event      uint64
-	CallSite   uint64
-	Name       [64]byte
-	NIntegers  uint32
-	NAddresses uint32
-	NTypes     uint32
-	Pad0       uint32
-}
-
-// Comm is the fixed part of struct cohort_comm; members, remote members and the cart arrays follow it.
-type Comm struct {
-	Size     uint32
-	Kind     uint32
-	Handle   uint64
-	FHandle  int32
-	Index    uint32
-	GlobalId uint64 //nolint:staticcheck // as in the C struct
-	ParentId uint64 //nolint:staticcheck // as in the C struct
-	CommSize uint32
-	CommRank uint32
-	State    uint32
-	NDims    uint32
-	Id       uint64 //nolint:staticcheck // as in the C struct
-	Event    uint64
-	CallSite uint64
-	Name     [64]byte
-	NMembers uint32
-	NRemote  uint32
 }
 
 // Decisions is struct cohort_decisions: the header of a decisions file.

@@ -15,12 +15,14 @@
  *   1  first
  *   2  issue 3: the control block keeps the last calls (recent) and says of what kind a divergence is; the trace header has the call in progress; short
  *      forms of order-mode records and CHECK records in the trace, checks in the decisions file; whatever else issue 3 adds to records
+ *   3  issue 4: the registry has all kinds of handles, requests, and the calls in progress; COHORT_FLAG_KEEP; a datatype's record is smaller: its name has 32
+ *      bytes, a longer one lies elsewhere
  */
 #ifndef COHORT_ABI_H
 #define COHORT_ABI_H
 #include <stdint.h>
 
-#define COHORT_ABI_VERSION 2u
+#define COHORT_ABI_VERSION 3u
 
 #define COHORT_CONTROL_MAGIC 0x004c5443484f43ull   /* "COHCTL\0" */
 #define COHORT_REGISTRY_MAGIC 0x00474552484f43ull  /* "COHREG\0" */
@@ -32,6 +34,10 @@
 #define COHORT_ENV_CONTROL "COHORT_CONTROL"     /* path of this rank's control block */
 #define COHORT_ENV_TRACE "COHORT_TRACE"         /* path of the trace file to create; absent: write none */
 #define COHORT_ENV_DECISIONS "COHORT_DECISIONS" /* path of the decisions file; required in replay */
+
+/* Environment variables that a user may set. What they ask for is told by cohort_registry.features. */
+#define COHORT_ENV_KEEP "COHORT_KEEP"     /* 1: requests and calls in progress are kept in the registry although no debugger is there; 0: they are not, in any case */
+#define COHORT_ENV_STACKS "COHORT_STACKS" /* 1: where handles were made is kept as whole stacks, that of requests too; 0: not, in any case */
 
 #define COHORT_NEVER UINT64_MAX /* a position that is never reached */
 
@@ -104,7 +110,8 @@ enum cohort_flag {
                                           become nonblocking ones, or have an Ibarrier before them, and these must match */
   COHORT_FLAG_DEBUGGED = 1u << 1,      /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
   COHORT_FLAG_RECORD_TIME = 1u << 3,   /* the program's calls of clock_gettime, getrandom and their kin are recorded, and in replay given what was */
-  COHORT_FLAG_INCOMPLETE_OK = 1u << 2  /* replay goes on past calls that are not covered */
+  COHORT_FLAG_INCOMPLETE_OK = 1u << 2, /* replay goes on past calls that are not covered */
+  COHORT_FLAG_KEEP = 1u << 4           /* requests, calls in progress and creation stacks are kept in the registry: somebody may look at them */
 };
 
 /* The block belongs to the first process that initialises MPI with it (NEW -> RUNNING by compare and swap): a program that the rank starts inherits the
@@ -204,11 +211,13 @@ struct cohort_control {
 
 /* ------------------------------------------------------------------ registry
  * Read by a debugger at any instruction: a record is complete before its slot is published (release store of `record`), and a
- * table that grows is copied first and published by one store of `slots` (capacity is in the first word of the slot array, so one pointer
- * switches both). Records of freed handles stay for as long as another record refers to them.
+ * table that grows is copied first and published by one store of its address (capacity is in the first word of the slot array, so one pointer
+ * switches both). Records of freed handles stay for as long as another record refers to them. An address of a record that a record holds is that of one that is there.
+ *
+ * A handle in a table is what the C program has: of MPICH an int, zero-extended, and of Open MPI a pointer; MPI_File is a pointer in both.
  */
 struct cohort_slot {
-  uint64_t handle; /* C handle, zero-extended (MPICH: int, Open MPI: pointer) */
+  uint64_t handle;
   uint64_t record; /* address of the record; 0: empty; 1: was freed (keep probing) */
 };
 
@@ -218,17 +227,40 @@ struct cohort_slots {
 };
 /* cohort_hash(h) = (h * 0x9E3779B97F4A7C15) >> 20; readers may as well scan all slots. */
 
+/* What is kept in this process. A table whose bit is not set is not empty but unknown. */
+enum cohort_feature {
+  COHORT_FEATURE_DATATYPES = 1u << 0, COHORT_FEATURE_COMMS = 1u << 1, COHORT_FEATURE_REQUESTS = 1u << 2, COHORT_FEATURE_CALLS = 1u << 3,
+  COHORT_FEATURE_GROUPS = 1u << 4, COHORT_FEATURE_WINDOWS = 1u << 5, COHORT_FEATURE_FILES = 1u << 6, COHORT_FEATURE_OPS = 1u << 7,
+  COHORT_FEATURE_ERRHANDLERS = 1u << 8, COHORT_FEATURE_INFOS = 1u << 9,
+  COHORT_FEATURE_STACKS = 1u << 10,         /* of whatever is made */
+  COHORT_FEATURE_REQUEST_STACKS = 1u << 11, /* and of requests */
+  /* Why: requests and calls in progress cost time in every call, so they are kept with CONTROL only if it has COHORT_FLAG_KEEP, without CONTROL in any case; ASKED: the
+   * environment (COHORT_KEEP) decided. */
+  COHORT_FEATURE_CONTROL = 1u << 16,        /* the process has a control block: Cohort started it; `mode` is what it was told */
+  COHORT_FEATURE_ASKED = 1u << 17
+};
+
 struct cohort_registry {
   uint64_t magic;
   uint32_t version;
   uint32_t size;
   uint32_t mpi;         /* 1 MPICH, 2 Open MPI */
   uint32_t handle_size; /* sizeof(MPI_Datatype) */
-  uint64_t datatypes;   /* address of a struct cohort_slots; 0 before initialisation */
-  uint64_t comms;       /* likewise */
-  uint64_t requests;    /* reserved (issue 4) */
-  uint64_t reserved[8];
+  uint64_t datatypes;   /* address of a struct cohort_slots; 0 before initialisation, or if none are kept; likewise those that follow */
+  uint64_t comms;
+  uint64_t requests;    /* struct cohort_request_record: the oldest of those that have the handle */
+  uint64_t groups, windows, files, ops, errhandlers, infos;
+  uint64_t calls;       /* address of the first struct cohort_call, one per thread that has called MPI; 0: none */
+  uint64_t detached;    /* address of the first struct cohort_request_record whose handle the program has given up while it was active, the newest first */
+  uint64_t detached_dropped; /* how many more there were: only the newest COHORT_DETACHED_MAX are kept */
+  uint64_t lost;        /* records that could not be made for want of memory, and requests beyond COHORT_SHARED_MAX */
+  uint32_t features;    /* enum cohort_feature; 0: MPI is not initialised yet */
+  uint32_t mode;        /* enum cohort_mode */
+  uint64_t in_place;    /* MPI_IN_PLACE as the program passes it */
+  uint64_t reserved[4];
 };
+#define COHORT_DETACHED_MAX 64u
+#define COHORT_SHARED_MAX 1024u /* requests of one handle */
 
 /* Combiners as in MPI-3.1 section 4.1.13; the arguments are laid out exactly as MPI_Type_get_contents returns them. */
 enum cohort_combiner {
@@ -253,7 +285,18 @@ enum cohort_basic {
   COHORT_BASIC_NULL = 15      /* MPI_DATATYPE_NULL */
 };
 
-enum cohort_type_state { COHORT_TYPE_COMMITTED = 1u << 0, COHORT_TYPE_FREED = 1u << 1 };
+enum cohort_type_state {
+  COHORT_TYPE_COMMITTED = 1u << 0,
+  COHORT_TYPE_FREED = 1u << 1,    /* by the program; another type, a request or a file has it still (refs) */
+  COHORT_TYPE_LONG_NAME = 1u << 2 /* see name */
+};
+
+/* Where something was made: return addresses, the innermost first. Equal ones share a record, which is never freed. */
+#define COHORT_STACK_MAX 16u
+struct cohort_stack {
+  uint32_t n, pad0;
+  /* uint64_t frames[n] */
+};
 
 struct cohort_datatype {
   uint32_t size;      /* bytes of this record with its arguments */
@@ -270,8 +313,11 @@ struct cohort_datatype {
   uint64_t id;        /* counts creations: tells two lives of one handle apart */
   uint64_t event;     /* events completed when it was created */
   uint64_t call_site; /* return address in the program */
-  char name[64];      /* predefined name or MPI_Type_set_name, truncated, NUL-terminated */
-  uint32_t n_integers, n_addresses, n_types, pad0;
+  char name[32];      /* predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins here, and the last 8 bytes are the
+                         address of the whole (NUL-terminated, at most 128 bytes with the NUL) */
+  uint64_t stack;     /* address of a struct cohort_stack; 0: not kept */
+  uint32_t n_integers, n_addresses, n_types;
+  uint32_t holds;     /* how often the program holds the handle: MPI_Type_get_contents may give it again, to be freed again */
   /* int64_t integers[n_integers]; int64_t addresses[n_addresses]; uint64_t types[n_types] (addresses of records, not handles) */
 };
 
@@ -286,12 +332,172 @@ struct cohort_comm {
   uint64_t global_id; /* the same in all its members; 1 = MPI_COMM_WORLD. See docs/trace-format.md */
   uint64_t parent_id;
   uint32_t comm_size, comm_rank;
-  uint32_t state;     /* bit 1: freed */
+  uint32_t state;     /* bit 1: freed; something refers to it still (refs) */
   uint32_t n_dims;    /* CART */
   uint64_t id, event, call_site;
-  char name[64];
+  char name[64];      /* NUL-terminated, cut to 63 bytes; while it is changed, empty */
+  uint64_t stack;     /* address of a struct cohort_stack; 0: not kept */
+  uint32_t refs;      /* as of a datatype */
+  uint32_t holds;
   uint32_t n_members, n_remote;
   /* uint32_t members[n_members] world ranks; uint32_t remote[n_remote]; then for CART: int32_t dims[n_dims], periods[n_dims], coords[n_dims] */
+};
+
+/* ---- other handles: each record begins with a struct cohort_object */
+
+enum cohort_object_state {
+  COHORT_OBJECT_PREDEFINED = 1u << 0,
+  COHORT_OBJECT_FREED = 1u << 1,     /* by the program; something refers to it still */
+  COHORT_OBJECT_TRUNCATED = 1u << 2, /* not all is kept: see each kind */
+  COHORT_OBJECT_FORTRAN = 1u << 3,   /* made by a Fortran call: `function` is a Fortran procedure */
+  COHORT_OBJECT_UNSEEN = 1u << 4,    /* made by a call that Cohort does not follow: event and call_site are those of the call that it came with first */
+  COHORT_OBJECT_ADDRESS_ONLY = 1u << 5, /* op, errhandler: what `function` is is not known, it is 0 */
+  /* requests */
+  COHORT_REQUEST_ACTIVE = 1u << 8,     /* not set: a persistent one that is not started, or that is complete */
+  COHORT_REQUEST_PERSISTENT = 1u << 9,
+  COHORT_REQUEST_CANCELLED = 1u << 10, /* MPI_Cancel was called for it; whether it took effect is told by the call that completes it */
+  COHORT_REQUEST_COMPLETE = 1u << 11,  /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives only to
+                                          operations that are complete at once */
+  COHORT_REQUEST_SHARED = 1u << 12,    /* others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it */
+  COHORT_REQUEST_UNSURE = 1u << 13     /* a call that waited for it ended with an error that does not tell what became of it */
+};
+
+struct cohort_object {
+  uint32_t size;     /* bytes of the record with what follows */
+  uint32_t kind;     /* see each */
+  uint64_t handle;
+  int32_t f_handle;  /* -1: not known */
+  uint32_t state;    /* enum cohort_object_state */
+  uint32_t refs;     /* records that refer to this one, plus one while the handle is live */
+  uint32_t holds;    /* how often the program holds the handle: MPI_Comm_group may give it again, to be freed again */
+  uint64_t id, event, call_site; /* as of a datatype; each table counts for itself */
+  uint64_t name;     /* address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none */
+  uint64_t stack;    /* address of a struct cohort_stack; 0: not kept */
+};
+
+struct cohort_group { /* kind: 0 */
+  struct cohort_object o;
+  uint32_t group_rank; /* of this process; UINT32_MAX: not in it */
+  uint32_t n_members;
+  /* uint32_t members[n_members]: world ranks; UINT32_MAX: a process that is not in MPI_COMM_WORLD */
+};
+
+enum cohort_window_kind { COHORT_WINDOW_CREATE = 1, COHORT_WINDOW_ALLOCATE = 2, COHORT_WINDOW_DYNAMIC = 3, COHORT_WINDOW_SHARED = 4 };
+enum cohort_epoch { /* open ones, by the calls that open and close them */
+  COHORT_EPOCH_FENCE = 1u << 0,    /* after a fence without MPI_MODE_NOSUCCEED */
+  COHORT_EPOCH_START = 1u << 1,    /* access: `access_group` */
+  COHORT_EPOCH_POST = 1u << 2,     /* exposure: `exposure_group` */
+  COHORT_EPOCH_LOCK_ALL = 1u << 3
+};
+#define COHORT_LOCKS_MAX 8u
+#define COHORT_LOCK_EXCLUSIVE (1u << 31)
+struct cohort_window { /* kind: enum cohort_window_kind */
+  struct cohort_object o;
+  uint64_t comm;      /* record of the communicator that it was made over */
+  uint64_t base;      /* address of this rank's part */
+  int64_t bytes;      /* of it */
+  int32_t disp_unit;
+  uint32_t epochs;    /* enum cohort_epoch */
+  uint64_t access_group, exposure_group; /* records; 0: none */
+  uint32_t n_locks;   /* MPI_Win_lock that are open; the first COHORT_LOCKS_MAX are in `locks` */
+  uint32_t pad0;
+  uint32_t locks[COHORT_LOCKS_MAX]; /* rank in the window's group; COHORT_LOCK_EXCLUSIVE */
+};
+
+struct cohort_file { /* kind: 0 */
+  struct cohort_object o;
+  uint64_t comm;      /* record of the communicator that it was opened over; 0: not known */
+  int32_t amode;      /* as the program passed it */
+  uint32_t pad0;
+  int64_t disp;       /* the view */
+  uint64_t etype, filetype; /* records of datatypes */
+  char datarep[32];
+};
+
+enum cohort_function_kind { COHORT_FUNCTION_PREDEFINED = 1, COHORT_FUNCTION_USER = 2, COHORT_FUNCTION_COMM = 3, COHORT_FUNCTION_WINDOW = 4, COHORT_FUNCTION_FILE = 5, COHORT_FUNCTION_SESSION = 6 };
+struct cohort_reduction { /* MPI_Op; kind: PREDEFINED or USER */
+  struct cohort_object o;
+  uint64_t function;  /* address of the program's function */
+  uint32_t commutes;
+  uint32_t pad0;
+};
+
+struct cohort_errhandler { /* kind: PREDEFINED, or for which objects it is; USER: not known */
+  struct cohort_object o;
+  uint64_t function;
+};
+
+/* A change makes a new record with the same id. TRUNCATED: entries are left out (n_entries < n_keys), or a value is cut. */
+#define COHORT_INFO_KEYS_MAX 64u
+#define COHORT_INFO_VALUE_MAX 256u /* bytes with the NUL */
+struct cohort_info { /* kind: 0 */
+  struct cohort_object o;
+  uint32_t n_keys;    /* that MPI has */
+  uint32_t n_entries; /* kept */
+  /* n_entries times: key, NUL, value, NUL */
+};
+
+/* ---- what a call asks of MPI: in a request and in a call in progress */
+
+enum cohort_side_flag {
+  COHORT_SIDE_PRESENT = 1u << 0,    /* the call has this side */
+  COHORT_SIDE_IN_PLACE = 1u << 1,   /* MPI_IN_PLACE: no buffer of its own; count and datatype mean nothing */
+  COHORT_SIDE_VECTOR = 1u << 2,     /* one count per peer, at `counts` */
+  COHORT_SIDE_COUNTS_64 = 1u << 3,  /* counts are MPI_Count, else int */
+  COHORT_SIDE_DISPLS_64 = 1u << 4,  /* displacements are MPI_Aint, else int */
+  COHORT_SIDE_DISPLS_BYTES = 1u << 5, /* in bytes, else in extents of the datatype */
+  COHORT_SIDE_NOT_HERE = 1u << 6,   /* this rank's call has the argument but MPI does not look at it (the receive side of a Gather on a rank that is not the root) */
+  COHORT_SIDE_ARRAYS_GONE = 1u << 7, /* the arrays were copies that are no more: counts, displs or types is 0 */
+  COHORT_SIDE_PER_PEER = 1u << 8    /* `count` elements for each of n peers, side by side (the receive side of an Allgather) */
+};
+struct cohort_side {
+  uint64_t buffer;      /* as the program passed it: MPI_BOTTOM is 0 */
+  int64_t count;        /* elements; VECTOR: -1 */
+  uint64_t datatype;    /* record; 0: not known, or one per peer, at `types` */
+  uint64_t handle;      /* of the datatype */
+  uint64_t counts, displs, types; /* addresses of the program's arrays, of n entries; types: handles of handle_size bytes. 0: none */
+  uint32_t n;           /* peers: entries of the arrays, or of PER_PEER */
+  uint32_t flags;       /* enum cohort_side_flag; 0: the call has no such side */
+  int32_t peer, tag;    /* destination or source as passed, in the trace's numbers (-1 any, -2 MPI_PROC_NULL); INT32_MIN: none */
+};
+
+struct cohort_action {
+  uint32_t op;         /* enum cohort_op; OTHER and COLLECTIVE_INIT: `name` says which */
+  int32_t root;        /* as passed; INT32_MIN: none */
+  uint64_t comm;       /* record; 0: none, or not known */
+  uint64_t comm_handle;
+  uint64_t object;     /* record of the window or file that it is about; 0: none */
+  uint64_t reduction;  /* record of the MPI_Op; 0: none */
+  int64_t offset;      /* in a file, or the displacement in a window's target; INT64_MIN: none */
+  struct cohort_side send;    /* of a one-sided call: the origin buffer; of a write: what is written */
+  struct cohort_side receive; /* of a one-sided call: where the result goes; of a read: where to */
+  struct cohort_side target;  /* of a one-sided call: peer, and count and datatype there; buffer is 0 */
+  char name[40];       /* MPI_Rput: of a call whose op does not tell; else empty */
+};
+
+struct cohort_request_record {
+  struct cohort_object o;  /* kind: 0; event, call_site: of the call that made it. f_handle: known if Fortran has it */
+  uint64_t start_event;    /* of a persistent one: of its last Start; 0: none */
+  uint64_t start_site;
+  int64_t since_ns;        /* CLOCK_MONOTONIC when it became active */
+  uint64_t next;           /* record of the next one with the same handle, or of the next detached one; 0: none */
+  int32_t tid;             /* kernel's id of the thread that posted or started it */
+  uint32_t pad0;
+  struct cohort_action a;
+};
+
+/* What one thread is doing in MPI. `active` is set after the rest is written and cleared before anything is changed: a reader that finds 0 knows that the thread is not in a call, or only on its
+ * way in or out. Records are used again by later threads. */
+struct cohort_call {
+  uint64_t next;           /* address of the next one; 0: none */
+  int32_t tid;             /* kernel's id of the thread */
+  uint32_t active;
+  uint64_t event;          /* events completed when the call began */
+  uint64_t call_site;
+  int64_t since_ns;        /* CLOCK_MONOTONIC when it began */
+  uint64_t requests;       /* Wait*, Test*, Start*: address of an array of handles, which MPI may be changing. Of Fortran callers it may be a copy of our own, of C handles */
+  int64_t n_requests;
+  struct cohort_action a;
 };
 
 /* ------------------------------------------------------------------ decisions file (Go writes, the rank mmaps it read-only)

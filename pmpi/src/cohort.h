@@ -341,6 +341,7 @@ void cohort_table_remove(struct registry_table *t, uint64_t handle);
 void cohort_registry_lock(void); /* threads may make datatypes at once; held for no MPI call that could wait */
 void cohort_registry_unlock(void);
 extern struct cohort_registry cohort_registry;
+void cohort_registry_open(void);
 
 /* ---- datatypes.c */
 void cohort_datatypes_open(void);

@@ -75,6 +75,7 @@ static void open_all(void) {
   cohort_control_open();
   check_identity();
   choose_mode();
+  cohort_registry_open();
   cohort_datatypes_open();
   cohort_comms_open();
   if (g.control->magic == COHORT_CONTROL_MAGIC) {

@@ -89,3 +89,12 @@ void cohort_table_remove(struct registry_table *t, uint64_t handle) {
     return;
   }
 }
+
+void cohort_registry_open(void) {
+  struct cohort_registry *r = &cohort_registry;
+  r->mode = g.control->mode;
+  r->in_place = (uint64_t)(uintptr_t)MPI_IN_PLACE;
+  uint32_t features = COHORT_FEATURE_DATATYPES | COHORT_FEATURE_COMMS;
+  if (g.control->magic == COHORT_CONTROL_MAGIC) features |= COHORT_FEATURE_CONTROL;
+  __atomic_store_n(&r->features, features, __ATOMIC_RELEASE);
+}

@@ -14,6 +14,7 @@ const (
 
 	Committed = 1
 	Freed     = 2
+	LongName  = 4 // Datatype sets it itself
 )
 
 // TypeRecord is a struct cohort_datatype with its arguments.
@@ -64,7 +65,7 @@ type slot struct{ handle, record uint64 }
 
 // NewImage returns an empty image for one of the two libraries.
 func NewImage(mpi uint32) *Image {
-	return &Image{MPI: mpi, Version: 2, Magic: 0x00474552484f43, next: 0x7f0000001000, named: map[string]*Type{}}
+	return &Image{MPI: mpi, Version: 3, Magic: 0x00474552484f43, next: 0x7f0000001000, named: map[string]*Type{}}
 }
 
 // Alloc maps data somewhere, with unmapped memory around it unless the image is Compact, and returns its address.
@@ -84,10 +85,10 @@ type writer []byte
 func (w *writer) u32(v uint32) { *w = binary.LittleEndian.AppendUint32(*w, v) }
 func (w *writer) u64(v uint64) { *w = binary.LittleEndian.AppendUint64(*w, v) }
 func (w *writer) i64(v int64)  { w.u64(uint64(v)) }
-func (w *writer) name(s string) {
-	var f [64]byte
-	copy(f[:63], s)
-	*w = append(*w, f[:]...)
+func (w *writer) name(s string, room int) {
+	f := make([]byte, room)
+	copy(f[:room-1], s)
+	*w = append(*w, f...)
 }
 
 // pick returns the override if there is one.
@@ -104,8 +105,13 @@ func (im *Image) Datatype(r TypeRecord) uint64 {
 	if r.ID == 0 {
 		r.ID = im.nextID
 	}
-	size := uint32(184 + 8*(len(r.Integers)+len(r.Addresses)+len(r.Types)))
+	size := uint32(160 + 8*(len(r.Integers)+len(r.Addresses)+len(r.Types)))
 	var w writer
+	long := uint64(0)
+	if len(r.Name) > 31 {
+		r.State |= LongName
+		long = im.Alloc(append([]byte(r.Name), 0))
+	}
 	w.u32(pick(r.OverrideSize, size))
 	w.u32(r.Combiner)
 	w.u32(r.State)
@@ -121,7 +127,13 @@ func (im *Image) Datatype(r TypeRecord) uint64 {
 	w.u64(r.ID)
 	w.u64(r.Event)
 	w.u64(r.CallSite)
-	w.name(r.Name)
+	if long != 0 {
+		w.name(r.Name, 24)
+		w.u64(long)
+	} else {
+		w.name(r.Name, 32)
+	}
+	w.u64(0) // stack
 	w.u32(pick(r.OverrideIntegers, uint32(len(r.Integers))))
 	w.u32(pick(r.OverrideAddresses, uint32(len(r.Addresses))))
 	w.u32(pick(r.OverrideN, uint32(len(r.Types))))
@@ -144,7 +156,7 @@ func (im *Image) Datatype(r TypeRecord) uint64 {
 
 // Comm lays out a communicator's record and publishes it.
 func (im *Image) Comm(r CommRecord) uint64 {
-	size := 152 + 4*(len(r.Members)+len(r.Remote)+3*len(r.Dims))
+	size := 168 + 4*(len(r.Members)+len(r.Remote)+3*len(r.Dims))
 	var w writer
 	w.u32(uint32(size))
 	w.u32(r.Kind)
@@ -160,7 +172,10 @@ func (im *Image) Comm(r CommRecord) uint64 {
 	w.u64(r.ID)
 	w.u64(r.Event)
 	w.u64(r.CallSite)
-	w.name(r.Name)
+	w.name(r.Name, 64)
+	w.u64(0) // stack
+	w.u32(1) // refs
+	w.u32(1) // holds
 	w.u32(uint32(len(r.Members)))
 	w.u32(uint32(len(r.Remote)))
 	for _, l := range [][]uint32{r.Members, r.Remote} {
@@ -191,12 +206,17 @@ func (im *Image) Publish() uint64 {
 	var w writer
 	w.u64(im.Magic)
 	w.u32(im.Version)
-	w.u32(112)
+	w.u32(176)
 	w.u32(im.MPI)
 	w.u32(handle)
 	w.u64(types)
 	w.u64(comms)
-	for range 9 {
+	for range 11 { // the other tables, the calls, the detached requests, what is lost
+		w.u64(0)
+	}
+	w.u32(3) // features: datatypes and communicators
+	w.u32(0) // mode
+	for range 5 {
 		w.u64(0)
 	}
 	return im.Alloc(w)
