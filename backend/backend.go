@@ -77,6 +77,9 @@ type LaunchRequest struct {
 	InferiorTTY string
 	// HasControl: the program was started with a control block: the backend plants its breakpoint on cohort_stop_here.
 	HasControl bool
+	// Core, if set, is the path of a core file that a process of Program has left: nothing is started, the rank is what the file holds. It is stopped for ever: Resume,
+	// SetVariable and Input are a *StateError, and breakpoints are not verified. The stop's reason is ReasonSignal if a signal ended it, else ReasonCore.
+	Core string
 }
 
 // LaunchResult tells how the rank stands at entry.
@@ -330,6 +333,7 @@ const (
 	ReasonPause      Reason = "pause"
 	ReasonSignal     Reason = "exception"
 	ReasonStopPoint  Reason = "stop point" // in cohort_stop_here
+	ReasonCore       Reason = "core file"  // a core that was taken of a process that went on
 )
 
 // Stopped: the rank stands still. Frames holds the innermost frames of the thread that stopped, with arguments, so that the usual display needs no further request.

@@ -266,6 +266,9 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 	if h := bp.HitCondition; w.refused == "" && h != "" && (!isNumber(h) || strings.Trim(h, "0") == "") {
 		w.refused = fmt.Sprintf("The hit condition %s cannot be used: give a number, and the breakpoint stops at that hit and at each later one.", quoteShort(h))
 	}
+	if d.Cores {
+		w.refused = "Core files do not run, so there are no breakpoints."
+	}
 	if w.refused == "" && d.Running {
 		w.refused = "The job was launched without debuggers (noDebug), so there are no breakpoints: launch it without noDebug."
 	}

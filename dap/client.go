@@ -240,6 +240,9 @@ func (c *client) checkPhase(command string, s spec) error {
 			return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", command, why)
 		}
 	}
+	if job != nil && s.needsProcess && job.Cores {
+		return refuse("%s cannot be carried out on core files: their processes have ended, and nothing of them can run or be changed", command)
+	}
 	if job != nil && s.need >= phaseConfigured && !s.afterEnd && !job.ranksLaunched() {
 		return refuse("%s needs ranks that have been started: wait until the client that launched the job has sent configurationDone", command)
 	}

@@ -131,7 +131,7 @@ func describeRank(r protocol.RankStatus) string {
 
 func consoleCut(k *call, at string) (string, error) {
 	if k.c.debuggee().Steering == nil {
-		return "", refuse("cut needs a replay, and this job is live: record it with cohort record, and debug the recording")
+		return "", refuse("cut needs a replay, and %s", k.c.debuggee().notReplay())
 	}
 	at, err := checkEvent("cut", at)
 	if err != nil {
@@ -147,7 +147,7 @@ func consoleCut(k *call, at string) (string, error) {
 func consoleRunTo(k *call, at string) (string, error) {
 	d := k.c.debuggee()
 	if d.Steering == nil {
-		return "", refuse("runto needs a replay, and this job is live: record it with cohort record, and debug the recording")
+		return "", refuse("runto needs a replay, and %s", k.c.debuggee().notReplay())
 	}
 	at, err := checkEvent("runto", at)
 	if err != nil {

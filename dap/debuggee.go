@@ -211,6 +211,14 @@ func (d *debuggee) awaitEnd(sub *job.Subscription) bool {
 	}
 }
 
+// notReplay says why what needs a replay cannot be done, and what to do.
+func (d *debuggee) notReplay() string {
+	if d.Cores {
+		return "these are core files: debug a recording of such a run (cohort record)"
+	}
+	return "this job is live: record it with cohort record, and debug the recording"
+}
+
 // wasStopped tells whether the ranks were ended on request.
 func (d *debuggee) wasStopped() bool {
 	d.mu.Lock()
@@ -221,6 +229,9 @@ func (d *debuggee) wasStopped() bool {
 // exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the signal's number for a signal as shells have it, 1 for a lost
 // rank; 0 also for ranks that are only now going to be killed on request.
 func (d *debuggee) exitStatus(ctx context.Context) int {
+	if d.Cores {
+		return 0 // how the processes ended is what is looked at, not how this session does
+	}
 	ranks, err := d.Job.Status(ctx)
 	if err != nil {
 		return 1

@@ -42,6 +42,8 @@ const (
 type spec struct {
 	lane lane
 	need phase
+	// needsProcess: refused if the ranks are core files.
+	needsProcess bool
 	// afterEnd: also answered when the job has ended.
 	afterEnd bool
 	// laneOf, if set, chooses the lane by the arguments.

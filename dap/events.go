@@ -127,8 +127,8 @@ func (f *follower) rankChanged(s job.RankStatus) {
 	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.capabilities().showLibraries) {
 		f.c.event(e.name, e.body)
 	}
-	if f.d.wasStopped() {
-		return // that the ranks have been killed is what the user asked for
+	if f.d.wasStopped() || f.d.Cores && s.Pid == 0 {
+		return // that the ranks have been killed is what the user asked for, and of which ranks there is no core file a note says at once
 	}
 	if s.State == job.Lost || (s.State == job.Exited && s.Exit != nil && (s.Exit.Signal != "" || s.Exit.Code != 0)) {
 		f.c.say("console", strings.TrimSuffix(s.Text, "\n")+"\n")
@@ -328,6 +328,8 @@ func stopDescription(s job.RankStatus) string {
 			return "At the end of the recording"
 		}
 		return "Paused at the cut"
+	case backend.ReasonCore:
+		return "Core file"
 	default:
 		return string(stop.Reason)
 	}

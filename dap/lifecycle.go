@@ -86,7 +86,7 @@ func capabilities() protocol.Capabilities {
 // knownLaunchKeys are the names of launch's arguments.
 var knownLaunchKeys = jsonKeys(protocol.LaunchArguments{
 	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x", LauncherArgs: []string{"x"}, StopOnEntry: true,
-	Recording: "x", IncompleteOK: true, NoDebug: true, Yield: "x", Gdb: "x", Token: "x", ShowLibraryThreads: true, NoInterpose: true,
+	Recording: "x", IncompleteOK: true, NoDebug: true, Yield: "x", Gdb: "x", Token: "x", ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
 })
 
 func launch(k *call, a protocol.LaunchArguments) (any, error) {
@@ -146,7 +146,7 @@ var errWrongToken = fmt.Errorf("%w: wrong token", errGone)
 // checkLaunch refuses what no Starter could carry out.
 func checkLaunch(a protocol.LaunchArguments) error {
 	switch {
-	case a.Program == "" && a.Recording == "":
+	case a.Program == "" && a.Recording == "" && len(a.Cores) == 0:
 		return refuse("launch needs either the argument `program`, the MPI program to debug, or `recording`, the recording to replay; neither was given")
 	case a.Ranks < 0:
 		return refuse("launch cannot start %d ranks: the argument `ranks` must be 1 or more", a.Ranks)
@@ -209,6 +209,9 @@ func (d *debuggee) launchRanks(k *call) error {
 	if d.Running {
 		return nil
 	}
+	if d.Cores {
+		k.c.view.want(d.Attend)
+	}
 	if err := d.Job.Launch(k.ctx, d.Launch); err != nil {
 		return err
 	}
@@ -216,7 +219,7 @@ func (d *debuggee) launchRanks(k *call) error {
 	d.launched = true
 	entryStop := d.entryStop
 	d.mu.Unlock()
-	if entryStop {
+	if entryStop || d.Cores {
 		return nil
 	}
 	all := job.AllRanks(d.Job.Ranks())

@@ -24,11 +24,11 @@ func newRequests() map[string]spec {
 		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob}, setFunctionBreakpoints),
 		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setExceptionBreakpoints),
 
-		"continue":      on(spec{lane: laneMain, need: phaseConfigured}, continueRanks),
-		"next":          on(spec{lane: laneMain, need: phaseConfigured}, step(backend.Next)),
-		"stepIn":        on(spec{lane: laneMain, need: phaseConfigured}, step(backend.StepIn)),
-		"stepOut":       on(spec{lane: laneMain, need: phaseConfigured}, step(backend.StepOut)),
-		"pause":         on(spec{lane: lanePause, need: phaseConfigured}, pause),
+		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRanks),
+		"next":          on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.Next)),
+		"stepIn":        on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.StepIn)),
+		"stepOut":       on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.StepOut)),
+		"pause":         on(spec{needsProcess: true, lane: lanePause, need: phaseConfigured}, pause),
 		"exceptionInfo": on(spec{lane: laneRead, need: phaseConfigured}, exceptionInfo),
 
 		"threads":     on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, threads),
@@ -36,7 +36,7 @@ func newRequests() map[string]spec {
 		"source":      on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, sourceFile),
 		"scopes":      on(spec{lane: laneRead, need: phaseConfigured}, scopes),
 		"variables":   on(spec{lane: laneRead, need: phaseConfigured}, variables),
-		"setVariable": on(spec{lane: laneMain, need: phaseConfigured}, setVariable),
+		"setVariable": on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, setVariable),
 		"evaluate":    on(spec{lane: laneRead, need: phaseConfigured, laneOf: evaluateLane}, evaluate),
 		"completions": on(spec{lane: laneRead, need: phaseInitialized, afterEnd: true}, completions),
 		"readMemory":  on(spec{lane: laneRead, need: phaseConfigured}, readMemory),
@@ -44,9 +44,9 @@ func newRequests() map[string]spec {
 		protocol.RequestRanks:    on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
 		protocol.RequestSetFocus: on(spec{lane: laneMain, need: phaseJob}, setFocus),
 		protocol.RequestWaitIdle: on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
-		protocol.RequestInput:    on(spec{lane: laneMain, need: phaseConfigured}, input),
+		protocol.RequestInput:    on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, input),
 		protocol.RequestCut:      on(spec{lane: laneRead, need: phaseJob}, cut),
-		protocol.RequestRunTo:    on(spec{lane: laneMain, need: phaseConfigured}, runTo),
+		protocol.RequestRunTo:    on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, runTo),
 	}
 }
 

@@ -26,6 +26,10 @@ type Started struct {
 	Launch backend.LaunchRequest
 	// Running: the ranks run already, without debuggers (noDebug): Launch is not used, and breakpoints are refused with the reason.
 	Running bool
+	// Cores: the ranks are core files. Nothing runs, and requests that would make something run or change are refused.
+	Cores bool
+	// Attend is the rank whose stop takes the users' attention at first, with Cores.
+	Attend int
 	// Notes are whole sentences for the user, shown once.
 	Notes []string
 	// Steering is set in a replay.

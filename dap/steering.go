@@ -156,7 +156,7 @@ func (h *helm) release() {
 func needSteering(k *call) (*debuggee, error) {
 	d := k.c.debuggee()
 	if d.Steering == nil {
-		return nil, refuse("%s needs a replay, and this job is live: record it with cohort record, and debug the recording", k.req.command)
+		return nil, refuse("%s needs a replay, and %s", k.req.command, k.c.debuggee().notReplay())
 	}
 	return d, nil
 }

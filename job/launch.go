@@ -42,6 +42,25 @@ func (j *Job) attach(old *rank, b backend.Backend, info Info) {
 	j.publishRank(r)
 }
 
+// Absent notes that a rank is not there and will not come; why is a whole sentence. It is Lost from now on. A rank that has a backend cannot be absent.
+func (j *Job) Absent(rank int, why string) error {
+	if err := j.checkRank(rank); err != nil {
+		return err
+	}
+	var refused error
+	err := j.call(func() {
+		r := j.ranks[rank]
+		if r.backend != nil {
+			refused = &RankError{rank, fmt.Sprintf("Rank %d has a debugger, so it is not absent.", rank)}
+			return
+		}
+		if !r.state.Gone() {
+			j.setLost(r, why)
+		}
+	})
+	return errors.Join(err, refused)
+}
+
 // Launch starts the program on every attached rank that was not launched yet, all at the same time, and returns when each has stopped at its entry or
 // has failed. A rank that failed is Lost. The error is a *RanksError that names each rank that failed and why, equal reasons merged. Breakpoints that were set
 // before are sent to each rank as soon as it is at its entry, before any later command.

@@ -34,6 +34,8 @@ func stopSentence(rank int, s *backend.Stopped) string {
 		return who + " received " + signalName(s) + at + "."
 	case backend.ReasonStopPoint:
 		return stopPointSentence(who, at, s)
+	case backend.ReasonCore:
+		return who + " was" + at + " when its core file was taken."
 	}
 	return fmt.Sprintf("%s stopped (%s)%s.", who, s.Reason, at)
 }

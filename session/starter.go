@@ -44,6 +44,8 @@ func (s *Starter) Start(ctx context.Context, args protocol.LaunchArguments, repo
 	var started dap.Started
 	switch {
 	case err != nil:
+	case len(args.Cores) > 0:
+		started, err = s.cores(ctx, args, report)
 	case args.Recording != "":
 		started, err = s.replay(ctx, args, report)
 	default:
@@ -53,6 +55,9 @@ func (s *Starter) Start(ctx context.Context, args protocol.LaunchArguments, repo
 }
 
 func check(args protocol.LaunchArguments) error {
+	if len(args.Cores) > 0 {
+		return checkCores(args)
+	}
 	switch {
 	case args.Program == "" && args.Recording == "":
 		return refuse("Neither \"program\" nor \"recording\" is given: name the MPI program to start, or a recording (NAME.cohort) to replay.")

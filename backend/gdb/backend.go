@@ -26,6 +26,8 @@ type Options struct {
 	// given, but not from the function itself. What it returns may also be a backend.HandleDescriber,
 	// and then variables of MPI handle types are shown with their meaning.
 	Decoder func(*Backend) backend.HandleDecoder
+	// Symbols are addresses of symbols that gdb may not find: in a core file whose libraries are not on this machine.
+	Symbols map[string]uint64
 	// Transcript, if not nil, receives all that is said to and by gdb, in the form that gdbmitest plays back.
 	Transcript io.Writer
 }

@@ -55,6 +55,9 @@ func (o *owner) setBreakpoints(ctx context.Context, req backend.SetBreakpointsRe
 	if o.state != stopped && o.state != running {
 		return nil, &backend.StateError{Asked: "set breakpoints", State: o.state.String()}
 	}
+	if o.core != nil {
+		return noBreakpoints(req), nil
+	}
 	old := o.bps.bySource[req.Source]
 	kept := make([]*bp, 0, len(req.Breakpoints))
 	for _, want := range req.Breakpoints {

@@ -57,6 +57,9 @@ func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line st
 	if o.state != stopped {
 		at = backend.FrameID{}
 	}
+	if err := o.needsNoProcess(line); err != nil {
+		return evaluated{}, err
+	}
 	text, err := o.consoleIn(ctx, at, line)
 	o.refs.stale = true
 	// What the command changed (breakpoints, the program's state) is known before the next request is looked at.
@@ -199,6 +202,9 @@ func (o *owner) symbolAddress(ctx context.Context, name string) (uint64, error) 
 		return 0, err
 	}
 	v, err := o.value(ctx, backend.FrameID{}, "&"+name)
+	if addr, known := o.b.opt.Symbols[name]; known && refusedByGdb(err) {
+		return addr, nil
+	}
 	if err != nil {
 		return 0, fmt.Errorf("the symbol %s has no address: %s", name, message(err))
 	}

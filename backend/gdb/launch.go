@@ -76,6 +76,9 @@ func (o *owner) launch(ctx context.Context, req backend.LaunchRequest) (backend.
 			return backend.LaunchResult{}, err
 		}
 	}
+	if req.Core != "" {
+		return o.openCore(ctx, req)
+	}
 	res, err := o.launchIn(ctx, req, env)
 	if err != nil && o.state == starting {
 		o.state = exited
@@ -105,12 +108,9 @@ func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env env
 	fail := func(format string, args ...any) (backend.LaunchResult, error) {
 		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(format, args...)}
 	}
-	for _, s := range settings {
-		if _, err := o.send(ctx, s.command); err != nil && !s.optional {
-			return backend.LaunchResult{}, fmt.Errorf("gdb does not take a setting that Cohort needs: %w", err)
-		}
+	if err := o.applySettings(ctx); err != nil {
+		return backend.LaunchResult{}, err
 	}
-	o.findVersion(ctx)
 	o.python = o.addLogFunction(ctx)
 	if _, err := o.send(ctx, gdbmi.Cmd("file-exec-and-symbols", o.program)); err != nil {
 		return fail("gdb cannot load %s: %v.", o.program, message(err))
@@ -145,6 +145,16 @@ func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env env
 		return backend.LaunchResult{}, err
 	}
 	return o.runToEntry(ctx, req)
+}
+
+func (o *owner) applySettings(ctx context.Context) error {
+	for _, s := range settings {
+		if _, err := o.send(ctx, s.command); err != nil && !s.optional {
+			return fmt.Errorf("gdb does not take a setting that Cohort needs: %w", err)
+		}
+	}
+	o.findVersion(ctx)
+	return nil
 }
 
 // plantOwn sets the breakpoints that are ours: at the entry and on the hook of the interposer.

@@ -16,7 +16,7 @@ const maxRead = 64 << 20
 // readMemory reads from /proc/PID/mem, which costs gdb nothing and works while the rank runs, and
 // through gdb where that is not allowed.
 func (o *owner) readMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
-	if o.pid == 0 || o.state == exited || o.state == idle {
+	if o.core == nil && o.pid == 0 || o.state == exited || o.state == idle {
 		return nil, &backend.StateError{Asked: "read memory", State: o.state.String()}
 	}
 	if n < 0 || n > maxRead {
@@ -27,6 +27,9 @@ func (o *owner) readMemory(ctx context.Context, addr uint64, n int) ([]byte, err
 	}
 	unreadable := func(err error) error {
 		return fmt.Errorf("no memory can be read at %#x of process %d: %w", addr, o.pid, err)
+	}
+	if o.core != nil {
+		return o.readCore(ctx, addr, n)
 	}
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", o.pid))
 	if err == nil {

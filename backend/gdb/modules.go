@@ -18,6 +18,7 @@ type moduleMap struct {
 	stale bool
 	of    int // the pid that spans are of
 	spans []span
+	core  []span // of a core file, whose process is not there any more
 }
 
 type span struct {
@@ -26,7 +27,10 @@ type span struct {
 }
 
 func (m *moduleMap) at(pc uint64) string {
-	if m.stale || m.of != m.pid {
+	switch {
+	case m.core != nil:
+		m.spans = m.core
+	case m.stale || m.of != m.pid:
 		m.spans = readSpans(m.pid)
 		m.of, m.stale = m.pid, false
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/corefile"
 )
 
 type state int
@@ -38,6 +39,7 @@ type owner struct {
 	pid     int
 	program string
 	version string
+	core    *corefile.File // not nil: the rank is a core file
 	python  bool
 
 	entry     int // gdb's number of the breakpoint at the entry; 0 none
@@ -126,7 +128,10 @@ func (o *owner) publish(e backend.Event) { o.b.queue.push(e) }
 // end is called once, when there is no gdb any more.
 func (o *owner) end(why string) {
 	// gdb takes the program with it (PTRACE_O_EXITKILL). If nobody asked for that, the end of gdb is the news, and how the program ended would lead astray.
-	if why == "" && (o.state == stopped || o.state == running || o.state == starting && o.pid != 0) {
+	if o.core != nil {
+		_ = o.core.Close() // read only
+	}
+	if why == "" && o.core == nil && (o.state == stopped || o.state == running || o.state == starting && o.pid != 0) {
 		o.publish(backend.Event{Exited: &backend.Exited{Signal: "SIGKILL"}})
 	}
 	o.state = exited
@@ -137,6 +142,14 @@ func (o *owner) end(why string) {
 	}
 	close(o.b.ended)
 	o.publish(backend.Event{Ended: &backend.Ended{Err: why}})
+}
+
+// needProcess is needStopped for what a core file cannot do.
+func (o *owner) needProcess(asked string) error {
+	if o.core != nil {
+		return &backend.StateError{Asked: asked, State: isCore}
+	}
+	return o.needStopped(asked)
 }
 
 func (o *owner) needStopped(asked string) error {

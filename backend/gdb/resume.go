@@ -26,7 +26,7 @@ type plan struct {
 }
 
 func (o *owner) resume(ctx context.Context, req backend.ResumeRequest) error {
-	if err := o.needStopped(req.Kind.String()); err != nil {
+	if err := o.needProcess(req.Kind.String()); err != nil {
 		return err
 	}
 	p := &plan{}

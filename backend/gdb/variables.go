@@ -331,7 +331,7 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 }
 
 func (o *owner) setVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
-	if err := o.needStopped("set a variable"); err != nil {
+	if err := o.needProcess("set a variable"); err != nil {
 		return backend.Variable{}, err
 	}
 	n, err := o.refs.get(req.Ref)

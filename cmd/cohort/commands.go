@@ -8,6 +8,7 @@ func commands(std streams) []*cobra.Command {
 		newRecordCommand(std),
 		newReplayCommand(std),
 		newDebugCommand(std),
+		newCoreCommand(std),
 		newDAPCommand(std),
 		newCutCommand(std),
 		newRacesCommand(std),

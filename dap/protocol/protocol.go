@@ -11,8 +11,8 @@ const (
 	ModeCausal = "causal" // replay only: every other rank stops at its causal past
 )
 
-// LaunchArguments are the arguments of the DAP `launch` request. Exactly one of Program (a live run) and Recording (a replay; program and arguments come from
-// the recording) must be given; with Recording, Program may name another copy of the same build.
+// LaunchArguments are the arguments of the DAP `launch` request. Exactly one of Program (a live run), Recording (a replay; program and arguments come from
+// the recording) and Cores must be given; with Recording, Program may name another copy of the same build, and with Cores it is the program that left them.
 type LaunchArguments struct {
 	Program      string            `json:"program,omitempty"`
 	Args         []string          `json:"args,omitempty"`
@@ -30,6 +30,9 @@ type LaunchArguments struct {
 	Token        string            `json:"token,omitempty"` // needed on TCP
 	// ShowLibraryThreads shows threads that belong to the MPI library.
 	ShowLibraryThreads bool `json:"showLibraryThreads,omitempty"`
+	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and nothing is started. Without Program
+	// it is the one that the first of them names.
+	Cores []string `json:"cores,omitempty"`
 	// NoInterpose debugs without libcohort: no mpipp, no positions.
 	NoInterpose bool `json:"noInterpose,omitempty"`
 }

@@ -31,8 +31,8 @@ var rules = []rule{
 		reason: "a connection that every face can use, whatever the server is",
 	},
 	{
-		folder: "session", may: []string{"dap", "job", "launch", "runner", "replayctl", "causal", "trace", "pmpi"},
-		reason: "it fulfils the DAP server's Starter: what a launch request starts; only cmd imports it",
+		folder: "session", may: []string{"dap", "job", "launch", "runner", "replayctl", "causal", "trace", "pmpi", "backend/gdb", "handles", "prettyprint"},
+		reason: "it fulfils the DAP server's Starter: what a launch request starts, and of core files also each rank's debugger; only cmd imports it",
 	},
 	{
 		folder: "runner", may: []string{"launch", "pmpi", "trace"},

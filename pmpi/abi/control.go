@@ -2,6 +2,7 @@ package abi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -152,6 +153,21 @@ type Progress struct {
 	Message         string       // StateRefused, or a trace that cannot be written: one sentence
 	Recent          []RecentCall // the last calls that it began, in order
 	Calls           [128]uint64  // of Events, how many are of each operation
+}
+
+// ReadControl reads a control block that was found in a rank's memory. It refuses bytes that are none, or of another version.
+func ReadControl(mem []byte) (rank, worldSize int, p Progress, err error) {
+	if len(mem) < ControlSize {
+		return 0, 0, Progress{}, fmt.Errorf("reading a control block: %d bytes, and it has %d: %w", len(mem), ControlSize, io.ErrUnexpectedEOF)
+	}
+	b := new(ControlBlock)
+	if _, err := binary.Decode(mem[:ControlSize], binary.LittleEndian, b); err != nil {
+		return 0, 0, Progress{}, fmt.Errorf("reading a control block: %w", err)
+	}
+	if b.Magic != ControlMagic || b.Version != Version {
+		return 0, 0, Progress{}, fmt.Errorf("reading a control block: found magic %#x and version %d, expected %#x and %d", b.Magic, b.Version, uint64(ControlMagic), Version)
+	}
+	return int(b.Rank), int(b.WorldSize), (&Control{block: b}).Progress(), nil
 }
 
 // Progress reads everything that the rank writes.
