@@ -156,6 +156,8 @@ void cohort_control_open(void);
 void cohort_set_state(uint32_t state);
 void cohort_stop(uint32_t reason);
 void cohort_park(void);
+void cohort_give_progress(void);               /* to all that this rank has under way, whoever waits for it */
+void cohort_progress_close(void);
 void cohort_wait_for_end(void) __attribute__((noreturn));
 void cohort_linger(void) __attribute__((noreturn));
 int cohort_replay_poll_will_fail(void);

@@ -58,11 +58,23 @@ void cohort_stop(uint32_t reason) {
   cohort_set_state(COHORT_STATE_RUNNING);
 }
 
-static void give_progress(void) {
+/* A receive that no message ever comes for: this process alone could send one. */
+static MPI_Request nothing = MPI_REQUEST_NULL;
+enum { NOTHING_TAG = 1 };
+
+/* To ask after it gives progress to everything, whatever is there already. A probe does not: when a message is there that it may find, MPICH 4.0 goes no further, and where the probe is over
+ * a communicator of this process alone, MPICH does nothing for others. Then they wait for ever for room in the queue of this rank. */
+void cohort_give_progress(void) {
   if (g.progress == MPI_COMM_NULL || g.phase != PHASE_ACTIVE) return;
   int flag;
-  /* A probe takes nothing, so the program's own communicator serves. One of this process alone does not: MPICH 4.0 looks there without giving progress to others. */
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+  if (nothing == MPI_REQUEST_NULL && PMPI_Irecv(NULL, 0, MPI_BYTE, 0, NOTHING_TAG, g.progress, &nothing) != MPI_SUCCESS) nothing = MPI_REQUEST_NULL;
+  PMPI_Test(&nothing, &flag, MPI_STATUS_IGNORE);
+}
+
+void cohort_progress_close(void) {
+  if (g.progress == MPI_COMM_NULL) return;
+  if (nothing != MPI_REQUEST_NULL && PMPI_Cancel(&nothing) == MPI_SUCCESS) PMPI_Wait(&nothing, MPI_STATUS_IGNORE);
+  PMPI_Comm_free(&g.progress);
 }
 
 /* Others may wait for messages of this rank that its MPI has not sent off yet, so it polls; ever more seldom, but
@@ -72,7 +84,7 @@ static uint32_t wait_for_release(void) {
   for (int round = 0;; round++) {
     uint32_t release = LOAD(g.control->release);
     if (release >> 8 != g.generation) return release;
-    give_progress();
+    cohort_give_progress();
     if (round < 64) {
       sched_yield();
       continue;
@@ -111,7 +123,7 @@ void cohort_wait_for_end(void) {
 void cohort_linger(void) {
   const struct timespec timeout = {0, 1000000};
   for (;;) {
-    give_progress();
+    cohort_give_progress();
     syscall(SYS_futex, &never_woken, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
   }
 }

@@ -314,7 +314,7 @@ EXPORT int MPI_Finalize(void) {
     cohort_values_finalize();
   }
   if (g.racing) cohort_racing_finalize();
-  if (g.progress != MPI_COMM_NULL) PMPI_Comm_free(&g.progress);
+  cohort_progress_close();
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;
   cohort_values_given = cohort_clocks = 0;
