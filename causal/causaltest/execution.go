@@ -35,6 +35,8 @@ type Message struct {
 	Receive causal.EventID // the call that completed the receive
 	Probes  []causal.EventID
 	Sync    bool
+	To      int // world rank
+	Bytes   uint64
 }
 
 // Collective is the truth about one collective.

@@ -235,7 +235,7 @@ func (s *sim) inject(r *rank, comm *commDef, a trace.SendArgs, sync bool) *messa
 	}
 	m := &message{
 		src: r.world, dst: comm.members[a.Dest], comm: comm, tag: a.Tag, bytes: a.Bytes,
-		truth: &Message{Send: r.next(), Sync: sync},
+		truth: &Message{Send: r.next(), Sync: sync, To: comm.members[a.Dest], Bytes: a.Bytes},
 	}
 	s.x.Messages = append(s.x.Messages, m.truth)
 	l := link{m.src, m.dst, comm}

@@ -1,0 +1,290 @@
+package causal_test
+
+import (
+	"math/rand"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+func bound(t fataler, g *causal.Graph, limit int) *causal.Bounding {
+	b, err := g.BoundBuffering(limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// A sender that is faster than its receiver: message j waits for the receive of message j - limit.
+func TestBoundHoldsBackAFastSender(t *testing.T) {
+	p := newProgram(2)
+	for range 6 {
+		p.send(0, 1).recv(1, 0)
+	}
+	got := bound(t, p.build(t, causal.Options{}), 2)
+	want := &causal.Bounding{Limit: 2, Reached: []int{0, 2}}
+	for j := uint64(3); j <= 6; j++ {
+		want.Control = append(want.Control, causal.ControlMessage{After: id{Rank: 1, Index: j - 2}, Before: id{Rank: 0, Index: j}})
+	}
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// A dialogue, where every message follows the receive of the one before: there is nothing to add.
+func TestBoundLeavesADialogueAlone(t *testing.T) {
+	p := newProgram(2)
+	for range 5 {
+		p.send(0, 1).recv(1, 0).send(1, 0).recv(0, 1)
+	}
+	if got := bound(t, p.build(t, causal.Options{}), 1); len(got.Control) > 0 || !slices.Equal(got.Reached, []int{1, 1}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Rank 2 is heard first: rank 1, whose messages are for later, must not fill the receiver's memory meanwhile.
+func TestBoundKeepsSendersInTheirOrder(t *testing.T) {
+	p := newProgram(3)
+	for _, from := range []int{2, 1} {
+		for range 4 {
+			p.send(from, 0).recv(0, from)
+		}
+	}
+	got := bound(t, p.build(t, causal.Options{}), 1)
+	if !slices.Equal(got.Reached, []int{1, 0, 0}) || !slices.Contains(got.Control, causal.ControlMessage{After: id{Rank: 0, Index: 4}, Before: id{Rank: 1, Index: 1}}) {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The receiver takes the last message first: that can't be bounded, and is said.
+func TestBoundThatCannotBeHeld(t *testing.T) {
+	p := newProgram(2)
+	for tag := range int32(5) {
+		p.add(0, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: 1, Tag: tag, Bytes: 8}})
+		p.add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedTag: 4 - tag, Tag: 4 - tag, Bytes: 8}})
+	}
+	got := bound(t, p.build(t, causal.Options{}), 2)
+	if rank, n := got.Most(); rank != 1 || n != 5 || len(got.Control) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Ranks that send to each other first and receive then, with messages that an MPI might send by rendezvous: the run shows that it did not.
+func TestBoundBelievesTheRun(t *testing.T) {
+	p := newProgram(2)
+	for range 4 {
+		for r := range 2 {
+			p.add(r, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(1 - r), Tag: 1, Bytes: 5000}})
+		}
+		for r := range 2 {
+			p.add(r, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: int32(1 - r), AskedTag: 1, Source: int32(1 - r), Tag: 1, Bytes: 5000}})
+		}
+	}
+	if got := bound(t, p.build(t, causal.Options{SyncBytes: 4000}), 1); !slices.Equal(got.Reached, []int{1, 1}) {
+		t.Errorf("%+v", got)
+	}
+	if _, err := p.build(t, causal.Options{}).BoundBuffering(0); err == nil {
+		t.Error("a bound of 0 was accepted")
+	}
+}
+
+// schedule goes through all points of an execution in an order that the program could have in a replay; sends come as early as they can. It returns how many
+// messages waited at most at each rank, and whether it came to the end.
+func schedule(x *causaltest.Execution, pred map[point][]point, draw causaltest.Source) (most []int, whole bool) {
+	ranks := len(x.Records)
+	sends, starts := map[point][]int{}, map[point][]int{}
+	for i, m := range x.Messages {
+		if m.Send.Index > x.Events(m.Send.Rank) {
+			continue // the call had not returned when the run ended
+		}
+		sends[point{m.Send, false}] = append(sends[point{m.Send, false}], i)
+		if !m.Start.IsZero() {
+			starts[point{m.Start, true}] = append(starts[point{m.Start, true}], i)
+		}
+	}
+	sent, posted, seen := make([]bool, len(x.Messages)), make([]bool, len(x.Messages)), map[point]bool{}
+	waiting := make([]int, ranks)
+	most = make([]int, ranks)
+	at := make([]point, ranks)
+	for r := range at {
+		at[r] = point{id{Rank: r, Index: 1}, false}
+	}
+	for {
+		var can, sending []int
+		left := false
+		for r, p := range at {
+			if p.Index > x.Events(r) {
+				seen[p] = true // such a call was begun all the same
+				continue
+			}
+			left = true
+			if slices.ContainsFunc(pred[p], func(q point) bool { return !seen[q] }) {
+				continue
+			}
+			can = append(can, r)
+			if len(sends[p]) > 0 {
+				sending = append(sending, r)
+			}
+		}
+		if len(can) == 0 {
+			return most, !left
+		}
+		if len(sending) > 0 {
+			can = sending
+		}
+		r := can[draw.Intn(len(can))]
+		p := at[r]
+		seen[p] = true
+		for _, i := range sends[p] {
+			if sent[i] = true; !posted[i] {
+				to := x.Messages[i].To
+				waiting[to]++
+				most[to] = max(most[to], waiting[to])
+			}
+		}
+		for _, i := range starts[p] {
+			if posted[i] {
+				continue
+			}
+			if posted[i] = true; sent[i] {
+				waiting[r]--
+			}
+		}
+		if p.exit {
+			at[r] = point{id{Rank: r, Index: p.Index + 1}, false}
+		} else {
+			at[r].exit = true
+		}
+	}
+}
+
+// mayWait adds what an MPI may wait for though no data flows; it sends by rendezvous from so many bytes on.
+func mayWait(x *causaltest.Execution, pred map[point][]point, rendezvous uint64) {
+	sent := map[id][]*causaltest.Message{}
+	for _, m := range x.Messages {
+		sent[m.Send] = append(sent[m.Send], m)
+	}
+	end := func(e id, m *causaltest.Message) {
+		if m != nil && m.Bytes >= rendezvous && !m.Start.IsZero() {
+			pred[point{e, true}] = append(pred[point{e, true}], point{m.Start, false})
+		}
+	}
+	for r, records := range x.Records {
+		inits, active := map[uint64]*trace.Event{}, map[uint64]*causaltest.Message{}
+		for _, rec := range records {
+			e, ok := rec.(*trace.Event)
+			if !ok {
+				continue
+			}
+			here := id{Rank: r, Index: e.Index}
+			switch {
+			case e.Op == trace.OpSend || e.Op == trace.OpRsend || e.Op.Class() == trace.ClassSendrecv:
+				for _, m := range sent[here] {
+					end(here, m)
+				}
+			case e.Op == trace.OpIsend || e.Op == trace.OpIrsend:
+				for _, m := range sent[here] {
+					active[e.Index] = m
+				}
+			case e.Op == trace.OpSendInit || e.Op == trace.OpRsendInit || e.Op == trace.OpBsendInit || e.Op == trace.OpSsendInit:
+				inits[e.Index] = e
+			case e.Op.Class() == trace.ClassStart:
+				k := 0
+				for _, i := range e.Inits {
+					if init := inits[i]; init != nil && init.Send.Dest != trace.ProcNull {
+						if init.Op == trace.OpSendInit || init.Op == trace.OpRsendInit {
+							active[i] = sent[here][k]
+						}
+						k++
+					}
+				}
+			case e.Op.Class() == trace.ClassCompletion:
+				for _, c := range e.Completed {
+					end(here, active[c.Post])
+				}
+			}
+		}
+	}
+	for _, c := range x.Collectives {
+		for _, a := range c.Members {
+			for _, b := range c.Members {
+				if !a.Exit.IsZero() && !b.Entry.IsZero() {
+					pred[point{a.Exit, true}] = append(pred[point{a.Exit, true}], point{b.Entry, false})
+				}
+			}
+		}
+	}
+}
+
+// However a replay is scheduled, the control messages hold the bound, and no rank waits for ever: neither with an MPI that waits for no more than it must nor, if the
+// program allows it, with one that waits whenever it may.
+func TestBoundAnySchedule(t *testing.T) {
+	var tried, held, exceeded, waited int
+	rapid.Check(t, func(t *rapid.T) {
+		x := execution(t, 4, 120)
+		const sync = 1000
+		rendezvous := uint64(rapid.IntRange(sync, sync+60).Draw(t, "rendezvous")) // of the MPI, which is not known
+		g := buildCertain(t, x, causal.Options{SyncBytes: sync})
+		if g == nil {
+			return
+		}
+		b := bound(t, g, rapid.IntRange(1, 4).Draw(t, "limit"))
+		draw := rand.New(rand.NewSource(rapid.Int64().Draw(t, "schedule")))
+		free := truth(x).pred
+		without, whole := schedule(x, free, draw)
+		if !whole {
+			t.Fatal("the oracle does not get through the execution")
+		}
+		_, canWait := schedule(x, waits(x, rendezvous), draw)
+		add := func(pred map[point][]point) map[point][]point {
+			for _, c := range b.Control {
+				if c.After.Rank == c.Before.Rank {
+					t.Fatalf("%+v", c)
+				}
+				pred[point{c.Before, false}] = append(pred[point{c.Before, false}], point{c.After, true})
+			}
+			return pred
+		}
+		check := func(pred map[point][]point) {
+			with, whole := schedule(x, pred, draw)
+			if !whole {
+				t.Fatalf("with the control messages %+v the ranks stand still", b.Control)
+			}
+			for r := range with {
+				if with[r] > b.Reached[r] {
+					t.Fatalf("%d messages wait at rank %d, %d were promised", with[r], r, b.Reached[r])
+				}
+			}
+		}
+		check(add(truth(x).pred))
+		if canWait {
+			waited++
+			check(add(waits(x, rendezvous)))
+		}
+		tried++
+		for r := range without {
+			if without[r] > b.Limit {
+				exceeded++
+				if b.Reached[r] <= b.Limit {
+					held++
+				}
+			}
+		}
+	})
+	t.Logf("%d executions, of them %d with an MPI that waits; the bound was exceeded %d times, and held %d times of these", tried, waited, exceeded, held)
+	if held == 0 || waited == 0 {
+		t.Error("the executions are too poor")
+	}
+}
+
+func waits(x *causaltest.Execution, rendezvous uint64) map[point][]point {
+	pred := truth(x).pred
+	mayWait(x, pred, rendezvous)
+	return pred
+}
