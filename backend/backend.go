@@ -250,6 +250,14 @@ type EvaluateRequest struct {
 type EvaluateResult struct {
 	Variable
 	Text string
+	// File, if not nil, is a file that the user asked for: to be written where the user is, and to be named in Text.
+	File *File
+}
+
+// File is a file that a console command makes.
+type File struct {
+	Name string // as the user wrote it
+	Data []byte
 }
 
 // ControlRequest changes the control block where a field is not nil, and then reads it.
@@ -381,10 +389,28 @@ type HandleDescriber interface {
 	DescribeHandle(ctx context.Context, typeName string, handle uint64) (HandleTree, error)
 }
 
-// HandleTree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own.
+// HandleConsole is what a HandleDecoder may be as well: then the answers of mpipp can be opened as trees.
+type HandleConsole interface {
+	// Run is Command; what it returns besides has the same name, value and type, and is opened as long as the rank stands.
+	Run(ctx context.Context, frame FrameID, args string) (EvaluateResult, HandleTree, error)
+}
+
+// CallDescriber is what a HandleDecoder may be as well: then the MPI calls that a frame is in, or that its line holds, are among its locals.
+type CallDescriber interface {
+	// DescribeCalls is called with the rank stopped, and may read its memory and evaluate through the Backend. Nothing is shown after an error.
+	DescribeCalls(ctx context.Context, frame Frame) ([]HandleTree, error)
+}
+
+// HandleTree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own. Unlike what crosses the connection it may hold a
+// function; it stays with the rank's debugger.
 type HandleTree struct {
 	Name, Value, Type string
-	Children          []HandleTree
+	Address           uint64
+	// Len is how many children Open gives; with Indexed they are entries of one list.
+	Len     int
+	Indexed bool
+	// Open returns the children [from, to). It may be called from any goroutine, but not after the rank has gone on.
+	Open func(ctx context.Context, from, to int) ([]HandleTree, error)
 }
 
 // EndedError: the backend has ended.

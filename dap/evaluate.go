@@ -74,11 +74,7 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 		if expression == "" {
 			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`", quoteShort(line))
 		}
-		results, err := d.Job.Evaluate(k.ctx, ranks, req)
-		if err != nil {
-			return nil, err
-		}
-		return mergedAnswer(results)
+		return k.evaluateOn(ranks, req)
 	}
 	if a.FrameId != 0 {
 		frame, err := k.c.view.frame(a.FrameId)
@@ -111,7 +107,46 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 
 func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	results, err := k.c.debuggee().Job.Evaluate(k.ctx, job.NewRankSet(rank), req)
-	return oneAnswer(rank, results, err)
+	result, err := oneAnswer(rank, results, err)
+	if err == nil {
+		err = k.keepFile(&result, job.RankSet{})
+	}
+	return result, err
+}
+
+// evaluateOn evaluates on a rank set. The answer of a single rank can be opened.
+func (k *call) evaluateOn(ranks job.RankSet, req backend.EvaluateRequest) (any, error) {
+	generation := k.c.view.generation(max(ranks.Min(), 0))
+	results, err := k.c.debuggee().Job.Evaluate(k.ctx, ranks, req)
+	if err != nil {
+		return nil, err
+	}
+	files := 0
+	for _, r := range results {
+		if r.Result.File != nil {
+			files++
+		}
+	}
+	for i := range results {
+		r := &results[i]
+		var of job.RankSet
+		if files > 1 {
+			of = r.Ranks
+		}
+		if err := k.keepFile(&r.Result, of); err != nil {
+			return nil, err
+		}
+		if r.Result.Text != "" {
+			r.Text = r.Result.Text
+		}
+	}
+	body, err := mergedAnswer(results)
+	if err != nil || ranks.Len() != 1 {
+		return body, err
+	}
+	out := k.c.evaluated(ranks.Min(), generation, results[0].Result)
+	out.Result = body.Result
+	return out, nil
 }
 
 // consoleRank is the rank that a console line without a frame is about: the one whose stop was shown last, else the lowest stopped rank of the focus, else the lowest stopped one.
@@ -147,7 +182,7 @@ func (k *call) consoleRank() (int, error) {
 }
 
 // mergedAnswer joins the answers of a rank set; it is an error if no rank had one.
-func mergedAnswer(results []job.MergedResult) (any, error) {
+func mergedAnswer(results []job.MergedResult) (godap.EvaluateResponseBody, error) {
 	lines := make([]string, len(results))
 	failed := 0
 	for i, r := range results {
@@ -165,7 +200,7 @@ func mergedAnswer(results []job.MergedResult) (any, error) {
 	}
 	all := strings.Join(lines, "\n")
 	if failed == len(results) {
-		return nil, &requestError{text: all, quiet: true}
+		return godap.EvaluateResponseBody{}, &requestError{text: all, quiet: true}
 	}
 	return godap.EvaluateResponseBody{Result: all}, nil
 }

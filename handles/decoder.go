@@ -4,17 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// A Decoder implements backend.HandleDecoder and backend.HandleDescriber for the rank behind one backend. It holds no state between calls.
+// A Decoder implements backend.HandleDecoder, HandleConsole, HandleDescriber and CallDescriber for the rank behind one backend. It holds no state between calls;
+// trees that it gave away read the rank when they are opened.
 type Decoder struct{ rank backend.Backend }
 
 // New returns the decoder of a rank.
@@ -22,7 +22,9 @@ func New(rank backend.Backend) *Decoder { return &Decoder{rank} }
 
 var (
 	_ backend.HandleDecoder   = (*Decoder)(nil)
+	_ backend.HandleConsole   = (*Decoder)(nil)
 	_ backend.HandleDescriber = (*Decoder)(nil)
+	_ backend.CallDescriber   = (*Decoder)(nil)
 )
 
 // NoRegistryError: libcohort is not in the program, or has not begun.
@@ -31,10 +33,7 @@ type NoRegistryError struct{ Why string }
 func (e *NoRegistryError) Error() string { return e.Why }
 
 // memory reads a rank's memory through its backend.
-type memory struct {
-	ctx  context.Context //nolint:containedctx // lives for one command
-	rank backend.Backend
-}
+type memory struct{ *session }
 
 // ReadMemory implements prettyprint.MemoryReader.
 func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
@@ -46,13 +45,34 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 	return n, err
 }
 
+// session is one view of a rank's registry, for one answer and the trees in it. It is used by one goroutine at a time, each with a context of its own.
+type session struct {
+	rank     backend.Backend
+	resolver *resolver
+	registry *prettyprint.Registry
+
+	mu  sync.Mutex
+	ctx context.Context //nolint:containedctx // of the call that holds mu
+}
+
+// with lets f use the session.
+func (s *session) with(ctx context.Context, f func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ctx = ctx
+	return f()
+}
+
 // symbols is a backend that knows where symbols are without evaluating anything.
 type symbols interface {
 	SymbolAddress(ctx context.Context, name string) (uint64, error)
 }
 
-func (d *Decoder) open(ctx context.Context, res *resolver) (*prettyprint.Registry, error) {
-	addr, err := d.registry(ctx, res)
+// open begins a session with the registry as it is now.
+func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, error) {
+	s := &session{rank: d.rank, ctx: ctx}
+	s.resolver = &resolver{session: s, frame: frame}
+	addr, err := d.registry(ctx, s.resolver)
 	if err != nil {
 		var state *backend.StateError
 		if errors.As(err, &state) || ctx.Err() != nil {
@@ -61,7 +81,8 @@ func (d *Decoder) open(ctx context.Context, res *resolver) (*prettyprint.Registr
 		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
 			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, without noInterpose."}
 	}
-	return prettyprint.Open(memory{ctx, d.rank}, addr)
+	s.registry, err = prettyprint.Open(memory{s}, addr)
+	return s, err
 }
 
 func (d *Decoder) registry(ctx context.Context, res *resolver) (uint64, error) {
@@ -82,103 +103,98 @@ func (d *Decoder) registry(ctx context.Context, res *resolver) (uint64, error) {
 
 // Command implements backend.HandleDecoder.
 func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult, error) {
-	res := &resolver{ctx: ctx, rank: d.rank, frame: frame}
-	registry, err := d.open(ctx, res)
-	if err != nil {
-		return backend.EvaluateResult{}, err
+	result, _, err := d.Run(ctx, frame, args)
+	return result, err
+}
+
+// Run implements backend.HandleConsole.
+func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult, backend.HandleTree, error) {
+	refused := func(err error) (backend.EvaluateResult, backend.HandleTree, error) {
+		return backend.EvaluateResult{}, backend.HandleTree{}, err
 	}
-	result, err := prettyprint.CommandLine(registry, res, args)
+	s, err := d.open(ctx, frame)
 	if err != nil {
-		return backend.EvaluateResult{}, err
+		return refused(err)
+	}
+	result, err := prettyprint.CommandLine(s.registry, s.resolver, args)
+	if err != nil {
+		return refused(err)
 	}
 	var text strings.Builder
 	if err := result.Text(&text, prettyprint.Options{}); err != nil {
-		return backend.EvaluateResult{}, err
+		return refused(err)
 	}
 	if text.Len() > maxText {
-		return backend.EvaluateResult{}, fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; "+
-			"ask for less with --list, and for the rest with --from", text.Len(), maxText)
+		return refused(fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; "+
+			"ask for less with --list, and for the rest with --from", text.Len(), maxText))
+	}
+	tree := s.tree(result.Node)
+	out := backend.EvaluateResult{
+		Text:     text.String(),
+		Variable: backend.Variable{Name: "mpipp " + args, Value: tree.Value, Type: tree.Type, Address: tree.Address, ReadOnly: true},
 	}
 	if result.File != nil {
-		path, err := writeFile(result.File)
-		if err != nil {
-			return backend.EvaluateResult{}, err
-		}
-		fmt.Fprintf(&text, "The picture is in %s\n", path)
+		out.File = &backend.File{Name: result.File.Name, Data: result.File.Data}
 	}
-	return backend.EvaluateResult{
-		Text:     text.String(),
-		Variable: backend.Variable{Name: "mpipp " + args, Value: result.Node.Value, Type: result.Node.Type, Address: result.Node.Address, ReadOnly: true},
-	}, nil
+	return out, tree, nil
 }
 
 // maxText bounds an answer: it travels in one frame (launch/wire), and somebody is to read it.
 const maxText = 48 << 20
 
-// writeFile writes what the user asked for, whole or not at all: ranks may do so at once. A relative name is one in the directory in which the rank was started.
-func writeFile(file *prettyprint.File) (path string, err error) {
-	if path, err = filepath.Abs(file.Name); err != nil {
-		return "", fmt.Errorf("writing %s: %w", file.Name, err)
+// tree shows a node with its children, which are made when they are asked for.
+func (s *session) tree(n prettyprint.Node) backend.HandleTree {
+	out := backend.HandleTree{Name: n.Name, Value: n.Value, Type: n.Type, Len: n.NumChildren, Indexed: n.IsList}
+	if n.HasAddress {
+		out.Address = n.Address
 	}
-	if old, err := os.Stat(path); err == nil && !old.Mode().IsRegular() {
-		return "", fmt.Errorf("writing %s: it exists, and is no regular file", path)
+	out.Open = func(ctx context.Context, from, to int) ([]backend.HandleTree, error) {
+		var kids []backend.HandleTree
+		err := s.with(ctx, func() error {
+			nodes, err := n.Children(from, to)
+			for _, k := range nodes {
+				kids = append(kids, s.tree(k))
+			}
+			return err
+		})
+		return kids, err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".cohort-*.svg")
-	if err != nil {
-		return "", fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = temporary.Write(file.Data)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("writing %s: %w", path, errors.Join(err, os.Remove(temporary.Name())))
-	}
-	return path, nil
+	return out
 }
 
 var (
-	datatypeWord = regexp.MustCompile(`(?i)\bmpi_datatype\b`)
-	commWord     = regexp.MustCompile(`(?i)\bmpi_comm\b`)
+	datatypeWord = regexp.MustCompile(`(?i)\b(mpi_datatype|ompi_datatype_t)\b`)
+	commWord     = regexp.MustCompile(`(?i)\b(mpi_comm|ompi_communicator_t)\b`)
 )
 
-// maxTree bounds what one handle shows in Variables: children of a list, and nodes in all. The rest is counted.
-const (
-	maxTreeList  = 100
-	maxTreeNodes = 2000
-)
-
-// DescribeHandle implements backend.HandleDescriber for datatypes and communicators.
+// DescribeHandle implements backend.HandleDescriber.
 func (d *Decoder) DescribeHandle(ctx context.Context, typeName string, handle uint64) (backend.HandleTree, error) {
-	res := &resolver{ctx: ctx, rank: d.rank, frame: backend.FrameID{Thread: 1}}
 	isType, isComm := datatypeWord.MatchString(typeName), commWord.MatchString(typeName)
 	if !isType && !isComm {
 		return backend.HandleTree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
 	}
-	registry, err := d.open(ctx, res)
+	s, err := d.open(ctx, backend.FrameID{Thread: 1})
 	if err != nil {
 		return backend.HandleTree{}, err
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
 	var node prettyprint.Node
 	if isType {
-		t, err := datatype(registry, handle, fortran)
+		t, err := datatype(s.registry, handle, fortran)
 		if err != nil {
 			return backend.HandleTree{}, err
 		}
-		node = t.Node("", res.Locate)
+		node = t.Node("", s.resolver.Locate)
 		node.Value = t.Summary()
 	} else {
-		c, err := comm(registry, handle, fortran)
+		c, err := comm(s.registry, handle, fortran)
 		if err != nil {
 			return backend.HandleTree{}, err
 		}
-		node = c.Node("", res.Locate)
+		node = c.Node("", s.resolver.Locate)
 		node.Value = c.Summary()
 	}
-	budget := maxTreeNodes
-	return tree(node, &budget)
+	return s.tree(node), nil
 }
 
 func datatype(r *prettyprint.Registry, handle uint64, fortran bool) (*prettyprint.Datatype, error) {
@@ -193,30 +209,6 @@ func comm(r *prettyprint.Registry, handle uint64, fortran bool) (*prettyprint.Co
 		return r.CommByFortran(int32(handle)) // likewise
 	}
 	return r.CommByHandle(handle)
-}
-
-func tree(n prettyprint.Node, budget *int) (backend.HandleTree, error) {
-	*budget--
-	out := backend.HandleTree{Name: n.Name, Value: n.Value, Type: n.Type}
-	shown := min(n.NumChildren, maxTreeList)
-	if *budget < shown {
-		shown = 0
-	}
-	kids, err := n.Children(0, shown)
-	if err != nil {
-		return out, err
-	}
-	for _, k := range kids {
-		t, err := tree(k, budget)
-		if err != nil {
-			return out, err
-		}
-		out.Children = append(out.Children, t)
-	}
-	if rest := n.NumChildren - shown; rest > 0 {
-		out.Children = append(out.Children, backend.HandleTree{Name: "…", Value: fmt.Sprintf("%d more; mpipp in the console shows them", rest)})
-	}
-	return out, nil
 }
 
 var hexAddress = regexp.MustCompile(`0x[0-9a-fA-F]+`)

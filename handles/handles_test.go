@@ -20,7 +20,8 @@ import (
 // rank is a program under gdb that stands at its line "breakpoint: handles": a job of one rank, without a launcher.
 type rank struct {
 	*gdb.Backend
-	t testing.TB
+	t      testing.TB
+	source string
 }
 
 func ctxOf(t testing.TB) context.Context {
@@ -31,6 +32,14 @@ func ctxOf(t testing.TB) context.Context {
 
 // stopped builds a program of testdata, and runs it to its breakpoint, with or without the interposer.
 func stopped(t testing.TB, mpi mpitest.MPI, source string, interposed bool) *rank {
+	t.Helper()
+	r := started(t, mpi, source, interposed)
+	r.goTo("breakpoint: handles")
+	return r
+}
+
+// started builds a program of testdata and stands at its entry.
+func started(t testing.TB, mpi mpitest.MPI, source string, interposed bool) *rank {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds an MPI program and runs it under gdb")
@@ -48,7 +57,7 @@ func stopped(t testing.TB, mpi mpitest.MPI, source string, interposed bool) *ran
 		}
 		req.Env = append(req.Env, "LD_PRELOAD="+lib.Path)
 	}
-	r := &rank{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) }}), t}
+	r := &rank{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) }}), t, path}
 	pid := 0
 	t.Cleanup(func() {
 		ended := make(chan struct{})
@@ -70,22 +79,35 @@ func stopped(t testing.TB, mpi mpitest.MPI, source string, interposed bool) *ran
 		t.Fatal(err)
 	}
 	pid = result.Pid
-	line := mpitest.LineOfFile(t, path, "breakpoint: handles")
-	if _, err := r.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: path, Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line}}}); err != nil {
-		t.Fatal(err)
+	return r
+}
+
+// goTo lets the rank run to the line with that text.
+func (r *rank) goTo(mark string) {
+	r.t.Helper()
+	ctx := ctxOf(r.t)
+	line := mpitest.LineOfFile(r.t, r.source, mark)
+	if _, err := r.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: r.source, Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line}}}); err != nil {
+		r.t.Fatal(err)
 	}
-	if err := r.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue}); err != nil {
-		t.Fatal(err)
+	r.resume(backend.Continue)
+}
+
+// resume lets the rank run until it stops again.
+func (r *rank) resume(kind backend.ResumeKind) *backend.Stopped {
+	r.t.Helper()
+	if err := r.Resume(ctxOf(r.t), backend.ResumeRequest{Kind: kind}); err != nil {
+		r.t.Fatal(err)
 	}
 	for e := range r.Events() {
 		switch {
 		case e.Stopped != nil:
-			return r
+			return e.Stopped
 		case e.Exited != nil || e.Ended != nil:
-			t.Fatalf("the program ended before its breakpoint: %+v %+v", e.Exited, e.Ended)
+			r.t.Fatalf("the program ended before its breakpoint: %+v %+v", e.Exited, e.Ended)
 		}
 	}
-	t.Fatal("the events ended")
+	r.t.Fatal("the events ended")
 	return nil
 }
 
@@ -143,6 +165,24 @@ func (r *rank) says(line string, parts ...string) {
 	}
 }
 
+// gives checks that the line makes a file of that name with all the parts, and writes none itself.
+func (r *rank) gives(line, name string, parts ...string) {
+	r.t.Helper()
+	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: line, Context: backend.ContextREPL})
+	if err != nil || got.File == nil || got.File.Name != name {
+		r.t.Errorf("%s gives %+v, %v", line, got.File, err)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(string(got.File.Data), p) {
+			r.t.Errorf("%s gives, without %q, %.100s", line, p, got.File.Data)
+		}
+	}
+	if _, err := os.Stat(name); err == nil {
+		r.t.Errorf("%s has written %s", line, name)
+	}
+}
+
 // refuses checks that the line is an error with that text.
 func (r *rank) refuses(line, text string) {
 	r.t.Helper()
@@ -179,12 +219,7 @@ func TestC(t *testing.T) {
 		r.refuses("mpipp column[4]", "indices there run from 0 to 3")
 		r.refuses("mpipp --svg picture.png column", "names end in .svg")
 		r.refuses("mpipp p", "a datatype's handle is expected")
-		file := filepath.Join(t.TempDir(), "a picture.svg")
-		r.says(`mpipp --svg "`+file+`" particle`, "The picture is in "+regexp.QuoteMeta(file))
-		if b, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(b), "<svg") || !strings.Contains(string(b), "MPI_CHAR") {
-			t.Errorf("%v in %.100s", err, b)
-		}
-		r.refuses("mpipp --svg /nowhere/a.svg particle", "/nowhere")
+		r.gives(`mpipp --svg "a picture.svg" particle`, "a picture.svg", "<svg", "MPI_CHAR")
 	})
 }
 

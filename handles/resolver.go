@@ -1,7 +1,6 @@
 package handles
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -12,10 +11,9 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// resolver evaluates expressions in one frame for one command.
+// resolver evaluates expressions in one frame.
 type resolver struct {
-	ctx      context.Context //nolint:containedctx // lives for one command
-	rank     backend.Backend
+	*session
 	frame    backend.FrameID
 	language prettyprint.Language
 }

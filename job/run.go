@@ -225,10 +225,14 @@ func (r *rank) stateForPeople() string {
 }
 
 func mergeResults(got map[int]backend.EvaluateResult, errs map[int]error) []MergedResult {
-	type key struct{ text, err string }
+	type key struct{ text, err, file string }
 	keys := make(map[int]key, len(got)+len(errs))
 	for r, v := range got {
-		keys[r] = key{text: resultText(v)}
+		k := key{text: resultText(v)}
+		if v.File != nil {
+			k.file = v.File.Name + "\x00" + string(v.File.Data)
+		}
+		keys[r] = k
 	}
 	for r, err := range errs {
 		why := err.Error()

@@ -140,7 +140,7 @@ type Progress struct {
 	End         bool
 }
 
-// MergedResult is the answer of all ranks that answered the same.
+// MergedResult is the answer of all ranks that answered the same, also in the file that goes with it.
 type MergedResult struct {
 	Ranks RankSet
 	Text  string

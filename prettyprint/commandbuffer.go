@@ -109,9 +109,15 @@ func (c *command) address(expr string) (uint64, error) {
 		return 0, nil
 	}
 	v, err := c.value(expr)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
+	}
+	return addressOf(expr, v)
+}
+
+// addressOf is where a buffer lies that an MPI call is given by this expression.
+func addressOf(expr string, v Resolved) (uint64, error) {
+	switch {
 	case v.Pointer && v.HasNumber:
 		return v.Number, nil
 	case v.HasAddr && (v.Language == Fortran || v.Array || v.Struct):

@@ -207,8 +207,7 @@ func (b *Backend) Evaluate(ctx context.Context, req backend.EvaluateRequest) (ba
 		if b.decoder == nil {
 			return backend.EvaluateResult{}, &backend.UnsupportedError{What: "mpipp"}
 		}
-		// In the caller's goroutine, because the decoder asks this backend for memory and values.
-		return b.decoder.Command(ctx, req.Frame, rest)
+		return b.mpipp(ctx, req.Frame, rest)
 	}
 	stop := context.AfterFunc(ctx, func() {
 		if p := b.proc.Load(); p != nil && b.evaluating.Load() {
@@ -238,11 +237,25 @@ func cutWord(s, word string) (rest string, ok bool) {
 
 // Variables implements backend.Backend.
 func (b *Backend) Variables(ctx context.Context, req backend.VariablesRequest) (backend.VariablesResult, error) {
-	vs, err := do(ctx, b, func(ctx context.Context, o *owner) ([]shown, error) { return o.variables(ctx, req) })
+	type found struct {
+		vs         []shown
+		tree       *node // its children are read here, not by the owner
+		generation uint64
+	}
+	got, err := do(ctx, b, func(ctx context.Context, o *owner) (found, error) {
+		if n := o.refs.nodes[req.Ref]; n != nil && n.kind == decoded && o.state == stopped {
+			return found{tree: n, generation: o.refs.generation}, nil
+		}
+		vs, err := o.variables(ctx, req)
+		return found{vs: vs}, err
+	})
+	if err == nil && got.tree != nil {
+		got.vs, err = b.decodedChildren(ctx, got.tree, req, got.generation)
+	}
 	if err != nil {
 		return backend.VariablesResult{}, err
 	}
-	return backend.VariablesResult{Variables: b.describe(ctx, vs)}, nil
+	return backend.VariablesResult{Variables: b.describe(ctx, got.vs)}, nil
 }
 
 // SetVariable implements backend.Backend.
@@ -283,7 +296,11 @@ func (b *Backend) StackTrace(ctx context.Context, req backend.StackTraceRequest)
 
 // Scopes implements backend.Backend.
 func (b *Backend) Scopes(ctx context.Context, frame backend.FrameID) ([]backend.Scope, error) {
-	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Scope, error) { return o.scopes(ctx, frame) })
+	s, err := do(ctx, b, func(ctx context.Context, o *owner) (scopesOf, error) { return o.scopes(ctx, frame) })
+	if err != nil {
+		return nil, err
+	}
+	return b.withCalls(ctx, s)
 }
 
 // ReadMemory implements backend.Backend.

@@ -208,7 +208,9 @@ func (decoder) Command(_ context.Context, _ backend.FrameID, args string) (backe
 }
 
 func (decoder) DescribeHandle(_ context.Context, typ string, handle uint64) (backend.HandleTree, error) {
-	return backend.HandleTree{Value: "decoded " + typ, Children: []backend.HandleTree{{Name: "kind", Value: "vector"}}}, nil
+	return backend.HandleTree{Value: "decoded " + typ, Len: 1, Open: func(context.Context, int, int) ([]backend.HandleTree, error) {
+		return []backend.HandleTree{{Name: "kind", Value: "vector"}}, nil
+	}}, nil
 }
 
 func TestRealMPIFortran(t *testing.T) {

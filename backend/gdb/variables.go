@@ -19,13 +19,13 @@ const manyChildren = 1000
 // mostListed bounds a request for all children.
 const mostListed = 5000
 
-func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope, error) {
+func (o *owner) scopes(ctx context.Context, at backend.FrameID) (scopesOf, error) {
 	if err := o.needStopped("read variables"); err != nil {
-		return nil, err
+		return scopesOf{}, err
 	}
 	names, err := o.listNames(ctx, at)
 	if err != nil {
-		return nil, err
+		return scopesOf{}, err
 	}
 	nargs := 0
 	for _, n := range names {
@@ -33,7 +33,8 @@ func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope
 			nargs++
 		}
 	}
-	fortran := o.isFortran(ctx, at)
+	frame := o.frameInfo(ctx, at)
+	fortran := isFortranFile(frame.File)
 	add := func(kind nodeKind) backend.Ref {
 		return o.refs.add(&node{kind: kind, frame: at, fortran: fortran})
 	}
@@ -45,7 +46,7 @@ func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope
 	if len(names) == nargs { // editors open the first scope by themselves, so it should hold something
 		scopes[0], scopes[1] = scopes[1], scopes[0]
 	}
-	return scopes, nil
+	return scopesOf{scopes: scopes, frame: frame, generation: o.refs.generation}, nil
 }
 
 type localName struct {
@@ -124,7 +125,7 @@ func (o *owner) variables(ctx context.Context, req backend.VariablesRequest) ([]
 	case registers:
 		return o.registers(ctx, n, req)
 	case decoded:
-		return o.decodedChildren(n, req), nil
+		return nil, errors.New("there is no variable in a decoded object that can be set")
 	}
 	return o.children(ctx, n, req)
 }
@@ -140,9 +141,9 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 			names = append(names, l)
 		}
 	}
-	from, to := pageOf(req.Start, req.Count, len(names))
-	var out []shown
-	for _, l := range names[from:to] {
+	first, last := pageOf(req.Start, req.Count, len(n.calls)+len(names))
+	out := o.opened(n.calls[min(first, len(n.calls)):min(last, len(n.calls))])
+	for _, l := range names[max(first-len(n.calls), 0):max(last-len(n.calls), 0)] {
 		if l.shadowed {
 			out = append(out, shown{Variable: backend.Variable{Name: l.name + " (shadowed)", Value: l.value, ReadOnly: true}})
 			continue

@@ -18,8 +18,9 @@ type node struct {
 	frame   backend.FrameID
 	fortran bool
 	v       varobj
-	kids    map[string]string // names of children that were shown, to gdb's names of their variable objects
-	decoded []backend.HandleTree
+	kids    map[string]string    // names of children that were shown, to gdb's names of their variable objects
+	tree    backend.HandleTree   // of decoded
+	calls   []backend.HandleTree // of locals: they come first
 }
 
 type nodeKind int
@@ -52,6 +53,8 @@ type refs struct {
 	first backend.Ref // the first of the present stop
 	roots []string    // variable objects to be deleted
 	stale bool        // memory was written since they were read
+
+	generation uint64 // counts the times that all were forgotten
 }
 
 func newRefs() refs { return refs{nodes: map[backend.Ref]*node{}, first: 1} }
@@ -77,6 +80,7 @@ func (r *refs) clear() {
 	r.first = r.last + 1
 	r.roots = nil
 	r.stale = false
+	r.generation++
 }
 
 // dropRefs deletes gdb's variable objects in one go, before the rank resumes.
@@ -117,6 +121,8 @@ type shown struct {
 	backend.Variable
 	frame  backend.FrameID
 	handle bool
+
+	generation uint64 // of refs
 }
 
 var (
@@ -125,6 +131,8 @@ var (
 	fArray    = regexp.MustCompile(` \(([-\d:,* ]+)\)$`)
 	ofLength  = regexp.MustCompile(`\bof length (\d+)\b`)
 	mpiHandle = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
+	// What MPI_Datatype and the others are in Open MPI, where a template or auto has lost the name.
+	openMPIHandle = regexp.MustCompile(`^(const )?(struct )?ompi_(datatype|communicator|group|request|win|op|errhandler|info|file)_t \*( ?const)?$`)
 	// A null pointer has, for gdb, the members of what it would point to, and theirs, without end; none can be read.
 	nullPointer = regexp.MustCompile(`^(\(.*\) )?0x0$`)
 	fMpiHandle  = regexp.MustCompile(`(?i)^type\(?\s*mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
@@ -141,8 +149,8 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 			v.value = r.Fields().OptString("value")
 		}
 	}
-	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame}
-	s.handle = mpiHandle.MatchString(v.typ) || fMpiHandle.MatchString(v.typ)
+	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame, generation: o.refs.generation}
+	s.handle = mpiHandle.MatchString(v.typ) || fMpiHandle.MatchString(v.typ) || openMPIHandle.MatchString(v.typ)
 	switch {
 	case v.value == "" && !v.dynamic && v.expr != "":
 		// What cannot be read has no value here; say why rather than show nothing.
@@ -162,6 +170,11 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 			if m := ofLength.FindStringSubmatch(text); m != nil && v.hint == "array" {
 				s.Indexed, _ = strconv.Atoi(m[1])
 			}
+		}
+	}
+	if s.handle && isStatus(v.typ) && v.expr != "" {
+		if at, err := o.value(ctx, n.frame, "&("+v.expr+")"); err == nil {
+			s.Address, _ = leadingAddress(at)
 		}
 	}
 	if v.children == 0 && !(v.dynamic && v.more) || !v.dynamic && nullPointer.MatchString(v.value) {
@@ -187,14 +200,33 @@ func brief(s string) string {
 	return strings.ToValidUTF8(s[:briefMost], "") + "…"
 }
 
-// isFortran reports whether the frame's source is Fortran, by its file's name, which is also how compilers tell.
+// frameInfo is what gdb tells of a frame; nothing if it cannot.
+func (o *owner) frameInfo(ctx context.Context, at backend.FrameID) backend.Frame {
+	r, err := o.send(ctx, inFrame("stack-info-frame", at))
+	if err != nil {
+		return backend.Frame{ID: at}
+	}
+	t := r.Fields().Tuple("frame")
+	f := o.frame(at.Thread, t)
+	f.ID = at
+	if f.File == "" {
+		f.File = t.OptString("file")
+	}
+	return f
+}
+
+// isFortran reports whether the frame's source is Fortran.
 func (o *owner) isFortran(ctx context.Context, at backend.FrameID) bool {
 	r, err := o.send(ctx, inFrame("stack-info-frame", at))
 	if err != nil {
 		return false
 	}
-	frame := r.Fields().Tuple("frame")
-	switch strings.ToLower(filepath.Ext(frame.OptString("file"))) {
+	return isFortranFile(r.Fields().Tuple("frame").OptString("file"))
+}
+
+// isFortranFile goes by the file's name, which is also how compilers tell.
+func isFortranFile(path string) bool {
+	switch strings.ToLower(filepath.Ext(path)) {
 	case ".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08", ".f18", ".fpp":
 		return true
 	}

@@ -1,0 +1,126 @@
+package handles_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+)
+
+// outline writes the MPI calls among the locals of a frame as indented text, opened to a depth.
+func (r *rank) outline(level, depth int) string {
+	r.t.Helper()
+	scopes, err := r.Scopes(ctxOf(r.t), backend.FrameID{Thread: 1, Level: level})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, s := range scopes {
+		if s.Name != "Locals" {
+			continue
+		}
+		got, err := r.Variables(ctxOf(r.t), backend.VariablesRequest{Ref: s.Ref})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if len(got.Variables) != s.Named {
+			r.t.Errorf("the scope announces %d variables, and has %d", s.Named, len(got.Variables))
+		}
+		for _, v := range got.Variables {
+			if v.Type == "MPI call" {
+				r.write(&b, v, 0, depth)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (r *rank) write(b *strings.Builder, v backend.Variable, indent, depth int) {
+	r.t.Helper()
+	fmt.Fprintf(b, "%s%s = %s\n", strings.Repeat("  ", indent), v.Name, v.Value)
+	if v.Ref == 0 || depth == 0 {
+		return
+	}
+	got, err := r.Variables(ctxOf(r.t), backend.VariablesRequest{Ref: v.Ref})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(got.Variables) != v.Named+v.Indexed {
+		r.t.Errorf("%s announces %d and %d children, and has %d", v.Name, v.Named, v.Indexed, len(got.Variables))
+	}
+	for _, k := range got.Variables {
+		r.write(b, k, indent+1, depth-1)
+	}
+}
+
+var hex = regexp.MustCompile(`0x[0-9a-f]{5,}`)
+
+// sees checks the calls that are shown at the frame, with addresses as ADDR.
+func (r *rank) sees(level, depth int, want string) {
+	r.t.Helper()
+	got := hex.ReplaceAllString(r.outline(level, depth), "ADDR")
+	if !strings.Contains(got, want) {
+		r.t.Errorf("the locals have\n%s\nwithout\n%s", got, want)
+	}
+}
+
+func TestCallsInLocals(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		r := started(t, mpi, "calls.c", true)
+		for _, step := range []struct {
+			mark  string
+			depth int
+			want  string
+		}{
+			{"breakpoint: irecv", 2, `MPI_Irecv = receives up to 4 × MPI_DOUBLE from rank 0, tag 7, comm: not received yet: the call has not run
+  receives = 4 × MPI_DOUBLE at ADDR (not received yet: the call has not run): {-1, -1, -1, -1}
+    {0} = -1
+`},
+			{"MPI_Send(&u", 2, `MPI_Send = sends 1 × column to rank 0, tag 7, comm: {2, 12, 22, 32}
+  sends = 1 × column at ADDR: {2, 12, 22, 32}
+    [0][0] = 2
+    [1][0] = 12
+    [2][0] = 22
+    [3][0] = 32
+  dest = rank 0
+  tag = 7
+  comm = comm: intracommunicator MPI_COMM_WORLD of 1 ranks, this one is rank 0: 0
+`},
+			{"breakpoint: sendrecv", 1, `MPI_Sendrecv = sends 2 × particle to rank 0, receives up to 2 × particle from any rank, tag 1 and any tag, MPI_COMM_WORLD
+  sends = 2 × particle at ADDR: {7, 'o', 'n', 'e', …}
+  receives = 2 × particle at ADDR (not received yet: the call has not run): {0, '\0', '\0', '\0', …}
+  dest = rank 0
+  sendtag = 1
+  source = any rank
+  recvtag = any tag
+`},
+			{"breakpoint: inplace", 1, `MPI_Allreduce = sends and receives 1 × MPI_INT, MPI_COMM_WORLD
+  sends = in place: what it sends lies in the receive buffer
+  sends and receives = 1 × MPI_INT at ADDR (not received yet: the call has not run): 5
+  op = MPI_SUM
+`},
+			{"breakpoint: gatherv", 2, `  sends = 2 × MPI_INT at ADDR: {10, 20}
+    {0} = 10
+    {1} = 20
+  receives = 1 part, 2 basic elements (not received yet: the call has not run)
+    [0] = 2 × MPI_INT: {1, 2}
+`},
+			{"breakpoint: bcast", 0, "MPI_Bcast = sends 3 × MPI_INT, root (this rank), MPI_COMM_WORLD: {10, 20, 3}\n"},
+			{"breakpoint: called", 1, "  sends = not evaluated: count() calls count, and Cohort calls no function of the program.\n"},
+			{"breakpoint: pack", 1, `  packs = 1 × particle at ADDR: {7, 'o', 'n', 'e', …}
+  packs into = 64 × MPI_PACKED at ADDR (not written yet: the call has not run)`},
+			{"breakpoint: nowhere", 1, `MPI_Send = sends 3 × MPI_INT to rank 5 (no such rank: the communicator has 1 rank), tag 1, MPI_COMM_WORLD: {unmapped at 0x10, unmapped at 0x14, unmapped at 0x18}
+`},
+		} {
+			r.goTo(step.mark)
+			r.sees(0, step.depth, step.want)
+		}
+		if v := r.locals()["called"]; v.Value != "" {
+			t.Errorf("called is among the locals: %+v", v)
+		}
+		r.says("p called", "^1$") // by the program, once
+	})
+}
