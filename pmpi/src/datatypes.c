@@ -221,7 +221,16 @@ static void add_named(MPI_Datatype type, const char *name, uint32_t basic, uint3
   publish(d);
 }
 
+#ifdef OPEN_MPI
+/* The library has the markers of MPI-1, although its header for C refuses their use; mpif.h does not. */
+extern struct ompi_predefined_datatype_t ompi_mpi_lb __attribute__((weak)), ompi_mpi_ub __attribute__((weak));
+#endif
+
 void cohort_datatypes_open(void) {
+#ifdef OPEN_MPI
+  if (&ompi_mpi_lb != NULL) add_named((MPI_Datatype)(void *)&ompi_mpi_lb, "MPI_LB", COHORT_BASIC_LB, 0, 0);
+  if (&ompi_mpi_ub != NULL) add_named((MPI_Datatype)(void *)&ompi_mpi_ub, "MPI_UB", COHORT_BASIC_UB, 0, 0);
+#endif
 #define NAMED(type, basic) add_named(type, #type, COHORT_BASIC_##basic, 0, 0);
 #define PAIR(type, value, size) add_named(type, #type, COHORT_BASIC_PAIR, COHORT_BASIC_##value, size);
 #include "named_types.h"
@@ -290,14 +299,21 @@ CONSTRUCTOR(Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, n
 CONSTRUCTOR_OF(NULL, 0, Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
 CONSTRUCTOR_OF(NULL, 0, Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
 CONSTRUCTOR_OF(NULL, 0, Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
-#ifndef OPEN_MPI /* the names of MPI-1, which Open MPI 4 has no more */
+/* The names of MPI-1. Open MPI's header refuses their use since version 4; its library has them for programs that were built before, and for mpif.h. */
+#ifdef OPEN_MPI
+#undef MPI_Type_hvector
+#undef MPI_Type_hindexed
+#undef MPI_Type_struct
+int PMPI_Type_hvector(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *) __attribute__((weak));
+int PMPI_Type_hindexed(int, int[], MPI_Aint[], MPI_Datatype, MPI_Datatype *) __attribute__((weak));
+int PMPI_Type_struct(int, int[], MPI_Aint[], MPI_Datatype[], MPI_Datatype *) __attribute__((weak));
+#endif
 CONSTRUCTOR(Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
             (count, blocklength, stride, oldtype, newtype))
 CONSTRUCTOR(Type_hindexed, (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
             (count, lengths, places, oldtype, newtype))
 CONSTRUCTOR_OF(types, count, Type_struct, (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
             (count, lengths, places, types, newtype))
-#endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4 /* large counts: known by name, not decoded yet */
 static int constructed_large(int rc, const MPI_Datatype *type, uint64_t site, const char *call) {

@@ -108,6 +108,57 @@ void fortran_string(char *to, size_t room, const char *from, size_t length) {
   to[length] = 0;
 }
 
+#ifdef OPEN_MPI
+/* The names of MPI-1, in which an address is an INTEGER: mpif.h has them still. */
+int MPI_Type_hvector_of_mpi1(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) __asm__("MPI_Type_hvector");
+int MPI_Type_hindexed_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype) __asm__("MPI_Type_hindexed");
+int MPI_Type_struct_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype) __asm__("MPI_Type_struct");
+
+static __thread struct cohort_buffer places_buffer;
+
+static MPI_Aint *fortran_places(const MPI_Fint *p, int count) {
+  MPI_Aint *places = space(&places_buffer, count, sizeof *places);
+  for (int i = 0; places != NULL && i < count; i++) places[i] = p[i];
+  return places;
+}
+
+#define MPI1_END(newtype, ierr)                                     \
+  cohort_fortran_site(0);                                           \
+  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);       \
+  if (ierr != NULL) *ierr = rc;
+
+EXPORT void mpi_type_hvector_(MPI_Fint *count, MPI_Fint *blocklength, MPI_Fint *stride, MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr) {
+  MPI_Datatype c_newtype;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Type_hvector_of_mpi1(*count, *blocklength, *stride, PMPI_Type_f2c(*oldtype), &c_newtype);
+  MPI1_END(newtype, ierr)
+}
+
+EXPORT void mpi_type_hindexed_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr) {
+  MPI_Datatype c_newtype;
+  MPI_Aint *c_places = fortran_places(places, *count);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Type_hindexed_of_mpi1(*count, lengths, c_places, PMPI_Type_f2c(*oldtype), &c_newtype);
+  MPI1_END(newtype, ierr)
+}
+
+EXPORT void mpi_type_struct_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *types, MPI_Fint *newtype, MPI_Fint *ierr) {
+  MPI_Datatype c_newtype, *c_types = fortran_types(types, *count, 0);
+  MPI_Aint *c_places = fortran_places(places, *count);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Type_struct_of_mpi1(*count, lengths, c_places, c_types, &c_newtype);
+  MPI1_END(newtype, ierr)
+}
+
+#define MPI1_NAMES(lower, upper)            \
+  ALIAS(mpi_##lower##__, mpi_##lower##_)    \
+  ALIAS(mpi_##lower, mpi_##lower##_)        \
+  ALIAS(MPI_##upper, mpi_##lower##_)
+MPI1_NAMES(type_hvector, TYPE_HVECTOR)
+MPI1_NAMES(type_hindexed, TYPE_HINDEXED)
+MPI1_NAMES(type_struct, TYPE_STRUCT)
+#endif
+
 void *fortran_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
 /* Fortran counts array elements from 1; but mpi_f08 of MPICH 4.0 gives the indices of Waitany and its kin from 0 (a defect of

@@ -82,8 +82,14 @@ void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t 
   cohort_event_end();
 }
 
+/* A debugger that stops the rank in the midst of this finds no name, or a whole one. */
 void cohort_copy_name(char *to, size_t room, const char *from) {
   size_t n = strnlen(from, room - 1);
-  memcpy(to, from, n);
+  __atomic_store_n(to, 0, __ATOMIC_RELEASE);
+  if (n == 0) return;
+  atomic_signal_fence(memory_order_seq_cst);
+  memcpy(to + 1, from + 1, n - 1);
   memset(to + n, 0, room - n);
+  atomic_signal_fence(memory_order_seq_cst);
+  __atomic_store_n(to, *from, __ATOMIC_RELEASE);
 }
