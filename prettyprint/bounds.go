@@ -6,9 +6,10 @@ package prettyprint
 //   - An explicit bound (MPI_LB, MPI_UB, resized, subarray, darray) outweighs all others, however deep it lies. Open MPI does so. In
 //     MPICH only MPI_LB and MPI_UB among the entries of a struct itself do.
 //   - A block of length 0 adds nothing. In MPICH an MPI_LB or MPI_UB of blocklength 0 counts.
+//   - Of several MPI_LB the lowest counts, of several MPI_UB the highest. In MPICH the last one does.
 //   - A type without data adds nothing. In both libraries it adds its bounds, in MPICH its true bounds too.
 //   - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each block in
-//     turn; MPICH does it only in a struct of more than one entry, before MPI_LB and MPI_UB replace the bounds.
+//     turn; MPICH does it only in a struct with entries of more than one type, before MPI_LB and MPI_UB replace the bounds.
 //
 // Where a library has a bug, the figures differ and the user is told: Open MPI takes a stride of -1 byte for "none given"
 // (MPI_Type_vector(2, 1, -1, MPI_CHAR) has lb 0 there); MPICH overstates the true bounds of a cyclic darray, and packs second and later
@@ -38,10 +39,16 @@ func (b *bounds) addUB(ub int64, explicit bool) {
 }
 
 // addMarker adds an MPI_LB or MPI_UB.
-func (b *bounds) addMarker(t *Datatype, at int64) {
-	if t.basic() == BasicLB {
+func (b *bounds) addMarker(mpi MPI, t *Datatype, at int64) {
+	isLB := t.basic() == BasicLB
+	switch {
+	case mpi == MPICH && isLB:
+		b.lb, b.anyLB, b.hasLB = at, true, true
+	case mpi == MPICH:
+		b.ub, b.anyUB, b.hasUB = at, true, true
+	case isLB:
 		b.addLB(at, true)
-	} else {
+	default:
 		b.addUB(at, true)
 	}
 }
@@ -110,9 +117,9 @@ func (t *Datatype) computeBlocks(c *calc) {
 		n, child, first := l.length(i), l.child(i), l.offset(i)
 		if child.isMarker() && (n > 0 || mpi == MPICH) {
 			if mpi == MPICH {
-				markers.addMarker(child, first)
+				markers.addMarker(mpi, child, first)
 			} else {
-				b.addMarker(child, first)
+				b.addMarker(mpi, child, first)
 			}
 			continue
 		}
@@ -135,7 +142,7 @@ func (t *Datatype) computeBlocks(c *calc) {
 		}
 	}
 	t.own.TrueLB, t.own.TrueExtent = data.lb, c.add(data.ub, -data.lb)
-	if mpi == MPICH && t.Combiner() == CombinerStruct && l.n > 1 {
+	if mpi == MPICH && t.Combiner() == CombinerStruct && l.mixed() {
 		b.pad(c, t.align)
 	}
 	b.override(markers)
@@ -152,4 +159,48 @@ func (l *blockList) joins(c *calc, i int) bool {
 		}
 	}
 	return false
+}
+
+// mixed reports whether a struct has entries of more than one type, markers aside. MPICH does not tell a type from one that is nothing but it under another
+// handle.
+func (l *blockList) mixed() bool {
+	var first *Datatype
+	for i := range l.n {
+		child := l.child(i)
+		if child.isMarker() {
+			continue
+		}
+		child = child.core()
+		if first != nil && child != first {
+			return true
+		}
+		first = child
+	}
+	return false
+}
+
+// core is what the type is under other handles: a duplicate, or one instance with the same bounds.
+func (t *Datatype) core() *Datatype {
+	for {
+		child := t.layout.child
+		switch l := t.layout.list; {
+		case t.isLeaf():
+			return t
+		case l != nil:
+			if l.n != 1 || l.length(0) != 1 || l.offset(0) != 0 {
+				return t
+			}
+			child = l.child(0)
+		default:
+			for _, d := range t.layout.dims {
+				if d.n != 1 || d.base != 0 {
+					return t
+				}
+			}
+		}
+		if a, b := t.Figures(), child.Figures(); a.LB != b.LB || a.Extent != b.Extent || child.isMarker() {
+			return t
+		}
+		t = child
+	}
 }

@@ -172,7 +172,7 @@ func (t *Datatype) Figures() Figures { return t.library }
 func (t *Datatype) mergeFigures() Figures {
 	f, c := t.own, &t.hdr
 	pick := func(dst *int64, reported int64) {
-		if reported != abiUnknownFigure {
+		if reported != abiUnknownFigure && !t.isNonsense(reported) {
 			*dst = reported
 		}
 	}
@@ -182,6 +182,11 @@ func (t *Datatype) mergeFigures() Figures {
 	pick(&f.TrueLB, c.trueLB)
 	pick(&f.TrueExtent, c.trueExtent)
 	return f
+}
+
+// isNonsense reports whether a figure is none: of a type without data, Open MPI may say where an interval begins that has met nothing, at 2^63-1.
+func (t *Datatype) isNonsense(figure int64) bool {
+	return t.elements == 0 && t.problem == nil && (figure > maxOffset || figure < -maxOffset)
 }
 
 // Differences says, one sentence each, where the computed figures are not those that the library reported. Such a difference
@@ -201,7 +206,7 @@ func (t *Datatype) Differences() []string {
 		{"true lb", t.own.TrueLB, t.hdr.trueLB},
 		{"true extent", t.own.TrueExtent, t.hdr.trueExtent},
 	} {
-		if f.library != abiUnknownFigure && f.mine != f.library {
+		if f.library != abiUnknownFigure && f.mine != f.library && !t.isNonsense(f.library) {
 			out = append(out, fmt.Sprintf("The %s computed from the constructor is %d; %s reported %d.",
 				f.name, f.mine, t.reg.MPI(), f.library))
 		}

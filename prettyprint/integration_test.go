@@ -8,31 +8,42 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// job is a running testdata/live.c whose ranks wait, with what they printed of their handles.
+// job is a running program of testdata whose ranks wait, with what they printed of their handles.
 type job struct {
 	lines []string       // TYPE and COMM lines; with several ranks, in any order
 	pids  map[int]int    // by rank
 	lib   string         // libcohort.so
 	done  func() error   // lets the ranks go on and waits for their end
 	stdin io.WriteCloser // of rank 0
+	scan  *bufio.Scanner // what the ranks print after they were ready
+	end   func()         // kills the job
 }
 
 // startLive runs testdata/live.c with the interposer until all ranks wait.
 func startLive(t *testing.T, mpi mpitest.MPI, ranks int, args ...string) *job {
+	t.Helper()
+	return startProgram(t, mpi, ranks, "live.c", nil, args...)
+}
+
+// startProgram runs a program of testdata with the interposer until all ranks wait: they have printed READY, their rank and their process.
+func startProgram(t *testing.T, mpi mpitest.MPI, ranks int, name string, flags []string, args ...string) *job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -40,11 +51,7 @@ func startLive(t *testing.T, mpi mpitest.MPI, ranks int, args ...string) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := filepath.Abs("testdata/live.c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := mpi.BuildFile(t, source)
+	program := mpi.BuildFile(t, filepath.Join("testdata", name), flags...)
 	cmd := mpi.Command(ctx, ranks, "env", append([]string{"LD_PRELOAD=" + lib.Path, program}, args...)...)
 	var errors bytes.Buffer
 	cmd.Stderr = &errors
@@ -59,7 +66,7 @@ func startLive(t *testing.T, mpi mpitest.MPI, ranks int, args ...string) *job {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	j := &job{pids: map[int]int{}, lib: lib.Path, stdin: stdin}
+	j := &job{pids: map[int]int{}, lib: lib.Path, stdin: stdin, end: cancel}
 	ended := false
 	t.Cleanup(func() {
 		cancel()
@@ -69,6 +76,7 @@ func startLive(t *testing.T, mpi mpitest.MPI, ranks int, args ...string) *job {
 	})
 	scan := bufio.NewScanner(stdout)
 	scan.Buffer(nil, 1<<20)
+	j.scan = scan
 	for len(j.pids) < ranks {
 		if !scan.Scan() {
 			t.Fatalf("%v ended before all ranks were ready: %v\n%s", cmd.Args, scan.Err(), errors.String())
@@ -210,7 +218,7 @@ func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
 	t.Fatal("the program made no NESTED type")
 }
 
-func checkLiveType(t *testing.T, r *prettyprint.Registry, line string, kinds map[prettyprint.Combiner]int) {
+func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[prettyprint.Combiner]int) {
 	t.Helper()
 	var name, packed string
 	var handle, buffer uint64
@@ -221,7 +229,11 @@ func checkLiveType(t *testing.T, r *prettyprint.Registry, line string, kinds map
 		&want.TrueLB, &want.TrueExtent, &count, &buffer, &packed); n != 11 || err != nil {
 		t.Fatalf("%d fields of %q: %v", n, line, err)
 	}
-	dt, err := r.DatatypeByHandle(handle)
+	find := func() (*prettyprint.Datatype, error) { return r.DatatypeByHandle(handle) }
+	if handle == 0 { // a Fortran program knows no other handle
+		find = func() (*prettyprint.Datatype, error) { return r.DatatypeByFortran(fhandle) }
+	}
+	dt, err := find()
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return
@@ -240,10 +252,11 @@ func checkLiveType(t *testing.T, r *prettyprint.Registry, line string, kinds map
 			t.Errorf("%s: by name: %v", name, err)
 		}
 	}
+	sane(dt, &want)
 	if got := dt.Figures(); got != want {
 		t.Errorf("%s: figures %+v, MPI says %+v", name, got, want)
 	}
-	if got := dt.Computed(); got != want {
+	if got := dt.Computed(); got != want && !overstated(r, dt, got, want) {
 		t.Errorf("%s: computed %+v, MPI says %+v\n%s", name, got, want, text(t, dt))
 	}
 	b, err := r.Buffer(name, buffer, dt, count)
@@ -279,8 +292,40 @@ func checkLiveType(t *testing.T, r *prettyprint.Registry, line string, kinds map
 	}
 }
 
+// sane puts the decoder's figures in the place of those that a library has not: Open MPI has no bounds for a struct of nothing but markers.
+func sane(dt *prettyprint.Datatype, want *prettyprint.Figures) {
+	if dt.Elements() > 0 {
+		return
+	}
+	mine := dt.Figures()
+	for _, f := range [][2]*int64{{&want.LB, &mine.LB}, {&want.Extent, &mine.Extent}, {&want.TrueLB, &mine.TrueLB}, {&want.TrueExtent, &mine.TrueExtent}} {
+		if *f[0] > math.MaxInt64/2 || *f[0] < math.MinInt64/2 {
+			*f[0] = *f[1]
+		}
+	}
+}
+
+// overstated reports whether the only difference is the known one of MPICH (bounds.go): the true bounds of a type with a cyclic darray in it are
+// said to be wider than its data, and the user is told.
+func overstated(r *prettyprint.Registry, dt *prettyprint.Datatype, got, want prettyprint.Figures) bool {
+	inside := got.TrueLB >= want.TrueLB && got.TrueLB+got.TrueExtent <= want.TrueLB+want.TrueExtent
+	got.TrueLB, got.TrueExtent = want.TrueLB, want.TrueExtent
+	return r.MPI() == prettyprint.MPICH && hasCyclic(dt) && inside && got == want && len(dt.Differences()) > 0
+}
+
+func hasCyclic(dt *prettyprint.Datatype) bool {
+	if dt.Combiner() == prettyprint.CombinerDarray {
+		ints, _ := dt.Arguments()
+		n := ints[2]
+		if slices.Contains(ints[3+n:3+2*n], 122) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(dt.Types(), hasCyclic)
+}
+
 // checkLivePicture compares a picture with the elements, whose bytes are those that MPI_Pack takes, and the type with itself.
-func checkLivePicture(t *testing.T, name string, dt *prettyprint.Datatype, count int64, buffer uint64, vals []prettyprint.Value) {
+func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count int64, buffer uint64, vals []prettyprint.Value) {
 	t.Helper()
 	if !strings.HasPrefix(name, "random") && dt.Depth() == 0 { // a picture of one value
 		return
@@ -315,8 +360,12 @@ func partsOf(v prettyprint.Value) [][2]int64 {
 		return [][2]int64{{0, 2}, {4, 8}}
 	case "MPI_DOUBLE_INT", "MPI_LONG_INT":
 		return [][2]int64{{0, 8}, {8, 12}}
-	case "MPI_FLOAT_INT", "MPI_2INT":
+	case "MPI_FLOAT_INT", "MPI_2INT", "MPI_2INTEGER", "MPI_2REAL":
 		return [][2]int64{{0, 4}, {4, 8}}
+	case "MPI_2DOUBLE_PRECISION":
+		return [][2]int64{{0, 8}, {8, 16}}
+	case "MPI_LONG_DOUBLE_INT":
+		return [][2]int64{{0, 16}, {16, 20}}
 	default:
 		return [][2]int64{{0, size}}
 	}
@@ -332,7 +381,7 @@ func countKinds(dt *prettyprint.Datatype, kinds map[prettyprint.Combiner]int) {
 	}
 }
 
-func text(t *testing.T, dt *prettyprint.Datatype) string {
+func text(t rapid.TB, dt *prettyprint.Datatype) string {
 	t.Helper()
 	var s strings.Builder
 	if err := dt.Text(&s, "t", nil, prettyprint.Options{}); err != nil {

@@ -1,6 +1,7 @@
 package prettyprinttest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -25,7 +26,8 @@ type Type struct {
 
 	TrueLB, TrueUB int64
 
-	hasLB, hasUB bool // explicit bounds
+	core         *Type // what it is under another handle, or nil
+	hasLB, hasUB bool  // explicit bounds
 	marker       int  // -1 MPI_LB, 1 MPI_UB
 	align        int64
 	Size         int64
@@ -134,12 +136,17 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 	}
 	t.setTrue(copies)
 	if im.MPI == MPICH {
-		t.boundsMPICH(combiner, len(kids), copies, empty)
+		t.boundsMPICH(combiner, copies, empty)
 	} else {
 		t.boundsOpenMPI(copies)
 	}
 	if bounds != nil {
 		bounds(t)
+	}
+	if len(copies) == 1 && len(empty) == 0 {
+		if c := copies[0]; c.disp == 0 && c.t.marker == 0 && c.t.LB == t.LB && c.t.UB == t.UB {
+			t.core = c.t.theCore()
+		}
 	}
 	t.Record = im.Datatype(TypeRecord{
 		Combiner: combiner, State: Committed, Handle: t.Handle, FHandle: -1, TypeSize: Unknown, LB: Unknown, Extent: Unknown,
@@ -161,14 +168,38 @@ func (t *Type) setTrue(copies []copyOf) {
 	}
 }
 
-func (t *Type) boundsMPICH(combiner uint32, entries int, copies, empty []copyOf) {
+func (t *Type) theCore() *Type {
+	if t.core != nil {
+		return t.core
+	}
+	return t
+}
+
+// mixed reports whether copies are of more than one type.
+func mixed(copies []copyOf) bool {
+	var first *Type
+	for _, c := range copies {
+		if c.t.marker != 0 {
+			continue
+		}
+		if first != nil && c.t.theCore() != first {
+			return true
+		}
+		first = c.t.theCore()
+	}
+	return false
+}
+
+func (t *Type) boundsMPICH(combiner uint32, copies, empty []copyOf) {
 	var lbs, ubs, markLB, markUB []int64
-	for _, c := range slices.Concat(copies, empty) {
+	all := slices.Concat(copies, empty)
+	slices.SortStableFunc(all, func(a, b copyOf) int { return cmp.Compare(a.block, b.block) })
+	for _, c := range all {
 		switch used := len(empty) == 0 || c.path != ""; {
-		case c.t.marker < 0:
-			markLB = append(markLB, c.disp)
+		case c.t.marker < 0: // the last one counts
+			markLB = []int64{c.disp}
 		case c.t.marker > 0:
-			markUB = append(markUB, c.disp)
+			markUB = []int64{c.disp}
 		case used:
 			lbs, ubs = append(lbs, c.disp+c.t.LB), append(ubs, c.disp+c.t.UB)
 			t.align = max(t.align, c.t.align)
@@ -177,7 +208,7 @@ func (t *Type) boundsMPICH(combiner uint32, entries int, copies, empty []copyOf)
 		}
 	}
 	t.take(lbs, nil, ubs, nil)
-	if combiner == 10 && entries > 1 {
+	if combiner == 10 && mixed(all) {
 		t.roundUp()
 	}
 	t.hasLB, t.hasUB = len(markLB) > 0, len(markUB) > 0

@@ -1,0 +1,34 @@
+package prettyprint
+
+// Arguments are what the constructor was given, but for the types.
+func (t *Datatype) Arguments() (integers, addresses []int64) {
+	for i := range t.integers.len() {
+		integers = append(integers, t.integers.at(i))
+	}
+	for i := range t.addrs.len() {
+		addresses = append(addresses, t.addrs.at(i))
+	}
+	return integers, addresses
+}
+
+// Refs is how many hold the record: others that refer to it, and the program's handle.
+func (t *Datatype) Refs() uint32 { return t.hdr.refs }
+
+// Comms are all communicators that are not MPI_COMM_NULL and not freed.
+func (r *Registry) Comms() ([]*Comm, error) {
+	slots, err := r.slots(&r.commSlots, r.abi.comms, "communicators")
+	if err != nil {
+		return nil, err
+	}
+	var all []*Comm
+	for _, s := range slots.live {
+		c, err := r.comm(s.record)
+		if err != nil {
+			return nil, err
+		}
+		if c.Kind() != CommNull && !c.Freed() {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}

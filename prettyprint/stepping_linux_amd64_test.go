@@ -1,0 +1,469 @@
+package prettyprint_test
+
+import (
+	"debug/elf"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/prettyprint"
+)
+
+var (
+	stepSeed  = flag.Uint64("steps.seed", 1, "of TestStopsAnywhere: which calls are made, and where they are stopped")
+	stepStops = flag.Int("steps.stops", 2500, "of TestStopsAnywhere: how often the whole registry is decoded")
+)
+
+// region is where an object lies in a process.
+type region struct{ from, to uint64 }
+
+func (r region) has(pc uint64) bool { return pc >= r.from && pc < r.to }
+
+// tracee is a rank whose main thread is traced by the test, an instruction at a time.
+type tracee struct {
+	t       *testing.T
+	pid     int
+	program region
+	lib     region // libcohort.so
+	libc    region
+	symbols map[string]region // functions of the program
+	regs    unix.PtraceRegs
+}
+
+// regionOf is where a file is mapped in a process, from its first byte to its last.
+func regionOf(t *testing.T, pid int, is func(path string) bool) region {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r region
+	for line := range strings.Lines(string(maps)) {
+		f := strings.Fields(line)
+		if len(f) < 6 || !is(f[5]) {
+			continue
+		}
+		low, high, _ := strings.Cut(f[0], "-")
+		from, err1 := strconv.ParseUint(low, 16, 64)
+		to, err2 := strconv.ParseUint(high, 16, 64)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if r.to == 0 {
+			r.from = from
+		}
+		r.to = to
+	}
+	if r.to == 0 {
+		t.Fatalf("process %d has no such object:\n%s", pid, maps)
+	}
+	return r
+}
+
+// attach stops the main thread of a rank. The caller is locked to its thread, which alone can trace it.
+func attach(t *testing.T, j *job) *tracee {
+	t.Helper()
+	x := &tracee{t: t, pid: j.pids[0], symbols: map[string]region{}}
+	program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", x.pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.program = regionOf(t, x.pid, func(path string) bool { return path == program })
+	x.lib = regionOf(t, x.pid, func(path string) bool { return path == j.lib })
+	x.libc = regionOf(t, x.pid, func(path string) bool {
+		return strings.HasPrefix(filepath.Base(path), "libc.so") || strings.HasPrefix(filepath.Base(path), "libc-")
+	})
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Size > 0 {
+			from := s.Value
+			if file.Type == elf.ET_DYN {
+				from += x.program.from
+			}
+			x.symbols[s.Name] = region{from, from + s.Size}
+		}
+	}
+	if err := unix.PtraceAttach(x.pid); err != nil {
+		t.Fatalf("tracing process %d: %v", x.pid, err)
+	}
+	x.wait(unix.SIGSTOP)
+	return x
+}
+
+// wait waits until the thread has stopped with the signal. Others on the way are given to it.
+func (x *tracee) wait(want unix.Signal) {
+	x.t.Helper()
+	for {
+		var status unix.WaitStatus
+		_, err := unix.Wait4(x.pid, &status, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil || !status.Stopped():
+			x.pid = 0
+			x.t.Fatalf("the rank ended while it was traced: status %#x, %v", status, err)
+		case status.StopSignal() == want:
+			return
+		}
+		if err := unix.PtraceCont(x.pid, int(status.StopSignal())); err != nil {
+			x.t.Fatal(err)
+		}
+	}
+}
+
+func (x *tracee) detach() {
+	if x.pid != 0 {
+		_ = unix.PtraceDetach(x.pid) // if it is gone, something else has been reported
+		x.pid = 0
+	}
+}
+
+func (x *tracee) pc() uint64 {
+	x.t.Helper()
+	if err := unix.PtraceGetRegs(x.pid, &x.regs); err != nil {
+		x.t.Fatal(err)
+	}
+	return x.regs.Rip
+}
+
+func (x *tracee) step() {
+	x.t.Helper()
+	if err := unix.PtraceSingleStep(x.pid); err != nil {
+		x.t.Fatal(err)
+	}
+	x.wait(unix.SIGTRAP)
+}
+
+// returnAddress is where the function goes that has just been called.
+func (x *tracee) returnAddress() uint64 {
+	x.t.Helper()
+	var word [8]byte
+	if _, err := unix.PtracePeekData(x.pid, uintptr(x.regs.Rsp), word[:]); err != nil {
+		x.t.Fatal(err)
+	}
+	return binary.LittleEndian.Uint64(word[:])
+}
+
+// runTo lets the thread run to an instruction.
+func (x *tracee) runTo(pc uint64) {
+	x.t.Helper()
+	var old [1]byte
+	if _, err := unix.PtracePeekText(x.pid, uintptr(pc), old[:]); err != nil {
+		x.t.Fatal(err)
+	}
+	if _, err := unix.PtracePokeText(x.pid, uintptr(pc), []byte{0xcc}); err != nil {
+		x.t.Fatal(err)
+	}
+	if err := unix.PtraceCont(x.pid, 0); err != nil {
+		x.t.Fatal(err)
+	}
+	x.wait(unix.SIGTRAP)
+	if at := x.pc(); at != pc+1 {
+		x.t.Fatalf("the rank stopped at %#x, not at %#x", at-1, pc)
+	}
+	x.regs.Rip = pc
+	if err := unix.PtraceSetRegs(x.pid, &x.regs); err != nil {
+		x.t.Fatal(err)
+	}
+	if _, err := unix.PtracePokeText(x.pid, uintptr(pc), old[:]); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// TestStopsAnywhere stops a rank at instructions of the interposer while handles are made, named, freed, and while their tables grow: at each instruction that it
+// executes when it is met for the first time, and at random later, and decodes the whole registry there. Whatever is published must be complete, and refer to nothing that
+// is gone.
+func TestStopsAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("single-steps MPI programs")
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		t.Setenv("LD_BIND_NOW", "1") // a call goes to the function at once, not through the dynamic linker
+		flags := []string{"-I" + filepath.Join(mpitest.Root(t), "pmpi", "include")}
+		j := startProgram(t, mpi, 1, "churn.c", flags, fmt.Sprint(*stepSeed), "3000")
+		w := newWatcher(t, j)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		x := attach(t, j)
+		defer x.detach()
+		if _, err := io.WriteString(j.stdin, "go\n"); err != nil {
+			t.Fatal(err)
+		}
+		w.walk(x)
+		x.detach()
+		if err := j.done(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// watcher decodes the registry of a rank again and again.
+type watcher struct {
+	t        *testing.T
+	mem      procMemory
+	registry uint64
+	lasting  map[uint64]string // by handle: types that are there from the beginning to the end
+	random   *rand.Rand
+	seen     map[uint64]bool // instructions at which it has looked
+	stops    int
+	tables   map[uint64]bool // addresses of the table of datatypes
+	states   map[string]bool // of what changes: names
+	most     int             // types at one stop
+}
+
+func newWatcher(t *testing.T, j *job) *watcher {
+	t.Helper()
+	file, err := os.Open(fmt.Sprintf("/proc/%d/mem", j.pids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &watcher{
+		t: t, mem: procMemory{file}, registry: registryAddress(t, j, 0), lasting: map[uint64]string{}, random: rand.New(rand.NewPCG(*stepSeed, 0)),
+		seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{},
+	}
+	r, err := prettyprint.Open(w.mem, w.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types, err := r.Datatypes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dt := range types {
+		w.lasting[dt.Handle()] = fingerprint(dt)
+	}
+	return w
+}
+
+// walk steps through the rank until the registry was decoded so often as was asked for.
+func (w *watcher) walk(x *tracee) {
+	w.t.Helper()
+	x.runTo(x.symbols["begin"].from)
+	var back uint64 // in the C library, called by the interposer: where it returns to
+	for steps := 0; w.stops < *stepStops; steps++ {
+		pc := x.pc()
+		switch {
+		case x.symbols["fill"].has(pc), x.symbols["empty"].has(pc):
+			x.runTo(x.returnAddress())
+			continue
+		case x.program.has(pc):
+		case x.lib.has(pc):
+			back = 0
+			w.maybe(pc)
+		case back != 0 && x.libc.has(pc):
+			w.maybe(pc)
+		default:
+			to := x.returnAddress()
+			switch {
+			case back != 0:
+				x.runTo(back) // the C library has called something else
+			case x.lib.has(to) && x.libc.has(pc):
+				back = to
+				w.maybe(pc)
+				x.step()
+			case x.lib.has(to) || x.program.has(to):
+				x.runTo(to)
+			default:
+				w.t.Fatalf("the rank is at %#x, and nothing of ours has called that: it would return to %#x", pc, to)
+			}
+			continue
+		}
+		x.step()
+	}
+	if len(w.tables) < 2 || len(w.states) < 4 || len(w.seen) < 500 {
+		w.t.Errorf("at %d stops, at %d instructions, the table of types was seen at %d places, and these names: %v", w.stops, len(w.seen), len(w.tables), w.states)
+	}
+	w.t.Logf("%d stops at %d instructions; the table was at %d addresses; at most %d types", w.stops, len(w.seen), len(w.tables), w.most)
+}
+
+// maybe looks where it has not looked, and at random.
+func (w *watcher) maybe(pc uint64) {
+	w.t.Helper()
+	if w.seen[pc] && w.random.IntN(100) != 0 {
+		return
+	}
+	w.seen[pc] = true
+	w.stops++
+	if err := w.look(); err != nil {
+		w.t.Fatalf("stopped at %#x, stop %d: %v", pc, w.stops, err)
+	}
+}
+
+// isName reports whether a name is one that churn.c gives, as long as there is room for it in its record.
+func isName(name string) bool {
+	const long = "a name that is as long as a name can be that fits into the field of it"
+	return name == "short" || name == long || name == long[:31] || name == long[:63]
+}
+
+// look decodes everything.
+func (w *watcher) look() error {
+	r, err := prettyprint.Open(w.mem, w.registry)
+	if err != nil {
+		return err
+	}
+	types, err := r.Datatypes()
+	if err != nil {
+		return err
+	}
+	var head [32]byte
+	if _, err := w.mem.ReadMemory(w.registry, head[:]); err != nil {
+		return err
+	}
+	w.tables[binary.LittleEndian.Uint64(head[24:])] = true
+	w.most = max(w.most, len(types))
+	if err := references(types); err != nil {
+		return err
+	}
+	found := 0
+	for _, dt := range types {
+		want, lasts := w.lasting[dt.Handle()]
+		if lasts && want == fingerprint(dt) {
+			found++
+			if dt.Depth() > 0 && dt.Name() != "" {
+				w.states["type "+dt.Name()] = true
+				if !isName(dt.Name()) {
+					return fmt.Errorf("a type is called %q", dt.Name())
+				}
+			}
+			continue
+		}
+		if lasts {
+			return fmt.Errorf("the type 0x%x was\n%s\nand is\n%s", dt.Handle(), want, fingerprint(dt))
+		}
+		if err := follows(dt); err != nil {
+			return fmt.Errorf("%w\n%s", err, fingerprint(dt))
+		}
+	}
+	if found != len(w.lasting) {
+		return fmt.Errorf("%d of %d lasting types are there", found, len(w.lasting))
+	}
+	return w.lookAtComms(r)
+}
+
+func (w *watcher) lookAtComms(r *prettyprint.Registry) error {
+	comms, err := r.Comms()
+	if err != nil {
+		return err
+	}
+	for _, c := range comms {
+		if c.Size() != 1 || len(c.Members()) != 1 {
+			return fmt.Errorf("a communicator of one rank is %s", c.Summary())
+		}
+		if name := c.Name(); isName(name) {
+			w.states["comm "+name] = true
+		} else if !strings.HasPrefix(name, "MPI_COMM_") && name != "" {
+			return fmt.Errorf("a communicator is called %q", name)
+		}
+	}
+	if len(comms) < 3 {
+		return fmt.Errorf("%d communicators", len(comms))
+	}
+	return nil
+}
+
+// fingerprint is all of a type that does not change.
+func fingerprint(dt *prettyprint.Datatype) string {
+	ints, addrs := dt.Arguments()
+	s := fmt.Sprintf("0x%x %s %v %v %+v", dt.Handle(), dt.Combiner(), ints, addrs, dt.Figures())
+	for _, sub := range dt.Types() {
+		s += " (" + fingerprint(sub) + ")"
+	}
+	return s
+}
+
+// follows checks that a type is one that churn.c makes, and whole.
+func follows(dt *prettyprint.Datatype) error {
+	if err := dt.Problem(); err != nil {
+		return err
+	}
+	if d := dt.Differences(); len(d) > 0 {
+		return errors.New(strings.Join(d, " "))
+	}
+	if _, known := dt.Reported(); !known || dt.Name() != "" || dt.Freed() {
+		return fmt.Errorf("a published type has no figures (%v), a name (%q), or was freed (%v)", known, dt.Name(), dt.Freed())
+	}
+	if f, ok := dt.FortranHandle(); !ok || f == 0 {
+		return errors.New("it has no Fortran handle")
+	}
+	ints, addrs := dt.Arguments()
+	good := true
+	switch dt.Combiner() {
+	case prettyprint.CombinerVector:
+		good = ints[2] == 5*ints[0]+ints[1]
+	case prettyprint.CombinerResized:
+		good = addrs[0] == -8 && (addrs[1] == 4096 || addrs[1] == 16) // 16: a copy of the lasting one, from MPI_Type_get_contents
+	case prettyprint.CombinerIndexed, prettyprint.CombinerStruct:
+		for i := range ints[0] {
+			good = good && ints[1+i] == i+1
+			if dt.Combiner() == prettyprint.CombinerStruct {
+				good = good && addrs[i] == 4096*i
+			} else {
+				good = good && ints[1+ints[0]+i] == 10*i
+			}
+		}
+	case prettyprint.CombinerSubarray:
+		good = slices.Equal(ints[:7], []int64{2, 4, 5, 2, 3, 1, 1})
+	case prettyprint.CombinerContiguous:
+		good = ints[0] >= 1 && ints[0] <= 6
+	case prettyprint.CombinerDup:
+	default:
+		good = false
+	}
+	if !good {
+		return errors.New("its arguments are not such as the program gives")
+	}
+	return nil
+}
+
+// references checks that each record counts at least those that can be seen to refer to it.
+func references(types []*prettyprint.Datatype) error {
+	count := map[*prettyprint.Datatype]uint32{}
+	visited := map[*prettyprint.Datatype]bool{}
+	var visit func(dt *prettyprint.Datatype)
+	visit = func(dt *prettyprint.Datatype) {
+		if visited[dt] {
+			return
+		}
+		visited[dt] = true
+		for _, sub := range dt.Types() {
+			count[sub]++
+			visit(sub)
+		}
+	}
+	for _, dt := range types {
+		count[dt]++ // the handle
+		visit(dt)
+	}
+	for dt, n := range count {
+		if dt.Refs() < n {
+			return fmt.Errorf("a record has %d references, and counts %d: %s", n, dt.Refs(), fingerprint(dt))
+		}
+	}
+	return nil
+}
