@@ -9,6 +9,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/effect"
 )
 
 type evaluated struct {
@@ -125,7 +126,7 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 // gap (registers, convenience variables, calls of overloaded operators).
 func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
 	fortran := o.isFortran(ctx, req.Frame)
-	if what := effect(expr, fortran); what != "" {
+	if what := effect.Of(expr, fortran); what != "" {
 		return evaluated{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; use the console for that", expr, what)
 	}
 	locks := []string{"may-write-memory", "may-call-functions"}
@@ -156,45 +157,6 @@ func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest
 		s.Address, _ = leadingAddress(a)
 	}
 	return evaluated{shown: s, text: s.Value}, nil
-}
-
-// effect names the operator in an expression that assigns, outside strings and characters; "" if there is none.
-func effect(expr string, fortran bool) string {
-	var quoted byte
-	for i := 0; i < len(expr); i++ {
-		c := expr[i]
-		next := byte(0)
-		if i+1 < len(expr) {
-			next = expr[i+1]
-		}
-		switch {
-		case quoted != 0:
-			if c == '\\' && !fortran {
-				i++
-			} else if c == quoted {
-				quoted = 0
-			}
-		case c == '"' || c == '\'':
-			quoted = c
-		case !fortran && (c == '+' || c == '-') && next == c:
-			return string([]byte{c, c})
-		case c == '=':
-			if next == '=' {
-				i++
-				continue
-			}
-			before := byte(0)
-			if i > 0 {
-				before = expr[i-1]
-			}
-			shift := i > 1 && expr[i-2] == before
-			comparison := before == '!' || (before == '<' || before == '>') && !shift || fortran && before == '/'
-			if !comparison {
-				return "="
-			}
-		}
-	}
-	return ""
 }
 
 func (o *owner) symbolAddress(ctx context.Context, name string) (uint64, error) {

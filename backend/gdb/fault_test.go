@@ -174,18 +174,6 @@ func TestStopPointSurvivesDelete(t *testing.T) {
 	}
 }
 
-func FuzzEffect(f *testing.F) {
-	for _, s := range []string{"a = 1", "a == 1", "x[i]++", `"a=b"`, "a <<= 1", "a /= b", "'", `"\`} {
-		f.Add(s, false)
-		f.Add(s, true)
-	}
-	f.Fuzz(func(t *testing.T, expr string, fortran bool) {
-		if what := effect(expr, fortran); what != "" && !strings.Contains(expr, what) {
-			t.Errorf("%q holds no %q", expr, what)
-		}
-	})
-}
-
 func FuzzParseLogMessage(f *testing.F) {
 	for _, s := range []string{"i={i}", "{", "{}", "a{b{c}d}e", "}{"} {
 		f.Add(s)

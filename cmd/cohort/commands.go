@@ -13,8 +13,11 @@ func commands(std streams) []*cobra.Command {
 		newCutCommand(std),
 		newRacesCommand(std),
 		newTraceCommand(std),
+		newGdbScriptCommand(std),
+		newLibraryCommand(std),
 		newDoctorCommand(std),
 		newAgentCommand(std),
+		newGdbDecoderCommand(std),
 		newGuardCommand(std),
 	}
 }

@@ -47,6 +47,11 @@ var rules = []rule{
 		reason: "it joins the decoder of MPI handles to a rank's backend, and so is all that both know",
 	},
 	{
+		folder: "plaingdb", may: []string{"handles", "prettyprint"},
+		reason: "it joins the decoder of MPI handles to a gdb that is not ours; only cmd imports it",
+		tests:  []string{"backend/gdb", "pmpi", "session", "dap"},
+	},
+	{
 		folder: "dap", may: []string{"job", "replayctl", "prettyprint", "spacetime"},
 		reason: "the DAP server serves the models of a job and of a replay; it knows neither launchers nor backends' insides",
 	},

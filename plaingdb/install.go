@@ -1,0 +1,53 @@
+package plaingdb
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed script.py
+var script string
+
+// scriptName is the same for every version, so that a .gdbinit may name it.
+const scriptName = "cohort_gdb.py"
+
+// Install writes the script for a cohort at the given absolute path into the directory, unless it is there already, and returns its path.
+func Install(dir, cohort string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("making the directory of gdb's script: %w; set XDG_CACHE_HOME to a directory that can be written", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fmt.Errorf("looking at the directory of gdb's script: %w", err)
+	}
+	if info.Mode().Perm()&0o022 != 0 { // what is in it is run by the user's gdb
+		return "", fmt.Errorf("the directory %s can be written by others (mode %v); make it private with chmod 700", dir, info.Mode().Perm())
+	}
+	quoted, err := json.Marshal(cohort) // a Python string as well
+	if err != nil {
+		return "", fmt.Errorf("writing gdb's script: %w", err)
+	}
+	text := strings.Replace(script, "@COHORT@", string(quoted), 1)
+	path := filepath.Join(dir, scriptName)
+	if old, err := os.ReadFile(path); err == nil && string(old) == text {
+		return path, nil
+	}
+	temporary, err := os.CreateTemp(dir, ".cohort-*.py")
+	if err != nil {
+		return "", fmt.Errorf("writing gdb's script: %w", err)
+	}
+	_, err = temporary.WriteString(text)
+	err = errors.Join(err, temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing gdb's script: %w", errors.Join(err, os.Remove(temporary.Name())))
+	}
+	return path, nil
+}
