@@ -196,20 +196,21 @@ func (t *Datatype) isQuad() bool {
 	return !strings.Contains(t.Name(), "LONG_DOUBLE") && !strings.HasSuffix(t.Name(), "REAL10")
 }
 
-func shortest(v float64, bits int) string {
+func shortest(v float64, bits int) string { return string(appendShortest(nil, v, bits)) }
+
+func appendShortest(dst []byte, v float64, bits int) []byte {
 	switch {
 	case math.IsNaN(v):
-		return "nan"
+		return append(dst, "nan"...)
 	case math.IsInf(v, 1):
-		return "inf"
+		return append(dst, "inf"...)
 	case math.IsInf(v, -1):
-		return "-inf"
+		return append(dst, "-inf"...)
 	}
-	s := strconv.FormatFloat(v, 'g', -1, bits)
 	if exp := math.Abs(v); exp >= 1e-4 && exp < 1e16 {
-		s = strconv.FormatFloat(v, 'f', -1, bits)
+		return strconv.AppendFloat(dst, v, 'f', -1, bits)
 	}
-	return s
+	return strconv.AppendFloat(dst, v, 'g', -1, bits)
 }
 
 // wide is a float wider, or narrower, than Go's.

@@ -1,5 +1,7 @@
 package prettyprint
 
+import "strings"
+
 // The bounds of a datatype are where the libraries depart from each other and from the standard. What the standard says
 // (MPI-3.1, 4.1.6 and 4.1.7) and how this was measured to differ, in MPICH 4.0.2 and Open MPI 4.1.4:
 //
@@ -171,12 +173,37 @@ func (l *blockList) mixed() bool {
 			continue
 		}
 		child = child.core()
-		if first != nil && child != first {
+		if first != nil && child != first && !child.isLike(first) {
 			return true
 		}
 		first = child
 	}
 	return false
+}
+
+// isLike reports whether two basic types are one to MPICH (measured for all pairs): integers of one size, signed or not; a pair of floats and a complex number.
+func (t *Datatype) isLike(o *Datatype) bool {
+	if !t.isLeaf() || !o.isLeaf() || t.own.Size != o.own.Size {
+		return false
+	}
+	kind := func(t *Datatype) Basic {
+		switch b := t.basic(); {
+		case b == BasicUint || b == BasicLogical || b == BasicAddress:
+			return BasicInt
+		case b == BasicPair && strings.HasPrefix(t.Name(), "MPI_2") && Basic(t.hdr.pair) == BasicFloat:
+			return BasicComplex
+		default:
+			return b
+		}
+	}
+	switch k := kind(t); {
+	case k != kind(o) || k == BasicNone:
+		return false
+	case k == BasicPair:
+		return t.hdr.pair == o.hdr.pair && t.hdr.basicSize == o.hdr.basicSize
+	default:
+		return t.own.Size != 16 || k != BasicFloat || t.isQuad() == o.isQuad()
+	}
 }
 
 // core is what the type is under other handles: a duplicate, or one instance with the same bounds.

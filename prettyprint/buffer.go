@@ -139,6 +139,15 @@ func (b *Buffer) fill(vals []Value) {
 			reqs = append(reqs, request{v.Memory, v.Type.span()})
 		}
 	}
+	sortRequests(reqs)
+	snap := readAll(b.mem, reqs)
+	for i := range vals {
+		vals[i].format(snap)
+	}
+}
+
+// sortRequests puts them into the order of their addresses, the longest first of those at one address.
+func sortRequests(reqs []request) {
 	slices.SortFunc(reqs, func(x, y request) int {
 		switch {
 		case x.addr < y.addr:
@@ -148,10 +157,6 @@ func (b *Buffer) fill(vals []Value) {
 		}
 		return y.size - x.size
 	})
-	snap := readAll(b.mem, reqs)
-	for i := range vals {
-		vals[i].format(snap)
-	}
 }
 
 // span is the number of bytes from the start of a basic element to its end.

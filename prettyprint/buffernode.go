@@ -2,10 +2,8 @@ package prettyprint
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
-	"unicode/utf8"
 )
 
 // Node is the buffer, or the selected part of it, as a tree of values: the expanded type-tree of the paper (IV.B), opened lazily.
@@ -78,81 +76,4 @@ func (l location) typeText() string {
 		n *= d.n
 	}
 	return fmt.Sprintf("%d × %s", n, l.t.layout.child.Title())
-}
-
-// Text writes the elements one per line: address in the expanded type-tree, address in memory, value; neighbouring
-// characters as one string. At most opt.MaxList elements are read and shown; the others are counted.
-func (b *Buffer) Text(w io.Writer, opt Options) error {
-	opt = opt.filled()
-	total := b.Len()
-	if opt.From > 0 && opt.From >= total {
-		return errorf(KindUsage, 0, "The buffer has %s, numbered from 0; there is no element %s to begin with.", basicElements(total), grouped(opt.From))
-	}
-	shown := min(total, opt.From+int64(opt.MaxList))
-	width := 0
-	for from := opt.From; from < shown; from += textPage {
-		vals, err := b.Elements(from, min(from+textPage, shown))
-		if err != nil {
-			return err
-		}
-		if width, err = writeRows(w, rowsOf(vals), width); err != nil {
-			return err
-		}
-	}
-	if rest := total - shown; rest > 0 {
-		return write(w, "  ... %s more, with --from %d\n", grouped(rest), shown)
-	}
-	return nil
-}
-
-// textPage is how many elements are in memory at a time; characters are joined within a page.
-const textPage = 1 << 13
-
-// writeRows writes lines with their columns at least so wide, and returns how wide they were.
-func writeRows(w io.Writer, rows []row, width int) (int, error) {
-	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(r.address))
-	}
-	var line []byte
-	for _, r := range rows {
-		line = append(append(line[:0], "  "...), r.address...)
-		for range width - utf8.RuneCountInString(r.address) {
-			line = append(line, ' ')
-		}
-		line = fmt.Appendf(line, "  0x%012x  ", r.memory)
-		line = append(append(line, r.value...), '\n')
-		if _, err := w.Write(line); err != nil {
-			return width, fmt.Errorf("writing text: %w", err)
-		}
-	}
-	return width, nil
-}
-
-// row is one line of a buffer's text.
-type row struct {
-	address string
-	memory  uint64
-	value   string
-}
-
-// rowsOf merges characters that follow each other into strings.
-func rowsOf(vals []Value) []row {
-	var rows []row
-	for i := 0; i < len(vals); {
-		j := i + 1
-		for j < len(vals) && vals[j].follows(&vals[j-1]) {
-			j++
-		}
-		r := row{vals[i].Address, vals[i].Memory, vals[i].Text}
-		if j-i > 1 {
-			// t(STRUCT)[2][0](CHAR) to t(STRUCT)[2][6](CHAR): the last index becomes 0..6
-			if k := strings.LastIndexAny(r.address, "]}"); k >= 0 {
-				r.address = fmt.Sprintf("%s..%d%s", r.address[:k], vals[j-1].last, r.address[k:])
-			}
-			r.value = quoteBytes(textOf(vals[i:j]))
-		}
-		rows = append(rows, r)
-		i = j
-	}
-	return rows
 }

@@ -28,6 +28,7 @@ type Datatype struct {
 
 	// what is made when it is first asked for
 	prefixOnce []int64     // elements before each block
+	label      string      // see Label
 	sig        *Signature  // see Signature
 	gaps       *Gaps       // see Gaps
 	hulls      []hull      // see innerHulls
@@ -232,10 +233,14 @@ func (t *Datatype) isMarker() bool {
 // Label names the type where there is little room: its name without MPI_ if it is predefined (CHAR), else its kind (STRUCT),
 // as in the paper's addresses.
 func (t *Datatype) Label() string {
-	if t.Combiner() == CombinerNamed && t.Name() != "" {
-		return trimMPI(t.Name())
+	switch {
+	case t.label != "":
+	case t.Combiner() == CombinerNamed && t.Name() != "":
+		t.label = trimMPI(t.Name())
+	default:
+		t.label = t.Combiner().String()
 	}
-	return t.Combiner().String()
+	return t.label
 }
 
 // Title names the type in a sentence: MPI_INT, or STRUCT "particle".

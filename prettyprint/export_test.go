@@ -32,3 +32,6 @@ func (r *Registry) Comms() ([]*Comm, error) {
 	}
 	return all, nil
 }
+
+// QuoteBytes shows characters as a C string.
+func QuoteBytes(b []byte) string { return quoteBytes(b) }

@@ -1,6 +1,7 @@
 package prettyprint_test
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -267,6 +268,11 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		p.kids = append(p.kids, k)
 		total += l[i] * elements[k]
 	}
+	if total == 0 { // of nothing but markers, Open MPI makes bounds of nothing
+		for i := range p.kids {
+			p.kids[i] = kid
+		}
+	}
 	return p, total
 }
 
@@ -326,6 +332,14 @@ func drawF90(t *rapid.T) part {
 func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs MPI programs")
+	}
+	// The same trees each time, unless -rapid.seed says otherwise: an oddity of a library that nobody has met is a finding, not the fault of who changed something
+	// else. `go test -run TestRandomTrees ./prettyprint -rapid.checks=10000 -rapid.seed=N` looks for some.
+	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == "0" {
+		if err := seed.Value.Set("20261120"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = seed.Value.Set("0") }()
 	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := startTeller(t, mpi)
