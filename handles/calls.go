@@ -17,22 +17,19 @@ import (
 // maxSource is the size of the largest source file in which calls are looked for.
 const maxSource = 8 << 20
 
-// DescribeCalls implements backend.CallDescriber: the calls whose text covers the frame's line.
+// DescribeCalls implements backend.CallDescriber: the call that the frame is in, or those whose text covers its line.
 func (d *Decoder) DescribeCalls(ctx context.Context, frame backend.Frame) ([]backend.HandleTree, error) {
-	text, err := lineSource(frame)
-	if text == "" || err != nil {
-		return nil, err
-	}
-	language := mpicall.LanguageOf(frame.File)
-	found := mpicall.Find(text, language, frame.Line)
-	if len(found) == 0 {
+	text := lineSource(frame)
+	found := mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line)
+	if len(found) == 0 && frame.ID.Level == 0 {
 		return nil, nil
 	}
 	s, err := d.open(ctx, frame.ID)
 	if err != nil {
 		return nil, err
 	}
-	calls, err := s.sourceCalls(ctx, frame, text, found)
+	s.resolver.at, s.resolver.text = &frame, text
+	calls, err := s.callsOf(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +37,11 @@ func (d *Decoder) DescribeCalls(ctx context.Context, frame backend.Frame) ([]bac
 	seen := map[string]int{}
 	for i, c := range calls {
 		n := c.Node()
-		if seen[n.Name]++; seen[n.Name] > 1 { // a scope's variables have names of their own
-			n.Name += fmt.Sprintf(" (%d)", seen[n.Name])
+		seen[c.Name()]++
+		if k := seen[c.Name()]; k > 1 { // a scope's variables have names of their own
+			n.Name += fmt.Sprintf(" (%d)", k)
 		}
-		if newerThanProgram(frame) {
+		if c.State() != prettyprint.CallRunning && newerThanProgram(frame) {
 			n.Value += " (the source is newer than the program: this may not be the call that was compiled)"
 		}
 		out[i] = s.tree(n)
@@ -51,20 +49,118 @@ func (d *Decoder) DescribeCalls(ctx context.Context, frame backend.Frame) ([]bac
 	return out, nil
 }
 
-// lineSource is the source of a frame's line; "" if there is none, or it is too large.
-func lineSource(frame backend.Frame) (string, error) {
+// callsOf are the calls of the resolver's frame: that which the registry says the thread is in from there, else those that were found in the source.
+func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*prettyprint.Call, error) {
+	frame := s.resolver.at
+	if frame.ID.Level > 0 {
+		running, err := s.registry.CallsInProgress(s.resolver.CallAt)
+		if err != nil && !prettyprint.IsKind(err, prettyprint.KindNotKept) {
+			return nil, err
+		}
+		var here []*prettyprint.Call
+		for i := range running {
+			if running[i].Site == frame.PC {
+				here = append(here, running[i].Call)
+			}
+		}
+		if len(here) > 1 { // several threads are in the same call
+			here = here[:0]
+			for i := range running {
+				if running[i].Site == frame.PC && running[i].Thread == s.resolver.Thread() {
+					here = append(here, running[i].Call)
+				}
+			}
+		}
+		if len(here) == 1 {
+			return here, nil
+		}
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return s.sourceCalls(ctx, *frame, s.resolver.text, found)
+}
+
+// frameHere is the resolver's frame and the source that it is in.
+func (r *resolver) frameHere() (backend.Frame, string, error) {
+	if r.at == nil {
+		got, err := r.rank.StackTrace(r.ctx, backend.StackTraceRequest{Thread: r.frame.Thread, Start: r.frame.Level, Count: 1})
+		if err != nil {
+			return backend.Frame{}, "", err
+		}
+		r.at = &backend.Frame{ID: r.frame}
+		if len(got.Frames) == 1 {
+			r.at = &got.Frames[0]
+		}
+		r.text = lineSource(*r.at)
+	}
+	return *r.at, r.text, nil
+}
+
+// CallsOnLine implements prettyprint.SourceText.
+func (r *resolver) CallsOnLine(*prettyprint.Registry) ([]*prettyprint.Call, error) {
+	frame, text, err := r.frameHere()
+	if err != nil {
+		return nil, err
+	}
+	found := mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line)
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return r.sourceCalls(r.ctx, frame, text, found)
+}
+
+// CallAt implements prettyprint.SourceText, for the resolver's frame.
+func (r *resolver) CallAt(site uint64, name string) *mpicall.Call {
+	frame, text, err := r.frameHere()
+	if err != nil || frame.PC != site {
+		return nil
+	}
+	var same []mpicall.Call
+	for _, c := range mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line) {
+		if sameFunction(c.Name, name) {
+			same = append(same, c)
+		}
+	}
+	if len(same) != 1 {
+		return nil
+	}
+	return &same[0]
+}
+
+var kernelThread = regexp.MustCompile(`(?:LWP|process) (\d+)`)
+
+// Thread implements prettyprint.SourceText.
+func (r *resolver) Thread() int32 {
+	text, err := r.console("thread")
+	if err != nil {
+		return 0
+	}
+	m := kernelThread.FindStringSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	id, err := strconv.ParseInt(m[1], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(id)
+}
+
+// lineSource is the source of a frame's line; "" if there is none here, or it is too large.
+func lineSource(frame backend.Frame) string {
 	if frame.File == "" || frame.Line <= 0 {
-		return "", nil
+		return ""
 	}
 	info, err := os.Stat(frame.File)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxSource {
-		return "", nil //nolint:nilerr // a program's source need not be here
+		return ""
 	}
 	text, err := os.ReadFile(frame.File)
 	if err != nil {
-		return "", fmt.Errorf("looking for MPI calls on the line: %w", err)
+		return ""
 	}
-	return string(text), nil
+	return string(text)
 }
 
 // newerThanProgram reports whether the source was changed after the object that the frame is in was built.

@@ -81,8 +81,11 @@ func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, er
 		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
 			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, without noInterpose."}
 	}
-	s.registry, err = prettyprint.Open(memory{s}, addr)
-	return s, err
+	if s.registry, err = prettyprint.Open(memory{s}, addr); err != nil {
+		return nil, err
+	}
+	s.registry.SetSurroundings(s.resolver.surroundings())
+	return s, nil
 }
 
 func (d *Decoder) registry(ctx context.Context, res *resolver) (uint64, error) {
@@ -162,15 +165,9 @@ func (s *session) tree(n prettyprint.Node) backend.HandleTree {
 	return out
 }
 
-var (
-	datatypeWord = regexp.MustCompile(`(?i)\b(mpi_datatype|ompi_datatype_t)\b`)
-	commWord     = regexp.MustCompile(`(?i)\b(mpi_comm|ompi_communicator_t)\b`)
-)
-
 // DescribeHandle implements backend.HandleDescriber.
 func (d *Decoder) DescribeHandle(ctx context.Context, typeName string, handle uint64) (backend.HandleTree, error) {
-	isType, isComm := datatypeWord.MatchString(typeName), commWord.MatchString(typeName)
-	if !isType && !isComm {
+	if prettyprint.KindOfType(typeName) == 0 {
 		return backend.HandleTree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
 	}
 	s, err := d.open(ctx, backend.FrameID{Thread: 1})
@@ -178,37 +175,11 @@ func (d *Decoder) DescribeHandle(ctx context.Context, typeName string, handle ui
 		return backend.HandleTree{}, err
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
-	var node prettyprint.Node
-	if isType {
-		t, err := datatype(s.registry, handle, fortran)
-		if err != nil {
-			return backend.HandleTree{}, err
-		}
-		node = t.Node("", s.resolver.Locate)
-		node.Value = t.Summary()
-	} else {
-		c, err := comm(s.registry, handle, fortran)
-		if err != nil {
-			return backend.HandleTree{}, err
-		}
-		node = c.Node("", s.resolver.Locate)
-		node.Value = c.Summary()
+	node, err := s.registry.Describe(typeName, handle, fortran)
+	if err != nil {
+		return backend.HandleTree{}, err
 	}
 	return s.tree(node), nil
-}
-
-func datatype(r *prettyprint.Registry, handle uint64, fortran bool) (*prettyprint.Datatype, error) {
-	if fortran {
-		return r.DatatypeByFortran(int32(handle)) // a Fortran handle is a default INTEGER
-	}
-	return r.DatatypeByHandle(handle)
-}
-
-func comm(r *prettyprint.Registry, handle uint64, fortran bool) (*prettyprint.Comm, error) {
-	if fortran {
-		return r.CommByFortran(int32(handle)) // likewise
-	}
-	return r.CommByHandle(handle)
 }
 
 var hexAddress = regexp.MustCompile(`0x[0-9a-fA-F]+`)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
@@ -16,6 +18,48 @@ type resolver struct {
 	*session
 	frame    backend.FrameID
 	language prettyprint.Language
+
+	at   *backend.Frame // the frame, once it was asked for
+	text string         // of its source file
+}
+
+var (
+	_ prettyprint.Resolver   = (*resolver)(nil)
+	_ prettyprint.Locator    = (*resolver)(nil)
+	_ prettyprint.SourceText = (*resolver)(nil)
+)
+
+// surroundings are what is known of the rank besides its memory.
+func (r *resolver) surroundings() prettyprint.Surroundings {
+	return prettyprint.Surroundings{Locate: r.Locate, Symbol: r.symbol, Now: r.now}
+}
+
+// symbol is the address of a symbol of the MPI library.
+func (r *resolver) symbol(name string) (uint64, bool) {
+	if s, ok := r.rank.(symbols); ok {
+		addr, err := s.SymbolAddress(r.ctx, name)
+		return addr, err == nil
+	}
+	text, err := r.value("&" + name)
+	if err != nil {
+		return 0, false
+	}
+	return lastAddress(text)
+}
+
+// living is a backend that can tell whether there is a process on this host, or only what one has left.
+type living interface{ Living() bool }
+
+// now is the time by the clock that the rank's times are of.
+func (r *resolver) now() (int64, bool) {
+	if l, ok := r.rank.(living); !ok || !l.Living() {
+		return 0, false
+	}
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0, false
+	}
+	return t.Nano(), true
 }
 
 func (r *resolver) evaluate(expr string) (backend.EvaluateResult, error) {

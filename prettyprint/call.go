@@ -144,21 +144,27 @@ func (c *Call) side(spec mpicall.Buffer, commErr error) callSide {
 	if s.parts, s.err = c.parts(spec, at.addr, commErr); s.err != nil {
 		return s
 	}
-	if s.receives() && c.state != CallNear {
-		s.note = "not received yet"
-		if c.state == CallAhead {
-			s.note = "not received yet: the call has not run"
-		}
-		switch c.fn.Verb(mpicall.Receives) {
-		case "reads":
-			s.note = strings.Replace(s.note, "received", "read", 1)
-		case "gets":
-			s.note = strings.Replace(s.note, "received", "fetched", 1)
-		case "packs into", "unpacks into":
-			s.note = strings.Replace(s.note, "received", "written", 1)
-		}
-	}
+	c.receiveNote(&s)
 	return s
+}
+
+// receiveNote says of a side that is received into that what is there is not what will be.
+func (c *Call) receiveNote(s *callSide) {
+	if !s.receives() || c.state == CallNear {
+		return
+	}
+	s.note = "not received yet"
+	if c.state == CallAhead {
+		s.note = "not received yet: the call has not run"
+	}
+	switch c.fn.Verb(mpicall.Receives) {
+	case "reads":
+		s.note = strings.Replace(s.note, "received", "read", 1)
+	case "gets":
+		s.note = strings.Replace(s.note, "received", "fetched", 1)
+	case "packs into", "unpacks into":
+		s.note = strings.Replace(s.note, "received", "written", 1)
+	}
 }
 
 func (s *callSide) receives() bool {
@@ -251,7 +257,8 @@ func (c *Call) partArray(spec mpicall.Buffer, addr uint64, n int) ([]callPart, e
 	}
 	displs := make([]int64, n)
 	if spec.Displs != "" {
-		if displs, err = c.given.numbers(spec.Displs, n, wide || strings.HasPrefix(strings.ToLower(c.fn.Name), "mpi_") && strings.Contains(strings.ToLower(c.fn.Name), "neighbor_alltoallw")); err != nil {
+		aints := spec.ByType && strings.Contains(c.fn.Name, "eighbor") // MPI_Aint there, int elsewhere
+		if displs, err = c.given.numbers(spec.Displs, n, wide || aints); err != nil {
 			return nil, err
 		}
 	}
@@ -266,16 +273,21 @@ func (c *Call) partArray(spec mpicall.Buffer, addr uint64, n int) ([]callPart, e
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]callPart, n)
+	return placeParts(types, counts, displs, addr, spec.ByType)
+}
+
+// placeParts are the parts of a buffer, with one type for all or one for each; displacements are in bytes, or in extents of the type.
+func placeParts(types []typePart, counts, displs []int64, addr uint64, inBytes bool) ([]callPart, error) {
+	parts := make([]callPart, len(counts))
 	for i := range parts {
 		p := types[min(i, len(types)-1)]
 		var k calc
 		offset := displs[i]
-		if !spec.ByType {
+		if !inBytes {
 			offset = k.mul(offset, p.t.Figures().Extent)
 		}
 		if k.bad {
-			return nil, errorf(KindTooLarge, 0, "Displacement %d of %s, %d, is more than 2^62 bytes.", i, c.nameOf(spec.Displs), displs[i])
+			return nil, errorf(KindTooLarge, 0, "Displacement %d of part %d is more than 2^62 bytes.", displs[i], i)
 		}
 		parts[i] = callPart{label: fmt.Sprintf("[%d]", i), name: p.name, t: p.t, count: counts[i], addr: addr + uint64(offset)}
 	}

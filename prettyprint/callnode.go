@@ -180,6 +180,9 @@ func (c *Call) Node() Node {
 	if preview := c.preview(); preview != "" {
 		value += ": " + preview
 	}
+	if len(c.sides) == 0 && len(kids) > 0 && strings.HasPrefix(kids[0].Name, "request") {
+		value = kids[0].Value
+	}
 	n := groupNode(c.name, value, kids)
 	n.Type = "MPI call"
 	return n
@@ -336,7 +339,7 @@ func (c *Call) sideText(w io.Writer, s *callSide, opt Options) error {
 		}
 		b, err := p.buffer(c.r)
 		if err != nil {
-			if err = write(w, "  %v\n", err); err != nil {
+			if err := write(w, "  %v\n", err); err != nil {
 				return err
 			}
 			continue
@@ -354,7 +357,7 @@ func (c *Call) sideText(w io.Writer, s *callSide, opt Options) error {
 	return nil
 }
 
-// Sides returns what the call sends and what it receives, for [Match]; the error says why a side is not there or not known.
+// matchSide is what the call sends or receives, for [Match]; the error says why that is not there or not known.
 func (c *Call) matchSide(receives bool) (Side, error) {
 	for i := range c.sides {
 		s := &c.sides[i]
@@ -374,11 +377,11 @@ func (c *Call) matchSide(receives bool) (Side, error) {
 		if !simpleName(name) {
 			name = p.t.Label()
 		}
-		return Side{Name: name, Type: p.t, Count: p.count}, nil
+		return Side{Name: name, Type: p.t, Count: p.count, Envelope: c.envelope(receives)}, nil
 	}
 	what := "sends"
 	if receives {
 		what = "receives"
 	}
-	return Side{}, errorf(KindUsage, 0, "%s, which the rank is at, %s nothing.", c.name, what)
+	return Side{}, errorf(KindUsage, 0, "%s %s nothing.", c.name, what)
 }

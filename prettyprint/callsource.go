@@ -253,7 +253,7 @@ func (a *sourceArguments) datatype(parameter string) (typePart, error) {
 	if err != nil {
 		return typePart{}, err
 	}
-	if wordComm.MatchString(v.Type) || notHandle.MatchString(v.Type) {
+	if kind := KindOfType(v.Type); kind != 0 && kind != HandleDatatype {
 		return typePart{}, errorf(KindUsage, 0, "%s is of type %s, and a datatype is expected.", expr, v.Type)
 	}
 	t, err := a.c.datatype(expr, v)
@@ -282,12 +282,13 @@ func (r *Registry) datatypeArray(what string, addr uint64, n int, fortran bool) 
 	for i := range out {
 		p := &out[i]
 		p.name = fmt.Sprintf("%s[%d]", what, i)
-		if fortran {
+		switch {
+		case fortran:
 			p.name = fmt.Sprintf("%s(%d)", what, i+1)
 			p.t, err = r.DatatypeByFortran(int32(binary.LittleEndian.Uint32(b[4*i:])))
-		} else if size == 4 {
+		case size == 4:
 			p.t, err = r.DatatypeByHandle(uint64(binary.LittleEndian.Uint32(b[4*i:])))
-		} else {
+		default:
 			p.t, err = r.DatatypeByHandle(binary.LittleEndian.Uint64(b[8*i:]))
 		}
 		if err != nil {
@@ -331,6 +332,8 @@ func (a *sourceArguments) node(parameter string) (Node, bool) {
 	switch {
 	case expr == "":
 		return Node{}, false
+	case parameter == "request" || parameter == "array_of_requests":
+		return a.requests(parameter)
 	case parameter == "op" || parameter == "target_datatype":
 		return leafNode(parameter, expr), true
 	case !scalars[parameter]:
@@ -341,4 +344,39 @@ func (a *sourceArguments) node(parameter string) (Node, bool) {
 		return leafNode(parameter, expr+" (not evaluated: "+err.Error()+")"), true
 	}
 	return numberNode(parameter, n), true
+}
+
+// requests shows the requests that a call is given; those that it makes are not there yet.
+func (a *sourceArguments) requests(parameter string) (Node, bool) {
+	if f := a.call.Function; len(f.Buffers) > 0 || f.Has("comm") {
+		return Node{}, false
+	}
+	expr, n := a.text(parameter), int64(1)
+	if parameter == "array_of_requests" {
+		count := "count"
+		if !a.call.Function.Has(count) {
+			count = "incount"
+		}
+		var err error
+		if n, err = a.number(count); err != nil {
+			return leafNode("requests", "not evaluated: "+err.Error()), true
+		}
+	}
+	v, err := a.value(expr)
+	if err != nil {
+		return leafNode("requests", "not evaluated: "+err.Error()), true
+	}
+	if !a.call.Fortran && v.HasNumber && KindOfType(v.Type) == HandleRequest && !strings.Contains(v.Type, "MPI_Request *") && parameter == "request" {
+		node, err := a.c.r.Describe("MPI_Request", v.Number, false) // MPI_Request_get_status takes the handle itself
+		if err != nil {
+			return leafNode(parameter, err.Error()), true
+		}
+		node.Name = parameter
+		return node, true
+	}
+	addr, err := addressOf(expr, v)
+	if err != nil {
+		return leafNode("requests", "not evaluated: "+err.Error()), true
+	}
+	return a.c.r.requestList(addr, n, a.call.Fortran), true
 }

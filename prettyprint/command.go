@@ -64,19 +64,26 @@ func (r *Result) Text(w io.Writer, opt Options) error { return r.text(w, opt) }
 func (r *Result) JSON(w io.Writer, opt Options) error { return r.Node.JSON(w, opt) }
 
 // Usage describes the console command.
-const Usage = `mpipp                         all live datatypes and communicators of the rank
+const Usage = `mpipp                         all live handles of the rank; the calls that its threads are in and pending requests first
 mpipp TYPE                    the datatype: its constructor, size, extent, signature, state
 mpipp TYPE BUFFER [COUNT]     the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER
 mpipp COMM                    the communicator: its members, kind and place of this rank
+mpipp REQUEST                 the request: operation, peer, tag, communicator, count, type, since when, where posted
+mpipp X                       likewise a group, window, file, operation, error handler, info or status
+mpipp --call                  the MPI call that the rank is in or its line holds: its buffers as the call sees them
 mpipp --tree TYPE             the expanded type-tree: the address and offset of each basic element
 mpipp --layout TYPE [COUNT]   a picture of the memory that COUNT instances select
 mpipp --svg FILE TYPE [COUNT] the same picture as an SVG file
 mpipp --match SEND [COUNT] to RECV [COUNT]           whether what is sent fits what is received, and where not
 mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]   the same for types of two ranks
-TYPE, COMM, BUFFER and COUNT are expressions of the program's language; MPI_INT and other predefined names work too.
+mpipp --match [0] to [3]      the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]
+mpipp --stack X               by which functions a handle was made
+TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other predefined names work too.
 TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR), and t{3}[2] for the fourth of COUNT instances.
 Options, before the rest:
-  --type, --comm   X is a datatype, or a communicator, where its declared type does not tell
+  --type, --comm, --request, --group, --win, --file, --op, --errhandler, --info, --status
+                   what X is, where its declared type does not tell
+  --buffer         with a request: the values in its buffers
   --from N         begin with basic element N of the buffer
   --list N         show N elements or entries instead of 200
   --width N        columns for --layout (80)
@@ -120,6 +127,7 @@ func run(r *Registry, res Resolver, opt options, args []string) (*Result, error)
 	c := command{r: r, res: res, opt: opt}
 	if loc, ok := res.(Locator); ok {
 		c.where = loc.Locate
+		r.env.Locate = loc.Locate
 	}
 	switch opt.action {
 	case "help":
@@ -132,6 +140,10 @@ func run(r *Registry, res Resolver, opt options, args []string) (*Result, error)
 		return c.match(args)
 	case "export":
 		return c.export(args)
+	case "stack":
+		return c.stack(args)
+	case "call":
+		return c.calls(args)
 	}
 	switch len(args) {
 	case 0:
@@ -142,8 +154,8 @@ func run(r *Registry, res Resolver, opt options, args []string) (*Result, error)
 	case 1:
 		return c.handle(args[0], opt.action)
 	case 2, 3:
-		if opt.action == "comm" {
-			return nil, errorf(KindUsage, 0, "mpipp --comm takes one communicator; %d arguments were given.", len(args))
+		if opt.action != "" && opt.action != "type" {
+			return nil, errorf(KindUsage, 0, "mpipp --%s takes one %s; %d arguments were given.", opt.action, kindOfOption(opt.action), len(args))
 		}
 		return c.buffer(args)
 	}
@@ -159,39 +171,66 @@ type command struct {
 	where func(pc uint64) string
 }
 
-var (
-	predefined   = regexp.MustCompile(`^MPI_[A-Z][A-Z0-9_]*$`)
-	wordDatatype = regexp.MustCompile(`(?i)\bmpi_datatype\b`)
-	wordComm     = regexp.MustCompile(`(?i)\bmpi_comm\b`)
-	notHandle    = regexp.MustCompile(`\bMPI_(Request|Group|Win|File|Op|Info|Errhandler|Message|Status)\b`)
-)
+var predefined = regexp.MustCompile(`^MPI_[A-Z][A-Z0-9_]*$`)
 
-// handle shows what one argument stands for.
+// handle shows what one argument stands for; want is the option that tells its kind, or empty.
 func (c *command) handle(expr, want string) (*Result, error) {
-	if want != "comm" && predefined.MatchString(expr) && !strings.HasPrefix(expr, "MPI_COMM_") {
-		p, err := c.typeArgument(expr)
-		if err != nil {
-			return nil, err
+	if predefined.MatchString(expr) {
+		if result, known, err := c.predefinedHandle(expr, kindOfOption(want)); known {
+			return result, err
 		}
-		return c.showType(expr, p.t), nil
-	}
-	if want != "type" && strings.HasPrefix(expr, "MPI_COMM_") && predefined.MatchString(expr) {
-		if expr == "MPI_COMM_NULL" {
-			return nil, nullComm(expr)
-		}
-		m, err := c.r.CommByName(expr)
-		if err != nil {
-			return nil, err
-		}
-		return c.showComm(expr, m), nil
 	}
 	return tryAddresses(expr, func(expr string, a Address) (*Result, error) {
 		v, err := c.value(expr)
 		if err != nil {
 			return nil, err
 		}
-		return c.handleValue(expr, a, v, want)
+		return c.handleValue(expr, a, v, kindOfOption(want))
 	})
+}
+
+// predefinedHandle shows what MPI calls by that name; known is false if it is no name of MPI's: a program may have names that look so.
+func (c *command) predefinedHandle(name string, want HandleKind) (result *Result, known bool, err error) {
+	for i := range kinds {
+		k := &kinds[i]
+		if want != 0 && want != k.kind {
+			continue
+		}
+		if name == k.null {
+			return nil, true, k.nullError(name)
+		}
+		switch k.kind { //nolint:exhaustive // the others have no predefined ones, or are Objects
+		case HandleDatatype:
+			p, err := c.typeArgument(name)
+			if err == nil {
+				return c.showType(name, p.t), true, nil
+			}
+			if !IsKind(err, KindNotFound) {
+				return nil, true, err
+			}
+		case HandleComm:
+			if m, err := c.r.CommByName(name); err == nil && strings.HasPrefix(name, "MPI_COMM_") {
+				return c.showComm(name, m), true, nil
+			}
+		case HandleGroup, HandleOp, HandleErrhandler, HandleInfo:
+			if o, err := c.r.ObjectByName(k.kind, name); err == nil {
+				result, err := c.showObject(name, o)
+				return result, true, err
+			}
+		}
+	}
+	_, err = c.res.Resolve(name)
+	if err == nil {
+		return nil, false, nil
+	}
+	if want == 0 || want == HandleDatatype {
+		_, err = c.r.DatatypeByName(name)
+		if IsKind(err, KindNotFound) {
+			err = errorf(KindNotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort keeps.", c.r.MPI(), name)
+		}
+		return nil, true, err
+	}
+	return nil, false, nil
 }
 
 // tryAddresses calls try with an expression and the address that may follow it, beginning with the whole as an expression. If none
@@ -212,45 +251,78 @@ func tryAddresses[T any](expr string, try func(expr string, a Address) (T, error
 	return none, best
 }
 
-func (c *command) handleValue(expr string, a Address, v Resolved, want string) (*Result, error) {
-	if want == "" {
+func (c *command) handleValue(expr string, a Address, v Resolved, want HandleKind) (*Result, error) {
+	if want == 0 {
+		want = KindOfType(v.Type)
+	}
+	if want != 0 {
+		if !a.IsZero() && want != HandleDatatype {
+			return nil, errorf(KindUsage, 0, "%s is a %s; only datatypes have addresses such as %s in them.", expr, want, a)
+		}
+		return c.handleOf(infoOf(want), expr, a, v)
+	}
+	if !a.IsZero() {
+		return c.handleOf(infoOf(HandleDatatype), expr, a, v)
+	}
+	var found []*Result
+	var of []*kindInfo
+	var first error
+	for i := range kinds {
+		k := &kinds[i]
+		r, err := c.handleOf(k, expr, a, v)
 		switch {
-		case wordComm.MatchString(v.Type):
-			want = "comm"
-		case wordDatatype.MatchString(v.Type):
-			want = "type"
+		case err == nil:
+			found, of = append(found, r), append(of, k)
+		case IsKind(err, KindNotKept), IsKind(err, KindNull) && v.Language == Fortran && first != nil: // 0 is null of many kinds
+		case first == nil || IsKind(first, KindNotFound) && !IsKind(err, KindNotFound):
+			first = err
 		}
 	}
-	if want == "" && notHandle.MatchString(v.Type) {
-		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; mpipp shows datatypes and communicators.", expr, v.Type)
-	}
-	var t *Datatype
-	var m *Comm
-	var typeErr, commErr error
-	if want != "comm" {
-		t, typeErr = c.datatype(expr, v)
-	}
-	if want != "type" && a.IsZero() {
-		m, commErr = c.comm(expr, v)
-	}
 	switch {
-	case t != nil && m != nil:
-		return nil, errorf(KindUsage, 0, "The value of %s is the handle of a datatype (%s) and of a communicator (%s), and its "+
-			"declared type, %s, does not tell which is meant. Write mpipp --type %s or mpipp --comm %s.",
-			expr, t.Title(), m.Summary(), v.Type, expr, expr)
-	case t != nil && !a.IsZero():
-		return c.showPart(expr, t, a)
-	case t != nil:
-		return c.showType(expr, t), nil
-	case m != nil:
-		return c.showComm(expr, m), nil
-	case typeErr != nil && commErr != nil && IsKind(typeErr, KindNotFound) && IsKind(commErr, KindNotFound):
-		return nil, errorf(KindNotFound, 0, "The expression %s (of type %s) is neither a datatype nor a communicator of this rank. %s",
-			expr, v.Type, typeErr)
-	case typeErr != nil && (commErr == nil || !IsKind(typeErr, KindNotFound)):
-		return nil, typeErr
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		var what, how []string
+		for i, r := range found {
+			what = append(what, fmt.Sprintf("of a %s (%s)", of[i].word, r.Node.Value))
+			how = append(how, fmt.Sprintf("mpipp --%s %s", of[i].option, expr))
+		}
+		return nil, errorf(KindUsage, 0, "The value of %s is the handle %s, and its declared type, %s, does not tell which is meant. Write %s.",
+			expr, joinAnd(what, "and"), v.Type, joinAnd(how, "or"))
+	case IsKind(first, KindNotFound):
+		return nil, errorf(KindNotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a datatype nor a communicator nor anything else "+
+			"that is kept. %s", expr, v.Type, first)
 	}
-	return nil, commErr
+	return nil, first
+}
+
+func joinAnd(parts []string, word string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
+}
+
+// handleOf shows a value as a handle of one kind.
+func (c *command) handleOf(k *kindInfo, expr string, a Address, v Resolved) (*Result, error) {
+	switch k.kind { //nolint:exhaustive // the others are Objects
+	case HandleDatatype:
+		t, err := c.datatype(expr, v)
+		if err != nil {
+			return nil, err
+		}
+		if !a.IsZero() {
+			return c.showPart(expr, t, a)
+		}
+		return c.showType(expr, t), nil
+	case HandleComm:
+		m, err := c.comm(expr, v)
+		if err != nil {
+			return nil, err
+		}
+		return c.showComm(expr, m), nil
+	}
+	return c.showHandle(k, expr, v)
 }
 
 func (c *command) value(expr string) (Resolved, error) {
@@ -264,7 +336,7 @@ func (c *command) value(expr string) (Resolved, error) {
 			Message: fmt.Sprintf("The expression %s cannot be evaluated here: %s.", expr, strings.TrimSuffix(err.Error(), ".")),
 		}
 	}
-	if v.Language == Fortran && !v.HasNumber && (wordDatatype.MatchString(v.Type) || wordComm.MatchString(v.Type)) {
+	if kind := KindOfType(v.Type); v.Language == Fortran && !v.HasNumber && kind != 0 && kind != HandleStatus && !v.Array {
 		inner, err := c.res.Resolve(expr + "%mpi_val") // TYPE(MPI_Datatype) of mpi_f08
 		if err != nil {
 			return v, &Error{
@@ -282,26 +354,17 @@ func (c *command) datatype(expr string, v Resolved) (*Datatype, error) {
 		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a datatype's handle is expected, a variable of type %s.",
 			expr, v.Type, handleType("MPI_Datatype", v.Language))
 	}
-	var t *Datatype
-	var err error
+	t, err := c.r.typeOfHandle(v.Number, v.Language == Fortran)
 	switch {
-	case v.Language == Fortran:
-		t, err = c.r.DatatypeByFortran(int32(v.Number))
-	case c.r.MPI() == MPICH && c.r.maskHandle(v.Number) == mpichDatatypeNull:
+	case IsKind(err, KindNull):
 		return nil, nullDatatype(expr)
-	default:
-		t, err = c.r.DatatypeByHandle(v.Number)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, c.explain(err, expr)
-	}
-	if t.basic() == BasicNull {
-		return nil, nullDatatype(expr)
 	}
 	return t, nil
 }
 
-// The null handles of MPICH, which its mpi.h defines as numbers. Open MPI's are addresses of objects: the registry holds them.
+// Two of the null handles of MPICH, which its mpi.h defines as numbers. Open MPI's are addresses of objects.
 const (
 	mpichDatatypeNull = 0x0c000000
 	mpichCommNull     = 0x04000000
@@ -312,21 +375,12 @@ func (c *command) comm(expr string, v Resolved) (*Comm, error) {
 		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a communicator's handle is expected, a variable of type %s.",
 			expr, v.Type, handleType("MPI_Comm", v.Language))
 	}
-	var m *Comm
-	var err error
+	m, err := c.r.commOfHandle(v.Number, v.Language == Fortran)
 	switch {
-	case c.r.MPI() == MPICH && c.r.maskHandle(v.Number) == mpichCommNull:
+	case IsKind(err, KindNull):
 		return nil, nullComm(expr)
-	case v.Language == Fortran:
-		m, err = c.r.CommByFortran(int32(v.Number))
-	default:
-		m, err = c.r.CommByHandle(v.Number)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, c.explain(err, expr)
-	}
-	if m.Kind() == CommNull {
-		return nil, nullComm(expr)
 	}
 	return m, nil
 }
@@ -350,14 +404,9 @@ func (c *command) explain(err error, expr string) error {
 	return err
 }
 
-func nullDatatype(expr string) error {
-	return errorf(KindNull, 0, "%s is MPI_DATATYPE_NULL: the type was freed or never made. It describes no memory, and no MPI call "+
-		"takes it.", expr)
-}
+func nullDatatype(expr string) error { return infoOf(HandleDatatype).nullError(expr) }
 
-func nullComm(expr string) error {
-	return errorf(KindNull, 0, "%s is MPI_COMM_NULL: it was freed, or this rank is not a member of the communicator that was made.", expr)
-}
+func nullComm(expr string) error { return infoOf(HandleComm).nullError(expr) }
 
 func (c *command) showType(name string, t *Datatype) *Result {
 	return &Result{Node: t.Node(name, c.where), text: func(w io.Writer, opt Options) error {

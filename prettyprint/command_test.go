@@ -234,7 +234,7 @@ func TestCommandErrors(t *testing.T) {
 		{"nocomm", prettyprint.KindNull, "MPI_COMM_NULL"},
 		{"MPI_COMM_NULL", prettyprint.KindNull, "MPI_COMM_NULL"},
 		{"new u", prettyprint.KindNotDecoded, "created by MPI_Type_new, which Cohort does not decode yet"},
-		{"req", prettyprint.KindUsage, "is of type MPI_Request; mpipp shows datatypes and communicators"},
+		{"req", prettyprint.KindNotKept, "Requests are not kept in this run"},
 		{"grid u", prettyprint.KindUsage, "is of type MPI_Comm; mpipp TYPE BUFFER takes a datatype first"},
 		{"x", prettyprint.KindUsage, "is of type double; a datatype's handle is expected"},
 		{"i", prettyprint.KindNotFound, "neither a datatype nor a communicator"},

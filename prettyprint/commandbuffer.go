@@ -29,7 +29,7 @@ func (c *command) typeArgument(arg string) (typePart, error) {
 		if err != nil {
 			return p, err
 		}
-		if wordComm.MatchString(v.Type) || notHandle.MatchString(v.Type) {
+		if kind := KindOfType(v.Type); kind != 0 && kind != HandleDatatype {
 			return p, errorf(KindUsage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a datatype first.", expr, v.Type)
 		}
 		p.t, err = c.datatype(expr, v)

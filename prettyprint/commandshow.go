@@ -3,6 +3,7 @@ package prettyprint
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -64,10 +65,21 @@ func (c *command) svg(p typePart, count int64) (*Result, error) {
 	}, nil
 }
 
-// side evaluates TYPE [COUNT].
-func (c *command) side(args []string) (Side, error) {
-	if len(args) < 1 || len(args) > 2 {
-		return Side{}, errorf(KindUsage, 0, "One side of mpipp --match is a datatype and a count; %q was given.", strings.Join(args, " "))
+// side evaluates TYPE [COUNT], a request, or nothing: then it is the call that the frame is about.
+func (c *command) side(args []string, receives bool) (Side, error) {
+	switch {
+	case len(args) == 0:
+		return c.frameSide(receives)
+	case len(args) > 2:
+		return Side{}, errorf(KindUsage, 0, "One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
+	case len(args) == 1 && !predefined.MatchString(args[0]):
+		if v, err := c.value(args[0]); err == nil && KindOfType(v.Type) == HandleRequest {
+			o, err := c.r.objectOfHandle(infoOf(HandleRequest), v.Number, v.Language == Fortran)
+			if err != nil {
+				return Side{}, c.explain(err, args[0])
+			}
+			return o.request().call().matchSide(receives)
+		}
 	}
 	p, err := c.typeArgument(args[0])
 	if err != nil {
@@ -95,13 +107,17 @@ func MatchSides(line string) (send, recv MatchSide, err error) {
 
 // MatchSide is one side in the arguments of mpipp --match.
 type MatchSide struct {
-	Rank int      // -1: not given
-	Args []string // TYPE [COUNT]
+	Rank     int      // -1: not given
+	Args     []string // TYPE [COUNT], a request, or nothing: the call that the rank is in or at
+	Receives bool
 }
 
 // ExportLine is the console line that asks the side's rank for its type, as text for [Import].
 func (s MatchSide) ExportLine() string {
-	words := []string{"mpipp --export"}
+	words := []string{"mpipp --export send"}
+	if s.Receives {
+		words[0] = "mpipp --export receive"
+	}
 	for _, a := range s.Args {
 		words = append(words, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a)+`"`)
 	}
@@ -111,6 +127,10 @@ func (s MatchSide) ExportLine() string {
 func matchSides(args []string) (send, recv MatchSide, err error) {
 	usage := errorf(KindUsage, 0, "mpipp --match takes SEND [COUNT] to RECV [COUNT], each with a rank before it, as in [0] SEND, or not; "+
 		"%q was given.", strings.Join(args, " "))
+	if len(args) == 1 && eventName.MatchString(args[0]) {
+		return send, recv, errorf(KindUsage, 0, "A recording holds of a message its length, not its type signature, so the message of event %s cannot be compared from it. "+
+			"Replay to there with `runto %s`, and compare the calls that the ranks are in or at with `mpipp --match [SENDER] to [RECEIVER]`.", args[0], args[0])
+	}
 	at := -1
 	for i, a := range args {
 		if a == "to" && i > 0 {
@@ -139,15 +159,19 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 			}
 			s.side.Rank, s.side.Args = int(n), s.args[1:]
 		}
-		if len(s.side.Args) < 1 || len(s.side.Args) > 2 {
+		if len(s.side.Args) < 1 && s.side.Rank < 0 || len(s.side.Args) > 2 {
 			return send, recv, usage
 		}
 	}
+	recv.Receives = true
 	if (send.Rank < 0) != (recv.Rank < 0) {
 		return send, recv, errorf(KindUsage, 0, "mpipp --match was given a rank for one side only; give both or none.")
 	}
 	return send, recv, nil
 }
+
+// eventName is RANK:EVENT.
+var eventName = regexp.MustCompile(`^\d+:\d+$`)
 
 // match compares two types of this rank.
 func (c *command) match(args []string) (*Result, error) {
@@ -159,11 +183,11 @@ func (c *command) match(args []string) (*Result, error) {
 		return nil, errorf(KindUsage, 0, "This console sees one rank. A console of Cohort takes mpipp --match with types of two ranks; "+
 			"leave the ranks out to compare two types of this one.")
 	}
-	send, err := c.side(s.Args)
+	send, err := c.side(s.Args, false)
 	if err != nil {
 		return nil, err
 	}
-	recv, err := c.side(r.Args)
+	recv, err := c.side(r.Args, true)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +204,10 @@ func (m *Matching) result(o options) *Result {
 
 // export writes one side for a console that compares types of two ranks; it is no command for people.
 func (c *command) export(args []string) (*Result, error) {
-	s, err := c.side(args)
+	if len(args) == 0 || args[0] != "send" && args[0] != "receive" {
+		return nil, errorf(KindUsage, 0, "mpipp --export says first whether it is a send or a receive.")
+	}
+	s, err := c.side(args[1:], args[0] == "receive")
 	if err != nil {
 		return nil, err
 	}

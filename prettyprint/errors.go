@@ -20,7 +20,8 @@ const (
 	KindTooLarge                          // figures beyond what can be computed or what this reader accepts
 	KindNotFound                          // no such handle was ever created, or it is uninitialised
 	KindFreed                             // the handle was freed
-	KindNull                              // MPI_DATATYPE_NULL or MPI_COMM_NULL
+	KindNull                              // a null handle, such as MPI_DATATYPE_NULL
+	KindNotKept                           // the registry of this run does not keep such handles
 	KindNotDecoded                        // the type was made by a call that the interposer does not decode yet
 	KindAddress                           // a tree address that does not exist in the type
 )

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"strings"
 )
@@ -62,7 +63,15 @@ func (s Side) Export() (string, error) {
 	out = append(out, s.Name...)
 	out = binary.LittleEndian.AppendUint32(out, uint32(len(number)))
 	out = append(out, records...)
-	return exportPrefix + base64.StdEncoding.EncodeToString(out), nil
+	text := exportPrefix + base64.StdEncoding.EncodeToString(out)
+	if s.Envelope != nil {
+		e, err := json.Marshal(s.Envelope)
+		if err != nil {
+			return "", errorf(KindUsage, 0, "The envelope of %s cannot be written: %v.", s.Name, err)
+		}
+		text += " " + string(e)
+	}
+	return text, nil
 }
 
 // record is the type's record with the numbers of its parts in place of their addresses.
@@ -88,6 +97,13 @@ func Import(text string) (Side, error) {
 	coded, ok := strings.CutPrefix(strings.TrimSpace(text), exportPrefix)
 	if !ok {
 		return bad("it does not begin with " + exportPrefix)
+	}
+	coded, around, has := strings.Cut(coded, " ")
+	var envelope *Envelope
+	if has {
+		if err := json.Unmarshal([]byte(around), &envelope); err != nil {
+			return bad("its envelope is not whole: " + err.Error())
+		}
 	}
 	raw, err := base64.StdEncoding.DecodeString(coded)
 	if err != nil {
@@ -116,12 +132,13 @@ func Import(text string) (Side, error) {
 	reg := &Registry{
 		mem: mem, abi: abiRegistry{mpi: mpi, handleSize: handleSize},
 		types: map[uint64]*Datatype{}, decoding: map[uint64]bool{}, comms: map[uint64]*Comm{},
+		objects: map[uint64]*Object{}, tables: map[HandleKind]*slotTable{},
 	}
 	t, err := reg.datatype(mem.at[n-1])
 	if err != nil {
 		return Side{}, err
 	}
-	return Side{Name: name, Type: t, Count: count}, nil
+	return Side{Name: name, Type: t, Count: count, Envelope: envelope}, nil
 }
 
 // records is the memory of an imported type: its records, one after another.

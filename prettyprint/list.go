@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 )
 
 // maxListed bounds the records whose headers are read for a listing; more are counted.
@@ -16,6 +19,8 @@ type listing struct {
 	predefined int
 	comms      []*entry[abiComm]
 	unread     int // records that were not looked at
+	lost       uint64
+	notKept    string // what is not in the lists because it is not kept
 	problems   []string
 }
 
@@ -27,7 +32,7 @@ type entry[T any] struct {
 
 // list reads the headers of all records. A record that cannot be read is a line in problems: the others are shown.
 func (r *Registry) list() (*listing, error) {
-	var l listing
+	l := listing{lost: r.abi.lost}
 	types, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
 	if err != nil {
 		return nil, err
@@ -76,13 +81,14 @@ func (r *Registry) list() (*listing, error) {
 	return &l, nil
 }
 
-// listAll is mpipp without arguments.
+// listAll is mpipp without arguments: first what is going on, then what there is.
 func (c *command) listAll() (*Result, error) {
 	l, err := c.r.list()
 	if err != nil {
 		return nil, err
 	}
 	where := c.cachedWhere()
+	c.r.env.Locate = where
 	typeNode := func(i int) Node {
 		e := l.types[i]
 		name := fmt.Sprintf("0x%x", e.hdr.handle)
@@ -106,11 +112,18 @@ func (c *command) listAll() (*Result, error) {
 		}
 		return m.Node(name, where)
 	}
-	kids := []Node{
+	kids := c.activity(l)
+	kids = append(
+		kids,
 		listNode("datatypes", l.typesText(), len(l.types), typeNode),
 		listNode("communicators", plural(int64(len(l.comms)), "communicator"), len(l.comms), commNode),
+	)
+	kids = append(kids, c.others(l)...)
+	var values []string
+	for _, k := range kids {
+		values = append(values, k.Value)
 	}
-	n := groupNode("handles", fmt.Sprintf("%s; %s", kids[0].Value, kids[1].Value), kids)
+	n := groupNode("handles", strings.Join(values, "; "), kids)
 	return &Result{Node: n, text: func(w io.Writer, opt Options) error {
 		for _, k := range kids {
 			if err := listText(w, k, c.opt.filled(opt).MaxList); err != nil {
@@ -119,6 +132,141 @@ func (c *command) listAll() (*Result, error) {
 		}
 		return l.rest(w)
 	}}, nil
+}
+
+// activity lists calls in progress and requests, those pending first.
+func (c *command) activity(l *listing) []Node {
+	var kids []Node
+	var at SourceText
+	if t, ok := c.res.(SourceText); ok {
+		at = t
+	}
+	var source func(uint64, string) *mpicall.Call
+	if at != nil {
+		source = at.CallAt
+	}
+	calls, err := c.r.CallsInProgress(source)
+	switch {
+	case IsKind(err, KindNotKept): // requests are not either, and they say so
+	case err != nil:
+		l.problems = append(l.problems, err.Error())
+	}
+	if len(calls) > 0 {
+		kids = append(kids, listNode("calls", plural(int64(len(calls)), "call")+" in progress", len(calls), func(i int) Node {
+			t := &calls[i]
+			n := t.Node()
+			n.Name = fmt.Sprintf("thread %d", t.Thread)
+			n.Value = t.line(c.r.env)
+			return n
+		}))
+	}
+	return append(kids, c.requests(l)...)
+}
+
+// line is a call in a list.
+func (t *ThreadCall) line(env Surroundings) string {
+	s := t.name + ": " + t.Summary()
+	if t.Summary() == "" {
+		s = t.name
+		if n := t.Node(); n.Value != "" {
+			s += ": " + n.Value
+		}
+	}
+	s += "; called " + createdText(t.Site, t.Event, env.where())
+	if since := env.since(t.Since); since != "" {
+		s += ", " + since + " ago"
+	}
+	return s
+}
+
+func (c *command) requests(l *listing) []Node {
+	k := infoOf(HandleRequest)
+	all, problems, unread, err := c.r.allObjects(k)
+	if err != nil {
+		if IsKind(err, KindNotKept) {
+			l.notKept = c.r.lacks(featureRequests, "Requests and calls in progress").Error()
+			return nil
+		}
+		l.problems = append(l.problems, err.Error())
+		return nil
+	}
+	detached, err := c.r.Detached()
+	if err != nil {
+		problems = append(problems, err)
+	}
+	l.unread += unread
+	for _, p := range problems {
+		l.problems = append(l.problems, p.Error())
+	}
+	var live []*Object
+	pending := 0
+	for _, o := range all {
+		if o.Predefined() || o.nullError() != nil {
+			continue
+		}
+		live = append(live, o)
+		if o.request().pending() {
+			pending++
+		}
+	}
+	slices.SortStableFunc(live, func(a, b *Object) int {
+		first := func(o *Object) int {
+			if o.request().pending() {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(first(a), first(b))
+	})
+	text := plural(int64(len(live)), "request")
+	if len(live) > 0 {
+		text += fmt.Sprintf(", %d pending", pending)
+	}
+	show := func(o *Object) Node {
+		n := o.Node(fmt.Sprintf("0x%x", o.hdr.handle), c.r.env)
+		n.Value = o.request().line(c.r.env)
+		return n
+	}
+	kids := []Node{listNode("requests", text, len(live), func(i int) Node { return show(live[i]) })}
+	if n := len(detached); n > 0 {
+		text := plural(int64(n), "active request") + " whose handle the program has freed"
+		if c.r.abi.detachedDropped > 0 {
+			text += fmt.Sprintf(", and %s that are not kept", grouped(int64(min(c.r.abi.detachedDropped, 1<<62))))
+		}
+		kids = append(kids, listNode("freed requests", text, n, func(i int) Node { return show(detached[i]) }))
+	}
+	return kids
+}
+
+// others lists what the program has made of the other kinds; a kind of which there is nothing, and one that is not kept, is not mentioned.
+func (c *command) others(l *listing) []Node {
+	var out []Node
+	for i := range kinds {
+		k := &kinds[i]
+		if k.kind <= HandleRequest || c.r.abi.features&k.feature == 0 {
+			continue
+		}
+		all, problems, unread, err := c.r.allObjects(k)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		l.unread += unread
+		for _, p := range problems {
+			l.problems = append(l.problems, p.Error())
+		}
+		all = slices.DeleteFunc(all, (*Object).Predefined)
+		if len(all) == 0 {
+			continue
+		}
+		out = append(out, listNode(k.words(), plural(int64(len(all)), k.word), len(all), func(i int) Node {
+			n := all[i].Node(fmt.Sprintf("0x%x", all[i].hdr.handle), c.r.env)
+			if s := all[i].created(c.r.env.where()); s != "" {
+				n.Value += "; created " + s
+			}
+			return n
+		}))
+	}
+	return out
 }
 
 func (l *listing) typesText() string {
@@ -160,12 +308,22 @@ func listText(w io.Writer, list Node, most int) error {
 
 // rest tells what is not in the lists.
 func (l *listing) rest(w io.Writer) error {
+	if l.notKept != "" {
+		if err := write(w, "%s\n", l.notKept); err != nil {
+			return err
+		}
+	}
 	const most = 5
 	for i, p := range l.problems {
 		if i == most {
 			return write(w, "warning: %d more records cannot be read.\n", len(l.problems)-most)
 		}
 		if err := write(w, "warning: %s\n", p); err != nil {
+			return err
+		}
+	}
+	if l.lost > 0 {
+		if err := write(w, "warning: %s could not be kept for want of memory.\n", plural(int64(min(l.lost, 1<<62)), "record")); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,8 @@ type Side struct {
 	Where string // "rank 1", or empty
 	Type  *Datatype
 	Count int64
+	// Envelope is where the message goes or comes from, if the side is that of a call or request.
+	Envelope *Envelope
 }
 
 // Verdict says how the type signature of a send fits that of its receive (MPI-3.1, 3.3.1; paper, VI).
@@ -270,6 +272,11 @@ func (m *Matching) Text(w io.Writer, limit int) error {
 	}
 	if err := write(w, "%s\n", m.Explain()); err != nil {
 		return err
+	}
+	for _, line := range m.Apart() {
+		if err := write(w, "%s\n", line); err != nil {
+			return err
+		}
 	}
 	for _, s := range []Side{m.Send, m.Recv} {
 		if err := writeWarnings(w, s.Type); err != nil {

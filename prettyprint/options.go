@@ -7,12 +7,13 @@ import (
 
 // options of one console command.
 type options struct {
-	action string // "", or what the command does: type, comm, tree, layout, svg, match, export, help
+	action string // "", or what the command does: the option of a kind of handle (type, comm, request, ...), call, tree, layout, svg, match, stack, export, help
 	file   string // of --svg
 	from   int64
 	list   int
 	width  int
 	colour bool
+	buffer bool
 }
 
 // takesValue are the options that the next word belongs to.
@@ -79,8 +80,11 @@ func (o *options) set(word string, value func() (string, bool)) (used int, err e
 	}
 	var n int64
 	switch word {
-	case "--type", "--comm", "--tree", "--layout", "--match", "--export", "--help":
+	case "--type", "--comm", "--request", "--group", "--win", "--file", "--op", "--errhandler", "--info", "--status",
+		"--call", "--tree", "--layout", "--match", "--stack", "--export", "--help":
 		return used, o.act(word[2:])
+	case "--buffer":
+		o.buffer = true
 	case "--svg":
 		o.file = v
 		return used, o.act("svg")

@@ -18,6 +18,9 @@ type Registry struct {
 	comms     map[uint64]*Comm
 	typeSlots *slotTable // read at the first listing or lookup by Fortran handle or name
 	commSlots *slotTable
+	objects   map[uint64]*Object // by address of the record
+	tables    map[HandleKind]*slotTable
+	env       Surroundings
 	bytesRead int64
 }
 
@@ -37,6 +40,7 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	}
 	r := &Registry{
 		mem: mem, addr: addr, types: map[uint64]*Datatype{}, decoding: map[uint64]bool{}, comms: map[uint64]*Comm{},
+		objects: map[uint64]*Object{}, tables: map[HandleKind]*slotTable{},
 	}
 	b, err := r.readFull(addr, registrySize, "The registry's header")
 	if err != nil {
@@ -241,12 +245,20 @@ func (r *Registry) find(table, h uint64, what string) (record uint64, freed bool
 }
 
 func (r *Registry) isFreed(rec uint64, what string) (bool, error) {
-	if what == "communicators" {
+	switch what {
+	case "datatypes":
+		h, err := r.datatypeHeader(rec)
+		return h.state&stateFreed != 0, err
+	case "communicators":
 		h, err := r.commHeader(rec)
 		return h.state&commFreed != 0, err
 	}
-	h, err := r.datatypeHeader(rec)
-	return h.state&stateFreed != 0, err
+	b, err := r.readFull(rec, objectSize, "A record of the table of "+what)
+	if err != nil {
+		return false, err
+	}
+	c := cursor{b: b}
+	return c.object().state&objectFreed != 0, nil
 }
 
 func (r *Registry) capacity(table uint64, what string) (uint64, error) {

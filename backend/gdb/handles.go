@@ -205,3 +205,9 @@ func (b *Backend) decodedChildren(ctx context.Context, n *node, req backend.Vari
 		return o.opened(kids), nil
 	})
 }
+
+// Living tells that there is a process, on the host of this gdb; of a core file there is none.
+func (b *Backend) Living() bool {
+	alive, err := do(b.life, b, func(_ context.Context, o *owner) (bool, error) { return o.core == nil && o.pid != 0, nil })
+	return err == nil && alive
+}

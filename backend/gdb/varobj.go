@@ -172,11 +172,6 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 			}
 		}
 	}
-	if s.handle && isStatus(v.typ) && v.expr != "" {
-		if at, err := o.value(ctx, n.frame, "&("+v.expr+")"); err == nil {
-			s.Address, _ = leadingAddress(at)
-		}
-	}
 	if v.children == 0 && !(v.dynamic && v.more) || !v.dynamic && nullPointer.MatchString(v.value) {
 		return s
 	}
