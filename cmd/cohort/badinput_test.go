@@ -65,13 +65,27 @@ func patchFile(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: patch FILE OFFSET BYTE")
 	}
-	data := []byte(ts.ReadFile(args[0]))
-	offset, value := number(ts, args[1]), byte(number(ts, args[2]))
-	if offset >= len(data) || data[offset] == value {
-		ts.Fatalf("byte %d of %s (%d bytes) cannot be changed to %d", offset, args[0], len(data), value)
+	change(ts, args[0], number(ts, args[1]), func(byte) byte { return byte(number(ts, args[2])) })
+}
+
+// flipByte: usage: flip FILE OFFSET. All bits of the byte change, whatever it is; a negative offset counts from the end.
+func flipByte(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: flip FILE OFFSET")
 	}
-	data[offset] = value
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+	change(ts, args[0], number(ts, args[1]), func(b byte) byte { return ^b })
+}
+
+func change(ts *testscript.TestScript, file string, offset int, to func(byte) byte) {
+	data := []byte(ts.ReadFile(file))
+	if offset < 0 {
+		offset += len(data)
+	}
+	if offset < 0 || offset >= len(data) || data[offset] == to(data[offset]) {
+		ts.Fatalf("byte %d of %s (%d bytes) cannot be changed so", offset, file, len(data))
+	}
+	data[offset] = to(data[offset])
+	ts.Check(os.WriteFile(ts.MkAbs(file), data, 0o600))
 }
 
 // truncateFile: usage: truncate FILE LENGTH.

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
-	"net"
 	"strings"
-	"syscall"
 	"testing"
 
 	godap "github.com/google/go-dap"
@@ -19,36 +16,19 @@ import (
 func (p *dapPlace) unixClients() func() *editor {
 	p.t.Helper()
 	path := p.path("c.sock")
-	cmd := p.command("dap", "--listen", path)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	p.t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // its status tells of the signal
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "cohort dap listens on ") || !strings.Contains(line, path) || strings.Contains(line, "token") {
-		p.t.Fatalf("cohort dap said %q: %v", line, err)
+	server := p.listen(path)
+	if !strings.HasPrefix(server.said, "cohort dap listens on ") || !strings.Contains(server.said, path) || strings.Contains(server.said, "token") {
+		p.t.Fatalf("cohort dap said %q", server.said)
 	}
 	return func() *editor {
 		p.t.Helper()
-		var d net.Dialer
-		conn, err := d.DialContext(p.ctx, "unix", path)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		return &editor{Client: daptest.New(p.t, conn), t: p.t, p: p}
+		return &editor{Client: daptest.New(p.t, server.dial("unix", path)), t: p.t, p: p}
 	}
 }
 
 // Two clients on one job: both see what happens, the focus is shared, breakpoints are each one's own.
 func TestDAPTwoClients(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		source := dapSource(t)
 		line := func(mark string) int { return markLine(t, source, "mark: "+mark) }
 		program := mpi.BuildFile(t, source)

@@ -13,7 +13,7 @@ import (
 
 // A rank that crashes is shown as it crashed, and the others stay usable.
 func TestDAPCrash(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		e := newDAPPlace(t, mpi).editor()
 		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "crash.c"), Args: []string{"1"}, Ranks: 3})
 		e.Do("setExceptionBreakpoints", godap.SetExceptionBreakpointsArguments{Filters: []string{"signals"}}, nil)
@@ -53,7 +53,7 @@ func TestDAPCrash(t *testing.T) {
 
 // What ranks print is labelled, and equal lines are merged.
 func TestDAPOutput(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		e := newDAPPlace(t, mpi).editor()
 		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "output.c"), Ranks: 4})
 		e.ConfigurationDone()
@@ -117,7 +117,7 @@ func (e *editor) ranksOf(set string) []string {
 }
 
 func TestDAPInput(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		e := newDAPPlace(t, mpi).editor()
 		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "stdin.c"), Ranks: 2})
 		e.ConfigurationDone()
@@ -133,7 +133,7 @@ func TestDAPInput(t *testing.T) {
 }
 
 func TestDAPExitCode(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		e := newDAPPlace(t, mpi).editor()
 		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "exitcode.c"), Args: []string{"1", "3"}, Ranks: 2})
 		e.ConfigurationDone()
@@ -147,7 +147,7 @@ func TestDAPExitCode(t *testing.T) {
 
 // Fortran: breakpoint, variables, INTEGER handles with mpipp.
 func TestDAPFortran(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		source := mpitest.Source(t, "fintegrate.f90")
 		line := mpitest.Line(t, "fintegrate.f90", "breakpoint: answer received")
 		e := newDAPPlace(t, mpi).editor()
@@ -213,7 +213,7 @@ func TestDAPFortran(t *testing.T) {
 
 // terminate and disconnect end everything, whatever the ranks do, and say so.
 func TestDAPEndings(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := mpi.Build(t, "deadlock.c")
 		launch := func(e *editor) {
 			e.Launch(protocol.LaunchArguments{Program: program, Ranks: 2})
@@ -221,6 +221,7 @@ func TestDAPEndings(t *testing.T) {
 			e.Expect(daptest.Output("stdout", "deadlock: rank 0 waits"))
 		}
 		t.Run("terminate", func(t *testing.T) {
+			t.Parallel()
 			e := newDAPPlace(t, mpi).editor()
 			launch(e)
 			e.Do("terminate", struct{}{}, nil)
@@ -236,18 +237,21 @@ func TestDAPEndings(t *testing.T) {
 			}
 		})
 		t.Run("disconnect", func(t *testing.T) {
+			t.Parallel()
 			e := newDAPPlace(t, mpi).editor()
 			launch(e)
 			e.Disconnect()
 			e.p.nothingLeft()
 		})
 		t.Run("gone", func(t *testing.T) { // the editor was killed
+			t.Parallel()
 			e := newDAPPlace(t, mpi).editor()
 			launch(e)
 			e.Close()
 			e.p.nothingLeft()
 		})
 		t.Run("launching", func(t *testing.T) {
+			t.Parallel()
 			e := newDAPPlace(t, mpi).editor()
 			e.Initialize()
 			if _, err := e.Send("launch", protocol.LaunchArguments{Program: program, Ranks: 2}); err != nil {

@@ -77,7 +77,7 @@ func (e *editor) counters() []uint64 {
 }
 
 func TestDAPCausalBreakpoint(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
 		recording := p.record("r.cohort", 3, nil, program)
@@ -154,7 +154,7 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 }
 
 func TestDAPRunTo(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
 		recording := p.record("r.cohort", 3, nil, program)
@@ -237,7 +237,7 @@ func TestDAPRunTo(t *testing.T) {
 
 // A rank that leaves the recording stops there, and says what it did and what was recorded.
 func TestDAPDivergence(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
 		recording := p.record("r.cohort", 2, nil, program)
@@ -245,8 +245,8 @@ func TestDAPDivergence(t *testing.T) {
 		e.Launch(protocol.LaunchArguments{Recording: recording, Env: map[string]string{"DIVERGE": "1"}})
 		e.ConfigurationDone()
 		line := markLine(t, source, "diverges here")
-		e.Expect(daptest.Output("important", fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)))
-		stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"))[0])
+		before := fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)
+		stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"), daptest.Output("important", before))[0])
 		for _, part := range []string{
 			fmt.Sprintf("Rank 0 left the recording in main (steps.c:%d)", line), "its event 15 is MPI_Probe", "but the recording has MPI_Recv",
 		} {
@@ -270,7 +270,7 @@ func TestDAPDivergence(t *testing.T) {
 
 // A recording that was cut short replays to its end, where the ranks stop and say so.
 func TestDAPRecordingCutShort(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
 		recording := p.record("r.cohort", 2, []string{"DIE=1"}, program) // this environment is not recorded

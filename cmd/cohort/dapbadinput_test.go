@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ import (
 
 // Each launch that cannot work is refused with what to do, and the same session can launch what does.
 func TestDAPRefusesLaunches(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
 		other := map[string]string{"mpich": "openmpi", "openmpi": "mpich"}[mpi.Name]
 		script := w.path("script.sh")
@@ -72,6 +73,7 @@ func TestDAPRefusesLaunches(t *testing.T) {
 
 // What is no DAP, and what comes at a wrong time, has an answer that says so, and the session goes on.
 func TestDAPRefusesNonsense(t *testing.T) {
+	t.Parallel()
 	mpi := mpitest.Need(t, "mpich") // no rank is started but at the end
 	w := newWorkplace(t, mpi)
 	conn, _ := w.dap()
@@ -120,13 +122,17 @@ func TestDAPRefusesNonsense(t *testing.T) {
 
 // On TCP nobody comes in without the token; who has it may join, and sees the same ranks.
 func TestDAPTokenAndSecondClient(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
-		address, token := w.listen()
+		server := w.listen("127.0.0.1:0")
+		var address, token string
+		if _, err := fmt.Sscanf(server.said, "cohort dap listens on %s token %s", &address, &token); err != nil {
+			t.Fatalf("cohort dap said %q: %v", server.said, err)
+		}
 		arguments := protocol.LaunchArguments{Program: mpi.Build(t, "hello.c"), Ranks: 2, StopOnEntry: true, Token: token}
 		for _, wrong := range []string{"", "wrong", token[:len(token)-1], token + "x"} {
 			for _, command := range []string{"launch", "attach"} {
-				c := daptest.New(t, w.dial(address))
+				c := daptest.New(t, server.dial("tcp", address))
 				c.Initialize()
 				c.Refused(command, map[string]any{"program": arguments.Program, "token": wrong}, "token")
 				waitDone(w.ctx, t, c)
@@ -135,12 +141,12 @@ func TestDAPTokenAndSecondClient(t *testing.T) {
 		if len(marked(w.mark)) != 1 {
 			t.Errorf("something was started without the token: %v", marked(w.mark))
 		}
-		first := daptest.New(t, w.dial(address))
+		first := daptest.New(t, server.dial("tcp", address))
 		first.Launch(arguments)
 		first.ConfigurationDone()
 		first.Expect(daptest.Stopped(0, "entry"), daptest.Stopped(1, "entry"))
 
-		second := daptest.New(t, w.dial(address))
+		second := daptest.New(t, server.dial("tcp", address))
 		second.Initialize()
 		second.Refused("launch", arguments, "attach")
 		second.Do("attach", protocol.AttachArguments{Token: token}, nil)

@@ -13,7 +13,7 @@ import (
 // Whatever part of a debugged job is killed: the client is told, the other ranks stay usable or the session ends, and nothing is left.
 func TestKillWhileDebugging(t *testing.T) {
 	slow(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := waiting(t, mpi)
 		for role, told := range map[string]daptest.Expectation{
 			"rank":     daptest.RankIs(1, "exited"),
@@ -22,6 +22,7 @@ func TestKillWhileDebugging(t *testing.T) {
 			"launcher": daptest.Terminated(),
 		} {
 			t.Run(role, func(t *testing.T) {
+				t.Parallel()
 				w := newWorkplace(t, mpi)
 				conn, cmd := w.dap()
 				c := daptest.New(t, conn)
@@ -43,6 +44,7 @@ func TestKillWhileDebugging(t *testing.T) {
 			})
 		}
 		t.Run("cohort", func(t *testing.T) {
+			t.Parallel()
 			w := newWorkplace(t, mpi)
 			conn, cmd := w.dap()
 			c := daptest.New(t, conn)
@@ -62,7 +64,7 @@ func TestKillWhileDebugging(t *testing.T) {
 // A client that goes away without a word takes its job with it.
 func TestClientVanishes(t *testing.T) {
 	slow(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
 		conn, cmd := w.dap()
 		c := daptest.New(t, conn)

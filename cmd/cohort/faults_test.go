@@ -32,7 +32,7 @@ func slow(t *testing.T) {
 // Whatever part of a job is killed while it is recorded: cohort says so and ends, and what was recorded until then replays.
 func TestKillWhileRecording(t *testing.T) {
 	slow(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := waiting(t, mpi)
 		for _, victim := range []struct {
 			role   string
@@ -45,6 +45,7 @@ func TestKillWhileRecording(t *testing.T) {
 			{"cohort", -int(syscall.SIGKILL), nil},
 		} {
 			t.Run(victim.role, func(t *testing.T) {
+				t.Parallel()
 				w := newWorkplace(t, mpi)
 				r := w.start("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", program)
 				r.await(ready)
@@ -74,7 +75,7 @@ func TestKillWhileRecording(t *testing.T) {
 // Ctrl-C while a program hangs for ever: the recording is kept and replays to where it hung.
 func TestInterruptADeadlock(t *testing.T) {
 	slow(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
 		r := w.start("record", "-n", "2", "-o", "r.cohort", "--", mpi.Build(t, "deadlock.c"))
 		r.await("deadlock: rank 0 waits")
@@ -105,7 +106,7 @@ func TestInterruptADeadlock(t *testing.T) {
 // Whatever part of a replay is killed: cohort names it and ends, and the recording is as good as before.
 func TestKillWhileReplaying(t *testing.T) {
 	slow(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
 		if text, status := w.run("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", waiting(t, mpi)); status != 0 {
 			t.Fatalf("record has status %d and says:\n%s", status, text)
@@ -128,9 +129,7 @@ func TestKillWhileReplaying(t *testing.T) {
 				if status != victim.status || !strings.Contains(text, victim.says) {
 					t.Errorf("status %d, want %d and %q:\n%s", status, victim.status, victim.says, text)
 				}
-				if left := awaitNothing(w.mark, w.path("run")); len(left) > 0 {
-					t.Errorf("left behind: %v", left)
-				}
+				w.nothingLeft()
 			})
 		}
 		if text, status := w.run("replay", "r.cohort"); status != 0 || !strings.Contains(text, "No rank left the recording, and all got to its end.") {

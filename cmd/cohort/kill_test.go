@@ -28,15 +28,13 @@ func TestKillUnderGdb(t *testing.T) {
 	}
 	for _, victim := range []string{"launcher", "agent", "gdb", "rank"} {
 		t.Run(victim, func(t *testing.T) {
-			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) { killUnderGdb(t, mpi, victim) })
+			mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) { killUnderGdb(t, mpi, victim) })
 		})
 	}
 }
 
 func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
-	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
-	t.Setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	self, err := exec.LookPath("cohort")
 	if err != nil {
@@ -73,13 +71,12 @@ func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
 	if err := syscall.Kill(victimOf(t, session, mark, victim), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	const limit = 20 * time.Second
 	wait := func(what string, c <-chan string) string {
 		select {
 		case text := <-c:
 			return text
-		case <-time.After(limit):
-			t.Fatalf("%s was not told in %v", what, limit)
+		case <-time.After(endLimit):
+			t.Fatalf("%s was not told in %v", what, endLimit)
 			return ""
 		}
 	}
@@ -87,8 +84,8 @@ func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
 	case "launcher", "agent":
 		select {
 		case <-session.Done():
-		case <-time.After(limit):
-			t.Errorf("the job goes on %v after its %s was killed", limit, victim)
+		case <-time.After(endLimit):
+			t.Errorf("the job goes on %v after its %s was killed", endLimit, victim)
 		}
 	case "gdb":
 		if why := wait("the end of gdb", ended); why == "" {

@@ -21,8 +21,11 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// patience bounds every wait for something that must happen; what can no longer happen fails at once.
-const patience = 2 * time.Minute
+// patience bounds every wait for something that must happen; what can no longer happen fails at once. It only ends what hangs, however busy the machine is.
+const patience = 5 * time.Minute
+
+// endLimit is how long processes may take to end once they have been told to.
+const endLimit = time.Minute
 
 // workplace is where one test runs cohort: its own directories, and a mark on all processes.
 type workplace struct {
@@ -53,6 +56,7 @@ func newWorkplace(t *testing.T, mpi mpitest.MPI) *workplace {
 	}
 	t.Cleanup(func() {
 		w.nothingLeft()
+		killMarked(w.mark)
 		if err := os.RemoveAll(run); err != nil {
 			t.Error(err)
 		}
@@ -72,6 +76,8 @@ func (w *workplace) path(name string) string { return filepath.Join(w.dir, name)
 
 func (w *workplace) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(w.ctx, w.cohort, args...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it hangs: its goroutines are printed
+	cmd.WaitDelay = endLimit
 	cmd.Dir = w.dir
 	cmd.Env = append(w.mpi.Env(), markVar+"="+w.mark, "XDG_RUNTIME_DIR="+w.path("run"))
 	return cmd
@@ -274,9 +280,13 @@ type pipes struct {
 	io.Reader
 	io.Writer
 	close func() error
+	dump  func() string
 }
 
 func (p pipes) Close() error { return p.close() }
+
+// Dump is for daptest.
+func (p pipes) Dump() string { return p.dump() }
 
 // dap starts `cohort dap` on standard input and output.
 func (w *workplace) dap() (io.ReadWriteCloser, *exec.Cmd) {
@@ -290,24 +300,35 @@ func (w *workplace) dap() (io.ReadWriteCloser, *exec.Cmd) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var stderr lockedText
-	cmd.Stderr = &stderr
+	stderr := w.shownIfFailed(cmd)
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(func() { // after the client's own, which closes
-		if w.t.Failed() && stderr.String() != "" {
-			w.t.Logf("cohort dap said:\n%s", stderr.String())
-		}
-	})
 	var once sync.Once
-	return pipes{out, in, func() error {
+	end := func() error {
 		once.Do(func() {
 			_ = in.Close()
 			_ = cmd.Wait() // it ends as its input has; what it was killed by is the test's affair
 		})
 		return nil
+	}
+	return pipes{out, in, end, func() string {
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+		_ = end()
+		return stderr.String()
 	}}, cmd
+}
+
+// shownIfFailed collects what a command says on standard error, which is in the test's log if that fails.
+func (w *workplace) shownIfFailed(cmd *exec.Cmd) *lockedText {
+	stderr := &lockedText{}
+	cmd.Stderr = stderr
+	w.t.Cleanup(func() { // after the client's own, which closes
+		if w.t.Failed() && stderr.String() != "" {
+			w.t.Logf("%v said:\n%s", cmd.Args, stderr.String())
+		}
+	})
+	return stderr
 }
 
 // lockedText collects what a process says.
@@ -328,38 +349,60 @@ func (l *lockedText) String() string {
 	return l.text.String()
 }
 
-// listen starts `cohort dap --listen` on a TCP port, and returns its address and token.
-func (w *workplace) listen() (address, token string) {
+// listening is a `cohort dap` that listens.
+type listening struct {
+	w      *workplace
+	cmd    *exec.Cmd
+	stderr *lockedText
+	ended  func() // waits for its end
+	said   string // the line with its address
+}
+
+// listen starts `cohort dap --listen`.
+func (w *workplace) listen(address string) *listening {
 	w.t.Helper()
-	cmd := w.command("dap", "--listen", "127.0.0.1:0")
+	cmd := w.command("dap", "--listen", address)
+	l := &listening{w: w, cmd: cmd, stderr: w.shownIfFailed(cmd)}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
+	l.ended = sync.OnceFunc(func() { _ = cmd.Wait() }) // it says so with its status
 	w.t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait() // it says so with its status
+		l.ended()
 		if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
 			w.t.Errorf("cohort dap ended with status %d after SIGTERM", code)
 		}
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if _, scanErr := fmt.Sscanf(line, "cohort dap listens on %s token %s", &address, &token); err != nil || scanErr != nil {
-		w.t.Fatalf("cohort dap said %q: %v, %v", line, err, scanErr)
+	if l.said, err = bufio.NewReader(out).ReadString('\n'); err != nil {
+		w.t.Fatalf("cohort dap said %q: %v", l.said, err)
 	}
-	return address, token
+	return l
 }
 
-func (w *workplace) dial(address string) net.Conn {
-	w.t.Helper()
+// dialed is a connection to a cohort that listens.
+type dialed struct {
+	net.Conn
+	to *listening
+}
+
+func (l *listening) dial(network, address string) io.ReadWriteCloser {
+	l.w.t.Helper()
 	var d net.Dialer
-	conn, err := d.DialContext(w.ctx, "tcp", address)
+	conn, err := d.DialContext(l.w.ctx, network, address)
 	if err != nil {
-		w.t.Fatal(err)
+		l.w.t.Fatal(err)
 	}
-	return conn
+	return dialed{conn, l}
+}
+
+// Dump is for daptest.
+func (d dialed) Dump() string {
+	_ = d.to.cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+	d.to.ended()
+	return d.to.stderr.String()
 }

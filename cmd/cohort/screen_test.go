@@ -92,9 +92,11 @@ func TestScreen(t *testing.T) {
 // On a terminal a line shows how far the run is while the program waits; it is gone when the program writes, and at the end.
 func TestProgressOnATerminal(t *testing.T) {
 	slow(t)
+	t.Parallel()
 	mpi := mpitest.Need(t, "mpich")
 	for _, quiet := range []bool{false, true} {
 		t.Run(fmt.Sprint("quiet ", quiet), func(t *testing.T) {
+			t.Parallel()
 			w := newWorkplace(t, mpi)
 			master, slave, err := pty.Open()
 			if err != nil {
@@ -180,7 +182,7 @@ func b2i(b bool) int {
 // A disk that gets full while the program runs: the program goes on to its good end, it is said once, and what was recorded replays.
 func TestFullDisk(t *testing.T) {
 	slow(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
 		disk := w.path("disk")
 		if err := os.Mkdir(disk, 0o700); err != nil {

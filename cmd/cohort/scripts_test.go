@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +30,8 @@ import (
 //	copydir FROM TO               copies a directory, over what was there
 //	edit FILE OLD NEW             replaces a text that is in the file once
 //	scrub FILE REGEXP NEW...      replaces what matches, by pairs
-//	patch FILE OFFSET BYTE        changes one byte
+//	patch FILE OFFSET BYTE        sets one byte
+//	flip FILE OFFSET              inverts one byte; from the end if the offset is negative
 //	truncate FILE LENGTH          cuts a file off
 //	everylength REC FILE COPY     a recording with a truncated file is refused by the file's name, whatever the length
 //	nothingleft                   no process of this script is left, and no job directory
@@ -37,47 +39,65 @@ import (
 // Every script ends with a check like nothingleft of its own.
 func TestScripts(t *testing.T) {
 	slow(t)
-	for _, name := range mpitest.Names() {
-		t.Run(name, func(t *testing.T) {
-			mpi := mpitest.Need(t, name)
-			testscript.Run(t, testscript.Params{
-				Dir:      filepath.Join(mpitest.Root(t), "testdata", "scripts"),
-				Deadline: time.Now().Add(20 * time.Minute),
-				Setup: func(env *testscript.Env) error {
-					return setUp(env, mpi, mpitest.Source(t, "hello.c"))
-				},
-				Condition: func(cond string) (bool, error) {
-					if cond == "mpich" || cond == "openmpi" {
-						return cond == mpi.Name, nil
-					}
-					return false, fmt.Errorf("no condition %q", cond)
-				},
-				Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-					"build":       func(ts *testscript.TestScript, neg bool, args []string) { buildProgram(t, ts, mpi, args) },
-					"program":     func(ts *testscript.TestScript, neg bool, args []string) { copyProgram(t, ts, args) },
-					"orders":      orders,
-					"line":        func(ts *testscript.TestScript, neg bool, args []string) { findLine(t, ts, args) },
-					"checkcut":    checkCut,
-					"cutof":       cutOf,
-					"column":      checkColumn,
-					"status":      runWithStatus,
-					"copydir":     copyDir,
-					"edit":        editFile,
-					"scrub":       scrubFile,
-					"patch":       patchFile,
-					"truncate":    truncateFile,
-					"everylength": everyLength,
-					"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) { nothingLeft(ts) },
-				},
+	files, err := filepath.Glob(filepath.Join(mpitest.Root(t), "testdata", "scripts", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no scripts: %v", err)
+	}
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
+		for _, file := range files {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+				t.Parallel()
+				testscript.RunT(inTest{t}, scriptParams(t, mpi, file))
 			})
-		})
+		}
+	})
+}
+
+// inTest has testscript run a script in the test itself, so that its deadline begins when it does, and not when it is queued.
+type inTest struct{ *testing.T }
+
+func (inTest) Parallel()                                {} // it is
+func (s inTest) Run(_ string, run func(t testscript.T)) { run(s) }
+func (inTest) Verbose() bool                            { return testing.Verbose() }
+
+func scriptParams(t *testing.T, mpi mpitest.MPI, file string) testscript.Params {
+	return testscript.Params{
+		Files:    []string{file},
+		Deadline: time.Now().Add(2 * patience),
+		Setup: func(env *testscript.Env) error {
+			return setUp(t, env, mpi, mpitest.Source(t, "hello.c"))
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "mpich" || cond == "openmpi" {
+				return cond == mpi.Name, nil
+			}
+			return false, fmt.Errorf("no condition %q", cond)
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"build":       func(ts *testscript.TestScript, neg bool, args []string) { buildProgram(t, ts, mpi, args) },
+			"program":     func(ts *testscript.TestScript, neg bool, args []string) { copyProgram(t, ts, args) },
+			"orders":      orders,
+			"line":        func(ts *testscript.TestScript, neg bool, args []string) { findLine(t, ts, args) },
+			"checkcut":    checkCut,
+			"cutof":       cutOf,
+			"column":      checkColumn,
+			"status":      runWithStatus,
+			"copydir":     copyDir,
+			"edit":        editFile,
+			"scrub":       scrubFile,
+			"patch":       patchFile,
+			"flip":        flipByte,
+			"truncate":    truncateFile,
+			"everylength": everyLength,
+			"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) { nothingLeft(ts) },
+		},
 	}
 }
 
 // markVar marks every process of one script.
 const markVar = "COHORT_TEST_SCRIPT"
 
-func setUp(env *testscript.Env, mpi mpitest.MPI, source string) error {
+func setUp(t *testing.T, env *testscript.Env, mpi mpitest.MPI, source string) error {
 	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "SOURCE="+filepath.Dir(source), "XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
 	for _, v := range os.Environ() { // what the MPI needs to run here
 		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI=", "GORACE="} {
@@ -87,9 +107,10 @@ func setUp(env *testscript.Env, mpi mpitest.MPI, source string) error {
 		}
 	}
 	env.Vars = append(env.Vars, mpi.Env()...)
-	env.Defer(func() {
-		if left := marked(env.WorkDir); len(left) > 0 {
-			panic(fmt.Sprintf("processes were left behind: %v", left))
+	env.Defer(func() { // also when the script has failed on the way
+		if left := awaitNothing(env.WorkDir, ""); len(left) > 0 {
+			t.Errorf("processes were left behind: %v", left)
+			killMarked(env.WorkDir)
 		}
 	})
 	return os.Mkdir(filepath.Join(env.WorkDir, "run"), 0o700)
@@ -179,6 +200,16 @@ func marked(mark string) []string {
 	return list
 }
 
+// killMarked ends what a test has left behind, lest it disturb the next ones.
+func killMarked(mark string) {
+	for _, line := range marked(mark) {
+		text, _, _ := strings.Cut(line, " ")
+		if pid, err := strconv.Atoi(text); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have gone
+		}
+	}
+}
+
 func nothingLeft(ts *testscript.TestScript) {
 	if left := awaitNothing(ts.Getenv(markVar), ts.Getenv("XDG_RUNTIME_DIR")); len(left) > 0 {
 		ts.Fatalf("left behind: %v", left)
@@ -186,18 +217,21 @@ func nothingLeft(ts *testscript.TestScript) {
 }
 
 // awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time), and returns the processes and
-// the directories of jobs that are left.
+// the directories of jobs that are left; runtimeDir "": processes only.
 func awaitNothing(mark, runtimeDir string) []string {
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(endLimit)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		dirs, err := filepath.Glob(filepath.Join(runtimeDir, "*"))
-		if err != nil {
-			return []string{err.Error()}
+		left := marked(mark)
+		if runtimeDir != "" {
+			dirs, err := filepath.Glob(filepath.Join(runtimeDir, "*"))
+			if err != nil {
+				return []string{err.Error()}
+			}
+			left = append(left, dirs...)
 		}
-		left := append(marked(mark), dirs...)
 		if len(left) == 0 {
 			return nil
 		}

@@ -19,7 +19,10 @@ import (
 )
 
 // patience bounds each wait. It only matters when something hangs: what can no longer come fails at once.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
+
+// Dumper is a connection that can tell what its server is doing, as the dump of its goroutines. That may end the server. It is asked when something hangs.
+type Dumper interface{ Dump() string }
 
 // Client is a DAP client. Its methods may be called from any goroutine; those that fail the test only from the test's.
 type Client struct {
@@ -257,7 +260,7 @@ func (c *Client) Do(command string, arguments, body any) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := c.Request(ctx, command, arguments, body); err != nil {
-		c.tb.Fatalf("%v\n%s", err, c.Transcript(20))
+		c.tb.Fatalf("%v\n%s%s", err, c.Transcript(20), c.dump(err))
 	}
 }
 
@@ -269,7 +272,7 @@ func (c *Client) Refused(command string, arguments any, parts ...string) *Reques
 	err := c.Request(ctx, command, arguments, nil)
 	var refusal *RequestError
 	if !errors.As(err, &refusal) {
-		c.tb.Fatalf("%s %+v: want a refusal, got %v\n%s", command, arguments, err, c.Transcript(20))
+		c.tb.Fatalf("%s %+v: want a refusal, got %v\n%s%s", command, arguments, err, c.Transcript(20), c.dump(err))
 	}
 	for _, part := range parts {
 		if !strings.Contains(refusal.Text, part) {
@@ -277,6 +280,15 @@ func (c *Client) Refused(command string, arguments any, parts ...string) *Reques
 		}
 	}
 	return refusal
+}
+
+// dump is what the server is doing, if an error means that it hangs.
+func (c *Client) dump(err error) string {
+	d, ok := c.conn.(Dumper)
+	if !ok || !errors.Is(err, context.DeadlineExceeded) {
+		return ""
+	}
+	return d.Dump()
 }
 
 // Transcript is the last n events, for messages.

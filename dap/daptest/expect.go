@@ -255,7 +255,7 @@ func (c *Client) Expect(wanted ...Expectation) []Event {
 	defer cancel()
 	events, err := c.Await(ctx, wanted...)
 	if err != nil {
-		c.tb.Fatalf("%v\n%s", err, c.Transcript(30))
+		c.tb.Fatalf("%v\n%s%s", err, c.Transcript(30), c.dump(err))
 	}
 	return events
 }

@@ -100,6 +100,18 @@ func Each(t *testing.T, test func(t *testing.T, mpi MPI)) {
 	}
 }
 
+// EachParallel is Each for tests that mind nobody beside them: t and its subtests run in parallel with others.
+func EachParallel(t *testing.T, test func(t *testing.T, mpi MPI)) {
+	t.Helper()
+	t.Parallel()
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, Need(t, name))
+		})
+	}
+}
+
 // Flags are the launcher flags without which a test may not start n ranks on a small machine: Open MPI refuses more ranks than
 // cores, and binds the ranks of jobs that run at the same time to the same cores.
 func (m MPI) Flags() []string {

@@ -45,7 +45,10 @@ func NoExitPause() error {
 	if strings.Contains(options, pause) {
 		return nil
 	}
-	return os.Setenv("GORACE", strings.TrimSpace(options+" "+pause+"=0"))
+	if err := os.Setenv("GORACE", strings.TrimSpace(options+" "+pause+"=0")); err != nil {
+		return fmt.Errorf("telling the race detector not to wait: %w", err)
+	}
+	return nil
 }
 
 // awaitEnd waits for the end of the process of a pidfd, without limit if that is negative.
