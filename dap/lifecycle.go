@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	godap "github.com/google/go-dap"
 
@@ -113,7 +114,11 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		c.say("important", fmt.Sprintf("launch: the argument %q is not known and was ignored%s\n", key, hint))
 	}
 	a.Token = ""
-	bar := c.newProgress("Starting the ranks", k.req.seq)
+	title := "Starting the ranks"
+	if len(a.Cores) > 0 {
+		title = "Looking at the core files"
+	}
+	bar := c.newProgress(title, k.req.seq)
 	started, err := c.srv.starter.Start(k.ctx, a, bar.report)
 	bar.end("")
 	if err == nil && k.ctx.Err() != nil { // cancelled at the last moment
@@ -194,7 +199,11 @@ func configurationDone(k *call, _ struct{}) (any, error) {
 		k.onAnswered(func() { c.startFollowing(d) })
 		return nil, nil
 	}
-	bar := c.newProgress("Starting the program on all ranks", k.req.seq)
+	title := "Starting the program on all ranks"
+	if d.Cores {
+		title = "Opening the core files"
+	}
+	bar := c.newProgress(title, k.req.seq)
 	defer bar.end("")
 	if err := d.launchRanks(k); err != nil {
 		// A job of which a part could not be started is of no use to anyone: MPI_Init would wait for ever.
@@ -213,7 +222,10 @@ func (d *debuggee) launchRanks(k *call) error {
 		k.c.view.want(d.Attend)
 	}
 	if err := d.Job.Launch(k.ctx, d.Launch); err != nil {
-		return err
+		if !d.Cores || !d.anyStopped(k.ctx) {
+			return err
+		}
+		k.c.say("important", sentence(err.Error())+"\n") // the other core files are as good as ever
 	}
 	d.mu.Lock()
 	d.launched = true
@@ -229,6 +241,12 @@ func (d *debuggee) launchRanks(k *call) error {
 	}
 	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)
 	return err
+}
+
+// anyStopped tells whether a rank stands still.
+func (d *debuggee) anyStopped(ctx context.Context) bool {
+	ranks, err := d.Job.Status(ctx)
+	return err == nil && slices.ContainsFunc(ranks, func(r job.RankStatus) bool { return r.State == job.Stopped })
 }
 
 // hidesStop: the stop at entry is a step of the launch and not for people, unless they asked for it.

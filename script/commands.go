@@ -223,7 +223,11 @@ func (r *runner) show(body protocol.RanksBody) {
 		} else if s.Function != "" {
 			place = "in " + s.Function
 		}
-		r.printf("rank %-3d %-8s event %-6d %s", s.Rank, s.State, s.Event, place)
+		event := strconv.FormatUint(s.Event, 10)
+		if s.Event == 0 && len(r.o.Launch.Cores) > 0 {
+			event = "-" // a core file seldom tells
+		}
+		r.printf("rank %-3d %-8s event %-6s %s", s.Rank, s.State, event, place)
 		if s.Text != "" {
 			r.printf("  (%s)", s.Text)
 		}

@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/corefile"
 	"github.com/cohort-debugger/cohort/launch/agent"
 	"github.com/cohort-debugger/cohort/launch/controlblock"
+	jobmark "github.com/cohort-debugger/cohort/launch/marked"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint"
@@ -27,10 +30,10 @@ type coreRank struct {
 	file *corefile.File
 	pid  int
 
-	rank     int    // -1: not known
-	size     int    // ranks of the run, 0: not known
-	how      string // where rank comes from, for people
-	run      string // tells runs apart; "": not known
+	rank     int               // -1: not known
+	size     int               // ranks of the run, 0: not known
+	how      string            // where rank comes from, for people
+	run      map[string]string // variables that have another value in every run
 	mpi      pmpi.MPI
 	registry uint64 // address, 0: none
 	trace    string // of the recording that it was writing, "": none
@@ -51,6 +54,20 @@ func openCore(path string) (*coreRank, error) {
 // close is called once the debugger has the file, or nobody wants it.
 func (c *coreRank) close() {
 	_ = c.file.Close() // read only
+}
+
+// noRegistry says why the handles of the process cannot be decoded, if they cannot.
+func (c *coreRank) noRegistry() string {
+	for _, m := range c.file.Mapped {
+		if cohortLibrary.MatchString(filepath.Base(strings.TrimSuffix(m.Path, deletedSuffix))) {
+			if c.file.Missing > 0 {
+				return "The registry of MPI handles is in the part of this core file that is missing: the file is cut off."
+			}
+			return "The process ran with Cohort's library libcohort.so, but its registry of MPI handles is not in this core file: /proc/PID/coredump_filter decides what is."
+		}
+	}
+	return "The process of this core file ran without Cohort's library libcohort.so, so its MPI handles cannot be decoded. Ranks have it when cohort starts them, or with " +
+		"LD_PRELOAD in their environment: `cohort library PROGRAM` prints its path."
 }
 
 func (c *coreRank) controlState(context.Context, backend.ControlRequest) (backend.ControlState, error) {
@@ -83,12 +100,10 @@ func (c *coreRank) identify() {
 	if rank, size, err := agent.Rank(func(name string) string { return environment[name] }); err == nil {
 		c.rank, c.size, c.how = rank, size, "its environment says so"
 	}
-	for _, name := range []string{abi.EnvControl, "PMIX_NAMESPACE"} {
-		if value := environment[name]; value != "" && c.run == "" {
-			if name == abi.EnvControl {
-				value = filepath.Dir(value)
-			}
-			c.run = name + "=" + value
+	c.run = map[string]string{}
+	for _, name := range []string{jobmark.JobVar, "PMIX_NAMESPACE"} {
+		if value := environment[name]; value != "" {
+			c.run[name] = value
 		}
 	}
 	for _, m := range c.file.Mapped {
@@ -233,22 +248,30 @@ func (s *coreSet) checkRun() error {
 			if c == other {
 				break
 			}
-			name, _, _ := strings.Cut(c.run, "=")
-			otherName, _, _ := strings.Cut(other.run, "=")
-			switch {
+			switch name := c.differs(other); {
 			case c.mpi != other.mpi && c.mpi != pmpi.UnknownMPI && other.mpi != pmpi.UnknownMPI:
 				return refuse("The core files %s and %s are of different runs: the one of %s, the other of %s. Give the files of one run only.",
 					other.path, c.path, other.mpi.Title(), c.mpi.Title())
 			case c.size != other.size && c.size > 0 && other.size > 0:
 				return refuse("The core files %s and %s are of different runs: the one of %d ranks, the other of %d. Give the files of one run only.",
 					other.path, c.path, other.size, c.size)
-			case c.run != other.run && name == otherName && name != "":
-				return refuse("The core files %s and %s are of different runs: their environments have %s and %s. Give the files of one run only.",
-					other.path, c.path, other.run, c.run)
+			case name != "":
+				return refuse("The core files %s and %s are of different runs: in their environments, %s is %s and %s. Give the files of one run only.",
+					other.path, c.path, name, other.run[name], c.run[name])
 			}
 		}
 	}
 	return nil
+}
+
+// differs names a variable by which two cores are of different runs; "" if there is none.
+func (c *coreRank) differs(other *coreRank) string {
+	for _, name := range slices.Sorted(maps.Keys(c.run)) {
+		if value, known := other.run[name]; known && value != c.run[name] {
+			return name
+		}
+	}
+	return ""
 }
 
 // tell says what the user should know of one core.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
@@ -68,6 +69,9 @@ func scriptParams(t *testing.T, mpi mpitest.MPI, file string) testscript.Params 
 			return setUp(t, env, mpi, mpitest.Source(t, "hello.c"))
 		},
 		Condition: func(cond string) (bool, error) {
+			if cond == "core" {
+				return coresStay(), nil
+			}
 			if cond == "mpich" || cond == "openmpi" {
 				return cond == mpi.Name, nil
 			}
@@ -92,6 +96,14 @@ func scriptParams(t *testing.T, mpi mpitest.MPI, file string) testscript.Params 
 			"nothingleft": func(ts *testscript.TestScript, neg bool, args []string) { nothingLeft(ts) },
 		},
 	}
+}
+
+// coresStay tells whether the kernel leaves core files where the program runs: as it does by default, and few distributions do.
+func coresStay() bool {
+	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
+	var limit unix.Rlimit
+	hard := unix.Getrlimit(unix.RLIMIT_CORE, &limit) == nil && limit.Max == unix.RLIM_INFINITY
+	return err == nil && hard && !bytes.ContainsAny(pattern, "|/%")
 }
 
 // markVar marks every process of one script.
