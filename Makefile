@@ -6,6 +6,8 @@
 #   make short   the tests that take little time, of whatever is installed
 #   make bench-replay   what recording and replaying cost, measured: docs/bench-replay.md (a quarter of an hour, on a quiet machine);
 #                BENCH=-quick prints a smaller table in a minute or two, BENCH=-h says what else there is
+#   make bench-datatypes   what datatypes cost a program, and how fast they are decoded: docs/bench-datatypes.md (some minutes, on a quiet machine);
+#                BENCH=-quick as above
 #   make lint    golangci-lint and gofumpt
 #   make build   bin/cohort
 #   make vsix    the VS Code extension as a .vsix
@@ -29,7 +31,7 @@ endif
 # What bench-replay is given.
 BENCH ?= -o docs/bench-replay.md -json docs/bench-replay.json
 
-.PHONY: all demo test short bench-replay lint build vsix setup clean
+.PHONY: all demo test short bench-replay bench-datatypes lint build vsix setup clean
 all: build
 
 demo:
@@ -50,6 +52,12 @@ bench-replay:
 	scripts/setup.sh go mpi
 	go build -o bin/benchreplay ./internal/benchreplay/cmd
 	bin/benchreplay $(BENCH)
+
+bench-datatypes: BENCH := $(if $(filter command line environment,$(origin BENCH)),$(BENCH),-o docs/bench-datatypes.md)
+bench-datatypes:
+	scripts/setup.sh go mpi
+	go build -o bin/benchdatatypes ./internal/benchdatatypes/cmd
+	bin/benchdatatypes $(BENCH)
 
 lint:
 	scripts/setup.sh go

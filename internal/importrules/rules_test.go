@@ -131,6 +131,10 @@ var rules = []rule{
 		reason: "it measures record and replay as a whole; nothing imports it",
 	},
 	{
+		folder: "internal/benchdatatypes", may: []string{everything},
+		reason: "it measures the registry and the decoder as a whole; nothing imports it",
+	},
+	{
 		folder: "internal/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
 		reason: "tests only: record and replay as a whole",
 	},
