@@ -163,10 +163,7 @@ func (c *Call) commText() string {
 	if t := c.given.text("comm"); simpleName(t) {
 		return t
 	}
-	if c.comm.Name() != "" {
-		return c.comm.Name()
-	}
-	return c.comm.Kind().String()
+	return c.comm.brief()
 }
 
 // Node is the call as a tree: its sides, each opened into the values that the call sees there, and its other arguments.

@@ -375,6 +375,7 @@ func richImage(mpi uint32) *prettyprinttest.Image {
 	im.Tombstone(0x1234)
 	im.Comm(prettyprinttest.CommRecord{Kind: 3, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}, Dims: []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0}})
 	im.Comm(prettyprinttest.CommRecord{Kind: 2, Handle: 0x84000000, GlobalID: 2, ParentID: 1, Size: 1, Members: []uint32{0}, Remote: []uint32{1, 3}})
+	objectsImage(im)
 	return im
 }
 
@@ -468,6 +469,31 @@ func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
 
 // exploreCommands runs what a user types, with literals for expressions.
 func exploreCommands(r *prettyprint.Registry, check func(error)) {
+	for _, line := range []string{
+		"--request 0x98000010", "--buffer --request 0x98000013", "--group 0x88000001", "--win 0xa0000001", "--file 0x5000", "--op 0x98000001", "--errhandler 0x94000001",
+		"--info 0x9c000001", "--status fst", "--stack 0x98000010", "MPI_SUM",
+	} {
+		res, err := prettyprint.CommandLine(r, variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: prettyprint.Fortran}}, line)
+		check(err)
+		if err == nil {
+			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
+			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+		}
+	}
+	calls, err := r.CallsInProgress(nil)
+	check(err)
+	for _, c := range calls {
+		check(c.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
+	}
+	for _, declared := range []string{"MPI_Request", "MPI_Group", "MPI_Win", "MPI_File", "MPI_Op", "MPI_Errhandler", "MPI_Info", "MPI_Status", "MPI_Datatype", "MPI_Comm"} {
+		for _, h := range []uint64{0x98000010, 0x9c000001, 77, 0} {
+			n, err := r.Describe(declared, h, h == 77)
+			check(err)
+			if err == nil {
+				check(n.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+			}
+		}
+	}
 	for _, line := range []string{"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3", "--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000"} {
 		res, err := prettyprint.CommandLine(r, variables{}, line)
 		check(err)

@@ -261,7 +261,11 @@ func (c *command) others(l *listing) []Node {
 		out = append(out, listNode(k.words(), plural(int64(len(all)), k.word), len(all), func(i int) Node {
 			n := all[i].Node(fmt.Sprintf("0x%x", all[i].hdr.handle), c.r.env)
 			if s := all[i].created(c.r.env.where()); s != "" {
-				n.Value += "; created " + s
+				how := "created"
+				if k.kind == HandleFile {
+					how = "opened"
+				}
+				n.Value += "; " + how + " " + s
 			}
 			return n
 		}))

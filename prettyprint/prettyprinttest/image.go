@@ -59,6 +59,11 @@ type Image struct {
 	comms   []slot
 	nextID  uint64
 	named   map[string]*Type
+
+	Features            uint32 // 0: datatypes and communicators, and what was laid out
+	FirstCall, Detached uint64
+	InPlace             uint64
+	objects             [tables][]slot
 }
 
 type slot struct{ handle, record uint64 }
@@ -211,12 +216,30 @@ func (im *Image) Publish() uint64 {
 	w.u32(handle)
 	w.u64(types)
 	w.u64(comms)
-	for range 11 { // the other tables, the calls, the detached requests, what is lost
-		w.u64(0)
+	features := uint32(3) // datatypes and communicators
+	bits := [tables]uint32{1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9}
+	for i, entries := range &im.objects {
+		at := uint64(0)
+		if len(entries) > 0 {
+			at = im.table(entries)
+			features |= bits[i]
+		}
+		w.u64(at)
 	}
-	w.u32(3) // features: datatypes and communicators
+	if im.FirstCall != 0 {
+		features |= FeatureCalls
+	}
+	if im.Features != 0 {
+		features = im.Features
+	}
+	w.u64(im.FirstCall)
+	w.u64(im.Detached)
+	w.u64(0) // dropped
+	w.u64(0) // lost
+	w.u32(features)
 	w.u32(0) // mode
-	for range 5 {
+	w.u64(im.InPlace)
+	for range 4 {
 		w.u64(0)
 	}
 	return im.Alloc(w)

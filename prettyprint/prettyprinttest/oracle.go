@@ -28,7 +28,7 @@ type Type struct {
 
 	core         *Type // what it is under another handle, or nil
 	hasLB, hasUB bool  // explicit bounds
-	marker       int  // -1 MPI_LB, 1 MPI_UB
+	marker       int   // -1 MPI_LB, 1 MPI_UB
 	align        int64
 	Size         int64
 }
