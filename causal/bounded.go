@@ -1,6 +1,11 @@
 package causal
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cohort-debugger/cohort/trace"
+)
 
 // ControlMessage is an order that a replay adds: Before must not begin until After has ended. They are events of two ranks.
 type ControlMessage struct{ After, Before EventID }
@@ -11,7 +16,7 @@ type Bounding struct {
 	// Control is in an order in which each rank sends its own, and each receives its own.
 	Control []ControlMessage
 	// Reached is, of each rank, how many messages to it can be sent and not have their receives posted at any time, if the control messages are heeded. It is
-	// more than Limit where the program sends more before it receives.
+	// more than Limit where the program sends more before it receives. Calls within which a rank was ended are not counted.
 	Reached []int
 }
 
@@ -33,15 +38,19 @@ func (b *Bounding) Most() (rank, messages int) {
 // have that order, and parallelism is worth keeping; so here all points of the run (entries and exits of events, see the package comment) are put into one total order
 // that the run could have had, in which messages are sent as late as possible. In that order the messages to a rank have numbers. Message j is held back until so many
 // receives are posted that, of messages 1 to j, at most limit are without; or, where the order does not have that many receives before the sending of j,
-// until those are posted that it has. Whenever j is the last message that was sent, all that were sent are among 1 to j: so the bound holds at every
-// instant. And since all that is added agrees with one order, in which the run can happen, it adds no deadlock. That order respects, too, what an MPI may
-// wait for though no data flows (Options.SyncBytes; all of a blocking collective), but where the run shows that it did not.
+// until those are posted that it has; and then until half of limit is free, so that there are fewer control messages. Whenever j is the last message that was
+// sent, all that were sent are among 1 to j: so the bound holds at every instant. And since all that is added agrees with one order, in which the run can
+// happen, it adds no deadlock. That order respects, too, what an MPI may wait for though no data flows (Options.SyncBytes; all of a blocking collective),
+// but where the run shows that it did not.
 //
 // What follows from the messages of the program in any case is not enforced again. The Graph must have been built with the SyncBytes of the MPI.
-// A limit below 1 is an error. It takes one pass over the events; memory is a vector of all ranks for each message under way at most.
+// Errors: a limit below 1; *UnboundableError. It takes one pass over the events; memory is a vector of all ranks for each message under way at most.
 func (g *Graph) BoundBuffering(limit int) (*Bounding, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("a bound of %d messages: at least one must be let through", limit)
+	}
+	if p := g.unboundable(); p != nil {
+		return nil, &UnboundableError{*p}
 	}
 	b := bounder{
 		known: newKnown(g), out: &Bounding{Limit: limit, Reached: make([]int, len(g.ranks))},
@@ -60,6 +69,44 @@ func (g *Graph) BoundBuffering(limit int) (*Bounding, error) {
 		return nil, &CycleError{Blocked: blocked}
 	}
 	return b.out, nil
+}
+
+// UnboundableError is a run of which it is not known what waits for what.
+type UnboundableError struct{ Problem Problem }
+
+func (e *UnboundableError) Error() string {
+	return fmt.Sprintf("it is not known of all calls of the run which of them waits for which other (%s), so to hold back messages could let ranks wait for ever", e.Problem)
+}
+
+// unboundable returns a problem of a graph that may lack an order which its run has.
+func (g *Graph) unboundable() *Problem {
+	for i := range g.problems {
+		switch p := &g.problems[i]; p.Kind {
+		case ProblemUncovered, ProblemRequest, ProblemSize:
+			return p
+		case ProblemReceive, ProblemProbe: // within the last call of a rank that was cut short, or else:
+			if slices.ContainsFunc(g.messages.ranks[p.Event.Rank].takes, func(t takeRec) bool { return t.unmatched() && !g.isCut(int(t.ch.src)) }) {
+				return p
+			}
+		case ProblemUnknown: // a wildcard receive that took nothing in the recording is not posted in a replay; with exact arguments it may be
+			if slices.ContainsFunc(g.messages.ranks[p.Event.Rank].takes, func(t takeRec) bool { return t.cancelled && t.known && t.kind != takeVoid && t.done == 0 && !t.freed }) {
+				return p
+			}
+		case ProblemSend, ProblemPending, ProblemCollective:
+		}
+	}
+	return nil
+}
+
+// isCut says whether a rank was ended before MPI_Finalize.
+func (g *Graph) isCut(rank int) bool {
+	last := g.Events(rank)
+	return last == 0 || g.ranks[rank].ops[last-1] != trace.OpFinalize
+}
+
+// unmatched is a receive or probe that ended, and there is no send.
+func (t *takeRec) unmatched() bool {
+	return t.known && t.send == none && t.kind != takeVoid && (t.done != 0 || t.kind != takeReceive)
 }
 
 // bounder follows the lazy order.
@@ -120,7 +167,17 @@ func (b *bounder) send(r, i int, s *sendRec) {
 	if to.passed == 0 || q == r {
 		return
 	}
-	if after := takes[postings[to.passed-1]].start; b.known.learn(r, q, after) {
-		b.out.Control = append(b.out.Control, ControlMessage{After: EventID{q, after}, Before: EventID{r, s.event}})
+	if takes[postings[to.passed-1]].start <= b.known.ended[r].of[q] {
+		return
 	}
+	// As it must wait, it waits until half of them are gone, so that not each of the messages that follow needs a control message.
+	i, gone := to.passed, to.gone
+	for ; to.sent-gone > max(1, b.out.Limit/2) && i < b.posted[q]; i++ {
+		if t := &takes[postings[i]]; b.number[t.ch.src][t.send] != 0 {
+			gone++
+		}
+	}
+	after := takes[postings[i-1]].start
+	b.known.learn(r, q, after)
+	b.out.Control = append(b.out.Control, ControlMessage{After: EventID{q, after}, Before: EventID{r, s.event}})
 }

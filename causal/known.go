@@ -75,15 +75,14 @@ func waitsForAll(in *instance) bool {
 	return !in.comm.inter && (in.op == trace.OpBarrier || in.op == trace.OpIbarrier)
 }
 
-// learn tells rank r that event e of rank q has ended, and says whether that is news.
-func (k *known) learn(r, q int, e uint64) bool {
+// learn tells rank r that event e of rank q has ended.
+func (k *known) learn(r, q int, e uint64) {
 	v := &k.ended[r]
 	if r == q || v.of[q] >= e {
-		return false
+		return
 	}
 	v.own()
 	v.of[q] = e
-	return true
 }
 
 func (v *vector) own() {

@@ -12,6 +12,8 @@ import (
 // A rank does not leave a send of Options.SyncBytes before its receive was posted, nor a blocking collective before all have entered it, because an MPI may make it
 // wait. Where the run cannot be explained so (ranks that send to each other first, and receive then) the smallest of the sends that stand in each other's way
 // is taken not to have waited, and so on.
+//
+// A rank that was ended within a call had begun it, after all its events: others may have gone on because of that.
 type lazy struct {
 	g        *Graph
 	visitor  visitor
@@ -22,9 +24,10 @@ type lazy struct {
 	sends    []int    // by rank: the first of its sends that was not entered
 	got      []int    // by rank: how many messages were sent to it
 	relaxed  map[relaxed]bool
-	blocked  []block // by rank: what it waits for
-	waiting  [][]int // by rank: who waits for it
-	ready    []int   // ranks to go on with
+	last     map[EventID][]int // the ranks whose last call, which did not end, the end of an event follows
+	blocked  []block           // by rank: what it waits for
+	waiting  [][]int           // by rank: who waits for it
+	ready    []int             // ranks to go on with
 	turn     int
 	scratch  []int
 }
@@ -53,12 +56,20 @@ func newLazy(g *Graph, v visitor) *lazy {
 	n := len(g.ranks)
 	l := &lazy{
 		g: g, visitor: v, postings: make([][]int, n), posted: make([]int, n), entered: make([]uint64, n), done: make([]uint64, n),
-		sends: make([]int, n), got: make([]int, n), relaxed: map[relaxed]bool{}, blocked: make([]block, n), waiting: make([][]int, n),
+		sends: make([]int, n), got: make([]int, n), relaxed: map[relaxed]bool{}, last: map[EventID][]int{}, blocked: make([]block, n), waiting: make([][]int, n),
 	}
 	for r := range g.ranks {
 		takes := g.messages.ranks[r].takes
 		for i := range takes {
-			if t := &takes[i]; t.send != none && t.start != 0 && (t.kind == takeReceive || t.kind == takeMatched) {
+			t := &takes[i]
+			if t.unmatched() {
+				e := EventID{r, max(t.post, t.done)}
+				if t.kind != takeReceive {
+					e.Index = t.post
+				}
+				l.last[e] = append(l.last[e], int(t.ch.src))
+			}
+			if t.send != none && t.start != 0 && (t.kind == takeReceive || t.kind == takeMatched) {
 				l.postings[r] = append(l.postings[r], i)
 			}
 		}
@@ -120,6 +131,10 @@ func (l *lazy) goOn(r int) {
 		}
 		l.visitor.leave(r, e)
 	}
+	if l.entered[r] == l.done[r] {
+		l.entered[r]++ // what is behind the end of its trace
+		l.wake(r)
+	}
 }
 
 // atSend says whether a rank is about to enter an event that sends something.
@@ -148,12 +163,17 @@ func (l *lazy) enter(r int) {
 		l.got[sends[i].ch.dst]++
 	}
 	l.visitor.enter(r, e, of)
+	l.wake(r)
+}
+
+// wake lets those go on that waited for what a rank has entered.
+func (l *lazy) wake(r int) {
 	l.waiting[r] = slices.DeleteFunc(l.waiting[r], func(q int) bool {
 		b := &l.blocked[q]
 		if b.rank != r { // it was relaxed, and waits for another now
 			return true
 		}
-		if b.need <= e {
+		if b.need <= l.entered[r] {
 			l.ready = append(l.ready, q)
 			return true
 		}
@@ -180,6 +200,11 @@ func (l *lazy) lacks(r int, e uint64) block {
 		case depLarge:
 		}
 	}
+	if len(l.last) > 0 {
+		for _, q := range l.last[EventID{r, e}] {
+			look(q, l.g.Events(q)+1)
+		}
+	}
 	if found.rank >= 0 {
 		return found
 	}
@@ -193,8 +218,12 @@ func (l *lazy) lacks(r int, e uint64) block {
 		case depCollective:
 			in := l.g.instances[d.index()]
 			for j := range in.parts {
-				if entry := in.parts[j].entry; entry != 0 {
-					look(in.comm.world[j], entry)
+				q, entry := in.comm.world[j], in.parts[j].entry
+				if entry == 0 {
+					entry = l.g.Events(q) + 1
+				}
+				if entry <= l.g.Events(q) || l.g.isCut(q) {
+					look(q, entry)
 				}
 			}
 		case depMessage, depProbe, depSync:

@@ -19,7 +19,7 @@ func TestLayoutIsTheLibrarys(t *testing.T) {
 	mirrors := map[string]any{
 		"cohort_control": abi.ControlBlock{}, "cohort_divergence": abi.Divergence{}, "cohort_slot": abi.Slot{},
 		"cohort_registry": abi.Registry{}, "cohort_datatype": abi.Datatype{}, "cohort_comm": abi.Comm{},
-		"cohort_decisions": abi.Decisions{}, "cohort_match": abi.Match{}, "cohort_poll": abi.Poll{}, "cohort_set": abi.Set{}, "cohort_check": abi.Check{}, "cohort_recent": abi.RecentCall{},
+		"cohort_decisions": abi.Decisions{}, "cohort_match": abi.Match{}, "cohort_poll": abi.Poll{}, "cohort_set": abi.Set{}, "cohort_check": abi.Check{}, "cohort_recent": abi.RecentCall{}, "cohort_order": abi.Order{},
 		"cohort_stream": abi.Stream{}, "cohort_value": abi.Value{}, "cohort_turn": abi.Turn{},
 		"cohort_stack": abi.Stack{}, "cohort_object": abi.Object{}, "cohort_group": abi.Group{}, "cohort_window": abi.Window{}, "cohort_file": abi.File{},
 		"cohort_reduction": abi.Reduction{}, "cohort_errhandler": abi.Errhandler{}, "cohort_info": abi.Info{}, "cohort_side": abi.Side{},

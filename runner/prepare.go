@@ -1,10 +1,12 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,11 +25,22 @@ type ReplayOptions struct {
 	Env          []string
 	IncompleteOK bool // go on where the recording lacks decisions
 	Full         bool // also write the event graph into the recording
+	// Control are control messages that the ranks exchange beside the program's own: they bound buffering (causal.BoundBuffering finds them).
+	Control []ControlMessage
 	// StallTimeout ends a replay in which no rank has made an MPI call for so long; 0: never, except that a recording which was cut short gets
 	// cutStall once a rank is at its end.
 	StallTimeout time.Duration
 	// Progress, if set, is called about five times a second and at the end, from one goroutine, with the events replayed and their total.
 	Progress func(done, total uint64)
+}
+
+// ControlMessage holds rank To back before its event Before until rank From has completed its event After. Those from one rank to another are in the order
+// in which both come to them.
+type ControlMessage struct {
+	From   int
+	After  uint64
+	To     int
+	Before uint64
 }
 
 // Prepared is a replay that is ready to be launched: by Replay, or under a debugger by others.
@@ -119,6 +132,9 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 	if err := p.decide(o); err != nil {
 		return nil, err
 	}
+	if err := p.control(o.Control); err != nil {
+		return nil, err
+	}
 	p.options(o)
 	return p, nil
 }
@@ -165,6 +181,29 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			reason += " The same holds for the ranks " + strings.Join(alike, ", ") + "."
 		}
 		return &launch.RefusedError{Reason: reason, Err: incomplete}
+	}
+	return nil
+}
+
+// control puts control messages into the decisions. One that is not of the recorded events is left out on both sides.
+func (p *Prepared) control(all []ControlMessage) error {
+	for _, m := range all {
+		if m.From < 0 || m.From >= len(p.Decisions) || m.To < 0 || m.To >= len(p.Decisions) || m.From == m.To {
+			return &launch.RefusedError{Reason: fmt.Sprintf("A control message from rank %d to rank %d cannot be in a replay of %d ranks.", m.From, m.To, len(p.Decisions))}
+		}
+		from, to := p.Decisions[m.From], p.Decisions[m.To]
+		if m.After > from.LastEvent || m.Before > to.LastEvent {
+			continue
+		}
+		from.Grants = append(from.Grants, trace.DecisionOrder{Event: m.After, Peer: uint32(m.To)})
+		to.Waits = append(to.Waits, trace.DecisionOrder{Event: m.Before, Peer: uint32(m.From)})
+	}
+	for rank, d := range p.Decisions {
+		byEvent := func(a, b trace.DecisionOrder) int { return cmp.Compare(a.Event, b.Event) }
+		if !slices.IsSortedFunc(d.Waits, byEvent) || !slices.IsSortedFunc(d.Grants, byEvent) {
+			return &launch.RefusedError{Reason: fmt.Sprintf("The control messages of rank %d are not in the order of its events.", rank)}
+		}
+		d.Control = len(all) > 0
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type ReplayResult struct {
 	Graph     bool // the event graph was written
 	Events    uint64
 	Decisions uint64
+	Control   uint64 // control messages that were sent
 }
 
 // RankReplay is how far one rank got.
@@ -71,6 +72,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 	for _, n := range p.Notes {
 		o.notef("%s", n)
 	}
+	p.hold()
 	scratch := ""
 	if o.Full && p.Recording.Meta.Mode != trace.ModeFull.String() {
 		if scratch, err = p.Recording.GraphScratch(); err != nil {
@@ -103,6 +105,15 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 	return result, nil
 }
 
+// hold makes ranks that were ended outside MPI stand at the end of their recording, in a loop that gives MPI progress, until the others are at theirs. What
+// such a rank does next may be what ended it: with it would go what its MPI has not sent off yet, and what it has not taken in would fill a queue in which
+// others still have messages to put.
+func (p *Prepared) hold() {
+	for _, d := range p.Decisions {
+		d.Hold = !d.Finalized && !d.FullDisk && d.CurrentOp == trace.OpNone
+	}
+}
+
 // watch follows a replay. Its run goroutine owns it.
 type watch struct {
 	session  *launch.Session
@@ -113,7 +124,11 @@ type watch struct {
 	over     []bool      // the program has gone
 	last     []backend.ControlState
 	stalled  bool
-	gone     []bool // over, when the replay was ended because it stood still
+
+	letGo     []bool // a rank that stood at the end of its recording need not stand there any more
+	allWithin bool   // when it was looked at last, all ranks were within MPI calls
+
+	gone []bool // over, when the replay was ended because it stood still
 }
 
 type rankEvent struct {
@@ -127,13 +142,16 @@ const (
 	tick = 200 * time.Millisecond
 	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut short.
 	cutStall = 10 * time.Second
+	// controlStall is how long all ranks may be within MPI calls, and none get on, if there are control messages: those must not let them wait for ever, but
+	// that rests on what is known of the MPI.
+	controlStall = time.Minute
 )
 
 func newWatch(session *launch.Session, p *Prepared, o ReplayOptions) *watch {
 	n := len(session.Ranks())
 	w := &watch{
 		session: session, prepared: p, options: o, events: make(chan rankEvent),
-		at: make([]abi.State, n), over: make([]bool, n), last: make([]backend.ControlState, n),
+		at: make([]abi.State, n), over: make([]bool, n), letGo: make([]bool, n), last: make([]backend.ControlState, n),
 	}
 	for i, rank := range session.Ranks() {
 		go func() {
@@ -176,6 +194,8 @@ func (w *watch) run(ctx context.Context) launch.Result {
 			}
 			if w.finished() {
 				stop()
+			} else if w.allStand() {
+				w.goOn()
 			}
 		case <-ticker.C:
 			if !asking && !stopping {
@@ -187,7 +207,12 @@ func (w *watch) run(ctx context.Context) launch.Result {
 			if sum := w.progress(states); sum != seen {
 				moved, seen = time.Now(), sum
 			}
-			if limit := w.stallLimit(); limit > 0 && time.Since(moved) > limit && !stopping {
+			limit := w.stallLimit()
+			switch {
+			case limit == 0 || time.Since(moved) <= limit || stopping:
+			case w.goOn():
+				moved = time.Now()
+			default:
 				w.stalled, w.gone = true, slices.Clone(w.over)
 				stop()
 			}
@@ -200,6 +225,35 @@ func (w *watch) run(ctx context.Context) launch.Result {
 		<-answers
 	}
 	return w.session.Wait()
+}
+
+// allStand tells whether no rank has anything left to do before those go on that stand at the end of their recording.
+func (w *watch) allStand() bool {
+	for i, state := range w.at {
+		if !w.over[i] && state != abi.StateEnd && state != abi.StateFinalized && state != abi.StateParked {
+			return false
+		}
+	}
+	return true
+}
+
+// goOn lets the ranks go on that stand at the end of their recording; false: there is none.
+func (w *watch) goOn() bool {
+	some := false
+	release := uint32(abi.ReleaseGo)
+	for i, rank := range w.session.Ranks() {
+		if w.at[i] != abi.StateParked || w.over[i] || w.letGo[i] {
+			continue
+		}
+		w.letGo[i], some = true, true
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+			defer cancel()
+			// One that has gone needs no telling; one that cannot be told is ended with the others.
+			_, _ = rank.Backend().Control(ctx, backend.ControlRequest{Release: &release})
+		}()
+	}
+	return some
 }
 
 // ask reads the control blocks of all ranks. It takes a second at most; that the replay is being ended does not matter.
@@ -218,11 +272,15 @@ func (w *watch) ask(ctx context.Context, answers chan<- []backend.ControlState) 
 // progress notes the positions and returns a number that changes whenever a rank does something.
 func (w *watch) progress(states []backend.ControlState) uint64 {
 	var activity uint64
+	w.allWithin = true
 	for i, s := range states {
 		if s.Present && s.Events >= w.last[i].Events {
 			w.last[i].Events, w.last[i].Polls = s.Events, s.Polls
 		}
 		activity += w.last[i].Events + w.last[i].Polls + s.Current
+		if s.Current == 0 && !w.over[i] {
+			w.allWithin = false
+		}
 	}
 	w.report()
 	return activity
@@ -277,9 +335,12 @@ func (w *watch) stallLimit() time.Duration {
 	}
 	for i, state := range w.at {
 		// A rank whose program has gone before MPI_Finalize leaves others waiting for it as well.
-		if state == abi.StateEnd || w.over[i] && state != abi.StateFinalized {
+		if state == abi.StateEnd || state == abi.StateParked || w.over[i] && state != abi.StateFinalized {
 			return cutStall
 		}
+	}
+	if w.allWithin && len(w.options.Control) > 0 {
+		return controlStall
 	}
 	return 0
 }
@@ -319,6 +380,11 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 		}
 		r.Events += min(last.Events, d.LastEvent)
 		r.Decisions += last.Decisions
+		for _, g := range d.Grants {
+			if g.Event <= last.Events {
+				r.Control++
+			}
+		}
 		r.Ranks = append(r.Ranks, rank)
 	}
 	return r

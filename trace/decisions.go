@@ -40,6 +40,13 @@ type DecisionCheck struct {
 	Hash  uint32
 }
 
+// DecisionOrder is one side of a control message (struct cohort_order), which no recording holds: it is added to bound buffering. A wait is before Event begins, a grant when
+// it has ended. The k-th grant of one rank to another is the k-th wait of that one for it.
+type DecisionOrder struct {
+	Event uint64
+	Peer  uint32 // world rank
+}
+
 // Decisions is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
 type Decisions struct {
 	// Sparse: a wildcard receive or probe that is not among Matches is posted as the program asks (a recording in ModeRacing).
@@ -54,7 +61,11 @@ type Decisions struct {
 	Streams         []DecisionStream // what each thread is given
 	Turns           []DecisionTurn
 	Checks          []DecisionCheck
-	CurrentOp       Op // cut short within this call, which was not complete; OpNone: outside MPI, or not known
+	Control         bool            // some rank of the replay has control messages
+	Waits, Grants   []DecisionOrder // those of this one
+	CurrentOp       Op              // cut short within this call, which was not complete; OpNone: outside MPI, or not known
+	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it go on when the others need it no more.
+	Hold bool
 
 	// What follows is no part of the decisions file.
 

@@ -287,6 +287,7 @@ func TestDecisionsLayout(t *testing.T) {
 		Polls:   []DecisionPoll{{Event: Never, Failures: 7, Never: true}},
 		Sets:    []DecisionSet{{Event: 8, Op: OpWaitsome, Indices: []uint32{4, 1, 2}}, {Event: 9, Op: OpWaitany}},
 		Checks:  []DecisionCheck{{Event: 7, Hash: 0x89abcdef}}, CurrentOp: OpBarrier,
+		Hold: true, Control: true, Waits: []DecisionOrder{{Event: 4, Peer: 2}}, Grants: []DecisionOrder{{Event: 6, Peer: 1}},
 	}
 	var values valueBuilder
 	for _, r := range []Record{
@@ -302,23 +303,24 @@ func TestDecisionsLayout(t *testing.T) {
 		return uint32(b[at]) | uint32(b[at+1])<<8 | uint32(b[at+2])<<16 | uint32(b[at+3])<<24
 	}
 	for at, want := range map[int]uint32{
-		8: 3, 12: 144, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 144, 56: 192, 64: 216, 72: 48, 80: 9, 88: 1,
-		92: 40, 96: 1, 104: 264, 112: 2, 120: 336, 128: 1, 136: 400,
-		144: 5, 152: 2, 156: 0xffffffff, 160: 9, 164: 0, 168: 6, 184: 10, 188: 1,
-		192: 0xffffffff, 196: 0xffffffff, 200: 7, 208: 0, 212: 1,
-		216: 8, 224: 29, 228: 3, 232: 4, 236: 1, 240: 2, 244: 0, 248: 9, 256: 28, 260: 0,
-		264: 7, 272: 0x89abcdef, 276: 0,
-		280: 5, 284: 16, 288: 11, 296: 12, // two times in one entry
-		304: 17, 308: 3, 312: 0x636261,
-		320: 2, 324: 8, 328: 13,
-		336: 1, 344: 3, 352: 280, 360: 40, 368: 77, 376: 1, 384: 320, 392: 16,
-		400: 6, 408: 77,
+		8: 3, 12: 184, 16: 3, 20: 4, 24: 2, 32: 1, 40: 2, 48: 184, 56: 232, 64: 256, 72: 48, 80: 9, 88: 1,
+		92: 40, 96: 1, 104: 304, 112: 2, 120: 408, 128: 1, 136: 472, 144: 1, 152: 320, 160: 1, 168: 336, 176: 1, 180: 1,
+		184: 5, 192: 2, 196: 0xffffffff, 200: 9, 204: 0, 208: 6, 224: 10, 228: 1,
+		232: 0xffffffff, 236: 0xffffffff, 240: 7, 248: 0, 252: 1,
+		256: 8, 264: 29, 268: 3, 272: 4, 276: 1, 280: 2, 284: 0, 288: 9, 296: 28, 300: 0,
+		304: 7, 312: 0x89abcdef, 316: 0,
+		320: 4, 328: 2, 336: 6, 344: 1,
+		352: 5, 356: 16, 360: 11, 368: 12, // two times in one entry
+		376: 17, 380: 3, 384: 0x636261,
+		392: 2, 396: 8, 400: 13,
+		408: 1, 416: 3, 424: 352, 432: 40, 440: 77, 448: 1, 456: 392, 464: 16,
+		472: 6, 480: 77,
 	} {
 		if word(at) != want {
 			t.Errorf("word at %d is %d, want %d", at, word(at), want)
 		}
 	}
-	if len(b) != 416 {
+	if len(b) != 488 {
 		t.Errorf("%d bytes", len(b))
 	}
 	path := filepath.Join(t.TempDir(), "decisions")

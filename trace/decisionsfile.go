@@ -11,11 +11,12 @@ import (
 // Sizes of the mirror of struct cohort_decisions and its entries.
 const (
 	decisionsMagic      = 0x00434544484f43
-	decisionsHeaderSize = 144
+	decisionsHeaderSize = 184
 	matchSize           = 24
 	pollSize            = 24
 	setSize             = 16
 	checkSize           = 16
+	orderSize           = 16
 
 	flagNever       = 1 // COHORT_DECISION_NEVER
 	matchWhichShift = 8 // COHORT_DECISION_WHICH
@@ -65,6 +66,16 @@ func (d *Decisions) Encode() []byte {
 		b = le.AppendUint64(b, c.Event)
 		b = le.AppendUint64(b, uint64(c.Hash))
 	}
+	waits := len(b)
+	b = appendOrders(b, d.Waits)
+	grants := len(b)
+	b = appendOrders(b, d.Grants)
+	le.PutUint64(b[144:], uint64(len(d.Waits)))
+	le.PutUint64(b[152:], uint64(waits))
+	le.PutUint64(b[160:], uint64(len(d.Grants)))
+	le.PutUint64(b[168:], uint64(grants))
+	le.PutUint32(b[176:], b2u(d.Control))
+	le.PutUint32(b[180:], b2u(d.Hold))
 	le.PutUint64(b[0:], decisionsMagic)
 	le.PutUint32(b[8:], ABIVersion)
 	le.PutUint32(b[12:], decisionsHeaderSize)
@@ -83,6 +94,14 @@ func (d *Decisions) Encode() []byte {
 	le.PutUint64(b[96:], uint64(len(d.Checks)))
 	le.PutUint64(b[104:], uint64(checks))
 	return d.encodeValues(b, 112)
+}
+
+func appendOrders(b []byte, orders []DecisionOrder) []byte {
+	for _, o := range orders {
+		b = binary.LittleEndian.AppendUint64(b, o.Event)
+		b = binary.LittleEndian.AppendUint64(b, uint64(o.Peer))
+	}
+	return b
 }
 
 // ReadDecisions reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError, *VersionError.
@@ -162,6 +181,19 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	}
 	for ; n > 0; n, rest = n-1, rest[checkSize:] {
 		d.Checks = append(d.Checks, DecisionCheck{Event: le.Uint64(rest), Hash: uint32(le.Uint64(rest[8:]))})
+	}
+	d.Control, d.Hold = le.Uint32(b[176:]) != 0, le.Uint32(b[180:]) != 0
+	for _, orders := range []struct {
+		of   *[]DecisionOrder
+		at   int
+		what string
+	}{{&d.Waits, 144, "waits"}, {&d.Grants, 160, "grants"}} {
+		if n, rest, ok = section(orders.at, orders.at+8, orderSize); !ok {
+			return bad(orders.at, orders.what, "entries inside the file", fmt.Sprint(le.Uint64(b[orders.at:])))
+		}
+		for ; n > 0; n, rest = n-1, rest[orderSize:] {
+			*orders.of = append(*orders.of, DecisionOrder{Event: le.Uint64(rest), Peer: le.Uint32(rest[8:])})
+		}
 	}
 	if err := d.decodeValues(b, 112); err != nil {
 		return bad(112, "values", "streams and turns inside the file", err.Error())

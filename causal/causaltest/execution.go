@@ -70,6 +70,7 @@ func (c *Collective) Follows(i, j int) bool {
 type Execution struct {
 	Records     [][]trace.Record // per rank: its full trace
 	Messages    []*Message
+	Begun       []*Message // sent by calls that had not returned at the end: Send is no event of the traces
 	Collectives []*Collective
 	Order       []causal.EventID // the events in the order in which their calls returned
 	// Unknown is how many wildcard receives took a message without a completion in the trace, and how many receives were cancelled without

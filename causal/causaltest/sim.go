@@ -342,6 +342,8 @@ func (s *sim) cutShort(r *rank) {
 		forget(&m.Start)
 		if m.Send != stuck {
 			kept = append(kept, m)
+		} else {
+			s.x.Begun = append(s.x.Begun, m)
 		}
 	}
 	s.x.Messages = kept

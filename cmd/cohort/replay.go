@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -11,12 +12,14 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/runner"
+	"github.com/cohort-debugger/cohort/session"
 )
 
 func newReplayCommand(std streams) *cobra.Command {
 	var o runner.ReplayOptions
 	var yield string
 	var label bool
+	var limit int
 	cmd := &cobra.Command{
 		Use:   "replay NAME.cohort [flags]",
 		Short: "Run a recorded program again, each message in the recorded order",
@@ -26,7 +29,8 @@ The exit status is 0 only if every rank made the recorded calls and got to the e
 recording (what was recorded and what the rank did is printed), 2 if nothing was started (another build of the program, a damaged or
 incomplete recording, ...), 1 if a rank did not get to its end for another reason. A recording that was cut short is replayed as far as it goes.`,
 		Example: `  cohort replay tsp.cohort
-  cohort replay tsp.cohort --full        # also keep the event graph, for causal cuts`,
+  cohort replay tsp.cohort --full        # also keep the event graph, for causal cuts
+  cohort replay tsp.cohort --bound-buffering 100`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("Name one recording, as in: cohort replay run.cohort")
@@ -39,12 +43,19 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 			flush := passOutput(std, &o.Common, label, math.MaxInt32) // however many were recorded
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
+			var bound *session.Bound
+			if cmd.Flags().Changed("bound-buffering") {
+				if bound, err = boundBuffering(ctx, std, o, limit); err != nil {
+					return err
+				}
+				o.Control = bound.Control
+			}
 			result, err := runner.Replay(ctx, o)
 			flush()
 			if result == nil {
 				return err
 			}
-			replaySummary(std.Err, result)
+			replaySummary(std.Err, result, bound)
 			switch {
 			case err != nil:
 				return err
@@ -61,6 +72,7 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f.StringVar(&o.Program, "program", "", "another copy of the recorded build of the program")
 	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false, "go on where the recording lacks decisions: the replay may differ from there")
 	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
+	f.IntVar(&limit, "bound-buffering", 0, "hold senders back, so that at most `N` messages wait at a rank for their receives")
 	f.DurationVar(&o.StallTimeout, "stall-timeout", 0, "end the replay when no rank has made an MPI call for so long, such as 30s")
 	f.StringVar(&yield, "yield", "auto", "let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
@@ -70,7 +82,20 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	return cmd
 }
 
-func replaySummary(w io.Writer, r *runner.ReplayResult) {
+// boundBuffering finds out what has to wait for what. A recording that has no event graph yet is replayed once for that.
+func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, limit int) (*session.Bound, error) {
+	rec, _, err := runner.Open(o.Recording) // the replay itself says what there is to say
+	if err != nil {
+		return nil, err
+	}
+	bar := newProgressLine(std)
+	defer bar.clear()
+	common := o.Common
+	common.Stdin, common.Stdout, common.Stderr, common.Output = nil, nil, nil, nil // these are of the replay that the user sees
+	return session.BoundBuffering(ctx, rec, limit, session.GraphOptions{Common: common, Program: o.Program, IncompleteOK: o.IncompleteOK, Progress: bar.show})
+}
+
+func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n",
 		count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed), count(r.Decisions, "decision"))
@@ -99,6 +124,9 @@ func replaySummary(w io.Writer, r *runner.ReplayResult) {
 		b.WriteString("  No rank left the recording, and all got to its end.\n")
 	case r.Stalled:
 		b.WriteString("  The replay was ended because no rank made an MPI call any more.\n")
+	}
+	if bound != nil {
+		fmt.Fprintf(&b, "  %s\n", bound.Text(r.Control))
 	}
 	for _, rank := range r.Ranks {
 		// When a rank has left the recording the others were ended for that.

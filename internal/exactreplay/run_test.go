@@ -113,12 +113,24 @@ func positions(result launch.Result) string {
 
 // replay runs a recording again and returns what the ranks wrote.
 func (j job) replay(ctx context.Context, dir string, full bool, seed int) (string, error) {
+	return j.replayWith(ctx, runner.ReplayOptions{Recording: dir, Env: perturbed(seed), Full: full})
+}
+
+// replayBounded does it with control messages. The recording must have its graph.
+func (j job) replayBounded(ctx context.Context, dir string, limit, seed int) (string, error) {
+	_, control, err := boundOf(dir, limit)
+	if err != nil {
+		return "", err
+	}
+	return j.replayWith(ctx, runner.ReplayOptions{Recording: dir, Env: perturbed(seed), Control: control})
+}
+
+func (j job) replayWith(ctx context.Context, o runner.ReplayOptions) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var out outputs
-	r, err := runner.Replay(ctx, runner.ReplayOptions{
-		Common: j.common(&out), Recording: dir, Env: perturbed(seed), Full: full, StallTimeout: stall,
-	})
+	o.Common, o.StallTimeout = j.common(&out), stall
+	r, err := runner.Replay(ctx, o)
 	text := out.all(j.ranks)
 	if r != nil && !r.OK() {
 		var b strings.Builder
@@ -135,6 +147,31 @@ func (j job) replay(ctx context.Context, dir string, full bool, seed int) (strin
 		return text, fmt.Errorf("replaying: %w", err)
 	}
 	return text, nil
+}
+
+// boundOf finds the control messages of a replay, as package session does.
+func boundOf(dir string, limit int) (*causal.Bounding, []runner.ControlMessage, error) {
+	rec, err := trace.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	traces, err := rec.Graph()
+	if err != nil {
+		return nil, nil, err
+	}
+	graph, err := causal.Load(traces, causal.Options{SyncBytes: 4000})
+	if err != nil {
+		return nil, nil, err
+	}
+	bound, err := graph.BoundBuffering(limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	var control []runner.ControlMessage
+	for _, c := range bound.Control {
+		control = append(control, runner.ControlMessage{From: c.After.Rank, After: c.After.Index, To: c.Before.Rank, Before: c.Before.Index})
+	}
+	return bound, control, nil
 }
 
 // checkGraph reads what a full recording or replay left: every trace whole, and nothing in the graph that has no partner. Some kinds of problems may be

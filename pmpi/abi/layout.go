@@ -128,6 +128,19 @@ type Decisions struct {
 	OffStreams uint64
 	NTurns     uint64
 	OffTurns   uint64
+	NWaits     uint64
+	OffWaits   uint64
+	NGrants    uint64
+	OffGrants  uint64
+	Control    uint32
+	Hold       uint32
+}
+
+// Order is struct cohort_order: one side of a control message that bounds buffering in a replay.
+type Order struct {
+	Event uint64
+	Peer  uint32
+	Pad0  uint32
 }
 
 // Stream is struct cohort_stream: where the values are that one thread is given.

@@ -17,6 +17,7 @@
  *      forms of order-mode records and CHECK records in the trace, checks in the decisions file; whatever else issue 3 adds to records
  *   3  issue 4: the registry has all kinds of handles, requests, and the calls in progress; COHORT_FLAG_KEEP; a datatype's record is smaller: its name has 32
  *      bytes, a longer one lies elsewhere
+ *      the decisions file has control messages, and may tell a rank to stand at the end of its recording
  */
 #ifndef COHORT_ABI_H
 #define COHORT_ABI_H
@@ -518,6 +519,18 @@ struct cohort_decisions {
   uint64_t n_checks, off_checks; /* struct cohort_check */
   uint64_t n_streams, off_streams; /* struct cohort_stream: one per thread that was given values */
   uint64_t n_turns, off_turns;     /* struct cohort_turn */
+  uint64_t n_waits, off_waits;     /* struct cohort_order: control messages that this rank receives before an event */
+  uint64_t n_grants, off_grants;   /* struct cohort_order: control messages that it sends after one */
+  uint32_t control;                /* 1: some rank has control messages; the same in all ranks */
+  uint32_t hold;                   /* 1: park after last_event, as if park_at said so: what the program does next ends it, and others still need this rank's progress */
+};
+
+/* A control message, which bounds buffering (causal.BoundBuffering): of no bytes, on a communicator of its own. The k-th that a rank sends to another is the k-th that that one receives
+ * from it. */
+struct cohort_order {
+  uint64_t event; /* a wait: before it begins; a grant: when it has ended */
+  uint32_t peer;  /* the other rank, in MPI_COMM_WORLD */
+  uint32_t pad0;
 };
 
 #define COHORT_DECISION_WHICH 8 /* match of a Startall in sparse decisions: flags >> 8 is the place in its array */

@@ -66,6 +66,7 @@ struct cohort_global {
   uint64_t program_start, program_size;
   uint64_t check;         /* hash of the completed calls, see cohort_check */
   uint64_t check_at;      /* event after which it is written or compared next */
+  uint64_t grant_at;      /* replay: event after which the next control message is due */
   int last_call;          /* replay: the rank was ended within the call in progress, which is only begun */
 };
 extern struct cohort_global g;
@@ -314,6 +315,9 @@ int cohort_never_request(MPI_Request *request);
 int cohort_is_never(MPI_Request request);
 int cohort_never_free(MPI_Request *request);
 void cohort_never_release(void);
+void cohort_orders_open(void);                               /* control messages */
+void cohort_orders_send(void);
+void cohort_orders_close(void);
 void cohort_replay_compare(uint32_t hash);                   /* of the events up to g.events */
 static inline int cohort_is_poll(uint32_t op) {
   return op == COHORT_OP_IPROBE || op == COHORT_OP_IMPROBE || (op >= COHORT_OP_TEST && op <= COHORT_OP_REQUEST_GET_STATUS);

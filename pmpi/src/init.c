@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct cohort_global g = {.progress = MPI_COMM_NULL};
+struct cohort_global g = {.progress = MPI_COMM_NULL, .grant_at = COHORT_NEVER};
 
 /* This thread is inside a call of ours: what the MPI library calls of itself is not the program's. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -84,6 +84,7 @@ static void open_all(void) {
   }
   check_threads();
   if (g.control->mode == COHORT_MODE_RACING) cohort_racing_open();
+  if (g.replay) cohort_orders_open();
   g.thread = COHORT_MAIN_THREAD;
   cohort_values_given = g.order || g.full || g.replay;
   cohort_clocks = cohort_values_given && (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0;
@@ -252,6 +253,7 @@ void cohort_leave(void) {
   STORE(g.header->events, events);
   STORE(c->events, events);
   STORE(c->polls, 0);
+  if (UNLIKELY(events >= g.grant_at)) cohort_orders_send();
   leave(c);
 }
 
@@ -314,6 +316,7 @@ EXPORT int MPI_Finalize(void) {
     cohort_values_finalize();
   }
   if (g.racing) cohort_racing_finalize();
+  cohort_orders_close();
   cohort_progress_close();
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;

@@ -12,6 +12,9 @@ static const struct cohort_match *match, *match_end;
 static const struct cohort_poll *poll, *poll_end;
 static const struct cohort_set *set, *set_end;
 static const struct cohort_check *check, *check_end;
+static const struct cohort_order *await, *await_end, *grant, *grant_end; /* control messages */
+static uint64_t await_at = COHORT_NEVER;
+static MPI_Comm orders = MPI_COMM_NULL;
 static uint64_t check_before; /* event of the last that was equal */
 static uint64_t poll_failures; /* of the failures before `poll`, how many are already reproduced */
 
@@ -60,7 +63,8 @@ void cohort_replay_open(void) {
     return;
   }
   const uint8_t *base = (const void *)d;
-  if (d->n_matches > size || d->n_polls > size || d->n_checks > size ||
+  if (d->n_matches > size || d->n_polls > size || d->n_checks > size || d->n_waits > size || d->n_grants > size ||
+      !inside_file(d->off_waits, d->n_waits * sizeof *await, size) || !inside_file(d->off_grants, d->n_grants * sizeof *grant, size) ||
       !inside_file(d->off_checks, d->n_checks * sizeof(struct cohort_check), size) || !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
       !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
       !sets_are_whole(d, base) || !cohort_values_open(base, size, d)) {
@@ -81,6 +85,52 @@ void cohort_replay_open(void) {
   check = (const void *)(base + d->off_checks);
   check_end = check + d->n_checks;
   g.check_at = check < check_end ? check->event : 0;
+  await = (const void *)(base + d->off_waits);
+  await_end = await + d->n_waits;
+  grant = (const void *)(base + d->off_grants);
+  grant_end = grant + d->n_grants;
+  if (d->hold && g.control->park_at == COHORT_NEVER) __atomic_store_n(&g.control->park_at, d->last_event, __ATOMIC_RELEASE);
+}
+
+/* Collective over all ranks: their decisions agree in it. */
+void cohort_orders_open(void) {
+  if (file == NULL || !file->control) return;
+  if (PMPI_Comm_dup(MPI_COMM_WORLD, &orders) != MPI_SUCCESS) {
+    cohort_refuse("The communicator for the control messages of this replay could not be made.");
+    return;
+  }
+  PMPI_Comm_set_errhandler(orders, MPI_ERRORS_RETURN);
+  await_at = await < await_end ? await->event : COHORT_NEVER;
+  g.grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
+}
+
+void cohort_orders_close(void) {
+  if (orders != MPI_COMM_NULL) PMPI_Comm_free(&orders);
+}
+
+/* Before the event, which sends something: others have received enough of what was sent before. Tests give progress to all that this rank has under way. */
+static void await_orders(uint64_t event) {
+  for (; await < await_end && await->event <= event; await++) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    int there = 0;
+    int rc = PMPI_Irecv(NULL, 0, MPI_BYTE, (int)await->peer, 0, orders, &request);
+    while (rc == MPI_SUCCESS && !there) {
+      rc = PMPI_Test(&request, &there, MPI_STATUS_IGNORE);
+      if (!there) sched_yield();
+    }
+    if (rc != MPI_SUCCESS) cohort_refuse("A control message of this replay could not be received.");
+  }
+  await_at = await < await_end ? await->event : COHORT_NEVER;
+}
+
+/* The events up to g.events are complete. A message of no bytes is sent off at once. */
+void cohort_orders_send(void) {
+  for (; grant < grant_end && grant->event <= g.events; grant++) {
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (PMPI_Isend(NULL, 0, MPI_BYTE, (int)grant->peer, 0, orders, &request) != MPI_SUCCESS || PMPI_Request_free(&request) != MPI_SUCCESS)
+      cohort_refuse("A control message of this replay could not be sent.");
+  }
+  g.grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
 }
 
 static void __attribute__((noreturn)) diverged(struct cohort_divergence d) {
@@ -170,7 +220,7 @@ static int begin_last_call(uint64_t event, uint32_t op) {
   return collective || g.last_call;
 }
 
-void cohort_replay_check(uint64_t event, uint32_t op) {
+static void check_call(uint64_t event, uint32_t op) {
   if (UNLIKELY(event > file->last_event)) {
     if (cohort_is_poll(op) && failures_left()) return;
     if (!file->finalized && begin_last_call(event, op)) return;
@@ -185,6 +235,11 @@ void cohort_replay_check(uint64_t event, uint32_t op) {
   if (due == event && (due_op == op || (cohort_is_poll(op) && failures_left()))) return;
   int message = match < match_end && match->event == due && !(match->flags & COHORT_DECISION_NEVER);
   cohort_diverge(due_op, due, message ? match->source : INT32_MIN, message ? match->tag : INT32_MIN, INT32_MIN, INT32_MIN);
+}
+
+void cohort_replay_check(uint64_t event, uint32_t op) {
+  check_call(event, op);
+  if (UNLIKELY(event >= await_at) && !cohort_is_poll(op)) await_orders(event);
 }
 
 uint32_t cohort_replay_place; /* of the receive in the array of a Startall */

@@ -1,0 +1,66 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/runner"
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+// Bound is how the buffering of a replay is bounded.
+type Bound struct {
+	Limit   int // messages that may wait at a rank, as asked
+	Most    int // that do, at some rank at some time, at most
+	At      int // the first such rank
+	Control []runner.ControlMessage
+}
+
+// BoundBuffering finds the control messages with which no more than limit messages wait at a rank in a replay, as far as the program allows it. It needs the event graph of the
+// recording, which is obtained as Graph does. What cannot be bounded is a *RefusedError.
+func BoundBuffering(ctx context.Context, rec *trace.Recording, limit int, o GraphOptions) (*Bound, error) {
+	if limit < 1 {
+		return nil, refuse("The buffering of a replay cannot be bounded to %d messages for each rank: at least 1 must be let through.", limit)
+	}
+	graph, err := Graph(ctx, rec, o)
+	if err != nil {
+		return nil, err
+	}
+	return boundOf(rec, graph, limit)
+}
+
+func boundOf(rec *trace.Recording, graph *causal.Graph, limit int) (*Bound, error) {
+	found, err := graph.BoundBuffering(limit)
+	if _, ok := errors.AsType[*causal.UnboundableError](err); ok {
+		return nil, refuse("The buffering of a replay of %s cannot be bounded: %v.", rec.Dir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("bound the buffering of a replay: %w", err)
+	}
+	b := &Bound{Limit: limit}
+	b.At, b.Most = found.Most()
+	for _, c := range found.Control {
+		b.Control = append(b.Control, runner.ControlMessage{From: c.After.Rank, After: c.After.Index, To: c.Before.Rank, Before: c.Before.Index})
+	}
+	return b, nil
+}
+
+// Text is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there were.
+func (b *Bound) Text(sent uint64) string {
+	how := fmt.Sprintf("%d control messages held senders back", sent)
+	switch {
+	case len(b.Control) == 0:
+		how = "No control message was needed"
+	case sent == 1:
+		how = "1 control message held a sender back"
+	}
+	switch {
+	case b.Most > b.Limit:
+		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d), not %d, because the program sends so many before it receives them.", how, b.Most, b.At, b.Limit)
+	case b.Most == 1:
+		return how + ": at most 1 message waited at a rank."
+	}
+	return fmt.Sprintf("%s: at most %d messages waited at a rank.", how, b.Most)
+}
