@@ -174,10 +174,11 @@ func (s *coreSet) attend() int {
 // readCores opens the core files and finds out which rank each is. What is open is in the set, also with an error.
 func readCores(ctx context.Context, args protocol.LaunchArguments, cwd string, n *notes) (*coreSet, error) {
 	s := &coreSet{program: args.Program}
-	for _, path := range args.Cores {
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(cwd, path)
-		}
+	paths, err := corePaths(args.Cores, cwd)
+	if err != nil {
+		return s, err
+	}
+	for _, path := range paths {
 		if slices.ContainsFunc(s.cores, func(c *coreRank) bool { return c.path == path }) {
 			return s, refuse("The core file %s was given twice.", path)
 		}
@@ -210,6 +211,26 @@ func readCores(ctx context.Context, args protocol.LaunchArguments, cwd string, n
 		c.tell(n)
 	}
 	return s, ctx.Err()
+}
+
+// corePaths makes paths absolute, and expands patterns, which an editor's configuration has instead of names that it cannot know. A file of just that name comes first.
+func corePaths(names []string, cwd string) ([]string, error) {
+	var paths []string
+	for _, name := range names {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(cwd, name)
+		}
+		if _, err := os.Lstat(name); err == nil || !strings.ContainsAny(name, "*?[") {
+			paths = append(paths, name)
+			continue
+		}
+		found, err := filepath.Glob(name)
+		if err != nil || len(found) == 0 {
+			return nil, refuse("No file matches %s, so there is no core file to be shown.", name)
+		}
+		paths = append(paths, found...)
+	}
+	return paths, nil
 }
 
 // number gives every core its rank, and the set its size.

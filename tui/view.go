@@ -99,8 +99,11 @@ func (m *Model) header() string {
 		state = "idle"
 	}
 	kind := "live"
-	if m.options.Launch.Recording != "" {
+	switch {
+	case m.options.Launch.Recording != "":
 		kind = "replay"
+	case len(m.options.Launch.Cores) > 0:
+		kind = "ended"
 	}
 	left := styleTitle.Render("Cohort ") + printable(m.options.Title) + styleDim.Render(fmt.Sprintf("  %s · %d ranks · focus %s · %s", kind, len(m.ranks), m.focus, state))
 	if m.progress != "" {

@@ -30,8 +30,8 @@ type LaunchArguments struct {
 	Token        string            `json:"token,omitempty"` // needed on TCP
 	// ShowLibraryThreads shows threads that belong to the MPI library.
 	ShowLibraryThreads bool `json:"showLibraryThreads,omitempty"`
-	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and nothing is started. Without Program
-	// it is the one that the first of them names.
+	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and nothing is started. Patterns such as core.* are
+	// expanded; relative ones are relative to Cwd. Without Program it is the one that the first of them names.
 	Cores []string `json:"cores,omitempty"`
 	// NoInterpose debugs without libcohort: no mpipp, no positions.
 	NoInterpose bool `json:"noInterpose,omitempty"`

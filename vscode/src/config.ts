@@ -11,6 +11,7 @@ export interface CohortConfiguration {
   ranks?: unknown;
   mpi?: unknown;
   recording?: string;
+  cores?: unknown;
   server?: string;
   token?: string;
   stopOnEntry?: unknown;
@@ -33,11 +34,12 @@ export function complete(config: CohortConfiguration, around: Surroundings): Coh
   const out: CohortConfiguration = { ...config };
   out.type ??= 'cohort';
   out.request ??= 'launch';
-  out.name ??= out.recording ? `Replay ${baseName(out.recording)}` : `MPI: ${baseName(out.program ?? 'program')}`;
+  const what = out.cores === undefined ? 'MPI' : 'Core files';
+  out.name ??= out.recording ? `Replay ${baseName(out.recording)}` : `${what}: ${baseName(out.program ?? 'program')}`;
   if (out.request === 'attach') {
     return out;
   }
-  if (out.recording === undefined && out.ranks === undefined) {
+  if (out.recording === undefined && out.cores === undefined && out.ranks === undefined) {
     out.ranks = 4;
   }
   if (out.cwd === undefined && out.recording === undefined && around.workspaceFolder !== undefined) {
@@ -60,6 +62,10 @@ export function check(config: CohortConfiguration): void {
   }
   const hasProgram = typeof config.program === 'string' && config.program !== '';
   const hasRecording = typeof config.recording === 'string' && config.recording !== '';
+  if (config.cores !== undefined) {
+    checkCores(config);
+    return;
+  }
   if (!hasProgram && !hasRecording) {
     throw new ConfigurationError('Neither "program" nor "recording" is set: give the MPI program to start, or a recording (NAME.cohort) to replay.');
   }
@@ -85,6 +91,20 @@ export function check(config: CohortConfiguration): void {
   }
   if (config.yield !== undefined && !['auto', 'on', 'off'].includes(config.yield as string)) {
     throw new ConfigurationError(`"yield" is ${show(config.yield)}; it must be "auto", "on" or "off".`);
+  }
+}
+
+/** Core files are looked at; nothing is started. */
+function checkCores(config: CohortConfiguration): void {
+  const cores = config.cores;
+  if (!(Array.isArray(cores) && cores.length > 0 && cores.every((c) => typeof c === 'string' && c !== ''))) {
+    throw new ConfigurationError(`"cores" is ${show(cores)}; it must be a list of core files, such as ["core.*"].`);
+  }
+  for (const key of ['recording', 'ranks', 'args', 'env', 'launcherArgs', 'mpi', 'noDebug', 'incompleteOk']) {
+    const value = config[key];
+    if (value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)) {
+      throw new ConfigurationError(`"${key}" cannot be set together with "cores": core files are looked at, and nothing is started. Remove "${key}".`);
+    }
   }
 }
 

@@ -14,11 +14,22 @@ test('a replay takes ranks and directory from its recording', () => {
   check(config);
 });
 
+test('core files get no ranks', () => {
+  const config = complete({ program: '/x/tsp', cores: ['core.*'] }, { workspaceFolder: '/w' });
+  assert.deepEqual(config, { program: '/x/tsp', cores: ['core.*'], type: 'cohort', request: 'launch', name: 'Core files: tsp', cwd: '/w' });
+  check(config);
+  check({ request: 'launch', cores: ['a', 'b'] });
+});
+
 const mistakes: [string, CohortConfiguration, RegExp][] = [
   ['nothing to start', {}, /Neither "program" nor "recording"/],
   ['ranks is text', { program: 'a', ranks: '4' }, /"ranks" is "4"; it must be a whole number/],
   ['ranks is zero', { program: 'a', ranks: 0 }, /"ranks" is 0/],
   ['ranks in a replay', { recording: 'a.cohort', ranks: 4 }, /Remove "ranks"/],
+  ['cores is text', { program: 'a', cores: 'core' }, /"cores" is "core"; it must be a list of core files/],
+  ['no cores', { program: 'a', cores: [] }, /"cores" is \[\]/],
+  ['ranks with cores', { program: 'a', cores: ['core'], ranks: 4 }, /Remove "ranks"/],
+  ['cores and a recording', { recording: 'a.cohort', cores: ['core'] }, /Remove "recording"/],
   ['args is text', { program: 'a', args: '-x' }, /"args" is "-x"; it must be a list/],
   ['env is a list', { program: 'a', env: ['A=1'] }, /"env" is/],
   ['env holds a number', { program: 'a', env: { A: 1 } }, /"env" is/],
