@@ -138,6 +138,9 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 			fmt.Fprintf(&b, "  %s%s.\n", strings.ToUpper(rank.Short[:1])+rank.Short[1:], excuse)
 		}
 	}
+	if r.CutShort && r.Job.Stopped && r.OK() {
+		b.WriteString("  The ranks that stood there were ended; a launcher may have complained about that.\n")
+	}
 	if r.Graph {
 		fmt.Fprintf(&b, "  The event graph is in %s/graph.\n", r.Recording.Dir)
 	}

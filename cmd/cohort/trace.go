@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -29,12 +30,18 @@ func newTraceCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// oneRecording opens the only argument.
-func oneRecording(args []string) (*trace.Recording, error) {
+// oneRecording opens the only argument, also one whose cohort was killed while it recorded.
+func oneRecording(std streams, args []string) (*trace.Recording, error) {
 	if len(args) != 1 {
 		return nil, usageError("One recording is needed, %d arguments were given.", len(args))
 	}
-	return trace.Open(args[0])
+	rec, notes, err := runner.Open(args[0])
+	for _, note := range notes {
+		if err := say(std.Err, "cohort: "+note+"\n"); err != nil {
+			return nil, err
+		}
+	}
+	return rec, err
 }
 
 func newTraceInfoCommand(std streams) *cobra.Command {
@@ -44,7 +51,7 @@ func newTraceInfoCommand(std streams) *cobra.Command {
 		Short: "Print what a recording holds",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			rec, err := oneRecording(args)
+			rec, err := oneRecording(std, args)
 			if err != nil {
 				return err
 			}
@@ -112,7 +119,7 @@ func newTraceDumpCommand(std streams) *cobra.Command {
 		Short: "Print the text twin of a rank's trace: a line per record",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rec, err := oneRecording(args)
+			rec, err := oneRecording(std, args)
 			if err != nil {
 				return err
 			}
@@ -148,7 +155,7 @@ func newTraceVerifyCommand(std streams) *cobra.Command {
 		Short: "Read every trace to its end, checksums included",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			rec, err := oneRecording(args)
+			rec, err := oneRecording(std, args)
 			if err != nil {
 				return err
 			}
@@ -190,7 +197,7 @@ func newTraceUnpackCommand(std streams) *cobra.Command {
 }
 
 func repack(cmd *cobra.Command, std streams, args []string, how string, do func(context.Context, *trace.Recording) error) error {
-	rec, err := oneRecording(args)
+	rec, err := oneRecording(std, args)
 	if err != nil {
 		return err
 	}
