@@ -118,7 +118,7 @@ func debugNoteCore(program string, s backend.Stopped) string {
 	return ""
 }
 
-// coreSpans are the mapped files that hold code. The program may lie elsewhere now than it did.
+// coreSpans are the mapped files; what of them is code a core does not always tell. The program may lie elsewhere now than it did.
 func coreSpans(core *corefile.File, program string) []span {
 	spans := []span{}
 	main, known := core.Executable()
@@ -127,9 +127,7 @@ func coreSpans(core *corefile.File, program string) []span {
 		if known && m.Path == main.Path {
 			path = program
 		}
-		if m.Executable {
-			spans = append(spans, span{m.Start, m.End, path})
-		}
+		spans = append(spans, span{m.Start, m.End, path})
 	}
 	return spans
 }

@@ -65,13 +65,11 @@ type Mapping struct {
 	Start, End uint64
 	Offset     uint64 // in the file, bytes
 	Path       string
-	Executable bool
 }
 
 // segment is a piece of memory. What lies beyond data was not dumped; usually it can be found in the file that was mapped there.
 type segment struct {
 	start, end, offset, data uint64
-	executable               bool
 }
 
 // Error says in whole sentences why a core file cannot be used.
@@ -237,7 +235,7 @@ func (f *File) readHeaders(offset, count uint64) error {
 	}
 	var notes []byte
 	for ; len(raw) > 0; raw = raw[programHeaderSize:] {
-		kind, flags := elf.ProgType(le.Uint32(raw)), elf.ProgFlag(le.Uint32(raw[4:]))
+		kind := elf.ProgType(le.Uint32(raw))
 		at, start, inFile, inMemory := le.Uint64(raw[8:]), le.Uint64(raw[16:]), le.Uint64(raw[32:]), le.Uint64(raw[40:])
 		if kind == elf.PT_NOTE {
 			if inFile > maxNotes || uint64(len(notes))+inFile > maxNotes {
@@ -255,7 +253,7 @@ func (f *File) readHeaders(offset, count uint64) error {
 		if kind != elf.PT_LOAD {
 			continue
 		}
-		s := segment{start: start, end: start + inMemory, offset: at, data: min(inFile, inMemory), executable: flags&elf.PF_X != 0}
+		s := segment{start: start, end: start + inMemory, offset: at, data: min(inFile, inMemory)}
 		if s.end < s.start {
 			return f.refuse("The core file %s is damaged: memory at 0x%x cannot have %d bytes.", f.Path, start, inMemory)
 		}

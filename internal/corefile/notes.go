@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
-	"sort"
 	"strings"
 )
 
@@ -117,9 +116,6 @@ func (f *File) readFiles(data []byte) bool {
 		data = data[24:]
 		if m.End <= m.Start {
 			return false
-		}
-		if i := sort.Search(len(f.segments), func(i int) bool { return f.segments[i].end > m.Start }); i < len(f.segments) {
-			m.Executable = f.segments[i].executable && f.segments[i].start < m.End
 		}
 		f.Mapped = append(f.Mapped, m)
 	}
