@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds every wait of a test; nothing waits that long unless it is broken.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // bench is a server over scripted ranks.
 type bench struct {

@@ -147,7 +147,7 @@ func TestCloseKillsAGdbThatNeverAnswers(t *testing.T) {
 			if err := p.Close(deadline(t)); err != nil {
 				t.Fatal(err)
 			}
-			if d := time.Since(began); d > 10*time.Second {
+			if d := time.Since(began); d > time.Minute {
 				t.Errorf("took %v", d)
 			}
 			_, err := p.Send(deadline(t), version)

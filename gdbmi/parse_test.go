@@ -249,7 +249,7 @@ func TestLongLines(t *testing.T) {
 			t.Fatal("no record")
 		}
 	}
-	if d := time.Since(start); d > 30*time.Second {
+	if d := time.Since(start); d > time.Minute {
 		t.Errorf("took %v: that is not linear", d)
 	}
 }

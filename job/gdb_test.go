@@ -72,7 +72,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	}
 	exe, source, line := buildRanks(t)
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 	must := func(err error) {
 		t.Helper()
@@ -89,7 +89,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		must(j.Attach(r, ranked{gdb.New(gdb.Options{}), r}, job.Info{}))
 	}
 	t.Cleanup(func() { // in front of Close, whatever happens
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := j.Kill(ctx); err != nil {
 			t.Error(err)

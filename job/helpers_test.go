@@ -15,7 +15,7 @@ import (
 const src = "/src/main.c"
 
 // patience bounds every wait of a test; nothing waits that long unless it is broken.
-const patience = 10 * time.Second
+const patience = 2 * time.Minute
 
 // A bench is a job over scripted ranks, and its stream.
 type bench struct {

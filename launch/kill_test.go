@@ -21,7 +21,7 @@ import (
 )
 
 // endLimit bounds how long everything may take to end after one process was killed.
-const endLimit = 20 * time.Second
+const endLimit = time.Minute
 
 // waiting is a job whose rank 0 waits for input and whose other ranks wait for rank 0.
 type waiting struct {

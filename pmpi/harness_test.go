@@ -143,7 +143,7 @@ func (j *job) run(prog string, args ...string) string {
 	return j.output.String()
 }
 
-const jobTimeout = 120 * time.Second
+const jobTimeout = 5 * time.Minute
 
 // decide writes the decisions files of a recording.
 func decide(t *testing.T, traceDir string, ranks int, opt trace.DecisionOptions) string {

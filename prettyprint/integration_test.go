@@ -45,7 +45,7 @@ func startLive(t *testing.T, mpi mpitest.MPI, ranks int, args ...string) *job {
 // startProgram runs a program of testdata with the interposer until all ranks wait: they have printed READY, their rank and their process.
 func startProgram(t *testing.T, mpi mpitest.MPI, ranks int, name string, flags []string, args ...string) *job {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	lib, err := pmpi.Build(ctx, pmpi.Options{Mpicc: mpi.Mpicc})
 	if err != nil {

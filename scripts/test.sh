@@ -1,27 +1,40 @@
 #!/usr/bin/env bash
 # Runs all tests; `make test` has installed what they need. Both parts run even if the first fails; the status is not 0 if
-# either failed.
+# either failed, and the last lines say which tests did.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 failed=()
 
 # part NAME COMMAND... runs one part and says how it went and how long it took.
 part() {
-    local name=$1 start=$SECONDS
+    local name=$1 start=$SECONDS status tee
     shift
     printf '== %s: %s\n' "$name" "$*"
-    if "$@"; then
+    exec 3> >(exec tee "$log")
+    tee=$!
+    "$@" >&3 2>&1 3>&-
+    status=$?
+    exec 3>&-
+    timeout 20 tail --pid="$tee" -f /dev/null || true # tee; not for ever, should something that was left behind hold its input
+    if [ "$status" = 0 ]; then
         printf '== %s: passed in %d s\n' "$name" $((SECONDS - start))
-    else
-        printf '== %s: FAILED (status %d) after %d s\n' "$name" $? $((SECONDS - start))
-        failed+=("$name")
+        return
     fi
+    printf '== %s: FAILED (status %d) after %d s\n' "$name" "$status" $((SECONDS - start))
+    failed+=("$name")
+    while IFS= read -r line; do
+        failed+=("  $line")
+    done < <(grep -E '^ *--- FAIL|^FAIL[[:space:]]|^panic: |^ *not ok ' "$log" | head -n 100)
 }
 
+ulimit -S -c 0 2>/dev/null || true # programs that crash on purpose leave no core files, wherever they run
 export GORACE="${GORACE:-} atexit_sleep_ms=0" # the race detector has every program sleep for a second at its end
 export COHORT_REQUIRE_MPI=1 # a missing MPI is a failure, not a reason to skip
-part 'Go packages' go test -race -timeout 80m ./...
+# What hangs is ended by its test within minutes, and shown; the limit is for tests that hang themselves.
+part 'Go packages' go test -race -timeout 20m ./...
 part 'VS Code extension' scripts/vscode.sh test
 
 if [ ${#failed[@]} -gt 0 ]; then

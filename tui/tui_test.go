@@ -36,7 +36,7 @@ func newHarness(t *testing.T, options Options) *harness {
 	if err := os.WriteFile(source, []byte("int main(void)\n{\n\texchange_halo(grid); /* \x1b[31m */\n}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	s, conn := newFakeServer(t, source)
 	options.Conn = conn
 	options.Title = "heat"
@@ -300,7 +300,7 @@ func TestQuitDisconnects(t *testing.T) {
 func TestRunReportsALaunchThatFails(t *testing.T) {
 	s, conn := newFakeServer(t, "")
 	s.refuse["launch"] = "The program ./nompi is not linked to an MPI library."
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	err := Run(ctx, Options{Conn: conn, Title: "nompi", Input: strings.NewReader(""), Output: &out})

@@ -435,7 +435,7 @@ func TestInterruptOfACall(t *testing.T) {
 		_, err := s.eval(backend.ContextREPL, "forever(argv[1])")
 		done <- err
 	}()
-	if err := fifo.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := fifo.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fifo.Read(make([]byte, 1)); err != nil {

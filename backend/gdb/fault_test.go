@@ -146,7 +146,7 @@ int main(void) { char line[80]; if (!fgets(line, sizeof line, stdin)) return 9; 
 	if s.output.Len() != 0 {
 		t.Errorf("output came through gdb: %q", s.output.String())
 	}
-	if err := master.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := master.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	var got string

@@ -236,7 +236,7 @@ func TestRealMPIFortran(t *testing.T) {
 
 // rankMain is what an agent does, at its least: it debugs one rank under the user's launcher.
 func rankMain(program string) int {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	b := New(Options{})
 	status := 97

@@ -306,7 +306,7 @@ int main(void) { return 0; }`, fifo)
 			_, err := f.Read(make([]byte, 1))
 			read <- err
 		}()
-		if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		if err := f.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -18,10 +18,10 @@ import (
 )
 
 // patience is how long one run may take. It is generous: whatever hangs is a failure, and nothing waits for it in vain.
-const patience = 3 * time.Minute
+const patience = 8 * time.Minute
 
 // stall ends a replay in which nothing moves: what a deadlock is, as the programs pause for milliseconds at most.
-const stall = 30 * time.Second
+const stall = 2 * time.Minute
 
 // outputs gathers what each rank writes, apart, as ranks that write at the same time may break each other's lines.
 type outputs struct {

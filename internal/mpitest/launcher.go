@@ -10,7 +10,7 @@ import (
 )
 
 // probeTimeout is how long two ranks that only say hello may take.
-const probeTimeout = time.Minute
+const probeTimeout = 3 * time.Minute
 
 // withWorkingLauncher returns the MPI with an Mpiexec whose ranks know of each other; without any, it ends the test. The answer
 // is kept beside the program that it was found with.

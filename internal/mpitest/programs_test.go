@@ -17,7 +17,7 @@ import (
 // run runs a program to its end and returns what it wrote to standard output and standard error, and its exit status.
 func run(t *testing.T, mpi MPI, n int, prog string, args ...string) (output string, status int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := mpi.Command(ctx, n, prog, args...)
 	var buffer bytes.Buffer
@@ -243,7 +243,7 @@ func TestBadEnds(t *testing.T) {
 
 func TestStdinReachesRankZero(t *testing.T) {
 	Each(t, func(t *testing.T, mpi MPI) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		cmd := mpi.Command(ctx, 2, mpi.Build(t, "stdin.c"))
 		cmd.Stdin = strings.NewReader("one\ntwo\n")

@@ -73,7 +73,7 @@ func awaitEnd(fd int, limit time.Duration) error {
 }
 
 // patience is how long a process may take to end after it was killed, on a machine that is busy.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // WaitGone waits until a process has ended, be it a child or not. A child that nobody waits for counts as ended.
 func WaitGone(t testing.TB, pid int) {

@@ -98,7 +98,7 @@ func received(t interface{ Fatal(...any) }, send func(*terminal)) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "cat") // killed if the end of its input does not come
 	cmd.Stdin, cmd.Stdout = term.slave, term.slave
@@ -119,7 +119,7 @@ func TestTerminalIsTransparent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(t, "data")
 		got := received(t, func(term *terminal) {
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			defer cancel()
 			if err := term.send(ctx, data, true); err != nil {
 				t.Fatal(err)

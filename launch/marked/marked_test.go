@@ -9,7 +9,7 @@ import (
 )
 
 func TestFindAndKillAll(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	const mark, other = "COHORT_MARKED_TEST=one", "COHORT_MARKED_TEST=oneandmore"
 	start := func(env string) *exec.Cmd {

@@ -69,6 +69,30 @@ class Client extends DebugClient {
     }
   }
 
+  private get adapter(): cp.ChildProcess {
+    return (this as unknown as { _adapterProcess: cp.ChildProcess })._adapterProcess;
+  }
+
+  /** Disconnects and waits for the end of the adapter, which comes by itself: DebugClient's stop kills it. */
+  async ends(): Promise<void> {
+    const adapter = this.adapter;
+    const ended = new Promise<number | string | null>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`the adapter has not ended ${limit} ms after the disconnect`)), limit);
+      adapter.once('exit', (code, signal) => {
+        clearTimeout(timer);
+        resolve(signal ?? code);
+      });
+    });
+    await this.disconnectRequest();
+    adapter.stdin?.end();
+    assert.equal(await ended, 0, 'the end of the adapter');
+  }
+
+  /** For a test that has failed: without words from what is killed. */
+  kill(): void {
+    this.adapter.kill('SIGKILL');
+  }
+
   outputs(): string {
     return this.seen.filter((e) => e.event === 'output').map((e) => e.body.output).join('');
   }
@@ -138,8 +162,9 @@ for (const mpi of ['mpich', 'openmpi']) {
         assert.equal(frame.name, 'receive_task');
         const value = await client.evaluateRequest({ expression: 'tasks_received', frameId: frame.id, context: 'hover' });
         assert.equal(value.body.result, '3');
+        await client.ends();
       } finally {
-        await client.stop(); // sends disconnect
+        client.kill();
       }
     });
 
@@ -173,8 +198,9 @@ for (const mpi of ['mpich', 'openmpi']) {
         assert.match(type.value, /VECTOR/);
         const tree = await client.variablesRequest({ variablesReference: type.variablesReference });
         assert.ok(tree.body.variables.length > 0, 'column_type has no constructor tree');
+        await client.ends();
       } finally {
-        await client.stop(); // sends disconnect
+        client.kill();
       }
     });
 
@@ -185,8 +211,9 @@ for (const mpi of ['mpich', 'openmpi']) {
         await client.initializeRequest();
         await assert.rejects(client.launchRequest({ program: path.join(dir, 'absent') } as DebugProtocol.LaunchRequestArguments), /absent/);
         await assert.rejects(client.customRequest('cohort/nonsense'), /nonsense/);
+        await client.ends();
       } finally {
-        await client.stop(); // sends disconnect
+        client.kill();
       }
     });
   });
