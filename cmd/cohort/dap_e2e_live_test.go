@@ -259,6 +259,8 @@ func TestDAPPauseInMPI(t *testing.T) {
 		e.SetBreakpoints(source, wait)
 		e.ConfigurationDone()
 		e.Expect(daptest.Stopped(0, "breakpoint"))
+		e.seesCall("MPI_Recv", "receives up to 1 × MPI_INT from rank 1, tag 2, MPI_COMM_WORLD", "not received yet: the call has not run): 0")
+		e.opens("mpipp MPI_INT &token 2", "{0}", "0")
 		receive := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: "PMPI_Recv"}} // by then libcohort knows of the call
 		e.Do("setFunctionBreakpoints", protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{receive}}, nil)
 		e.Continue(0)
@@ -274,6 +276,10 @@ func TestDAPPauseInMPI(t *testing.T) {
 		}
 		if f := e.user(0); f.Name != "wait_for_release" || f.Line != wait {
 			t.Errorf("the user's frame is %+v", f)
+		}
+		e.seesCall("MPI_Recv", "receives up to 1 × MPI_INT from rank 1, tag 2, MPI_COMM_WORLD", "not received yet): 0")
+		if got := e.Console("mpipp --call", e.user(0).Id); !strings.HasPrefix(got, "MPI_Recv is being called at ") || !strings.Contains(got, "wait_for_release") && !strings.Contains(got, "dape2e.c:") {
+			t.Errorf("mpipp --call answers %q", got)
 		}
 		frames := e.Stack(0)
 		for _, f := range frames {
@@ -307,6 +313,36 @@ func TestDAPPauseInMPI(t *testing.T) {
 		e.Expect(daptest.Output("stdout", "[0] token 42\n"))
 		e.ends(0)
 	})
+}
+
+// seesCall checks that the first of rank 0's locals is an MPI call, what it does, and what its first buffer is.
+func (e *editor) seesCall(name, does, buffer string) {
+	e.t.Helper()
+	var body godap.ScopesResponseBody
+	e.Do("scopes", godap.ScopesArguments{FrameId: e.user(0).Id}, &body)
+	if len(body.Scopes) == 0 || body.Scopes[0].Name != "Locals" {
+		e.t.Fatalf("the scopes are %+v", body.Scopes)
+	}
+	locals := e.variables(godap.VariablesArguments{VariablesReference: body.Scopes[0].VariablesReference})
+	if len(locals) < 2 || locals[0].Name != name || !strings.HasPrefix(locals[0].Value, does) || locals[0].Type != "MPI call" {
+		e.t.Fatalf("the locals are %+v", locals)
+	}
+	if parts := e.variables(godap.VariablesArguments{VariablesReference: locals[0].VariablesReference}); len(parts) < 4 || !strings.Contains(parts[0].Value, buffer) {
+		e.t.Errorf("the call has %+v; want a buffer with %q", parts, buffer)
+	}
+}
+
+// opens checks that the answer to a console line in rank 0 has that value or, opened, that value in a child.
+func (e *editor) opens(line, child, value string) {
+	e.t.Helper()
+	got := e.evaluate(line, "repl", e.user(0).Id)
+	if got.VariablesReference == 0 {
+		e.t.Errorf("%s answers %+v, which does not open", line, got)
+		return
+	}
+	if kids := e.children(got.VariablesReference); kids[child].Value != value {
+		e.t.Errorf("%s has %+v; want %s = %s", line, kids, child, value)
+	}
 }
 
 func names(frames []godap.StackFrame) []string {
