@@ -115,7 +115,7 @@ func TestLeftByCrash(t *testing.T) {
 		t.Skip("compiles and crashes a program")
 	}
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
-	if err != nil || strings.ContainsAny(string(pattern), "|/%") {
+	if err != nil || bytes.ContainsAny(pattern, "|/%") {
 		t.Skipf("core files do not stay where they are made: %q, %v", pattern, err)
 	}
 	program, dir := build(t), t.TempDir()
@@ -204,7 +204,7 @@ func TestRefused(t *testing.T) {
 	} {
 		f, err := corefile.Open(path)
 		if err == nil {
-			f.Close() //nolint:errcheck // read only
+			f.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), ".") {
 			t.Errorf("%s: %v; want %q", path, err, want)
@@ -228,7 +228,7 @@ func FuzzOpen(f *testing.F) {
 			}
 			return
 		}
-		defer c.Close() //nolint:errcheck // read only
+		defer c.Close()
 		c.Environment()
 		if m, ok := c.Executable(); ok {
 			c.BuildID(m.Start)
@@ -293,7 +293,7 @@ func TestSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	if got := fmt.Sprint(f.Environment()); got != "[PMI_RANK=3]" || f.Process.Signal != 11 || f.Process.Pid != 4711 {
 		t.Errorf("%s, %+v", got, f.Process)
 	}
