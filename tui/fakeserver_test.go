@@ -3,6 +3,7 @@ package tui
 import (
 	"bufio"
 	"encoding/json"
+	"strings"
 	"net"
 	"testing"
 
@@ -94,7 +95,13 @@ func (s *fakeServer) answer(m client.Message) {
 		_ = json.Unmarshal(m.Arguments, &args)
 		out = dap.VariablesResponseBody{Variables: s.variables(args)}
 	case "evaluate":
-		out = dap.EvaluateResponseBody{Result: "[0-3] 64"}
+		var args dap.EvaluateArguments
+		_ = json.Unmarshal(m.Arguments, &args)
+		answer := dap.EvaluateResponseBody{Result: "[0-3] 64"}
+		if strings.HasPrefix(args.Expression, "mpipp") {
+			answer = dap.EvaluateResponseBody{Result: "column: 250 values\n  and so on", VariablesReference: 101, IndexedVariables: 250}
+		}
+		out = answer
 	case "setBreakpoints":
 		var args setBreakpointsArguments
 		_ = json.Unmarshal(m.Arguments, &args)

@@ -104,6 +104,7 @@ type Model struct {
 	frame    int              // index in frames
 	stackErr string
 	vars     []*varNode
+	answers  []*varNode // of the console, that can be opened: the first of vars
 	varsErr  string
 
 	source       sourceFile

@@ -62,8 +62,11 @@ type (
 		err   error
 	}
 	answerMsg struct {
-		text string
-		err  error
+		expression string
+		frame      int
+		text       string
+		ref, total int // of what can be opened; 0 if nothing can
+		err        error
 	}
 )
 
@@ -175,7 +178,10 @@ func (m *Model) evaluate(expression string) tea.Cmd {
 	args := dap.EvaluateArguments{Expression: expression, Context: "repl", FrameId: m.frameID()}
 	var body dap.EvaluateResponseBody
 	return m.ask("evaluate", args, &body, func(err error) tea.Msg {
-		return answerMsg{text: body.Result, err: err}
+		return answerMsg{
+			expression: expression, frame: args.FrameId, text: body.Result,
+			ref: body.VariablesReference, total: body.NamedVariables + body.IndexedVariables, err: err,
+		}
 	})
 }
 

@@ -121,6 +121,8 @@ func (h *harness) key(keys ...string) {
 			h.update(tea.KeyPressMsg{Code: tea.KeyDown})
 		case k == "end":
 			h.update(tea.KeyPressMsg{Code: tea.KeyEnd})
+		case k == "esc":
+			h.update(tea.KeyPressMsg{Code: tea.KeyEscape})
 		default:
 			h.t.Fatalf("no such key in the test: %s", k)
 		}
@@ -257,6 +259,25 @@ func TestConsole(t *testing.T) {
 		t.Errorf("asked for %s", args)
 	}
 	h.until("the answer", h.sees("[0-3] 64"))
+	checkShape(t, h.m)
+}
+
+// What can be opened of an answer is among the variables, page by page, until the rank goes on.
+func TestAnswersOpen(t *testing.T) {
+	h := started(t)
+	h.key(":")
+	for _, r := range "mpipp u" {
+		h.key(string(r))
+	}
+	h.key("enter")
+	h.until("where the answer is", h.sees("It can be opened"))
+	h.key("esc")
+	h.key("v")
+	h.until("the answer among the variables", h.sees("column: 250 values"))
+	h.key("enter")
+	h.until("its values", h.sees("[0]"))
+	h.key("end")
+	h.until("the rest", h.sees("more (Enter)"))
 	checkShape(t, h.m)
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -198,7 +199,7 @@ func (m *Model) ranksChanged(b protocol.RanksBody) tea.Cmd {
 }
 
 func (m *Model) forgetFrames() {
-	m.frames, m.frame, m.vars, m.stackErr, m.varsErr = nil, 0, nil, "", ""
+	m.frames, m.frame, m.vars, m.answers, m.stackErr, m.varsErr = nil, 0, nil, nil, "", ""
 	m.line[paneVariables], m.scroll[paneVariables], m.line[paneStack], m.scroll[paneStack] = 0, 0, 0, 0
 }
 
@@ -284,10 +285,10 @@ func (m *Model) scopesArrived(msg scopesMsg) tea.Cmd {
 		m.vars, m.varsErr = nil, msg.err.Error()
 		return nil
 	}
-	m.vars, m.varsErr = msg.nodes, ""
+	m.vars, m.varsErr = append(slices.Clone(m.answers), msg.nodes...), ""
 	m.line[paneVariables], m.scroll[paneVariables] = 0, 0
 	var cmds []tea.Cmd
-	for _, n := range m.vars {
+	for _, n := range msg.nodes {
 		if n.name != "Registers" && n.ref != 0 {
 			n.open = true
 			cmds = append(cmds, m.fetchChildren(n))
@@ -339,7 +340,25 @@ func (m *Model) answerArrived(msg answerMsg) {
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		m.consoleLines = append(m.consoleLines, outputLine{printable(line), kind})
 	}
+	if msg.err == nil && msg.ref != 0 && msg.frame == m.frameID() {
+		m.keepAnswer(msg)
+	}
 	m.scroll[paneConsole] = 0
+}
+
+// mostAnswers bounds the answers that stay in the variables pane.
+const mostAnswers = 8
+
+// keepAnswer puts what can be opened of an answer first among the variables, until the rank goes on.
+func (m *Model) keepAnswer(msg answerMsg) {
+	first, _, _ := strings.Cut(msg.text, "\n")
+	n := &varNode{name: printable(msg.expression), value: printable(first), ref: msg.ref, total: msg.total}
+	others := slices.DeleteFunc(slices.Clone(m.vars), func(v *varNode) bool { return slices.Contains(m.answers, v) })
+	m.answers = append([]*varNode{n}, slices.DeleteFunc(m.answers, func(v *varNode) bool { return v.name == n.name })...)
+	m.answers = m.answers[:min(len(m.answers), mostAnswers)]
+	m.vars = append(slices.Clone(m.answers), others...)
+	m.line[paneVariables], m.scroll[paneVariables] = 0, 0
+	m.consoleLines = append(m.consoleLines, outputLine{"It can be opened: v shows it among the variables.", "important"})
 }
 
 func (m *Model) typed(msg tea.Msg) tea.Cmd {
