@@ -135,6 +135,10 @@ var rules = []rule{
 		reason: "it measures the registry and the decoder as a whole; nothing imports it",
 	},
 	{
+		folder: "internal/typewatch", may: []string{"prettyprint", "pmpi"},
+		reason: "a command for scripts/derivedtypes.sh: what real programs' datatypes are decoded to",
+	},
+	{
 		folder: "internal/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
 		reason: "tests only: record and replay as a whole",
 	},
