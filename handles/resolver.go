@@ -31,7 +31,7 @@ var (
 
 // surroundings are what is known of the rank besides its memory.
 func (r *resolver) surroundings() prettyprint.Surroundings {
-	return prettyprint.Surroundings{Locate: r.Locate, Symbol: r.symbol, Now: r.now}
+	return prettyprint.Surroundings{Locate: r.Locate, Symbol: r.symbol, Machine: r.machine, Now: r.now}
 }
 
 // symbol is the address of a symbol of the MPI library.
@@ -45,6 +45,20 @@ func (r *resolver) symbol(name string) (uint64, bool) {
 		return 0, false
 	}
 	return lastAddress(text)
+}
+
+var architecture = regexp.MustCompile(`"([^"]+)"[^"]*$`)
+
+// machine is the program's architecture as gdb names it: `The target architecture is set to "auto" (currently "i386:x86-64").`
+func (r *resolver) machine() string {
+	text, err := r.console("show architecture")
+	if err != nil {
+		return ""
+	}
+	if m := architecture.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // living is a backend that can tell whether there is a process on this host, or only what one has left.

@@ -181,19 +181,51 @@ func (t *Datatype) formatFloat(b []byte) string {
 	case 8:
 		return shortest(math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
 	case 16:
-		if t.isQuad() {
+		switch t.wideFloat() {
+		case wideQuad:
 			return formatBig(ieee(b, 15, 112, false))
+		case wideX87:
+			return formatBig(ieee(b[:10], 15, 64, true)) // in 16 bytes
+		case wideUnknown:
 		}
-		return formatBig(ieee(b[:10], 15, 64, true)) // the x87 format in 16 bytes
 	case 10, 12:
 		return formatBig(ieee(b[:10], 15, 64, true))
 	}
 	return formatBytes(b)
 }
 
-// isQuad tells the two 16-byte floats apart: Fortran's REAL(16) is IEEE binary128, C's long double on x86-64 is x87's.
-func (t *Datatype) isQuad() bool {
-	return !strings.Contains(t.Name(), "LONG_DOUBLE") && !strings.HasSuffix(t.Name(), "REAL10")
+// wideFormat is what a float of 16 bytes is.
+type wideFormat int
+
+const (
+	wideX87     wideFormat = iota // 80 bits of the x87
+	wideQuad                      // IEEE binary128
+	wideUnknown                   // of a machine whose format is not known: it may be a pair of doubles
+)
+
+// wideFloat tells the formats apart: Fortran's REAL(16) is IEEE binary128 everywhere, and C's long double what the program's machine makes it, which need not be this
+// one (a core file).
+func (t *Datatype) wideFloat() wideFormat {
+	switch name := t.Name(); {
+	case strings.HasSuffix(name, "REAL10"):
+		return wideX87
+	case !strings.Contains(name, "LONG_DOUBLE"):
+		return wideQuad
+	}
+	r := t.reg
+	if r == nil {
+		return wideX87
+	}
+	if !r.machineKnown && r.env.Machine != nil {
+		r.machine, r.machineKnown = r.env.Machine(), true
+	}
+	switch machine := strings.ToLower(r.machine); {
+	case machine == "" || strings.HasPrefix(machine, "i386"):
+		return wideX87
+	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"), strings.HasPrefix(machine, "loongarch"):
+		return wideQuad
+	}
+	return wideUnknown
 }
 
 func shortest(v float64, bits int) string { return string(appendShortest(nil, v, bits)) }

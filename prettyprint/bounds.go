@@ -202,7 +202,7 @@ func (t *Datatype) isLike(o *Datatype) bool {
 	case k == BasicPair:
 		return t.hdr.pair == o.hdr.pair && t.hdr.basicSize == o.hdr.basicSize
 	default:
-		return t.own.Size != 16 || k != BasicFloat || t.isQuad() == o.isQuad()
+		return t.own.Size != 16 || k != BasicFloat || t.wideFloat() == o.wideFloat()
 	}
 }
 

@@ -13,15 +13,17 @@ type Registry struct {
 	addr uint64
 	abi  abiRegistry
 
-	types     map[uint64]*Datatype // by address of the record
-	decoding  map[uint64]bool      // records whose decoding is in progress: meeting one again is a cycle
-	comms     map[uint64]*Comm
-	typeSlots *slotTable // read at the first listing or lookup by Fortran handle or name
-	commSlots *slotTable
-	objects   map[uint64]*Object // by address of the record
-	tables    map[HandleKind]*slotTable
-	env       Surroundings
-	bytesRead int64
+	types        map[uint64]*Datatype // by address of the record
+	decoding     map[uint64]bool      // records whose decoding is in progress: meeting one again is a cycle
+	comms        map[uint64]*Comm
+	typeSlots    *slotTable // read at the first listing or lookup by Fortran handle or name
+	commSlots    *slotTable
+	objects      map[uint64]*Object // by address of the record
+	tables       map[HandleKind]*slotTable
+	env          Surroundings
+	machine      string // see Surroundings.Machine
+	machineKnown bool
+	bytesRead    int64
 }
 
 // slotTable is one hash table, read whole.

@@ -188,3 +188,20 @@ func TestRankSet(t *testing.T) {
 		}
 	}
 }
+
+// A long double is what the program's machine makes it, wherever the decoder runs.
+func TestLongDoubleOfMachine(t *testing.T) {
+	quad, err := hex.DecodeString("0000000000000000000000000080ff3f") // 1.5 in binary128
+	if err != nil {
+		t.Fatal(err)
+	}
+	for machine, want := range map[string]string{
+		"aarch64": "1.5", "riscv:rv64": "1.5", "powerpc:common64": "0x0000000000000000000000000080ff3f", "i386:x86-64": "0",
+	} {
+		d := named("MPI_LONG_DOUBLE", BasicFloat, 16)
+		d.reg = &Registry{env: Surroundings{Machine: func() string { return machine }}}
+		if got := d.formatFloat(quad); got != want {
+			t.Errorf("on %s: %s, want %s", machine, got, want)
+		}
+	}
+}

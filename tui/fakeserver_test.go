@@ -3,8 +3,8 @@ package tui
 import (
 	"bufio"
 	"encoding/json"
-	"strings"
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/google/go-dap"
