@@ -1,6 +1,7 @@
 package causal
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -69,6 +70,35 @@ func (g *Graph) BoundBuffering(limit int) (*Bounding, error) {
 		return nil, &CycleError{Blocked: blocked}
 	}
 	return b.out, nil
+}
+
+// WithControl returns the graph of the same run for replays that heed control messages: its cuts are those that the ranks of such a replay can be stopped
+// at. What happened before what is as it was.
+func (g *Graph) WithControl(all []ControlMessage) (*Graph, error) {
+	edges := make([][]edge, len(g.ranks))
+	for r := range g.ranks {
+		events := &g.ranks[r]
+		for e := uint64(1); e <= events.last(); e++ {
+			for _, d := range events.of(e) {
+				edges[r] = append(edges[r], edge{e, d})
+			}
+		}
+	}
+	for _, c := range all {
+		for _, e := range []EventID{c.After, c.Before} {
+			if err := g.check(e); err != nil || e.Index == 0 {
+				return nil, errors.Join(fmt.Errorf("a control message from %s to %s", c.After, c.Before), err)
+			}
+		}
+		edges[c.Before.Rank] = append(edges[c.Before.Rank], edge{c.Before.Index, packDep(depControl, c.After.Rank, c.After.Index)})
+	}
+	to := &Graph{ranks: make([]rankEvents, len(g.ranks)), instances: g.instances, problems: g.problems, messages: g.messages, every: g.every, stored: g.stored}
+	for r := range g.ranks {
+		to.ranks[r] = newRankEvents(g.ranks[r].ops, edges[r])
+		to.ranks[r].sites, to.ranks[r].declared = g.ranks[r].sites, g.ranks[r].declared
+	}
+	to.scratch.New = func() any { return newScratch(to) }
+	return to, nil
 }
 
 // UnboundableError is a run of which it is not known what waits for what.

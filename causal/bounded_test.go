@@ -293,6 +293,23 @@ func TestBoundAnySchedule(t *testing.T) {
 			waited++
 			check(add(waits(x, rendezvous)))
 		}
+		// Every cut of the graph with the control messages can be stopped at, while those are heeded.
+		controlled, err := g.WithControl(b.Control)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := g.Events(0); last > 0 && len(x.Begun) == 0 {
+			cut, err := controlled.CausalCut(0, uint64(rapid.IntRange(1, int(last)).Draw(t, "event")))
+			if err != nil || controlled.CheckCut(cut) != nil {
+				t.Fatalf("%v: %v", cut, err)
+			}
+			if pred := add(order(x)); !reaches(cut, pred) {
+				t.Fatalf("the ranks do not get to the cut %v with %+v", cut, b.Control)
+			}
+			if plain, err := g.CausalCut(0, cut[0]); err != nil || !within(plain, cut) {
+				t.Fatalf("%v without control messages is %v: %v", cut, plain, err)
+			}
+		}
 		tried++
 		for r := range without {
 			if without[r] > b.Limit {
@@ -318,6 +335,32 @@ func order(x *causaltest.Execution) map[point][]point {
 		}
 	}
 	return pred
+}
+
+// reaches says whether each rank comes to the end of its part of a cut, if none goes further.
+func reaches(cut causal.Cut, pred map[point][]point) bool {
+	seen := map[point]bool{}
+	for r := range cut {
+		seen[point{id{Rank: r}, true}] = true
+	}
+	left := 0
+	for again := true; again; {
+		again, left = false, 0
+		for r, last := range cut {
+			for e := uint64(1); e <= last; e++ {
+				for _, p := range []point{{id{Rank: r, Index: e}, false}, {id{Rank: r, Index: e}, true}} {
+					switch {
+					case seen[p]:
+					case slices.ContainsFunc(pred[p], func(q point) bool { return !seen[q] }):
+						left++
+					default:
+						seen[p], again = true, true
+					}
+				}
+			}
+		}
+	}
+	return left == 0
 }
 
 func waits(x *causaltest.Execution, rendezvous uint64) map[point][]point {

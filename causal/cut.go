@@ -69,6 +69,8 @@ func (k depKind) relation() Relation {
 		return RelationProbe
 	case depSync, depLarge:
 		return RelationSync
+	case depControl:
+		return RelationControl
 	case depCollective:
 	}
 	return RelationCollective

@@ -90,6 +90,7 @@ const (
 	RelationProbe      Relation = "probe"      // a probe needs the send of what it saw
 	RelationSync       Relation = "sync"       // a synchronous (or large, see Options.SyncBytes) send needs the post of its receive
 	RelationCollective Relation = "collective" // a collective is taken whole
+	RelationControl    Relation = "control"    // the replay holds an event back until another has ended (WithControl)
 )
 
 // InconsistentCutError is a cut that holds Receive but not Send, although Receive needs Send. For RelationMessage and
@@ -110,6 +111,8 @@ func (e *InconsistentCutError) Error() string {
 		why = "it ends only once its message can be received by"
 	case RelationCollective:
 		why = "it belongs to one collective with"
+	case RelationControl:
+		why = "it is held back, as buffering is bounded, until the end of"
 	case RelationMessage, RelationProbe:
 	}
 	return fmt.Sprintf("the cut is not consistent: it holds %s (%s), but %s %s (%s), which it does not hold",

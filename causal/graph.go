@@ -16,6 +16,7 @@ const (
 	depSync                      // the entry of a receive's post
 	depLarge                     // likewise, for cuts only (Options.SyncBytes)
 	depCollective                // an instance: others' entries by its dependence; for cuts all of it
+	depControl                   // an event that a control message comes after (WithControl), for cuts only
 )
 
 // dep is a depKind (3 bits), a rank (21 bits) and an event (40 bits); of depCollective the event is the number of the instance.
@@ -94,14 +95,15 @@ func newGraph(b *Builder, opt Options) *Graph {
 	for r, in := range b.ranks {
 		g.messages.ranks[r] = newRankMessages(in)
 	}
-	g.scratch.New = func() any {
-		n := len(g.ranks)
-		return &scratch{
-			g: g, entry: make([]uint64, n), want: make([]uint64, n), closed: make([]uint64, n), queued: make([]bool, n),
-			seen: make([]uint32, len(g.instances)),
-		}
-	}
+	g.scratch.New = func() any { return newScratch(g) }
 	return g
+}
+
+func newScratch(g *Graph) *scratch {
+	n := len(g.ranks)
+	return &scratch{
+		g: g, entry: make([]uint64, n), want: make([]uint64, n), closed: make([]uint64, n), queued: make([]bool, n), seen: make([]uint32, len(g.instances)),
+	}
 }
 
 // Ranks returns the number of ranks.

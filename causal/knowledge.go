@@ -108,7 +108,7 @@ func (s *sweep) event(r int, e uint64) {
 			s.entry(row, d.rank(), d.index(), matched)
 		case depCollective:
 			s.collective(row, r, d.index())
-		case depLarge:
+		case depLarge, depControl:
 		}
 	}
 }

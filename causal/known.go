@@ -144,7 +144,7 @@ func (k *known) leave(r int, e uint64) {
 			if m.left == 0 {
 				m.ended = nil
 			}
-		case depSync, depLarge:
+		case depSync, depLarge, depControl:
 		}
 	}
 }

@@ -197,7 +197,7 @@ func (l *lazy) lacks(r int, e uint64) block {
 		case depCollective:
 			in := l.g.instances[d.index()]
 			in.eachDependence(in.comm.member[r], look)
-		case depLarge:
+		case depLarge, depControl:
 		}
 	}
 	if len(l.last) > 0 {
@@ -226,7 +226,7 @@ func (l *lazy) lacks(r int, e uint64) block {
 					look(q, entry)
 				}
 			}
-		case depMessage, depProbe, depSync:
+		case depMessage, depProbe, depSync, depControl:
 		}
 		if found.rank >= 0 {
 			found.soft, found.dep = true, d

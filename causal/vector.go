@@ -140,7 +140,7 @@ func (s *scratch) follow(r int, d dep) {
 			s.seen[d.index()] = s.query
 		}
 		in.eachDependence(in.comm.member[r], s.reach)
-	case depLarge:
+	case depLarge, depControl:
 	}
 }
 
@@ -241,7 +241,7 @@ func (o *orderer) missing(r int, d dep) (rank int, need uint64, ok bool) {
 			}
 		})
 		return rank, need, ok
-	case depLarge:
+	case depLarge, depControl:
 	}
 	return 0, 0, true
 }

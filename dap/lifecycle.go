@@ -87,7 +87,7 @@ func capabilities() protocol.Capabilities {
 // knownLaunchKeys are the names of launch's arguments.
 var knownLaunchKeys = jsonKeys(protocol.LaunchArguments{
 	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x", LauncherArgs: []string{"x"}, StopOnEntry: true,
-	Recording: "x", IncompleteOK: true, NoDebug: true, Yield: "x", Gdb: "x", Token: "x", ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
+	Recording: "x", IncompleteOK: true, BoundBuffering: 1, NoDebug: true, Yield: "x", Gdb: "x", Token: "x", ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
 })
 
 func launch(k *call, a protocol.LaunchArguments) (any, error) {

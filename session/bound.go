@@ -28,23 +28,36 @@ func BoundBuffering(ctx context.Context, rec *trace.Recording, limit int, o Grap
 	if err != nil {
 		return nil, err
 	}
-	return boundOf(rec, graph, limit)
+	_, bound, err := boundOf(rec, graph, limit)
+	return bound, err
 }
 
-func boundOf(rec *trace.Recording, graph *causal.Graph, limit int) (*Bound, error) {
+func boundOf(rec *trace.Recording, graph *causal.Graph, limit int) (*causal.Bounding, *Bound, error) {
 	found, err := graph.BoundBuffering(limit)
 	if _, ok := errors.AsType[*causal.UnboundableError](err); ok {
-		return nil, refuse("The buffering of a replay of %s cannot be bounded: %v.", rec.Dir, err)
+		return nil, nil, refuse("The buffering of a replay of %s cannot be bounded: %v.", rec.Dir, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("bound the buffering of a replay: %w", err)
+		return nil, nil, fmt.Errorf("bound the buffering of a replay: %w", err)
 	}
 	b := &Bound{Limit: limit}
 	b.At, b.Most = found.Most()
 	for _, c := range found.Control {
 		b.Control = append(b.Control, runner.ControlMessage{From: c.After.Rank, After: c.After.Index, To: c.Before.Rank, Before: c.Before.Index})
 	}
-	return b, nil
+	return found, b, nil
+}
+
+// Promise is what can be said before the replay.
+func (b *Bound) Promise() string {
+	how := fmt.Sprintf("%d control messages hold senders back", len(b.Control))
+	if len(b.Control) < 2 {
+		how = "Hardly any sender has to be held back"
+	}
+	if b.Most > b.Limit {
+		return fmt.Sprintf("%s: at most %d messages wait at a rank (rank %d). No order of the run was found in which it is %d.", how, b.Most, b.At, b.Limit)
+	}
+	return fmt.Sprintf("%s: at most %d messages wait at a rank for their receives.", how, max(b.Most, 1))
 }
 
 // Text is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there were.
@@ -58,7 +71,7 @@ func (b *Bound) Text(sent uint64) string {
 	}
 	switch {
 	case b.Most > b.Limit:
-		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d), not %d, because the program sends so many before it receives them.", how, b.Most, b.At, b.Limit)
+		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d). No order of the run was found in which it is %d.", how, b.Most, b.At, b.Limit)
 	case b.Most == 1:
 		return how + ": at most 1 message waited at a rank."
 	}

@@ -39,6 +39,8 @@ func checkCores(args protocol.LaunchArguments) error {
 		name = "noDebug"
 	case args.IncompleteOK:
 		name = "incompleteOk"
+	case args.BoundBuffering != 0:
+		name = "boundBuffering"
 	default:
 		return nil
 	}

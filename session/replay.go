@@ -21,6 +21,13 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	options := runner.ReplayOptions{
 		Common: s.common(args, n, nil), Recording: args.Recording, Program: args.Program, Cwd: args.Cwd, Env: environment(args.Env), IncompleteOK: args.IncompleteOK,
 	}
+	var graph *causal.Graph
+	if args.BoundBuffering != 0 {
+		var err error
+		if graph, options.Control, err = s.bounded(ctx, args.BoundBuffering, options, n); err != nil {
+			return dap.Started{}, err
+		}
+	}
 	prepared, err := runner.PrepareReplay(ctx, options)
 	if err != nil {
 		return dap.Started{}, err
@@ -33,7 +40,7 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 		return dap.Started{}, err
 	}
 	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
-	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j}
+	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
 	steer.controller = replayctl.New(replayctl.Options{Job: j, Graph: steer.loadGraph, Scout: steer.scout, Log: s.Log})
 	started.Steering = steer
 	stop := started.Stop
@@ -42,6 +49,29 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 		return stop(ctx)
 	}
 	return started, nil
+}
+
+// bounded finds the control messages of a replay. The graph that it returns knows of them, so that the ranks can be stopped at its cuts.
+func (s *Starter) bounded(ctx context.Context, limit int, options runner.ReplayOptions, n *notes) (*causal.Graph, []runner.ControlMessage, error) {
+	rec, _, err := runner.Open(options.Recording) // what there is to say is said when the replay is prepared
+	if err != nil {
+		return nil, nil, err
+	}
+	o := GraphOptions{Common: options.Common, Program: options.Program, IncompleteOK: options.IncompleteOK, Progress: n.report}
+	graph, err := Graph(ctx, rec, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, bound, err := boundOf(rec, graph, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	n.add(bound.Promise())
+	graph, err = graph.WithControl(found.Control)
+	if err != nil {
+		return nil, nil, fmt.Errorf("bound the buffering of a replay: %w", err)
+	}
+	return graph, bound.Control, nil
 }
 
 func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Options {

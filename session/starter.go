@@ -67,6 +67,10 @@ func check(args protocol.LaunchArguments) error {
 		return refuse("\"args\" cannot be given with \"recording\": a replay gets the recorded arguments. Leave \"args\" out.")
 	case args.Recording != "" && args.NoInterpose:
 		return refuse("\"noInterpose\" cannot be given with \"recording\": it is the library in the ranks that replays.")
+	case args.Recording == "" && args.BoundBuffering != 0:
+		return refuse("\"boundBuffering\" is for replays: it needs a \"recording\", of which it is known who receives what.")
+	case args.BoundBuffering < 0:
+		return refuse("\"boundBuffering\" is %d; it must be at least 1 message.", args.BoundBuffering)
 	case args.Ranks < 0 || args.Ranks > launch.MaxRanks:
 		return refuse("\"ranks\" is %d; it must be from 1 to %d.", args.Ranks, launch.MaxRanks)
 	}

@@ -79,6 +79,7 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
 	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
 	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false, "replay a recording that holds calls which replay does not cover")
+	flags.IntVar(&args.BoundBuffering, "bound-buffering", 0, "in a replay: hold senders back, so that at most `N` messages wait at a rank for their receives")
 	flags.BoolVar(&args.NoInterpose, "no-interpose", false, "debug without Cohort's library in the ranks: no mpipp, no positions")
 	flags.BoolVar(&batch, "batch", false, "carry out the -x commands without a terminal, and end the job")
 	flags.StringArrayVarP(&exec, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
@@ -94,6 +95,8 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 	switch {
 	case cmd.Flags().Changed("ranks") && args.Ranks < 1: // 0 means the default in a launch request
 		return usageError("A job of %d ranks was asked for. Ask for at least 1, with -n.", args.Ranks)
+	case cmd.Flags().Changed("bound-buffering") && args.BoundBuffering < 1:
+		return usageError("--bound-buffering %d: at least 1 message must be let through.", args.BoundBuffering)
 	case len(positional) == 0:
 		return usageError("Neither a program nor a recording was named. Write: cohort debug -n 4 -- ./prog, or: cohort debug run.cohort")
 	case dash == 0:

@@ -24,10 +24,12 @@ type LaunchArguments struct {
 	StopOnEntry  bool              `json:"stopOnEntry,omitempty"`
 	Recording    string            `json:"recording,omitempty"`
 	IncompleteOK bool              `json:"incompleteOk,omitempty"`
-	NoDebug      bool              `json:"noDebug,omitempty"`
-	Yield        string            `json:"yield,omitempty"` // "auto" (default), "on", "off"
-	Gdb          string            `json:"gdb,omitempty"`   // path of gdb
-	Token        string            `json:"token,omitempty"` // needed on TCP
+	// BoundBuffering holds senders back in a replay, so that at most so many messages wait at a rank for their receives; 0: it does not.
+	BoundBuffering int    `json:"boundBuffering,omitempty"`
+	NoDebug        bool   `json:"noDebug,omitempty"`
+	Yield          string `json:"yield,omitempty"` // "auto" (default), "on", "off"
+	Gdb            string `json:"gdb,omitempty"`   // path of gdb
+	Token          string `json:"token,omitempty"` // needed on TCP
 	// ShowLibraryThreads shows threads that belong to the MPI library.
 	ShowLibraryThreads bool `json:"showLibraryThreads,omitempty"`
 	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and nothing is started. Patterns such as core.* are

@@ -100,7 +100,7 @@ function checkCores(config: CohortConfiguration): void {
   if (!(Array.isArray(cores) && cores.length > 0 && cores.every((c) => typeof c === 'string' && c !== ''))) {
     throw new ConfigurationError(`"cores" is ${show(cores)}; it must be a list of core files, such as ["core.*"].`);
   }
-  for (const key of ['recording', 'ranks', 'args', 'env', 'launcherArgs', 'mpi', 'noDebug', 'incompleteOk']) {
+  for (const key of ['recording', 'ranks', 'args', 'env', 'launcherArgs', 'mpi', 'noDebug', 'incompleteOk', 'boundBuffering']) {
     const value = config[key];
     if (value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)) {
       throw new ConfigurationError(`"${key}" cannot be set together with "cores": core files are looked at, and nothing is started. Remove "${key}".`);
