@@ -282,7 +282,11 @@ func TestDecoderFails(t *testing.T) {
 		program("dying", `echo '{"protocol": 1}'; exit 1`):                                "decoder has ended",
 	} {
 		t.Run(filepath.Base(cohort), func(t *testing.T) {
-			got := plain{t, impatient, []string{"COHORT=" + cohort}, nil}.run("mpipp --help", "print 6 * 7", "python print(decoder.process)")
+			use := path
+			if want == "said nothing for" {
+				use = impatient
+			}
+			got := plain{t, use, []string{"COHORT=" + cohort}, nil}.run("mpipp --help", "print 6 * 7", "python print(decoder.process)")
 			has(t, got[0], want)
 			has(t, got[1], "= 42")
 			has(t, got[2], "None")

@@ -161,7 +161,7 @@ def printer(value):
         return None
     try:
         where = value.address if m[2].lower() == "mpi_status" else value["mpi_val"] if m[1] else value  # Fortran's is a type with an integer in it
-        got = decoder.request(do="describe", type=(m[1] or "").title() + m[2], handle=int(where) & (1 << 64) - 1, tree=FRONT_END)
+        got = decoder.request(do="describe", type=(m[1] or "").title() + m[2], handle=int(where) & (1 << 8 * where.type.sizeof) - 1, tree=FRONT_END)
         return (TreePrinter if got.get("children") else Printer)(got) if got.get("value") else None
     except gdb.GdbError as e:
         decoder.warned = True

@@ -170,7 +170,8 @@ func TestDebuggerKilled(t *testing.T) {
 	}
 	sub := started.Job.Subscribe(64)
 	defer sub.Close()
-	defer context.AfterFunc(ctx, sub.Close)()
+	stop := context.AfterFunc(ctx, sub.Close)
+	defer stop()
 	var pid [2]int
 	for rank := range pid {
 		got, err := started.Job.Evaluate(ctx, job.NewRankSet(rank), backend.EvaluateRequest{Expression: "-exec python import os; print(os.getpid())", Context: backend.ContextREPL})
