@@ -100,7 +100,7 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 	case *trace.Event:
 		return in.event(rec)
 	case *trace.Match:
-		return in.freedTook(rec)
+		return in.took(rec)
 	case *trace.Content:
 		in.content(rec)
 	case *trace.Module:

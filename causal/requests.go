@@ -64,13 +64,16 @@ func (in *ingest) free(e *trace.Event) {
 	in.freed[posting{t.post, which}] = req.index
 }
 
-// freedTook takes in what became of a receive whose request was freed.
-func (in *ingest) freedTook(m *trace.Match) error {
+// took takes in what became of a receive, before an event completes it or without one: its request was freed, or it was found out when a later call was given
+// another message.
+func (in *ingest) took(m *trace.Match) error {
 	e := &trace.Event{Index: m.Event, Op: m.Op}
 	p := posting{m.Event - m.Back, m.Which}
 	i, known := in.freed[p]
 	if !known {
-		return in.fault(e, "a receive that event %d posted is said to have been freed, and was not", p.event)
+		if i = in.underway(p); i == none {
+			return in.fault(e, "the trace tells what a receive took that event %d posted, and there is none", p.event)
+		}
 	}
 	delete(in.freed, p)
 	t := &in.takes[i]
@@ -82,6 +85,21 @@ func (in *ingest) freedTook(m *trace.Match) error {
 		return in.fault(e, "the receive that event %d posted has no wildcard, and the trace tells what it took", p.event)
 	}
 	return in.resolve(e, i, t.view, m.Source, m.Tag)
+}
+
+// underway finds the receive that was posted so and is not completed; none if there is none.
+func (in *ingest) underway(p posting) int {
+	if req, known := in.requests[p.event]; known && req.kind == requestTake {
+		return req.index
+	}
+	for _, persistent := range in.inits {
+		if r := persistent.req; persistent.active && r.kind == requestTake && r.index != none {
+			if t := &in.takes[r.index]; t.post == p.event && t.which == p.which {
+				return r.index
+			}
+		}
+	}
+	return none
 }
 
 func (in *ingest) completion(e *trace.Event) error {

@@ -283,8 +283,13 @@ func TestBuildRefuses(t *testing.T) {
 		}, new(*causal.TraceError), "took none that is still"},
 		{"freed unknown", func(p *program) {
 			p.add(1, any1(trace.OpIrecv)).add(1, trace.Event{Op: trace.OpBarrier})
+			p.records[1] = append(p.records[1], &trace.Match{Event: 3, Op: trace.OpIrecv, Tag: 1, Back: 1})
+		}, new(*causal.TraceError), "a receive took that event 2 posted, and there is none"},
+		{"taken otherwise", func(p *program) {
+			p.add(1, any1(trace.OpIrecv))
 			p.records[1] = append(p.records[1], &trace.Match{Event: 2, Op: trace.OpIrecv, Tag: 1, Back: 1})
-		}, new(*causal.TraceError), "is said to have been freed"},
+			p.add(1, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 1, Tag: 1}}})
+		}, new(*causal.TraceError), "took a message from world rank 1 with tag 1"},
 		{"Start of nothing", func(p *program) {
 			p.send(0, 1).add(0, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
 		}, new(*causal.TraceError), "makes no persistent one"},

@@ -19,20 +19,33 @@ func TestContents(t *testing.T) {
 			content *trace.Content
 		}
 		var all []message
+		first := 0 // of the last event
+		persistent := map[uint64]trace.SendArgs{}
 		for _, rec := range records(t, j.traceDir, 0) {
 			switch rec := rec.(type) {
 			case *trace.Event:
-				if class := rec.Op.Class(); class == trace.ClassSend || class == trace.ClassSendrecv {
+				first = len(all)
+				switch rec.Op.Class() {
+				case trace.ClassSend, trace.ClassSendrecv:
 					all = append(all, message{send: rec.Send})
+				case trace.ClassSendInit:
+					persistent[rec.Index] = rec.Send
+				case trace.ClassStart:
+					for _, init := range rec.Inits {
+						if send := persistent[init]; send.Dest != trace.ProcNull {
+							all = append(all, message{send: send})
+						}
+					}
 				}
 			case *trace.Content:
-				all[len(all)-1].content = rec
+				all[first+int(rec.Which)].content = rec
 			}
 		}
-		if len(all) != 20 {
-			t.Fatalf("%d messages, want 20", len(all))
+		const pairs = 12
+		if len(all) != 2*pairs+4 {
+			t.Fatalf("%d messages, want %d", len(all), 2*pairs+4)
 		}
-		for i := 0; i < 16; i += 2 {
+		for i := 0; i < 2*pairs; i += 2 {
 			a, b := all[i], all[i+1]
 			if a.content == nil || b.content == nil || a.send.Bytes != b.send.Bytes || a.send.Tag != b.send.Tag {
 				t.Errorf("pair %d: %+v and %+v", 1+i/2, a, b)
@@ -45,7 +58,7 @@ func TestContents(t *testing.T) {
 		if v := all[0].content; v != nil && v.Value != 5 {
 			t.Errorf("the number 5 is %+v", v)
 		}
-		for _, m := range all[16:] {
+		for _, m := range all[2*pairs:] {
 			if m.send.Tag != none || m.content != nil {
 				t.Errorf("%+v: want none", m)
 			}

@@ -62,7 +62,7 @@ func recordPerturbed(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, re
 func TestCoverage(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/coverage.c", "-I"+mpitest.Root(t)+"/testprograms", "-Wno-stringop-overflow")
-		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeFull} {
+		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeRacing, abi.ModeFull} {
 			t.Run(mode.String(), func(t *testing.T) {
 				if testing.Short() && mode != abi.ModeOrder {
 					t.Skip("slow")

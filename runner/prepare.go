@@ -151,8 +151,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			lacks.Place = recordedPlace(&p.Recording.Meta, lacks)
 		}
 		if lacks != nil && o.IncompleteOK {
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: rank %d called %s (event %d:%d%s), which record/replay does not cover. "+
-				"The replay goes on all the same and may differ from there.", rank, lacks.Call, rank, lacks.Event, trace.At(lacks.Place)))
+			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: %s. The replay goes on all the same and may differ from there.", lacks.What()))
 			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
 		}
 		if errors.As(err, &lacks) {

@@ -2,7 +2,7 @@
  *
  *     mpiexec -n 4 ./racing SCENE [ROUNDS]
  *
- * Rank 0 receives with MPI_ANY_SOURCE. Each receive is a line of output ("racing: took SOURCE TAG DATA"), written at once, so that a rank that kills itself has said what it had
+ * Rank 0 receives with MPI_ANY_SOURCE (in relay and gossip all do). Each receive is a line of output ("racing: took SOURCE TAG DATA"), written at once, so that a rank that kills itself has said what it had
  * taken. With RACING_KILL=N in the environment it ends itself with SIGKILL after the N-th; PERTURB=SEED slows the senders.
  */
 #include <mpi.h>
@@ -51,6 +51,8 @@ static void give(int to, int tag, int data) {
     slow();
     MPI_Send(&data, 1, MPI_INT, to, tag, MPI_COMM_WORLD);
 }
+
+static int gcd(int a, int b) { return b == 0 ? a : gcd(b, a % b); }
 
 /* All at once: of ranks - 1 messages that race with each other all but one must be traced. */
 static void race(void) {
@@ -182,6 +184,36 @@ static void window(void) {
         }
         MPI_Waitany(WIDTH, requests, &k, &status);
         took(&status, data[k]);
+    }
+}
+
+/* A message goes round in laps, with another stride in each, and all take it with MPI_ANY_SOURCE: nothing races, and everybody can know that who knows of the receives of all the
+ * others, by way of third ranks. */
+static void relay(void) {
+    int data = 0, stride = 1;
+    for (int lap = 0; lap < rounds; lap++) {
+        do {
+            stride = stride % ranks + 1;
+        } while (gcd(stride, ranks) != 1);
+        if (rank != 0) {
+            take(MPI_ANY_SOURCE, 1);
+        }
+        MPI_Send(&data, 1, MPI_INT, (rank + stride) % ranks, 1, MPI_COMM_WORLD);
+        if (rank == 0) {
+            take(MPI_ANY_SOURCE, 1);
+        }
+    }
+}
+
+/* Everybody sends to everybody in turn, and takes as many as come. */
+static void gossip(void) {
+    for (int i = 0; i < rounds; i++) {
+        for (int k = 0; k < 3; k++) {
+            give((rank + 1 + (7 * i + 3 * k) % (ranks - 1)) % ranks, k, 1000 * i + 10 * rank + k);
+        }
+        for (int k = 0; k < 3; k++) {
+            take(MPI_ANY_SOURCE, MPI_ANY_TAG);
+        }
     }
 }
 
@@ -326,6 +358,10 @@ int main(int argc, char **argv) {
         unreceived();
     } else if (strcmp(scene, "window") == 0) {
         window();
+    } else if (strcmp(scene, "relay") == 0) {
+        relay();
+    } else if (strcmp(scene, "gossip") == 0) {
+        gossip();
     } else if (strcmp(scene, "data") == 0) {
         data();
     } else {

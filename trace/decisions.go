@@ -96,7 +96,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	h := r.Header()
 	b := decisionBuilder{
 		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
-		racing: h.Mode == ModeRacing, events: h.Events,
+		racing: h.Mode == ModeRacing, full: h.Mode == ModeFull, events: h.Events,
 		posted: map[post]int{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
 	}
 	var incomplete *IncompleteError
@@ -152,7 +152,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	if incomplete == nil && h.Undecided.Overtaken > 0 {
 		incomplete = &IncompleteError{
 			Path: r.Path(), Rank: int(h.Rank), Event: h.Events + 1,
-			Call: "a wildcard receive that was under way when the rank ended, had taken a message, and did not say which",
+			Call: overtakenCall,
 		}
 	}
 	if incomplete == nil && h.Incomplete > 0 {
@@ -182,6 +182,7 @@ type decisionBuilder struct {
 	out    *Decisions
 	last   uint64
 	racing bool
+	full   bool
 	events uint64       // completed, as the header has them
 	runs   uint64       // receives in block races
 	which  []uint32     // of each of out.Matches, its place in the array of a Startall
@@ -246,7 +247,9 @@ func (b *decisionBuilder) keep(p post, source, tag int32) error {
 
 // match takes in an order-mode MATCH.
 func (b *decisionBuilder) match(m *Match) error {
-	b.last = max(b.last, m.Event)
+	if !b.full { // there only an EVENT says that its event is complete
+		b.last = max(b.last, m.Event)
+	}
 	p := post{m.Event - m.Back, m.Which}
 	switch {
 	case b.racing && m.Source != PromiseSource:
@@ -272,7 +275,11 @@ func (b *decisionBuilder) event(e *Event) error {
 	wild := IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
 	switch e.Op.Class() {
 	case ClassRecv, ClassProbe, ClassSendrecv:
-		if wild && e.Op != OpMrecv {
+		switch {
+		case !wild || e.Op == OpMrecv:
+		case e.Recv.Source == ProcNull: // the call failed
+			b.add(post{}, DecisionMatch{Event: e.Index, Op: e.Op, Never: true})
+		default:
 			b.add(post{}, DecisionMatch{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
 		}
 	case ClassIrecv:

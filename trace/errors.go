@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 )
 
 // What a FormatError is about; for errors.Is.
@@ -158,9 +159,32 @@ func (e *IncompleteError) locate(sites map[uint64]Site, modules []*Module) {
 }
 
 func (e *IncompleteError) Error() string {
-	return fmt.Sprintf("The recording %s is incomplete: rank %d called %s (event %d:%d%s), which record/replay does not cover "+
-		"(%d such call(s) in all). A replay may depart from it; --incomplete-ok (incompleteOk in a launch request) tries all the same.",
-		e.Path, e.Rank, e.Call, e.Rank, e.Event, At(e.Place), e.Count)
+	count := ""
+	if e.Call != overtakenCall {
+		count = fmt.Sprintf(" (%d such call(s) in all)", e.Count)
+	}
+	return fmt.Sprintf("The recording %s is incomplete: %s%s. %sA replay may depart from it; --incomplete-ok (incompleteOk in a launch request) tries all the same.",
+		e.Path, e.What(), count, e.advice())
+}
+
+// overtakenCall stands for a receive, where others name a call that is not covered.
+const overtakenCall = "a wildcard receive that was under way when the rank ended, had taken a message, and did not say which"
+
+// What says what is missing, as a part of a sentence.
+func (e *IncompleteError) What() string {
+	if e.Call == overtakenCall {
+		return fmt.Sprintf("rank %d ended (in event %d:%d) while a receive with a wildcard was under way that had taken a message which was still on its way, "+
+			"and a later call had been given the next one; which message the first took is not known", e.Rank, e.Rank, e.Event)
+	}
+	return fmt.Sprintf("rank %d called %s (event %d:%d%s), which record/replay does not cover", e.Rank, e.Call, e.Rank, e.Event, At(e.Place))
+}
+
+// advice is what the user can do about it; a sentence, or nothing.
+func (e *IncompleteError) advice() string {
+	if strings.HasPrefix(e.Call, "MPI_THREAD_MULTIPLE") {
+		return "Calls of several threads can be replayed if one thread at a time calls MPI: put a lock around the program's MPI calls, and record again. "
+	}
+	return ""
 }
 
 // At is how a place is said after an event: ", heat.c:12 in main"; nothing if it is not known.

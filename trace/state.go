@@ -98,7 +98,7 @@ func (s *state) add(r Record) *broken {
 }
 
 // inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too, for a receive whose
-// request was freed.
+// request was freed, and one whose message is known before its completion.
 func (s *state) inMode(k Kind) *broken {
 	order := k == KindPoll || k == KindSet
 	switch {

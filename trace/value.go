@@ -74,10 +74,13 @@ const (
 	divergedTurn  = 0x200
 )
 
+// TurnName is how a divergence names, instead of an operation, that it was another thread's turn to call MPI.
+const TurnName = "a call of another thread"
+
 func callNameOfValue(number uint32) (string, bool) {
 	switch {
 	case number == divergedTurn:
-		return "a call of another thread", true
+		return TurnName, true
 	case number > divergedValue && number < divergedTurn && ValueKind(number-divergedValue).Known() && number < divergedValue+0x100:
 		switch k := ValueKind(number - divergedValue); k {
 		case ValueFetched:

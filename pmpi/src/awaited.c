@@ -7,7 +7,8 @@ struct open {
   uint64_t post;
   MPI_Request request;
   MPI_Comm comm;
-  int source, tag;
+  int source, tag;       /* asked */
+  int from, with;        /* replay: what it is posted with */
   uint32_t older, newer; /* in the order of the posts; 0: none */
   uint8_t overtaken;
 };
@@ -36,10 +37,11 @@ static uint32_t new_open(void) {
 
 static void count_overtaken(int by) {
   struct cohort_undecided *u = cohort_trace_undecided();
-  if (u != NULL) __atomic_store_n(&u->overtaken, u->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
+  g.overtaken += by;
+  if (u != NULL && (g.order || g.full)) __atomic_store_n(&u->overtaken, u->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
 }
 
-void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag) {
+void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag, int from, int with) {
   if (g.racing || (!g.order && !g.full)) return;
   cohort_awaited_done(r);
   uint32_t n = new_open();
@@ -47,7 +49,7 @@ void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm 
     cohort_uncovered("a wildcard receive for which there was no memory");
     return;
   }
-  opens[n] = (struct open){.post = r->post, .request = request, .comm = comm, .source = source, .tag = tag, .older = newest};
+  opens[n] = (struct open){.post = r->post, .request = request, .comm = comm, .source = source, .tag = tag, .from = from, .with = with, .older = newest};
   if (newest != 0)
     opens[newest].newer = n;
   else
@@ -61,7 +63,7 @@ void cohort_awaited_done(struct cohort_request *r) {
   uint32_t n = r->open;
   if (LIKELY(n == 0)) return;
   struct open *o = &opens[n];
-  if (o->overtaken && (g.order || g.full)) count_overtaken(-1);
+  if (o->overtaken) count_overtaken(-1);
   if (o->older != 0)
     opens[o->older].newer = o->newer;
   else
@@ -76,22 +78,44 @@ void cohort_awaited_done(struct cohort_request *r) {
   cohort_awaited_count--;
 }
 
-/* What it took may be known already; in order mode that is written at once. In full mode it can only be said when it is complete. */
-static void overtake(struct open *o) {
-  int complete = 0, cancelled = 0;
-  MPI_Status status;
-  struct cohort_request *r = cohort_request_find(HANDLE(o->request));
-  if (g.order && r != NULL && !r->cancelling && PMPI_Request_get_status(o->request, &complete, &status) == MPI_SUCCESS && complete) {
-    PMPI_Test_cancelled(&status, &cancelled);
-    if (!cancelled) {
-      cohort_write_taken(r->op, &status, g.events + 1 - r->post, r->which);
-      r->matched = 1;
-    }
-    cohort_awaited_done(r);
-    return;
+/* What MPI says that it took, or the recording that is replayed. 0: nothing yet. */
+static int known(const struct open *o, struct cohort_request *r, MPI_Status *status, int *cancelled) {
+  int complete = 0;
+  *cancelled = 0;
+  if (o->from != MPI_ANY_SOURCE && o->with != MPI_ANY_TAG) {
+    status->MPI_SOURCE = o->from;
+    status->MPI_TAG = o->with;
+    return 1;
   }
+  MPI_Request *standin = cohort_standin_of(o->request);
+  if (PMPI_Request_get_status(standin == NULL ? o->request : *standin, &complete, status) != MPI_SUCCESS || !complete) return 0;
+  if (r->cancelling) PMPI_Test_cancelled(status, cancelled);
+  return 1;
+}
+
+/* What it took is written as soon as it is known; its completion will say it once more, if the rank comes so far. */
+static int settle(const struct open *o) {
+  MPI_Status status;
+  int cancelled;
+  struct cohort_request *r = cohort_request_find(HANDLE(o->request));
+  if (r == NULL || !known(o, r, &status, &cancelled)) return 0;
+  if (!cancelled || g.full) cohort_write_taken(r->op, cancelled ? NULL : &status, g.events + 1 - r->post, r->which);
+  r->matched = 1;
+  cohort_awaited_done(r);
+  return 1;
+}
+
+static void overtake(struct open *o) {
+  if (settle(o)) return;
   o->overtaken = 1;
   count_overtaken(1);
+}
+
+void cohort_awaited_settle(void) {
+  for (uint32_t n = oldest, next; n != 0 && (g.order || g.full); n = next) {
+    next = opens[n].newer;
+    if (opens[n].overtaken) settle(&opens[n]);
+  }
 }
 
 void cohort_awaited_look(uint64_t post, MPI_Comm comm, int source, int tag) {

@@ -44,6 +44,7 @@ struct cohort_global {
   int standins;           /* replay: persistent requests that another one stands in for at present */
   int wait_whole;         /* several requests are waited for by the program's own call, also with yielding */
   int freed;              /* requests that the program has freed and that may still take a message */
+  int overtaken;          /* receives under way that have taken a message which is not known yet, although it matters */
   int refused;            /* state REFUSED is final */
   _Atomic int busy;       /* a thread is inside a wrapped call (1), or adds a record to the trace (2) */
   struct cohort_control *control;     /* never NULL: a private one if there is none */
@@ -217,12 +218,18 @@ void cohort_count_message(int dest, uint64_t bytes);
 void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void cohort_put_asked(MPI_Comm comm, int source, int tag);
 void cohort_put_status(const MPI_Status *status);
+void cohort_put_given(int given, const MPI_Status *status); /* not given: as from MPI_PROC_NULL */
+int cohort_truncated(int rc);
+int cohort_given(int rc, int wildcard);
 void cohort_event_plain(void);                 /* full mode: the EVENT of a call that has no fields of its own */
 void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes);
-void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t bytes, const MPI_Request *request);
+void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag, const MPI_Request *request);
 void cohort_copy_name(char *to, size_t room, const char *from);
 
 /* ---- content.c */
+struct cohort_content { int known; uint64_t value; };
+struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Datatype type, int dest);
+void cohort_put_content(struct cohort_content c, uint32_t which); /* of which message that the last EVENT sent, from 0 */
 void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest); /* full mode: of the message that was just sent */
 
 /* ---- requests.c */
@@ -244,8 +251,11 @@ struct cohort_request {
   uint8_t watched;        /* order mode: its completion goes into the trace */
   uint8_t op;             /* that made it active: of a receive with a wildcard, or of one that is cancelled */
   uint32_t which;         /* its place in the array of a Startall */
-  uint64_t bytes;         /* of a persistent send */
-  int32_t dest;
+  uint64_t bytes;         /* of a persistent send, and what follows */
+  int32_t dest, count;
+  const void *buf;
+  MPI_Datatype type;      /* full mode: ours (own_type), or a named one; MPI_DATATYPE_NULL: none */
+  uint8_t own_type;
   uint32_t open;          /* see awaited.c; 0: none */
   MPI_Comm comm;          /* of a receive */
 };
@@ -253,6 +263,7 @@ extern uint32_t cohort_request_count, cohort_watched_count;
 struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer);
 struct cohort_request *cohort_request_find(uint64_t handle);
 void cohort_request_remove(uint64_t handle);   /* the oldest with that handle */
+void cohort_request_sends(struct cohort_request *r, const void *buf, int count, MPI_Datatype type); /* full mode: a persistent send */
 void cohort_request_watch(struct cohort_request *r, int watch);
 void cohort_request_note(MPI_Request request, uint8_t cls);
 int cohort_request_noted(uint64_t handle, uint64_t *event); /* class of the last request with that handle that was noted, or 0 */
@@ -273,9 +284,10 @@ void cohort_look_at_freed(int last);           /* whether a request that the pro
 
 /* ---- awaited.c */
 extern uint32_t cohort_awaited_count;
-void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag);
+void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag, int from, int with); /* asked; posted with */
 void cohort_awaited_done(struct cohort_request *r);
 void cohort_awaited_look(uint64_t post, MPI_Comm comm, int source, int tag);
+void cohort_awaited_settle(void);              /* the message of one that was overtaken may be known by now */
 /* A receive or probe that was posted by that event was given the message of `source`. */
 static inline void cohort_awaited_took(uint64_t post, MPI_Comm comm, int source, int tag) {
   if (UNLIKELY(cohort_awaited_count > 0)) cohort_awaited_look(post, comm, source, tag);
@@ -327,7 +339,7 @@ static inline int cohort_is_poll(uint32_t op) {
 void cohort_comms_open(void);
 struct cohort_comm *cohort_comm_find(MPI_Comm comm); /* registers one that it does not know; NULL only without memory */
 uint32_t cohort_comm_index(MPI_Comm comm);
-void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes);
+void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes);
 void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op, const MPI_Request *request);
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm);
 uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm);

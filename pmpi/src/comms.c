@@ -224,8 +224,15 @@ static void forget(uint64_t handle) {
   last_comm = NULL;
 }
 
-void cohort_event_collective(MPI_Comm comm, int root, uint64_t bytes) {
+void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
   if (!g.full) return;
+  if (UNLIKELY(rc != MPI_SUCCESS) && !cohort_truncated(rc)) { /* it was refused: nobody takes part */
+    uint32_t op = g.op;
+    g.op = COHORT_OP_OTHER;
+    cohort_event_plain();
+    g.op = op;
+    return;
+  }
   struct cohort_comm *c = cohort_comm_find(comm);
   cohort_event_begin();
   cohort_put_uv(c == NULL ? 0 : c->index);

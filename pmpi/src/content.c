@@ -42,33 +42,41 @@ static uint64_t content_hash(const uint8_t *p, uint64_t n) {
   return h;
 }
 
-static void put(const uint8_t *p, uint64_t n) {
-  uint64_t value = 0;
+static struct cohort_content content(const uint8_t *p, uint64_t n) {
+  struct cohort_content c = {.known = 1};
   if (n <= EXACT)
-    memcpy(&value, p, n);
+    memcpy(&c.value, p, n);
   else
-    value = content_hash(p, n);
-  uint8_t record[2 + 10], *to = record;
+    c.value = content_hash(p, n);
+  return c;
+}
+
+struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Datatype type, int dest) {
+  struct cohort_content none = {0};
+  if (dest == MPI_PROC_NULL || count <= 0 || count > PLAIN_MOST || buf == MPI_BOTTOM || type == MPI_DATATYPE_NULL) return none;
+  uint64_t bytes = cohort_bytes((int)count, type);
+  if (bytes == 0 || bytes > PLAIN_MOST) return none;
+  if (is_plain(type, bytes / (uint64_t)count)) return content(buf, bytes);
+  static uint8_t packed[PACKED_MOST];
+  int position = 0;
+  if (bytes > PACKED_MOST || g.progress == MPI_COMM_NULL) return none; /* its errors are returned, and not the program's */
+  int room = 0; /* some MPIs want more than they use */
+  if (PMPI_Pack_size((int)count, type, g.progress, &room) != MPI_SUCCESS || room > PACKED_MOST) return none;
+  if (PMPI_Pack(buf, (int)count, type, packed, PACKED_MOST, &position, g.progress) != MPI_SUCCESS || (uint64_t)position != bytes) return none;
+  return content(packed, bytes);
+}
+
+void cohort_put_content(struct cohort_content c, uint32_t which) {
+  uint8_t record[1 + 5 + 10], *to = record;
   *to++ = 0x0b;
-  *to++ = 0; /* which */
-  for (; value >= 0x80; value >>= 7) *to++ = (uint8_t)(value | 0x80);
-  *to++ = (uint8_t)value;
+  for (; which >= 0x80; which >>= 7) *to++ = (uint8_t)(which | 0x80);
+  *to++ = (uint8_t)which;
+  for (; c.value >= 0x80; c.value >>= 7) *to++ = (uint8_t)(c.value | 0x80);
+  *to++ = (uint8_t)c.value;
   cohort_write_raw(record, (size_t)(to - record), NULL, 0);
 }
 
 void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest) {
-  if (dest == MPI_PROC_NULL || count <= 0 || count > PLAIN_MOST || buf == MPI_BOTTOM) return;
-  uint64_t bytes = cohort_bytes((int)count, type);
-  if (bytes == 0 || bytes > PLAIN_MOST) return;
-  if (is_plain(type, bytes / (uint64_t)count)) {
-    put(buf, bytes);
-    return;
-  }
-  static uint8_t packed[PACKED_MOST];
-  int position = 0;
-  if (bytes > PACKED_MOST || g.progress == MPI_COMM_NULL) return; /* its errors are returned, and not the program's */
-  int room = 0; /* some MPIs want more than they use */
-  if (PMPI_Pack_size((int)count, type, g.progress, &room) != MPI_SUCCESS || room > PACKED_MOST) return;
-  if (PMPI_Pack(buf, (int)count, type, packed, PACKED_MOST, &position, g.progress) == MPI_SUCCESS && (uint64_t)position == bytes)
-    put(packed, bytes);
+  struct cohort_content c = cohort_content_of(buf, count, type, dest);
+  if (c.known) cohort_put_content(c, 0);
 }

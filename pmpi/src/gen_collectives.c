@@ -14,7 +14,7 @@ EXPORT int MPI_Barrier(MPI_Comm comm) {
     rc = PMPI_Barrier(comm);
   }
   if (UNLIKELY(g.racing)) cohort_racing_collected(COHORT_OP_BARRIER, comm, 0, MPI_BYTE, -1, rc);
-  if (g.full) cohort_event_collective(comm, -1, 0);
+  if (g.full) cohort_event_collective(rc, comm, -1, 0);
   cohort_leave();
   return rc;
 }
@@ -31,7 +31,7 @@ EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, M
     rc = PMPI_Bcast(buffer, count, datatype, root, comm);
   }
   if (UNLIKELY(g.racing)) cohort_racing_collected(COHORT_OP_BCAST, comm, count, datatype, root, rc);
-  if (g.full) cohort_event_collective(comm, root, cohort_is_root(comm, root) ? cohort_bytes(count, datatype) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_is_root(comm, root) ? cohort_bytes(count, datatype) : 0);
   cohort_leave();
   return rc;
 }
@@ -46,7 +46,7 @@ EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
   } else {
     rc = PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
-  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -61,7 +61,7 @@ EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   } else {
     rc = PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   }
-  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -76,7 +76,7 @@ EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   } else {
     rc = PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
-  if (g.full) cohort_event_collective(comm, root, cohort_is_root(comm, root) ? cohort_bytes_all(sendcount, sendtype, comm) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_is_root(comm, root) ? cohort_bytes_all(sendcount, sendtype, comm) : 0);
   cohort_leave();
   return rc;
 }
@@ -91,7 +91,7 @@ EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int d
   } else {
     rc = PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   }
-  if (g.full) cohort_event_collective(comm, root, cohort_is_root(comm, root) ? cohort_bytes_v(sendcounts, sendtype, comm) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_is_root(comm, root) ? cohort_bytes_v(sendcounts, sendtype, comm) : 0);
   cohort_leave();
   return rc;
 }
@@ -108,7 +108,7 @@ EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendty
     rc = PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   }
   if (UNLIKELY(g.racing)) cohort_racing_collected(COHORT_OP_ALLGATHER, comm, recvcount, recvtype, -1, rc);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -123,7 +123,7 @@ EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
   } else {
     rc = PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -140,7 +140,7 @@ EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
     rc = PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   }
   if (UNLIKELY(g.racing)) cohort_racing_collected(COHORT_OP_ALLTOALL, comm, recvcount, recvtype, -1, rc);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, sendtype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, sendtype, comm));
   cohort_leave();
   return rc;
 }
@@ -155,7 +155,7 @@ EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int 
   } else {
     rc = PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, comm));
   cohort_leave();
   return rc;
 }
@@ -170,7 +170,7 @@ EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int 
   } else {
     rc = PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, sendtypes, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, sendtypes, comm));
   cohort_leave();
   return rc;
 }
@@ -179,7 +179,7 @@ EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
   if (!cohort_enter(COHORT_OP_REDUCE, SITE)) return PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
-  if (g.full) cohort_event_collective(comm, root, cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0);
   cohort_leave();
   return rc;
 }
@@ -190,7 +190,7 @@ EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collected(COHORT_OP_ALLREDUCE, comm, count, datatype, -1, rc);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
 }
@@ -199,7 +199,7 @@ EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recv
   if (!cohort_enter(COHORT_OP_REDUCE_SCATTER, SITE)) return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_v(recvcounts, datatype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_v(recvcounts, datatype, comm));
   cohort_leave();
   return rc;
 }
@@ -210,7 +210,7 @@ EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recv
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collected(COHORT_OP_REDUCE_SCATTER_BLOCK, comm, recvcount, datatype, -1, rc);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_all(recvcount, datatype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_all(recvcount, datatype, comm));
   cohort_leave();
   return rc;
 }
@@ -219,7 +219,7 @@ EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
   if (!cohort_enter(COHORT_OP_SCAN, SITE)) return PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
 }
@@ -228,7 +228,7 @@ EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
   if (!cohort_enter(COHORT_OP_EXSCAN, SITE)) return PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
 }
@@ -243,7 +243,7 @@ EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Dataty
   } else {
     rc = PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -258,7 +258,7 @@ EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datat
   } else {
     rc = PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -273,7 +273,7 @@ EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatyp
   } else {
     rc = PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(sendcount, sendtype) * cohort_out_degree(comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(sendcount, sendtype) * cohort_out_degree(comm));
   cohort_leave();
   return rc;
 }
@@ -288,7 +288,7 @@ EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], c
   } else {
     rc = PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_out(sendcounts, sendtype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_out(sendcounts, sendtype, comm));
   cohort_leave();
   return rc;
 }
@@ -303,7 +303,7 @@ EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], c
   } else {
     rc = PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   }
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_out_w(sendcounts, sendtypes, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_out_w(sendcounts, sendtypes, comm));
   cohort_leave();
   return rc;
 }
@@ -312,7 +312,7 @@ EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_IBARRIER, SITE)) return PMPI_Ibarrier(comm, request);
   int rc = PMPI_Ibarrier(comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, 0);
+  if (g.full) cohort_event_collective(rc, comm, -1, 0);
   cohort_leave();
   return rc;
 }
@@ -321,7 +321,7 @@ EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, 
   if (!cohort_enter(COHORT_OP_IBCAST, SITE)) return PMPI_Ibcast(buffer, count, datatype, root, comm, request);
   int rc = PMPI_Ibcast(buffer, count, datatype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, cohort_is_root(comm, root) ? cohort_bytes(count, datatype) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_is_root(comm, root) ? cohort_bytes(count, datatype) : 0);
   cohort_leave();
   return rc;
 }
@@ -330,7 +330,7 @@ EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype
   if (!cohort_enter(COHORT_OP_IGATHER, SITE)) return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -339,7 +339,7 @@ EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   if (!cohort_enter(COHORT_OP_IGATHERV, SITE)) return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   int rc = PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, root, !cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -348,7 +348,7 @@ EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   if (!cohort_enter(COHORT_OP_ISCATTER, SITE)) return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, cohort_is_root(comm, root) ? cohort_bytes_all(sendcount, sendtype, comm) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_is_root(comm, root) ? cohort_bytes_all(sendcount, sendtype, comm) : 0);
   cohort_leave();
   return rc;
 }
@@ -357,7 +357,7 @@ EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int 
   if (!cohort_enter(COHORT_OP_ISCATTERV, SITE)) return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, cohort_is_root(comm, root) ? cohort_bytes_v(sendcounts, sendtype, comm) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_is_root(comm, root) ? cohort_bytes_v(sendcounts, sendtype, comm) : 0);
   cohort_leave();
   return rc;
 }
@@ -366,7 +366,7 @@ EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendt
   if (!cohort_enter(COHORT_OP_IALLGATHER, SITE)) return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -375,7 +375,7 @@ EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype send
   if (!cohort_enter(COHORT_OP_IALLGATHERV, SITE)) return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   int rc = PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -384,7 +384,7 @@ EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendty
   if (!cohort_enter(COHORT_OP_IALLTOALL, SITE)) return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, sendtype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, sendtype, comm));
   cohort_leave();
   return rc;
 }
@@ -393,7 +393,7 @@ EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int
   if (!cohort_enter(COHORT_OP_IALLTOALLV, SITE)) return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   int rc = PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, comm));
   cohort_leave();
   return rc;
 }
@@ -402,7 +402,7 @@ EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int
   if (!cohort_enter(COHORT_OP_IALLTOALLW, SITE)) return PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   int rc = PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, sendtypes, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, sendtypes, comm));
   cohort_leave();
   return rc;
 }
@@ -411,7 +411,7 @@ EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
   if (!cohort_enter(COHORT_OP_IREDUCE, SITE)) return PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   int rc = PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, root, cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0);
+  if (g.full) cohort_event_collective(rc, comm, root, cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0);
   cohort_leave();
   return rc;
 }
@@ -420,7 +420,7 @@ EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
   if (!cohort_enter(COHORT_OP_IALLREDUCE, SITE)) return PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
   int rc = PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
 }
@@ -429,7 +429,7 @@ EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int rec
   if (!cohort_enter(COHORT_OP_IREDUCE_SCATTER, SITE)) return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   int rc = PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_v(recvcounts, datatype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_v(recvcounts, datatype, comm));
   cohort_leave();
   return rc;
 }
@@ -438,7 +438,7 @@ EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int rec
   if (!cohort_enter(COHORT_OP_IREDUCE_SCATTER_BLOCK, SITE)) return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   int rc = PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_all(recvcount, datatype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_all(recvcount, datatype, comm));
   cohort_leave();
   return rc;
 }
@@ -447,7 +447,7 @@ EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
   if (!cohort_enter(COHORT_OP_ISCAN, SITE)) return PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   int rc = PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
 }
@@ -456,7 +456,7 @@ EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
   if (!cohort_enter(COHORT_OP_IEXSCAN, SITE)) return PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   int rc = PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(count, datatype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(count, datatype));
   cohort_leave();
   return rc;
 }
@@ -465,7 +465,7 @@ EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datat
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLGATHER, SITE)) return PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -474,7 +474,7 @@ EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Data
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLGATHERV, SITE)) return PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   int rc = PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(sendcount, sendtype));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(sendcount, sendtype));
   cohort_leave();
   return rc;
 }
@@ -483,7 +483,7 @@ EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Dataty
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLTOALL, SITE)) return PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes(sendcount, sendtype) * cohort_out_degree(comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes(sendcount, sendtype) * cohort_out_degree(comm));
   cohort_leave();
   return rc;
 }
@@ -492,7 +492,7 @@ EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], 
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLTOALLV, SITE)) return PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   int rc = PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_out(sendcounts, sendtype, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_out(sendcounts, sendtype, comm));
   cohort_leave();
   return rc;
 }
@@ -501,7 +501,7 @@ EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], 
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLTOALLW, SITE)) return PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   int rc = PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  if (g.full) cohort_event_collective(comm, -1, cohort_bytes_out_w(sendcounts, sendtypes, comm));
+  if (g.full) cohort_event_collective(rc, comm, -1, cohort_bytes_out_w(sendcounts, sendtypes, comm));
   cohort_leave();
   return rc;
 }

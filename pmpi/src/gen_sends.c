@@ -5,7 +5,7 @@
 EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (!cohort_enter(COHORT_OP_SEND, SITE)) return PMPI_Send(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -14,7 +14,7 @@ EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest,
 EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (!cohort_enter(COHORT_OP_BSEND, SITE)) return PMPI_Bsend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -23,7 +23,7 @@ EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest
 EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (!cohort_enter(COHORT_OP_SSEND, SITE)) return PMPI_Ssend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -32,7 +32,7 @@ EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest
 EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
   if (!cohort_enter(COHORT_OP_RSEND, SITE)) return PMPI_Rsend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -43,7 +43,7 @@ EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest
   int rc = x_isend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -54,7 +54,7 @@ EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int des
   int rc = x_ibsend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -65,7 +65,7 @@ EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int des
   int rc = x_issend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -76,7 +76,7 @@ EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int des
   int rc = x_irsend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
   if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);
-  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));
+  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
   if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);
   cohort_leave();
   return rc;
@@ -85,7 +85,7 @@ EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int des
 EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_SEND_INIT, SITE)) return PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_send_init(buf, count, datatype, dest, tag, comm, request);
-  cohort_send_initialized(rc, comm, dest, tag, cohort_bytes(count, datatype), request);
+  cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
   cohort_leave();
   return rc;
 }
@@ -93,7 +93,7 @@ EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int 
 EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_BSEND_INIT, SITE)) return PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_bsend_init(buf, count, datatype, dest, tag, comm, request);
-  cohort_send_initialized(rc, comm, dest, tag, cohort_bytes(count, datatype), request);
+  cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
   cohort_leave();
   return rc;
 }
@@ -101,7 +101,7 @@ EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int
 EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_SSEND_INIT, SITE)) return PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_ssend_init(buf, count, datatype, dest, tag, comm, request);
-  cohort_send_initialized(rc, comm, dest, tag, cohort_bytes(count, datatype), request);
+  cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
   cohort_leave();
   return rc;
 }
@@ -109,7 +109,7 @@ EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int
 EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
   if (!cohort_enter(COHORT_OP_RSEND_INIT, SITE)) return PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_rsend_init(buf, count, datatype, dest, tag, comm, request);
-  cohort_send_initialized(rc, comm, dest, tag, cohort_bytes(count, datatype), request);
+  cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
   cohort_leave();
   return rc;
 }

@@ -242,10 +242,17 @@ static void check(uint64_t events) {
     cohort_write_check((uint32_t)g.check);
 }
 
+/* What receives took that are under way may be known by now. */
+static void look_at_pending(void) {
+  if (g.freed > 0) cohort_look_at_freed(0);
+  if (g.overtaken > 0 && g.racing) cohort_race_look();
+  if (g.overtaken > 0 && !g.racing) cohort_awaited_settle();
+}
+
 void cohort_leave(void) {
   struct cohort_control *c = g.control;
   if (UNLIKELY(cohort_windows_small > 0)) cohort_windows_look();
-  if (UNLIKELY(g.freed > 0)) cohort_look_at_freed(0);
+  if (UNLIKELY((g.freed | g.overtaken) != 0) && g.phase == PHASE_ACTIVE) look_at_pending();
   uint64_t events = ++g.events;
   uint64_t *calls = &c->calls[g.op % 128];
   __atomic_store_n(calls, *calls + 1, __ATOMIC_RELAXED);
@@ -315,6 +322,7 @@ EXPORT int MPI_Finalize(void) {
     cohort_replay_finalize();
     cohort_values_finalize();
   }
+  if (g.overtaken > 0 && !g.racing) cohort_awaited_settle();
   if (g.racing) cohort_racing_finalize();
   cohort_orders_close();
   cohort_progress_close();

@@ -49,16 +49,16 @@ static void forget(uint64_t handle) {
   cohort_keymap_remove(&by_handle, handle);
 }
 
-static void probed(int rc, MPI_Comm comm, int source, int tag, const MPI_Message *message, const MPI_Status *st) {
-  if (source != MPI_PROC_NULL && rc == MPI_SUCCESS) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
+static void probed(int given, MPI_Comm comm, int source, int tag, const MPI_Message *message, const MPI_Status *st) {
+  if (source != MPI_PROC_NULL && given) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
   if (!g.full) return;
   uint32_t index = cohort_comm_index(comm); /* which may write a record */
-  if (rc == MPI_SUCCESS) remember(*message, comm, st);
+  if (given) remember(*message, comm, st);
   cohort_event_begin();
   cohort_put_uv(index);
   cohort_put_sv(cohort_peer(source));
   cohort_put_sv(cohort_tag(tag));
-  cohort_put_status(st);
+  cohort_put_given(given, st);
   cohort_event_end();
 }
 
@@ -69,8 +69,9 @@ EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, 
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_MPROBE, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = cohort_do_mprobe(from, with, comm, message, st);
-  if (g.order && wildcard && rc == MPI_SUCCESS) cohort_order_match(COHORT_OP_MPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
-  probed(rc, comm, source, tag, message, st);
+  int given = cohort_given(rc, wildcard);
+  if (g.order && wildcard && given) cohort_order_match(COHORT_OP_MPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
+  probed(given, comm, source, tag, message, st);
   cohort_leave();
   return rc;
 }
@@ -92,11 +93,12 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
     cohort_poll_failed();
     return rc;
   }
+  int given = cohort_given(rc, wildcard);
   if (g.order) {
     cohort_order_poll(COHORT_OP_IMPROBE);
-    if (wildcard && rc == MPI_SUCCESS) cohort_order_match(COHORT_OP_IMPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
+    if (wildcard && given) cohort_order_match(COHORT_OP_IMPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
   }
-  probed(rc, comm, source, tag, message, st);
+  probed(given, comm, source, tag, message, st);
   cohort_leave();
   return rc;
 }

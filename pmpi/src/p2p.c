@@ -9,12 +9,13 @@ EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_RECV, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE && (g.full || (g.order && (wildcard || cohort_awaited_count > 0))) ? &own : status;
   int rc = cohort_do_recv(buf, count, datatype, from, with, comm, st);
-  if (source != MPI_PROC_NULL && rc == MPI_SUCCESS && st != MPI_STATUS_IGNORE) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
-  if (g.order && wildcard) cohort_order_match(COHORT_OP_RECV, st->MPI_SOURCE, st->MPI_TAG, 0);
+  int given = cohort_given(rc, wildcard);
+  if (source != MPI_PROC_NULL && given && st != MPI_STATUS_IGNORE) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
+  if (g.order && wildcard && given) cohort_order_match(COHORT_OP_RECV, st->MPI_SOURCE, st->MPI_TAG, 0);
   if (g.full) {
     cohort_event_begin();
     cohort_put_asked(comm, source, tag);
-    cohort_put_status(st);
+    cohort_put_given(given, st);
     cohort_event_end();
   }
   cohort_leave();
@@ -30,6 +31,7 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
     rc = cohort_never_request(request);
   else
     rc = x_irecv(buf, count, datatype, from, with, comm, request);
+  if (!cohort_given(rc, wildcard)) wildcard = 0;
   if (g.order && wildcard) cohort_order_promise(COHORT_OP_IRECV, 0);
   if ((g.full || (g.order && (wildcard || cohort_awaited_count > 0))) && rc == MPI_SUCCESS) {
     struct cohort_request *r = cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL);
@@ -38,30 +40,30 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
       r->op = COHORT_OP_IRECV;
       r->comm = comm;
       cohort_request_watch(r, g.order);
-      if (wildcard) cohort_awaited_add(r, *request, comm, source, tag);
+      if (wildcard) cohort_awaited_add(r, *request, comm, source, tag, from, with);
     }
   } else if (g.note && rc == MPI_SUCCESS) {
     cohort_request_note(*request, REQUEST_RECEIVE);
   }
   if (g.full) {
     cohort_event_begin();
-    cohort_put_asked(comm, source, tag);
+    cohort_put_asked(comm, rc == MPI_SUCCESS ? source : MPI_PROC_NULL, tag); /* one that failed takes nothing */
     cohort_event_end();
   }
   cohort_leave();
   return rc;
 }
 
-static void exchanged(MPI_Comm comm, int dest, int sendtag, uint64_t bytes, int source, int recvtag, const MPI_Status *st) {
-  int wildcard = cohort_wildcard(source, recvtag);
-  if (g.order && wildcard) cohort_order_match(g.op, st->MPI_SOURCE, st->MPI_TAG, 0);
-  if (source != MPI_PROC_NULL) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
-  cohort_count_message(dest, bytes);
+static void exchanged(int rc, MPI_Comm comm, int dest, int sendtag, uint64_t bytes, int source, int recvtag, const MPI_Status *st) {
+  int wildcard = cohort_wildcard(source, recvtag), given = cohort_given(rc, wildcard);
+  if (g.order && wildcard && given) cohort_order_match(g.op, st->MPI_SOURCE, st->MPI_TAG, 0);
+  if (source != MPI_PROC_NULL && given) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
+  if (given) cohort_count_message(dest, bytes);
   if (g.full) {
     cohort_event_begin();
-    cohort_put_send(comm, dest, sendtag, bytes);
+    cohort_put_send(comm, given ? dest : MPI_PROC_NULL, sendtag, bytes);
     cohort_put_asked(comm, source, recvtag);
-    cohort_put_status(st);
+    cohort_put_given(given, st);
     cohort_event_end();
   }
 }
@@ -74,7 +76,7 @@ EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
   if (g.replay && cohort_wildcard(source, recvtag)) cohort_replay_match(COHORT_OP_SENDRECV, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = cohort_do_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, from, with, comm, st);
-  exchanged(comm, dest, sendtag, cohort_bytes(sendcount, sendtype), source, recvtag, st);
+  exchanged(rc, comm, dest, sendtag, cohort_bytes(sendcount, sendtype), source, recvtag, st);
   if (g.full && rc == MPI_SUCCESS) cohort_content(sendbuf, sendcount, sendtype, dest);
   cohort_leave();
   return rc;
@@ -87,8 +89,11 @@ EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int
   int from = source, with = recvtag;
   if (g.replay && cohort_wildcard(source, recvtag)) cohort_replay_match(COHORT_OP_SENDRECV_REPLACE, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
+  struct cohort_content sent = {0};
+  if (g.full) sent = cohort_content_of(buf, count, datatype, dest); /* what is received takes its place */
   int rc = cohort_do_sendrecv_replace(buf, count, datatype, dest, sendtag, from, with, comm, st);
-  exchanged(comm, dest, sendtag, cohort_bytes(count, datatype), source, recvtag, st);
+  exchanged(rc, comm, dest, sendtag, cohort_bytes(count, datatype), source, recvtag, st);
+  if (sent.known && rc == MPI_SUCCESS) cohort_put_content(sent, 0);
   cohort_leave();
   return rc;
 }

@@ -8,6 +8,7 @@ struct receive {
   MPI_Request standin; /* MPI_REQUEST_NULL: none */
   void *buf;
   int count, source, tag;
+  int from, with; /* replay: of the recorded message */
   MPI_Datatype datatype;
   MPI_Comm comm;
   uint8_t wildcard, own_datatype;
@@ -55,6 +56,8 @@ EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source
       p->count = count;
       p->source = source;
       p->tag = tag;
+      p->from = source;
+      p->with = tag;
       p->comm = comm;
       p->wildcard = (uint8_t)wildcard;
       if (g.replay) keep_datatype(p, datatype);
@@ -110,6 +113,8 @@ static int start_in_replay(MPI_Request *request, uint32_t which) {
     takes = 0;
   else
     return x_start(request);
+  p->from = from;
+  p->with = with;
   int rc = takes ? x_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin) : cohort_never_request(&p->standin);
   if (rc == MPI_SUCCESS)
     g.standins++;
@@ -169,7 +174,7 @@ static void started_one(const MPI_Request *request, uint32_t which) {
   if (!r->wildcard && g.order && cohort_awaited_count > 0 && r->cls == REQUEST_RECEIVE) cohort_request_watch(r, 1);
   if (!r->wildcard) return;
   const struct receive *p = find(*request);
-  if (p != NULL) cohort_awaited_add(r, *request, p->comm, p->source, p->tag);
+  if (p != NULL) cohort_awaited_add(r, *request, p->comm, p->source, p->tag, p->from, p->with);
   if (!g.order) return;
   cohort_order_promise(g.op, which);
   cohort_request_watch(r, 1);
@@ -186,6 +191,14 @@ static void started(int count, const MPI_Request *requests) {
     cohort_put_uv(r != NULL && r->init != 0 ? g.events + 1 - r->init : 0);
   }
   cohort_event_end();
+  uint32_t which = 0;
+  for (int i = 0; i < count; i++) {
+    struct cohort_request *r = cohort_request_find(HANDLE(requests[i]));
+    if (r == NULL || r->cls != REQUEST_SEND || r->dest == MPI_PROC_NULL) continue;
+    struct cohort_content c = cohort_content_of(r->buf, r->count, r->type, r->dest);
+    if (c.known) cohort_put_content(c, which);
+    which++;
+  }
 }
 
 EXPORT int MPI_Start(MPI_Request *request) {

@@ -9,12 +9,13 @@ EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_PROBE, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = cohort_do_probe(from, with, comm, st);
-  if (g.order && wildcard) cohort_order_match(COHORT_OP_PROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
-  if (source != MPI_PROC_NULL && rc == MPI_SUCCESS) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
+  int given = cohort_given(rc, wildcard);
+  if (g.order && wildcard && given) cohort_order_match(COHORT_OP_PROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
+  if (source != MPI_PROC_NULL && given) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
   if (g.full) {
     cohort_event_begin();
     cohort_put_asked(comm, source, tag);
-    cohort_put_status(st);
+    cohort_put_given(given, st);
     cohort_event_end();
   }
   cohort_leave();
@@ -38,15 +39,16 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
     cohort_poll_failed();
     return rc;
   }
+  int given = cohort_given(rc, wildcard);
   if (g.order) {
     cohort_order_poll(COHORT_OP_IPROBE);
-    if (wildcard) cohort_order_match(COHORT_OP_IPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
+    if (wildcard && given) cohort_order_match(COHORT_OP_IPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
   }
-  if (source != MPI_PROC_NULL && rc == MPI_SUCCESS) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
+  if (source != MPI_PROC_NULL && given) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
   if (g.full) {
     cohort_event_begin();
     cohort_put_asked(comm, source, tag);
-    cohort_put_status(st);
+    cohort_put_given(given, st);
     cohort_event_end();
   }
   cohort_leave();

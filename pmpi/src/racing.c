@@ -256,4 +256,5 @@ void cohort_racing_finalize(void) {
   for (size_t i = 0; i < n; i++) unreceived[i] = rc == MPI_SUCCESS ? unreceived[i] - peers[i].received : 1;
   if (g.order) cohort_race_settle();
   PMPI_Comm_free(&private_comm);
+  cohort_null_sends_free();
 }

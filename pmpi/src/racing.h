@@ -68,10 +68,12 @@ struct receipt {
 };
 void cohort_race_open(void);
 void cohort_race_arrived(const struct arrival *a);
+void cohort_race_seen(uint32_t comm, uint32_t sender, int tag, uint64_t post); /* a message was there for a call posted then: a receive, or a probe */
 void cohort_race_received(const struct receipt *r);  /* a receive or probe from MPI_ANY_SOURCE is complete */
 void cohort_race_trace(const struct receipt *r);     /* trace it at once */
 struct node;
 void cohort_race_open_done(struct node *n, const MPI_Status *status); /* what an open receive took is known */
+void cohort_race_look(void);                         /* the message of one that was overtaken may be known by now */
 void cohort_race_settle(void);                       /* MPI_Finalize: nothing stays undecided */
 
 /* ---- racing_requests.c: requests that the transport has to do with, by handle; messages of MPI_Mprobe too */
@@ -131,6 +133,8 @@ int cohort_joined(void *header, const void *buf, int count, MPI_Datatype type, M
 int cohort_wait_raw(MPI_Request *request, MPI_Status *status); /* yields if it should */
 void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type);
 int cohort_send_again(struct node *n);
+int cohort_free_persistent(struct node *n, MPI_Request *request); /* one that is not active */
+void cohort_null_sends_free(void);
 void cohort_receive_again(struct node *n, uint32_t which);
 void cohort_deliver(struct node *n, MPI_Status *status, int rc); /* its operation is complete: payload to the program, race check, status mended */
 void cohort_finish(struct node *n, MPI_Status *status, int rc);  /* likewise, and the request is gone */

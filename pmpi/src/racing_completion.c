@@ -231,7 +231,7 @@ int cohort_r_request_free(MPI_Request *request) {
     *request = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
   }
-  int rc = PMPI_Request_free(request);
+  int rc = n->persistent ? cohort_free_persistent(n, request) : PMPI_Request_free(request);
   if (rc != MPI_SUCCESS) return rc;
   cohort_release(n->wire, n->wire_bytes, n->direct, &n->type);
   cohort_node_remove(n);

@@ -68,20 +68,33 @@ static void trace(uint8_t i, uint32_t kept) {
 
 static int fits(int asked_tag, int tag) { return asked_tag == MPI_ANY_TAG || asked_tag == tag; }
 
-static void store_overtaken(int by) { __atomic_store_n(&undecided->overtaken, undecided->overtaken + (uint32_t)by, __ATOMIC_RELEASE); }
+static void store_overtaken(int by) {
+  g.overtaken += by;
+  __atomic_store_n(&undecided->overtaken, undecided->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
+}
+
+/* What an open receive took that was overtaken may be known. Then its message is delivered now: the receive is traced, or stands in the table until it is known whether it raced, as one
+ * that the program has completed. Returns whether it is. */
+static int look(struct node *n) {
+  MPI_Status status;
+  int complete = 0;
+  if (PMPI_Request_get_status(n->request, &complete, &status) != MPI_SUCCESS || !complete) return 0;
+  cohort_deliver(n, &status, MPI_SUCCESS);
+  return 1;
+}
 
 /* An open receive has matched a message already, or it would have had this one. Which one is not always known yet. */
-static void overtake(struct node *n, const struct arrival *a) {
-  MPI_Status status;
-  int complete = 0, cancelled = 0;
-  if (n->traced || n->overtaken == 2 || (n->overtaken == 1 && n->overtaker == a->sender)) return;
+static int overtake(struct node *n, uint32_t sender) {
+  if (n->overtaken == 2 || (n->overtaken == 1 && n->overtaker == sender)) return 0;
   if (n->overtaken == 0) store_overtaken(1);
   n->overtaken = n->overtaken == 0 ? 1 : 2;
-  n->overtaker = a->sender;
-  if (PMPI_Request_get_status(n->request, &complete, &status) != MPI_SUCCESS || !complete) return;
-  if (n->cancelled) PMPI_Test_cancelled(&status, &cancelled);
-  cohort_race_open_done(n, cancelled ? NULL : &status);
-  if (cancelled) n->traced = 1; /* that it took none is recorded */
+  n->overtaker = sender;
+  return look(n);
+}
+
+void cohort_race_look(void) {
+  for (struct node *n = cohort_open_oldest(); g.order && n != NULL;)
+    n = n->overtaken != 0 && look(n) ? cohort_open_oldest() : cohort_open_after(n); /* a delivery may close others */
 }
 
 /* What an open receive took is known (NULL: nothing): it is traced if one that could have been its was taken by another receive meanwhile. */
@@ -105,11 +118,12 @@ void cohort_race_arrived(const struct arrival *a) {
     if (e->sender == a->sender || e->comm != a->comm || e->post >= a->post || !fits(e->asked_tag, a->tag)) continue;
     trace(i, a->moment.clock >= e->first ? a->moment.clock - e->first + 1 : 0);
   }
-  struct node *next;
-  for (struct node *n = cohort_open_oldest(); n != NULL && n->post < a->post; n = next) {
-    next = cohort_open_after(n);
-    if (n->comm_index == a->comm && fits(n->tag, a->tag)) overtake(n, a);
-  }
+  cohort_race_seen(a->comm, a->sender, a->tag, a->post);
+}
+
+void cohort_race_seen(uint32_t comm, uint32_t sender, int tag, uint64_t post) {
+  for (struct node *n = cohort_open_oldest(); g.order && n != NULL && n->post < post;)
+    n = n->comm_index == comm && fits(n->tag, tag) && overtake(n, sender) ? cohort_open_oldest() : cohort_open_after(n); /* likewise */
 }
 
 /* Whether no message that could race with the entry can come any more. *doubt is asked first: it is likely to be the same one again. */

@@ -23,11 +23,6 @@ static int was_cancelled(const struct node *n, const MPI_Status *status) {
   return cancelled;
 }
 
-static int truncated(int rc) {
-  int class = MPI_SUCCESS;
-  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
-}
-
 static struct receipt receipt_of(const struct node *n, const MPI_Status *status, uint32_t sender) {
   return (struct receipt){.event = n->event, .post = n->post, .op = n->op, .which = n->which, .comm = n->comm_index, .sender = sender,
                           .asked_tag = n->tag, .source = status->MPI_SOURCE, .tag = status->MPI_TAG};
@@ -61,7 +56,7 @@ void cohort_deliver(struct node *n, MPI_Status *status, int rc) {
   n->delivered = 1;
   if (n->open) cohort_open_remove(n);
   n->open = 0;
-  if (cancelled || (rc != MPI_SUCCESS && !truncated(rc))) {
+  if (cancelled || (rc != MPI_SUCCESS && !cohort_truncated(rc))) {
     cohort_race_open_done(n, NULL);
     return;
   }
@@ -69,13 +64,13 @@ void cohort_deliver(struct node *n, MPI_Status *status, int rc) {
   const struct wire_header *h = (const void *)n->wire;
   uint64_t bytes = cohort_status_bytes(status);
   n->payload = bytes > g_racing.header ? bytes - g_racing.header : 0;
-  int whole = rc == MPI_SUCCESS && bytes >= g_racing.header && (h->sender & ~WIRE_RANK) == WIRE_MAGIC &&
-              (h->sender & WIRE_RANK) < (uint32_t)g.world_size;
+  int cut = rc != MPI_SUCCESS || (!n->direct && bytes > n->wire_bytes); /* MPI_Request_get_status does not say so */
+  int whole = !cut && bytes >= g_racing.header && (h->sender & ~WIRE_RANK) == WIRE_MAGIC && (h->sender & WIRE_RANK) < (uint32_t)g.world_size;
   if (LIKELY(whole)) {
     if (!n->direct) cohort_unpacked(n->wire + g_racing.header, n->payload, n->buf, n->count, n->type, n->comm);
     known(n, status);
   } else {
-    if (rc == MPI_SUCCESS) cohort_uncovered("a message that carries no header");
+    if (!cut) cohort_uncovered("a message that carries no header");
     unknown(n, status);
   }
   mend(status, n->payload);
@@ -314,8 +309,10 @@ static void probed(int source, int tag, MPI_Comm comm, const MPI_Status *status,
   if (message == NULL) message = &n;
   in_comm(message, comm);
   post(message, source, tag);
+  uint32_t sender = cohort_racing_peer(comm, status->MPI_SOURCE);
+  cohort_race_seen(message->comm_index, sender, status->MPI_TAG, message->post);
   if (!message->any || cohort_is_poll(g.op)) return;
-  struct receipt r = receipt_of(message, status, cohort_racing_peer(comm, status->MPI_SOURCE));
+  struct receipt r = receipt_of(message, status, sender);
   cohort_race_received(&r);
 }
 
@@ -333,6 +330,7 @@ int cohort_r_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *s
   if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
   if (rc != MPI_SUCCESS || !*flag || status == MPI_STATUS_IGNORE || source == MPI_PROC_NULL || !cohort_racing_headed(comm)) return rc;
   mend_probed(status);
+  cohort_race_seen(cohort_comm_index(comm), cohort_racing_peer(comm, status->MPI_SOURCE), status->MPI_TAG, g_racing.posts + 1);
   return rc;
 }
 

@@ -202,7 +202,7 @@ void cohort_orphans_poll(void) {
         int freed = n->freed && n->persistent;
         cohort_finish(n, &status, rc);
         if (freed) {
-          PMPI_Request_free(&n->request);
+          cohort_free_persistent(n, &n->request);
           cohort_release(n->wire, n->wire_bytes, n->direct, &n->type);
           cohort_node_remove(n);
         }

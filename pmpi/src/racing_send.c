@@ -229,6 +229,31 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int 
 }
 
 /* ---- persistent sends: the program's handle is one of a persistent send of ours */
+
+/* What the program has for a buffered one, which is complete as soon as it is started. Once such a request to MPI_PROC_NULL has been freed, persistent collectives of MPICH 4.0.2 stand
+ * still; so it is used again, and none is freed before MPI_Finalize. */
+static struct cohort_buffer null_sends;
+
+static int null_send(MPI_Request *request) {
+  if (null_sends.length == 0) return PMPI_Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+  null_sends.length -= sizeof *request;
+  memcpy(request, null_sends.data + null_sends.length, sizeof *request);
+  return MPI_SUCCESS;
+}
+
+int cohort_free_persistent(struct node *n, MPI_Request *request) {
+  if (n->kind != NODE_BSEND || !cohort_reserve(&null_sends, null_sends.length + sizeof *request)) return PMPI_Request_free(request);
+  memcpy(null_sends.data + null_sends.length, request, sizeof *request);
+  null_sends.length += sizeof *request;
+  *request = MPI_REQUEST_NULL;
+  return MPI_SUCCESS;
+}
+
+void cohort_null_sends_free(void) {
+  MPI_Request request;
+  for (; null_sends.length > 0; PMPI_Request_free(&request)) null_send(&request);
+}
+
 int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request) {
   uint32_t to;
   int with_header = headed(count, type, dest, comm, &to);
@@ -251,7 +276,7 @@ int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, 
   }
   int rc;
   if (buffered && with_header) /* Start sends a copy; what the program waits for is complete at once */
-    rc = PMPI_Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, tag, comm, request);
+    rc = null_send(request);
   else if (op == COHORT_OP_BSEND_INIT)
     rc = PMPI_Bsend_init(o.buf, o.count, o.type, dest, tag, comm, request);
   else if (op == COHORT_OP_SSEND_INIT)

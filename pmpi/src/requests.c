@@ -59,8 +59,23 @@ void cohort_request_watch(struct cohort_request *r, int watch) {
   r->watched = (uint8_t)watch;
 }
 
+/* The program may free a datatype that its request still uses. */
+void cohort_request_sends(struct cohort_request *r, const void *buf, int count, MPI_Datatype type) {
+  int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
+  r->buf = buf;
+  r->count = count;
+  r->type = type;
+  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED) return;
+  r->own_type = PMPI_Type_dup(type, &r->type) == MPI_SUCCESS;
+  if (!r->own_type) r->count = 0; /* not looked into */
+}
+
 static void drop_node(uint32_t n) {
   cohort_awaited_done(&nodes[n]);
+  if (UNLIKELY(nodes[n].own_type)) {
+    PMPI_Type_free(&nodes[n].type);
+    cohort_type_size_forget();
+  }
   cohort_request_watch(&nodes[n], 0);
   nodes[n].next = free_node;
   free_node = n;

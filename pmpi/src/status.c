@@ -25,6 +25,18 @@ uint64_t cohort_status_bytes(const MPI_Status *status) {
   return (uint64_t)x;
 }
 
+int cohort_truncated(int rc) {
+  int class = MPI_SUCCESS;
+  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
+}
+
+/* A receive or probe has returned: whether it was given a message. One that failed for another reason was not, and its status says nothing. */
+int cohort_given(int rc, int wildcard) {
+  if (LIKELY(rc == MPI_SUCCESS) || cohort_truncated(rc)) return 1;
+  if (wildcard) cohort_uncovered("a receive or probe with a wildcard that failed");
+  return 0;
+}
+
 void cohort_count_message(int dest, uint64_t bytes) {
   if (dest == MPI_PROC_NULL) return;
   struct cohort_control *c = g.control;
@@ -43,6 +55,16 @@ void cohort_put_asked(MPI_Comm comm, int source, int tag) {
   cohort_put_uv(cohort_comm_index(comm));
   cohort_put_sv(cohort_peer(source));
   cohort_put_sv(cohort_tag(tag));
+}
+
+void cohort_put_given(int given, const MPI_Status *status) {
+  if (LIKELY(given)) {
+    cohort_put_status(status);
+    return;
+  }
+  cohort_put_sv(-2);
+  cohort_put_sv(-1);
+  cohort_put_uv(0);
 }
 
 void cohort_put_status(const MPI_Status *status) {
@@ -66,8 +88,9 @@ void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes) {
   cohort_event_end();
 }
 
-void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t bytes, const MPI_Request *request) {
+void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag, const MPI_Request *request) {
   if (!g.full && !g.order) return;
+  uint64_t bytes = cohort_bytes(count, type);
   struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
   if (r != NULL) {
     r->persistent = 1;
@@ -75,10 +98,11 @@ void cohort_send_initialized(int rc, MPI_Comm comm, int dest, int tag, uint64_t 
     r->init = r->post;
     r->bytes = bytes;
     r->dest = dest;
+    if (g.full) cohort_request_sends(r, buf, count, type);
   }
   if (!g.full) return;
   cohort_event_begin();
-  cohort_put_send(comm, dest, tag, bytes);
+  cohort_put_send(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, bytes);
   cohort_event_end();
 }
 

@@ -105,7 +105,7 @@ int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag,
   if (UNLIKELY(g.racing)) return cohort_r_recv(buf, count, type, source, tag, comm, status);
   if (UNLIKELY(g.last_call)) begin_last(NULL, 0, type, MPI_PROC_NULL, 0, COHORT_OP_NONE, buf, count, type, source, tag, comm);
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
-  if (!g.yield || source == MPI_PROC_NULL) return x_recv(buf, count, type, source, tag, comm, status);
+  if (!g.yield || source == MPI_PROC_NULL || count < 0 || type == MPI_DATATYPE_NULL) return x_recv(buf, count, type, source, tag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm))) {
     MPI_Status probed;
     int rc = cohort_do_probe(source, tag, comm, &probed);

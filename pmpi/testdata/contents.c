@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 1) receive(19);
+  if (rank == 1) receive(26);
   if (rank == 0) {
     int a = 5, b = 6, matrix[6][6], column[6];
     for (int i = 0; i < 36; i++) (&matrix[0][0])[i] = i * i;
@@ -70,6 +70,32 @@ int main(int argc, char **argv) {
     large[8] = 0;
     large[40] = 1;
     MPI_Send(large, 72, MPI_CHAR, 1, OTHER, MPI_COMM_WORLD);
+    /* 9: a persistent send and an ordinary one; its datatype has been freed meanwhile */
+    MPI_Request persistent[4];
+    MPI_Datatype freed;
+    MPI_Type_dup(vector, &freed);
+    MPI_Send_init(&matrix[0][2], 1, freed, 1, EQUAL, MPI_COMM_WORLD, &persistent[0]);
+    MPI_Type_free(&freed);
+    MPI_Start(&persistent[0]);
+    MPI_Wait(&persistent[0], MPI_STATUS_IGNORE);
+    MPI_Send(column, 6, MPI_INT, 1, EQUAL, MPI_COMM_WORLD);
+    /* 10 and 11: two started at once, with one to nobody between them; the second start sends another number */
+    MPI_Send_init(&a, 1, MPI_INT, 1, OTHER, MPI_COMM_WORLD, &persistent[1]);
+    MPI_Send_init(&a, 1, MPI_INT, MPI_PROC_NULL, OTHER, MPI_COMM_WORLD, &persistent[2]);
+    MPI_Ssend_init(&b, 1, MPI_INT, 1, OTHER, MPI_COMM_WORLD, &persistent[3]);
+    for (int k = 0; k < 2; k++) {
+      MPI_Startall(3, persistent + 1);
+      MPI_Waitall(3, persistent + 1, MPI_STATUSES_IGNORE);
+      a = 7;
+    }
+    a = 5;
+    for (int k = 0; k < 4; k++) MPI_Request_free(&persistent[k]);
+    /* 12: what is received takes the place of what was sent */
+    int here = a;
+    MPI_Request self;
+    MPI_Isend(&b, 1, MPI_INT, 0, OTHER, MPI_COMM_WORLD, &self);
+    MPI_Sendrecv_replace(&here, 1, MPI_INT, 1, OTHER, 0, OTHER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&self, MPI_STATUS_IGNORE);
     /* and what is not looked into, or nothing */
     MPI_Aint address;
     MPI_Get_address(column, &address);

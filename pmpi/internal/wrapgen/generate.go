@@ -61,7 +61,7 @@ func (f function) begin(op string) string {
 
 const end = "  cohort_leave();\n  return rc;\n}\n\n"
 
-const sent = "  cohort_sent(comm, dest, tag, cohort_bytes(count, datatype));\n" +
+const sent = "  cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));\n" +
 	"  if (g.full && rc == MPI_SUCCESS) cohort_content(buf, count, datatype, dest);\n"
 
 func sends(byClass map[class][]function) string {
@@ -82,7 +82,7 @@ func sends(byClass map[class][]function) string {
 	for _, f := range byClass[sendInit] {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = x_%s(%s);\n", strings.ToLower(f.name), f.arguments())
-		b.WriteString("  cohort_send_initialized(rc, comm, dest, tag, cohort_bytes(count, datatype), request);\n" + end)
+		b.WriteString("  cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);\n" + end)
 	}
 	return b.String()
 }
@@ -107,14 +107,14 @@ func collectiveWrappers(byClass map[class][]function) string {
 		if f.moved != "" {
 			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collected(%s, comm, %s, %s, rc);\n", f.op(), f.moved, f.root)
 		}
-		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(comm, %s, %s);\n", f.root, f.bytes)
+		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(rc, comm, %s, %s);\n", f.root, f.bytes)
 		b.WriteString(end)
 	}
 	for _, f := range byClass[icollective] {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
 		b.WriteString("  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);\n")
-		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(comm, %s, %s);\n", f.root, f.bytes)
+		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(rc, comm, %s, %s);\n", f.root, f.bytes)
 		b.WriteString(end)
 	}
 	return b.String()
