@@ -13,6 +13,7 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 func newReplayCommand(std streams) *cobra.Command {
@@ -170,7 +171,12 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 	} else {
 		lines = append(lines, fmt.Sprintf("  recorded: %s%s, event %d", d.RecordedOp, peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
 	}
-	return append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
+	lines = append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
+	if d.RecordedOp == trace.TurnName {
+		lines = append(lines, "  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 s. The order in which threads take the program's own locks",
+			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.")
+	}
+	return lines
 }
 
 func peer(source, tag int) string {
