@@ -67,6 +67,22 @@ func (r *rank) sees(level, depth int, want string) {
 	}
 }
 
+// levelOf is the level of the innermost frame of a function.
+func (r *rank) levelOf(function string) int {
+	r.t.Helper()
+	got, err := r.StackTrace(ctxOf(r.t), backend.StackTraceRequest{Thread: 1})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i, f := range got.Frames {
+		if f.Function == function {
+			return i
+		}
+	}
+	r.t.Fatalf("there is no %s in %+v", function, got.Frames)
+	return 0
+}
+
 func TestCallsInLocals(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r := started(t, mpi, "calls.c", true)
@@ -112,15 +128,46 @@ func TestCallsInLocals(t *testing.T) {
 			{"breakpoint: called", 1, "  sends = not evaluated: count() calls count, and Cohort calls no function of the program.\n"},
 			{"breakpoint: pack", 1, `  packs = 1 × particle at ADDR: {7, 'o', 'n', 'e', …}
   packs into = 64 × MPI_PACKED at ADDR (not written yet: the call has not run)`},
+			{"breakpoint: operation", -1, `MPI_Reduce_local = takes 2 × MPI_INT, takes and gives 2 × MPI_INT
+  takes = 2 × MPI_INT at ADDR: {10, 20}
+  takes and gives = 2 × MPI_INT at ADDR (not received yet): {10, 20}
+  op = op
+`},
 			{"breakpoint: nowhere", 1, `MPI_Send = sends 3 × MPI_INT to rank 5 (no such rank: the communicator has 1 rank), tag 1, MPI_COMM_WORLD: {unmapped at 0x10, unmapped at 0x14, unmapped at 0x18}
 `},
 		} {
 			r.goTo(step.mark)
+			if step.depth < 0 { // a function that MPI calls: the call is that of main
+				r.sees(r.levelOf("main"), 1, step.want)
+				continue
+			}
 			r.sees(0, step.depth, step.want)
+		}
+		if got, err := r.console("mpipp --call"); err != nil || !strings.Contains(got, "MPI_Send is about to be called at calls.c:") || !strings.Contains(got, "unmapped at 0x18") {
+			t.Errorf("mpipp --call: %v\n%s", err, got)
 		}
 		if v := r.locals()["called"]; v.Value != "" {
 			t.Errorf("called is among the locals: %+v", v)
 		}
 		r.says("p called", "^1$") // by the program, once
+	})
+}
+
+func TestCallsInLocalsOfFortran(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		r := started(t, mpi, "calls_f08.f90", true)
+		r.goTo("breakpoint: sendrecv") // over three lines, with keywords
+		r.sees(0, 1, `MPI_Sendrecv = sends 1 × row to rank 0, receives up to 4 × MPI_DOUBLE_PRECISION from rank 0, tag 5, MPI_COMM_WORLD
+  sends = 1 × row at ADDR: {301, 302, 303, 304}
+  receives = 4 × MPI_DOUBLE_PRECISION at ADDR (not received yet: the call has not run): {0, 0, 0, 0}
+  dest = rank 0
+`)
+		r.goTo("breakpoint: section")
+		r.sees(0, 1, "  sends = 10 × MPI_DOUBLE_PRECISION at ADDR: {102, 202, 302, 402, …}\n")
+		r.goTo("breakpoint: strided")
+		r.sees(0, 1, "  sends = not evaluated: matrix(2, :) is an array section whose elements may not lie side by side")
+		r.goTo("breakpoint: status")
+		r.shows("status", "from rank 0, tag 5, 32 bytes")
+		r.says("mpipp status", "^status: from rank 0, tag 5, 32 bytes")
 	})
 }

@@ -10,6 +10,11 @@ struct particle { int id; char name[4]; double x; };
 static int called; /* a function that a debugger must not call */
 static int count(void) { return ++called; }
 
+static void add(void *in, void *inout, int *n, MPI_Datatype *type) {
+  for (int i = 0; i < *n; i++) ((int *)inout)[i] += ((int *)in)[i]; /* breakpoint: operation */
+  (void)type;
+}
+
 static void exchange(double (*u)[10], double *ghost, MPI_Datatype column, MPI_Comm comm) {
   MPI_Request request;
   MPI_Irecv(ghost, N, MPI_DOUBLE, 0, TAG, comm, &request); /* breakpoint: irecv */
@@ -41,6 +46,10 @@ int main(int argc, char **argv) {
   char packed[64];
   int position = 0;
   MPI_Pack(p, 1, particle, packed, sizeof packed, &position, MPI_COMM_SELF); /* breakpoint: pack */
+  MPI_Op op;
+  MPI_Op_create(add, 1, &op);
+  MPI_Reduce_local(mine, all, 2, MPI_INT, op); /* the call that the rank is in */
+  MPI_Op_free(&op);
   int *nowhere = (int *)16;
   if (called < 0) MPI_Send(nowhere, 3, MPI_INT, 5, 1, MPI_COMM_WORLD); /* breakpoint: nowhere */
   MPI_Type_free(&column);

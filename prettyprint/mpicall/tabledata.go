@@ -23,7 +23,6 @@ var plain = [][3]string{
 	{"Isendrecv_replace", "buf count datatype dest sendtag source recvtag comm request", "=buf count datatype"},
 	{"Psend_init", "buf partitions count datatype dest tag comm info request", ">buf count*partitions datatype"},
 	{"Precv_init", "buf partitions count datatype source tag comm info request", "<buf count*partitions datatype"},
-	{"Reduce_local", "inbuf inoutbuf count datatype op", ">inbuf count datatype; =inoutbuf count datatype"},
 
 	{"Probe", "source tag comm status", ""},
 	{"Mprobe", "source tag comm message status", ""},
@@ -131,6 +130,7 @@ var oneSided = [][4]string{
 }
 
 var packing = [][4]string{
+	{"Reduce_local", "inbuf inoutbuf count datatype op", ">inbuf count datatype; =inoutbuf count datatype", "takes/gives"},
 	{"Fetch_and_op", "origin_addr result_addr datatype target_rank target_disp op win", ">origin_addr 1 datatype; <result_addr 1 datatype", "accumulates/gets"},
 	{
 		"Compare_and_swap", "origin_addr compare_addr result_addr datatype target_rank target_disp win",
