@@ -309,6 +309,16 @@ func TestDAPPauseInMPI(t *testing.T) {
 				t.Errorf("rank %d is in the call %q, want %q: %+v", r.Rank, r.Call, want, r)
 			}
 		}
+		// Rank 1 stops where it is about to send what rank 0 waits for: whether the two fit is asked without naming anything.
+		e.SetBreakpoints(source, markLine(t, source, "MPI_Send(&token"))
+		e.Continue(0)
+		e.Expect(daptest.Stopped(1, "breakpoint"))
+		e.Pause(0)
+		e.Expect(daptest.Stopped(0, "pause"))
+		if got := e.Console("mpipp --match [1] to [0]", 0); !strings.Contains(got, "They match: all 1 entry agree.") || strings.Contains(got, "But this send") {
+			t.Errorf("mpipp --match answers %q", got)
+		}
+		e.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match [0] to [1]", Context: "repl"}, "[0] MPI_Recv", "sends nothing")
 		e.Continue(0)
 		e.Expect(daptest.Output("stdout", "[0] token 42\n"))
 		e.ends(0)
