@@ -473,3 +473,42 @@ func (p *teller) checkArguments(t *rapid.T, parts []part, all []made, i int) {
 		}
 	}
 }
+
+// TestFig1ByItsOwnCall has the paper's Fig. 1 made as the paper does, by MPI_Type_struct with MPI_LB and MPI_UB, on both MPIs, and prints its Fig. 5.
+func TestFig1ByItsOwnCall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and runs MPI programs")
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		p := startTeller(t, mpi)
+		answers := p.ask(t, "named MPI_LB", "named MPI_INT", "named MPI_CHAR", "named MPI_DOUBLE", "named MPI_UB",
+			"old STRUCT 6 5 5 5 1 5 7 2 1 -4 0 47 76 100 0 1 2 3 4")
+		var m made
+		if n, err := fmt.Sscanf(answers[5], "type %d %v", &m.number, &m.handle); n != 2 || err != nil {
+			t.Fatalf("%q: %v", answers, err)
+		}
+		packed := p.ask(t, fmt.Sprintf("pack %d 1", m.number))[0]
+		r := p.open(t)
+		checkLiveType(t, r, packed, map[prettyprint.Combiner]int{})
+		dt, err := r.DatatypeByHandle(m.handle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s strings.Builder
+		if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(fig5, s.String()); diff != "" {
+			t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
+		}
+		if f := dt.Figures(); f != (prettyprint.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) || dt.CallSite() == 0 {
+			t.Errorf("%+v, made at 0x%x", f, dt.CallSite())
+		}
+		if _, err := io.WriteString(p.stdin, "end\n"); err != nil {
+			t.Error(err)
+		}
+		if err := p.done(); err != nil {
+			t.Error(err)
+		}
+	})
+}
