@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -158,6 +159,35 @@ func TestKillInDebugMode(t *testing.T) {
 			}
 		})
 	})
+}
+
+// A launcher that does not see that an agent was killed: the job ends all the same.
+func TestAgentIsLostUnnoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for the launcher")
+	}
+	mpi := mpitest.Need(t, "mpich")
+	if !strings.Contains(mpi.Mpiexec, "mpich") {
+		t.Skip("its launcher is another MPI's")
+	}
+	dir := t.TempDir()
+	for name, script := range map[string]string{
+		"mpiexec": "case \" $* \" in *' agent '*) ;; *) exec " + mpi.Mpiexec + " \"$@\";; esac\n" + mpi.Mpiexec + " \"$@\"\nexec sleep 300\n",
+		"mpicc":   "exec " + mpi.Mpicc + " \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mpi.Name = filepath.Join(dir, "mpiexec")
+	w := startWaiting(t, mpi, Run)
+	if err := syscall.Kill(w.session.Ranks()[1].Info().AgentPid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.expectEnd(t)
+	if result := w.session.Wait(); result.Stopped || result.Ranks[1].Lost == "" {
+		t.Errorf("%+v", result)
+	}
 }
 
 // TestKillCohort kills the process that holds the session.

@@ -123,4 +123,7 @@ func (r *Rank) watch(s *Session, queue *wire.Queue[backend.Event]) {
 		queue.Push(event)
 	}
 	note()
+	if s.options.Mode == Run && r.result.Exit == nil {
+		s.agentLost()
+	}
 }

@@ -280,6 +280,8 @@ func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module,
 	end := r.Job.Ranks[i]
 	wasKilled := end.Exit == nil || end.Exit.Signal != ""
 	inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) // before its MPI_Init had ended
+	// The library marks the control block first and makes the trace then. What it could not make it says.
+	inInit = inInit || wasKilled && end.Control.Present && end.Control.State == int(abi.StateRunning) && rank.Events == 0 && end.Control.Message == ""
 	if inInit || rank.Events == 0 && r.Recording.MadeNotBegun(i) {
 		if err := r.Recording.WriteEmpty(i); err != nil {
 			return nil, err

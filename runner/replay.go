@@ -374,6 +374,8 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 			switch disk := w.prepared.fullDisk(); {
 			case aborted:
 				rank.Excused, rank.Excuse = true, "because a rank called MPI_Abort, as recorded"
+			case w.stalled && last.CurrentOp == int(trace.OpFinalize) && last.Events+1 == d.LastEvent && d.Finalized && r.CutShort:
+				rank.Excused, rank.Excuse = true, "because MPI_Finalize waits for ranks whose recordings end before theirs"
 			case disk >= 0 && w.stalled:
 				rank.Excused, rank.Excuse = true, fmt.Sprintf("because it waits for what the recording of rank %d lacks: the disk was full", disk)
 			}
