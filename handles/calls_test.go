@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 // outline writes the MPI calls among the locals of a frame as indented text, opened to a depth.
@@ -83,6 +84,22 @@ func (r *rank) levelOf(function string) int {
 	return 0
 }
 
+// seesRequest checks a pending receive, and the MPI_Wait that is to wait for it, if the interposer keeps requests.
+func (r *rank) seesRequest() {
+	r.t.Helper()
+	const pending = "pending MPI_Irecv: receives up to 4 × MPI_DOUBLE from rank 0, tag 7, MPI_COMM_WORLD"
+	if _, err := r.console("mpipp request"); prettyprint.IsKind(err, prettyprint.KindNotKept) {
+		r.says("mpipp", "Requests and calls in progress are not kept in this run")
+		return
+	}
+	r.says("mpipp request", "^request: "+pending+`; posted at calls\.c:\d+ in exchange, after event 0, .* ago\n`, "receives 4 × MPI_DOUBLE at 0x[0-9a-f]+ \\(not complete yet\\)")
+	r.says("mpipp --buffer request", `MPI_DOUBLE\{3\}\(DOUBLE\)  0x[0-9a-f]+  `)
+	r.says("mpipp", "^1 request, 1 pending\n  0x[0-9a-f]+  "+pending)
+	r.says("mpipp --call", `^MPI_Wait is about to be called at calls\.c:\d+: `+pending)
+	r.shows("request", pending)
+	r.sees(0, 1, "MPI_Wait = "+pending+"\n  request = "+pending+"\n")
+}
+
 func TestCallsInLocals(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r := started(t, mpi, "calls.c", true)
@@ -105,6 +122,7 @@ func TestCallsInLocals(t *testing.T) {
   tag = 7
   comm = comm: intracommunicator MPI_COMM_WORLD of 1 ranks, this one is rank 0: 0
 `},
+			{"breakpoint: wait", 0, "MPI_Wait = "},
 			{"breakpoint: sendrecv", 1, `MPI_Sendrecv = sends 2 × particle to rank 0, receives up to 2 × particle from any rank, tag 1 and any tag, MPI_COMM_WORLD
   sends = 2 × particle at ADDR: {7, 'o', 'n', 'e', …}
   receives = 2 × particle at ADDR (not received yet: the call has not run): {0, '\0', '\0', '\0', …}
@@ -142,6 +160,9 @@ func TestCallsInLocals(t *testing.T) {
 				continue
 			}
 			r.sees(0, step.depth, step.want)
+			if step.mark == "breakpoint: wait" {
+				r.seesRequest()
+			}
 		}
 		if got, err := r.console("mpipp --call"); err != nil || !strings.Contains(got, "MPI_Send is about to be called at calls.c:") || !strings.Contains(got, "unmapped at 0x18") {
 			t.Errorf("mpipp --call: %v\n%s", err, got)

@@ -15,6 +15,7 @@ const (
 	CallNear    CallState = iota + 1 // the line holds it; whether it has run is not known
 	CallAhead                        // it has not run yet
 	CallRunning                      // the rank is in it
+	CallPending                      // it has returned, and its request is not complete
 )
 
 // Call is an MPI call with its arguments, as a line of the source holds it or as a thread is in it: its buffers with count and type, as the call
@@ -156,6 +157,9 @@ func (c *Call) receiveNote(s *callSide) {
 	s.note = "not received yet"
 	if c.state == CallAhead {
 		s.note = "not received yet: the call has not run"
+	}
+	if c.state == CallPending {
+		s.note = "not complete yet"
 	}
 	switch c.fn.Verb(mpicall.Receives) {
 	case "reads":

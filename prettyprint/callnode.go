@@ -177,12 +177,31 @@ func (c *Call) Node() Node {
 	if preview := c.preview(); preview != "" {
 		value += ": " + preview
 	}
-	if len(c.sides) == 0 && len(kids) > 0 && strings.HasPrefix(kids[0].Name, "request") {
-		value = kids[0].Value
+	if len(c.sides) == 0 {
+		value = c.line()
 	}
 	n := groupNode(c.name, value, kids)
 	n.Type = "MPI call"
 	return n
+}
+
+// line says in a line what the call does: to a buffer, or to requests.
+func (c *Call) line() string {
+	if len(c.sides) == 0 {
+		if kids := c.others(); len(kids) > 0 && strings.HasPrefix(kids[0].Name, "request") {
+			return kids[0].Value
+		}
+	}
+	return c.Summary()
+}
+
+// requestsText writes the requests that a call is given, if they are several.
+func (c *Call) requestsText(w io.Writer, opt Options) error {
+	kids := c.others()
+	if len(kids) == 0 || kids[0].Name != "requests" || kids[0].NumChildren == 0 {
+		return nil
+	}
+	return listText(w, kids[0], opt.MaxList)
 }
 
 // preview shows the first values of a call with one side.
@@ -301,8 +320,11 @@ func (c *Call) Text(w io.Writer, opt Options) error {
 	if c.source != "" {
 		where = " at " + c.source
 	}
-	if err := write(w, "%s %s%s: %s\n", c.name, state, where, c.Summary()); err != nil {
+	if err := write(w, "%s %s%s: %s\n", c.name, state, where, c.line()); err != nil {
 		return err
+	}
+	if len(c.sides) == 0 {
+		return c.requestsText(w, opt)
 	}
 	for i := range c.sides {
 		s := &c.sides[i]

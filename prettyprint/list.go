@@ -165,12 +165,9 @@ func (c *command) activity(l *listing) []Node {
 
 // line is a call in a list.
 func (t *ThreadCall) line(env Surroundings) string {
-	s := t.name + ": " + t.Summary()
-	if t.Summary() == "" {
-		s = t.name
-		if n := t.Node(); n.Value != "" {
-			s += ": " + n.Value
-		}
+	s := t.name
+	if what := t.Call.line(); what != "" {
+		s += ": " + what
 	}
 	s += "; called " + createdText(t.Site, t.Event, env.where())
 	if since := env.since(t.Since); since != "" {

@@ -120,10 +120,10 @@ func TestObjects(t *testing.T) {
 	r, vars, buffer := objects(t)
 	for _, c := range []struct{ line, want string }{
 		{"req", `req: pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
-receives 2 × VECTOR at ADDR+0 (not received yet): {0, 3, 4, 7}
+receives 2 × VECTOR at ADDR+0 (not complete yet): {0, 3, 4, 7}
 handle 0x98000010 (Fortran 77)`},
 		{"--buffer req", `req: pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
-receives 2 × VECTOR at ADDR+0 (not received yet)
+receives 2 × VECTOR at ADDR+0 (not complete yet)
   VECTOR{0}(VECTOR)[0][0](DOUBLE)  ADDR+0  0
   VECTOR{0}(VECTOR)[1][0](DOUBLE)  ADDR+24  3
   VECTOR{1}(VECTOR)[0][0](DOUBLE)  ADDR+32  4
@@ -139,7 +139,7 @@ sends 1 × MPI_DOUBLE at ADDR+0: 0
 handle 0x98000012 (Fortran 77)`},
 		{"red", `red: pending MPI_Iallreduce: sends and receives 2 × MPI_DOUBLE, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
 sends in place: what it sends lies in the receive buffer
-sends and receives 2 × MPI_DOUBLE at ADDR+0 (not received yet): {0, 1}
+sends and receives 2 × MPI_DOUBLE at ADDR+0 (not complete yet): {0, 1}
 handle 0x98000013 (Fortran 77)`},
 		{"g", `g: group of 3 ranks, this one is rank 1: 0,2-3
 {

@@ -93,7 +93,7 @@ func (q *pendingOp) pending() bool {
 func (q *pendingOp) call() *Call {
 	state := CallNear
 	if q.pending() {
-		state = CallRunning
+		state = CallPending
 	}
 	return q.reg.recordCall(&q.abi.action, state, nil)
 }
