@@ -35,19 +35,19 @@ func TestKillWhileRecording(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := waiting(t, mpi)
 		for _, victim := range []struct {
-			role   string
-			status int
-			says   []string
+			role, mode string
+			status     int
+			says       []string
 		}{
-			{"rank", 128 + int(syscall.SIGKILL), []string{"[1] was ended by SIGKILL, within MPI_", " at steps.c:", "(event 1:", "The recording is "}},
-			{"agent", 0, []string{"The recording is "}},
-			{"launcher", 0, []string{"The recording is "}},
-			{"cohort", -int(syscall.SIGKILL), nil},
+			{"rank", "racing", 128 + int(syscall.SIGKILL), []string{"[1] was ended by SIGKILL, within MPI_", " at steps.c:", "(event 1:", "The recording is "}},
+			{"agent", "order", 0, []string{"The recording is "}},
+			{"launcher", "full", 0, []string{"The recording is "}},
+			{"cohort", "racing", -int(syscall.SIGKILL), nil},
 		} {
 			t.Run(victim.role, func(t *testing.T) {
 				t.Parallel()
 				w := newWorkplace(t, mpi)
-				r := w.start("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", program)
+				r := w.start("record", "--mode", victim.mode, "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", program)
 				r.await(ready)
 				r.kill(victim.role, 1)
 				text, status := r.wait()
