@@ -188,7 +188,7 @@ type abiRegistry struct {
 	calls, detached, detachedDropped uint64
 	lost                             uint64
 	features, mode                   uint32
-	inPlace                          uint64
+	inPlace, commNull, requestNull   uint64
 }
 
 func decodeRegistry(b []byte) abiRegistry {
@@ -200,7 +200,7 @@ func decodeRegistry(b []byte) abiRegistry {
 	r.calls, r.detached, r.detachedDropped = c.u64(), c.u64(), c.u64()
 	r.lost = c.u64()
 	r.features, r.mode = c.u32(), c.u32()
-	r.inPlace = c.u64()
+	r.inPlace, r.commNull, r.requestNull = c.u64(), c.u64(), c.u64()
 	return r
 }
 

@@ -74,7 +74,7 @@ func TestMirrorsHeader(t *testing.T) {
 		"registry": {abiRegistry{
 			magic: registryMagic, version: abiVersion, size: registrySize, mpi: 2, handleSize: 8, datatypes: 101, comms: 102, requests: 103, groups: 104,
 			windows: 105, files: 106, ops: 107, errhandlers: 108, infos: 109, calls: 110, detached: 111, detachedDropped: 112, lost: 113, features: 114,
-			mode: 115, inPlace: 116,
+			mode: 115, inPlace: 116, commNull: 117, requestNull: 118,
 		}, decodeRegistry(bytesOf("registry"))},
 		"datatype": {datatype, decodeDatatype(bytesOf("datatype"))},
 		"longname": {long, decodeDatatype(bytesOf("longname"))},

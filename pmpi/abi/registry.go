@@ -29,7 +29,9 @@ type Registry struct {
 	Features        uint32 // Feature
 	Mode            uint32
 	InPlace         uint64
-	Reserved        [4]uint64
+	CommNull        uint64
+	RequestNull     uint64
+	Reserved        [2]uint64
 }
 
 // Limits of what the registry keeps.

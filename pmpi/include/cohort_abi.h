@@ -215,6 +215,9 @@ struct cohort_control {
  * table that grows is copied first and published by one store of its address (capacity is in the first word of the slot array, so one pointer
  * switches both). Records of freed handles stay for as long as another record refers to them. An address of a record that a record holds is that of one that is there.
  *
+ * What a struct cohort_call refers to is not held by it: another thread may free it meanwhile, and its memory may be used again. So a reader compares the handle in the
+ * call with that in the record.
+ *
  * A handle in a table is what the C program has: of MPICH an int, zero-extended, and of Open MPI a pointer; MPI_File is a pointer in both.
  */
 struct cohort_slot {
@@ -258,7 +261,8 @@ struct cohort_registry {
   uint32_t features;    /* enum cohort_feature; 0: MPI is not initialised yet */
   uint32_t mode;        /* enum cohort_mode */
   uint64_t in_place;    /* MPI_IN_PLACE as the program passes it */
-  uint64_t reserved[4];
+  uint64_t comm_null, request_null; /* the handles MPI_COMM_NULL and MPI_REQUEST_NULL: no table has them, as the others have theirs */
+  uint64_t reserved[2];
 };
 #define COHORT_DETACHED_MAX 64u
 #define COHORT_SHARED_MAX 1024u /* requests of one handle */
@@ -398,7 +402,7 @@ struct cohort_window { /* kind: enum cohort_window_kind */
   uint64_t base;      /* address of this rank's part */
   int64_t bytes;      /* of it */
   int32_t disp_unit;
-  uint32_t epochs;    /* enum cohort_epoch */
+  uint32_t epochs;    /* enum cohort_epoch; it and the rest are kept only with COHORT_FEATURE_CALLS */
   uint64_t access_group, exposure_group; /* records; 0: none */
   uint32_t n_locks;   /* MPI_Win_lock that are open; the first COHORT_LOCKS_MAX are in `locks` */
   uint32_t pad0;

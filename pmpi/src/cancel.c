@@ -138,6 +138,7 @@ static void request_event(const struct cohort_request *r) {
 }
 
 EXPORT int MPI_Request_free(MPI_Request *request) {
+  KEPT(Request_free, request);
   if (!cohort_enter(COHORT_OP_REQUEST_FREE, SITE)) return PMPI_Request_free(request);
   struct cohort_request *r = *request == MPI_REQUEST_NULL ? NULL : cohort_request_find(HANDLE(*request));
   uint64_t handle = *request == MPI_REQUEST_NULL ? 0 : HANDLE(*request);
@@ -210,6 +211,7 @@ static int cancel_in_replay(MPI_Request *request, const struct cohort_request *r
 }
 
 EXPORT int MPI_Cancel(MPI_Request *request) {
+  KEPT(Cancel, request);
   if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
   g.cancels = 1;
   struct cohort_request *r = to_cancel(*request);
@@ -242,6 +244,7 @@ void cohort_grequest_started(int rc, MPI_Request request) {
 
 EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                               MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) {
+  KEPT(Grequest_start, query_fn, free_fn, cancel_fn, extra_state, request);
   if (!cohort_enter(COHORT_OP_GREQUEST_START, SITE)) return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
   int rc = PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
   cohort_grequest_started(rc, *request);

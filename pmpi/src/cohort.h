@@ -35,6 +35,7 @@ enum phase { PHASE_NEW, PHASE_ACTIVE, PHASE_OVER };
 /* The state of the library in this process. The thread that is inside (`busy`) owns it. */
 struct cohort_global {
   int phase;              /* enum phase */
+  int kept;               /* requests and calls in progress are in the registry; not 0 also before that is known */
   int order, full;        /* what is written to the trace: at most one of them */
   int replay;
   int racing;             /* messages carry a header (racing.h); recording goes on while `order` is set */
@@ -81,6 +82,9 @@ int cohort_init_begin(void);
 void cohort_init_end(int outer, int rc);
 uint64_t cohort_registry_enter(uint64_t site); /* for calls that are no events: their call site; 0: pass the call through */
 void cohort_registry_leave(void);
+extern __thread int cohort_within __attribute__((tls_model("initial-exec"))); /* in kept.c: this thread is in a call that is shown */
+int cohort_started(void);                      /* MPI is initialised, and so are we */
+uint64_t cohort_take_site(uint64_t site);      /* where the call in progress comes from, although a Fortran wrapper of ours makes it */
 
 int cohort_inside(void);                       /* this thread is inside MPI */
 int cohort_short_enter(void);                  /* to add a record outside a call; 0: another thread is inside one */
@@ -192,6 +196,7 @@ void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m); /
 void cohort_write_check(uint32_t hash);        /* of the events up to g.events */
 
 /* ---- sites.c */
+void cohort_object_range(uint64_t address, uint64_t *start, uint64_t *size); /* of the loaded object that the address is in */
 uint32_t cohort_site_index(uint64_t return_address);
 void cohort_module_needed(uint64_t address);   /* the module of a call is in the trace, so that its place can be told even of a rank that was killed */
 void cohort_program_find(void);
@@ -339,6 +344,12 @@ static inline int cohort_is_poll(uint32_t op) {
 void cohort_comms_open(void);
 struct cohort_comm *cohort_comm_find(MPI_Comm comm); /* registers one that it does not know; NULL only without memory */
 uint32_t cohort_comm_index(MPI_Comm comm);
+struct cohort_comm *cohort_comm_known(MPI_Comm comm);    /* NULL: it is not */
+struct cohort_comm *cohort_comm_ref(uint64_t handle);    /* the lock is held; likewise */
+void cohort_comm_unref(struct cohort_comm *c);
+void cohort_comm_given(MPI_Comm comm, uint64_t site);
+void cohort_comm_freed(struct cohort_comm *c, int rc);
+int cohort_world_ranks(MPI_Group group, int n, uint32_t *out);
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes);
 void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op, const MPI_Request *request);
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm);
@@ -356,12 +367,36 @@ struct registry_table { uint64_t *published; struct cohort_slots *slots; uint64_
 void *cohort_table_find(const struct registry_table *t, uint64_t handle);
 int cohort_table_put(struct registry_table *t, uint64_t handle, void *record);
 void cohort_table_remove(struct registry_table *t, uint64_t handle);
+extern int cohort_at_once;       /* threads may call MPI at once: else there is nothing to lock */
 void cohort_registry_lock(void); /* threads may make datatypes at once; held for no MPI call that could wait */
 void cohort_registry_unlock(void);
 extern struct cohort_registry cohort_registry;
 void cohort_registry_open(void);
+uint64_t cohort_stack(uint64_t site, int of_request);
+struct object_table {
+  struct registry_table table;
+  uint64_t created;
+  int stacks; /* of requests: only if asked for */
+  void (*release)(struct cohort_object *); /* gives up what a record refers to; the lock is held */
+};
+void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site);
+void cohort_object_ref(struct cohort_object *o);
+void cohort_object_unref(struct cohort_object *o);
+void cohort_object_publish(struct cohort_object *o);
+void cohort_object_set_name(struct cohort_object *o, const char *name);
+void *cohort_object_get(struct object_table *t, uint64_t handle);
+void cohort_object_put(struct cohort_object *o);
+int cohort_object_again(struct object_table *t, uint64_t handle);
+void cohort_object_freed(struct cohort_object *o, int rc);
 
 /* ---- datatypes.c */
 void cohort_datatypes_open(void);
+struct cohort_datatype *cohort_datatype_ref(uint64_t handle); /* the lock is held; NULL: it is not known */
+void cohort_datatype_unref(struct cohort_datatype *d);
+void cohort_datatype_given(MPI_Datatype type);
+struct cohort_datatype *cohort_datatype_known(MPI_Datatype type);
+int cohort_is_builtin(uint64_t handle);                  /* the MPI library's own object */
+
+#include "kept.h"
 
 #endif

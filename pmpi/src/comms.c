@@ -15,8 +15,7 @@ struct comm_record {
 };
 #define PRIVATE(c) ((struct comm_record *)((uint8_t *)(c) - offsetof(struct comm_record, pub)))
 
-static struct cohort_comm *last_comm;
-static uint64_t last_handle;
+static struct cohort_comm *last_comm; /* a record that goes has no handle any more */
 
 static uint64_t mix(uint64_t x) { /* splitmix64's finaliser */
   x ^= x >> 30;
@@ -75,7 +74,7 @@ static uint32_t kind_of(MPI_Comm comm) {
 }
 
 /* The world ranks of a group's members; UINT32_MAX for processes outside MPI_COMM_WORLD. Not a path that messages take, so it may use malloc. */
-static int world_ranks(MPI_Group group, int n, uint32_t *out) {
+int cohort_world_ranks(MPI_Group group, int n, uint32_t *out) {
   MPI_Group world;
   int *ranks = malloc(2 * (size_t)(n > 0 ? n : 1) * sizeof *ranks);
   if (ranks == NULL) return 0;
@@ -112,6 +111,7 @@ static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
   cohort_registry_lock();
   struct comm_record *r = cohort_alloc(bytes);
   cohort_registry_unlock();
+  if (r == NULL) cohort_registry.lost++;
   if (r != NULL) {
     struct cohort_comm *c = &r->pub;
     uint32_t *members = (uint32_t *)(c + 1);
@@ -122,12 +122,13 @@ static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
     c->f_handle = PMPI_Comm_c2f(comm);
     c->comm_size = c->n_members = (uint32_t)size;
     c->comm_rank = (uint32_t)rank;
+    c->refs = c->holds = 1;
     c->n_remote = (uint32_t)remote_size;
     c->n_dims = (uint32_t)dims;
     c->event = g.events;
     cohort_copy_name(c->name, sizeof c->name, name);
-    world_ranks(local, size, members);
-    if (remote != MPI_GROUP_NULL) world_ranks(remote, remote_size, members + size);
+    cohort_world_ranks(local, size, members);
+    if (remote != MPI_GROUP_NULL) cohort_world_ranks(remote, remote_size, members + size);
     if (dims > 0) read_cart(shape, c, (int32_t *)(members + size + remote_size));
   }
   PMPI_Group_free(&local);
@@ -135,14 +136,31 @@ static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
   return r == NULL ? NULL : &r->pub;
 }
 
+/* The lock is held. */
+static void unref(struct cohort_comm *c) {
+  if (--c->refs > 0) return;
+  __atomic_store_n(&c->handle, 0, __ATOMIC_RELEASE);
+  cohort_free(PRIVATE(c), PRIVATE(c)->bytes);
+}
+
 static void publish(struct cohort_comm *c) {
+  c->stack = cohort_stack(c->call_site, 0);
+  cohort_registry_lock();
   c->index = n_comms++;
   c->id = ++n_created;
-  cohort_registry_lock();
+  struct cohort_comm *before = cohort_table_find(&table, c->handle); /* it went away unseen */
   cohort_table_put(&table, c->handle, c);
-  cohort_registry_unlock();
+  if (before != NULL) unref(before);
   last_comm = NULL;
+  cohort_registry_unlock();
   if (g.full) cohort_write_comm(c);
+}
+
+static struct cohort_comm *find(uint64_t handle) {
+  cohort_registry_lock();
+  struct cohort_comm *c = cohort_table_find(&table, handle);
+  cohort_registry_unlock();
+  return c;
 }
 
 /* A communicator that came from a call which is not covered: its members are all that they agree on. */
@@ -156,13 +174,35 @@ static struct cohort_comm *adopt(MPI_Comm comm) {
 
 struct cohort_comm *cohort_comm_find(MPI_Comm comm) {
   uint64_t handle = HANDLE(comm);
-  if (LIKELY(last_comm != NULL && handle == last_handle)) return last_comm;
+  struct cohort_comm *c = last_comm;
+  if (LIKELY(c != NULL && c->handle == handle)) return c;
   if (comm == MPI_COMM_NULL) return NULL;
-  struct cohort_comm *c = cohort_table_find(&table, handle);
+  c = find(handle);
   if (c == NULL) c = adopt(comm);
   last_comm = c;
-  last_handle = handle;
   return c;
+}
+
+/* For a debugger's sake: never asks MPI, as the handle may be none. */
+struct cohort_comm *cohort_comm_known(MPI_Comm comm) { return find(HANDLE(comm)); }
+
+struct cohort_comm *cohort_comm_ref(uint64_t handle) {
+  struct cohort_comm *c = cohort_table_find(&table, handle);
+  if (c != NULL) c->refs++;
+  return c;
+}
+
+void cohort_comm_unref(struct cohort_comm *c) {
+  if (c != NULL) unref(c);
+}
+
+/* MPI has just given it to the program. Where it is traced, calls that are not covered make communicators known when they are used first. */
+void cohort_comm_given(MPI_Comm comm, uint64_t site) {
+  if (comm == MPI_COMM_NULL || find(HANDLE(comm)) != NULL || g.order || g.full || g.replay) return;
+  struct cohort_comm *c = make_record(comm, comm);
+  if (c == NULL) return;
+  c->call_site = site;
+  publish(c);
 }
 
 uint32_t cohort_comm_index(MPI_Comm comm) {
@@ -214,14 +254,25 @@ static struct cohort_comm *created_among(MPI_Comm parent, MPI_Comm comm) {
 }
 
 static void forget(uint64_t handle) {
-  struct cohort_comm *c = cohort_table_find(&table, handle);
-  if (c == NULL) return;
-  c->state |= 2;
   cohort_registry_lock();
-  cohort_table_remove(&table, handle);
-  cohort_free(PRIVATE(c), PRIVATE(c)->bytes);
-  cohort_registry_unlock();
+  struct cohort_comm *c = cohort_table_find(&table, handle);
+  if (c != NULL) {
+    __atomic_store_n(&c->state, c->state | 2, __ATOMIC_RELEASE);
+    cohort_table_remove(&table, handle);
+    unref(c);
+  }
   last_comm = NULL;
+  cohort_registry_unlock();
+}
+
+/* What cohort_comm_ref gave, after MPI has freed it: also where the wrapper passed the call through, because another thread was inside MPI. */
+void cohort_comm_freed(struct cohort_comm *c, int rc) {
+  if (c == NULL) return;
+  uint64_t handle = c->handle;
+  if (rc == MPI_SUCCESS && !(__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) & 2) && find(handle) == c) forget(handle);
+  cohort_registry_lock();
+  unref(c);
+  cohort_registry_unlock();
 }
 
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
@@ -348,18 +399,21 @@ static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
 }
 
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
+  KEPT(Comm_dup, comm, newcomm);
   if (!cohort_enter(COHORT_OP_COMM_DUP, SITE)) return PMPI_Comm_dup(comm, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_dup(comm, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
+  KEPT(Comm_dup_with_info, comm, info, newcomm);
   if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE)) return PMPI_Comm_dup_with_info(comm, info, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
+  KEPT(Comm_idup, comm, newcomm, request);
   if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) return PMPI_Comm_idup(comm, newcomm, request);
   int rc = PMPI_Comm_idup(comm, newcomm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -368,6 +422,7 @@ EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
+  KEPT(Comm_idup_with_info, comm, info, newcomm, request);
   if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) return PMPI_Comm_idup_with_info(comm, info, newcomm, request);
   int rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -376,24 +431,28 @@ EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newco
 #endif
 
 EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
+  KEPT(Comm_split, comm, color, key, newcomm);
   if (!cohort_enter(COHORT_OP_COMM_SPLIT, SITE)) return PMPI_Comm_split(comm, color, key, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_split(comm, color, key, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
+  KEPT(Comm_split_type, comm, split_type, key, info, newcomm);
   if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE)) return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) {
+  KEPT(Comm_create, comm, group, newcomm);
   if (!cohort_enter(COHORT_OP_COMM_CREATE, SITE)) return PMPI_Comm_create(comm, group, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_create(comm, group, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) {
+  KEPT(Comm_create_group, comm, group, tag, newcomm);
   if (!cohort_enter(COHORT_OP_COMM_CREATE_GROUP, SITE)) return PMPI_Comm_create_group(comm, group, tag, newcomm);
   int rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
   return ended(rc, comm, rc == MPI_SUCCESS ? created_among(comm, *newcomm) : NULL);
@@ -401,6 +460,7 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Co
 
 EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
                                 MPI_Comm *newcomm) {
+  KEPT(Intercomm_create, local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
   if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE))
     return PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
   cohort_synchronise(local_comm);
@@ -409,23 +469,27 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
 }
 
 EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm) {
+  KEPT(Intercomm_merge, intercomm, high, newcomm);
   if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE)) return PMPI_Intercomm_merge(intercomm, high, newcomm);
   return made(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, newcomm, 0);
 }
 
 EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm) {
+  KEPT(Cart_create, comm, ndims, dims, periods, reorder, newcomm);
   if (!cohort_enter(COHORT_OP_CART_CREATE, SITE)) return PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) {
+  KEPT(Cart_sub, comm, remain_dims, newcomm);
   if (!cohort_enter(COHORT_OP_CART_SUB, SITE)) return PMPI_Cart_sub(comm, remain_dims, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *newcomm) {
+  KEPT(Graph_create, comm, nnodes, indx, edges, reorder, newcomm);
   if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE)) return PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, newcomm, 0);
@@ -433,6 +497,7 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const i
 
 EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
                                  const int weights[], MPI_Info info, int reorder, MPI_Comm *newcomm) {
+  KEPT(Dist_graph_create, comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
   if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE))
     return PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
   cohort_synchronise(comm);
@@ -442,6 +507,7 @@ EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const 
 EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
                                           int outdegree, const int destinations[], const int destweights[], MPI_Info info,
                                           int reorder, MPI_Comm *newcomm) {
+  KEPT(Dist_graph_create_adjacent, comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, newcomm);
   if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE))
     return PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
                                            reorder, newcomm);
@@ -461,7 +527,7 @@ static uint64_t about_to_free(MPI_Comm comm) {
 
 static int freed(int rc, uint64_t handle) {
   if (g.full) {
-    struct cohort_comm *c = cohort_table_find(&table, handle);
+    struct cohort_comm *c = find(handle);
     uint32_t index = c == NULL ? 0 : c->index;
     cohort_event_begin();
     cohort_put_uv(index);
@@ -475,12 +541,14 @@ static int freed(int rc, uint64_t handle) {
 }
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm) {
+  KEPT(Comm_free, comm);
   if (!cohort_enter(COHORT_OP_COMM_FREE, SITE)) return PMPI_Comm_free(comm);
   uint64_t handle = about_to_free(*comm);
   return freed(PMPI_Comm_free(comm), handle);
 }
 
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
+  KEPT(Comm_disconnect, comm);
   if (!cohort_enter(COHORT_OP_COMM_DISCONNECT, SITE)) return PMPI_Comm_disconnect(comm);
   uint64_t handle = about_to_free(*comm);
   return freed(PMPI_Comm_disconnect(comm), handle);
@@ -489,8 +557,10 @@ EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
 EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {
   int rc = PMPI_Comm_set_name(comm, comm_name);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  cohort_registry_lock();
   struct cohort_comm *c = cohort_table_find(&table, HANDLE(comm));
   if (c != NULL) cohort_copy_name(c->name, sizeof c->name, comm_name);
+  cohort_registry_unlock();
   cohort_registry_leave();
   return rc;
 }

@@ -137,6 +137,7 @@ static int wait_all(int count, MPI_Request *requests, MPI_Status *statuses) {
 }
 
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
+  KEPT(Wait, request, status);
   if (!cohort_enter(COHORT_OP_WAIT, SITE)) return PMPI_Wait(request, status);
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
@@ -151,6 +152,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
 }
 
 EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
+  KEPT(Waitall, count, array_of_requests, array_of_statuses);
   if (!cohort_enter(COHORT_OP_WAITALL, SITE)) return PMPI_Waitall(count, array_of_requests, array_of_statuses);
   MPI_Status *st = array_of_statuses;
   uint64_t *handles = NULL;
@@ -189,6 +191,7 @@ static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *
 }
 
 EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
+  KEPT(Waitany, count, array_of_requests, index, status);
   if (!cohort_enter(COHORT_OP_WAITANY, SITE)) return PMPI_Waitany(count, array_of_requests, index, status);
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
@@ -203,6 +206,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, M
 }
 
 EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
+  KEPT(Testany, count, array_of_requests, index, flag, status);
   if (!cohort_enter(COHORT_OP_TESTANY, SITE)) return PMPI_Testany(count, array_of_requests, index, flag, status);
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
@@ -264,6 +268,7 @@ static void completed_some(int outcount, const int *indices, const uint64_t *han
 
 EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                         MPI_Status array_of_statuses[]) {
+  KEPT(Waitsome, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   if (!cohort_enter(COHORT_OP_WAITSOME, SITE))
     return PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   MPI_Status *st = array_of_statuses;
@@ -281,6 +286,7 @@ EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outco
 
 EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                         MPI_Status array_of_statuses[]) {
+  KEPT(Testsome, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   if (!cohort_enter(COHORT_OP_TESTSOME, SITE))
     return PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   MPI_Status *st = array_of_statuses;
@@ -307,6 +313,7 @@ EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outco
 }
 
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
+  KEPT(Test, request, flag, status);
   if (!cohort_enter(COHORT_OP_TEST, SITE)) return PMPI_Test(request, flag, status);
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
@@ -332,6 +339,7 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
 }
 
 EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
+  KEPT(Testall, count, array_of_requests, flag, array_of_statuses);
   if (!cohort_enter(COHORT_OP_TESTALL, SITE)) return PMPI_Testall(count, array_of_requests, flag, array_of_statuses);
   MPI_Status *st = array_of_statuses;
   uint64_t *handles = NULL;
@@ -357,6 +365,7 @@ EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MP
 }
 
 EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+  KEPT(Request_get_status, request, flag, status);
   if (!cohort_enter(COHORT_OP_REQUEST_GET_STATUS, SITE)) return PMPI_Request_get_status(request, flag, status);
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;

@@ -5,9 +5,9 @@
 static struct registry_table table = {.published = &cohort_registry.datatypes};
 static uint64_t n_created;
 
-/* `handles`: how often the program holds the handle: MPI_Type_get_contents gives it the same one again, to be freed again. */
-struct type_record { uint64_t bytes, handles; struct cohort_datatype pub; };
-#define PRIVATE(d) ((struct type_record *)((uint8_t *)(d) - offsetof(struct type_record, pub)))
+static int64_t *integers_of(struct cohort_datatype *d) { return (int64_t *)(d + 1); }
+static int64_t *addresses_of(struct cohort_datatype *d) { return integers_of(d) + d->n_integers; }
+static uint64_t *types_of(struct cohort_datatype *d) { return (uint64_t *)(addresses_of(d) + d->n_addresses); }
 
 static uint32_t combiner_of(int combiner) {
   switch (combiner) {
@@ -31,36 +31,53 @@ static uint32_t combiner_of(int combiner) {
   }
 }
 
-static void measure(MPI_Datatype type, struct cohort_datatype *d) {
+struct figures { int64_t size, lb, extent, true_lb, true_extent; };
+
+static struct figures measured(MPI_Datatype type) {
+  struct figures f = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
   MPI_Count size;
   MPI_Aint lb, extent;
-  d->type_size = d->lb = d->extent = d->true_lb = d->true_extent = INT64_MIN;
-  if (PMPI_Type_size_x(type, &size) == MPI_SUCCESS) d->type_size = size;
+  if (PMPI_Type_size_x(type, &size) == MPI_SUCCESS) f.size = size;
   if (PMPI_Type_get_extent(type, &lb, &extent) == MPI_SUCCESS) {
-    d->lb = lb;
-    d->extent = extent;
+    f.lb = lb;
+    f.extent = extent;
   }
   if (PMPI_Type_get_true_extent(type, &lb, &extent) == MPI_SUCCESS) {
-    d->true_lb = lb;
-    d->true_extent = extent;
+    f.true_lb = lb;
+    f.true_extent = extent;
   }
+  return f;
 }
 
-static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
-  size_t bytes = sizeof(struct type_record) + 8 * (n_int + n_addr + n_types);
-  cohort_registry_lock();
-  struct type_record *r = cohort_alloc(bytes);
-  uint64_t id = ++n_created;
-  cohort_registry_unlock();
-  if (r == NULL) return NULL;
-  r->bytes = bytes;
-  r->handles = 1;
-  struct cohort_datatype *d = &r->pub;
-  d->size = (uint32_t)(bytes - offsetof(struct type_record, pub));
+static void set_figures(struct cohort_datatype *d, struct figures f) {
+  d->type_size = f.size;
+  d->lb = f.lb;
+  d->extent = f.extent;
+  d->true_lb = f.true_lb;
+  d->true_extent = f.true_extent;
+}
+
+static int32_t f_handle_of(MPI_Datatype type) {
+#ifdef OPEN_MPI
+  return PMPI_Type_c2f(type);
+#else
+  return type; /* an MPI_Fint, as it is */
+#endif
+}
+
+/* The lock is held. */
+static struct cohort_datatype *new_locked(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
+  size_t bytes = sizeof(struct cohort_datatype) + 8 * (n_int + n_addr + n_types);
+  struct cohort_datatype *d = cohort_alloc(bytes);
+  if (d == NULL) {
+    cohort_registry.lost++;
+    return NULL;
+  }
+  d->size = (uint32_t)bytes;
   d->handle = HANDLE(type);
-  d->f_handle = PMPI_Type_c2f(type);
-  d->refs = 1;
-  d->id = id;
+  d->f_handle = f_handle_of(type);
+  d->refs = d->holds = 1;
+  d->id = ++n_created;
   d->event = g.events;
   d->n_integers = (uint32_t)n_int;
   d->n_addresses = (uint32_t)n_addr;
@@ -68,28 +85,47 @@ static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_
   return d;
 }
 
-static int64_t *integers_of(struct cohort_datatype *d) { return (int64_t *)(d + 1); }
-static int64_t *addresses_of(struct cohort_datatype *d) { return integers_of(d) + d->n_integers; }
-static uint64_t *types_of(struct cohort_datatype *d) { return (uint64_t *)(addresses_of(d) + d->n_addresses); }
-
-/* A handle may be published again without having been freed in our sight; the record that it had is then dropped. */
-static void drop(struct cohort_datatype *d);
-
-static void publish(struct cohort_datatype *d) {
+static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
   cohort_registry_lock();
-  struct cohort_datatype *before = cohort_table_find(&table, d->handle);
-  cohort_table_put(&table, d->handle, d);
-  if (before != NULL) drop(before);
+  struct cohort_datatype *d = new_locked(type, n_int, n_addr, n_types);
   cohort_registry_unlock();
+  return d;
 }
+
+/* ---- names */
+
+enum { LONG_NAME = 128, SHORT_NAME = 32, NAME_WORDS = SHORT_NAME / 8 };
+
+/* A debugger that looks meanwhile finds no name. The lock is held. */
+static void set_name(struct cohort_datatype *d, const char *name) {
+  uint64_t words[NAME_WORDS] = {0}, old;
+  char *text = (char *)words;
+  size_t n = strnlen(name, LONG_NAME - 1);
+  memcpy(&old, d->name + SHORT_NAME - 8, 8);
+  int was_long = (d->state & COHORT_TYPE_LONG_NAME) != 0;
+  uint64_t *to = (uint64_t *)(void *)d->name;
+  __atomic_store_n(&to[0], 0, __ATOMIC_RELEASE);
+  __atomic_fetch_and(&d->state, ~(uint32_t)COHORT_TYPE_LONG_NAME, __ATOMIC_RELEASE);
+  if (was_long) cohort_free((void *)(uintptr_t)old, LONG_NAME);
+  char *whole = n < SHORT_NAME ? NULL : cohort_alloc(LONG_NAME);
+  memcpy(text, name, n < SHORT_NAME ? n : SHORT_NAME - 9);
+  if (whole != NULL) {
+    memcpy(whole, name, n);
+    words[NAME_WORDS - 1] = (uint64_t)(uintptr_t)whole;
+  }
+  for (int i = NAME_WORDS - 1; i > 0; i--) __atomic_store_n(&to[i], words[i], __ATOMIC_RELEASE);
+  if (whole != NULL) __atomic_fetch_or(&d->state, COHORT_TYPE_LONG_NAME, __ATOMIC_RELEASE);
+  __atomic_store_n(&to[0], words[0], __ATOMIC_RELEASE);
+}
+
+/* ---- publishing and dropping */
 
 /* Gives up one reference, and what it was the last one to hold. Records that are done with are linked through `handle`,
  * so that a deep tree needs no stack. The lock is held. */
 static void drop(struct cohort_datatype *d) {
-  struct cohort_datatype *done = NULL;
   if (--d->refs > 0) return;
   d->handle = 0;
-  for (done = d; done != NULL;) {
+  for (struct cohort_datatype *done = d; done != NULL;) {
     struct cohort_datatype *next = (void *)(uintptr_t)done->handle;
     uint64_t *types = types_of(done);
     for (uint32_t i = 0; i < done->n_types; i++) {
@@ -98,17 +134,47 @@ static void drop(struct cohort_datatype *d) {
       part->handle = (uint64_t)(uintptr_t)next;
       next = part;
     }
-    cohort_free(PRIVATE(done), PRIVATE(done)->bytes);
+    if (UNLIKELY(done->state & COHORT_TYPE_LONG_NAME)) {
+      uint64_t whole;
+      memcpy(&whole, done->name + SHORT_NAME - 8, 8);
+      cohort_free((void *)(uintptr_t)whole, LONG_NAME);
+    }
+    cohort_free(done, done->size);
     done = next;
   }
+}
+
+/* A handle may be published again without having been freed in our sight; the record that it had is then dropped. The lock is held. */
+static void publish_locked(struct cohort_datatype *d) {
+  struct cohort_datatype *before = cohort_table_find(&table, d->handle);
+  if (UNLIKELY(!cohort_table_put(&table, d->handle, d)))
+    drop(d);
+  else if (UNLIKELY(before != NULL))
+    drop(before);
+}
+
+static void publish(struct cohort_datatype *d) {
+  cohort_registry_lock();
+  publish_locked(d);
+  cohort_registry_unlock();
+}
+
+struct cohort_datatype *cohort_datatype_ref(uint64_t handle) {
+  struct cohort_datatype *d = cohort_table_find(&table, handle);
+  if (d != NULL) d->refs++;
+  return d;
+}
+
+void cohort_datatype_unref(struct cohort_datatype *d) {
+  if (d != NULL) drop(d);
 }
 
 static struct cohort_datatype *unknown(MPI_Datatype type, const char *why) {
   struct cohort_datatype *d = new_record(type, 0, 0, 0);
   if (d == NULL) return NULL;
   d->combiner = COHORT_COMBINER_UNKNOWN;
-  cohort_copy_name(d->name, sizeof d->name, why);
-  measure(type, d);
+  set_name(d, why);
+  set_figures(d, measured(type));
   return d;
 }
 
@@ -131,13 +197,12 @@ static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
   struct cohort_datatype *d = unknown(type, call);
   if (d == NULL) return NULL;
   d->combiner = COHORT_COMBINER_NAMED;
-  if (PMPI_Type_get_name(type, name, &length) == MPI_SUCCESS && length > 0) cohort_copy_name(d->name, sizeof d->name, name);
+  if (PMPI_Type_get_name(type, name, &length) == MPI_SUCCESS && length > 0) set_name(d, name);
   return d;
 }
 
-/* Asks MPI what the constructor was given. `given` are the types that it was given, where we saw the call: MPI_Type_get_contents of Open MPI
- * returns duplicates of them. Where we did not, the parts are read in turn; their records have no handle that anyone holds. */
-static struct cohort_datatype *read_type(MPI_Datatype type, const MPI_Datatype *given, int n_given, uint64_t site, const char *call) {
+/* Asks MPI what a constructor that we did not see was given. The parts are read in turn; their records have no handle that anyone holds. */
+static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const char *call) {
   static __thread struct cohort_buffer scratch __attribute__((tls_model("initial-exec")));
   int ni = 0, na = 0, nt = 0, combiner = 0;
   if (PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner) != MPI_SUCCESS) return unknown(type, call);
@@ -148,7 +213,7 @@ static struct cohort_datatype *read_type(MPI_Datatype type, const MPI_Datatype *
   if (d == NULL) return NULL;
   d->combiner = c;
   d->call_site = site;
-  measure(type, d);
+  set_figures(d, measured(type));
   size_t off_aint = (sizeof(int) * (size_t)ni + 15) & ~(size_t)15;
   size_t off_type = off_aint + sizeof(MPI_Aint) * (size_t)na;
   size_t begin = scratch.length, need = begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 16;
@@ -165,7 +230,7 @@ static struct cohort_datatype *read_type(MPI_Datatype type, const MPI_Datatype *
   if (PMPI_Type_get_contents(type, ni, na, nt, ints, aints, types) != MPI_SUCCESS) {
     d->combiner = COHORT_COMBINER_UNKNOWN;
     d->n_integers = d->n_addresses = d->n_types = 0;
-    cohort_copy_name(d->name, sizeof d->name, call);
+    set_name(d, call);
     scratch.length = begin;
     return d;
   }
@@ -173,12 +238,10 @@ static struct cohort_datatype *read_type(MPI_Datatype type, const MPI_Datatype *
   for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
   for (int i = 0; i < nt; i++) {
     MPI_Datatype part_type = ((MPI_Datatype *)(scratch.data + begin + off_type))[i]; /* the buffer may have moved */
-    struct cohort_datatype *part = i < n_given ? record_of(given[i], 0, UNSEEN) : find(part_type);
-    if (part != NULL) {
-      __atomic_fetch_add(&part->refs, 1, __ATOMIC_RELAXED);
-    } else if (i >= n_given) {
-      part = read_type(part_type, NULL, 0, 0, UNSEEN);
-    }
+    cohort_registry_lock();
+    struct cohort_datatype *part = cohort_datatype_ref(HANDLE(part_type));
+    cohort_registry_unlock();
+    if (part == NULL) part = read_type(part_type, 0, UNSEEN);
     types_of(d)[i] = (uint64_t)(uintptr_t)part;
     if (!is_named(part_type)) PMPI_Type_free(&part_type); /* get_contents gave us a reference */
   }
@@ -196,7 +259,7 @@ static struct cohort_datatype *find(MPI_Datatype type) {
 static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
   struct cohort_datatype *d = find(type);
   if (d != NULL) return d;
-  d = read_type(type, NULL, 0, site, call);
+  d = read_type(type, site, call);
   if (d != NULL) publish(d);
   return d;
 }
@@ -216,8 +279,8 @@ static void add_named(MPI_Datatype type, const char *name, uint32_t basic, uint3
   d->basic = basic;
   d->pair = pair;
   d->basic_size = value_size != 0 ? value_size : (uint32_t)size;
-  if (basic != COHORT_BASIC_NULL) measure(type, d);
-  cohort_copy_name(d->name, sizeof d->name, name);
+  set_figures(d, basic == COHORT_BASIC_NULL ? (struct figures){INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN} : measured(type));
+  set_name(d, name);
   publish(d);
 }
 
@@ -238,140 +301,203 @@ void cohort_datatypes_open(void) {
 #undef PAIR
 }
 
-/* ---- constructors */
+/* ---- constructors. What they were given is kept as MPI_Type_get_contents would return it (MPI-3.1, 4.1.13), without asking: Open MPI returns duplicates of the types. */
 
-static int constructed(int rc, const MPI_Datatype *type, const MPI_Datatype *given, int n_given, uint64_t site, const char *call) {
-  if (rc == MPI_SUCCESS) {
-    struct cohort_datatype *d = NULL;
-    int is_f90 = 0, ni, na, nt, combiner = 0;
-    if (PMPI_Type_get_envelope(*type, &ni, &na, &nt, &combiner) == MPI_SUCCESS)
-      is_f90 = combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
-    if (is_f90) { /* the same handle for the same arguments, never freed */
-      record_of(*type, site, call);
-    } else {
-      d = read_type(*type, given, n_given, site, call);
-      if (d != NULL) publish(d);
+enum { ARGUMENTS_MAX = 1 << 28 };
+
+/* Ends with the lock held, unless it returns NULL; then there is nothing to fill in. */
+static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, size_t n_int, size_t n_addr, size_t n_types, const MPI_Datatype *given,
+                                          uint64_t site, const char *call) {
+  struct figures f = measured(type);
+  uint64_t stack = cohort_stack(site, 0);
+  if (UNLIKELY(n_int + n_addr + n_types > ARGUMENTS_MAX)) {
+    struct cohort_datatype *u = unknown(type, call);
+    if (u != NULL) {
+      u->call_site = site;
+      publish(u);
     }
-    cohort_type_size_forget();
+    return NULL;
   }
-  cohort_registry_leave();
-  return rc;
+  cohort_registry_lock();
+  struct cohort_datatype *d = new_locked(type, n_int, n_addr, n_types);
+  if (UNLIKELY(d == NULL)) {
+    cohort_registry_unlock();
+    return NULL;
+  }
+  d->combiner = combiner;
+  d->call_site = site;
+  d->stack = stack;
+  set_figures(d, f);
+  uint64_t *types = types_of(d);
+  for (size_t i = 0; i < n_types; i++) {
+    struct cohort_datatype *part = cohort_table_find(&table, HANDLE(given[i]));
+    if (UNLIKELY(part == NULL)) {
+      cohort_registry_unlock();
+      record_of(given[i], 0, UNSEEN);
+      cohort_registry_lock();
+      part = cohort_table_find(&table, HANDLE(given[i]));
+    }
+    if (part != NULL) part->refs++;
+    types[i] = (uint64_t)(uintptr_t)part;
+  }
+  return d;
 }
 
-#define CONSTRUCTOR_OF(given, n_given, name, parameters, arguments)                        \
-  EXPORT int MPI_##name parameters {                                                       \
-    uint64_t site = cohort_registry_enter(SITE);                                           \
-    if (site == 0) return PMPI_##name arguments;                                           \
-    return constructed(PMPI_##name arguments, newtype, given, n_given, site, "MPI_" #name); \
-  }
-#define CONSTRUCTOR(name, parameters, arguments) CONSTRUCTOR_OF(&oldtype, 1, name, parameters, arguments)
+static void end_type(struct cohort_datatype *d) {
+  publish_locked(d);
+  cohort_registry_unlock();
+}
 
-CONSTRUCTOR(Type_contiguous, (int count, MPI_Datatype oldtype, MPI_Datatype *newtype), (count, oldtype, newtype))
-CONSTRUCTOR(Type_vector, (int count, int blocklength, int stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, blocklength, stride, oldtype, newtype))
-CONSTRUCTOR(Type_create_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, blocklength, stride, oldtype, newtype))
-CONSTRUCTOR(Type_indexed, (int count, const int lengths[], const int places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, lengths, places, oldtype, newtype))
-CONSTRUCTOR(Type_create_hindexed,
-            (int count, const int lengths[], const MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, lengths, places, oldtype, newtype))
-CONSTRUCTOR(Type_create_indexed_block,
-            (int count, int blocklength, const int places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, blocklength, places, oldtype, newtype))
-CONSTRUCTOR(Type_create_hindexed_block,
-            (int count, int blocklength, const MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, blocklength, places, oldtype, newtype))
-CONSTRUCTOR_OF(types, count, Type_create_struct,
-            (int count, const int lengths[], const MPI_Aint places[], const MPI_Datatype types[], MPI_Datatype *newtype),
-            (count, lengths, places, types, newtype))
-CONSTRUCTOR(Type_create_subarray,
-            (int ndims, const int sizes[], const int subsizes[], const int starts[], int order, MPI_Datatype oldtype,
-             MPI_Datatype *newtype),
-            (ndims, sizes, subsizes, starts, order, oldtype, newtype))
-CONSTRUCTOR(Type_create_darray,
-            (int size, int rank, int ndims, const int gsizes[], const int distribs[], const int dargs[], const int psizes[],
-             int order, MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype))
-CONSTRUCTOR(Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype),
-            (oldtype, lb, extent, newtype))
-CONSTRUCTOR(Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype))
-CONSTRUCTOR_OF(NULL, 0, Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
-CONSTRUCTOR_OF(NULL, 0, Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
-CONSTRUCTOR_OF(NULL, 0, Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
-/* The names of MPI-1. Open MPI's header refuses their use since version 4; its library has them for programs that were built before, and for mpif.h. */
+#define PUT(to, from, n) for (size_t k_ = 0; k_ < (size_t)(n); k_++) *(to)++ = (from)[k_]
+#define N(count) ((size_t)((count) > 0 ? (count) : 0))
+
+#define CONSTRUCTOR(name, COMBINER, n_int, n_addr, n_types, given, parameters, arguments, fill)                                         \
+  EXPORT int MPI_##name parameters {                                                                                                   \
+    uint64_t site = cohort_registry_enter(SITE);                                                                                       \
+    if (UNLIKELY(site == 0)) return PMPI_##name arguments;                                                                             \
+    int rc = PMPI_##name arguments;                                                                                                    \
+    if (LIKELY(rc == MPI_SUCCESS)) {                                                                                                   \
+      struct cohort_datatype *d = begin_type(*newtype, COHORT_COMBINER_##COMBINER, n_int, n_addr, n_types, given, site, "MPI_" #name); \
+      if (LIKELY(d != NULL)) {                                                                                                         \
+        int64_t *i = integers_of(d), *a = addresses_of(d);                                                                             \
+        fill;                                                                                                                          \
+        (void)i, (void)a;                                                                                                              \
+        end_type(d);                                                                                                                   \
+      }                                                                                                                                \
+      cohort_type_size_forget();                                                                                                       \
+    }                                                                                                                                  \
+    cohort_registry_leave();                                                                                                           \
+    return rc;                                                                                                                         \
+  }
+
+/* The forms with int counts and those with MPI_Count (`_c`) differ in nothing but that. */
+#define CONSTRUCTORS(suffix, Count, Place)                                                                                              \
+  CONSTRUCTOR(Type_contiguous##suffix, CONTIGUOUS, 1, 0, 1, &oldtype, (Count count, MPI_Datatype oldtype, MPI_Datatype *newtype),       \
+              (count, oldtype, newtype), *i++ = count)                                                                                  \
+  CONSTRUCTOR(Type_vector##suffix, VECTOR, 3, 0, 1, &oldtype,                                                                           \
+              (Count count, Count length, Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype),                                   \
+              (count, length, stride, oldtype, newtype), *i++ = count; *i++ = length; *i++ = stride)                                    \
+  CONSTRUCTOR(Type_create_hvector##suffix, HVECTOR, 2, 1, 1, &oldtype,                                                                  \
+              (Count count, Count length, Place stride, MPI_Datatype oldtype, MPI_Datatype *newtype),                                   \
+              (count, length, stride, oldtype, newtype), *i++ = count; *i++ = length; *a++ = stride)                                    \
+  CONSTRUCTOR(Type_indexed##suffix, INDEXED, 1 + 2 * N(count), 0, 1, &oldtype,                                                          \
+              (Count count, const Count lengths[], const Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                  \
+              (count, lengths, places, oldtype, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(i, places, N(count)))            \
+  CONSTRUCTOR(Type_create_hindexed##suffix, HINDEXED, 1 + N(count), N(count), 1, &oldtype,                                              \
+              (Count count, const Count lengths[], const Place places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                  \
+              (count, lengths, places, oldtype, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))            \
+  CONSTRUCTOR(Type_create_indexed_block##suffix, INDEXED_BLOCK, 2 + N(count), 0, 1, &oldtype,                                           \
+              (Count count, Count length, const Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                           \
+              (count, length, places, oldtype, newtype), *i++ = count; *i++ = length; PUT(i, places, N(count)))                         \
+  CONSTRUCTOR(Type_create_hindexed_block##suffix, HINDEXED_BLOCK, 2, N(count), 1, &oldtype,                                             \
+              (Count count, Count length, const Place places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                           \
+              (count, length, places, oldtype, newtype), *i++ = count; *i++ = length; PUT(a, places, N(count)))                         \
+  CONSTRUCTOR(Type_create_struct##suffix, STRUCT, 1 + N(count), N(count), N(count), types,                                              \
+              (Count count, const Count lengths[], const Place places[], const MPI_Datatype types[], MPI_Datatype *newtype),            \
+              (count, lengths, places, types, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))              \
+  CONSTRUCTOR(Type_create_subarray##suffix, SUBARRAY, 2 + 3 * N(ndims), 0, 1, &oldtype,                                                 \
+              (int ndims, const Count sizes[], const Count subsizes[], const Count starts[], int order, MPI_Datatype oldtype,           \
+               MPI_Datatype *newtype),                                                                                                  \
+              (ndims, sizes, subsizes, starts, order, oldtype, newtype),                                                                \
+              *i++ = ndims; PUT(i, sizes, N(ndims)); PUT(i, subsizes, N(ndims)); PUT(i, starts, N(ndims)); *i++ = order)                \
+  CONSTRUCTOR(Type_create_darray##suffix, DARRAY, 4 + 4 * N(ndims), 0, 1, &oldtype,                                                     \
+              (int size, int rank, int ndims, const Count gsizes[], const int distribs[], const int dargs[], const int psizes[],        \
+               int order, MPI_Datatype oldtype, MPI_Datatype *newtype),                                                                 \
+              (size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype),                                            \
+              *i++ = size; *i++ = rank; *i++ = ndims; PUT(i, gsizes, N(ndims)); PUT(i, distribs, N(ndims)); PUT(i, dargs, N(ndims));    \
+              PUT(i, psizes, N(ndims)); *i++ = order)                                                                                   \
+  CONSTRUCTOR(Type_create_resized##suffix, RESIZED, 0, 2, 1, &oldtype,                                                                  \
+              (MPI_Datatype oldtype, Place lb, Place extent, MPI_Datatype *newtype), (oldtype, lb, extent, newtype),                    \
+              *a++ = lb; *a++ = extent)
+
+CONSTRUCTORS(, int, MPI_Aint)
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+CONSTRUCTORS(_c, MPI_Count, MPI_Count)
+#endif
+CONSTRUCTOR(Type_dup, DUP, 0, 0, 1, &oldtype, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype), (void)0)
+
+/* The names of MPI-1. Open MPI's header refuses their use since version 4; its library has them for programs that were built before,
+ * and for mpif.h. */
 #ifdef OPEN_MPI
 #undef MPI_Type_hvector
 #undef MPI_Type_hindexed
 #undef MPI_Type_struct
-int PMPI_Type_hvector(int, int, MPI_Aint, MPI_Datatype, MPI_Datatype *) __attribute__((weak));
-int PMPI_Type_hindexed(int, int[], MPI_Aint[], MPI_Datatype, MPI_Datatype *) __attribute__((weak));
-int PMPI_Type_struct(int, int[], MPI_Aint[], MPI_Datatype[], MPI_Datatype *) __attribute__((weak));
+#undef PMPI_Type_hvector
+#undef PMPI_Type_hindexed
+#undef PMPI_Type_struct
+int MPI_Type_hvector(int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_hindexed(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_struct(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype);
+#define PMPI_Type_hvector PMPI_Type_create_hvector
+#define PMPI_Type_hindexed PMPI_Type_create_hindexed
+#define PMPI_Type_struct PMPI_Type_create_struct
 #endif
-CONSTRUCTOR(Type_hvector, (int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, blocklength, stride, oldtype, newtype))
-CONSTRUCTOR(Type_hindexed, (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, lengths, places, oldtype, newtype))
-CONSTRUCTOR_OF(types, count, Type_struct, (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
-            (count, lengths, places, types, newtype))
+CONSTRUCTOR(Type_hvector, HVECTOR, 2, 1, 1, &oldtype, (int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, length, stride, oldtype, newtype), *i++ = count; *i++ = length; *a++ = stride)
+CONSTRUCTOR(Type_hindexed, HINDEXED, 1 + N(count), N(count), 1, &oldtype,
+            (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, lengths, places, oldtype, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))
+CONSTRUCTOR(Type_struct, STRUCT, 1 + N(count), N(count), N(count), types,
+            (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
+            (count, lengths, places, types, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))
 
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4 /* large counts: known by name, not decoded yet */
-static int constructed_large(int rc, const MPI_Datatype *type, uint64_t site, const char *call) {
-  struct cohort_datatype *d = rc == MPI_SUCCESS ? unknown(*type, call) : NULL;
-  if (d != NULL) {
-    d->call_site = site;
-    publish(d);
-  }
-  cohort_type_size_forget();
-  cohort_registry_leave();
-  return rc;
+/* The program was given a handle that it may have had already: of a type of its own once more, to be freed again. */
+void cohort_datatype_given(MPI_Datatype type) {
+  cohort_registry_lock();
+  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
+  if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) d->holds++;
+  cohort_registry_unlock();
+  if (d == NULL) record_of(type, 0, UNSEEN);
 }
 
-#define CONSTRUCTOR_LARGE(name, parameters, arguments)                             \
-  EXPORT int MPI_##name parameters {                                               \
-    uint64_t site = cohort_registry_enter(SITE);                                   \
-    if (site == 0) return PMPI_##name arguments;                                   \
-    return constructed_large(PMPI_##name arguments, newtype, site, "MPI_" #name);  \
-  }
-CONSTRUCTOR_LARGE(Type_contiguous_c, (MPI_Count count, MPI_Datatype oldtype, MPI_Datatype *newtype), (count, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_vector_c, (MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (count, length, stride, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_hvector_c,
-                  (MPI_Count count, MPI_Count length, MPI_Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (count, length, stride, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_indexed_c,
-                  (MPI_Count count, const MPI_Count lengths[], const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (count, lengths, places, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_hindexed_c,
-                  (MPI_Count count, const MPI_Count lengths[], const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (count, lengths, places, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_indexed_block_c,
-                  (MPI_Count count, MPI_Count length, const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (count, length, places, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_hindexed_block_c,
-                  (MPI_Count count, MPI_Count length, const MPI_Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (count, length, places, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_struct_c,
-                  (MPI_Count count, const MPI_Count lengths[], const MPI_Count places[], const MPI_Datatype types[],
-                   MPI_Datatype *newtype),
-                  (count, lengths, places, types, newtype))
-CONSTRUCTOR_LARGE(Type_create_subarray_c,
-                  (int ndims, const MPI_Count sizes[], const MPI_Count subsizes[], const MPI_Count starts[], int order,
-                   MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (ndims, sizes, subsizes, starts, order, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_darray_c,
-                  (int size, int rank, int ndims, const MPI_Count gsizes[], const int distribs[], const int dargs[],
-                   const int psizes[], int order, MPI_Datatype oldtype, MPI_Datatype *newtype),
-                  (size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype))
-CONSTRUCTOR_LARGE(Type_create_resized_c, (MPI_Datatype oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype),
-                  (oldtype, lb, extent, newtype))
+int cohort_is_builtin(uint64_t handle) {
+#ifdef OPEN_MPI
+  static uint64_t start, size;
+  if (UNLIKELY(start == 0)) cohort_object_range((uint64_t)(uintptr_t)&PMPI_Request_free, &start, &size); /* its variables may be copies in the program */
+  return handle - start < size;
+#else
+  return handle >> 30 == 1; /* HANDLE_KIND_BUILTIN */
 #endif
+}
+
+/* Never asks MPI of what may be no handle, but of a predefined type that is not in our list. */
+struct cohort_datatype *cohort_datatype_known(MPI_Datatype type) {
+  struct cohort_datatype *d = find(type);
+  int predefined = cohort_is_builtin(HANDLE(type));
+#ifndef OPEN_MPI
+  predefined &= (uint32_t)type >> 24 == 0x4c;
+#endif
+  return d != NULL || !predefined ? d : record_of(type, 0, UNSEEN);
+}
+
+/* Types that are the library's own: the same handle for the same arguments, never freed. */
+#define LIBRARYS(name, parameters, arguments)                                                        \
+  EXPORT int MPI_##name parameters {                                                                  \
+    int rc = PMPI_##name arguments;                                                                   \
+    uint64_t site = rc == MPI_SUCCESS ? cohort_registry_enter(SITE) : 0;                              \
+    if (site == 0) return rc;                                                                         \
+    record_of(*newtype, site, "MPI_" #name);                                                          \
+    cohort_registry_leave();                                                                          \
+    return rc;                                                                                        \
+  }
+LIBRARYS(Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
+LIBRARYS(Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
+LIBRARYS(Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
+LIBRARYS(Type_match_size, (int typeclass, int size, MPI_Datatype *newtype), (typeclass, size, newtype))
 
 EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
   int rc = PMPI_Type_commit(datatype);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  struct cohort_datatype *d = record_of(*datatype, 0, UNSEEN);
-  if (d != NULL) __atomic_fetch_or(&d->state, COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
+  cohort_registry_lock();
+  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(*datatype));
+  if (UNLIKELY(d == NULL)) {
+    cohort_registry_unlock();
+    record_of(*datatype, 0, UNSEEN);
+    cohort_registry_lock();
+    d = cohort_table_find(&table, HANDLE(*datatype));
+  }
+  if (d != NULL) __atomic_store_n(&d->state, d->state | COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
+  cohort_registry_unlock();
   cohort_registry_leave();
   return rc;
 }
@@ -382,21 +508,24 @@ EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
   /* Taken out before MPI can give the handle to another thread. */
   cohort_registry_lock();
   struct cohort_datatype *d = cohort_table_find(&table, handle);
-  int last = d != NULL && d->combiner != COHORT_COMBINER_NAMED && --PRIVATE(d)->handles == 0;
-  if (last) cohort_table_remove(&table, handle);
-  cohort_registry_unlock();
-  int rc = PMPI_Type_free(datatype);
-  cohort_registry_lock();
+  int last = d != NULL && d->combiner != COHORT_COMBINER_NAMED && --d->holds == 0;
   if (last) {
-    if (rc == MPI_SUCCESS) {
-      __atomic_fetch_or(&d->state, COHORT_TYPE_FREED, __ATOMIC_RELEASE);
-      drop(d);
-    } else {
-      PRIVATE(d)->handles = 1;
-      cohort_table_put(&table, handle, d);
-    }
+    __atomic_store_n(&d->state, d->state | COHORT_TYPE_FREED, __ATOMIC_RELEASE);
+    cohort_table_remove(&table, handle);
   }
   cohort_registry_unlock();
+  int rc = PMPI_Type_free(datatype);
+  if (last) {
+    cohort_registry_lock();
+    if (LIKELY(rc == MPI_SUCCESS)) {
+      drop(d);
+    } else {
+      d->holds = 1;
+      __atomic_store_n(&d->state, d->state & ~(uint32_t)COHORT_TYPE_FREED, __ATOMIC_RELEASE);
+      publish_locked(d);
+    }
+    cohort_registry_unlock();
+  }
   cohort_type_size_forget();
   cohort_registry_leave();
   return rc;
@@ -406,27 +535,35 @@ EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int ma
                                  MPI_Aint addresses[], MPI_Datatype datatypes[]) {
   int rc = PMPI_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, integers, addresses, datatypes);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  int ni, na, nt, combiner;
+  int ni, na, nt = 0, combiner;
   PMPI_Type_get_envelope(datatype, &ni, &na, &nt, &combiner);
-  for (int i = 0; i < nt && i < max_datatypes; i++) {
-    struct cohort_datatype *d = find(datatypes[i]);
-    if (d == NULL) {
-      record_of(datatypes[i], 0, UNSEEN);
-    } else if (d->combiner != COHORT_COMBINER_NAMED) {
-      cohort_registry_lock();
-      PRIVATE(d)->handles++;
-      cohort_registry_unlock();
-    }
-  }
+  for (int i = 0; i < nt && i < max_datatypes; i++) cohort_datatype_given(datatypes[i]);
   cohort_registry_leave();
   return rc;
 }
 
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts,
+                                   MPI_Count max_datatypes, int integers[], MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[]) {
+  int rc = PMPI_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, integers, addresses, large_counts, datatypes);
+  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  MPI_Count ni, na, nl, nt = 0;
+  int combiner;
+  PMPI_Type_get_envelope_c(datatype, &ni, &na, &nl, &nt, &combiner);
+  for (MPI_Count i = 0; i < nt && i < max_datatypes; i++) cohort_datatype_given(datatypes[i]);
+  cohort_registry_leave();
+  return rc;
+}
+#endif
+
 EXPORT int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name) {
   int rc = PMPI_Type_set_name(datatype, type_name);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  struct cohort_datatype *d = record_of(datatype, 0, UNSEEN);
-  if (d != NULL) cohort_copy_name(d->name, sizeof d->name, type_name);
+  record_of(datatype, 0, UNSEEN);
+  cohort_registry_lock();
+  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(datatype));
+  if (d != NULL) set_name(d, type_name);
+  cohort_registry_unlock();
   cohort_registry_leave();
   return rc;
 }

@@ -73,6 +73,12 @@ MPI_Datatype *fortran_types(const MPI_Fint *p, int count, int second) {
   return t;
 }
 
+int cohort_is_scratch(const void *p) {
+  for (int i = 0; i < 2; i++)
+    if (types_buffer[i].data != NULL && (const uint8_t *)p - types_buffer[i].data < (ptrdiff_t)types_buffer[i].capacity && (const uint8_t *)p >= types_buffer[i].data) return 1;
+  return 0;
+}
+
 int fortran_peers(MPI_Comm comm) {
   int inter = 0, size = 0;
   PMPI_Comm_test_inter(comm, &inter);
@@ -191,9 +197,11 @@ int fortran_first_index(void) {
     if (next == NULL) return;                                                                                              \
     int seen = cohort_enter(COHORT_OP_GREQUEST_START, SITE);                                                               \
     next(query_fn, free_fn, cancel_fn, extra_state, request, rc);                                                          \
-    if (!seen) return;                                                                                                     \
-    cohort_grequest_started(*rc, PMPI_Request_f2c(*request));                                                              \
-    cohort_leave();                                                                                                        \
+    if (seen) {                                                                                                            \
+      cohort_grequest_started(*rc, PMPI_Request_f2c(*request));                                                            \
+      cohort_leave();                                                                                                      \
+    }                                                                                                                      \
+    if (*rc == MPI_SUCCESS) cohort_kept_grequest(SITE, PMPI_Request_f2c(*request), *request);                              \
   }
 GREQUEST_START(mpi_grequest_start_f08_)
 #ifdef OPEN_MPI

@@ -3,6 +3,7 @@
 #include "racing.h"
 
 EXPORT int MPI_Barrier(MPI_Comm comm) {
+  KEPT(Barrier, comm);
   if (!cohort_enter(COHORT_OP_BARRIER, SITE)) return PMPI_Barrier(comm);
   if (UNLIKELY(g.racing)) cohort_racing_collective(COHORT_OP_BARRIER, comm, 0, MPI_BYTE, -1);
   int rc;
@@ -20,6 +21,7 @@ EXPORT int MPI_Barrier(MPI_Comm comm) {
 }
 
 EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  KEPT(Bcast, buffer, count, datatype, root, comm);
   if (!cohort_enter(COHORT_OP_BCAST, SITE)) return PMPI_Bcast(buffer, count, datatype, root, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collective(COHORT_OP_BCAST, comm, count, datatype, root);
   int rc;
@@ -37,6 +39,7 @@ EXPORT int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, M
 }
 
 EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Gather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   if (!cohort_enter(COHORT_OP_GATHER, SITE)) return PMPI_Gather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -52,6 +55,7 @@ EXPORT int MPI_Gather(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 }
 
 EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Gatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   if (!cohort_enter(COHORT_OP_GATHERV, SITE)) return PMPI_Gatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -67,6 +71,7 @@ EXPORT int MPI_Gatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 }
 
 EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Scatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   if (!cohort_enter(COHORT_OP_SCATTER, SITE)) return PMPI_Scatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -82,6 +87,7 @@ EXPORT int MPI_Scatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 }
 
 EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Scatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   if (!cohort_enter(COHORT_OP_SCATTERV, SITE)) return PMPI_Scatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -97,6 +103,7 @@ EXPORT int MPI_Scatterv(const void *sendbuf, const int sendcounts[], const int d
 }
 
 EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (!cohort_enter(COHORT_OP_ALLGATHER, SITE)) return PMPI_Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collective(COHORT_OP_ALLGATHER, comm, recvcount, recvtype, -1);
   int rc;
@@ -114,6 +121,7 @@ EXPORT int MPI_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendty
 }
 
 EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   if (!cohort_enter(COHORT_OP_ALLGATHERV, SITE)) return PMPI_Allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -129,6 +137,7 @@ EXPORT int MPI_Allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 }
 
 EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (!cohort_enter(COHORT_OP_ALLTOALL, SITE)) return PMPI_Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collective(COHORT_OP_ALLTOALL, comm, recvcount, recvtype, -1);
   int rc;
@@ -146,6 +155,7 @@ EXPORT int MPI_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 }
 
 EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   if (!cohort_enter(COHORT_OP_ALLTOALLV, SITE)) return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -161,6 +171,7 @@ EXPORT int MPI_Alltoallv(const void *sendbuf, const int sendcounts[], const int 
 }
 
 EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  KEPT(Alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   if (!cohort_enter(COHORT_OP_ALLTOALLW, SITE)) return PMPI_Alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -176,6 +187,7 @@ EXPORT int MPI_Alltoallw(const void *sendbuf, const int sendcounts[], const int 
 }
 
 EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  KEPT(Reduce, sendbuf, recvbuf, count, datatype, op, root, comm);
   if (!cohort_enter(COHORT_OP_REDUCE, SITE)) return PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Reduce(sendbuf, recvbuf, count, datatype, op, root, comm);
@@ -185,6 +197,7 @@ EXPORT int MPI_Reduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 }
 
 EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Allreduce, sendbuf, recvbuf, count, datatype, op, comm);
   if (!cohort_enter(COHORT_OP_ALLREDUCE, SITE)) return PMPI_Allreduce(sendbuf, recvbuf, count, datatype, op, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collective(COHORT_OP_ALLREDUCE, comm, count, datatype, -1);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
@@ -196,6 +209,7 @@ EXPORT int MPI_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Data
 }
 
 EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Reduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op, comm);
   if (!cohort_enter(COHORT_OP_REDUCE_SCATTER, SITE)) return PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Reduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm);
@@ -205,6 +219,7 @@ EXPORT int MPI_Reduce_scatter(const void *sendbuf, void *recvbuf, const int recv
 }
 
 EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Reduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op, comm);
   if (!cohort_enter(COHORT_OP_REDUCE_SCATTER_BLOCK, SITE)) return PMPI_Reduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm);
   if (UNLIKELY(g.racing)) cohort_racing_collective(COHORT_OP_REDUCE_SCATTER_BLOCK, comm, recvcount, datatype, -1);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
@@ -216,6 +231,7 @@ EXPORT int MPI_Reduce_scatter_block(const void *sendbuf, void *recvbuf, int recv
 }
 
 EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Scan, sendbuf, recvbuf, count, datatype, op, comm);
   if (!cohort_enter(COHORT_OP_SCAN, SITE)) return PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Scan(sendbuf, recvbuf, count, datatype, op, comm);
@@ -225,6 +241,7 @@ EXPORT int MPI_Scan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype 
 }
 
 EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Exscan, sendbuf, recvbuf, count, datatype, op, comm);
   if (!cohort_enter(COHORT_OP_EXSCAN, SITE)) return PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
   if (UNLIKELY(g.yield)) cohort_synchronise(comm);
   int rc = PMPI_Exscan(sendbuf, recvbuf, count, datatype, op, comm);
@@ -234,6 +251,7 @@ EXPORT int MPI_Exscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatyp
 }
 
 EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (!cohort_enter(COHORT_OP_NEIGHBOR_ALLGATHER, SITE)) return PMPI_Neighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -249,6 +267,7 @@ EXPORT int MPI_Neighbor_allgather(const void *sendbuf, int sendcount, MPI_Dataty
 }
 
 EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   if (!cohort_enter(COHORT_OP_NEIGHBOR_ALLGATHERV, SITE)) return PMPI_Neighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -264,6 +283,7 @@ EXPORT int MPI_Neighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datat
 }
 
 EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (!cohort_enter(COHORT_OP_NEIGHBOR_ALLTOALL, SITE)) return PMPI_Neighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -279,6 +299,7 @@ EXPORT int MPI_Neighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatyp
 }
 
 EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   if (!cohort_enter(COHORT_OP_NEIGHBOR_ALLTOALLV, SITE)) return PMPI_Neighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -294,6 +315,7 @@ EXPORT int MPI_Neighbor_alltoallv(const void *sendbuf, const int sendcounts[], c
 }
 
 EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  KEPT(Neighbor_alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   if (!cohort_enter(COHORT_OP_NEIGHBOR_ALLTOALLW, SITE)) return PMPI_Neighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   int rc;
   if (UNLIKELY(g.yield)) {
@@ -309,6 +331,7 @@ EXPORT int MPI_Neighbor_alltoallw(const void *sendbuf, const int sendcounts[], c
 }
 
 EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ibarrier, comm, request);
   if (!cohort_enter(COHORT_OP_IBARRIER, SITE)) return PMPI_Ibarrier(comm, request);
   int rc = PMPI_Ibarrier(comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -318,6 +341,7 @@ EXPORT int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request) {
 }
 
 EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ibcast, buffer, count, datatype, root, comm, request);
   if (!cohort_enter(COHORT_OP_IBCAST, SITE)) return PMPI_Ibcast(buffer, count, datatype, root, comm, request);
   int rc = PMPI_Ibcast(buffer, count, datatype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -327,6 +351,7 @@ EXPORT int MPI_Ibcast(void *buffer, int count, MPI_Datatype datatype, int root, 
 }
 
 EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Igather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (!cohort_enter(COHORT_OP_IGATHER, SITE)) return PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Igather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -336,6 +361,7 @@ EXPORT int MPI_Igather(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 }
 
 EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Igatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   if (!cohort_enter(COHORT_OP_IGATHERV, SITE)) return PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   int rc = PMPI_Igatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -345,6 +371,7 @@ EXPORT int MPI_Igatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 }
 
 EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iscatter, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (!cohort_enter(COHORT_OP_ISCATTER, SITE)) return PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Iscatter(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -354,6 +381,7 @@ EXPORT int MPI_Iscatter(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 }
 
 EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iscatterv, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (!cohort_enter(COHORT_OP_ISCATTERV, SITE)) return PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int rc = PMPI_Iscatterv(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -363,6 +391,7 @@ EXPORT int MPI_Iscatterv(const void *sendbuf, const int sendcounts[], const int 
 }
 
 EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iallgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_IALLGATHER, SITE)) return PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Iallgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -372,6 +401,7 @@ EXPORT int MPI_Iallgather(const void *sendbuf, int sendcount, MPI_Datatype sendt
 }
 
 EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iallgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_IALLGATHERV, SITE)) return PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   int rc = PMPI_Iallgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -381,6 +411,7 @@ EXPORT int MPI_Iallgatherv(const void *sendbuf, int sendcount, MPI_Datatype send
 }
 
 EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ialltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_IALLTOALL, SITE)) return PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Ialltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -390,6 +421,7 @@ EXPORT int MPI_Ialltoall(const void *sendbuf, int sendcount, MPI_Datatype sendty
 }
 
 EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ialltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_IALLTOALLV, SITE)) return PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   int rc = PMPI_Ialltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -399,6 +431,7 @@ EXPORT int MPI_Ialltoallv(const void *sendbuf, const int sendcounts[], const int
 }
 
 EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ialltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (!cohort_enter(COHORT_OP_IALLTOALLW, SITE)) return PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   int rc = PMPI_Ialltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -408,6 +441,7 @@ EXPORT int MPI_Ialltoallw(const void *sendbuf, const int sendcounts[], const int
 }
 
 EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ireduce, sendbuf, recvbuf, count, datatype, op, root, comm, request);
   if (!cohort_enter(COHORT_OP_IREDUCE, SITE)) return PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   int rc = PMPI_Ireduce(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -417,6 +451,7 @@ EXPORT int MPI_Ireduce(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 }
 
 EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iallreduce, sendbuf, recvbuf, count, datatype, op, comm, request);
   if (!cohort_enter(COHORT_OP_IALLREDUCE, SITE)) return PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
   int rc = PMPI_Iallreduce(sendbuf, recvbuf, count, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -426,6 +461,7 @@ EXPORT int MPI_Iallreduce(const void *sendbuf, void *recvbuf, int count, MPI_Dat
 }
 
 EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ireduce_scatter, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   if (!cohort_enter(COHORT_OP_IREDUCE_SCATTER, SITE)) return PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   int rc = PMPI_Ireduce_scatter(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -435,6 +471,7 @@ EXPORT int MPI_Ireduce_scatter(const void *sendbuf, void *recvbuf, const int rec
 }
 
 EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ireduce_scatter_block, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   if (!cohort_enter(COHORT_OP_IREDUCE_SCATTER_BLOCK, SITE)) return PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   int rc = PMPI_Ireduce_scatter_block(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -444,6 +481,7 @@ EXPORT int MPI_Ireduce_scatter_block(const void *sendbuf, void *recvbuf, int rec
 }
 
 EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iscan, sendbuf, recvbuf, count, datatype, op, comm, request);
   if (!cohort_enter(COHORT_OP_ISCAN, SITE)) return PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   int rc = PMPI_Iscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -453,6 +491,7 @@ EXPORT int MPI_Iscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype
 }
 
 EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iexscan, sendbuf, recvbuf, count, datatype, op, comm, request);
   if (!cohort_enter(COHORT_OP_IEXSCAN, SITE)) return PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   int rc = PMPI_Iexscan(sendbuf, recvbuf, count, datatype, op, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -462,6 +501,7 @@ EXPORT int MPI_Iexscan(const void *sendbuf, void *recvbuf, int count, MPI_Dataty
 }
 
 EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_allgather, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLGATHER, SITE)) return PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Ineighbor_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -471,6 +511,7 @@ EXPORT int MPI_Ineighbor_allgather(const void *sendbuf, int sendcount, MPI_Datat
 }
 
 EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_allgatherv, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLGATHERV, SITE)) return PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   int rc = PMPI_Ineighbor_allgatherv(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -480,6 +521,7 @@ EXPORT int MPI_Ineighbor_allgatherv(const void *sendbuf, int sendcount, MPI_Data
 }
 
 EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_alltoall, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLTOALL, SITE)) return PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int rc = PMPI_Ineighbor_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -489,6 +531,7 @@ EXPORT int MPI_Ineighbor_alltoall(const void *sendbuf, int sendcount, MPI_Dataty
 }
 
 EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_alltoallv, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLTOALLV, SITE)) return PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   int rc = PMPI_Ineighbor_alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
@@ -498,6 +541,7 @@ EXPORT int MPI_Ineighbor_alltoallv(const void *sendbuf, const int sendcounts[], 
 }
 
 EXPORT int MPI_Ineighbor_alltoallw(const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_alltoallw, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (!cohort_enter(COHORT_OP_INEIGHBOR_ALLTOALLW, SITE)) return PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   int rc = PMPI_Ineighbor_alltoallw(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);

@@ -60,6 +60,7 @@ EXPORT void mpi_isend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
   int rc = MPI_Isend(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(isend, ISEND)
@@ -74,6 +75,7 @@ EXPORT void mpi_ibsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_
   int rc = MPI_Ibsend(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ibsend, IBSEND)
@@ -88,6 +90,7 @@ EXPORT void mpi_issend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_
   int rc = MPI_Issend(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(issend, ISSEND)
@@ -102,6 +105,7 @@ EXPORT void mpi_irsend_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_
   int rc = MPI_Irsend(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(irsend, IRSEND)
@@ -116,6 +120,7 @@ EXPORT void mpi_send_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
   int rc = MPI_Send_init(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(send_init, SEND_INIT)
@@ -130,6 +135,7 @@ EXPORT void mpi_bsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, 
   int rc = MPI_Bsend_init(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(bsend_init, BSEND_INIT)
@@ -144,6 +150,7 @@ EXPORT void mpi_ssend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, 
   int rc = MPI_Ssend_init(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ssend_init, SSEND_INIT)
@@ -158,6 +165,7 @@ EXPORT void mpi_rsend_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, 
   int rc = MPI_Rsend_init(fortran_buffer(buf), *count, c_datatype, *dest, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(rsend_init, RSEND_INIT)
@@ -179,6 +187,7 @@ EXPORT void mpi_ibarrier_f08_(MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierr)
   int rc = MPI_Ibarrier(c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ibarrier, IBARRIER)
@@ -204,6 +213,7 @@ EXPORT void mpi_ibcast_f08_(void *buffer, MPI_Fint *count, MPI_Fint *datatype, M
   int rc = MPI_Ibcast(fortran_buffer(buffer), *count, c_datatype, *root, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ibcast, IBCAST)
@@ -232,6 +242,7 @@ EXPORT void mpi_igather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendt
   int rc = MPI_Igather(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, *root, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(igather, IGATHER)
@@ -260,6 +271,7 @@ EXPORT void mpi_igatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *send
   int rc = MPI_Igatherv(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), recvcounts, displs, c_recvtype, *root, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(igatherv, IGATHERV)
@@ -288,6 +300,7 @@ EXPORT void mpi_iscatter_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *send
   int rc = MPI_Iscatter(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, *root, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iscatter, ISCATTER)
@@ -316,6 +329,7 @@ EXPORT void mpi_iscatterv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *di
   int rc = MPI_Iscatterv(fortran_buffer(sendbuf), sendcounts, displs, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, *root, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iscatterv, ISCATTERV)
@@ -344,6 +358,7 @@ EXPORT void mpi_iallgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *se
   int rc = MPI_Iallgather(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iallgather, IALLGATHER)
@@ -372,6 +387,7 @@ EXPORT void mpi_iallgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *s
   int rc = MPI_Iallgatherv(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), recvcounts, displs, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iallgatherv, IALLGATHERV)
@@ -400,6 +416,7 @@ EXPORT void mpi_ialltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_Fint *sen
   int rc = MPI_Ialltoall(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ialltoall, IALLTOALL)
@@ -428,6 +445,7 @@ EXPORT void mpi_ialltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *s
   int rc = MPI_Ialltoallv(fortran_buffer(sendbuf), sendcounts, sdispls, c_sendtype, fortran_buffer(recvbuf), recvcounts, rdispls, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ialltoallv, IALLTOALLV)
@@ -456,6 +474,7 @@ EXPORT void mpi_ialltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MPI_Fint *s
   int rc = MPI_Ialltoallw(fortran_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, fortran_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ialltoallw, IALLTOALLW)
@@ -484,6 +503,7 @@ EXPORT void mpi_ireduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_
   int rc = MPI_Ireduce(fortran_buffer(sendbuf), fortran_buffer(recvbuf), *count, c_datatype, c_op, *root, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ireduce, IREDUCE)
@@ -512,6 +532,7 @@ EXPORT void mpi_iallreduce_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, M
   int rc = MPI_Iallreduce(fortran_buffer(sendbuf), fortran_buffer(recvbuf), *count, c_datatype, c_op, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iallreduce, IALLREDUCE)
@@ -540,6 +561,7 @@ EXPORT void mpi_ireduce_scatter_f08_(void *sendbuf, void *recvbuf, MPI_Fint *rec
   int rc = MPI_Ireduce_scatter(fortran_buffer(sendbuf), fortran_buffer(recvbuf), recvcounts, c_datatype, c_op, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ireduce_scatter, IREDUCE_SCATTER)
@@ -568,6 +590,7 @@ EXPORT void mpi_ireduce_scatter_block_f08_(void *sendbuf, void *recvbuf, MPI_Fin
   int rc = MPI_Ireduce_scatter_block(fortran_buffer(sendbuf), fortran_buffer(recvbuf), *recvcount, c_datatype, c_op, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ireduce_scatter_block, IREDUCE_SCATTER_BLOCK)
@@ -596,6 +619,7 @@ EXPORT void mpi_iscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_Fi
   int rc = MPI_Iscan(fortran_buffer(sendbuf), fortran_buffer(recvbuf), *count, c_datatype, c_op, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iscan, ISCAN)
@@ -624,6 +648,7 @@ EXPORT void mpi_iexscan_f08_(void *sendbuf, void *recvbuf, MPI_Fint *count, MPI_
   int rc = MPI_Iexscan(fortran_buffer(sendbuf), fortran_buffer(recvbuf), *count, c_datatype, c_op, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(iexscan, IEXSCAN)
@@ -652,6 +677,7 @@ EXPORT void mpi_ineighbor_allgather_f08_(void *sendbuf, MPI_Fint *sendcount, MPI
   int rc = MPI_Ineighbor_allgather(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ineighbor_allgather, INEIGHBOR_ALLGATHER)
@@ -680,6 +706,7 @@ EXPORT void mpi_ineighbor_allgatherv_f08_(void *sendbuf, MPI_Fint *sendcount, MP
   int rc = MPI_Ineighbor_allgatherv(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), recvcounts, displs, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ineighbor_allgatherv, INEIGHBOR_ALLGATHERV)
@@ -708,6 +735,7 @@ EXPORT void mpi_ineighbor_alltoall_f08_(void *sendbuf, MPI_Fint *sendcount, MPI_
   int rc = MPI_Ineighbor_alltoall(fortran_buffer(sendbuf), *sendcount, c_sendtype, fortran_buffer(recvbuf), *recvcount, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ineighbor_alltoall, INEIGHBOR_ALLTOALL)
@@ -736,6 +764,7 @@ EXPORT void mpi_ineighbor_alltoallv_f08_(void *sendbuf, MPI_Fint *sendcounts, MP
   int rc = MPI_Ineighbor_alltoallv(fortran_buffer(sendbuf), sendcounts, sdispls, c_sendtype, fortran_buffer(recvbuf), recvcounts, rdispls, c_recvtype, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ineighbor_alltoallv, INEIGHBOR_ALLTOALLV)
@@ -764,6 +793,7 @@ EXPORT void mpi_ineighbor_alltoallw_f08_(void *sendbuf, MPI_Fint *sendcounts, MP
   int rc = MPI_Ineighbor_alltoallw(fortran_buffer(sendbuf), sendcounts, sdispls, c_sendtypes, fortran_buffer(recvbuf), recvcounts, rdispls, c_recvtypes, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(ineighbor_alltoallw, INEIGHBOR_ALLTOALLW)
@@ -792,6 +822,7 @@ EXPORT void mpi_irecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_F
   int rc = MPI_Irecv(fortran_buffer(buf), *count, c_datatype, *source, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(irecv, IRECV)
@@ -806,6 +837,7 @@ EXPORT void mpi_recv_init_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, M
   int rc = MPI_Recv_init(fortran_buffer(buf), *count, c_datatype, *source, *tag, c_comm, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(recv_init, RECV_INIT)
@@ -913,6 +945,7 @@ EXPORT void mpi_imrecv_f08_(void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *message = PMPI_Message_c2f(c_message);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(imrecv, IMRECV)
@@ -1111,6 +1144,7 @@ EXPORT void mpi_comm_idup_f08_(MPI_Fint *comm, MPI_Fint *newcomm, MPI_Fint *requ
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *newcomm = PMPI_Comm_c2f(c_newcomm);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(comm_idup, COMM_IDUP)
@@ -1439,6 +1473,16 @@ EXPORT void mpi_type_create_f90_integer_f08_(MPI_Fint *r, MPI_Fint *newtype, MPI
 }
 FORTRAN_NAMES(type_create_f90_integer, TYPE_CREATE_F90_INTEGER)
 
+EXPORT void mpi_type_match_size_f08_(MPI_Fint *typeclass, MPI_Fint *size, MPI_Fint *newtype, MPI_Fint *ierr) {
+  MPI_Datatype c_newtype;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Type_match_size(*typeclass, *size, &c_newtype);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(type_match_size, TYPE_MATCH_SIZE)
+
 EXPORT void mpi_type_commit_f08_(MPI_Fint *datatype, MPI_Fint *ierr) {
   MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
   cohort_fortran_site(SITE);
@@ -1736,6 +1780,268 @@ EXPORT void mpi_abort_f08_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr) {
 }
 FORTRAN_NAMES(abort, ABORT)
 
+EXPORT void mpi_comm_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Group c_group;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_group(c_comm, &c_group);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *group = PMPI_Group_c2f(c_group);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_group, COMM_GROUP)
+
+EXPORT void mpi_comm_remote_group_f08_(MPI_Fint *comm, MPI_Fint *group, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Group c_group;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_remote_group(c_comm, &c_group);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *group = PMPI_Group_c2f(c_group);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_remote_group, COMM_REMOTE_GROUP)
+
+EXPORT void mpi_win_get_group_f08_(MPI_Fint *win, MPI_Fint *group, MPI_Fint *ierr) {
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Group c_group;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_get_group(c_win, &c_group);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *group = PMPI_Group_c2f(c_group);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_get_group, WIN_GET_GROUP)
+
+EXPORT void mpi_file_get_group_f08_(MPI_Fint *fh, MPI_Fint *group, MPI_Fint *ierr) {
+  MPI_File c_fh = PMPI_File_f2c(*fh);
+  MPI_Group c_group;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_get_group(c_fh, &c_group);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *group = PMPI_Group_c2f(c_group);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_get_group, FILE_GET_GROUP)
+
+EXPORT void mpi_group_union_f08_(MPI_Fint *group1, MPI_Fint *group2, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group1 = PMPI_Group_f2c(*group1);
+  MPI_Group c_group2 = PMPI_Group_f2c(*group2);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_union(c_group1, c_group2, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_union, GROUP_UNION)
+
+EXPORT void mpi_group_intersection_f08_(MPI_Fint *group1, MPI_Fint *group2, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group1 = PMPI_Group_f2c(*group1);
+  MPI_Group c_group2 = PMPI_Group_f2c(*group2);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_intersection(c_group1, c_group2, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_intersection, GROUP_INTERSECTION)
+
+EXPORT void mpi_group_difference_f08_(MPI_Fint *group1, MPI_Fint *group2, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group1 = PMPI_Group_f2c(*group1);
+  MPI_Group c_group2 = PMPI_Group_f2c(*group2);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_difference(c_group1, c_group2, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_difference, GROUP_DIFFERENCE)
+
+EXPORT void mpi_group_incl_f08_(MPI_Fint *group, MPI_Fint *n, MPI_Fint *ranks, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group = PMPI_Group_f2c(*group);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_incl(c_group, *n, ranks, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_incl, GROUP_INCL)
+
+EXPORT void mpi_group_excl_f08_(MPI_Fint *group, MPI_Fint *n, MPI_Fint *ranks, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group = PMPI_Group_f2c(*group);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_excl(c_group, *n, ranks, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_excl, GROUP_EXCL)
+
+EXPORT void mpi_group_range_incl_f08_(MPI_Fint *group, MPI_Fint *n, MPI_Fint *ranges, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group = PMPI_Group_f2c(*group);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_range_incl(c_group, *n, (int(*)[3])ranges, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_range_incl, GROUP_RANGE_INCL)
+
+EXPORT void mpi_group_range_excl_f08_(MPI_Fint *group, MPI_Fint *n, MPI_Fint *ranges, MPI_Fint *newgroup, MPI_Fint *ierr) {
+  MPI_Group c_group = PMPI_Group_f2c(*group);
+  MPI_Group c_newgroup;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_range_excl(c_group, *n, (int(*)[3])ranges, &c_newgroup);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newgroup = PMPI_Group_c2f(c_newgroup);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_range_excl, GROUP_RANGE_EXCL)
+
+EXPORT void mpi_group_free_f08_(MPI_Fint *group, MPI_Fint *ierr) {
+  MPI_Group c_group = PMPI_Group_f2c(*group);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Group_free(&c_group);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *group = PMPI_Group_c2f(c_group);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(group_free, GROUP_FREE)
+
+EXPORT void mpi_win_set_name_f08_(MPI_Fint *win, const char *win_name, MPI_Fint *ierr, size_t win_name_length) {
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  char c_win_name[MPI_MAX_OBJECT_NAME];
+  fortran_string(c_win_name, sizeof c_win_name, win_name, win_name_length);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_set_name(c_win, c_win_name);
+  cohort_fortran_site(0);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_set_name, WIN_SET_NAME)
+
+EXPORT void mpi_op_free_f08_(MPI_Fint *op, MPI_Fint *ierr) {
+  MPI_Op c_op = PMPI_Op_f2c(*op);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Op_free(&c_op);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *op = PMPI_Op_c2f(c_op);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(op_free, OP_FREE)
+
+EXPORT void mpi_comm_get_errhandler_f08_(MPI_Fint *comm, MPI_Fint *errhandler, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Errhandler c_errhandler;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_get_errhandler(c_comm, &c_errhandler);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *errhandler = PMPI_Errhandler_c2f(c_errhandler);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_get_errhandler, COMM_GET_ERRHANDLER)
+
+EXPORT void mpi_win_get_errhandler_f08_(MPI_Fint *win, MPI_Fint *errhandler, MPI_Fint *ierr) {
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Errhandler c_errhandler;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_get_errhandler(c_win, &c_errhandler);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *errhandler = PMPI_Errhandler_c2f(c_errhandler);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_get_errhandler, WIN_GET_ERRHANDLER)
+
+EXPORT void mpi_file_get_errhandler_f08_(MPI_Fint *file, MPI_Fint *errhandler, MPI_Fint *ierr) {
+  MPI_File c_file = PMPI_File_f2c(*file);
+  MPI_Errhandler c_errhandler;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_get_errhandler(c_file, &c_errhandler);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *errhandler = PMPI_Errhandler_c2f(c_errhandler);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_get_errhandler, FILE_GET_ERRHANDLER)
+
+EXPORT void mpi_errhandler_free_f08_(MPI_Fint *errhandler, MPI_Fint *ierr) {
+  MPI_Errhandler c_errhandler = PMPI_Errhandler_f2c(*errhandler);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Errhandler_free(&c_errhandler);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *errhandler = PMPI_Errhandler_c2f(c_errhandler);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(errhandler_free, ERRHANDLER_FREE)
+
+EXPORT void mpi_info_create_f08_(MPI_Fint *info, MPI_Fint *ierr) {
+  MPI_Info c_info;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Info_create(&c_info);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *info = PMPI_Info_c2f(c_info);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(info_create, INFO_CREATE)
+
+EXPORT void mpi_info_dup_f08_(MPI_Fint *info, MPI_Fint *newinfo, MPI_Fint *ierr) {
+  MPI_Info c_info = PMPI_Info_f2c(*info);
+  MPI_Info c_newinfo;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Info_dup(c_info, &c_newinfo);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *newinfo = PMPI_Info_c2f(c_newinfo);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(info_dup, INFO_DUP)
+
+EXPORT void mpi_info_free_f08_(MPI_Fint *info, MPI_Fint *ierr) {
+  MPI_Info c_info = PMPI_Info_f2c(*info);
+  cohort_fortran_site(SITE);
+  int rc = MPI_Info_free(&c_info);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *info = PMPI_Info_c2f(c_info);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(info_free, INFO_FREE)
+
+EXPORT void mpi_comm_get_info_f08_(MPI_Fint *comm, MPI_Fint *info_used, MPI_Fint *ierr) {
+  MPI_Comm c_comm = PMPI_Comm_f2c(*comm);
+  MPI_Info c_info_used;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Comm_get_info(c_comm, &c_info_used);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *info_used = PMPI_Info_c2f(c_info_used);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(comm_get_info, COMM_GET_INFO)
+
+EXPORT void mpi_win_get_info_f08_(MPI_Fint *win, MPI_Fint *info_used, MPI_Fint *ierr) {
+  MPI_Win c_win = PMPI_Win_f2c(*win);
+  MPI_Info c_info_used;
+  cohort_fortran_site(SITE);
+  int rc = MPI_Win_get_info(c_win, &c_info_used);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *info_used = PMPI_Info_c2f(c_info_used);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(win_get_info, WIN_GET_INFO)
+
+EXPORT void mpi_file_get_info_f08_(MPI_Fint *fh, MPI_Fint *info_used, MPI_Fint *ierr) {
+  MPI_File c_fh = PMPI_File_f2c(*fh);
+  MPI_Info c_info_used;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_get_info(c_fh, &c_info_used);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *info_used = PMPI_Info_c2f(c_info_used);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_get_info, FILE_GET_INFO)
+
 EXPORT void mpi_comm_join_f08_(MPI_Fint *fd, MPI_Fint *intercomm, MPI_Fint *ierr) {
   MPI_Comm c_intercomm;
   cohort_fortran_site(SITE);
@@ -1782,6 +2088,7 @@ EXPORT void mpi_rput_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *o
   int rc = MPI_Rput(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_win, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(rput, RPUT)
@@ -1797,6 +2104,7 @@ EXPORT void mpi_rget_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_Fint *o
   int rc = MPI_Rget(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_win, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(rget, RGET)
@@ -1813,6 +2121,7 @@ EXPORT void mpi_raccumulate_f08_(void *origin_addr, MPI_Fint *origin_count, MPI_
   int rc = MPI_Raccumulate(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_op, c_win, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(raccumulate, RACCUMULATE)
@@ -1830,6 +2139,7 @@ EXPORT void mpi_rget_accumulate_f08_(void *origin_addr, MPI_Fint *origin_count, 
   int rc = MPI_Rget_accumulate(fortran_buffer(origin_addr), *origin_count, c_origin_datatype, fortran_buffer(result_addr), *result_count, c_result_datatype, *target_rank, *target_disp, *target_count, c_target_datatype, c_op, c_win, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(rget_accumulate, RGET_ACCUMULATE)
@@ -2031,6 +2341,7 @@ EXPORT void mpi_file_iread_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fi
   int rc = MPI_File_iread(c_fh, fortran_buffer(buf), *count, c_datatype, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(file_iread, FILE_IREAD)
@@ -2045,9 +2356,70 @@ EXPORT void mpi_file_iread_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, 
   int rc = MPI_File_iread_at(c_fh, *offset, fortran_buffer(buf), *count, c_datatype, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(file_iread_at, FILE_IREAD_AT)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_file_iread_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_File c_fh = PMPI_File_f2c(*fh);
+  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_iread_all(c_fh, fortran_buffer(buf), *count, c_datatype, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_iread_all, FILE_IREAD_ALL)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_file_iread_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_File c_fh = PMPI_File_f2c(*fh);
+  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_iread_at_all(c_fh, *offset, fortran_buffer(buf), *count, c_datatype, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_iread_at_all, FILE_IREAD_AT_ALL)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_file_iwrite_all_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_File c_fh = PMPI_File_f2c(*fh);
+  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_iwrite_all(c_fh, fortran_buffer(buf), *count, c_datatype, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_iwrite_all, FILE_IWRITE_ALL)
+#endif
+
+#ifdef OPEN_MPI
+EXPORT void mpi_file_iwrite_at_all_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *request, MPI_Fint *ierr) {
+  MPI_File c_fh = PMPI_File_f2c(*fh);
+  MPI_Datatype c_datatype = PMPI_Type_f2c(*datatype);
+  MPI_Request c_request;
+  cohort_fortran_site(SITE);
+  int rc = MPI_File_iwrite_at_all(c_fh, *offset, fortran_buffer(buf), *count, c_datatype, &c_request);
+  cohort_fortran_site(0);
+  if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
+  if (ierr != NULL) *ierr = rc;
+}
+FORTRAN_NAMES(file_iwrite_at_all, FILE_IWRITE_AT_ALL)
 #endif
 
 #ifdef OPEN_MPI
@@ -2059,6 +2431,7 @@ EXPORT void mpi_file_iread_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count,
   int rc = MPI_File_iread_shared(c_fh, fortran_buffer(buf), *count, c_datatype, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(file_iread_shared, FILE_IREAD_SHARED)
@@ -2073,6 +2446,7 @@ EXPORT void mpi_file_iwrite_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count, MPI_F
   int rc = MPI_File_iwrite(c_fh, fortran_buffer(buf), *count, c_datatype, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(file_iwrite, FILE_IWRITE)
@@ -2087,6 +2461,7 @@ EXPORT void mpi_file_iwrite_at_f08_(MPI_Fint *fh, MPI_Offset *offset, void *buf,
   int rc = MPI_File_iwrite_at(c_fh, *offset, fortran_buffer(buf), *count, c_datatype, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(file_iwrite_at, FILE_IWRITE_AT)
@@ -2101,6 +2476,7 @@ EXPORT void mpi_file_iwrite_shared_f08_(MPI_Fint *fh, void *buf, MPI_Fint *count
   int rc = MPI_File_iwrite_shared(c_fh, fortran_buffer(buf), *count, c_datatype, &c_request);
   cohort_fortran_site(0);
   if (rc == MPI_SUCCESS) *request = PMPI_Request_c2f(c_request);
+  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_request, *request);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(file_iwrite_shared, FILE_IWRITE_SHARED)
@@ -2238,5 +2614,3 @@ FORTRAN_PASSED_ON(comm_spawn, "MPI_Comm_spawn")
 FORTRAN_PASSED_ON(comm_spawn_multiple, "MPI_Comm_spawn_multiple")
 FORTRAN_PASSED_ON(comm_accept, "MPI_Comm_accept")
 FORTRAN_PASSED_ON(comm_connect, "MPI_Comm_connect")
-FORTRAN_PASSED_ON(file_open, "MPI_File_open")
-FORTRAN_PASSED_ON(file_set_view, "MPI_File_set_view")

@@ -6,6 +6,7 @@
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Send_c, buf, count, datatype, dest, tag, comm);
   if (cohort_inside()) return PMPI_Send_c(buf, count, datatype, dest, tag, comm);
   int fits = 1;
   struct large l_count;
@@ -20,7 +21,7 @@ EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Send(buf, l_count.count, l_count.type, dest, tag, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -28,6 +29,7 @@ EXPORT int MPI_Send_c(const void *buf, MPI_Count count, MPI_Datatype datatype, i
 }
 
 EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Bsend_c, buf, count, datatype, dest, tag, comm);
   if (cohort_inside()) return PMPI_Bsend_c(buf, count, datatype, dest, tag, comm);
   int fits = 1;
   struct large l_count;
@@ -42,7 +44,7 @@ EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Bsend(buf, l_count.count, l_count.type, dest, tag, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -50,6 +52,7 @@ EXPORT int MPI_Bsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 }
 
 EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Ssend_c, buf, count, datatype, dest, tag, comm);
   if (cohort_inside()) return PMPI_Ssend_c(buf, count, datatype, dest, tag, comm);
   int fits = 1;
   struct large l_count;
@@ -64,7 +67,7 @@ EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ssend(buf, l_count.count, l_count.type, dest, tag, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -72,6 +75,7 @@ EXPORT int MPI_Ssend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 }
 
 EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Rsend_c, buf, count, datatype, dest, tag, comm);
   if (cohort_inside()) return PMPI_Rsend_c(buf, count, datatype, dest, tag, comm);
   int fits = 1;
   struct large l_count;
@@ -86,7 +90,7 @@ EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Rsend(buf, l_count.count, l_count.type, dest, tag, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -94,6 +98,7 @@ EXPORT int MPI_Rsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 }
 
 EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Isend_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Isend_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -108,7 +113,7 @@ EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Isend(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -116,6 +121,7 @@ EXPORT int MPI_Isend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, 
 }
 
 EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ibsend_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Ibsend_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -130,7 +136,7 @@ EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ibsend(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -138,6 +144,7 @@ EXPORT int MPI_Ibsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
 }
 
 EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Issend_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Issend_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -152,7 +159,7 @@ EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Issend(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -160,6 +167,7 @@ EXPORT int MPI_Issend_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
 }
 
 EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Irsend_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Irsend_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -174,7 +182,7 @@ EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Irsend(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -182,6 +190,7 @@ EXPORT int MPI_Irsend_c(const void *buf, MPI_Count count, MPI_Datatype datatype,
 }
 
 EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Send_init_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Send_init_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -196,7 +205,7 @@ EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype dataty
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Send_init(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -204,6 +213,7 @@ EXPORT int MPI_Send_init_c(const void *buf, MPI_Count count, MPI_Datatype dataty
 }
 
 EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Bsend_init_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Bsend_init_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -218,7 +228,7 @@ EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datat
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Bsend_init(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -226,6 +236,7 @@ EXPORT int MPI_Bsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datat
 }
 
 EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ssend_init_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Ssend_init_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -240,7 +251,7 @@ EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datat
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ssend_init(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -248,6 +259,7 @@ EXPORT int MPI_Ssend_init_c(const void *buf, MPI_Count count, MPI_Datatype datat
 }
 
 EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Rsend_init_c, buf, count, datatype, dest, tag, comm, request);
   if (cohort_inside()) return PMPI_Rsend_init_c(buf, count, datatype, dest, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -262,7 +274,7 @@ EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datat
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Rsend_init(buf, l_count.count, l_count.type, dest, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -270,6 +282,7 @@ EXPORT int MPI_Rsend_init_c(const void *buf, MPI_Count count, MPI_Datatype datat
 }
 
 EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  KEPT(Bcast_c, buffer, count, datatype, root, comm);
   if (cohort_inside()) return PMPI_Bcast_c(buffer, count, datatype, root, comm);
   int fits = 1;
   struct large l_count;
@@ -290,7 +303,7 @@ EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Bcast(buffer, l_count.count, l_count.type, root, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -298,6 +311,7 @@ EXPORT int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int
 }
 
 EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ibcast_c, buffer, count, datatype, root, comm, request);
   if (cohort_inside()) return PMPI_Ibcast_c(buffer, count, datatype, root, comm, request);
   int fits = 1;
   struct large l_count;
@@ -312,7 +326,7 @@ EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, in
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ibcast(buffer, l_count.count, l_count.type, root, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -320,6 +334,7 @@ EXPORT int MPI_Ibcast_c(void *buffer, MPI_Count count, MPI_Datatype datatype, in
 }
 
 EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Gather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   if (cohort_inside()) return PMPI_Gather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -343,7 +358,7 @@ EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Gather(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, root, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -352,6 +367,7 @@ EXPORT int MPI_Gather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype s
 }
 
 EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Igather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (cohort_inside()) return PMPI_Igather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int fits = 1;
   struct large l_sendcount;
@@ -369,7 +385,7 @@ EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Igather(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, root, comm, request);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -378,6 +394,7 @@ EXPORT int MPI_Igather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
 }
 
 EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Gatherv_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   if (cohort_inside()) return PMPI_Gatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -400,7 +417,7 @@ EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Gatherv(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, i_recvcounts, i_displs, recvtype, root, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -408,6 +425,7 @@ EXPORT int MPI_Gatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
 }
 
 EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Scatter_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   if (cohort_inside()) return PMPI_Scatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -431,7 +449,7 @@ EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Scatter(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, root, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -440,6 +458,7 @@ EXPORT int MPI_Scatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype 
 }
 
 EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iscatter_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (cohort_inside()) return PMPI_Iscatter_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   int fits = 1;
   struct large l_sendcount;
@@ -457,7 +476,7 @@ EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Iscatter(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, root, comm, request);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -466,6 +485,7 @@ EXPORT int MPI_Iscatter_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
 }
 
 EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm) {
+  KEPT(Scatterv_c, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   if (cohort_inside()) return PMPI_Scatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm);
   int fits = 1;
   struct large l_recvcount;
@@ -488,7 +508,7 @@ EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], con
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Scatterv(sendbuf, i_sendcounts, i_displs, sendtype, recvbuf, l_recvcount.count, l_recvcount.type, root, comm);
   cohort_fortran_site(0);
   large_free(&l_recvcount);
@@ -496,6 +516,7 @@ EXPORT int MPI_Scatterv_c(const void *sendbuf, const MPI_Count sendcounts[], con
 }
 
 EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Allgather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (cohort_inside()) return PMPI_Allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -519,7 +540,7 @@ EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Allgather(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -528,6 +549,7 @@ EXPORT int MPI_Allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
 }
 
 EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iallgather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (cohort_inside()) return PMPI_Iallgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int fits = 1;
   struct large l_sendcount;
@@ -545,7 +567,7 @@ EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Iallgather(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm, request);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -554,6 +576,7 @@ EXPORT int MPI_Iallgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 }
 
 EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Allgatherv_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   if (cohort_inside()) return PMPI_Allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -576,7 +599,7 @@ EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Allgatherv(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, i_recvcounts, i_displs, recvtype, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -584,6 +607,7 @@ EXPORT int MPI_Allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 }
 
 EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Alltoall_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (cohort_inside()) return PMPI_Alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -607,7 +631,7 @@ EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Alltoall(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -616,6 +640,7 @@ EXPORT int MPI_Alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
 }
 
 EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ialltoall_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (cohort_inside()) return PMPI_Ialltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int fits = 1;
   struct large l_sendcount;
@@ -633,7 +658,7 @@ EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ialltoall(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm, request);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -642,6 +667,7 @@ EXPORT int MPI_Ialltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
 }
 
 EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Alltoallv_c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   if (cohort_inside()) return PMPI_Alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   int fits = 1;
   const int *i_sendcounts = large_counts(0, sendcounts, (sendbuf == MPI_IN_PLACE ? 0 : fortran_peers(comm)), &fits);
@@ -663,13 +689,14 @@ EXPORT int MPI_Alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], co
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Alltoallv(sendbuf, i_sendcounts, i_sdispls, sendtype, recvbuf, i_recvcounts, i_rdispls, recvtype, comm);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  KEPT(Alltoallw_c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   if (cohort_inside()) return PMPI_Alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   int fits = 1;
   const int *i_sendcounts = large_counts(0, sendcounts, (sendbuf == MPI_IN_PLACE ? 0 : fortran_peers(comm)), &fits);
@@ -691,13 +718,14 @@ EXPORT int MPI_Alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], co
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Alltoallw(sendbuf, i_sendcounts, i_sdispls, sendtypes, recvbuf, i_recvcounts, i_rdispls, recvtypes, comm);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  KEPT(Reduce_c, sendbuf, recvbuf, count, datatype, op, root, comm);
   if (cohort_inside()) return PMPI_Reduce_c(sendbuf, recvbuf, count, datatype, op, root, comm);
   int fits = 1;
   struct large l_count;
@@ -712,7 +740,7 @@ EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Reduce(sendbuf, recvbuf, l_count.count, datatype, op, root, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -720,6 +748,7 @@ EXPORT int MPI_Reduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI
 }
 
 EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ireduce_c, sendbuf, recvbuf, count, datatype, op, root, comm, request);
   if (cohort_inside()) return PMPI_Ireduce_c(sendbuf, recvbuf, count, datatype, op, root, comm, request);
   int fits = 1;
   struct large l_count;
@@ -734,7 +763,7 @@ EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MP
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ireduce(sendbuf, recvbuf, l_count.count, datatype, op, root, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -742,6 +771,7 @@ EXPORT int MPI_Ireduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MP
 }
 
 EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Allreduce_c, sendbuf, recvbuf, count, datatype, op, comm);
   if (cohort_inside()) return PMPI_Allreduce_c(sendbuf, recvbuf, count, datatype, op, comm);
   int fits = 1;
   struct large l_count;
@@ -756,7 +786,7 @@ EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Allreduce(sendbuf, recvbuf, l_count.count, datatype, op, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -764,6 +794,7 @@ EXPORT int MPI_Allreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 }
 
 EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iallreduce_c, sendbuf, recvbuf, count, datatype, op, comm, request);
   if (cohort_inside()) return PMPI_Iallreduce_c(sendbuf, recvbuf, count, datatype, op, comm, request);
   int fits = 1;
   struct large l_count;
@@ -778,7 +809,7 @@ EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Iallreduce(sendbuf, recvbuf, l_count.count, datatype, op, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -786,6 +817,7 @@ EXPORT int MPI_Iallreduce_c(const void *sendbuf, void *recvbuf, MPI_Count count,
 }
 
 EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Reduce_scatter_c, sendbuf, recvbuf, recvcounts, datatype, op, comm);
   if (cohort_inside()) return PMPI_Reduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm);
   int fits = 1;
   const int *i_recvcounts = large_counts(0, recvcounts, cohort_local_size(comm), &fits);
@@ -798,13 +830,14 @@ EXPORT int MPI_Reduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Co
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Reduce_scatter(sendbuf, recvbuf, i_recvcounts, datatype, op, comm);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Reduce_scatter_block_c, sendbuf, recvbuf, recvcount, datatype, op, comm);
   if (cohort_inside()) return PMPI_Reduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm);
   int fits = 1;
   struct large l_recvcount;
@@ -819,7 +852,7 @@ EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Co
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Reduce_scatter_block(sendbuf, recvbuf, l_recvcount.count, datatype, op, comm);
   cohort_fortran_site(0);
   large_free(&l_recvcount);
@@ -827,6 +860,7 @@ EXPORT int MPI_Reduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Co
 }
 
 EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ireduce_scatter_block_c, sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   if (cohort_inside()) return PMPI_Ireduce_scatter_block_c(sendbuf, recvbuf, recvcount, datatype, op, comm, request);
   int fits = 1;
   struct large l_recvcount;
@@ -841,7 +875,7 @@ EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_C
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ireduce_scatter_block(sendbuf, recvbuf, l_recvcount.count, datatype, op, comm, request);
   cohort_fortran_site(0);
   large_free(&l_recvcount);
@@ -849,6 +883,7 @@ EXPORT int MPI_Ireduce_scatter_block_c(const void *sendbuf, void *recvbuf, MPI_C
 }
 
 EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Scan_c, sendbuf, recvbuf, count, datatype, op, comm);
   if (cohort_inside()) return PMPI_Scan_c(sendbuf, recvbuf, count, datatype, op, comm);
   int fits = 1;
   struct large l_count;
@@ -863,7 +898,7 @@ EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Scan(sendbuf, recvbuf, l_count.count, datatype, op, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -871,6 +906,7 @@ EXPORT int MPI_Scan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_D
 }
 
 EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iscan_c, sendbuf, recvbuf, count, datatype, op, comm, request);
   if (cohort_inside()) return PMPI_Iscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
   int fits = 1;
   struct large l_count;
@@ -885,7 +921,7 @@ EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Iscan(sendbuf, recvbuf, l_count.count, datatype, op, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -893,6 +929,7 @@ EXPORT int MPI_Iscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_
 }
 
 EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  KEPT(Exscan_c, sendbuf, recvbuf, count, datatype, op, comm);
   if (cohort_inside()) return PMPI_Exscan_c(sendbuf, recvbuf, count, datatype, op, comm);
   int fits = 1;
   struct large l_count;
@@ -907,7 +944,7 @@ EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Exscan(sendbuf, recvbuf, l_count.count, datatype, op, comm);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -915,6 +952,7 @@ EXPORT int MPI_Exscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI
 }
 
 EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iexscan_c, sendbuf, recvbuf, count, datatype, op, comm, request);
   if (cohort_inside()) return PMPI_Iexscan_c(sendbuf, recvbuf, count, datatype, op, comm, request);
   int fits = 1;
   struct large l_count;
@@ -929,7 +967,7 @@ EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MP
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Iexscan(sendbuf, recvbuf, l_count.count, datatype, op, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -937,6 +975,7 @@ EXPORT int MPI_Iexscan_c(const void *sendbuf, void *recvbuf, MPI_Count count, MP
 }
 
 EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_allgather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (cohort_inside()) return PMPI_Neighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -960,7 +999,7 @@ EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MP
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Neighbor_allgather(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -969,6 +1008,7 @@ EXPORT int MPI_Neighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MP
 }
 
 EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_allgather_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (cohort_inside()) return PMPI_Ineighbor_allgather_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int fits = 1;
   struct large l_sendcount;
@@ -986,7 +1026,7 @@ EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, M
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ineighbor_allgather(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm, request);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -995,6 +1035,7 @@ EXPORT int MPI_Ineighbor_allgather_c(const void *sendbuf, MPI_Count sendcount, M
 }
 
 EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_allgatherv_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   if (cohort_inside()) return PMPI_Neighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -1017,7 +1058,7 @@ EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, M
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Neighbor_allgatherv(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, i_recvcounts, i_displs, recvtype, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -1025,6 +1066,7 @@ EXPORT int MPI_Neighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, M
 }
 
 EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_alltoall_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   if (cohort_inside()) return PMPI_Neighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   int fits = 1;
   struct large l_sendcount;
@@ -1048,7 +1090,7 @@ EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Neighbor_alltoall(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -1057,6 +1099,7 @@ EXPORT int MPI_Neighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI
 }
 
 EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_alltoall_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   if (cohort_inside()) return PMPI_Ineighbor_alltoall_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, request);
   int fits = 1;
   struct large l_sendcount;
@@ -1074,7 +1117,7 @@ EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MP
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Ineighbor_alltoall(sendbuf, l_sendcount.count, l_sendcount.type, recvbuf, l_recvcount.count, l_recvcount.type, comm, request);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -1083,6 +1126,7 @@ EXPORT int MPI_Ineighbor_alltoall_c(const void *sendbuf, MPI_Count sendcount, MP
 }
 
 EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm) {
+  KEPT(Neighbor_alltoallv_c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   if (cohort_inside()) return PMPI_Neighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm);
   int fits = 1;
   const int *i_sendcounts = large_counts(0, sendcounts, fortran_out_degree(comm), &fits);
@@ -1104,13 +1148,14 @@ EXPORT int MPI_Neighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcou
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Neighbor_alltoallv(sendbuf, i_sendcounts, i_sdispls, sendtype, recvbuf, i_recvcounts, i_rdispls, recvtype, comm);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm) {
+  KEPT(Neighbor_alltoallw_c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   if (cohort_inside()) return PMPI_Neighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm);
   int fits = 1;
   const int *i_sendcounts = large_counts(0, sendcounts, fortran_out_degree(comm), &fits);
@@ -1130,13 +1175,14 @@ EXPORT int MPI_Neighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcou
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Neighbor_alltoallw(sendbuf, i_sendcounts, sdispls, sendtypes, recvbuf, i_recvcounts, rdispls, recvtypes, comm);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  KEPT(Recv_c, buf, count, datatype, source, tag, comm, status);
   if (cohort_inside()) return PMPI_Recv_c(buf, count, datatype, source, tag, comm, status);
   int fits = 1;
   struct large l_count;
@@ -1151,7 +1197,7 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Recv(buf, l_count.count, l_count.type, source, tag, comm, status);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -1159,6 +1205,7 @@ EXPORT int MPI_Recv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int sou
 }
 
 EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Irecv_c, buf, count, datatype, source, tag, comm, request);
   if (cohort_inside()) return PMPI_Irecv_c(buf, count, datatype, source, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -1173,7 +1220,7 @@ EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int so
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Irecv(buf, l_count.count, l_count.type, source, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -1181,6 +1228,7 @@ EXPORT int MPI_Irecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, int so
 }
 
 EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Recv_init_c, buf, count, datatype, source, tag, comm, request);
   if (cohort_inside()) return PMPI_Recv_init_c(buf, count, datatype, source, tag, comm, request);
   int fits = 1;
   struct large l_count;
@@ -1195,7 +1243,7 @@ EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, in
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Recv_init(buf, l_count.count, l_count.type, source, tag, comm, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -1203,6 +1251,7 @@ EXPORT int MPI_Recv_init_c(void *buf, MPI_Count count, MPI_Datatype datatype, in
 }
 
 EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  KEPT(Sendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   if (cohort_inside()) return PMPI_Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   int fits = 1;
   struct large l_sendcount;
@@ -1220,7 +1269,7 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Sendrecv(sendbuf, l_sendcount.count, l_sendcount.type, dest, sendtag, recvbuf, l_recvcount.count, l_recvcount.type, source, recvtag, comm, status);
   cohort_fortran_site(0);
   large_free(&l_sendcount);
@@ -1229,6 +1278,7 @@ EXPORT int MPI_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
 }
 
 EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  KEPT(Sendrecv_replace_c, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   if (cohort_inside()) return PMPI_Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   int fits = 1;
   struct large l_count;
@@ -1243,7 +1293,7 @@ EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datat
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Sendrecv_replace(buf, l_count.count, l_count.type, dest, sendtag, source, recvtag, comm, status);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -1251,6 +1301,7 @@ EXPORT int MPI_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datat
 }
 
 EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
+  KEPT(Mrecv_c, buf, count, datatype, message, status);
   if (cohort_inside()) return PMPI_Mrecv_c(buf, count, datatype, message, status);
   int fits = 1;
   struct large l_count;
@@ -1265,7 +1316,7 @@ EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Me
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Mrecv(buf, l_count.count, l_count.type, message, status);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -1273,6 +1324,7 @@ EXPORT int MPI_Mrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Me
 }
 
 EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) {
+  KEPT(Imrecv_c, buf, count, datatype, message, request);
   if (cohort_inside()) return PMPI_Imrecv_c(buf, count, datatype, message, request);
   int fits = 1;
   struct large l_count;
@@ -1287,7 +1339,7 @@ EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_M
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Imrecv(buf, l_count.count, l_count.type, message, request);
   cohort_fortran_site(0);
   large_free(&l_count);
@@ -1295,6 +1347,7 @@ EXPORT int MPI_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_M
 }
 
 EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+  KEPT_ALWAYS(Win_create_c, base, size, disp_unit, info, comm, win);
   if (cohort_inside()) return PMPI_Win_create_c(base, size, disp_unit, info, comm, win);
   int fits = 1;
   fits &= disp_unit == (int)disp_unit;
@@ -1307,13 +1360,14 @@ EXPORT int MPI_Win_create_c(void *base, MPI_Aint size, MPI_Aint disp_unit, MPI_I
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Win_create(base, size, (int)disp_unit, info, comm, win);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
+  KEPT_ALWAYS(Win_allocate_c, size, disp_unit, info, comm, baseptr, win);
   if (cohort_inside()) return PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win);
   int fits = 1;
   fits &= disp_unit == (int)disp_unit;
@@ -1326,13 +1380,14 @@ EXPORT int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, 
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Win_allocate(size, (int)disp_unit, info, comm, baseptr, win);
   cohort_fortran_site(0);
   return rc;
 }
 
 EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  KEPT(Put_c, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   if (cohort_inside()) return PMPI_Put_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   int fits = 1;
   struct large l_origin_count;
@@ -1350,7 +1405,7 @@ EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Dataty
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Put(origin_addr, l_origin_count.count, l_origin_count.type, target_rank, target_disp, l_target_count.count, l_target_count.type, win);
   cohort_fortran_site(0);
   large_free(&l_origin_count);
@@ -1359,6 +1414,7 @@ EXPORT int MPI_Put_c(const void *origin_addr, MPI_Count origin_count, MPI_Dataty
 }
 
 EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
+  KEPT(Get_c, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   if (cohort_inside()) return PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   int fits = 1;
   struct large l_origin_count;
@@ -1376,7 +1432,7 @@ EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype ori
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Get(origin_addr, l_origin_count.count, l_origin_count.type, target_rank, target_disp, l_target_count.count, l_target_count.type, win);
   cohort_fortran_site(0);
   large_free(&l_origin_count);
@@ -1385,6 +1441,7 @@ EXPORT int MPI_Get_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype ori
 }
 
 EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  KEPT(Accumulate_c, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   if (cohort_inside()) return PMPI_Accumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   int fits = 1;
   struct large l_origin_count;
@@ -1402,7 +1459,7 @@ EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Accumulate(origin_addr, l_origin_count.count, l_origin_count.type, target_rank, target_disp, l_target_count.count, l_target_count.type, op, win);
   cohort_fortran_site(0);
   large_free(&l_origin_count);
@@ -1411,6 +1468,7 @@ EXPORT int MPI_Accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI
 }
 
 EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win) {
+  KEPT(Get_accumulate_c, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   if (cohort_inside()) return PMPI_Get_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   int fits = 1;
   struct large l_origin_count;
@@ -1431,7 +1489,7 @@ EXPORT int MPI_Get_accumulate_c(const void *origin_addr, MPI_Count origin_count,
     cohort_leave();
     return rc;
   }
-  cohort_fortran_site(SITE);
+  cohort_fortran_site(cohort_take_site(SITE));
   int rc = MPI_Get_accumulate(origin_addr, l_origin_count.count, l_origin_count.type, result_addr, l_result_count.count, l_result_count.type, target_rank, target_disp, l_target_count.count, l_target_count.type, op, win);
   cohort_fortran_site(0);
   large_free(&l_origin_count);

@@ -3,6 +3,7 @@
 #include "transport.h"
 
 EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Send, buf, count, datatype, dest, tag, comm);
   if (!cohort_enter(COHORT_OP_SEND, SITE)) return PMPI_Send(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND);
   cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
@@ -12,6 +13,7 @@ EXPORT int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest,
 }
 
 EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Bsend, buf, count, datatype, dest, tag, comm);
   if (!cohort_enter(COHORT_OP_BSEND, SITE)) return PMPI_Bsend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND);
   cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
@@ -21,6 +23,7 @@ EXPORT int MPI_Bsend(const void *buf, int count, MPI_Datatype datatype, int dest
 }
 
 EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Ssend, buf, count, datatype, dest, tag, comm);
   if (!cohort_enter(COHORT_OP_SSEND, SITE)) return PMPI_Ssend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND);
   cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
@@ -30,6 +33,7 @@ EXPORT int MPI_Ssend(const void *buf, int count, MPI_Datatype datatype, int dest
 }
 
 EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm) {
+  KEPT(Rsend, buf, count, datatype, dest, tag, comm);
   if (!cohort_enter(COHORT_OP_RSEND, SITE)) return PMPI_Rsend(buf, count, datatype, dest, tag, comm);
   int rc = cohort_do_send(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND);
   cohort_sent(comm, rc == MPI_SUCCESS ? dest : MPI_PROC_NULL, tag, cohort_bytes(count, datatype));
@@ -39,6 +43,7 @@ EXPORT int MPI_Rsend(const void *buf, int count, MPI_Datatype datatype, int dest
 }
 
 EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Isend, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_ISEND, SITE)) return PMPI_Isend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_isend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
@@ -50,6 +55,7 @@ EXPORT int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest
 }
 
 EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ibsend, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_IBSEND, SITE)) return PMPI_Ibsend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_ibsend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
@@ -61,6 +67,7 @@ EXPORT int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int des
 }
 
 EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Issend, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_ISSEND, SITE)) return PMPI_Issend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_issend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
@@ -72,6 +79,7 @@ EXPORT int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int des
 }
 
 EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Irsend, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_IRSEND, SITE)) return PMPI_Irsend(buf, count, datatype, dest, tag, comm, request);
   int rc = x_irsend(buf, count, datatype, dest, tag, comm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);
@@ -83,6 +91,7 @@ EXPORT int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int des
 }
 
 EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Send_init, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_SEND_INIT, SITE)) return PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_send_init(buf, count, datatype, dest, tag, comm, request);
   cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
@@ -91,6 +100,7 @@ EXPORT int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int 
 }
 
 EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Bsend_init, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_BSEND_INIT, SITE)) return PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_bsend_init(buf, count, datatype, dest, tag, comm, request);
   cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
@@ -99,6 +109,7 @@ EXPORT int MPI_Bsend_init(const void *buf, int count, MPI_Datatype datatype, int
 }
 
 EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ssend_init, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_SSEND_INIT, SITE)) return PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_ssend_init(buf, count, datatype, dest, tag, comm, request);
   cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);
@@ -107,6 +118,7 @@ EXPORT int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int
 }
 
 EXPORT int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Rsend_init, buf, count, datatype, dest, tag, comm, request);
   if (!cohort_enter(COHORT_OP_RSEND_INIT, SITE)) return PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
   int rc = x_rsend_init(buf, count, datatype, dest, tag, comm, request);
   cohort_send_initialized(rc, buf, count, datatype, comm, dest, tag, request);

@@ -3,6 +3,7 @@
 #include "racing_transport.h"
 
 EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) {
+  KEPT(Comm_spawn, command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
   cohort_uncovered("MPI_Comm_spawn");
   int rc = PMPI_Comm_spawn(command, argv, maxprocs, info, root, comm, intercomm, array_of_errcodes);
@@ -12,6 +13,7 @@ EXPORT int MPI_Comm_spawn(const char *command, char *argv[], int maxprocs, MPI_I
 }
 
 EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[], const int array_of_maxprocs[], const MPI_Info array_of_info[], int root, MPI_Comm comm, MPI_Comm *intercomm, int array_of_errcodes[]) {
+  KEPT(Comm_spawn_multiple, count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
   cohort_uncovered("MPI_Comm_spawn_multiple");
   int rc = PMPI_Comm_spawn_multiple(count, array_of_commands, array_of_argv, array_of_maxprocs, array_of_info, root, comm, intercomm, array_of_errcodes);
@@ -21,6 +23,7 @@ EXPORT int MPI_Comm_spawn_multiple(int count, char *array_of_commands[], char **
 }
 
 EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) {
+  KEPT(Comm_accept, port_name, info, root, comm, newcomm);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_accept(port_name, info, root, comm, newcomm);
   cohort_uncovered("MPI_Comm_accept");
   int rc = PMPI_Comm_accept(port_name, info, root, comm, newcomm);
@@ -30,6 +33,7 @@ EXPORT int MPI_Comm_accept(const char *port_name, MPI_Info info, int root, MPI_C
 }
 
 EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *newcomm) {
+  KEPT(Comm_connect, port_name, info, root, comm, newcomm);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_connect(port_name, info, root, comm, newcomm);
   cohort_uncovered("MPI_Comm_connect");
   int rc = PMPI_Comm_connect(port_name, info, root, comm, newcomm);
@@ -39,6 +43,7 @@ EXPORT int MPI_Comm_connect(const char *port_name, MPI_Info info, int root, MPI_
 }
 
 EXPORT int MPI_Comm_join(int fd, MPI_Comm *intercomm) {
+  KEPT(Comm_join, fd, intercomm);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_join(fd, intercomm);
   cohort_uncovered("MPI_Comm_join");
   int rc = PMPI_Comm_join(fd, intercomm);
@@ -48,6 +53,7 @@ EXPORT int MPI_Comm_join(int fd, MPI_Comm *intercomm) {
 }
 
 EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
+  KEPT_ALWAYS(Win_allocate_shared, size, disp_unit, info, comm, baseptr, win);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
   cohort_uncovered("MPI_Win_allocate_shared");
   int rc = PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win);
@@ -57,6 +63,7 @@ EXPORT int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, 
 }
 
 EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+  KEPT_ALWAYS(Win_create_dynamic, info, comm, win);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Win_create_dynamic(info, comm, win);
   cohort_uncovered("MPI_Win_create_dynamic");
   int rc = PMPI_Win_create_dynamic(info, comm, win);
@@ -66,6 +73,7 @@ EXPORT int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win *win) {
 }
 
 EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) {
+  KEPT(Rput, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   cohort_uncovered("MPI_Rput");
   int rc = PMPI_Rput(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
@@ -75,6 +83,7 @@ EXPORT int MPI_Rput(const void *origin_addr, int origin_count, MPI_Datatype orig
 }
 
 EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) {
+  KEPT(Rget, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   cohort_uncovered("MPI_Rget");
   int rc = PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
@@ -84,6 +93,7 @@ EXPORT int MPI_Rget(void *origin_addr, int origin_count, MPI_Datatype origin_dat
 }
 
 EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) {
+  KEPT(Raccumulate, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   cohort_uncovered("MPI_Raccumulate");
   int rc = PMPI_Raccumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
@@ -93,6 +103,7 @@ EXPORT int MPI_Raccumulate(const void *origin_addr, int origin_count, MPI_Dataty
 }
 
 EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) {
+  KEPT(Rget_accumulate, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   cohort_uncovered("MPI_Rget_accumulate");
   int rc = PMPI_Rget_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
@@ -102,6 +113,7 @@ EXPORT int MPI_Rget_accumulate(const void *origin_addr, int origin_count, MPI_Da
 }
 
 EXPORT int MPI_Win_test(MPI_Win win, int *flag) {
+  KEPT(Win_test, win, flag);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Win_test(win, flag);
   cohort_uncovered("MPI_Win_test");
   int rc = PMPI_Win_test(win, flag);
@@ -111,6 +123,7 @@ EXPORT int MPI_Win_test(MPI_Win win, int *flag) {
 }
 
 EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh) {
+  KEPT_ALWAYS(File_open, comm, filename, amode, info, fh);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_open(comm, filename, amode, info, fh);
   cohort_uncovered("MPI_File_open");
   int rc = PMPI_File_open(comm, filename, amode, info, fh);
@@ -120,6 +133,7 @@ EXPORT int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Inf
 }
 
 EXPORT int MPI_File_close(MPI_File *fh) {
+  KEPT_ALWAYS(File_close, fh);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_close(fh);
   cohort_uncovered("MPI_File_close");
   int rc = PMPI_File_close(fh);
@@ -129,6 +143,7 @@ EXPORT int MPI_File_close(MPI_File *fh) {
 }
 
 EXPORT int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep, MPI_Info info) {
+  KEPT_ALWAYS(File_set_view, fh, disp, etype, filetype, datarep, info);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_set_view(fh, disp, etype, filetype, datarep, info);
   cohort_uncovered("MPI_File_set_view");
   int rc = PMPI_File_set_view(fh, disp, etype, filetype, datarep, info);
@@ -138,6 +153,7 @@ EXPORT int MPI_File_set_view(MPI_File fh, MPI_Offset disp, MPI_Datatype etype, M
 }
 
 EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read");
   int rc = PMPI_File_read(fh, buf, count, datatype, status);
@@ -147,6 +163,7 @@ EXPORT int MPI_File_read(MPI_File fh, void *buf, int count, MPI_Datatype datatyp
 }
 
 EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_all, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_all(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_all");
   int rc = PMPI_File_read_all(fh, buf, count, datatype, status);
@@ -156,6 +173,7 @@ EXPORT int MPI_File_read_all(MPI_File fh, void *buf, int count, MPI_Datatype dat
 }
 
 EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_at, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_at");
   int rc = PMPI_File_read_at(fh, offset, buf, count, datatype, status);
@@ -165,6 +183,7 @@ EXPORT int MPI_File_read_at(MPI_File fh, MPI_Offset offset, void *buf, int count
 }
 
 EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_at_all, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_all(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_at_all");
   int rc = PMPI_File_read_at_all(fh, offset, buf, count, datatype, status);
@@ -174,6 +193,7 @@ EXPORT int MPI_File_read_at_all(MPI_File fh, MPI_Offset offset, void *buf, int c
 }
 
 EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_shared, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_shared(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_shared");
   int rc = PMPI_File_read_shared(fh, buf, count, datatype, status);
@@ -183,6 +203,7 @@ EXPORT int MPI_File_read_shared(MPI_File fh, void *buf, int count, MPI_Datatype 
 }
 
 EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_ordered, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_ordered(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_ordered");
   int rc = PMPI_File_read_ordered(fh, buf, count, datatype, status);
@@ -192,6 +213,7 @@ EXPORT int MPI_File_read_ordered(MPI_File fh, void *buf, int count, MPI_Datatype
 }
 
 EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write");
   int rc = PMPI_File_write(fh, buf, count, datatype, status);
@@ -201,6 +223,7 @@ EXPORT int MPI_File_write(MPI_File fh, const void *buf, int count, MPI_Datatype 
 }
 
 EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_all, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_all(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_all");
   int rc = PMPI_File_write_all(fh, buf, count, datatype, status);
@@ -210,6 +233,7 @@ EXPORT int MPI_File_write_all(MPI_File fh, const void *buf, int count, MPI_Datat
 }
 
 EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_at, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_at");
   int rc = PMPI_File_write_at(fh, offset, buf, count, datatype, status);
@@ -219,6 +243,7 @@ EXPORT int MPI_File_write_at(MPI_File fh, MPI_Offset offset, const void *buf, in
 }
 
 EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_at_all, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_all(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_at_all");
   int rc = PMPI_File_write_at_all(fh, offset, buf, count, datatype, status);
@@ -228,6 +253,7 @@ EXPORT int MPI_File_write_at_all(MPI_File fh, MPI_Offset offset, const void *buf
 }
 
 EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_shared, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_shared(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_shared");
   int rc = PMPI_File_write_shared(fh, buf, count, datatype, status);
@@ -237,6 +263,7 @@ EXPORT int MPI_File_write_shared(MPI_File fh, const void *buf, int count, MPI_Da
 }
 
 EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_ordered, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_ordered(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_ordered");
   int rc = PMPI_File_write_ordered(fh, buf, count, datatype, status);
@@ -246,6 +273,7 @@ EXPORT int MPI_File_write_ordered(MPI_File fh, const void *buf, int count, MPI_D
 }
 
 EXPORT int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iread");
   int rc = PMPI_File_iread(fh, buf, count, datatype, request);
@@ -255,6 +283,7 @@ EXPORT int MPI_File_iread(MPI_File fh, void *buf, int count, MPI_Datatype dataty
 }
 
 EXPORT int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_at, fh, offset, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_at(fh, offset, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iread_at");
   int rc = PMPI_File_iread_at(fh, offset, buf, count, datatype, request);
@@ -263,7 +292,48 @@ EXPORT int MPI_File_iread_at(MPI_File fh, MPI_Offset offset, void *buf, int coun
   return rc;
 }
 
+EXPORT int MPI_File_iread_all(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_all, fh, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_all(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_all");
+  int rc = PMPI_File_iread_all(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_File_iread_at_all(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_at_all, fh, offset, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_at_all");
+  int rc = PMPI_File_iread_at_all(fh, offset, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_File_iwrite_all(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_all, fh, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_all(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_all");
+  int rc = PMPI_File_iwrite_all(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
+EXPORT int MPI_File_iwrite_at_all(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_at_all, fh, offset, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_at_all");
+  int rc = PMPI_File_iwrite_at_all(fh, offset, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+
 EXPORT int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_shared, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_shared(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iread_shared");
   int rc = PMPI_File_iread_shared(fh, buf, count, datatype, request);
@@ -273,6 +343,7 @@ EXPORT int MPI_File_iread_shared(MPI_File fh, void *buf, int count, MPI_Datatype
 }
 
 EXPORT int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iwrite");
   int rc = PMPI_File_iwrite(fh, buf, count, datatype, request);
@@ -282,6 +353,7 @@ EXPORT int MPI_File_iwrite(MPI_File fh, const void *buf, int count, MPI_Datatype
 }
 
 EXPORT int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_at, fh, offset, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iwrite_at");
   int rc = PMPI_File_iwrite_at(fh, offset, buf, count, datatype, request);
@@ -291,6 +363,7 @@ EXPORT int MPI_File_iwrite_at(MPI_File fh, MPI_Offset offset, const void *buf, i
 }
 
 EXPORT int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_shared, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_shared(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iwrite_shared");
   int rc = PMPI_File_iwrite_shared(fh, buf, count, datatype, request);
@@ -300,6 +373,7 @@ EXPORT int MPI_File_iwrite_shared(MPI_File fh, const void *buf, int count, MPI_D
 }
 
 EXPORT int MPI_File_sync(MPI_File fh) {
+  KEPT(File_sync, fh);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_sync(fh);
   cohort_uncovered("MPI_File_sync");
   int rc = PMPI_File_sync(fh);
@@ -309,6 +383,7 @@ EXPORT int MPI_File_sync(MPI_File fh) {
 }
 
 EXPORT int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
+  KEPT(File_set_size, fh, size);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_set_size(fh, size);
   cohort_uncovered("MPI_File_set_size");
   int rc = PMPI_File_set_size(fh, size);
@@ -318,6 +393,7 @@ EXPORT int MPI_File_set_size(MPI_File fh, MPI_Offset size) {
 }
 
 EXPORT int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
+  KEPT(File_preallocate, fh, size);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_preallocate(fh, size);
   cohort_uncovered("MPI_File_preallocate");
   int rc = PMPI_File_preallocate(fh, size);
@@ -327,6 +403,7 @@ EXPORT int MPI_File_preallocate(MPI_File fh, MPI_Offset size) {
 }
 
 EXPORT int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) {
+  KEPT(File_read_all_begin, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_all_begin(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_read_all_begin");
   int rc = PMPI_File_read_all_begin(fh, buf, count, datatype);
@@ -336,6 +413,7 @@ EXPORT int MPI_File_read_all_begin(MPI_File fh, void *buf, int count, MPI_Dataty
 }
 
 EXPORT int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) {
+  KEPT(File_write_all_begin, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_all_begin(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_write_all_begin");
   int rc = PMPI_File_write_all_begin(fh, buf, count, datatype);
@@ -345,6 +423,7 @@ EXPORT int MPI_File_write_all_begin(MPI_File fh, const void *buf, int count, MPI
 }
 
 EXPORT int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf, int count, MPI_Datatype datatype) {
+  KEPT(File_read_at_all_begin, fh, offset, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
   cohort_uncovered("MPI_File_read_at_all_begin");
   int rc = PMPI_File_read_at_all_begin(fh, offset, buf, count, datatype);
@@ -354,6 +433,7 @@ EXPORT int MPI_File_read_at_all_begin(MPI_File fh, MPI_Offset offset, void *buf,
 }
 
 EXPORT int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const void *buf, int count, MPI_Datatype datatype) {
+  KEPT(File_write_at_all_begin, fh, offset, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
   cohort_uncovered("MPI_File_write_at_all_begin");
   int rc = PMPI_File_write_at_all_begin(fh, offset, buf, count, datatype);
@@ -363,6 +443,7 @@ EXPORT int MPI_File_write_at_all_begin(MPI_File fh, MPI_Offset offset, const voi
 }
 
 EXPORT int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Datatype datatype) {
+  KEPT(File_read_ordered_begin, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_ordered_begin(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_read_ordered_begin");
   int rc = PMPI_File_read_ordered_begin(fh, buf, count, datatype);
@@ -372,6 +453,7 @@ EXPORT int MPI_File_read_ordered_begin(MPI_File fh, void *buf, int count, MPI_Da
 }
 
 EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count, MPI_Datatype datatype) {
+  KEPT(File_write_ordered_begin, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_ordered_begin(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_write_ordered_begin");
   int rc = PMPI_File_write_ordered_begin(fh, buf, count, datatype);
@@ -382,6 +464,7 @@ EXPORT int MPI_File_write_ordered_begin(MPI_File fh, const void *buf, int count,
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Isendrecv, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   cohort_uncovered("MPI_Isendrecv");
   int rc = g.racing ? cohort_r_isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request) : PMPI_Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
@@ -393,6 +476,7 @@ EXPORT int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendty
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Isendrecv_replace, buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   cohort_uncovered("MPI_Isendrecv_replace");
   int rc = g.racing ? cohort_r_isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request) : PMPI_Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
@@ -404,6 +488,7 @@ EXPORT int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, in
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Psend_init, buf, partitions, count, datatype, dest, tag, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
   cohort_uncovered("MPI_Psend_init");
   int rc = PMPI_Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
@@ -415,6 +500,7 @@ EXPORT int MPI_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Precv_init, buf, partitions, count, datatype, source, tag, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
   cohort_uncovered("MPI_Precv_init");
   int rc = PMPI_Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
@@ -426,6 +512,7 @@ EXPORT int MPI_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Dataty
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newcomm) {
+  KEPT(Comm_create_from_group, group, stringtag, info, errhandler, newcomm);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
   cohort_uncovered("MPI_Comm_create_from_group");
   int rc = PMPI_Comm_create_from_group(group, stringtag, info, errhandler, newcomm);
@@ -437,6 +524,7 @@ EXPORT int MPI_Comm_create_from_group(MPI_Group group, const char *stringtag, MP
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_leader, MPI_Group remote_group, int remote_leader, const char *stringtag, MPI_Info info, MPI_Errhandler errhandler, MPI_Comm *newintercomm) {
+  KEPT(Intercomm_create_from_groups, local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
   cohort_uncovered("MPI_Intercomm_create_from_groups");
   int rc = PMPI_Intercomm_create_from_groups(local_group, local_leader, remote_group, remote_leader, stringtag, info, errhandler, newintercomm);
@@ -447,6 +535,7 @@ EXPORT int MPI_Intercomm_create_from_groups(MPI_Group local_group, int local_lea
 #endif
 
 EXPORT int MPI_Lookup_name(const char *service_name, MPI_Info info, char *port_name) {
+  KEPT(Lookup_name, service_name, info, port_name);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Lookup_name(service_name, info, port_name);
   cohort_uncovered("MPI_Lookup_name");
   int rc = PMPI_Lookup_name(service_name, info, port_name);
@@ -486,6 +575,7 @@ EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Sessio
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Igatherv_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
   cohort_uncovered("MPI_Igatherv_c");
   int rc = PMPI_Igatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, request);
@@ -497,6 +587,7 @@ EXPORT int MPI_Igatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iscatterv_c, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
   cohort_uncovered("MPI_Iscatterv_c");
   int rc = PMPI_Iscatterv_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, request);
@@ -508,6 +599,7 @@ EXPORT int MPI_Iscatterv_c(const void *sendbuf, const MPI_Count sendcounts[], co
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Iallgatherv_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   cohort_uncovered("MPI_Iallgatherv_c");
   int rc = PMPI_Iallgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -519,6 +611,7 @@ EXPORT int MPI_Iallgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ialltoallv_c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   cohort_uncovered("MPI_Ialltoallv_c");
   int rc = PMPI_Ialltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -530,6 +623,7 @@ EXPORT int MPI_Ialltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], c
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ialltoallw_c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   cohort_uncovered("MPI_Ialltoallw_c");
   int rc = PMPI_Ialltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
@@ -541,6 +635,7 @@ EXPORT int MPI_Ialltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], c
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ireduce_scatter_c, sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
   cohort_uncovered("MPI_Ireduce_scatter_c");
   int rc = PMPI_Ireduce_scatter_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, request);
@@ -552,6 +647,7 @@ EXPORT int MPI_Ireduce_scatter_c(const void *sendbuf, void *recvbuf, const MPI_C
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_allgatherv_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
   cohort_uncovered("MPI_Ineighbor_allgatherv_c");
   int rc = PMPI_Ineighbor_allgatherv_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, request);
@@ -563,6 +659,7 @@ EXPORT int MPI_Ineighbor_allgatherv_c(const void *sendbuf, MPI_Count sendcount, 
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_alltoallv_c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
   cohort_uncovered("MPI_Ineighbor_alltoallv_c");
   int rc = PMPI_Ineighbor_alltoallv_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, request);
@@ -574,6 +671,7 @@ EXPORT int MPI_Ineighbor_alltoallv_c(const void *sendbuf, const MPI_Count sendco
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Request *request) {
+  KEPT(Ineighbor_alltoallw_c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
   cohort_uncovered("MPI_Ineighbor_alltoallw_c");
   int rc = PMPI_Ineighbor_alltoallw_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, request);
@@ -585,6 +683,7 @@ EXPORT int MPI_Ineighbor_alltoallw_c(const void *sendbuf, const MPI_Count sendco
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
+  KEPT_ALWAYS(Win_allocate_shared_c, size, disp_unit, info, comm, baseptr, win);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
   cohort_uncovered("MPI_Win_allocate_shared_c");
   int rc = PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win);
@@ -596,6 +695,7 @@ EXPORT int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) {
+  KEPT(Rput_c, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   cohort_uncovered("MPI_Rput_c");
   int rc = PMPI_Rput_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
@@ -607,6 +707,7 @@ EXPORT int MPI_Rput_c(const void *origin_addr, MPI_Count origin_count, MPI_Datat
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win, MPI_Request *request) {
+  KEPT(Rget_c, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
   cohort_uncovered("MPI_Rget_c");
   int rc = PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win, request);
@@ -618,6 +719,7 @@ EXPORT int MPI_Rget_c(void *origin_addr, MPI_Count origin_count, MPI_Datatype or
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) {
+  KEPT(Raccumulate_c, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   cohort_uncovered("MPI_Raccumulate_c");
   int rc = PMPI_Raccumulate_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
@@ -629,6 +731,7 @@ EXPORT int MPI_Raccumulate_c(const void *origin_addr, MPI_Count origin_count, MP
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, void *result_addr, MPI_Count result_count, MPI_Datatype result_datatype, int target_rank, MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win, MPI_Request *request) {
+  KEPT(Rget_accumulate_c, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
   cohort_uncovered("MPI_Rget_accumulate_c");
   int rc = PMPI_Rget_accumulate_c(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win, request);
@@ -640,6 +743,7 @@ EXPORT int MPI_Rget_accumulate_c(const void *origin_addr, MPI_Count origin_count
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_c");
   int rc = PMPI_File_read_c(fh, buf, count, datatype, status);
@@ -651,6 +755,7 @@ EXPORT int MPI_File_read_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_all_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_all_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_all_c");
   int rc = PMPI_File_read_all_c(fh, buf, count, datatype, status);
@@ -662,6 +767,7 @@ EXPORT int MPI_File_read_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Data
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_at_c, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_c(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_at_c");
   int rc = PMPI_File_read_at_c(fh, offset, buf, count, datatype, status);
@@ -673,6 +779,7 @@ EXPORT int MPI_File_read_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Cou
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_at_all_c, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_at_all_c");
   int rc = PMPI_File_read_at_all_c(fh, offset, buf, count, datatype, status);
@@ -684,6 +791,7 @@ EXPORT int MPI_File_read_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_shared_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_shared_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_shared_c");
   int rc = PMPI_File_read_shared_c(fh, buf, count, datatype, status);
@@ -695,6 +803,7 @@ EXPORT int MPI_File_read_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_D
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_read_ordered_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_ordered_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_read_ordered_c");
   int rc = PMPI_File_read_ordered_c(fh, buf, count, datatype, status);
@@ -706,6 +815,7 @@ EXPORT int MPI_File_read_ordered_c(MPI_File fh, void *buf, MPI_Count count, MPI_
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_c");
   int rc = PMPI_File_write_c(fh, buf, count, datatype, status);
@@ -717,6 +827,7 @@ EXPORT int MPI_File_write_c(MPI_File fh, const void *buf, MPI_Count count, MPI_D
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_all_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_all_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_all_c");
   int rc = PMPI_File_write_all_c(fh, buf, count, datatype, status);
@@ -728,6 +839,7 @@ EXPORT int MPI_File_write_all_c(MPI_File fh, const void *buf, MPI_Count count, M
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_at_c, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_c(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_at_c");
   int rc = PMPI_File_write_at_c(fh, offset, buf, count, datatype, status);
@@ -739,6 +851,7 @@ EXPORT int MPI_File_write_at_c(MPI_File fh, MPI_Offset offset, const void *buf, 
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_at_all_c, fh, offset, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_at_all_c");
   int rc = PMPI_File_write_at_all_c(fh, offset, buf, count, datatype, status);
@@ -750,6 +863,7 @@ EXPORT int MPI_File_write_at_all_c(MPI_File fh, MPI_Offset offset, const void *b
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_shared_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_shared_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_shared_c");
   int rc = PMPI_File_write_shared_c(fh, buf, count, datatype, status);
@@ -761,6 +875,7 @@ EXPORT int MPI_File_write_shared_c(MPI_File fh, const void *buf, MPI_Count count
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Status *status) {
+  KEPT(File_write_ordered_c, fh, buf, count, datatype, status);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_ordered_c(fh, buf, count, datatype, status);
   cohort_uncovered("MPI_File_write_ordered_c");
   int rc = PMPI_File_write_ordered_c(fh, buf, count, datatype, status);
@@ -772,6 +887,7 @@ EXPORT int MPI_File_write_ordered_c(MPI_File fh, const void *buf, MPI_Count coun
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_c, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_c(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iread_c");
   int rc = PMPI_File_iread_c(fh, buf, count, datatype, request);
@@ -783,6 +899,7 @@ EXPORT int MPI_File_iread_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatyp
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_at_c, fh, offset, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iread_at_c");
   int rc = PMPI_File_iread_at_c(fh, offset, buf, count, datatype, request);
@@ -793,7 +910,56 @@ EXPORT int MPI_File_iread_at_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Co
 #endif
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iread_all_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_all_c, fh, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_all_c(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_all_c");
+  int rc = PMPI_File_iread_all_c(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iread_at_all_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_at_all_c, fh, offset, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iread_at_all_c");
+  int rc = PMPI_File_iread_at_all_c(fh, offset, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iwrite_all_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_all_c, fh, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_all_c(fh, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_all_c");
+  int rc = PMPI_File_iwrite_all_c(fh, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+EXPORT int MPI_File_iwrite_at_all_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_at_all_c, fh, offset, buf, count, datatype, request);
+  if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+  cohort_uncovered("MPI_File_iwrite_at_all_c");
+  int rc = PMPI_File_iwrite_at_all_c(fh, offset, buf, count, datatype, request);
+  cohort_event_plain();
+  cohort_leave();
+  return rc;
+}
+#endif
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iread_shared_c, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iread_shared_c");
   int rc = PMPI_File_iread_shared_c(fh, buf, count, datatype, request);
@@ -805,6 +971,7 @@ EXPORT int MPI_File_iread_shared_c(MPI_File fh, void *buf, MPI_Count count, MPI_
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_c, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_c(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iwrite_c");
   int rc = PMPI_File_iwrite_c(fh, buf, count, datatype, request);
@@ -816,6 +983,7 @@ EXPORT int MPI_File_iwrite_c(MPI_File fh, const void *buf, MPI_Count count, MPI_
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_at_c, fh, offset, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iwrite_at_c");
   int rc = PMPI_File_iwrite_at_c(fh, offset, buf, count, datatype, request);
@@ -827,6 +995,7 @@ EXPORT int MPI_File_iwrite_at_c(MPI_File fh, MPI_Offset offset, const void *buf,
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Request *request) {
+  KEPT(File_iwrite_shared_c, fh, buf, count, datatype, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
   cohort_uncovered("MPI_File_iwrite_shared_c");
   int rc = PMPI_File_iwrite_shared_c(fh, buf, count, datatype, request);
@@ -838,6 +1007,7 @@ EXPORT int MPI_File_iwrite_shared_c(MPI_File fh, const void *buf, MPI_Count coun
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) {
+  KEPT(File_read_all_begin_c, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_all_begin_c(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_read_all_begin_c");
   int rc = PMPI_File_read_all_begin_c(fh, buf, count, datatype);
@@ -849,6 +1019,7 @@ EXPORT int MPI_File_read_all_begin_c(MPI_File fh, void *buf, MPI_Count count, MP
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) {
+  KEPT(File_write_all_begin_c, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_all_begin_c(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_write_all_begin_c");
   int rc = PMPI_File_write_all_begin_c(fh, buf, count, datatype);
@@ -860,6 +1031,7 @@ EXPORT int MPI_File_write_all_begin_c(MPI_File fh, const void *buf, MPI_Count co
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *buf, MPI_Count count, MPI_Datatype datatype) {
+  KEPT(File_read_at_all_begin_c, fh, offset, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
   cohort_uncovered("MPI_File_read_at_all_begin_c");
   int rc = PMPI_File_read_at_all_begin_c(fh, offset, buf, count, datatype);
@@ -871,6 +1043,7 @@ EXPORT int MPI_File_read_at_all_begin_c(MPI_File fh, MPI_Offset offset, void *bu
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const void *buf, MPI_Count count, MPI_Datatype datatype) {
+  KEPT(File_write_at_all_begin_c, fh, offset, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
   cohort_uncovered("MPI_File_write_at_all_begin_c");
   int rc = PMPI_File_write_at_all_begin_c(fh, offset, buf, count, datatype);
@@ -882,6 +1055,7 @@ EXPORT int MPI_File_write_at_all_begin_c(MPI_File fh, MPI_Offset offset, const v
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count, MPI_Datatype datatype) {
+  KEPT(File_read_ordered_begin_c, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_read_ordered_begin_c");
   int rc = PMPI_File_read_ordered_begin_c(fh, buf, count, datatype);
@@ -893,6 +1067,7 @@ EXPORT int MPI_File_read_ordered_begin_c(MPI_File fh, void *buf, MPI_Count count
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Count count, MPI_Datatype datatype) {
+  KEPT(File_write_ordered_begin_c, fh, buf, count, datatype);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
   cohort_uncovered("MPI_File_write_ordered_begin_c");
   int rc = PMPI_File_write_ordered_begin_c(fh, buf, count, datatype);
@@ -904,6 +1079,7 @@ EXPORT int MPI_File_write_ordered_begin_c(MPI_File fh, const void *buf, MPI_Coun
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Isendrecv_c, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
   cohort_uncovered("MPI_Isendrecv_c");
   int rc = g.racing ? cohort_r_isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request) : PMPI_Isendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, request);
@@ -915,6 +1091,7 @@ EXPORT int MPI_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatyp
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Isendrecv_replace_c, buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
   cohort_uncovered("MPI_Isendrecv_replace_c");
   int rc = g.racing ? cohort_r_isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request) : PMPI_Isendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm, request);
@@ -926,6 +1103,7 @@ EXPORT int MPI_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype data
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Bcast_init_c, buffer, count, datatype, root, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
   cohort_uncovered("MPI_Bcast_init_c");
   int rc = PMPI_Bcast_init_c(buffer, count, datatype, root, comm, info, request);
@@ -937,6 +1115,7 @@ EXPORT int MPI_Bcast_init_c(void *buffer, MPI_Count count, MPI_Datatype datatype
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Gather_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   cohort_uncovered("MPI_Gather_init_c");
   int rc = PMPI_Gather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -948,6 +1127,7 @@ EXPORT int MPI_Gather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Gatherv_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
   cohort_uncovered("MPI_Gatherv_init_c");
   int rc = PMPI_Gatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm, info, request);
@@ -959,6 +1139,7 @@ EXPORT int MPI_Gatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Scatter_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   cohort_uncovered("MPI_Scatter_init_c");
   int rc = PMPI_Scatter_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -970,6 +1151,7 @@ EXPORT int MPI_Scatter_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Data
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint displs[], MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Scatterv_init_c, sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
   cohort_uncovered("MPI_Scatterv_init_c");
   int rc = PMPI_Scatterv_init_c(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm, info, request);
@@ -981,6 +1163,7 @@ EXPORT int MPI_Scatterv_init_c(const void *sendbuf, const MPI_Count sendcounts[]
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Allgather_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   cohort_uncovered("MPI_Allgather_init_c");
   int rc = PMPI_Allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -992,6 +1175,7 @@ EXPORT int MPI_Allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Da
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Allgatherv_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   cohort_uncovered("MPI_Allgatherv_init_c");
   int rc = PMPI_Allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -1003,6 +1187,7 @@ EXPORT int MPI_Allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_D
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Alltoall_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   cohort_uncovered("MPI_Alltoall_init_c");
   int rc = PMPI_Alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -1014,6 +1199,7 @@ EXPORT int MPI_Alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Dat
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Alltoallv_init_c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   cohort_uncovered("MPI_Alltoallv_init_c");
   int rc = PMPI_Alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -1025,6 +1211,7 @@ EXPORT int MPI_Alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Alltoallw_init_c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   cohort_uncovered("MPI_Alltoallw_init_c");
   int rc = PMPI_Alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
@@ -1036,6 +1223,7 @@ EXPORT int MPI_Alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Reduce_init_c, sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
   cohort_uncovered("MPI_Reduce_init_c");
   int rc = PMPI_Reduce_init_c(sendbuf, recvbuf, count, datatype, op, root, comm, info, request);
@@ -1047,6 +1235,7 @@ EXPORT int MPI_Reduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Allreduce_init_c, sendbuf, recvbuf, count, datatype, op, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   cohort_uncovered("MPI_Allreduce_init_c");
   int rc = PMPI_Allreduce_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -1058,6 +1247,7 @@ EXPORT int MPI_Allreduce_init_c(const void *sendbuf, void *recvbuf, MPI_Count co
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const MPI_Count recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Reduce_scatter_init_c, sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
   cohort_uncovered("MPI_Reduce_scatter_init_c");
   int rc = PMPI_Reduce_scatter_init_c(sendbuf, recvbuf, recvcounts, datatype, op, comm, info, request);
@@ -1069,6 +1259,7 @@ EXPORT int MPI_Reduce_scatter_init_c(const void *sendbuf, void *recvbuf, const M
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, MPI_Count recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Reduce_scatter_block_init_c, sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
   cohort_uncovered("MPI_Reduce_scatter_block_init_c");
   int rc = PMPI_Reduce_scatter_block_init_c(sendbuf, recvbuf, recvcount, datatype, op, comm, info, request);
@@ -1080,6 +1271,7 @@ EXPORT int MPI_Reduce_scatter_block_init_c(const void *sendbuf, void *recvbuf, M
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Scan_init_c, sendbuf, recvbuf, count, datatype, op, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   cohort_uncovered("MPI_Scan_init_c");
   int rc = PMPI_Scan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -1091,6 +1283,7 @@ EXPORT int MPI_Scan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, 
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Exscan_init_c, sendbuf, recvbuf, count, datatype, op, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
   cohort_uncovered("MPI_Exscan_init_c");
   int rc = PMPI_Exscan_init_c(sendbuf, recvbuf, count, datatype, op, comm, info, request);
@@ -1102,6 +1295,7 @@ EXPORT int MPI_Exscan_init_c(const void *sendbuf, void *recvbuf, MPI_Count count
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Neighbor_allgather_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   cohort_uncovered("MPI_Neighbor_allgather_init_c");
   int rc = PMPI_Neighbor_allgather_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -1113,6 +1307,7 @@ EXPORT int MPI_Neighbor_allgather_init_c(const void *sendbuf, MPI_Count sendcoun
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint displs[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Neighbor_allgatherv_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
   cohort_uncovered("MPI_Neighbor_allgatherv_init_c");
   int rc = PMPI_Neighbor_allgatherv_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request);
@@ -1124,6 +1319,7 @@ EXPORT int MPI_Neighbor_allgatherv_init_c(const void *sendbuf, MPI_Count sendcou
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Neighbor_alltoall_init_c, sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
   cohort_uncovered("MPI_Neighbor_alltoall_init_c");
   int rc = PMPI_Neighbor_alltoall_init_c(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request);
@@ -1135,6 +1331,7 @@ EXPORT int MPI_Neighbor_alltoall_init_c(const void *sendbuf, MPI_Count sendcount
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], MPI_Datatype sendtype, void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Neighbor_alltoallv_init_c, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
   cohort_uncovered("MPI_Neighbor_alltoallv_init_c");
   int rc = PMPI_Neighbor_alltoallv_init_c(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info, request);
@@ -1146,6 +1343,7 @@ EXPORT int MPI_Neighbor_alltoallv_init_c(const void *sendbuf, const MPI_Count se
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Neighbor_alltoallw_init_c(const void *sendbuf, const MPI_Count sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], void *recvbuf, const MPI_Count recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info, MPI_Request *request) {
+  KEPT(Neighbor_alltoallw_init_c, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);
   cohort_uncovered("MPI_Neighbor_alltoallw_init_c");
   int rc = PMPI_Neighbor_alltoallw_init_c(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm, info, request);

@@ -1,5 +1,6 @@
 /* Beginning and end, and what every wrapped call begins and ends with. */
 #include "cohort.h"
+#include "objects.h"
 #include "racing.h"
 
 #include <pthread.h>
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct cohort_global g = {.progress = MPI_COMM_NULL, .grant_at = COHORT_NEVER};
+struct cohort_global g = {.progress = MPI_COMM_NULL, .kept = 1, .grant_at = COHORT_NEVER};
 
 /* This thread is inside a call of ours: what the MPI library calls of itself is not the program's. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -23,7 +24,7 @@ static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_a
 /* A forked child is no rank: it must not touch what it shares with its parent. */
 static void in_forked_child(void) {
   g.phase = PHASE_OVER;
-  g.order = g.full = g.replay = g.racing = g.yield = cohort_values_given = cohort_clocks = 0;
+  g.order = g.full = g.replay = g.racing = g.yield = g.kept = cohort_values_given = cohort_clocks = 0;
   g.control = &orphan_control;
   g.header = &private_header;
 }
@@ -59,7 +60,9 @@ static void choose_mode(void) {
 
 static void check_threads(void) {
   int provided = MPI_THREAD_SINGLE;
-  if (PMPI_Query_thread(&provided) != MPI_SUCCESS || provided != MPI_THREAD_MULTIPLE) return;
+  if (PMPI_Query_thread(&provided) != MPI_SUCCESS) return;
+  cohort_at_once = provided == MPI_THREAD_MULTIPLE;
+  if (!cohort_at_once) return;
   /* A call that comes while another thread is inside is not covered (see concurrent_call) and passes through as it is; the collective of which it is a part must do so on every rank. */
   g.yield = 0;
 }
@@ -78,6 +81,9 @@ static void open_all(void) {
   cohort_registry_open();
   cohort_datatypes_open();
   cohort_comms_open();
+  cohort_groups_open();
+  cohort_functions_open();
+  cohort_infos_open();
   if (g.control->magic == COHORT_CONTROL_MAGIC) {
     PMPI_Comm_dup(MPI_COMM_SELF, &g.progress);
     PMPI_Comm_set_errhandler(g.progress, MPI_ERRORS_RETURN);
@@ -275,8 +281,16 @@ void cohort_fortran_site(uint64_t site) {
   if (!inside) fortran_site = site;
 }
 
+int cohort_started(void) { return LIKELY(g.phase == PHASE_ACTIVE) || begin(); }
+
+uint64_t cohort_take_site(uint64_t site) {
+  if (fortran_site != 0) site = fortran_site;
+  fortran_site = 0;
+  return site;
+}
+
 uint64_t cohort_registry_enter(uint64_t site) {
-  if (UNLIKELY(inside)) return 0;
+  if (UNLIKELY(inside | cohort_within)) return 0;
   if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
   inside = 1;
   if (UNLIKELY(fortran_site != 0)) {
@@ -316,6 +330,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 }
 
 EXPORT int MPI_Finalize(void) {
+  KEPT_BARE(Finalize);
   if (!cohort_enter(COHORT_OP_FINALIZE, SITE)) return PMPI_Finalize();
   if (g.freed > 0) cohort_look_at_freed(1);
   if (g.replay) {
@@ -328,6 +343,7 @@ EXPORT int MPI_Finalize(void) {
   cohort_progress_close();
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;
+  g.kept = 0;
   cohort_values_given = cohort_clocks = 0;
   cohort_event_plain();
   cohort_leave();
@@ -339,6 +355,7 @@ EXPORT int MPI_Finalize(void) {
 }
 
 EXPORT int MPI_Abort(MPI_Comm comm, int code) {
+  KEPT(Abort, comm, code);
   if (!cohort_enter(COHORT_OP_ABORT, SITE)) return PMPI_Abort(comm, code);
   cohort_event_plain();
   cohort_leave();

@@ -13,24 +13,32 @@ void cohort_unmap(void *p, size_t bytes) {
   if (p != NULL) munmap(p, bytes);
 }
 
-/* Free lists of blocks of 2^k bytes, carved from arenas that are never given back. */
-enum { SMALLEST = 7, LARGEST = 18, ARENA = 1 << 20 };
-static void *free_blocks[LARGEST + 1];
+/* Free lists of blocks by size, carved from arenas that are never given back: multiples of 16 bytes up to FINE, then powers of two. */
+enum { FINE = 1024, LARGEST = 18, ARENA = 1 << 20, FINE_CLASSES = FINE / 16 };
+static void *free_blocks[FINE_CLASSES + LARGEST + 1];
 static uint8_t *arena;
 static size_t arena_left;
 
-static int size_class(size_t bytes) {
-  int k = SMALLEST;
+/* The index of its free list, and the size of its blocks. */
+static inline int size_class(size_t bytes, size_t *size) {
+  if (LIKELY(bytes <= FINE)) {
+    size_t n = (bytes + 15) / 16;
+    n += n == 0;
+    *size = 16 * n;
+    return (int)n - 1;
+  }
+  int k = 11;
   while (((size_t)1 << k) < bytes) k++;
-  return k;
+  *size = (size_t)1 << k;
+  return k > LARGEST ? -1 : FINE_CLASSES + k;
 }
 
 void *cohort_alloc(size_t bytes) {
-  int k = size_class(bytes);
-  size_t size = (size_t)1 << k;
-  if (k > LARGEST) return cohort_map(bytes);
+  size_t size;
+  int k = size_class(bytes, &size);
+  if (UNLIKELY(k < 0)) return cohort_map(bytes);
   void *block = free_blocks[k];
-  if (block != NULL) {
+  if (LIKELY(block != NULL)) {
     memcpy(&free_blocks[k], block, sizeof block);
     memset(block, 0, size);
     return block;
@@ -48,8 +56,9 @@ void *cohort_alloc(size_t bytes) {
 }
 
 void cohort_free(void *block, size_t bytes) {
-  int k = size_class(bytes);
-  if (k > LARGEST) {
+  size_t size;
+  int k = size_class(bytes, &size);
+  if (k < 0) {
     cohort_unmap(block, bytes);
     return;
   }

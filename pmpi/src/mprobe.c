@@ -63,6 +63,7 @@ static void probed(int given, MPI_Comm comm, int source, int tag, const MPI_Mess
 }
 
 EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+  KEPT(Mprobe, source, tag, comm, message, status);
   if (!cohort_enter(COHORT_OP_MPROBE, SITE)) return PMPI_Mprobe(source, tag, comm, message, status);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
@@ -77,6 +78,7 @@ EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, 
 }
 
 EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+  KEPT(Improbe, source, tag, comm, flag, message, status);
   if (!cohort_enter(COHORT_OP_IMPROBE, SITE)) return PMPI_Improbe(source, tag, comm, flag, message, status);
   int wildcard = cohort_wildcard(source, tag);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
@@ -104,6 +106,7 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
 }
 
 EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
+  KEPT(Mrecv, buf, count, datatype, message, status);
   if (!cohort_enter(COHORT_OP_MRECV, SITE)) return PMPI_Mrecv(buf, count, datatype, message, status);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   uint64_t handle = HANDLE(*message);
@@ -124,6 +127,7 @@ EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *m
 }
 
 EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) {
+  KEPT(Imrecv, buf, count, datatype, message, request);
   if (!cohort_enter(COHORT_OP_IMRECV, SITE)) return PMPI_Imrecv(buf, count, datatype, message, request);
   uint64_t handle = HANDLE(*message);
   struct matched m = recall(*message);

@@ -3,6 +3,7 @@
 #include "transport.h"
 
 EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  KEPT(Recv, buf, count, datatype, source, tag, comm, status);
   if (!cohort_enter(COHORT_OP_RECV, SITE)) return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
@@ -23,6 +24,7 @@ EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int
 }
 
 EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Irecv, buf, count, datatype, source, tag, comm, request);
   if (!cohort_enter(COHORT_OP_IRECV, SITE)) return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag, rc;
@@ -70,6 +72,7 @@ static void exchanged(int rc, MPI_Comm comm, int dest, int sendtag, uint64_t byt
 
 EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                         int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+  KEPT(Sendrecv, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   if (!cohort_enter(COHORT_OP_SENDRECV, SITE))
     return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   int from = source, with = recvtag;
@@ -84,6 +87,7 @@ EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtyp
 
 EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
                                 MPI_Comm comm, MPI_Status *status) {
+  KEPT(Sendrecv_replace, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   if (!cohort_enter(COHORT_OP_SENDRECV_REPLACE, SITE))
     return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   int from = source, with = recvtag;

@@ -44,6 +44,7 @@ static void keep_datatype(struct receive *r, MPI_Datatype datatype) {
 }
 
 EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+  KEPT(Recv_init, buf, count, datatype, source, tag, comm, request);
   if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
   int rc = x_recv_init(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
@@ -202,6 +203,7 @@ static void started(int count, const MPI_Request *requests) {
 }
 
 EXPORT int MPI_Start(MPI_Request *request) {
+  KEPT(Start, request);
   if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
   int rc = g.replay ? start_in_replay(request, 0) : x_start(request);
   started(rc == MPI_SUCCESS, request);
@@ -210,6 +212,7 @@ EXPORT int MPI_Start(MPI_Request *request) {
 }
 
 EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
+  KEPT(Startall, count, array_of_requests);
   if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
   int rc = g.replay ? startall_in_replay(count, array_of_requests) : x_startall(count, array_of_requests);
   started(rc == MPI_SUCCESS ? count : 0, array_of_requests);

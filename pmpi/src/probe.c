@@ -3,6 +3,7 @@
 #include "transport.h"
 
 EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+  KEPT(Probe, source, tag, comm, status);
   if (!cohort_enter(COHORT_OP_PROBE, SITE)) return PMPI_Probe(source, tag, comm, status);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
@@ -23,6 +24,7 @@ EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
 }
 
 EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+  KEPT(Iprobe, source, tag, comm, flag, status);
   if (!cohort_enter(COHORT_OP_IPROBE, SITE)) return PMPI_Iprobe(source, tag, comm, flag, status);
   int wildcard = cohort_wildcard(source, tag);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;

@@ -2,7 +2,9 @@
  * copied before the registry points to the copy. */
 #include "cohort.h"
 
+#include <execinfo.h>
 #include <sched.h>
+#include <stdlib.h>
 
 EXPORT struct cohort_registry cohort_registry = {
     .magic = COHORT_REGISTRY_MAGIC,
@@ -13,12 +15,17 @@ EXPORT struct cohort_registry cohort_registry = {
 };
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
+int cohort_at_once = 1;
 
+/* Only calls of MPI look at the registry. */
 void cohort_registry_lock(void) {
+  if (LIKELY(!cohort_at_once)) return;
   while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) sched_yield();
 }
 
-void cohort_registry_unlock(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
+void cohort_registry_unlock(void) {
+  if (UNLIKELY(cohort_at_once)) atomic_flag_clear_explicit(&lock, memory_order_release);
+}
 
 enum { FREED = 1 };
 
@@ -28,6 +35,7 @@ static inline uint64_t place(uint64_t handle, uint64_t capacity) {
 
 static size_t table_bytes(uint64_t capacity) { return sizeof(struct cohort_slots) + capacity * sizeof(struct cohort_slot); }
 
+/* The lock is held while a table is looked at or changed. */
 void *cohort_table_find(const struct registry_table *t, uint64_t handle) {
   const struct cohort_slots *s = t->slots;
   if (s == NULL) return NULL;
@@ -36,11 +44,12 @@ void *cohort_table_find(const struct registry_table *t, uint64_t handle) {
   return NULL;
 }
 
-/* `used` counts slots that are not empty, freed ones included: they are dropped here. */
+/* `used` counts slots that are not empty, freed ones included: they are dropped here. The memory is from the pool, so that handles that come and go cost no
+ * system call. */
 static int rebuild(struct registry_table *t) {
   uint64_t capacity = 256;
-  while (capacity < 4 * (t->live + 1)) capacity *= 2;
-  struct cohort_slots *fresh = cohort_map(table_bytes(capacity));
+  while (capacity < 2 * (t->live + 1)) capacity *= 2;
+  struct cohort_slots *fresh = cohort_alloc(table_bytes(capacity));
   if (fresh == NULL) return 0;
   fresh->capacity = capacity;
   struct cohort_slots *old = t->slots;
@@ -53,12 +62,15 @@ static int rebuild(struct registry_table *t) {
   t->slots = fresh;
   t->used = t->live;
   __atomic_store_n(t->published, (uint64_t)(uintptr_t)fresh, __ATOMIC_RELEASE);
-  if (old != NULL) cohort_unmap(old, table_bytes(old->capacity));
+  if (old != NULL) cohort_free(old, table_bytes(old->capacity));
   return 1;
 }
 
 int cohort_table_put(struct registry_table *t, uint64_t handle, void *record) {
-  if ((t->slots == NULL || 4 * (t->used + 1) > 3 * t->slots->capacity) && !rebuild(t)) return 0;
+  if (UNLIKELY(t->slots == NULL || 5 * (t->used + 1) > 4 * t->slots->capacity) && !rebuild(t)) {
+    cohort_registry.lost++;
+    return 0;
+  }
   struct cohort_slots *s = t->slots;
   uint64_t i = place(handle, s->capacity), at = UINT64_MAX;
   for (; s->slot[i].record != 0; i = (i + 1) & (s->capacity - 1)) {
@@ -90,11 +102,187 @@ void cohort_table_remove(struct registry_table *t, uint64_t handle) {
   }
 }
 
+/* ------------------------------------------------------------------ records that begin with a struct cohort_object */
+
+struct object_private { struct object_table *table; uint32_t bytes, name_bytes; };
+#define PRIVATE(o) ((struct object_private *)(o) - 1)
+
+/* One that is not published yet; the lock is not held. NULL: no memory. */
+void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site) {
+  uint64_t stack = cohort_stack(site, t->stacks);
+  cohort_registry_lock();
+  struct object_private *p = cohort_alloc(sizeof *p + bytes);
+  if (p == NULL) {
+    cohort_registry.lost++;
+    cohort_registry_unlock();
+    return NULL;
+  }
+  p->table = t;
+  p->bytes = (uint32_t)(sizeof *p + bytes);
+  struct cohort_object *o = (void *)(p + 1);
+  o->size = (uint32_t)bytes;
+  o->handle = handle;
+  o->f_handle = -1;
+  o->refs = o->holds = 1;
+  o->id = ++t->created;
+  o->event = g.events;
+  o->call_site = site;
+  o->stack = stack;
+  cohort_registry_unlock();
+  return o;
+}
+
+/* The lock is held. */
+void cohort_object_ref(struct cohort_object *o) {
+  if (o != NULL) o->refs++;
+}
+
+void cohort_object_unref(struct cohort_object *o) {
+  if (o == NULL || --o->refs > 0) return;
+  struct object_private *p = PRIVATE(o);
+  if (p->table->release != NULL) p->table->release(o);
+  if (o->name != 0) cohort_free((void *)(uintptr_t)o->name, p->name_bytes);
+  o->handle = 0;
+  cohort_free(p, p->bytes);
+}
+
+/* A record that the handle had is dropped: it went away unseen. */
+void cohort_object_publish(struct cohort_object *o) {
+  cohort_registry_lock();
+  struct registry_table *t = &PRIVATE(o)->table->table;
+  struct cohort_object *before = cohort_table_find(t, o->handle);
+  if (!cohort_table_put(t, o->handle, o))
+    cohort_object_unref(o);
+  else if (before != NULL && before != o)
+    cohort_object_unref(before);
+  cohort_registry_unlock();
+}
+
+void cohort_object_set_name(struct cohort_object *o, const char *name) {
+  struct object_private *p = PRIVATE(o);
+  size_t bytes = strnlen(name, 4095) + 1;
+  cohort_registry_lock();
+  char *text = bytes > 1 ? cohort_alloc(bytes) : NULL;
+  if (text != NULL) memcpy(text, name, bytes - 1);
+  char *before = (void *)(uintptr_t)o->name;
+  size_t before_bytes = p->name_bytes;
+  __atomic_store_n(&o->name, (uint64_t)(uintptr_t)text, __ATOMIC_RELEASE);
+  p->name_bytes = (uint32_t)bytes;
+  if (before != NULL) cohort_free(before, before_bytes);
+  cohort_registry_unlock();
+}
+
+/* With a reference for the caller; NULL: it is not known. */
+void *cohort_object_get(struct object_table *t, uint64_t handle) {
+  cohort_registry_lock();
+  struct cohort_object *o = cohort_table_find(&t->table, handle);
+  cohort_object_ref(o);
+  cohort_registry_unlock();
+  return o;
+}
+
+void cohort_object_put(struct cohort_object *o) {
+  if (o == NULL) return;
+  cohort_registry_lock();
+  cohort_object_unref(o);
+  cohort_registry_unlock();
+}
+
+/* The program was given the handle once more: 1. 0: it is new, and has to be made. */
+int cohort_object_again(struct object_table *t, uint64_t handle) {
+  cohort_registry_lock();
+  struct cohort_object *o = cohort_table_find(&t->table, handle);
+  if (o != NULL && !(o->state & COHORT_OBJECT_PREDEFINED)) o->holds++;
+  cohort_registry_unlock();
+  return o != NULL;
+}
+
+/* After the program has freed what it had from cohort_object_get before: another thread may have been given the handle in between. */
+void cohort_object_freed(struct cohort_object *o, int rc) {
+  if (o == NULL) return;
+  cohort_registry_lock();
+  if (rc == MPI_SUCCESS && !(o->state & COHORT_OBJECT_PREDEFINED) && --o->holds == 0) {
+    struct registry_table *t = &PRIVATE(o)->table->table;
+    __atomic_fetch_or(&o->state, COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
+    if (cohort_table_find(t, o->handle) == o) {
+      cohort_table_remove(t, o->handle);
+      cohort_object_unref(o);
+    }
+  }
+  cohort_object_unref(o);
+  cohort_registry_unlock();
+}
+
+/* ------------------------------------------------------------------ where things were made */
+
+static int stacks_wanted, request_stacks_wanted;
+
+/* Stacks by hash; two that have the same hash are one that is lost. A program has few places where it makes things. */
+enum { STACKS_MAX = 1 << 14 };
+static struct keymap stacks;
+
+static uint64_t intern(const uint64_t *frames, uint32_t n) {
+  uint64_t h = n;
+  for (uint32_t i = 0; i < n; i++) h = (h ^ frames[i]) * 0x9E3779B97F4A7C15u, h ^= h >> 29;
+  h |= 1;
+  uint64_t *known = cohort_keymap_find(&stacks, h);
+  if (known != NULL) {
+    const struct cohort_stack *s = (const void *)(uintptr_t)*known;
+    return s->n == n && memcmp(s + 1, frames, n * sizeof *frames) == 0 ? *known : 0;
+  }
+  if (stacks.used >= STACKS_MAX) return 0;
+  struct cohort_stack *s = cohort_alloc(sizeof *s + n * sizeof *frames);
+  if (s == NULL) return 0;
+  s->n = n;
+  memcpy(s + 1, frames, n * sizeof *frames);
+  return cohort_keymap_put(&stacks, h, (uint64_t)(uintptr_t)s) ? (uint64_t)(uintptr_t)s : 0;
+}
+
+/* Of the calling thread, from the program's frame with this return address on. The lock is not held. 0: none is kept. */
+uint64_t cohort_stack(uint64_t site, int of_request) {
+  enum { OURS = 12 }; /* frames of this library and of the MPI's Fortran */
+  if (LIKELY(!stacks_wanted) || (of_request && !request_stacks_wanted)) return 0;
+  void *found[COHORT_STACK_MAX + OURS];
+  uint64_t frames[COHORT_STACK_MAX];
+  int n = backtrace(found, COHORT_STACK_MAX + OURS), from = 0;
+  while (from < n && (uint64_t)(uintptr_t)found[from] != site) from++;
+  if (from == n) return 0;
+  uint32_t kept = 0;
+  for (int i = from; i < n && kept < COHORT_STACK_MAX; i++) frames[kept++] = (uint64_t)(uintptr_t)found[i];
+  cohort_registry_lock();
+  uint64_t stack = intern(frames, kept);
+  cohort_registry_unlock();
+  return stack;
+}
+
+static int asked(const char *variable, int otherwise, uint32_t *features) {
+  const char *value = getenv(variable);
+  if (value == NULL || (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)) return otherwise;
+  *features |= COHORT_FEATURE_ASKED;
+  return value[0] == '1';
+}
+
+/* After the control block is open, and before anything is registered. */
 void cohort_registry_open(void) {
   struct cohort_registry *r = &cohort_registry;
   r->mode = g.control->mode;
+  r->comm_null = HANDLE(MPI_COMM_NULL);
+  r->request_null = HANDLE(MPI_REQUEST_NULL);
   r->in_place = (uint64_t)(uintptr_t)MPI_IN_PLACE;
-  uint32_t features = COHORT_FEATURE_DATATYPES | COHORT_FEATURE_COMMS;
-  if (g.control->magic == COHORT_CONTROL_MAGIC) features |= COHORT_FEATURE_CONTROL;
+  uint32_t features = COHORT_FEATURE_DATATYPES | COHORT_FEATURE_COMMS | COHORT_FEATURE_GROUPS | COHORT_FEATURE_WINDOWS | COHORT_FEATURE_FILES |
+                      COHORT_FEATURE_OPS | COHORT_FEATURE_ERRHANDLERS | COHORT_FEATURE_INFOS;
+  int controlled = g.control->magic == COHORT_CONTROL_MAGIC, told = controlled && (g.control->flags & COHORT_FLAG_KEEP) != 0;
+  if (controlled) features |= COHORT_FEATURE_CONTROL;
+  g.kept = asked(COHORT_ENV_KEEP, told || !controlled, &features);
+  const char *stacks_asked = getenv(COHORT_ENV_STACKS);
+  stacks_wanted = stacks_asked == NULL ? told : strcmp(stacks_asked, "1") == 0;
+  request_stacks_wanted = stacks_wanted && stacks_asked != NULL;
+  if (stacks_wanted) {
+    void *first[2];
+    backtrace(first, 2); /* which loads what it needs */
+    features |= COHORT_FEATURE_STACKS;
+  }
+  if (g.kept) features |= COHORT_FEATURE_REQUESTS | COHORT_FEATURE_CALLS;
+  if (g.kept && request_stacks_wanted) features |= COHORT_FEATURE_REQUEST_STACKS;
   __atomic_store_n(&r->features, features, __ATOMIC_RELEASE);
 }

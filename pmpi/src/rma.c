@@ -369,6 +369,7 @@ static void only_small(const struct window *w, const char *call) {
 /* ---- the calls */
 
 EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
+  KEPT_ALWAYS(Win_create, base, size, disp_unit, info, comm, win);
   if (!cohort_enter(COHORT_OP_WIN_CREATE, SITE)) return PMPI_Win_create(base, size, disp_unit, info, comm, win);
   int rc = PMPI_Win_create(base, size, disp_unit, info, comm, win);
   if (rc == MPI_SUCCESS) made(*win, base, size, comm, 1);
@@ -378,6 +379,7 @@ EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info inf
 }
 
 EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
+  KEPT_ALWAYS(Win_allocate, size, disp_unit, info, comm, baseptr, win);
   if (!cohort_enter(COHORT_OP_WIN_ALLOCATE, SITE)) return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
   int rc = PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
   if (rc == MPI_SUCCESS) made(*win, *(void **)baseptr, size, comm, 0);
@@ -404,6 +406,7 @@ static void unmake(struct window *w) {
 
 /* Its last look is after all others have come: the memory of MPI_Win_create is the program's from then on. */
 EXPORT int MPI_Win_free(MPI_Win *win) {
+  KEPT_ALWAYS(Win_free, win);
   if (!cohort_enter(COHORT_OP_WIN_FREE, SITE)) return PMPI_Win_free(win);
   struct window *w = known(*win);
   if (w != NULL && w->comm != MPI_COMM_NULL) cohort_synchronise(w->comm);
@@ -423,6 +426,7 @@ EXPORT int MPI_Win_free(MPI_Win *win) {
 #define RMA_TARGET int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype
 
 EXPORT int MPI_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
+  KEPT(Put, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   if (!cohort_enter(COHORT_OP_PUT, SITE))
     return PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   cohort_named(target_rank, 0);
@@ -434,6 +438,7 @@ EXPORT int MPI_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
 }
 
 EXPORT int MPI_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
+  KEPT(Get, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   if (!cohort_enter(COHORT_OP_GET, SITE))
     return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   cohort_named(target_rank, 0);
@@ -445,6 +450,7 @@ EXPORT int MPI_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
 }
 
 EXPORT int MPI_Accumulate(RMA_PUT, RMA_TARGET, MPI_Op op, MPI_Win win) {
+  KEPT(Accumulate, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   if (!cohort_enter(COHORT_OP_ACCUMULATE, SITE))
     return PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   cohort_named(target_rank, 0);
@@ -457,6 +463,7 @@ EXPORT int MPI_Accumulate(RMA_PUT, RMA_TARGET, MPI_Op op, MPI_Win win) {
 }
 
 EXPORT int MPI_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_Datatype result_datatype, RMA_TARGET, MPI_Op op, MPI_Win win) {
+  KEPT(Get_accumulate, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
   if (!cohort_enter(COHORT_OP_GET_ACCUMULATE, SITE))
     return PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp,
                                target_count, target_datatype, op, win);
@@ -472,6 +479,7 @@ EXPORT int MPI_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_
 }
 
 EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
+  KEPT(Fetch_and_op, origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   if (!cohort_enter(COHORT_OP_FETCH_AND_OP, SITE)) return PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
@@ -485,6 +493,7 @@ EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Data
 
 EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
                                 MPI_Aint target_disp, MPI_Win win) {
+  KEPT(Compare_and_swap, origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   if (!cohort_enter(COHORT_OP_COMPARE_AND_SWAP, SITE))
     return PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   cohort_named(target_rank, 0);
@@ -498,6 +507,7 @@ EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_add
 }
 
 EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
+  KEPT(Win_fence, assert, win);
   if (!cohort_enter(COHORT_OP_WIN_FENCE, SITE)) return PMPI_Win_fence(assert, win);
   struct window *w = known(win);
   /* A fence that nothing precedes need not wait for the others, so we may not either. */
@@ -512,6 +522,7 @@ EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
 /* A synchronisation of one call: what it completes at the origin, and what it says of a window that is not looked at. */
 #define SYNCHRONISATION(Name, NAME, parameters, arguments, before, target)         \
   EXPORT int MPI_##Name parameters {                                                \
+    KEPT(Name, COHORT_UNPACK arguments);                                            \
     if (!cohort_enter(COHORT_OP_##NAME, SITE)) return PMPI_##Name arguments;        \
     struct window *w = known(win);                                                   \
     before;                                                                         \
@@ -526,6 +537,7 @@ SYNCHRONISATION(Win_complete, WIN_COMPLETE, (MPI_Win win), (win), (void)w, ALL)
 SYNCHRONISATION(Win_post, WIN_POST, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
 
 EXPORT int MPI_Win_wait(MPI_Win win) {
+  KEPT(Win_wait, win);
   if (!cohort_enter(COHORT_OP_WIN_WAIT, SITE)) return PMPI_Win_wait(win);
   known(win);
   int done = 0, rc = MPI_SUCCESS;

@@ -146,3 +146,26 @@ uint32_t cohort_site_index(uint64_t return_address) {
   last_index = sites[i].index;
   return last_index;
 }
+
+static int object_with(struct dl_phdr_info *info, size_t size, void *asked) {
+  (void)size;
+  uint64_t *a = asked, from = UINT64_MAX, to = 0;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+    if (ph->p_type != PT_LOAD) continue;
+    uint64_t start = info->dlpi_addr + ph->p_vaddr;
+    if (start < from) from = start;
+    if (start + ph->p_memsz > to) to = start + ph->p_memsz;
+  }
+  if (a[0] < from || a[0] >= to) return 0;
+  a[1] = from;
+  a[2] = to - from;
+  return 1;
+}
+
+void cohort_object_range(uint64_t address, uint64_t *start, uint64_t *size) {
+  uint64_t asked[3] = {address, 1, 0};
+  dl_iterate_phdr(object_with, asked);
+  *size = asked[2];
+  *start = asked[1];
+}

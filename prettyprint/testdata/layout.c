@@ -23,7 +23,7 @@ int main(void) {
   struct cohort_registry r = {.magic = COHORT_REGISTRY_MAGIC, .version = COHORT_ABI_VERSION, .size = sizeof r, .mpi = 2, .handle_size = 8,
                               .datatypes = 101, .comms = 102, .requests = 103, .groups = 104, .windows = 105, .files = 106, .ops = 107,
                               .errhandlers = 108, .infos = 109, .calls = 110, .detached = 111, .detached_dropped = 112, .lost = 113,
-                              .features = 114, .mode = 115, .in_place = 116};
+                              .features = 114, .mode = 115, .in_place = 116, .comm_null = 117, .request_null = 118};
   struct cohort_datatype d = {.size = 1, .combiner = COHORT_COMBINER_STRUCT, .state = COHORT_TYPE_COMMITTED | COHORT_TYPE_FREED,
                               .refs = 4, .handle = 5, .f_handle = -6, .basic = 7, .pair = 8, .basic_size = 9, .type_size = -10,
                               .lb = -11, .extent = -12, .true_lb = -13, .true_extent = INT64_MIN, .id = 15, .event = 16,

@@ -8,19 +8,19 @@ import (
 // handles are the C handle types with the name that MPI_X_f2c and MPI_X_c2f have for them.
 var handles = map[string]string{
 	"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Op": "Op", "MPI_Info": "Info", "MPI_Group": "Group", "MPI_Win": "Win",
-	"MPI_File": "File", "MPI_Message": "Message", "MPI_Request": "Request",
+	"MPI_File": "File", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message", "MPI_Request": "Request",
 }
 
 // inout are the functions whose pointer to a handle is read as well as written.
 var inout = map[string]bool{
 	"Start": true, "Wait": true, "Test": true, "Request_free": true, "Cancel": true, "Comm_free": true, "Comm_disconnect": true,
-	"Type_commit": true, "Type_free": true, "Win_free": true, "File_close": true, "Mrecv": true, "Imrecv": true,
+	"Type_commit": true, "Type_free": true, "Group_free": true, "Op_free": true, "Errhandler_free": true, "Info_free": true, "Win_free": true, "File_close": true, "Mrecv": true, "Imrecv": true,
 }
 
 // passThrough are called with hidden string lengths or procedures, which only the MPI's own wrapper understands. They are noted and passed on.
 var passThrough = []string{
 	"Lookup_name", "Session_init", "Comm_create_from_group", "Intercomm_create_from_groups", "Comm_idup_with_info",
-	"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "File_open", "File_set_view",
+	"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect",
 }
 
 // noF08 are functions whose sentinels mpi_f08 of MPICH passes in a way of its own.
@@ -155,6 +155,9 @@ func (f function) fortranBody() string {
 				condition += " && *flag"
 			}
 			fmt.Fprintf(&after, "  if (%s) *%s = PMPI_%s_c2f(c_%s);\n", condition, p.name, handles[base], p.name)
+			if base == "MPI_Request" && !inout[f.name] || f.name == "Imrecv" && p.name == "request" {
+				fmt.Fprintf(&after, "  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_%s, *%s);\n", p.name, p.name)
+			}
 			argument = "&c_" + p.name
 		case base == "MPI_Comm":
 			// converted above
@@ -166,6 +169,8 @@ func (f function) fortranBody() string {
 		case p.name == "array_of_indices":
 			fmt.Fprintf(&after, "  for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++) array_of_indices[i] += fortran_first_index();\n")
 			argument = p.name
+		case p.name == "ranges":
+			argument = "(int(*)[3])ranges"
 		case strings.HasSuffix(p.name, "weights") && p.array:
 			argument = "fortran_weights(" + p.name + ")"
 		case pointer, p.array:

@@ -19,6 +19,8 @@ func Files() map[string]string {
 		"gen_persistent.c":    persistentCollectives(byClass[collectiveInit]),
 		"gen_large.c":         largeCounts(byClass[large]),
 		"gen_uncovered.c":     uncoveredWrappers(byClass[uncovered]),
+		"gen_kept.c":          keptCalls(functions()),
+		"gen_kept.h":          keptHeader(functions()),
 		"gen_fortran.c":       fortranWrappers(functions()),
 		"gen_fortran_sites.c": fortranSites(functions()),
 	}
@@ -56,7 +58,7 @@ func (f function) arguments() string {
 }
 
 func (f function) begin(op string) string {
-	return fmt.Sprintf("EXPORT %s {\n  if (!cohort_enter(%s, SITE)) return PMPI_%s(%s);\n", f.prototype(), op, f.name, f.arguments())
+	return fmt.Sprintf("EXPORT %s {\n%s  if (!cohort_enter(%s, SITE)) return PMPI_%s(%s);\n", f.prototype(), f.keptLine(), op, f.name, f.arguments())
 }
 
 const end = "  cohort_leave();\n  return rc;\n}\n\n"
@@ -157,23 +159,18 @@ func persistentCollectives(all []function) string {
 	var b strings.Builder
 	b.WriteString(header + `#include "cohort.h"
 
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-#define NAME(name) MPI_##name
-#define PNAME(name) PMPI_##name
-#elif defined(OPEN_MPI)
-#include <mpi-ext.h>
-#ifdef OMPI_HAVE_MPI_EXT_PCOLLREQ
-#define NAME(name) MPIX_##name
+#ifdef COHORT_PERSISTENT_COLLECTIVE
+#define NAME COHORT_PERSISTENT_COLLECTIVE
+#ifdef OPEN_MPI
 #define PNAME(name) PMPIX_##name
+#else
+#define PNAME(name) PMPI_##name
 #endif
-#endif
-
-#ifdef NAME
 `)
 	for _, f := range all {
 		prototype := strings.Replace(f.prototype(), "MPI_"+f.name, "NAME("+f.name+")", 1)
 		call := fmt.Sprintf("PNAME(%s)(%s)", f.name, f.arguments())
-		fmt.Fprintf(&b, "EXPORT %s {\n  if (!cohort_enter(COHORT_OP_COLLECTIVE_INIT, SITE)) return %s;\n  int rc = %s;\n", prototype, call, call)
+		fmt.Fprintf(&b, "EXPORT %s {\n%s  if (!cohort_enter(COHORT_OP_COLLECTIVE_INIT, SITE)) return %s;\n  int rc = %s;\n", prototype, f.keptLine(), call, call)
 		op := "COHORT_OP_" + strings.ToUpper(strings.TrimSuffix(f.name, "_init"))
 		fmt.Fprintf(&b, "  cohort_collective_initialized(rc, comm, %s, g.full ? %s : 0, %s, request);\n", f.root, f.bytes, op)
 		b.WriteString(end)

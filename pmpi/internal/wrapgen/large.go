@@ -70,7 +70,7 @@ func largeCounts(all []function) string {
 
 func (f function) largeWrapper() string {
 	var b, undo strings.Builder
-	fmt.Fprintf(&b, "EXPORT %s {\n  if (cohort_inside()) return PMPI_%s(%s);\n  int fits = 1;\n", f.prototype(), f.name, f.arguments())
+	fmt.Fprintf(&b, "EXPORT %s {\n%s  if (cohort_inside()) return PMPI_%s(%s);\n  int fits = 1;\n", f.prototype(), f.keptLine(), f.name, f.arguments())
 	var arguments []string
 	slot := 0
 	typeOf := map[string]string{}
@@ -120,7 +120,7 @@ func (f function) largeWrapper() string {
 		fmt.Fprintf(&b, "    rc = PMPI_%s(%s);\n", f.name, f.arguments())
 	}
 	b.WriteString("    cohort_event_plain();\n    cohort_leave();\n    return rc;\n  }\n")
-	fmt.Fprintf(&b, "  cohort_fortran_site(SITE);\n  int rc = MPI_%s(%s);\n  cohort_fortran_site(0);\n%s  return rc;\n}\n\n", base, strings.Join(arguments, ", "), undo.String())
+	fmt.Fprintf(&b, "  cohort_fortran_site(cohort_take_site(SITE));\n  int rc = MPI_%s(%s);\n  cohort_fortran_site(0);\n%s  return rc;\n}\n\n", base, strings.Join(arguments, ", "), undo.String())
 	return b.String()
 }
 

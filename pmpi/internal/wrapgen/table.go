@@ -29,6 +29,7 @@ type function struct {
 	fortran    bool   // has a Fortran symbol that is wrapped
 	mpich      bool   // MPICH only
 	condition  string // preprocessor condition, or empty
+	objects    bool   // calls about objects of the registry alone, in objects.c and functions.c
 }
 
 // parameter is one parameter of a C prototype.
@@ -89,6 +90,9 @@ func functions() []function {
 	}
 	for _, h := range handmade {
 		add(byHand, h.name, h.prototype, function{fortran: true, condition: h.condition})
+	}
+	for _, o := range objectCalls {
+		add(byHand, o.name, o.prototype, function{fortran: true, objects: true})
 	}
 	for _, u := range uncoveredCalls {
 		add(uncovered, u.name, u.prototype, function{fortran: u.fortran, mpich: u.mpich})

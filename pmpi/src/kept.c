@@ -1,0 +1,557 @@
+/* Requests and calls in progress in the registry (kept.h). Not a path of recordings and replays, unless a debugger is there. */
+#include "cohort.h"
+#include "fortran.h"
+#include "objects.h"
+
+#include <link.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* This thread is inside one of the calls below; what it calls then is not the program's. */
+__thread int cohort_within __attribute__((tls_model("initial-exec")));
+static __thread struct cohort_call *mine __attribute__((tls_model("initial-exec")));
+
+int cohort_kept_always(void) { return !cohort_within && !cohort_inside() && cohort_started(); }
+int cohort_kept_outermost(void) { return cohort_kept_always() && g.kept; }
+
+/* ------------------------------------------------------------------ calls in progress */
+
+static int thread_is_gone(int32_t tid) { return syscall(SYS_tgkill, getpid(), tid, 0) != 0; }
+
+/* A record of a thread that has ended, or a new one. */
+static struct cohort_call *record_for_thread(void) {
+  int32_t tid = (int32_t)syscall(SYS_gettid);
+  cohort_registry_lock();
+  struct cohort_call *k = (void *)(uintptr_t)cohort_registry.calls;
+  while (k != NULL && (__atomic_load_n(&k->active, __ATOMIC_ACQUIRE) || !thread_is_gone(k->tid))) k = (void *)(uintptr_t)k->next;
+  if (k != NULL) {
+    __atomic_store_n(&k->tid, tid, __ATOMIC_RELEASE);
+  } else if ((k = cohort_alloc(sizeof *k)) != NULL) {
+    k->tid = tid;
+    k->next = cohort_registry.calls;
+    __atomic_store_n(&cohort_registry.calls, (uint64_t)(uintptr_t)k, __ATOMIC_RELEASE);
+  } else {
+    cohort_registry.lost++;
+  }
+  cohort_registry_unlock();
+  return k;
+}
+
+struct cohort_call *cohort_kept_begin(uint32_t op, const char *name, uint64_t site) {
+  static struct cohort_call nobody; /* without memory, all threads write into this, and it is never published */
+  cohort_within = 1;
+  if (UNLIKELY(mine == NULL)) {
+    mine = record_for_thread();
+    if (mine == NULL) mine = &nobody;
+  }
+  struct cohort_call *k = mine;
+  __atomic_store_n(&k->active, 0, __ATOMIC_RELEASE);
+  struct timespec t;
+  cohort_true_clock_gettime(CLOCK_MONOTONIC, &t);
+  k->event = g.events;
+  k->call_site = cohort_take_site(site);
+  k->since_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+  k->requests = 0;
+  k->n_requests = 0;
+  static const struct cohort_side none = {.peer = INT32_MIN, .tag = INT32_MIN};
+  k->a = (struct cohort_action){.op = op, .root = INT32_MIN, .offset = INT64_MIN, .send = none, .receive = none, .target = none};
+  if (name != NULL) memcpy(k->a.name, name, strnlen(name, sizeof k->a.name - 1));
+  return k;
+}
+
+void cohort_kept_publish(struct cohort_call *k) {
+  __atomic_store_n(&k->active, 1, __ATOMIC_RELEASE);
+  cohort_fortran_site(k->call_site); /* for the wrapper that is called now */
+}
+
+void cohort_kept_end(struct cohort_call *k) {
+  __atomic_store_n(&k->active, 0, __ATOMIC_RELEASE);
+  cohort_fortran_site(0);
+  cohort_within = 0;
+}
+
+void cohort_kept_comm(struct cohort_call *k, MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return;
+  k->a.comm_handle = HANDLE(comm);
+  k->a.comm = (uint64_t)(uintptr_t)cohort_comm_known(comm);
+}
+
+static uint64_t object_of(struct object_table *t, uint64_t handle) {
+  cohort_registry_lock();
+  uint64_t o = (uint64_t)(uintptr_t)cohort_table_find(&t->table, handle);
+  cohort_registry_unlock();
+  return o;
+}
+
+void cohort_kept_win(struct cohort_call *k, MPI_Win win) { k->a.object = object_of(&cohort_windows, HANDLE(win)); }
+void cohort_kept_file(struct cohort_call *k, MPI_File file) { k->a.object = object_of(&cohort_files, (uint64_t)(uintptr_t)file); }
+void cohort_kept_op(struct cohort_call *k, MPI_Op op) { k->a.reduction = object_of(&cohort_reductions, HANDLE(op)); }
+
+static void set_type(struct cohort_side *s, MPI_Datatype type) {
+  s->handle = HANDLE(type);
+  s->datatype = (uint64_t)(uintptr_t)cohort_datatype_known(type);
+}
+
+void cohort_kept_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags) {
+  s->buffer = (uint64_t)(uintptr_t)buf;
+  s->count = count;
+  s->flags = COHORT_SIDE_PRESENT | flags;
+  if (buf == MPI_IN_PLACE)
+    s->flags |= COHORT_SIDE_IN_PLACE;
+  else if (!(flags & COHORT_SIDE_NOT_HERE))
+    set_type(s, type);
+}
+
+void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type, const MPI_Datatype *types,
+                      uint32_t n, uint32_t flags) {
+  s->buffer = (uint64_t)(uintptr_t)buf;
+  s->count = -1;
+  s->flags = COHORT_SIDE_PRESENT | COHORT_SIDE_VECTOR | flags;
+  if (buf == MPI_IN_PLACE) s->flags |= COHORT_SIDE_IN_PLACE;
+  if (buf == MPI_IN_PLACE || (flags & COHORT_SIDE_NOT_HERE)) return;
+  s->counts = (uint64_t)(uintptr_t)counts;
+  s->displs = (uint64_t)(uintptr_t)displs;
+  s->types = (uint64_t)(uintptr_t)types;
+  s->n = n;
+  if (types == NULL) set_type(s, type);
+}
+
+static const struct cohort_comm *comm_of(const struct cohort_call *k) { return (const void *)(uintptr_t)k->a.comm; }
+
+uint32_t cohort_kept_root(struct cohort_call *k, int root, int here) {
+  const struct cohort_comm *c = comm_of(k);
+  k->a.root = root;
+  if (c == NULL) return 0;
+  int is_root = c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank, gives = c->kind != COHORT_COMM_INTER || root >= 0;
+  return (here == COHORT_AT_ROOT ? is_root : gives) ? 0 : COHORT_SIDE_NOT_HERE;
+}
+
+uint32_t cohort_kept_peers(const struct cohort_call *k) {
+  const struct cohort_comm *c = comm_of(k);
+  return c == NULL ? 0 : c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+}
+
+int64_t cohort_kept_rank(const struct cohort_call *k) {
+  const struct cohort_comm *c = comm_of(k);
+  return c == NULL ? -1 : (int64_t)c->comm_rank;
+}
+
+struct cohort_comm *cohort_kept_given_comm(MPI_Comm comm) {
+  cohort_registry_lock();
+  struct cohort_comm *c = cohort_comm_ref(HANDLE(comm));
+  cohort_registry_unlock();
+  return c;
+}
+
+uint32_t cohort_kept_neighbours(const struct cohort_call *k, MPI_Comm comm, int out) {
+  const struct cohort_comm *c = comm_of(k);
+  if (c == NULL) return 0;
+  return (uint32_t)(out ? fortran_out_degree(comm) : fortran_in_degree(comm));
+}
+
+/* ------------------------------------------------------------------ requests */
+
+struct request_record {
+  struct request_record *tail; /* of the oldest: the newest with the same handle */
+  uint32_t count, pad;         /* of the oldest: how many there are */
+  struct cohort_request_record pub;
+};
+#define PRIVATE(r) ((struct request_record *)(void *)((uint8_t *)(r) - offsetof(struct request_record, pub)))
+
+static struct registry_table table = {.published = &cohort_registry.requests};
+static uint64_t n_posted;
+static uint32_t n_detached;
+
+static struct cohort_request_record *next_of(const struct cohort_request_record *r) { return (void *)(uintptr_t)r->next; }
+
+/* The lock is held, and no table leads to it. */
+static void release(struct cohort_request_record *r) {
+  cohort_datatype_unref((void *)(uintptr_t)r->a.send.datatype);
+  cohort_datatype_unref((void *)(uintptr_t)r->a.receive.datatype);
+  cohort_datatype_unref((void *)(uintptr_t)r->a.target.datatype);
+  cohort_comm_unref((void *)(uintptr_t)r->a.comm);
+  cohort_object_unref((void *)(uintptr_t)r->a.object);
+  cohort_object_unref((void *)(uintptr_t)r->a.reduction);
+  r->o.handle = 0;
+  cohort_free(PRIVATE(r), sizeof(struct request_record));
+}
+
+/* Takes the oldest request of a handle out of the table. */
+static struct cohort_request_record *take(uint64_t handle) {
+  struct cohort_request_record *r = cohort_table_find(&table, handle), *next;
+  if (r == NULL) return NULL;
+  next = next_of(r);
+  if (LIKELY(next == NULL)) {
+    cohort_table_remove(&table, handle);
+  } else {
+    PRIVATE(next)->tail = PRIVATE(r)->tail;
+    PRIVATE(next)->count = PRIVATE(r)->count - 1;
+    cohort_table_put(&table, handle, next);
+  }
+  return r;
+}
+
+static void forget(uint64_t handle) {
+  struct cohort_request_record *r = take(handle);
+  if (r != NULL) release(r);
+}
+
+/* MPI gives a handle again only when the operation that had it is complete. */
+static void not_detached(uint64_t handle) {
+  uint64_t *from = &cohort_registry.detached;
+  while (*from != 0) {
+    struct cohort_request_record *r = (void *)(uintptr_t)*from;
+    if (r->o.handle != handle) {
+      from = &r->next;
+      continue;
+    }
+    __atomic_store_n(from, r->next, __ATOMIC_RELEASE);
+    n_detached--;
+    release(r);
+  }
+}
+
+static void detach(struct cohort_request_record *r) {
+  if (n_detached >= COHORT_DETACHED_MAX) { /* the oldest goes */
+    uint64_t *from = &cohort_registry.detached;
+    while (((struct cohort_request_record *)(uintptr_t)*from)->next != 0) from = &((struct cohort_request_record *)(uintptr_t)*from)->next;
+    struct cohort_request_record *oldest = (void *)(uintptr_t)*from;
+    __atomic_store_n(from, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&cohort_registry.detached_dropped, cohort_registry.detached_dropped + 1, __ATOMIC_RELEASE);
+    n_detached--;
+    release(oldest);
+  }
+  __atomic_store_n(&r->o.state, r->o.state | COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
+  r->next = cohort_registry.detached;
+  __atomic_store_n(&cohort_registry.detached, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
+  n_detached++;
+}
+
+/* What a record refers to stays as long as it does. Between the call's beginning and now another thread may have freed it. */
+static void keep(struct cohort_action *a) {
+  struct cohort_side *sides[] = {&a->send, &a->receive, &a->target};
+  for (int i = 0; i < 3; i++) {
+    if (sides[i]->datatype != 0) sides[i]->datatype = (uint64_t)(uintptr_t)cohort_datatype_ref(sides[i]->handle);
+    if (sides[i]->types != 0 && cohort_is_scratch((const void *)(uintptr_t)sides[i]->types)) {
+      sides[i]->types = 0;
+      sides[i]->flags |= COHORT_SIDE_ARRAYS_GONE;
+    }
+  }
+  if (a->comm != 0) a->comm = (uint64_t)(uintptr_t)cohort_comm_ref(a->comm_handle);
+  cohort_object_ref((void *)(uintptr_t)a->object);
+  cohort_object_ref((void *)(uintptr_t)a->reduction);
+}
+
+static void add(struct cohort_request_record *r) {
+  uint64_t handle = r->o.handle;
+  int shared = cohort_is_builtin(handle); /* the library gives it to every operation that is complete at once */
+  if (n_detached > 0) not_detached(handle);
+  struct cohort_request_record *oldest = cohort_table_find(&table, handle);
+  if (oldest != NULL && (!shared || (r->o.state & COHORT_REQUEST_PERSISTENT) || (oldest->o.state & COHORT_REQUEST_PERSISTENT))) {
+    while (cohort_table_find(&table, handle) != NULL) forget(handle); /* it went away unseen */
+    oldest = NULL;
+  }
+  if (shared && !(r->o.state & COHORT_REQUEST_PERSISTENT)) r->o.state |= COHORT_REQUEST_COMPLETE;
+  PRIVATE(r)->tail = PRIVATE(r);
+  PRIVATE(r)->count = 1;
+  if (oldest == NULL) {
+    if (!cohort_table_put(&table, handle, r)) release(r);
+    return;
+  }
+  r->o.state |= COHORT_REQUEST_SHARED;
+  __atomic_store_n(&oldest->o.state, oldest->o.state | COHORT_REQUEST_SHARED, __ATOMIC_RELEASE);
+  struct request_record *first = PRIVATE(oldest);
+  __atomic_store_n(&first->tail->pub.next, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
+  first->tail = PRIVATE(r);
+  if (++first->count <= COHORT_SHARED_MAX) return;
+  forget(handle);
+  cohort_registry.lost++;
+}
+
+void cohort_kept_posted(struct cohort_call *k, MPI_Request request, int persistent) {
+  if (request == MPI_REQUEST_NULL || !g.kept) return;
+  uint64_t stack = cohort_stack(k->call_site, 1);
+  cohort_registry_lock();
+  struct request_record *p = cohort_alloc(sizeof *p);
+  if (p == NULL) {
+    cohort_registry.lost++;
+    cohort_registry_unlock();
+    return;
+  }
+  struct cohort_request_record *r = &p->pub;
+  r->o = (struct cohort_object){.size = sizeof *r, .handle = HANDLE(request), .f_handle = -1, .refs = 1, .holds = 1, .id = ++n_posted, .event = k->event,
+                                .call_site = k->call_site, .stack = stack};
+#ifndef OPEN_MPI
+  r->o.f_handle = request;
+#endif
+  r->o.state = persistent ? COHORT_REQUEST_PERSISTENT : COHORT_REQUEST_ACTIVE;
+  r->since_ns = persistent ? 0 : k->since_ns;
+  r->tid = k->tid;
+  r->a = k->a;
+  keep(&r->a);
+  add(r);
+  cohort_registry_unlock();
+}
+
+void cohort_kept_fortran(MPI_Request request, MPI_Fint f) {
+  if (!g.kept || request == MPI_REQUEST_NULL) return;
+  cohort_registry_lock();
+  struct cohort_request_record *r = cohort_table_find(&table, HANDLE(request));
+  for (; r != NULL; r = next_of(r)) __atomic_store_n(&r->o.f_handle, f, __ATOMIC_RELEASE);
+  cohort_registry_unlock();
+}
+
+static void set_state(struct cohort_request_record *r, uint32_t off, uint32_t on) {
+  __atomic_store_n(&r->o.state, (r->o.state & ~off) | on, __ATOMIC_RELEASE);
+}
+
+enum { LASTS_ONE_START = COHORT_REQUEST_ACTIVE | COHORT_REQUEST_CANCELLED | COHORT_REQUEST_COMPLETE | COHORT_REQUEST_UNSURE };
+
+/* A call that waits for a request has ended with it: `after` is what it left in the program's variable. `done`: 1 it is complete; 0 it is not, if there is a handle still;
+ * -1 that is not known. */
+static void settle(uint64_t before, MPI_Request after, int done) {
+  if (before == 0) return;
+  if (after == MPI_REQUEST_NULL) {
+    forget(before);
+    return;
+  }
+  struct cohort_request_record *r = done == 0 ? NULL : cohort_table_find(&table, before);
+  if (r == NULL) return;
+  if (done < 0)
+    set_state(r, 0, COHORT_REQUEST_UNSURE);
+  else if (r->o.state & COHORT_REQUEST_PERSISTENT)
+    set_state(r, LASTS_ONE_START, 0);
+}
+
+static uint64_t handle_of(MPI_Request request) { return request == MPI_REQUEST_NULL ? 0 : HANDLE(request); }
+
+/* What the call was given, before MPI overwrites it. */
+static uint64_t *handles_before(int count, const MPI_Request *requests) {
+  static __thread struct cohort_buffer buffer __attribute__((tls_model("initial-exec")));
+  if (count <= 0 || !cohort_reserve(&buffer, (size_t)count * sizeof(uint64_t))) return NULL;
+  uint64_t *handles = (uint64_t *)(void *)buffer.data;
+  for (int i = 0; i < count; i++) handles[i] = handle_of(requests[i]);
+  return handles;
+}
+
+static struct cohort_call *begin_on(uint32_t op, uint64_t site, int count, const MPI_Request *requests) {
+  struct cohort_call *k = cohort_kept_begin(op, NULL, site);
+  k->requests = (uint64_t)(uintptr_t)requests;
+  k->n_requests = count;
+  cohort_kept_publish(k);
+  return k;
+}
+
+static void settle_one(uint64_t before, MPI_Request after, int done) {
+  cohort_registry_lock();
+  settle(before, after, done);
+  cohort_registry_unlock();
+}
+
+/* All of an array, or those of `indices`. */
+static void settle_all(const uint64_t *before, const MPI_Request *after, int n, const int *indices, int rc, const MPI_Status *statuses) {
+  if (before == NULL) return;
+  cohort_registry_lock();
+  for (int k = 0; k < n; k++) {
+    int i = indices == NULL ? k : indices[k];
+    int done = 1;
+    if (rc == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE)
+      done = statuses[k].MPI_ERROR != MPI_ERR_PENDING;
+    else if (rc != MPI_SUCCESS)
+      done = -1;
+    settle(before[i], after[i], done);
+  }
+  cohort_registry_unlock();
+}
+
+int cohort_k_Wait(uint64_t site, MPI_Request *request, MPI_Status *status) {
+  struct cohort_call *k = begin_on(COHORT_OP_WAIT, site, 1, request);
+  uint64_t before = handle_of(*request);
+  int rc = MPI_Wait(request, status);
+  settle_one(before, *request, rc == MPI_SUCCESS ? 1 : -1);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Test(uint64_t site, MPI_Request *request, int *flag, MPI_Status *status) {
+  struct cohort_call *k = begin_on(COHORT_OP_TEST, site, 1, request);
+  uint64_t before = handle_of(*request);
+  int rc = MPI_Test(request, flag, status);
+  settle_one(before, *request, rc != MPI_SUCCESS ? -1 : *flag != 0);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Waitall(uint64_t site, int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
+  struct cohort_call *k = begin_on(COHORT_OP_WAITALL, site, count, array_of_requests);
+  uint64_t *before = handles_before(count, array_of_requests);
+  int rc = MPI_Waitall(count, array_of_requests, array_of_statuses);
+  settle_all(before, array_of_requests, count, NULL, rc, array_of_statuses);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Testall(uint64_t site, int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
+  struct cohort_call *k = begin_on(COHORT_OP_TESTALL, site, count, array_of_requests);
+  uint64_t *before = handles_before(count, array_of_requests);
+  int rc = MPI_Testall(count, array_of_requests, flag, array_of_statuses);
+  if (rc != MPI_SUCCESS || *flag) settle_all(before, array_of_requests, count, NULL, rc, array_of_statuses);
+  cohort_kept_end(k);
+  return rc;
+}
+
+/* `index` may be anything if there was an error. */
+static void settle_any(const uint64_t *before, const MPI_Request *after, int count, int index, int rc) {
+  if (before == NULL) return;
+  if (index >= 0 && index < count) settle_one(before[index], after[index], rc == MPI_SUCCESS ? 1 : -1);
+}
+
+int cohort_k_Waitany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
+  struct cohort_call *k = begin_on(COHORT_OP_WAITANY, site, count, array_of_requests);
+  uint64_t *before = handles_before(count, array_of_requests);
+  int rc = MPI_Waitany(count, array_of_requests, index, status);
+  settle_any(before, array_of_requests, count, *index, rc);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Testany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
+  struct cohort_call *k = begin_on(COHORT_OP_TESTANY, site, count, array_of_requests);
+  uint64_t *before = handles_before(count, array_of_requests);
+  int rc = MPI_Testany(count, array_of_requests, index, flag, status);
+  if (rc != MPI_SUCCESS || *flag) settle_any(before, array_of_requests, count, *index, rc);
+  cohort_kept_end(k);
+  return rc;
+}
+
+static void settle_some(const uint64_t *before, const MPI_Request *after, int incount, int outcount, const int *indices, int rc, const MPI_Status *statuses) {
+  if (outcount == MPI_UNDEFINED || outcount < 0 || outcount > incount) return;
+  settle_all(before, after, outcount, indices, rc, statuses);
+}
+
+int cohort_k_Waitsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
+  struct cohort_call *k = begin_on(COHORT_OP_WAITSOME, site, incount, array_of_requests);
+  uint64_t *before = handles_before(incount, array_of_requests);
+  int rc = MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Testsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
+  struct cohort_call *k = begin_on(COHORT_OP_TESTSOME, site, incount, array_of_requests);
+  uint64_t *before = handles_before(incount, array_of_requests);
+  int rc = MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
+  cohort_kept_end(k);
+  return rc;
+}
+
+static void mark(uint64_t handle, uint32_t flag) {
+  cohort_registry_lock();
+  struct cohort_request_record *r = handle == 0 ? NULL : cohort_table_find(&table, handle);
+  if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE)) set_state(r, 0, flag);
+  cohort_registry_unlock();
+}
+
+int cohort_k_Request_get_status(uint64_t site, MPI_Request request, int *flag, MPI_Status *status) {
+  struct cohort_call *k = cohort_kept_begin(COHORT_OP_REQUEST_GET_STATUS, NULL, site);
+  static __thread MPI_Request asked __attribute__((tls_model("initial-exec"))); /* the program passes a value */
+  asked = request;
+  k->requests = (uint64_t)(uintptr_t)&asked;
+  k->n_requests = 1;
+  cohort_kept_publish(k);
+  int rc = MPI_Request_get_status(request, flag, status);
+  if (rc == MPI_SUCCESS && *flag) mark(handle_of(request), COHORT_REQUEST_COMPLETE);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Cancel(uint64_t site, MPI_Request *request) {
+  struct cohort_call *k = begin_on(COHORT_OP_CANCEL, site, 1, request);
+  uint64_t before = handle_of(*request);
+  int rc = MPI_Cancel(request);
+  if (rc == MPI_SUCCESS) mark(before, COHORT_REQUEST_CANCELLED);
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Request_free(uint64_t site, MPI_Request *request) {
+  struct cohort_call *k = begin_on(COHORT_OP_REQUEST_FREE, site, 1, request);
+  uint64_t before = handle_of(*request);
+  int rc = MPI_Request_free(request);
+  if (rc == MPI_SUCCESS && before != 0) {
+    cohort_registry_lock();
+    struct cohort_request_record *r = take(before);
+    if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE) && !(r->o.state & COHORT_REQUEST_COMPLETE))
+      detach(r);
+    else if (r != NULL)
+      release(r);
+    cohort_registry_unlock();
+  }
+  cohort_kept_end(k);
+  return rc;
+}
+
+static void started(const struct cohort_call *k, MPI_Request request) {
+  struct cohort_request_record *r = request == MPI_REQUEST_NULL ? NULL : cohort_table_find(&table, HANDLE(request));
+  if (r == NULL) return;
+  r->start_event = k->event + 1;
+  r->start_site = k->call_site;
+  r->since_ns = k->since_ns;
+  r->tid = k->tid;
+  set_state(r, LASTS_ONE_START, COHORT_REQUEST_ACTIVE);
+}
+
+int cohort_k_Start(uint64_t site, MPI_Request *request) {
+  struct cohort_call *k = begin_on(COHORT_OP_START, site, 1, request);
+  int rc = MPI_Start(request);
+  cohort_registry_lock();
+  if (rc == MPI_SUCCESS) started(k, *request);
+  cohort_registry_unlock();
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Startall(uint64_t site, int count, MPI_Request array_of_requests[]) {
+  struct cohort_call *k = begin_on(COHORT_OP_STARTALL, site, count, array_of_requests);
+  int rc = MPI_Startall(count, array_of_requests);
+  cohort_registry_lock();
+  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) started(k, array_of_requests[i]);
+  cohort_registry_unlock();
+  cohort_kept_end(k);
+  return rc;
+}
+
+int cohort_k_Grequest_start(uint64_t site, MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
+                            void *extra_state, MPI_Request *request) {
+  struct cohort_call *k = cohort_kept_begin(COHORT_OP_GREQUEST_START, NULL, site);
+  cohort_kept_publish(k);
+  int rc = MPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+  if (rc == MPI_SUCCESS) cohort_kept_posted(k, *request, 0);
+  cohort_kept_end(k);
+  return rc;
+}
+
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+int cohort_k_Comm_idup_with_info(uint64_t site, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
+  struct cohort_call *k = cohort_kept_begin(COHORT_OP_COMM_IDUP, NULL, site);
+  cohort_kept_comm(k, comm);
+  cohort_kept_publish(k);
+  int rc = MPI_Comm_idup_with_info(comm, info, newcomm, request);
+  if (rc == MPI_SUCCESS) cohort_kept_posted(k, *request, 0);
+  cohort_kept_end(k);
+  return rc;
+}
+#endif
+
+/* The like from Fortran, whose wrapper is the MPI's own. */
+void cohort_kept_grequest(uint64_t site, MPI_Request request, MPI_Fint f) {
+  if (!g.kept || !cohort_kept_outermost()) return;
+  struct cohort_call *k = cohort_kept_begin(COHORT_OP_GREQUEST_START, NULL, site);
+  cohort_kept_posted(k, request, 0);
+  cohort_kept_fortran(request, f);
+  cohort_kept_end(k);
+}
