@@ -49,7 +49,7 @@ func (r *resolver) symbol(name string) (uint64, bool) {
 
 var architecture = regexp.MustCompile(`"([^"]+)"[^"]*$`)
 
-// machine is the program's architecture as gdb names it: `The target architecture is set to "auto" (currently "i386:x86-64").`
+// machine is the program's architecture as gdb names it: it says `The target architecture is set to "auto" (currently "i386:x86-64").` here.
 func (r *resolver) machine() string {
 	text, err := r.console("show architecture")
 	if err != nil {
