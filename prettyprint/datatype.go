@@ -82,7 +82,7 @@ func (t *Datatype) read() error {
 	if err != nil {
 		return err
 	}
-	t.hdr = decodeDatatype(b)
+	t.hdr = t.reg.wholeName(decodeDatatype(b))
 	h := &t.hdr
 	if _, known := combinerNames[t.Combiner()]; !known {
 		return corrupt(t.addr, "a datatype has the unknown combiner %d", h.combiner)

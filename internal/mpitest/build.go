@@ -138,12 +138,16 @@ func cacheDir(t testing.TB) string {
 	return filepath.Join(dir, "cohort-test")
 }
 
-// buildKey hashes all that determines a binary: source, headers beside it, flags, and the compiler with its MPI.
+// buildKey hashes all that determines a binary: source, headers beside it and in folders that flags name (-I), flags, and the compiler with its MPI.
 func buildKey(compiler, source string, flags []string) (string, error) {
 	hash := sha256.New()
-	headers, err := filepath.Glob(filepath.Join(filepath.Dir(source), "*.h"))
-	if err != nil {
-		return "", fmt.Errorf("look for headers: %w", err)
+	var headers []string
+	for _, folder := range includes(source, flags) {
+		found, err := filepath.Glob(filepath.Join(folder, "*.h"))
+		if err != nil {
+			return "", fmt.Errorf("look for headers: %w", err)
+		}
+		headers = append(headers, found...)
 	}
 	for _, path := range append([]string{source}, headers...) {
 		content, err := os.ReadFile(path)
@@ -160,6 +164,20 @@ func buildKey(compiler, source string, flags []string) (string, error) {
 		_, _ = hash.Write(answer)
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil))[:24], nil
+}
+
+// includes are the folders in which a source's headers are: its own, and those of -I.
+func includes(source string, flags []string) []string {
+	folders := []string{filepath.Dir(source)}
+	for i, flag := range flags {
+		switch folder, ok := strings.CutPrefix(flag, "-I"); {
+		case ok && folder != "":
+			folders = append(folders, folder)
+		case ok && i+1 < len(flags):
+			folders = append(folders, flags[i+1])
+		}
+	}
+	return folders
 }
 
 // compile writes the binary to a directory of its own and moves it into place.

@@ -63,7 +63,7 @@ static int depth(MPI_Datatype t) { /* small ones only, so that nothing grows wit
 
 static void round_of(MPI_Comm comm) {
   static const char *const names[] = {"short", "a name that is as long as a name can be that fits into the field of it"};
-  static unsigned turn;
+  static unsigned type_turn = 1, comm_turn = 1;
   switch (draw(8)) {
     case 0:
     case 1:
@@ -84,7 +84,7 @@ static void round_of(MPI_Comm comm) {
         pool[k] = pool[--pooled];
       }
       break;
-    case 5: MPI_Type_set_name(lasting[3], names[turn++ % 2]); break;
+    case 5: MPI_Type_set_name(lasting[3], names[type_turn++ % 2]); break;
     case 6: {
       int ni, na, nt, combiner, ints[64];
       MPI_Aint addrs[64];
@@ -104,7 +104,7 @@ static void round_of(MPI_Comm comm) {
         MPI_Comm_dup(comm, &copy);
         MPI_Comm_free(&copy);
       } else {
-        MPI_Comm_set_name(comm, names[turn++ % 2]);
+        MPI_Comm_set_name(comm, names[comm_turn++ % 2]);
       }
     }
   }
@@ -118,7 +118,7 @@ __attribute__((noinline)) void fill(const struct cohort_registry *r) {
     const struct cohort_slots *s = (const struct cohort_slots *)(uintptr_t)r->datatypes;
     uint64_t used = 0;
     for (uint64_t i = 0; i < s->capacity; i++) used += s->slot[i].record != 0;
-    if (4 * (used + 3) > 3 * s->capacity || n_filled == MOST) return;
+    if (5 * (used + 3) > 4 * s->capacity || n_filled == MOST) return;
     MPI_Type_contiguous(3, MPI_SHORT, &filled[n_filled++]);
   }
 }
