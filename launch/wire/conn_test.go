@@ -438,3 +438,52 @@ func TestQueueBelow(t *testing.T) {
 		t.Error("a closed, empty queue gives items")
 	}
 }
+
+// heldConn reads nothing before it may.
+type heldConn struct {
+	net.Conn
+	may chan struct{}
+}
+
+func (c *heldConn) Read(p []byte) (int, error) {
+	<-c.may
+	return c.Conn.Read(p) //nolint:wrapcheck // a connection's own error
+}
+
+// TestLastWordsAreHeard: an agent has said how its rank ended, and gone, before the job has read that. A request that the job sends meanwhile fails, and must not
+// take the last words with it.
+func TestLastWordsAreHeard(t *testing.T) {
+	job, agent := connect(t)
+	w := newMessageWriter(agent)
+	for _, event := range []backend.Event{{Exited: &backend.Exited{Code: 0}}, {Ended: &backend.Ended{}}} {
+		if err := w.write(&Message{Event: EventOf(event)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := agent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	held := &heldConn{Conn: job, may: make(chan struct{})}
+	c := NewClient(held, "the agent of rank 0")
+	defer c.Close()
+	called := make(chan error, 1)
+	go func() {
+		_, err := c.Call(testContext(t), &Request{Kill: true})
+		called <- err
+	}()
+	<-c.link.written // the request could not be sent
+	close(held.may)
+	exited := false
+	for event := range c.Events() {
+		exited = exited || event.Exited != nil
+		if event.Ended != nil && event.Ended.Err != "" {
+			t.Errorf("the rank is lost: %s", event.Ended.Err)
+		}
+	}
+	if !exited {
+		t.Error("how the rank ended was not heard")
+	}
+	if err := <-called; err == nil {
+		t.Error("a request to an agent that has gone was carried out")
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // link is what both ends of a connection share: the outgoing queue and its writer, and the way it ends.
@@ -39,6 +41,11 @@ func (l *link) writer() {
 			return
 		}
 		if err := w.write(message); err != nil {
+			if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
+				// The other end has gone. What it said before is still to be read; the reader comes to the end by itself.
+				l.out.Close()
+				return
+			}
 			l.end(err)
 			return
 		}
