@@ -47,7 +47,9 @@ func wildcard(mode string, ranks, n, short int, kind Kind) Program {
 	if ranks != 4 {
 		name += "-" + strconv.Itoa(ranks)
 	}
-	return Program{Name: name, File: "wildcard.c", Args: []string{mode, strconv.Itoa(n)}, Short: []string{mode, strconv.Itoa(short)}, Ranks: ranks, Kind: kind, Tiny: []string{mode, "3"}}
+	return Program{
+		Name: name, File: "wildcard.c", Args: []string{mode, strconv.Itoa(n)}, Short: []string{mode, strconv.Itoa(short)}, Ranks: ranks, Kind: kind, Tiny: []string{mode, "3"},
+	}
 }
 
 // Programs are all rows, in the order of the table. The sizes are such that the measured part of a bare run takes about a second on two cores: in

@@ -145,7 +145,7 @@ func (r *rank) find() error {
 	if err != nil {
 		return fmt.Errorf("reading the interposer: %w", err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // nothing was written
 	symbols, err := file.DynamicSymbols()
 	if err != nil {
 		return fmt.Errorf("reading the interposer's symbols: %w", err)
@@ -172,8 +172,10 @@ func (r *rank) plant(at uint64) error {
 		return fmt.Errorf("planting a breakpoint: %w", err)
 	}
 	r.old[at] = old[0]
-	_, err := unix.PtracePokeText(r.pid, uintptr(at), []byte{0xcc})
-	return err
+	if _, err := unix.PtracePokeText(r.pid, uintptr(at), []byte{0xcc}); err != nil {
+		return fmt.Errorf("planting a breakpoint: %w", err)
+	}
+	return nil
 }
 
 // lift takes a breakpoint away, at which the program stands.
@@ -211,7 +213,7 @@ func (r *rank) wait() (unix.WaitStatus, error) {
 		var status unix.WaitStatus
 		_, err := unix.Wait4(r.pid, &status, 0, nil)
 		if !errors.Is(err, unix.EINTR) {
-			return status, err
+			return status, err //nolint:wrapcheck // callers say what they waited for
 		}
 	}
 }
@@ -227,8 +229,10 @@ func (r *rank) step(at uint64) error {
 	if status, err := r.wait(); err != nil || !status.Stopped() {
 		return fmt.Errorf("stepping over a breakpoint: status %#x: %w", status, err)
 	}
-	_, err := unix.PtracePokeText(r.pid, uintptr(at), []byte{0xcc})
-	return err
+	if _, err := unix.PtracePokeText(r.pid, uintptr(at), []byte{0xcc}); err != nil {
+		return fmt.Errorf("planting a breakpoint: %w", err)
+	}
+	return nil
 }
 
 // run lets the program run to its end, and the watch look at its types.
@@ -237,7 +241,7 @@ func (r *rank) run(w *watch) (status int, err error) {
 	if err != nil {
 		return 1, fmt.Errorf("reading the program's memory: %w", err)
 	}
-	defer memory.Close()
+	defer memory.Close() //nolint:errcheck // nothing was written
 	over := false
 	for {
 		at, ended, err := r.next(0)

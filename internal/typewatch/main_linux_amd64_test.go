@@ -87,7 +87,7 @@ func TestStatusIsThePrograms(t *testing.T) {
 func TestProblemsAreReported(t *testing.T) {
 	w := watch{}
 	for range mostProblems + 3 {
-		w.problem("something %d", 1)
+		w.problemf("something %d", 1)
 	}
 	if text := w.text(); strings.Count(text, "PROBLEM something 1\n") != mostProblems || !strings.Contains(text, "PROBLEM and 3 more\n") {
 		t.Error(text)

@@ -28,14 +28,14 @@ type memory struct{ file io.ReaderAt }
 
 // ReadMemory implements prettyprint.MemoryReader.
 func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
-	n, err := m.file.ReadAt(p, int64(addr)) //nolint:gosec // an address of a process
+	n, err := m.file.ReadAt(p, int64(addr))
 	if n == len(p) {
 		return n, nil
 	}
 	return n, err //nolint:wrapcheck // the decoder says what of
 }
 
-func (w *watch) problem(format string, args ...any) {
+func (w *watch) problemf(format string, args ...any) {
 	if len(w.problems) < mostProblems {
 		w.problems = append(w.problems, fmt.Sprintf(format, args...))
 	} else {
@@ -48,17 +48,17 @@ func (w *watch) freed(file io.ReaderAt, registry, at uint64) {
 	w.seen++
 	r, err := prettyprint.Open(memory{file}, registry)
 	if err != nil {
-		w.problem("the registry: %v", err)
+		w.problemf("the registry: %v", err)
 		return
 	}
 	handle := make([]byte, 8)
 	if _, err := (memory{file}).ReadMemory(at, handle[:r.HandleSize()]); err != nil {
-		w.problem("a handle at 0x%x: %v", at, err)
+		w.problemf("a handle at 0x%x: %v", at, err)
 		return
 	}
 	t, err := r.DatatypeByHandle(word(handle))
 	if err != nil {
-		w.problem("a type that is freed: %v", err)
+		w.problemf("a type that is freed: %v", err)
 		return
 	}
 	w.look(t)
@@ -68,12 +68,12 @@ func (w *watch) freed(file io.ReaderAt, registry, at uint64) {
 func (w *watch) left(file io.ReaderAt, registry uint64) {
 	r, err := prettyprint.Open(memory{file}, registry)
 	if err != nil {
-		w.problem("the registry: %v", err)
+		w.problemf("the registry: %v", err)
 		return
 	}
 	types, err := r.Datatypes()
 	if err != nil {
-		w.problem("the types that are left: %v", err)
+		w.problemf("the types that are left: %v", err)
 	}
 	for _, t := range types {
 		if t.Combiner() != prettyprint.CombinerNamed {
@@ -86,13 +86,13 @@ func (w *watch) left(file io.ReaderAt, registry uint64) {
 // look decodes a type, and all that it is made of.
 func (w *watch) look(t *prettyprint.Datatype) {
 	if err := t.Problem(); err != nil {
-		w.problem("%s: %v", t.Title(), err)
+		w.problemf("%s: %v", t.Title(), err)
 	}
 	for _, d := range t.Differences() {
-		w.problem("%s: %s\n%s", t.Title(), d, text(t))
+		w.problemf("%s: %s\n%s", t.Title(), d, text(t))
 	}
 	if _, known := t.Reported(); !known {
-		w.problem("%s: its figures are not known", t.Title())
+		w.problemf("%s: its figures are not known", t.Title())
 	}
 	w.count(t)
 	w.depth = max(w.depth, t.Depth())
@@ -104,10 +104,10 @@ func (w *watch) look(t *prettyprint.Datatype) {
 		}
 	}
 	if n != min(t.Elements(), 1000) {
-		w.problem("%s: the typemap has %d elements, and there are %d\n%s", t.Title(), n, t.Elements(), text(t))
+		w.problemf("%s: the typemap has %d elements, and there are %d\n%s", t.Title(), n, t.Elements(), text(t))
 	}
 	if err := t.Text(io.Discard, "t", nil, prettyprint.Options{}); err != nil {
-		w.problem("%s: %v", t.Title(), err)
+		w.problemf("%s: %v", t.Title(), err)
 	}
 }
 
@@ -116,7 +116,7 @@ func (w *watch) count(t *prettyprint.Datatype) {
 		w.kinds = map[string]int{}
 	}
 	if t.Combiner() == prettyprint.CombinerUnknown {
-		w.problem("a type is not decoded: it was made by %s", t.Name())
+		w.problemf("a type is not decoded: it was made by %s", t.Name())
 	}
 	w.kinds[t.Combiner().String()]++
 	for _, sub := range t.Types() {

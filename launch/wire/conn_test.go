@@ -447,7 +447,7 @@ type heldConn struct {
 
 func (c *heldConn) Read(p []byte) (int, error) {
 	<-c.may
-	return c.Conn.Read(p) //nolint:wrapcheck // a connection's own error
+	return c.Conn.Read(p)
 }
 
 // TestLastWordsAreHeard: an agent has said how its rank ended, and gone, before the job has read that. A request that the job sends meanwhile fails, and must not
