@@ -31,6 +31,7 @@ type job struct {
 	pids  map[int]int    // by rank
 	lib   string         // libcohort.so
 	done  func() error   // lets the ranks go on and waits for their end
+	wait  func() error   // waits for the end of ranks that go on already: MPICH's mpiexec may die of writing to one that ends
 	stdin io.WriteCloser // of rank 0
 	scan  *bufio.Scanner // what the ranks print after they were ready
 	end   func()         // kills the job
@@ -89,10 +90,13 @@ func startProgram(t *testing.T, mpi mpitest.MPI, ranks int, name string, flags [
 		j.lines = append(j.lines, scan.Text())
 	}
 	j.done = func() error {
-		ended = true
 		if _, err := io.WriteString(stdin, "go\n"); err != nil {
 			return err
 		}
+		return j.wait()
+	}
+	j.wait = func() error {
+		ended = true
 		// Wait closes stdin: MPICH's mpiexec fails if its end comes while the ranks go.
 		if _, err := io.Copy(io.Discard, stdout); err != nil {
 			return err

@@ -212,7 +212,7 @@ func TestStopsAnywhere(t *testing.T) {
 		}
 		w.walk(x)
 		x.detach()
-		if err := j.done(); err != nil {
+		if err := j.wait(); err != nil {
 			t.Error(err)
 		}
 	})

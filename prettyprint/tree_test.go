@@ -363,7 +363,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 		if _, err := io.WriteString(p.stdin, "end\n"); err != nil {
 			t.Error(err)
 		}
-		if err := p.done(); err != nil {
+		if err := p.wait(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -507,7 +507,7 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		if _, err := io.WriteString(p.stdin, "end\n"); err != nil {
 			t.Error(err)
 		}
-		if err := p.done(); err != nil {
+		if err := p.wait(); err != nil {
 			t.Error(err)
 		}
 	})
