@@ -134,6 +134,9 @@ func (c *Call) recordParts(a *abiSide, spec mpicall.Buffer) ([]callPart, error) 
 		types = []typePart{{name: c.typeName(spec, t), t: t}}
 	}
 	if a.flags&sideVector == 0 {
+		if len(types) == 0 {
+			return nil, corrupt(0, "a call's buffer at 0x%x has one part, and an array of no datatypes", a.buffer)
+		}
 		count := a.count
 		if count < 0 {
 			return nil, corrupt(0, "a call's buffer at 0x%x has the count %d", a.buffer, count)
