@@ -7,25 +7,6 @@ struct object_table cohort_reductions = {.table = {.published = &cohort_registry
 struct object_table cohort_errhandlers = {.table = {.published = &cohort_registry.errhandlers}};
 struct object_table cohort_infos = {.table = {.published = &cohort_registry.infos}};
 
-#define NOTED(name, parameters, arguments, noted)                        \
-  EXPORT int MPI_##name parameters {                                     \
-    int rc = PMPI_##name arguments;                                      \
-    uint64_t site = rc == MPI_SUCCESS ? cohort_registry_enter(SITE) : 0; \
-    if (site == 0) return rc;                                            \
-    noted;                                                               \
-    cohort_registry_leave();                                             \
-    return rc;                                                           \
-  }
-#define FREES(name, type, table)                                          \
-  EXPORT int MPI_##name(type *handle) {                                   \
-    if (!cohort_registry_enter(SITE)) return PMPI_##name(handle);         \
-    struct cohort_object *o = cohort_object_get(&table, HANDLE(*handle)); \
-    int rc = PMPI_##name(handle);                                         \
-    cohort_object_freed(o, rc);                                           \
-    cohort_registry_leave();                                              \
-    return rc;                                                            \
-  }
-
 /* ------------------------------------------------------------------ MPI_Op */
 
 static void add_op(MPI_Op op, uint32_t kind, uint64_t function, int commutes, uint64_t site, const char *name) {
@@ -40,10 +21,10 @@ static void add_op(MPI_Op op, uint32_t kind, uint64_t function, int commutes, ui
   cohort_object_publish(&r->o);
 }
 
-NOTED(Op_create, (MPI_User_function * user_fn, int commute, MPI_Op *op), (user_fn, commute, op),
+GIVES(Op_create, (MPI_User_function * user_fn, int commute, MPI_Op *op), (user_fn, commute, op),
       add_op(*op, COHORT_FUNCTION_USER, (uint64_t)(uintptr_t)user_fn, commute, site, NULL))
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-NOTED(Op_create_c, (MPI_User_function_c * user_fn, int commute, MPI_Op *op), (user_fn, commute, op),
+GIVES(Op_create_c, (MPI_User_function_c * user_fn, int commute, MPI_Op *op), (user_fn, commute, op),
       add_op(*op, COHORT_FUNCTION_USER, (uint64_t)(uintptr_t)user_fn, commute, site, NULL))
 #endif
 FREES(Op_free, MPI_Op, cohort_reductions)
@@ -81,15 +62,15 @@ static void errhandler_given(MPI_Errhandler handler, uint64_t site) {
 }
 
 #define MADE(KIND) add_errhandler(*errhandler, COHORT_FUNCTION_##KIND, 0, (uint64_t)(uintptr_t)function, site, NULL)
-NOTED(Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(COMM))
-NOTED(Win_create_errhandler, (MPI_Win_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(WINDOW))
-NOTED(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(FILE))
+GIVES(Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(COMM))
+GIVES(Win_create_errhandler, (MPI_Win_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(WINDOW))
+GIVES(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(FILE))
 #ifndef OPEN_MPI
-NOTED(Errhandler_create, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(COMM))
+GIVES(Errhandler_create, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(COMM))
 #endif
-NOTED(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *errhandler), (comm, errhandler), errhandler_given(*errhandler, site))
-NOTED(Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler), (win, errhandler), errhandler_given(*errhandler, site))
-NOTED(File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler), (file, errhandler), errhandler_given(*errhandler, site))
+GIVES(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *errhandler), (comm, errhandler), errhandler_given(*errhandler, site))
+GIVES(Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler), (win, errhandler), errhandler_given(*errhandler, site))
+GIVES(File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler), (file, errhandler), errhandler_given(*errhandler, site))
 FREES(Errhandler_free, MPI_Errhandler, cohort_errhandlers)
 
 void cohort_errhandler_from_fortran(MPI_Fint f, uint32_t kind, void *function, uint64_t site) {
@@ -185,13 +166,13 @@ void cohort_info_noted(MPI_Info info, uint64_t site, const char *name) {
   cohort_object_put(old);
 }
 
-NOTED(Info_create, (MPI_Info * info), (info), cohort_info_noted(*info, site, NULL))
-NOTED(Info_dup, (MPI_Info info, MPI_Info *newinfo), (info, newinfo), cohort_info_noted(*newinfo, site, NULL))
-NOTED(Info_set, (MPI_Info info, const char *key, const char *value), (info, key, value), cohort_info_noted(info, site, NULL))
-NOTED(Info_delete, (MPI_Info info, const char *key), (info, key), cohort_info_noted(info, site, NULL))
-NOTED(Comm_get_info, (MPI_Comm comm, MPI_Info *info_used), (comm, info_used), cohort_info_noted(*info_used, site, NULL))
-NOTED(Win_get_info, (MPI_Win win, MPI_Info *info_used), (win, info_used), cohort_info_noted(*info_used, site, NULL))
-NOTED(File_get_info, (MPI_File fh, MPI_Info *info_used), (fh, info_used), cohort_info_noted(*info_used, site, NULL))
+GIVES(Info_create, (MPI_Info * info), (info), cohort_info_noted(*info, site, NULL))
+GIVES(Info_dup, (MPI_Info info, MPI_Info *newinfo), (info, newinfo), cohort_info_noted(*newinfo, site, NULL))
+GIVES(Info_set, (MPI_Info info, const char *key, const char *value), (info, key, value), cohort_info_noted(info, site, NULL))
+GIVES(Info_delete, (MPI_Info info, const char *key), (info, key), cohort_info_noted(info, site, NULL))
+GIVES(Comm_get_info, (MPI_Comm comm, MPI_Info *info_used), (comm, info_used), cohort_info_noted(*info_used, site, NULL))
+GIVES(Win_get_info, (MPI_Win win, MPI_Info *info_used), (win, info_used), cohort_info_noted(*info_used, site, NULL))
+GIVES(File_get_info, (MPI_File fh, MPI_Info *info_used), (fh, info_used), cohort_info_noted(*info_used, site, NULL))
 FREES(Info_free, MPI_Info, cohort_infos)
 
 void cohort_infos_open(void) {

@@ -32,26 +32,6 @@ static void group_given(MPI_Group group, uint64_t site, uint32_t state) {
 
 uint64_t cohort_group_ref(MPI_Group group) { return (uint64_t)(uintptr_t)cohort_object_get(&cohort_groups, HANDLE(group)); }
 
-/* A call that is only about the registry: what it gave the program is made known, or what it changed. */
-#define GIVES(name, parameters, arguments, noted)                        \
-  EXPORT int MPI_##name parameters {                                     \
-    int rc = PMPI_##name arguments;                                      \
-    uint64_t site = rc == MPI_SUCCESS ? cohort_registry_enter(SITE) : 0; \
-    if (site == 0) return rc;                                            \
-    noted;                                                               \
-    cohort_registry_leave();                                             \
-    return rc;                                                           \
-  }
-#define FREES(name, type, table)                                                  \
-  EXPORT int MPI_##name(type *handle) {                                           \
-    if (!cohort_registry_enter(SITE)) return PMPI_##name(handle);                 \
-    struct cohort_object *o = cohort_object_get(&table, HANDLE(*handle));         \
-    int rc = PMPI_##name(handle);                                                 \
-    cohort_object_freed(o, rc);                                                   \
-    cohort_registry_leave();                                                      \
-    return rc;                                                                    \
-  }
-
 GIVES(Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group_given(*group, site, 0))
 GIVES(Comm_remote_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group_given(*group, site, 0))
 GIVES(Win_get_group, (MPI_Win win, MPI_Group *group), (win, group), group_given(*group, site, 0))

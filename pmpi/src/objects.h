@@ -20,4 +20,24 @@ void cohort_info_noted(MPI_Info info, uint64_t site, const char *name); /* made 
 /* Made by Fortran, whose wrapper is the MPI's own. */
 void cohort_op_from_fortran(MPI_Fint f, void *function, int commutes, uint64_t site);
 void cohort_errhandler_from_fortran(MPI_Fint f, uint32_t kind, void *function, uint64_t site);
+
+/* A call that is only about the registry: what it gave the program is made known, or what it changed. */
+#define GIVES(name, parameters, arguments, noted)                        \
+  EXPORT int MPI_##name parameters {                                     \
+    int rc = PMPI_##name arguments;                                      \
+    uint64_t site = rc == MPI_SUCCESS ? cohort_registry_enter(SITE) : 0; \
+    if (site == 0) return rc;                                            \
+    noted;                                                               \
+    cohort_registry_leave();                                             \
+    return rc;                                                           \
+  }
+#define FREES(name, type, table)                                          \
+  EXPORT int MPI_##name(type *handle) {                                   \
+    if (!cohort_registry_enter(SITE)) return PMPI_##name(handle);         \
+    struct cohort_object *o = cohort_object_get(&table, HANDLE(*handle)); \
+    int rc = PMPI_##name(handle);                                         \
+    cohort_object_freed(o, rc);                                           \
+    cohort_registry_leave();                                              \
+    return rc;                                                            \
+  }
 #endif
