@@ -6,14 +6,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
 	"github.com/cohort-debugger/cohort/internal/benchdatatypes"
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 )
 
 func main() {
@@ -60,29 +59,5 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	return write(report, *page)
-}
-
-// write writes the page. Of one that is there the part that people wrote is kept.
-func write(report *benchdatatypes.Report, page string) error {
-	if page == "" {
-		return report.Markdown(os.Stdout, "")
-	}
-	before, err := os.ReadFile(page)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading what people wrote into the page: %w", err)
-	}
-	_, notes, _ := strings.Cut(string(before), benchdatatypes.NotesMark+"\n")
-	file, err := os.CreateTemp(filepath.Dir(page), ".bench-datatypes-")
-	if err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	defer os.Remove(file.Name()) //nolint:errcheck // renamed, or of no use
-	if err := errors.Join(report.Markdown(file, notes), file.Chmod(0o644), file.Close()); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	if err := os.Rename(file.Name(), page); err != nil {
-		return fmt.Errorf("putting the page into place: %w", err)
-	}
-	return nil
+	return benchpage.Write(*page, benchdatatypes.NotesMark, report.Markdown)
 }

@@ -7,15 +7,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 	"github.com/cohort-debugger/cohort/internal/benchreplay"
 	"github.com/cohort-debugger/cohort/launch/self"
 )
@@ -124,7 +123,7 @@ func chooseColumns(o *benchreplay.Options, names string) error {
 	return nil
 }
 
-// write writes page and figures. Of a page that is there the part that people wrote is kept.
+// write writes page and figures.
 func write(report *benchreplay.Report, page, figures string) error {
 	if figures != "" {
 		text, err := json.MarshalIndent(report, "", " ") //nolint:musttag // the durations and times of Machine are what they are
@@ -135,24 +134,5 @@ func write(report *benchreplay.Report, page, figures string) error {
 			return fmt.Errorf("writing the figures: %w", err)
 		}
 	}
-	if page == "" {
-		return report.Markdown(os.Stdout, "")
-	}
-	before, err := os.ReadFile(page)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading what people wrote into the page: %w", err)
-	}
-	_, notes, _ := strings.Cut(string(before), benchreplay.NotesMark+"\n")
-	file, err := os.CreateTemp(filepath.Dir(page), ".bench-replay-")
-	if err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	defer os.Remove(file.Name()) //nolint:errcheck // renamed, or of no use
-	if err := errors.Join(report.Markdown(file, notes), file.Chmod(0o644), file.Close()); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
-	if err := os.Rename(file.Name(), page); err != nil {
-		return fmt.Errorf("putting the page into place: %w", err)
-	}
-	return nil
+	return benchpage.Write(page, benchreplay.NotesMark, report.Markdown)
 }
