@@ -309,11 +309,11 @@ struct cohort_datatype {
   uint32_t state;     /* enum cohort_type_state */
   uint32_t refs;      /* records that refer to this one, plus one while the handle is live */
   uint64_t handle;
-  int32_t f_handle;   /* Fortran handle, -1 unknown */
+  int32_t f_handle;   /* Fortran handle, -1: none is known (Open MPI makes one when it is first asked for) */
   uint32_t basic;     /* enum cohort_basic, for NAMED */
   uint32_t pair;      /* enum cohort_basic of the value in a PAIR */
   uint32_t basic_size;/* bytes of the value (of a PAIR: of its first member) */
-  int64_t type_size;  /* MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN unknown */
+  int64_t type_size;  /* MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN: unknown, or not asked for (datatypes.c) */
   int64_t lb, extent, true_lb, true_extent;
   uint64_t id;        /* counts creations: tells two lives of one handle apart */
   uint64_t event;     /* events completed when it was created */

@@ -363,13 +363,20 @@ uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Co
 uint64_t cohort_bytes_all(int count, MPI_Datatype type, MPI_Comm comm);
 
 /* ---- registry.c: tables of handles that a debugger reads */
-struct registry_table { uint64_t *published; struct cohort_slots *slots; uint64_t used, live; };
+struct registry_table { uint64_t *published; struct cohort_slots *slots; uint64_t used, live, last; /* slot that was put last: what is made is soon used */ };
 void *cohort_table_find(const struct registry_table *t, uint64_t handle);
-int cohort_table_put(struct registry_table *t, uint64_t handle, void *record);
+void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record); /* what the handle led to before, or NULL; the record itself: there is no memory */
 void cohort_table_remove(struct registry_table *t, uint64_t handle);
 extern int cohort_at_once;       /* threads may call MPI at once: else there is nothing to lock */
-void cohort_registry_lock(void); /* threads may make datatypes at once; held for no MPI call that could wait */
-void cohort_registry_unlock(void);
+void cohort_registry_lock_among_threads(void);
+void cohort_registry_unlock_among_threads(void);
+/* Threads may make datatypes at once; held for no MPI call that could wait. */
+static inline void cohort_registry_lock(void) {
+  if (UNLIKELY(cohort_at_once)) cohort_registry_lock_among_threads();
+}
+static inline void cohort_registry_unlock(void) {
+  if (UNLIKELY(cohort_at_once)) cohort_registry_unlock_among_threads();
+}
 extern struct cohort_registry cohort_registry;
 void cohort_registry_open(void);
 uint64_t cohort_stack(uint64_t site, int of_request);
@@ -394,6 +401,7 @@ void cohort_datatypes_open(void);
 struct cohort_datatype *cohort_datatype_ref(uint64_t handle); /* the lock is held; NULL: it is not known */
 void cohort_datatype_unref(struct cohort_datatype *d);
 void cohort_datatype_given(MPI_Datatype type);
+MPI_Fint cohort_datatype_c2f(MPI_Datatype type);         /* the program's Fortran is given it */
 struct cohort_datatype *cohort_datatype_known(MPI_Datatype type);
 int cohort_is_builtin(uint64_t handle);                  /* the MPI library's own object */
 

@@ -148,9 +148,8 @@ static void publish(struct cohort_comm *c) {
   cohort_registry_lock();
   c->index = n_comms++;
   c->id = ++n_created;
-  struct cohort_comm *before = cohort_table_find(&table, c->handle); /* it went away unseen */
-  cohort_table_put(&table, c->handle, c);
-  if (before != NULL) unref(before);
+  struct cohort_comm *before = cohort_table_put(&table, c->handle, c); /* it went away unseen */
+  if (before != NULL && before != c) unref(before);
   last_comm = NULL;
   cohort_registry_unlock();
   if (g.full) cohort_write_comm(c);

@@ -32,9 +32,10 @@ static uint32_t combiner_of(int combiner) {
 }
 
 struct figures { int64_t size, lb, extent, true_lb, true_extent; };
+static const struct figures unknown_figures = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
 
 static struct figures measured(MPI_Datatype type) {
-  struct figures f = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
+  struct figures f = unknown_figures;
   MPI_Count size;
   MPI_Aint lb, extent;
   if (PMPI_Type_size_x(type, &size) == MPI_SUCCESS) f.size = size;
@@ -57,13 +58,14 @@ static void set_figures(struct cohort_datatype *d, struct figures f) {
   d->true_extent = f.true_extent;
 }
 
-static int32_t f_handle_of(MPI_Datatype type) {
-#ifdef OPEN_MPI
-  return PMPI_Type_c2f(type);
-#else
-  return type; /* an MPI_Fint, as it is */
-#endif
+/* What the library says of a constructor's result is only held against what the debugger computes: that is worth three calls for each of the first types, and for one of many
+ * in a program that makes them without end. */
+static inline int is_measured(void) {
+  enum { FIRST = 4096, ONE_OF = 64 };
+  uint64_t made = __atomic_load_n(&n_created, __ATOMIC_RELAXED);
+  return made < FIRST || made % ONE_OF == 0;
 }
+
 
 /* The lock is held. */
 static struct cohort_datatype *new_locked(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
@@ -75,7 +77,11 @@ static struct cohort_datatype *new_locked(MPI_Datatype type, size_t n_int, size_
   }
   d->size = (uint32_t)bytes;
   d->handle = HANDLE(type);
-  d->f_handle = f_handle_of(type);
+#ifdef OPEN_MPI
+  d->f_handle = -1; /* it makes one when it is first asked: that is done for those that Fortran has (cohort_datatype_c2f), and where it is not known who has it */
+#else
+  d->f_handle = type; /* an MPI_Fint, as it is */
+#endif
   d->refs = d->holds = 1;
   d->id = ++n_created;
   d->event = g.events;
@@ -88,6 +94,7 @@ static struct cohort_datatype *new_locked(MPI_Datatype type, size_t n_int, size_
 static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
   cohort_registry_lock();
   struct cohort_datatype *d = new_locked(type, n_int, n_addr, n_types);
+  if (d != NULL) d->f_handle = PMPI_Type_c2f(type);
   cohort_registry_unlock();
   return d;
 }
@@ -146,11 +153,8 @@ static void drop(struct cohort_datatype *d) {
 
 /* A handle may be published again without having been freed in our sight; the record that it had is then dropped. The lock is held. */
 static void publish_locked(struct cohort_datatype *d) {
-  struct cohort_datatype *before = cohort_table_find(&table, d->handle);
-  if (UNLIKELY(!cohort_table_put(&table, d->handle, d)))
-    drop(d);
-  else if (UNLIKELY(before != NULL))
-    drop(before);
+  struct cohort_datatype *gone = cohort_table_put(&table, d->handle, d); /* d itself, if there is no memory */
+  if (UNLIKELY(gone != NULL)) drop(gone);
 }
 
 static void publish(struct cohort_datatype *d) {
@@ -279,7 +283,7 @@ static void add_named(MPI_Datatype type, const char *name, uint32_t basic, uint3
   d->basic = basic;
   d->pair = pair;
   d->basic_size = value_size != 0 ? value_size : (uint32_t)size;
-  set_figures(d, basic == COHORT_BASIC_NULL ? (struct figures){INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN} : measured(type));
+  set_figures(d, basic == COHORT_BASIC_NULL ? unknown_figures : measured(type));
   set_name(d, name);
   publish(d);
 }
@@ -308,7 +312,7 @@ enum { ARGUMENTS_MAX = 1 << 28 };
 /* Ends with the lock held, unless it returns NULL; then there is nothing to fill in. */
 static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, size_t n_int, size_t n_addr, size_t n_types, const MPI_Datatype *given,
                                           uint64_t site, const char *call) {
-  struct figures f = measured(type);
+  struct figures f = is_measured() ? measured(type) : unknown_figures;
   uint64_t stack = cohort_stack(site, 0);
   if (UNLIKELY(n_int + n_addr + n_types > ARGUMENTS_MAX)) {
     struct cohort_datatype *u = unknown(type, call);
@@ -530,6 +534,23 @@ EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
   cohort_registry_leave();
   return rc;
 }
+
+MPI_Fint cohort_datatype_c2f(MPI_Datatype type) {
+  MPI_Fint f = PMPI_Type_c2f(type);
+#ifdef OPEN_MPI
+  if (!cohort_registry_enter(SITE)) return f;
+  cohort_registry_lock();
+  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
+  if (d != NULL) __atomic_store_n(&d->f_handle, f, __ATOMIC_RELEASE);
+  cohort_registry_unlock();
+  cohort_registry_leave();
+#endif
+  return f;
+}
+
+#ifdef OPEN_MPI
+EXPORT MPI_Fint MPI_Type_c2f(MPI_Datatype type) { return cohort_datatype_c2f(type); }
+#endif
 
 EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int integers[],
                                  MPI_Aint addresses[], MPI_Datatype datatypes[]) {

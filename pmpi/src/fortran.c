@@ -130,7 +130,7 @@ static MPI_Aint *fortran_places(const MPI_Fint *p, int count) {
 
 #define MPI1_END(newtype, ierr)                                     \
   cohort_fortran_site(0);                                           \
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);       \
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype); \
   if (ierr != NULL) *ierr = rc;
 
 EXPORT void mpi_type_hvector_(MPI_Fint *count, MPI_Fint *blocklength, MPI_Fint *stride, MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr) {

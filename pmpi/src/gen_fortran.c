@@ -1317,7 +1317,7 @@ EXPORT void mpi_type_contiguous_f08_(MPI_Fint *count, MPI_Fint *oldtype, MPI_Fin
   cohort_fortran_site(SITE);
   int rc = MPI_Type_contiguous(*count, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_contiguous, TYPE_CONTIGUOUS)
@@ -1328,7 +1328,7 @@ EXPORT void mpi_type_vector_f08_(MPI_Fint *count, MPI_Fint *blocklength, MPI_Fin
   cohort_fortran_site(SITE);
   int rc = MPI_Type_vector(*count, *blocklength, *stride, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_vector, TYPE_VECTOR)
@@ -1339,7 +1339,7 @@ EXPORT void mpi_type_create_hvector_f08_(MPI_Fint *count, MPI_Fint *blocklength,
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_hvector(*count, *blocklength, *stride, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_hvector, TYPE_CREATE_HVECTOR)
@@ -1350,7 +1350,7 @@ EXPORT void mpi_type_indexed_f08_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *
   cohort_fortran_site(SITE);
   int rc = MPI_Type_indexed(*count, lengths, places, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_indexed, TYPE_INDEXED)
@@ -1361,7 +1361,7 @@ EXPORT void mpi_type_create_hindexed_f08_(MPI_Fint *count, MPI_Fint *lengths, MP
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_hindexed(*count, lengths, places, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_hindexed, TYPE_CREATE_HINDEXED)
@@ -1372,7 +1372,7 @@ EXPORT void mpi_type_create_indexed_block_f08_(MPI_Fint *count, MPI_Fint *blockl
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_indexed_block(*count, *blocklength, places, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_indexed_block, TYPE_CREATE_INDEXED_BLOCK)
@@ -1383,7 +1383,7 @@ EXPORT void mpi_type_create_hindexed_block_f08_(MPI_Fint *count, MPI_Fint *block
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_hindexed_block(*count, *blocklength, places, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_hindexed_block, TYPE_CREATE_HINDEXED_BLOCK)
@@ -1394,7 +1394,7 @@ EXPORT void mpi_type_create_struct_f08_(MPI_Fint *count, MPI_Fint *lengths, MPI_
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_struct(*count, lengths, places, c_types, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_struct, TYPE_CREATE_STRUCT)
@@ -1405,7 +1405,7 @@ EXPORT void mpi_type_create_subarray_f08_(MPI_Fint *ndims, MPI_Fint *sizes, MPI_
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_subarray(*ndims, sizes, subsizes, starts, *order, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_subarray, TYPE_CREATE_SUBARRAY)
@@ -1416,7 +1416,7 @@ EXPORT void mpi_type_create_darray_f08_(MPI_Fint *size, MPI_Fint *rank, MPI_Fint
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_darray(*size, *rank, *ndims, gsizes, distribs, dargs, psizes, *order, c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_darray, TYPE_CREATE_DARRAY)
@@ -1427,7 +1427,7 @@ EXPORT void mpi_type_create_resized_f08_(MPI_Fint *oldtype, MPI_Aint *lb, MPI_Ai
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_resized(c_oldtype, *lb, *extent, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_resized, TYPE_CREATE_RESIZED)
@@ -1438,7 +1438,7 @@ EXPORT void mpi_type_dup_f08_(MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ie
   cohort_fortran_site(SITE);
   int rc = MPI_Type_dup(c_oldtype, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_dup, TYPE_DUP)
@@ -1448,7 +1448,7 @@ EXPORT void mpi_type_create_f90_real_f08_(MPI_Fint *p, MPI_Fint *r, MPI_Fint *ne
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_f90_real(*p, *r, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_f90_real, TYPE_CREATE_F90_REAL)
@@ -1458,7 +1458,7 @@ EXPORT void mpi_type_create_f90_complex_f08_(MPI_Fint *p, MPI_Fint *r, MPI_Fint 
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_f90_complex(*p, *r, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_f90_complex, TYPE_CREATE_F90_COMPLEX)
@@ -1468,7 +1468,7 @@ EXPORT void mpi_type_create_f90_integer_f08_(MPI_Fint *r, MPI_Fint *newtype, MPI
   cohort_fortran_site(SITE);
   int rc = MPI_Type_create_f90_integer(*r, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_create_f90_integer, TYPE_CREATE_F90_INTEGER)
@@ -1478,7 +1478,7 @@ EXPORT void mpi_type_match_size_f08_(MPI_Fint *typeclass, MPI_Fint *size, MPI_Fi
   cohort_fortran_site(SITE);
   int rc = MPI_Type_match_size(*typeclass, *size, &c_newtype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *newtype = PMPI_Type_c2f(c_newtype);
+  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_match_size, TYPE_MATCH_SIZE)
@@ -1488,7 +1488,7 @@ EXPORT void mpi_type_commit_f08_(MPI_Fint *datatype, MPI_Fint *ierr) {
   cohort_fortran_site(SITE);
   int rc = MPI_Type_commit(&c_datatype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *datatype = PMPI_Type_c2f(c_datatype);
+  if (rc == MPI_SUCCESS) *datatype = cohort_datatype_c2f(c_datatype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_commit, TYPE_COMMIT)
@@ -1498,7 +1498,7 @@ EXPORT void mpi_type_free_f08_(MPI_Fint *datatype, MPI_Fint *ierr) {
   cohort_fortran_site(SITE);
   int rc = MPI_Type_free(&c_datatype);
   cohort_fortran_site(0);
-  if (rc == MPI_SUCCESS) *datatype = PMPI_Type_c2f(c_datatype);
+  if (rc == MPI_SUCCESS) *datatype = cohort_datatype_c2f(c_datatype);
   if (ierr != NULL) *ierr = rc;
 }
 FORTRAN_NAMES(type_free, TYPE_FREE)

@@ -257,7 +257,7 @@ static void add(struct cohort_request_record *r) {
   PRIVATE(r)->tail = PRIVATE(r);
   PRIVATE(r)->count = 1;
   if (oldest == NULL) {
-    if (!cohort_table_put(&table, handle, r)) release(r);
+    if (cohort_table_put(&table, handle, r) == r) release(r);
     return;
   }
   r->o.state |= COHORT_REQUEST_SHARED;

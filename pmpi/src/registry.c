@@ -18,14 +18,11 @@ static atomic_flag lock = ATOMIC_FLAG_INIT;
 int cohort_at_once = 1;
 
 /* Only calls of MPI look at the registry. */
-void cohort_registry_lock(void) {
-  if (LIKELY(!cohort_at_once)) return;
+void cohort_registry_lock_among_threads(void) {
   while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) sched_yield();
 }
 
-void cohort_registry_unlock(void) {
-  if (UNLIKELY(cohort_at_once)) atomic_flag_clear_explicit(&lock, memory_order_release);
-}
+void cohort_registry_unlock_among_threads(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
 
 enum { FREED = 1 };
 
@@ -39,6 +36,8 @@ static size_t table_bytes(uint64_t capacity) { return sizeof(struct cohort_slots
 void *cohort_table_find(const struct registry_table *t, uint64_t handle) {
   const struct cohort_slots *s = t->slots;
   if (s == NULL) return NULL;
+  const struct cohort_slot *last = &s->slot[t->last];
+  if (last->handle == handle && last->record > FREED) return (void *)(uintptr_t)last->record;
   for (uint64_t i = place(handle, s->capacity); s->slot[i].record != 0; i = (i + 1) & (s->capacity - 1))
     if (s->slot[i].record != FREED && s->slot[i].handle == handle) return (void *)(uintptr_t)s->slot[i].record;
   return NULL;
@@ -61,15 +60,16 @@ static int rebuild(struct registry_table *t) {
   }
   t->slots = fresh;
   t->used = t->live;
+  t->last = 0;
   __atomic_store_n(t->published, (uint64_t)(uintptr_t)fresh, __ATOMIC_RELEASE);
   if (old != NULL) cohort_free(old, table_bytes(old->capacity));
   return 1;
 }
 
-int cohort_table_put(struct registry_table *t, uint64_t handle, void *record) {
+void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record) {
   if (UNLIKELY(t->slots == NULL || 5 * (t->used + 1) > 4 * t->slots->capacity) && !rebuild(t)) {
     cohort_registry.lost++;
-    return 0;
+    return record;
   }
   struct cohort_slots *s = t->slots;
   uint64_t i = place(handle, s->capacity), at = UINT64_MAX;
@@ -77,8 +77,10 @@ int cohort_table_put(struct registry_table *t, uint64_t handle, void *record) {
     if (s->slot[i].record == FREED) {
       if (at == UINT64_MAX) at = i;
     } else if (s->slot[i].handle == handle) {
+      void *before = (void *)(uintptr_t)s->slot[i].record;
       __atomic_store_n(&s->slot[i].record, (uint64_t)(uintptr_t)record, __ATOMIC_RELEASE);
-      return 1;
+      t->last = i;
+      return before;
     }
   }
   if (at == UINT64_MAX) {
@@ -86,20 +88,22 @@ int cohort_table_put(struct registry_table *t, uint64_t handle, void *record) {
     t->used++;
   }
   t->live++;
+  t->last = at;
   s->slot[at].handle = handle;
   __atomic_store_n(&s->slot[at].record, (uint64_t)(uintptr_t)record, __ATOMIC_RELEASE);
-  return 1;
+  return NULL;
 }
 
 void cohort_table_remove(struct registry_table *t, uint64_t handle) {
   struct cohort_slots *s = t->slots;
   if (s == NULL) return;
-  for (uint64_t i = place(handle, s->capacity); s->slot[i].record != 0; i = (i + 1) & (s->capacity - 1)) {
-    if (s->slot[i].record == FREED || s->slot[i].handle != handle) continue;
-    __atomic_store_n(&s->slot[i].record, FREED, __ATOMIC_RELEASE);
-    t->live--;
-    return;
-  }
+  uint64_t i = t->last;
+  if (s->slot[i].handle != handle || s->slot[i].record <= FREED)
+    for (i = place(handle, s->capacity); s->slot[i].record != 0; i = (i + 1) & (s->capacity - 1))
+      if (s->slot[i].record != FREED && s->slot[i].handle == handle) break;
+  if (s->slot[i].record == 0) return;
+  t->live--;
+  __atomic_store_n(&s->slot[i].record, FREED, __ATOMIC_RELEASE); /* its handle stays: a debugger says that it was freed */
 }
 
 /* ------------------------------------------------------------------ records that begin with a struct cohort_object */
@@ -150,11 +154,7 @@ void cohort_object_unref(struct cohort_object *o) {
 void cohort_object_publish(struct cohort_object *o) {
   cohort_registry_lock();
   struct registry_table *t = &PRIVATE(o)->table->table;
-  struct cohort_object *before = cohort_table_find(t, o->handle);
-  if (!cohort_table_put(t, o->handle, o))
-    cohort_object_unref(o);
-  else if (before != NULL && before != o)
-    cohort_object_unref(before);
+  cohort_object_unref(cohort_table_put(t, o->handle, o));
   cohort_registry_unlock();
 }
 

@@ -154,7 +154,11 @@ func (f function) fortranBody() string {
 			if f.name == "Improbe" {
 				condition += " && *flag"
 			}
-			fmt.Fprintf(&after, "  if (%s) *%s = PMPI_%s_c2f(c_%s);\n", condition, p.name, handles[base], p.name)
+			convert := "PMPI_" + handles[base] + "_c2f"
+			if base == "MPI_Datatype" {
+				convert = "cohort_datatype_c2f"
+			}
+			fmt.Fprintf(&after, "  if (%s) *%s = %s(c_%s);\n", condition, p.name, convert, p.name)
 			if base == "MPI_Request" && !inout[f.name] || f.name == "Imrecv" && p.name == "request" {
 				fmt.Fprintf(&after, "  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_%s, *%s);\n", p.name, p.name)
 			}
