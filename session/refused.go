@@ -15,7 +15,7 @@ func IsRefusal(err error) bool {
 		new(*RefusedError), new(*launch.RefusedError), new(*pmpi.ProgramError), new(*pmpi.MissingError),
 		new(*trace.NotRecordingError), new(*trace.ExistsError), new(*trace.VersionError), new(*trace.ModeError),
 		new(*trace.MissingRankError), new(*trace.RankCountError), new(*trace.FormatError), new(*trace.ProgramError),
-		new(*trace.IncompleteError), new(*trace.UnfinishedError), new(*trace.SameRecordingError), new(*DoubtError), new(*trace.GraphMismatchError),
+		new(*trace.IncompleteError), new(*trace.UnfinishedError), new(*trace.SameRecordingError), new(*DoubtError), new(*trace.GraphMismatchError), new(*trace.TextError),
 	} {
 		if errors.As(err, kind) {
 			return true

@@ -13,6 +13,9 @@ import (
 // textVersion is in the first line of the text twin.
 const textVersion = "cohort-trace 1"
 
+// currentOpKey is the only field that a header line may lack: of a rank that was outside MPI when its trace ended.
+const currentOpKey = "current_op"
+
 // Dump writes the text twin of what r still has to read: the header, then a line per record. ParseText is its inverse. If the trace ends
 // with a fault, what could be read is written and the fault is returned.
 //
@@ -45,6 +48,9 @@ func headerText(h *Header) string {
 	text := fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d polls=%d incomplete=%d "+
 		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI, b2u(h.Closed), h.StartNS,
 		h.Committed, h.Events, h.Polls, h.Incomplete, b2u(h.FullDisk), strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
+	if h.CurrentOp != OpNone {
+		text += " " + currentOpKey + "=" + h.CurrentOp.String()
+	}
 	if h.Mode == ModeRacing {
 		return text + h.Undecided.text()
 	}

@@ -49,6 +49,7 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 			Incomplete: rapid.Uint32().Draw(t, "incomplete"), FullDisk: rapid.Bool().Draw(t, "full disk"),
 			IncompleteCall:  rapid.StringMatching(`[A-Za-z_ "\\=]{0,47}`).Draw(t, "call"),
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
+			CurrentOp:       rapid.SampledFrom(append(knownOps(), OpNone)).Draw(t, "current"),
 		}
 	})
 }

@@ -161,8 +161,8 @@ func decodeHeader(path string, page []byte) (Header, error) {
 	}
 	h.IncompleteCall = string(name)
 	current := le.Uint32(page[136:])
-	if current > 0xff {
-		return bad(ErrMalformed, 136, "an operation of one byte", fmt.Sprint(current))
+	if current > 0xff || (current != uint32(OpNone) && !Op(current).Known()) {
+		return bad(ErrMalformed, 136, "an operation that is known", fmt.Sprint(current))
 	}
 	h.CurrentOp = Op(current)
 	if !h.Mode.isRecorded() {

@@ -3,8 +3,10 @@ package trace
 import (
 	"bufio"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -72,6 +74,31 @@ func ParseText(r io.Reader) (Header, []Record, error) {
 		return h, nil, &TextError{p.line + 1, "a header line", "the end"}
 	}
 	return h, all, nil
+}
+
+// Undump makes the trace file of which text is the text twin: the inverse of Dump. A trace that was cut short is so again. The file must not exist; none is left if there
+// is an error. Errors are *TextError or those of files.
+func Undump(path string, text io.Reader) error {
+	h, records, err := ParseText(text)
+	if err != nil {
+		return err
+	}
+	w, err := CreateFile(path, h)
+	if err != nil {
+		return err
+	}
+	for _, rec := range records {
+		if err = w.Write(rec); err != nil {
+			break
+		}
+	}
+	if end := w.end(err == nil && h.Closed); err == nil {
+		err = end
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
 }
 
 type textParser struct {
@@ -225,6 +252,9 @@ func (p *textParser) header(word string) Header {
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
 		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), FullDisk: p.u("full_disk", 1) == 1,
 		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
+	}
+	if _, within := p.fields[currentOpKey]; within {
+		h.CurrentOp = p.opOf(currentOpKey)
 	}
 	if mode == ModeRacing {
 		h.Undecided = p.undecided()

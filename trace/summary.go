@@ -14,6 +14,7 @@ type Summary struct {
 	Decisions     uint64            `json:"decisions"`               // matches, polls and sets that a replay enforces
 	Wildcards     uint64            `json:"wildcards"`               // wildcard receives and probes
 	Never         uint64            `json:"never"`                   // of them: never matched
+	Polled        uint64            `json:"polled"`                  // of them: what nonblocking probes found, which racing mode records in any case
 	FailedPolls   uint64            `json:"failedPolls"`
 	Messages      uint64            `json:"messages"`
 	PayloadBytes  uint64            `json:"payloadBytes"`
@@ -88,6 +89,7 @@ func (s *Summary) add(r *Summary) {
 	s.Decisions += r.Decisions
 	s.Wildcards += r.Wildcards
 	s.Never += r.Never
+	s.Polled += r.Polled
 	s.FailedPolls += r.FailedPolls
 	s.Messages += r.Messages
 	s.PayloadBytes += r.PayloadBytes
@@ -118,8 +120,11 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 	s.Wildcards += uint64(len(d.Matches))
 	s.Values += d.Values()
 	for i := range d.Matches {
-		if d.Matches[i].Never {
+		switch m := &d.Matches[i]; {
+		case m.Never:
 			s.Never++
+		case m.Op.IsPoll():
+			s.Polled++
 		}
 	}
 	for i := range d.Polls {

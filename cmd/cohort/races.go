@@ -62,7 +62,7 @@ sends; for each group it is said how often, on which ranks, and whether the mess
 
   could have changed the result      they differ in length, tag or content
   equal but for their senders        only a program that looks at MPI_SOURCE can tell them apart
-  unknown                            same length, and the recording does not have the contents (those of large messages and of persistent sends are not compared)
+  unknown                            same length, and the recording does not have the contents (those of large messages are not compared)
 
 Races are found in the event graph. A recording in order or racing mode has none yet: it is replayed once, and the graph is kept in the recording.
 Failed polls and the order in which Waitany and its kin complete requests are nondeterministic too, and are recorded, but are no races between messages.`,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sort"
 	"strings"
 
@@ -20,12 +21,13 @@ func newTraceCommand(std streams) *cobra.Command {
 		Short: "Look into a recording: what it holds, its text twin, whether it is whole",
 		Long:  "Looks into a recording without running anything. docs/trace-format.md specifies the format.",
 		Example: `  cohort trace info tsp.cohort
-  cohort trace dump tsp.cohort --rank 2
+  cohort trace dump tsp.cohort --rank 2 > rank-2.txt
+  cohort trace undump rank-2.txt -o rank-2.trace
   cohort trace verify tsp.cohort`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceVerifyCommand(std), newTraceMinimizeCommand(std))
+	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceUndumpCommand(std), newTraceVerifyCommand(std), newTraceMinimizeCommand(std))
 	cmd.AddCommand(newTracePackCommand(std), newTraceUnpackCommand(std))
 	return cmd
 }
@@ -91,7 +93,8 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 	for c := range s.EventsByClass {
 		classes = append(classes, c)
 	}
-	sort.Slice(classes, func(i, j int) bool { return s.EventsByClass[classes[i]] > s.EventsByClass[classes[j]] })
+	sort.Strings(classes)
+	sort.SliceStable(classes, func(i, j int) bool { return s.EventsByClass[classes[i]] > s.EventsByClass[classes[j]] })
 	for i, c := range classes {
 		name := ""
 		if i == 0 {
@@ -146,6 +149,42 @@ func newTraceDumpCommand(std streams) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&rank, "rank", 0, "whose trace")
 	cmd.Flags().BoolVar(&graph, "graph", false, "the full trace of the event graph, which \"cohort replay --full\" or \"cohort cut\" leaves")
+	return cmd
+}
+
+func newTraceUndumpCommand(std streams) *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "undump TEXT -o FILE",
+		Short: "Make a trace file of a text twin: the inverse of dump",
+		Long: `Reads what "cohort trace dump" printed (- is standard input) and writes the trace file that it tells of. A trace that was cut short is so again.
+
+In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst beside it is the same trace packed, and has to go if the text was changed.`,
+		Example: `  cohort trace dump run.cohort --rank 0 > rank-0.txt
+  cohort trace undump rank-0.txt -o rank-0.trace`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || out == "" {
+				return usageError("One text and -o with the file to write are needed. Write: cohort trace undump rank-0.txt -o rank-0.trace")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			in := std.In
+			if args[0] != "-" {
+				f, err := os.Open(args[0])
+				if err != nil {
+					return fmt.Errorf("reading the text twin of a trace: %w", err)
+				}
+				defer f.Close() //nolint:errcheck // it was read
+				in = f
+			}
+			if err := trace.Undump(out, in); err != nil {
+				return fmt.Errorf("making %s of %s: %w", out, args[0], err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "the trace file to write; it must not exist")
 	return cmd
 }
 
