@@ -166,6 +166,8 @@ type Frame struct {
 	Internal bool // inside Cohort's interposer: to be hidden
 	NoSource bool
 	User     bool // code of the program, or of a library that is neither the MPI's nor the system's nor Cohort's
+	// Call: an MPI call of the program's, whose frames in Cohort's interposer are shown as this one (job.StackTrace); Internal as well. A Backend leaves it false.
+	Call bool
 }
 
 // Argument of a frame, as text.

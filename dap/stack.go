@@ -90,12 +90,12 @@ func (c *client) stackFrame(id int, f backend.Frame, format *godap.StackFrameFor
 			out.Name += fmt.Sprintf(" line %d", f.Line)
 		}
 	}
-	if out.Source == nil || f.Internal || f.Module != "" && !f.User {
+	if !f.Call && (out.Source == nil || f.Internal || f.Module != "" && !f.User) {
 		out.PresentationHint = "subtle"
 	}
 	if f.Module != "" {
 		out.ModuleId = f.Module
-		if out.Source == nil {
+		if out.Source == nil && !f.Call {
 			out.Name += " in " + filepath.Base(f.Module)
 		}
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
 )
@@ -33,11 +34,29 @@ func UserFrame(frames []backend.Frame) int {
 	return max(code, 0)
 }
 
+// fold makes one frame of neighbouring ones of the interposer: a call goes through several of its functions, which mean nothing to a user. It is the outermost of them,
+// which the call has entered first, with its ID; so whoever evaluates or counts in the debugger's own frames does as before.
+func fold(frames []backend.Frame) []backend.Frame {
+	out := make([]backend.Frame, 0, len(frames))
+	for i, f := range frames {
+		if f.Internal && i+1 < len(frames) && frames[i+1].Internal {
+			continue
+		}
+		f.Call = f.Internal && isMPI(f.Function) && i+1 < len(frames) && frames[i+1].User // and not by MPI, such as its Fortran library
+		out = append(out, f)
+	}
+	return out
+}
+
+func isMPI(function string) bool {
+	return strings.HasPrefix(function, "MPI_") || strings.HasPrefix(function, "mpi_")
+}
+
 // mostInternal bounds the search for the first frame that is not Internal.
 const mostInternal = 256
 
-// StackTrace is Backend.StackTrace without the interposer's frames at the top: req.Start and the result's Total count visible frames only. Frame IDs keep
-// the debugger's levels.
+// StackTrace is Backend.StackTrace as a user is to see it: without the interposer's frames at the top, and with one frame for those of a call further out. req.Start and
+// the result's Total count what is seen; Total is too large where frames that were not asked for are some of the interposer's. Frame IDs keep the debugger's levels.
 func (j *Job) StackTrace(ctx context.Context, rank int, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
 	b, err := j.Backend(rank)
 	if err != nil {
@@ -47,15 +66,40 @@ func (j *Job) StackTrace(ctx context.Context, rank int, req backend.StackTraceRe
 	if err != nil {
 		return backend.StackTraceResult{}, err
 	}
-	req.Start += hidden
-	res, err := b.StackTrace(ctx, req)
-	if err != nil {
-		return res, err
+	const ahead = 2 // what a frame is shown as is known when the next one is
+	start, want := max(req.Start, 0), -1
+	if req.Count > 0 {
+		want = start + req.Count
 	}
-	if res.Total >= 0 {
-		res.Total = max(res.Total-hidden, 0)
+	var frames []backend.Frame
+	for {
+		ask := backend.StackTraceRequest{Thread: req.Thread, Start: hidden + len(frames)}
+		if want >= 0 {
+			ask.Count = want + ahead - min(len(fold(frames)), want)
+		}
+		res, err := b.StackTrace(ctx, ask)
+		if err != nil {
+			return res, err
+		}
+		frames = append(frames, res.Frames...)
+		seen, rest := fold(frames), res.Total-hidden-len(frames)
+		if want >= 0 && len(seen) < want+ahead && len(res.Frames) > 0 && (res.Total < 0 || rest > 0) {
+			continue
+		}
+		out := backend.StackTraceResult{Frames: page(seen, start, want), Total: -1}
+		if res.Total >= 0 {
+			out.Total = len(seen) + max(rest, 0)
+		}
+		return out, nil
 	}
-	return res, nil
+}
+
+// page is frames from start to end, -1 the last, as far as there are any.
+func page(frames []backend.Frame, start, end int) []backend.Frame {
+	if end < 0 || end > len(frames) {
+		end = len(frames)
+	}
+	return frames[min(start, end):end]
 }
 
 // hiddenFrames is the level of the first frame of a thread that is not Internal: known from the stop, or asked for.

@@ -225,8 +225,7 @@ func calledMPI(frames []backend.Frame) string {
 	if hidden == 0 {
 		return ""
 	}
-	name := frames[hidden-1].Function
-	if strings.HasPrefix(name, "MPI_") || strings.HasPrefix(name, "mpi_") {
+	if name := frames[hidden-1].Function; isMPI(name) {
 		return " (" + name + ")"
 	}
 	return ""

@@ -238,6 +238,34 @@ func switching(t *testing.T, path string, a, b subject) {
 	has(t, string(out), `exp="constructor",[^}]*value="VECTOR`)
 }
 
+// TestBacktrace: one frame for an MPI call, whatever it goes through in Cohort's library, and with the numbers that gdb's other commands know.
+func TestBacktrace(t *testing.T) {
+	path := script(t)
+	source, err := filepath.Abs("../handles/testdata/handles.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		library, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := plain{t, path, mpi.Env(), []string{mpi.BuildFile(t, source)}}.run("set environment LD_PRELOAD "+library.Path, "break main", "run", "break PMPI_Comm_dup",
+			"continue", "bt", "bt -no-filters", "frame function main", "bt 2")
+		has(t, got[5], `(?s)^#0 [^\n]*PMPI_Comm_dup \(\)[^\n]*\n#(\d) [^\n]* MPI_Comm_dup \(\)[^\n]*\n#\d+ [^\n]* main [^\n]*$`)
+		if strings.Count(got[6], "libcohort") < 2 {
+			t.Errorf("the call went through one function only, so nothing was tested:\n%s", got[6])
+		}
+		number := regexp.MustCompile(`#(\d+) [^\n]* main `)
+		if a, b, c := number.FindString(got[5]), number.FindString(got[6]), number.FindString(got[7]); a != b || a != c {
+			t.Errorf("main is %q in a backtrace, %q in a whole one and %q for the command frame", a, b, c)
+		}
+		if n := strings.Count(got[8], "\n#"); n != 1 {
+			t.Errorf("bt 2 shows\n%s", got[8])
+		}
+	})
+}
+
 // TestWithoutLibrary says how to get it.
 func TestWithoutLibrary(t *testing.T) {
 	path := script(t)

@@ -1,7 +1,8 @@
-# Cohort in plain gdb: the command mpipp, and printers for MPI handles. What they mean is found out by `cohort gdb-decoder` at the other end of a pipe; this
-# script only reads memory, evaluates expressions and looks up symbols for it. It neither writes to the program nor calls into it.
+# Cohort in plain gdb: the command mpipp, printers for MPI handles, and backtraces with one frame for an MPI call. What handles mean is found out by `cohort
+# gdb-decoder` at the other end of a pipe; this script only reads memory, evaluates expressions and looks up symbols for it. It neither writes to the program nor calls
+# into it.
 import base64, json, os, re, select, shutil, subprocess, time
-import gdb
+import gdb, gdb.FrameDecorator
 
 COHORT, PROTOCOL, PATIENCE = @COHORT@, 1, 20.0  # seconds without a word from the decoder
 MARK = "\1cohort "
@@ -170,6 +171,30 @@ def printer(value):
         pass
 
 
+class Named(gdb.FrameDecorator.FrameDecorator):
+    def function(self):
+        name = super().function()
+        if not isinstance(name, str):  # the address, where there is no debug information
+            name = self.inferior_frame().name() or "??"
+        return re.sub("^cohort_k_", "MPI_", name)
+
+
+class Calls:  # in backtraces, one frame for those of Cohort's library that a call goes through: the outermost. `bt -no-filters` shows all
+    name, priority, enabled = "cohort", 100, True
+
+    def filter(self, frames):
+        held = None
+        for frame in map(Named, frames):
+            ours = os.path.basename(gdb.solib_name(frame.inferior_frame().pc()) or "").startswith("libcohort.so")
+            if held and not ours:
+                yield held
+            held = frame if ours else None
+            if not ours:
+                yield frame
+        if held:
+            yield held
+
+
 def changed(*_):
     decoder.epoch += 1
 
@@ -184,4 +209,5 @@ if hasattr(gdb.events, "gdb_exiting"):
     gdb.events.gdb_exiting.connect(lambda _: decoder.stop())
 Mpipp()
 printer.__name__ = "cohort"
+gdb.frame_filters["cohort"] = Calls()
 gdb.pretty_printers[:] = [printer] + [p for p in gdb.pretty_printers if getattr(p, "__name__", "") != "cohort"]

@@ -215,8 +215,11 @@ func (m *Model) stackPane(rows int) []string {
 	var out []string
 	for i := from; i < to; i++ {
 		line := frameLine(m.frames[i])
-		if i == m.frame {
+		switch {
+		case i == m.frame:
 			line = styleCursor.Render(line)
+		case m.frames[i].PresentationHint == "subtle": // not the program's
+			line = styleDim.Render(line)
 		}
 		out = append(out, line)
 	}
