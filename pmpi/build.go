@@ -59,9 +59,9 @@ func Build(ctx context.Context, options Options) (Library, error) {
 		return Library{}, fmt.Errorf("building the interposer: %w", err)
 	}
 	library := Library{MPI: w.mpi, Hash: buildHash(w, options.Debug)}
-	dir := filepath.Join(cache, "libcohort-"+library.Hash[:24])
-	library.Path = filepath.Join(dir, "libcohort.so")
-	if _, err := os.Stat(library.Path); err == nil {
+	dir := filepath.Join(cache, libraryPrefix+library.Hash[:24])
+	library.Path = filepath.Join(dir, libraryName)
+	if cached(dir) {
 		return library, nil
 	}
 	if err := compileInto(ctx, cache, dir, mpicc, w, options.Debug); err != nil {
@@ -138,13 +138,16 @@ func flags(debug bool) []string {
 	return append(common, "-O2", "-g0")
 }
 
-// compileInto builds in a directory of its own and renames it into place. If another process was faster, its result stands.
+// compileInto builds in a directory of its own and renames it into place. If another process was faster, its result stands. The cache grows only here, so here it is cleaned.
 func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug bool) error {
-	work, err := os.MkdirTemp(cache, "building-")
+	work, err := ownFolder(cache)
 	if err != nil {
 		return fmt.Errorf("building the interposer: %w", err)
 	}
 	defer os.RemoveAll(work)
+	if info, err := os.Stat(work); err == nil {
+		clean(cache, info.ModTime())
+	}
 	var units []string
 	for _, name := range sourceNames() {
 		text, err := sources.ReadFile(name)
@@ -164,7 +167,7 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug
 	}
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	args := append(flags(debug), "-Iinclude", "-o", "libcohort.so")
+	args := append(flags(debug), "-Iinclude", "-o", libraryName)
 	args = append(args, units...)
 	args = append(args, "-lpthread", "-ldl")
 	if path := w.library(); path != "" && !newLibrarySearch().isSystem(filepath.Dir(path)) {
@@ -188,7 +191,7 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug
 		}
 	}
 	if err := os.Rename(work, dir); err != nil {
-		if _, statErr := os.Stat(filepath.Join(dir, "libcohort.so")); statErr == nil {
+		if _, statErr := os.Stat(filepath.Join(dir, libraryName)); statErr == nil {
 			return nil
 		}
 		return fmt.Errorf("building the interposer: %w", err)

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/internal/lifetime"
 )
 
 const (
@@ -47,7 +47,7 @@ func Create() (*Dir, error) {
 	if err := os.Mkdir(d.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("making a directory for the job: %w", err)
 	}
-	start, _ := marked.StartTime(os.Getpid())
+	start, _ := lifetime.StartTime(os.Getpid())
 	err = errors.Join(
 		os.WriteFile(filepath.Join(d.Path, ownerName), fmt.Appendf(nil, "%d %d\n", os.Getpid(), start), 0o600),
 		os.WriteFile(filepath.Join(d.Path, tokenName), []byte(token), 0o600),
@@ -129,7 +129,7 @@ func orphaned(path string) bool {
 		info, err := os.Lstat(path)
 		return err == nil && time.Since(info.ModTime()) > time.Hour
 	}
-	now, alive := marked.StartTime(pid)
+	now, alive := lifetime.StartTime(pid)
 	return !alive || now != start
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/internal/lifetime"
 )
 
 func TestCreateOpenRemove(t *testing.T) {
@@ -65,7 +65,7 @@ func TestSweepTakesOnlyTheDead(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	start, ok := marked.StartTime(child.Process.Pid)
+	start, ok := lifetime.StartTime(child.Process.Pid)
 	if !ok {
 		t.Fatal("the child has no start time")
 	}
@@ -73,7 +73,7 @@ func TestSweepTakesOnlyTheDead(t *testing.T) {
 	if err := child.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	own, _ := marked.StartTime(os.Getpid())
+	own, _ := lifetime.StartTime(os.Getpid())
 	for name, owner := range map[string]string{
 		"dead": fmt.Sprintf("%d %d\n", child.Process.Pid, start), "reused": fmt.Sprintf("%d %d\n", os.Getpid(), own+1), // same pid, another process
 		"alive": fmt.Sprintf("%d %d\n", os.Getpid(), own), "new": "", "garbled": "x y",

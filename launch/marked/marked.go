@@ -156,24 +156,3 @@ func command(pid int) string {
 	}
 	return string(bytes.TrimRight(bytes.ReplaceAll(line, []byte{0}, []byte{' '}), " "))
 }
-
-// StartTime is when a process was started, in clock ticks since boot: together with the pid it names a process for good. ok is
-// false if there is no such process, or only its zombie.
-func StartTime(pid int) (ticks uint64, ok bool) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, false
-	}
-	// The command is in parentheses and may hold anything; the fields after it do not.
-	i := bytes.LastIndexByte(stat, ')')
-	if i < 0 {
-		return 0, false
-	}
-	fields := bytes.Fields(stat[i+1:])
-	const state, starttime = 0, 19 // of the fields after the command
-	if len(fields) <= starttime || fields[state][0] == 'Z' || fields[state][0] == 'X' {
-		return 0, false
-	}
-	ticks, err = strconv.ParseUint(string(fields[starttime]), 10, 64)
-	return ticks, err == nil
-}

@@ -58,12 +58,3 @@ func TestFindAndKillAll(t *testing.T) {
 		t.Error("without a mark every process was meant")
 	}
 }
-
-func TestStartTime(t *testing.T) {
-	if ticks, ok := StartTime(os.Getpid()); !ok || ticks == 0 {
-		t.Errorf("own start time %d %v", ticks, ok)
-	}
-	if _, ok := StartTime(1 << 30); ok {
-		t.Error("a process that does not exist has a start time")
-	}
-}
