@@ -18,6 +18,14 @@ func (g *Graph) CausalCut(rank int, index uint64) (Cut, error) {
 	return g.close(cut), nil
 }
 
+// Closure returns the least consistent cut that holds the given one.
+func (g *Graph) Closure(cut Cut) (Cut, error) {
+	if err := g.checkSize(cut); err != nil {
+		return nil, err
+	}
+	return g.close(cut), nil
+}
+
 // close returns the least closed cut that holds all of cut.
 func (g *Graph) close(cut Cut) Cut {
 	s := g.take()

@@ -28,6 +28,7 @@ type sendRec struct {
 	done    uint64 // the call after which the sender goes on only if the message could be sent; 0 unknown
 	bytes   uint64
 	op      trace.Op
+	which   uint32 // place in the array of the Startall that sent it
 	take    int    // index in the receiver's takes, or none
 	void    bool   // cancelled
 	content uint64 // what it carries (trace.Content)

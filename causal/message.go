@@ -118,6 +118,7 @@ type Collective struct {
 	Place   int    // in the communicator's sequence of collectives, from 1; 0 for a call over the communicator that it makes
 	Op      trace.Op
 	Root    int32 // rank in the communicator, or trace.NoRoot
+	Inter   bool  // over an intercommunicator: Members are those of both groups
 	Members []Member
 }
 
@@ -128,18 +129,7 @@ func (g *Graph) Collectives() iter.Seq[Collective] {
 			if in.op == trace.OpNone { // nobody reached MPI_Finalize
 				continue
 			}
-			c := Collective{Comm: in.comm.id, Place: in.place, Op: in.op, Root: in.root}
-			for j := range in.parts {
-				m := Member{Rank: in.comm.world[j]}
-				if p := &in.parts[j]; p.entry != 0 {
-					m.Entry = EventID{m.Rank, p.entry}
-					if p.exit != 0 {
-						m.Exit = EventID{m.Rank, p.exit}
-					}
-				}
-				c.Members = append(c.Members, m)
-			}
-			if !yield(c) {
+			if !yield(in.collective()) {
 				return
 			}
 		}

@@ -36,8 +36,14 @@ func (in *ingest) start(e *trace.Event) error {
 		p.active = true
 		if p.which = 0; e.Op == trace.OpStartall {
 			p.which = uint32(which)
-			if p.req.kind == requestTake {
+			switch p.req.kind {
+			case requestTake:
 				in.takes[i].which = p.which
+			case requestSend:
+				if i != none {
+					in.sends[i].which = p.which
+				}
+			case requestCollective, requestOther:
 			}
 		}
 	}
