@@ -1,10 +1,14 @@
 /* Calls that fail, where the program has asked for errors to be returned: what each returned and received is a line of output. The first argument is the kind:
  *   cut     a message is longer than the receive's buffer, in each call that can receive one
  *   wrong   arguments that MPI refuses, where the call has no wildcard
- *   wild    likewise, of a receive with a wildcard */
+ *   wild    likewise, of a receive with a wildcard
+ *   one     one of two receives of a MPI_Waitall fails, early or late: the sender that is slow depends on PERTURB
+ *   left    likewise; the other message is sent only when MPI_Waitall has given up, as both MPIs do */
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { LONG = 50, SHORT = 40, TAG = 3 };
 
@@ -95,6 +99,32 @@ static void wild(void) {
   say("Iprobe with tag -7", MPI_Iprobe(MPI_ANY_SOURCE, -7, MPI_COMM_WORLD, &flag, &st), NULL);
 }
 
+/* Rank 1 sends what is cut, rank 2 what is not. */
+static void one_of_two(int left) {
+  MPI_Request r[2];
+  MPI_Status sts[2] = {{0}};
+  int rc, done, gives_up = left;
+  const char *seed = getenv("PERTURB");
+  if (!left && rank == (seed != NULL && atoi(seed) % 2 == 1 ? 1 : 2)) nanosleep(&(struct timespec){0, 30000000}, NULL);
+  for (int round = 0; round < 2; round++) {
+    if (rank == 2 && gives_up) MPI_Recv(in, 1, MPI_CHAR, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1 || rank == 2) MPI_Send(out, LONG, MPI_CHAR, 0, rank, MPI_COMM_WORLD);
+    if (rank == 0) {
+      MPI_Irecv(in, SHORT, MPI_CHAR, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &r[0]);
+      MPI_Irecv(out, LONG, MPI_CHAR, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &r[1]);
+      if (round == 0) rc = MPI_Waitall(2, r, sts);
+      else
+        for (done = 0; (rc = MPI_Testall(2, r, &done, sts)) == MPI_SUCCESS && !done;) {}
+      say(round == 0 ? "Waitall" : "Testall", rc, NULL);
+      for (int i = 0; i < 2; i++) printf("failing: %d %s\n", i, sts[i].MPI_ERROR == MPI_ERR_PENDING ? "pending" : r[i] == MPI_REQUEST_NULL ? "done" : "there");
+      if (gives_up) MPI_Send(out, 1, MPI_CHAR, 2, 9, MPI_COMM_WORLD);
+      MPI_Waitall(2, r, sts);
+    }
+    gives_up = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -104,6 +134,8 @@ int main(int argc, char **argv) {
   if (strcmp(kind, "cut") == 0) cut();
   if (strcmp(kind, "wrong") == 0) wrong();
   if (strcmp(kind, "wild") == 0) wild();
+  if (strcmp(kind, "one") == 0) one_of_two(0);
+  if (strcmp(kind, "left") == 0) one_of_two(1);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
   return 0;
