@@ -43,14 +43,34 @@ func (t *Datatype) Signature() *Signature {
 	case t.layout.list == nil:
 		s.add(t.layout.child.Signature(), t.elements/t.layout.child.elements)
 	default:
-		for i := range t.layout.list.n {
-			if n, ch := t.layout.list.length(i), t.layout.list.child(i); n > 0 && ch.elements > 0 {
-				s.add(ch.Signature(), n)
-			}
-		}
+		s.addBlocks(t.layout.list)
 	}
 	t.sig = s
 	return s
+}
+
+// addBlocks appends the signatures of a list of blocks. Neighbours that repeat one item are added at once: push would make one of them, after a hash for each.
+func (s *Signature) addBlocks(l *blockList) {
+	var sub *Signature
+	var copies int64
+	for i := range l.n {
+		n, child := l.length(i), l.child(i)
+		if n <= 0 || child.elements <= 0 {
+			continue
+		}
+		next := child.Signature()
+		if next == sub && len(sub.Items) == 1 && !sub.Truncated {
+			copies = satAdd(copies, n)
+			continue
+		}
+		if sub != nil {
+			s.add(sub, copies)
+		}
+		sub, copies = next, n
+	}
+	if sub != nil {
+		s.add(sub, copies)
+	}
 }
 
 // add appends n repetitions of sub.
