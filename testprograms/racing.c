@@ -236,7 +236,7 @@ static void untouched_but(int from, int to, const char *what) {
 }
 
 static void data(void) {
-    const int peer = rank ^ 1, sizes[] = {0, 1, 8, 100, 4000, 16384, 65400, 65536, 70000, BIG};
+    const int peer = rank ^ 1, sizes[] = {0, 1, 8, 100, 4000, 4030, 4096, 16320, 16384, 65536, 70000, BIG};
     MPI_Status status;
     MPI_Request request[2];
     int count, flag;
