@@ -68,6 +68,7 @@ type callPart struct {
 	name  string // of the type in addresses
 	t     *Datatype
 	count int64
+	peers int64 // the count is that for so many other ranks together; 0: for one
 	addr  uint64
 }
 
@@ -200,6 +201,9 @@ func (c *Call) parts(spec mpicall.Buffer, addr uint64, commErr error) ([]callPar
 		if part.count, err = c.countOf(spec, n, commErr); err != nil {
 			return nil, err
 		}
+	}
+	if spec.Times == mpicall.PerMember || spec.Times == mpicall.PerSource || spec.Times == mpicall.PerTarget {
+		part.peers = int64(n)
 	}
 	return []callPart{part}, nil
 }

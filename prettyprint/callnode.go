@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 )
 
 // Name is the function's name, as the program calls it.
@@ -374,33 +372,4 @@ func (c *Call) sideText(w io.Writer, s *callSide, opt Options) error {
 		}
 	}
 	return nil
-}
-
-// matchSide is what the call sends or receives, for [Match]; the error says why that is not there or not known.
-func (c *Call) matchSide(receives bool) (Side, error) {
-	for i := range c.sides {
-		s := &c.sides[i]
-		is := s.receives() == receives || s.spec.Direction == mpicall.Both
-		switch {
-		case !is:
-			continue
-		case s.err != nil:
-			return Side{}, s.err
-		case s.none:
-			return Side{}, errorf(KindUsage, 0, "%s %s nothing here: %s.", c.name, s.verb, s.note)
-		case len(s.parts) != 1 || s.parts[0].label != "":
-			return Side{}, errorf(KindUsage, 0, "%s has a buffer with a part for each member; name the type and count of one with mpipp --match.", c.name)
-		}
-		p := &s.parts[0]
-		name := p.name
-		if !simpleName(name) {
-			name = p.t.Label()
-		}
-		return Side{Name: name, Type: p.t, Count: p.count, Envelope: c.envelope(receives)}, nil
-	}
-	what := "sends"
-	if receives {
-		what = "receives"
-	}
-	return Side{}, errorf(KindUsage, 0, "%s %s nothing.", c.name, what)
 }

@@ -141,10 +141,11 @@ func (c *Call) recordParts(a *abiSide, spec mpicall.Buffer) ([]callPart, error) 
 		if count < 0 {
 			return nil, corrupt(0, "a call's buffer at 0x%x has the count %d", a.buffer, count)
 		}
+		part := callPart{name: types[0].name, t: types[0].t, count: count, addr: a.buffer}
 		if a.flags&sidePerPeer != 0 {
-			count = satMul(count, int64(n))
+			part.count, part.peers = satMul(count, int64(n)), int64(n)
 		}
-		return []callPart{{name: types[0].name, t: types[0].t, count: count, addr: a.buffer}}, nil
+		return []callPart{part}, nil
 	}
 	counts, err := c.r.integers("counts", a.counts, n, a.flags&sideCounts64 != 0)
 	if err != nil {
@@ -176,7 +177,7 @@ type recordArguments struct {
 	a      *abiAction
 	fn     *mpicall.Function
 	source *mpicall.Call
-	lists  func() (Node, bool) // of the requests that the call is given
+	array  *requestArray // of the requests that the call is given, or nil
 }
 
 func (g *recordArguments) text(parameter string) string {
@@ -261,8 +262,8 @@ func (g *recordArguments) node(parameter string) (Node, bool) {
 		}
 		return leafNode("target", fmt.Sprintf("%s × %s", grouped(g.a.target.count), t.Title())), true
 	case "request", "array_of_requests":
-		if g.lists != nil {
-			return g.lists()
+		if g.array != nil {
+			return g.r.requestList(*g.array), true
 		}
 	case "offset", "target_disp", "tag", "sendtag", "recvtag":
 		if n, err := g.number(parameter); err == nil {
@@ -271,6 +272,8 @@ func (g *recordArguments) node(parameter string) (Node, bool) {
 	}
 	return Node{}, false
 }
+
+func (g *recordArguments) requestArray() (*requestArray, error) { return g.array, nil } //nolint:unparam // as that of sourceArguments
 
 // These are not asked of a record: its sides are made by recordSide.
 func (g *recordArguments) place(string) (place, error) { return place{}, errNotAsked }
@@ -323,7 +326,7 @@ func (r *Registry) CallsInProgress(source func(site uint64, name string) *mpical
 		}
 		c := r.recordCall(&k.action, CallRunning, in)
 		if g, ok := c.given.(*recordArguments); ok && k.nRequests > 0 {
-			g.lists = func() (Node, bool) { return r.requestList(k.requests, k.nRequests, false), true }
+			g.array = &requestArray{addr: k.requests, n: k.nRequests}
 		}
 		out = append(out, ThreadCall{Call: c, Thread: k.tid, Site: k.callSite, Event: k.event, Since: k.sinceNs})
 	}

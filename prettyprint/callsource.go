@@ -351,32 +351,54 @@ func (a *sourceArguments) requests(parameter string) (Node, bool) {
 	if f := a.call.Function; len(f.Buffers) > 0 || f.Has("comm") {
 		return Node{}, false
 	}
-	expr, n := a.text(parameter), int64(1)
-	if parameter == "array_of_requests" {
-		count := "count"
-		if !a.call.Function.Has(count) {
-			count = "incount"
-		}
-		var err error
-		if n, err = a.number(count); err != nil {
-			return leafNode("requests", "not evaluated: "+err.Error()), true
-		}
-	}
-	v, err := a.value(expr)
-	if err != nil {
-		return leafNode("requests", "not evaluated: "+err.Error()), true
-	}
-	if !a.call.Fortran && v.HasNumber && KindOfType(v.Type) == HandleRequest && !strings.Contains(v.Type, "MPI_Request *") && parameter == "request" {
-		node, err := a.c.r.Describe("MPI_Request", v.Number, false) // MPI_Request_get_status takes the handle itself
+	if o, given, err := a.givenRequest(parameter); given {
 		if err != nil {
 			return leafNode(parameter, err.Error()), true
 		}
-		node.Name = parameter
-		return node, true
+		return o, true
 	}
-	addr, err := addressOf(expr, v)
+	array, err := a.requestArray()
 	if err != nil {
 		return leafNode("requests", "not evaluated: "+err.Error()), true
 	}
-	return a.c.r.requestList(addr, n, a.call.Fortran), true
+	return a.c.r.requestList(*array), true
+}
+
+// givenRequest is for MPI_Request_get_status, which takes the handle itself.
+func (a *sourceArguments) givenRequest(parameter string) (n Node, given bool, err error) {
+	v, _ := a.value(a.text(parameter)) // who asks for the array finds out why not
+	if a.call.Fortran || !v.HasNumber || KindOfType(v.Type) != HandleRequest || strings.Contains(v.Type, "MPI_Request *") || parameter != "request" {
+		return Node{}, false, nil
+	}
+	n, err = a.c.r.Describe("MPI_Request", v.Number, false)
+	n.Name = parameter
+	return n, true, err
+}
+
+// requestArray is where the requests are that the call is given; nil if it is given none.
+func (a *sourceArguments) requestArray() (*requestArray, error) {
+	f := a.call.Function
+	out := &requestArray{n: 1, fortran: a.call.Fortran}
+	parameter := "request"
+	if f.Has("array_of_requests") {
+		parameter = "array_of_requests"
+		count := "count"
+		if !f.Has(count) {
+			count = "incount"
+		}
+		var err error
+		if out.n, err = a.number(count); err != nil {
+			return nil, err
+		}
+	}
+	if !f.Has(parameter) || len(f.Buffers) > 0 || f.Has("comm") {
+		return nil, nil
+	}
+	expr := a.text(parameter)
+	v, err := a.value(expr)
+	if err != nil {
+		return nil, err
+	}
+	out.addr, err = addressOf(expr, v)
+	return out, err
 }

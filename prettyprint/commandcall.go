@@ -78,27 +78,29 @@ func (c *command) calls(args []string) (*Result, error) {
 	}}, nil
 }
 
-// frameSide is what a rank sends, or receives, in the call that its frame is about.
-func (c *command) frameSide(receives bool) (Side, error) {
+// frameSides are what a rank sends, or receives, in the call that its frame is about.
+func (c *command) frameSides(receives bool, peer int) ([]Side, error) {
 	all, err := c.r.FrameCalls(c.res)
 	if err != nil {
-		return Side{}, err
+		return nil, err
 	}
 	var first error
 	var found []Side
+	calls := 0
 	for _, k := range all {
-		s, err := k.matchSide(receives)
+		s, err := k.matchSides(receives, peer)
 		if err == nil {
-			found = append(found, s)
+			found = append(found, s...)
+			calls++
 		} else if first == nil {
 			first = err
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
+	switch calls {
 	case 0:
-		return Side{}, first
+		return nil, first
+	case 1:
+		return found, nil
 	}
-	return Side{}, errorf(KindUsage, 0, "The line holds %d calls that would do; name the type and count of one.", len(found))
+	return nil, errorf(KindUsage, 0, "The line holds %d calls that would do; name the type and count of one.", calls)
 }

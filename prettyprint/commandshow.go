@@ -65,11 +65,17 @@ func (c *command) svg(p typePart, count int64) (*Result, error) {
 	}, nil
 }
 
-// side evaluates TYPE [COUNT], a request, or nothing: then it is the call that the frame is about.
-func (c *command) side(args []string, receives bool) (Side, error) {
+// sides evaluate TYPE [COUNT], a request, or nothing: then it is the call that the frame is about, which may wait for several requests.
+func (c *command) sides(args []string, receives bool, peer int) ([]Side, error) {
+	if len(args) == 0 {
+		return c.frameSides(receives, peer)
+	}
+	s, err := c.namedSide(args, receives, peer)
+	return []Side{s}, err
+}
+
+func (c *command) namedSide(args []string, receives bool, peer int) (Side, error) {
 	switch {
-	case len(args) == 0:
-		return c.frameSide(receives)
 	case len(args) > 2:
 		return Side{}, errorf(KindUsage, 0, "One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
 	case len(args) == 1 && !predefined.MatchString(args[0]):
@@ -78,7 +84,7 @@ func (c *command) side(args []string, receives bool) (Side, error) {
 			if err != nil {
 				return Side{}, c.explain(err, args[0])
 			}
-			return o.request().call().matchSide(receives)
+			return o.request().call().matchSide(receives, peer)
 		}
 	}
 	p, err := c.typeArgument(args[0])
@@ -105,18 +111,29 @@ func MatchSides(line string) (send, recv MatchSide, err error) {
 	return matchSides(args)
 }
 
-// MatchSide is one side in the arguments of mpipp --match.
+// MatchSide is one side of mpipp --match.
 type MatchSide struct {
 	Rank     int      // -1: not given
 	Args     []string // TYPE [COUNT], a request, or nothing: the call that the rank is in or at
 	Receives bool
+	Peer     int // the other side's rank; -1: not known
+	// Event, if not 0, is the number of the call instead of Args, Call its name, and Which the place in its array of requests if it is a Startall.
+	Event uint64
+	Call  string
+	Which int
 }
 
-// ExportLine is the console line that asks the side's rank for its type, as text for [Import].
+// ExportLine is the console line that asks the side's rank for its type, as text for [Import]. Of a call that waits for several requests the answer has a line for each.
 func (s MatchSide) ExportLine() string {
 	words := []string{"mpipp --export send"}
 	if s.Receives {
 		words[0] = "mpipp --export receive"
+	}
+	if s.Peer >= 0 {
+		words = append(words, fmt.Sprintf("%s%d", exportPeer, s.Peer))
+	}
+	if s.Event > 0 {
+		words = append(words, fmt.Sprintf("%s%d", exportEvent, s.Event), exportCall+s.Call, fmt.Sprintf("%s%d", exportWhich, s.Which))
 	}
 	for _, a := range s.Args {
 		words = append(words, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a)+`"`)
@@ -124,12 +141,21 @@ func (s MatchSide) ExportLine() string {
 	return strings.Join(words, " ")
 }
 
+// What may stand before the expressions of mpipp --export; no expression begins so.
+const (
+	exportPeer  = "@peer:"
+	exportEvent = "@event:"
+	exportCall  = "@call:"
+	exportWhich = "@which:"
+)
+
 func matchSides(args []string) (send, recv MatchSide, err error) {
 	usage := errorf(KindUsage, 0, "mpipp --match takes SEND [COUNT] to RECV [COUNT], each with a rank before it, as in [0] SEND, or not; "+
 		"%q was given.", strings.Join(args, " "))
-	if len(args) == 1 && eventName.MatchString(args[0]) {
-		return send, recv, errorf(KindUsage, 0, "A recording holds of a message its length, not its type signature, so the message of event %s cannot be compared from it. "+
-			"Replay to there with `runto %s`, and compare the calls that the ranks are in or at with `mpipp --match [SENDER] to [RECEIVER]`.", args[0], args[0])
+	if len(args) > 0 && eventName.MatchString(args[0]) {
+		return send, recv, errorf(KindUsage, 0, "A recording holds of a message its length, not its type signature, so for the message of event %s "+
+			"the ranks of a replay are asked. Open the recording (cohort debug REC.cohort, or VS Code), and write `mpipp --match %s` in its console, without a rank before it.",
+			args[0], args[0])
 	}
 	at := -1
 	for i, a := range args {
@@ -167,6 +193,7 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 	if (send.Rank < 0) != (recv.Rank < 0) {
 		return send, recv, errorf(KindUsage, 0, "mpipp --match was given a rank for one side only; give both or none.")
 	}
+	send.Peer, recv.Peer = recv.Rank, send.Rank
 	return send, recv, nil
 }
 
@@ -183,15 +210,15 @@ func (c *command) match(args []string) (*Result, error) {
 		return nil, errorf(KindUsage, 0, "This console sees one rank. A console of Cohort takes mpipp --match with types of two ranks; "+
 			"leave the ranks out to compare two types of this one.")
 	}
-	send, err := c.side(s.Args, false)
+	send, err := c.sides(s.Args, false, noPeer)
 	if err != nil {
 		return nil, err
 	}
-	recv, err := c.side(r.Args, true)
+	recv, err := c.sides(r.Args, true, noPeer)
 	if err != nil {
 		return nil, err
 	}
-	m, err := Match(send, recv)
+	m, err := Match(send[0], recv[0]) // with arguments there is one of each
 	if err != nil {
 		return nil, err
 	}
@@ -207,15 +234,52 @@ func (c *command) export(args []string) (*Result, error) {
 	if len(args) == 0 || args[0] != "send" && args[0] != "receive" {
 		return nil, errorf(KindUsage, 0, "mpipp --export says first whether it is a send or a receive.")
 	}
-	s, err := c.side(args[1:], args[0] == "receive")
+	receives := args[0] == "receive"
+	args = args[1:]
+	peer, event := noPeer, eventAsked{}
+	for ; len(args) > 0 && strings.HasPrefix(args[0], "@"); args = args[1:] {
+		name, text, _ := strings.Cut(args[0], ":")
+		name += ":"
+		if name == exportCall {
+			event.call = text
+			continue
+		}
+		number, err := strconv.ParseUint(text, 10, 62)
+		switch name {
+		case exportPeer:
+			peer = int(number)
+		case exportEvent:
+			event.number = number
+		case exportWhich:
+			event.which = int(number)
+		default:
+			err = strconv.ErrSyntax
+		}
+		if err != nil {
+			return nil, errorf(KindUsage, 0, "mpipp --export was given %q.", args[0])
+		}
+	}
+	var sides []Side
+	var err error
+	if event.number > 0 {
+		var s Side
+		s, err = c.r.eventSide(event, receives, peer, c.res)
+		sides = []Side{s}
+	} else {
+		sides, err = c.sides(args, receives, peer)
+	}
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.Export()
-	if err != nil {
-		return nil, err
+	var all strings.Builder
+	for _, s := range sides {
+		text, err := s.Export()
+		if err != nil {
+			return nil, err
+		}
+		all.WriteString(text + "\n")
 	}
-	return &Result{Node: leafNode("export", fmt.Sprintf("%d characters", len(text))), text: func(w io.Writer, _ Options) error {
-		return write(w, "%s\n", text)
+	return &Result{Node: leafNode("export", fmt.Sprintf("%d characters", all.Len())), text: func(w io.Writer, _ Options) error {
+		return write(w, "%s", all.String())
 	}}, nil
 }

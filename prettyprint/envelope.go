@@ -12,9 +12,18 @@ type Envelope struct {
 	Collective bool   `json:"collective,omitempty"`
 	Comm       uint64 `json:"comm"` // the communicator's id that is the same in all ranks; 0: not known
 	CommName   string `json:"commName,omitempty"`
-	Self       int64  `json:"self"` // of this rank, in MPI_COMM_WORLD; see Peer
-	Peer       int64  `json:"peer"` // in MPI_COMM_WORLD, or one of the numbers below
-	Tag        int64  `json:"tag"`  // or anyRank, notKnown
+	Self       int64  `json:"self"`              // of this rank, in MPI_COMM_WORLD; see Peer
+	Peer       int64  `json:"peer"`              // in MPI_COMM_WORLD, or one of the numbers below
+	Tag        int64  `json:"tag"`               // or anyRank, notKnown
+	Request    string `json:"request,omitempty"` // of several that a call waits for: "request [2] of MPI_Waitall"
+}
+
+// Name is the call, and which of several requests it made, for people.
+func (e *Envelope) Name() string {
+	if e.Request == "" {
+		return e.Call
+	}
+	return e.Call + ", " + e.Request
 }
 
 // Numbers of an Envelope that are no ranks.

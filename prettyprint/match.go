@@ -162,6 +162,9 @@ func (s Side) Signature() *Signature {
 	return all
 }
 
+// Bytes is the size of what the side selects.
+func (s Side) Bytes() int64 { return s.size() }
+
 func (s Side) size() int64 { return s.Count * s.Type.Figures().Size }
 
 func (s Side) what() string {
@@ -208,9 +211,16 @@ func (m *Matching) Explain() string {
 		}
 		return fmt.Sprintf("They match: all %s agree.", plural(m.SendTotal, "entry"))
 	case MatchPartial:
+		sent, more := plural(m.SendTotal, "entry"), grouped(m.RecvTotal-m.SendTotal)
+		switch {
+		case m.collective():
+			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of %s more, from %s on. "+
+				"Only point-to-point communication may receive less than was asked for.", sent, more, r.Address)
+		case m.Send.Envelope != nil && m.Recv.Envelope != nil:
+			return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take %s more, from %s on.", sent, more, r.Address)
+		}
 		return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take %s more, from %s on. "+
-			"In point-to-point communication this is correct; in a collective it is an error.",
-			plural(m.SendTotal, "entry"), grouped(m.RecvTotal-m.SendTotal), r.Address)
+			"In point-to-point communication this is correct; in a collective it is an error.", sent, more, r.Address)
 	case MatchTruncated:
 		if s == nil || m.At < m.RecvTotal { // packed
 			return fmt.Sprintf("The send has %s and the receive takes %s: the message is truncated, which is an error.",
@@ -229,6 +239,12 @@ func (m *Matching) Explain() string {
 			plural(m.At, "entry"), s.Address, r.Address)
 	}
 	return m.Verdict.String()
+}
+
+// collective reports whether both sides are those of a collective.
+func (m *Matching) collective() bool {
+	s, r := m.Send.Envelope, m.Recv.Envelope
+	return s != nil && r != nil && s.Collective && r.Collective
 }
 
 // alike says whether the library will notice a mismatch of two basic types.

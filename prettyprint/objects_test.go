@@ -183,7 +183,7 @@ handle 0x98000013 (Fortran 77)`},
 		{"--group req", prettyprint.KindNotFound, "No group with the handle"},
 		{"--stack req", prettyprint.KindNotKept, "COHORT_STACKS=1"},
 		{"--call", prettyprint.KindResolve, "Which line the rank stands at is not known here"},
-		{"--match 2:17", prettyprint.KindUsage, "runto 2:17"},
+		{"--match 2:17", prettyprint.KindUsage, "write `mpipp --match 2:17` in its console, without a rank before it"},
 		{"MPI_NONE_SUCH", prettyprint.KindNotFound, "no predefined handle MPI_NONE_SUCH"},
 	} {
 		_, err := prettyprint.CommandLine(r, vars, c.line)

@@ -5,32 +5,47 @@ import (
 	"fmt"
 )
 
-// requestList shows the requests of an array of handles that a call is given.
-func (r *Registry) requestList(addr uint64, n int64, fortran bool) Node {
-	const name = "requests"
+// requestArray is an array of handles of requests in the rank.
+type requestArray struct {
+	addr    uint64
+	n       int64
+	fortran bool // its handles are Fortran's
+}
+
+// readRequests returns what gives each of the requests.
+func (r *Registry) readRequests(a requestArray) (at func(i int) (*Object, error), err error) {
 	switch {
-	case n < 0:
-		return leafNode(name, fmt.Sprintf("the count %d is negative", n))
-	case n > maxParts:
-		return leafNode(name, fmt.Sprintf("%d requests, of which at most %d are shown", n, maxParts))
+	case a.n < 0:
+		return nil, errorf(KindUsage, 0, "the count %d is negative", a.n)
+	case a.n > maxParts:
+		return nil, errorf(KindTooLarge, 0, "%d requests, of which at most %d are shown", a.n, maxParts)
 	}
 	size := r.HandleSize()
-	if fortran {
+	if a.fortran {
 		size = 4
 	}
-	b, err := r.readArray("the array of requests", addr, int(n), size)
+	b, err := r.readArray("the array of requests", a.addr, int(a.n), size)
 	if err != nil {
-		return leafNode(name, err.Error())
+		return nil, err
 	}
-	at := func(i int) (*Object, error) {
+	return func(i int) (*Object, error) {
 		if size == 8 {
 			return r.ObjectByHandle(HandleRequest, binary.LittleEndian.Uint64(b[8*i:]))
 		}
 		h := binary.LittleEndian.Uint32(b[4*i:])
-		if fortran {
+		if a.fortran {
 			return r.ObjectByFortran(HandleRequest, int32(h))
 		}
 		return r.ObjectByHandle(HandleRequest, uint64(h))
+	}, nil
+}
+
+// requestList shows the requests of an array of handles that a call is given.
+func (r *Registry) requestList(a requestArray) Node {
+	const name = "requests"
+	at, err := r.readRequests(a)
+	if err != nil {
+		return leafNode(name, err.Error())
 	}
 	show := func(i int, name string) Node {
 		o, err := at(i)
@@ -42,8 +57,8 @@ func (r *Registry) requestList(addr uint64, n int64, fortran bool) Node {
 		}
 		return o.Node(name, r.env)
 	}
-	if n == 1 {
+	if a.n == 1 {
 		return show(0, "request")
 	}
-	return listNode(name, plural(n, "request"), int(n), func(i int) Node { return show(i, fmt.Sprintf("[%d]", i)) })
+	return listNode(name, plural(a.n, "request"), int(a.n), func(i int) Node { return show(i, fmt.Sprintf("[%d]", i)) })
 }
