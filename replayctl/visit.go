@@ -1,0 +1,211 @@
+package replayctl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/job"
+)
+
+// PassedError: a rank is beyond the end of a call that it was to be looked at in. Nothing was moved.
+type PassedError struct {
+	Event  causal.EventID
+	Events uint64 // that its rank has completed
+}
+
+func (e *PassedError) Error() string {
+	if e.Events == e.Event.Index {
+		return fmt.Sprintf("Rank %d has left the call of event %s already. A replay does not run backwards: start it anew to get there.", e.Event.Rank, e.Event)
+	}
+	return fmt.Sprintf("Rank %d has completed %d events already, and the call of event %s is behind it. A replay does not run backwards: start it anew to get there.",
+		e.Event.Rank, e.Events, e.Event)
+}
+
+// NoStandError: the ranks cannot stand so that a rank has just ended a call: no cut of the recording that can be reached from where the ranks are ends with it. Nothing was moved.
+type NoStandError struct {
+	Event causal.EventID
+	Cut   causal.Cut // the least one that can be reached and holds the event
+}
+
+func (e *NoStandError) Error() string {
+	return fmt.Sprintf("The ranks cannot be stopped with rank %d at the end of event %s: by the time that they have got so far, which is at %v, it has completed %d events, "+
+		"because its calls and those of other ranks wait for each other.", e.Event.Rank, e.Event, e.Cut, e.Cut[e.Event.Rank])
+}
+
+// RunningError: ranks run freely, so that it is not known from where they are to be steered. Nothing was moved.
+type RunningError struct{ Ranks job.RankSet }
+
+func (e *RunningError) Error() string {
+	return fmt.Sprintf("The ranks [%s] are running: pause them first.", e.Ranks)
+}
+
+// leg is one run to a cut, at which some of the calls that are visited have just ended.
+type leg struct {
+	cut    causal.Cut
+	at     []int // places among the events
+	beyond job.RankSet
+}
+
+// itinerary plans runs to cuts, from where the ranks are, such that at the end of one of them each of the events is the last that its rank has completed. There are as few as
+// possible: both ends of a message are seen at one cut if there is one. The errors are of the first event that cannot be had.
+func itinerary(graph *causal.Graph, now causal.Cut, events []causal.EventID) ([]leg, error) {
+	for _, e := range events {
+		if now[e.Rank] >= e.Index {
+			return nil, &PassedError{Event: e, Events: now[e.Rank]}
+		}
+	}
+	all := make([]int, len(events))
+	for i := range all {
+		all[i] = i
+	}
+	if one, err := legTo(graph, now, events, all); err != nil || one.misses(events) < 0 {
+		return []leg{one}, err
+	}
+	var first error
+	for _, order := range orders(all) {
+		legs, err := inOrder(graph, now, events, order)
+		if err == nil {
+			return legs, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// legTo is the least cut that can be reached and holds the events at those places.
+func legTo(graph *causal.Graph, now causal.Cut, events []causal.EventID, at []int) (leg, error) {
+	own := make(causal.Cut, len(now))
+	for _, i := range at {
+		own[events[i].Rank] = max(own[events[i].Rank], events[i].Index)
+	}
+	own, err := graph.Closure(own)
+	if err != nil {
+		return leg{}, err
+	}
+	l := leg{at: at, cut: slices.Clone(now)}
+	for r := range l.cut {
+		l.cut[r] = max(l.cut[r], own[r])
+	}
+	if l.cut, err = graph.Closure(l.cut); err != nil { // ranks may stand where no cut does: within calls that others have ended with
+		return leg{}, err
+	}
+	for r := range l.cut {
+		if l.cut[r] > own[r] {
+			l.beyond = l.beyond.With(r)
+		}
+	}
+	return l, nil
+}
+
+// misses is the place of an event at which its rank does not stand; -1 if there is none.
+func (l *leg) misses(events []causal.EventID) int {
+	for _, i := range l.at {
+		if l.cut[events[i].Rank] != events[i].Index {
+			return i
+		}
+	}
+	return -1
+}
+
+func inOrder(graph *causal.Graph, now causal.Cut, events []causal.EventID, order []int) ([]leg, error) {
+	var legs []leg
+	for _, i := range order {
+		l, err := legTo(graph, now, events, []int{i})
+		if err != nil {
+			return nil, err
+		}
+		if l.misses(events) >= 0 {
+			return nil, &NoStandError{Event: events[i], Cut: l.cut}
+		}
+		legs, now = append(legs, l), l.cut
+	}
+	return legs, nil
+}
+
+// orders are all orders of a few things.
+func orders(of []int) [][]int {
+	if len(of) < 2 {
+		return [][]int{of}
+	}
+	var all [][]int
+	for i := range of {
+		rest := slices.Delete(slices.Clone(of), i, i+1)
+		for _, o := range orders(rest) {
+			all = append(all, append([]int{of[i]}, o...))
+		}
+	}
+	return all
+}
+
+// Visit brings ranks to the ends of calls, so that the calls can be looked at with what they were given: for each of a few events look is called, with its place, while
+// its rank is stopped there and all others stand at a consistent cut. The calls are visited in the order that the recording allows. Errors of type *PassedError, *NoStandError and
+// *RunningError come before anything was moved; others are those of RunTo.
+func (c *Controller) Visit(ctx context.Context, events []causal.EventID, look func(ctx context.Context, place int) error) error {
+	leave, err := c.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	graph, err := c.o.Graph(ctx)
+	if err != nil {
+		return err
+	}
+	now, err := c.stand(ctx)
+	if err != nil {
+		return err
+	}
+	legs, err := itinerary(graph, now, events)
+	if err != nil {
+		return err
+	}
+	for _, l := range legs {
+		names := make([]string, len(l.at))
+		for k, i := range l.at {
+			names[k] = events[i].String()
+		}
+		request := job.RunToCutRequest{At: strings.Join(slices.Compact(names), " and "), Positions: l.cut, Beyond: l.beyond, Leader: -1, GuardLeader: job.Never}
+		if err := c.runToCut(ctx, request); err != nil {
+			return err
+		}
+		for _, i := range l.at {
+			if err := look(ctx, i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const stateFinalized = 6 // COHORT_STATE_FINALIZED
+
+// stand is where the ranks are, if they all stand still.
+func (c *Controller) stand(ctx context.Context) (causal.Cut, error) {
+	var some *job.RanksError // of those that have ended, what was last known counts
+	if _, err := c.o.Job.Control(ctx, c.o.Job.All(), backend.ControlRequest{}); err != nil && !errors.As(err, &some) {
+		return nil, err
+	}
+	status, err := c.o.Job.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := make(causal.Cut, len(status))
+	running := job.RankSet{}
+	for r, s := range status {
+		now[r] = s.Control.Events
+		still := s.Control.Present && slices.Contains([]int{stateParked, stateEnd, stateFinalized}, s.Control.State)
+		if s.State == job.Running && !still {
+			running = running.With(r)
+		}
+	}
+	if !running.Empty() {
+		return nil, &RunningError{Ranks: running}
+	}
+	return now, nil
+}
