@@ -33,6 +33,11 @@ func consoleEntries() []consoleEntry {
 			[]string{"mpipp --help", "mpipp", "mpipp column", "mpipp --layout column", "mpipp --match [0] column 1 to [1] MPI_DOUBLE 64"},
 			nil,
 		},
+		{
+			"mpipp --match", "RANK:EVENT", "replay: run to the two calls of an event's message, and compare their types",
+			[]string{"mpipp --match 2:17", "mpipp --match 2:17 from 0"},
+			nil,
+		},
 		{"-exec", "COMMAND", "a command of the rank's own debugger", []string{"-exec info locals", "[0,2] -exec info registers"}, nil},
 		{"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged", []string{"[0,2] p x", "[all] x", "[0-63:4] p x"}, nil},
 		{"help", "", "this list", []string{"help"}, consoleHelp},

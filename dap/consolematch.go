@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -9,54 +10,140 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its rank stands. A line without ranks is not
-// ours: the rank that it is about answers it.
+// consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its rank stands; or `mpipp --match 2:17`, see matchEvent. A
+// line that begins with neither is not ours: the rank that it is about answers it.
 func (k *call) consoleMatch(line string) (text string, ours bool, err error) {
 	rest, ok := strings.CutPrefix(line, "mpipp")
 	if !ok {
 		return "", false, nil
 	}
 	rest, ok = strings.CutPrefix(strings.TrimSpace(rest), "--match")
-	if rest = strings.TrimSpace(rest); !ok || !strings.HasPrefix(rest, "[") {
+	if !ok {
+		return "", false, nil
+	}
+	rest = strings.TrimSpace(rest)
+	if q, ours, err := prettyprint.ParseMatchEvent(rest); ours {
+		if err == nil {
+			text, err = k.matchEvent(q)
+		}
+		return text, true, err
+	}
+	if !strings.HasPrefix(rest, "[") {
 		return "", false, nil
 	}
 	send, recv, err := prettyprint.MatchSides(rest)
-	if err != nil {
-		return "", true, err
+	if err == nil {
+		text, err = k.matchRanks(send, recv)
 	}
-	sides := make([]prettyprint.Side, 2)
-	for i, s := range []prettyprint.MatchSide{send, recv} {
-		if sides[i], err = k.side(s); err != nil {
-			return "", true, err
+	return text, true, err
+}
+
+func (k *call) matchRanks(send, recv prettyprint.MatchSide) (string, error) {
+	sends, err := k.sides(k.ctx, send)
+	if err != nil {
+		return "", k.whyNot(send, recv, err)
+	}
+	recvs, err := k.sides(k.ctx, recv)
+	if err != nil {
+		return "", k.whyNot(send, recv, err)
+	}
+	s, r, note, err := prettyprint.PickMatch(sends, recvs)
+	if err != nil {
+		return "", &requestError{text: err.Error(), quiet: true}
+	}
+	for _, side := range []*prettyprint.Side{&s, &r} {
+		if side.Envelope != nil {
+			side.Where += ", " + side.Envelope.Name()
 		}
 	}
-	m, err := prettyprint.Match(sides[0], sides[1])
+	text, err := matchText(s, r)
+	if err == nil && note != "" {
+		text += "\n" + note
+	}
+	return text, err
+}
+
+func matchText(send, recv prettyprint.Side) (string, error) {
+	m, err := prettyprint.Match(send, recv)
 	if err != nil {
-		return "", true, err
+		return "", err
 	}
 	var b strings.Builder
 	if err := m.Text(&b, 0); err != nil {
-		return "", true, err
+		return "", err
 	}
-	return strings.TrimSuffix(b.String(), "\n"), true, nil
+	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// side asks the side's rank for its type.
-func (k *call) side(s prettyprint.MatchSide) (prettyprint.Side, error) {
-	if n := k.c.debuggee().Job.Ranks(); s.Rank >= n {
-		return prettyprint.Side{}, refuse("mpipp --match names rank %d; the job has the ranks 0 to %d", s.Rank, n-1)
+// whyNot adds to the reason why a side is not there what is there instead, where calls are compared and no types are named.
+func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
+	if len(send.Args)+len(recv.Args) > 0 || send.Rank == recv.Rank {
+		return err
 	}
-	results, err := k.c.debuggee().Job.Evaluate(k.ctx, job.NewRankSet(s.Rank), backend.EvaluateRequest{
+	other := func(s prettyprint.MatchSide) []prettyprint.Side {
+		s.Receives = !s.Receives
+		sides, err := k.sides(k.ctx, s)
+		if err != nil {
+			return nil
+		}
+		return sides
+	}
+	has := func(s prettyprint.MatchSide) bool {
+		_, err := k.sides(k.ctx, s)
+		return err == nil
+	}
+	add := ""
+	switch received, sent := other(send), other(recv); {
+	case len(received) > 0 && len(sent) > 0:
+		add = fmt.Sprintf("The other way round there is a send and a receive: mpipp --match [%d] to [%d].", recv.Rank, send.Rank)
+	case len(received) > 0 && has(recv):
+		add = "Both ranks receive, and neither sends."
+		if got, err := k.sides(k.ctx, recv); err == nil && waitsFor(received, recv.Rank) && waitsFor(got, send.Rank) {
+			add = fmt.Sprintf("Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and rank %d for one of rank %d, "+
+				"which is a deadlock if they wait in these calls.", send.Rank, recv.Rank, recv.Rank, send.Rank)
+		}
+	case len(sent) > 0 && has(send):
+		add = "Both ranks send, and neither receives: a send whose message is not buffered waits for its receive."
+	}
+	if add == "" {
+		return err
+	}
+	return &requestError{text: sentence(err.Error()) + " " + add, quiet: true}
+}
+
+// waitsFor reports whether each of the receives takes messages of that rank only.
+func waitsFor(receives []prettyprint.Side, rank int) bool {
+	for _, r := range receives {
+		if r.Envelope == nil || r.Envelope.Collective || r.Envelope.Peer != int64(rank) {
+			return false
+		}
+	}
+	return true
+}
+
+// sides asks the side's rank for its type; for several types if it is in a call that waits for several requests.
+func (k *call) sides(ctx context.Context, s prettyprint.MatchSide) ([]prettyprint.Side, error) {
+	if n := k.c.debuggee().Job.Ranks(); s.Rank >= n {
+		return nil, refuse("mpipp --match names rank %d; the job has the ranks 0 to %d", s.Rank, n-1)
+	}
+	results, err := k.c.debuggee().Job.Evaluate(ctx, job.NewRankSet(s.Rank), backend.EvaluateRequest{
 		Expression: s.ExportLine(), Context: backend.ContextREPL,
 	})
 	result, err := oneAnswer(s.Rank, results, err)
 	if err != nil {
-		return prettyprint.Side{}, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
+		return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 	}
-	side, err := prettyprint.Import(result.Text)
-	if err != nil {
-		return prettyprint.Side{}, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
+	var sides []prettyprint.Side
+	for line := range strings.Lines(strings.TrimSpace(result.Text)) {
+		side, err := prettyprint.Import(line)
+		if err != nil {
+			return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
+		}
+		side.Where = fmt.Sprintf("rank %d", s.Rank)
+		sides = append(sides, side)
 	}
-	side.Where = fmt.Sprintf("rank %d", s.Rank)
-	return side, nil
+	if len(sides) == 0 {
+		return nil, refuse("[%d] the rank answered nothing to `%s`", s.Rank, s.ExportLine())
+	}
+	return sides, nil
 }

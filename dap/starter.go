@@ -75,4 +75,35 @@ type Steering interface {
 	RunTo(ctx context.Context, arguments protocol.CutArguments) error
 	// Cut computes the causal cut of an event, "2:17", and moves nothing.
 	Cut(ctx context.Context, at string) (protocol.CutBody, error)
+	// Messages tells what messages an event has a part in, and moves nothing.
+	Messages(ctx context.Context, at string) (RecordedMessages, error)
+	// Visit brings ranks to the ends of calls, in the order that the recording allows: for each call look is called, with its place in calls, while its rank is
+	// stopped there. A call that its rank has left, or that the ranks cannot be stopped at, is refused before anything moves. As for ctx, like RunTo.
+	Visit(ctx context.Context, calls []RecordedCall, look func(ctx context.Context, place int) error) error
+}
+
+// RecordedCall is a call of the recording.
+type RecordedCall struct {
+	Rank  int
+	Event uint64 // 0: there is none
+	Name  string // MPI_Isend
+	Which int    // place in the array of a Startall, else 0
+}
+
+// RecordedMessage is a message of the recording, or what one rank gives another in a collective.
+type RecordedMessage struct {
+	Part          string       // what the event that was asked about does with it, for people: "completes the receive of"; not of a collective
+	Send, Receive RecordedCall // that were given the buffers
+	Collective    bool
+	Comm          uint64 // the communicator's id that is the same in all ranks
+	Tag           int    // not of a collective, and
+	Bytes         uint64 // as sent
+	Doubt         string // whole sentences: why it may not be this message; usually empty
+}
+
+// RecordedMessages are the messages that an event has a part in.
+type RecordedMessages struct {
+	Call     RecordedCall
+	Messages []RecordedMessage
+	None     string // without messages: whole sentences that say why, and what to do
 }

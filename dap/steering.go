@@ -117,6 +117,37 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 	}
 }
 
+// through is steer for a request that is answered when the run has ended; the run ends with the request, too.
+func (h *helm) through(k *call, run func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(k.ctx)
+	defer cancel()
+	done := make(chan struct{})
+	h.mu.Lock()
+	if h.done != nil || h.stopped {
+		h.mu.Unlock()
+		return refuse("a run to a causal cut is under way already: pause it first, or wait for it")
+	}
+	h.cancel, h.done = cancel, done
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		h.cancel, h.done = nil, nil
+		h.mu.Unlock()
+		close(done)
+	}()
+	bar := k.c.newProgress("Steering to the calls", k.req.seq)
+	defer bar.end("")
+	err := run(ctx)
+	switch {
+	case err != nil && k.ctx.Err() != nil:
+		return context.Cause(k.ctx)
+	case err != nil && ctx.Err() != nil:
+		k.c.log.Debug("dap: a run to calls of the recording was given up", "error", err)
+		return errGivenUp
+	}
+	return err
+}
+
 // settled returns when no run is under way.
 func (h *helm) settled(ctx context.Context) error {
 	h.mu.Lock()

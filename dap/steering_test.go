@@ -19,7 +19,9 @@ import (
 
 // steering is a dap.Steering whose runs the test decides.
 type steering struct {
-	run func(ctx context.Context) error
+	run      func(ctx context.Context) error
+	messages func(at string) (dap.RecordedMessages, error)
+	visit    func(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error
 
 	mu          sync.Mutex
 	breakpoints []job.Breakpoint
@@ -46,6 +48,14 @@ func (s *steering) Cut(_ context.Context, at string) (protocol.CutBody, error) {
 		return protocol.CutBody{}, errors.New("rank 2 has only 30 events")
 	}
 	return protocol.CutBody{At: at, Positions: []uint64{3, 4}, Consistent: true, Text: "The causal cut of 2:17."}, nil
+}
+
+func (s *steering) Messages(_ context.Context, at string) (dap.RecordedMessages, error) {
+	return s.messages(at)
+}
+
+func (s *steering) Visit(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error {
+	return s.visit(ctx, calls, look)
 }
 
 // replayed is a client of a replay whose ranks have stopped at their entry.

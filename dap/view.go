@@ -115,6 +115,15 @@ func (v *view) wantEvent(rank int, index uint64) {
 	v.shown, v.wanted, v.leader, v.target = -1, -1, ahead, rank
 }
 
+// keep gives the attention back to the stop of a rank that had it, if nothing has taken it since.
+func (v *view) keep(r int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if r >= 0 && v.shown < 0 && v.rank(r).stopShown {
+		v.shown, v.wanted, v.leader = r, -1, false
+	}
+}
+
 // attention tells whether a stop of rank r takes the client's attention. v.mu is held.
 func (v *view) attention(r int, stop *backend.Stopped) bool {
 	atPosition := stop.Reason == backend.ReasonStopPoint && !job.Diverged(stop.Control)
