@@ -266,6 +266,44 @@ func TestBacktrace(t *testing.T) {
 	})
 }
 
+// TestCalls: the call of the selected frame's line, before it is made; and from within it, also where the registry does not keep calls.
+func TestCalls(t *testing.T) {
+	path := script(t)
+	for source, keep := range map[string]string{"calls.c": "0", "calls_f08.f90": "1"} {
+		t.Run(source, func(t *testing.T) {
+			file, err := filepath.Abs(filepath.Join("..", "handles", "testdata", source))
+			if err != nil {
+				t.Fatal(err)
+			}
+			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+				library, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc})
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := mpitest.LineOfFile(t, file, "breakpoint: sendrecv")
+				want := `receives up to 2 × particle from any rank, tag 1 and any tag, MPI_COMM_WORLD`
+				if source != "calls.c" {
+					at += 2 // gfortran gives a statement the last of its lines
+					want = `receives up to 4 × MPI_DOUBLE_PRECISION from rank 0, tag 5, MPI_COMM_WORLD`
+				}
+				got := plain{t, path, mpi.Env(), []string{mpi.BuildFile(t, file)}}.run("set environment LD_PRELOAD "+library.Path, "set environment COHORT_KEEP "+keep,
+					fmt.Sprintf("break %s:%d", source, at), "run", "mpipp --call", "break PMPI_Sendrecv", "continue", "mpipp --call", "up 99", "mpipp --call")
+				where := fmt.Sprintf(`at %s:%d`, source, at)
+				has(t, got[4], `^MPI_Sendrecv is about to be called `+where+`: sends .* to rank 0, `+want)
+				has(t, got[4], `(?m)^receives .*not received yet: the call has not run`)
+				if keep == "1" {
+					has(t, got[7], `^MPI_Sendrecv is being called `+where+`( in \w+)?: sends .* to rank 0, `+want)
+				} else {
+					has(t, got[7], `^The line holds no MPI call .*COHORT_KEEP=0`)
+				}
+				if source == "calls.c" { // of Fortran the outermost frame is that of a main of the compiler's
+					has(t, got[9], `^MPI_Sendrecv is being called `+where+`( in \w+)?: sends 2 × particle to rank 0, `+want)
+				}
+			})
+		})
+	}
+}
+
 // TestWithoutLibrary says how to get it.
 func TestWithoutLibrary(t *testing.T) {
 	path := script(t)

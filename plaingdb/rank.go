@@ -27,6 +27,7 @@ type question struct {
 	Expression string      `json:"expression,omitempty"`
 	Symbol     string      `json:"symbol,omitempty"`
 	PC         uint64      `json:"pc,omitempty"`
+	Inner      bool        `json:"inner,omitempty"` // the frame that the selected one has called
 }
 
 // reply is the script's answer to a question.
@@ -38,6 +39,8 @@ type reply struct {
 	Line    int     `json:"line"`
 	File    string  `json:"file"`
 	Start   uint64  `json:"start"`
+	PC      uint64  `json:"pc"`
+	Level   int     `json:"level"`
 	Name    string  `json:"symbol"`
 }
 
@@ -120,10 +123,22 @@ func (r *rank) SymbolAddress(_ context.Context, name string) (uint64, error) {
 	return got.Address, nil
 }
 
-// StackTrace implements backend.Backend: the frame that is selected is all that is known here.
-func (r *rank) StackTrace(context.Context, backend.StackTraceRequest) (backend.StackTraceResult, error) {
-	return backend.StackTraceResult{}, &backend.UnsupportedError{What: "Reading the stack"}
+// StackTrace implements backend.Backend for the frame that is selected, whatever its level, and, to a request with the thread of that answer and the level below, for the
+// frame that it has called. That is what package handles needs.
+func (r *rank) StackTrace(_ context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
+	got, err := r.ask(question{Ask: "frame", Inner: req.Thread == selectedThread})
+	switch {
+	case err != nil:
+		return backend.StackTraceResult{}, fmt.Errorf("reading the stack: %w", err)
+	case req.Thread == selectedThread && req.Start != got.Level:
+		return backend.StackTraceResult{}, &backend.UnsupportedError{What: "Reading the whole stack"}
+	}
+	frame := backend.Frame{ID: backend.FrameID{Thread: selectedThread, Level: got.Level}, Function: got.Name, File: got.File, Line: got.Line, PC: got.PC}
+	return backend.StackTraceResult{Frames: []backend.Frame{frame}, Total: -1}, nil
 }
+
+// selectedThread is the thread of an answer about the selected frame.
+const selectedThread = 1
 
 // Bounds of what is read along, and of what is kept, in bytes.
 const (

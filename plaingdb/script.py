@@ -87,7 +87,7 @@ def answer(ask, inferior):
         what = ask.get("ask")
         if what == "memory":
             return {"memory": [[at, base64.b64encode(data).decode()] for at, data in (memory(inferior, *r) for r in ask["ranges"])]}
-        if what == "execute" and ask["command"].startswith(SAFE):
+        if what == "execute" and (ask["command"].startswith(SAFE) or ask["command"] == "thread"):
             return {"text": gdb.execute(ask["command"], to_string=True)}
         if what == "evaluate":
             return {"text": quietly(lambda: gdb.parse_and_eval(ask["expression"]).format_string(raw=True))}
@@ -100,6 +100,13 @@ def answer(ask, inferior):
                 block = block.superblock
             symbol = block.function.print_name if block else gdb.execute("info symbol %d" % ask["pc"], to_string=True).split(" in section ")[0].rsplit(" + ", 1)[0]
             return {"line": at.line, "file": at.symtab.filename if at.symtab else "", "start": at.pc, "symbol": symbol}
+        if what == "frame":  # the selected one, or the one that it has called
+            frame = gdb.selected_frame()
+            frame = frame.newer() if ask.get("inner") else frame
+            at, level, inner = frame.find_sal(), 0, frame.newer()
+            while inner:
+                level, inner = level + 1, inner.newer()
+            return {"level": level, "file": at.symtab.fullname() if at.symtab else "", "line": at.line, "pc": frame.pc(), "symbol": called(frame.name())}
         return {"error": "gdb was asked for %s, which this script does not do" % what}
     except (gdb.error, ValueError, OverflowError) as e:
         return {"error": str(e)}
@@ -171,12 +178,16 @@ def printer(value):
         pass
 
 
+def called(name):  # in Cohort's library the functions that MPI calls go through first have names of its own
+    return re.sub("^cohort_k_", "MPI_", name or "")
+
+
 class Named(gdb.FrameDecorator.FrameDecorator):
     def function(self):
         name = super().function()
         if not isinstance(name, str):  # the address, where there is no debug information
             name = self.inferior_frame().name() or "??"
-        return re.sub("^cohort_k_", "MPI_", name)
+        return called(name)
 
 
 class Calls:  # in backtraces, one frame for those of Cohort's library that a call goes through: the outermost. `bt -no-filters` shows all
