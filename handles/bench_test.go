@@ -8,13 +8,15 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// The benchmarks run the console's commands in a real gdb session, on a program with a buffer of 10^8 elements (testdata/large.c).
+// The benchmarks run the console's commands in a real gdb session, on a program with a buffer of 10^8 elements (that of internal/benchdatatypes).
+
+const large = "../../internal/benchdatatypes/programs/large.c" // from testdata
 
 func benchConsole(b *testing.B, line string, lines int) {
 	b.Helper()
 	for _, name := range mpitest.Names() {
 		b.Run(name, func(b *testing.B) {
-			r := stopped(b, mpitest.Need(b, name), "large.c", true)
+			r := stopped(b, mpitest.Need(b, name), large, true)
 			b.ResetTimer()
 			for b.Loop() {
 				got, err := r.console(line)
@@ -40,7 +42,7 @@ func BenchmarkColumn(b *testing.B) { benchConsole(b, "mpipp --list 200000 column
 
 // BenchmarkGdbLoop: what BenchmarkColumn competes with, elements of the same column printed by a loop of gdb's own: a two-hundredth of them.
 func BenchmarkGdbLoop(b *testing.B) {
-	r := stopped(b, mpitest.Need(b, "mpich"), "large.c", true)
+	r := stopped(b, mpitest.Need(b, "mpich"), large, true)
 	for b.Loop() {
 		for i := range 1000 {
 			got, err := r.console(fmt.Sprintf("-exec output matrix[%d]", 10*i))

@@ -56,7 +56,7 @@ func (p *programs) debug(ctx context.Context) (s *session, err error) {
 		return s, err
 	}
 	if _, err := s.SetBreakpoints(ctx, backend.SetBreakpointsRequest{
-		Source: p.largeFile, Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line(largeSource, "breakpoint: look")}},
+		Source: p.largeFile, Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line(largeSource, "breakpoint: handles")}},
 	}); err != nil {
 		return s, err
 	}
@@ -195,7 +195,7 @@ func (p *programs) gdbLoop(ctx context.Context, l Loop, dir string) (seconds flo
 	script := filepath.Join(dir, l.Name+".gdb")
 	loop := fmt.Sprintf(l.script, l.Elements)
 	text := fmt.Sprintf("set pagination off\nset confirm off\nset debuginfod enabled off\nbreak large.c:%d\nrun\npython import time; began = time.time()\necho LOOP\\n\n%s"+
-		"python print(\"TOOK %%.6f\" %% (time.time() - began))\nkill\n", line(largeSource, "breakpoint: look"), loop)
+		"python print(\"TOOK %%.6f\" %% (time.time() - began))\nkill\n", line(largeSource, "breakpoint: handles"), loop)
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return 0, fmt.Errorf("writing a script of gdb: %w", err)
 	}

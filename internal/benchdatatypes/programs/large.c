@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
   MPI_Type_commit(&indexed);
   MPI_Type_vector(ROWS, 1, COLUMNS, MPI_DOUBLE, &column);
   MPI_Type_commit(&column);
-  printf("%p %p\n", (void *)buffer, (void *)matrix); /* breakpoint: look */
+  printf("%p %p\n", (void *)buffer, (void *)matrix); /* breakpoint: handles */
   MPI_Type_free(&indexed);
   MPI_Type_free(&column);
   MPI_Finalize();
