@@ -1,6 +1,7 @@
 package pmpi
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,7 +43,11 @@ func cached(dir string) bool {
 
 // ownFolder makes a folder of this process's in the cache.
 func ownFolder(cache string) (string, error) {
-	return os.MkdirTemp(cache, buildingPrefix+lifetime.Self().String()+"-")
+	dir, err := os.MkdirTemp(cache, buildingPrefix+lifetime.Self().String()+"-")
+	if err != nil {
+		return "", fmt.Errorf("making a folder in the cache: %w", err)
+	}
+	return dir, nil
 }
 
 // clean removes from the cache what builds that were killed have left, and libraries that nobody has used for long. Processes that have such a library mapped keep it;

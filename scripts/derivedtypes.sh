@@ -5,7 +5,7 @@
 #   scripts/derivedtypes.sh [-n RANKS] [-s SECONDS] [-d DIRECTORY] [-p "PROGRAM..."] [mpich|openmpi]...
 #
 # Each program runs under the interposer, and a watcher (internal/typewatch) stops its ranks whenever a type is freed, and before MPI_Finalize, decodes it from the
-# rank's memory, and compares its figures with those that MPI reports. The programs check their own results. Debian's packages are installed if they are missing and
+# rank's memory, and compares its figures with those that MPI reports (which the interposer asks for 4096 types of a rank, and one in 64 of the rest). The programs check their own results. Debian's packages are installed if they are missing and
 # this runs as root; nothing else is downloaded. A program that takes longer than SECONDS (default 300) is ended and said to be.
 #
 # It fails (status 1) if a type was not decoded, if a figure differs, or if a program failed.
@@ -65,6 +65,9 @@ watched() {
     if [ -d /usr/share/scalapack/PBLAS ]; then
         cp -r /usr/share/scalapack/{PBLAS,BLACS}/*.dat "$work"
     fi
+    if [ -e "$work/bt.dat" ]; then # the last of BLACS's auxiliary tests is that it can kill all processes
+        sed -i -e "s/^'T'\( *Run AUX?\)/'F'\1/" "$work/bt.dat"
+    fi
     if [ "$name" = hpcc ]; then
         sed -e 's/^1000         Ns/300         Ns/' /usr/share/doc/hpcc/examples/_hpccinf.txt >"$work/hpccinf.txt"
     fi
@@ -88,14 +91,15 @@ watched() {
     { cat "$work"/types/*.types 2>/dev/null || true; } | awk -v mpi="$mpi" -v name="$name" -v said="$said" -v took="$(awk -v a="$began" -v b="$ended" 'BEGIN { printf "%.0f", b - a }')" '
         /^types/ { types += $2; if ($4 + 0 > depth) depth = $4 + 0; if ($6 + 0 > elements) elements = $6 + 0 }
         /^left/ { types += $2 }
+        /^compared/ { compared += $2 }
         /^kind/ { kinds[$2] += $3 }
         END {
             for (k in kinds) list = list (list == "" ? "" : ", ") k " " kinds[k]
-            printf "| %s | %s | %d | %s | %d | %d | %s | %s |\n", mpi, name, types, list == "" ? "none" : list, depth, elements, took, said
+            printf "| %s | %s | %d | %d | %s | %d | %d | %s | %s |\n", mpi, name, types, compared, list == "" ? "none" : list, depth, elements, took, said
         }'
 }
 
-printf '| MPI | program | types, all ranks | constructors, with their parts | depth at most | elements at most | s | |\n|---|---|--:|---|--:|--:|--:|---|\n'
+printf '| MPI | program | types, all ranks | figures compared | constructors, with their parts | depth at most | elements at most | s | |\n|---|---|--:|--:|---|--:|--:|--:|---|\n'
 for mpi in "$@"; do
     lib=$("$directory/typewatch" -build "mpicc.$mpi") || die "the interposer for $mpi was not built"
     for name in "${programs[@]}"; do

@@ -27,8 +27,8 @@ func TestDAPCallIsOneFrame(t *testing.T) {
 			frames[1].Name != "MPI_Recv" || frames[1].PresentationHint != "" || frames[2].Name != "exchange" || frames[3].Name != "main" {
 			t.Fatalf("the stack is %+v", frames)
 		}
-		if real := e.Console("-exec bt", frames[0].Id); strings.Count(real, "libcohort") < 2 {
-			t.Errorf("the call went through one function only, so nothing was tested:\n%s", real)
+		if all := e.Console("-exec bt", frames[0].Id); strings.Count(all, "libcohort") < 2 {
+			t.Errorf("the call went through one function only, so nothing was tested:\n%s", all)
 		}
 		if got := e.evaluate("other", "hover", frames[2].Id); got.Result != "1" {
 			t.Errorf("other is %q in exchange", got.Result)

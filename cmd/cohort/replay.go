@@ -173,8 +173,12 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 	}
 	lines = append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
 	if d.RecordedOp == trace.TurnName {
-		lines = append(lines, "  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 s. The order in which threads take the program's own locks",
-			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.")
+		lines = append(
+			lines,
+			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 s. The order in which threads take "+
+				"the program's own locks",
+			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.",
+		)
 	}
 	return lines
 }

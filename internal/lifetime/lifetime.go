@@ -56,7 +56,7 @@ func place() string {
 	if err != nil {
 		return unknownPlace
 	}
-	times, _ := os.Readlink("/proc/self/ns/time") //nolint:errcheck // Linux before 5.6 has one only
+	times, _ := os.Readlink("/proc/self/ns/time") // Linux before 5.6 has one only
 	sum := sha256.Sum256([]byte(string(boot) + pids + times))
 	return hex.EncodeToString(sum[:6])
 }
@@ -64,7 +64,7 @@ func place() string {
 // String can be part of a file's name.
 func (p Process) String() string { return fmt.Sprintf("%s-%d-%d", p.Place, p.Pid, p.Start) }
 
-var written = regexp.MustCompile(`^([0-9a-f]+)-([0-9]+)-([0-9]+)`)
+var written = regexp.MustCompile(`^([0-9a-f]+)-(\d+)-(\d+)`)
 
 // Parse reads what String has written, at the beginning of a text.
 func Parse(text string) (p Process, ok bool) {

@@ -73,7 +73,7 @@ type rank struct {
 // start starts the program and runs it to its first instruction, when the dynamic linker has done its work.
 func start(lib string, args []string) (*rank, error) {
 	r := &rank{lib: lib, old: map[uint64]byte{}}
-	r.cmd = exec.Command(args[0], args[1:]...)
+	r.cmd = exec.CommandContext(context.Background(), args[0], args[1:]...) // it ends with this process, which is its tracer
 	r.cmd.Env = append(os.Environ(), "LD_PRELOAD="+lib)
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	r.cmd.SysProcAttr = &unix.SysProcAttr{Ptrace: true, Pdeathsig: unix.SIGKILL}
@@ -99,7 +99,8 @@ func start(lib string, args []string) (*rank, error) {
 	if err := r.lift(entry); err != nil {
 		return nil, err
 	}
-	return r, r.find()
+	err = r.find()
+	return r, err
 }
 
 // entry is the program's first instruction, from the auxiliary vector.

@@ -16,6 +16,7 @@ const mostProblems = 20
 // watch keeps what was found of a rank's types.
 type watch struct {
 	seen, open int // types that were freed; that were alive at the end
+	compared   int // of these, with figures of the library's
 	kinds      map[string]int
 	depth      int
 	elements   int64
@@ -91,15 +92,16 @@ func (w *watch) look(t *prettyprint.Datatype) {
 	for _, d := range t.Differences() {
 		w.problemf("%s: %s\n%s", t.Title(), d, text(t))
 	}
-	if _, known := t.Reported(); !known {
-		w.problemf("%s: its figures are not known", t.Title())
+	if _, known := t.Reported(); known { // the interposer does not ask for those of all types of a program that makes very many
+		w.compared++
 	}
 	w.count(t)
 	w.depth = max(w.depth, t.Depth())
 	w.elements = max(w.elements, t.Elements())
 	n := int64(0)
 	for range t.Typemap(0) {
-		if n++; n == 1000 {
+		n++
+		if n == 1000 {
 			break
 		}
 	}
@@ -137,7 +139,7 @@ func text(t *prettyprint.Datatype) string {
 // text is the report of a rank.
 func (w *watch) text() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "types %d, depth %d, elements %d\nleft %d\n", w.seen, w.depth, w.elements, w.open)
+	fmt.Fprintf(&s, "types %d, depth %d, elements %d\nleft %d\ncompared %d\n", w.seen, w.depth, w.elements, w.open, w.compared)
 	for _, kind := range slices.Sorted(maps.Keys(w.kinds)) {
 		fmt.Fprintf(&s, "kind %s %d\n", kind, w.kinds[kind])
 	}

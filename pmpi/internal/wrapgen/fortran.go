@@ -14,7 +14,8 @@ var handles = map[string]string{
 // inout are the functions whose pointer to a handle is read as well as written.
 var inout = map[string]bool{
 	"Start": true, "Wait": true, "Test": true, "Request_free": true, "Cancel": true, "Comm_free": true, "Comm_disconnect": true,
-	"Type_commit": true, "Type_free": true, "Group_free": true, "Op_free": true, "Errhandler_free": true, "Info_free": true, "Win_free": true, "File_close": true, "Mrecv": true, "Imrecv": true,
+	"Type_commit": true, "Type_free": true, "Group_free": true, "Op_free": true, "Errhandler_free": true, "Info_free": true, "Win_free": true,
+	"File_close": true, "Mrecv": true, "Imrecv": true,
 }
 
 // passThrough are called with hidden string lengths or procedures, which only the MPI's own wrapper understands. They are noted and passed on.
@@ -145,23 +146,7 @@ func (f function) fortranBody() string {
 		case handles[base] != "" && p.array:
 			fmt.Fprintf(&before, "  MPI_Datatype *c_%s = fortran_types(%s, %s, %d);\n", p.name, p.name, f.count(p), boolInt(p.name == "recvtypes"))
 		case handles[base] != "" && pointer:
-			if inout[f.name] && (base != "MPI_Request" || f.name != "Imrecv") {
-				fmt.Fprintf(&before, "  %s c_%s = PMPI_%s_f2c(*%s);\n", base, p.name, handles[base], p.name)
-			} else {
-				fmt.Fprintf(&before, "  %s c_%s;\n", base, p.name)
-			}
-			condition := "rc == MPI_SUCCESS"
-			if f.name == "Improbe" {
-				condition += " && *flag"
-			}
-			convert := "PMPI_" + handles[base] + "_c2f"
-			if base == "MPI_Datatype" {
-				convert = "cohort_datatype_c2f"
-			}
-			fmt.Fprintf(&after, "  if (%s) *%s = %s(c_%s);\n", condition, p.name, convert, p.name)
-			if base == "MPI_Request" && !inout[f.name] || f.name == "Imrecv" && p.name == "request" {
-				fmt.Fprintf(&after, "  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_%s, *%s);\n", p.name, p.name)
-			}
+			f.fortranHandle(p.name, base, &before, &after)
 			argument = "&c_" + p.name
 		case base == "MPI_Comm":
 			// converted above
@@ -223,4 +208,25 @@ func boolInt(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// fortranHandle converts a handle that the call writes, and perhaps reads.
+func (f function) fortranHandle(name, base string, before, after *strings.Builder) {
+	if inout[f.name] && (base != "MPI_Request" || f.name != "Imrecv") {
+		fmt.Fprintf(before, "  %s c_%s = PMPI_%s_f2c(*%s);\n", base, name, handles[base], name)
+	} else {
+		fmt.Fprintf(before, "  %s c_%s;\n", base, name)
+	}
+	condition := "rc == MPI_SUCCESS"
+	if f.name == "Improbe" {
+		condition += " && *flag"
+	}
+	convert := "PMPI_" + handles[base] + "_c2f"
+	if base == "MPI_Datatype" {
+		convert = "cohort_datatype_c2f"
+	}
+	fmt.Fprintf(after, "  if (%s) *%s = %s(c_%s);\n", condition, name, convert, name)
+	if base == "MPI_Request" && !inout[f.name] || f.name == "Imrecv" && name == "request" {
+		fmt.Fprintf(after, "  if (UNLIKELY(g.kept) && rc == MPI_SUCCESS) cohort_kept_fortran(c_%s, *%s);\n", name, name)
+	}
 }

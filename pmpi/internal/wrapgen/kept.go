@@ -129,6 +129,7 @@ func (f function) keptBody() string {
 	case collectiveInit:
 		op = "COHORT_OP_COLLECTIVE_INIT"
 		name = `"MPI_` + f.name + `"`
+	default: // they have operations of their own
 	}
 	line("struct cohort_call *k = cohort_kept_begin(%s, %s, site)", op, name)
 	for _, p := range f.parameters {

@@ -120,7 +120,8 @@ func (f function) largeWrapper() string {
 		fmt.Fprintf(&b, "    rc = PMPI_%s(%s);\n", f.name, f.arguments())
 	}
 	b.WriteString("    cohort_event_plain();\n    cohort_leave();\n    return rc;\n  }\n")
-	fmt.Fprintf(&b, "  cohort_fortran_site(cohort_take_site(SITE));\n  int rc = MPI_%s(%s);\n  cohort_fortran_site(0);\n%s  return rc;\n}\n\n", base, strings.Join(arguments, ", "), undo.String())
+	fmt.Fprintf(&b, "  cohort_fortran_site(cohort_take_site(SITE));\n  int rc = MPI_%s(%s);\n  cohort_fortran_site(0);\n%s  return rc;\n}\n\n",
+		base, strings.Join(arguments, ", "), undo.String())
 	return b.String()
 }
 
