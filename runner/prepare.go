@@ -64,11 +64,11 @@ func (p *Prepared) Total() uint64 {
 	return total
 }
 
-// fullDisk is the rank whose recording ends first because the disk was full; -1: none.
-func (p *Prepared) fullDisk() int {
+// ended is the rank whose recording ends first of those that end although the rank went on; -1: none.
+func (p *Prepared) ended() int {
 	first := -1
 	for rank, d := range p.Decisions {
-		if d.FullDisk && (first < 0 || d.LastEvent < p.Decisions[first].LastEvent) {
+		if d.Ended != trace.EndedNot && (first < 0 || d.LastEvent < p.Decisions[first].LastEvent) {
 			first = rank
 		}
 	}
@@ -167,8 +167,8 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		}
 		if !d.Finalized {
 			why := p.Recording.Meta.PerRank[rank].End.String()
-			if d.FullDisk {
-				why = "the disk was full"
+			if d.Ended != trace.EndedNot {
+				why = d.Ended.String()
 			}
 			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, why))
 		}

@@ -110,7 +110,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 // others still have messages to put.
 func (p *Prepared) hold() {
 	for _, d := range p.Decisions {
-		d.Hold = !d.Finalized && !d.FullDisk && d.CurrentOp == trace.OpNone
+		d.Hold = !d.Finalized && d.Ended == trace.EndedNot && d.CurrentOp == trace.OpNone
 	}
 }
 
@@ -371,13 +371,14 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 		}
 		if last.Events < d.LastEvent && rank.Divergence == nil && rank.Refused == "" {
 			rank.Short = fmt.Sprintf("rank %d got to event %d of %d (%s)", i, last.Events, d.LastEvent, w.why(i, job))
-			switch disk := w.prepared.fullDisk(); {
+			switch ended := w.prepared.ended(); {
 			case aborted:
 				rank.Excused, rank.Excuse = true, "because a rank called MPI_Abort, as recorded"
 			case w.stalled && last.CurrentOp == int(trace.OpFinalize) && last.Events+1 == d.LastEvent && d.Finalized && r.CutShort:
 				rank.Excused, rank.Excuse = true, "because MPI_Finalize waits for ranks whose recordings end before theirs"
-			case disk >= 0 && w.stalled:
-				rank.Excused, rank.Excuse = true, fmt.Sprintf("because it waits for what the recording of rank %d lacks: the disk was full", disk)
+			case ended >= 0 && w.stalled:
+				why := w.prepared.Decisions[ended].Ended
+				rank.Excused, rank.Excuse = true, fmt.Sprintf("because it waits for what the recording of rank %d lacks: %s", ended, why)
 			}
 		}
 		r.Events += min(last.Events, d.LastEvent)

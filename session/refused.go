@@ -16,6 +16,7 @@ func IsRefusal(err error) bool {
 		new(*trace.NotRecordingError), new(*trace.ExistsError), new(*trace.VersionError), new(*trace.ModeError),
 		new(*trace.MissingRankError), new(*trace.RankCountError), new(*trace.FormatError), new(*trace.ProgramError),
 		new(*trace.IncompleteError), new(*trace.UnfinishedError), new(*trace.SameRecordingError), new(*DoubtError), new(*trace.GraphMismatchError), new(*trace.TextError),
+		new(*trace.RepairError),
 	} {
 		if errors.As(err, kind) {
 			return true

@@ -10,6 +10,8 @@
  *
  *     randomprog: rank 2 phase 5 exchange order 0123456789abcdef data 0123456789abcdef taken 31 polls 812
  *
+ * They are printed at the end, or, with EACH=1 in the environment, by each rank as soon as the phase is over.
+ *
  * PERTURB=SEED in the environment slows ranks here and there, in a way that has nothing to do with SEED.
  *
  * Why nothing deadlocks: in an exchange each receiver's receives have patterns that split its messages into disjoint groups (all; by tag; by source; ...), as many receives for
@@ -22,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "orderhash.h"
 
@@ -1050,8 +1053,14 @@ int main(int argc, char **argv) {
     for (int i = 0; i < n; i++) {
         const char *name = run_phase(phases[i]);
         const size_t used = strlen(text);
-        snprintf(text + used, TEXT - used, "randomprog: rank %d phase %d %s order %016llx data %016llx taken %ld polls %ld\n", world_rank, phases[i], name,
+        const int length = snprintf(text + used, TEXT - used, "randomprog: rank %d phase %d %s order %016llx data %016llx taken %ld polls %ld\n", world_rank, phases[i], name,
                  (unsigned long long)order.order_hash, (unsigned long long)order.data_hash, order.tasks, order.failed_polls);
+        if (getenv("EACH") != NULL) {
+            if (write(1, text + used, (size_t)length) != length) {
+                abort();
+            }
+            text[0] = 0;
+        }
     }
     say(text);
     for (int k = 0; k < KINDS; k++) {

@@ -69,8 +69,8 @@ type Decisions struct {
 
 	// What follows is no part of the decisions file.
 
-	Modules  []*Module // what called MPI
-	FullDisk bool      // the recording ends here because the disk was full, and other ranks' go on
+	Modules []*Module // what called MPI
+	Ended   Ended     // why the recording of this rank ends here, although the rank went on
 }
 
 // DecisionError is a trace whose records are well formed but contradict each other.
@@ -94,11 +94,7 @@ type DecisionOptions struct {
 // *DecisionError, and *IncompleteError unless it is allowed.
 func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	h := r.Header()
-	b := decisionBuilder{
-		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
-		racing: h.Mode == ModeRacing, full: h.Mode == ModeFull, events: h.Events,
-		posted: map[post]int{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
-	}
+	b := newDecisionBuilder(r)
 	var incomplete *IncompleteError
 	sites := map[uint64]Site{}
 	var ended bool
@@ -116,28 +112,14 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			incomplete.Count++
 		case *End:
 			ended, endPolls = rec.How == 1, rec.FailedPolls
-		case *Run:
-			err = b.run(rec)
-		case *Event:
-			err = b.event(rec)
-		case *Match:
-			err = b.match(rec)
 		case *Module:
 			b.out.Modules = append(b.out.Modules, rec)
 		case *Site:
 			if incomplete == nil {
 				sites[rec.Index] = *rec
 			}
-		case *Check:
-			b.out.Checks = append(b.out.Checks, DecisionCheck{Event: rec.Event, Hash: rec.Hash})
-		case *Value, *Thread, *Turn:
-			b.values.add(rec)
-		case *Poll:
-			b.last = max(b.last, rec.Event)
-			b.out.Polls = append(b.out.Polls, DecisionPoll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
-		case *Set:
-			b.last = max(b.last, rec.Event)
-			b.out.Sets = append(b.out.Sets, DecisionSet{Event: rec.Event, Op: rec.Op, Indices: rec.Indices})
+		default:
+			err = b.take(rec)
 		}
 		if err != nil {
 			return nil, err
@@ -187,11 +169,45 @@ type decisionBuilder struct {
 	runs   uint64       // receives in block races
 	which  []uint32     // of each of out.Matches, its place in the array of a Startall
 	posted map[post]int // index in out.Matches of what was promised
+	// cancels are the receives of which it is known that they were cancelled before they took a message.
+	cancels map[post]bool
 	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the posts of receives
 	// with exact arguments that are not yet complete
 	inits  map[uint64]bool
 	active map[uint64]activation
 	exact  map[uint64]bool
+}
+
+func newDecisionBuilder(r *Reader) *decisionBuilder {
+	h := r.Header()
+	return &decisionBuilder{
+		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
+		racing: h.Mode == ModeRacing, full: h.Mode == ModeFull, events: h.Events,
+		posted: map[post]int{}, cancels: map[post]bool{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
+	}
+}
+
+// take takes in a record; one that says nothing of decisions is ignored.
+func (b *decisionBuilder) take(rec Record) error {
+	switch rec := rec.(type) {
+	case *Run:
+		return b.run(rec)
+	case *Event:
+		return b.event(rec)
+	case *Match:
+		return b.match(rec)
+	case *Check:
+		b.out.Checks = append(b.out.Checks, DecisionCheck{Event: rec.Event, Hash: rec.Hash})
+	case *Value, *Thread, *Turn:
+		b.values.add(rec)
+	case *Poll:
+		b.last = max(b.last, rec.Event)
+		b.out.Polls = append(b.out.Polls, DecisionPoll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
+	case *Set:
+		b.last = max(b.last, rec.Event)
+		b.out.Sets = append(b.out.Sets, DecisionSet{Event: rec.Event, Op: rec.Op, Indices: rec.Indices})
+	}
+	return nil
 }
 
 // activation is a Start of a persistent receive.
@@ -221,6 +237,7 @@ func (b *decisionBuilder) promise(p post, op Op) error {
 
 // cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the promise stands unkept.
 func (b *decisionBuilder) cancelled(p post, op Op) error {
+	b.cancels[p] = true
 	i, promised := b.posted[p]
 	switch {
 	case !promised:
@@ -370,21 +387,21 @@ func (b *decisionBuilder) completed(e *Event, c *Completion) error {
 func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 	out := b.out
 	out.Finalized = h.Closed || ended
-	out.LastEvent, out.FullDisk = b.last, h.FullDisk
+	out.LastEvent, out.Ended = b.last, h.Ended
 	if !ended {
 		endPolls = h.Polls
 	}
 	switch {
-	case h.FullDisk && b.racing:
+	case h.Ended == EndedDiskCounting && b.racing:
 		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
-	case h.FullDisk && h.Mode == ModeOrder:
+	case h.Ended == EndedDiskCounting && h.Mode == ModeOrder:
 		// The counter went on without the records. Of the event of the last record one may have been lost; before it all are there.
 		out.LastEvent = max(b.last, 1) - 1
 		if n := len(out.Checks); n > 0 {
 			out.LastEvent = max(out.LastEvent, out.Checks[n-1].Event)
 		}
 		endPolls = 0
-	case h.FullDisk:
+	case h.Ended == EndedDiskCounting:
 		endPolls = 0
 	case h.Mode != ModeFull && out.Finalized:
 		out.LastEvent = max(b.last, h.Events)
@@ -392,7 +409,7 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 		// Events without a decision leave no record. One that was in progress may have left some of its records.
 		out.LastEvent = h.Events
 	}
-	if !out.Finalized && !h.FullDisk && out.LastEvent == h.Events {
+	if !out.Finalized && h.Ended == EndedNot && out.LastEvent == h.Events {
 		out.CurrentOp = h.CurrentOp
 	}
 	b.sort()

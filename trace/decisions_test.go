@@ -385,13 +385,44 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 			[]DecisionPoll{{Event: Never, Failures: 3, Never: true}},
 		},
 	} {
-		f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, FullDisk: true, CurrentOp: OpBarrier}, c.records, false)
+		f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, Ended: EndedDiskCounting, CurrentOp: OpBarrier}, c.records, false)
 		d, err := BuildDecisions(f.reader(t), DecisionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d.LastEvent != c.last || len(d.Matches) != c.matches || !cmp.Equal(d.Polls, c.polls) || d.Finalized || d.CurrentOp != OpNone {
 			t.Errorf("%v: %+v", c.records, d)
+		}
+	}
+}
+
+// Where the header was left as it was when the disk was full, it says what is whole, also if the last record is of an earlier event, or one of the event in progress is there.
+func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
+	records := []Record{&Poll{Event: 9, Op: OpIprobe, Failures: 3}, &Match{Event: 9, Op: OpIprobe}, &Match{Event: 21, Op: OpRecv}}
+	for _, ended := range []Ended{EndedDisk, EndedUnable, EndedRepaired} {
+		for _, mode := range []Mode{ModeOrder, ModeRacing} {
+			f := &buffer{}
+			w := NewWriter(f, Header{Mode: mode, Polls: 7, Ended: ended, CurrentOp: OpRecv})
+			for _, r := range records {
+				if err := w.Write(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Cut(); err != nil {
+				t.Fatal(err)
+			}
+			binary.LittleEndian.PutUint64(f.b[56:], 20) // events complete
+			d, err := BuildDecisions(f.reader(t), DecisionOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &Decisions{
+				Sparse: mode == ModeRacing, LastEvent: 20, Ended: ended, Matches: []DecisionMatch{{Event: 9, Op: OpIprobe}},
+				Polls: []DecisionPoll{{Event: 9, Op: OpIprobe, Failures: 3}, {Event: Never, Failures: 7, Never: true}},
+			}
+			if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("%s: %s", mode, diff)
+			}
 		}
 	}
 }

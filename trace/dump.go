@@ -47,7 +47,7 @@ func Dump(w io.Writer, r *Reader) error {
 func headerText(h *Header) string {
 	text := fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d polls=%d incomplete=%d "+
 		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI, b2u(h.Closed), h.StartNS,
-		h.Committed, h.Events, h.Polls, h.Incomplete, b2u(h.FullDisk), strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
+		h.Committed, h.Events, h.Polls, h.Incomplete, h.Ended, strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
 	if h.CurrentOp != OpNone {
 		text += " " + currentOpKey + "=" + h.CurrentOp.String()
 	}

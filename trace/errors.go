@@ -26,8 +26,16 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s: %v at byte %d (%s): expected %s, found %s. "+
-		"If it was copied, copy it again; else record again.", e.Path, e.Kind, e.Offset, e.What, e.Want, e.Got)
+	advice := "If it was copied, copy it again; else record again."
+	if !errors.Is(e.Kind, ErrNotTrace) {
+		advice = "If it was copied, copy it again; else \"cohort trace repair\" saves what is whole, or record again."
+	}
+	return e.fault() + ". " + advice
+}
+
+// fault is what is wrong, without advice.
+func (e *FormatError) fault() string {
+	return fmt.Sprintf("%s: %v at byte %d (%s): expected %s, found %s", e.Path, e.Kind, e.Offset, e.What, e.Want, e.Got)
 }
 
 func (e *FormatError) Unwrap() error { return e.Kind }

@@ -46,7 +46,7 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 			Version:   ABIVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
 			Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), MPI: rapid.Uint32Range(0, 2).Draw(t, "mpi"),
 			StartNS: rapid.Uint64().Draw(t, "start"), Polls: rapid.Uint64().Draw(t, "polls"),
-			Incomplete: rapid.Uint32().Draw(t, "incomplete"), FullDisk: rapid.Bool().Draw(t, "full disk"),
+			Incomplete: rapid.Uint32().Draw(t, "incomplete"), Ended: Ended(rapid.Uint32Range(0, uint32(endedLast)).Draw(t, "ended")),
 			IncompleteCall:  rapid.StringMatching(`[A-Za-z_ "\\=]{0,47}`).Draw(t, "call"),
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
 			CurrentOp:       rapid.SampledFrom(append(knownOps(), OpNone)).Draw(t, "current"),

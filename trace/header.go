@@ -67,6 +67,33 @@ const (
 	MPIOpenMPI = 2
 )
 
+// Ended says why a trace ends although its rank went on (enum cohort_ended).
+type Ended uint32
+
+// The reasons. From EndedDisk on the header is as it was when writing ended: the trace counts as that of a rank that was killed then.
+const (
+	EndedNot          Ended = 0
+	EndedDiskCounting Ended = 1 // EndedDisk, as older libraries wrote it: the header's counters went on
+	EndedDisk         Ended = 2
+	EndedUnable       Ended = 3
+	EndedRepaired     Ended = 4 // Repair left the rest out
+	endedLast               = EndedRepaired
+)
+
+func (e Ended) String() string {
+	switch e {
+	case EndedNot:
+		return "the trace has its end"
+	case EndedDiskCounting, EndedDisk:
+		return "the disk was full"
+	case EndedUnable:
+		return "the trace could not be written on"
+	case EndedRepaired:
+		return "what came after was damaged"
+	}
+	return fmt.Sprintf("ended(%d)", uint32(e))
+}
+
 // Header is the mirror of struct cohort_trace_header.
 type Header struct {
 	Version         uint32
@@ -80,7 +107,7 @@ type Header struct {
 	Events          uint64 // events completed; may be ahead of the last record in ModeOrder
 	Polls           uint64 // failed polls since the last event that is in the file
 	Incomplete      uint32 // calls that record/replay does not cover
-	FullDisk        bool   // writing stopped because the disk was full
+	Ended           Ended  // why the trace ends although its rank went on
 	IncompleteCall  string // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
 	Undecided       Undecided // of other modes than ModeRacing only Overtaken
@@ -110,7 +137,7 @@ func (h *Header) encode() []byte {
 	le.PutUint64(page[56:], h.Events)
 	le.PutUint64(page[64:], h.Polls)
 	le.PutUint32(page[72:], h.Incomplete)
-	le.PutUint32(page[76:], b2u(h.FullDisk))
+	le.PutUint32(page[76:], uint32(h.Ended))
 	copy(page[80:127], h.IncompleteCall)
 	le.PutUint64(page[128:], h.IncompleteEvent)
 	le.PutUint32(page[136:], uint32(h.CurrentOp))
@@ -153,13 +180,16 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		Rank: le.Uint32(page[24:]), WorldSize: le.Uint32(page[28:]), MPI: le.Uint32(page[32:]),
 		Closed: le.Uint32(page[36:]) != 0, StartNS: le.Uint64(page[40:]), Committed: le.Uint64(page[48:]),
 		Events: le.Uint64(page[56:]), Polls: le.Uint64(page[64:]), Incomplete: le.Uint32(page[72:]),
-		FullDisk: le.Uint32(page[76:]) != 0, IncompleteEvent: le.Uint64(page[128:]),
+		Ended: Ended(le.Uint32(page[76:])), IncompleteEvent: le.Uint64(page[128:]),
 	}
 	name := page[80:128]
 	if i := bytes.IndexByte(name, 0); i >= 0 {
 		name = name[:i]
 	}
 	h.IncompleteCall = string(name)
+	if h.Ended > endedLast {
+		return bad(ErrMalformed, 76, fmt.Sprintf("a reason from 0 to %d why the trace ends", endedLast), fmt.Sprint(uint32(h.Ended)))
+	}
 	current := le.Uint32(page[136:])
 	if current > 0xff || (current != uint32(OpNone) && !Op(current).Known()) {
 		return bad(ErrMalformed, 136, "an operation that is known", fmt.Sprint(current))

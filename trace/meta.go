@@ -55,6 +55,8 @@ type RankMeta struct {
 	Bytes      uint64          `json:"bytes"`    // of payload, sent
 	Decisions  uint64          `json:"decisions"`
 	Incomplete *IncompleteCall `json:"incomplete,omitempty"`
+	// Repaired: the trace is what Repair left of a damaged one.
+	Repaired *RepairedTrace `json:"repaired,omitempty"`
 	// Calls says of the completed events how many are of each operation, by its name without "MPI_".
 	Calls map[string]uint64 `json:"calls,omitempty"`
 	// Last is the last MPI call of a rank that did not end well.

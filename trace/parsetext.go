@@ -250,7 +250,7 @@ func (p *textParser) header(word string) Header {
 	h := Header{
 		Version: ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"), MPI: p.u32("mpi"),
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
-		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), FullDisk: p.u("full_disk", 1) == 1,
+		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: Ended(p.u("full_disk", 3)),
 		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
 	}
 	if _, within := p.fields[currentOpKey]; within {
@@ -260,6 +260,9 @@ func (p *textParser) header(word string) Header {
 		h.Undecided = p.undecided()
 	} else {
 		h.Undecided.Overtaken = p.u32("overtaken")
+	}
+	if h.Ended > endedLast {
+		p.fail(fmt.Sprintf("full_disk from 0 to %d", endedLast), fmt.Sprint(uint32(h.Ended)))
 	}
 	if len(h.IncompleteCall) > 47 || strings.ContainsRune(h.IncompleteCall, 0) {
 		p.fail("incomplete_call of at most 47 bytes", strconv.Quote(h.IncompleteCall))

@@ -223,25 +223,31 @@ func (rec *Recording) rankIn(dir string, rank int) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := r.Header()
-	switch {
-	case h.WorldSize != 0 && int(h.WorldSize) != rec.Meta.Ranks:
-		err = &RankCountError{Path: path, Found: int(h.WorldSize), Want: rec.Meta.Ranks}
-	case int(h.Rank) != rank:
-		err = &FormatError{
-			Path: path, Offset: 24, What: "header", Kind: ErrMalformed, Want: fmt.Sprintf("rank %d", rank), Got: fmt.Sprint(h.Rank),
-		}
-	case dir == rec.Dir && h.Mode.String() != rec.Meta.Mode:
-		err = &FormatError{
-			Path: path, Offset: 16, What: "header", Kind: ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " + metaName + " says", Got: h.Mode.String(),
-		}
-	case r.short():
+	if err = rec.owns(r, dir, rank); err == nil && r.short() {
 		err = r.truncated()
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
+}
+
+// owns checks that a trace, which is in dir, is that of a rank of this recording.
+func (rec *Recording) owns(r *Reader, dir string, rank int) error {
+	h, path := r.Header(), filepath.Join(dir, RankFile(rank))
+	switch {
+	case h.WorldSize != 0 && int(h.WorldSize) != rec.Meta.Ranks:
+		return &RankCountError{Path: path, Found: int(h.WorldSize), Want: rec.Meta.Ranks}
+	case int(h.Rank) != rank:
+		return &FormatError{
+			Path: path, Offset: 24, What: "header", Kind: ErrMalformed, Want: fmt.Sprintf("rank %d", rank), Got: fmt.Sprint(h.Rank),
+		}
+	case dir == rec.Dir && h.Mode.String() != rec.Meta.Mode:
+		return &FormatError{
+			Path: path, Offset: 16, What: "header", Kind: ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " + metaName + " says", Got: h.Mode.String(),
+		}
+	}
+	return nil
 }
 
 // Rank opens the trace of one rank. The caller closes the Reader.

@@ -138,7 +138,9 @@ func (w *Writer) end(closed bool) error {
 	}
 	w.header.Closed = closed
 	w.header.Committed = uint64(w.at)
-	w.header.Events = max(w.header.Events, w.eventsSoFar())
+	if w.header.Ended != EndedRepaired { // there a record may say what became of an earlier event
+		w.header.Events = max(w.header.Events, w.eventsSoFar())
+	}
 	if _, err := w.dst.WriteAt(w.header.encode(), 0); err != nil {
 		w.err = fmt.Errorf("write trace header: %w", err)
 	}

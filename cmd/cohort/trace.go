@@ -28,7 +28,7 @@ func newTraceCommand(std streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceUndumpCommand(std), newTraceVerifyCommand(std), newTraceMinimizeCommand(std))
-	cmd.AddCommand(newTracePackCommand(std), newTraceUnpackCommand(std))
+	cmd.AddCommand(newTracePackCommand(std), newTraceUnpackCommand(std), newTraceRepairCommand(std))
 	return cmd
 }
 
@@ -104,6 +104,9 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 	}
 	for _, r := range m.PerRank {
 		fmt.Fprintf(&b, "  rank %-6d %s, %d events, %d messages sent, %d decisions", r.Rank, r.End, r.Events, r.Messages, r.Decisions)
+		if r.Repaired != nil {
+			fmt.Fprintf(&b, "; its trace was damaged, and is kept up to event %d", r.Repaired.Events)
+		}
 		if r.Incomplete != nil {
 			fmt.Fprintf(&b, "; not covered: %s (event %d%s, %d such calls)", r.Incomplete.Call, r.Incomplete.Event, trace.At(r.Incomplete.Place), r.Incomplete.Count)
 		}

@@ -209,7 +209,7 @@ type TraceHeader struct {
 	Events          uint64
 	Polls           uint64
 	Incomplete      uint32
-	FullDisk        uint32
+	Ended           uint32
 	IncompleteCall  [48]byte
 	IncompleteEvent uint64
 	CurrentOp       uint32

@@ -623,6 +623,15 @@ struct cohort_set {
 #define COHORT_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
 
+/* Why a trace ends although its rank went on. From DISK on the header is as it was at that moment: the trace counts as that of a rank that was killed then. */
+enum cohort_ended {
+  COHORT_ENDED_NOT = 0,
+  COHORT_ENDED_DISK_COUNTING = 1, /* DISK, as it was written once: the header's counters went on */
+  COHORT_ENDED_DISK = 2,          /* the disk was full, or the limit on the size of files was reached */
+  COHORT_ENDED_UNABLE = 3,        /* there was no memory, or a record would have been too large */
+  COHORT_ENDED_REPAIRED = 4       /* the rest was damaged and is left out; written by Go only */
+};
+
 struct cohort_trace_header {
   uint64_t magic;
   uint32_t version;
@@ -637,7 +646,7 @@ struct cohort_trace_header {
   uint64_t events;     /* events completed; may be ahead of the last record in ORDER mode */
   uint64_t polls;      /* failed polls since the last event that is in the file */
   uint32_t incomplete; /* as in the control block */
-  uint32_t full_disk;  /* 1: writing stopped because the disk was full */
+  uint32_t ended;      /* enum cohort_ended */
   char incomplete_call[48];
   uint64_t incomplete_event;
   uint32_t current_op; /* enum cohort_op of the call in progress, event `events` + 1; 0: outside MPI */
@@ -661,7 +670,7 @@ struct cohort_pending {
 };
 
 struct cohort_undecided {
-  uint64_t whole;     /* events whose decisions are all here or in the file, plus 1: the disk was full after them; 0: it was not */
+  uint64_t whole;     /* events whose decisions are all here or in the file, plus 1: writing ended after them (enum cohort_ended); 0: it did not */
   uint32_t overtaken; /* receives under way that have taken a message which is not known yet, although it matters: such a recording cannot be replayed */
   uint32_t pad0;
   uint64_t reserved[2];

@@ -13,7 +13,7 @@
 
 #define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
-enum { CHECK_FIRST = 64, PAGE = 4096, GROW_FIRST = 256 << 10, GROW_MOST = 64 << 20 };
+enum { CHECK_FIRST = 64, PAGE = 4096, GROW_FIRST = 256 << 10, GROW_MOST = 64 << 20, RESERVE_LEAST = 32 << 10, RESERVE_MOST = 8 << 20 };
 
 static int fd = -1;
 static uint64_t file_size;      /* bytes of the file that have blocks behind them */
@@ -25,22 +25,29 @@ static uint32_t chunk_room;     /* payload bytes that it may hold */
 static uint64_t last_order_event;
 static uint64_t events_written; /* EVENT records in the trace */
 static int given_up;            /* a record was lost: nothing may follow it */
+static struct cohort_trace_header *mapped, unread;
 
 /* Two records can be under construction: an EVENT, and what must stand before it (COMM, SITE, MODULE, NOTE). */
 static struct cohort_buffer event_record, side_record;
 
-static void give_up(int full_disk, const char *why) {
+/* The header is left as it is now, as if the rank had been killed: what the program does from here on is counted in one that nobody reads. */
+static void give_up(uint32_t ended, const char *why) {
+  if (given_up) return;
   given_up = 1;
   cohort_message(why);
-  if (full_disk) STORE(g.header->full_disk, 1);
-  if (g.racing) STORE(cohort_trace_undecided()->whole, g.events + 1);
+  if (fd >= 0) {
+    STORE(g.header->events, g.events);
+    if (g.racing) STORE(cohort_trace_undecided()->whole, g.events + 1);
+    STORE(g.header->ended, ended);
+  }
+  g.header = &unread;
   g.order = g.full = 0;
 }
 
 /* What must stay free after the trace has grown: the program has files of its own to write, and cohort the end of the recording. */
 static uint64_t reserve(const struct statvfs *fs) {
   uint64_t share = (uint64_t)fs->f_blocks * fs->f_frsize / 64;
-  return share < (8 << 20) ? share : 8 << 20;
+  return share < RESERVE_LEAST ? RESERVE_LEAST : share < RESERVE_MOST ? share : RESERVE_MOST;
 }
 
 /* Whether `more` bytes can be taken from the disk such that the reserve stays. */
@@ -106,7 +113,7 @@ enum { RECORD_MAX = 16 << 20 }; /* readers refuse more */
 /* A new chunk with room for a record of `need` bytes: usually for 64 KiB, more for a greater record, less on a disk that is nearly full. */
 static int new_chunk(uint32_t need) {
   if (need > RECORD_MAX) {
-    give_up(0, "One call completed more requests than a trace record can hold: the trace ends here, the program goes on unrecorded.");
+    give_up(COHORT_ENDED_UNABLE, "One call completed more requests than a trace record can hold: the trace ends here, the program goes on unrecorded.");
     return 0;
   }
   seal();
@@ -116,11 +123,11 @@ static int new_chunk(uint32_t need) {
   if (end > window_start + window_size || window == NULL) {
     if (end > file_size && !grow(end) && start + sizeof(struct cohort_chunk) + need > file_size &&
         !grow(start + sizeof(struct cohort_chunk) + need)) {
-      give_up(1, "The disk is full, or the limit on the size of files is reached: the trace ends here, the program goes on unrecorded.");
+      give_up(COHORT_ENDED_DISK, "The disk is full, or the limit on the size of files is reached: the trace ends here, the program goes on unrecorded.");
       return 0;
     }
     if (!move_window(start)) {
-      give_up(0, "The trace file could not be mapped: the trace ends here, the program goes on unrecorded.");
+      give_up(COHORT_ENDED_UNABLE, "The trace file could not be mapped: the trace ends here, the program goes on unrecorded.");
       return 0;
     }
   }
@@ -153,7 +160,7 @@ static void commit(struct cohort_buffer *record) {
 static inline uint8_t *room(struct cohort_buffer *b) {
   if (UNLIKELY(b->length + 16 > b->capacity) && !cohort_reserve(b, b->length + 16)) {
     b->length = 0; /* no memory: this record is lost, and the trace with it */
-    give_up(0, "There is no memory to write the trace: it ends here, the program goes on unrecorded.");
+    give_up(COHORT_ENDED_UNABLE, "There is no memory to write the trace: it ends here, the program goes on unrecorded.");
   }
   return b->data + b->length;
 }
@@ -434,7 +441,7 @@ static struct cohort_trace_header *map_header(void) {
 }
 
 struct cohort_undecided *cohort_trace_undecided(void) {
-  return fd < 0 ? NULL : (void *)((uint8_t *)g.header + COHORT_UNDECIDED_OFFSET);
+  return fd < 0 ? NULL : (void *)((uint8_t *)mapped + COHORT_UNDECIDED_OFFSET);
 }
 
 void cohort_trace_open(void) {
@@ -469,7 +476,7 @@ void cohort_trace_open(void) {
   h->start_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
   h->committed = COHORT_TRACE_HEADER_SIZE;
   STORE(h->magic, COHORT_TRACE_MAGIC);
-  g.header = h;
+  g.header = mapped = h;
   g.check_at = CHECK_FIRST;
 }
 
@@ -487,7 +494,7 @@ void cohort_trace_close(void) {
     STORE(g.header->closed, 1);
   }
   /* What was allocated ahead of use is given back; should that fail, `committed` says where the trace ends. */
-  if (ftruncate(fd, (off_t)g.header->committed) == 0) file_size = g.header->committed;
+  if (ftruncate(fd, (off_t)mapped->committed) == 0) file_size = mapped->committed;
   g.order = g.full = 0;
   close(fd);
   fd = -1;

@@ -19,7 +19,9 @@ int main(int argc, char **argv) {
     limit.rlim_cur = (rlim_t)atol(getenv("STEPS_FILE_LIMIT"));
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
   }
+  const int times = getenv("STEPS_TIMES") != NULL ? atoi(getenv("STEPS_TIMES")) : 0;
   for (int i = 0; i < steps; i++) {
+    for (int k = 0; k < times; k++) MPI_Wtime();
     if (strcmp(end, "killed") == 0 && rank == 1 && i == steps / 2) raise(SIGKILL);
     if (strcmp(end, "more") == 0 && rank == 1 && i == steps / 2) MPI_Barrier(MPI_COMM_SELF);
     MPI_Request r;

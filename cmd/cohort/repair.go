@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cohort-debugger/cohort/trace"
+)
+
+func newTraceRepairCommand(std streams) *cobra.Command {
+	var (
+		out    string
+		asJSON bool
+		force  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "repair RECORDING [-o OUTPUT]",
+		Short: "Save what is whole of a recording whose traces are cut off or damaged",
+		Long: `Writes a recording with what is whole of one whose traces lack bytes or are damaged, as after a crash of the machine, or a copy that was broken off. Of a
+damaged trace the chunks before the damage are kept whose checksums hold, up to the last event of which all is known. The output replays as far as the ranks with damaged traces go.
+The recording itself is left as it is.
+
+A recording in racing mode is refused: what is lost of it may be about any event before.`,
+		Example: `  cohort trace repair run.cohort
+  cohort replay run-repaired.cohort`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("One recording is needed, %d arguments were given. Write: cohort trace repair run.cohort", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				out = strings.TrimSuffix(strings.TrimRight(args[0], "/"), ".cohort") + "-repaired.cohort"
+			}
+			ctx, cancel := withSignals(cmd.Context())
+			defer cancel()
+			rec, report, err := trace.Repair(args[0], out, trace.CreateOptions{Overwrite: force})
+			if err != nil {
+				return err
+			}
+			if rec != nil {
+				if err := rec.Pack(ctx, nil); err != nil {
+					return fmt.Errorf("packing the traces of %s: %w", out, err)
+				}
+			}
+			if asJSON {
+				answer := struct {
+					From  string                `json:"from"`
+					To    string                `json:"to,omitempty"` // not written if nothing was damaged
+					Ranks []trace.RepairedTrace `json:"ranks"`
+				}{From: args[0], Ranks: append([]trace.RepairedTrace{}, report...)}
+				if rec != nil {
+					answer.To = rec.Dir
+				}
+				return sayJSON(std.Out, answer)
+			}
+			return say(std.Out, repairText(args[0], rec, report))
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-repaired.cohort")
+	cmd.Flags().BoolVar(&force, "force", false, "replace a recording that is there already")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func repairText(from string, rec *trace.Recording, report []trace.RepairedTrace) string {
+	if rec == nil {
+		return from + ": all traces are whole; nothing was written.\n"
+	}
+	var b strings.Builder
+	for _, r := range report {
+		of := ""
+		if r.Of > 0 {
+			of = fmt.Sprintf(" of %d", r.Of)
+		}
+		fmt.Fprintf(&b, "Rank %d: events 1 to %d%s are kept. %s.\n", r.Rank, r.Events, of, r.Fault)
+	}
+	others := count(uint64(rec.Meta.Ranks-len(report)), "other rank")
+	fmt.Fprintf(&b, "%s was written; the traces of %s are as they were. A replay goes as far as the damaged traces do.\n", rec.Dir, others)
+	return b.String()
+}
