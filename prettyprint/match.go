@@ -286,13 +286,18 @@ func (m *Matching) Text(w io.Writer, limit int) error {
 			return err
 		}
 	}
-	if err := write(w, "%s\n", m.Explain()); err != nil {
-		return err
-	}
-	for _, line := range m.Apart() {
+	apart := m.Apart()
+	for _, line := range apart {
 		if err := write(w, "%s\n", line); err != nil {
 			return err
 		}
+	}
+	alone := ""
+	if len(apart) > 0 {
+		alone = "If it were, by their types: "
+	}
+	if err := write(w, "%s%s\n", alone, m.Explain()); err != nil {
+		return err
 	}
 	for _, s := range []Side{m.Send, m.Recv} {
 		if err := writeWarnings(w, s.Type); err != nil {

@@ -258,7 +258,7 @@ func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
 	switch {
 	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
 	case fits == 0:
-		return send, recv, "", errorf(KindNotFound, 0, "None of the %s that could be meant is what one of the %s takes: %s; %s.", plural(int64(len(sends)), "send"),
+		return send, recv, "", errorf(KindNotFound, 0, "Of %s and %s none fit each other by communicator, rank and tag: %s; %s.", plural(int64(len(sends)), "send"),
 			plural(int64(len(recvs)), "receive"), listSides(sends, "sends"), listSides(recvs, "receives"))
 	case fits > 1:
 		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank and tag are compared; name a request to choose another.",

@@ -226,7 +226,7 @@ func TestPickMatch(t *testing.T) {
 		{"one of each, which do not fit", []prettyprint.Side{of(1, 0, 2, 5)}, []prettyprint.Side{of(2, 1, 0, 5)}, 1, 2, "", ""},
 		{"only one fits", []prettyprint.Side{of(1, 0, 2, 5), of(2, 0, 1, 5)}, []prettyprint.Side{of(3, 1, 0, 4), of(4, 1, -1, -1)}, 2, 4, "", ""},
 		{"several fit", []prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 5)}, []prettyprint.Side{of(3, 1, 0, 5)}, 1, 3, "Of 2 sends and 1 receive that could be meant", ""},
-		{"none fits", []prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 6)}, []prettyprint.Side{of(3, 1, 0, 7)}, 0, 0, "", "None of the 2 sends that could be meant is what one of the 1 receive takes: MPI_X sends MPI_DOUBLE to rank 1, tag 5; " +
+		{"none fits", []prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 6)}, []prettyprint.Side{of(3, 1, 0, 7)}, 0, 0, "", "Of 2 sends and 1 receive none fit each other by communicator, rank and tag: MPI_X sends MPI_DOUBLE to rank 1, tag 5; " +
 			"MPI_X sends 2 × MPI_DOUBLE to rank 1, tag 6; MPI_X receives 3 × MPI_DOUBLE from rank 0, tag 7."},
 		{"a type that was named", []prettyprint.Side{named}, []prettyprint.Side{of(3, 1, 0, 7), of(4, 1, 0, 7)}, 9, 3, "Of 1 send and 2 receives", ""},
 	} {

@@ -69,7 +69,7 @@ func (m *matchSession) says(ask string, parts ...string) {
 			m.t.Errorf("mpipp --match %s answers, without %q,\n%s", ask, p, got)
 		}
 	}
-	if strings.Contains(got, "But ") {
+	if strings.Contains(got, "But ") || strings.Contains(got, "This send is not") {
 		m.t.Errorf("mpipp --match %s has an objection:\n%s", ask, got)
 	}
 }
