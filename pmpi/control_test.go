@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -263,7 +264,7 @@ func testFullDisk(t *testing.T, mpi mpitest.MPI, mode abi.Mode, disk string, env
 	t.Helper()
 	const ranks = 2
 	j := newJob(t, mpi, ranks, mode)
-	j.cmdEnv = append(env, "STEPS_TIMES=32") // what fills the trace in every mode
+	j.cmdEnv = slices.Concat(env, []string{"STEPS_TIMES=32"}) // what fills the trace in every mode
 	j.traceDir = disk
 	j.start.Flags = abi.FlagYield
 	j.run(mpi.BuildFile(t, "testdata/steps.c"), "20000")
