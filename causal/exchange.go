@@ -23,6 +23,7 @@ const (
 type Exchange struct {
 	Message
 	Part Part // of the event that was asked about
+	To   int  // the rank that the message was sent to
 	// Start is the call that was given the buffer of the receive: Post, but of a matched probe the Mrecv or Imrecv. It is zero if no call of the traces is.
 	Start EventID
 	// SendWhich and StartWhich are places in the array of a Startall; else 0.
@@ -76,7 +77,7 @@ func (g *Graph) Exchanges(e EventID) ([]Exchange, error) {
 }
 
 func (m *messages) exchange(rank int, s *sendRec, part Part) Exchange {
-	x := Exchange{Message: m.ofSend(rank, s), Part: part, SendWhich: s.which}
+	x := Exchange{Message: m.ofSend(rank, s), Part: part, To: int(s.ch.dst), SendWhich: s.which}
 	if s.take != none {
 		t := &m.ranks[s.ch.dst].takes[s.take]
 		if t.start != 0 {

@@ -30,8 +30,9 @@ func (k *call) matchEvent(q prettyprint.MatchEvent) (string, error) {
 		return "", err
 	}
 	if m.Receive.Event == 0 {
-		return "", refuse("the message that %s sends is received by no call of the recording, so there is nothing to compare it with; "+
-			"if a rank was in its receive when the recording ended, continue to that end, and compare with `mpipp --match [%d] to [RECEIVER]`", m.Send, m.Send.Rank)
+		return "", refuse("the message that %s sends to rank %d is received by no call that ended in the recording. If rank %d was in its receive when the recording ended, run the ranks "+
+			"to the send with `runto %d:%d`, let rank %d alone go on to the end of its recording (`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
+			m.Send, m.To, m.To, m.Send.Rank, m.Send.Event, m.To, m.To, m.Send.Rank, m.To)
 	}
 	d.helm.interrupt()
 	var text string
@@ -59,7 +60,7 @@ func (c RecordedCall) is(rankOrEvent string) bool {
 
 // line is what an event has to do with a message, for people.
 func (m *RecordedMessage) line() string {
-	to := "nobody's receive"
+	to := fmt.Sprintf("rank %d, which receives it in no call of the recording", m.To)
 	if m.Receive.Event != 0 {
 		to = m.Receive.String()
 	}

@@ -136,7 +136,7 @@ func TestMatchOfARecordedEventIsRefused(t *testing.T) {
 		several.Messages = append(several.Messages, m)
 	}
 	unreceived := theMessage()
-	unreceived.Messages[0].Receive = dap.RecordedCall{}
+	unreceived.Messages[0].Receive, unreceived.Messages[0].To = dap.RecordedCall{}, 1
 	answers := map[string]dap.RecordedMessages{"1:1": several, "1:2": unreceived, "1:3": {None: "Event 1:3 (MPI_Barrier) has no message."}, "1:4": theMessage()}
 	s.messages = func(at string) (dap.RecordedMessages, error) {
 		if m, ok := answers[at]; ok {
@@ -150,7 +150,7 @@ func TestMatchOfARecordedEventIsRefused(t *testing.T) {
 	for line, says := range map[string][]string{
 		"mpipp --match 1:99":             {"here is no event 1:99"},
 		"mpipp --match 1:3":              {"Event 1:3 (MPI_Barrier) has no message."},
-		"mpipp --match 1:2":              {"is received by no call of the recording", "mpipp --match [0] to [RECEIVER]"},
+		"mpipp --match 1:2":              {"to rank 1 is received by no call that ended in the recording", "`runto 0:4`", "`focus 1`", "`mpipp --match [0] to [1]`"},
 		"mpipp --match 1:4":              {"Rank 0 has left the call already: start anew."},
 		"mpipp --match 1:4 from 3":       {"none of which is meant", "mpipp --match 1:4 message 1", "0:4 MPI_Send to 1:5 MPI_Startall, tag 3"},
 		"mpipp --match 1:1":              {"has a part in 41 messages; say which is meant", "mpipp --match 1:1 message 32 ", "and 9 more; narrow them down"},

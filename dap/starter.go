@@ -94,6 +94,7 @@ type RecordedCall struct {
 type RecordedMessage struct {
 	Part          string       // what the event that was asked about does with it, for people: "completes the receive of"; not of a collective
 	Send, Receive RecordedCall // that were given the buffers
+	To            int          // the rank that it was sent to, also if no call of the recording receives it
 	Collective    bool
 	Comm          uint64 // the communicator's id that is the same in all ranks
 	Tag           int    // not of a collective, and

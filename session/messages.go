@@ -58,7 +58,7 @@ func messagesOf(graph *causal.Graph, event causal.EventID) (dap.RecordedMessages
 	doubts := doubtsOf(graph)
 	for _, x := range all {
 		out.Messages = append(out.Messages, dap.RecordedMessage{
-			Part: partText(x.Part), Send: call(x.Send, x.SendWhich), Receive: call(x.Start, x.StartWhich),
+			Part: partText(x.Part), Send: call(x.Send, x.SendWhich), Receive: call(x.Start, x.StartWhich), To: x.To,
 			Comm: x.Comm, Tag: int(x.Tag), Bytes: x.Bytes, Doubt: doubts.of(x),
 		})
 	}
@@ -72,7 +72,7 @@ func messagesOf(graph *causal.Graph, event causal.EventID) (dap.RecordedMessages
 	}
 	for _, pair := range pairs(c, event.Rank) {
 		out.Messages = append(out.Messages, dap.RecordedMessage{
-			Send: call(pair[0], 0), Receive: call(pair[1], 0), Comm: c.Comm, Collective: true,
+			Send: call(pair[0], 0), Receive: call(pair[1], 0), To: pair[1].Rank, Comm: c.Comm, Collective: true,
 		})
 	}
 	if len(out.Messages) == 0 {

@@ -81,6 +81,10 @@ func TestMessagesOfEvents(t *testing.T) {
 			t.Errorf("%s has %q, %q; want %q, %q", c.at, list, got.None, c.want, c.none)
 		}
 	}
+	lost, err := messagesOf(events(t, []trace.Event{isend}, nil), causal.EventID{Rank: 0, Index: 1})
+	if err != nil || len(lost.Messages) != 1 || lost.Messages[0].To != 1 || lost.Messages[0].Receive.Event != 0 {
+		t.Errorf("what nobody receives is %+v, %v", lost, err)
+	}
 	got, err := messagesOf(g, causal.EventID{Rank: 0, Index: 1})
 	if err != nil || !strings.Contains(got.Messages[0].Doubt, "What 1:2 received is not as long as what was sent: 8 bytes, but 0:1 sent 16.") {
 		t.Errorf("the doubt is %+v, %v", got, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -41,7 +42,7 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	}
 	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
 	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
-	steer.controller = replayctl.New(replayctl.Options{Job: j, Graph: steer.loadGraph, Scout: steer.scout, Log: s.Log})
+	steer.controller = replayctl.New(replayctl.Options{Job: j, Graph: steer.loadGraph, Scout: steer.scout, Say: func(text string) { say(j, "console", text+"\n") }, Log: s.Log})
 	started.Steering = steer
 	stop := started.Stop
 	started.Stop = func(ctx context.Context) error {
@@ -177,14 +178,57 @@ func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, f
 	}
 	err := s.controller.Continue(ctx, causalOnes)
 	if _, none := errors.AsType[*replayctl.NoHitError](err); none {
-		// The rest of the run is ordinary.
-		if _, resumeErr := s.job.Resume(ctx, focus, backend.Continue, 0); resumeErr != nil {
-			return errors.Join(err, resumeErr)
-		}
-		say(s.job, "console", err.Error()+" The ranks go on.\n")
-		return nil
+		return s.goOn(ctx, err.Error(), focus)
 	}
 	return givenUp(ctx, err)
+}
+
+// goOn lets the ranks of the focus run on without a breakpoint ahead: the rest of the run is ordinary. why they do, and from where, is said.
+func (s *steering) goOn(ctx context.Context, why string, focus job.RankSet) error {
+	before, err := s.job.Status(ctx)
+	if err != nil {
+		return errors.Join(errors.New(why), err)
+	}
+	resumed, err := s.job.Resume(ctx, focus, backend.Continue, 0)
+	if err != nil {
+		return errors.Join(errors.New(why), err)
+	}
+	say(s.job, "console", why+" "+goingOn(before, resumed)+"\n")
+	return nil
+}
+
+// goingOn says which ranks go on and from which positions, and how the others stand.
+func goingOn(before []job.RankStatus, resumed job.RankSet) string {
+	var from []string
+	var gone, running, standing job.RankSet
+	for _, s := range before {
+		switch {
+		case resumed.Contains(s.Rank):
+			from = append(from, fmt.Sprintf("%d:%d", s.Rank, s.Control.Events))
+		case s.State.Gone():
+			gone = gone.With(s.Rank)
+		case s.State == job.Stopped:
+			standing = standing.With(s.Rank)
+		default:
+			running = running.With(s.Rank)
+		}
+	}
+	if gone.Len() == len(before) {
+		return "All ranks have ended."
+	}
+	var parts []string
+	if len(from) > 0 {
+		parts = append(parts, fmt.Sprintf("Ranks [%s] go on, from %s", resumed, strings.Join(from, " ")))
+	}
+	for _, other := range []struct {
+		ranks job.RankSet
+		how   string
+	}{{running, "running"}, {standing, "standing, not being in focus"}, {gone, "at their ends"}} {
+		if !other.ranks.Empty() {
+			parts = append(parts, fmt.Sprintf("[%s]: %s", other.ranks, other.how))
+		}
+	}
+	return strings.Join(parts, "; ") + "."
 }
 
 // givenUp puts the caller's reason first where a cut was given up because the caller gave up. Otherwise the error says which ranks stood in the way, and is shown.
