@@ -30,8 +30,9 @@ func (k *call) matchEvent(q prettyprint.MatchEvent) (string, error) {
 		return "", err
 	}
 	if m.Receive.Event == 0 {
-		return "", refuse("the message that %s sends to rank %d is received by no call that ended in the recording. If rank %d was in its receive when the recording ended, run the ranks "+
-			"to the send with `runto %d:%d`, let rank %d alone go on to the end of its recording (`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
+		return "", refuse("the message that %s sends to rank %d is received by no call that ended in the recording. "+
+			"If rank %d was in its receive when the recording ended, run the ranks to the send with `runto %d:%d`, let rank %d alone go on to the end of its recording "+
+			"(`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
 			m.Send, m.To, m.To, m.Send.Rank, m.Send.Event, m.To, m.To, m.Send.Rank, m.To)
 	}
 	d.helm.interrupt()
