@@ -19,7 +19,9 @@ type Options struct {
 	// Graph returns the event graph of the recording; the first call may take as long as a replay, and reports its progress by itself.
 	Graph func(ctx context.Context) (*causal.Graph, error)
 	Scout StartScout
-	Log   *slog.Logger
+	// Say tells the user of what does not end a request, in whole sentences; nil: nobody is told.
+	Say func(text string)
+	Log *slog.Logger
 }
 
 // A Controller steers one replay. Its methods may be called from any goroutine and are carried out one at a time.
@@ -41,6 +43,9 @@ type Controller struct {
 func New(o Options) *Controller {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Say == nil {
+		o.Say = func(string) {}
 	}
 	c := &Controller{o: o, sub: o.Job.Subscribe(0), busy: make(chan struct{}, 1), known: map[int]*found{}, places: places{}, done: make(chan struct{})}
 	c.busy <- struct{}{}
@@ -113,11 +118,15 @@ func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint)
 		if err != nil {
 			return err
 		}
-		reached, err := c.runTo(ctx, target, status)
-		if err != nil || reached {
+		how, err := c.runTo(ctx, target, status)
+		if err != nil || how == hitReached {
 			return err
 		}
-		// The leader came to its next event without a stop at the breakpoint: that hit lies behind it.
+		if how == hitEnded {
+			c.o.Say(fmt.Sprintf("Rank %d ended without meeting the causal breakpoint: its next hit in the recording, after its event %d, lay behind it already.",
+				target.rank, target.hit.Event))
+		}
+		// The leader came to its next event, or its end, without a stop at the breakpoint: that hit lies behind it.
 		k := key{target.breakpoint, target.rank}
 		place := missed[k]
 		if place.Event != target.hit.Event {
@@ -266,33 +275,55 @@ func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond 
 	return cut, beyond
 }
 
-// runTo runs the job to a hit; reached is false if the leader came to its next event first.
-func (c *Controller) runTo(ctx context.Context, target candidate, status []job.RankStatus) (reached bool, err error) {
+// What became of a run to a hit.
+type outcome int
+
+const (
+	hitReached outcome = iota // the leader has stopped
+	hitPassed                 // it has come to its next event first
+	hitEnded                  // it has ended first
+)
+
+// runTo runs the job to a hit.
+func (c *Controller) runTo(ctx context.Context, target candidate, status []job.RankStatus) (outcome, error) {
 	positions, beyond := reachable(target, status)
 	request := job.RunToCutRequest{
 		At: fmt.Sprintf("%d:%d", target.rank, target.hit.Event), Positions: positions, Beyond: beyond, Leader: target.rank, GuardLeader: target.hit.Event,
 	}
 	if !target.hit.Initialised {
-		// Nothing of any other rank happened before: they stay where they are.
-		_, err := c.o.Job.Resume(ctx, job.NewRankSet(target.rank), backend.Continue, 0)
-		if err == nil {
-			err = c.o.Job.WaitIdle(ctx)
-		}
-		return true, err
+		return c.runBeforeInit(ctx, target.rank, status)
 	}
 	c.o.Log.Debug("running to a cut", "at", request.At, "positions", request.Positions)
 	if err := c.runToCut(ctx, request); err != nil {
-		return false, err
+		return 0, err
 	}
 	c.o.Log.Debug("reached the cut", "at", request.At)
-	if status, err = c.o.Job.Status(ctx); err != nil {
-		return false, err
+	status, err := c.o.Job.Status(ctx)
+	if err != nil {
+		return 0, err
 	}
-	s := status[target.rank]
-	if s.Stop == nil {
-		return true, nil // it ended: shown as what it is
+	switch s := status[target.rank]; {
+	case s.Stop == nil:
+		return hitEnded, nil
+	case s.Stop.Reason == backend.ReasonStopPoint && s.Stop.Control.StopReason == stopGuard:
+		return hitPassed, nil
 	}
-	return !(s.Stop.Reason == backend.ReasonStopPoint && s.Stop.Control.StopReason == stopGuard), nil
+	return hitReached, nil
+}
+
+// runBeforeInit runs a rank to a hit before MPI_Init. Nothing of any other rank happened before: they stay where they are. No guard can tell that the hit lies behind the rank
+// already: then it waits in MPI_Init for the others. So the user is told, and a rank that was let go before and runs has passed the hit.
+func (c *Controller) runBeforeInit(ctx context.Context, rank int, status []job.RankStatus) (outcome, error) {
+	if status[rank].State != job.Stopped {
+		return hitPassed, nil
+	}
+	c.o.Say(fmt.Sprintf("Rank %d goes on to a hit before MPI_Init; nothing of other ranks happened before that, and they stay where they are. If rank %d is past the hit already, "+
+		"it runs into MPI_Init and waits there: continue again.", rank, rank))
+	_, err := c.o.Job.Resume(ctx, job.NewRankSet(rank), backend.Continue, 0)
+	if err == nil {
+		err = c.o.Job.WaitIdle(ctx)
+	}
+	return hitReached, err
 }
 
 // stopGuard is COHORT_STOP_GUARD.
