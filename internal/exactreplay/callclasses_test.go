@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -89,8 +88,7 @@ func build(t *testing.T, mpi mpitest.MPI, name string) string {
 	return mpi.Build(t, name, "-O1")
 }
 
-// TestCallClasses: each class of call, recorded once, replayed five times with the senders slowed in other ways; on 2 and 7 ranks, where COHORT_SOAK is not set,
-// once.
+// TestCallClasses: each class of call, recorded once, replayed five times with the senders slowed in other ways.
 func TestCallClasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
@@ -107,12 +105,8 @@ func TestCallClasses(t *testing.T) {
 			t.Fatalf("only %d classes are covered: %v", len(classes), classes)
 		}
 		for _, ranks := range []int{2, 4, 7} {
-			replays := 5
-			if ranks != 4 && os.Getenv(SoakVar) == "" {
-				replays = 1 // the default suite has little time
-			}
 			t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
-				callClasses(t, job{mpi: mpi, program: program, ranks: ranks, args: classes}, "order", replays)
+				callClasses(t, job{mpi: mpi, program: program, ranks: ranks, args: classes}, "order", 5)
 			})
 		}
 		for _, mode := range modes[1:] {

@@ -157,16 +157,18 @@ func TestRacingManyRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts large jobs")
 	}
-	for _, scene := range []string{"relay", "gossip"} {
-		t.Run(scene, func(t *testing.T) {
-			mpi := mpitest.Need(t, "openmpi") // MPICH spins, and 17 ranks are many for that
-			j := job{mpi: mpi, program: build(t, mpi, "racing.c"), ranks: 17, args: []string{scene, "4"}}
-			r := replaysAndTraces(t, j, "racing:", 5)
-			if scene == "relay" && (r.racing != 0 || r.traced == 0) {
-				t.Errorf("%d receives raced, want none; %d were traced, want those whose clocks did not come round in time", r.racing, r.traced)
-			}
-		})
-	}
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		program := build(t, mpi, "racing.c")
+		for _, scene := range []string{"relay", "gossip"} {
+			t.Run(scene, func(t *testing.T) {
+				j := job{mpi: mpi, program: program, ranks: 17, args: []string{scene, "4"}}
+				r := replaysAndTraces(t, j, "racing:", 5)
+				if scene == "relay" && (r.racing != 0 || r.traced == 0) {
+					t.Errorf("%d receives raced, want none; %d were traced, want those whose clocks did not come round in time", r.racing, r.traced)
+				}
+			})
+		}
+	})
 }
 
 // TestRacingRandom does the same with random programs.
