@@ -174,12 +174,17 @@ func (d *svgDrawing) legend() {
 		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("%c  %s, %s", e.Letter, e.Type.Title(), byteCount(e.Bytes)))
 		d.y += svgPitch
 	}
-	d.rect(0, 4*svgCell, "#f4f4f4", "#dddddd", "")
-	d.text(svgLabel+5*svgCell, "start", "", "gap: not selected, between data")
-	d.y += svgPitch
-	d.rect(0, 4*svgCell, "#ffffff", "#dddddd", "")
-	d.text(svgLabel+5*svgCell, "start", "", "within lb and ub, before or after all data")
-	d.y += svgPitch
+	seen := p.kinds()
+	if seen[CellGap] {
+		d.rect(0, 4*svgCell, "#f4f4f4", "#dddddd", "")
+		d.text(svgLabel+5*svgCell, "start", "", "gap between data")
+		d.y += svgPitch
+	}
+	if seen[CellPadding] {
+		d.rect(0, 4*svgCell, "#ffffff", "#dddddd", "")
+		d.text(svgLabel+5*svgCell, "start", "", "within lb and ub, but before or after all data")
+		d.y += svgPitch
+	}
 	if p.Overlaps {
 		d.rect(0, 4*svgCell, "url(#overlap)", "#800000", "")
 		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("selected more than once, first at offset %s", grouped(p.FirstOverlap)))

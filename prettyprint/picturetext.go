@@ -250,14 +250,20 @@ func (p *Picture) legendText(b *strings.Builder, colour bool) {
 	}
 }
 
-// notes explains the marks that the picture has.
-func (p *Picture) notes() []string {
+// kinds are those of the bytes that are drawn.
+func (p *Picture) kinds() map[CellKind]bool {
 	seen := map[CellKind]bool{}
 	for _, l := range p.Lines {
 		for _, c := range l.Cells {
 			seen[c.Kind] = true
 		}
 	}
+	return seen
+}
+
+// notes explains the marks that the picture has.
+func (p *Picture) notes() []string {
+	seen := p.kinds()
 	var out []string
 	if len(p.Legend) > 0 {
 		out = append(out, "A value begins at its capital letter.")
