@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/cohort-debugger/cohort/job"
 )
@@ -154,6 +155,9 @@ func (d *debuggee) stop(why string) {
 	<-d.done
 }
 
+// steeredEnd bounds how long a steered run may take to see that all ranks have ended.
+const steeredEnd = 2 * time.Second
+
 // watch waits for the job's end, by itself or on request, and clears up after it.
 func (d *debuggee) watch(sub *job.Subscription) {
 	defer close(d.done)
@@ -176,6 +180,11 @@ func (d *debuggee) watch(sub *job.Subscription) {
 
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
+	if byItself {
+		settle, cancel := context.WithTimeout(ctx, steeredEnd)
+		d.helm.jobEnded(settle)
+		cancel()
+	}
 	d.helm.release()
 	code := d.exitStatus(ctx)
 	err := errors.Join(d.Job.Kill(ctx), d.Stop(ctx))

@@ -3,11 +3,13 @@ package dap
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
 )
 
 // helm has at most one steered run of a debuggee under way: a Steering.Continue or RunTo. It ends by itself, or because someone pauses, goes on otherwise, or ends the job.
@@ -17,6 +19,8 @@ type helm struct {
 	mu      sync.Mutex // guards the fields below; held for moments only
 	cancel  context.CancelFunc
 	done    chan struct{} // of the run under way; nil: none
+	last    chan struct{} // of the last that steer has begun: closed when all is said about it; nil: none
+	unmet   bool          // that one came to no stop, because the ranks came to their ends
 	stopped bool          // no further run
 }
 
@@ -76,7 +80,7 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 		cancel()
 		return refuse("a run to a causal cut is under way already: pause it first, or wait for it")
 	}
-	h.cancel, h.done = cancel, done
+	h.cancel, h.done, h.last, h.unmet = cancel, done, done, false
 	h.mu.Unlock()
 
 	bar := k.c.newProgress("Steering to the causal cut", k.req.seq)
@@ -90,8 +94,9 @@ func (h *helm) steer(k *call, run func(context.Context) error) error {
 			err = errGivenUp
 		}
 		bar.end("")
+		unmet := (err == nil || errors.Is(err, errGivenUp)) && h.allGone(context.WithoutCancel(ctx))
 		h.mu.Lock()
-		h.cancel, h.done = nil, nil
+		h.cancel, h.done, h.unmet = nil, nil, unmet
 		h.mu.Unlock()
 		cancel()
 		result <- err
@@ -172,6 +177,34 @@ func (h *helm) interrupt() {
 	if done != nil {
 		cancel()
 		<-done
+	}
+}
+
+// allGone reports whether no rank is left.
+func (h *helm) allGone(ctx context.Context) bool {
+	status, err := h.d.Job.Status(ctx)
+	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
+}
+
+// jobEnded is for a job that has ended by itself: it waits until all is said about a run that was under way, and adds that it came to nothing if so.
+func (h *helm) jobEnded(ctx context.Context) {
+	h.mu.Lock()
+	h.stopped = true
+	last := h.last
+	h.mu.Unlock()
+	if last == nil {
+		return
+	}
+	select {
+	case <-last:
+	case <-ctx.Done():
+		h.interrupt()
+	}
+	h.mu.Lock()
+	unmet := h.unmet
+	h.mu.Unlock()
+	if unmet {
+		h.d.say("console", "All ranks came to their ends before a causal breakpoint, or the cut that they were to go to, was reached.\n")
 	}
 }
 

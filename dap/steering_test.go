@@ -270,3 +270,34 @@ func TestCutNeedsReplay(t *testing.T) {
 }
 
 func asRefusal(err error, into **daptest.RequestError) bool { return errors.As(err, into) }
+
+// All ranks end on the way, without a stop: the user hears of it before the job's end is told.
+func TestCausalContinueToTheEnd(t *testing.T) {
+	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Exit(0)} }
+	for name, late := range map[string]bool{"the run ends with the ranks": false, "it goes on until it is ended": true} {
+		t.Run(name, func(t *testing.T) {
+			_, s, c, started := replayed(t, program)
+			s.run = func(ctx context.Context) error {
+				sub := started.Job.Subscribe(0)
+				defer sub.Close()
+				if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err != nil {
+					return err
+				}
+				if late {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				for e := range sub.Events() {
+					if e.Ended != nil {
+						break
+					}
+				}
+				return nil
+			}
+			c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
+			c.Expect(daptest.Output("console", "All ranks came to their ends before a causal breakpoint"))
+			c.Expect(daptest.Output("console", "The job has ended"))
+			c.Expect(daptest.Terminated())
+		})
+	}
+}
