@@ -31,7 +31,8 @@ type Registry struct {
 	InPlace         uint64
 	CommNull        uint64
 	RequestNull     uint64
-	Reserved        [2]uint64
+	Memory          uint64 // bytes that Cohort has mapped in the process
+	MemoryUsed      uint64 // of these, in records and tables
 }
 
 // Limits of what the registry keeps.

@@ -262,7 +262,8 @@ struct cohort_registry {
   uint32_t mode;        /* enum cohort_mode */
   uint64_t in_place;    /* MPI_IN_PLACE as the program passes it */
   uint64_t comm_null, request_null; /* the handles MPI_COMM_NULL and MPI_REQUEST_NULL: no table has them, as the others have theirs */
-  uint64_t reserved[2];
+  uint64_t memory;      /* bytes that Cohort has mapped in this process, but for its files */
+  uint64_t memory_used; /* of these, in records and tables that are in use; what is not, is used again */
 };
 #define COHORT_DETACHED_MAX 64u
 #define COHORT_SHARED_MAX 1024u /* requests of one handle */

@@ -87,6 +87,7 @@ int cohort_started(void);                      /* MPI is initialised, and so are
 uint64_t cohort_take_site(uint64_t site);      /* where the call in progress comes from, although a Fortran wrapper of ours makes it */
 
 int cohort_inside(void);                       /* this thread is inside MPI */
+uint64_t cohort_passing(void);                 /* after cohort_enter said 0: where the program's call is that passes through because another thread is inside MPI; 0: it is none */
 int cohort_short_enter(void);                  /* to add a record outside a call; 0: another thread is inside one */
 void cohort_short_leave(void);
 
@@ -348,6 +349,7 @@ struct cohort_comm *cohort_comm_known(MPI_Comm comm);    /* NULL: it is not */
 struct cohort_comm *cohort_comm_ref(uint64_t handle);    /* the lock is held; likewise */
 void cohort_comm_unref(struct cohort_comm *c);
 void cohort_comm_given(MPI_Comm comm, uint64_t site);
+struct cohort_comm *cohort_comm_freeing(MPI_Comm comm);
 void cohort_comm_freed(struct cohort_comm *c, int rc);
 int cohort_world_ranks(MPI_Group group, int n, uint32_t *out);
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes);
@@ -394,6 +396,8 @@ void cohort_object_set_name(struct cohort_object *o, const char *name);
 void *cohort_object_get(struct object_table *t, uint64_t handle);
 void cohort_object_put(struct cohort_object *o);
 int cohort_object_again(struct object_table *t, uint64_t handle);
+void cohort_object_publish_given(struct cohort_object *o);
+void *cohort_object_freeing(struct object_table *t, uint64_t handle);
 void cohort_object_freed(struct cohort_object *o, int rc);
 
 /* ---- datatypes.c */
@@ -402,6 +406,7 @@ struct cohort_datatype *cohort_datatype_ref(uint64_t handle); /* the lock is hel
 void cohort_datatype_unref(struct cohort_datatype *d);
 void cohort_datatype_given(MPI_Datatype type);
 MPI_Fint cohort_datatype_c2f(MPI_Datatype type);         /* the program's Fortran is given it */
+void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f); /* Fortran has it */
 struct cohort_datatype *cohort_datatype_known(MPI_Datatype type);
 int cohort_is_builtin(uint64_t handle);                  /* the MPI library's own object */
 

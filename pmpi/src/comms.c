@@ -7,10 +7,11 @@ static struct registry_table table = {.published = &cohort_registry.comms};
 static uint32_t n_comms;
 static uint64_t n_created;
 
-/* How many communicators each parent has made: kept behind the published record. */
+/* Kept before the published record. */
 struct comm_record {
-  uint64_t children;
-  uint64_t bytes; /* of the whole allocation */
+  uint64_t children; /* how many communicators were made of it */
+  uint32_t bytes;    /* of the whole allocation */
+  uint32_t going;    /* the program is giving up the handle: whoever is given it meanwhile has another communicator */
   struct cohort_comm pub;
 };
 #define PRIVATE(c) ((struct comm_record *)((uint8_t *)(c) - offsetof(struct comm_record, pub)))
@@ -110,12 +111,12 @@ static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
   size_t bytes = sizeof(struct comm_record) + 4 * ((size_t)size + (size_t)remote_size + 3 * (size_t)dims);
   cohort_registry_lock();
   struct comm_record *r = cohort_alloc(bytes);
-  cohort_registry_unlock();
   if (r == NULL) cohort_registry.lost++;
+  cohort_registry_unlock();
   if (r != NULL) {
     struct cohort_comm *c = &r->pub;
     uint32_t *members = (uint32_t *)(c + 1);
-    r->bytes = bytes;
+    r->bytes = (uint32_t)bytes;
     c->size = (uint32_t)(bytes - offsetof(struct comm_record, pub));
     c->kind = kind;
     c->handle = HANDLE(comm);
@@ -173,7 +174,7 @@ static struct cohort_comm *adopt(MPI_Comm comm) {
 
 struct cohort_comm *cohort_comm_find(MPI_Comm comm) {
   uint64_t handle = HANDLE(comm);
-  struct cohort_comm *c = last_comm;
+  struct cohort_comm *c = cohort_at_once ? NULL : last_comm; /* which another thread may be freeing */
   if (LIKELY(c != NULL && c->handle == handle)) return c;
   if (comm == MPI_COMM_NULL) return NULL;
   c = find(handle);
@@ -197,7 +198,12 @@ void cohort_comm_unref(struct cohort_comm *c) {
 
 /* MPI has just given it to the program. Where it is traced, calls that are not covered make communicators known when they are used first. */
 void cohort_comm_given(MPI_Comm comm, uint64_t site) {
-  if (comm == MPI_COMM_NULL || find(HANDLE(comm)) != NULL || g.order || g.full || g.replay) return;
+  if (comm == MPI_COMM_NULL || g.order || g.full || g.replay) return;
+  cohort_registry_lock();
+  struct cohort_comm *known = cohort_table_find(&table, HANDLE(comm));
+  int stale = known != NULL && PRIVATE(known)->going;
+  cohort_registry_unlock();
+  if (known != NULL && !stale) return;
   struct cohort_comm *c = make_record(comm, comm);
   if (c == NULL) return;
   c->call_site = site;
@@ -223,18 +229,32 @@ void cohort_comms_open(void) {
 }
 
 /* All members of `parent` have made a communicator of it; this one belongs to `comm`, or to none. */
-static struct cohort_comm *created(MPI_Comm parent, MPI_Comm comm, MPI_Comm shape) {
-  struct cohort_comm *p = cohort_comm_find(parent);
-  if (p == NULL) return NULL;
+static struct cohort_comm *child_of(struct cohort_comm *p, MPI_Comm comm, MPI_Comm shape, uint64_t site) {
   uint64_t nth = PRIVATE(p)->children++;
   if (comm == MPI_COMM_NULL) return NULL;
   struct cohort_comm *c = make_record(comm, shape);
   if (c == NULL) return NULL;
   c->parent_id = p->global_id;
   c->global_id = child_id(p->global_id, nth, leader_of(c));
-  c->call_site = g.site;
+  c->call_site = site;
   publish(c);
   return c;
+}
+
+static struct cohort_comm *created(MPI_Comm parent, MPI_Comm comm, MPI_Comm shape) {
+  struct cohort_comm *p = cohort_comm_find(parent);
+  return p == NULL ? NULL : child_of(p, comm, shape, g.site);
+}
+
+/* The same of a call that passed through. Only one thread at a time may make communicators of one. */
+static int passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *comm, MPI_Comm shape) {
+  if (rc != MPI_SUCCESS || site == 0 || g.order || g.full || g.replay) return rc;
+  struct cohort_comm *p = find(HANDLE(parent));
+  if (p != NULL && p->global_id != 0)
+    child_of(p, *comm, shape, site);
+  else if (*comm != MPI_COMM_NULL && shape == *comm)
+    cohort_comm_given(*comm, site);
+  return rc;
 }
 
 /* Likewise, but only the members of the new communicator have made the call; or both groups of a new intercommunicator, with parents of
@@ -252,24 +272,28 @@ static struct cohort_comm *created_among(MPI_Comm parent, MPI_Comm comm) {
   return c;
 }
 
-static void forget(uint64_t handle) {
+/* The program is about to free it. With a reference, for cohort_comm_freed; NULL: it is not known. */
+struct cohort_comm *cohort_comm_freeing(MPI_Comm comm) {
   cohort_registry_lock();
-  struct cohort_comm *c = cohort_table_find(&table, handle);
-  if (c != NULL) {
-    __atomic_store_n(&c->state, c->state | 2, __ATOMIC_RELEASE);
-    cohort_table_remove(&table, handle);
-    unref(c);
-  }
-  last_comm = NULL;
+  struct cohort_comm *c = cohort_comm_ref(HANDLE(comm));
+  if (c != NULL) PRIVATE(c)->going++;
   cohort_registry_unlock();
+  return c;
 }
 
-/* What cohort_comm_ref gave, after MPI has freed it: also where the wrapper passed the call through, because another thread was inside MPI. */
+/* After MPI has freed it, or not: also where the wrapper passed the call through, because another thread was inside MPI. That one may have been given the handle by now. */
 void cohort_comm_freed(struct cohort_comm *c, int rc) {
   if (c == NULL) return;
-  uint64_t handle = c->handle;
-  if (rc == MPI_SUCCESS && !(__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) & 2) && find(handle) == c) forget(handle);
   cohort_registry_lock();
+  if (rc != MPI_SUCCESS) {
+    PRIVATE(c)->going--;
+  } else if (!(c->state & 2)) {
+    int there = cohort_table_find(&table, c->handle) == c;
+    if (there) cohort_table_remove(&table, c->handle);
+    __atomic_store_n(&c->state, c->state | 2, __ATOMIC_RELEASE);
+    if (there) unref(c);
+    last_comm = NULL;
+  }
   unref(c);
   cohort_registry_unlock();
 }
@@ -397,23 +421,38 @@ static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
   return ended(rc, parent, rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL);
 }
 
+/* Where another thread is inside MPI: in a session that records nothing the debugger is to know what was made all the same. */
+#define PASS(call, parent, shape)                           \
+  do {                                                      \
+    uint64_t site_ = cohort_passing();                      \
+    int rc_ = call;                                         \
+    return passed(rc_, site_, parent, newcomm, shape);      \
+  } while (0)
+#define PASS_AMONG(call)                                                                     \
+  do {                                                                                       \
+    uint64_t site_ = cohort_passing();                                                       \
+    int rc_ = call;                                                                          \
+    if (rc_ == MPI_SUCCESS && site_ != 0) cohort_comm_given(*newcomm, site_);                \
+    return rc_;                                                                              \
+  } while (0)
+
 EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
   KEPT(Comm_dup, comm, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_DUP, SITE)) return PMPI_Comm_dup(comm, newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_DUP, SITE)) PASS(PMPI_Comm_dup(comm, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_dup(comm, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
   KEPT(Comm_dup_with_info, comm, info, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE)) return PMPI_Comm_dup_with_info(comm, info, newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE)) PASS(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
   KEPT(Comm_idup, comm, newcomm, request);
-  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) return PMPI_Comm_idup(comm, newcomm, request);
+  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) PASS(PMPI_Comm_idup(comm, newcomm, request), comm, comm);
   int rc = PMPI_Comm_idup(comm, newcomm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
   return made(rc, comm, newcomm, 1);
@@ -422,7 +461,7 @@ EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
   KEPT(Comm_idup_with_info, comm, info, newcomm, request);
-  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) return PMPI_Comm_idup_with_info(comm, info, newcomm, request);
+  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) PASS(PMPI_Comm_idup_with_info(comm, info, newcomm, request), comm, comm);
   int rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
   return made(rc, comm, newcomm, 1);
@@ -431,28 +470,28 @@ EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newco
 
 EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
   KEPT(Comm_split, comm, color, key, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_SPLIT, SITE)) return PMPI_Comm_split(comm, color, key, newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_SPLIT, SITE)) PASS(PMPI_Comm_split(comm, color, key, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_split(comm, color, key, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
   KEPT(Comm_split_type, comm, split_type, key, info, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE)) return PMPI_Comm_split_type(comm, split_type, key, info, newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE)) PASS(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) {
   KEPT(Comm_create, comm, group, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_CREATE, SITE)) return PMPI_Comm_create(comm, group, newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_CREATE, SITE)) PASS(PMPI_Comm_create(comm, group, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_create(comm, group, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) {
   KEPT(Comm_create_group, comm, group, tag, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_CREATE_GROUP, SITE)) return PMPI_Comm_create_group(comm, group, tag, newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_CREATE_GROUP, SITE)) PASS_AMONG(PMPI_Comm_create_group(comm, group, tag, newcomm));
   int rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
   return ended(rc, comm, rc == MPI_SUCCESS ? created_among(comm, *newcomm) : NULL);
 }
@@ -460,8 +499,7 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Co
 EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
                                 MPI_Comm *newcomm) {
   KEPT(Intercomm_create, local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
-  if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE))
-    return PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
+  if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE)) PASS_AMONG(PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm));
   cohort_synchronise(local_comm);
   int rc = PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
   return ended(rc, local_comm, rc == MPI_SUCCESS ? created_among(local_comm, *newcomm) : NULL);
@@ -469,27 +507,27 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
 
 EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm) {
   KEPT(Intercomm_merge, intercomm, high, newcomm);
-  if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE)) return PMPI_Intercomm_merge(intercomm, high, newcomm);
+  if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE)) PASS(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, *newcomm);
   return made(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, newcomm, 0);
 }
 
 EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm) {
   KEPT(Cart_create, comm, ndims, dims, periods, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_CART_CREATE, SITE)) return PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm);
+  if (!cohort_enter(COHORT_OP_CART_CREATE, SITE)) PASS(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) {
   KEPT(Cart_sub, comm, remain_dims, newcomm);
-  if (!cohort_enter(COHORT_OP_CART_SUB, SITE)) return PMPI_Cart_sub(comm, remain_dims, newcomm);
+  if (!cohort_enter(COHORT_OP_CART_SUB, SITE)) PASS(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, newcomm, 0);
 }
 
 EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *newcomm) {
   KEPT(Graph_create, comm, nnodes, indx, edges, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE)) return PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm);
+  if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE)) PASS(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, newcomm, 0);
 }
@@ -497,8 +535,7 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const i
 EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
                                  const int weights[], MPI_Info info, int reorder, MPI_Comm *newcomm) {
   KEPT(Dist_graph_create, comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE))
-    return PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
+  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE)) PASS(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, newcomm, 0);
 }
@@ -507,26 +544,23 @@ EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int
                                           int outdegree, const int destinations[], const int destweights[], MPI_Info info,
                                           int reorder, MPI_Comm *newcomm) {
   KEPT(Dist_graph_create_adjacent, comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE))
-    return PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
-                                           reorder, newcomm);
+  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE)) PASS(PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   int rc = PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
                                            reorder, newcomm);
   return made(rc, comm, newcomm, 0);
 }
 
-static uint64_t about_to_free(MPI_Comm comm) {
-  if (comm == MPI_COMM_NULL) return HANDLE(comm);
+static struct cohort_comm *about_to_free(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return NULL;
   if (g.full) cohort_comm_find(comm);
   if (cohort_persistent_uses(comm)) /* replay needs the handle for each Start */
     cohort_uncovered("MPI_Comm_free while a persistent receive has it");
-  return HANDLE(comm);
+  return cohort_comm_freeing(comm);
 }
 
-static int freed(int rc, uint64_t handle) {
+static int freed(int rc, struct cohort_comm *c) {
   if (g.full) {
-    struct cohort_comm *c = find(handle);
     uint32_t index = c == NULL ? 0 : c->index;
     cohort_event_begin();
     cohort_put_uv(index);
@@ -534,23 +568,34 @@ static int freed(int rc, uint64_t handle) {
     cohort_put_uv(0);
     cohort_event_end();
   }
-  if (rc == MPI_SUCCESS) forget(handle);
+  cohort_comm_freed(c, rc);
   cohort_leave();
+  return rc;
+}
+
+static int passed_free(int rc, struct cohort_comm *c) {
+  cohort_comm_freed(c, rc);
   return rc;
 }
 
 EXPORT int MPI_Comm_free(MPI_Comm *comm) {
   KEPT(Comm_free, comm);
-  if (!cohort_enter(COHORT_OP_COMM_FREE, SITE)) return PMPI_Comm_free(comm);
-  uint64_t handle = about_to_free(*comm);
-  return freed(PMPI_Comm_free(comm), handle);
+  if (!cohort_enter(COHORT_OP_COMM_FREE, SITE)) {
+    struct cohort_comm *c = cohort_passing() != 0 && *comm != MPI_COMM_NULL ? cohort_comm_freeing(*comm) : NULL;
+    return passed_free(PMPI_Comm_free(comm), c);
+  }
+  struct cohort_comm *c = about_to_free(*comm);
+  return freed(PMPI_Comm_free(comm), c);
 }
 
 EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
   KEPT(Comm_disconnect, comm);
-  if (!cohort_enter(COHORT_OP_COMM_DISCONNECT, SITE)) return PMPI_Comm_disconnect(comm);
-  uint64_t handle = about_to_free(*comm);
-  return freed(PMPI_Comm_disconnect(comm), handle);
+  if (!cohort_enter(COHORT_OP_COMM_DISCONNECT, SITE)) {
+    struct cohort_comm *c = cohort_passing() != 0 && *comm != MPI_COMM_NULL ? cohort_comm_freeing(*comm) : NULL;
+    return passed_free(PMPI_Comm_disconnect(comm), c);
+  }
+  struct cohort_comm *c = about_to_free(*comm);
+  return freed(PMPI_Comm_disconnect(comm), c);
 }
 
 EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {

@@ -260,11 +260,26 @@ static struct cohort_datatype *find(MPI_Datatype type) {
   return d;
 }
 
+/* Publishes what was made because it was not known, unless another thread has done so in between. `given`: the program has the handle once more. The lock is held. */
+static struct cohort_datatype *unless_known(struct cohort_datatype *d, int given) {
+  struct cohort_datatype *known = cohort_table_find(&table, d->handle);
+  if (known == NULL) {
+    publish_locked(d);
+    return d;
+  }
+  drop(d);
+  if (given && known->combiner != COHORT_COMBINER_NAMED) known->holds++;
+  return known;
+}
+
 static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
   struct cohort_datatype *d = find(type);
   if (d != NULL) return d;
   d = read_type(type, site, call);
-  if (d != NULL) publish(d);
+  if (d == NULL) return NULL;
+  cohort_registry_lock();
+  d = unless_known(d, 0);
+  cohort_registry_unlock();
   return d;
 }
 
@@ -451,7 +466,10 @@ void cohort_datatype_given(MPI_Datatype type) {
   struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
   if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) d->holds++;
   cohort_registry_unlock();
-  if (d == NULL) record_of(type, 0, UNSEEN);
+  if (d != NULL || (d = read_type(type, 0, UNSEEN)) == NULL) return;
+  cohort_registry_lock();
+  unless_known(d, 1);
+  cohort_registry_unlock();
 }
 
 int cohort_is_builtin(uint64_t handle) {
@@ -514,8 +532,8 @@ EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
   struct cohort_datatype *d = cohort_table_find(&table, handle);
   int last = d != NULL && d->combiner != COHORT_COMBINER_NAMED && --d->holds == 0;
   if (last) {
-    __atomic_store_n(&d->state, d->state | COHORT_TYPE_FREED, __ATOMIC_RELEASE);
     cohort_table_remove(&table, handle);
+    __atomic_store_n(&d->state, d->state | COHORT_TYPE_FREED, __ATOMIC_RELEASE);
   }
   cohort_registry_unlock();
   int rc = PMPI_Type_free(datatype);
@@ -535,14 +553,18 @@ EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
   return rc;
 }
 
-MPI_Fint cohort_datatype_c2f(MPI_Datatype type) {
-  MPI_Fint f = PMPI_Type_c2f(type);
-#ifdef OPEN_MPI
-  if (!cohort_registry_enter(SITE)) return f;
+void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f) {
   cohort_registry_lock();
   struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
   if (d != NULL) __atomic_store_n(&d->f_handle, f, __ATOMIC_RELEASE);
   cohort_registry_unlock();
+}
+
+MPI_Fint cohort_datatype_c2f(MPI_Datatype type) {
+  MPI_Fint f = PMPI_Type_c2f(type);
+#ifdef OPEN_MPI
+  if (!cohort_registry_enter(SITE)) return f;
+  cohort_datatype_in_fortran(type, f);
   cohort_registry_leave();
 #endif
   return f;

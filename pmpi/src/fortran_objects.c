@@ -46,16 +46,21 @@ NAMES(HOOK_INFO_DELETE, info_delete, cohort_info_noted(PMPI_Info_f2c(*a), site, 
 #define HOOK_GET_VIEW(symbol, note)                                                                                        \
   PASS(symbol, (MPI_Fint * a, void *b, MPI_Fint *etype, MPI_Fint *filetype, char *c, MPI_Fint *ierr, size_t n),            \
        (a, b, etype, filetype, c, ierr, n), ierr, note)
+static void given(MPI_Fint f) {
+  MPI_Datatype type = PMPI_Type_f2c(f);
+  cohort_datatype_given(type);
+  cohort_datatype_in_fortran(type, f);
+}
 #ifdef OPEN_MPI /* in MPICH the C function is called, but by mpi_f08 */
-NAMES(HOOK_GET_VIEW, file_get_view, cohort_datatype_given(PMPI_Type_f2c(*etype)); cohort_datatype_given(PMPI_Type_f2c(*filetype)))
+NAMES(HOOK_GET_VIEW, file_get_view, given(*etype); given(*filetype))
 #else
-HOOK_GET_VIEW(mpi_file_get_view_f08_, cohort_datatype_given(PMPI_Type_f2c(*etype)); cohort_datatype_given(PMPI_Type_f2c(*filetype)))
+HOOK_GET_VIEW(mpi_file_get_view_f08_, given(*etype); given(*filetype))
 #endif
 
 static void contents(MPI_Fint type, MPI_Fint most, const MPI_Fint *types) {
   int ni, na, nt = 0, combiner;
   PMPI_Type_get_envelope(PMPI_Type_f2c(type), &ni, &na, &nt, &combiner);
-  for (int i = 0; i < nt && i < most; i++) cohort_datatype_given(PMPI_Type_f2c(types[i]));
+  for (int i = 0; i < nt && i < most; i++) given(types[i]);
 }
 #ifdef OPEN_MPI
 NAMES(HOOK8, type_get_contents, contents(*a, *d, types))

@@ -45,20 +45,27 @@ void cohort_op_from_fortran(MPI_Fint f, void *function, int commutes, uint64_t s
 
 /* ------------------------------------------------------------------ error handlers */
 
-static void add_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state, uint64_t function, uint64_t site, const char *name) {
+static struct cohort_errhandler *make_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state, uint64_t function, uint64_t site) {
   struct cohort_errhandler *r = cohort_object_make(&cohort_errhandlers, sizeof *r, HANDLE(handler), site);
-  if (r == NULL) return;
+  if (r == NULL) return NULL;
   r->o.kind = kind;
   r->o.state = state;
   r->o.f_handle = PMPI_Errhandler_c2f(handler);
   r->function = function;
+  return r;
+}
+
+static void add_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state, uint64_t function, uint64_t site, const char *name) {
+  struct cohort_errhandler *r = make_errhandler(handler, kind, state, function, site);
+  if (r == NULL) return;
   if (name != NULL) cohort_object_set_name(&r->o, name);
   cohort_object_publish(&r->o);
 }
 
 static void errhandler_given(MPI_Errhandler handler, uint64_t site) {
-  if (!cohort_object_again(&cohort_errhandlers, HANDLE(handler)))
-    add_errhandler(handler, COHORT_FUNCTION_USER, COHORT_OBJECT_UNSEEN | COHORT_OBJECT_ADDRESS_ONLY, 0, site, NULL);
+  if (cohort_object_again(&cohort_errhandlers, HANDLE(handler))) return;
+  struct cohort_errhandler *r = make_errhandler(handler, COHORT_FUNCTION_USER, COHORT_OBJECT_UNSEEN | COHORT_OBJECT_ADDRESS_ONLY, 0, site);
+  if (r != NULL) cohort_object_publish_given(&r->o);
 }
 
 #define MADE(KIND) add_errhandler(*errhandler, COHORT_FUNCTION_##KIND, 0, (uint64_t)(uintptr_t)function, site, NULL)
@@ -139,40 +146,54 @@ static size_t read_info(MPI_Info info, struct cohort_buffer *text, uint32_t *n_k
   return text->length;
 }
 
-void cohort_info_noted(MPI_Info info, uint64_t site, const char *name) {
+static uint64_t n_notes; /* how often an info was published */
+
+/* `fresh`: the program has just been given it; else it is a change of one that it has. */
+static void note(MPI_Info info, uint64_t site, const char *name, int fresh) {
   static __thread struct cohort_buffer text __attribute__((tls_model("initial-exec")));
-  uint32_t n_keys = 0, n_entries = 0, state = 0;
   if (info == MPI_INFO_NULL && name == NULL) return;
-  size_t bytes = info == MPI_INFO_NULL ? 0 : read_info(info, &text, &n_keys, &n_entries, &state);
-  struct cohort_object *old = cohort_object_get(&cohort_infos, HANDLE(info));
-  struct cohort_info *r = cohort_object_make(&cohort_infos, sizeof *r + bytes, HANDLE(info), old == NULL ? site : old->call_site);
-  if (r != NULL) {
+  for (;;) {
+    uint32_t n_keys = 0, n_entries = 0, state = 0;
+    uint64_t before = __atomic_load_n(&n_notes, __ATOMIC_ACQUIRE);
+    size_t bytes = info == MPI_INFO_NULL ? 0 : read_info(info, &text, &n_keys, &n_entries, &state);
+    struct cohort_object *old = fresh ? NULL : cohort_object_get(&cohort_infos, HANDLE(info));
+    struct cohort_info *r = cohort_object_make(&cohort_infos, sizeof *r + bytes, HANDLE(info), old == NULL ? site : old->call_site);
+    if (r == NULL) {
+      cohort_object_put(old);
+      return;
+    }
     r->o.f_handle = PMPI_Info_c2f(info);
-    r->o.state = state | (name != NULL ? COHORT_OBJECT_PREDEFINED : 0);
+    r->o.state = state | (name != NULL ? COHORT_OBJECT_PREDEFINED : fresh ? 0 : old == NULL ? COHORT_OBJECT_UNSEEN : old->state & COHORT_OBJECT_PREDEFINED);
     if (old != NULL) {
       r->o.id = old->id;
-      r->o.holds = old->holds;
       r->o.event = old->event;
       r->o.stack = old->stack;
-      r->o.state |= old->state & COHORT_OBJECT_PREDEFINED;
       if (old->name != 0) cohort_object_set_name(&r->o, (const char *)(uintptr_t)old->name);
     }
     r->n_keys = n_keys;
     r->n_entries = n_entries;
     if (bytes > 0) memcpy(r + 1, text.data, bytes);
     if (name != NULL) cohort_object_set_name(&r->o, name);
-    cohort_object_publish(&r->o);
+    cohort_object_put(old);
+    /* Another thread may have changed it since it was read: what it has published may be newer. */
+    cohort_registry_lock();
+    int newest = n_notes == before;
+    if (newest) __atomic_store_n(&n_notes, before + 1, __ATOMIC_RELEASE);
+    cohort_object_unref(newest ? cohort_table_put(&cohort_infos.table, r->o.handle, r) : &r->o);
+    cohort_registry_unlock();
+    if (newest) return;
   }
-  cohort_object_put(old);
 }
 
-GIVES(Info_create, (MPI_Info * info), (info), cohort_info_noted(*info, site, NULL))
-GIVES(Info_dup, (MPI_Info info, MPI_Info *newinfo), (info, newinfo), cohort_info_noted(*newinfo, site, NULL))
-GIVES(Info_set, (MPI_Info info, const char *key, const char *value), (info, key, value), cohort_info_noted(info, site, NULL))
-GIVES(Info_delete, (MPI_Info info, const char *key), (info, key), cohort_info_noted(info, site, NULL))
-GIVES(Comm_get_info, (MPI_Comm comm, MPI_Info *info_used), (comm, info_used), cohort_info_noted(*info_used, site, NULL))
-GIVES(Win_get_info, (MPI_Win win, MPI_Info *info_used), (win, info_used), cohort_info_noted(*info_used, site, NULL))
-GIVES(File_get_info, (MPI_File fh, MPI_Info *info_used), (fh, info_used), cohort_info_noted(*info_used, site, NULL))
+void cohort_info_noted(MPI_Info info, uint64_t site, const char *name) { note(info, site, name, name != NULL); }
+
+GIVES(Info_create, (MPI_Info * info), (info), note(*info, site, NULL, 1))
+GIVES(Info_dup, (MPI_Info info, MPI_Info *newinfo), (info, newinfo), note(*newinfo, site, NULL, 1))
+GIVES(Info_set, (MPI_Info info, const char *key, const char *value), (info, key, value), note(info, site, NULL, 0))
+GIVES(Info_delete, (MPI_Info info, const char *key), (info, key), note(info, site, NULL, 0))
+GIVES(Comm_get_info, (MPI_Comm comm, MPI_Info *info_used), (comm, info_used), note(*info_used, site, NULL, 1))
+GIVES(Win_get_info, (MPI_Win win, MPI_Info *info_used), (win, info_used), note(*info_used, site, NULL, 1))
+GIVES(File_get_info, (MPI_File fh, MPI_Info *info_used), (fh, info_used), note(*info_used, site, NULL, 1))
 FREES(Info_free, MPI_Info, cohort_infos)
 
 void cohort_infos_open(void) {

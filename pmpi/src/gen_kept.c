@@ -869,7 +869,7 @@ int cohort_k_Intercomm_merge(uint64_t site, MPI_Comm intercomm, int high, MPI_Co
 int cohort_k_Comm_disconnect(uint64_t site, MPI_Comm *comm) {
   struct cohort_call *k = cohort_kept_begin(COHORT_OP_COMM_DISCONNECT, NULL, site);
   cohort_kept_comm(k, *comm);
-  struct cohort_comm *given = cohort_kept_given_comm(*comm);
+  struct cohort_comm *given = cohort_comm_freeing(*comm);
   cohort_kept_publish(k);
   int rc = MPI_Comm_disconnect(comm);
   cohort_comm_freed(given, rc);
@@ -880,7 +880,7 @@ int cohort_k_Comm_disconnect(uint64_t site, MPI_Comm *comm) {
 int cohort_k_Comm_free(uint64_t site, MPI_Comm *comm) {
   struct cohort_call *k = cohort_kept_begin(COHORT_OP_COMM_FREE, NULL, site);
   cohort_kept_comm(k, *comm);
-  struct cohort_comm *given = cohort_kept_given_comm(*comm);
+  struct cohort_comm *given = cohort_comm_freeing(*comm);
   cohort_kept_publish(k);
   int rc = MPI_Comm_free(comm);
   cohort_comm_freed(given, rc);
@@ -960,7 +960,7 @@ int cohort_k_Win_allocate(uint64_t site, MPI_Aint size, int disp_unit, MPI_Info 
 
 int cohort_k_Win_free(uint64_t site, MPI_Win *win) {
   struct cohort_call *k = cohort_kept_begin(COHORT_OP_WIN_FREE, NULL, site);
-  struct cohort_object *window = cohort_object_get(&cohort_windows, HANDLE(*win));
+  struct cohort_object *window = cohort_object_freeing(&cohort_windows, HANDLE(*win));
   k->a.object = (uint64_t)(uintptr_t)window;
   cohort_kept_publish(k);
   int rc = MPI_Win_free(win);
@@ -1359,7 +1359,7 @@ int cohort_k_File_open(uint64_t site, MPI_Comm comm, const char *filename, int a
 
 int cohort_k_File_close(uint64_t site, MPI_File *fh) {
   struct cohort_call *k = cohort_kept_begin(COHORT_OP_OTHER, "MPI_File_close", site);
-  struct cohort_object *file = cohort_object_get(&cohort_files, (uint64_t)(uintptr_t)*fh);
+  struct cohort_object *file = cohort_object_freeing(&cohort_files, (uint64_t)(uintptr_t)*fh);
   k->a.object = (uint64_t)(uintptr_t)file;
   cohort_kept_publish(k);
   int rc = MPI_File_close(fh);

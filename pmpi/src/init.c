@@ -13,6 +13,7 @@ struct cohort_global g = {.progress = MPI_COMM_NULL, .kept = 1, .grant_at = COHO
 /* This thread is inside a call of ours: what the MPI library calls of itself is not the program's. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 static __thread uint64_t fortran_site __attribute__((tls_model("initial-exec")));
+static __thread uint64_t passing __attribute__((tls_model("initial-exec"))); /* where the program made the call that passes through, as another thread is inside */
 
 enum { BUSY_CALL = 1, BUSY_RECORD = 2 };
 
@@ -191,11 +192,20 @@ int cohort_short_enter(void) {
 void cohort_short_leave(void) { atomic_store_explicit(&g.busy, 0, memory_order_release); }
 int cohort_inside(void) { return inside; }
 
+/* 0: it is not the program's call, or not one that is seen. */
+uint64_t cohort_passing(void) {
+  uint64_t site = passing;
+  passing = 0;
+  return site;
+}
+
 int cohort_enter(uint32_t op, uint64_t site) {
   if (UNLIKELY(inside)) return 0;
+  if (UNLIKELY(cohort_at_once) && cohort_within && fortran_site == 0) return 0; /* the MPI's own, from within a call that passes through */
   if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
   if (UNLIKELY(!acquire(op, site))) {
-    concurrent_call(site);
+    passing = cohort_take_site(site);
+    concurrent_call(passing);
     return 0;
   }
   inside = 1;

@@ -138,13 +138,6 @@ int64_t cohort_kept_rank(const struct cohort_call *k) {
   return c == NULL ? -1 : (int64_t)c->comm_rank;
 }
 
-struct cohort_comm *cohort_kept_given_comm(MPI_Comm comm) {
-  cohort_registry_lock();
-  struct cohort_comm *c = cohort_comm_ref(HANDLE(comm));
-  cohort_registry_unlock();
-  return c;
-}
-
 uint32_t cohort_kept_neighbours(const struct cohort_call *k, MPI_Comm comm, int out) {
   const struct cohort_comm *c = comm_of(k);
   if (c == NULL) return 0;
@@ -309,31 +302,49 @@ static void set_state(struct cohort_request_record *r, uint32_t off, uint32_t on
 
 enum { LASTS_ONE_START = COHORT_REQUEST_ACTIVE | COHORT_REQUEST_CANCELLED | COHORT_REQUEST_COMPLETE | COHORT_REQUEST_UNSURE };
 
+/* A request that a call was given. When the call has completed it, MPI may give the handle to another thread before we come to settle it: the id tells the two apart. */
+struct given { uint64_t handle, id; };
+#define ANY_ID UINT64_MAX
+
+static struct given given_of(MPI_Request request) {
+  struct given g_ = {request == MPI_REQUEST_NULL ? 0 : HANDLE(request), ANY_ID};
+  if (LIKELY(!cohort_at_once) || g_.handle == 0 || cohort_is_builtin(g_.handle)) return g_; /* those of one builtin handle are taken for each other in any case */
+  cohort_registry_lock();
+  const struct cohort_request_record *r = cohort_table_find(&table, g_.handle);
+  g_.id = r == NULL ? 0 : r->o.id;
+  cohort_registry_unlock();
+  return g_;
+}
+
+/* Its record, if the handle is still that request's. The lock is held. */
+static struct cohort_request_record *still(struct given before) {
+  struct cohort_request_record *r = before.handle == 0 ? NULL : cohort_table_find(&table, before.handle);
+  return r != NULL && (before.id == ANY_ID || before.id == r->o.id) ? r : NULL;
+}
+
 /* A call that waits for a request has ended with it: `after` is what it left in the program's variable. `done`: 1 it is complete; 0 it is not, if there is a handle still;
  * -1 that is not known. */
-static void settle(uint64_t before, MPI_Request after, int done) {
-  if (before == 0) return;
+static void settle(struct given before, MPI_Request after, int done) {
+  struct cohort_request_record *r = still(before);
+  if (r == NULL) return;
   if (after == MPI_REQUEST_NULL) {
-    forget(before);
+    forget(before.handle);
     return;
   }
-  struct cohort_request_record *r = done == 0 ? NULL : cohort_table_find(&table, before);
-  if (r == NULL) return;
+  if (done == 0) return;
   if (done < 0)
     set_state(r, 0, COHORT_REQUEST_UNSURE);
   else if (r->o.state & COHORT_REQUEST_PERSISTENT)
     set_state(r, LASTS_ONE_START, 0);
 }
 
-static uint64_t handle_of(MPI_Request request) { return request == MPI_REQUEST_NULL ? 0 : HANDLE(request); }
-
 /* What the call was given, before MPI overwrites it. */
-static uint64_t *handles_before(int count, const MPI_Request *requests) {
+static struct given *all_given(int count, const MPI_Request *requests) {
   static __thread struct cohort_buffer buffer __attribute__((tls_model("initial-exec")));
-  if (count <= 0 || !cohort_reserve(&buffer, (size_t)count * sizeof(uint64_t))) return NULL;
-  uint64_t *handles = (uint64_t *)(void *)buffer.data;
-  for (int i = 0; i < count; i++) handles[i] = handle_of(requests[i]);
-  return handles;
+  if (count <= 0 || !cohort_reserve(&buffer, (size_t)count * sizeof(struct given))) return NULL;
+  struct given *all = (struct given *)(void *)buffer.data;
+  for (int i = 0; i < count; i++) all[i] = given_of(requests[i]);
+  return all;
 }
 
 static struct cohort_call *begin_on(uint32_t op, uint64_t site, int count, const MPI_Request *requests) {
@@ -344,14 +355,14 @@ static struct cohort_call *begin_on(uint32_t op, uint64_t site, int count, const
   return k;
 }
 
-static void settle_one(uint64_t before, MPI_Request after, int done) {
+static void settle_one(struct given before, MPI_Request after, int done) {
   cohort_registry_lock();
   settle(before, after, done);
   cohort_registry_unlock();
 }
 
 /* All of an array, or those of `indices`. */
-static void settle_all(const uint64_t *before, const MPI_Request *after, int n, const int *indices, int rc, const MPI_Status *statuses) {
+static void settle_all(const struct given *before, const MPI_Request *after, int n, const int *indices, int rc, const MPI_Status *statuses) {
   if (before == NULL) return;
   cohort_registry_lock();
   for (int k = 0; k < n; k++) {
@@ -368,7 +379,7 @@ static void settle_all(const uint64_t *before, const MPI_Request *after, int n, 
 
 int cohort_k_Wait(uint64_t site, MPI_Request *request, MPI_Status *status) {
   struct cohort_call *k = begin_on(COHORT_OP_WAIT, site, 1, request);
-  uint64_t before = handle_of(*request);
+  struct given before = given_of(*request);
   int rc = MPI_Wait(request, status);
   settle_one(before, *request, rc == MPI_SUCCESS ? 1 : -1);
   cohort_kept_end(k);
@@ -377,7 +388,7 @@ int cohort_k_Wait(uint64_t site, MPI_Request *request, MPI_Status *status) {
 
 int cohort_k_Test(uint64_t site, MPI_Request *request, int *flag, MPI_Status *status) {
   struct cohort_call *k = begin_on(COHORT_OP_TEST, site, 1, request);
-  uint64_t before = handle_of(*request);
+  struct given before = given_of(*request);
   int rc = MPI_Test(request, flag, status);
   settle_one(before, *request, rc != MPI_SUCCESS ? -1 : *flag != 0);
   cohort_kept_end(k);
@@ -386,7 +397,7 @@ int cohort_k_Test(uint64_t site, MPI_Request *request, int *flag, MPI_Status *st
 
 int cohort_k_Waitall(uint64_t site, int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_WAITALL, site, count, array_of_requests);
-  uint64_t *before = handles_before(count, array_of_requests);
+  struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Waitall(count, array_of_requests, array_of_statuses);
   settle_all(before, array_of_requests, count, NULL, rc, array_of_statuses);
   cohort_kept_end(k);
@@ -395,7 +406,7 @@ int cohort_k_Waitall(uint64_t site, int count, MPI_Request array_of_requests[], 
 
 int cohort_k_Testall(uint64_t site, int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_TESTALL, site, count, array_of_requests);
-  uint64_t *before = handles_before(count, array_of_requests);
+  struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Testall(count, array_of_requests, flag, array_of_statuses);
   if (rc != MPI_SUCCESS || *flag) settle_all(before, array_of_requests, count, NULL, rc, array_of_statuses);
   cohort_kept_end(k);
@@ -403,14 +414,14 @@ int cohort_k_Testall(uint64_t site, int count, MPI_Request array_of_requests[], 
 }
 
 /* `index` may be anything if there was an error. */
-static void settle_any(const uint64_t *before, const MPI_Request *after, int count, int index, int rc) {
+static void settle_any(const struct given *before, const MPI_Request *after, int count, int index, int rc) {
   if (before == NULL) return;
   if (index >= 0 && index < count) settle_one(before[index], after[index], rc == MPI_SUCCESS ? 1 : -1);
 }
 
 int cohort_k_Waitany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
   struct cohort_call *k = begin_on(COHORT_OP_WAITANY, site, count, array_of_requests);
-  uint64_t *before = handles_before(count, array_of_requests);
+  struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Waitany(count, array_of_requests, index, status);
   settle_any(before, array_of_requests, count, *index, rc);
   cohort_kept_end(k);
@@ -419,21 +430,21 @@ int cohort_k_Waitany(uint64_t site, int count, MPI_Request array_of_requests[], 
 
 int cohort_k_Testany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
   struct cohort_call *k = begin_on(COHORT_OP_TESTANY, site, count, array_of_requests);
-  uint64_t *before = handles_before(count, array_of_requests);
+  struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Testany(count, array_of_requests, index, flag, status);
   if (rc != MPI_SUCCESS || *flag) settle_any(before, array_of_requests, count, *index, rc);
   cohort_kept_end(k);
   return rc;
 }
 
-static void settle_some(const uint64_t *before, const MPI_Request *after, int incount, int outcount, const int *indices, int rc, const MPI_Status *statuses) {
+static void settle_some(const struct given *before, const MPI_Request *after, int incount, int outcount, const int *indices, int rc, const MPI_Status *statuses) {
   if (outcount == MPI_UNDEFINED || outcount < 0 || outcount > incount) return;
   settle_all(before, after, outcount, indices, rc, statuses);
 }
 
 int cohort_k_Waitsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_WAITSOME, site, incount, array_of_requests);
-  uint64_t *before = handles_before(incount, array_of_requests);
+  struct given *before = all_given(incount, array_of_requests);
   int rc = MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
   cohort_kept_end(k);
@@ -442,16 +453,16 @@ int cohort_k_Waitsome(uint64_t site, int incount, MPI_Request array_of_requests[
 
 int cohort_k_Testsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_TESTSOME, site, incount, array_of_requests);
-  uint64_t *before = handles_before(incount, array_of_requests);
+  struct given *before = all_given(incount, array_of_requests);
   int rc = MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
   cohort_kept_end(k);
   return rc;
 }
 
-static void mark(uint64_t handle, uint32_t flag) {
+static void mark(struct given request, uint32_t flag) {
   cohort_registry_lock();
-  struct cohort_request_record *r = handle == 0 ? NULL : cohort_table_find(&table, handle);
+  struct cohort_request_record *r = still(request);
   if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE)) set_state(r, 0, flag);
   cohort_registry_unlock();
 }
@@ -464,14 +475,14 @@ int cohort_k_Request_get_status(uint64_t site, MPI_Request request, int *flag, M
   k->n_requests = 1;
   cohort_kept_publish(k);
   int rc = MPI_Request_get_status(request, flag, status);
-  if (rc == MPI_SUCCESS && *flag) mark(handle_of(request), COHORT_REQUEST_COMPLETE);
+  if (rc == MPI_SUCCESS && *flag) mark(given_of(request), COHORT_REQUEST_COMPLETE);
   cohort_kept_end(k);
   return rc;
 }
 
 int cohort_k_Cancel(uint64_t site, MPI_Request *request) {
   struct cohort_call *k = begin_on(COHORT_OP_CANCEL, site, 1, request);
-  uint64_t before = handle_of(*request);
+  struct given before = given_of(*request);
   int rc = MPI_Cancel(request);
   if (rc == MPI_SUCCESS) mark(before, COHORT_REQUEST_CANCELLED);
   cohort_kept_end(k);
@@ -480,11 +491,11 @@ int cohort_k_Cancel(uint64_t site, MPI_Request *request) {
 
 int cohort_k_Request_free(uint64_t site, MPI_Request *request) {
   struct cohort_call *k = begin_on(COHORT_OP_REQUEST_FREE, site, 1, request);
-  uint64_t before = handle_of(*request);
+  struct given before = given_of(*request);
   int rc = MPI_Request_free(request);
-  if (rc == MPI_SUCCESS && before != 0) {
+  if (rc == MPI_SUCCESS) {
     cohort_registry_lock();
-    struct cohort_request_record *r = take(before);
+    struct cohort_request_record *r = still(before) == NULL ? NULL : take(before.handle);
     if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE) && !(r->o.state & COHORT_REQUEST_COMPLETE))
       detach(r);
     else if (r != NULL)

@@ -44,7 +44,6 @@ void cohort_kept_fortran(MPI_Request request, MPI_Fint f);
 int cohort_is_scratch(const void *p); /* an array that a Fortran wrapper of ours has made for this call only */
 
 int64_t cohort_kept_rank(const struct cohort_call *k); /* in its communicator; -1: not known */
-struct cohort_comm *cohort_kept_given_comm(MPI_Comm comm);
 void cohort_kept_grequest(uint64_t site, MPI_Request request, MPI_Fint f);
 
 #include "gen_kept.h"

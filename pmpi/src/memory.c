@@ -1,4 +1,4 @@
-/* Memory of our own: mmap'd, so that the program's allocator, its hooks and its checkers never see us. */
+/* Memory of our own: mmap'd, so that the program's allocator, its hooks and its checkers never see us. How much it is, a debugger is told in the registry. */
 #include "cohort.h"
 
 #include <sys/mman.h>
@@ -6,15 +6,20 @@
 
 void *cohort_map(size_t bytes) {
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return p == MAP_FAILED ? NULL : p;
+  if (p == MAP_FAILED) return NULL;
+  __atomic_fetch_add(&cohort_registry.memory, bytes, __ATOMIC_RELAXED); /* seldom, and of several threads */
+  return p;
 }
 
 void cohort_unmap(void *p, size_t bytes) {
-  if (p != NULL) munmap(p, bytes);
+  if (p == NULL) return;
+  munmap(p, bytes);
+  __atomic_fetch_sub(&cohort_registry.memory, bytes, __ATOMIC_RELAXED);
 }
 
-/* Free lists of blocks by size, carved from arenas that are never given back: multiples of 16 bytes up to FINE, then powers of two. */
-enum { FINE = 1024, LARGEST = 18, ARENA = 1 << 20, FINE_CLASSES = FINE / 16 };
+/* Free lists of blocks by size, carved from arenas that are never given back: multiples of 8 bytes up to FINE, so that a record costs what it has, then powers of two and the
+ * HEAD of a table of handles. What is larger still is mapped by itself. The registry's lock is held. */
+enum { FINE = 1024, LARGEST = 18, ARENA = 1 << 20, STEP = 8, FINE_CLASSES = FINE / STEP, HEAD = sizeof(struct cohort_slots) };
 static void *free_blocks[FINE_CLASSES + LARGEST + 1];
 static uint8_t *arena;
 static size_t arena_left;
@@ -22,25 +27,30 @@ static size_t arena_left;
 /* The index of its free list, and the size of its blocks. */
 static inline int size_class(size_t bytes, size_t *size) {
   if (LIKELY(bytes <= FINE)) {
-    size_t n = (bytes + 15) / 16;
+    size_t n = (bytes + STEP - 1) / STEP;
     n += n == 0;
-    *size = 16 * n;
+    *size = STEP * n;
     return (int)n - 1;
   }
-  int k = 11;
-  while (((size_t)1 << k) < bytes) k++;
-  *size = (size_t)1 << k;
+  int k = 10;
+  while (((size_t)1 << k) + HEAD < bytes) k++;
+  *size = ((size_t)1 << k) + HEAD;
   return k > LARGEST ? -1 : FINE_CLASSES + k;
 }
 
 void *cohort_alloc(size_t bytes) {
   size_t size;
   int k = size_class(bytes, &size);
-  if (UNLIKELY(k < 0)) return cohort_map(bytes);
+  if (UNLIKELY(k < 0)) {
+    void *mapped = cohort_map(bytes);
+    if (mapped != NULL) cohort_registry.memory_used += bytes;
+    return mapped;
+  }
   void *block = free_blocks[k];
   if (LIKELY(block != NULL)) {
     memcpy(&free_blocks[k], block, sizeof block);
     memset(block, 0, size);
+    cohort_registry.memory_used += size;
     return block;
   }
   if (arena_left < size) {
@@ -52,6 +62,7 @@ void *cohort_alloc(size_t bytes) {
   block = arena;
   arena += size;
   arena_left -= size;
+  cohort_registry.memory_used += size;
   return block;
 }
 
@@ -60,8 +71,10 @@ void cohort_free(void *block, size_t bytes) {
   int k = size_class(bytes, &size);
   if (k < 0) {
     cohort_unmap(block, bytes);
+    cohort_registry.memory_used -= bytes;
     return;
   }
+  cohort_registry.memory_used -= size;
   memcpy(block, &free_blocks[k], sizeof block);
   free_blocks[k] = block;
 }

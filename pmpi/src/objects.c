@@ -27,7 +27,7 @@ static void group_given(MPI_Group group, uint64_t site, uint32_t state) {
   r->group_rank = rank == MPI_UNDEFINED ? UINT32_MAX : (uint32_t)rank;
   r->n_members = cohort_world_ranks(group, n, (uint32_t *)(r + 1)) ? (uint32_t)n : 0;
   if (r->n_members < (uint32_t)n) r->o.state |= COHORT_OBJECT_TRUNCATED;
-  cohort_object_publish(&r->o);
+  cohort_object_publish_given(&r->o);
 }
 
 uint64_t cohort_group_ref(MPI_Group group) { return (uint64_t)(uintptr_t)cohort_object_get(&cohort_groups, HANDLE(group)); }

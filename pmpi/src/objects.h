@@ -34,7 +34,7 @@ void cohort_errhandler_from_fortran(MPI_Fint f, uint32_t kind, void *function, u
 #define FREES(name, type, table)                                          \
   EXPORT int MPI_##name(type *handle) {                                   \
     if (!cohort_registry_enter(SITE)) return PMPI_##name(handle);         \
-    struct cohort_object *o = cohort_object_get(&table, HANDLE(*handle)); \
+    struct cohort_object *o = cohort_object_freeing(&table, HANDLE(*handle)); \
     int rc = PMPI_##name(handle);                                         \
     cohort_object_freed(o, rc);                                           \
     cohort_registry_leave();                                              \

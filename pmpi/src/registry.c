@@ -44,10 +44,11 @@ void *cohort_table_find(const struct registry_table *t, uint64_t handle) {
 }
 
 /* `used` counts slots that are not empty, freed ones included: they are dropped here. The memory is from the pool, so that handles that come and go cost no
- * system call. */
+ * system call. More than two slots in five lead to something then, so that each handle's share of the table is at most 40 bytes, and there is room for some more before the
+ * table is rebuilt again. */
 static int rebuild(struct registry_table *t) {
   uint64_t capacity = 256;
-  while (capacity < 2 * (t->live + 1)) capacity *= 2;
+  while (5 * (t->live + 1) > 4 * capacity) capacity *= 2;
   struct cohort_slots *fresh = cohort_alloc(table_bytes(capacity));
   if (fresh == NULL) return 0;
   fresh->capacity = capacity;
@@ -67,7 +68,7 @@ static int rebuild(struct registry_table *t) {
 }
 
 void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record) {
-  if (UNLIKELY(t->slots == NULL || 5 * (t->used + 1) > 4 * t->slots->capacity) && !rebuild(t)) {
+  if (UNLIKELY(t->slots == NULL || 8 * (t->used + 1) > 7 * t->slots->capacity) && !rebuild(t)) {
     cohort_registry.lost++;
     return record;
   }
@@ -108,7 +109,11 @@ void cohort_table_remove(struct registry_table *t, uint64_t handle) {
 
 /* ------------------------------------------------------------------ records that begin with a struct cohort_object */
 
-struct object_private { struct object_table *table; uint32_t bytes, name_bytes; };
+struct object_private {
+  struct object_table *table;
+  uint32_t bytes, name_bytes;
+  uint64_t going; /* the program is giving up the handle: whoever is given it meanwhile is given another object */
+};
 #define PRIVATE(o) ((struct object_private *)(o) - 1)
 
 /* One that is not published yet; the lock is not held. NULL: no memory. */
@@ -153,8 +158,7 @@ void cohort_object_unref(struct cohort_object *o) {
 /* A record that the handle had is dropped: it went away unseen. */
 void cohort_object_publish(struct cohort_object *o) {
   cohort_registry_lock();
-  struct registry_table *t = &PRIVATE(o)->table->table;
-  cohort_object_unref(cohort_table_put(t, o->handle, o));
+  cohort_object_unref(cohort_table_put(&PRIVATE(o)->table->table, o->handle, o));
   cohort_registry_unlock();
 }
 
@@ -188,26 +192,55 @@ void cohort_object_put(struct cohort_object *o) {
   cohort_registry_unlock();
 }
 
+static struct cohort_object *again(struct object_table *t, uint64_t handle) {
+  struct cohort_object *o = cohort_table_find(&t->table, handle);
+  if (o == NULL || PRIVATE(o)->going) return NULL;
+  if (!(o->state & COHORT_OBJECT_PREDEFINED)) o->holds++;
+  return o;
+}
+
 /* The program was given the handle once more: 1. 0: it is new, and has to be made. */
 int cohort_object_again(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
-  struct cohort_object *o = cohort_table_find(&t->table, handle);
-  if (o != NULL && !(o->state & COHORT_OBJECT_PREDEFINED)) o->holds++;
+  int known = again(t, handle) != NULL;
   cohort_registry_unlock();
-  return o != NULL;
+  return known;
 }
 
-/* After the program has freed what it had from cohort_object_get before: another thread may have been given the handle in between. */
+/* Publishes what was made because it was not known; another thread may have been given the handle at the same time. */
+void cohort_object_publish_given(struct cohort_object *o) {
+  cohort_registry_lock();
+  struct object_table *t = PRIVATE(o)->table;
+  cohort_object_unref(again(t, o->handle) != NULL ? o : cohort_table_put(&t->table, o->handle, o));
+  cohort_registry_unlock();
+}
+
+/* The program is about to free it. With a reference, for cohort_object_freed; NULL: it is not known. Until then a debugger sees it, but a thread that MPI gives the handle to meanwhile makes
+ * a record of its own. */
+void *cohort_object_freeing(struct object_table *t, uint64_t handle) {
+  cohort_registry_lock();
+  struct cohort_object *o = cohort_table_find(&t->table, handle);
+  if (o != NULL && !(o->state & COHORT_OBJECT_PREDEFINED) && o->holds > 0 && --o->holds == 0) PRIVATE(o)->going = 1;
+  cohort_object_ref(o);
+  cohort_registry_unlock();
+  return o;
+}
+
+/* `rc`: what MPI said. */
 void cohort_object_freed(struct cohort_object *o, int rc) {
   if (o == NULL) return;
   cohort_registry_lock();
-  if (rc == MPI_SUCCESS && !(o->state & COHORT_OBJECT_PREDEFINED) && --o->holds == 0) {
-    struct registry_table *t = &PRIVATE(o)->table->table;
+  struct registry_table *t = &PRIVATE(o)->table->table;
+  if (o->state & COHORT_OBJECT_PREDEFINED) {
+    /* MPI_Group_free(MPI_GROUP_EMPTY) and the like: it is there still */
+  } else if (rc != MPI_SUCCESS) {
+    o->holds++;
+    PRIVATE(o)->going = 0;
+  } else if (PRIVATE(o)->going) {
+    int there = cohort_table_find(t, o->handle) == o;
+    if (there) cohort_table_remove(t, o->handle); /* a debugger finds it as long as it is not freed */
     __atomic_fetch_or(&o->state, COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
-    if (cohort_table_find(t, o->handle) == o) {
-      cohort_table_remove(t, o->handle);
-      cohort_object_unref(o);
-    }
+    if (there) cohort_object_unref(o);
   }
   cohort_object_unref(o);
   cohort_registry_unlock();

@@ -578,21 +578,6 @@ static void types(void) {
 #endif
 }
 
-/* What this process has written to outside malloc's heap, in KiB: the interposer maps its memory itself. */
-static long mapped_memory(void) {
-  char line[400];
-  long kib, sum = 0;
-  int heap = 0;
-  FILE *f = fopen("/proc/self/smaps", "r");
-  while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-    unsigned long from, to;
-    if (sscanf(line, "%lx-%lx ", &from, &to) == 2) heap = strstr(line, "[heap]") != NULL;
-    if (!heap && sscanf(line, "Private_Dirty: %ld", &kib) == 1) sum += kib;
-  }
-  if (f != NULL) fclose(f);
-  return sum;
-}
-
 static void churn(int n) {
   for (int i = 0; i < n; i++) {
     MPI_Datatype v;
@@ -608,20 +593,45 @@ static void churn(int n) {
   }
 }
 
+static uint64_t slots_of(uint64_t table) {
+  const struct cohort_slots *s = AT(table);
+  return s == NULL ? 0 : sizeof *s + s->capacity * sizeof s->slot[0];
+}
+
+/* Each a little, and then often: the places where handles are made, which are kept once, are known by then. */
 static void many(int n) {
   enum { LIVE = 20000 };
   static MPI_Datatype all[LIVE];
-  churn(n / 20);
-  long before = mapped_memory();
-  churn(n);
-  long after = mapped_memory();
-  CHECK(after - before < 512);
-  for (int i = 0; i < LIVE; i++) MPI_Type_contiguous(i, MPI_INT, &all[i]); /* two arguments */
-  uint64_t bytes = 0, slots = ((struct cohort_slots *)AT(cohort_registry.datatypes))->capacity * sizeof(struct cohort_slot);
-  for (int i = 0; i < LIVE; i++) bytes += type_of(all[i])->size;
-  CHECK((bytes + slots) / LIVE <= 200 + 2 * 8);
-  for (int i = 0; i < LIVE; i++) MPI_Type_free(&all[i]);
-  printf("handles: rank %d: %ld KiB grown, %.0f bytes per type and %.0f of the table\n", me, after - before, (double)bytes / LIVE, (double)slots / LIVE);
+  const struct cohort_registry *r = &cohort_registry;
+  uint64_t mapped = 0, used = 0, most = 0, at_most = 0, at_end = 0;
+  for (int turn = 0; turn < 2; turn++) {
+    mapped = r->memory, used = r->memory_used;
+    churn(turn == 0 ? 100 : n);
+  }
+  CHECK(r->memory == mapped && r->memory_used == used);
+  /* Of a live type, its record and its share of the table: also where the table has just been made larger. */
+  for (int turn = 0; turn < 2; turn++) {
+    uint64_t arguments = 0, table = slots_of(r->datatypes);
+    int live = turn == 0 ? 3 : LIVE;
+    used = r->memory_used;
+    for (int i = 0; i < live; i++) {
+      switch (i % 3) {
+        case 0: MPI_Type_contiguous(i, MPI_INT, &all[i]); break;
+        case 1: MPI_Type_dup(all[i - 1], &all[i]); break;
+        default: MPI_Type_vector(2, 1, i, MPI_INT, &all[i]);
+      }
+      const struct cohort_datatype *d = type_of(all[i]);
+      arguments += 8 * (d->n_integers + d->n_addresses + d->n_types);
+      at_end = (r->memory_used - used - arguments) / (uint64_t)(i + 1);
+      if (turn > 0 && at_end > most) most = at_end, at_most = (uint64_t)i + 1;
+    }
+    uint64_t grown = slots_of(r->datatypes) - table;
+    for (int i = 0; i < live; i++) MPI_Type_free(&all[i]);
+    CHECK(turn == 0 || r->memory_used - used == grown);
+  }
+  CHECK(most <= 200);
+  printf("handles: rank %d: per live type and besides its arguments at most %llu bytes, when there were %llu; in the end %llu. %llu bytes are mapped\n", me, (unsigned long long)most,
+         (unsigned long long)at_most, (unsigned long long)at_end, (unsigned long long)r->memory);
 }
 
 int main(int argc, char **argv) {

@@ -138,7 +138,7 @@ func (f function) keptBody() string {
 			line("cohort_kept_comm(k, %s)", p.name)
 		case p.kind == "MPI_Comm *" && p.name == "comm":
 			line("cohort_kept_comm(k, *comm)")
-			line("struct cohort_comm *given = cohort_kept_given_comm(*comm)")
+			line("struct cohort_comm *given = cohort_comm_freeing(*comm)")
 			then("cohort_comm_freed(given, rc)")
 		case p.kind == "MPI_Comm *" && !strings.HasPrefix(base, "Comm_idup"):
 			then("if (rc == MPI_SUCCESS) cohort_comm_given(*%s, k->call_site)", p.name)
@@ -305,13 +305,13 @@ func (f function) keptObjects(base string, line, then func(string, ...any)) {
 		kind := map[string]string{"Win_create": "CREATE", "Win_allocate": "ALLOCATE", "Win_allocate_shared": "SHARED", "Win_create_dynamic": "DYNAMIC"}[base]
 		then("if (rc == MPI_SUCCESS) cohort_window_made(*win, COHORT_WINDOW_%s, comm, k->call_site)", kind)
 	case "Win_free":
-		line("struct cohort_object *window = cohort_object_get(&cohort_windows, HANDLE(*win))")
+		line("struct cohort_object *window = cohort_object_freeing(&cohort_windows, HANDLE(*win))")
 		line("k->a.object = (uint64_t)(uintptr_t)window")
 		then("cohort_object_freed(window, rc)")
 	case "File_open":
 		then("if (rc == MPI_SUCCESS) cohort_file_opened(*fh, comm, filename, amode, k->call_site)")
 	case "File_close":
-		line("struct cohort_object *file = cohort_object_get(&cohort_files, (uint64_t)(uintptr_t)*fh)")
+		line("struct cohort_object *file = cohort_object_freeing(&cohort_files, (uint64_t)(uintptr_t)*fh)")
 		line("k->a.object = (uint64_t)(uintptr_t)file")
 		then("cohort_object_freed(file, rc)")
 	case "File_set_view":
