@@ -287,7 +287,7 @@ func (m *Model) outputLines() []string {
 	return lines
 }
 
-// hardWrap breaks what is longer than the pane: a value that is cut off is a value that is not shown. Only the end of a long list is looked at.
+// hardWrap breaks what is longer than the pane, between words where there are any: a value that is cut off is a value that is not shown. Only the end of a long list is looked at.
 func hardWrap(lines []string, width int) []string {
 	const enough = 2000
 	if len(lines) > enough {
@@ -299,7 +299,7 @@ func hardWrap(lines []string, width int) []string {
 			out = append(out, l)
 			continue
 		}
-		out = append(out, strings.Split(ansi.Hardwrap(l, max(1, width), true), "\n")...)
+		out = append(out, strings.Split(ansi.Hardwrap(ansi.Wordwrap(l, max(1, width), ""), max(1, width), true), "\n")...)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -327,5 +328,25 @@ func TestRunReportsALaunchThatFails(t *testing.T) {
 	err := Run(ctx, Options{Conn: conn, Title: "nompi", Input: strings.NewReader(""), Output: &out})
 	if err == nil || !strings.Contains(err.Error(), "not linked to an MPI library") {
 		t.Errorf("Run returned %v", err)
+	}
+}
+
+// TestLongLines: a line is broken between words where there are any, never wider than the pane, and nothing of it is lost.
+func TestLongLines(t *testing.T) {
+	long := []string{"  receives up to 8 × MPI_DOUBLE from rank 1; posted at particles.c:62", strings.Repeat("x", 50) + " y", ""}
+	for width := 1; width < 80; width++ {
+		got := hardWrap(long, width)
+		for _, l := range got {
+			if ansi.StringWidth(l) > width {
+				t.Errorf("at width %d: %q", width, l)
+			}
+		}
+		squeeze := func(lines []string) string { return strings.ReplaceAll(strings.Join(lines, ""), " ", "") }
+		if squeeze(got) != squeeze(long) {
+			t.Errorf("at width %d: %q", width, got)
+		}
+		if width >= 20 && !slices.ContainsFunc(got, func(l string) bool { return strings.Contains(l, "posted") }) {
+			t.Errorf("at width %d a word is broken: %q", width, got)
+		}
 	}
 }
