@@ -248,7 +248,11 @@ func (c *Comm) Node(name string, where func(pc uint64) string) Node {
 	if c.hdr.callSite != 0 {
 		kids = append(kids, leafNode("created", createdText(c.hdr.callSite, c.hdr.event, where)))
 	}
-	kids = append(kids, leafNode("handle", fmt.Sprintf("0x%x", c.hdr.handle)))
+	handle := fmt.Sprintf("0x%x", c.hdr.handle)
+	if c.hdr.fHandle != abiNoFortran {
+		handle += fmt.Sprintf(" (Fortran %d)", c.hdr.fHandle)
+	}
+	kids = append(kids, leafNode("handle", handle))
 	n := groupNode(name, c.Summary(), kids)
 	n.Type = "MPI_Comm"
 	return n

@@ -173,7 +173,7 @@ grid: Cartesian communicator grid of 4 ranks, this one is rank 2: 3,2,1,0 in thi
     coords = {1, 0},
     parent = MPI_COMM_WORLD,
     state = live,
-    handle = 0x84000001
+    handle = 0x84000001 (Fortran 77)
 }
 `},
 		{"--type f_type", `

@@ -166,6 +166,9 @@ func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, 
 			"signature: "+t.Signature().Text(32),
 		)
 	}
+	if s := t.unasked(); s != "" {
+		lines = append(lines, "figures "+s)
+	}
 	state := t.stateText()
 	if s := t.created(where); s != "" {
 		state += "; created " + s

@@ -33,5 +33,22 @@ func (r *Registry) Comms() ([]*Comm, error) {
 	return all, nil
 }
 
+// Objects are all objects of a kind; an error if one of them cannot be read.
+func (r *Registry) Objects(kind HandleKind) ([]*Object, error) {
+	all, problems, unread, err := r.allObjects(infoOf(kind))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(problems) > 0:
+		return nil, problems[0]
+	case unread > 0:
+		return nil, errorf(KindTooLarge, 0, "%d are not read", unread)
+	}
+	return all, nil
+}
+
+// Lost is how many records could not be kept.
+func (r *Registry) Lost() uint64 { return r.abi.lost }
+
 // QuoteBytes shows characters as a C string.
 func QuoteBytes(b []byte) string { return quoteBytes(b) }

@@ -1,15 +1,18 @@
 package prettyprint_test
 
 import (
+	"bytes"
 	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -24,7 +27,8 @@ import (
 
 var (
 	stepSeed  = flag.Uint64("steps.seed", 1, "of TestStopsAnywhere: which calls are made, and where they are stopped")
-	stepStops = flag.Int("steps.stops", 2500, "of TestStopsAnywhere: how often the whole registry is decoded")
+	stepStops = flag.Int("steps.stops", 1500, "of TestStopsAnywhere: how often the whole registry is decoded")
+	stepSteps = flag.Int("steps.steps", 300_000, "of TestStopsAnywhere: how many instructions are executed at most")
 )
 
 // region is where an object lies in a process.
@@ -210,6 +214,7 @@ func TestStopsAnywhere(t *testing.T) {
 		if _, err := io.WriteString(j.stdin, "go\n"); err != nil {
 			t.Fatal(err)
 		}
+		w.program = x.program
 		w.walk(x)
 		x.detach()
 		if err := j.wait(); err != nil {
@@ -223,12 +228,16 @@ type watcher struct {
 	t        *testing.T
 	mem      procMemory
 	registry uint64
+	program  region
+	symbols  map[string]uint64 // of libcohort
+	before   []byte            // what was there and in the registry when it was decoded last
 	lasting  map[uint64]string // by handle: types that are there from the beginning to the end
 	random   *rand.Rand
 	seen     map[uint64]bool // instructions at which it has looked
 	stops    int
 	tables   map[uint64]bool // addresses of the table of datatypes
 	states   map[string]bool // of what changes: names
+	kinds    map[string]bool // what was there at some stop
 	most     int             // types at one stop
 }
 
@@ -245,7 +254,7 @@ func newWatcher(t *testing.T, j *job) *watcher {
 	})
 	w := &watcher{
 		t: t, mem: procMemory{file}, registry: registryAddress(t, j, 0), lasting: map[uint64]string{}, random: rand.New(rand.NewPCG(*stepSeed, 0)),
-		seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{},
+		symbols: librarySymbols(t, j), seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{}, kinds: map[string]bool{},
 	}
 	r, err := prettyprint.Open(w.mem, w.registry)
 	if err != nil {
@@ -261,12 +270,44 @@ func newWatcher(t *testing.T, j *job) *watcher {
 	return w
 }
 
+// librarySymbols are addresses of libcohort's own variables in a rank.
+func librarySymbols(t *testing.T, j *job) map[string]uint64 {
+	t.Helper()
+	file, err := elf.Open(j.lib)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	symbols, err := file.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]uint64{}
+	base := uint64(0)
+	for _, s := range symbols {
+		if s.Name == "cohort_registry" {
+			base = registryAddress(t, j, 0) - s.Value
+		}
+	}
+	for _, s := range symbols {
+		// racing_requests.c has an arena, too
+		if at, known := all[s.Name]; elf.ST_TYPE(s.Info) == elf.STT_OBJECT && (!known || base+s.Value < at) {
+			all[s.Name] = base + s.Value
+		}
+	}
+	if base == 0 || all["arena"] == 0 || all["arena_left"] == 0 {
+		t.Fatalf("the symbols of %s do not tell where its memory is", j.lib)
+	}
+	return all
+}
+
 // walk steps through the rank until the registry was decoded so often as was asked for.
 func (w *watcher) walk(x *tracee) {
 	w.t.Helper()
 	x.runTo(x.symbols["begin"].from)
 	var back uint64 // in the C library, called by the interposer: where it returns to
-	for steps := 0; w.stops < *stepStops; steps++ {
+	steps := 0
+	for ; w.stops < *stepStops && steps < *stepSteps; steps++ {
 		pc := x.pc()
 		switch {
 		case x.symbols["fill"].has(pc), x.symbols["empty"].has(pc):
@@ -274,7 +315,9 @@ func (w *watcher) walk(x *tracee) {
 			continue
 		case x.program.has(pc):
 		case x.lib.has(pc):
-			back = 0
+			if pc == back { // else the C library has called back: dl_iterate_phdr does
+				back = 0
+			}
 			w.maybe(pc)
 		case back != 0 && x.libc.has(pc):
 			w.maybe(pc)
@@ -296,23 +339,57 @@ func (w *watcher) walk(x *tracee) {
 		}
 		x.step()
 	}
-	if len(w.tables) < 2 || len(w.states) < 4 || len(w.seen) < 500 {
+	if len(w.tables) < 2 || len(w.states) < 8 || len(w.seen) < 1500 {
 		w.t.Errorf("at %d stops, at %d instructions, the table of types was seen at %d places, and these names: %v", w.stops, len(w.seen), len(w.tables), w.states)
 	}
-	w.t.Logf("%d stops at %d instructions; the table was at %d addresses; at most %d types", w.stops, len(w.seen), len(w.tables), w.most)
+	for _, kind := range churnKinds {
+		if !w.kinds[kind] {
+			w.t.Errorf("at no stop was there %s", kind)
+		}
+	}
+	w.t.Logf("%d stops at %d instructions of %d steps; the table was at %d addresses; at most %d types; %v", w.stops, len(w.seen), steps, len(w.tables), w.most, slices.Sorted(maps.Keys(w.kinds)))
 }
 
-// maybe looks where it has not looked, and at random.
+// maybe looks where it has not looked, and at random, unless all is as it was when it looked last.
 func (w *watcher) maybe(pc uint64) {
 	w.t.Helper()
 	if w.seen[pc] && w.random.IntN(100) != 0 {
 		return
 	}
 	w.seen[pc] = true
+	if !w.changed() {
+		return
+	}
 	w.stops++
 	if err := w.look(); err != nil {
 		w.t.Fatalf("stopped at %#x, stop %d: %v", pc, w.stops, err)
 	}
+}
+
+// changed reports whether the registry is another than before: its tables and records lie in one arena of the library's (memory.c), as there are few of them.
+func (w *watcher) changed() bool {
+	w.t.Helper()
+	const arena = 1 << 20
+	word := func(at uint64) uint64 {
+		var b [8]byte
+		if n, err := w.mem.ReadMemory(at, b[:]); err != nil || n != len(b) {
+			w.t.Fatalf("%d bytes can be read at %#x: %v", n, at, err)
+		}
+		return binary.LittleEndian.Uint64(b[:])
+	}
+	size := word(w.registry+8) >> 32
+	if word(w.registry+size-16) > 2*arena { // bytes mapped
+		w.t.Fatal("there is more than one arena: what is in the others is not looked at")
+	}
+	next, used := word(w.symbols["arena"]), arena-word(w.symbols["arena_left"]) // its next free byte; how many are taken
+	now := make([]byte, size+used)
+	n1, err1 := w.mem.ReadMemory(w.registry, now[:size])
+	n2, err2 := w.mem.ReadMemory(next-used, now[size:])
+	if err := errors.Join(err1, err2); err != nil || uint64(n1)+uint64(n2) != size+used || bytes.Equal(now, w.before) {
+		return err != nil || !bytes.Equal(now, w.before) // between the two words' changes it cannot be read
+	}
+	w.before = now
+	return true
 }
 
 // isName reports whether a name is one that churn.c gives, as long as there is room for it in its record.
@@ -363,7 +440,133 @@ func (w *watcher) look() error {
 	if found != len(w.lasting) {
 		return fmt.Errorf("%d of %d lasting types are there", found, len(w.lasting))
 	}
-	return w.lookAtComms(r)
+	if r.Lost() > 0 {
+		return fmt.Errorf("%d records are lost", r.Lost())
+	}
+	return errors.Join(w.lookAtComms(r), w.lookAtObjects(r), w.lookAtCalls(r))
+}
+
+// churnKinds are what there must be at some stop.
+var churnKinds = []string{
+	"a pending receive", "a send that is complete at once", "two requests of one handle", "a persistent receive", "a persistent receive that is started", "a cancelled receive",
+	"a receive that was given up", "a group", "a window", "a window that is locked", "an info",
+	"MPI_Irecv", "MPI_Isend", "MPI_Wait", "MPI_Test", "MPI_Waitall", "MPI_Waitsome", "MPI_Waitany", "MPI_Cancel", "MPI_Request_free", "MPI_Recv_init", "MPI_Start", "MPI_Send",
+	"MPI_Win_allocate", "MPI_Win_free", "MPI_Win_lock", "MPI_Win_unlock", "MPI_Comm_dup", "MPI_Comm_free",
+}
+
+const (
+	churnReceive = `receives up to ([1-4]) × MPI_INT from rank 0, tag 100([1-4]), MPI_COMM_SELF`
+	churnSend    = `sends ([1-5]) × MPI_INT to (?:rank 0, tag 100([1-5])|MPI_PROC_NULL, tag 7), MPI_COMM_SELF.*`
+)
+
+// churnObjects are what churn.c has, in one line each, and what it is called in churnKinds.
+var churnObjects = map[prettyprint.HandleKind][]struct {
+	kind  string
+	shape *regexp.Regexp
+}{
+	prettyprint.HandleRequest: {
+		{"a pending receive", regexp.MustCompile(`^pending MPI_Irecv: ` + churnReceive + `$`)},
+		{"a send that is complete at once", regexp.MustCompile(`^complete MPI_Isend: ` + churnSend + `$`)},
+		{"a persistent receive", regexp.MustCompile(`^inactive MPI_Recv_init: ` + churnReceive + `$`)},
+		{"a persistent receive that is started", regexp.MustCompile(`^pending MPI_Recv_init: ` + churnReceive + `$`)},
+		{"a receive that was given up", regexp.MustCompile(`^pending MPI_Irecv: ` + churnReceive + `, freed$`)},
+	},
+	prettyprint.HandleGroup: {{"a group", regexp.MustCompile(`^group of 1 rank, this one is rank 0: 0$`)}},
+	prettyprint.HandleWindow: {
+		{"a window", regexp.MustCompile(`^window(?: "([^"]*)")? of 16 bytes at 0x[0-9a-f]+ over MPI_COMM_SELF$`)},
+		{"a window that is locked", regexp.MustCompile(`^window(?: "([^"]*)")? of 16 bytes at 0x[0-9a-f]+ over MPI_COMM_SELF, open epoch: exclusive lock of rank 0$`)},
+	},
+	prettyprint.HandleInfo: {{"an info", regexp.MustCompile(`^info \{state="([^"]*)"\}$`)}},
+}
+
+func (w *watcher) lookAtObjects(r *prettyprint.Registry) error {
+	for kind, shapes := range churnObjects {
+		all, err := r.Objects(kind)
+		if err != nil {
+			return err
+		}
+		if kind == prettyprint.HandleRequest {
+			gone, err := r.Detached()
+			if err != nil {
+				return err
+			}
+			all = append(all, gone...)
+		}
+		made := 0
+		for _, o := range all {
+			if o.Predefined() {
+				continue
+			}
+			made++
+			if err := w.lookAtObject(o, kind, shapes); err != nil {
+				return err
+			}
+		}
+		if kind == prettyprint.HandleInfo && made != 1 || kind == prettyprint.HandleWindow && made < 1 || kind == prettyprint.HandleGroup && made > 2 {
+			return fmt.Errorf("there are %d objects of the kind %s", made, kind)
+		}
+	}
+	return nil
+}
+
+func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKind, shapes []struct {
+	kind  string
+	shape *regexp.Regexp
+},
+) error {
+	said := o.Summary()
+	var whole strings.Builder
+	if err := o.Node("x", prettyprint.Surroundings{}).Text(&whole, prettyprint.Options{}); err != nil {
+		return err
+	}
+	for _, s := range shapes {
+		m := s.shape.FindStringSubmatch(said)
+		if m == nil {
+			continue
+		}
+		if kind == prettyprint.HandleRequest {
+			if len(m) > 2 && m[2] != "" && m[1] != m[2] {
+				return fmt.Errorf("the count and the tag of a request do not go together: %s", said)
+			}
+			if strings.Contains(whole.String(), "MPI_Cancel was called") {
+				w.kinds["a cancelled receive"] = true
+			}
+			if strings.Contains(whole.String(), "others have the same handle") {
+				w.kinds["two requests of one handle"] = true
+			}
+		} else if len(m) > 1 && m[1] != "" {
+			if !isName(m[1]) {
+				return fmt.Errorf("a %s is called %q", kind, m[1])
+			}
+			w.states[fmt.Sprintf("%s %s", kind, m[1])] = true
+		}
+		w.kinds[s.kind] = true
+		return nil
+	}
+	return fmt.Errorf("no %s is such:\n%s", kind, whole.String())
+}
+
+// lookAtCalls checks the call that the rank is in, as far as it is one that is kept.
+func (w *watcher) lookAtCalls(r *prettyprint.Registry) error {
+	calls, err := r.CallsInProgress(nil)
+	if err != nil || len(calls) == 0 {
+		return err
+	}
+	c := calls[0]
+	var whole strings.Builder
+	if err := c.Node().Text(&whole, prettyprint.Options{}); err != nil {
+		return err
+	}
+	if len(calls) > 1 || !slices.Contains(churnKinds, c.Name()) || !w.program.has(c.Site) {
+		return fmt.Errorf("%d calls in progress; the first was made at %#x:\n%s", len(calls), c.Site, whole.String())
+	}
+	switch said := c.Summary(); {
+	case c.Name() == "MPI_Irecv" && !regexp.MustCompile(`^`+churnReceive).MatchString(said),
+		(c.Name() == "MPI_Send" || c.Name() == "MPI_Isend") && !regexp.MustCompile(`^`+churnSend).MatchString(said):
+		return fmt.Errorf("%s %s", c.Name(), said)
+	}
+	w.kinds[c.Name()] = true
+	return nil
 }
 
 func (w *watcher) lookAtComms(r *prettyprint.Registry) error {
@@ -408,7 +611,7 @@ func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
 	if _, known := dt.Reported(); !known || dt.Name() != "" || dt.Freed() {
 		return fmt.Errorf("a published type has no figures (%v), a name (%q), or was freed (%v)", known, dt.Name(), dt.Freed())
 	}
-	if f, ok := dt.FortranHandle(); f == 0 || !ok && mpi == prettyprint.MPICH { // Open MPI makes none until it is asked for
+	if f, ok := dt.FortranHandle(); f == 0 || mpi == prettyprint.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) { // Open MPI makes none until it is asked for
 		return fmt.Errorf("its Fortran handle is %d (known: %v)", f, ok)
 	}
 	ints, addrs := dt.Arguments()

@@ -173,6 +173,9 @@ func (t *Datatype) Node(name string, where func(pc uint64) string) Node {
 			numberNode("true_lb", f.TrueLB), numberNode("true_extent", f.TrueExtent), numberNode("elements", t.elements),
 			leafNode("signature", t.Signature().Text(32)), leafNode("blocks", t.blockText()), leafNode("gaps", t.Gaps().String()),
 		)
+		if s := t.unasked(); s != "" {
+			kids = append(kids, leafNode("figures", s))
+		}
 	} else {
 		kids = append(kids, leafNode("problem", t.problem.Message))
 	}
@@ -187,6 +190,14 @@ func (t *Datatype) Node(name string, where func(pc uint64) string) Node {
 	n := groupNode(name, t.Summary(), kids)
 	n.Type = "MPI_Datatype"
 	return n
+}
+
+// unasked says where the figures come from, if not from the library: of the many types of a program that makes them without end it is not asked.
+func (t *Datatype) unasked() string {
+	if _, known := t.Reported(); known || t.problem != nil || t.isLeaf() {
+		return ""
+	}
+	return fmt.Sprintf("computed from the constructor; %s was not asked about this type", t.reg.MPI())
 }
 
 func (t *Datatype) blockText() string {
@@ -213,9 +224,9 @@ func (t *Datatype) stateText() string {
 func (t *Datatype) handleText() string {
 	s := fmt.Sprintf("0x%x", t.Handle())
 	if f, ok := t.FortranHandle(); ok {
-		s += fmt.Sprintf(" (Fortran %d)", f)
+		return s + fmt.Sprintf(" (Fortran %d)", f)
 	}
-	return s
+	return s + " (its Fortran handle is not known)"
 }
 
 // created says where and when the type was made. where may be nil.

@@ -10,6 +10,7 @@
  *   pack K COUNT                  commits it                                  TYPE name handle fhandle size lb extent true_lb true_extent count buffer bytes,
  *                                 "FAR size lb extent true_lb true_extent" if that is more than this program packs
  *   rename K NAME                                                             done
+ *   many N                        makes and frees N types                     done
  *   free K                                                                    done
  *   reset                         frees all that are left                     done
  *   end
@@ -72,6 +73,7 @@ static const char *failed(int rc) {
 /* The arguments of one constructor. */
 static int ints[MOST_ARGUMENTS], n_ints, n_addrs, n_kids;
 static MPI_Aint addrs[MOST_ARGUMENTS];
+static long wide_ints[MOST_ARGUMENTS]; /* what ints are cut from */
 static MPI_Datatype kids[MOST_ARGUMENTS];
 
 static int make(const char *combiner, MPI_Datatype *t) {
@@ -114,8 +116,8 @@ static int make_old(const char *combiner, MPI_Datatype *t) {
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 static int make_large(const char *combiner, MPI_Datatype *t) {
   static MPI_Count wide[MOST_ARGUMENTS], places[MOST_ARGUMENTS];
-  MPI_Count n = ints[0];
-  for (int i = 0; i < n_ints; i++) wide[i] = ints[i];
+  MPI_Count n = wide_ints[0];
+  for (int i = 0; i < n_ints; i++) wide[i] = wide_ints[i];
   for (int i = 0; i < n_addrs; i++) places[i] = addrs[i];
   if (IS("CONTIGUOUS")) return MPI_Type_contiguous_c(n, kids[0], t);
   if (IS("VECTOR")) return MPI_Type_vector_c(n, wide[1], wide[2], kids[0], t);
@@ -170,7 +172,7 @@ static void constructor(const char *how) {
   const char *combiner = word();
   n_ints = (int)number(), n_addrs = (int)number(), n_kids = (int)number();
   if (n_ints > MOST_ARGUMENTS || n_addrs > MOST_ARGUMENTS || n_kids > MOST_ARGUMENTS) abort();
-  for (int i = 0; i < n_ints; i++) ints[i] = (int)number();
+  for (int i = 0; i < n_ints; i++) ints[i] = (int)(wide_ints[i] = number());
   for (int i = 0; i < n_addrs; i++) addrs[i] = number();
   for (int i = 0; i < n_kids; i++) kids[i] = types[number()];
   int rc = *how == 'l' ? make_large(combiner, &t) : *how == 'o' ? make_old(combiner, &t) : make(combiner, &t);
@@ -236,6 +238,12 @@ int main(int argc, char **argv) {
         MPI_Type_set_name(types[k], word());
       } else if (strcmp(command, "free") == 0) {
         release((int)number());
+      } else if (strcmp(command, "many") == 0) {
+        for (long left = number(); left > 0; left--) {
+          MPI_Datatype t;
+          MPI_Type_contiguous(2, MPI_INT, &t);
+          MPI_Type_free(&t);
+        }
       } else if (strcmp(command, "reset") == 0) {
         while (n_types > 0) release(--n_types);
       } else {
