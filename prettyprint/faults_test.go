@@ -480,6 +480,7 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
+	exploreSides(r, check)
 	calls, err := r.CallsInProgress(nil)
 	check(err)
 	for _, c := range calls {
@@ -500,6 +501,30 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 		if err == nil {
 			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
 			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+		}
+	}
+}
+
+// exploreSides asks for what is compared with another rank's.
+func exploreSides(r *prettyprint.Registry, check func(error)) {
+	for _, m := range []prettyprint.MatchSide{
+		{Peer: 1},
+		{Peer: 3, Receives: true},
+		{Peer: -1, Receives: true, Event: 12, Call: "MPI_Irecv"},
+		{Peer: 1, Event: 13, Call: "MPI_Waitall"},
+		{Peer: 1, Event: 13, Call: "MPI_Startall", Which: 2},
+		{Peer: 0, Args: []string{"0x98000010"}},
+	} {
+		res, err := prettyprint.CommandLine(r, inCall{}, strings.TrimPrefix(m.ExportLine(), "mpipp "))
+		check(err)
+		if err != nil {
+			continue
+		}
+		var b strings.Builder
+		check(res.Text(&b, prettyprint.Options{}))
+		for line := range strings.Lines(b.String()) {
+			_, err := prettyprint.Import(line)
+			check(err)
 		}
 	}
 }
