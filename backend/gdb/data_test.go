@@ -318,10 +318,16 @@ func TestVariablesOfFortran(t *testing.T) {
 		t.Errorf("logged %q", got)
 	}
 	vs := s.vars(s.scope("Locals"), 0, 0)
-	for name, value := range map[string]string{"word": "'hello'", "flag": ".TRUE.", "i": "6"} {
+	for name, value := range map[string]string{"word": "'hello'", "flag": ".TRUE.", "i": "6", "rank": "3", "size": "4"} {
 		if v := find(t, vs, name); v.Value != value {
 			t.Errorf("%s is %q", name, v.Value)
 		}
+	}
+	// For gdb these are functions first.
+	s.want("rank", "3")
+	s.want(find(t, vs, "size").EvaluateName, "4")
+	if r, err := s.eval(backend.ContextHover, "rank"); err != nil || r.Value != "3" {
+		t.Errorf("got %+v, %v", r, err)
 	}
 	a := s.vars(find(t, vs, "a").Ref, 0, 0)
 	if len(a) != 5 || a[0].Name != "1" || a[4].Value != "26" {

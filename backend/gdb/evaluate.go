@@ -100,6 +100,11 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 		format = "/x"
 	}
 	text, err := o.consoleIn(ctx, req.Frame, "print -- "+format+" "+expr)
+	if name := o.qualified(ctx, req.Frame, expr); err != nil && name != "" {
+		if second, failed := o.consoleIn(ctx, req.Frame, "print -- "+format+" "+name); failed == nil {
+			text, err, expr = second, nil, name
+		}
+	}
 	o.refs.stale = true
 	if err != nil {
 		return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))

@@ -97,7 +97,15 @@ func (o *owner) dropRefs(ctx context.Context) {
 func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) (varobj, error) {
 	r, err := o.send(ctx, inFrame("var-create", at).Opt("-", "*", expr))
 	if err != nil {
-		return varobj{}, err
+		name := o.qualified(ctx, at, expr)
+		if name == "" {
+			return varobj{}, err
+		}
+		var second error
+		if r, second = o.send(ctx, inFrame("var-create", at).Opt("-", "*", name)); second != nil {
+			return varobj{}, err
+		}
+		expr = name
 	}
 	f := r.Fields()
 	v := readVarobj(f)
@@ -107,6 +115,21 @@ func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) 
 	}
 	o.refs.roots = append(o.refs.roots, v.name)
 	return v, nil
+}
+
+// intrinsic are names that gdb takes for functions in Fortran, also where a variable has them; rank and size are in most MPI programs.
+var intrinsic = regexp.MustCompile(`(?i)^(abs|allocated|associated|ceiling|cmplx|floor|kind|lbound|loc|mod|modulo|rank|shape|size|ubound)$`)
+
+// qualified is how a variable of a frame is written that gdb does not understand by its name alone; "" if the expression is no such name.
+func (o *owner) qualified(ctx context.Context, at backend.FrameID, expr string) string {
+	if !intrinsic.MatchString(expr) {
+		return ""
+	}
+	function := o.frameInfo(ctx, at).Function
+	if function == "" {
+		return ""
+	}
+	return function + "::" + expr
 }
 
 func readVarobj(f *gdbmi.Fields) varobj {

@@ -9,13 +9,13 @@ end module
 program prog
   use shared
   implicit none
-  integer :: i, a(5), b(2:4,0:1), huge2(40,60)
+  integer :: i, a(5), b(2:4,0:1), huge2(40,60), rank, size
   real(8), allocatable :: field(:)
   character(len=5) :: word
   logical :: flag
   type(point) :: p
   allocate(field(0:4999))
-  word = 'hello'
+  word = 'hello'; rank = 3; size = 4
   flag = .true.
   do i = 1, 5
     a(i) = i * i
