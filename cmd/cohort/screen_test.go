@@ -183,30 +183,38 @@ func b2i(b bool) int {
 func TestFullDisk(t *testing.T) {
 	slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
-		w := newWorkplace(t, mpi)
-		disk := w.path("disk")
-		if err := os.Mkdir(disk, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=400k"); err != nil {
-			t.Skipf("a full disk needs a file system of its own, and mounting one was refused: %v", err)
-		}
-		t.Cleanup(func() {
-			if err := unix.Unmount(disk, 0); err != nil {
-				t.Errorf("unmounting %s: %v", disk, err)
-			}
-		})
-		text, status := w.run("record", "-n", "2", "--mode", "full", "-o", "disk/r.cohort", "--", mpi.Build(t, "wildcard.c"), "recv", "12000")
-		if status != 0 || !strings.Contains(text, "[0-1] ended well") || strings.Count(text, "the program goes on unrecorded") != 1 ||
-			!strings.Contains(text, "WARNING: [0-1] The disk is full") || strings.Contains(text, "cannot be replayed") {
-			t.Errorf("record has status %d and says:\n%s", status, text)
-		}
-		if left, err := exec.Command("ls", "-la", disk+"/r.cohort").CombinedOutput(); err != nil || strings.Contains(string(left), "cohort-tmp") {
-			t.Errorf("%v\n%s", err, left)
-		}
-		text, status = w.run("replay", "disk/r.cohort", "--stall-timeout", "3s")
-		if status != 0 || !strings.Contains(text, "The recording of rank 0 was cut short after event") || !strings.Contains(text, "(the disk was full)") || !strings.Contains(text, "No rank left the recording") {
-			t.Errorf("replay has status %d and says:\n%s", status, text)
+		program := mpi.Build(t, "wildcard.c")
+		for _, c := range []struct{ mode, ranks, size string }{{"order", "2", "64k"}, {"racing", "3", "96k"}, {"full", "2", "400k"}} {
+			t.Run(c.mode, func(t *testing.T) { fullDisk(t, mpi, program, c.mode, c.ranks, c.size) })
 		}
 	})
+}
+
+func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) {
+	t.Helper()
+	w := newWorkplace(t, mpi)
+	disk := w.path("disk")
+	if err := os.Mkdir(disk, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("a full disk needs a file system of its own, and mounting one was refused: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, 0); err != nil {
+			t.Errorf("unmounting %s: %v", disk, err)
+		}
+	})
+	text, status := w.run("record", "-n", ranks, "--mode", mode, "-o", "disk/r.cohort", "--", program, "recv", "12000")
+	if status != 0 || !strings.Contains(text, "] ended well") || strings.Count(text, "the program goes on unrecorded") != 1 ||
+		!strings.Contains(text, "The disk is full") || strings.Contains(text, "cannot be replayed") {
+		t.Errorf("record has status %d and says:\n%s", status, text)
+	}
+	if left, err := exec.Command("ls", "-la", disk+"/r.cohort").CombinedOutput(); err != nil || strings.Contains(string(left), "cohort-tmp") {
+		t.Errorf("%v\n%s", err, left)
+	}
+	text, status = w.run("replay", "disk/r.cohort", "--stall-timeout", "3s")
+	if status != 0 || !strings.Contains(text, " was cut short after event") || !strings.Contains(text, "(the disk was full)") || !strings.Contains(text, "No rank left the recording") {
+		t.Errorf("replay has status %d and says:\n%s", status, text)
+	}
 }
