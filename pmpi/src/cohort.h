@@ -405,6 +405,7 @@ void cohort_datatypes_open(void);
 struct cohort_datatype *cohort_datatype_ref(uint64_t handle); /* the lock is held; NULL: it is not known */
 void cohort_datatype_unref(struct cohort_datatype *d);
 void cohort_datatype_given(MPI_Datatype type);
+void cohort_datatype_committed(MPI_Datatype type);
 MPI_Fint cohort_datatype_c2f(MPI_Datatype type);         /* the program's Fortran is given it */
 void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f); /* Fortran has it */
 struct cohort_datatype *cohort_datatype_known(MPI_Datatype type);

@@ -507,19 +507,23 @@ LIBRARYS(Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, 
 LIBRARYS(Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
 LIBRARYS(Type_match_size, (int typeclass, int size, MPI_Datatype *newtype), (typeclass, size, newtype))
 
-EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
-  int rc = PMPI_Type_commit(datatype);
-  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+void cohort_datatype_committed(MPI_Datatype type) {
   cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(*datatype));
+  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
   if (UNLIKELY(d == NULL)) {
     cohort_registry_unlock();
-    record_of(*datatype, 0, UNSEEN);
+    record_of(type, 0, UNSEEN);
     cohort_registry_lock();
-    d = cohort_table_find(&table, HANDLE(*datatype));
+    d = cohort_table_find(&table, HANDLE(type));
   }
   if (d != NULL) __atomic_store_n(&d->state, d->state | COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
   cohort_registry_unlock();
+}
+
+EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
+  int rc = PMPI_Type_commit(datatype);
+  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
+  cohort_datatype_committed(*datatype);
   cohort_registry_leave();
   return rc;
 }

@@ -51,10 +51,15 @@ static void given(MPI_Fint f) {
   cohort_datatype_given(type);
   cohort_datatype_in_fortran(type, f);
 }
+static void viewed(MPI_Fint file, MPI_Fint etype, MPI_Fint filetype) {
+  if (!cohort_view_given(PMPI_File_f2c(file), PMPI_Type_f2c(etype), PMPI_Type_f2c(filetype))) return;
+  cohort_datatype_in_fortran(PMPI_Type_f2c(etype), etype);
+  cohort_datatype_in_fortran(PMPI_Type_f2c(filetype), filetype);
+}
 #ifdef OPEN_MPI /* in MPICH the C function is called, but by mpi_f08 */
-NAMES(HOOK_GET_VIEW, file_get_view, given(*etype); given(*filetype))
+NAMES(HOOK_GET_VIEW, file_get_view, viewed(*a, *etype, *filetype))
 #else
-HOOK_GET_VIEW(mpi_file_get_view_f08_, given(*etype); given(*filetype))
+HOOK_GET_VIEW(mpi_file_get_view_f08_, viewed(*a, *etype, *filetype))
 #endif
 
 static void contents(MPI_Fint type, MPI_Fint most, const MPI_Fint *types) {

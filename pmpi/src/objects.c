@@ -218,5 +218,18 @@ void cohort_file_viewed(MPI_File file, int64_t disp, MPI_Datatype etype, MPI_Dat
   cohort_object_put(&old->o);
 }
 
+/* Of a file that is none, MPICH reports success and leaves the arguments as they were: they are no handles, and asking MPI about them would end the program. */
+int cohort_view_given(MPI_File file, MPI_Datatype etype, MPI_Datatype filetype) {
+  struct cohort_object *f = cohort_object_get(&cohort_files, (uint64_t)(uintptr_t)file);
+  int open = f != NULL && !(f->state & COHORT_OBJECT_PREDEFINED);
+  cohort_object_put(f);
+  if (!open) return 0;
+  cohort_datatype_given(etype);
+  cohort_datatype_given(filetype);
+  cohort_datatype_committed(etype); /* MPI-3.1, 13.3: both are returned in a committed state */
+  cohort_datatype_committed(filetype);
+  return 1;
+}
+
 GIVES(File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep), (fh, disp, etype, filetype, datarep),
-      (void)site; cohort_datatype_given(*etype); cohort_datatype_given(*filetype))
+      (void)site; cohort_view_given(fh, *etype, *filetype))

@@ -16,6 +16,7 @@ void cohort_window_lock(MPI_Win win, int rank, int type);
 void cohort_window_unlock(MPI_Win win, int rank);
 void cohort_file_opened(MPI_File file, MPI_Comm comm, const char *name, int amode, uint64_t site);
 void cohort_file_viewed(MPI_File file, int64_t disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep);
+int cohort_view_given(MPI_File file, MPI_Datatype etype, MPI_Datatype filetype); /* whether they were given */
 void cohort_info_noted(MPI_Info info, uint64_t site, const char *name); /* made or changed; name: predefined */
 /* Made by Fortran, whose wrapper is the MPI's own. */
 void cohort_op_from_fortran(MPI_Fint f, void *function, int commutes, uint64_t site);

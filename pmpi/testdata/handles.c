@@ -471,10 +471,13 @@ static void files(const char *directory, int kept) {
   MPI_Type_free(&every);
   CHECK(f->filetype == ADDRESS(view) && (view->state & COHORT_TYPE_FREED));
   MPI_File_get_view(file, &disp, &etype, &filetype, datarep);
-  CHECK(type_of(etype) != NULL && type_of(filetype) != NULL);
+  CHECK(type_of(etype) != NULL && type_of(filetype) != NULL && (type_of(filetype)->state & COHORT_TYPE_COMMITTED));
   int a, b, c, combiner;
   MPI_Type_get_envelope(filetype, &a, &b, &c, &combiner);
   if (combiner != MPI_COMBINER_NAMED) MPI_Type_free(&filetype);
+  memset(&etype, 0x77, sizeof etype); /* of no file, MPICH reports success and gives none */
+  filetype = etype;
+  MPI_File_get_view(MPI_FILE_NULL, &disp, &etype, &filetype, datarep);
   MPI_File_iwrite_at(file, 1, out, 1, MPI_INT, &q);
   struct cohort_request_record *r = request_of(q);
   CHECK((r != NULL) == kept);
