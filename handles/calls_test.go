@@ -115,7 +115,7 @@ func TestCallsInLocals(t *testing.T) {
     [3][0] = 32
   dest = rank 0
   tag = 7
-  comm = comm: intracommunicator MPI_COMM_WORLD of 1 ranks, this one is rank 0: 0
+  comm = comm: intracommunicator MPI_COMM_WORLD of 1 rank, this one is rank 0: 0
 `},
 			{"breakpoint: wait", 0, "MPI_Wait = "},
 			{"breakpoint: sendrecv", 1, `MPI_Sendrecv = sends 2 × particle to rank 0, receives up to 2 × particle from any rank, tag 1 and any tag, MPI_COMM_WORLD

@@ -138,6 +138,31 @@ func (r *rank) locals() map[string]backend.Variable {
 	return out
 }
 
+// variable is an argument or a local of the innermost frame.
+func (r *rank) variable(name string) backend.Variable {
+	r.t.Helper()
+	scopes, err := r.Scopes(ctxOf(r.t), backend.FrameID{Thread: 1})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, s := range scopes {
+		if s.Kind == "registers" {
+			continue
+		}
+		got, err := r.Variables(ctxOf(r.t), backend.VariablesRequest{Ref: s.Ref})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, v := range got.Variables {
+			if v.Name == name {
+				return v
+			}
+		}
+	}
+	r.t.Fatalf("there is no variable %s", name)
+	return backend.Variable{}
+}
+
 // shows checks that a variable that is a handle has its meaning for its value, and opens, in a watch and among the locals.
 func (r *rank) shows(name, text string) {
 	r.t.Helper()
@@ -210,7 +235,7 @@ func TestC(t *testing.T) {
 		r.says("mpipp", "3 datatypes made by the program", `VECTOR "column": 4 MPI_DOUBLE`, "not committed", "3 communicators", `handles\.c:14 in main`)
 		r.says("mpipp --help", "mpipp --layout TYPE")
 		r.shows("column", `VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`)
-		r.shows("copy", "intracommunicator copy of 1 ranks")
+		r.shows("copy", "intracommunicator copy of 1 rank")
 		r.says("mpipp MPI_INT nowhere 2", `unmapped at 0x10\n`, `unmapped at 0x14\n`)
 		r.says("mpipp row matrix", "warning: The datatype is not committed")
 		r.refuses("mpipp freed", "was freed")
@@ -218,8 +243,29 @@ func TestC(t *testing.T) {
 		r.refuses("mpipp never", "may not be initialised")
 		r.refuses("mpipp column[4]", "indices there run from 0 to 3")
 		r.refuses("mpipp --svg picture.png column", "names end in .svg")
-		r.refuses("mpipp p", "a datatype's handle is expected")
+		r.refuses("mpipp p", "the handle of a datatype is expected")
 		r.gives(`mpipp --svg "a picture.svg" particle`, "a picture.svg", "<svg", "MPI_CHAR")
+	})
+}
+
+func TestCxx(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		r := stopped(t, mpi, "handles.cc", true)
+		column := "VECTOR: 4 MPI_DOUBLE, size 32, extent 80"
+		for _, name := range []string{"type", "moved"} { // references
+			if v := r.variable(name); !strings.Contains(v.Value, column) || v.Named == 0 {
+				t.Errorf("%s is %+v", name, v)
+			}
+			r.says("mpipp "+name, "kind = VECTOR", `created at handles\.cc:15 in Column::Column\(int\)`)
+		}
+		r.says("mpipp type &v[0]", `\(VECTOR\)\[3\]\[0\]\(DOUBLE\) +0x[0-9a-f]+  9\n`)
+		r.says("mpipp halo.column.type_", "kind = VECTOR")
+		r.shows("world", "intracommunicator MPI_COMM_WORLD of 1 rank,")
+		r.refuses("mpipp first", "is of type MPI_Request *, a pointer to a handle. Write *first.")
+		r.refuses("mpipp *first", "MPI_REQUEST_NULL")
+		r.refuses("mpipp first[1]", "first[1] is MPI_REQUEST_NULL")
+		r.refuses("mpipp halo.requests", "the handle of a")
+		r.refuses("mpipp halo", "is of type Halo &; the handle of a")
 	})
 }
 
@@ -245,9 +291,9 @@ func TestFortran(t *testing.T) {
 				if kind == "" {
 					comm = ""
 					r.shows("column", "VECTOR: 4 MPI_DOUBLE_PRECISION, size 32, extent 248")
-					r.shows("copy", "intracommunicator of 1 ranks")
+					r.shows("copy", "intracommunicator of 1 rank")
 				}
-				r.says("mpipp "+comm+"copy", "intracommunicator of 1 ranks", "parent = MPI_COMM_WORLD")
+				r.says("mpipp "+comm+"copy", "intracommunicator of 1 rank", "parent = MPI_COMM_WORLD")
 				r.says("mpipp --layout parts", "2 × VECTOR|CONTIGUOUS, 64 bytes of data")
 				r.says("mpipp --match parts to MPI_DOUBLE_PRECISION 8", "They match: all 8 entries agree")
 				r.says("mpipp --match parts to MPI_DOUBLE 8", "stored alike")

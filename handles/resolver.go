@@ -110,7 +110,7 @@ func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
 	}
 	out := prettyprint.Resolved{Type: kind, Language: r.findLanguage()}
 	// The declared type may be a name, such as MPI_Datatype; what it stands for decides.
-	if under, err := r.typeOf("ptype", expr); err == nil {
+	if under, err := r.typeOf("ptype/rmt", expr); err == nil {
 		kind = under
 	}
 	if out.Language == prettyprint.Fortran {
@@ -161,6 +161,10 @@ var (
 
 func (r *resolver) classifyC(expr, kind string, out *prettyprint.Resolved) (err error) {
 	kind = trimQualifiers(kind)
+	object := strings.HasPrefix(kind, "struct") || strings.HasPrefix(kind, "union") || strings.HasPrefix(kind, "class")
+	if body := strings.LastIndexByte(kind, '}'); object && body >= 0 {
+		kind = kind[body:] // members and methods tell nothing of what this is
+	}
 	switch {
 	case strings.HasSuffix(kind, "*") || strings.Contains(kind, "(*)"):
 		out.Pointer = true
@@ -168,7 +172,7 @@ func (r *resolver) classifyC(expr, kind string, out *prettyprint.Resolved) (err 
 	case arrayC.MatchString(kind):
 		out.Array = true
 		out.Address, out.HasAddr = r.address(expr)
-	case strings.HasPrefix(kind, "struct") || strings.HasPrefix(kind, "union") || strings.HasPrefix(kind, "class"):
+	case object:
 		out.Struct = true
 	case !strings.Contains(kind, "float") && !strings.Contains(kind, "double"):
 		out.Number, out.HasNumber, err = r.integer("(long)("+expr+")", expr)
@@ -176,11 +180,11 @@ func (r *resolver) classifyC(expr, kind string, out *prettyprint.Resolved) (err 
 	return err
 }
 
-// trimQualifiers takes "const", "volatile" and "restrict" from the end of a pointer type: "struct x * const".
+// trimQualifiers takes "const", "volatile" and "restrict" from the end of a pointer type, "struct x * const", and the & of a C++ reference, which stands for what it refers to.
 func trimQualifiers(kind string) string {
 	for {
 		before := kind
-		kind = strings.TrimSpace(kind)
+		kind = strings.TrimSpace(strings.TrimRight(kind, "& \t\n"))
 		for _, word := range []string{"const", "volatile", "restrict"} {
 			if rest, ok := strings.CutSuffix(kind, word); ok && strings.HasSuffix(strings.TrimSpace(rest), "*") {
 				kind = rest
@@ -197,6 +201,7 @@ func (r *resolver) classifyFortran(expr, kind string, out *prettyprint.Resolved)
 	switch {
 	case strings.HasPrefix(lower, "type"):
 		out.Struct = true
+		out.Array = arrayParen.MatchString(out.Type) && !strings.HasSuffix(out.Type, "))") // Type mpi_request (4); PTR TO -> ( Type halo ) is none
 	case strings.Contains(lower, "allocatable"), strings.HasPrefix(lower, "ptr to"), strings.Contains(lower, "dimension"),
 		strings.Contains(lower, ") (") || arrayParen.MatchString(lower) && strings.Count(lower, "(") > 1, strings.Contains(lower, ", "):
 		out.Array = true
@@ -229,6 +234,8 @@ func parseNumber(text string) (uint64, bool) {
 
 var infoLine = regexp.MustCompile(`Line (\d+) of "([^"]+)"(?:.*<([^+>]+)(?:\+\d+)?>)?`)
 
+var symbolName = regexp.MustCompile(`^(.*?)(?: \+ \d+)? in section `)
+
 // Locate implements prettyprint.Locator.
 func (r *resolver) Locate(pc uint64) string {
 	if pc == 0 {
@@ -243,8 +250,15 @@ func (r *resolver) Locate(pc uint64) string {
 		return ""
 	}
 	where := filepath.Base(m[2]) + ":" + m[1]
-	if m[3] != "" {
-		where += " in " + m[3]
+	if function := m[3]; function != "" {
+		if strings.HasPrefix(function, "_Z") { // C++, which this command of gdb's does not write as people do
+			if text, err := r.console(fmt.Sprintf("info symbol 0x%x", pc-1)); err == nil {
+				if m := symbolName.FindStringSubmatch(text); m != nil {
+					function = m[1]
+				}
+			}
+		}
+		where += " in " + function
 	}
 	return where
 }

@@ -206,7 +206,7 @@ var printed = []string{"info locals", "print/r column", "print types", "show may
 
 func checkPrinted(t *testing.T, answers []string) {
 	t.Helper()
-	for _, want := range []string{`column = VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`, "copy = intracommunicator copy of 1 ranks", `types = \{MPI_INT, MPI_CHAR, MPI_DOUBLE\}`, `matrix = \{\{0, 1, 2`} {
+	for _, want := range []string{`column = VECTOR "column": 4 MPI_DOUBLE, size 32, extent 248`, "copy = intracommunicator copy of 1 rank", `types = \{MPI_INT, MPI_CHAR, MPI_DOUBLE\}`, `matrix = \{\{0, 1, 2`} {
 		has(t, answers[0], want)
 	}
 	has(t, answers[1], `= (-?\d+|\(MPI_Datatype\) 0x[0-9a-f]+)`)
@@ -222,7 +222,7 @@ func switching(t *testing.T, path string, a, b subject) {
 	got := plain{t, path, nil, []string{a.program, a.core}}.run("print column", "add-inferior -no-connection", "inferior 2", "file "+b.program, "core-file "+b.core, "mpipp copy", "inferior 1", "print copy", "mpipp copy", "detach", "mpipp copy")
 	has(t, got[0], `VECTOR "column"`)
 	for _, i := range []int{5, 7, 8} {
-		has(t, got[i], "intracommunicator copy of 1 ranks")
+		has(t, got[i], "intracommunicator copy of 1 rank")
 	}
 	if handle := regexp.MustCompile(`handle = \S+`); handle.FindString(got[5]) == handle.FindString(got[8]) {
 		t.Errorf("the inferiors have the same handle:\n%s\n%s", got[5], got[8])

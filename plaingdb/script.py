@@ -7,7 +7,8 @@ import gdb, gdb.FrameDecorator
 COHORT, PROTOCOL, PATIENCE = @COHORT@, 1, 20.0  # seconds without a word from the decoder
 MARK = "\1cohort "
 HANDLE = re.compile(r"^(type )?\(?(mpi_(?:datatype|comm|request|group|win|file|op|errhandler|info|message|status))\)?$", re.I)
-SAFE = ("whatis ", "ptype ", "show language", "info symbol ", "info line ", "info scope ")
+OPEN_HANDLE = re.compile(r"^(?:struct )?ompi_(datatype|communicator|request|group|win|file|op|errhandler|info)_t \*$")  # where C++ has lost the name
+SAFE = ("whatis ", "ptype/rmt ", "show language", "info symbol ", "info line ", "info scope ")
 
 
 class Decoder:
@@ -160,16 +161,29 @@ class TreePrinter(Printer):  # for graphical front ends, which open it
         self.children = lambda: ((name, gdb.Value(MARK + text)) for name, text in got["children"])
 
 
+def handle_of(kind):  # "Type " of Fortran's or "", and what handle the type is, also by a name that the program gives it
+    while True:
+        kind = kind.unqualified()
+        m, lost = HANDLE.match(str(kind)), OPEN_HANDLE.match(str(kind))
+        if m:
+            return (m[1] or "").title(), m[2]
+        if lost:
+            return "", "MPI_" + {"communicator": "Comm"}.get(lost[1], lost[1])
+        if kind.code != gdb.TYPE_CODE_TYPEDEF:
+            return None
+        kind = kind.target()
+
+
 def printer(value):
     if value.type.code == gdb.TYPE_CODE_ARRAY and value.address is None and value.type.target().sizeof == 1:  # not the program's: perhaps a text from below
         text = value.string(errors="replace")
         return Printer({"value": text[len(MARK):]}) if text.startswith(MARK) else None
-    m = HANDLE.match(str(value.type.unqualified()))
+    m = handle_of(value.type)
     if not m or decoder.warned:
         return None
     try:
-        where = value.address if m[2].lower() == "mpi_status" else value["mpi_val"] if m[1] else value  # Fortran's is a type with an integer in it
-        got = decoder.request(do="describe", type=(m[1] or "").title() + m[2], handle=int(where) & (1 << 8 * where.type.sizeof) - 1, tree=FRONT_END)
+        where = value.address if m[1].lower() == "mpi_status" else value["mpi_val"] if m[0] else value  # Fortran's is a type with an integer in it
+        got = decoder.request(do="describe", type=m[0] + m[1], handle=int(where) & (1 << 8 * where.type.sizeof) - 1, tree=FRONT_END)
         return (TreePrinter if got.get("children") else Printer)(got) if got.get("value") else None
     except gdb.GdbError as e:
         decoder.warned = True

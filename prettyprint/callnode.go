@@ -303,7 +303,7 @@ func (c *Call) others() []Node {
 		}
 	}
 	if c.comm != nil {
-		n := c.comm.Node("comm", nil)
+		n := c.comm.Node("comm", c.r.env.where())
 		n.Value = c.commText() + ": " + n.Value
 		out = append(out, n)
 	}
@@ -367,6 +367,9 @@ func (c *Call) sideText(w io.Writer, s *callSide, opt Options) error {
 			return err
 		}
 		left -= min(b.Len(), left)
+		if p.t.Freed() && (c.state == CallPending || c.state == CallRunning) {
+			continue // which a program may do meanwhile
+		}
 		if err := writeWarnings(w, p.t); err != nil {
 			return err
 		}

@@ -212,7 +212,7 @@ func (c *Comm) Summary() string {
 	if c.Name() != "" {
 		name = " " + c.Name()
 	}
-	s := fmt.Sprintf("%s%s of %d ranks, this one is rank %d: %s", c.Kind(), name, c.Size(), c.Rank(), membersText(c.members))
+	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", c.Kind(), name, plural(int64(c.Size()), "rank"), c.Rank(), membersText(c.members))
 	if c.Kind() == CommInter {
 		s += "; remote group " + membersText(c.remote)
 	}
@@ -237,8 +237,10 @@ func (c *Comm) Node(name string, where func(pc uint64) string) Node {
 		kids = append(kids, leafNode("parent", err.Error()))
 	case parent != nil && parent.Name() != "":
 		kids = append(kids, leafNode("parent", parent.Name()))
+	case parent != nil:
+		kids = append(kids, leafNode("parent", fmt.Sprintf("%s (handle 0x%x)", parent.brief(), parent.hdr.handle)))
 	case c.hdr.parentID != 0:
-		kids = append(kids, leafNode("parent", fmt.Sprintf("communicator %d of the recording", c.hdr.parentID)))
+		kids = append(kids, leafNode("parent", "a communicator that is not live any more"))
 	}
 	state := "live"
 	if c.Freed() {

@@ -235,8 +235,9 @@ func (c *command) predefinedHandle(name string, want HandleKind) (result *Result
 	return nil, false, nil
 }
 
-// tryAddresses calls try with an expression and the address that may follow it, beginning with the whole as an expression. If none
-// succeeds, the error is that of the shortest expression that could be evaluated: it tells most.
+// tryAddresses calls try with an expression and the address that may follow it, beginning with the whole as an expression. An error about the handle that an expression
+// is ends the search: requests[2] that is null is no address within requests. Else, if none succeeds, the error is that of the shortest expression that could be
+// evaluated: it tells most.
 func tryAddresses[T any](expr string, try func(expr string, a Address) (T, error)) (T, error) {
 	exprs, addrs := ParseAddress(expr)
 	var best error
@@ -248,9 +249,17 @@ func tryAddresses[T any](expr string, try func(expr string, a Address) (T, error
 		if best == nil || !IsKind(err, KindResolve) {
 			best = err
 		}
+		if aboutHandle(err) {
+			break
+		}
 	}
 	var none T
 	return none, best
+}
+
+// aboutHandle reports whether an error tells what is wrong with a handle, and not that there is none.
+func aboutHandle(err error) bool {
+	return IsKind(err, KindNull) || IsKind(err, KindFreed) || IsKind(err, KindNotFound) || IsKind(err, KindNotKept)
 }
 
 func (c *command) handleValue(expr string, a Address, v Resolved, want HandleKind) (*Result, error) {
@@ -352,9 +361,8 @@ func (c *command) value(expr string) (Resolved, error) {
 }
 
 func (c *command) datatype(expr string, v Resolved) (*Datatype, error) {
-	if !v.HasNumber || v.Array || v.Struct && v.Language == C {
-		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a datatype's handle is expected, a variable of type %s.",
-			expr, v.Type, handleType("MPI_Datatype", v.Language))
+	if err := noHandle(expr, v, infoOf(HandleDatatype)); err != nil {
+		return nil, err
 	}
 	t, err := c.r.typeOfHandle(v.Number, v.Language == Fortran)
 	switch {
@@ -373,9 +381,8 @@ const (
 )
 
 func (c *command) comm(expr string, v Resolved) (*Comm, error) {
-	if !v.HasNumber || v.Array || v.Struct && v.Language == C {
-		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; a communicator's handle is expected, a variable of type %s.",
-			expr, v.Type, handleType("MPI_Comm", v.Language))
+	if err := noHandle(expr, v, infoOf(HandleComm)); err != nil {
+		return nil, err
 	}
 	m, err := c.r.commOfHandle(v.Number, v.Language == Fortran)
 	switch {

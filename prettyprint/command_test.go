@@ -82,6 +82,14 @@ func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 		"req":         handleOf(0x98000000, "MPI_Request"),
 		"x":           {HasAddr: true, Address: addr, Type: "double", Language: prettyprint.C},
 		"i":           handleOf(3, "int"),
+		"list[1]":     handleOf(0x0c000000, "MPI_Datatype"),
+		"list[2]":     handleOf(0x8c0000dd, "MPI_Datatype"),
+		"list[3]":     handleOf(0x12345, "MPI_Datatype"),
+		"list":        {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: prettyprint.C},
+		"p_type":      {Number: addr, HasNumber: true, Pointer: true, Type: "const MPI_Datatype *", Language: prettyprint.C},
+		"&list[1]":    {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: prettyprint.C},
+		"f_types":     {HasAddr: true, Address: 0x50, Array: true, Type: "integer(kind=4) (4)", Language: prettyprint.Fortran},
+		"statuses":    {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: prettyprint.C},
 		"neg":         handleOf(math.MaxUint64, "int"),
 		"u":           {Number: addr, HasNumber: true, HasAddr: true, Address: 0x10, Pointer: true, Type: "double *", Language: prettyprint.C},
 		"m":           {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: prettyprint.C},
@@ -236,7 +244,16 @@ func TestCommandErrors(t *testing.T) {
 		{"new u", prettyprint.KindNotDecoded, "created by MPI_Type_new, which Cohort does not decode yet"},
 		{"req", prettyprint.KindNotKept, "Requests are not kept in this run"},
 		{"grid u", prettyprint.KindUsage, "is of type MPI_Comm; mpipp TYPE BUFFER takes a datatype first"},
-		{"x", prettyprint.KindUsage, "is of type double; a datatype's handle is expected"},
+		{"x", prettyprint.KindUsage, "is of type double; the handle of a datatype is expected"},
+		{"list[1]", prettyprint.KindNull, "list[1] is MPI_DATATYPE_NULL"},
+		{"list[1] u", prettyprint.KindNull, "list[1] is MPI_DATATYPE_NULL"},
+		{"list[2]", prettyprint.KindFreed, "list[2]: The datatype handle 0x8c0000dd was freed"},
+		{"list[3]", prettyprint.KindNotFound, "list[3]: No datatype with the handle 0x12345"},
+		{"list", prettyprint.KindUsage, "is of type MPI_Datatype [4]; the handle of a datatype is expected, a variable of type MPI_Datatype. Write list[0] for the first of the array."},
+		{"p_type", prettyprint.KindUsage, "is of type const MPI_Datatype *, a pointer to a handle. Write *p_type."},
+		{"&list[1]", prettyprint.KindUsage, "Write *(&list[1])."},
+		{"f_types", prettyprint.KindUsage, "Write f_types(1) for the first"},
+		{"statuses", prettyprint.KindUsage, "several statuses. Write statuses[0] for the first."},
 		{"i", prettyprint.KindNotFound, "neither a datatype nor a communicator"},
 		{"f_type", prettyprint.KindUsage, "Write mpipp --type f_type or mpipp --comm f_type"},
 		{"column x", prettyprint.KindUsage, "neither a pointer nor an array. Write &x"},
@@ -322,4 +339,31 @@ func FuzzSplitArguments(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCommParents: a parent is named, or described with its handle, or said to be gone.
+func TestCommParents(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1, Name: "MPI_COMM_WORLD", Members: []uint32{0}})
+	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000001, GlobalID: 5, ParentID: 1, Size: 1, Members: []uint32{0}})
+	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000002, GlobalID: 6, ParentID: 5, Size: 1, Members: []uint32{0}})
+	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000003, GlobalID: 7, ParentID: 99, Size: 1, Members: []uint32{0}})
+	r, err := prettyprint.Open(im, im.Publish())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for handle, want := range map[string]string{
+		"0x84000001": "parent = MPI_COMM_WORLD,",
+		"0x84000002": "parent = intracommunicator of 1 rank (handle 0x84000001),",
+		"0x84000003": "parent = a communicator that is not live any more,",
+	} {
+		res, err := prettyprint.CommandLine(r, variables{}, "--comm "+handle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s strings.Builder
+		if err := res.Text(&s, prettyprint.Options{}); err != nil || !strings.Contains(s.String(), want) {
+			t.Errorf("%v; %s without %q", err, s.String(), want)
+		}
+	}
 }

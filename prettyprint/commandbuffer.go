@@ -63,7 +63,7 @@ func (c *command) buffer(args []string) (*Result, error) {
 	}
 	return &Result{Node: b.Node(p.name + p.at.String()), text: func(w io.Writer, opt Options) error {
 		opt = c.opt.filled(opt)
-		what := fmt.Sprintf("%d × %s", count, p.t.Title())
+		what := fmt.Sprintf("%s × %s", grouped(count), p.t.Title())
 		if count == 1 {
 			what = p.t.Title()
 		}

@@ -3,6 +3,7 @@ package prettyprint
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -113,14 +114,48 @@ func (r *Registry) nullByName(k *kindInfo, h uint64, fortran bool, err error) er
 	return err
 }
 
+// pointerToHandle is the type of a pointer to a handle: MPI_Request *, or what that is in Open MPI.
+var pointerToHandle = regexp.MustCompile(`\bMPI_\w+\b[^*]*\*|\bompi_\w+_t\b[^*]*\*[^*]*\*`)
+
+// noHandle says why a value is no handle of that kind, and what to write instead; nil if it may be one.
+func noHandle(expr string, v Resolved, k *kindInfo) error {
+	switch {
+	case v.Language == C && v.Pointer && pointerToHandle.MatchString(v.Type):
+		return errorf(KindUsage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr, v.Type, inParentheses(expr))
+	case v.Array:
+		return errorf(KindUsage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of type %s. Write %s for the first of the array.",
+			expr, v.Type, k.word, handleType(k.ctype, v.Language), firstOf(expr, v.Language))
+	case !v.HasNumber, v.Struct && v.Language == C:
+		return errorf(KindUsage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of type %s.",
+			expr, v.Type, k.word, handleType(k.ctype, v.Language))
+	}
+	return nil
+}
+
+// firstOf is the first element of an array, as the language writes it.
+func firstOf(expr string, l Language) string {
+	if l == Fortran {
+		return expr + "(1)"
+	}
+	return inParentheses(expr) + "[0]"
+}
+
+func inParentheses(expr string) string {
+	if plainExpression.MatchString(expr) {
+		return expr
+	}
+	return "(" + expr + ")"
+}
+
+var plainExpression = regexp.MustCompile(`^\w+((\.|->|::)\w+|\[\w+\])*$`)
+
 // showHandle is mpipp X for anything but a datatype's part.
 func (c *command) showHandle(k *kindInfo, expr string, v Resolved) (*Result, error) {
 	if k.kind == HandleStatus {
 		return c.showStatus(expr, v)
 	}
-	if !v.HasNumber || v.Array || v.Struct && v.Language == C {
-		return nil, errorf(KindUsage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of type %s.",
-			expr, v.Type, k.word, handleType(k.ctype, v.Language))
+	if err := noHandle(expr, v, k); err != nil {
+		return nil, err
 	}
 	o, err := c.r.objectOfHandle(k, v.Number, v.Language == Fortran)
 	switch {
@@ -192,6 +227,8 @@ func (c *command) showStatus(expr string, v Resolved) (*Result, error) {
 
 func statusAddress(expr string, v Resolved) (uint64, error) {
 	switch {
+	case v.Array && KindOfType(v.Type) == HandleStatus:
+		return 0, errorf(KindUsage, 0, "The expression %s is of type %s: several statuses. Write %s for the first.", expr, v.Type, firstOf(expr, v.Language))
 	case v.Pointer && v.HasNumber:
 		return v.Number, nil
 	case v.HasAddr && (v.Struct || v.Array || v.Language == Fortran):

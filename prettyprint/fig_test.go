@@ -251,3 +251,12 @@ func TestEmptyDarray(t *testing.T) {
 		}
 	}
 }
+
+// TestOverlapWithoutGaps: three blocks of four integers, two integers apart.
+func TestOverlapWithoutGaps(t *testing.T) {
+	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
+	_, dt := openType(t, im, im.Vector(3, 4, 2, im.Named("MPI_INT")))
+	if g := dt.Gaps().String(); g != "none; elements overlap" {
+		t.Errorf("gaps %q", g)
+	}
+}

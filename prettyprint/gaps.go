@@ -20,6 +20,8 @@ func (g Gaps) String() string {
 	switch {
 	case !g.Known:
 		return "unknown: the blocks are out of order, or not decoded, and too many to sort"
+	case g.Overlaps && g.Count == 0:
+		return "none; elements overlap"
 	case g.Overlaps:
 		return fmt.Sprintf("%d, %d bytes; elements overlap", g.Count, g.Bytes)
 	case g.Count == 0:

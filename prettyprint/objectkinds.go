@@ -148,7 +148,7 @@ func (c *Comm) brief() string {
 	if c.Name() != "" {
 		return c.Name()
 	}
-	return fmt.Sprintf("%s of %d ranks", c.Kind(), c.Size())
+	return fmt.Sprintf("%s of %s", c.Kind(), plural(int64(c.Size()), "rank"))
 }
 
 // commRecord reads the communicator at an address of a record; nil for 0.
@@ -228,7 +228,7 @@ func (r *Registry) commNode(rec uint64) []Node {
 	case c == nil:
 		return []Node{leafNode("comm", "not known")}
 	}
-	return []Node{c.Node("comm", nil)}
+	return []Node{c.Node("comm", r.env.where())}
 }
 
 // The access modes of MPI_File_open, the same in both libraries.
@@ -292,7 +292,7 @@ func (o *Object) fileNodes() []Node {
 		case err != nil:
 			kids = append(kids, leafNode(t.name, err.Error()))
 		case dt != nil:
-			kids = append(kids, dt.Node(t.name, nil))
+			kids = append(kids, dt.Node(t.name, o.reg.env.where()))
 		}
 	}
 	kids = append(kids, leafNode("representation", fmt.Sprintf("%q", f.datarep)))

@@ -203,7 +203,7 @@ func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool
 		hint = " The variable may not be initialised."
 	}
 	if what == "communicator" {
-		hint += " It may also come from a call that Cohort does not follow yet, such as MPI_Intercomm_create or MPI_Comm_spawn."
+		hint += " It may also come from a call that Cohort does not follow yet, such as MPI_Comm_spawn where requests and calls are not kept."
 	}
 	return errorf(KindNotFound, 0, "No %s with the handle %s is known in this rank.%s "+
 		"The expression must be a variable of type %s that was assigned by MPI.", what, shown, hint, ctype)

@@ -50,9 +50,12 @@ type owner struct {
 	pauseWanted  bool  // Interrupt was called since the last stop was published
 	interrupting bool  // a SIGINT or SIGSTOP was sent and has not been seen yet
 
-	modules  moduleMap
-	library  map[int]bool // threads that are known to belong, or not to belong, to the MPI library
-	refs     refs
+	modules moduleMap
+	library map[int]bool // threads that are known to belong, or not to belong, to the MPI library
+	refs    refs
+
+	handleNames map[string]string // names that the program has for types, to the types of MPI handles that they mean, or ""
+
 	regNames []string
 	logText  string   // a log message whose end has not come yet
 	warnings []string // gdb's own messages since the last command that looks at them

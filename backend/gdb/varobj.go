@@ -153,13 +153,54 @@ var (
 	charArray = regexp.MustCompile(`^(const |volatile )*(char|unsigned char|signed char) \[\d+\]$`)
 	fArray    = regexp.MustCompile(` \(([-\d:,* ]+)\)$`)
 	ofLength  = regexp.MustCompile(`\bof length (\d+)\b`)
-	mpiHandle = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
+	mpiHandle = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)( ?const)?( ?&&?)?$`)
 	// What MPI_Datatype and the others are in Open MPI, where a template or auto has lost the name.
-	openMPIHandle = regexp.MustCompile(`^(const )?(struct )?ompi_(datatype|communicator|group|request|win|op|errhandler|info|file)_t \*( ?const)?$`)
+	openMPIHandle = regexp.MustCompile(`^(const )?(struct )?ompi_(datatype|communicator|group|request|win|op|errhandler|info|file)_t \*( ?const)?( ?&&?)?$`)
 	// A null pointer has, for gdb, the members of what it would point to, and theirs, without end; none can be read.
 	nullPointer = regexp.MustCompile(`^(\(.*\) )?0x0$`)
 	fMpiHandle  = regexp.MustCompile(`(?i)^type\(?\s*mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
 )
+
+// typeName is a name that a program can have given to another type; C's own types have several words or are in builtIn.
+var (
+	typeName = regexp.MustCompile(`^[A-Za-z_][\w:]*$`)
+	builtIn  = regexp.MustCompile(`^(_?[Bb]ool|char|wchar_t|short|int|long|float|double|void|unsigned|size_t|u?int(max|ptr|\d+)_t|integer.*|real.*|logical.*|character.*)$`)
+)
+
+func isHandle(typ string) bool {
+	return mpiHandle.MatchString(typ) || fMpiHandle.MatchString(typ) || openMPIHandle.MatchString(typ)
+}
+
+// meaning is the type of MPI handles that a program's own name for it stands for, or "": typedef MPI_Comm comm_t. Each name is asked about once: what it stands for depends on the scope in
+// theory only.
+func (o *owner) meaning(ctx context.Context, at backend.FrameID, name string) string {
+	if builtIn.MatchString(name) {
+		return ""
+	}
+	if meant, known := o.handleNames[name]; known {
+		return meant
+	}
+	meant := name
+	for range 4 { // of names of names
+		text, err := o.consoleIn(ctx, at, "whatis "+meant)
+		_, under, ok := strings.Cut(text, "type = ")
+		if under = strings.TrimSpace(under); err != nil || !ok || under == meant || !isHandle(under) && !typeName.MatchString(under) {
+			meant = ""
+			break
+		}
+		if meant = under; isHandle(meant) {
+			break
+		}
+	}
+	if !isHandle(meant) {
+		meant = ""
+	}
+	if o.handleNames == nil {
+		o.handleNames = map[string]string{}
+	}
+	o.handleNames[name] = meant
+	return meant
+}
 
 func isArray(v varobj) bool {
 	return v.hint == "array" || !v.dynamic && v.children > 0 && (cArray.MatchString(v.typ) || fArray.MatchString(v.typ))
@@ -173,7 +214,12 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 		}
 	}
 	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame, generation: o.refs.generation}
-	s.handle = mpiHandle.MatchString(v.typ) || fMpiHandle.MatchString(v.typ) || openMPIHandle.MatchString(v.typ)
+	s.handle = isHandle(v.typ)
+	if name := typeName.FindString(v.typ); !s.handle && name != "" && !v.dynamic && (v.children == 0 || strings.Contains(v.value, "0x")) {
+		if meant := o.meaning(ctx, n.frame, name); meant != "" {
+			s.handle, s.Type = true, meant
+		}
+	}
 	switch {
 	case v.value == "" && !v.dynamic && v.expr != "":
 		// What cannot be read has no value here; say why rather than show nothing.

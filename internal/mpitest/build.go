@@ -93,6 +93,11 @@ func (m MPI) BuildFile(t testing.TB, path string, flags ...string) string {
 			Missing(t, fmt.Sprintf("mpitest: %s has no Fortran compiler: found no mpifort", m.Name))
 		}
 	}
+	if filepath.Ext(path) == ".cc" {
+		if compiler = m.Mpicxx; compiler == "" {
+			Missing(t, fmt.Sprintf("mpitest: %s has no C++ compiler: found no mpicxx", m.Name))
+		}
+	}
 	return build(t, compiler, path, flags)
 }
 

@@ -25,6 +25,7 @@ type MPI struct {
 	Name    string // "mpich" or "openmpi"
 	Mpicc   string
 	Mpifort string
+	Mpicxx  string
 	// Mpiexec starts programs of this MPI. It is of another MPI where its own cannot (Need).
 	Mpiexec string
 	// openMPILaunches: Mpiexec is Open MPI's.
@@ -45,7 +46,7 @@ func Find(name string) (MPI, error) {
 	if !slices.Contains(Names(), name) {
 		return MPI{}, fmt.Errorf("mpitest: no MPI is called %q; there are %s", name, strings.Join(Names(), ", "))
 	}
-	mpi := MPI{Name: name, Mpicc: find(name, "mpicc"), Mpifort: find(name, "mpifort"), Mpiexec: find(name, "mpiexec")}
+	mpi := MPI{Name: name, Mpicc: find(name, "mpicc"), Mpifort: find(name, "mpifort"), Mpicxx: find(name, "mpicxx"), Mpiexec: find(name, "mpiexec")}
 	mpi.openMPILaunches = name == "openmpi"
 	for command, path := range map[string]string{"mpicc": mpi.Mpicc, "mpiexec": mpi.Mpiexec} {
 		if path == "" {
