@@ -54,7 +54,8 @@ func plural(n uint64, one, many string) string {
 	return strconv.FormatUint(n, 10) + " " + many
 }
 
-func rankText(ranks []int) string {
+// Ranges is "0-2,5" for ascending ranks.
+func Ranges(ranks []int) string {
 	var parts []string
 	for i := 0; i < len(ranks); {
 		j := i
@@ -68,10 +69,14 @@ func rankText(ranks []int) string {
 		}
 		i = j + 1
 	}
+	return strings.Join(parts, ",")
+}
+
+func rankText(ranks []int) string {
 	if len(ranks) == 1 {
-		return "rank " + parts[0]
+		return "rank " + strconv.Itoa(ranks[0])
 	}
-	return "ranks " + strings.Join(parts, ",")
+	return "ranks " + Ranges(ranks)
 }
 
 // RacesText prints a report for people.

@@ -130,7 +130,7 @@ func recordWarnings(r *runner.RecordResult) []string {
 			}
 		}
 		for _, text := range slices.Sorted(mapKeys(ranks)) {
-			all = append(all, fmt.Sprintf(format, rankList(ranks[text]), text))
+			all = append(all, fmt.Sprintf(format, session.Ranges(ranks[text]), text))
 		}
 	}
 	bySentence(r.Refusals, "[%s] not recorded: %s")
@@ -181,7 +181,7 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 		if rest, ok := strings.CutPrefix(text, "was "); ok && len(ranks[text]) > 1 {
 			said = "were " + rest
 		}
-		lines = append(lines, fmt.Sprintf("[%s] %s", rankList(ranks[text]), said))
+		lines = append(lines, fmt.Sprintf("[%s] %s", session.Ranges(ranks[text]), said))
 	}
 	return lines
 }

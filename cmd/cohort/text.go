@@ -97,24 +97,6 @@ func size(n uint64) string {
 	return fmt.Sprintf("%.1f %s", value, prefix)
 }
 
-// rankList is "0-2,5" for ascending ranks.
-func rankList(ranks []int) string {
-	var parts []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		if j == i {
-			parts = append(parts, strconv.Itoa(ranks[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
-}
-
 // say writes the answer of a command.
 func say(w io.Writer, text string) error {
 	if _, err := io.WriteString(w, text); err != nil {

@@ -62,9 +62,3 @@ func TestFailuresAreReported(t *testing.T) {
 		t.Errorf("a program without figures: %v", err)
 	}
 }
-
-func TestQuartiles(t *testing.T) {
-	if q := quartiles([]float64{4, 1, 3, 2, 5}); q != (Quartiles{2, 3, 4}) {
-		t.Errorf("%+v", q)
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 	"github.com/cohort-debugger/cohort/pmpi"
 )
 
@@ -59,12 +60,12 @@ type Pair struct {
 func (p *Pair) title() string { return fmt.Sprintf("%s, %d times", p.Kind.Title, p.N) }
 
 // Ratio is the median over the rounds of what the interposed run took against the bare one of its round, with quartiles.
-func (p *Pair) Ratio() Quartiles {
+func (p *Pair) Ratio() benchpage.Quartiles {
 	ratios := make([]float64, len(p.Bare))
 	for i := range p.Bare {
 		ratios[i] = p.Loaded[i].Seconds / p.Bare[i].Seconds
 	}
-	return quartiles(ratios)
+	return benchpage.QuartilesOf(ratios)
 }
 
 func median(runs []Run, of func(r Run) float64) float64 {
@@ -72,7 +73,7 @@ func median(runs []Run, of func(r Run) float64) float64 {
 	for i, r := range runs {
 		values[i] = of(r)
 	}
-	return quartiles(values).Median
+	return benchpage.QuartilesOf(values).Median
 }
 
 // Grown is by how much the resident memory grew from a tenth of the work to its end, in KiB.

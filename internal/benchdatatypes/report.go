@@ -4,12 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 	"github.com/cohort-debugger/cohort/internal/benchreplay"
 )
 
@@ -70,7 +69,7 @@ func (r *Report) decode(ctx context.Context, p *programs, mpi, dir string) (err 
 		return err
 	}
 	for _, v := range r.Views[mpi] {
-		r.Options.sayf("%-8s %-8s %.4f s\n", mpi, v.Name, quartiles(v.Seconds).Median)
+		r.Options.sayf("%-8s %-8s %.4f s\n", mpi, v.Name, benchpage.QuartilesOf(v.Seconds).Median)
 	}
 	all := loops()
 	for range r.Options.Rounds {
@@ -90,29 +89,14 @@ func (r *Report) decode(ctx context.Context, p *programs, mpi, dir string) (err 
 	return nil
 }
 
-func (l *Loop) perElement() float64 { return quartiles(l.Seconds).Median / float64(l.Elements) }
+func (l *Loop) perElement() float64 {
+	return benchpage.QuartilesOf(l.Seconds).Median / float64(l.Elements)
+}
 
 func (o *Options) sayf(format string, args ...any) {
 	if o.Progress != nil {
 		fmt.Fprintf(o.Progress, format, args...) //nolint:errcheck // nowhere else to say it
 	}
-}
-
-// Quartiles are the three of some figures; linear interpolation between neighbours.
-type Quartiles struct{ Low, Median, High float64 }
-
-func quartiles(values []float64) Quartiles {
-	if len(values) == 0 {
-		return Quartiles{math.NaN(), math.NaN(), math.NaN()}
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(part float64) float64 {
-		position := part * float64(len(sorted)-1)
-		low := int(position)
-		high := min(low+1, len(sorted)-1)
-		return sorted[low] + (position-float64(low))*(sorted[high]-sorted[low])
-	}
-	return Quartiles{at(0.25), at(0.5), at(0.75)}
 }
 
 // Markdown writes the page. notes is what follows NotesMark.
@@ -197,7 +181,7 @@ A gdb as an agent has it (MI, package backend/gdb), stopped in a program with a 
 `)
 	for _, mpi := range r.Options.MPIs {
 		for _, v := range r.Views[mpi] {
-			q := quartiles(v.Seconds)
+			q := benchpage.QuartilesOf(v.Seconds)
 			target := ""
 			if v.Target > 0 {
 				target = fmt.Sprintf("%.0f ms: %s", 1000*v.Target, verdict(q.Median <= v.Target))
@@ -219,7 +203,7 @@ memory. The target, at least 20 times as fast, is for loops that evaluate an exp
 `, r.Options.Elements)
 	for _, mpi := range r.Options.MPIs {
 		column := r.Views[mpi][len(r.Views[mpi])-1]
-		each := quartiles(column.Seconds).Median / columnElements
+		each := benchpage.QuartilesOf(column.Seconds).Median / columnElements
 		fmt.Fprintf(b, "| %s | mpipp | %.3f | | |\n", mpi, 1e6*each)
 		for i := range r.Loops[mpi] {
 			l := &r.Loops[mpi][i]

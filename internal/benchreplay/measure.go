@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/runner"
 )
@@ -53,16 +54,16 @@ func (r *Row) Base() Column {
 }
 
 // Ratio of the medians of a column's times and the base's, and the quartiles of the ratios round by round. False: one of them was not measured.
-func (r *Row) Ratio(column Column) (ratio float64, byRound Quartiles, ok bool) {
+func (r *Row) Ratio(column Column) (ratio float64, byRound benchpage.Quartiles, ok bool) {
 	base, own := seconds(r.Samples[r.Base()]), seconds(r.Samples[column])
 	if len(base) == 0 || len(own) == 0 {
-		return 0, Quartiles{}, false
+		return 0, benchpage.Quartiles{}, false
 	}
 	var ratios []float64
 	for i := range min(len(base), len(own)) {
 		ratios = append(ratios, own[i]/base[i])
 	}
-	return quartiles(own).Median / quartiles(base).Median, quartiles(ratios), true
+	return benchpage.QuartilesOf(own).Median / benchpage.QuartilesOf(base).Median, benchpage.QuartilesOf(ratios), true
 }
 
 // Measure runs all rows.
@@ -171,7 +172,7 @@ func (r *Row) line() string {
 		if ratio, _, ok := r.Ratio(column); ok && column != r.Base() {
 			fmt.Fprintf(&line, " %.2f", ratio)
 		} else {
-			fmt.Fprintf(&line, " %.3f s", quartiles(seconds(samples)).Median)
+			fmt.Fprintf(&line, " %.3f s", benchpage.QuartilesOf(seconds(samples)).Median)
 		}
 	}
 	return line.String()

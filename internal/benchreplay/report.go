@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 )
 
 // Report is a whole benchmark, as it goes into the JSON file.
@@ -124,7 +126,7 @@ func (r *Row) cell(column Column) string {
 	if len(samples) == 0 {
 		return "-"
 	}
-	q := quartiles(seconds(samples))
+	q := benchpage.QuartilesOf(seconds(samples))
 	text := fmt.Sprintf("%.3f [%.3f, %.3f]", q.Median, q.Low, q.High)
 	if samples[0].Cut {
 		return fmt.Sprintf("> %.0f", q.Median)
@@ -166,7 +168,7 @@ to make its data and to check its answer, and (after a recording) reading and pa
 						}
 					}
 				}
-				fmt.Fprintf(b, " %s |", number(quartiles(besides).Median, "%.2f"))
+				fmt.Fprintf(b, " %s |", number(benchpage.QuartilesOf(besides).Median, "%.2f"))
 			}
 			b.WriteByte('\n')
 		}

@@ -1,30 +1,8 @@
 package benchreplay
 
 import (
-	"math"
-	"slices"
+	"github.com/cohort-debugger/cohort/internal/benchpage"
 )
-
-// Quartiles are the three of some figures; linear interpolation between neighbours.
-type Quartiles struct {
-	Low    float64 `json:"low"`
-	Median float64 `json:"median"`
-	High   float64 `json:"high"`
-}
-
-func quartiles(values []float64) Quartiles {
-	if len(values) == 0 {
-		return Quartiles{math.NaN(), math.NaN(), math.NaN()}
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	at := func(part float64) float64 {
-		position := part * float64(len(sorted)-1)
-		low := int(position)
-		high := min(low+1, len(sorted)-1)
-		return sorted[low] + (position-float64(low))*(sorted[high]-sorted[low])
-	}
-	return Quartiles{at(0.25), at(0.5), at(0.75)}
-}
 
 // seconds are the times of samples.
 func seconds(samples []Sample) []float64 {
@@ -41,5 +19,5 @@ func median(samples []Sample, of func(Sample) float64) float64 {
 	for i, s := range samples {
 		values[i] = of(s)
 	}
-	return quartiles(values).Median
+	return benchpage.QuartilesOf(values).Median
 }
