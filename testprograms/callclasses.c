@@ -1413,6 +1413,62 @@ static void isendrecv(void) {
 }
 #endif
 
+/* ------------------------------------------------------------------ buffers that are named by their addresses alone: MPI_BOTTOM */
+
+enum { NUMBERS = 3, LETTERS = 20 };
+
+static MPI_Datatype at_addresses(int *numbers, char *letters) {
+    const int lengths[2] = {NUMBERS, LETTERS};
+    const MPI_Datatype types[2] = {MPI_INT, MPI_CHAR};
+    MPI_Aint at[2];
+    MPI_Datatype type;
+    MPI_Get_address(numbers, &at[0]);
+    MPI_Get_address(letters, &at[1]);
+    MPI_Type_create_struct(2, lengths, at, types, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void absolute_addresses(void) {
+    int numbers[NUMBERS] = {rank, 2, 3}, in_numbers[NUMBERS];
+    char letters[LETTERS] = "from", in_letters[LETTERS], public[sizeof numbers + LETTERS] = "window";
+    MPI_Datatype from = at_addresses(numbers, letters), into = at_addresses(in_numbers, in_letters);
+    MPI_Request requests[2];
+    MPI_Status status;
+    MPI_Win window;
+    perturb_begin();
+    MPI_Isend(MPI_BOTTOM, 1, from, 0, TAG_ONE, comm, &requests[0]);
+    MPI_Bsend_init(MPI_BOTTOM, 1, from, 0, TAG_TWO, comm, &requests[1]);
+    MPI_Start(&requests[1]);
+    for (int k = 0; rank == 0 && k < 2 * ranks; k++) {
+        memset(in_numbers, 0, sizeof in_numbers);
+        MPI_Recv(MPI_BOTTOM, 1, into, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+        order_taken(&order, status.MPI_SOURCE, status.MPI_TAG);
+        order_data(&order, in_numbers, sizeof in_numbers);
+        order_data(&order, in_letters, sizeof in_letters);
+    }
+    for (int left = 2, count = 0; left > 0; left -= count) {
+        MPI_Waitsome(2, requests, &count, indices, MPI_STATUSES_IGNORE);
+        if (count == MPI_UNDEFINED) {
+            fputs("callclasses: MPI_Waitsome does not know of a send that was started\n", stderr);
+            MPI_Abort(comm, 1);
+        }
+        decided(count);
+        decided(indices[0]);
+    }
+    MPI_Request_free(&requests[1]);
+    MPI_Sendrecv_replace(MPI_BOTTOM, 1, from, (rank + 1) % ranks, TAG_ONE, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &status);
+    order_taken(&order, status.MPI_SOURCE, numbers[0]);
+    MPI_Win_create(public, sizeof public, 1, MPI_INFO_NULL, comm, &window);
+    MPI_Win_fence(0, window);
+    MPI_Get(MPI_BOTTOM, 1, into, (rank + 1) % ranks, 0, (int)sizeof public, MPI_BYTE, window);
+    MPI_Win_fence(0, window);
+    order_data(&order, in_letters, sizeof in_letters);
+    MPI_Win_free(&window);
+    MPI_Type_free(&from);
+    MPI_Type_free(&into);
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 static const struct class {
@@ -1481,6 +1537,7 @@ static const struct class {
     {"rma-put-exclusive", put_exclusive},
     {"rma-fence", fences},
     {"wtime", wall_clock},
+    {"absolute-addresses", absolute_addresses},
 #if MPI_VERSION >= 4
     {"large-counts", run_large_counts},
     {"collectives-persistent", persistent_collectives},

@@ -219,6 +219,9 @@ static inline int cohort_wildcard(int source, int tag) {
 }
 uint64_t cohort_status_bytes(const MPI_Status *status);
 uint64_t cohort_bytes(int count, MPI_Datatype type);
+/* MPI_Pack and MPI_Unpack, of MPI_BOTTOM too. */
+int cohort_pack(const void *buf, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm);
+int cohort_unpack(const void *from, int size, int *position, void *buf, int count, MPI_Datatype type, MPI_Comm comm);
 void cohort_type_size_forget(void);
 void cohort_count_message(int dest, uint64_t bytes);
 void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes);

@@ -138,6 +138,7 @@ int cohort_joined(void *header, const void *buf, int count, MPI_Datatype type, M
 int cohort_wait_raw(MPI_Request *request, MPI_Status *status); /* yields if it should */
 void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type);
 int cohort_send_again(struct node *n);
+void cohort_null_received(void); /* after the start of what cohort_send_again was called for */
 int cohort_free_persistent(struct node *n, MPI_Request *request); /* one that is not active */
 void cohort_null_sends_free(void);
 void cohort_receive_again(struct node *n, uint32_t which);

@@ -234,6 +234,7 @@ int cohort_r_request_free(MPI_Request *request) {
   int rc = n->persistent ? cohort_free_persistent(n, request) : PMPI_Request_free(request);
   if (rc != MPI_SUCCESS) return rc;
   cohort_release(n->wire, n->wire_bytes, n->direct, &n->type);
+  if (n->kind == NODE_BSEND) cohort_type_size_forget(); /* the handle of its datatype may come again for another */
   cohort_node_remove(n);
   return rc;
 }

@@ -232,7 +232,9 @@ static int ready(struct node *n, uint32_t which) {
 
 int cohort_r_start(MPI_Request *request) {
   int rc = ready(node_of(*request), 0);
-  return rc == MPI_SUCCESS ? PMPI_Start(request) : rc;
+  if (rc == MPI_SUCCESS) rc = PMPI_Start(request);
+  if (rc == MPI_SUCCESS) cohort_null_received();
+  return rc;
 }
 
 int cohort_r_startall(int count, MPI_Request *requests) {
@@ -240,7 +242,9 @@ int cohort_r_startall(int count, MPI_Request *requests) {
     int rc = ready(node_of(requests[i]), (uint32_t)i);
     if (rc != MPI_SUCCESS) return rc;
   }
-  return PMPI_Startall(count, requests);
+  int rc = PMPI_Startall(count, requests);
+  if (rc == MPI_SUCCESS) cohort_null_received();
+  return rc;
 }
 
 /* The receive is posted first, and both go on while either is tested. */
@@ -296,7 +300,7 @@ int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest,
   int rc = PMPI_Pack_size(count, type, comm, &size);
   if (rc != MPI_SUCCESS) return rc;
   if (!cohort_reserve(&copy, (size_t)size + 1)) return MPI_ERR_NO_MEM;
-  if (size > 0) rc = PMPI_Pack(buf, count, type, copy.data, size, &position, comm);
+  if (size > 0) rc = cohort_pack(buf, count, type, copy.data, size, &position, comm);
   if (rc != MPI_SUCCESS) return rc;
   struct node n = {0};
   plan(&n, buf, count, type, 0);

@@ -33,7 +33,7 @@ static int packed(void *to, const void *buf, int count, MPI_Datatype type, const
     return MPI_SUCCESS;
   }
   if (s->bytes == 0) return MPI_SUCCESS;
-  int rc = PMPI_Pack(buf, count, type, to, (int)s->bytes, &position, comm);
+  int rc = cohort_pack(buf, count, type, to, (int)s->bytes, &position, comm);
   return rc != MPI_SUCCESS || (uint64_t)position == s->bytes ? rc : MPI_ERR_INTERN;
 }
 
@@ -46,7 +46,7 @@ int cohort_unpacked(const void *from, uint64_t bytes, void *buf, int count, MPI_
     return MPI_SUCCESS;
   }
   uint64_t one = cohort_bytes(1, type);
-  if (bytes % one == 0) return PMPI_Unpack(from, (int)bytes, &position, buf, (int)(bytes / one), type, comm);
+  if (bytes % one == 0) return cohort_unpack(from, (int)bytes, &position, buf, (int)(bytes / one), type, comm);
   return PMPI_Sendrecv(from, (int)bytes, MPI_BYTE, 0, 0, buf, count, type, 0, 0, g.progress, MPI_STATUS_IGNORE);
 }
 
@@ -230,12 +230,13 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int 
 
 /* ---- persistent sends: the program's handle is one of a persistent send of ours */
 
-/* What the program has for a buffered one, which is complete as soon as it is started. Once such a request to MPI_PROC_NULL has been freed, persistent collectives of MPICH 4.0.2 stand
- * still; so it is used again, and none is freed before MPI_Finalize. */
+/* What the program has for a buffered one, which is complete as soon as it is started: nothing, sent to oneself. (MPICH 4.0.2 takes one to MPI_PROC_NULL for inactive: Waitsome and its kin
+ * do not tell of it. Once that has been freed, its persistent collectives stand still.) It is used again, and none is freed before MPI_Finalize. */
 static struct cohort_buffer null_sends;
+enum { NULL_TAG = 2 }; /* control.c has 1 */
 
 static int null_send(MPI_Request *request) {
-  if (null_sends.length == 0) return PMPI_Send_init(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_SELF, request);
+  if (null_sends.length == 0) return PMPI_Send_init(NULL, 0, MPI_BYTE, 0, NULL_TAG, g.progress, request);
   null_sends.length -= sizeof *request;
   memcpy(request, null_sends.data + null_sends.length, sizeof *request);
   return MPI_SUCCESS;
@@ -249,6 +250,27 @@ int cohort_free_persistent(struct node *n, MPI_Request *request) {
   return MPI_SUCCESS;
 }
 
+/* Who takes them: posted before they are started, so that they are complete then. */
+static struct cohort_buffer null_receives;
+
+static int null_receive(void) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (!cohort_reserve(&null_receives, null_receives.length + sizeof request)) return MPI_ERR_NO_MEM;
+  int rc = PMPI_Irecv(NULL, 0, MPI_BYTE, 0, NULL_TAG, g.progress, &request);
+  if (rc != MPI_SUCCESS) return rc;
+  memcpy(null_receives.data + null_receives.length, &request, sizeof request);
+  null_receives.length += sizeof request;
+  return MPI_SUCCESS;
+}
+
+void cohort_null_received(void) {
+  for (MPI_Request request; UNLIKELY(null_receives.length > 0);) {
+    null_receives.length -= sizeof request;
+    memcpy(&request, null_receives.data + null_receives.length, sizeof request);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
 void cohort_null_sends_free(void) {
   MPI_Request request;
   for (; null_sends.length > 0; PMPI_Request_free(&request)) null_send(&request);
@@ -259,9 +281,9 @@ int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, 
   int with_header = headed(count, type, dest, comm, &to);
   struct payload s = with_header ? cohort_payload(count, type) : (struct payload){0, 0};
   int buffered = op == COHORT_OP_BSEND_INIT;
-  int direct = with_header && (g_racing.header + s.bytes > COPY_MOST || (!s.contiguous && s.bytes > 0));
+  int direct = with_header && !buffered && (g_racing.header + s.bytes > COPY_MOST || (!s.contiguous && s.bytes > 0));
   struct outgoing o = {(void *)buf, count, type};
-  size_t bytes = direct ? g_racing.header : g_racing.header + s.bytes;
+  size_t bytes = direct || buffered ? g_racing.header : g_racing.header + s.bytes;
   uint8_t *wire = NULL;
   if (with_header) {
     wire = cohort_wire_get(bytes);
@@ -275,16 +297,19 @@ int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, 
     }
   }
   int rc;
-  if (buffered && with_header) /* Start sends a copy; what the program waits for is complete at once */
-    rc = null_send(request);
-  else if (op == COHORT_OP_BSEND_INIT)
+  if (buffered && with_header) { /* Start sends a copy; what the program waits for is complete at once */
+    rc = s.contiguous ? MPI_SUCCESS : PMPI_Type_dup(type, &o.type); /* the program may free its own before */
+    direct = rc == MPI_SUCCESS && !s.contiguous;
+    if (rc == MPI_SUCCESS) rc = null_send(request);
+  } else if (buffered) {
     rc = PMPI_Bsend_init(o.buf, o.count, o.type, dest, tag, comm, request);
-  else if (op == COHORT_OP_SSEND_INIT)
+  } else if (op == COHORT_OP_SSEND_INIT) {
     rc = PMPI_Ssend_init(o.buf, o.count, o.type, dest, tag, comm, request);
-  else if (op == COHORT_OP_RSEND_INIT)
+  } else if (op == COHORT_OP_RSEND_INIT) {
     rc = PMPI_Rsend_init(o.buf, o.count, o.type, dest, tag, comm, request);
-  else
+  } else {
     rc = PMPI_Send_init(o.buf, o.count, o.type, dest, tag, comm, request);
+  }
   struct node *n = rc == MPI_SUCCESS && with_header ? cohort_node_add(HANDLE(*request)) : NULL;
   if (n == NULL) {
     if (with_header) cohort_release(wire, bytes, direct, &o.type);
@@ -309,16 +334,10 @@ int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, 
 /* Start of a persistent send. */
 int cohort_send_again(struct node *n) {
   struct payload s = {n->wire_bytes - g_racing.header, 1};
-  if (n->kind == NODE_BSEND && n->direct) { /* the joined datatype starts with the header, which is stamped now, and is packed into one */
-    int size = 0, position = 0;
-    PMPI_Type_size(n->type, &size);
-    uint8_t *copy = cohort_wire_get((size_t)size);
-    if (copy == NULL) return MPI_ERR_NO_MEM;
-    cohort_racing_stamp(n->wire, (uint32_t)n->source);
-    int rc = PMPI_Pack(MPI_BOTTOM, 1, n->type, copy, size, &position, n->comm);
-    return rc == MPI_SUCCESS ? forget(copy, (size_t)size, n->dest, n->tag, n->comm) : rc;
+  if (n->kind == NODE_BSEND) {
+    int rc = null_receive();
+    return rc == MPI_SUCCESS ? send_and_forget(n->buf, n->count, n->type, n->dest, n->tag, n->comm, (uint32_t)n->source) : rc;
   }
-  if (n->kind == NODE_BSEND) return send_and_forget(n->buf, n->count, n->type, n->dest, n->tag, n->comm, (uint32_t)n->source);
   cohort_racing_stamp(n->wire, (uint32_t)n->source);
   return n->direct ? MPI_SUCCESS : packed(n->wire + g_racing.header, n->buf, n->count, n->type, &s, n->comm);
 }

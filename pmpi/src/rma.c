@@ -276,7 +276,7 @@ static uint8_t *pack(const struct fetch *f, int *length) {
   *length = 0;
   packed.length = 0;
   if (PMPI_Pack_size(f->count, f->type, MPI_COMM_SELF, &room) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)room + 1) ||
-      PMPI_Pack(f->to, f->count, f->type, packed.data, room, length, MPI_COMM_SELF) != MPI_SUCCESS)
+      cohort_pack(f->to, f->count, f->type, packed.data, room, length, MPI_COMM_SELF) != MPI_SUCCESS)
     return NULL;
   return packed.data;
 }
@@ -315,7 +315,7 @@ static void fetched(const struct window *w, struct fetch *f) {
       memcpy(bytes + at, recorded, n);
       at += (int)n;
     }
-    PMPI_Unpack(bytes, length, &position, f->to, f->count, f->type, MPI_COMM_SELF);
+    cohort_unpack(bytes, length, &position, f->to, f->count, f->type, MPI_COMM_SELF);
   } else {
     int length = 0;
     uint8_t *bytes = pack(f, &length);

@@ -202,7 +202,7 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   int size = 0, position = 0;
   if (UNLIKELY(g.last_call)) {
     int whole = PMPI_Pack_size(count, type, comm, &size) == MPI_SUCCESS && cohort_reserve(&packed, (size_t)size + 1) &&
-                PMPI_Pack(buf, count, type, packed.data, size, &position, comm) == MPI_SUCCESS;
+                cohort_pack(buf, count, type, packed.data, size, &position, comm) == MPI_SUCCESS;
     begin_last(packed.data, position, MPI_PACKED, dest, sendtag, whole ? COHORT_OP_SEND : COHORT_OP_NONE, buf, count, type, source, recvtag, comm);
   }
   if (g.yield && source == MPI_PROC_NULL) {
@@ -210,7 +210,7 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
     return rc == MPI_SUCCESS ? x_recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
   if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || size == 0 || !cohort_reserve(&packed, (size_t)size) ||
-      PMPI_Pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
+      cohort_pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
     return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm)))
     return exchange_probed(packed.data, position, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm, status);
