@@ -48,7 +48,7 @@ var fortranMade = map[string]struct {
 func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKind, f int32) (summary, whole string, err error) {
 	t.Helper()
 	var n prettyprint.Node
-	switch kind { //nolint:exhaustive // the others are Objects
+	switch kind {
 	case prettyprint.HandleDatatype:
 		dt, err := r.DatatypeByFortran(f)
 		if err != nil {

@@ -50,12 +50,12 @@ type tracee struct {
 // regionOf is where a file is mapped in a process, from its first byte to its last.
 func regionOf(t *testing.T, pid int, is func(path string) bool) region {
 	t.Helper()
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	mapped, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var r region
-	for line := range strings.Lines(string(maps)) {
+	for line := range strings.Lines(string(mapped)) {
 		f := strings.Fields(line)
 		if len(f) < 6 || !is(f[5]) {
 			continue
@@ -72,7 +72,7 @@ func regionOf(t *testing.T, pid int, is func(path string) bool) region {
 		r.to = to
 	}
 	if r.to == 0 {
-		t.Fatalf("process %d has no such object:\n%s", pid, maps)
+		t.Fatalf("process %d has no such object:\n%s", pid, mapped)
 	}
 	return r
 }
