@@ -232,6 +232,17 @@ func parseNumber(text string) (uint64, bool) {
 	return lastAddress(text)
 }
 
+// moduleProcedure is the symbol that gfortran makes of a procedure of a module.
+var moduleProcedure = regexp.MustCompile(`^__(\w+)_MOD_(\w+)$`)
+
+// procedure is the name in the source file of what has that symbol, as gdb has it in a backtrace: module::procedure, and procedure of what gfortran calls procedure_.
+func procedure(file, symbol string) string {
+	if !strings.HasPrefix(strings.ToLower(filepath.Ext(file)), ".f") {
+		return symbol
+	}
+	return strings.TrimSuffix(moduleProcedure.ReplaceAllString(symbol, "$1::$2"), "_")
+}
+
 var infoLine = regexp.MustCompile(`Line (\d+) of "([^"]+)"(?:.*<([^+>]+)(?:\+\d+)?>)?`)
 
 var symbolName = regexp.MustCompile(`^(.*?)(?: \+ \d+)? in section `)
@@ -258,7 +269,7 @@ func (r *resolver) Locate(pc uint64) string {
 				}
 			}
 		}
-		where += " in " + function
+		where += " in " + procedure(m[2], function)
 	}
 	return where
 }

@@ -82,7 +82,7 @@ type subject struct {
 }
 
 // taken runs lines in plain gdb on a live program and takes its core into dir.
-func taken(t *testing.T, mpi mpitest.MPI, script, dir, source string, lines []string) subject {
+func taken(t *testing.T, mpi mpitest.MPI, script, dir, source string, lines []string, args ...string) subject {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "handles", "testdata", source))
 	if err != nil {
@@ -97,7 +97,7 @@ func taken(t *testing.T, mpi mpitest.MPI, script, dir, source string, lines []st
 		"set environment LD_PRELOAD " + library.Path,
 		fmt.Sprintf("break %s:%d", source, mpitest.LineOfFile(t, path, "breakpoint: handles")), "run", "generate-core-file " + s.core, "set print pretty off",
 	}
-	all := plain{t, script, mpi.Env(), []string{s.program}}.run(append(commands, lines...)...)
+	all := plain{t, script, mpi.Env(), append([]string{"--args", s.program}, args...)}.run(append(commands, lines...)...)
 	if _, err := os.Stat(s.core); err != nil {
 		t.Fatalf("%v after\n%s", err, strings.Join(all, "\n"))
 	}
@@ -170,6 +170,9 @@ func TestSameAnswers(t *testing.T) {
 	}
 }
 
+// ago is what is said of time, which a core file does not tell.
+var ago = regexp.MustCompile(`, [0-9.]+[mµ]?s ago`)
+
 // sameAnswers compares what was said live with what is said of the core.
 func sameAnswers(t *testing.T, path string, s subject, lines []string) {
 	t.Helper()
@@ -181,12 +184,12 @@ func sameAnswers(t *testing.T, path string, s subject, lines []string) {
 		if err != nil {
 			want = err.Error()
 		}
-		want = strings.TrimSuffix(want, ".")
+		want = ago.ReplaceAllString(strings.TrimSuffix(want, "."), "")
 		if want == "" {
 			t.Errorf("%s: Cohort's own session says nothing", line)
 		}
 		for where, said := range map[string]string{"live": s.answers[i], "the core": core[i]} {
-			if strings.TrimSuffix(said, ".") != want {
+			if ago.ReplaceAllString(strings.TrimSuffix(said, "."), "") != want {
 				t.Errorf("%s in plain gdb, %s, says\n%s\nand in Cohort's session\n%s", line, where, said, want)
 			}
 		}

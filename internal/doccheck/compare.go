@@ -18,8 +18,8 @@ var masks = []struct {
 	{regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`), "TIME"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*( UTC)?`), "DATE"},
 	{regexp.MustCompile(`\b(process|pid|PID|core\.) ?\d+`), "$1 PID"},
-	{regexp.MustCompile(`(^|[\s"'(=\[])(~|\.|\.\.)?(/[\w.@+-]+)*/`), "$1"}, // the directory of a file
-	{regexp.MustCompile(` \(Fortran -?\d+\)`), ""},                         // the same handle, where it is another number
+	{regexp.MustCompile(`(^|[\s"'(=\[])(~|\.|\.\.)?(/[\w.@+-]+)*/`), "$1"},           // the directory of a file
+	{regexp.MustCompile(` \((Fortran -?\d+|its Fortran handle is not known)\)`), ""}, // the same handle, where it is another number
 	{regexp.MustCompile(`\byielded: \w+`), "yielded: ?"},
 	{regexp.MustCompile(`\b\d+ predefined`), "N predefined"}, // datatypes of an MPI
 	{regexp.MustCompile(`\b(mpich|openmpi) \d+(\.\d+)*`), "MPI"},
