@@ -135,7 +135,7 @@ async function vscode(scene) {
       if (await header.count()) await header.first().click({ position: { x: 40, y: 8 } });
     }
     for (const names of scene.open) await open(page, names);
-    await page.mouse.move(1200, 900);
+    await page.mouse.move(1200, 12); // where it opens nothing
     await page.waitForTimeout(1000);
     await page.screenshot({ path: file });
     await page.keyboard.press('Shift+F5');
