@@ -171,8 +171,21 @@ func isHandle(typ string) bool {
 	return mpiHandle.MatchString(typ) || fMpiHandle.MatchString(typ) || openMPIHandle.MatchString(typ)
 }
 
-// meaning is the type of MPI handles that a program's own name for it stands for, or "": typedef MPI_Comm comm_t. Each name is asked about once: what it stands for depends on the scope in
-// theory only.
+// handleType is a variable's type, and whether it is one of MPI handles: of a name of the program's own for one, what it stands for.
+func (o *owner) handleType(ctx context.Context, at backend.FrameID, v varobj) (typ string, handle bool) {
+	if isHandle(v.typ) {
+		return v.typ, true
+	}
+	if typeName.MatchString(v.typ) && !v.dynamic && (v.children == 0 || strings.Contains(v.value, "0x")) {
+		if meant := o.meaning(ctx, at, v.typ); meant != "" {
+			return meant, true
+		}
+	}
+	return v.typ, false
+}
+
+// meaning is the type of MPI handles that a program's own name for it stands for, or "": typedef MPI_Comm comm_t. Each name is asked about once: what it stands
+// for depends on the scope in theory only.
 func (o *owner) meaning(ctx context.Context, at backend.FrameID, name string) string {
 	if builtIn.MatchString(name) {
 		return ""
@@ -214,12 +227,7 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 		}
 	}
 	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame, generation: o.refs.generation}
-	s.handle = isHandle(v.typ)
-	if name := typeName.FindString(v.typ); !s.handle && name != "" && !v.dynamic && (v.children == 0 || strings.Contains(v.value, "0x")) {
-		if meant := o.meaning(ctx, n.frame, name); meant != "" {
-			s.handle, s.Type = true, meant
-		}
-	}
+	s.Type, s.handle = o.handleType(ctx, n.frame, v)
 	switch {
 	case v.value == "" && !v.dynamic && v.expr != "":
 		// What cannot be read has no value here; say why rather than show nothing.
