@@ -21,6 +21,7 @@ type ReplayResult struct {
 	Ranks     []RankReplay
 	CutShort  bool // the recording ends before the program's end
 	Stalled   bool // ended because nothing moved
+	Within    bool // ... and all ranks were within MPI calls
 	Graph     bool // the event graph was written
 	Events    uint64
 	Decisions uint64
@@ -116,14 +117,15 @@ func (p *Prepared) hold() {
 
 // watch follows a replay. Its run goroutine owns it.
 type watch struct {
-	session  *launch.Session
-	prepared *Prepared
-	options  ReplayOptions
-	events   chan rankEvent
-	at       []abi.State // of each rank, as far as it matters
-	over     []bool      // the program has gone
-	last     []backend.ControlState
-	stalled  bool
+	session       *launch.Session
+	prepared      *Prepared
+	options       ReplayOptions
+	events        chan rankEvent
+	at            []abi.State // of each rank, as far as it matters
+	over          []bool      // the program has gone
+	last          []backend.ControlState
+	stalled       bool
+	stalledWithin bool // all ranks were within MPI calls then
 
 	letGo     []bool // a rank that stood at the end of its recording need not stand there any more
 	allWithin bool   // when it was looked at last, all ranks were within MPI calls
@@ -142,9 +144,9 @@ const (
 	tick = 200 * time.Millisecond
 	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut short.
 	cutStall = 10 * time.Second
-	// controlStall is how long all ranks may be within MPI calls, and none get on, if there are control messages: those must not let them wait for ever, but
-	// that rests on what is known of the MPI.
-	controlStall = time.Minute
+	// withinStall is how long all ranks may be within MPI calls, and none get on: a rank that sends something else than when it was recorded is no divergence before the
+	// next check, and another may wait for ever for what was recorded.
+	withinStall = time.Minute
 )
 
 func newWatch(session *launch.Session, p *Prepared, o ReplayOptions) *watch {
@@ -213,7 +215,7 @@ func (w *watch) run(ctx context.Context) launch.Result {
 			case w.goOn():
 				moved = time.Now()
 			default:
-				w.stalled, w.gone = true, slices.Clone(w.over)
+				w.stalled, w.stalledWithin, w.gone = true, w.allWithin, slices.Clone(w.over)
 				stop()
 			}
 		case <-interrupted:
@@ -339,15 +341,15 @@ func (w *watch) stallLimit() time.Duration {
 			return cutStall
 		}
 	}
-	if w.allWithin && len(w.options.Control) > 0 {
-		return controlStall
+	if w.allWithin {
+		return withinStall
 	}
 	return 0
 }
 
 // result judges how far each rank got.
 func (w *watch) result(job launch.Result) *ReplayResult {
-	r := &ReplayResult{Recording: w.prepared.Recording, Job: job, CutShort: w.prepared.CutShort(), Stalled: w.stalled}
+	r := &ReplayResult{Recording: w.prepared.Recording, Job: job, CutShort: w.prepared.CutShort(), Stalled: w.stalled, Within: w.stalledWithin}
 	aborted := false
 	for i := range w.at {
 		if c := job.Ranks[i].Control; c.Present {
@@ -397,6 +399,8 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 func (w *watch) why(rank int, job launch.Result) string {
 	end := job.Ranks[rank]
 	switch {
+	case w.stalled && !w.gone[rank] && w.last[rank].CurrentOp != int(trace.OpNone):
+		return "the replay stood still, and it was in " + trace.Op(w.last[rank].CurrentOp).Call()
 	case w.stalled && !w.gone[rank]:
 		return "the replay stood still"
 	case job.Stopped && end.Exit != nil && end.Exit.Signal == "SIGKILL":

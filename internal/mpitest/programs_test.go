@@ -213,6 +213,7 @@ func TestSmallPrograms(t *testing.T) {
 		{"fparticles.f90", 1, nil, 0, []string{"fparticles: rank 0: right"}},
 		{"fparticles.f90", 3, nil, 0, []string{"fparticles: rank 0: right", "fparticles: rank 1: right", "fparticles: rank 2: right"}},
 		{"exitcode.c", 2, []string{"1", "5"}, 5, nil},
+		{"othertag.c", 2, nil, 0, []string{"othertag: tag 1"}},
 		{"exitcode.c", 2, []string{"0", "7", "abort"}, 7, nil},
 		{"tsp.c", 2, []string{"no-such-file"}, 2, []string{"tsp: cannot open the cities file no-such-file"}},
 		{"wildcard.c", 2, []string{"no-such-mode"}, 2, []string{"usage: wildcard"}},
