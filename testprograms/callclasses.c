@@ -1469,6 +1469,36 @@ static void absolute_addresses(void) {
     MPI_Type_free(&into);
 }
 
+/* Open MPI gives a persistent request another handle if it is started while the copy of its last message is still on the way. */
+enum { LONG_MESSAGE = 20000, STARTS = 4 };
+
+static void restarted(void) {
+    static int out[LONG_MESSAGE], in[LONG_MESSAGE];
+    MPI_Request request;
+    MPI_Status status;
+    perturb_begin();
+    MPI_Bsend_init(out, LONG_MESSAGE, MPI_INT, 0, TAG_ONE, comm, &request);
+    for (int k = 0; k < STARTS; k++) {
+        for (int i = 0; i < LONG_MESSAGE; i++) {
+            out[i] = 1000 * rank + k + i;
+        }
+        if (k % 2 == 0) {
+            MPI_Start(&request);
+        } else {
+            MPI_Startall(1, &request);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(comm); /* nothing is received before all are started */
+    for (int k = 0; rank == 0 && k < STARTS * ranks; k++) {
+        MPI_Recv(in, LONG_MESSAGE, MPI_INT, MPI_ANY_SOURCE, TAG_ONE, comm, &status);
+        order_taken(&order, status.MPI_SOURCE, status.MPI_TAG);
+        order_data(&order, in, sizeof in);
+    }
+    MPI_Request_free(&request);
+    MPI_Barrier(comm); /* the buffer for such sends is large enough for one of these */
+}
+
 /* ------------------------------------------------------------------ all of them */
 
 static const struct class {
@@ -1538,6 +1568,7 @@ static const struct class {
     {"rma-fence", fences},
     {"wtime", wall_clock},
     {"absolute-addresses", absolute_addresses},
+    {"bsend-init-restarted", restarted},
 #if MPI_VERSION >= 4
     {"large-counts", run_large_counts},
     {"collectives-persistent", persistent_collectives},

@@ -272,6 +272,7 @@ extern uint32_t cohort_request_count, cohort_watched_count;
 struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer);
 struct cohort_request *cohort_request_find(uint64_t handle);
 void cohort_request_remove(uint64_t handle);   /* the oldest with that handle */
+void cohort_request_renamed(uint64_t before, MPI_Request after);
 void cohort_request_sends(struct cohort_request *r, const void *buf, int count, MPI_Datatype type); /* full mode: a persistent send */
 void cohort_request_watch(struct cohort_request *r, int watch);
 void cohort_request_note(MPI_Request request, uint8_t cls);

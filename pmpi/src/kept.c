@@ -516,10 +516,22 @@ static void started(const struct cohort_call *k, MPI_Request request) {
   set_state(r, LASTS_ONE_START, COHORT_REQUEST_ACTIVE);
 }
 
+/* Open MPI may give a request another handle when it is started. The lock is held. */
+static void renamed(uint64_t before, MPI_Request after) {
+  struct cohort_request_record *r = before == HANDLE(after) ? NULL : take(before);
+  if (r == NULL) return;
+  int32_t f = r->o.f_handle == -1 ? -1 : PMPI_Request_c2f(after); /* Fortran is given it anyway */
+  __atomic_store_n(&r->o.handle, HANDLE(after), __ATOMIC_RELEASE);
+  __atomic_store_n(&r->o.f_handle, f, __ATOMIC_RELEASE);
+  add(r);
+}
+
 int cohort_k_Start(uint64_t site, MPI_Request *request) {
   struct cohort_call *k = begin_on(COHORT_OP_START, site, 1, request);
+  uint64_t before = HANDLE(*request);
   int rc = MPI_Start(request);
   cohort_registry_lock();
+  renamed(before, *request);
   if (rc == MPI_SUCCESS) started(k, *request);
   cohort_registry_unlock();
   cohort_kept_end(k);
@@ -528,8 +540,10 @@ int cohort_k_Start(uint64_t site, MPI_Request *request) {
 
 int cohort_k_Startall(uint64_t site, int count, MPI_Request array_of_requests[]) {
   struct cohort_call *k = begin_on(COHORT_OP_STARTALL, site, count, array_of_requests);
+  struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Startall(count, array_of_requests);
   cohort_registry_lock();
+  for (int i = 0; before != NULL && i < count; i++) renamed(before[i].handle, array_of_requests[i]);
   for (int i = 0; i < count && rc == MPI_SUCCESS; i++) started(k, array_of_requests[i]);
   cohort_registry_unlock();
   cohort_kept_end(k);

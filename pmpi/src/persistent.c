@@ -2,6 +2,7 @@
  * recorded message stands in for it from Start to completion: the program keeps its handle, which is inactive for MPI all the time, and
  * Wait, Test and their kin are given the stand-in. */
 #include "cohort.h"
+#include "racing.h"
 #include "transport.h"
 
 struct receive {
@@ -202,10 +203,32 @@ static void started(int count, const MPI_Request *requests) {
   }
 }
 
+/* A start may give a request another handle: Open MPI does, where the last message of a buffered send is still in its hands. */
+static void renamed(uint64_t before, MPI_Request after) {
+  if (LIKELY(HANDLE(after) == before)) return;
+  cohort_request_renamed(before, after);
+  if (g.racing) cohort_node_renamed(before, after);
+  uint64_t *value = cohort_keymap_find(&receives, before);
+  if (value == NULL) return;
+  uint64_t p = *value;
+  cohort_keymap_remove(&receives, before);
+  cohort_keymap_put(&receives, HANDLE(after), p);
+}
+
+static uint64_t *handles_of(int count, const MPI_Request *requests) {
+  static struct cohort_buffer handles;
+  if (count <= 0 || !cohort_reserve(&handles, (size_t)count * sizeof(uint64_t))) return NULL;
+  uint64_t *before = (uint64_t *)(void *)handles.data;
+  for (int i = 0; i < count; i++) before[i] = HANDLE(requests[i]);
+  return before;
+}
+
 EXPORT int MPI_Start(MPI_Request *request) {
   KEPT(Start, request);
   if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
+  uint64_t before = HANDLE(*request);
   int rc = g.replay ? start_in_replay(request, 0) : x_start(request);
+  renamed(before, *request);
   started(rc == MPI_SUCCESS, request);
   cohort_leave();
   return rc;
@@ -214,7 +237,9 @@ EXPORT int MPI_Start(MPI_Request *request) {
 EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
   KEPT(Startall, count, array_of_requests);
   if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
+  const uint64_t *before = handles_of(count, array_of_requests);
   int rc = g.replay ? startall_in_replay(count, array_of_requests) : x_startall(count, array_of_requests);
+  for (int i = 0; before != NULL && i < count; i++) renamed(before[i], array_of_requests[i]);
   started(rc == MPI_SUCCESS ? count : 0, array_of_requests);
   cohort_leave();
   return rc;

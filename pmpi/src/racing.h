@@ -107,6 +107,7 @@ struct node *cohort_node_add(uint64_t key);            /* NULL: no memory */
 struct node *cohort_node_adopt(uint64_t key, const struct node *as); /* likewise, with the contents of `as` */
 struct node *cohort_node_find(uint64_t key);           /* NULL: none */
 void cohort_node_remove(struct node *n);
+void cohort_node_renamed(uint64_t before, MPI_Request after);
 static inline struct node *node_of(MPI_Request request) {
   return cohort_node_count == 0 || request == MPI_REQUEST_NULL ? NULL : cohort_node_find(HANDLE(request));
 }

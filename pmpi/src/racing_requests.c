@@ -80,13 +80,9 @@ struct node *cohort_node_find(uint64_t key) {
   return slots[i] == 0 ? NULL : at(slots[i]);
 }
 
-void cohort_node_remove(struct node *n) {
-  uint32_t number = n->next;
+static void unlist(const struct node *n) {
   uint64_t hole = slot_of(n->key), i = hole;
-  cohort_node_count--;
-  n->next = free_node;
-  free_node = number;
-  if (slots[hole] != number) return;
+  if (slots[hole] != n->next) return;
   used--;
   for (;;) { /* close the gap, so that probing needs no tombstones */
     i = (i + 1) & (capacity - 1);
@@ -98,6 +94,25 @@ void cohort_node_remove(struct node *n) {
     }
   }
   slots[hole] = 0;
+}
+
+void cohort_node_remove(struct node *n) {
+  uint32_t number = n->next;
+  unlist(n);
+  cohort_node_count--;
+  n->next = free_node;
+  free_node = number;
+}
+
+void cohort_node_renamed(uint64_t before, MPI_Request after) {
+  struct node *n = cohort_node_count == 0 ? NULL : cohort_node_find(before);
+  if (n == NULL || !n->persistent) return;
+  unlist(n);
+  n->key = HANDLE(after);
+  n->request = after;
+  uint64_t i = slot_of(n->key);
+  if (slots[i] == 0) used++;
+  slots[i] = n->next;
 }
 
 /* ---- open receives from MPI_ANY_SOURCE, the oldest post first */

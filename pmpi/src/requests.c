@@ -140,6 +140,23 @@ void cohort_request_remove(uint64_t handle) {
   slots[hole] = (struct slot){0, 0, 0};
 }
 
+/* The handle of a persistent request, which is not active, has become another one. */
+void cohort_request_renamed(uint64_t before, MPI_Request after) {
+  struct cohort_request *old = cohort_request_find(before);
+  if (old == NULL || !old->persistent) return;
+  struct cohort_request kept = *old;
+  old->own_type = 0; /* it goes along */
+  cohort_request_remove(before);
+  struct cohort_request *r = cohort_request_add(after, kept.cls, kept.null_peer);
+  if (r == NULL) return;
+  int watched = kept.watched;
+  kept.handle = r->handle;
+  kept.next = r->next;
+  kept.watched = 0;
+  *r = kept;
+  if (watched) cohort_request_watch(r, 1);
+}
+
 /* What MPI_Cancel is called for has to be known: which post it was, and that it was a receive. Handles are reused, so an entry is only ever
  * replaced, and there are as many as the program had requests at one time. */
 static struct keymap noted;
