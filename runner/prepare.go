@@ -177,7 +177,11 @@ func (p *Prepared) decide(o ReplayOptions) error {
 	if incomplete != nil {
 		reason := incomplete.Error()
 		if len(alike) > 0 {
-			reason += " The same holds for the ranks " + strings.Join(alike, ", ") + "."
+			ranks := "ranks"
+			if len(alike) == 1 {
+				ranks = "rank"
+			}
+			reason += " The same holds for " + ranks + " " + strings.Join(alike, ", ") + "."
 		}
 		return &launch.RefusedError{Reason: reason, Err: incomplete}
 	}

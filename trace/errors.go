@@ -169,7 +169,9 @@ func (e *IncompleteError) locate(sites map[uint64]Site, modules []*Module) {
 func (e *IncompleteError) Error() string {
 	count := ""
 	if e.Call != overtakenCall {
-		count = fmt.Sprintf(" (%d such call(s) in all)", e.Count)
+		if count = fmt.Sprintf(" (%d such calls in all)", e.Count); e.Count == 1 {
+			count = " (once)"
+		}
 	}
 	return fmt.Sprintf("The recording %s is incomplete: %s%s. %sA replay may depart from it; --incomplete-ok (incompleteOk in a launch request) tries all the same.",
 		e.Path, e.What(), count, e.advice())

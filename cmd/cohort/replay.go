@@ -169,9 +169,13 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 		return []string{fmt.Sprintf("Rank %d left the recording: %s", rank, job.UnnoticedText(d))}
 	}
 	lines := []string{fmt.Sprintf("Rank %d left the recording at its event %d (%d:%d)%s.", rank, d.Event, rank, d.Event, where)}
-	if d.RecordedOp == "" {
+	switch {
+	case d.RecordedOp == "":
 		lines = append(lines, "  recorded: nothing more")
-	} else {
+	case d.RecordedEvent > d.Event:
+		lines = append(lines, fmt.Sprintf("  recorded: another call, of which no decision was needed; the next one that needed one is %s%s, event %d",
+			d.RecordedOp, peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
+	default:
 		lines = append(lines, fmt.Sprintf("  recorded: %s%s, event %d", d.RecordedOp, peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
 	}
 	lines = append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
