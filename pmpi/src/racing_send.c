@@ -209,9 +209,14 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int 
   }
   cohort_racing_stamp(wire, to);
   rc = dispatch(&o, dest, tag, comm, op, request);
-  /* A request that is complete at once may be one that many sends share: it must not stand in the table. */
+  /* A request that is complete at once may be one that many sends share: it must not stand in the table. Open MPI is not asked, since it gives up the processor when a request is not
+   * complete; its shared request is an object of the library. */
   int complete = rc != MPI_SUCCESS;
+#ifdef OPEN_MPI
+  complete |= cohort_is_builtin(HANDLE(*request));
+#else
   if (!complete) PMPI_Request_get_status(*request, &complete, MPI_STATUS_IGNORE);
+#endif
   struct node *n = complete ? NULL : cohort_node_add(HANDLE(*request));
   if (complete) {
     cohort_release(wire, bytes, direct, &o.type);
