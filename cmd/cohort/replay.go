@@ -74,7 +74,8 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false, "go on where the recording lacks decisions: the replay may differ from there")
 	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
 	f.IntVar(&limit, "bound-buffering", 0, "hold senders back, so that at most `N` messages wait at a rank for their receives")
-	f.DurationVar(&o.StallTimeout, "stall-timeout", 0, "end the replay when no rank has made an MPI call for so long, such as 30s\n(default: 1m0s once all ranks wait within MPI calls)")
+	f.DurationVar(&o.StallTimeout, "stall-timeout", 0, "end the replay when no rank has made an MPI call for so long, such as 30s\n"+
+		"(default: 1m0s once all ranks wait within MPI calls)")
 	f.StringVar(&yield, "yield", "auto", "let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.StringVar(&o.Cwd, "cwd", "", "working directory of the ranks (default: the recorded one)")
