@@ -28,6 +28,8 @@ type Summary struct {
 	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
 	// Values is how many values that another run would not be given are in the recording: times, random bytes, what one-sided calls fetched.
 	Values uint64 `json:"values"`
+	// Windows is how many times a rank made a window for one-sided communication.
+	Windows uint64 `json:"windows,omitempty"`
 }
 
 // Summarize reads all traces of a recording.
@@ -52,10 +54,7 @@ func Summarize(rec *Recording) (*Summary, error) {
 	for i := range rec.Meta.PerRank { // counted by the ranks; the graph, which is exact, takes precedence
 		for name, n := range rec.Meta.PerRank[i].Calls {
 			if op, ok := ParseOp(name); ok {
-				if s.EventsByClass == nil {
-					s.EventsByClass = map[string]uint64{}
-				}
-				s.EventsByClass[op.Class().String()] += n
+				s.countCalls(op, n)
 			}
 		}
 	}
@@ -66,7 +65,7 @@ func Summarize(rec *Recording) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.EventsByClass = map[string]uint64{}
+	s.EventsByClass, s.Windows = nil, 0
 	for rank := range g.Ranks() {
 		if err := s.addGraph(rec, g, rank); err != nil {
 			return nil, fmt.Errorf("summarize rank %d: %w", rank, err)
@@ -138,6 +137,16 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 	return nil
 }
 
+func (s *Summary) countCalls(op Op, n uint64) {
+	if s.EventsByClass == nil {
+		s.EventsByClass = map[string]uint64{}
+	}
+	s.EventsByClass[op.Class().String()] += n
+	if op == OpWinCreate || op == OpWinAllocate {
+		s.Windows += n
+	}
+}
+
 func (s *Summary) addGraph(rec *Recording, g *Graph, rank int) error {
 	r, err := g.Rank(rank)
 	if err != nil {
@@ -148,7 +157,7 @@ func (s *Summary) addGraph(rec *Recording, g *Graph, rank int) error {
 			return errors.Join(err, r.Close())
 		}
 		if e, ok := record.(*Event); ok {
-			s.EventsByClass[e.Op.Class().String()]++
+			s.countCalls(e.Op, 1)
 		}
 	}
 	if g.dir != rec.Dir {
