@@ -78,7 +78,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n", count(s.Values, "value"))
 	}
 	if s.Windows > 0 {
-		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others write to it, with no MPI call between (docs/what-is-recorded.md)\n")
+		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others write to it, with no MPI call between " +
+			"(docs/what-is-recorded.md)\n")
 	}
 	switch {
 	case r.Recording.Meta.Mode == trace.ModeRacing.String(): // others are not counted
