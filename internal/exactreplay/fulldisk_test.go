@@ -38,7 +38,7 @@ func TestFullDisk(t *testing.T) {
 						t.Errorf("unmounting %s: %v", disk, err)
 					}
 				})
-				r := random{seed: uint64(100 + i), phases: phasesUpTo(map[string]int{"order": 300, "racing": 450, "full": 120}[mode]), ranks: 3, mode: mode}
+				r := random{seed: uint64(100 + i), phases: phasesUpTo(map[string]int{"order": 450, "racing": 570, "full": 120}[mode]), ranks: 3, mode: mode}
 				j := job{mpi: mpi, program: program, ranks: r.ranks, args: r.args()}
 				goesAsFar(t, j, filepath.Join(disk, "full.cohort"), mode)
 			})
