@@ -142,6 +142,8 @@ type rankEvent struct {
 const (
 	// tick is how often progress is looked at.
 	tick = 200 * time.Millisecond
+	// longestLook is how long it may take from one look to the next: a second for the ranks' answers, and as much on a busy machine.
+	longestLook = 2 * time.Second
 	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut short.
 	cutStall = 10 * time.Second
 	// withinStall is how long all ranks may be within MPI calls, and none get on: a rank that sends something else than when it was recorded is no divergence before the
@@ -184,7 +186,7 @@ func (w *watch) run(ctx context.Context) launch.Result {
 	}
 	answers := make(chan []backend.ControlState, 1)
 	asking := false
-	moved, seen := time.Now(), uint64(0)
+	looked, still, seen := time.Now(), time.Duration(0), uint64(0)
 	for open := len(w.at); open > 0; {
 		select {
 		case e := <-w.events:
@@ -206,14 +208,17 @@ func (w *watch) run(ctx context.Context) launch.Result {
 			}
 		case states := <-answers:
 			asking = false
+			// A job that was suspended as a whole has not stood still meanwhile.
+			still += min(time.Since(looked), longestLook)
+			looked = time.Now()
 			if sum := w.progress(states); sum != seen {
-				moved, seen = time.Now(), sum
+				still, seen = 0, sum
 			}
 			limit := w.stallLimit()
 			switch {
-			case limit == 0 || time.Since(moved) <= limit || stopping:
+			case limit == 0 || still <= limit || stopping:
 			case w.goOn():
-				moved = time.Now()
+				still = 0
 			default:
 				w.stalled, w.stalledWithin, w.gone = true, w.allWithin, slices.Clone(w.over)
 				stop()
