@@ -1,12 +1,13 @@
-// Package backend defines what one rank's debugger can do: the typed, batched requests that cross the connection between the
-// job and a rank's agent. It holds types and interfaces only and imports nothing of ours.
+// Package backend defines what one rank's debugger can do: the typed, batched requests that cross the connection
+// between the job and a rank's agent. It holds types and interfaces only and imports nothing of ours.
 //
-// Implementations: backend/gdb (gdb/MI) and the client side of the agent connection in package launch, which forwards every call.
-// Later: Delve for Go ranks.
+// Implementations: backend/gdb (gdb/MI) and the client side of the agent connection in package launch, which forwards
+// every call. Later: Delve for Go ranks.
 //
 // **Invariant:** no gdb/MI text appears in these types.
 //
-// **Invariant:** every value here can be encoded by encoding/gob: no functions, channels or interfaces in requests, results and events.
+// **Invariant:** every value here can be encoded by encoding/gob: no functions, channels or interfaces in requests,
+// results and events.
 package backend
 
 import (
@@ -14,22 +15,25 @@ import (
 	"fmt"
 )
 
-// A Backend debugs one rank. All methods may be called from any goroutine; calls are carried out one at a time in the order in
-// which they arrive, except Interrupt, Control and Kill, which overtake. Every method returns when ctx ends, with ctx.Err(); the request may then
-// still be carried out. After the backend has ended every method returns an *EndedError.
+// A Backend debugs one rank. All methods may be called from any goroutine; calls are carried out one at a time in the
+// order in which they arrive, except Interrupt, Control and Kill, which overtake. Every method returns when ctx ends,
+// with ctx.Err(); the request may then still be carried out. After the backend has ended every method returns an
+// *EndedError.
 type Backend interface {
-	// Launch starts the program and returns with the rank stopped at its entry (main, or the Fortran main program). Errors are *LaunchError for anything
-	// that the user can mend (not executable, not found, ...).
+	// Launch starts the program and returns with the rank stopped at its entry (main, or the Fortran main program).
+	// Errors are *LaunchError for anything that the user can mend (not executable, not found, ...).
 	Launch(ctx context.Context, req LaunchRequest) (LaunchResult, error)
 
-	// SetBreakpoints replaces all breakpoints of one Source (a file, or "function"). The result has one element per requested one,
-	// in order. Allowed while the rank runs: the backend stops and resumes it unseen if it must.
+	// SetBreakpoints replaces all breakpoints of one Source (a file, or "function"). The result has one element per
+	// requested one, in order. Allowed while the rank runs: the backend stops and resumes it unseen if it must.
 	SetBreakpoints(ctx context.Context, req SetBreakpointsRequest) ([]Breakpoint, error)
 
-	// Resume lets the rank run and returns as soon as it does; a Stopped or Exited event follows on Events. It is an error (*StateError) if the rank runs already.
+	// Resume lets the rank run and returns as soon as it does; a Stopped or Exited event follows on Events. It is an
+	// error (*StateError) if the rank runs already.
 	Resume(ctx context.Context, req ResumeRequest) error
 
-	// Interrupt asks a running rank to stop; a Stopped event with ReasonPause follows, unless it stops for another reason first. No effect on a stopped one.
+	// Interrupt asks a running rank to stop; a Stopped event with ReasonPause follows, unless it stops for another
+	// reason first. No effect on a stopped one.
 	Interrupt(ctx context.Context) error
 
 	// Threads, StackTrace, Scopes, Variables, SetVariable, Evaluate need a stopped rank, else *StateError.
@@ -40,10 +44,12 @@ type Backend interface {
 	SetVariable(ctx context.Context, req SetVariableRequest) (Variable, error)
 	Evaluate(ctx context.Context, req EvaluateRequest) (EvaluateResult, error)
 
-	// ReadMemory returns as many of the n bytes from addr as are readable; unreadable tail: fewer bytes and no error, nothing readable: an error.
+	// ReadMemory returns as many of the n bytes from addr as are readable; unreadable tail: fewer bytes and no error,
+	// nothing readable: an error.
 	ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error)
 
-	// Control reads, and where asked changes, the rank's control block (see pmpi/include/cohort_abi.h). Needs no stopped rank.
+	// Control reads, and where asked changes, the rank's control block (see pmpi/include/cohort_abi.h). Needs no
+	// stopped rank.
 	Control(ctx context.Context, req ControlRequest) (ControlState, error)
 
 	// Input sends bytes to the program's standard input; EOF closes it.
@@ -52,12 +58,13 @@ type Backend interface {
 	// Kill ends the program and the debugger. An Exited event (if the program was running) and an Ended event follow.
 	Kill(ctx context.Context) error
 
-	// Events is the one ordered stream of what happened. It is closed after the Ended event. The receiver must keep reading; the backend buffers without
-	// bound rather than block the rank.
+	// Events is the one ordered stream of what happened. It is closed after the Ended event. The receiver must keep
+	// reading; the backend buffers without bound rather than block the rank.
 	Events() <-chan Event
 }
 
-// FrameID names a stack frame: thread and level (0 is the innermost that gdb reports, Internal ones included). Valid until the next resume.
+// FrameID names a stack frame: thread and level (0 is the innermost that gdb reports, Internal ones included). Valid
+// until the next resume.
 type FrameID struct {
 	Thread int // debugger's thread number, 1 is the main thread
 	Level  int
@@ -68,17 +75,19 @@ type LaunchRequest struct {
 	Program string
 	Args    []string
 	Cwd     string
-	// Env is added to the environment that the launcher gave the rank; a value-less "NAME" removes NAME. It holds LD_PRELOAD and the COHORT_ variables too, which must
-	// reach the program and never the debugger itself.
+	// Env is added to the environment that the launcher gave the rank; a value-less "NAME" removes NAME. It holds
+	// LD_PRELOAD and the COHORT_ variables too, which must reach the program and never the debugger itself.
 	Env []string
 	// StopAtEntry false: the rank stops at entry all the same (Launch's contract); the job resumes it.
 	DebuggerPath string // "" : gdb from PATH
-	// InferiorTTY, if set, is the terminal that the program gets as its stdin, stdout and stderr. Filled in by the agent.
+	// InferiorTTY, if set, is the terminal that the program gets as its stdin, stdout and stderr. Filled in by the
+	// agent.
 	InferiorTTY string
 	// HasControl: the program was started with a control block: the backend plants its breakpoint on cohort_stop_here.
 	HasControl bool
-	// Core, if set, is the path of a core file that a process of Program has left: nothing is started, the rank is what the file holds. It is stopped for ever: Resume,
-	// SetVariable and Input are a *StateError, and breakpoints are not verified. The stop's reason is ReasonSignal if a signal ended it, else ReasonCore.
+	// Core, if set, is the path of a core file that a process of Program has left: nothing is started, the rank is what
+	// the file holds. It is stopped for ever: Resume, SetVariable and Input are a *StateError, and breakpoints are not
+	// verified. The stop's reason is ReasonSignal if a signal ended it, else ReasonCore.
 	Core string
 }
 
@@ -166,7 +175,8 @@ type Frame struct {
 	Internal bool // inside Cohort's interposer: to be hidden
 	NoSource bool
 	User     bool // code of the program, or of a library that is neither the MPI's nor the system's nor Cohort's
-	// Call: an MPI call of the program's, whose frames in Cohort's interposer are shown as this one (job.StackTrace); Internal as well. A Backend leaves it false.
+	// Call: an MPI call of the program's, whose frames in Cohort's interposer are shown as this one (job.StackTrace);
+	// Internal as well. A Backend leaves it false.
 	Call bool
 }
 
@@ -238,9 +248,9 @@ const (
 	ContextREPL  EvaluateContext = "repl"
 )
 
-// EvaluateRequest evaluates an expression in a frame. In ContextREPL an Expression starting with "mpipp" (a word of its own) is the MPI pretty
-// printer, `p`/`print EXPR` an expression, and anything that starts with "-exec " or a backquote is a debugger command whose console output is the
-// result.
+// EvaluateRequest evaluates an expression in a frame. In ContextREPL an Expression starting with "mpipp" (a word of its
+// own) is the MPI pretty printer, `p`/`print EXPR` an expression, and anything that starts with "-exec " or a backquote
+// is a debugger command whose console output is the result.
 type EvaluateRequest struct {
 	Frame      FrameID
 	Expression string
@@ -288,17 +298,18 @@ type ControlState struct {
 	IncompleteEvent uint64
 	Divergence      *Divergence
 	Message         string
-	// Recent and Calls are there at a change of State and at the end: the last calls that the rank began, oldest first, and of its Events
-	// how many are of each operation.
+	// Recent and Calls are there at a change of State and at the end: the last calls that the rank began, oldest first,
+	// and of its Events how many are of each operation.
 	Recent []RecentCall
 	Calls  map[int]uint64
 }
 
 // RecentCall is one of the last calls that a rank began. Where it stands in the source is known of a divergence.
 type RecentCall struct {
-	Event          uint64
-	Op             string // MPI function name
-	Peer, Tag, Got int    // what it named, and of a wildcard the source that it took; math.MinInt32: not applicable or not known
+	Event uint64
+	Op    string // MPI function name
+	// what it named, and of a wildcard the source that it took; math.MinInt32: not applicable or not known
+	Peer, Tag, Got int
 	CallSite       uint64
 	File           string
 	Line           int
@@ -310,8 +321,8 @@ type Divergence struct {
 	Event                uint64
 	RecordedOp, ActualOp string // MPI function names; RecordedOp "" if the recording holds no further decision
 	RecordedEvent        uint64
-	// Unnoticed: one of the calls since RecordedEvent (0: since the beginning) to Event was not the recorded one. None of them had a recorded outcome, so it
-	// was noticed only now, and which one it was is not known.
+	// Unnoticed: one of the calls since RecordedEvent (0: since the beginning) to Event was not the recorded one. None
+	// of them had a recorded outcome, so it was noticed only now, and which one it was is not known.
 	Unnoticed                   bool
 	RecordedSource, RecordedTag int // math.MinInt32: not applicable
 	ActualSource, ActualTag     int
@@ -346,7 +357,8 @@ const (
 	ReasonCore       Reason = "core file"  // a core that was taken of a process that went on
 )
 
-// Stopped: the rank stands still. Frames holds the innermost frames of the thread that stopped, with arguments, so that the usual display needs no further request.
+// Stopped: the rank stands still. Frames holds the innermost frames of the thread that stopped, with arguments, so that
+// the usual display needs no further request.
 type Stopped struct {
 	Reason      Reason
 	Thread      int
@@ -378,33 +390,39 @@ type Output struct {
 // Ended: the backend is gone; Err says why if it was not asked to.
 type Ended struct{ Err string }
 
-// HandleDecoder shows the meaning of MPI handles and runs mpipp. The gdb backend calls it with the rank stopped; package prettyprint's types are adapted to it there.
+// HandleDecoder shows the meaning of MPI handles and runs mpipp. The gdb backend calls it with the rank stopped;
+// package prettyprint's types are adapted to it there.
 type HandleDecoder interface {
 	// Command runs an mpipp console command line (without the word mpipp).
 	Command(ctx context.Context, frame FrameID, args string) (EvaluateResult, error)
 }
 
-// HandleDescriber is what a HandleDecoder may be as well: then a variable whose type is an MPI handle is shown with its meaning.
+// HandleDescriber is what a HandleDecoder may be as well: then a variable whose type is an MPI handle is shown with its
+// meaning.
 type HandleDescriber interface {
-	// DescribeHandle returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...; "Type MPI_Datatype" in Fortran). It is
-	// called with the rank stopped and may read its memory through the Backend. An error leaves the variable as the debugger shows it.
+	// DescribeHandle returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const
+	// MPI_Comm", ...; "Type MPI_Datatype" in Fortran). It is called with the rank stopped and may read its memory
+	// through the Backend. An error leaves the variable as the debugger shows it.
 	DescribeHandle(ctx context.Context, typeName string, handle uint64) (HandleTree, error)
 }
 
 // HandleConsole is what a HandleDecoder may be as well: then the answers of mpipp can be opened as trees.
 type HandleConsole interface {
-	// Run is Command; what it returns besides has the same name, value and type, and is opened as long as the rank stands.
+	// Run is Command; what it returns besides has the same name, value and type, and is opened as long as the rank
+	// stands.
 	Run(ctx context.Context, frame FrameID, args string) (EvaluateResult, HandleTree, error)
 }
 
-// CallDescriber is what a HandleDecoder may be as well: then the MPI calls that a frame is in, or that its line holds, are among its locals.
+// CallDescriber is what a HandleDecoder may be as well: then the MPI calls that a frame is in, or that its line holds,
+// are among its locals.
 type CallDescriber interface {
-	// DescribeCalls is called with the rank stopped, and may read its memory and evaluate through the Backend. Nothing is shown after an error.
+	// DescribeCalls is called with the rank stopped, and may read its memory and evaluate through the Backend. Nothing
+	// is shown after an error.
 	DescribeCalls(ctx context.Context, frame Frame) ([]HandleTree, error)
 }
 
-// HandleTree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own. Unlike what crosses the connection it may hold a
-// function; it stays with the rank's debugger.
+// HandleTree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own. Unlike what
+// crosses the connection it may hold a function; it stays with the rank's debugger.
 type HandleTree struct {
 	Name, Value, Type string
 	Address           uint64

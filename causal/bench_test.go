@@ -21,7 +21,10 @@ func scattered(ranks int, add func(int, trace.Event)) {
 	for n, round := 0, 0; n < million; round++ {
 		for r := range ranks {
 			dest := src.Intn(ranks)
-			add(r, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(dest), Tag: int32(round % 3), Bytes: 8}})
+			add(r, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{
+				Dest: int32(dest), Tag: int32(round % 3),
+				Bytes: 8,
+			}})
 			inbox[dest] = append(inbox[dest], int32(r)<<2|int32(round%3))
 			n++
 		}
@@ -30,7 +33,10 @@ func scattered(ranks int, add func(int, trace.Event)) {
 				if len(inbox[r]) > 0 {
 					m := inbox[r][0]
 					inbox[r] = inbox[r][1:]
-					add(r, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1, Source: m >> 2, Tag: m & 3, Bytes: 8}})
+					add(r, trace.Event{
+						Op:   trace.OpRecv,
+						Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1, Source: m >> 2, Tag: m & 3, Bytes: 8},
+					})
 					n++
 				}
 			}
@@ -50,8 +56,14 @@ func masterWorker(ranks int, add func(int, trace.Event)) {
 	for n := 0; n < million; n += 5 {
 		w := 1 + src.Intn(ranks-1)
 		add(w, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Tag: 1, Bytes: 8}})
-		add(0, trace.Event{Op: trace.OpIprobe, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1, Source: int32(w), Tag: 1, Bytes: 8}})
-		add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: int32(w), AskedTag: 1, Source: int32(w), Tag: 1, Bytes: 8}})
+		add(0, trace.Event{Op: trace.OpIprobe, Recv: trace.RecvArgs{
+			AskedSource: -1, AskedTag: -1, Source: int32(w),
+			Tag: 1, Bytes: 8,
+		}})
+		add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+			AskedSource: int32(w), AskedTag: 1, Source: int32(w),
+			Tag: 1, Bytes: 8,
+		}})
 		add(0, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(w), Tag: 1, Bytes: 8}})
 		add(w, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8}})
 	}

@@ -23,7 +23,8 @@ func bound(t fataler, g *causal.Graph, limit int) *causal.Bounding {
 	return b
 }
 
-// A sender that is faster than its receiver: when the limit is reached it waits until half of the messages are received.
+// A sender that is faster than its receiver: when the limit is reached it waits until half of the messages are
+// received.
 func TestBoundHoldsBackAFastSender(t *testing.T) {
 	p := newProgram(2)
 	for range 12 {
@@ -32,7 +33,8 @@ func TestBoundHoldsBackAFastSender(t *testing.T) {
 	got := bound(t, p.build(t, causal.Options{}), 4)
 	want := &causal.Bounding{Limit: 4, Reached: []int{0, 4}}
 	for _, j := range []uint64{5, 8, 11} {
-		want.Control = append(want.Control, causal.ControlMessage{After: id{Rank: 1, Index: j - 2}, Before: id{Rank: 0, Index: j}})
+		want.Control = append(want.Control,
+			causal.ControlMessage{After: id{Rank: 1, Index: j - 2}, Before: id{Rank: 0, Index: j}})
 	}
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -45,7 +47,8 @@ func TestBoundLeavesADialogueAlone(t *testing.T) {
 	for range 5 {
 		p.send(0, 1).recv(1, 0).send(1, 0).recv(0, 1)
 	}
-	if got := bound(t, p.build(t, causal.Options{}), 1); len(got.Control) > 0 || !slices.Equal(got.Reached, []int{1, 1}) {
+	if got := bound(t, p.build(t, causal.Options{}), 1); len(got.Control) > 0 ||
+		!slices.Equal(got.Reached, []int{1, 1}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -59,7 +62,9 @@ func TestBoundKeepsSendersInTheirOrder(t *testing.T) {
 		}
 	}
 	got := bound(t, p.build(t, causal.Options{}), 1)
-	if !slices.Equal(got.Reached, []int{1, 0, 0}) || !slices.Contains(got.Control, causal.ControlMessage{After: id{Rank: 0, Index: 4}, Before: id{Rank: 1, Index: 1}}) {
+	if !slices.Equal(got.Reached, []int{1, 0, 0}) ||
+		!slices.Contains(got.Control,
+			causal.ControlMessage{After: id{Rank: 0, Index: 4}, Before: id{Rank: 1, Index: 1}}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -77,7 +82,8 @@ func TestBoundThatCannotBeHeld(t *testing.T) {
 	}
 }
 
-// Ranks that send to each other first and receive then, with messages that an MPI might send by rendezvous: the run shows that it did not.
+// Ranks that send to each other first and receive then, with messages that an MPI might send by rendezvous: the run
+// shows that it did not.
 func TestBoundBelievesTheRun(t *testing.T) {
 	p := newProgram(2)
 	for range 4 {
@@ -85,7 +91,10 @@ func TestBoundBelievesTheRun(t *testing.T) {
 			p.add(r, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(1 - r), Tag: 1, Bytes: 5000}})
 		}
 		for r := range 2 {
-			p.add(r, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: int32(1 - r), AskedTag: 1, Source: int32(1 - r), Tag: 1, Bytes: 5000}})
+			p.add(r, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+				AskedSource: int32(1 - r), AskedTag: 1,
+				Source: int32(1 - r), Tag: 1, Bytes: 5000,
+			}})
 		}
 	}
 	if got := bound(t, p.build(t, causal.Options{SyncBytes: 4000}), 1); !slices.Equal(got.Reached, []int{1, 1}) {
@@ -111,8 +120,8 @@ func TestBoundRefusesWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// schedule goes through all points of an execution in an order that the program could have in a replay; sends come as early as they can. It returns how many
-// messages waited at most at each rank, and whether it came to the end.
+// schedule goes through all points of an execution in an order that the program could have in a replay; sends come as
+// early as they can. It returns how many messages waited at most at each rank, and whether it came to the end.
 func schedule(x *causaltest.Execution, pred map[point][]point, draw causaltest.Source) (most []int, whole bool) {
 	ranks := len(x.Records)
 	sends, starts := map[point][]int{}, map[point][]int{}
@@ -211,7 +220,8 @@ func mayWait(x *causaltest.Execution, pred map[point][]point, rendezvous uint64)
 				for _, m := range sent[here] {
 					active[e.Index] = m
 				}
-			case e.Op == trace.OpSendInit || e.Op == trace.OpRsendInit || e.Op == trace.OpBsendInit || e.Op == trace.OpSsendInit:
+			case e.Op == trace.OpSendInit || e.Op == trace.OpRsendInit || e.Op == trace.OpBsendInit ||
+				e.Op == trace.OpSsendInit:
 				inits[e.Index] = e
 			case e.Op.Class() == trace.ClassStart:
 				k := 0
@@ -241,8 +251,8 @@ func mayWait(x *causaltest.Execution, pred map[point][]point, rendezvous uint64)
 	}
 }
 
-// However a replay is scheduled, the control messages hold the bound, and no rank waits for ever: neither with an MPI that waits for no more than it must nor, if the
-// program allows it, with one that waits whenever it may.
+// However a replay is scheduled, the control messages hold the bound, and no rank waits for ever: neither with an MPI
+// that waits for no more than it must nor, if the program allows it, with one that waits whenever it may.
 func TestBoundAnySchedule(t *testing.T) {
 	var tried, refused, held, exceeded, waited int
 	rapid.Check(t, func(t *rapid.T) {
@@ -320,7 +330,8 @@ func TestBoundAnySchedule(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("%d executions, %d refused; of them %d with an MPI that waits; the bound was exceeded %d times, and held %d times of these", tried, refused, waited, exceeded, held)
+	t.Logf("%d executions, %d refused; of them %d with an MPI that waits; the bound was exceeded %d times, and held "+
+		"%d times of these", tried, refused, waited, exceeded, held)
 	if held == 0 || waited == 0 || refused > tried/4 {
 		t.Error("the executions are too poor")
 	}

@@ -10,11 +10,12 @@ import (
 
 // Options changes how a Graph is built. The zero value is good.
 type Options struct {
-	// Every is the number of events of a rank between stored vector times; 0 chooses. It trades memory for the time of a query only.
+	// Every is the number of events of a rank between stored vector times; 0 chooses. It trades memory for the time of
+	// a query only.
 	Every int
-	// SyncBytes makes cuts (not happened-before) treat every send of at least so many bytes as a synchronous one, as an MPI does that
-	// sends large messages by rendezvous: a cut then never holds such a send without the post of its receive, without which the rank
-	// might not get through the call. 0: no send but Ssend and Issend.
+	// SyncBytes makes cuts (not happened-before) treat every send of at least so many bytes as a synchronous one, as an
+	// MPI does that sends large messages by rendezvous: a cut then never holds such a send without the post of its
+	// receive, without which the rank might not get through the call. 0: no send but Ssend and Issend.
 	SyncBytes uint64
 }
 
@@ -38,14 +39,15 @@ func NewBuilder(ranks int) *Builder {
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
 			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
-			calls: map[*comm]int{}, probed: map[uint64]int{}, made: map[*comm]int{}, freed: map[posting]int{}, siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
+			calls: map[*comm]int{}, probed: map[uint64]int{}, made: map[*comm]int{}, freed: map[posting]int{},
+			siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
 		})
 	}
 	return b
 }
 
-// Build makes the graph of a run from the records of each rank, in the order of its trace: communicators and events; others are
-// passed over.
+// Build makes the graph of a run from the records of each rank, in the order of its trace: communicators and events;
+// others are passed over.
 func Build(records [][]trace.Record, opt Options) (*Graph, error) {
 	b := NewBuilder(len(records))
 	for rank, all := range records {
@@ -91,7 +93,8 @@ func (b *Builder) addTrace(src Source, rank int) error {
 	return r.Close()
 }
 
-// Add takes in the next record of a rank. It keeps nothing of rec. Errors: *CommError, *TraceError, *CollectiveMismatchError.
+// Add takes in the next record of a rank. It keeps nothing of rec. Errors: *CommError, *TraceError,
+// *CollectiveMismatchError.
 func (b *Builder) Add(rank int, rec trace.Record) error {
 	in := b.ranks[rank]
 	switch rec := rec.(type) {
@@ -168,8 +171,8 @@ func (b *Builder) doubtf(kind ProblemKind, rank int, event uint64, format string
 	b.problem = append(b.problem, Problem{Kind: kind, Event: EventID{rank, event}, Note: fmt.Sprintf(format, args...)})
 }
 
-// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. Errors: *CycleError,
-// *TraceError.
+// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. Errors:
+// *CycleError, *TraceError.
 func (b *Builder) Build(opt Options) (*Graph, error) {
 	m := matcher{b: b, opt: opt, channels: map[channel]*queue{}}
 	m.match()
@@ -194,7 +197,8 @@ func (b *Builder) checkCollectives() {
 			}
 		}
 		if len(absent) > 0 && !first.IsZero() {
-			b.doubtf(ProblemCollective, first.Rank, first.Index, "%s, call number %d on communicator %#x, was not made by ranks %v",
+			b.doubtf(ProblemCollective, first.Rank, first.Index,
+				"%s, call number %d on communicator %#x, was not made by ranks %v",
 				in.op.Call(), in.place, in.comm.id, absent)
 		}
 	}

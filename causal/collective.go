@@ -29,7 +29,8 @@ func dependenceOf(op trace.Op) dependence {
 	}
 }
 
-// part is one member's call of a collective. Entry 0: the trace has no such call. Exit 0: it is not completed in the trace.
+// part is one member's call of a collective. Entry 0: the trace has no such call. Exit 0: it is not completed in the
+// trace.
 type part struct{ entry, exit uint64 }
 
 // instance is one collective.
@@ -96,7 +97,8 @@ func (c *comm) start(n, k int) *instance {
 		c.started = append(c.started, nil)
 	}
 	for len(c.started[n]) <= k {
-		c.started[n] = append(c.started[n], &instance{comm: c, place: len(c.started[n]) + 1, parts: make([]part, len(c.world))})
+		c.started[n] = append(c.started[n],
+			&instance{comm: c, place: len(c.started[n]) + 1, parts: make([]part, len(c.world))})
 	}
 	return c.started[n][k]
 }

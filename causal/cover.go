@@ -2,40 +2,44 @@ package causal
 
 import "slices"
 
-// What a replay must be told, and how little that can be. Netzer & Miller trace one message of each race, and show that the least such
-// trace is a minimum vertex cover of the graph that has the messages for its vertices and a race for each edge (section 4.3 and Theorem 3,
-// which makes that NP-hard in general). A traced message is tied to its receive from both ends: they tag it when it is sent, so that no
-// other receive takes it.
+// What a replay must be told, and how little that can be. Netzer & Miller trace one message of each race, and show that
+// the least such trace is a minimum vertex cover of the graph that has the messages for its vertices and a race for
+// each edge (section 4.3 and Theorem 3, which makes that NP-hard in general). A traced message is tied to its receive
+// from both ends: they tag it when it is sent, so that no other receive takes it.
 //
-// MPI has no such tags; what replay can do is to name the source (and tag) of a receive. That covers an edge from one end only: the receive
-// that came first must be told to take its message, as Annai does (Clemencon et al., section 4.1); to tell the later receive which message
-// is its own does not keep the earlier one from taking it. So of all covers one can be enforced: all receives that could have taken another
-// message. No less is enough, since a receive that is left out can take the other message. And it is enough: let r be the first receive of
-// a replay, in the order in which messages are matched, that takes another message M' than was recorded. Up to there the replay is the
-// recorded run, so M' races with r, or would but for a receive posted earlier that takes it away (RacePoint.Hidden: one that is told its
-// source takes it no more); and then r was told.
+// MPI has no such tags; what replay can do is to name the source (and tag) of a receive. That covers an edge from one
+// end only: the receive that came first must be told to take its message, as Annai does (Clemencon et al., section
+// 4.1); to tell the later receive which message is its own does not keep the earlier one from taking it. So of all
+// covers one can be enforced: all receives that could have taken another message. No less is enough, since a receive
+// that is left out can take the other message. And it is enough: let r be the first receive of
+// a replay, in the order in which messages are matched, that takes another message M' than was recorded. Up to there
+// the replay is the recorded run, so M' races with r, or would but for a receive posted earlier that takes it away
+// (RacePoint.Hidden: one that is told its source takes it no more); and then r was told.
 //
-// Where all of a set of messages race with each other both numbers are one less than the size of the set (Theorem 4). Where several
-// messages of one sender in a row race with one of another, the bound is smaller: Netzer & Miller trace that one message, replay must be
-// told all receives in a row. That is the price of MPI, and small on disk: such receives have one source, and make one entry.
+// Where all of a set of messages race with each other both numbers are one less than the size of the set (Theorem 4).
+// Where several messages of one sender in a row race with one of another, the bound is smaller: Netzer & Miller trace
+// that one message, replay must be told all receives in a row. That is the price of MPI, and small on disk: such
+// receives have one source, and make one entry.
 
 // TraceBound says how many receives a replay must be told of.
 type TraceBound struct {
-	// Traced is the receives and probes that could take another message in a replay that does not name their sources: all of them must be
-	// told, and no other.
+	// Traced is the receives and probes that could take another message in a replay that does not name their sources:
+	// all of them must be told, and no other.
 	Traced uint64 `json:"traced"`
-	// Least is a lower bound of the messages that any trace must tell of, also one that can tag messages: of messages that all race with each
-	// other all but one (a generalisation of the matching bound of Netzer & Miller, footnote 3, whose sets have two).
+	// Least is a lower bound of the messages that any trace must tell of, also one that can tag messages: of messages
+	// that all race with each other all but one (a generalisation of the matching bound of Netzer & Miller, footnote 3,
+	// whose sets have two).
 	Least uint64 `json:"leastPossible"`
 }
 
 // Optimal says whether no trace can have fewer.
 func (b TraceBound) Optimal() bool { return b.Traced == b.Least }
 
-// Bound computes the bound. What EachWildcard visits is passed on to visit, if that is not nil. Errors and cost are those of EachWildcard.
+// Bound computes the bound. What EachWildcard visits is passed on to visit, if that is not nil. Errors and cost are
+// those of EachWildcard.
 //
-// The sets of the lower bound are found in one pass, greedily: in the order of the receives, each message joins the open set if it races
-// with all that are in it.
+// The sets of the lower bound are found in one pass, greedily: in the order of the receives, each message joins the
+// open set if it races with all that are in it.
 func (g *Graph) Bound(visit func(*RacePoint) bool) (TraceBound, RaceCounts, error) {
 	b := coverBound{g: g, open: map[pattern]*cover{}, used: make([][]uint64, len(g.ranks))}
 	for r := range g.ranks {
@@ -122,8 +126,8 @@ func (b *coverBound) close(c *cover) {
 	c.size, c.races = 0, c.races[:0]
 }
 
-// EachTagWildcard calls visit for all receives and probes that asked one source for any tag: their outcome depends on no race, because
-// messages of one sender do not overtake each other. which is as in RacePoint.
+// EachTagWildcard calls visit for all receives and probes that asked one source for any tag: their outcome depends on
+// no race, because messages of one sender do not overtake each other. which is as in RacePoint.
 func (g *Graph) EachTagWildcard(visit func(post EventID, which uint32)) {
 	for rank := range g.messages.ranks {
 		takes := g.messages.ranks[rank].takes

@@ -99,15 +99,17 @@ func TestBoundAgainstAllCovers(t *testing.T) {
 	}
 }
 
-// A replay that is told what Bound traces, and no other receive, is the recorded execution whatever the schedule; and it is told nothing in vain.
+// A replay that is told what Bound traces, and no other receive, is the recorded execution whatever the schedule; and
+// it is told nothing in vain.
 func TestTracedReceivesAreEnoughAndNeeded(t *testing.T) {
 	const states = 20000
 	compared, told, tags, needed := 0, 0, 0, 0
 	for seed := range int64(900) {
 		src := rand.New(rand.NewSource(seed))
 		cfg := causaltest.Config{
-			Ranks: 2 + src.Intn(3), Steps: 10 + src.Intn(14), Collectives: src.Intn(4) == 0, Requests: src.Intn(3) > 0, Probes: src.Intn(2) == 0,
-			Sync: src.Intn(4) == 0, Racy: src.Intn(4) > 0,
+			Ranks: 2 + src.Intn(3), Steps: 10 + src.Intn(14), Collectives: src.Intn(4) == 0, Requests: src.Intn(3) > 0,
+			Probes: src.Intn(2) == 0,
+			Sync:   src.Intn(4) == 0, Racy: src.Intn(4) > 0,
 		}
 		x := causaltest.Run(src, cfg)
 		if _, ok := x.Deviates(func(causaltest.Choice) bool { return true }, states); !ok || x.Unknown > 0 {
@@ -137,13 +139,16 @@ func TestTracedReceivesAreEnoughAndNeeded(t *testing.T) {
 			continue
 		}
 		for without := range traced {
-			if deviates, ok := x.Deviates(func(c causaltest.Choice) bool { return traced[c] && c != without }, states); ok && !deviates {
+			if deviates, ok := x.Deviates(func(c causaltest.Choice) bool {
+				return traced[c] && c != without
+			}, states); ok && !deviates {
 				t.Fatalf("seed %d: of %v, %v is not needed: %s", seed, traced, without, dump(x))
 			}
 			needed++
 		}
 	}
-	t.Logf("%d executions; %d receives told, of %d it was seen that they must be; %d with a wildcard tag only", compared, told, needed, tags)
+	t.Logf("%d executions; %d receives told, of %d it was seen that they must be; %d with a wildcard tag only",
+		compared, told, needed, tags)
 	if compared < 250 || needed < 120 || tags < 20 {
 		t.Error("the executions are too poor")
 	}
@@ -173,7 +178,8 @@ func TestBound(t *testing.T) {
 	}
 	wantBound(t, p, causal.TraceBound{Traced: 4, Least: 4})
 	// A receive that is shielded by an earlier one must be told, as that one is told too, and then is no shield.
-	p = newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag, 1, 2).send(0, 2).
+	p = newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag, 1,
+		2).send(0, 2).
 		recv(2, 0).send(2, 0).send(3, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 3, 1)
 	wantBound(t, p, causal.TraceBound{Traced: 2, Least: 1})
 }
@@ -187,8 +193,12 @@ func wantBound(t *testing.T, p *program, want causal.TraceBound) {
 
 // A wildcard tag alone is no choice.
 func TestEachTagWildcard(t *testing.T) {
-	recv := trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: 0, AskedTag: trace.AnyTag, Source: 0, Tag: 1, Bytes: 8}}
-	g := newProgram(2).send(0, 1).send(0, 1).send(0, 1).add(1, recv).recv(1, 0).any(1, trace.OpRecv, anyTag, 0, 1).build(t, causal.Options{})
+	recv := trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+		AskedSource: 0, AskedTag: trace.AnyTag, Source: 0,
+		Tag: 1, Bytes: 8,
+	}}
+	g := newProgram(2).send(0, 1).send(0, 1).send(0, 1).add(1, recv).recv(1, 0).any(1, trace.OpRecv, anyTag, 0,
+		1).build(t, causal.Options{})
 	var all []id
 	g.EachTagWildcard(func(post id, _ uint32) { all = append(all, post) })
 	if len(all) != 1 || all[0] != (id{Rank: 1, Index: 1}) {

@@ -7,8 +7,9 @@ type Cut []uint64
 
 func (c Cut) String() string { return fmt.Sprint([]uint64(c)) }
 
-// CausalCut returns the least cut that holds the event and all that it needs: every other rank is at the earliest position at
-// which the event can have happened. It is consistent. The package comment says how it differs from the vector time.
+// CausalCut returns the least cut that holds the event and all that it needs: every other rank is at the earliest
+// position at which the event can have happened. It is consistent. The package comment says how it differs from the
+// vector time.
 func (g *Graph) CausalCut(rank int, index uint64) (Cut, error) {
 	if err := g.check(EventID{rank, index}); err != nil {
 		return nil, err
@@ -101,14 +102,17 @@ func (g *Graph) lacks(cut Cut, rank int, index uint64) *InconsistentCutError {
 		}
 		if !out.IsZero() {
 			in := EventID{rank, index}
-			return &InconsistentCutError{Send: out, Receive: in, Relation: d.kind().relation(), SendOp: g.op(out), RecvOp: g.op(in)}
+			return &InconsistentCutError{
+				Send: out, Receive: in, Relation: d.kind().relation(), SendOp: g.op(out),
+				RecvOp: g.op(in),
+			}
 		}
 	}
 	return nil
 }
 
-// CheckCut accepts a consistent cut. Otherwise it returns an *InconsistentCutError with the first receive (of the lowest rank)
-// whose send is not in the cut, or a *CutSizeError or *NoEventError for a cut of another shape.
+// CheckCut accepts a consistent cut. Otherwise it returns an *InconsistentCutError with the first receive (of the
+// lowest rank) whose send is not in the cut, or a *CutSizeError or *NoEventError for a cut of another shape.
 func (g *Graph) CheckCut(cut Cut) error {
 	if err := g.checkSize(cut); err != nil {
 		return err
@@ -130,8 +134,8 @@ func (g *Graph) firstLack(cut Cut) *InconsistentCutError {
 	return nil
 }
 
-// NearestConsistent returns the greatest consistent cut that the given one holds, and the least one that holds the given one. Both
-// equal a cut that is consistent.
+// NearestConsistent returns the greatest consistent cut that the given one holds, and the least one that holds the
+// given one. Both equal a cut that is consistent.
 func (g *Graph) NearestConsistent(cut Cut) (below, above Cut, err error) {
 	if err := g.checkSize(cut); err != nil {
 		return nil, nil, err
@@ -183,7 +187,8 @@ func (g *Graph) shrink(cut Cut) Cut {
 	return below
 }
 
-// reverse is, by event, what a cut cannot hold without that event: single events, or (depCollective) all exits of an instance.
+// reverse is, by event, what a cut cannot hold without that event: single events, or (depCollective) all exits of an
+// instance.
 type reverse []rankEvents
 
 func (g *Graph) reverse() reverse {

@@ -35,8 +35,9 @@ type decider struct {
 	waiting map[pattern][]int32
 }
 
-// decided returns, by take, the event at whose exit the outcome of a take with any source was settled; 0 for others, and for those that
-// nothing settled. It goes through the rank's events once; each take enters one queue and leaves it once.
+// decided returns, by take, the event at whose exit the outcome of a take with any source was settled; 0 for others,
+// and for those that nothing settled. It goes through the rank's events once; each take enters one queue and leaves it
+// once.
 func (r *rankMessages) decided() []uint64 {
 	d := &decider{takes: r.takes, at: make([]uint64, len(r.takes)), waiting: map[pattern][]int32{}}
 	later, next := r.byDone, 0
@@ -69,8 +70,8 @@ func (r *rankMessages) decided() []uint64 {
 	return d.at
 }
 
-// settle notes that take i has its message at the exit of an event. Those posted before it that fit the message had a prior claim to it,
-// and so have one too.
+// settle notes that take i has its message at the exit of an event. Those posted before it that fit the message had a
+// prior claim to it, and so have one too.
 func (d *decider) settle(i int, event uint64) {
 	t := &d.takes[i]
 	if t.kind == takeVoid || !t.known {

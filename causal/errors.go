@@ -27,7 +27,8 @@ func (e *CutSizeError) Error() string {
 	return fmt.Sprintf("the cut has %d positions but the run has %d ranks", e.Positions, e.Ranks)
 }
 
-// CollectiveMismatchError is two ranks that made different calls at the same place of a communicator's sequence of collectives.
+// CollectiveMismatchError is two ranks that made different calls at the same place of a communicator's sequence of
+// collectives.
 type CollectiveMismatchError struct {
 	Comm   uint64 // global id
 	Place  int    // from 1
@@ -42,7 +43,8 @@ type CollectiveMismatchError struct {
 func (e *CollectiveMismatchError) Error() string {
 	where := fmt.Sprintf("collective call number %d on communicator %#x", e.Place, e.Comm)
 	if e.IsRoot {
-		return fmt.Sprintf("%s is %s with root %d at %s but with root %d at %s", where, e.CallA.Call(), e.RootA, e.A, e.RootB, e.B)
+		return fmt.Sprintf("%s is %s with root %d at %s but with root %d at %s", where, e.CallA.Call(), e.RootA, e.A,
+			e.RootB, e.B)
 	}
 	return fmt.Sprintf("%s is %s at %s but %s at %s", where, e.CallA.Call(), e.A, e.CallB.Call(), e.B)
 }
@@ -66,8 +68,8 @@ type TraceError struct {
 
 func (e *TraceError) Error() string { return fmt.Sprintf("event %s: %s", e.Event, e.Reason) }
 
-// CycleError is a set of events of which each needs another one to have begun: no execution has that order, so the traces
-// are not of one run, or a message was matched wrongly.
+// CycleError is a set of events of which each needs another one to have begun: no execution has that order, so the
+// traces are not of one run, or a message was matched wrongly.
 type CycleError struct {
 	Blocked []EventID // per rank that is concerned, the event that cannot end
 	Unknown int       // receives whose message the traces do not tell (ProblemUnknown): they may be the cause
@@ -75,10 +77,12 @@ type CycleError struct {
 
 func (e *CycleError) Error() string {
 	if e.Unknown > 0 {
-		return fmt.Sprintf("the events of the traces have no order: %v wait for each other. Of %d wildcard receives the traces do not "+
+		return fmt.Sprintf("the events of the traces have no order: %v wait for each other. Of %d wildcard receives "+
+			"the traces do not "+
 			"tell which message they took, so that others were matched wrongly", e.Blocked, e.Unknown)
 	}
-	return fmt.Sprintf("the events of the traces have no order: %v wait for each other, so the traces are not of one run", e.Blocked)
+	return fmt.Sprintf("the events of the traces have no order: %v wait for each other, so the traces are not of one "+
+		"run", e.Blocked)
 }
 
 // Relation says why one event needs another.
@@ -86,16 +90,18 @@ type Relation string
 
 // The relations.
 const (
-	RelationMessage    Relation = "message"    // a receive needs its send
-	RelationProbe      Relation = "probe"      // a probe needs the send of what it saw
-	RelationSync       Relation = "sync"       // a synchronous (or large, see Options.SyncBytes) send needs the post of its receive
+	RelationMessage Relation = "message" // a receive needs its send
+	RelationProbe   Relation = "probe"   // a probe needs the send of what it saw
+	// a synchronous (or large, see Options.SyncBytes) send needs the post of its receive
+	RelationSync       Relation = "sync"
 	RelationCollective Relation = "collective" // a collective is taken whole
 	RelationControl    Relation = "control"    // the replay holds an event back until another has ended (WithControl)
 )
 
 // InconsistentCutError is a cut that holds Receive but not Send, although Receive needs Send. For RelationMessage and
-// RelationProbe that is a message that is received without having been sent. For RelationSync Receive is the call that ends a
-// synchronous send and Send the post of its receive; for RelationCollective they are two calls of one collective.
+// RelationProbe that is a message that is received without having been sent. For RelationSync Receive is the call that
+// ends a synchronous send and Send the post of its receive; for RelationCollective they are two calls of one
+// collective.
 type InconsistentCutError struct {
 	Send     EventID  `json:"send"`
 	Receive  EventID  `json:"receive"`
@@ -132,7 +138,8 @@ const (
 	ProblemRequest    ProblemKind = "unknown request"       // a completion of a request of which the trace has no post
 	ProblemCollective ProblemKind = "incomplete collective" // some members did not make the call
 	ProblemUncovered  ProblemKind = "uncovered call"        // by record/replay: it may have sent or received anything
-	ProblemSize       ProblemKind = "sizes differ"          // received bytes are not the sent bytes: the match is doubtful
+	// received bytes are not the sent bytes: the match is doubtful
+	ProblemSize ProblemKind = "sizes differ"
 )
 
 // Problem is something in the traces that could not be put into the graph, or is in it with a doubt.
@@ -142,8 +149,8 @@ type Problem struct {
 	Note  string      `json:"note"` // what was looked for
 }
 
-// Doubtful reports whether the problem may mean that messages were matched wrongly, so that vector times and cuts can be wrong.
-// Messages and collectives that the run did not finish are no reason to doubt the others.
+// Doubtful reports whether the problem may mean that messages were matched wrongly, so that vector times and cuts can
+// be wrong. Messages and collectives that the run did not finish are no reason to doubt the others.
 func (p Problem) Doubtful() bool {
 	switch p.Kind {
 	case ProblemReceive, ProblemProbe, ProblemUnknown, ProblemRequest, ProblemUncovered, ProblemSize:

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// EventID names one event: the Index-th MPI call of a rank, from 1. Index 0 stands for the position before the first event, after
-// MPI_Init.
+// EventID names one event: the Index-th MPI call of a rank, from 1. Index 0 stands for the position before the first
+// event, after MPI_Init.
 type EventID struct {
 	Rank  int    `json:"rank"`
 	Index uint64 `json:"event"`
@@ -23,7 +23,8 @@ func (e EventID) IsZero() bool { return e == EventID{} }
 type EventIDError struct{ Text string }
 
 func (e *EventIDError) Error() string {
-	return fmt.Sprintf("%q is not an event: expected RANK:EVENT, such as 3:17, with a rank from 0 and an event from 1", e.Text)
+	return fmt.Sprintf("%q is not an event: expected RANK:EVENT, such as 3:17, with a rank from 0 and an event from 1",
+		e.Text)
 }
 
 // ParseEventID is the inverse of EventID.String. Whether a run has the event is for the Graph to say.

@@ -24,14 +24,16 @@ type Exchange struct {
 	Message
 	Part Part // of the event that was asked about
 	To   int  // the rank that the message was sent to
-	// Start is the call that was given the buffer of the receive: Post, but of a matched probe the Mrecv or Imrecv. It is zero if no call of the traces is.
+	// Start is the call that was given the buffer of the receive: Post, but of a matched probe the Mrecv or Imrecv. It
+	// is zero if no call of the traces is.
 	Start EventID
 	// SendWhich and StartWhich are places in the array of a Startall; else 0.
 	SendWhich, StartWhich uint32
 }
 
-// Exchanges returns the messages that an event has a part in: none or one for most, several for a Sendrecv, Startall or Waitall. Those that it sends come first, then
-// those that it posts a receive of or has seen, then those that it completes. A message that an event has several parts in is there once, with the first.
+// Exchanges returns the messages that an event has a part in: none or one for most, several for a Sendrecv, Startall or
+// Waitall. Those that it sends come first, then those that it posts a receive of or has seen, then those that it
+// completes. A message that an event has several parts in is there once, with the first.
 func (g *Graph) Exchanges(e EventID) ([]Exchange, error) {
 	if err := g.check(e); err != nil {
 		return nil, err
@@ -87,8 +89,8 @@ func (m *messages) exchange(rank int, s *sendRec, part Part) Exchange {
 	return x
 }
 
-// CollectiveOf returns the collective that an event begins or completes; ok is false if it has no part in one, or the graph no such event. Of a Waitall that completes
-// several it is the first.
+// CollectiveOf returns the collective that an event begins or completes; ok is false if it has no part in one, or the
+// graph no such event. Of a Waitall that completes several it is the first.
 func (g *Graph) CollectiveOf(e EventID) (c Collective, ok bool) {
 	if g.check(e) != nil || e.Index == 0 {
 		return Collective{}, false
@@ -97,7 +99,8 @@ func (g *Graph) CollectiveOf(e EventID) (c Collective, ok bool) {
 		if in.op == trace.OpNone {
 			continue
 		}
-		if j, member := in.comm.member[e.Rank]; member && (in.parts[j].entry == e.Index || in.parts[j].exit == e.Index) {
+		if j, member := in.comm.member[e.Rank]; member &&
+			(in.parts[j].entry == e.Index || in.parts[j].exit == e.Index) {
 			return in.collective(), true
 		}
 	}

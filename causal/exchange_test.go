@@ -11,7 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// Every message is found at each of the events that have a part in it, with the part that the simulator says, and at no other.
+// Every message is found at each of the events that have a part in it, with the part that the simulator says, and at no
+// other.
 func TestExchangesAgainstTruth(t *testing.T) {
 	run := func(ranks, steps int) func(t *rapid.T) {
 		return func(t *rapid.T) {
@@ -80,7 +81,8 @@ func checkExchanges(t *rapid.T, x *causaltest.Execution, g *causal.Graph) {
 		}
 	}
 	for f, n := range got {
-		if want[f] == n || f.part == causal.PartSent { // of sends that are not synchronous the simulator does not keep the end
+		// of sends that are not synchronous the simulator does not keep the end
+		if want[f] == n || f.part == causal.PartSent {
 			continue
 		}
 		t.Fatalf("%+v is there %d times, want %d", f, n, want[f])
@@ -93,7 +95,10 @@ func TestExchanges(t *testing.T) {
 	p.add(0, trace.Event{Op: trace.OpSendInit, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 8}})
 	p.add(0, trace.Event{Op: trace.OpSendInit, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 16}})
 	p.add(0, trace.Event{Op: trace.OpStartall, Inits: []uint64{1, 2, 3}})
-	p.add(0, trace.Event{Op: trace.OpWaitall, Completed: []trace.Completion{{Post: 2, Class: trace.RequestSend}, {Post: 3, Class: trace.RequestSend}}})
+	p.add(0, trace.Event{Op: trace.OpWaitall, Completed: []trace.Completion{
+		{Post: 2, Class: trace.RequestSend},
+		{Post: 3, Class: trace.RequestSend},
+	}})
 	p.recvOp(1, trace.OpMprobe, 0)
 	p.recv(1, 0)
 	p.mrecv(1, 1)
@@ -109,10 +114,12 @@ func TestExchanges(t *testing.T) {
 		return all
 	}
 	started := at(0, 4)
-	if len(started) != 2 || started[0].SendWhich != 1 || started[1].SendWhich != 2 || started[0].Part != causal.PartSends {
+	if len(started) != 2 || started[0].SendWhich != 1 || started[1].SendWhich != 2 ||
+		started[0].Part != causal.PartSends {
 		t.Errorf("Startall sends %+v", started)
 	}
-	if first := started[0]; first.Post != (id{Rank: 1, Index: 1}) || first.Start != (id{Rank: 1, Index: 3}) || first.Receive != first.Start {
+	if first := started[0]; first.Post != (id{Rank: 1, Index: 1}) || first.Start != (id{Rank: 1, Index: 3}) ||
+		first.Receive != first.Start {
 		t.Errorf("the message of the matched probe is %+v", first)
 	}
 	if done := at(0, 5); len(done) != 2 || done[1].Part != causal.PartSent {
@@ -131,7 +138,8 @@ func TestExchanges(t *testing.T) {
 	if _, err := g.Exchanges(id{Index: 7}); !errors.As(err, &no) {
 		t.Error(err)
 	}
-	if c, ok := g.CollectiveOf(id{Rank: 1, Index: 4}); !ok || c.Op != trace.OpBcast || c.Members[0].Entry != (id{Index: 6}) {
+	if c, ok := g.CollectiveOf(id{Rank: 1, Index: 4}); !ok || c.Op != trace.OpBcast ||
+		c.Members[0].Entry != (id{Index: 6}) {
 		t.Errorf("the collective is %+v, %v", c, ok)
 	}
 	for _, e := range []id{{Index: 4}, {Index: 7}, {Rank: 5, Index: 1}, {}} {

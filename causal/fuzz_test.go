@@ -79,8 +79,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzBuild: traces that are well formed one by one, but need not fit each other. Whatever comes of it is an error or a graph
-// whose cuts are consistent.
+// FuzzBuild: traces that are well formed one by one, but need not fit each other. Whatever comes of it is an error or a
+// graph whose cuts are consistent.
 func FuzzBuild(f *testing.F) {
 	for seed := range int64(6) {
 		x := causaltest.Run(rand.New(rand.NewSource(seed)), causaltest.Everything(2, 60))
@@ -120,13 +120,15 @@ func FuzzBuild(f *testing.F) {
 			return true
 		})
 		groups, _, groupErr := g.GroupRaces(causal.RaceFilter{}, func(causal.Site, bool, trace.Op) int { return 0 })
-		if len(groups) > 1 || groupErr != nil || (len(groups) == 1) != (counts.Races > 0) || len(groups) == 1 && groups[0].Races != counts.Races {
+		if len(groups) > 1 || groupErr != nil || (len(groups) == 1) != (counts.Races > 0) || len(groups) == 1 &&
+			groups[0].Races != counts.Races {
 			t.Fatalf("%+v in groups %+v %v", counts, groups, groupErr)
 		}
 		if bound, _, err := g.Bound(nil); err != nil || bound.Least > bound.Traced || bound.Traced < counts.Racing {
 			t.Fatalf("%+v %v", bound, err)
 		}
-		if err != nil || counts.Racing > counts.Wildcards || counts.RacingMessages > counts.Messages || counts.Racing > counts.Races {
+		if err != nil || counts.Racing > counts.Wildcards || counts.RacingMessages > counts.Messages ||
+			counts.Racing > counts.Races {
 			t.Fatalf("%+v %v", counts, err)
 		}
 		for r := range g.Ranks() {

@@ -19,7 +19,8 @@ const (
 	depControl                   // an event that a control message comes after (WithControl), for cuts only
 )
 
-// dep is a depKind (3 bits), a rank (21 bits) and an event (40 bits); of depCollective the event is the number of the instance.
+// dep is a depKind (3 bits), a rank (21 bits) and an event (40 bits); of depCollective the event is the number of the
+// instance.
 type dep uint64
 
 const (
@@ -68,7 +69,8 @@ func newRankEvents(ops []trace.Op, edges []edge) rankEvents {
 func (r *rankEvents) last() uint64          { return uint64(len(r.ops)) }
 func (r *rankEvents) of(event uint64) []dep { return r.deps[r.first[event-1]:r.first[event]] }
 
-// Graph is the events of a run with what happened before what. It does not change, and all methods may be called concurrently.
+// Graph is the events of a run with what happened before what. It does not change, and all methods may be called
+// concurrently.
 type Graph struct {
 	ranks     []rankEvents
 	instances []*instance
@@ -84,7 +86,8 @@ type Graph struct {
 
 func newGraph(b *Builder, opt Options) *Graph {
 	g := &Graph{
-		ranks: make([]rankEvents, len(b.ranks)), instances: b.instances(), problems: b.problem, stored: make([][]uint64, len(b.ranks)),
+		ranks: make([]rankEvents, len(b.ranks)), instances: b.instances(), problems: b.problem,
+		stored:   make([][]uint64, len(b.ranks)),
 		messages: messages{ranks: make([]rankMessages, len(b.ranks))},
 	}
 	// With at least as many events between as there are ranks, stored vectors take no more than eight bytes per event.
@@ -102,7 +105,8 @@ func newGraph(b *Builder, opt Options) *Graph {
 func newScratch(g *Graph) *scratch {
 	n := len(g.ranks)
 	return &scratch{
-		g: g, entry: make([]uint64, n), want: make([]uint64, n), closed: make([]uint64, n), queued: make([]bool, n), seen: make([]uint32, len(g.instances)),
+		g: g, entry: make([]uint64, n), want: make([]uint64, n), closed: make([]uint64, n), queued: make([]bool, n),
+		seen: make([]uint32, len(g.instances)),
 	}
 }
 
@@ -127,8 +131,8 @@ func (g *Graph) op(e EventID) trace.Op {
 	return g.ranks[e.Rank].ops[e.Index-1]
 }
 
-// Problems returns what has no partner, or is in doubt. An empty result means that every message and collective of the traces is
-// whole.
+// Problems returns what has no partner, or is in doubt. An empty result means that every message and collective of the
+// traces is whole.
 func (g *Graph) Problems() []Problem { return slices.Clone(g.problems) }
 
 // check accepts the events of the run, and position 0 of each rank.

@@ -195,7 +195,8 @@ func checkOneCut(t *rapid.T, g *causal.Graph, cut causal.Cut, all []need, consis
 	}
 	if err != nil {
 		bad, ok := err.(*causal.InconsistentCutError) //nolint:errorlint // CheckCut promises exactly that
-		if !ok || !holds(cut, bad.Receive) || holds(cut, bad.Send) || !slices.Contains(all, need{bad.Receive, bad.Send}) {
+		if !ok || !holds(cut, bad.Receive) || holds(cut, bad.Send) ||
+			!slices.Contains(all, need{bad.Receive, bad.Send}) {
 			t.Fatalf("%v: %v", cut, err)
 		}
 	}

@@ -100,7 +100,8 @@ type persistent struct {
 	active bool
 	which  uint32 // its place in the array of the Startall that made it active
 	req    request
-	// a collective: over which communicator, which of its persistent ones, with which root, and how often it was started
+	// a collective: over which communicator, which of its persistent ones, with which root, and how often it was
+	// started
 	coll   *comm
 	nth    int
 	root   int32
@@ -127,11 +128,12 @@ type ingest struct {
 	takes    []takeRec
 	requests map[uint64]request
 	inits    map[uint64]*persistent
-	calls    map[*comm]int   // collectives so far
-	oneSided bool            // it has been said that the rank synchronises one-sided communication
-	probed   map[uint64]int  // messages that an Mprobe or Improbe took and nobody has received: indices in takes, by its event
-	made     map[*comm]int   // persistent collectives so far
-	freed    map[posting]int // indices in takes
+	calls    map[*comm]int // collectives so far
+	oneSided bool          // it has been said that the rank synchronises one-sided communication
+	// messages that an Mprobe or Improbe took and nobody has received: indices in takes, by its event
+	probed map[uint64]int
+	made   map[*comm]int   // persistent collectives so far
+	freed  map[posting]int // indices in takes
 }
 
 func (in *ingest) fault(e *trace.Event, format string, args ...any) error {
@@ -196,7 +198,8 @@ func (in *ingest) event(e *trace.Event) error {
 		default:
 			if e.Op.OrdersOneSided() && !in.oneSided {
 				in.oneSided = true // once is enough
-				in.b.doubtf(ProblemUncovered, in.rank, e.Index, "%s orders ranks in a way that traces do not show", e.Op.Call())
+				in.b.doubtf(ProblemUncovered, in.rank, e.Index, "%s orders ranks in a way that traces do not show",
+					e.Op.Call())
 			}
 		}
 		return nil
@@ -236,7 +239,8 @@ func (in *ingest) addSend(e *trace.Event, op trace.Op, a *trace.SendArgs, done u
 		return none, err
 	}
 	in.sends = append(in.sends, sendRec{
-		ch: channel{v.comm.id, uint32(in.rank), dst, a.Tag}, event: e.Index, done: done, bytes: a.Bytes, op: op, take: none,
+		ch: channel{v.comm.id, uint32(in.rank), dst, a.Tag}, event: e.Index, done: done, bytes: a.Bytes, op: op,
+		take: none,
 	})
 	return len(in.sends) - 1, nil
 }
@@ -252,14 +256,16 @@ func (in *ingest) content(c *trace.Content) {
 	}
 }
 
-// addTake adds a receive or probe that asked for source and tag, whose message is not known yet if either is a wildcard.
+// addTake adds a receive or probe that asked for source and tag, whose message is not known yet if either is a
+// wildcard.
 func (in *ingest) addTake(e *trace.Event, kind takeKind, comm uint32, source, tag int32) (int, error) {
 	v, err := in.view(e, comm)
 	if err != nil {
 		return none, err
 	}
 	in.takes = append(in.takes, takeRec{
-		kind: kind, post: e.Index, start: e.Index, view: v, send: none, anySource: source == trace.AnySource, askedTag: tag,
+		kind: kind, post: e.Index, start: e.Index, view: v, send: none, anySource: source == trace.AnySource,
+		askedTag: tag,
 	})
 	i := len(in.takes) - 1
 	switch {
@@ -335,7 +341,8 @@ func (in *ingest) matched(e *trace.Event) error {
 	if e.Recv.Probe != 0 {
 		var waits bool
 		if i, waits = in.probed[e.Recv.Probe]; !waits {
-			return in.fault(e, "%s of the message of event %d, which took none that is still to be received", e.Op.Call(), e.Recv.Probe)
+			return in.fault(e, "%s of the message of event %d, which took none that is still to be received",
+				e.Op.Call(), e.Recv.Probe)
 		}
 		delete(in.probed, e.Recv.Probe)
 		in.takes[i].start = e.Index

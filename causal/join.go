@@ -80,7 +80,8 @@ func (in *ingest) join(e *trace.Event, op trace.Op, root int32, inst *instance, 
 
 func (in *ingest) mismatch(e *trace.Event, op trace.Op, inst *instance, root int32) error {
 	err := &CollectiveMismatchError{
-		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: op, RootA: inst.root, RootB: root,
+		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: op,
+		RootA: inst.root, RootB: root,
 		IsRoot: inst.op == op,
 	}
 	for j := range inst.parts {

@@ -2,11 +2,11 @@ package causal
 
 import "github.com/cohort-debugger/cohort/trace"
 
-// Knowledge is vector time of a few ranks only, of all events: which event of rank p was entered before a point in the run, for each p that
-// receives with wildcards. It is counted in half steps: 2*i means that the entry of p:i precedes the point, 2*i+1 that p:i, a blocking
-// receive, has even found its message, as the end of a synchronous send to it tells. A scalar per event and rank p is all that the race
-// check needs (Netzer & Miller, section 5.1: "The value of the pth slot of the sender's timestamp"), so whole vectors are neither computed
-// nor kept.
+// Knowledge is vector time of a few ranks only, of all events: which event of rank p was entered before a point in the
+// run, for each p that receives with wildcards. It is counted in half steps: 2*i means that the entry of p:i precedes
+// the point, 2*i+1 that p:i, a blocking receive, has even found its message, as the end of a synchronous send to it
+// tells. A scalar per event and rank p is all that the race check needs (Netzer & Miller, section 5.1: "The value of
+// the pth slot of the sender's timestamp"), so whole vectors are neither computed nor kept.
 
 // knowledgeBudget is how many bytes may be used for knowledge at a time; at least one rank is done at a time.
 const knowledgeBudget = 128 << 20
@@ -29,8 +29,8 @@ type eventRun struct {
 	last uint32
 }
 
-// knowledge calls f for each of ranks in turn, with what an event's entry knows of the rank; that function is good during the call only. f
-// returns false to stop.
+// knowledge calls f for each of ranks in turn, with what an event's entry knows of the rank; that function is good
+// during the call only. f returns false to stop.
 func (g *Graph) knowledge(ranks []int, f func(rank int, knows func(src int, event uint64) uint32) bool) {
 	events := uint64(len(g.ranks))
 	var runs []eventRun
@@ -44,7 +44,8 @@ func (g *Graph) knowledge(ranks []int, f func(rank int, knows func(src int, even
 	for r := range g.ranks {
 		events += g.ranks[r].last()
 	}
-	width := int(max(1, min(maxKnowledgeWidth, knowledgeBudget/4/(events+uint64(len(g.instances))), uint64(len(ranks)))))
+	width := int(max(1, min(maxKnowledgeWidth, knowledgeBudget/4/(events+uint64(len(g.instances))),
+		uint64(len(ranks)))))
 	s := &sweep{
 		g: g, width: width, slot: make([]int, len(g.ranks)), exit: make([][]uint32, len(g.ranks)),
 		insts: make([]uint32, len(g.instances)*width), known: make([]bool, len(g.instances)),

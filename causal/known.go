@@ -7,9 +7,10 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// known is what each rank can be sure of, at its point in an order of all points, about the others: how many of their events have ended. It takes in
-// only what holds in every run that exchanges the same messages; so of collectives only those that no MPI can leave before all have entered them, whatever the
-// counts. It knows less than vector time, never more.
+// known is what each rank can be sure of, at its point in an order of all points, about the others: how many of their
+// events have ended. It takes in only what holds in every run that exchanges the same messages; so of collectives only
+// those that no MPI can leave before all have entered them, whatever the counts. It knows less than vector time, never
+// more.
 type known struct {
 	g       *Graph
 	ended   []vector
@@ -44,7 +45,8 @@ type meeting struct {
 func newKnown(g *Graph) *known {
 	n := len(g.ranks)
 	k := &known{
-		g: g, ended: make([]vector, n), sent: make([]map[uint64]*carried, n), meets: make([]meeting, len(g.instances)), entries: make([][]entrance, n), next: make([]int, n),
+		g: g, ended: make([]vector, n), sent: make([]map[uint64]*carried, n), meets: make([]meeting, len(g.instances)),
+		entries: make([][]entrance, n), next: make([]int, n),
 	}
 	for r := range g.ranks {
 		k.ended[r].of = make([]uint64, n)

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// lazy goes through all points of a run in an order that it could have had, and in which messages are sent as late as possible: one is sent when a rank cannot
-// go on without it. Everything else happens as early as it can.
+// lazy goes through all points of a run in an order that it could have had, and in which messages are sent as late as
+// possible: one is sent when a rank cannot go on without it. Everything else happens as early as it can.
 //
-// A rank does not leave a send of Options.SyncBytes before its receive was posted, nor a blocking collective before all have entered it, because an MPI may make it
-// wait. Where the run cannot be explained so (ranks that send to each other first, and receive then) the smallest of the sends that stand in each other's way
-// is taken not to have waited, and so on.
+// A rank does not leave a send of Options.SyncBytes before its receive was posted, nor a blocking collective before all
+// have entered it, because an MPI may make it wait. Where the run cannot be explained so (ranks that send to each other
+// first, and receive then) the smallest of the sends that stand in each other's way is taken not to have waited, and so
+// on.
 //
 // A rank that was ended within a call had begun it, after all its events: others may have gone on because of that.
 type lazy struct {
@@ -55,8 +56,10 @@ type relaxed struct {
 func newLazy(g *Graph, v visitor) *lazy {
 	n := len(g.ranks)
 	l := &lazy{
-		g: g, visitor: v, postings: make([][]int, n), posted: make([]int, n), entered: make([]uint64, n), done: make([]uint64, n),
-		sends: make([]int, n), got: make([]int, n), relaxed: map[relaxed]bool{}, last: map[EventID][]int{}, blocked: make([]block, n), waiting: make([][]int, n),
+		g: g, visitor: v, postings: make([][]int, n), posted: make([]int, n), entered: make([]uint64, n),
+		done:  make([]uint64, n),
+		sends: make([]int, n), got: make([]int, n), relaxed: map[relaxed]bool{}, last: map[EventID][]int{},
+		blocked: make([]block, n), waiting: make([][]int, n),
 	}
 	for r := range g.ranks {
 		takes := g.messages.ranks[r].takes
@@ -236,8 +239,9 @@ func (l *lazy) lacks(r int, e uint64) block {
 	return found
 }
 
-// next chooses the rank that is to send: one without whose message another cannot go on, or one that has to get there, or else the one whose receiver has the fewest
-// messages to keep. If ranks wait for each other, it returns one of these as cycle.
+// next chooses the rank that is to send: one without whose message another cannot go on, or one that has to get there,
+// or else the one whose receiver has the fewest messages to keep. If ranks wait for each other, it returns one of these
+// as cycle.
 func (l *lazy) next() (sender, cycle int) {
 	n := len(l.g.ranks)
 	chained, idle, least := -1, -1, 0
@@ -272,7 +276,8 @@ func (l *lazy) next() (sender, cycle int) {
 	}
 }
 
-// follow goes from a rank that is blocked to the one that it waits for, and on: to one that is not blocked, or around a cycle.
+// follow goes from a rank that is blocked to the one that it waits for, and on: to one that is not blocked, or around a
+// cycle.
 func (l *lazy) follow(r int) int {
 	for range l.g.ranks {
 		if l.blocked[r].rank < 0 {
@@ -293,7 +298,8 @@ func (l *lazy) kept(r int) int {
 	return kept
 }
 
-// relax lets one of the ranks go on that wait for each other: of those that send, the one with the smallest message, since whether an MPI waits depends on the size.
+// relax lets one of the ranks go on that wait for each other: of those that send, the one with the smallest message,
+// since whether an MPI waits depends on the size.
 func (l *lazy) relax(cycle int) bool {
 	chosen := -1
 	var least uint64
@@ -318,7 +324,8 @@ func (l *lazy) relax(cycle int) bool {
 	return true
 }
 
-// bytes is the size of the smallest message that event e of rank r completes the sending of, and whose receive is posted where d says.
+// bytes is the size of the smallest message that event e of rank r completes the sending of, and whose receive is
+// posted where d says.
 func (l *lazy) bytes(r int, e uint64, d dep) uint64 {
 	least := ^uint64(0)
 	sends, takes := l.g.messages.ranks[r].sends, l.g.messages.ranks[d.rank()].takes

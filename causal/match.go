@@ -39,7 +39,8 @@ func (m *matcher) match() {
 	for _, in := range m.b.ranks {
 		for i := range in.sends {
 			if s := &in.sends[i]; s.take == none && !s.void {
-				m.b.doubtf(ProblemSend, in.rank, s.event, "to rank %d with tag %d on communicator %#x", s.ch.dst, s.ch.tag, s.ch.comm)
+				m.b.doubtf(ProblemSend, in.rank, s.event, "to rank %d with tag %d on communicator %#x", s.ch.dst,
+					s.ch.tag, s.ch.comm)
 			}
 		}
 	}
@@ -52,13 +53,15 @@ func (m *matcher) take(in *ingest, i int) {
 	}
 	if !t.known {
 		m.b.doubtf(ProblemUnknown, in.rank, t.post,
-			"posted with a wildcard, and the trace does not say what became of it; if it took a message, later ones of that channel "+
+			"posted with a wildcard, and the trace does not say what became of it; if it took a message, later ones "+
+				"of that channel "+
 				"are matched one too early")
 		return
 	}
 	if t.cancelled && t.done == 0 && !t.freed {
-		m.b.doubtf(ProblemUnknown, in.rank, t.post, "its cancellation was asked for, and the trace does not say what became of it; if it took a message, "+
-			"later ones of that channel are matched one too early")
+		m.b.doubtf(ProblemUnknown, in.rank, t.post,
+			"its cancellation was asked for, and the trace does not say what became of it; if it took a message, "+
+				"later ones of that channel are matched one too early")
 		return
 	}
 	var s *sendRec
@@ -74,13 +77,17 @@ func (m *matcher) take(in *ingest, i int) {
 	at := max(t.post, t.done)
 	switch {
 	case t.kind != takeProbe && t.done == 0 && !t.freed:
-		m.b.doubtf(ProblemPending, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
+		m.b.doubtf(ProblemPending, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag,
+			t.ch.comm)
 	case s == nil && t.kind == takeProbe:
-		m.b.doubtf(ProblemProbe, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
+		m.b.doubtf(ProblemProbe, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag,
+			t.ch.comm)
 	case s == nil:
-		m.b.doubtf(ProblemReceive, in.rank, at, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
+		m.b.doubtf(ProblemReceive, in.rank, at, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag,
+			t.ch.comm)
 	case t.kind != takeProbe && t.done != 0 && t.bytes != s.bytes:
-		m.b.doubtf(ProblemSize, in.rank, at, "%d bytes, but %s sent %d", t.bytes, EventID{int(t.ch.src), s.event}, s.bytes)
+		m.b.doubtf(ProblemSize, in.rank, at, "%d bytes, but %s sent %d", t.bytes, EventID{int(t.ch.src), s.event},
+			s.bytes)
 	}
 }
 

@@ -63,8 +63,8 @@ func (m *messages) ofSend(rank int, s *sendRec) Message {
 	return msg
 }
 
-// MessageOf returns the messages that an event sends, posts the receive of, receives, or has seen by a probe: none or one for
-// most, several for a Sendrecv, Startall or Waitall.
+// MessageOf returns the messages that an event sends, posts the receive of, receives, or has seen by a probe: none or
+// one for most, several for a Sendrecv, Startall or Waitall.
 func (g *Graph) MessageOf(e EventID) ([]Message, error) {
 	if err := g.check(e); err != nil {
 		return nil, err
@@ -106,7 +106,8 @@ func (g *Graph) Messages() iter.Seq[Message] {
 	}
 }
 
-// Member is one rank's part in a collective. Entry is zero if the rank did not make the call, Exit if it did not complete it.
+// Member is one rank's part in a collective. Entry is zero if the rank did not make the call, Exit if it did not
+// complete it.
 type Member struct {
 	Rank        int
 	Entry, Exit EventID
@@ -114,8 +115,9 @@ type Member struct {
 
 // Collective is one collective call of all members of a communicator.
 type Collective struct {
-	Comm    uint64 // global id; 0 for MPI_Finalize
-	Place   int    // in the communicator's sequence of collectives, from 1; 0 for a call over the communicator that it makes
+	Comm uint64 // global id; 0 for MPI_Finalize
+	// in the communicator's sequence of collectives, from 1; 0 for a call over the communicator that it makes
+	Place   int
 	Op      trace.Op
 	Root    int32 // rank in the communicator, or trace.NoRoot
 	Inter   bool  // over an intercommunicator: Members are those of both groups

@@ -21,7 +21,8 @@ func (d draws) Intn(n int) int { return rapid.IntRange(0, n-1).Draw(d.t, "choice
 // execution draws a configuration and an execution of at most so many ranks and steps.
 func execution(t *rapid.T, ranks, steps int) *causaltest.Execution {
 	cfg := causaltest.Config{
-		Ranks: rapid.IntRange(min(2, ranks), ranks).Draw(t, "ranks"), Steps: rapid.IntRange(steps/3, steps).Draw(t, "steps"),
+		Ranks:       rapid.IntRange(min(2, ranks), ranks).Draw(t, "ranks"),
+		Steps:       rapid.IntRange(steps/3, steps).Draw(t, "steps"),
 		Collectives: rapid.Bool().Draw(t, "collectives"), Requests: rapid.Bool().Draw(t, "requests"),
 		Probes: rapid.Bool().Draw(t, "probes"), Sync: rapid.Bool().Draw(t, "sync"),
 	}
@@ -41,7 +42,8 @@ func build(t fataler, x *causaltest.Execution, opt causal.Options) *causal.Graph
 	return g
 }
 
-// buildCertain returns nil for an execution of which the trace cannot tell all matches. The graph must say so, if there is one.
+// buildCertain returns nil for an execution of which the trace cannot tell all matches. The graph must say so, if there
+// is one.
 func buildCertain(t fataler, x *causaltest.Execution, opt causal.Options) *causal.Graph {
 	if x.Unknown == 0 {
 		return build(t, x, opt)
@@ -255,9 +257,11 @@ func TestExecutionsAreRich(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("messages %d, received %d, probed %d, sync %d, collectives %d+%d, splits %d, finished ranks %d of 800, runs with unknown receives %d",
+	t.Logf("messages %d, received %d, probed %d, sync %d, collectives %d+%d, splits %d, finished ranks %d of 800, "+
+		"runs with unknown receives %d",
 		messages, received, probed, sync, collectives, nonblocking, split, finished, unknown)
-	if messages < 2000 || received < messages/3 || probed < 100 || sync < 100 || collectives < 200 || nonblocking < 50 || split < 20 ||
+	if messages < 2000 || received < messages/3 || probed < 100 || sync < 100 || collectives < 200 ||
+		nonblocking < 50 || split < 20 ||
 		finished < 100 || unknown > 150 {
 		t.Error("the executions are too poor")
 	}

@@ -11,7 +11,8 @@ import (
 // Verdict says whether two racing messages differ in what the receiver gets.
 type Verdict string
 
-// The verdicts. Whatever it is, the two messages have different senders, and a program that looks at MPI_SOURCE sees that.
+// The verdicts. Whatever it is, the two messages have different senders, and a program that looks at MPI_SOURCE sees
+// that.
 const (
 	VerdictDiffer  Verdict = "differ"  // in length, tag or content: the race could have changed the result
 	VerdictEqual   Verdict = "equal"   // in all three
@@ -51,8 +52,8 @@ type RaceExample struct {
 	Verdict       Verdict
 }
 
-// RaceGroup is the races at receives from one place in the program between messages sent from two places. Places are numbers that the
-// caller of GroupRaces gives out.
+// RaceGroup is the races at receives from one place in the program between messages sent from two places. Places are
+// numbers that the caller of GroupRaces gives out.
 type RaceGroup struct {
 	Receive  int
 	Sends    [2]int // ascending
@@ -61,8 +62,8 @@ type RaceGroup struct {
 	Differ   uint64 // of the races: by verdict
 	Equal    uint64
 	Unknown  uint64
-	// Most is the greatest number of messages that one of the receives could have taken. Where messages race with each other in a block, it is
-	// the size of the block.
+	// Most is the greatest number of messages that one of the receives could have taken. Where messages race with each
+	// other in a block, it is the size of the block.
 	Most      int
 	Receivers []int // ranks
 	Senders   []int
@@ -73,7 +74,8 @@ type RaceGroup struct {
 	lastPlace int
 }
 
-// Verdict of the group is the worst of its races': VerdictDiffer if any of them differs, else VerdictUnknown if of any it is not known.
+// Verdict of the group is the worst of its races': VerdictDiffer if any of them differs, else VerdictUnknown if of any
+// it is not known.
 func (r *RaceGroup) Verdict() Verdict {
 	switch {
 	case r.Differ > 0:
@@ -84,13 +86,13 @@ func (r *RaceGroup) Verdict() Verdict {
 	return VerdictEqual
 }
 
-// PlaceFunc gives a place in the program a number, which groups are made by. It is asked once for each call site of each rank; known is false if
-// the trace does not have the site.
+// PlaceFunc gives a place in the program a number, which groups are made by. It is asked once for each call site of
+// each rank; known is false if the trace does not have the site.
 type PlaceFunc func(site Site, known bool, op trace.Op) int
 
-// GroupRaces groups the races that a filter selects by the places of their receives and sends. Groups with races that differ come first,
-// then those of which that is not known; among these the ones with most races. The counts are those of the whole run. Memory is that of
-// EachWildcard, and some for each group. Errors: as EachWildcard.
+// GroupRaces groups the races that a filter selects by the places of their receives and sends. Groups with races that
+// differ come first, then those of which that is not known; among these the ones with most races. The counts are those
+// of the whole run. Memory is that of EachWildcard, and some for each group. Errors: as EachWildcard.
 func (g *Graph) GroupRaces(filter RaceFilter, place PlaceFunc) ([]*RaceGroup, RaceCounts, error) {
 	type key struct{ receive, a, b int }
 	groups := map[key]*RaceGroup{}
@@ -164,7 +166,10 @@ func (r *RaceGroup) add(g *Graph, p *RacePoint, other MessageRef, verdict Verdic
 		r.Unknown++
 	}
 	if better {
-		r.Example = RaceExample{Post: p.Post, Decided: p.Decided, Probe: p.Probe, Took: g.Message(p.Took), Other: g.Message(other), Verdict: verdict}
+		r.Example = RaceExample{
+			Post: p.Post, Decided: p.Decided, Probe: p.Probe, Took: g.Message(p.Took),
+			Other: g.Message(other), Verdict: verdict,
+		}
 	}
 	if r.last != p.Post || r.lastPlace != p.Place {
 		r.last, r.lastPlace = p.Post, p.Place

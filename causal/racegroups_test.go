@@ -41,7 +41,8 @@ func TestGroupsAgainstCounting(t *testing.T) {
 		counts, err := g.EachWildcard(func(p *causal.RacePoint) bool {
 			for _, other := range p.Others {
 				took, o := g.Message(p.Took), g.Message(other)
-				if filter.Receiver != nil && !filter.Receiver(p.Post.Rank) || filter.Sender != nil && !filter.Sender(took.Send.Rank) && !filter.Sender(o.Send.Rank) ||
+				if filter.Receiver != nil && !filter.Receiver(p.Post.Rank) || filter.Sender != nil &&
+					!filter.Sender(took.Send.Rank) && !filter.Sender(o.Send.Rank) ||
 					filter.Verdict != "" && filter.Verdict != g.Compare(p.Took, other) {
 					continue
 				}
@@ -71,7 +72,8 @@ func TestGroupsAgainstCounting(t *testing.T) {
 			if r.Races != r.Differ+r.Equal+r.Unknown || r.Receives != uint64(len(receives[key])) {
 				t.Errorf("%+v: want %d receives", r, len(receives[key]))
 			}
-			if !slices.Contains(r.Receivers, r.Example.Post.Rank) || !slices.Contains(r.Senders, r.Example.Other.Send.Rank) || r.Example.Verdict != r.Verdict() {
+			if !slices.Contains(r.Receivers, r.Example.Post.Rank) ||
+				!slices.Contains(r.Senders, r.Example.Other.Send.Rank) || r.Example.Verdict != r.Verdict() {
 				t.Errorf("the example is not of the group: %+v", r)
 			}
 		}
@@ -123,7 +125,10 @@ func TestRaceVerdicts(t *testing.T) {
 			}
 		}
 		p = p.
-			add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1, Source: 1, Tag: c.a.Send.Tag, Bytes: c.a.Send.Bytes}})
+			add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+				AskedSource: -1, AskedTag: -1, Source: 1,
+				Tag: c.a.Send.Tag, Bytes: c.a.Send.Bytes,
+			}})
 		groups, _, err := p.build(t, causal.Options{}).GroupRaces(causal.RaceFilter{}, byOp)
 		if err != nil || len(groups) != 1 || groups[0].Verdict() != c.want {
 			t.Errorf("%+v and %+v: %+v %v, want %s", c.a.Send, c.b.Send, groups, err, c.want)
@@ -133,8 +138,12 @@ func TestRaceVerdicts(t *testing.T) {
 
 // A filter for one receive finds it by its post and by its completion.
 func TestRacesAtOneReceive(t *testing.T) {
-	g := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpIrecv, 1, 0, 0).any(1, trace.OpRecv, 1, 2, 1).got(1, 1, 0, 1).build(t, causal.Options{})
-	for at, want := range map[id]int{{Rank: 1, Index: 1}: 1, {Rank: 1, Index: 3}: 1, {Rank: 1, Index: 2}: 0, {Rank: 0, Index: 1}: 0} {
+	g := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpIrecv, 1, 0, 0).any(1, trace.OpRecv, 1, 2, 1).got(1, 1, 0,
+		1).build(t, causal.Options{})
+	for at, want := range map[id]int{
+		{Rank: 1, Index: 1}: 1, {Rank: 1, Index: 3}: 1, {Rank: 1, Index: 2}: 0,
+		{Rank: 0, Index: 1}: 0,
+	} {
 		groups, _, err := g.GroupRaces(causal.RaceFilter{At: at}, byOp)
 		if err != nil || len(groups) != want {
 			t.Errorf("at %v: %v %v, want %d", at, groups, err, want)

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// RacePoint is one receive or probe with a wildcard source, with the messages that it could have taken instead of the one it took.
+// RacePoint is one receive or probe with a wildcard source, with the messages that it could have taken instead of the
+// one it took.
 type RacePoint struct {
 	Post    EventID // the call that posted the receive, or the probe
 	Place   int     // among the receives that this call posted, from 0: a Startall posts several
@@ -15,8 +16,8 @@ type RacePoint struct {
 	AnyTag  bool    // it asked for any tag
 	Took    MessageRef
 	Others  []MessageRef // by sender; the slice is good during the call only
-	// Hidden are messages that could not have been taken only because a receive posted earlier would have taken them. A replay that narrows
-	// that receive to its recorded source must narrow this one too.
+	// Hidden are messages that could not have been taken only because a receive posted earlier would have taken them. A
+	// replay that narrows that receive to its recorded source must narrow this one too.
 	Hidden int
 
 	asked pattern
@@ -26,9 +27,10 @@ type RacePoint struct {
 type RaceCounts struct {
 	Messages       uint64 `json:"messages"`       // sent
 	RacingMessages uint64 `json:"racingMessages"` // that take part in a race
-	Wildcards      uint64 `json:"wildcards"`      // receives and probes with a wildcard source that took or saw a message
-	Racing         uint64 `json:"racing"`         // of these: could have taken another
-	Races          uint64 `json:"races"`          // pairs of messages of which one receive could have taken either
+	// receives and probes with a wildcard source that took or saw a message
+	Wildcards uint64 `json:"wildcards"`
+	Racing    uint64 `json:"racing"` // of these: could have taken another
+	Races     uint64 `json:"races"`  // pairs of messages of which one receive could have taken either
 }
 
 // TooManyEventsError is a run that is too large for an algorithm.
@@ -38,17 +40,18 @@ type TooManyEventsError struct {
 }
 
 func (e *TooManyEventsError) Error() string {
-	return fmt.Sprintf("rank %d has %d events: races are computed for up to %d events of a rank", e.Rank, e.Events, maxRaceEvents)
+	return fmt.Sprintf("rank %d has %d events: races are computed for up to %d events of a rank", e.Rank, e.Events,
+		maxRaceEvents)
 }
 
 const maxRaceEvents = math.MaxUint32 / 2
 
-// EachWildcard calls visit for all receives and probes with a wildcard source that took or saw a message, by rank and in the order of their
-// posts, with the messages that race with theirs (none, for most receives of most programs), until visit returns false. It returns the
-// counts of what was visited.
+// EachWildcard calls visit for all receives and probes with a wildcard source that took or saw a message, by rank and
+// in the order of their posts, with the messages that race with theirs (none, for most receives of most programs),
+// until visit returns false. It returns the counts of what was visited.
 //
-// It takes O(events x ranks that receive with wildcards + wildcard receives x senders) time, in memory of some bytes per event. Errors:
-// *TooManyEventsError.
+// It takes O(events x ranks that receive with wildcards + wildcard receives x senders) time, in memory of some bytes
+// per event. Errors: *TooManyEventsError.
 func (g *Graph) EachWildcard(visit func(*RacePoint) bool) (RaceCounts, error) {
 	var counts RaceCounts
 	var ranks []int

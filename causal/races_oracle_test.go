@@ -49,8 +49,8 @@ func found(t fataler, g *causal.Graph) (causaltest.Alternatives, causal.RaceCoun
 	return all, counts
 }
 
-// loose says whether an execution has what EachWildcard takes the careful way: a synchronous message received by a nonblocking receive with
-// a wildcard.
+// loose says whether an execution has what EachWildcard takes the careful way: a synchronous message received by a
+// nonblocking receive with a wildcard.
 func loose(x *causaltest.Execution) bool {
 	for _, m := range x.Messages {
 		if m.Sync && m.Post != m.Receive {
@@ -93,7 +93,8 @@ func dump(x *causaltest.Execution) string {
 	for r, records := range x.Records {
 		for _, rec := range records {
 			if e, ok := rec.(*trace.Event); ok {
-				text += fmt.Sprintf("\n%d:%d %v send %+v recv %+v inits %v completed %+v", r, e.Index, e.Op, e.Send, e.Recv, e.Inits, e.Completed)
+				text += fmt.Sprintf("\n%d:%d %v send %+v recv %+v inits %v completed %+v", r, e.Index, e.Op, e.Send,
+					e.Recv, e.Inits, e.Completed)
 			}
 		}
 	}
@@ -106,7 +107,8 @@ func TestRacesAgainstAllSchedules(t *testing.T) {
 	for seed := range int64(runs) {
 		src := rand.New(rand.NewSource(seed))
 		cfg := causaltest.Config{
-			Ranks: 2 + src.Intn(3), Steps: 8 + src.Intn(14), Collectives: src.Intn(3) == 0, Requests: src.Intn(2) == 0, Probes: src.Intn(2) == 0, Sync: src.Intn(3) == 0, Racy: src.Intn(4) > 0,
+			Ranks: 2 + src.Intn(3), Steps: 8 + src.Intn(14), Collectives: src.Intn(3) == 0, Requests: src.Intn(2) == 0,
+			Probes: src.Intn(2) == 0, Sync: src.Intn(3) == 0, Racy: src.Intn(4) > 0,
 		}
 		ok, n := compareRaces(t, causaltest.Run(src, cfg), 20000)
 		if ok {

@@ -29,11 +29,15 @@ func (p *program) any(rank int, op trace.Op, tag, source, got int) *program {
 // got is a Wait for the receive of an event.
 func (p *program) got(rank int, post uint64, source, tag int) *program {
 	return p.add(rank, trace.Event{
-		Op: trace.OpWait, Completed: []trace.Completion{{Post: post, Class: trace.RequestRecv, Source: int32(source), Tag: int32(tag), Bytes: 8}},
+		Op: trace.OpWait, Completed: []trace.Completion{{
+			Post: post, Class: trace.RequestRecv, Source: int32(source),
+			Tag: int32(tag), Bytes: 8,
+		}},
 	})
 }
 
-// truth is the execution of the program, as far as the graph tells it: which receive takes which message is not what the tests of races are about.
+// truth is the execution of the program, as far as the graph tells it: which receive takes which message is not what
+// the tests of races are about.
 func (p *program) truth(g *causal.Graph) *causaltest.Execution {
 	x := &causaltest.Execution{Records: p.records}
 	for m := range g.Messages() {
@@ -41,10 +45,17 @@ func (p *program) truth(g *causal.Graph) *causaltest.Execution {
 		if err != nil {
 			panic(err)
 		}
-		x.Messages = append(x.Messages, &causaltest.Message{Send: m.Send, Post: m.Post, Start: m.Post, Receive: m.Receive, Sync: op == trace.OpSsend || op == trace.OpIssend})
+		x.Messages = append(x.Messages, &causaltest.Message{
+			Send: m.Send, Post: m.Post, Start: m.Post,
+			Receive: m.Receive, Sync: op == trace.OpSsend || op == trace.OpIssend,
+		})
 	}
 	for c := range g.Collectives() {
-		x.Collectives = append(x.Collectives, &causaltest.Collective{Op: c.Op, Root: int(c.Root), Blocking: c.Op.Class() != trace.ClassIcollective, Members: c.Members})
+		x.Collectives = append(x.Collectives,
+			&causaltest.Collective{
+				Op: c.Op, Root: int(c.Root), Blocking: c.Op.Class() != trace.ClassIcollective,
+				Members: c.Members,
+			})
 	}
 	return x
 }
@@ -58,23 +69,29 @@ func TestRaces(t *testing.T) {
 		want    string // receives and probes with any source, each with what else it could have taken
 	}{
 		{
-			"netzer-miller-figure-1", newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpRecv, 1, 0, 1).any(1, trace.OpRecv, 1, 2, 1),
+			"netzer-miller-figure-1", newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpRecv, 1, 0, 1).any(1,
+				trace.OpRecv, 1, 2, 1),
 			"1:1<0:1 2:1  1:2<2:1",
 		},
 		{
-			"the second is sent after the first was received", newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).send(1, 2).recv(2, 1).send(2, 1).any(1, trace.OpRecv, 1, 2, 1),
+			"the second is sent after the first was received",
+			newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).send(1, 2).recv(2, 1).send(2, 1).any(1,
+				trace.OpRecv, 1, 2, 1),
 			"1:1<0:1  1:3<2:2",
 		},
 		{
-			"one sender does not race with itself", newProgram(2).send(0, 1).tagged(0, trace.OpSend, 1, 2).any(1, trace.OpRecv, anyTag, 0, 1).any(1, trace.OpRecv, anyTag, 0, 2),
+			"one sender does not race with itself", newProgram(2).send(0, 1).tagged(0, trace.OpSend, 1, 2).any(1,
+				trace.OpRecv, anyTag, 0, 1).any(1, trace.OpRecv, anyTag, 0, 2),
 			"1:1<0:1  1:2<0:2",
 		},
 		{
-			"only the first of a sender", newProgram(3).send(0, 1).send(2, 1).send(2, 1).any(1, trace.OpRecv, 1, 0, 1).any(1, trace.OpRecv, 1, 2, 1).any(1, trace.OpRecv, 1, 2, 1),
+			"only the first of a sender", newProgram(3).send(0, 1).send(2, 1).send(2, 1).any(1, trace.OpRecv, 1, 0,
+				1).any(1, trace.OpRecv, 1, 2, 1).any(1, trace.OpRecv, 1, 2, 1),
 			"1:1<0:1 2:1  1:2<2:1  1:3<2:2",
 		},
 		{
-			"tags keep messages apart", newProgram(3).send(0, 1).tagged(2, trace.OpSend, 1, 2).any(1, trace.OpRecv, 1, 0, 1).any(1, trace.OpRecv, anyTag, 2, 2),
+			"tags keep messages apart", newProgram(3).send(0, 1).tagged(2, trace.OpSend, 1, 2).any(1, trace.OpRecv, 1,
+				0, 1).any(1, trace.OpRecv, anyTag, 2, 2),
 			"1:1<0:1  1:2<2:1",
 		},
 		{
@@ -82,45 +99,59 @@ func TestRaces(t *testing.T) {
 			"1:1<0:1 2:1",
 		},
 		{
-			"a barrier between", newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).coll(0, trace.OpBarrier, 0, -1).coll(1, trace.OpBarrier, 0, -1).coll(2, trace.OpBarrier, 0, -1).
+			"a barrier between", newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).coll(0, trace.OpBarrier, 0,
+				-1).coll(1, trace.OpBarrier, 0, -1).coll(2, trace.OpBarrier, 0, -1).
 				send(2, 1).any(1, trace.OpRecv, 1, 2, 1),
 			"1:1<0:1  1:3<2:2",
 		},
 		{
-			"a message of its own", newProgram(2).sendOp(0, trace.OpIsend, 0).send(1, 0).any(0, trace.OpRecv, 1, 1, 1).any(0, trace.OpRecv, 1, 0, 1),
+			"a message of its own", newProgram(2).sendOp(0, trace.OpIsend, 0).send(1, 0).any(0, trace.OpRecv, 1, 1,
+				1).any(0, trace.OpRecv, 1, 0, 1),
 			"0:2<1:1 0:1  0:3<0:1",
 		},
 		{
 			"a Sendrecv's message may be answered into it", newProgram(3).send(2, 0).
-				add(0, trace.Event{Op: trace.OpSendrecv, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 8}, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1, Source: 2, Tag: 1, Bytes: 8}}).
+				add(0, trace.Event{
+					Op: trace.OpSendrecv, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 8},
+					Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1, Source: 2, Tag: 1, Bytes: 8},
+				}).
 				recv(1, 0).send(1, 0).any(0, trace.OpRecv, 1, 1, 1),
 			"0:1<2:1 1:2  0:2<1:2",
 		},
 		{
-			"open from post to completion", newProgram(3).send(2, 0).any(0, trace.OpIrecv, 1, 0, 0).send(0, 1).recv(1, 0).send(1, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 1, 1),
+			"open from post to completion", newProgram(3).send(2, 0).any(0, trace.OpIrecv, 1, 0, 0).send(0, 1).recv(1,
+				0).send(1, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 1, 1),
 			"0:1<2:1 1:2  0:4<1:2",
 		},
 		{
-			"a later receive's message decides an earlier receive", newProgram(4).send(2, 0).send(3, 0).any(0, trace.OpIrecv, 1, 0, 0).any(0, trace.OpIrecv, 1, 0, 0).got(0, 2, 3, 1).
+			"a later receive's message decides an earlier receive",
+			newProgram(4).send(2, 0).send(3, 0).any(0, trace.OpIrecv, 1, 0, 0).any(0, trace.OpIrecv, 1, 0, 0).got(0,
+				2, 3, 1).
 				send(0, 1).recv(1, 0).send(1, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 1, 1),
 			"0:1<2:1 3:1  0:2<3:1  0:6<1:2",
 		},
 		{
-			"an earlier receive that waits takes it away", newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag, 1, 2).send(0, 2).
+			"an earlier receive that waits takes it away",
+			newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag,
+				1, 2).send(0, 2).
 				recv(2, 0).send(2, 0).send(3, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 3, 1),
 			"0:1<2:2 3:1  0:2<1:1 (1 hidden)  0:5<3:1",
 		},
 		{
-			"the same, but the earlier receive has its message", newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag, 1, 2).
+			"the same, but the earlier receive has its message",
+			newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag,
+				1, 2).
 				send(2, 0).send(3, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 3, 1),
 			"0:1<2:1 3:1  0:2<1:1 3:1  0:4<3:1",
 		},
 		{
-			"the end of a synchronous send tells", newProgram(3).any(0, trace.OpRecv, 1, 1, 1).sendOp(1, trace.OpSsend, 0).send(1, 2).recv(2, 1).send(2, 0).any(0, trace.OpRecv, 1, 2, 1),
+			"the end of a synchronous send tells", newProgram(3).any(0, trace.OpRecv, 1, 1, 1).sendOp(1, trace.OpSsend,
+				0).send(1, 2).recv(2, 1).send(2, 0).any(0, trace.OpRecv, 1, 2, 1),
 			"0:1<1:1  0:2<2:2",
 		},
 		{
-			"that of another send does not", newProgram(3).any(0, trace.OpRecv, 1, 1, 1).send(1, 0).send(1, 2).recv(2, 1).send(2, 0).any(0, trace.OpRecv, 1, 2, 1),
+			"that of another send does not", newProgram(3).any(0, trace.OpRecv, 1, 1, 1).send(1, 0).send(1, 2).recv(2,
+				1).send(2, 0).any(0, trace.OpRecv, 1, 2, 1),
 			"0:1<1:1 2:2  0:2<2:2",
 		},
 	} {
@@ -156,12 +187,14 @@ func listRaces(t fataler, g *causal.Graph) string {
 
 // Probes race as receives do, and a matched probe takes.
 func TestRacesOfProbes(t *testing.T) {
-	p := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpProbe, 1, 0, 1).recv(1, 0).any(1, trace.OpIprobe, 1, 2, 1).recv(1, 2)
+	p := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpProbe, 1, 0, 1).recv(1, 0).any(1, trace.OpIprobe, 1, 2,
+		1).recv(1, 2)
 	if got, want := listRaces(t, p.build(t, causal.Options{})), "1:1<0:1 2:1  1:3<2:1"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	// What a probe has seen, its rank knows.
-	p = newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).send(1, 2).recvOp(2, trace.OpProbe, 1).send(2, 1).recv(2, 1).any(1, trace.OpRecv, 1, 2, 1)
+	p = newProgram(3).send(0, 1).any(1, trace.OpRecv, 1, 0, 1).send(1, 2).recvOp(2, trace.OpProbe, 1).send(2, 1).recv(2,
+		1).any(1, trace.OpRecv, 1, 2, 1)
 	if got, want := listRaces(t, p.build(t, causal.Options{})), "1:1<0:1  1:3<2:2"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -174,28 +207,32 @@ func TestRacesOfProbes(t *testing.T) {
 // Receives of a Startall are told apart, and a receive that nothing completed is none.
 func TestRacesOfStartall(t *testing.T) {
 	init := trace.Event{Op: trace.OpRecvInit, Send: trace.SendArgs{Dest: trace.AnySource, Tag: 1}}
-	p := newProgram(3).send(0, 1).send(2, 1).add(1, init).add(1, init).add(1, init).add(1, trace.Event{Op: trace.OpStartall, Inits: []uint64{1, 2, 3}}).
+	p := newProgram(3).send(0, 1).send(2, 1).add(1, init).add(1, init).add(1, init).add(1,
+		trace.Event{Op: trace.OpStartall, Inits: []uint64{1, 2, 3}}).
 		got(1, 1, 2, 1).got(1, 2, 0, 1)
 	var places []int
 	counts, err := p.build(t, causal.Options{}).EachWildcard(func(p *causal.RacePoint) bool {
 		places = append(places, p.Place)
 		return true
 	})
-	if want := (causal.RaceCounts{Messages: 2, RacingMessages: 2, Wildcards: 2, Racing: 1, Races: 1}); counts != want || err != nil || !slices.Equal(places, []int{0, 1}) {
+	if want := (causal.RaceCounts{Messages: 2, RacingMessages: 2, Wildcards: 2, Racing: 1, Races: 1}); counts != want ||
+		err != nil || !slices.Equal(places, []int{0, 1}) {
 		t.Errorf("%+v, places %v, %v", counts, places, err)
 	}
 }
 
 // Visiting can be ended.
 func TestEachWildcardStops(t *testing.T) {
-	g := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpRecv, 1, 0, 1).any(1, trace.OpRecv, 1, 2, 1).build(t, causal.Options{})
+	g := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpRecv, 1, 0, 1).any(1, trace.OpRecv, 1, 2, 1).build(t,
+		causal.Options{})
 	n := 0
 	if _, err := g.EachWildcard(func(*causal.RacePoint) bool { n++; return false }); n != 1 || err != nil {
 		t.Error(n, err)
 	}
 }
 
-// waves is the receive benchmark of Clemencon et al. (Fig. 1): each rank in turn takes a message of all others, with wildcards.
+// waves is the receive benchmark of Clemencon et al. (Fig. 1): each rank in turn takes a message of all others, with
+// wildcards.
 func waves(ranks int, add func(int, trace.Event)) {
 	src := rand.New(rand.NewSource(1))
 	for n := 0; n < 2*million; {
@@ -205,7 +242,10 @@ func waves(ranks int, add func(int, trace.Event)) {
 					continue
 				}
 				add(i, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(receiver), Tag: 1, Bytes: 4}})
-				add(receiver, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1, Source: int32(i), Tag: 1, Bytes: 4}})
+				add(receiver, trace.Event{
+					Op:   trace.OpRecv,
+					Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1, Source: int32(i), Tag: 1, Bytes: 4},
+				})
 				n += 2
 			}
 		}
@@ -223,7 +263,10 @@ func posted(ranks int, add func(int, trace.Event)) {
 			add(0, trace.Event{Op: trace.OpIrecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1}})
 			events++
 			from := int32(1 + n%(ranks-1))
-			e.Completed = append(e.Completed, trace.Completion{Post: events, Class: trace.RequestRecv, Source: from, Tag: 1, Bytes: 8})
+			e.Completed = append(e.Completed, trace.Completion{
+				Post: events, Class: trace.RequestRecv, Source: from,
+				Tag: 1, Bytes: 8,
+			})
 			add(int(from), trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Tag: 1, Bytes: 8}})
 			n += 2
 		}

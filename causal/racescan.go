@@ -37,7 +37,8 @@ func (g *Graph) inbound() *inbound {
 	return in
 }
 
-// line is the messages of one sender to the receiver, with one communicator, and one tag or all, that no receive has taken so far: in the order sent.
+// line is the messages of one sender to the receiver, with one communicator, and one tag or all, that no receive has
+// taken so far: in the order sent.
 type line struct {
 	src   int32
 	head  int32  // the first, or none
@@ -48,7 +49,8 @@ type line struct {
 // lines is those of all senders. They are in one piece of memory: each receive goes through all.
 type lines struct{ all []line }
 
-// raceScan goes through the takes of one rank in the order of their posts, and knows at each which messages of every sender come next.
+// raceScan goes through the takes of one rank in the order of their posts, and knows at each which messages of every
+// sender come next.
 type raceScan struct {
 	g        *Graph
 	rank     int
@@ -72,7 +74,8 @@ type raceScan struct {
 func newRaceScan(g *Graph, rank int, in *inbound, knows func(src int, event uint64) uint32) *raceScan {
 	m := &g.messages.ranks[rank]
 	s := &raceScan{
-		g: g, rank: rank, takes: m.takes, decided: m.decided(), in: in, messages: in.of[rank], lines: map[pattern]*lines{}, early: map[pattern][]int32{},
+		g: g, rank: rank, takes: m.takes, decided: m.decided(), in: in, messages: in.of[rank],
+		lines: map[pattern]*lines{}, early: map[pattern][]int32{},
 	}
 	n := len(s.messages)
 	s.knows, s.raced = make([]uint32, n), make([]bool, n)
@@ -209,9 +212,9 @@ func (s *raceScan) fill(i int, t *takeRec) {
 	}
 }
 
-// claimed says whether a receive posted before take i, which asks for any tag, would take a message away from it: one for the message's
-// tag, of which the own message is sent only after take i was decided. Of two receives that ask for the same, the later one's message
-// decides the earlier one, so only receives for one tag can be in that case.
+// claimed says whether a receive posted before take i, which asks for any tag, would take a message away from it: one
+// for the message's tag, of which the own message is sent only after take i was decided. Of two receives that ask for
+// the same, the later one's message decides the earlier one, so only receives for one tag can be in that case.
 func (s *raceScan) claimed(i int, message int32) bool {
 	if len(s.early) == 0 {
 		return false
@@ -220,7 +223,8 @@ func (s *raceScan) claimed(i int, message int32) bool {
 	p := pattern{ch.comm, ch.tag}
 	early := s.early[p]
 	if len(early) > 0 && s.decided[early[0]] != 0 && s.decided[early[0]] < t.post {
-		for early = early[1:]; len(early) > 0 && s.decided[early[0]] != 0 && s.decided[early[0]] < t.post; early = early[1:] {
+		for early = early[1:]; len(early) > 0 && s.decided[early[0]] != 0 &&
+			s.decided[early[0]] < t.post; early = early[1:] {
 		}
 		s.early[p] = early
 	}

@@ -12,15 +12,18 @@ type Position struct {
 
 // CutReport is what `cohort cut` prints: a cut, and whether it is consistent.
 type CutReport struct {
-	At         *EventID              `json:"at,omitempty"` // of a causal cut
-	Cut        Cut                   `json:"cut"`
-	Consistent bool                  `json:"consistent"`
-	VectorTime []uint64              `json:"vectorTime,omitempty"`   // of At: what happened before it; never more than Cut
+	At         *EventID `json:"at,omitempty"` // of a causal cut
+	Cut        Cut      `json:"cut"`
+	Consistent bool     `json:"consistent"`
+	// of At: what happened before it; never more than Cut
+	VectorTime []uint64              `json:"vectorTime,omitempty"`
 	Problem    *InconsistentCutError `json:"inconsistent,omitempty"` // the pair of events that makes it inconsistent
-	Below      Cut                   `json:"below,omitempty"`        // of an inconsistent cut: the greatest consistent one that it holds
-	Above      Cut                   `json:"above,omitempty"`        // and the least consistent one that holds it
-	Positions  []Position            `json:"positions"`
-	// Doubts are the first problems (at most maxDoubts) that may make the cut wrong, DoubtCount is how many there are in the whole run.
+	// of an inconsistent cut: the greatest consistent one that it holds
+	Below     Cut        `json:"below,omitempty"`
+	Above     Cut        `json:"above,omitempty"` // and the least consistent one that holds it
+	Positions []Position `json:"positions"`
+	// Doubts are the first problems (at most maxDoubts) that may make the cut wrong, DoubtCount is how many there are
+	// in the whole run.
 	Doubts     []Problem `json:"doubts,omitempty"`
 	DoubtCount int       `json:"doubtCount,omitempty"`
 }

@@ -5,7 +5,8 @@ import "github.com/cohort-debugger/cohort/trace"
 func (in *ingest) start(e *trace.Event) error {
 	for which, at := range e.Inits {
 		if at == 0 { // made by a call that is not covered
-			in.b.doubtf(ProblemRequest, in.rank, e.Index, "%s starts a request (array index %d) of which there is no _init", e.Op.Call(), which)
+			in.b.doubtf(ProblemRequest, in.rank, e.Index,
+				"%s starts a request (array index %d) of which there is no _init", e.Op.Call(), which)
 			continue
 		}
 		p := in.inits[at]
@@ -50,7 +51,8 @@ func (in *ingest) start(e *trace.Event) error {
 	return nil
 }
 
-// free is Request_free: no event will complete the request. What a receive with a wildcard takes nevertheless is in a record of its own.
+// free is Request_free: no event will complete the request. What a receive with a wildcard takes nevertheless is in a
+// record of its own.
 func (in *ingest) free(e *trace.Event) {
 	req, known := in.requests[e.Post]
 	delete(in.requests, e.Post)
@@ -70,8 +72,8 @@ func (in *ingest) free(e *trace.Event) {
 	in.freed[posting{t.post, which}] = req.index
 }
 
-// took takes in what became of a receive, before an event completes it or without one: its request was freed, or it was found out when a later call was given
-// another message.
+// took takes in what became of a receive, before an event completes it or without one: its request was freed, or it was
+// found out when a later call was given another message.
 func (in *ingest) took(m *trace.Match) error {
 	e := &trace.Event{Index: m.Event, Op: m.Op}
 	p := posting{m.Event - m.Back, m.Which}
@@ -88,7 +90,8 @@ func (in *ingest) took(m *trace.Match) error {
 		return nil
 	}
 	if !t.wild || t.kind != takeReceive {
-		return in.fault(e, "the receive that event %d posted has no wildcard, and the trace tells what it took", p.event)
+		return in.fault(e, "the receive that event %d posted has no wildcard, and the trace tells what it took",
+			p.event)
 	}
 	return in.resolve(e, i, t.view, m.Source, m.Tag)
 }
@@ -117,7 +120,8 @@ func (in *ingest) completion(e *trace.Event) error {
 			req, known = p.req, p.active
 		}
 		if !known {
-			in.b.doubtf(ProblemRequest, in.rank, e.Index, "%s completes a request (array index %d) of which there is no post",
+			in.b.doubtf(ProblemRequest, in.rank, e.Index,
+				"%s completes a request (array index %d) of which there is no post",
 				e.Op.Call(), c.ArrayIndex)
 			continue
 		}
@@ -136,7 +140,8 @@ func (in *ingest) completion(e *trace.Event) error {
 
 func (in *ingest) complete(e *trace.Event, c *trace.Completion, req request) error {
 	if want := req.kind.class(); c.Class != want && c.Class != trace.RequestOther {
-		return in.fault(e, "it completes the request of event %d as one of class %d, but it is of class %d", c.Post, c.Class, want)
+		return in.fault(e, "it completes the request of event %d as one of class %d, but it is of class %d", c.Post,
+			c.Class, want)
 	}
 	switch {
 	case req.kind == requestCollective:
@@ -180,7 +185,8 @@ func (in *ingest) taken(e *trace.Event, c *trace.Completion, index int) error {
 		return err
 	}
 	if wasKnown && before != t.ch {
-		return in.fault(e, "the receive that event %d posted for world rank %d and tag %d took a message from world rank %d with tag %d",
+		return in.fault(e, "the receive that event %d posted for world rank %d and tag %d took a message from world "+
+			"rank %d with tag %d",
 			t.post, before.src, before.tag, t.ch.src, t.ch.tag)
 	}
 	return nil

@@ -1,7 +1,7 @@
 package causal
 
-// Site is a place in the program from which MPI was called: an address in a loaded object, relative to its load bias. It is the same on
-// all ranks that run the same build.
+// Site is a place in the program from which MPI was called: an address in a loaded object, relative to its load bias.
+// It is the same on all ranks that run the same build.
 type Site struct {
 	Module  string // path of the object
 	BuildID string // raw bytes; may be empty

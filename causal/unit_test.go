@@ -22,7 +22,10 @@ func newProgram(ranks int) *program {
 		all = append(all, uint32(r))
 	}
 	for r := range ranks {
-		p.comm(r, &trace.Comm{Index: 0, GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r), Members: all})
+		p.comm(r, &trace.Comm{
+			Index: 0, GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r),
+			Members: all,
+		})
 	}
 	return p
 }
@@ -56,7 +59,10 @@ func (p *program) recvOp(rank int, op trace.Op, source int) *program {
 
 // mrecv receives the message that the matched probe of an earlier event took.
 func (p *program) mrecv(rank int, probe uint64) *program {
-	return p.add(rank, trace.Event{Op: trace.OpMrecv, Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8, Probe: probe}})
+	return p.add(rank, trace.Event{
+		Op:   trace.OpMrecv,
+		Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8, Probe: probe},
+	})
 }
 
 func (p *program) wait(rank int, post uint64, class trace.RequestClass, source int) *program {
@@ -102,7 +108,10 @@ func TestRingOfSendrecv(t *testing.T) {
 	for r := range 4 {
 		p.add(r, trace.Event{
 			Op: trace.OpSendrecv, Send: trace.SendArgs{Dest: int32((r + 1) % 4), Tag: 1, Bytes: 8},
-			Recv: trace.RecvArgs{AskedSource: trace.AnySource, AskedTag: 1, Source: int32((r + 3) % 4), Tag: 1, Bytes: 8},
+			Recv: trace.RecvArgs{
+				AskedSource: trace.AnySource, AskedTag: 1, Source: int32((r + 3) % 4), Tag: 1,
+				Bytes: 8,
+			},
 		})
 	}
 	g := p.build(t, causal.Options{})
@@ -186,16 +195,26 @@ func TestIntercommunicatorAndGroupCreation(t *testing.T) {
 			p.comm(int(r), &trace.Comm{
 				Index: 1, GlobalID: 1<<63 | uint64(g), CommKind: trace.CommIntra, MyRank: uint32(me), Members: members,
 			})
-			p.add(int(r), trace.Event{Op: trace.OpCommCreateGroup, Coll: trace.CollArgs{Root: trace.NoRoot, NewComm: 2}})
-			p.comm(int(r), &trace.Comm{
-				Index: 2, GlobalID: 1<<63 | 9, CommKind: trace.CommInter, MyRank: uint32(me), Members: members, Remote: groups[1-g],
+			p.add(int(r), trace.Event{
+				Op:   trace.OpCommCreateGroup,
+				Coll: trace.CollArgs{Root: trace.NoRoot, NewComm: 2},
 			})
-			p.add(int(r), trace.Event{Op: trace.OpIntercommCreate, Coll: trace.CollArgs{Comm: 1, Root: trace.NoRoot, NewComm: 3}})
+			p.comm(int(r), &trace.Comm{
+				Index: 2, GlobalID: 1<<63 | 9, CommKind: trace.CommInter, MyRank: uint32(me), Members: members,
+				Remote: groups[1-g],
+			})
+			p.add(int(r), trace.Event{
+				Op:   trace.OpIntercommCreate,
+				Coll: trace.CollArgs{Comm: 1, Root: trace.NoRoot, NewComm: 3},
+			})
 		}
 	}
 	// Rank 0 is 0 of the one group; remote rank 1 is world rank 1.
 	p.add(0, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Comm: 2, Dest: 1, Tag: 1, Bytes: 8}})
-	p.add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{Comm: 2, AskedSource: -1, AskedTag: 1, Source: 0, Tag: 1, Bytes: 8}})
+	p.add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+		Comm: 2, AskedSource: -1, AskedTag: 1, Source: 0,
+		Tag: 1, Bytes: 8,
+	}})
 	for r := range 4 {
 		root := int32(-3) // MPI_ROOT, or whatever
 		p.coll(r, trace.OpBcast, 2, root)
@@ -268,16 +287,26 @@ func TestBuildRefuses(t *testing.T) {
 		want any
 		text string
 	}{
-		{"different collectives", func(p *program) {
-			p.coll(0, trace.OpBarrier, 0, -1).coll(0, trace.OpBarrier, 0, -1).coll(1, trace.OpBarrier, 0, -1).coll(1, trace.OpReduce, 0, 0)
-		}, new(*causal.CollectiveMismatchError), "collective call number 2 on communicator 0x1 is MPI_Barrier at 0:2 but MPI_Reduce at 1:2"},
+		{
+			"different collectives", func(p *program) {
+				p.coll(0, trace.OpBarrier, 0, -1).coll(0, trace.OpBarrier, 0, -1).coll(1, trace.OpBarrier, 0, -1).coll(1,
+					trace.OpReduce, 0, 0)
+			}, new(*causal.CollectiveMismatchError),
+			"collective call number 2 on communicator 0x1 is MPI_Barrier at 0:2 but MPI_Reduce at 1:2",
+		},
 		{"different roots", func(p *program) {
 			p.coll(0, trace.OpBcast, 0, 0).coll(1, trace.OpBcast, 0, 1)
 		}, new(*causal.CollectiveMismatchError), "MPI_Bcast with root 0 at 0:1 but with root 1 at 1:1"},
-		{"root too high", func(p *program) { p.coll(0, trace.OpBcast, 0, 5) }, new(*causal.TraceError), "event 0:1: MPI_Bcast with root 5"},
-		{"undeclared", func(p *program) { p.coll(0, trace.OpBarrier, 4, -1) }, new(*causal.TraceError), "communicator 4"},
+		{"root too high", func(p *program) {
+			p.coll(0, trace.OpBcast, 0, 5)
+		}, new(*causal.TraceError), "event 0:1: MPI_Bcast with root 5"},
+		{"undeclared", func(p *program) {
+			p.coll(0, trace.OpBarrier, 4, -1)
+		}, new(*causal.TraceError), "communicator 4"},
 		{"peer", func(p *program) { p.send(0, 7) }, new(*causal.TraceError), "names rank 7 of a communicator of 2"},
-		{"Mrecv alone", func(p *program) { p.recv(0, int(trace.ProcNull)).mrecv(0, 1) }, new(*causal.TraceError), "took none that is still"},
+		{"Mrecv alone", func(p *program) {
+			p.recv(0, int(trace.ProcNull)).mrecv(0, 1)
+		}, new(*causal.TraceError), "took none that is still"},
 		{"Mrecv twice", func(p *program) {
 			p.send(0, 1).recvOp(1, trace.OpMprobe, 0).mrecv(1, 1).mrecv(1, 1)
 		}, new(*causal.TraceError), "took none that is still"},
@@ -288,7 +317,10 @@ func TestBuildRefuses(t *testing.T) {
 		{"taken otherwise", func(p *program) {
 			p.add(1, any1(trace.OpIrecv))
 			p.records[1] = append(p.records[1], &trace.Match{Event: 2, Op: trace.OpIrecv, Tag: 1, Back: 1})
-			p.add(1, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 1, Tag: 1}}})
+			p.add(1, trace.Event{
+				Op:        trace.OpWait,
+				Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 1, Tag: 1}},
+			})
 		}, new(*causal.TraceError), "took a message from world rank 1 with tag 1"},
 		{"Start of nothing", func(p *program) {
 			p.send(0, 1).add(0, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
@@ -378,7 +410,8 @@ func TestQueriesOfNoEvent(t *testing.T) {
 			}
 		}
 	}
-	if err := g.CheckCut(causal.Cut{2, 0}); !errors.As(err, &none) || !strings.Contains(err.Error(), "rank 0 has events 1 to 1") {
+	if err := g.CheckCut(causal.Cut{2, 0}); !errors.As(err, &none) ||
+		!strings.Contains(err.Error(), "rank 0 has events 1 to 1") {
 		t.Error(err)
 	}
 	var size *causal.CutSizeError
@@ -414,7 +447,8 @@ func TestReports(t *testing.T) {
 	if d := gocmp.Diff(want, report(g.ReportCut(causal.Cut{0, 2, 2}))); d != "" {
 		t.Error(d)
 	}
-	text := "the cut is not consistent: it holds 2:2 (MPI_Recv), but its message is sent by 0:1 (MPI_Send), which it does not hold"
+	text := "the cut is not consistent: it holds 2:2 (MPI_Recv), but its message is sent by 0:1 (MPI_Send), which it " +
+		"does not hold"
 	if err := g.CheckCut(causal.Cut{0, 2, 2}); err == nil || err.Error() != text {
 		t.Error(err)
 	}
@@ -432,8 +466,14 @@ func TestPersistentCollectives(t *testing.T) {
 			inits = []uint64{2, 1}
 		}
 		p.add(rank, trace.Event{Op: trace.OpStartall, Inits: inits})
-		p.add(rank, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestCollective}}})
-		p.add(rank, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{{Post: 2, Class: trace.RequestCollective}}})
+		p.add(rank, trace.Event{
+			Op:        trace.OpWait,
+			Completed: []trace.Completion{{Post: 1, Class: trace.RequestCollective}},
+		})
+		p.add(rank, trace.Event{
+			Op:        trace.OpWait,
+			Completed: []trace.Completion{{Post: 2, Class: trace.RequestCollective}},
+		})
 		p.add(rank, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
 		p.wait(rank, 1, trace.RequestCollective, 0)
 	}
@@ -460,7 +500,8 @@ func TestFreedReceives(t *testing.T) {
 	}
 	p.recv(1, 0) // 1:8
 	p.records[1] = append(p.records[1],
-		&trace.Match{Event: 8, Op: trace.OpIrecv, Tag: 1, Back: 7}, &trace.Match{Event: 8, Op: trace.OpStartall, Tag: 1, Back: 4})
+		&trace.Match{Event: 8, Op: trace.OpIrecv, Tag: 1, Back: 7},
+		&trace.Match{Event: 8, Op: trace.OpStartall, Tag: 1, Back: 4})
 	g := p.build(t, causal.Options{})
 	if all := g.Problems(); len(all) > 0 {
 		t.Error(all)

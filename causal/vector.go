@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// VectorTime returns, of each rank, the last event whose entry precedes the exit of the event (its own for its own rank); 0 is none.
+// VectorTime returns, of each rank, the last event whose entry precedes the exit of the event (its own for its own
+// rank); 0 is none.
 func (g *Graph) VectorTime(rank int, index uint64) ([]uint64, error) {
 	if err := g.check(EventID{rank, index}); err != nil {
 		return nil, err
@@ -33,8 +34,8 @@ func (g *Graph) HappenedBefore(a, b EventID) (bool, error) {
 	return err == nil && a.Index > 0 && v[a.Rank] >= a.Index, err
 }
 
-// scratch is the state of one query. It finds, for one event, of every rank the last event that is needed: `entry`. `want` are the
-// exits of a rank whose dependences must be followed for that, `closed` those that have been.
+// scratch is the state of one query. It finds, for one event, of every rank the last event that is needed: `entry`.
+// `want` are the exits of a rank whose dependences must be followed for that, `closed` those that have been.
 type scratch struct {
 	g                   *Graph
 	entry, want, closed []uint64
@@ -85,8 +86,8 @@ func (s *scratch) reach(rank int, index uint64) {
 	}
 }
 
-// past computes the vector time of an event into s.entry. Of each rank that it comes to, it starts from the last stored vector
-// time, and follows the dependences of the events after it.
+// past computes the vector time of an event into s.entry. Of each rank that it comes to, it starts from the last stored
+// vector time, and follows the dependences of the events after it.
 func (s *scratch) past(rank int, index uint64) {
 	s.entry[rank], s.want[rank] = index, index
 	s.enqueue(rank)
@@ -108,8 +109,8 @@ func (s *scratch) past(rank int, index uint64) {
 	}
 }
 
-// merge takes in the stored vector time of the exit of r:at, if there is one (there is none yet while the graph is built). It
-// returns up to which exit of r that closes.
+// merge takes in the stored vector time of the exit of r:at, if there is one (there is none yet while the graph is
+// built). It returns up to which exit of r that closes.
 func (s *scratch) merge(r int, at, lo uint64) uint64 {
 	n := uint64(len(s.g.ranks))
 	stored := s.g.stored[r]
@@ -144,8 +145,8 @@ func (s *scratch) follow(r int, d dep) {
 	}
 }
 
-// order goes through all events in an order in which each exit comes after what it follows, and stores vector times on the way. If
-// there is no such order it returns a *CycleError.
+// order goes through all events in an order in which each exit comes after what it follows, and stores vector times on
+// the way. If there is no such order it returns a *CycleError.
 func (g *Graph) order() error {
 	o := g.walk(func(r int, e uint64) {
 		if e%g.every == 0 {
@@ -187,7 +188,8 @@ type orderer struct {
 	waiting [][]waiter
 }
 
-// walk calls visit for all events, in an order in which each exit comes after the entries that it follows, and so after the exits before these.
+// walk calls visit for all events, in an order in which each exit comes after the entries that it follows, and so after
+// the exits before these.
 func (g *Graph) walk(visit func(r int, e uint64)) *orderer {
 	o := &orderer{g: g, visit: visit, done: make([]uint64, len(g.ranks)), waiting: make([][]waiter, len(g.ranks))}
 	for r := range g.ranks {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// decodeArguments decodes a request's arguments. Unknown fields are allowed, as DAP asks (editors add their own); missing arguments are the empty object.
+// decodeArguments decodes a request's arguments. Unknown fields are allowed, as DAP asks (editors add their own);
+// missing arguments are the empty object.
 func decodeArguments(command string, raw json.RawMessage, into any) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
@@ -66,7 +67,8 @@ func article(value string) string {
 	}
 }
 
-// unknownKeys lists the keys of a JSON object that are not among known, sorted. Keys that editors put into every launch configuration are left out.
+// unknownKeys lists the keys of a JSON object that are not among known, sorted. Keys that editors put into every launch
+// configuration are left out.
 func unknownKeys(raw json.RawMessage, known []string) []string {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
@@ -85,8 +87,10 @@ func unknownKeys(raw json.RawMessage, known []string) []string {
 // editorKey tells whether a launch configuration's key is the editor's own affair.
 func editorKey(key string) bool {
 	switch key {
-	case "type", "request", "name", "presentation", "preLaunchTask", "postDebugTask", "internalConsoleOptions", "debugServer", "serverReadyAction",
-		"linux", "osx", "windows", "suppressMultipleSessionView", "restart", "console", "cohort", "cohortPath", "adapterID", "clientID":
+	case "type", "request", "name", "presentation", "preLaunchTask", "postDebugTask", "internalConsoleOptions",
+		"debugServer", "serverReadyAction",
+		"linux", "osx", "windows", "suppressMultipleSessionView", "restart", "console", "cohort", "cohortPath",
+		"adapterID", "clientID":
 		return true
 	}
 	return strings.HasPrefix(key, "_") || strings.HasPrefix(key, "$")
@@ -128,7 +132,8 @@ func editDistance(a, b string) int {
 	return row[len(b)]
 }
 
-// jsonKeys lists the JSON names of a struct's fields, by encoding: every field of v must be set or have no omitempty. It is used with values built for that.
+// jsonKeys lists the JSON names of a struct's fields, by encoding: every field of v must be set or have no omitempty.
+// It is used with values built for that.
 func jsonKeys(v any) []string {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -15,11 +15,12 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// breakpointBooks holds what each client of a debuggee wants of breakpoints. A job has one list per source; several clients may each have set their own there, and a
-// client that sets its breakpoints replaces its own only.
+// breakpointBooks holds what each client of a debuggee wants of breakpoints. A job has one list per source; several
+// clients may each have set their own there, and a client that sets its breakpoints replaces its own only.
 type breakpointBooks struct {
 	d *debuggee
-	// turn is held (by sending into it) while the job's list of a source is being replaced, so that the last list is the one that the books say.
+	// turn is held (by sending into it) while the job's list of a source is being replaced, so that the last list is
+	// the one that the books say.
 	turn chan struct{}
 
 	mu      sync.Mutex // guards the fields below; held for moments only
@@ -37,9 +38,11 @@ func newBreakpointBooks(d *debuggee) *breakpointBooks {
 	return &breakpointBooks{d: d, turn: make(chan struct{}, 1), next: 1}
 }
 
-// set replaces a client's breakpoints of a source and returns what became of each, in order. The IDs of wanted are given here: a breakpoint that the client has had before
-// keeps its own, and with it the hits that were counted.
-func (b *breakpointBooks) set(ctx context.Context, c *client, source string, wanted []job.Breakpoint) ([]job.BreakpointStatus, error) {
+// set replaces a client's breakpoints of a source and returns what became of each, in order. The IDs of wanted are
+// given here: a breakpoint that the client has had before keeps its own, and with it the hits that were counted.
+func (b *breakpointBooks) set(ctx context.Context, c *client, source string,
+	wanted []job.Breakpoint,
+) ([]job.BreakpointStatus, error) {
 	select {
 	case b.turn <- struct{}{}:
 		defer func() { <-b.turn }()
@@ -67,7 +70,9 @@ func (b *breakpointBooks) set(ctx context.Context, c *client, source string, wan
 }
 
 // replace updates the books and returns the job's new list of the source, and the IDs of the client's own.
-func (b *breakpointBooks) replace(c *client, source string, wanted []job.Breakpoint) (list []job.Breakpoint, own []int) {
+func (b *breakpointBooks) replace(c *client, source string, wanted []job.Breakpoint) (list []job.Breakpoint,
+	own []int,
+) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var old []job.Breakpoint
@@ -162,8 +167,8 @@ func (c *client) breakpoint(s job.BreakpointStatus) godap.Breakpoint {
 	return b
 }
 
-// sourcePath is the path of a source that a client names. One that is relative and names no file of the job's directory stays as it
-// is: the debugger knows the program's files by the ends of their paths.
+// sourcePath is the path of a source that a client names. One that is relative and names no file of the job's directory
+// stays as it is: the debugger knows the program's files by the ends of their paths.
 func (d *debuggee) sourcePath(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -184,7 +189,8 @@ func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
 	path = d.sourcePath(path)
 	if a.Breakpoints == nil {
 		for _, line := range a.Lines {
-			a.Breakpoints = append(a.Breakpoints, protocol.SourceBreakpoint{SourceBreakpoint: godap.SourceBreakpoint{Line: line}})
+			a.Breakpoints = append(a.Breakpoints,
+				protocol.SourceBreakpoint{SourceBreakpoint: godap.SourceBreakpoint{Line: line}})
 		}
 	}
 	wanted := make([]wantedBreakpoint, len(a.Breakpoints))
@@ -258,24 +264,29 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 	case protocol.ModeCausal:
 		w.bp.Mode = job.ModeCausal
 		if d.Steering == nil {
-			w.refused = "The mode causal needs a replay, and this job is live: record it with cohort record, and debug the recording."
+			w.refused = "The mode causal needs a replay, and this job is live: record it with cohort record, and " +
+				"debug the recording."
 		}
 	default:
-		w.refused = fmt.Sprintf("There is no breakpoint mode %s: use %q, %q or %q.", quoteShort(extra.Mode), protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal)
+		w.refused = fmt.Sprintf("There is no breakpoint mode %s: use %q, %q or %q.", quoteShort(extra.Mode),
+			protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal)
 	}
 	if h := bp.HitCondition; w.refused == "" && h != "" && (!isNumber(h) || strings.Trim(h, "0") == "") {
-		w.refused = fmt.Sprintf("The hit condition %s cannot be used: give a number, and the breakpoint stops at that hit and at each later one.", quoteShort(h))
+		w.refused = fmt.Sprintf("The hit condition %s cannot be used: give a number, and the breakpoint stops at "+
+			"that hit and at each later one.", quoteShort(h))
 	}
 	if d.Cores {
 		w.refused = "Core files do not run, so there are no breakpoints."
 	}
 	if w.refused == "" && d.Running {
-		w.refused = "The job was launched without debuggers (noDebug), so there are no breakpoints: launch it without noDebug."
+		w.refused = "The job was launched without debuggers (noDebug), so there are no breakpoints: launch it " +
+			"without noDebug."
 	}
 	return w
 }
 
-// splitRanks takes a rank set in front of a condition or console line apart: "[0,2] x > 3". given is false if there is none; then ranks is empty, which means all.
+// splitRanks takes a rank set in front of a condition or console line apart: "[0,2] x > 3". given is false if there is
+// none; then ranks is empty, which means all.
 func splitRanks(text string, n int) (ranks job.RankSet, rest string, given bool, err error) {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "[") {

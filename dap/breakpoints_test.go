@@ -79,7 +79,10 @@ func TestBreakpointsThatCannotBe(t *testing.T) {
 		t.Errorf("a plain breakpoint: %+v", got[2])
 	}
 	c.Refused("setBreakpoints", map[string]any{"breakpoints": []any{}}, "source.path")
-	c.Refused("setBreakpoints", map[string]any{"source": map[string]any{"path": "/a.c"}, "breakpoints": []any{map[string]any{"line": "ten"}}},
+	c.Refused("setBreakpoints", map[string]any{
+		"source":      map[string]any{"path": "/a.c"},
+		"breakpoints": []any{map[string]any{"line": "ten"}},
+	},
 		"breakpoints", "a whole number")
 	c.Disconnect()
 }
@@ -118,7 +121,8 @@ func TestBreakpointNumbersStay(t *testing.T) {
 	c := b.atLine()
 	first := c.SetBreakpoints(b.src, 10, 11)
 	second := c.SetBreakpoints(b.src, 11, 12, 10)
-	if second[0].Id != first[1].Id || second[2].Id != first[0].Id || second[1].Id == first[0].Id || second[1].Id == first[1].Id {
+	if second[0].Id != first[1].Id || second[2].Id != first[0].Id || second[1].Id == first[0].Id ||
+		second[1].Id == first[1].Id {
 		t.Errorf("numbers %v, then %v", first, second)
 	}
 	c.SetBreakpoints(b.src)
@@ -138,10 +142,14 @@ func TestBreakpointChanges(t *testing.T) {
 	if got[1].Verified {
 		t.Fatalf("verified too early: %+v", got[1])
 	}
-	b.world.Rank(0).Emit(backend.Event{Changed: &backend.Breakpoint{ID: got[1].Id, Verified: true, Line: 51, Source: b.src}})
+	b.world.Rank(0).Emit(backend.Event{Changed: &backend.Breakpoint{
+		ID: got[1].Id, Verified: true, Line: 51,
+		Source: b.src,
+	}})
 	e := c.Expect(daptest.Named("breakpoint"))[0]
 	var body godap.BreakpointEventBody
-	if err := e.Decode(&body); err != nil || body.Reason != "changed" || body.Breakpoint.Id != got[1].Id || !body.Breakpoint.Verified ||
+	if err := e.Decode(&body); err != nil || body.Reason != "changed" || body.Breakpoint.Id != got[1].Id ||
+		!body.Breakpoint.Verified ||
 		body.Breakpoint.Line != 51 {
 		t.Errorf("breakpoint event: %s", e)
 	}
@@ -159,7 +167,8 @@ func TestFunctionBreakpoints(t *testing.T) {
 	c.Do("setFunctionBreakpoints", map[string]any{"breakpoints": []any{
 		map[string]any{"name": "exchange", "condition": "[0-1]"}, map[string]any{"name": " "},
 	}}, &body)
-	if len(body.Breakpoints) != 2 || body.Breakpoints[0].Id == 0 || !strings.Contains(body.Breakpoints[1].Message, "name of a function") {
+	if len(body.Breakpoints) != 2 || body.Breakpoints[0].Id == 0 ||
+		!strings.Contains(body.Breakpoints[1].Message, "name of a function") {
 		t.Errorf("function breakpoints: %+v", body.Breakpoints)
 	}
 	c.ConfigurationDone()
@@ -190,7 +199,8 @@ func TestExceptionFilters(t *testing.T) {
 	c.Launch(protocol.LaunchArguments{Program: "/bin/prog"})
 	var body godap.SetExceptionBreakpointsResponseBody
 	c.Do("setExceptionBreakpoints", map[string]any{"filters": []string{"signals", "throw"}}, &body)
-	if len(body.Breakpoints) != 2 || !body.Breakpoints[0].Verified || body.Breakpoints[1].Verified || body.Breakpoints[1].Message == "" {
+	if len(body.Breakpoints) != 2 || !body.Breakpoints[0].Verified || body.Breakpoints[1].Verified ||
+		body.Breakpoints[1].Message == "" {
 		t.Errorf("exception breakpoints: %+v", body.Breakpoints)
 	}
 	c.Do("setExceptionBreakpoints", map[string]any{"filters": []string{}}, nil)

@@ -10,8 +10,9 @@ import (
 // markPrefix begins the IDs of marks: entries in the job's stream that mean nothing but their place in it.
 const markPrefix = "\x00mark "
 
-// catchUp returns when the client has been told all that was in the job's stream when it was called, so that an answer that follows does not overtake the events that led to it.
-// It also returns when the job is over, as its stream then ends by itself.
+// catchUp returns when the client has been told all that was in the job's stream when it was called, so that an answer
+// that follows does not overtake the events that led to it. It also returns when the job is over, as its stream then
+// ends by itself.
 func (k *call) catchUp() error {
 	c, d := k.c, k.c.debuggee()
 	reached := make(chan struct{})

@@ -35,8 +35,8 @@ type client struct {
 	ctx       context.Context // ends with the connection
 	cancel    context.CancelCauseFunc
 
-	// gate is held by a request that makes ranks run, from before they do until its answer is queued, and by the stream of events while it sends one: so no
-	// stopped event overtakes that answer.
+	// gate is held by a request that makes ranks run, from before they do until its answer is queued, and by the stream
+	// of events while it sends one: so no stopped event overtakes that answer.
 	gate sync.Mutex
 
 	view *view
@@ -81,7 +81,8 @@ func newClient(ctx context.Context, srv *Server, conn io.ReadWriteCloser, name s
 	return c
 }
 
-// serve runs the connection to its end and leaves nothing of it behind. The error tells why the connection ended if no disconnect was asked for.
+// serve runs the connection to its end and leaves nothing of it behind. The error tells why the connection ended if no
+// disconnect was asked for.
 func (c *client) serve() error {
 	defer c.cancel(errGone)
 	writerDone := make(chan error, 1)
@@ -114,13 +115,15 @@ func (c *client) serve() error {
 	c.dispatch.wg.Wait()
 	c.leave()
 	c.pump.Wait()
-	if d := c.debuggee(); d != nil && !errors.Is(cause, errGone) { // the server stops: the client is there, and did not ask for that
+	// the server stops: the client is there, and did not ask for that
+	if d := c.debuggee(); d != nil && !errors.Is(cause, errGone) {
 		c.event("terminated", godap.TerminatedEventBody{})
 	}
 	c.out.close()
 	writeErr := waitFor(writerDone, flushTime)
 	closeErr := c.conn.Close()
-	// A reader that waits on a terminal or pipe that cannot be interrupted ends with the process; all others have ended now that the connection is closed.
+	// A reader that waits on a terminal or pipe that cannot be interrupted ends with the process; all others have ended
+	// now that the connection is closed.
 	readErr := waitFor(readerDone, flushTime)
 	if errors.Is(cause, errDisconnected) {
 		return nil
@@ -190,7 +193,8 @@ func (c *client) read() error {
 	}
 }
 
-// protestFrame answers bytes that are no message. There is no request to answer, hence request_seq 0; the user is told too.
+// protestFrame answers bytes that are no message. There is no request to answer, hence request_seq 0; the user is told
+// too.
 func (c *client) protestFrame(bad *frameError) {
 	c.log.Warn("dap: bad frame", "why", bad.text)
 	c.dispatch.answer(&call{ctx: c.ctx, c: c}, nil, &requestError{text: bad.text})
@@ -230,21 +234,25 @@ func (c *client) checkPhase(command string, s spec) error {
 		case phaseConnected:
 			return refuse("%s was sent before initialize: send initialize first", command)
 		case phaseInitialized:
-			return refuse("%s needs a job, and this session has none yet: send launch, or attach to the job of another client of this server", command)
+			return refuse("%s needs a job, and this session has none yet: send launch, or attach to the job of "+
+				"another client of this server", command)
 		default:
 			return refuse("%s needs ranks that have been started: send configurationDone first", command)
 		}
 	}
 	if job != nil && s.need >= phaseJob && !s.afterEnd {
 		if ended, why := job.ended(); ended {
-			return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", command, why)
+			return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", command,
+				why)
 		}
 	}
 	if job != nil && s.needsProcess && job.Cores {
-		return refuse("%s cannot be carried out on core files: their processes have ended, and nothing of them can run or be changed", command)
+		return refuse("%s cannot be carried out on core files: their processes have ended, and nothing of them can "+
+			"run or be changed", command)
 	}
 	if job != nil && s.need >= phaseConfigured && !s.afterEnd && !job.ranksLaunched() {
-		return refuse("%s needs ranks that have been started: wait until the client that launched the job has sent configurationDone", command)
+		return refuse("%s needs ranks that have been started: wait until the client that launched the job has sent "+
+			"configurationDone", command)
 	}
 	return nil
 }

@@ -35,7 +35,8 @@ func TestSeveralClients(t *testing.T) {
 	// Both have their breakpoints; each is told of every stop.
 	owner.Continue(0)
 	owner.Expect(all(2, "breakpoint")...)
-	guest.Expect(daptest.Continued(0), daptest.Continued(1), daptest.Stopped(0, "breakpoint"), daptest.Stopped(1, "breakpoint"))
+	guest.Expect(daptest.Continued(0), daptest.Continued(1), daptest.Stopped(0, "breakpoint"),
+		daptest.Stopped(1, "breakpoint"))
 	if line := owner.Stack(0)[0].Line; line != 11 {
 		t.Errorf("rank 0 stands at line %d, want that of the guest's breakpoint", line)
 	}

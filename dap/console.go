@@ -22,24 +22,56 @@ type consoleEntry struct {
 // consoleEntries are the console's commands; everything else is evaluated.
 func consoleEntries() []consoleEntry {
 	return []consoleEntry{
-		{"focus", "[SET]", "show or set the ranks that continue, step and pause act on", []string{"focus", "focus 0-3,7", "focus all"}, consoleFocus},
-		{"ranks", "", "show where each rank stands", []string{"ranks"}, consoleRanks},
-		{"cut", "RANK:EVENT", "replay: show the causal cut of an event of the recording", []string{"cut 2:17"}, consoleCut},
-		{"runto", "RANK:EVENT", "replay: run every rank to the causal cut of an event", []string{"runto 2:17"}, consoleRunTo},
-		{"p", "EXPRESSION", "evaluate an expression of the program's language, in the selected frame", []string{"p x", "p a[3]@4", "p x = 7"}, nil},
-		{"mpipp", "TYPE BUFFER [COUNT]", "show a buffer as an MPI datatype sees it", []string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"}, nil},
 		{
-			"mpipp", "", "show datatypes, communicators, pictures of memory, whether types match",
-			[]string{"mpipp --help", "mpipp", "mpipp column", "mpipp --layout column", "mpipp --match [0] column 1 to [1] MPI_DOUBLE 64"},
+			"focus", "[SET]", "show or set the ranks that continue, step and pause act on",
+			[]string{"focus", "focus 0-3,7", "focus all"},
+			consoleFocus,
+		},
+		{"ranks", "", "show where each rank stands", []string{"ranks"}, consoleRanks},
+		{
+			"cut", "RANK:EVENT", "replay: show the causal cut of an event of the recording",
+			[]string{"cut 2:17"},
+			consoleCut,
+		},
+		{
+			"runto", "RANK:EVENT", "replay: run every rank to the causal cut of an event",
+			[]string{"runto 2:17"},
+			consoleRunTo,
+		},
+		{
+			"p", "EXPRESSION", "evaluate an expression of the program's language, in the selected frame",
+			[]string{"p x", "p a[3]@4", "p x = 7"},
 			nil,
 		},
 		{
-			"mpipp --match", "RANK:EVENT", "replay: run to the two calls of an event's message, and compare their types",
+			"mpipp", "TYPE BUFFER [COUNT]", "show a buffer as an MPI datatype sees it",
+			[]string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"},
+			nil,
+		},
+		{
+			"mpipp", "", "show datatypes, communicators, pictures of memory, whether types match",
+			[]string{
+				"mpipp --help", "mpipp", "mpipp column", "mpipp --layout column",
+				"mpipp --match [0] column 1 to [1] MPI_DOUBLE 64",
+			},
+			nil,
+		},
+		{
+			"mpipp --match", "RANK:EVENT",
+			"replay: run to the two calls of an event's message, and compare their types",
 			[]string{"mpipp --match 2:17", "mpipp --match 2:17 from 0"},
 			nil,
 		},
-		{"-exec", "COMMAND", "a command of the rank's own debugger", []string{"-exec info locals", "[0,2] -exec info registers"}, nil},
-		{"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged", []string{"[0,2] p x", "[all] x", "[0-63:4] p x"}, nil},
+		{
+			"-exec", "COMMAND", "a command of the rank's own debugger",
+			[]string{"-exec info locals", "[0,2] -exec info registers"},
+			nil,
+		},
+		{
+			"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged",
+			[]string{"[0,2] p x", "[all] x", "[0-63:4] p x"},
+			nil,
+		},
 		{"help", "", "this list", []string{"help"}, consoleHelp},
 	}
 }
@@ -68,7 +100,8 @@ func consoleHelp(k *call, _ string) (string, error) {
 		fmt.Fprintf(&b, "  %-28s %s\n", head, c.help)
 		fmt.Fprintf(&b, "  %-28s   for example: %s\n", "", strings.Join(c.examples, "   "))
 	}
-	b.WriteString("A rank set is written 0-3,7 or all or 0-63:4 (every fourth). To evaluate a variable that is named like a command, use p.")
+	b.WriteString("A rank set is written 0-3,7 or all or 0-63:4 (every fourth). To evaluate a variable that is named " +
+		"like a command, use p.")
 	return b.String(), nil
 }
 
@@ -160,7 +193,9 @@ func consoleRunTo(k *call, at string) (string, error) {
 	}
 	d.helm.interrupt()
 	k.c.view.want(-1)
-	err = d.helm.steer(k, func(ctx context.Context) error { return d.Steering.RunTo(ctx, protocol.CutArguments{At: at}) })
+	err = d.helm.steer(k, func(ctx context.Context) error {
+		return d.Steering.RunTo(ctx, protocol.CutArguments{At: at})
+	})
 	if err != nil {
 		return "", err
 	}
@@ -189,7 +224,8 @@ func completions(k *call, a godap.CompletionsArguments) (any, error) {
 				text += " "
 			}
 			body.Targets = append(body.Targets, godap.CompletionItem{
-				Label: c.name, Text: text, Detail: c.help, Type: "keyword", Start: column - len([]rune(word)), Length: len([]rune(word)),
+				Label: c.name, Text: text, Detail: c.help, Type: "keyword", Start: column - len([]rune(word)),
+				Length: len([]rune(word)),
 			})
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// matchEvent is `mpipp --match 2:17`: the two types of a message of the recording. They are not in the recording, so the ranks are brought to the ends of the two calls
-// that were given them, and asked there.
+// matchEvent is `mpipp --match 2:17`: the two types of a message of the recording. They are not in the recording, so
+// the ranks are brought to the ends of the two calls that were given them, and asked there.
 func (k *call) matchEvent(q prettyprint.MatchEvent) (string, error) {
 	d := k.c.debuggee()
 	if d.Steering == nil {
@@ -83,7 +83,8 @@ func choose(q prettyprint.MatchEvent, found RecordedMessages) (*RecordedMessage,
 	var left []int
 	for i := range found.Messages {
 		m := &found.Messages[i]
-		if (q.From == "" || m.Send.is(q.From)) && (q.To == "" || m.Receive.is(q.To)) && (q.Tag == nil || !m.Collective && *q.Tag == m.Tag) &&
+		if (q.From == "" || m.Send.is(q.From)) && (q.To == "" || m.Receive.is(q.To)) &&
+			(q.Tag == nil || !m.Collective && *q.Tag == m.Tag) &&
 			(q.Number == 0 || q.Number == i+1) {
 			left = append(left, i)
 		}
@@ -97,9 +98,11 @@ func choose(q prettyprint.MatchEvent, found RecordedMessages) (*RecordedMessage,
 		for i := range found.Messages {
 			which = append(which, i)
 		}
-		fmt.Fprintf(&b, "event %s has a part in %s, none of which is meant:", found.Call, plural(uint64(len(found.Messages)), "message"))
+		fmt.Fprintf(&b, "event %s has a part in %s, none of which is meant:", found.Call,
+			plural(uint64(len(found.Messages)), "message"))
 	} else {
-		fmt.Fprintf(&b, "event %s has a part in %s; say which is meant:", found.Call, plural(uint64(len(left)), "message"))
+		fmt.Fprintf(&b, "event %s has a part in %s; say which is meant:", found.Call,
+			plural(uint64(len(left)), "message"))
 	}
 	const few = 32
 	for n, i := range which {
@@ -119,7 +122,10 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 	sides := make([]prettyprint.Side, len(calls))
 	ask := func(ctx context.Context, i int) error {
 		c, other := calls[i], calls[1-i]
-		got, err := k.sides(ctx, prettyprint.MatchSide{Rank: c.Rank, Peer: other.Rank, Receives: i == 1, Event: c.Event, Call: c.Name, Which: c.Which})
+		got, err := k.sides(ctx, prettyprint.MatchSide{
+			Rank: c.Rank, Peer: other.Rank, Receives: i == 1, Event: c.Event,
+			Call: c.Name, Which: c.Which,
+		})
 		if err != nil {
 			return err
 		}
@@ -156,8 +162,11 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 	return text + m.contradictions(sides), nil
 }
 
-// visit brings the ranks to calls. The stop of the rank whose event was asked about takes the attention, else that of the first; if nothing moves it stays where it is.
-func (k *call) visit(ctx context.Context, of RecordedCall, calls []RecordedCall, look func(ctx context.Context, place int) error) error {
+// visit brings the ranks to calls. The stop of the rank whose event was asked about takes the attention, else that of
+// the first; if nothing moves it stays where it is.
+func (k *call) visit(ctx context.Context, of RecordedCall, calls []RecordedCall,
+	look func(ctx context.Context, place int) error,
+) error {
 	shown, lead := k.c.view.attended(), calls[0]
 	for _, c := range calls {
 		if c.Rank == of.Rank {
@@ -182,11 +191,13 @@ func (m *RecordedMessage) contradictions(sides []prettyprint.Side) string {
 		return out
 	}
 	if size := sides[0].Bytes(); size != int64(m.Bytes) {
-		out += fmt.Sprintf("\nBut the recording has %s for this message, and the send %d.", plural(m.Bytes, "byte"), size)
+		out += fmt.Sprintf("\nBut the recording has %s for this message, and the send %d.", plural(m.Bytes, "byte"),
+			size)
 	}
 	for _, s := range sides {
 		if s.Envelope != nil && s.Envelope.Comm != 0 && m.Comm != 0 && s.Envelope.Comm != m.Comm {
-			out += fmt.Sprintf("\nBut the recording has another communicator for this message than the call of %s.", s.Where)
+			out += fmt.Sprintf("\nBut the recording has another communicator for this message than the call of %s.",
+				s.Where)
 		}
 	}
 	return out

@@ -42,7 +42,8 @@ func envelope(call string, self, peer, tag int64) *prettyprint.Envelope {
 	return &prettyprint.Envelope{Call: call, Comm: 1, Self: self, Peer: peer, Tag: tag}
 }
 
-// answers makes the ranks answer the lines of mpipp --export that begin so; all else is an error. known is asked first, and may refuse.
+// answers makes the ranks answer the lines of mpipp --export that begin so; all else is an error. known is asked first,
+// and may refuse.
 func (b *bench) answers(rank int, known func() bool, answers map[string]string) {
 	b.world.Rank(rank).OnEvaluate = func(req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 		for line, text := range answers {
@@ -58,8 +59,9 @@ func theMessage() dap.RecordedMessages {
 	return dap.RecordedMessages{
 		Call: dap.RecordedCall{Rank: 1, Event: 7, Name: "MPI_Wait"},
 		Messages: []dap.RecordedMessage{{
-			Part: "completes the receive of", Send: dap.RecordedCall{Rank: 0, Event: 4, Name: "MPI_Send"}, Receive: dap.RecordedCall{Rank: 1, Event: 5, Name: "MPI_Startall", Which: 2},
-			Comm: 1, Tag: 3, Bytes: 8,
+			Part: "completes the receive of", Send: dap.RecordedCall{Rank: 0, Event: 4, Name: "MPI_Send"},
+			Receive: dap.RecordedCall{Rank: 1, Event: 5, Name: "MPI_Startall", Which: 2},
+			Comm:    1, Tag: 3, Bytes: 8,
 		}},
 	}
 }
@@ -68,7 +70,8 @@ func theMessage() dap.RecordedMessages {
 func TestMatchOfARecordedEvent(t *testing.T) {
 	b, s, c, _ := replayed(t, endless)
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
-	b.answers(0, nil, map[string]string{"mpipp --export send @peer:1 @event:4 @call:MPI_Send @which:0": sideText(t, "MPI_INT", 2, envelope("MPI_Send", 0, 1, 3))})
+	b.answers(0, nil, map[string]string{"mpipp --export send @peer:1 @event:4 @call:MPI_Send @which:0": sideText(t,
+		"MPI_INT", 2, envelope("MPI_Send", 0, 1, 3))})
 	b.answers(1, nil, map[string]string{"mpipp --export receive @peer:0 @event:5 @call:MPI_Startall @which:2": sideText(t, "MPI_INT", 5, envelope("MPI_Recv_init", 1, -1, 3))})
 	var visited []dap.RecordedCall
 	s.visit = func(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error {
@@ -86,7 +89,8 @@ receive  MPI_INT (rank 1, event 1:5 MPI_Recv_init): 5 × MPI_INT, 5 entries, 20 
 `
 	got := c.Console("mpipp  --match 1:7", 0)
 	for _, part := range []string{
-		head, ">     2  (ends)", "They match: the receive is partial. The send ends after 2 entries, and the receive could take 3 more, from MPI_INT{2}(INT) on.",
+		head, ">     2  (ends)", "They match: the receive is partial. The send ends after 2 entries, and the receive " +
+			"could take 3 more, from MPI_INT{2}(INT) on.",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the answer lacks %q:\n%s", part, got)
@@ -107,15 +111,20 @@ func TestMatchOfARecordedEventContradicts(t *testing.T) {
 	m := theMessage()
 	m.Messages[0].Bytes, m.Messages[0].Comm, m.Messages[0].Doubt = 12, 5, "It may be another."
 	s.messages = func(string) (dap.RecordedMessages, error) { return m, nil }
-	b.answers(0, nil, map[string]string{"mpipp --export send": sideText(t, "MPI_INT", 2, envelope("MPI_Send", 0, 1, 3))})
-	b.answers(1, nil, map[string]string{"mpipp --export receive": sideText(t, "MPI_INT", 2, envelope("MPI_Recv", 1, 3, 4))})
+	b.answers(0, nil, map[string]string{"mpipp --export send": sideText(t, "MPI_INT", 2,
+		envelope("MPI_Send", 0, 1, 3))})
+	b.answers(1, nil, map[string]string{"mpipp --export receive": sideText(t, "MPI_INT", 2,
+		envelope("MPI_Recv", 1, 3, 4))})
 	s.visit = func(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error {
 		return errors.Join(look(ctx, 0), look(ctx, 1))
 	}
 	got := c.Console("mpipp --match 1:7", 0)
 	for _, part := range []string{
-		"If it were, by their types: They match: all 2 entries agree.", "This send is not what this receive takes: the receive is from rank 3 of MPI_COMM_WORLD", "its tag is 3, and the receive's 4.",
-		"\nIt may be another.\n", "But the recording has 12 bytes for this message, and the send 8.", "But the recording has another communicator for this message than the call of rank 0, event 0:4 MPI_Send.",
+		"If it were, by their types: They match: all 2 entries agree.",
+		"This send is not what this receive takes: the receive is from rank 3 of MPI_COMM_WORLD",
+		"its tag is 3, and the receive's 4.",
+		"\nIt may be another.\n", "But the recording has 12 bytes for this message, and the send 8.",
+		"But the recording has another communicator for this message than the call of rank 0, event 0:4 MPI_Send.",
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("the answer lacks %q:\n%s", part, got)
@@ -137,7 +146,10 @@ func TestMatchOfARecordedEventIsRefused(t *testing.T) {
 	}
 	unreceived := theMessage()
 	unreceived.Messages[0].Receive, unreceived.Messages[0].To = dap.RecordedCall{}, 1
-	answers := map[string]dap.RecordedMessages{"1:1": several, "1:2": unreceived, "1:3": {None: "Event 1:3 (MPI_Barrier) has no message."}, "1:4": theMessage()}
+	answers := map[string]dap.RecordedMessages{
+		"1:1": several, "1:2": unreceived,
+		"1:3": {None: "Event 1:3 (MPI_Barrier) has no message."}, "1:4": theMessage(),
+	}
 	s.messages = func(at string) (dap.RecordedMessages, error) {
 		if m, ok := answers[at]; ok {
 			return m, nil
@@ -148,13 +160,22 @@ func TestMatchOfARecordedEventIsRefused(t *testing.T) {
 		return errors.New("rank 0 has left the call already: start anew")
 	}
 	for line, says := range map[string][]string{
-		"mpipp --match 1:99":             {"here is no event 1:99"},
-		"mpipp --match 1:3":              {"Event 1:3 (MPI_Barrier) has no message."},
-		"mpipp --match 1:2":              {"to rank 1 is received by no call that ended in the recording", "`runto 0:4`", "`focus 1`", "`mpipp --match [0] to [1]`"},
-		"mpipp --match 1:4":              {"Rank 0 has left the call already: start anew."},
-		"mpipp --match 1:4 from 3":       {"none of which is meant", "mpipp --match 1:4 message 1", "0:4 MPI_Send to 1:5 MPI_Startall, tag 3"},
-		"mpipp --match 1:1":              {"has a part in 41 messages; say which is meant", "mpipp --match 1:1 message 32 ", "and 9 more; narrow them down"},
-		"mpipp --match 1:1 tag 7":        {"has a part in 2 messages; say which is meant", "message 9 ", "0:17 MPI_Send to", "message 29", "0:37 MPI_Send to"},
+		"mpipp --match 1:99": {"here is no event 1:99"},
+		"mpipp --match 1:3":  {"Event 1:3 (MPI_Barrier) has no message."},
+		"mpipp --match 1:2":  {"to rank 1 is received by no call that ended in the recording", "`runto 0:4`", "`focus 1`", "`mpipp --match [0] to [1]`"},
+		"mpipp --match 1:4":  {"Rank 0 has left the call already: start anew."},
+		"mpipp --match 1:4 from 3": {
+			"none of which is meant", "mpipp --match 1:4 message 1",
+			"0:4 MPI_Send to 1:5 MPI_Startall, tag 3",
+		},
+		"mpipp --match 1:1": {
+			"has a part in 41 messages; say which is meant",
+			"mpipp --match 1:1 message 32 ", "and 9 more; narrow them down",
+		},
+		"mpipp --match 1:1 tag 7": {
+			"has a part in 2 messages; say which is meant", "message 9 ",
+			"0:17 MPI_Send to", "message 29", "0:37 MPI_Send to",
+		},
 		"mpipp --match 1:1 message 42":   {"none of which is meant"},
 		"mpipp --match 1:1 from 0:12 up": {`nothing follows "up"`},
 		"mpipp --match 1:1 message 3":    {"start anew"},
@@ -166,7 +187,8 @@ func TestMatchOfARecordedEventIsRefused(t *testing.T) {
 
 	b = newBench(t, 2, endless, nil)
 	c = b.running()
-	c.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match 1:2", Context: "repl"}, "needs a replay", "cohort record", "mpipp --match [0] to [1]")
+	c.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match 1:2", Context: "repl"}, "needs a replay",
+		"cohort record", "mpipp --match [0] to [1]")
 	c.Disconnect()
 }
 
@@ -189,7 +211,8 @@ func TestPauseEndsAMatch(t *testing.T) {
 	<-begun
 	c.Pause(0)
 	var refusal *daptest.RequestError
-	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) || !strings.Contains(refusal.Text, "was given up") {
+	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) ||
+		!strings.Contains(refusal.Text, "was given up") {
 		t.Errorf("the match ended with %v", err)
 	}
 	c.Expect(all(2, "pause")...)
@@ -220,28 +243,41 @@ func TestMatchOfCallsThatDoNotMeet(t *testing.T) {
 		says  []string
 	}{
 		{"a deadlock", [2]map[string]string{
-			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))}, {recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 1, 0, 3))},
-		}, []string{"[0] rank 0 knows nothing of mpipp --export send", "rank 0 waits for a message of rank 1, and rank 1 for one of rank 0, which is a deadlock"}},
+			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))},
+			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 1, 0, 3))},
+		}, []string{
+			"[0] rank 0 knows nothing of mpipp --export send",
+			"rank 0 waits for a message of rank 1, and rank 1 for one of rank 0, which is a deadlock",
+		}},
 		{"of any rank", [2]map[string]string{
-			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))}, {recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 1, -1, 3))},
+			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))},
+			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 1, -1, 3))},
 		}, []string{"Both ranks receive, and neither sends."}},
 		{"the other way", [2]map[string]string{
-			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))}, {send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 1, 0, 3))},
+			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))},
+			{send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 1, 0, 3))},
 		}, []string{"The other way round there is a send and a receive: mpipp --match [1] to [0]."}},
 		{"two sends", [2]map[string]string{
-			{send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 0, 1, 3))}, {send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 1, 0, 3))},
-		}, []string{"[1] rank 1 knows nothing of mpipp --export receive", "Both ranks send, and neither receives: a send whose message is not buffered waits for its receive."}},
+			{send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 0, 1, 3))},
+			{send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 1, 0, 3))},
+		}, []string{
+			"[1] rank 1 knows nothing of mpipp --export receive",
+			"Both ranks send, and neither receives: a send whose message is not buffered waits for its receive.",
+		}},
 		{"nothing at all", [2]map[string]string{{}, {}}, []string{"[0] rank 0 knows nothing"}},
 	} {
 		for r, a := range k.ranks {
 			b.answers(r, nil, a)
 		}
-		c.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match [0] to [1]", Context: "repl"}, k.says...)
+		c.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match [0] to [1]", Context: "repl"},
+			k.says...)
 	}
-	two := sideText(t, "MPI_INT", 1, envelope("MPI_Isend", 0, 1, 3)) + "\n" + sideText(t, "MPI_DOUBLE", 2, envelope("MPI_Isend", 0, 1, 4))
+	two := sideText(t, "MPI_INT", 1, envelope("MPI_Isend", 0, 1, 3)) + "\n" +
+		sideText(t, "MPI_DOUBLE", 2, envelope("MPI_Isend", 0, 1, 4))
 	b.answers(0, nil, map[string]string{send: two})
 	b.answers(1, nil, map[string]string{recv: sideText(t, "MPI_DOUBLE", 2, envelope("MPI_Recv", 1, 0, 4))})
-	if got := c.Console("mpipp --match [0] to [1]", 0); !strings.Contains(got, "send     MPI_DOUBLE (rank 0, MPI_Isend): 2") || !strings.Contains(got, "They match: all 2 entries agree.") {
+	if got := c.Console("mpipp --match [0] to [1]", 0); !strings.Contains(got,
+		"send     MPI_DOUBLE (rank 0, MPI_Isend): 2") || !strings.Contains(got, "They match: all 2 entries agree.") {
 		t.Errorf("of two requests it compares\n%s", got)
 	}
 	c.Disconnect()
@@ -257,8 +293,10 @@ func TestMatchWithoutARun(t *testing.T) {
 		return err
 	}
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
-	b.answers(0, nil, map[string]string{"mpipp --export send": sideText(t, "MPI_INT", 2, envelope("MPI_Isend", 0, 1, 3))})
-	b.answers(1, nil, map[string]string{"mpipp --export receive": sideText(t, "MPI_INT", 2, envelope("MPI_Irecv", 1, 0, 3))})
+	b.answers(0, nil, map[string]string{"mpipp --export send": sideText(t, "MPI_INT", 2,
+		envelope("MPI_Isend", 0, 1, 3))})
+	b.answers(1, nil, map[string]string{"mpipp --export receive": sideText(t, "MPI_INT", 2,
+		envelope("MPI_Irecv", 1, 0, 3))})
 	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
 	for r := range 2 {
 		if err := b.world.Rank(r).WaitIn(b.ctx, "MPI_Barrier"); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// keepFile writes the file that a console command has made, on the host of this server, which is the user's, and names it in the answer. Where
-// several ranks give different ones, of is the ranks that gave this, which its name then tells.
+// keepFile writes the file that a console command has made, on the host of this server, which is the user's, and names
+// it in the answer. Where several ranks give different ones, of is the ranks that gave this, which its name then tells.
 func (k *call) keepFile(r *backend.EvaluateResult, of job.RankSet) error {
 	if r.File == nil {
 		return nil
@@ -20,7 +20,8 @@ func (k *call) keepFile(r *backend.EvaluateResult, of job.RankSet) error {
 	name := r.File.Name
 	if of.Len() > 0 {
 		extension := filepath.Ext(name)
-		name = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(name, extension), strings.ReplaceAll(of.String(), ",", "+"), extension)
+		name = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(name, extension), strings.ReplaceAll(of.String(), ",", "+"),
+			extension)
 	}
 	path, err := writeFile(k.c.debuggee().Launch.Cwd, name, r.File.Data)
 	if err != nil {
@@ -34,8 +35,8 @@ func (k *call) keepFile(r *backend.EvaluateResult, of job.RankSet) error {
 	return nil
 }
 
-// writeFile writes a file whole or not at all: another client may do so at once. A relative name is one in dir, the directory of the program, or if that is not
-// here in this server's.
+// writeFile writes a file whole or not at all: another client may do so at once. A relative name is one in dir, the
+// directory of the program, or if that is not here in this server's.
 func writeFile(dir, name string, data []byte) (path string, err error) {
 	refused := func(err error) (string, error) {
 		return "", &requestError{text: fmt.Sprintf("%s cannot be written: %v", quoteShort(path), err), quiet: true}

@@ -10,8 +10,9 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its rank stands; or `mpipp --match 2:17`, see matchEvent. A
-// line that begins with neither is not ours: the rank that it is about answers it.
+// consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its
+// rank stands; or `mpipp --match 2:17`, see matchEvent. A line that begins with neither is not ours: the rank that it
+// is about answers it.
 func (k *call) consoleMatch(line string) (text string, ours bool, err error) {
 	rest, ok := strings.CutPrefix(line, "mpipp")
 	if !ok {
@@ -75,7 +76,8 @@ func matchText(send, recv prettyprint.Side) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }
 
-// whyNot adds to the reason why a side is not there what is there instead, where calls are compared and no types are named.
+// whyNot adds to the reason why a side is not there what is there instead, where calls are compared and no types are
+// named.
 func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
 	if len(send.Args)+len(recv.Args) > 0 || send.Rank == recv.Rank {
 		return err
@@ -95,11 +97,13 @@ func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
 	add := ""
 	switch received, sent := other(send), other(recv); {
 	case len(received) > 0 && len(sent) > 0:
-		add = fmt.Sprintf("The other way round there is a send and a receive: mpipp --match [%d] to [%d].", recv.Rank, send.Rank)
+		add = fmt.Sprintf("The other way round there is a send and a receive: mpipp --match [%d] to [%d].", recv.Rank,
+			send.Rank)
 	case len(received) > 0 && has(recv):
 		add = "Both ranks receive, and neither sends."
 		if got, err := k.sides(k.ctx, recv); err == nil && waitsFor(received, recv.Rank) && waitsFor(got, send.Rank) {
-			add = fmt.Sprintf("Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and rank %d for one of rank %d, "+
+			add = fmt.Sprintf("Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and "+
+				"rank %d for one of rank %d, "+
 				"which is a deadlock if they wait in these calls.", send.Rank, recv.Rank, recv.Rank, send.Rank)
 		}
 	case len(sent) > 0 && has(send):

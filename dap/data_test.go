@@ -46,15 +46,20 @@ func TestStack(t *testing.T) {
 	c.Expect(daptest.Stopped(0, "pause"))
 
 	var page godap.StackTraceResponseBody
-	c.Do("stackTrace", map[string]any{"threadId": 1, "levels": 3, "format": map[string]any{"parameters": true, "parameterNames": true, "parameterValues": true}}, &page)
+	c.Do("stackTrace", map[string]any{
+		"threadId": 1, "levels": 3,
+		"format": map[string]any{"parameters": true, "parameterNames": true, "parameterValues": true},
+	}, &page)
 	if len(page.StackFrames) != 3 || page.TotalFrames != len(frames)-2 {
 		t.Fatalf("first page: %+v", page)
 	}
-	if got := page.StackFrames[0]; got.Name != "exchange(n=4)" || got.Line != 3 || got.Source == nil || got.Source.Path != b.src {
+	if got := page.StackFrames[0]; got.Name != "exchange(n=4)" || got.Line != 3 || got.Source == nil ||
+		got.Source.Path != b.src {
 		t.Errorf("first frame: %+v", got)
 	}
-	if got := page.StackFrames[1]; got.PresentationHint != "subtle" || got.Source != nil || !strings.Contains(got.Name, "0x103 in libm.so.6") &&
-		!strings.Contains(got.Name, "libm.so.6") {
+	if got := page.StackFrames[1]; got.PresentationHint != "subtle" || got.Source != nil ||
+		!strings.Contains(got.Name, "0x103 in libm.so.6") &&
+			!strings.Contains(got.Name, "libm.so.6") {
 		t.Errorf("frame without source: %+v", got)
 	}
 	if got := page.StackFrames[2]; got.Source != nil || got.Name != "gone()" {
@@ -79,13 +84,22 @@ func TestVariables(t *testing.T) {
 	const huge = 100_000_000
 	for _, f := range b.world.Ranks() {
 		f.OnScopes = func(backend.FrameID) ([]backend.Scope, error) {
-			return []backend.Scope{{Name: "Locals", Kind: "locals", Ref: 7, Named: 2}, {Name: "Registers", Kind: "registers", Ref: 8, Expensive: true}}, nil
+			return []backend.Scope{
+				{Name: "Locals", Kind: "locals", Ref: 7, Named: 2},
+				{Name: "Registers", Kind: "registers", Ref: 8, Expensive: true},
+			}, nil
 		}
 		f.OnVariables = func(r backend.VariablesRequest) (backend.VariablesResult, error) {
 			if r.Ref == 7 {
 				return backend.VariablesResult{Variables: []backend.Variable{
-					{Name: "a", Value: "{...}", Type: "int[100000000]", EvaluateName: "a", Ref: 70, Indexed: huge, Address: 0x1000},
-					{Name: "n", Value: map[bool]string{false: "16", true: "0x10"}[r.Hex], Type: "int", EvaluateName: "n", ReadOnly: true},
+					{
+						Name: "a", Value: "{...}", Type: "int[100000000]", EvaluateName: "a", Ref: 70, Indexed: huge,
+						Address: 0x1000,
+					},
+					{
+						Name: "n", Value: map[bool]string{false: "16", true: "0x10"}[r.Hex], Type: "int",
+						EvaluateName: "n", ReadOnly: true,
+					},
 				}}, nil
 			}
 			count := r.Count
@@ -97,7 +111,8 @@ func TestVariables(t *testing.T) {
 			}
 			var out backend.VariablesResult
 			for i := range count {
-				out.Variables = append(out.Variables, backend.Variable{Name: fmt.Sprintf("[%d]", r.Start+i), Value: "0"})
+				out.Variables = append(out.Variables,
+					backend.Variable{Name: fmt.Sprintf("[%d]", r.Start+i), Value: "0"})
 			}
 			return out, nil
 		}
@@ -110,27 +125,39 @@ func TestVariables(t *testing.T) {
 		t.Fatalf("scopes: %+v", scopes.Scopes)
 	}
 	var locals godap.VariablesResponseBody
-	c.Do("variables", godap.VariablesArguments{VariablesReference: scopes.Scopes[0].VariablesReference, Format: &godap.ValueFormat{Hex: true}}, &locals)
-	if v := locals.Variables; len(v) != 2 || v[0].IndexedVariables != huge || v[0].MemoryReference != "1@0x1000" || v[1].Value != "0x10" ||
+	c.Do("variables", godap.VariablesArguments{
+		VariablesReference: scopes.Scopes[0].VariablesReference,
+		Format:             &godap.ValueFormat{Hex: true},
+	}, &locals)
+	if v := locals.Variables; len(v) != 2 || v[0].IndexedVariables != huge || v[0].MemoryReference != "1@0x1000" ||
+		v[1].Value != "0x10" ||
 		v[1].PresentationHint == nil || v[0].Type != "int[100000000]" {
 		t.Fatalf("locals: %+v", v)
 	}
 	var page godap.VariablesResponseBody
-	c.Do("variables", godap.VariablesArguments{VariablesReference: locals.Variables[0].VariablesReference, Filter: "indexed", Start: 99_999_999, Count: 100}, &page)
+	c.Do("variables", godap.VariablesArguments{
+		VariablesReference: locals.Variables[0].VariablesReference,
+		Filter:             "indexed", Start: 99_999_999, Count: 100,
+	}, &page)
 	if len(page.Variables) != 1 || page.Variables[0].Name != "[99999999]" {
 		t.Errorf("last page: %+v", page.Variables)
 	}
 	c.Refused("variables", map[string]any{"variablesReference": 0}, "no variable reference 0")
 	c.Refused("variables", map[string]any{"variablesReference": 12345}, "no variable reference 12345")
-	c.Refused("variables", map[string]any{"variablesReference": locals.Variables[0].VariablesReference, "filter": "odd"}, "odd")
-	c.Refused("variables", map[string]any{"variablesReference": locals.Variables[0].VariablesReference, "count": -1}, "0 or more")
+	c.Refused("variables", map[string]any{
+		"variablesReference": locals.Variables[0].VariablesReference,
+		"filter":             "odd",
+	}, "odd")
+	c.Refused("variables", map[string]any{"variablesReference": locals.Variables[0].VariablesReference, "count": -1},
+		"0 or more")
 	c.Refused("scopes", map[string]any{"frameId": 4711}, "no frame 4711")
 
 	// The rank goes on: everything that was read of its stop is stale, and the answer says so.
 	c.Next(1)
 	c.Expect(daptest.Stopped(0, "step"), daptest.Stopped(1, "step"))
 	c.Refused("scopes", map[string]any{"frameId": frame}, "not valid any more", "stackTrace")
-	c.Refused("variables", map[string]any{"variablesReference": scopes.Scopes[0].VariablesReference}, "not valid any more")
+	c.Refused("variables", map[string]any{"variablesReference": scopes.Scopes[0].VariablesReference},
+		"not valid any more")
 	c.Disconnect()
 }
 
@@ -181,7 +208,8 @@ func TestSetVariable(t *testing.T) {
 		t.Errorf("setVariable: %+v", body)
 	}
 	other.Expect(daptest.Named("invalidated"))
-	one.Refused("setVariable", godap.SetVariableArguments{VariablesReference: ref, Name: "nosuch", Value: "9"}, "Rank 1", "nosuch")
+	one.Refused("setVariable", godap.SetVariableArguments{VariablesReference: ref, Name: "nosuch", Value: "9"},
+		"Rank 1", "nosuch")
 	if got := one.Console("[all] p x", 0); got != "[0] 5\n[1] 9" {
 		t.Errorf("x is %q", got)
 	}
@@ -210,7 +238,8 @@ func TestReadMemory(t *testing.T) {
 	for _, bad := range []string{"", "0x1000", "9@0x1000", "1@", "-1@1", "1@zz"} {
 		c.Refused("readMemory", godap.ReadMemoryArguments{MemoryReference: bad, Count: 4}, "RANK@ADDRESS")
 	}
-	c.Refused("readMemory", godap.ReadMemoryArguments{MemoryReference: "1@0x10", Offset: -17, Count: 4}, "no such address")
+	c.Refused("readMemory", godap.ReadMemoryArguments{MemoryReference: "1@0x10", Offset: -17, Count: 4},
+		"no such address")
 	c.Refused("readMemory", godap.ReadMemoryArguments{MemoryReference: "1@0x10", Count: 1 << 30}, "at once")
 	c.Disconnect()
 }
@@ -263,7 +292,8 @@ func TestConsole(t *testing.T) {
 	if got := c.Console("p x", 0); !strings.HasPrefix(got, "[") || !strings.HasSuffix(got, "] 5") {
 		t.Errorf("without a frame the answer %q does not say whose it is", got)
 	}
-	if got := c.Console("ranks", 0); !strings.Contains(got, "[0-3] stopped (breakpoint)") || !strings.Contains(got, ":10") {
+	if got := c.Console("ranks", 0); !strings.Contains(got, "[0-3] stopped (breakpoint)") ||
+		!strings.Contains(got, ":10") {
 		t.Errorf("ranks: %q", got)
 	}
 	help := c.Console("help", 0)
@@ -273,13 +303,15 @@ func TestConsole(t *testing.T) {
 		}
 	}
 	c.Refused("evaluate", map[string]any{"expression": "[0,2]", "context": "repl"}, "nothing to evaluate")
-	if refusal := c.Refused("evaluate", map[string]any{"expression": "[9] x", "context": "repl"}, "ranks 0 to 3"); refusal.Shown {
+	if refusal := c.Refused("evaluate", map[string]any{"expression": "[9] x", "context": "repl"},
+		"ranks 0 to 3"); refusal.Shown {
 		t.Error("a refusal that the console shows shall not pop up as well")
 	}
 	if refusal := c.Refused(protocol.RequestSetFocus, map[string]any{"ranks": "9"}, "ranks 0 to 3"); refusal.Shown {
 		t.Error("a refusal of Cohort's own request shall not pop up as well")
 	}
-	if refusal := c.Refused("completions", godap.CompletionsArguments{Text: "ru", Column: 31}, "column 31"); !refusal.Shown {
+	if refusal := c.Refused("completions", godap.CompletionsArguments{Text: "ru", Column: 31},
+		"column 31"); !refusal.Shown {
 		t.Error("a refusal that nothing else shows is not shown")
 	}
 	c.Refused("evaluate", map[string]any{"expression": "[0-1] nosuch", "context": "repl"}, "[0-1] error:", "nosuch")
@@ -315,11 +347,15 @@ func TestConsole(t *testing.T) {
 
 func TestOutputAndInput(t *testing.T) {
 	program := func(string) []jobtest.Step {
-		return []jobtest.Step{jobtest.Print("stdout", "hello\n"), jobtest.Print("stderr", "bad\xff\n"), jobtest.Block("", nil)}
+		return []jobtest.Step{
+			jobtest.Print("stdout", "hello\n"), jobtest.Print("stderr", "bad\xff\n"),
+			jobtest.Block("", nil),
+		}
 	}
 	b := newBench(t, 2, program, nil)
 	c := b.running()
-	c.Expect(daptest.Output("stdout", "[0] hello\n"), daptest.Output("stdout", "[1] hello\n"), daptest.Output("stderr", "bad\uFFFD\n"))
+	c.Expect(daptest.Output("stdout", "[0] hello\n"), daptest.Output("stdout", "[1] hello\n"),
+		daptest.Output("stderr", "bad\uFFFD\n"))
 	c.Do(protocol.RequestInput, protocol.InputArguments{Data: "abc\n", EOF: true}, nil)
 	if data, eof := b.world.Rank(0).InputBytes(); string(data) != "abc\n" || !eof {
 		t.Errorf("rank 0 was given %q, end %v", data, eof)

@@ -10,9 +10,11 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// debuggee is a job from the claim of the client that launches it until nothing is left of it. Several clients share it.
+// debuggee is a job from the claim of the client that launches it until nothing is left of it. Several clients share
+// it.
 //
-// Its life: claimed -> started (or failed) -> ranks launched -> over -> done. Channels are closed at each step, so that anyone can wait for it.
+// Its life: claimed -> started (or failed) -> ranks launched -> over -> done. Channels are closed at each step, so that
+// anyone can wait for it.
 type debuggee struct {
 	srv *Server
 
@@ -37,7 +39,10 @@ type debuggee struct {
 }
 
 func newDebuggee(s *Server) *debuggee {
-	d := &debuggee{srv: s, ready: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}), clients: map[*client]struct{}{}}
+	d := &debuggee{
+		srv: s, ready: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}),
+		clients: map[*client]struct{}{},
+	}
 	d.books = newBreakpointBooks(d)
 	d.helm = newHelm(d)
 	return d
@@ -83,7 +88,8 @@ func (d *debuggee) add(ctx context.Context, c *client) error {
 	return nil
 }
 
-// remove takes a client out and ends the job if terminate says so or nobody is left. It returns when all that it ends is gone.
+// remove takes a client out and ends the job if terminate says so or nobody is left. It returns when all that it ends
+// is gone.
 func (d *debuggee) remove(c *client, terminate bool) {
 	d.mu.Lock()
 	_, member := d.clients[c]
@@ -235,8 +241,9 @@ func (d *debuggee) wasStopped() bool {
 	return d.stopped
 }
 
-// exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the signal's number for a signal as shells have it, 1 for a lost
-// rank; 0 also for ranks that are only now going to be killed on request.
+// exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the
+// signal's number for a signal as shells have it, 1 for a lost rank; 0 also for ranks that are only now going to be
+// killed on request.
 func (d *debuggee) exitStatus(ctx context.Context) int {
 	if d.Cores {
 		return 0 // how the processes ended is what is looked at, not how this session does

@@ -21,11 +21,13 @@ const maxOutstanding = 1024
 type lane int
 
 const (
-	laneMain    lane = iota // one after the other, in the order in which they came: what changes ranks, breakpoints or the session
-	laneConsole             // likewise; does not hold up pause
-	lanePause               // after what laneMain was asked before, but not after the console: an evaluation that hangs can be interrupted
-	laneRead                // at the same time as any other, after what laneMain was asked before
-	laneNow                 // at once
+	// one after the other, in the order in which they came: what changes ranks, breakpoints or the session
+	laneMain    lane = iota
+	laneConsole      // likewise; does not hold up pause
+	// after what laneMain was asked before, but not after the console: an evaluation that hangs can be interrupted
+	lanePause
+	laneRead // at the same time as any other, after what laneMain was asked before
+	laneNow  // at once
 )
 
 // phase is how far a session has come.
@@ -76,7 +78,8 @@ type call struct {
 // onAnswered runs f right after the answer has been queued. For handlers, before they return.
 func (k *call) onAnswered(f func()) { k.after = append(k.after, f) }
 
-// dispatcher serves the requests of one client. accept is for the one goroutine that reads; everything else happens in a goroutine per request.
+// dispatcher serves the requests of one client. accept is for the one goroutine that reads; everything else happens in
+// a goroutine per request.
 type dispatcher struct {
 	c           *client
 	lastMain    <-chan struct{} // owned by accept
@@ -176,11 +179,14 @@ func (d *dispatcher) serve(k *call, s spec) {
 }
 
 func (d *dispatcher) run(k *call, s spec) (body any, err error) {
-	// The last line of defence: a mistake in a handler costs its request an answer with an error, and not the user the job.
+	// The last line of defence: a mistake in a handler costs its request an answer with an error, and not the user the
+	// job.
 	defer func() {
 		if r := recover(); r != nil {
-			d.c.log.Error("dap: a request's handler panicked", "command", k.req.command, "panic", r, "stack", string(debug.Stack()))
-			body, err = nil, refuse("%s failed because of a defect in Cohort (%v); the job goes on. Please report it with the log", k.req.command, r)
+			d.c.log.Error("dap: a request's handler panicked", "command", k.req.command, "panic", r, "stack",
+				string(debug.Stack()))
+			body, err = nil, refuse("%s failed because of a defect in Cohort (%v); the job goes on. Please report it "+
+				"with the log", k.req.command, r)
 		}
 	}()
 	if err := k.c.checkPhase(k.req.command, s); err != nil {
@@ -202,11 +208,15 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 	if err != nil {
 		text, short, show := describeError(k.ctx, k.req.command, err)
 		if k.req.command == "evaluate" || strings.HasPrefix(k.req.command, "cohort/") {
-			show = false // whoever asks shows it: the console, the watch, or (a hover) nobody; who knows of Cohort's requests, too
+			// whoever asks shows it: the console, the watch, or (a hover) nobody; who knows of Cohort's requests, too
+			show = false
 		}
 		id := errorID(err)
 		response.Message = short
-		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{Id: id, Format: text, ShowUser: show}})
+		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{
+			Id: id, Format: text,
+			ShowUser: show,
+		}})
 		if err != nil { // cannot be, of strings, a number and a bool; the message says it all the same
 			d.c.log.Error("dap: an error cannot be encoded", "error", err)
 		}
@@ -227,7 +237,8 @@ func (d *dispatcher) begin(k *call) error {
 		return refuse("%s was refused: this session ends", k.req.command)
 	}
 	if len(d.running) >= maxOutstanding {
-		return refuse("%s was refused: %d requests of this client are not answered yet; wait for some of the answers first",
+		return refuse("%s was refused: %d requests of this client are not answered yet; wait for some of the answers "+
+			"first",
 			k.req.command, len(d.running))
 	}
 	d.running[k] = struct{}{}
@@ -244,7 +255,8 @@ func (d *dispatcher) end(k *call) {
 	d.wg.Done()
 }
 
-// close refuses further requests, cancels those that are outstanding but for keep, and waits until they have been answered.
+// close refuses further requests, cancels those that are outstanding but for keep, and waits until they have been
+// answered.
 func (d *dispatcher) close(keep *call) {
 	d.mu.Lock()
 	d.closing = true
@@ -278,7 +290,8 @@ func (d *dispatcher) cancelWhere(match func(*call) bool) int {
 // unknownCommand says so, and what the user may have meant.
 func (s *Server) unknownCommand(command string) error {
 	if dapCommands[command] {
-		return refuse("Cohort does not support the request %s; what it does support is in the capabilities that initialize returns", quoteShort(command))
+		return refuse("Cohort does not support the request %s; what it does support is in the capabilities that "+
+			"initialize returns", quoteShort(command))
 	}
 	known := make([]string, 0, len(s.requests))
 	for name := range s.requests {
@@ -288,6 +301,7 @@ func (s *Server) unknownCommand(command string) error {
 	if near := nearest(command, known); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
-	return refuse("the request %s is neither part of the Debug Adapter Protocol nor one of Cohort's%s (Cohort's are %q and its like, see docs/dap.md)",
+	return refuse("the request %s is neither part of the Debug Adapter Protocol nor one of Cohort's%s (Cohort's are "+
+		"%q and its like, see docs/dap.md)",
 		quoteShort(command), hint, protocol.RequestRanks)
 }

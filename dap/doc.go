@@ -1,8 +1,9 @@
-// Package dap is Cohort's Debug Adapter Protocol server: the only door to a job. Editors, the terminal UI, scripts and tests are its clients, and
-// several of them may share one job.
+// Package dap is Cohort's Debug Adapter Protocol server: the only door to a job. Editors, the terminal UI, scripts and
+// tests are its clients, and several of them may share one job.
 //
-// It owns the connections, one session per connection, and the translation between DAP and package job: ranks are DAP threads, and what DAP lacks
-// (rank sets, focus, cuts) is in dap/protocol. It starts nothing itself: a Starter, supplied by cmd/cohort, starts the ranks.
+// It owns the connections, one session per connection, and the translation between DAP and package job: ranks are DAP
+// threads, and what DAP lacks (rank sets, focus, cuts) is in dap/protocol. It starts nothing itself: a Starter,
+// supplied by cmd/cohort, starts the ranks.
 //
 // Code map:
 //
@@ -28,6 +29,6 @@
 //
 // **Invariant:** on TCP nothing is started, read or told before the token has been compared, in constant time.
 //
-// Deliberately absent: TLS and addresses other than loopback (a later issue), reverse requests (runInTerminal), and any state of ranks:
-// package job has that.
+// Deliberately absent: TLS and addresses other than loopback (a later issue), reverse requests (runInTerminal), and any
+// state of ranks: package job has that.
 package dap

@@ -56,7 +56,8 @@ var errCancelled = errors.New("cancelled by the client")
 // errGone is the cause of the contexts of a connection that has ended.
 var errGone = errors.New("the connection has ended")
 
-// describeError turns an error into what the client is told: the text, DAP's short form of it, and whether the editor shall show it by itself.
+// describeError turns an error into what the client is told: the text, DAP's short form of it, and whether the editor
+// shall show it by itself.
 func describeError(ctx context.Context, command string, err error) (text, short string, show bool) {
 	var own *requestError
 	var state *backend.StateError

@@ -52,7 +52,8 @@ func (c *client) evaluated(rank int, generation uint64, r backend.EvaluateResult
 	return out
 }
 
-// evaluateConsole is a line of the console: one of our commands, or something to evaluate on a rank set or in the rank of the frame.
+// evaluateConsole is a line of the console: one of our commands, or something to evaluate on a rank set or in the rank
+// of the frame.
 func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	d := k.c.debuggee()
 	line := strings.TrimSpace(a.Expression)
@@ -69,7 +70,8 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := backend.EvaluateRequest{Expression: expression, Context: backend.ContextREPL, Hex: a.Format != nil && a.Format.Hex}
+	req := backend.EvaluateRequest{Expression: expression, Context: backend.ContextREPL, Hex: a.Format != nil &&
+		a.Format.Hex}
 	if given {
 		if expression == "" {
 			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`", quoteShort(line))
@@ -149,7 +151,8 @@ func (k *call) evaluateOn(ranks job.RankSet, req backend.EvaluateRequest) (any, 
 	return out, nil
 }
 
-// consoleRank is the rank that a console line without a frame is about: the one whose stop was shown last, else the lowest stopped rank of the focus, else the lowest stopped one.
+// consoleRank is the rank that a console line without a frame is about: the one whose stop was shown last, else the
+// lowest stopped rank of the focus, else the lowest stopped one.
 func (k *call) consoleRank() (int, error) {
 	d := k.c.debuggee()
 	status, err := d.Job.Status(k.ctx)

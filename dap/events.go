@@ -18,7 +18,8 @@ import (
 // endGrace is how long the stream of a job whose processes are gone may take to say so.
 const endGrace = 5 * time.Second
 
-// follow turns the job's stream into this client's events, until the job has ended and everything of it is gone, or the connection ends.
+// follow turns the job's stream into this client's events, until the job has ended and everything of it is gone, or the
+// connection ends.
 func (c *client) follow(d *debuggee, sub *job.Subscription) {
 	defer sub.Close()
 	f := &follower{c: c, d: d, progress: map[string]*progress{}}
@@ -66,7 +67,8 @@ type follower struct {
 	progress map[string]*progress
 }
 
-// handle sends what one event means. more tells that another one is waiting: then changes of ranks are gathered further.
+// handle sends what one event means. more tells that another one is waiting: then changes of ranks are gathered
+// further.
 func (f *follower) handle(e job.Event, more bool) {
 	if e.RankChanged != nil && e.RankChanged.State == job.Running {
 		f.c.noticeRunning()
@@ -128,7 +130,9 @@ func (f *follower) rankChanged(s job.RankStatus) {
 		f.c.event(e.name, e.body)
 	}
 	if f.d.wasStopped() || f.d.Cores && s.Pid == 0 {
-		return // that the ranks have been killed is what the user asked for, and of which ranks there is no core file a note says at once
+		// that the ranks have been killed is what the user asked for, and of which ranks there is no core file a note
+		// says at once
+		return
 	}
 	if s.State == job.Lost || (s.State == job.Exited && s.Exit != nil && (s.Exit.Signal != "" || s.Exit.Code != 0)) {
 		f.c.say("console", strings.TrimSuffix(s.Text, "\n")+"\n")
@@ -193,7 +197,8 @@ type namedEvent struct {
 	body any
 }
 
-// change takes a rank's new state into the view and returns the events that tell the client of it. hide: the stop is not for people.
+// change takes a rank's new state into the view and returns the events that tell the client of it. hide: the stop is
+// not for people.
 func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -214,7 +219,10 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 		}
 		if rv.stopShown {
 			for _, t := range rv.threads {
-				out = append(out, namedEvent{"continued", godap.ContinuedEventBody{ThreadId: protocol.ThreadID(s.Rank, t.ID)}})
+				out = append(out, namedEvent{
+					"continued",
+					godap.ContinuedEventBody{ThreadId: protocol.ThreadID(s.Rank, t.ID)},
+				})
 			}
 		}
 		rv.stopShown = false
@@ -270,12 +278,14 @@ func (rv *rankView) changeThreads(now []backend.Thread) []namedEvent {
 	return out
 }
 
-// stoppedEvents tell that a rank stands still: one for the thread that stopped, and one for each other thread that is shown, for they stand still too. v.mu is held.
+// stoppedEvents tell that a rank stands still: one for the thread that stopped, and one for each other thread that is
+// shown, for they stand still too. v.mu is held.
 func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	stop, r := rv.status.Stop, rv.status.Rank
 	body := godap.StoppedEventBody{
-		Reason: string(stop.Reason), Description: stopDescription(rv.status), ThreadId: protocol.ThreadID(r, stop.Thread),
-		Text: rv.status.Text, HitBreakpointIds: stop.Breakpoints,
+		Reason: string(stop.Reason), Description: stopDescription(rv.status),
+		ThreadId: protocol.ThreadID(r, stop.Thread),
+		Text:     rv.status.Text, HitBreakpointIds: stop.Breakpoints,
 		PreserveFocusHint: !v.attention(r, stop), AllThreadsStopped: v.onlyRank(r),
 	}
 	var out []namedEvent
@@ -295,8 +305,8 @@ func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	return out
 }
 
-// onlyRank tells whether r is the only rank that is not gone: then all threads have stopped. With several ranks each has its own stopped event, because one event for all
-// would give each the reason of one. v.mu is held.
+// onlyRank tells whether r is the only rank that is not gone: then all threads have stopped. With several ranks each
+// has its own stopped event, because one event for all would give each the reason of one. v.mu is held.
 func (v *view) onlyRank(r int) bool {
 	for n, rv := range v.ranks {
 		if n != r && !rv.status.State.Gone() {
@@ -338,7 +348,8 @@ func stopDescription(s job.RankStatus) string {
 // rankStatus is a rank as every face shows it. callName names an MPI operation by its number.
 func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus {
 	out := protocol.RankStatus{
-		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host, Pid: s.Pid,
+		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host,
+		Pid:   s.Pid,
 		Event: s.Control.Events,
 	}
 	if s.Control.Present && s.Control.Current != 0 && s.Control.CurrentOp != 0 && !s.State.Gone() {
@@ -384,7 +395,8 @@ func positions(p []uint64) string {
 	return strings.Join(parts, " ")
 }
 
-// output shows what ranks printed. The ranks are named in front unless the job has only one, or the text is the debugger's.
+// output shows what ranks printed. The ranks are named in front unless the job has only one, or the text is the
+// debugger's.
 func (c *client) output(o job.Output, ranks int) {
 	text := strings.ToValidUTF8(o.Text, "\uFFFD")
 	if ranks > 1 && !o.Ranks.Empty() {

@@ -10,7 +10,8 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else the rank alone; with single the rank alone.
+// acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else
+// the rank alone; with single the rank alone.
 func (k *call) acting(threadID int, single bool) (rank, thread int, ranks job.RankSet, err error) {
 	d := k.c.debuggee()
 	if rank, thread, err = k.thread(threadID); err != nil {
@@ -35,7 +36,8 @@ func (k *call) thread(id int) (rank, thread int, err error) {
 	n := k.c.debuggee().Job.Ranks()
 	rank, thread = protocol.RankThread(id)
 	if rank < 0 || rank >= n {
-		return 0, 0, refuse("%s names thread %d, which is none of the job's %d ranks: use an id that threads gives", k.req.command, id, n)
+		return 0, 0, refuse("%s names thread %d, which is none of the job's %d ranks: use an id that threads gives",
+			k.req.command, id, n)
 	}
 	return rank, thread, nil
 }
@@ -50,7 +52,9 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	k.c.view.want(-1)
 	if d.books.causal() {
 		k.c.view.wantLeader()
-		err := d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), ranks) })
+		err := d.helm.steer(k, func(ctx context.Context) error {
+			return d.Steering.Continue(ctx, d.books.all(), ranks)
+		})
 		// Which ranks go on, and when, is the steering's affair: each is told by a continued event.
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
 	}
@@ -84,7 +88,8 @@ func (k *call) resume(rank int, ranks job.RankSet, how backend.ResumeRequest) (j
 	if own.State != job.Stopped && (how.Kind != backend.Continue || ranks.Len() == 1) {
 		return job.RankSet{}, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, own.State)
 	}
-	// Of the rank that was asked for, the thread that was asked for steps; of each other one, the thread that has stopped.
+	// Of the rank that was asked for, the thread that was asked for steps; of each other one, the thread that has
+	// stopped.
 	if own.Stop != nil && own.Stop.Thread == thread {
 		how.Thread = 0
 	}
@@ -139,7 +144,8 @@ func step(kind backend.ResumeKind) func(*call, stepArguments) (any, error) {
 		case "instruction":
 			how.Instruction = true
 		default:
-			return nil, refuse("%s does not know the granularity %s: use \"statement\", \"line\" or \"instruction\"", k.req.command, quoteShort(a.Granularity))
+			return nil, refuse("%s does not know the granularity %s: use \"statement\", \"line\" or \"instruction\"",
+				k.req.command, quoteShort(a.Granularity))
 		}
 		if a.TargetId != 0 {
 			return nil, refuse("%s cannot step into a chosen target: leave `targetId` out", k.req.command)
@@ -201,7 +207,8 @@ func setExceptionBreakpoints(k *call, a godap.SetExceptionBreakpointsArguments) 
 		b := godap.Breakpoint{Verified: name == signalFilter}
 		signals = signals || name == signalFilter
 		if name != signalFilter {
-			b.Message = sentence("there is no exception filter " + quoteShort(name) + "; there is \"" + signalFilter + "\"")
+			b.Message = sentence("there is no exception filter " + quoteShort(name) + "; there is \"" + signalFilter +
+				"\"")
 		}
 		for _, c := range conditioned {
 			if c == name {

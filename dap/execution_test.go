@@ -53,7 +53,12 @@ func TestBreakpointStopsRanks(t *testing.T) {
 	}
 	var threads godap.ThreadsResponseBody
 	c.Do("threads", nil, &threads)
-	want := []godap.Thread{{Id: 1, Name: "rank 0"}, {Id: 4097, Name: "rank 1"}, {Id: 8193, Name: "rank 2"}, {Id: 12289, Name: "rank 3"}}
+	want := []godap.Thread{
+		{Id: 1, Name: "rank 0"},
+		{Id: 4097, Name: "rank 1"},
+		{Id: 8193, Name: "rank 2"},
+		{Id: 12289, Name: "rank 3"},
+	}
 	if !slices.Equal(threads.Threads, want) {
 		t.Errorf("threads: %v", threads.Threads)
 	}
@@ -165,7 +170,8 @@ func TestSignal(t *testing.T) {
 	c.Expect(daptest.Stopped(1, "exception"))
 	var info godap.ExceptionInfoResponseBody
 	c.Do("exceptionInfo", godap.ExceptionInfoArguments{ThreadId: protocol.ThreadID(1, 1)}, &info)
-	if info.ExceptionId != "SIGSEGV" || info.BreakMode != "always" || !strings.Contains(info.Description, "Segmentation fault") ||
+	if info.ExceptionId != "SIGSEGV" || info.BreakMode != "always" ||
+		!strings.Contains(info.Description, "Segmentation fault") ||
 		!strings.Contains(info.Description, "0x10") {
 		t.Errorf("exceptionInfo: %+v", info)
 	}
@@ -186,7 +192,10 @@ func TestSeveralThreads(t *testing.T) {
 		c.Launch(protocol.LaunchArguments{Program: "/bin/prog", ShowLibraryThreads: libraries})
 		c.ConfigurationDone()
 		c.Expect(daptest.RankIs(0, "running"), daptest.RankIs(1, "running"))
-		b.world.Rank(0).Stop(backend.Stopped{Reason: backend.ReasonSignal, Signal: "SIGFPE", Thread: 3, Threads: threads})
+		b.world.Rank(0).Stop(backend.Stopped{
+			Reason: backend.ReasonSignal, Signal: "SIGFPE", Thread: 3,
+			Threads: threads,
+		})
 		c.Expect(daptest.Stopped(0, "exception"))
 		var body godap.ThreadsResponseBody
 		c.Do("threads", nil, &body)

@@ -105,7 +105,8 @@ func newBench(t *testing.T, n int, program func(src string) []jobtest.Step, setu
 	t.Helper()
 	t.Cleanup(func() {
 		goleak.VerifyNone(t, // synctest's own goroutines end after the test's; it looks for leaks itself
-			goleak.IgnoreAnyFunction("internal/synctest.Run"), goleak.IgnoreAnyFunction("testing/synctest.testingSynctestTest"))
+			goleak.IgnoreAnyFunction("internal/synctest.Run"),
+			goleak.IgnoreAnyFunction("testing/synctest.testingSynctestTest"))
 	})
 	dir := t.TempDir()
 	src := filepath.Join(dir, "prog.c")

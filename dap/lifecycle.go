@@ -27,7 +27,8 @@ func initialize(k *call, a initializeArguments) (any, error) {
 	c.caps = clientCaps{
 		progress: a.SupportsProgressReporting, variableType: a.SupportsVariableType, paging: a.SupportsVariablePaging,
 		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent, clientID: a.ClientID,
-		linesFrom0: a.LinesStartAt1 != nil && !*a.LinesStartAt1, columnsFrom0: a.ColumnsStartAt1 != nil && !*a.ColumnsStartAt1,
+		linesFrom0: a.LinesStartAt1 != nil && !*a.LinesStartAt1, columnsFrom0: a.ColumnsStartAt1 != nil &&
+			!*a.ColumnsStartAt1,
 		pathsAreURIs: a.PathFormat == "uri",
 	}
 	return capabilities(), nil
@@ -63,7 +64,8 @@ func capabilities() protocol.Capabilities {
 			SupportsSingleThreadExecutionRequests: true,
 			ExceptionBreakpointFilters: []godap.ExceptionBreakpointsFilter{{
 				Filter: signalFilter, Label: "Signals", Default: true,
-				Description: "A rank stops when it receives a signal that is an error, such as SIGSEGV, SIGFPE or SIGABRT.",
+				Description: "A rank stops when it receives a signal that is an error, such as SIGSEGV, SIGFPE or " +
+					"SIGABRT.",
 			}},
 		},
 		BreakpointModes: []protocol.BreakpointMode{
@@ -77,7 +79,8 @@ func capabilities() protocol.Capabilities {
 			},
 			{
 				Mode: protocol.ModeCausal, Label: "Causal cut (replay)", AppliesTo: []string{"source"},
-				Description: "In a replay: the rank that hits the breakpoint stops there, and every other rank stops right after the last " +
+				Description: "In a replay: the rank that hits the breakpoint stops there, and every other rank stops " +
+					"right after the last " +
 					"of its events that happened before.",
 			},
 		},
@@ -86,8 +89,10 @@ func capabilities() protocol.Capabilities {
 
 // knownLaunchKeys are the names of launch's arguments.
 var knownLaunchKeys = jsonKeys(protocol.LaunchArguments{
-	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x", LauncherArgs: []string{"x"}, StopOnEntry: true,
-	Recording: "x", IncompleteOK: true, BoundBuffering: 1, NoDebug: true, Yield: "x", Gdb: "x", Token: "x", ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
+	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x",
+	LauncherArgs: []string{"x"}, StopOnEntry: true,
+	Recording: "x", IncompleteOK: true, BoundBuffering: 1, NoDebug: true, Yield: "x", Gdb: "x", Token: "x",
+	ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
 })
 
 func launch(k *call, a protocol.LaunchArguments) (any, error) {
@@ -138,7 +143,10 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		c.say("console", sentence(note)+"\n")
 	}
 	k.onAnswered(func() {
-		c.event("process", godap.ProcessEventBody{Name: started.Launch.Program, IsLocalProcess: true, StartMethod: "launch"})
+		c.event("process", godap.ProcessEventBody{
+			Name: started.Launch.Program, IsLocalProcess: true,
+			StartMethod: "launch",
+		})
 		c.event("initialized", struct{}{})
 	})
 	c.startFollowing(d)
@@ -213,7 +221,8 @@ func configurationDone(k *call, _ struct{}) (any, error) {
 	return nil, nil
 }
 
-// launchRanks starts the program on every rank, with the breakpoints that are set, and lets it go on from its entry unless it is to stop there.
+// launchRanks starts the program on every rank, with the breakpoints that are set, and lets it go on from its entry
+// unless it is to stop there.
 func (d *debuggee) launchRanks(k *call) error {
 	if d.Running {
 		return nil
@@ -285,7 +294,8 @@ func (c *client) startFollowing(d *debuggee) {
 	c.pump.Go(func() { c.follow(d, sub) })
 }
 
-// disconnect ignores `restart`, as does terminate: the client says with it that it will launch again, as VS Code's Restart does.
+// disconnect ignores `restart`, as does terminate: the client says with it that it will launch again, as VS Code's
+// Restart does.
 func disconnect(k *call, a protocol.DisconnectArguments) (any, error) {
 	c := k.c
 	// What is under way, such as a launch, ends first; else it would leave something behind.
@@ -320,7 +330,8 @@ func cancelRequest(k *call, a godap.CancelArguments) (any, error) {
 	case a.ProgressId != "":
 		seq := k.c.progressRequest(a.ProgressId)
 		if seq == 0 {
-			return nil, refuse("cancel names the progress %s, which is not shown or cannot be cancelled", quoteShort(a.ProgressId))
+			return nil, refuse("cancel names the progress %s, which is not shown or cannot be cancelled",
+				quoteShort(a.ProgressId))
 		}
 		d.cancelWhere(func(o *call) bool { return o.req.seq == seq })
 	default:

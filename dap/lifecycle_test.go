@@ -124,7 +124,8 @@ func TestLaunchRefused(t *testing.T) {
 	if len(b.starts.asked) != 0 {
 		t.Errorf("the starter was asked %+v", b.starts.asked)
 	}
-	c.Refused("launch", map[string]any{"program": "p", "rank": 4, "type": "cohort", "__sessionId": "x"}, "The launcher said no.")
+	c.Refused("launch", map[string]any{"program": "p", "rank": 4, "type": "cohort", "__sessionId": "x"},
+		"The launcher said no.")
 	c.Expect(daptest.Output("important", `the argument "rank" is not known and was ignored; did you mean "ranks"?`))
 	for _, e := range c.Seen("output") {
 		if strings.Contains(e.String(), "sessionId") {

@@ -29,7 +29,8 @@ type Listener struct {
 // Address is what a client dials, in the form that Listen takes: "unix:/path" or "127.0.0.1:4711".
 func (l *Listener) Address() string { return l.address }
 
-// NeedsToken tells whether a client must send a token with launch or attach: always on TCP, where any user of the host can connect.
+// NeedsToken tells whether a client must send a token with launch or attach: always on TCP, where any user of the host
+// can connect.
 func (l *Listener) NeedsToken() bool { return l.needToken }
 
 // Close stops listening and removes the socket and its directory.
@@ -44,7 +45,10 @@ func (l *Listener) Close() error {
 
 // Listen opens what address names:
 //
-//	unix              a socket in a new directory that only this user can enter (under XDG_RUNTIME_DIR, else the temporary directory)
+//	unix a socket in a new directory that only this user can enter (under XDG_RUNTIME_DIR, else the temporary
+//
+// directory)
+//
 //	unix:/path, /path a socket at that path, readable and writable by this user only
 //	127.0.0.1:4711, [::1]:4711, localhost:4711, tcp:..., 4711 (a port alone; 0: any free port)   TCP, loopback only
 //
@@ -52,7 +56,8 @@ func (l *Listener) Close() error {
 func Listen(address string) (*Listener, error) {
 	switch {
 	case address == "":
-		return nil, errors.New("no address to listen on was given: use \"unix\", a path such as /tmp/cohort.sock, or a loopback address such as 127.0.0.1:4711")
+		return nil, errors.New("no address to listen on was given: use \"unix\", a path such as /tmp/cohort.sock, or " +
+			"a loopback address such as 127.0.0.1:4711")
 	case address == "unix":
 		return listenPrivate()
 	case strings.HasPrefix(address, "unix:"):
@@ -78,7 +83,8 @@ func listenTCP(address string) (*Listener, error) {
 	}
 	ip := net.ParseIP(host)
 	if ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("cannot listen on %q: whoever can connect can run programs as you, so only loopback addresses are allowed, "+
+		return nil, fmt.Errorf("cannot listen on %q: whoever can connect can run programs as you, so only loopback "+
+			"addresses are allowed, "+
 			"such as 127.0.0.1:%s; from another host, use an ssh tunnel (ssh -L) to it", address, port)
 	}
 	var config net.ListenConfig
@@ -110,8 +116,8 @@ func listenPrivate() (*Listener, error) {
 	return l, nil
 }
 
-// listenUnix binds in a private directory beside path, narrows the mode, and only then links the socket to path: there is no moment at which another user could connect,
-// and an existing file is never replaced.
+// listenUnix binds in a private directory beside path, narrows the mode, and only then links the socket to path: there
+// is no moment at which another user could connect, and an existing file is never replaced.
 func listenUnix(path string) (*Listener, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -127,7 +133,8 @@ func listenUnix(path string) (*Listener, error) {
 	defer os.RemoveAll(dir)
 	private := filepath.Join(dir, "s")
 	if n := max(len(private), len(path)); n > maxSocketPath {
-		return nil, fmt.Errorf("cannot listen on %s: the path of a unix socket may have about %d bytes and this needs %d; choose a shorter path", path, maxSocketPath, n)
+		return nil, fmt.Errorf("cannot listen on %s: the path of a unix socket may have about %d bytes and this "+
+			"needs %d; choose a shorter path", path, maxSocketPath, n)
 	}
 	inner, err := net.ListenUnix("unix", &net.UnixAddr{Name: private, Net: "unix"})
 	if err != nil {
@@ -150,7 +157,8 @@ func listenUnix(path string) (*Listener, error) {
 	return &Listener{Listener: &ownUserListener{inner}, address: "unix:" + path, cleanup: cleanup}, nil
 }
 
-// clearDeadSocket removes a socket that no one listens on, as a killed server leaves it, and refuses anything else that is in the way.
+// clearDeadSocket removes a socket that no one listens on, as a killed server leaves it, and refuses anything else that
+// is in the way.
 func clearDeadSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,17 +168,20 @@ func clearDeadSocket(path string) error {
 		return fmt.Errorf("cannot listen on %s: %w", path, err)
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("cannot listen on %s: a file that is not a socket is there; choose another path or remove it", path)
+		return fmt.Errorf("cannot listen on %s: a file that is not a socket is there; choose another path or remove it",
+			path)
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(context.Background(), "unix", path)
 	switch {
 	case err == nil:
 		_ = conn.Close()
-		return fmt.Errorf("cannot listen on %s: another server listens there; choose another path, or attach to that one", path)
+		return fmt.Errorf("cannot listen on %s: another server listens there; choose another path, or attach to that "+
+			"one", path)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("cannot listen on %s: a dead server's socket is there and cannot be removed: %w", path, err)
+			return fmt.Errorf("cannot listen on %s: a dead server's socket is there and cannot be removed: %w", path,
+				err)
 		}
 		return nil
 	default:

@@ -9,11 +9,12 @@ import (
 	godap "github.com/google/go-dap"
 )
 
-// maxQueued bounds the bytes that wait for a client that does not read. Beyond it the client is given up, so that one stuck face cannot use up the memory of all.
+// maxQueued bounds the bytes that wait for a client that does not read. Beyond it the client is given up, so that one
+// stuck face cannot use up the memory of all.
 const maxQueued = 64 << 20
 
-// outbox is the one ordered outgoing queue of a connection. post may be called from any goroutine and never blocks; one goroutine, run, writes. It numbers
-// the messages, so that seq is the order on the wire.
+// outbox is the one ordered outgoing queue of a connection. post may be called from any goroutine and never blocks; one
+// goroutine, run, writes. It numbers the messages, so that seq is the order on the wire.
 type outbox struct {
 	w    io.Writer
 	wake chan struct{} // holds one token while there may be work
@@ -74,7 +75,8 @@ func (o *outbox) signal() {
 	}
 }
 
-// run writes until close was called and the queue is empty, or a write fails, or the client was given up; it returns the error.
+// run writes until close was called and the queue is empty, or a write fails, or the client was given up; it returns
+// the error.
 func (o *outbox) run() error {
 	defer close(o.done)
 	for {

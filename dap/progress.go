@@ -11,7 +11,8 @@ import (
 // progressDelay is how long something takes before its progress is shown.
 const progressDelay = 2 * time.Second
 
-// progress shows one slow thing to one client, if that can show it and once it has taken progressDelay. Its methods may be called from any goroutine; after end they do nothing.
+// progress shows one slow thing to one client, if that can show it and once it has taken progressDelay. Its methods may
+// be called from any goroutine; after end they do nothing.
 type progress struct {
 	c       *client
 	id      string
@@ -54,7 +55,8 @@ func (p *progress) start() {
 	}
 	p.started = true
 	p.c.event("progressStart", godap.ProgressStartEventBody{
-		ProgressId: p.id, Title: p.title, RequestId: p.request, Cancellable: p.request != 0, Message: p.text, Percentage: p.percentage,
+		ProgressId: p.id, Title: p.title, RequestId: p.request, Cancellable: p.request != 0, Message: p.text,
+		Percentage: p.percentage,
 	})
 }
 
@@ -73,7 +75,10 @@ func (p *progress) report(text string, done, total int64) {
 	}
 	p.text, p.percentage = text, percentage
 	if p.started {
-		p.c.event("progressUpdate", godap.ProgressUpdateEventBody{ProgressId: p.id, Message: text, Percentage: percentage})
+		p.c.event("progressUpdate", godap.ProgressUpdateEventBody{
+			ProgressId: p.id, Message: text,
+			Percentage: percentage,
+		})
 	}
 }
 

@@ -23,7 +23,8 @@ func TestProgressOfALaunch(t *testing.T) {
 		}
 		e := c.Expect(daptest.Named("progressStart"))[0]
 		var body godap.ProgressStartEventBody
-		if err := e.Decode(&body); err != nil || body.RequestId != launch.Seq || !body.Cancellable || body.Title == "" ||
+		if err := e.Decode(&body); err != nil || body.RequestId != launch.Seq || !body.Cancellable ||
+			body.Title == "" ||
 			body.Message != "waiting for the ranks" {
 			t.Errorf("progressStart: %s (%v)", e, err)
 		}
@@ -67,7 +68,10 @@ func TestProgressOfTheJob(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		report(job.Progress{ID: "scout", Title: "Replaying once for the event graph", Text: "event 10", Done: 10, Total: 100})
+		report(job.Progress{
+			ID: "scout", Title: "Replaying once for the event graph", Text: "event 10", Done: 10,
+			Total: 100,
+		})
 		c.Expect(daptest.Named("progressStart"))
 		report(job.Progress{ID: "scout", Text: "event 50", Done: 50, Total: 100})
 		var body godap.ProgressUpdateEventBody

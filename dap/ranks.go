@@ -30,7 +30,8 @@ func (k *call) ranksBody() (protocol.RanksBody, error) {
 }
 
 func waitIdle(k *call, _ struct{}) (any, error) {
-	// A steered run that is given up is over when it has stopped the ranks, which may be after the job was idle for a moment.
+	// A steered run that is given up is over when it has stopped the ranks, which may be after the job was idle for a
+	// moment.
 	if err := k.c.debuggee().helm.settled(k.ctx); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,8 @@ func (k *call) focusOn(set string) (protocol.FocusBody, error) {
 		return protocol.FocusBody{}, err
 	}
 	if ranks.Empty() {
-		return protocol.FocusBody{}, refuse("the rank set %s is empty: the focus needs at least one rank", quoteShort(set))
+		return protocol.FocusBody{}, refuse("the rank set %s is empty: the focus needs at least one rank",
+			quoteShort(set))
 	}
 	if err := d.Job.SetFocus(k.ctx, ranks); err != nil {
 		return protocol.FocusBody{}, err

@@ -33,8 +33,8 @@ type answer struct {
 	} `json:"body"`
 }
 
-// exchange sends bytes on a connection of its own and, when enough says so of the responses so far, last; it returns all responses until the server has closed
-// the connection or its input has ended.
+// exchange sends bytes on a connection of its own and, when enough says so of the responses so far, last; it returns
+// all responses until the server has closed the connection or its input has ended.
 func exchange(t testing.TB, b *bench, in []byte, enough func([]answer) bool, last string) []answer {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -42,7 +42,10 @@ func exchange(t testing.TB, b *bench, in []byte, enough func([]answer) bool, las
 	more := make(chan struct{})
 	go func() {
 		defer close(served)
-		conn := scriptedConn{theirs, io.MultiReader(bytes.NewReader(in), &lateReader{until: more, ctx: b.ctx, r: strings.NewReader(last)})}
+		conn := scriptedConn{
+			theirs,
+			io.MultiReader(bytes.NewReader(in), &lateReader{until: more, ctx: b.ctx, r: strings.NewReader(last)}),
+		}
 		_ = b.server.ServeConn(b.ctx, conn, false)
 	}()
 	var out []answer
@@ -118,7 +121,10 @@ func TestRawMessages(t *testing.T) {
 		{"unknown", frame(`{"seq":5,"type":"request","command":"cohort/rank"}`), 5, "cohort/rank", []string{`did you mean "cohort/ranks"`}},
 		{"not ours", frame(`{"seq":5,"type":"request","command":"disassemble"}`), 5, "disassemble", []string{"does not support"}},
 		{"arguments", frame(`{"seq":5,"type":"request","command":"launch","arguments":"x"}`), 5, "launch", []string{"JSON object"}},
-		{"too large", fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 9<<20, strings.Repeat(" ", 9<<20)), 0, "", []string{"was skipped"}},
+		{
+			"too large", fmt.Sprintf("Content-Length: %d\r\n\r\n%s", 9<<20, strings.Repeat(" ", 9<<20)), 0, "",
+			[]string{"was skipped"},
+		},
 		{"header", "Length: 5\r\n\r\n", 0, "", []string{`"Length: 5"`, "connection is closed"}},
 		{"huge", "Content-Length: 987654321\r\n\r\n", 0, "", []string{"987654321 bytes", "connection is closed"}},
 		{"deep", frame(`{"seq":5,"type":"request","command":"launch","arguments":` + strings.Repeat(`[`, 20000) + `}`), 0, "", []string{"not a JSON object"}},
@@ -161,7 +167,8 @@ func TestRawIgnored(t *testing.T) {
 	}
 }
 
-// FuzzSession sends lines as messages to a session with a job: each request has exactly one answer, and everything ends.
+// FuzzSession sends lines as messages to a session with a job: each request has exactly one answer, and everything
+// ends.
 func FuzzSession(f *testing.F) {
 	f.Add(`{"seq":3,"type":"request","command":"threads"}`)
 	f.Add(`{"seq":3,"type":"request","command":"setBreakpoints","arguments":{"source":{"path":"/a.c"},"breakpoints":[{"line":1,"condition":"[0] x"}]}}
@@ -208,7 +215,8 @@ func FuzzSession(f *testing.F) {
 				certain = false // what follows a disconnect, which may be written in many ways, need not have an answer
 			}
 		}
-		// All that has an order has been carried out when this is answered; the disconnect cancels what still waits, such as cohort/waitIdle.
+		// All that has an order has been carried out when this is answered; the disconnect cancels what still waits,
+		// such as cohort/waitIdle.
 		in = append(in, frame(`{"seq":1000003,"type":"request","command":"cohort/setFocus","arguments":{"ranks":"all"}}`)...)
 		got, total := map[int]int{}, 0
 		disconnect := frame(`{"seq":1000004,"type":"request","command":"disconnect"}`)

@@ -66,10 +66,14 @@ func evaluate(k *call, a godap.EvaluateArguments) (any, error) {
 	return evaluateRead(k, a)
 }
 
-// dapCommands are the requests of the Debug Adapter Protocol that this server does not support, so that they are not called unknown.
+// dapCommands are the requests of the Debug Adapter Protocol that this server does not support, so that they are not
+// called unknown.
 var dapCommands = map[string]bool{
-	"restart": true, "breakpointLocations": true, "dataBreakpointInfo": true, "setDataBreakpoints": true, "setInstructionBreakpoints": true,
-	"stepBack": true, "reverseContinue": true, "restartFrame": true, "goto": true, "terminateThreads": true, "modules": true, "loadedSources": true,
-	"setExpression": true, "stepInTargets": true, "gotoTargets": true, "writeMemory": true, "disassemble": true, "runInTerminal": true,
+	"restart": true, "breakpointLocations": true, "dataBreakpointInfo": true, "setDataBreakpoints": true,
+	"setInstructionBreakpoints": true,
+	"stepBack":                  true, "reverseContinue": true, "restartFrame": true, "goto": true, "terminateThreads": true,
+	"modules": true, "loadedSources": true,
+	"setExpression": true, "stepInTargets": true, "gotoTargets": true, "writeMemory": true, "disassemble": true,
+	"runInTerminal":  true,
 	"startDebugging": true, "locations": true,
 }

@@ -18,7 +18,8 @@ import (
 // Bounds of a server that listens.
 const (
 	maxClients = 32
-	// stopTime bounds how long a job is given to end when the server stops; what the Starter does to kill it has bounds of its own.
+	// stopTime bounds how long a job is given to end when the server stops; what the Starter does to kill it has bounds
+	// of its own.
 	stopTime = 30 * time.Second
 )
 
@@ -56,11 +57,15 @@ func NewServer(o Options) *Server {
 	if o.CallName == nil {
 		o.CallName = func(op int) string { return fmt.Sprintf("MPI call %d", op) }
 	}
-	return &Server{callName: o.CallName, requests: newRequests(), starter: o.Starter, token: o.Token, version: o.Version, log: o.Log, clients: map[*client]struct{}{}}
+	return &Server{
+		callName: o.CallName, requests: newRequests(), starter: o.Starter, token: o.Token,
+		version: o.Version, log: o.Log, clients: map[*client]struct{}{},
+	}
 }
 
-// Serve accepts clients until ctx ends or the listener fails. Then it ends the job, tells the clients, closes the listener, and returns when nothing is left; the
-// error is nil if ctx ended. After a job has ended and its clients have left, the next client may launch another one.
+// Serve accepts clients until ctx ends or the listener fails. Then it ends the job, tells the clients, closes the
+// listener, and returns when nothing is left; the error is nil if ctx ended. After a job has ended and its clients have
+// left, the next client may launch another one.
 func (s *Server) Serve(ctx context.Context, l *Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,8 +110,9 @@ func (s *Server) turnAway(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// ServeConn serves one client on conn until it disconnects, its stream ends, or ctx ends, and closes conn. If the job is the client's own, or no other client is left,
-// the job has been ended when ServeConn returns. needToken: launch and attach need the token. The error says why a connection ended that did not disconnect properly.
+// ServeConn serves one client on conn until it disconnects, its stream ends, or ctx ends, and closes conn. If the job
+// is the client's own, or no other client is left, the job has been ended when ServeConn returns. needToken: launch and
+// attach need the token. The error says why a connection ended that did not disconnect properly.
 //
 // Close of conn must end a Read that waits, unless the process ends after ServeConn.
 func (s *Server) ServeConn(ctx context.Context, conn io.ReadWriteCloser, needToken bool) error {
@@ -123,10 +129,12 @@ func (s *Server) ServeConn(ctx context.Context, conn io.ReadWriteCloser, needTok
 	return c.serve()
 }
 
-// Stdio is the connection of a server that an editor has started: requests on standard input, responses and events on standard output.
+// Stdio is the connection of a server that an editor has started: requests on standard input, responses and events on
+// standard output.
 func Stdio() io.ReadWriteCloser { return stdio{interruptible(os.Stdin), os.Stdout} }
 
-// interruptible makes a Read that waits on a pipe or socket end when it is closed. A terminal is left alone: it is shared with the shell.
+// interruptible makes a Read that waits on a pipe or socket end when it is closed. A terminal is left alone: it is
+// shared with the shell.
 func interruptible(f *os.File) *os.File {
 	info, err := f.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
@@ -154,7 +162,8 @@ func (s *Server) checkToken(c *client, command, given string) error {
 		return nil
 	}
 	if s.token == "" {
-		return refuse("%s was refused: this server listens on TCP and was given no token, so nobody can use it; start it with a token", command)
+		return refuse("%s was refused: this server listens on TCP and was given no token, so nobody can use it; "+
+			"start it with a token", command)
 	}
 	same := len(given) == len(s.token)
 	probe := []byte(given)
@@ -178,7 +187,8 @@ func (s *Server) claim() (*debuggee, error) {
 	defer s.mu.Unlock()
 	if d := s.current; d != nil {
 		if ended, _ := d.ended(); ended {
-			return nil, refuse("launch was refused: the job of this server has ended, but %d of its clients have not disconnected yet; "+
+			return nil, refuse("launch was refused: the job of this server has ended, but %d of its clients have not "+
+				"disconnected yet; "+
 				"disconnect them, and launch again", d.clientCount())
 		}
 		return nil, refuse("launch was refused: this server has a job already, and a server has one at a time; " +
@@ -193,7 +203,8 @@ func (s *Server) joinable() (*debuggee, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == nil {
-		return nil, refuse("attach was refused: this server has no job yet; the first client must send launch, and then others can attach to its job")
+		return nil, refuse("attach was refused: this server has no job yet; the first client must send launch, and " +
+			"then others can attach to its job")
 	}
 	return s.current, nil
 }

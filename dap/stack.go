@@ -40,7 +40,8 @@ func threads(k *call, _ struct{}) (any, error) {
 			list = visibleThreads(s.Stop, c.capabilities().showLibraries)
 		}
 		for _, t := range list {
-			body.Threads = append(body.Threads, godap.Thread{Id: protocol.ThreadID(s.Rank, t.ID), Name: threadName(s.Rank, t)})
+			body.Threads = append(body.Threads,
+				godap.Thread{Id: protocol.ThreadID(s.Rank, t.ID), Name: threadName(s.Rank, t)})
 		}
 	}
 	return body, nil
@@ -53,17 +54,24 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 		return nil, err
 	}
 	if a.StartFrame < 0 || a.Levels < 0 {
-		return nil, refuse("stackTrace cannot give %d frames from frame %d: both numbers must be 0 or more", a.Levels, a.StartFrame)
+		return nil, refuse("stackTrace cannot give %d frames from frame %d: both numbers must be 0 or more", a.Levels,
+			a.StartFrame)
 	}
 	generation := c.view.generation(rank)
 	if _, err := k.stopped(rank); err != nil {
 		return nil, err
 	}
-	result, err := d.Job.StackTrace(k.ctx, rank, backend.StackTraceRequest{Thread: thread, Start: a.StartFrame, Count: min(a.Levels, maxFrames)})
+	result, err := d.Job.StackTrace(k.ctx, rank, backend.StackTraceRequest{
+		Thread: thread, Start: a.StartFrame,
+		Count: min(a.Levels, maxFrames),
+	})
 	if err != nil {
 		return nil, err
 	}
-	body := godap.StackTraceResponseBody{StackFrames: make([]godap.StackFrame, 0, len(result.Frames)), TotalFrames: max(result.Total, 0)}
+	body := godap.StackTraceResponseBody{
+		StackFrames: make([]godap.StackFrame, 0, len(result.Frames)),
+		TotalFrames: max(result.Total, 0),
+	}
 	for _, f := range result.Frames {
 		id := c.view.frameID(rank, generation, f.ID)
 		if id == 0 {
@@ -117,7 +125,8 @@ func parameters(args []backend.Argument, format godap.StackFrameFormat) string {
 	return strings.Join(parts, ", ")
 }
 
-// readable tells whether a source file is there; an editor that was given the path of one that is not opens an empty page on it.
+// readable tells whether a source file is there; an editor that was given the path of one that is not opens an empty
+// page on it.
 func readable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()

@@ -10,21 +10,26 @@ import (
 
 // A Starter starts the ranks of a job, live or as a replay. cmd/cohort supplies the real one.
 type Starter interface {
-	// Start checks the arguments, starts the launcher and returns when every rank's agent has reported and its backend is attached to the job; in a debugged job
-	// no rank's program has begun then. ctx bounds the start, not what was started. Errors are whole sentences for the user; after an error nothing is left running.
-	// arguments are as the client sent them but for Token, which is removed. report may be called from any goroutine until Start returns.
+	// Start checks the arguments, starts the launcher and returns when every rank's agent has reported and its backend
+	// is attached to the job; in a debugged job no rank's program has begun then. ctx bounds the start, not what was
+	// started. Errors are whole sentences for the user; after an error nothing is left running. arguments are as the
+	// client sent them but for Token, which is removed. report may be called from any goroutine until Start returns.
 	Start(ctx context.Context, arguments protocol.LaunchArguments, report Progress) (Started, error)
 }
 
-// Progress is told how something slow gets on: a short text such as "2 of 4 ranks have reported", and how much is done; total 0 means that it is not known.
+// Progress is told how something slow gets on: a short text such as "2 of 4 ranks have reported", and how much is done;
+// total 0 means that it is not known.
 type Progress func(text string, done, total int64)
 
-// Started is a job that has been started. The server owns it from then on and calls Stop and Job.Close exactly when all is over.
+// Started is a job that has been started. The server owns it from then on and calls Stop and Job.Close exactly when all
+// is over.
 type Started struct {
 	Job Job
-	// Launch is the request that starts each rank's program; the server passes it to Job.Launch after configurationDone.
+	// Launch is the request that starts each rank's program; the server passes it to Job.Launch after
+	// configurationDone.
 	Launch backend.LaunchRequest
-	// Running: the ranks run already, without debuggers (noDebug): Launch is not used, and breakpoints are refused with the reason.
+	// Running: the ranks run already, without debuggers (noDebug): Launch is not used, and breakpoints are refused with
+	// the reason.
 	Running bool
 	// Cores: the ranks are core files. Nothing runs, and requests that would make something run or change are refused.
 	Cores bool
@@ -34,9 +39,11 @@ type Started struct {
 	Notes []string
 	// Steering is set in a replay.
 	Steering Steering
-	// Stop ends everything that Start started and returns when it is gone. It may be called more than once, and when everything has gone by itself.
+	// Stop ends everything that Start started and returns when it is gone. It may be called more than once, and when
+	// everything has gone by itself.
 	Stop func(context.Context) error
-	// Wait returns when the launcher has ended: nil if it ended with status 0, else whole sentences that say how it ended. May be nil.
+	// Wait returns when the launcher has ended: nil if it ended with status 0, else whole sentences that say how it
+	// ended. May be nil.
 	Wait func() error
 }
 
@@ -62,23 +69,27 @@ type Job interface {
 	Close()
 }
 
-// Steering drives a replay by its recording. Its methods may be called from any goroutine, but the server never has Continue or RunTo under way twice at the same time.
+// Steering drives a replay by its recording. Its methods may be called from any goroutine, but the server never has
+// Continue or RunTo under way twice at the same time.
 type Steering interface {
-	// Continue is called instead of Job.Resume when the user continues and a causal breakpoint is set. It lets the ranks of focus go on, brings all ranks to the
-	// causal cut of the first of the causal breakpoints that is hit, publishes Event.Cut, and returns; other breakpoints stop their ranks as ever, and
-	// then Continue returns nil too. breakpoints are all that are set, of every mode. When ctx ends (the user pauses, terminates or goes on otherwise) it returns
-	// ctx.Err() promptly, lifts the stop points that it has set, and leaves each rank as it stands.
+	// Continue is called instead of Job.Resume when the user continues and a causal breakpoint is set. It lets the
+	// ranks of focus go on, brings all ranks to the causal cut of the first of the causal breakpoints that is hit,
+	// publishes Event.Cut, and returns; other breakpoints stop their ranks as ever, and then Continue returns nil too.
+	// breakpoints are all that are set, of every mode. When ctx ends (the user pauses, terminates or goes on otherwise)
+	// it returns ctx.Err() promptly, lifts the stop points that it has set, and leaves each rank as it stands.
 	// An error that comes before any rank was resumed is the answer to the request; a later one is shown as output.
 	Continue(ctx context.Context, breakpoints []job.Breakpoint, focus job.RankSet) error
-	// RunTo brings every rank to the causal cut of arguments.At, or to arguments.Cut, which must be consistent, and publishes Event.Cut. As for ctx and errors, like Continue.
-	// A cut that is behind a rank's position, or inconsistent, is refused by an error that says which rank, or which pair of events, and what to do.
+	// RunTo brings every rank to the causal cut of arguments.At, or to arguments.Cut, which must be consistent, and
+	// publishes Event.Cut. As for ctx and errors, like Continue. A cut that is behind a rank's position, or
+	// inconsistent, is refused by an error that says which rank, or which pair of events, and what to do.
 	RunTo(ctx context.Context, arguments protocol.CutArguments) error
 	// Cut computes the causal cut of an event, "2:17", and moves nothing.
 	Cut(ctx context.Context, at string) (protocol.CutBody, error)
 	// Messages tells what messages an event has a part in, and moves nothing.
 	Messages(ctx context.Context, at string) (RecordedMessages, error)
-	// Visit brings ranks to the ends of calls, in the order that the recording allows: for each call look is called, with its place in calls, while its rank is
-	// stopped there. A call that its rank has left, or that the ranks cannot be stopped at, is refused before anything moves. As for ctx, like RunTo.
+	// Visit brings ranks to the ends of calls, in the order that the recording allows: for each call look is called,
+	// with its place in calls, while its rank is stopped there. A call that its rank has left, or that the ranks cannot
+	// be stopped at, is refused before anything moves. As for ctx, like RunTo.
 	Visit(ctx context.Context, calls []RecordedCall, look func(ctx context.Context, place int) error) error
 }
 
@@ -92,7 +103,8 @@ type RecordedCall struct {
 
 // RecordedMessage is a message of the recording, or what one rank gives another in a collective.
 type RecordedMessage struct {
-	Part          string       // what the event that was asked about does with it, for people: "completes the receive of"; not of a collective
+	// what the event that was asked about does with it, for people: "completes the receive of"; not of a collective
+	Part          string
 	Send, Receive RecordedCall // that were given the buffers
 	To            int          // the rank that it was sent to, also if no call of the recording receives it
 	Collective    bool

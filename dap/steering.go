@@ -12,7 +12,8 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// helm has at most one steered run of a debuggee under way: a Steering.Continue or RunTo. It ends by itself, or because someone pauses, goes on otherwise, or ends the job.
+// helm has at most one steered run of a debuggee under way: a Steering.Continue or RunTo. It ends by itself, or because
+// someone pauses, goes on otherwise, or ends the job.
 type helm struct {
 	d *debuggee
 
@@ -69,7 +70,8 @@ func (k *call) awaitRunning() *steeredWait {
 	return w
 }
 
-// steer runs a steered run for a request. It returns when the first rank runs, or the run has ended; a failure after that is shown as output.
+// steer runs a steered run for a request. It returns when the first rank runs, or the run has ended; a failure after
+// that is shown as output.
 func (h *helm) steer(k *call, run func(context.Context) error) error {
 	w := k.awaitRunning()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(k.ctx)) // it outlives the request, and the client perhaps
@@ -186,7 +188,8 @@ func (h *helm) allGone(ctx context.Context) bool {
 	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
 }
 
-// jobEnded is for a job that has ended by itself: it waits until all is said about a run that was under way, and adds that it came to nothing if so.
+// jobEnded is for a job that has ended by itself: it waits until all is said about a run that was under way, and adds
+// that it came to nothing if so.
 func (h *helm) jobEnded(ctx context.Context) {
 	h.mu.Lock()
 	h.stopped = true
@@ -204,7 +207,8 @@ func (h *helm) jobEnded(ctx context.Context) {
 	unmet := h.unmet
 	h.mu.Unlock()
 	if unmet {
-		h.d.say("console", "All ranks came to their ends before a causal breakpoint, or the cut that they were to go to, was reached.\n")
+		h.d.say("console", "All ranks came to their ends before a causal breakpoint, or the cut that they were to go "+
+			"to, was reached.\n")
 	}
 }
 
@@ -250,7 +254,8 @@ func runTo(k *call, a protocol.CutArguments) (any, error) {
 	case a.At != "" && len(a.Cut) > 0:
 		return nil, refuse("%s was given both `at` and `cut`: give one of them", k.req.command)
 	case len(a.Cut) > 0 && len(a.Cut) != d.Job.Ranks():
-		return nil, refuse("%s was given a cut of %d positions, but the job has %d ranks: give one position for each rank", k.req.command, len(a.Cut), d.Job.Ranks())
+		return nil, refuse("%s was given a cut of %d positions, but the job has %d ranks: give one position for each "+
+			"rank", k.req.command, len(a.Cut), d.Job.Ranks())
 	case len(a.Cut) == 0:
 		if a.At, err = checkEvent(k.req.command, a.At); err != nil {
 			return nil, err
@@ -269,7 +274,8 @@ func checkEvent(command, at string) (string, error) {
 	at = strings.TrimSpace(at)
 	rank, index, ok := strings.Cut(at, ":")
 	if !ok || !isNumber(rank) || !isNumber(index) {
-		return "", refuse("%s needs an event, written RANK:INDEX such as 2:17, but was given %s", command, quoteShort(at))
+		return "", refuse("%s needs an event, written RANK:INDEX such as 2:17, but was given %s", command,
+			quoteShort(at))
 	}
 	return at, nil
 }

@@ -89,7 +89,8 @@ func TestCausalContinue(t *testing.T) {
 	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, &body)
 	c.Expect(all(2, "breakpoint")...)
 	<-reached
-	if len(s.breakpoints) != 1 || s.breakpoints[0].Mode != job.ModeCausal || s.breakpoints[0].Line != 10 || s.focus.Len() != 2 {
+	if len(s.breakpoints) != 1 || s.breakpoints[0].Mode != job.ModeCausal || s.breakpoints[0].Line != 10 ||
+		s.focus.Len() != 2 {
 		t.Errorf("Steering was asked with %+v, %s", s.breakpoints, s.focus)
 	}
 	c.Disconnect()
@@ -224,7 +225,8 @@ func TestStopWhileSteering(t *testing.T) {
 	<-begun
 	c.Do("terminate", nil, nil)
 	var refusal *daptest.RequestError
-	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) || refusal.Shown || refusal.Message != "cancelled" {
+	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) || refusal.Shown ||
+		refusal.Message != "cancelled" {
 		t.Errorf("the continue: %+v (%v)", refusal, err)
 	}
 	c.Expect(daptest.Terminated())
@@ -274,7 +276,10 @@ func asRefusal(err error, into **daptest.RequestError) bool { return errors.As(e
 // All ranks end on the way, without a stop: the user hears of it before the job's end is told.
 func TestCausalContinueToTheEnd(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Exit(0)} }
-	for name, late := range map[string]bool{"the run ends with the ranks": false, "it goes on until it is ended": true} {
+	for name, late := range map[string]bool{
+		"the run ends with the ranks":  false,
+		"it goes on until it is ended": true,
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, s, c, started := replayed(t, program)
 			s.run = func(ctx context.Context) error {

@@ -37,7 +37,8 @@ func scopes(k *call, a godap.ScopesArguments) (any, error) {
 	body := godap.ScopesResponseBody{Scopes: make([]godap.Scope, 0, len(list))}
 	for _, s := range list {
 		body.Scopes = append(body.Scopes, godap.Scope{
-			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.rank, frame.generation, s.Ref),
+			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.rank, frame.generation,
+				s.Ref),
 			NamedVariables: s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
 		})
 	}
@@ -52,15 +53,20 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 	}
 	switch {
 	case a.Filter != "" && a.Filter != "indexed" && a.Filter != "named":
-		return nil, refuse("variables does not know the filter %s: use \"indexed\", \"named\" or none", quoteShort(a.Filter))
+		return nil, refuse("variables does not know the filter %s: use \"indexed\", \"named\" or none",
+			quoteShort(a.Filter))
 	case a.Start < 0 || a.Count < 0:
-		return nil, refuse("variables cannot give %d variables from number %d: both numbers must be 0 or more", a.Count, a.Start)
+		return nil, refuse("variables cannot give %d variables from number %d: both numbers must be 0 or more", a.Count,
+			a.Start)
 	}
 	b, err := c.debuggee().Job.Backend(parent.rank)
 	if err != nil {
 		return nil, err
 	}
-	req := backend.VariablesRequest{Ref: parent.ref, Filter: a.Filter, Start: a.Start, Count: a.Count, Hex: a.Format != nil && a.Format.Hex}
+	req := backend.VariablesRequest{
+		Ref: parent.ref, Filter: a.Filter, Start: a.Start, Count: a.Count,
+		Hex: a.Format != nil && a.Format.Hex,
+	}
 	bounded := req.Count == 0 && !c.capabilities().paging
 	if bounded {
 		req.Count = maxUnpaged + 1
@@ -91,8 +97,9 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 func (c *client) variable(rank int, generation uint64, v backend.Variable) godap.Variable {
 	out := godap.Variable{
 		Name: v.Name, Value: v.Value, EvaluateName: v.EvaluateName,
-		VariablesReference: c.view.reference(rank, generation, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
-		MemoryReference: c.memoryReference(rank, v.Address),
+		VariablesReference: c.view.reference(rank, generation, v.Ref), NamedVariables: v.Named,
+		IndexedVariables: v.Indexed,
+		MemoryReference:  c.memoryReference(rank, v.Address),
 	}
 	if c.capabilities().variableType {
 		out.Type = v.Type
@@ -160,7 +167,8 @@ func parseMemoryReference(text string, ranks int) (rank int, address uint64, err
 		ok = err == nil
 	}
 	if !ok {
-		return 0, 0, refuse("there is no memory reference %s: use that of a variable, or write RANK@ADDRESS such as 2@0x7ffe0010, with a rank below %d",
+		return 0, 0, refuse("there is no memory reference %s: use that of a variable, or write RANK@ADDRESS such as "+
+			"2@0x7ffe0010, with a rank below %d",
 			quoteShort(text), ranks)
 	}
 	return rank, address, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// view is what one client has been told: which threads there are, what the frame ids and variable references stand for that it was given, and whose stop has its
-// attention. Its methods may be called from any goroutine, and send nothing.
+// view is what one client has been told: which threads there are, what the frame ids and variable references stand for
+// that it was given, and whose stop has its attention. Its methods may be called from any goroutine, and send nothing.
 type view struct {
 	mu     sync.Mutex
 	ranks  map[int]*rankView
@@ -20,7 +20,8 @@ type view struct {
 
 	shown  int // rank whose stop took the client's attention; -1: the next stop does
 	wanted int // rank that the client has stepped or paused: its stop takes the attention; -1 none
-	// leader: ranks go to a causal cut, and the attention is for the one that leads there, not for those that stop at positions.
+	// leader: ranks go to a causal cut, and the attention is for the one that leads there, not for those that stop at
+	// positions.
 	leader bool
 	target int // with leader: the rank that leads there by reaching a position, -1 for none
 }
@@ -49,7 +50,8 @@ type refHandle struct {
 
 func newView() *view {
 	return &view{
-		ranks: map[int]*rankView{}, next: 1, frames: map[int]frameHandle{}, refs: map[int]refHandle{}, shown: -1, wanted: -1,
+		ranks: map[int]*rankView{}, next: 1, frames: map[int]frameHandle{}, refs: map[int]refHandle{}, shown: -1,
+		wanted: -1,
 	}
 }
 
@@ -151,7 +153,8 @@ func (v *view) attended() int {
 	return v.shown
 }
 
-// frameID gives a frame its id; the same frame of the same stop has the same. It is 0 if the rank has gone on since generation.
+// frameID gives a frame its id; the same frame of the same stop has the same. It is 0 if the rank has gone on since
+// generation.
 func (v *view) frameID(rank int, generation uint64, id backend.FrameID) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -205,12 +208,14 @@ func (v *view) referenced(id int) (refHandle, error) {
 // stale says why an id stands for nothing. v.mu is held.
 func (v *view) stale(what string, id int, origin string) error {
 	if id > 0 && id < v.next {
-		return notStopped("the %s %d is not valid any more: its rank has gone on since; ask again with %s", what, id, origin)
+		return notStopped("the %s %d is not valid any more: its rank has gone on since; ask again with %s", what, id,
+			origin)
 	}
 	return refuse("there is no %s %d: use one that an answer to %s gave", what, id, origin)
 }
 
-// visibleThreads are a stopped rank's threads that are shown: the user's, the main one and the one that stopped; with libraries all.
+// visibleThreads are a stopped rank's threads that are shown: the user's, the main one and the one that stopped; with
+// libraries all.
 func visibleThreads(stop *backend.Stopped, libraries bool) []backend.Thread {
 	if stop == nil || len(stop.Threads) == 0 {
 		id := 1

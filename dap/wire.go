@@ -11,11 +11,13 @@ import (
 	"strings"
 )
 
-// Bounds on what a client may send. They are far above what editors send: the largest real messages are setBreakpoints and evaluate.
+// Bounds on what a client may send. They are far above what editors send: the largest real messages are setBreakpoints
+// and evaluate.
 const (
-	maxContent = 8 << 20  // bytes of one message that is read
-	maxSkip    = 64 << 20 // bytes of one message that is skipped, with an error response; beyond that the connection is closed
-	maxHeader  = 4 << 10  // bytes of all header lines of one message
+	maxContent = 8 << 20 // bytes of one message that is read
+	// bytes of one message that is skipped, with an error response; beyond that the connection is closed
+	maxSkip   = 64 << 20
+	maxHeader = 4 << 10 // bytes of all header lines of one message
 )
 
 // frameError says that the bytes read are not a message. If fatal, where the next message starts is not known.
@@ -32,8 +34,9 @@ func badHeader(format string, args ...any) error {
 		". The connection is closed: a message starts with \"Content-Length: N\" CR LF CR LF"}
 }
 
-// readFrame reads one message's content. It returns io.EOF if the stream ends between two messages, *frameError if the bytes are not a message that is accepted, and
-// other errors of the stream as they are. It never reads beyond the message and never allocates more than the content's length, which is bounded.
+// readFrame reads one message's content. It returns io.EOF if the stream ends between two messages, *frameError if the
+// bytes are not a message that is accepted, and other errors of the stream as they are. It never reads beyond the
+// message and never allocates more than the content's length, which is bounded.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length, err := readHeader(r)
 	if err != nil {
@@ -41,14 +44,16 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 	}
 	if length > maxSkip {
 		return nil, &frameError{fatal: true, text: fmt.Sprintf(
-			"a message announced a Content-Length of %d bytes; this server reads at most %d. The connection is closed: send smaller messages", length, maxContent)}
+			"a message announced a Content-Length of %d bytes; this server reads at most %d. The connection is "+
+				"closed: send smaller messages", length, maxContent)}
 	}
 	if length > maxContent {
 		if _, err := io.CopyN(io.Discard, r, length); err != nil {
 			return nil, unexpectedEOF(err)
 		}
 		return nil, &frameError{text: fmt.Sprintf(
-			"a message of %d bytes was skipped: this server reads at most %d. Send smaller messages", length, maxContent)}
+			"a message of %d bytes was skipped: this server reads at most %d. Send smaller messages", length,
+			maxContent)}
 	}
 	// The buffer grows with what arrives, so that an announced length alone costs nothing.
 	var buf bytes.Buffer
@@ -91,7 +96,8 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 		case ok && strings.EqualFold(name, "Content-Type"):
 			// Some clients send the one of the Language Server Protocol; it says nothing that could matter.
 		default:
-			return 0, badHeader("a message starts with the header line %s, which is not part of the Debug Adapter Protocol", quoteShort(text))
+			return 0, badHeader("a message starts with the header line %s, which is not part of the Debug Adapter "+
+				"Protocol", quoteShort(text))
 		}
 	}
 	if length < 0 {
@@ -105,7 +111,8 @@ func readHeaderLine(r *bufio.Reader, limit int) (string, error) {
 	var line []byte
 	for {
 		if len(line) >= limit {
-			return "", badHeader("a message's header is longer than %d bytes and starts with %s", maxHeader, quoteShort(string(line)))
+			return "", badHeader("a message's header is longer than %d bytes and starts with %s", maxHeader,
+				quoteShort(string(line)))
 		}
 		b, err := r.ReadByte()
 		if err != nil {
@@ -159,7 +166,8 @@ type request struct {
 // errNotRequest: the message is a response or an event, which this server has no use for.
 var errNotRequest = errors.New("not a request")
 
-// parseRequest decodes the base message. On error the request holds what could be read (its seq and command), so that the answer can name it.
+// parseRequest decodes the base message. On error the request holds what could be read (its seq and command), so that
+// the answer can name it.
 func parseRequest(content []byte) (request, error) {
 	var base struct {
 		Seq       json.RawMessage `json:"seq"`
@@ -186,7 +194,8 @@ func parseRequest(content []byte) (request, error) {
 	case commandErr != nil || req.command == "":
 		return req, fmt.Errorf("a request's command must be a non-empty string, but is %s", describeJSON(base.Command))
 	case seqErr != nil || req.seq < 1:
-		return req, fmt.Errorf("the seq of the request %s must be a whole number from 1, but is %s", quoteShort(req.command), describeJSON(base.Seq))
+		return req, fmt.Errorf("the seq of the request %s must be a whole number from 1, but is %s",
+			quoteShort(req.command), describeJSON(base.Seq))
 	}
 	return req, nil
 }

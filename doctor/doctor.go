@@ -1,7 +1,9 @@
-// Package doctor finds out what of the things that Cohort needs is on this machine, what each lack costs, and how to mend it.
+// Package doctor finds out what of the things that Cohort needs is on this machine, what each lack costs, and how to
+// mend it.
 //
-// **Invariant:** nothing is installed or changed, but that directories of dead jobs are removed as any start of a job does. What is started (gdb on a
-// child, version questions, one compilation into the cache) has ended when Examine returns.
+// **Invariant:** nothing is installed or changed, but that directories of dead jobs are removed as any start of a job
+// does. What is started (gdb on a child, version questions, one compilation into the cache) has ended when Examine
+// returns.
 package doctor
 
 import (

@@ -18,17 +18,20 @@ const enoughShm = 64 << 20
 
 func machine(context.Context) []Check {
 	cores := launch.Cores()
-	checks := []Check{{Name: "cores", Status: OK, Found: fmt.Sprintf("%d cores, %d hardware threads", cores, runtime.NumCPU())}}
+	checks := []Check{{Name: "cores", Status: OK, Found: fmt.Sprintf("%d cores, %d hardware threads", cores,
+		runtime.NumCPU())}}
 	if cores < 4 {
 		checks[0].Status = Note
-		checks[0].Costs = fmt.Sprintf("Jobs of more than %d ranks share cores and run slower; with MPICH, waiting ranks then yield (see --yield).", cores)
+		checks[0].Costs = fmt.Sprintf("Jobs of more than %d ranks share cores and run slower; with MPICH, waiting "+
+			"ranks then yield (see --yield).", cores)
 	}
 	checks = append(checks, sharedMemory(), jobDirectory())
 	if os.Geteuid() == 0 {
 		c := Check{Name: "user", Status: Note, Found: "You are root."}
 		if os.Getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" || os.Getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1" {
 			c.Costs = "Open MPI refuses to run programs as root."
-			c.Mend = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+			c.Mend = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 " +
+				"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 		}
 		checks = append(checks, c)
 	}
@@ -56,11 +59,17 @@ func sharedMemory() Check {
 func jobDirectory() Check {
 	dir, err := jobdir.Create()
 	if err != nil {
-		return Check{Name: "job directory", Status: Missing, Found: err.Error(), Costs: "No job can be started.", Mend: "Set TMPDIR to a directory of your own with a short path."}
+		return Check{
+			Name: "job directory", Status: Missing, Found: err.Error(), Costs: "No job can be started.",
+			Mend: "Set TMPDIR to a directory of your own with a short path.",
+		}
 	}
 	base := strings.TrimSuffix(dir.Path, "/"+lastPart(dir.Path))
 	if err := dir.Remove(); err != nil {
-		return Check{Name: "job directory", Status: Warning, Found: err.Error(), Costs: "Directories of jobs stay behind."}
+		return Check{
+			Name: "job directory", Status: Warning, Found: err.Error(),
+			Costs: "Directories of jobs stay behind.",
+		}
 	}
 	return Check{Name: "job directory", Status: OK, Found: "Jobs have their sockets in " + base}
 }
@@ -76,7 +85,8 @@ func terminal(is bool) []Check {
 		c.Costs = "Here \"cohort debug\" works with --batch only."
 	case term == "" || term == "dumb":
 		c.Status, c.Found = Warning, fmt.Sprintf("TERM is %q.", term)
-		c.Costs, c.Mend = "The terminal interface cannot draw.", "Use a terminal emulator, or export TERM=xterm-256color"
+		c.Costs, c.Mend = "The terminal interface cannot draw.",
+			"Use a terminal emulator, or export TERM=xterm-256color"
 	case os.Getenv("COLORTERM") == "truecolor" || os.Getenv("COLORTERM") == "24bit":
 		c.Found = term + ", 16 million colours"
 	case strings.Contains(term, "256color"):

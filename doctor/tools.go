@@ -15,7 +15,8 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi"
 )
 
-const gdbCosts = "\"cohort debug\", \"cohort dap\" and the editors cannot debug. \"cohort record\" and \"cohort replay\" work without."
+const gdbCosts = "\"cohort debug\", \"cohort dap\" and the editors cannot debug. \"cohort record\" and \"cohort " +
+	"replay\" work without."
 
 // oldestGdb is the oldest major version that Cohort is tested with.
 const oldestGdb = 10
@@ -25,16 +26,23 @@ var numbers = regexp.MustCompile(`(\d+)(\.\d+)+`) //nolint:gochecknoglobals // c
 func debugger(ctx context.Context) []Check {
 	path, err := exec.LookPath("gdb")
 	if err != nil {
-		return []Check{{Name: "gdb", Status: Missing, Found: "There is no gdb in PATH.", Costs: gdbCosts, Mend: install("gdb")}}
+		return []Check{{
+			Name: "gdb", Status: Missing, Found: "There is no gdb in PATH.", Costs: gdbCosts,
+			Mend: install("gdb"),
+		}}
 	}
 	out, err := tool.Ask(ctx, path, "-nx", "--version")
 	if err != nil {
-		return []Check{{Name: "gdb", Status: Missing, Found: fmt.Sprintf("%s does not work: %v.", path, err), Costs: gdbCosts, Mend: install("gdb")}}
+		return []Check{{
+			Name: "gdb", Status: Missing, Found: fmt.Sprintf("%s does not work: %v.", path, err),
+			Costs: gdbCosts, Mend: install("gdb"),
+		}}
 	}
 	c := Check{Name: "gdb", Status: OK, Found: fmt.Sprintf("%s (%s)", firstLine(out), path)}
 	if m := numbers.FindStringSubmatch(firstLine(out)); m != nil {
 		if major, err := strconv.Atoi(m[1]); err == nil && major < oldestGdb {
-			c.Status, c.Costs = Warning, fmt.Sprintf("Cohort is tested with gdb %d and later; debugging may fail in places.", oldestGdb)
+			c.Status, c.Costs = Warning,
+				fmt.Sprintf("Cohort is tested with gdb %d and later; debugging may fail in places.", oldestGdb)
 			c.Mend = install("gdb")
 		}
 	}
@@ -71,7 +79,8 @@ func ptrace(ctx context.Context) []Check {
 		return checks // said already
 	}
 	child := Check{Name: "gdb on a child", Status: OK, Found: "gdb can start and stop a program."}
-	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti", "-ex", "kill", "/bin/true")
+	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti", "-ex", "kill",
+		"/bin/true")
 	if err != nil || !strings.Contains(out, "Program stopped") {
 		child.Status, child.Found = Missing, fmt.Sprintf("gdb cannot start a program: %s", reason(out))
 		child.Costs = gdbCosts
@@ -159,13 +168,17 @@ func compilers(ctx context.Context) []Check {
 		name, debian, costs string
 		status              Status
 	}{
-		{"gcc", "gcc", "The interposer cannot be built, so nothing can be recorded or replayed, unless mpicc uses another compiler.", Warning},
+		{"gcc", "gcc", "The interposer cannot be built, so nothing can be recorded or replayed, unless mpicc uses " +
+			"another compiler.", Warning},
 		{"g++", "g++", "C++ programs cannot be built here.", Note},
 		{"gfortran", "gfortran", "Fortran programs cannot be built here.", Note},
 	} {
 		path, err := exec.LookPath(c.name)
 		if err != nil {
-			checks = append(checks, Check{Name: c.name, Status: c.status, Found: "There is no " + c.name + " in PATH.", Costs: c.costs, Mend: install(c.debian)})
+			checks = append(checks, Check{
+				Name: c.name, Status: c.status, Found: "There is no " + c.name + " in PATH.",
+				Costs: c.costs, Mend: install(c.debian),
+			})
 			continue
 		}
 		out, err := tool.Ask(ctx, path, "--version")

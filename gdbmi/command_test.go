@@ -31,7 +31,10 @@ func TestCommandsAreWritten(t *testing.T) {
 }
 
 func TestCommandsThatCannotBeWritten(t *testing.T) {
-	for _, bad := range []Command{Cmd(""), Cmd("a b"), Cmd("x", "a\x00b"), Cmd("x").Params("\x00"), Cmd("x\n1-exec-run")} {
+	for _, bad := range []Command{
+		Cmd(""), Cmd("a b"), Cmd("x", "a\x00b"), Cmd("x").Params("\x00"),
+		Cmd("x\n1-exec-run"),
+	} {
 		if err := bad.check(); !errors.Is(err, ErrCommand) {
 			t.Errorf("%v: %v", bad, err)
 		}

@@ -27,7 +27,8 @@ func TestGdbDiesInTheMiddleOfARecord(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	e := exitEvent(t, p)
-	if e.Asked || !strings.Contains(e.State, "killed") || !strings.Contains(e.Stderr, "Segmentation fault") || len(e.Last) != 2 {
+	if e.Asked || !strings.Contains(e.State, "killed") || !strings.Contains(e.Stderr, "Segmentation fault") ||
+		len(e.Last) != 2 {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -51,7 +52,10 @@ func TestGdbDiesUnderCommands(t *testing.T) {
 		if _, ok := errors.AsType[*gdbmi.DeadError](err); !ok {
 			t.Fatalf("got %v", err)
 		}
-		for _, want := range []string{"-gdb-version was not answered", "exit status 3", "internal error", "last words"} {
+		for _, want := range []string{
+			"-gdb-version was not answered", "exit status 3", "internal error",
+			"last words",
+		} {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("the error does not say %q: %v", want, err)
 			}
@@ -118,7 +122,9 @@ func TestGarbageIsHandedOn(t *testing.T) {
 	send(t, p, version)
 	next(t, p, "the garbage", func(r gdbmi.Record) bool { return r.Kind == gdbmi.Text && r.Text == "\x00\xff garbage" })
 	next(t, p, "the stray result", func(r gdbmi.Record) bool { return r.Token == 99 })
-	next(t, p, "the result without a token", func(r gdbmi.Record) bool { return r.Kind == gdbmi.ResultKind && r.Token == 0 })
+	next(t, p, "the result without a token", func(r gdbmi.Record) bool {
+		return r.Kind == gdbmi.ResultKind && r.Token == 0
+	})
 }
 
 func TestSendEndsWithItsContext(t *testing.T) {

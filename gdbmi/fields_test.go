@@ -28,7 +28,8 @@ func TestFieldsRead(t *testing.T) {
 	_, hasAddr := f.OptAddr("addr")
 	got := []any{
 		f.String("reason"), f.Int("bkptno"), frame.Addr("addr"), frame.Int("line"), names, f.Strings("groups"),
-		code, hasCode, hasAddr, f.OptBool("enabled"), f.OptBool("absent"), f.OptInt("absent", -1), f.OptString("absent"), f.Has("frame"),
+		code, hasCode, hasAddr, f.OptBool("enabled"), f.OptBool("absent"), f.OptInt("absent", -1),
+		f.OptString("absent"), f.Has("frame"),
 	}
 	want := []any{
 		"breakpoint-hit", 2, uint64(0x555555556c5c), 6,

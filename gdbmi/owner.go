@@ -72,8 +72,8 @@ func (p *Process) send(ctx context.Context, c Command, capture bool) (Record, []
 	}
 }
 
-// Mark has an event with Mark set follow the events that came before this call. Who has taken it has taken all that gdb had said of its
-// own accord when an earlier [Process.Send] returned. The error is ctx's, or a *[DeadError].
+// Mark has an event with Mark set follow the events that came before this call. Who has taken it has taken all that gdb
+// had said of its own accord when an earlier [Process.Send] returned. The error is ctx's, or a *[DeadError].
 func (p *Process) Mark(ctx context.Context) error {
 	select {
 	case p.marks <- struct{}{}:

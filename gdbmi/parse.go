@@ -133,7 +133,8 @@ func (p *parser) record() (Record, bool) {
 }
 
 func isWord(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c == '/'
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' ||
+		c == '/'
 }
 
 func (p *parser) word() (string, bool) {

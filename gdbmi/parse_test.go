@@ -151,7 +151,8 @@ func genResult(depth int) *rapid.Generator[Result] {
 
 func genRecord() *rapid.Generator[Record] {
 	return rapid.Custom(func(t *rapid.T) Record {
-		r := Record{Kind: rapid.SampledFrom([]Kind{ResultKind, Exec, Status, Notify, Console, Target, Log}).Draw(t, "kind")}
+		r := Record{Kind: rapid.SampledFrom([]Kind{ResultKind, Exec, Status, Notify, Console, Target, Log}).Draw(t,
+			"kind")}
 		if r.IsStream() {
 			r.Text = string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
 			return r

@@ -156,7 +156,9 @@ int main(void) { printf("no line feed"); fflush(stdout); return f(6); }`, gdbmi.
 	if got := send(t, p, gdbmi.Cmd("exec-run")).Class; got != gdbmi.ClassRunning {
 		t.Fatalf("got ^%s", got)
 	}
-	next(t, p, "the program's output", func(r gdbmi.Record) bool { return r.Kind == gdbmi.Text && r.Text == "no line feed" })
+	next(t, p, "the program's output", func(r gdbmi.Record) bool {
+		return r.Kind == gdbmi.Text && r.Text == "no line feed"
+	})
 	f := next(t, p, "the stop", isStopped).Fields()
 	if got := f.Tuple("frame").String("func"); got != "f" || f.String("reason") != "breakpoint-hit" || f.Err() != nil {
 		t.Errorf("stopped in %s, %v", got, f.Err())
@@ -292,7 +294,8 @@ int main(void) { for (;;) pause(); }`, gdbmi.Options{})
 		t.Errorf("got %v", e)
 	}
 	var dead *gdbmi.DeadError
-	if _, err := p.Send(deadline(t), gdbmi.Cmd("gdb-version")); !errors.As(err, &dead) || dead.Command != "-gdb-version" {
+	if _, err := p.Send(deadline(t), gdbmi.Cmd("gdb-version")); !errors.As(err, &dead) ||
+		dead.Command != "-gdb-version" {
 		t.Errorf("got %v", err)
 	}
 	proctest.WaitGone(t, pid)
@@ -309,7 +312,10 @@ func orphanMain() {
 		fmt.Fprintln(os.Stdout, "error", err)
 		os.Exit(1)
 	}
-	for _, c := range []gdbmi.Command{gdbmi.Cmd("gdb-set", "mi-async", "on"), gdbmi.Cmd("file-exec-and-symbols", "/bin/cat"), gdbmi.Cmd("exec-run")} {
+	for _, c := range []gdbmi.Command{
+		gdbmi.Cmd("gdb-set", "mi-async", "on"),
+		gdbmi.Cmd("file-exec-and-symbols", "/bin/cat"), gdbmi.Cmd("exec-run"),
+	} {
 		if _, err := p.Send(context.Background(), c); err != nil {
 			fmt.Fprintln(os.Stdout, "error", err)
 			os.Exit(1)

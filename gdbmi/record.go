@@ -60,7 +60,10 @@ type Record struct {
 	Items []Result
 }
 
-var marks = [...]byte{ResultKind: '^', Exec: '*', Status: '+', Notify: '=', Console: '~', Target: '@', Log: '&', Malformed: 0}
+var marks = [...]byte{
+	ResultKind: '^', Exec: '*', Status: '+', Notify: '=', Console: '~', Target: '@', Log: '&',
+	Malformed: 0,
+}
 
 // String returns the record as the line that gdb would print, without the line feed. For every
 // record r that [Parse] returns, Parse(r.String()) gives r again.

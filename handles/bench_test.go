@@ -8,7 +8,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// The benchmarks run the console's commands in a real gdb session, on a program with a buffer of 10^8 elements (that of internal/benchdatatypes).
+// The benchmarks run the console's commands in a real gdb session, on a program with a buffer of 10^8 elements (that of
+// internal/benchdatatypes).
 
 const large = "../../internal/benchdatatypes/programs/large.c" // from testdata
 
@@ -40,7 +41,8 @@ func BenchmarkPicture(b *testing.B) { benchConsole(b, "mpipp --layout indexed", 
 // BenchmarkColumn: all 10^6 elements of a vector column.
 func BenchmarkColumn(b *testing.B) { benchConsole(b, "mpipp --list 200000 column matrix", 200_000) }
 
-// BenchmarkGdbLoop: what BenchmarkColumn competes with, elements of the same column printed by a loop of gdb's own: a two-hundredth of them.
+// BenchmarkGdbLoop: what BenchmarkColumn competes with, elements of the same column printed by a loop of gdb's own: a
+// two-hundredth of them.
 func BenchmarkGdbLoop(b *testing.B) {
 	r := stopped(b, mpitest.Need(b, "mpich"), large, true)
 	for b.Loop() {

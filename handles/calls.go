@@ -49,7 +49,8 @@ func (d *Decoder) DescribeCalls(ctx context.Context, frame backend.Frame) ([]bac
 	return out, nil
 }
 
-// callsOf are the calls of the resolver's frame: that which the registry says the thread is in from there, else those that were found in the source.
+// callsOf are the calls of the resolver's frame: that which the registry says the thread is in from there, else those
+// that were found in the source.
 func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*prettyprint.Call, error) {
 	frame := s.resolver.at
 	if frame.ID.Level > 0 {
@@ -84,7 +85,10 @@ func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*prettyp
 // frameHere is the resolver's frame and the source that it is in.
 func (r *resolver) frameHere() (backend.Frame, string, error) {
 	if r.at == nil {
-		got, err := r.rank.StackTrace(r.ctx, backend.StackTraceRequest{Thread: r.frame.Thread, Start: r.frame.Level, Count: 1})
+		got, err := r.rank.StackTrace(r.ctx, backend.StackTraceRequest{
+			Thread: r.frame.Thread, Start: r.frame.Level,
+			Count: 1,
+		})
 		if err != nil {
 			return backend.Frame{}, "", err
 		}
@@ -171,14 +175,19 @@ func newerThanProgram(frame backend.Frame) bool {
 }
 
 // sourceCalls evaluates calls in a frame.
-func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text string, found []mpicall.Call) ([]*prettyprint.Call, error) {
+func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text string,
+	found []mpicall.Call,
+) ([]*prettyprint.Call, error) {
 	var constants map[string]string
 	if mpicall.LanguageOf(frame.File) == mpicall.C {
 		constants = mpicall.Constants(text)
 	}
 	inner := ""
 	if frame.ID.Level > 0 {
-		got, err := s.rank.StackTrace(ctx, backend.StackTraceRequest{Thread: frame.ID.Thread, Start: frame.ID.Level - 1, Count: 1})
+		got, err := s.rank.StackTrace(ctx, backend.StackTraceRequest{
+			Thread: frame.ID.Thread, Start: frame.ID.Level - 1,
+			Count: 1,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -204,7 +213,8 @@ func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text str
 
 var fortranSuffix = regexp.MustCompile(`(_f08)?(ts)?_*$`)
 
-// sameFunction reports whether the function of a frame is what a call of that name calls: MPI_Send, PMPI_Send, or Fortran's mpi_send_ and mpi_send_f08ts_.
+// sameFunction reports whether the function of a frame is what a call of that name calls: MPI_Send, PMPI_Send, or
+// Fortran's mpi_send_ and mpi_send_f08ts_.
 func sameFunction(frame, call string) bool {
 	plain := func(s string) string {
 		s = strings.ToLower(strings.TrimLeft(s, "_"))
@@ -215,7 +225,8 @@ func sameFunction(frame, call string) bool {
 
 var lineStarts = regexp.MustCompile(`starts at address (0x[0-9a-f]+)`)
 
-// beginsLine reports whether an instruction is the first of those that the line table has for its line there: what the line calls has not been called yet.
+// beginsLine reports whether an instruction is the first of those that the line table has for its line there: what the
+// line calls has not been called yet.
 func (r *resolver) beginsLine(pc uint64) bool {
 	text, err := r.console(fmt.Sprintf("info line *0x%x", pc))
 	if err != nil {

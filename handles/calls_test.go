@@ -138,7 +138,10 @@ func TestCallsInLocals(t *testing.T) {
     [0] = 2 × MPI_INT: {1, 2}
 `},
 			{"breakpoint: bcast", 0, "MPI_Bcast = sends 3 × MPI_INT, root (this rank), MPI_COMM_WORLD: {10, 20, 3}\n"},
-			{"breakpoint: called", 1, "  sends = not evaluated: count() calls count, and Cohort calls no function of the program.\n"},
+			{
+				"breakpoint: called", 1,
+				"  sends = not evaluated: count() calls count, and Cohort calls no function of the program.\n",
+			},
 			{"breakpoint: pack", 1, `  packs = 1 × particle at ADDR: {7, 'o', 'n', 'e', …}
   packs into = 64 × MPI_PACKED at ADDR (not written yet: the call has not run)`},
 			{"breakpoint: operation", -1, `MPI_Reduce_local = takes 2 × MPI_INT, takes and gives 2 × MPI_INT
@@ -159,7 +162,9 @@ func TestCallsInLocals(t *testing.T) {
 				r.seesRequest()
 			}
 		}
-		if got, err := r.console("mpipp --call"); err != nil || !strings.Contains(got, "MPI_Send is about to be called at calls.c:") || !strings.Contains(got, "unmapped at 0x18") {
+		if got, err := r.console("mpipp --call"); err != nil ||
+			!strings.Contains(got, "MPI_Send is about to be called at calls.c:") ||
+			!strings.Contains(got, "unmapped at 0x18") {
 			t.Errorf("mpipp --call: %v\n%s", err, got)
 		}
 		if v := r.locals()["called"]; v.Value != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// A Decoder implements backend.HandleDecoder, HandleConsole, HandleDescriber and CallDescriber for the rank behind one backend. It holds no state between calls;
-// trees that it gave away read the rank when they are opened.
+// A Decoder implements backend.HandleDecoder, HandleConsole, HandleDescriber and CallDescriber for the rank behind one
+// backend. It holds no state between calls; trees that it gave away read the rank when they are opened.
 type Decoder struct{ rank backend.Backend }
 
 // New returns the decoder of a rank.
@@ -45,7 +45,8 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 	return n, err
 }
 
-// session is one view of a rank's registry, for one answer and the trees in it. It is used by one goroutine at a time, each with a context of its own.
+// session is one view of a rank's registry, for one answer and the trees in it. It is used by one goroutine at a time,
+// each with a context of its own.
 type session struct {
 	rank     backend.Backend
 	resolver *resolver
@@ -78,8 +79,10 @@ func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, er
 		if errors.As(err, &state) || ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
-			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, without noInterpose."}
+		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be " +
+			"decoded. " +
+			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, " +
+			"without noInterpose."}
 	}
 	if s.registry, err = prettyprint.Open(memory{s}, addr); err != nil {
 		return nil, err
@@ -111,7 +114,9 @@ func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args strin
 }
 
 // Run implements backend.HandleConsole.
-func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult, backend.HandleTree, error) {
+func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult,
+	backend.HandleTree, error,
+) {
 	refused := func(err error) (backend.EvaluateResult, backend.HandleTree, error) {
 		return backend.EvaluateResult{}, backend.HandleTree{}, err
 	}
@@ -133,8 +138,11 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 	}
 	tree := s.tree(result.Node)
 	out := backend.EvaluateResult{
-		Text:     text.String(),
-		Variable: backend.Variable{Name: "mpipp " + args, Value: tree.Value, Type: tree.Type, Address: tree.Address, ReadOnly: true},
+		Text: text.String(),
+		Variable: backend.Variable{
+			Name: "mpipp " + args, Value: tree.Value, Type: tree.Type, Address: tree.Address,
+			ReadOnly: true,
+		},
 	}
 	if result.File != nil {
 		out.File = &backend.File{Name: result.File.Name, Data: result.File.Data}

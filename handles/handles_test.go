@@ -57,7 +57,9 @@ func started(t testing.TB, mpi mpitest.MPI, source string, interposed bool) *ran
 		}
 		req.Env = append(req.Env, "LD_PRELOAD="+lib.Path)
 	}
-	r := &rank{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) }}), t, path}
+	r := &rank{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder {
+		return handles.New(b)
+	}}), t, path}
 	pid := 0
 	t.Cleanup(func() {
 		ended := make(chan struct{})
@@ -87,7 +89,11 @@ func (r *rank) goTo(mark string) {
 	r.t.Helper()
 	ctx := ctxOf(r.t)
 	line := mpitest.LineOfFile(r.t, r.source, mark)
-	if _, err := r.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: r.source, Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line}}}); err != nil {
+	if _, err := r.SetBreakpoints(ctx,
+		backend.SetBreakpointsRequest{
+			Source:      r.source,
+			Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line}},
+		}); err != nil {
 		r.t.Fatal(err)
 	}
 	r.resume(backend.Continue)
@@ -112,7 +118,10 @@ func (r *rank) resume(kind backend.ResumeKind) *backend.Stopped {
 }
 
 func (r *rank) console(line string) (string, error) {
-	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: line, Context: backend.ContextREPL})
+	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{
+		Frame: backend.FrameID{Thread: 1}, Expression: line,
+		Context: backend.ContextREPL,
+	})
 	return got.Text, err
 }
 
@@ -163,10 +172,14 @@ func (r *rank) variable(name string) backend.Variable {
 	return backend.Variable{}
 }
 
-// shows checks that a variable that is a handle has its meaning for its value, and opens, in a watch and among the locals.
+// shows checks that a variable that is a handle has its meaning for its value, and opens, in a watch and among the
+// locals.
 func (r *rank) shows(name, text string) {
 	r.t.Helper()
-	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: name, Context: backend.ContextWatch})
+	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{
+		Frame: backend.FrameID{Thread: 1}, Expression: name,
+		Context: backend.ContextWatch,
+	})
 	if err != nil || !strings.Contains(got.Value, text) {
 		r.t.Errorf("%s is %+v, %v; want %q", name, got, err, text)
 	}
@@ -193,7 +206,10 @@ func (r *rank) says(line string, parts ...string) {
 // gives checks that the line makes a file of that name with all the parts, and writes none itself.
 func (r *rank) gives(line, name string, parts ...string) {
 	r.t.Helper()
-	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: line, Context: backend.ContextREPL})
+	got, err := r.Evaluate(ctxOf(r.t), backend.EvaluateRequest{
+		Frame: backend.FrameID{Thread: 1}, Expression: line,
+		Context: backend.ContextREPL,
+	})
 	if err != nil || got.File == nil || got.File.Name != name {
 		r.t.Errorf("%s gives %+v, %v", line, got.File, err)
 		return

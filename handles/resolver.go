@@ -49,7 +49,8 @@ func (r *resolver) symbol(name string) (uint64, bool) {
 
 var architecture = regexp.MustCompile(`"([^"]+)"[^"]*$`)
 
-// machine is the program's architecture as gdb names it: it says `The target architecture is set to "auto" (currently "i386:x86-64").` here.
+// machine is the program's architecture as gdb names it: it says `The target architecture is set to "auto" (currently
+// "i386:x86-64").` here.
 func (r *resolver) machine() string {
 	text, err := r.console("show architecture")
 	if err != nil {
@@ -77,7 +78,10 @@ func (r *resolver) now() (int64, bool) {
 }
 
 func (r *resolver) evaluate(expr string) (backend.EvaluateResult, error) {
-	return r.rank.Evaluate(r.ctx, backend.EvaluateRequest{Frame: r.frame, Expression: expr, Context: backend.ContextHover})
+	return r.rank.Evaluate(r.ctx, backend.EvaluateRequest{
+		Frame: r.frame, Expression: expr,
+		Context: backend.ContextHover,
+	})
 }
 
 func (r *resolver) value(expr string) (string, error) {
@@ -87,7 +91,10 @@ func (r *resolver) value(expr string) (string, error) {
 
 // console runs a command of the debugger and returns what it prints.
 func (r *resolver) console(command string) (string, error) {
-	got, err := r.rank.Evaluate(r.ctx, backend.EvaluateRequest{Frame: r.frame, Expression: "-exec " + command, Context: backend.ContextREPL})
+	got, err := r.rank.Evaluate(r.ctx, backend.EvaluateRequest{
+		Frame: r.frame, Expression: "-exec " + command,
+		Context: backend.ContextREPL,
+	})
 	return got.Text, err
 }
 
@@ -101,8 +108,8 @@ func (r *resolver) findLanguage() prettyprint.Language {
 	return r.language
 }
 
-// Resolve implements prettyprint.Resolver. It asks for no more than the kind of expression needs: each question is a round trip or several, and the value of a
-// handle, shown as a user wants it, is what this is to find out.
+// Resolve implements prettyprint.Resolver. It asks for no more than the kind of expression needs: each question is a
+// round trip or several, and the value of a handle, shown as a user wants it, is what this is to find out.
 func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
 	kind, err := r.typeOf("whatis", expr)
 	if err != nil {
@@ -180,7 +187,8 @@ func (r *resolver) classifyC(expr, kind string, out *prettyprint.Resolved) (err 
 	return err
 }
 
-// trimQualifiers takes "const", "volatile" and "restrict" from the end of a pointer type, "struct x * const", and the & of a C++ reference, which stands for what it refers to.
+// trimQualifiers takes "const", "volatile" and "restrict" from the end of a pointer type, "struct x * const", and the &
+// of a C++ reference, which stands for what it refers to.
 func trimQualifiers(kind string) string {
 	for {
 		before := kind
@@ -201,9 +209,12 @@ func (r *resolver) classifyFortran(expr, kind string, out *prettyprint.Resolved)
 	switch {
 	case strings.HasPrefix(lower, "type"):
 		out.Struct = true
-		out.Array = arrayParen.MatchString(out.Type) && !strings.HasSuffix(out.Type, "))") // Type mpi_request (4); PTR TO -> ( Type halo ) is none
-	case strings.Contains(lower, "allocatable"), strings.HasPrefix(lower, "ptr to"), strings.Contains(lower, "dimension"),
-		strings.Contains(lower, ") (") || arrayParen.MatchString(lower) && strings.Count(lower, "(") > 1, strings.Contains(lower, ", "):
+		// Type mpi_request (4); PTR TO -> ( Type halo ) is none
+		out.Array = arrayParen.MatchString(out.Type) && !strings.HasSuffix(out.Type, "))")
+	case strings.Contains(lower, "allocatable"), strings.HasPrefix(lower, "ptr to"),
+		strings.Contains(lower, "dimension"),
+		strings.Contains(lower, ") (") || arrayParen.MatchString(lower) && strings.Count(lower, "(") > 1,
+		strings.Contains(lower, ", "):
 		out.Array = true
 		out.Address, out.HasAddr = r.address(expr)
 	case strings.HasPrefix(lower, "integer"), strings.HasPrefix(lower, "logical"):
@@ -235,7 +246,8 @@ func parseNumber(text string) (uint64, bool) {
 // moduleProcedure is the symbol that gfortran makes of a procedure of a module.
 var moduleProcedure = regexp.MustCompile(`^__(\w+)_MOD_(\w+)$`)
 
-// procedure is the name in the source file of what has that symbol, as gdb has it in a backtrace: module::procedure, and procedure of what gfortran calls procedure_.
+// procedure is the name in the source file of what has that symbol, as gdb has it in a backtrace: module::procedure,
+// and procedure of what gfortran calls procedure_.
 func procedure(file, symbol string) string {
 	if !strings.HasPrefix(strings.ToLower(filepath.Ext(file)), ".f") {
 		return symbol

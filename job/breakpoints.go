@@ -73,10 +73,12 @@ func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpoi
 	return req
 }
 
-// SetBreakpoints replaces all breakpoints of a source (an absolute path; "" for function breakpoints) and returns what became of each, in order, when every rank
-// concerned has answered or ctx ends. It is sent only to ranks that should have, or may have had, a breakpoint of that source; ranks that have not been launched get
-// theirs when they are at their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with Breakpoint follows when a
-// late answer changes the status. The error is not nil if the request itself is wrong (*BreakpointError; then nothing was changed).
+// SetBreakpoints replaces all breakpoints of a source (an absolute path; "" for function breakpoints) and returns what
+// became of each, in order, when every rank concerned has answered or ctx ends. It is sent only to ranks that should
+// have, or may have had, a breakpoint of that source; ranks that have not been launched get theirs when they are at
+// their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with
+// Breakpoint follows when a late answer changes the status. The error is not nil if the request itself is wrong
+// (*BreakpointError; then nothing was changed).
 func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoint) ([]BreakpointStatus, error) {
 	g := newGather[struct{}]()
 	var wanted []*wantedBreakpoint
@@ -131,7 +133,8 @@ func (j *Job) checkBreakpoints(source string, bps []Breakpoint) error {
 	seen := map[int]bool{}
 	for _, bp := range bps {
 		refuse := func(format string, args ...any) error {
-			return &BreakpointError{bp.ID, fmt.Sprintf("Breakpoint %d is refused: ", bp.ID) + fmt.Sprintf(format, args...)}
+			return &BreakpointError{bp.ID, fmt.Sprintf("Breakpoint %d is refused: ", bp.ID) +
+				fmt.Sprintf(format, args...)}
 		}
 		other := j.wanted.byID[bp.ID]
 		switch {
@@ -176,7 +179,10 @@ func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpo
 		if bp.Mode == "" {
 			bp.Mode = ModeRank
 		}
-		w := &wantedBreakpoint{bp: bp, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{}, hitBy: hits[bp.ID]}
+		w := &wantedBreakpoint{
+			bp: bp, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{},
+			hitBy: hits[bp.ID],
+		}
 		s.wanted = append(s.wanted, w)
 		b.byID[bp.ID] = w
 	}
@@ -253,8 +259,8 @@ func (j *Job) onBreakpointChanged(r *rank, b backend.Breakpoint) {
 	}
 }
 
-// publishBreakpoints publishes those that changed: one that has become verified at once, other changes together when all ranks that are asked without a
-// caller have answered, so that N ranks do not make N events. Owner.
+// publishBreakpoints publishes those that changed: one that has become verified at once, other changes together when
+// all ranks that are asked without a caller have answered, so that N ranks do not make N events. Owner.
 func (j *Job) publishBreakpoints() {
 	for _, id := range sortedKeys(j.wanted.byID) {
 		w := j.wanted.byID[id]
@@ -321,7 +327,8 @@ func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
 	return s
 }
 
-// text says in a sentence what is particular about a breakpoint on one rank, "" if nothing is; concerned is false for a rank that does not matter any more.
+// text says in a sentence what is particular about a breakpoint on one rank, "" if nothing is; concerned is false for a
+// rank that does not matter any more.
 func (w *wantedBreakpoint) text(r *rank, s *BreakpointStatus) (text string, concerned bool) {
 	if why, ok := w.failed[r.num]; ok {
 		return "It could not be set: " + sentence(why), true

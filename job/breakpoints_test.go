@@ -22,7 +22,8 @@ func TestBreakpointsAreMerged(t *testing.T) {
 	if len(st) != 1 || !st[0].Verified || st[0].Line != 10 || st[0].Source != src || len(st[0].PerRank) != 4 {
 		t.Fatalf("%+v", st)
 	}
-	wantText(t, "message", st[0].Message, "[1-2] There is no code at line 10 of main.c. [3] It is at line 12. It was moved to the next line with code. [4] It could not be set: cannot insert.")
+	wantText(t, "message", st[0].Message, "[1-2] There is no code at line 10 of main.c. [3] It is at line 12. It was "+
+		"moved to the next line with code. [4] It could not be set: cannot insert.")
 
 	st = b.breakAt(20, ModeRank, NewRankSet(0))
 	if !st[0].Verified || st[0].Message != "" {
@@ -107,7 +108,10 @@ func TestModeAllStopsEveryRank(t *testing.T) {
 	b.resume(NewRankSet(0, 1, 2), backend.Continue)
 	b.untilState(2, Stopped)
 	b.idle()
-	for r, want := range []backend.Reason{backend.ReasonPause, backend.ReasonPause, backend.ReasonBreakpoint, backend.ReasonEntry} {
+	for r, want := range []backend.Reason{
+		backend.ReasonPause, backend.ReasonPause, backend.ReasonBreakpoint,
+		backend.ReasonEntry,
+	} {
 		if s := b.status(r); s.State != Stopped || s.Stop.Reason != want {
 			t.Errorf("rank %d: %s", r, s.Text)
 		}
@@ -140,8 +144,16 @@ func TestBreakpointsThatAreRefused(t *testing.T) {
 		{src, Breakpoint{ID: 1, Source: src}, "Breakpoint 1 is refused: line 0 does not exist; lines count from 1."},
 		{src, Breakpoint{ID: 1, Source: "/other.c", Line: 1}, `Breakpoint 1 is refused: it is for "/other.c", but was given among those for "/src/main.c".`},
 		{"", Breakpoint{ID: 1}, "Breakpoint 1 is refused: it names neither a source nor a function."},
-		{"/other.c", Breakpoint{ID: 5, Source: "/other.c", Line: 1}, "Breakpoint 5 is refused: another breakpoint has the same number."},
-		{src, Breakpoint{ID: 1, Source: src, Line: 1, Ranks: NewRankSet(0, 2)}, "Breakpoint 1 is refused: it is limited to ranks 0,2, but the job has ranks 0 to 1."},
+		{
+			"/other.c",
+			Breakpoint{ID: 5, Source: "/other.c", Line: 1},
+			"Breakpoint 5 is refused: another breakpoint has the same number.",
+		},
+		{
+			src,
+			Breakpoint{ID: 1, Source: src, Line: 1, Ranks: NewRankSet(0, 2)},
+			"Breakpoint 1 is refused: it is limited to ranks 0,2, but the job has ranks 0 to 1.",
+		},
 		{src, Breakpoint{ID: 1, Source: src, Line: 1, Mode: "some"}, `Breakpoint 1 is refused: its mode "some" is unknown; there are "rank", "all" and "causal".`},
 	} {
 		_, err := b.j.SetBreakpoints(b.ctx, c.source, []Breakpoint{c.bp})
@@ -157,7 +169,9 @@ func TestBreakpointsThatAreRefused(t *testing.T) {
 
 func TestASlowRankGetsItsBreakpointLater(t *testing.T) {
 	ready := make(chan struct{})
-	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).On(jobtest.SetBreakpoints, w.Rank(1).SlowUntil(ready)) })
+	b := launched(t, 3, Options{}, func(w *jobtest.World) {
+		w.Rank(1).On(jobtest.SetBreakpoints, w.Rank(1).SlowUntil(ready))
+	})
 	ctx, cancel := context.WithCancel(b.ctx)
 	go func() {
 		for r := range 3 {

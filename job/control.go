@@ -9,8 +9,8 @@ import (
 // Never is a position that is never reached (COHORT_NEVER of pmpi/include/cohort_abi.h).
 const Never = ^uint64(0)
 
-// enum cohort_state, cohort_stop_reason and cohort_release of pmpi/include/cohort_abi.h, as backend.ControlState and ControlRequest hold them. A test
-// compares them with the header; this package does not import package pmpi.
+// enum cohort_state, cohort_stop_reason and cohort_release of pmpi/include/cohort_abi.h, as backend.ControlState and
+// ControlRequest hold them. A test compares them with the header; this package does not import package pmpi.
 const (
 	controlNew       = 0
 	controlRunning   = 1
@@ -30,9 +30,11 @@ const (
 	releaseGo   uint32 = 2
 )
 
-// Control reads, and where asked changes, the control blocks of the ranks, all at the same time; see backend.ControlRequest. The ranks that answered are in the
-// map; the error is a *RanksError about the others.
-func (j *Job) Control(ctx context.Context, ranks RankSet, req backend.ControlRequest) (map[int]backend.ControlState, error) {
+// Control reads, and where asked changes, the control blocks of the ranks, all at the same time; see
+// backend.ControlRequest. The ranks that answered are in the map; the error is a *RanksError about the others.
+func (j *Job) Control(ctx context.Context, ranks RankSet, req backend.ControlRequest) (map[int]backend.ControlState,
+	error,
+) {
 	if err := j.checkRanks(ranks); err != nil {
 		return nil, err
 	}
@@ -40,7 +42,9 @@ func (j *Job) Control(ctx context.Context, ranks RankSet, req backend.ControlReq
 }
 
 // controlEach is Control with a request per rank.
-func (j *Job) controlEach(ctx context.Context, ranks RankSet, what string, req func(rank int) backend.ControlRequest) (map[int]backend.ControlState, error) {
+func (j *Job) controlEach(ctx context.Context, ranks RankSet, what string,
+	req func(rank int) backend.ControlRequest,
+) (map[int]backend.ControlState, error) {
 	g := newGather[backend.ControlState]()
 	err := j.call(func() {
 		for num := range ranks.Each {

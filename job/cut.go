@@ -11,11 +11,14 @@ type RunToCutRequest struct {
 	At string
 	// Positions has one element per rank: how many of its events are in the cut. 0 is "after MPI_Init".
 	Positions []uint64
-	// Beyond are ranks whose positions lie beyond what At asks for, because they had gone so far before; it is only passed on to CutReached.
+	// Beyond are ranks whose positions lie beyond what At asks for, because they had gone so far before; it is only
+	// passed on to CutReached.
 	Beyond RankSet
-	// Leader is the rank that goes on from its position to its breakpoint when all ranks have reached theirs; -1: none, all stop at their positions.
+	// Leader is the rank that goes on from its position to its breakpoint when all ranks have reached theirs; -1: none,
+	// all stop at their positions.
 	Leader int
-	// GuardLeader stops the leader before its event GuardLeader+1 if it has not met its breakpoint by then; Never: no guard. It is not below the leader's position.
+	// GuardLeader stops the leader before its event GuardLeader+1 if it has not met its breakpoint by then; Never: no
+	// guard. It is not below the leader's position.
 	GuardLeader uint64
 }
 
@@ -43,18 +46,20 @@ type BeyondPositionError struct {
 }
 
 func (e *BeyondPositionError) Error() string {
-	return fmt.Sprintf("it has completed %d events already and its position in the cut is %d; a replay does not run backwards, so start it anew to get there", e.Events, e.Position)
+	return fmt.Sprintf("it has completed %d events already and its position in the cut is %d; a replay does not run "+
+		"backwards, so start it anew to get there", e.Events, e.Position)
 }
 
-// A PartialCutError: the cut was given up on the way, because a rank stopped for another reason, ended, left its recording or the caller's context ended. Ranks
-// that had not reached their positions keep them as the place where they will park when they go on. Ranks that had reached theirs wait there in their parking loop, giving MPI
+// A PartialCutError: the cut was given up on the way, because a rank stopped for another reason, ended, left its
+// recording or the caller's context ended. Ranks that had not reached their positions keep them as the place where they
+// will park when they go on. Ranks that had reached theirs wait there in their parking loop, giving MPI
 // progress, until another RunToCut or, after a pause, Resume lets them go.
 type PartialCutError struct {
 	Stopped map[int]string // the ranks that are the reason, and what happened to each, in a whole sentence
 	Arrived RankSet        // have reached their positions
 	Under   RankSet        // have not, and are on their way to them
-	// Standing are those of Arrived that stood stopped at their positions from the beginning and so gave no MPI progress: if those on their way do not
-	// arrive, they may be waiting for one of these.
+	// Standing are those of Arrived that stood stopped at their positions from the beginning and so gave no MPI
+	// progress: if those on their way do not arrive, they may be waiting for one of these.
 	Standing RankSet
 	Cause    error // the context's error, or that of a rank's debugger; nil if Stopped says it all
 }
@@ -75,7 +80,8 @@ func (e *PartialCutError) Error() string {
 		fmt.Fprintf(&b, " Still on their way: [%s].", e.Under)
 	}
 	if !e.Standing.Empty() && !e.Under.Empty() && e.Cause != nil {
-		fmt.Fprintf(&b, " They may wait for MPI progress of ranks that stood stopped at their positions: [%s].", e.Standing)
+		fmt.Fprintf(&b, " They may wait for MPI progress of ranks that stood stopped at their positions: [%s].",
+			e.Standing)
 	}
 	return b.String()
 }
@@ -93,7 +99,8 @@ func (j *Job) checkCut(req *RunToCutRequest) error {
 	case req.Leader < -1 || req.Leader >= j.n:
 		return refuse("The cut's leader is rank %d, but the job has %s.", req.Leader, ranksOf(j.n))
 	case req.Leader >= 0 && req.GuardLeader < req.Positions[req.Leader]:
-		return refuse("The cut's leader, rank %d, is to stop before event %d, which lies before its position %d.", req.Leader, req.GuardLeader+1, req.Positions[req.Leader])
+		return refuse("The cut's leader, rank %d, is to stop before event %d, which lies before its position %d.",
+			req.Leader, req.GuardLeader+1, req.Positions[req.Leader])
 	}
 	for r, p := range req.Positions {
 		if p == Never {

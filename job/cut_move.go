@@ -104,7 +104,8 @@ func (c *cutRun) partial(cause error) *PartialCutError {
 	c.over = true
 	return &PartialCutError{
 		Stopped: c.stopped, Cause: cause,
-		Arrived: NewRankSet(sortedKeys(c.arrived)...), Under: NewRankSet(sortedKeys(c.open)...), Standing: c.plan.standing,
+		Arrived: NewRankSet(sortedKeys(c.arrived)...), Under: NewRankSet(sortedKeys(c.open)...),
+		Standing: c.plan.standing,
 	}
 }
 
@@ -144,7 +145,8 @@ func (c *cutRun) reported(r *rank, s backend.ControlState, err error) {
 	switch s.State {
 	case controlParked, controlFinalized, controlEnd:
 		if s.Events != position {
-			c.fail(r.num, fmt.Sprintf("Rank %d passed its position %d or cannot reach it: %s", r.num, position, blocked(s)))
+			c.fail(r.num, fmt.Sprintf("Rank %d passed its position %d or cannot reach it: %s", r.num, position,
+				blocked(s)))
 			return
 		}
 	case controlDiverged, controlRefused:
@@ -188,8 +190,8 @@ func (c *cutRun) changed(r *rank) {
 	}
 }
 
-// changedAfterArrival: something happened to a rank that had arrived, before all had. One that has finished with MPI may exit, and one that is at the end of its
-// recording stops by itself; anything else is a reason to give up. Owner.
+// changedAfterArrival: something happened to a rank that had arrived, before all had. One that has finished with MPI
+// may exit, and one that is at the end of its recording stops by itself; anything else is a reason to give up. Owner.
 func (c *cutRun) changedAfterArrival(r *rank, how arrival) {
 	switch {
 	case r.resuming: // it was faster than the answer to Resume
@@ -243,9 +245,11 @@ func (c *cutRun) exited(r *rank) {
 	case last.Present && last.Events == position, !last.Present && position == 0:
 		c.arrive(r.num, finishedThere)
 	case !last.Present:
-		c.fail(r.num, fmt.Sprintf("Rank %d %s, and it is not known whether that was at its position %d.", r.num, exitText(*r.exit), position))
+		c.fail(r.num, fmt.Sprintf("Rank %d %s, and it is not known whether that was at its position %d.", r.num,
+			exitText(*r.exit), position))
 	default:
-		c.fail(r.num, fmt.Sprintf("Rank %d %s after event %d, and its position is %d.", r.num, exitText(*r.exit), last.Events, position))
+		c.fail(r.num, fmt.Sprintf("Rank %d %s after event %d, and its position is %d.", r.num, exitText(*r.exit),
+			last.Events, position))
 	}
 }
 

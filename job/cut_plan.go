@@ -25,8 +25,9 @@ type cutPlan struct {
 	errs     map[int]error
 }
 
-// standStill makes the ranks' positions knowable: whoever runs freely is interrupted. Ranks in their parking loop keep running there, for others may need
-// their progress; their positions do not change. It returns the ranks that it stopped.
+// standStill makes the ranks' positions knowable: whoever runs freely is interrupted. Ranks in their parking loop keep
+// running there, for others may need their progress; their positions do not change. It returns the ranks that it
+// stopped.
 func (j *Job) standStill(ctx context.Context) (interrupted RankSet, err error) {
 	states, err := j.positions(ctx)
 	if err != nil {
@@ -36,7 +37,8 @@ func (j *Job) standStill(ctx context.Context) (interrupted RankSet, err error) {
 	err = j.call(func() {
 		for _, r := range j.ranks {
 			c := states[r.num]
-			if (r.state == Running || r.resuming) && !(c.Present && (c.State == controlParked || c.State == controlFinalized)) {
+			if (r.state == Running || r.resuming) &&
+				!(c.Present && (c.State == controlParked || c.State == controlFinalized)) {
 				moving.add(r.num)
 				j.interrupt(r, nil)
 			}
@@ -50,7 +52,8 @@ func (j *Job) standStill(ctx context.Context) (interrupted RankSet, err error) {
 		return r.state != Running && !r.resuming || !r.pending // not pending: it could not be asked
 	})
 	if err != nil {
-		return interrupted, fmt.Errorf("ranks %s were asked to stop, so that their positions are known, and have not: %w", left, err)
+		return interrupted, fmt.Errorf("ranks %s were asked to stop, so that their positions are known, and have "+
+			"not: %w", left, err)
 	}
 	return interrupted, nil
 }
@@ -68,7 +71,9 @@ func (j *Job) positions(ctx context.Context) (map[int]backend.ControlState, erro
 	if err != nil {
 		return nil, err
 	}
-	states, err := j.controlEach(ctx, ask.set(), "read the position", func(int) backend.ControlRequest { return backend.ControlRequest{} })
+	states, err := j.controlEach(ctx, ask.set(), "read the position", func(int) backend.ControlRequest {
+		return backend.ControlRequest{}
+	})
 	var some *RanksError
 	if err != nil && !errors.As(err, &some) {
 		return nil, err
@@ -149,7 +154,8 @@ func blocked(c backend.ControlState) string {
 	return fmt.Sprintf("it is at event %d.", c.Events)
 }
 
-// await returns when ok holds for each of ranks; ok is asked when a rank changes, by the owner. When ctx ends it returns the ranks for which it does not hold.
+// await returns when ok holds for each of ranks; ok is asked when a rank changes, by the owner. When ctx ends it
+// returns the ranks for which it does not hold.
 func (j *Job) await(ctx context.Context, ranks RankSet, ok func(*rank) bool) (left RankSet, err error) {
 	done := make(chan struct{})
 	open := map[int]struct{}{}

@@ -28,14 +28,19 @@ func TestARankBeyondItsPositionIsRefusedBeforeAnythingMoves(t *testing.T) {
 	b.must(b.runToCut(-1, 1, 3, 0, 0))
 	b.resume(NewRankSet(3), backend.Continue) // rank 3 runs on its own
 	b.must(b.w.Rank(3).WaitCalled(b.ctx, jobtest.Resume, 2))
-	resumes := []int{b.w.Rank(0).Called(jobtest.Resume), b.w.Rank(1).Called(jobtest.Resume), b.w.Rank(2).Called(jobtest.Resume)}
+	resumes := []int{
+		b.w.Rank(0).Called(jobtest.Resume), b.w.Rank(1).Called(jobtest.Resume),
+		b.w.Rank(2).Called(jobtest.Resume),
+	}
 	err := b.runToCut(-1, 2, 2, 1, 5)
 	var refused *CutRefusedError
 	var beyond *BeyondPositionError
-	if !errors.As(err, &refused) || !errors.As(err, &beyond) || beyond.Rank != 1 || beyond.Events != 3 || beyond.Position != 2 {
+	if !errors.As(err, &refused) || !errors.As(err, &beyond) || beyond.Rank != 1 || beyond.Events != 3 ||
+		beyond.Position != 2 {
 		t.Fatalf("%v", err)
 	}
-	wantText(t, "error", err.Error(), "cannot run to the cut: [1] it has completed 3 events already and its position in the cut is 2; a replay does not run backwards, so start it anew to get there")
+	wantText(t, "error", err.Error(), "cannot run to the cut: [1] it has completed 3 events already and its position "+
+		"in the cut is 2; a replay does not run backwards, so start it anew to get there")
 	b.idle()
 	for r := range 3 {
 		if b.w.Rank(r).Called(jobtest.Resume) != resumes[r] || b.w.Rank(r).ParkAt() != Never {
@@ -87,12 +92,31 @@ func TestWhatElseGivesTheCutUp(t *testing.T) {
 		steps []jobtest.Step
 		want  string
 	}{
-		{"a signal", []jobtest.Step{jobtest.Signal("SIGSEGV", "Segmentation fault", 0)}, "Rank 1 received SIGSEGV (Segmentation fault) in main (main.c:101)."},
-		{"a divergence", []jobtest.Step{jobtest.Diverge(backend.Divergence{Event: 2, ActualOp: "MPI_Recv", ActualSource: na, ActualTag: na})}, ""},
+		{
+			"a signal",
+			[]jobtest.Step{jobtest.Signal("SIGSEGV", "Segmentation fault", 0)},
+			"Rank 1 received SIGSEGV (Segmentation fault) in main (main.c:101).",
+		},
+		{"a divergence", []jobtest.Step{jobtest.Diverge(backend.Divergence{
+			Event: 2, ActualOp: "MPI_Recv",
+			ActualSource: na, ActualTag: na,
+		})}, ""},
 		{"the end of the recording", []jobtest.Step{jobtest.RecordingEnds()}, ""},
-		{"a refusal", []jobtest.Step{jobtest.Refuse("The recording is of another rank count.")}, "Rank 1 cannot go on to event 4: libcohort refused: The recording is of another rank count."},
-		{"an early exit", []jobtest.Step{jobtest.Exit(3)}, "Rank 1 exited with code 3 after event 1, and its position is 4."},
-		{"an early end of MPI", []jobtest.Step{jobtest.Finalize(), jobtest.Block("", nil)}, "Rank 1 passed its position 4 or cannot reach it: it finished with MPI after event 2."},
+		{
+			"a refusal",
+			[]jobtest.Step{jobtest.Refuse("The recording is of another rank count.")},
+			"Rank 1 cannot go on to event 4: libcohort refused: The recording is of another rank count.",
+		},
+		{
+			"an early exit",
+			[]jobtest.Step{jobtest.Exit(3)},
+			"Rank 1 exited with code 3 after event 1, and its position is 4.",
+		},
+		{
+			"an early end of MPI",
+			[]jobtest.Step{jobtest.Finalize(), jobtest.Block("", nil)},
+			"Rank 1 passed its position 4 or cannot reach it: it finished with MPI after event 2.",
+		},
 		{"a dead debugger", []jobtest.Step{jobtest.DebuggerDies("gdb crashed")}, "Rank 1 is lost: gdb crashed."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +141,8 @@ func TestWhatElseGivesTheCutUp(t *testing.T) {
 }
 
 func TestARankThatStandsGivesNoProgress(t *testing.T) {
-	b := launched(t, 2, Options{}, programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
+	b := launched(t, 2, Options{},
+		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
 	_, err := b.j.Resume(b.ctx, NewRankSet(0), backend.Next, 0)
 	b.must(err)
@@ -129,7 +154,8 @@ func TestARankThatStandsGivesNoProgress(t *testing.T) {
 	}()
 	_, err = b.j.RunToCut(ctx, RunToCutRequest{Positions: []uint64{1, 2}, Leader: -1})
 	b.wantPartial(err, "map[]")
-	wantText(t, "error", err.Error(), "the cut was not reached: context canceled. At their positions: [0]. Still on their way: [1]. They may wait for MPI progress of ranks that stood stopped at their positions: [0].")
+	wantText(t, "error", err.Error(), "the cut was not reached: context canceled. At their positions: [0]. Still on "+
+		"their way: [1]. They may wait for MPI progress of ranks that stood stopped at their positions: [0].")
 }
 
 func TestARankThatDoesNotArriveEndsWithTheContext(t *testing.T) {
@@ -193,7 +219,8 @@ func TestAFaultyDebuggerOnTheWay(t *testing.T) {
 			b.w.Rank(1).WaitCalled(b.ctx, jobtest.Control, 1)
 			cancel()
 		}()
-		if _, err := b.j.RunToCut(ctx, RunToCutRequest{Positions: []uint64{2, 4}, Leader: -1}); !errors.Is(err, context.Canceled) {
+		if _, err := b.j.RunToCut(ctx, RunToCutRequest{Positions: []uint64{2, 4}, Leader: -1}); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("%v", err)
 		}
 		b.idle()
@@ -210,10 +237,19 @@ func TestCutsThatAreRefused(t *testing.T) {
 		want string
 	}{
 		{RunToCutRequest{Positions: []uint64{1, 2}, Leader: -1}, "The cut has 2 positions, but the job has 3 ranks."},
-		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 3}, "The cut's leader is rank 3, but the job has ranks 0 to 2."},
-		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 1, GuardLeader: 1}, "The cut's leader, rank 1, is to stop before event 2, which lies before its position 2."},
+		{
+			RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 3},
+			"The cut's leader is rank 3, but the job has ranks 0 to 2.",
+		},
+		{
+			RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 1, GuardLeader: 1},
+			"The cut's leader, rank 1, is to stop before event 2, which lies before its position 2.",
+		},
 		{RunToCutRequest{Positions: []uint64{1, Never, 3}, Leader: -1}, "The cut has no position for rank 1."},
-		{RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: -1}, "cannot run to the cut: [2] it runs without libcohort's control block, so its position is unknown"},
+		{
+			RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: -1},
+			"cannot run to the cut: [2] it runs without libcohort's control block, so its position is unknown",
+		},
 	} {
 		_, err := b.j.RunToCut(b.ctx, c.req)
 		if _, refused := errors.AsType[*CutRefusedError](err); !refused {
@@ -228,7 +264,8 @@ func TestCutsThatAreRefused(t *testing.T) {
 
 func TestOneCutAtATime(t *testing.T) {
 	ready := make(chan struct{})
-	b := launched(t, 2, Options{}, programs(program(5), append([]jobtest.Step{jobtest.Block("", ready)}, program(5)...)))
+	b := launched(t, 2, Options{},
+		programs(program(5), append([]jobtest.Step{jobtest.Block("", ready)}, program(5)...)))
 	done := make(chan error, 1)
 	go func() { done <- b.runToCut(-1, 1, 1) }()
 	b.must(b.w.Rank(1).WaitCalled(b.ctx, jobtest.Resume, 1))

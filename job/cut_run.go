@@ -9,33 +9,41 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its breakpoint. The cut must be consistent, and the
-// ranks must follow the recording from which it was computed; that is the caller's part (package replayctl).
+// RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its
+// breakpoint. The cut must be consistent, and the ranks must follow the recording from which it was computed; that is
+// the caller's part (package replayctl).
 //
-// Ranks that an earlier cut stopped at their positions park there again. Ranks that stand at their positions for another reason (a breakpoint, a
-// step) stay. Ranks that run freely are stopped first, because a moving rank has no certain position. If any rank is beyond its position, lost or
-// unable to reach it, a *CutRefusedError names it, and nothing has been moved (ranks that were stopped for the question run again). Ranks that have
-// ended at or before their positions, and ranks that end on the way at exactly their positions (such as one that never initialises MPI, whose
-// position is 0), belong to the cut as they are.
+// Ranks that an earlier cut stopped at their positions park there again. Ranks that stand at their positions for
+// another reason (a breakpoint, a step) stay. Ranks that run freely are stopped first, because a moving rank has no
+// certain position. If any rank is beyond its position, lost or unable to reach it, a *CutRefusedError names it, and
+// nothing has been moved (ranks that were stopped for the question run again). Ranks that have
+// ended at or before their positions, and ranks that end on the way at exactly their positions (such as one that never
+// initialises MPI, whose position is 0), belong to the cut as they are.
 //
-// Every other rank gets its position as park_at and is resumed. When all have parked, all but the leader are released into cohort_stop_here, where the
-// debugger stops them; the leader is released to go on, until it stops or exits (its breakpoint, or the guard). Then the cut is published, and returned.
+// Every other rank gets its position as park_at and is resumed. When all have parked, all but the leader are released
+// into cohort_stop_here, where the debugger stops them; the leader is released to go on, until it stops or exits (its
+// breakpoint, or the guard). Then the cut is published, and returned.
 //
-// If a rank stops for another reason on the way (a breakpoint of the user's, a signal, a pause), ends early or leaves its recording, the cut is given up: *PartialCutError.
+// If a rank stops for another reason on the way (a breakpoint of the user's, a signal, a pause), ends early or leaves
+// its recording, the cut is given up: *PartialCutError.
 //
 // # Why this does not deadlock
 //
-// Suppose rank p is to complete its event i, and its cut is the causal one. Everything that happened before p:i lies at or before the other ranks' positions,
-// and in real time it completes before p completes i, for p:i depends on it. Two things do not follow from the causal order alone. First, MPI may hold a sender's message back
-// in the sender's buffers (rendezvous, flow control) after the call that sent it has returned: whoever receives it needs the sender to go on entering MPI. Second, a cut takes
-// collectives whole: a rank's position may lie at the exit of a collective that others have entered but not left, and they may need its help to leave. In both cases
-// the rank at its position must keep giving MPI progress. So no rank is stopped by its debugger while another is still on its way: it parks, which is a loop that
-// tests for progress, until all have parked; only then are they stopped. The leader parks at its last event as well, before it goes on to the breakpoint, for the
-// breakpoint would freeze it while others may still need its progress. Between that event and its breakpoint the leader calls no MPI function (the guard sees to
-// it), so it needs nobody then.
+// Suppose rank p is to complete its event i, and its cut is the causal one. Everything that happened before p:i lies at
+// or before the other ranks' positions, and in real time it completes before p completes i, for p:i depends on it. Two
+// things do not follow from the causal order alone. First, MPI may hold a sender's message back
+// in the sender's buffers (rendezvous, flow control) after the call that sent it has returned: whoever receives it
+// needs the sender to go on entering MPI. Second, a cut takes collectives whole: a rank's position may lie at the exit
+// of a collective that others have entered but not left, and they may need its help to leave. In both cases
+// the rank at its position must keep giving MPI progress. So no rank is stopped by its debugger while another is still
+// on its way: it parks, which is a loop that tests for progress, until all have parked; only then are they stopped. The
+// leader parks at its last event as well, before it goes on to the breakpoint, for the breakpoint would freeze it while
+// others may still need its progress. Between that event and its breakpoint the leader calls no MPI function (the guard
+// sees to it), so it needs nobody then.
 //
-// The argument has one gap, which is documented rather than papered over: a rank that stood stopped in its own code at its position when RunToCut began gives
-// no progress. If another one needs it, RunToCut does not return before ctx ends; the error then says who stood still and who did not arrive.
+// The argument has one gap, which is documented rather than papered over: a rank that stood stopped in its own code at
+// its position when RunToCut began gives no progress. If another one needs it, RunToCut does not return before ctx
+// ends; the error then says who stood still and who did not arrive.
 func (j *Job) RunToCut(ctx context.Context, req RunToCutRequest) (*CutReached, error) {
 	if err := j.checkCut(&req); err != nil {
 		return nil, err
@@ -51,7 +59,8 @@ func (j *Job) RunToCut(ctx context.Context, req RunToCutRequest) (*CutReached, e
 		return nil, err
 	}
 	if busy {
-		return nil, &CutRefusedError{Reason: "The job is on its way to another cut; wait for it, or pause the ranks to give it up."}
+		return nil, &CutRefusedError{Reason: "The job is on its way to another cut; wait for it, or pause the ranks " +
+			"to give it up."}
 	}
 	cut, err := j.runToCut(ctx, &req)
 	end := j.call(func() {
@@ -112,8 +121,9 @@ func (j *Job) letGo(ranks RankSet) error {
 	return err
 }
 
-// leaveParking brings ranks that wait in their parking loop at an earlier position out of it, into a stop. Their state would otherwise still say PARKED for a moment after
-// they have gone on, and be taken for an arrival at the new position.
+// leaveParking brings ranks that wait in their parking loop at an earlier position out of it, into a stop. Their state
+// would otherwise still say PARKED for a moment after they have gone on, and be taken for an arrival at the new
+// position.
 func (j *Job) leaveParking(ctx context.Context, ranks RankSet) error {
 	if ranks.Empty() {
 		return nil
@@ -142,7 +152,9 @@ func (j *Job) leaveParking(ctx context.Context, ranks RankSet) error {
 	if err != nil {
 		return err
 	}
-	left, err := j.await(ctx, ranks, func(r *rank) bool { return r.state.Gone() || inStopPoint(r) || failed[r.num] != "" })
+	left, err := j.await(ctx, ranks, func(r *rank) bool {
+		return r.state.Gone() || inStopPoint(r) || failed[r.num] != ""
+	})
 	p := &PartialCutError{Stopped: map[int]string{}, Under: left, Cause: err}
 	if cerr := j.call(func() { maps.Copy(p.Stopped, failed) }); cerr != nil {
 		return cerr
@@ -157,7 +169,8 @@ func inStopPoint(r *rank) bool {
 	return r.state == Stopped && !r.resuming && r.stop.Reason == backend.ReasonStopPoint
 }
 
-// setPositions writes park_at and guard_at of every rank, also of those that stay: what an earlier cut left there would stop them later.
+// setPositions writes park_at and guard_at of every rank, also of those that stay: what an earlier cut left there would
+// stop them later.
 func (j *Job) setPositions(ctx context.Context, req *RunToCutRequest, plan *cutPlan) error {
 	live := j.All().Minus(plan.finished)
 	never := Never

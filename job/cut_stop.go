@@ -8,8 +8,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// stopAll ends the cut when all ranks are at their positions: it stops every rank but the leader where it is, then lets the leader go on, and returns
-// when each has stopped or ended.
+// stopAll ends the cut when all ranks are at their positions: it stops every rank but the leader where it is, then lets
+// the leader go on, and returns when each has stopped or ended.
 func (c *cutRun) stopAll(ctx context.Context) error {
 	leader := c.req.Leader
 	var parked, past, standingLeader rankSetBuilder
@@ -19,7 +19,8 @@ func (c *cutRun) stopAll(ctx context.Context) error {
 			switch {
 			case r.state.Gone():
 				continue
-			case r.state == Stopped && !r.resuming: // one that is being resumed may park before its debugger has said that it runs
+			case r.state == Stopped && !r.resuming:
+				// one that is being resumed may park before its debugger has said that it runs
 				if r.num != leader {
 					continue
 				}
@@ -62,7 +63,8 @@ func (c *cutRun) arrivedAs(rank int, how arrival) bool {
 	return ok && a == how
 }
 
-// freeze stops the ranks other than the leader. The parked ones are told to call cohort_stop_here; one that has finished with MPI cannot be told, and is interrupted.
+// freeze stops the ranks other than the leader. The parked ones are told to call cohort_stop_here; one that has
+// finished with MPI cannot be told, and is interrupted.
 func (c *cutRun) freeze(ctx context.Context, parked, past RankSet) error {
 	if !parked.Empty() {
 		stop := releaseStop
@@ -161,14 +163,16 @@ func (w *stopWatch) wait(ctx context.Context) error {
 	p := &PartialCutError{Stopped: map[int]string{}, Cause: ctx.Err()}
 	err := w.c.j.call(func() {
 		for _, num := range sortedKeys(w.open) {
-			p.Stopped[num] = fmt.Sprintf("Rank %d reached its position and was released, and has not stopped since.", num)
+			p.Stopped[num] = fmt.Sprintf("Rank %d reached its position and was released, and has not stopped since.",
+				num)
 		}
 		p.Arrived = w.c.j.All()
 	})
 	return errors.Join(err, p)
 }
 
-// verify looks whether everyone stands where the cut says: a cut that is not the one that was asked for must not be published.
+// verify looks whether everyone stands where the cut says: a cut that is not the one that was asked for must not be
+// published.
 func (c *cutRun) verify() error {
 	p := &PartialCutError{Stopped: map[int]string{}}
 	err := c.j.call(func() {
@@ -177,11 +181,13 @@ func (c *cutRun) verify() error {
 			switch {
 			case r.state == Lost:
 				p.Stopped[r.num] = sentence(r.lost)
-			case r.state == Exited && r.exit.Signal != "" && !c.plan.finished.Contains(r.num) && !c.arrivedAs(r.num, finishedThere):
+			case r.state == Exited && r.exit.Signal != "" && !c.plan.finished.Contains(r.num) &&
+				!c.arrivedAs(r.num, finishedThere):
 				p.Stopped[r.num] = fmt.Sprintf("Rank %d %s.", r.num, exitText(*r.exit))
 			case r.state != Stopped || r.num == c.req.Leader:
 			case at != position:
-				p.Stopped[r.num] = fmt.Sprintf("Rank %d stopped after event %d, and its position is %d.", r.num, at, position)
+				p.Stopped[r.num] = fmt.Sprintf("Rank %d stopped after event %d, and its position is %d.", r.num, at,
+					position)
 			default:
 				p.Arrived = p.Arrived.With(r.num)
 			}

@@ -32,7 +32,8 @@ func programs(ps ...[]jobtest.Step) func(*jobtest.World) {
 func (b *bench) wantAt(rank int, position uint64, reason backend.Reason) {
 	b.t.Helper()
 	s := b.status(rank)
-	if s.State != Stopped || s.Stop.Reason != reason || s.Control.Events != position || b.w.Rank(rank).Position() != position {
+	if s.State != Stopped || s.Stop.Reason != reason || s.Control.Events != position ||
+		b.w.Rank(rank).Position() != position {
 		b.t.Errorf("rank %d is %s (%s) after event %d, want it stopped (%s) after event %d: %s",
 			rank, s.State, reasonOf(s), b.w.Rank(rank).Position(), reason, position, s.Text)
 	}
@@ -64,7 +65,8 @@ func (b *bench) untilParked(ranks ...int) {
 	left := NewRankSet(ranks...)
 	for !left.Empty() {
 		e := b.until("ranks "+left.String()+" park", func(e Event) bool {
-			return e.RankChanged != nil && e.RankChanged.State == Running && e.RankChanged.Control.State == controlParked
+			return e.RankChanged != nil && e.RankChanged.State == Running &&
+				e.RankChanged.Control.State == controlParked
 		})
 		left = left.Without(e.RankChanged.Rank)
 	}
@@ -82,7 +84,8 @@ func TestRunToCut(t *testing.T) {
 	b.wantAt(1, 3, backend.ReasonBreakpoint)
 	b.wantAt(2, 0, backend.ReasonStopPoint)
 	b.wantAt(3, 5, backend.ReasonStopPoint)
-	wantText(t, "text", b.status(0).Text, "Rank 0 is at its causal position, after event 2 (MPI_Send) in main (main.c:101).")
+	wantText(t, "text", b.status(0).Text,
+		"Rank 0 is at its causal position, after event 2 (MPI_Send) in main (main.c:101).")
 	if g := b.w.Rank(1).GuardAt(); g != Never {
 		t.Errorf("the leader's guard is still there: %d", g)
 	}
@@ -100,7 +103,8 @@ func TestRunToCut(t *testing.T) {
 	}
 }
 
-// All ranks but 1 stop for good only after rank 1 has received what rank 0 holds back in its MPI library: the deadlock argument of RunToCut.
+// All ranks but 1 stop for good only after rank 1 has received what rank 0 holds back in its MPI library: the deadlock
+// argument of RunToCut.
 func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
 	parked := make(chan struct{})
 	b := launched(t, 2, Options{}, programs(
@@ -111,7 +115,8 @@ func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
 	b.drain()
 	go func() {
 		// Only when rank 0 has parked does rank 1 begin to receive.
-		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil && s.State == controlParked {
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil &&
+			s.State == controlParked {
 			close(parked)
 		}
 	}()
@@ -125,11 +130,15 @@ func TestTheLeaderParksBeforeItsBreakpoint(t *testing.T) {
 	parked := make(chan struct{})
 	b := launched(t, 2, Options{}, programs(
 		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Isend"), jobtest.Line(src, 7)},
-		[]jobtest.Step{jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 8), jobtest.Block("", nil)},
+		[]jobtest.Step{
+			jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 8),
+			jobtest.Block("", nil),
+		},
 	))
 	b.breakAt(7, ModeCausal, NewRankSet(0))
 	go func() {
-		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil && s.State == controlParked {
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil &&
+			s.State == controlParked {
 			close(parked)
 		}
 	}()
@@ -182,7 +191,8 @@ func TestTheGuardStopsALeaderWithoutABreakpoint(t *testing.T) {
 	b := launched(t, 2, Options{}, programs(program(5), program(5)))
 	b.must(b.runToCut(0, 3, 1))
 	b.wantAt(0, 3, backend.ReasonStopPoint)
-	wantText(t, "text", b.status(0).Text, "Rank 0 is about to begin event 4 (MPI_Send) in main (main.c:103), and goes no further because the cut ends before it.")
+	wantText(t, "text", b.status(0).Text, "Rank 0 is about to begin event 4 (MPI_Send) in main (main.c:103), and "+
+		"goes no further because the cut ends before it.")
 	b.breakAt(105, ModeRank, NewRankSet(0))
 	b.drain()
 	b.resume(NewRankSet(0), backend.Continue) // the guard is gone
@@ -206,8 +216,9 @@ func TestRunningRanksAreStoppedFirst(t *testing.T) {
 func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 	b := launched(t, 5, Options{}, programs(
 		program(3),
-		program(2, jobtest.Finalize(), jobtest.Exit(0)),           // has ended before
-		program(2, jobtest.Finalize(), jobtest.Exit(0)),           // ends on the way: Finalize is event 3, and nothing parks after it
+		program(2, jobtest.Finalize(), jobtest.Exit(0)), // has ended before
+		// ends on the way: Finalize is event 3, and nothing parks after it
+		program(2, jobtest.Finalize(), jobtest.Exit(0)),
 		[]jobtest.Step{jobtest.Exit(7)},                           // never initialises MPI
 		program(1, jobtest.Finalize(), jobtest.Block("exp", nil)), // goes on without MPI
 	))
@@ -231,7 +242,8 @@ func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 	}
 }
 
-// After a cut was given up, ranks wait in their parking loops: another cut takes them on, and so does Resume after a pause.
+// After a cut was given up, ranks wait in their parking loops: another cut takes them on, and so does Resume after a
+// pause.
 func TestParkedRanksGoOn(t *testing.T) {
 	setup := func(t *testing.T) *bench {
 		b := launched(t, 3, Options{}, programs(program(9, jobtest.Block("MPI_Wait", nil)), program(9), program(9)))
@@ -247,7 +259,8 @@ func TestParkedRanksGoOn(t *testing.T) {
 		b.wantPartial(b.runToCut(-1, 2, 4, 3), "map[1:Rank 1 hit breakpoint 101 in main (main.c:101).]")
 		b.w.Rank(1).On(jobtest.Resume, nil)
 		b.untilParked(0, 2)
-		wantText(t, "text", b.status(0).Text, "Rank 0 waits at its position, after event 2, until the others have reached theirs.")
+		wantText(t, "text", b.status(0).Text,
+			"Rank 0 waits at its position, after event 2, until the others have reached theirs.")
 		return b
 	}
 	t.Run("to a later cut", func(t *testing.T) {
@@ -298,13 +311,16 @@ func TestTheEndOfTheRecordingAtThePositionIsAnArrival(t *testing.T) {
 	b.wantAt(1, 0, backend.ReasonStopPoint)
 }
 
-// A rank that an earlier cut stopped parks again, and so gives progress: rank 1 gets the message that is still in the MPI library of rank 0.
+// A rank that an earlier cut stopped parks again, and so gives progress: rank 1 gets the message that is still in the
+// MPI library of rank 0.
 func TestARankOfAnEarlierCutGivesProgress(t *testing.T) {
-	b := launched(t, 2, Options{}, programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
+	b := launched(t, 2, Options{},
+		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
 	b.must(b.runToCut(-1, 1, 2))
 	b.wantAt(0, 1, backend.ReasonStopPoint)
 	b.wantAt(1, 2, backend.ReasonStopPoint)
 }
 
-// The gap in the deadlock argument: rank 0 stands stopped in its own code with a message in its MPI library, and rank 1 needs it. The error says so.
+// The gap in the deadlock argument: rank 0 stands stopped in its own code with a message in its MPI library, and rank 1
+// needs it. The error says so.

@@ -1,25 +1,29 @@
-// Package job is the model of one job: its ranks and what state each is in, the rank set that commands act on (focus), breakpoints and
-// which ranks have them, stops, merged output and merged answers, and the primitive that brings all ranks to a cut.
+// Package job is the model of one job: its ranks and what state each is in, the rank set that commands act on (focus),
+// breakpoints and which ranks have them, stops, merged output and merged answers, and the primitive that brings all
+// ranks to a cut.
 //
-// It drives each rank through backend.Backend and imports nothing else of ours. Package launch makes the backends, packages dap and
-// replayctl are its users.
+// It drives each rank through backend.Backend and imports nothing else of ours. Package launch makes the backends,
+// packages dap and replayctl are its users.
 //
 // # Concurrency
 //
-// One goroutine owns a Job. Methods may be called from any goroutine: they send it messages. Requests to ranks run in goroutines of their own,
-// concurrently over ranks and in order within one rank, and report back by message, so a slow, hanging or dead rank never holds up the others or
-// the Job. A method's context bounds the caller's wait, not the command: a command that changes a rank's state stays in flight until the rank's
-// backend has answered or ended, because what became of it is unknown until then. Reads (Evaluate outside the console, Control, StackTrace) end with the context.
+// One goroutine owns a Job. Methods may be called from any goroutine: they send it messages. Requests to ranks run in
+// goroutines of their own, concurrently over ranks and in order within one rank, and report back by message, so a slow,
+// hanging or dead rank never holds up the others or the Job. A method's context bounds the caller's wait, not the
+// command: a command that changes a rank's state stays in flight until the rank's backend has answered or ended,
+// because what became of it is unknown until then. Reads (Evaluate outside the console, Control, StackTrace) end with
+// the context.
 //
 // # Idle
 //
-// A job is idle when no command is in flight and no stop is pending. Commands are Launch, SetBreakpoints, Resume, Interrupt, Kill, RunToCut and
-// console evaluation: everything that may change a rank's state. A stop is pending on a rank that is Starting (its entry stop), that was
-// asked to stop (Interrupt, or a breakpoint of ModeAll hit elsewhere), and on one that steps, until it stops, exits or is lost. Each change from not idle to idle is
+// A job is idle when no command is in flight and no stop is pending. Commands are Launch, SetBreakpoints, Resume,
+// Interrupt, Kill, RunToCut and console evaluation: everything that may change a rank's state. A stop is pending on a
+// rank that is Starting (its entry stop), that was asked to stop (Interrupt, or a breakpoint of ModeAll hit elsewhere),
+// and on one that steps, until it stops, exits or is lost. Each change from not idle to idle is
 // published as one Event with Idle set; if no rank runs, after all output that had arrived by then.
 //
-// **Invariant:** all fields of Job and rank below the line "owned" are touched only by the owner goroutine (methods in this package that
-// run on it are marked "owner").
+// **Invariant:** all fields of Job and rank below the line "owned" are touched only by the owner goroutine (methods in
+// this package that run on it are marked "owner").
 //
 // **Invariant:** the owner never blocks: it calls no backend, and its subscribers' queues have no bound.
 //

@@ -53,7 +53,8 @@ type RankError struct {
 
 func (e *RankError) Error() string { return e.Reason }
 
-// A NoAnswerError stands for a rank that had not answered when the caller's context ended. The command is still in flight.
+// A NoAnswerError stands for a rank that had not answered when the caller's context ended. The command is still in
+// flight.
 type NoAnswerError struct{ Cause error }
 
 func (e *NoAnswerError) Error() string { return "it has not answered yet (" + e.Cause.Error() + ")" }

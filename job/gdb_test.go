@@ -64,8 +64,8 @@ func buildRanks(t *testing.T) (exe, source string, line func(mark string) int) {
 	}
 }
 
-// Four real processes under four real gdbs: breakpoints with rank limits, merged evaluation, log messages, steps of several ranks, ModeAll, a rank
-// that crashes while the others go on, exit codes, and nothing left behind.
+// Four real processes under four real gdbs: breakpoints with rank limits, merged evaluation, log messages, steps of
+// several ranks, ModeAll, a rank that crashes while the others go on, exit codes, and nothing left behind.
 func TestFourRanksUnderGdb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts four debuggers")
@@ -118,7 +118,9 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		t.Helper()
 		left := job.NewRankSet(ranks...)
 		for !left.Empty() {
-			e := next("the stop of ranks "+left.String(), func(e job.Event) bool { return e.RankChanged != nil && e.RankChanged.State == job.Stopped })
+			e := next("the stop of ranks "+left.String(), func(e job.Event) bool {
+				return e.RankChanged != nil && e.RankChanged.State == job.Stopped
+			})
 			left = left.Without(e.RankChanged.Rank)
 		}
 	}
@@ -163,7 +165,8 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	}
 	st, err = j.Breakpoints(ctx)
 	must(err)
-	if !st[0].Verified || len(st[0].PerRank) != 3 || !st[1].Verified || len(st[1].PerRank) != 1 || !st[2].Verified || len(st[2].PerRank) != n || st[3].Verified || st[3].Message == "" {
+	if !st[0].Verified || len(st[0].PerRank) != 3 || !st[1].Verified || len(st[1].PerRank) != 1 || !st[2].Verified ||
+		len(st[2].PerRank) != n || st[3].Verified || st[3].Message == "" {
 		t.Errorf("%+v", st)
 	}
 
@@ -172,11 +175,14 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	stopped(0, 1, 2)
-	want("stop", status(1).Text, fmt.Sprintf("Rank 1 hit breakpoint 1 in compute (ranks.c:%d).", line("breakpoint: compute")))
+	want("stop", status(1).Text, fmt.Sprintf("Rank 1 hit breakpoint 1 in compute (ranks.c:%d).",
+		line("breakpoint: compute")))
 	if s := status(3); s.State != job.Running {
 		t.Errorf("rank 3 is %s, and it has no breakpoint there", s.State)
 	}
-	log := next("the log message", func(e job.Event) bool { return e.Output != nil && e.Output.Category == "console" }).Output
+	log := next("the log message", func(e job.Event) bool {
+		return e.Output != nil && e.Output.Category == "console"
+	}).Output
 	if log.Ranks.Len() != 1 || !strings.Contains(log.Text, fmt.Sprintf(`"%d"`, log.Ranks.Min())) {
 		t.Errorf("log message: %+v", log)
 	}
@@ -189,15 +195,21 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	must(j.WaitIdle(ctx))
 	for r := range 3 {
 		s := status(r)
-		if s.State != job.Stopped || s.Stop.Reason != backend.ReasonStep || s.Stop.Frames[0].Line != line("return result") {
+		if s.State != job.Stopped || s.Stop.Reason != backend.ReasonStep ||
+			s.Stop.Frames[0].Line != line("return result") {
 			t.Errorf("rank %d: %s", r, s.Text)
 		}
 	}
 	stopped(0, 1, 2)
 	want("result", evaluate(three, "result"), "[[0-2] 100]")
 
-	// Without breakpoint 1, rank 1 comes to the breakpoint of ModeAll; rank 0 exits on the way or is stopped, rank 2 crashes on the way or is stopped.
-	_, err = j.SetBreakpoints(ctx, source, []job.Breakpoint{{ID: 2, Source: source, Line: line("breakpoint: all"), Ranks: job.NewRankSet(1), Mode: job.ModeAll}})
+	// Without breakpoint 1, rank 1 comes to the breakpoint of ModeAll; rank 0 exits on the way or is stopped, rank 2
+	// crashes on the way or is stopped.
+	_, err = j.SetBreakpoints(ctx, source,
+		[]job.Breakpoint{{
+			ID: 2, Source: source, Line: line("breakpoint: all"), Ranks: job.NewRankSet(1),
+			Mode: job.ModeAll,
+		}})
 	must(err)
 	_, err = j.Resume(ctx, job.NewRankSet(1), backend.Continue, 0)
 	must(err)
@@ -210,9 +222,11 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	_, err = j.Resume(ctx, job.NewRankSet(2), backend.Continue, 0)
 	must(err)
 	next("the crash", func(e job.Event) bool {
-		return e.RankChanged != nil && e.RankChanged.Rank == 2 && e.RankChanged.State == job.Stopped && e.RankChanged.Stop.Reason == backend.ReasonSignal
+		return e.RankChanged != nil && e.RankChanged.Rank == 2 && e.RankChanged.State == job.Stopped &&
+			e.RankChanged.Stop.Reason == backend.ReasonSignal
 	})
-	if s := status(2); !strings.HasPrefix(s.Text, "Rank 2 received SIGSEGV (Segmentation fault)") || !strings.Contains(s.Text, fmt.Sprintf("in crash (ranks.c:%d)", line("here it dies"))) {
+	if s := status(2); !strings.HasPrefix(s.Text, "Rank 2 received SIGSEGV (Segmentation fault)") ||
+		!strings.Contains(s.Text, fmt.Sprintf("in crash (ranks.c:%d)", line("here it dies"))) {
 		t.Errorf("rank 2: %s", s.Text)
 	}
 	trace, err := j.StackTrace(ctx, 2, backend.StackTraceRequest{})

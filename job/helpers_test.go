@@ -149,7 +149,8 @@ func (b *bench) resume(ranks RankSet, kind backend.ResumeKind) RankSet {
 
 func (b *bench) breakAt(line int, mode Mode, ranks RankSet) []BreakpointStatus {
 	b.t.Helper()
-	st, err := b.j.SetBreakpoints(b.ctx, src, []Breakpoint{{ID: line, Source: src, Line: line, Mode: mode, Ranks: ranks}})
+	st, err := b.j.SetBreakpoints(b.ctx, src,
+		[]Breakpoint{{ID: line, Source: src, Line: line, Mode: mode, Ranks: ranks}})
 	b.must(err)
 	return st
 }

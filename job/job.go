@@ -14,7 +14,8 @@ import (
 type Options struct {
 	Ranks int          // 0..Ranks-1
 	Log   *slog.Logger // nil: none
-	// MergeWindow is how long a line of output waits for other ranks to print the same; 0 means DefaultMergeWindow, negative: lines do not wait.
+	// MergeWindow is how long a line of output waits for other ranks to print the same; 0 means DefaultMergeWindow,
+	// negative: lines do not wait.
 	MergeWindow time.Duration
 	Clock       Clock // nil: the system's
 }
@@ -58,7 +59,8 @@ type Job struct {
 // A hook is called by the owner whenever the state, control block or backend of a rank has changed.
 type hook struct{ changed func(*rank) }
 
-// New returns a job of o.Ranks ranks, all Starting, with the focus on all of them. Call Close when it is no longer needed.
+// New returns a job of o.Ranks ranks, all Starting, with the focus on all of them. Call Close when it is no longer
+// needed.
 func New(o Options) *Job {
 	if o.Ranks < 1 {
 		panic(fmt.Sprintf("job: a job of %d ranks", o.Ranks))
@@ -76,8 +78,9 @@ func New(o Options) *Job {
 		n: o.Ranks, log: o.Log, clock: o.Clock,
 		inbox: make(chan func()), done: make(chan struct{}),
 		ranks: make([]*rank, o.Ranks), focus: AllRanks(o.Ranks),
-		subscribers: map[*Subscription]struct{}{}, idleWaiters: map[chan struct{}]struct{}{}, hooks: map[*hook]struct{}{},
-		out: newMerger(max(o.MergeWindow, 0), o.Ranks),
+		subscribers: map[*Subscription]struct{}{}, idleWaiters: map[chan struct{}]struct{}{},
+		hooks: map[*hook]struct{}{},
+		out:   newMerger(max(o.MergeWindow, 0), o.Ranks),
 	}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	for i := range j.ranks {
@@ -94,9 +97,9 @@ func (j *Job) Ranks() int { return j.n }
 // All is the set of all ranks of the job.
 func (j *Job) All() RankSet { return AllRanks(j.n) }
 
-// Close ends the model, not the ranks: call Kill first. Calls to backends are given up, waiting callers get ErrClosed, subscriptions deliver
-// what they have and end. Close returns when the job's goroutines have ended; for those of subscriptions, which end when they are
-// read to the end or closed, it does not wait. It may be called more than once.
+// Close ends the model, not the ranks: call Kill first. Calls to backends are given up, waiting callers get ErrClosed,
+// subscriptions deliver what they have and end. Close returns when the job's goroutines have ended; for those of
+// subscriptions, which end when they are read to the end or closed, it does not wait. It may be called more than once.
 func (j *Job) Close() {
 	j.cancel()
 	<-j.done
@@ -169,7 +172,8 @@ func (j *Job) disarm() {
 	j.timer, j.stopTimer, j.timerAt = nil, nil, time.Time{}
 }
 
-// call runs f on the owner goroutine and returns when it has run. The owner never blocks, so neither does call for long. After ErrClosed f has not run and will not.
+// call runs f on the owner goroutine and returns when it has run. The owner never blocks, so neither does call for
+// long. After ErrClosed f has not run and will not.
 func (j *Job) call(f func()) error {
 	ran := make(chan struct{})
 	select {
@@ -293,8 +297,8 @@ func (j *Job) ReportOutput(o Output) error {
 	return j.call(func() { j.publish(Event{Output: &o}) })
 }
 
-// Backend is the rank's backend, for reads that concern one rank only: stack, scopes, variables, memory, evaluation in a frame. Whoever resumes or
-// kills a rank through it makes the job's picture of that rank wrong.
+// Backend is the rank's backend, for reads that concern one rank only: stack, scopes, variables, memory, evaluation in
+// a frame. Whoever resumes or kills a rank through it makes the job's picture of that rank wrong.
 func (j *Job) Backend(rank int) (backend.Backend, error) {
 	if err := j.checkRank(rank); err != nil {
 		return nil, err

@@ -8,8 +8,9 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Attach gives a rank its backend, before Launch. The job reads the backend's events from now on. A rank that has Exited or is Lost may be given a new backend:
-// it is Starting again, and Launch launches it again. Attaching to a rank that still has a live backend is an error.
+// Attach gives a rank its backend, before Launch. The job reads the backend's events from now on. A rank that has
+// Exited or is Lost may be given a new backend: it is Starting again, and Launch launches it again. Attaching to a rank
+// that still has a live backend is an error.
 func (j *Job) Attach(rank int, b backend.Backend, info Info) error {
 	if err := j.checkRank(rank); err != nil {
 		return err
@@ -42,7 +43,8 @@ func (j *Job) attach(old *rank, b backend.Backend, info Info) {
 	j.publishRank(r)
 }
 
-// Absent notes that a rank is not there and will not come; why is a whole sentence. It is Lost from now on. A rank that has a backend cannot be absent.
+// Absent notes that a rank is not there and will not come; why is a whole sentence. It is Lost from now on. A rank that
+// has a backend cannot be absent.
 func (j *Job) Absent(rank int, why string) error {
 	if err := j.checkRank(rank); err != nil {
 		return err
@@ -61,9 +63,10 @@ func (j *Job) Absent(rank int, why string) error {
 	return errors.Join(err, refused)
 }
 
-// Launch starts the program on every attached rank that was not launched yet, all at the same time, and returns when each has stopped at its entry or
-// has failed. A rank that failed is Lost. The error is a *RanksError that names each rank that failed and why, equal reasons merged. Breakpoints that were set
-// before are sent to each rank as soon as it is at its entry, before any later command.
+// Launch starts the program on every attached rank that was not launched yet, all at the same time, and returns when
+// each has stopped at its entry or has failed. A rank that failed is Lost. The error is a *RanksError that names each
+// rank that failed and why, equal reasons merged. Breakpoints that were set before are sent to each rank as soon as it
+// is at its entry, before any later command.
 func (j *Job) Launch(ctx context.Context, req backend.LaunchRequest) error {
 	g := newGather[struct{}]()
 	err := j.call(func() {
@@ -93,7 +96,8 @@ func (j *Job) Launch(ctx context.Context, req backend.LaunchRequest) error {
 	return ranksError("launch "+req.Program, errs)
 }
 
-// launched takes the answer to Launch in. The stop at entry may have come as an event before, may come later, or not at all. Owner.
+// launched takes the answer to Launch in. The stop at entry may have come as an event before, may come later, or not at
+// all. Owner.
 func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 	if !j.current(r) {
 		return
@@ -119,8 +123,8 @@ func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 	j.sendAllBreakpoints(r)
 }
 
-// Kill ends every rank and its debugger, and returns when all are gone or ctx ends; then the error is a *RanksError that names those that are not. Ranks that
-// never had a backend are Lost.
+// Kill ends every rank and its debugger, and returns when all are gone or ctx ends; then the error is a *RanksError
+// that names those that are not. Ranks that never had a backend are Lost.
 func (j *Job) Kill(ctx context.Context) error {
 	g := newGather[struct{}]()
 	var remove func()

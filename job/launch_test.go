@@ -48,7 +48,8 @@ func TestLaunchNamesTheRanksThatFailed(t *testing.T) {
 	if !errors.As(err, &some) || !errors.As(err, &launch) || some.Ranks().String() != "0,2,4" {
 		t.Fatalf("%v", err)
 	}
-	wantText(t, "error", err.Error(), "cannot launch ./prog: [0,2] The file ./prog is not executable; run chmod +x on it.; [4] the debugger of this rank has ended: gdb was killed")
+	wantText(t, "error", err.Error(), "cannot launch ./prog: [0,2] The file ./prog is not executable; run chmod +x "+
+		"on it.; [4] the debugger of this rank has ended: gdb was killed")
 	b.idle()
 	for r, want := range []RankState{Lost, Stopped, Lost, Stopped, Lost} {
 		if s := b.status(r); s.State != want {
@@ -89,7 +90,8 @@ func TestLaunchDoesNotWaitForAHangingRankBeyondTheContext(t *testing.T) {
 func TestLateAndRestartedRanks(t *testing.T) {
 	b := launched(t, 2, Options{}, each(jobtest.Line(src, 5), jobtest.Exit(0)))
 	b.breakAt(5, ModeRank, RankSet{})
-	if err := b.j.Attach(0, b.w.Rank(0), Info{}); err == nil || err.Error() != "Rank 0 already has a debugger, and is stopped." {
+	if err := b.j.Attach(0, b.w.Rank(0), Info{}); err == nil ||
+		err.Error() != "Rank 0 already has a debugger, and is stopped." {
 		t.Errorf("attaching twice: %v", err)
 	}
 	b.w.Rank(1).End("gdb crashed")
@@ -130,7 +132,8 @@ func TestEndedIsPublishedOnceWithASummary(t *testing.T) {
 	wantText(t, "text", s.Text, "Rank 3 received SIGSEGV (Segmentation fault) for address 0x10 in main (main.c:1).")
 	b.resume(NewRankSet(3), backend.Continue)
 	end := b.until("the end", func(e Event) bool { return e.Ended != nil }).Ended
-	wantText(t, "summary", end.Summary, "[0-2] exited with code 0, [3] was killed by SIGSEGV, [4] was lost: the connection was cut")
+	wantText(t, "summary", end.Summary,
+		"[0-2] exited with code 0, [3] was killed by SIGSEGV, [4] was lost: the connection was cut")
 	wantText(t, "failed", end.Failed.String(), "3-4")
 	wantText(t, "lost", b.status(4).Text, "Rank 4 is lost: the connection was cut.")
 	b.must(b.j.Kill(b.ctx))
@@ -143,7 +146,9 @@ func TestEndedIsPublishedOnceWithASummary(t *testing.T) {
 }
 
 func TestARankThatDiesLeavesTheOthersUsable(t *testing.T) {
-	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).Program = []jobtest.Step{jobtest.Killed("SIGKILL")} })
+	b := launched(t, 3, Options{}, func(w *jobtest.World) {
+		w.Rank(1).Program = []jobtest.Step{jobtest.Killed("SIGKILL")}
+	})
 	b.resume(b.j.All(), backend.Continue)
 	s := b.untilState(1, Exited)
 	wantText(t, "text", s.Text, "Rank 1 was killed by SIGKILL.")

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// LineMerger merges the output of ranks that run without a Job, in the same way. Its methods may be called from any goroutine.
+// LineMerger merges the output of ranks that run without a Job, in the same way. Its methods may be called from any
+// goroutine.
 type LineMerger struct {
 	mu     sync.Mutex
 	merger *merger
@@ -13,8 +14,8 @@ type LineMerger struct {
 	wake   *time.Timer
 }
 
-// NewLineMerger makes one for n ranks. show gets each line once, in order, one call at a time, when all that may join it have done so or the window has
-// passed.
+// NewLineMerger makes one for n ranks. show gets each line once, in order, one call at a time, when all that may join
+// it have done so or the window has passed.
 func NewLineMerger(window time.Duration, n int, show func(Output)) *LineMerger {
 	l := &LineMerger{merger: newMerger(window, n), show: show}
 	l.wake = time.AfterFunc(time.Hour, l.expire)

@@ -14,11 +14,14 @@ const (
 	mergedPartial    = 256     // longer beginnings of lines are not compared with other ranks'
 )
 
-// A merger turns the bytes that ranks print into lines, each shown once for all ranks that print it at about the same time.
+// A merger turns the bytes that ranks print into lines, each shown once for all ranks that print it at about the same
+// time.
 //
-// Lines wait in one list, in the order in which they were first printed, for at most the window, and are given out in that order. A rank's line
-// joins the first equal line of the list that lies behind everything of the same rank; so the order of one rank's output is kept, whatever is merged. A line that all
-// ranks have printed does not wait longer for itself, only for those in front of it. The beginning of a line is given out when the window has passed without its end (a prompt).
+// Lines wait in one list, in the order in which they were first printed, for at most the window, and are given out in
+// that order. A rank's line joins the first equal line of the list that lies behind everything of the same rank; so the
+// order of one rank's output is kept, whatever is merged. A line that all ranks have printed does not wait longer for
+// itself, only for those in front of it. The beginning of a line is given out when the window has passed without its
+// end (a prompt).
 //
 // It has no clock and no goroutine: times are given to it, ascending.
 type merger struct {
@@ -28,7 +31,8 @@ type merger struct {
 	number  uint64           // of the newest line
 	bytes   int              // of waiting lines' texts
 	equal   map[text][]*line // waiting lines by text, ascending number
-	last    map[int]uint64   // number of the last line that a rank is in; a number that is not waiting any more means nothing
+	// number of the last line that a rank is in; a number that is not waiting any more means nothing
+	last    map[int]uint64
 	partial map[int]*partial
 	begun   []partialEntry            // partials in the order in which they began; stale entries are skipped
 	alike   map[text]map[int]struct{} // ranks by short partial
@@ -193,7 +197,8 @@ func (m *merger) oldestPartial() (partialEntry, bool) {
 	return partialEntry{}, false
 }
 
-// expirePartial gives a partial out, with the equal ones of ranks of which nothing else waits. The bytes of a character whose end has not come yet stay behind.
+// expirePartial gives a partial out, with the equal ones of ranks of which nothing else waits. The bytes of a character
+// whose end has not come yet stay behind.
 func (m *merger) expirePartial(now time.Time, rank int) Output {
 	p := m.partial[rank]
 	ranks := []int{rank}

@@ -39,18 +39,48 @@ func TestMergerByHand(t *testing.T) {
 		steps []step // an empty cat: time passes
 		want  string
 	}{
-		{"all ranks print the same", 3, []step{out(0, 2, "a\nb\n"), out(10, 0, "a\nb\n"), out(20, 1, "a\nb\n")}, "[0-2] \"a\\n\"\n[0-2] \"b\\n\"\n"},
-		{"a late one comes alone", 3, []step{out(0, 0, "a\n"), out(10, 1, "a\n"), {at: 100}, out(110, 2, "a\n"), {at: 210}}, "[0-1] \"a\\n\"\n[2] \"a\\n\"\n"},
+		{
+			"all ranks print the same", 3,
+			[]step{out(0, 2, "a\nb\n"), out(10, 0, "a\nb\n"), out(20, 1, "a\nb\n")},
+			"[0-2] \"a\\n\"\n[0-2] \"b\\n\"\n",
+		},
+		{"a late one comes alone", 3, []step{
+			out(0, 0, "a\n"), out(10, 1, "a\n"),
+			{at: 100},
+			out(110, 2, "a\n"),
+			{at: 210},
+		}, "[0-1] \"a\\n\"\n[2] \"a\\n\"\n"},
 		{"nothing comes early", 3, []step{out(0, 0, "a\n"), {at: 99}}, ""},
-		{"one rank's order is kept", 2, []step{out(0, 0, "x\ny\n"), out(1, 1, "y\nx\n"), {at: 200}}, "[0] \"x\\n\"\n[0-1] \"y\\n\"\n[1] \"x\\n\"\n"},
-		{"one rank repeats itself", 2, []step{out(0, 0, "x\n"), out(0, 0, "x\n"), out(1, 1, "x\n"), {at: 200}}, "[0-1] \"x\\n\"\n[0] \"x\\n\"\n"},
+		{
+			"one rank's order is kept", 2,
+			[]step{out(0, 0, "x\ny\n"), out(1, 1, "y\nx\n"), {at: 200}},
+			"[0] \"x\\n\"\n[0-1] \"y\\n\"\n[1] \"x\\n\"\n",
+		},
+		{
+			"one rank repeats itself", 2,
+			[]step{out(0, 0, "x\n"), out(0, 0, "x\n"), out(1, 1, "x\n"), {at: 200}},
+			"[0-1] \"x\\n\"\n[0] \"x\\n\"\n",
+		},
 		{"a prompt", 2, []step{out(0, 0, "name? "), {at: 99}, {at: 100}}, "[0] \"name? \"\n"},
 		{"a prompt of all", 2, []step{out(0, 0, "name? "), out(50, 1, "name? "), {at: 100}}, "[0-1] \"name? \"\n"},
 		{"a line in pieces", 2, []step{out(0, 0, "he"), out(50, 0, "llo\n"), {at: 150}}, "[0] \"hello\\n\"\n"},
-		{"stdout and stderr of one rank", 2, []step{out(0, 0, "he"), {1, 0, "stderr", "oops\n"}, out(2, 0, "llo\n"), {at: 200}}, "[0] \"he\"\n[0] \"oops\\n\" stderr\n[0] \"llo\\n\"\n"},
-		{"a character in pieces", 2, []step{out(0, 0, "gr\xc3"), {at: 100}, out(110, 0, "\xb6\xc3\x9fe\n"), {at: 220}}, "[0] \"gr\"\n[0] \"öße\\n\"\n"},
+		{"stdout and stderr of one rank", 2, []step{
+			out(0, 0, "he"),
+			{1, 0, "stderr", "oops\n"},
+			out(2, 0, "llo\n"),
+			{at: 200},
+		}, "[0] \"he\"\n[0] \"oops\\n\" stderr\n[0] \"llo\\n\"\n"},
+		{
+			"a character in pieces", 2,
+			[]step{out(0, 0, "gr\xc3"), {at: 100}, out(110, 0, "\xb6\xc3\x9fe\n"), {at: 220}},
+			"[0] \"gr\"\n[0] \"öße\\n\"\n",
+		},
 		{"not a character", 2, []step{out(0, 0, "\xc3"), {at: 100}}, "[0] \"\\xc3\"\n"},
-		{"an equal prompt of a rank with lines before it", 2, []step{out(0, 0, "? "), out(90, 1, "x\n? "), {at: 100}, {at: 190}}, "[0] \"? \"\n[1] \"x\\n\"\n[1] \"? \"\n"},
+		{
+			"an equal prompt of a rank with lines before it", 2,
+			[]step{out(0, 0, "? "), out(90, 1, "x\n? "), {at: 100}, {at: 190}},
+			"[0] \"? \"\n[1] \"x\\n\"\n[1] \"? \"\n",
+		},
 		{"everything ends", 2, []step{out(0, 0, "x\n"), {at: -1}}, "[0] \"x\\n\"\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -75,7 +105,8 @@ func TestMergerByHand(t *testing.T) {
 	}
 }
 
-// Per rank, what comes out, in its order, is what went in; nothing waits longer than the window; deadline tells when something is due.
+// Per rank, what comes out, in its order, is what went in; nothing waits longer than the window; deadline tells when
+// something is due.
 func TestMergerLosesAndReordersNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranks := rapid.IntRange(1, 5).Draw(t, "ranks")
@@ -104,7 +135,10 @@ func TestMergerLosesAndReordersNothing(t *testing.T) {
 				}
 			}
 		}
-		piece := rapid.SampledFrom([]string{"a", "b\n", "a\n", "\n", "xyz", "a\nb\n", "ö", "\xc3", "\xb6", "? ", strings.Repeat("w", mergedPartial), strings.Repeat("l\n", 30)})
+		piece := rapid.SampledFrom([]string{
+			"a", "b\n", "a\n", "\n", "xyz", "a\nb\n", "ö", "\xc3", "\xb6", "? ",
+			strings.Repeat("w", mergedPartial), strings.Repeat("l\n", 30),
+		})
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 9).Draw(t, "what") {
 			case 0:
@@ -193,12 +227,15 @@ func (b *bench) sync() {
 		f.Emit(backend.Event{Control: &backend.ControlState{Message: "sync"}})
 	}
 	for range b.w.Ranks() {
-		b.until("the mark", func(e Event) bool { return e.RankChanged != nil && e.RankChanged.Control.Message == "sync" })
+		b.until("the mark", func(e Event) bool {
+			return e.RankChanged != nil && e.RankChanged.Control.Message == "sync"
+		})
 	}
 }
 
 func TestOutputComesBeforeIdleAndTheEnd(t *testing.T) {
-	b := launched(t, 2, Options{Clock: jobtest.NewClock()}, each(jobtest.Print("stdout", "step\n"), jobtest.Line(src, 2), jobtest.Print("stdout", "bye"), jobtest.Exit(0)))
+	b := launched(t, 2, Options{Clock: jobtest.NewClock()},
+		each(jobtest.Print("stdout", "step\n"), jobtest.Line(src, 2), jobtest.Print("stdout", "bye"), jobtest.Exit(0)))
 	b.resume(b.j.All(), backend.Next)
 	b.idle()
 	b.drain()

@@ -44,7 +44,10 @@ func (w *watcher) take(e Event) error {
 	}
 	w.seq = e.Seq
 	kinds := 0
-	for _, set := range []bool{e.RankChanged != nil, e.Output != nil, e.Breakpoint != nil, e.Idle, e.Ended != nil, e.Focus != nil, e.Cut != nil, e.Progress != nil} {
+	for _, set := range []bool{
+		e.RankChanged != nil, e.Output != nil, e.Breakpoint != nil, e.Idle, e.Ended != nil,
+		e.Focus != nil, e.Cut != nil, e.Progress != nil,
+	} {
 		if set {
 			kinds++
 		}
@@ -59,7 +62,8 @@ func (w *watcher) take(e Event) error {
 		if s.State != from && !slices.Contains(legal[from], s.State) {
 			return fmt.Errorf("rank %d went from %s to %s", s.Rank, from, s.State)
 		}
-		if (s.State == Stopped) != (s.Stop != nil) || (s.State == Exited) != (s.Exit != nil) || (s.State == Lost) != (s.Lost != "") || s.Text == "" {
+		if (s.State == Stopped) != (s.Stop != nil) || (s.State == Exited) != (s.Exit != nil) ||
+			(s.State == Lost) != (s.Lost != "") || s.Text == "" {
 			return fmt.Errorf("rank %d is %s with %+v", s.Rank, s.State, s)
 		}
 		w.states[s.Rank] = s.State
@@ -104,13 +108,15 @@ func (j *Job) checkInvariants() error {
 		}
 	}
 	if pending != j.pending || gone != j.gone || running != j.running || j.inFlight < 0 {
-		return fmt.Errorf("counted %d pending, %d gone, %d running; kept %d, %d, %d; %d in flight", pending, gone, running, j.pending, j.gone, j.running, j.inFlight)
+		return fmt.Errorf("counted %d pending, %d gone, %d running; kept %d, %d, %d; %d in flight", pending, gone,
+			running, j.pending, j.gone, j.running, j.inFlight)
 	}
 	return nil
 }
 
-// Random commands, faults and events, several callers at once. Whatever happens: the stream is consistent, two subscribers see the same, no output is lost,
-// the counters count, and in the end the job is idle exactly when nothing is open.
+// Random commands, faults and events, several callers at once. Whatever happens: the stream is consistent, two
+// subscribers see the same, no output is lost, the counters count, and in the end the job is idle exactly when nothing
+// is open.
 func TestRandomSchedules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "ranks")
@@ -137,7 +143,8 @@ func TestRandomSchedules(t *testing.T) {
 			}
 		}
 		if rapid.Bool().Draw(t, "breakpoints first") {
-			if _, err := j.SetBreakpoints(ctx, src, []Breakpoint{{ID: 1, Source: src, Line: 2, Mode: ModeAll}}); err != nil {
+			if _, err := j.SetBreakpoints(ctx, src,
+				[]Breakpoint{{ID: 1, Source: src, Line: 2, Mode: ModeAll}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +175,10 @@ func TestRandomSchedules(t *testing.T) {
 			case 5:
 				f.Stop(backend.Stopped{Reason: backend.ReasonSignal, Signal: "SIGUSR1"})
 			case 6:
-				bp := Breakpoint{ID: 1, Source: src, Line: rapid.IntRange(1, 6).Draw(t, "line"), Ranks: some(), Mode: rapid.SampledFrom([]Mode{ModeRank, ModeAll}).Draw(t, "mode")}
+				bp := Breakpoint{
+					ID: 1, Source: src, Line: rapid.IntRange(1, 6).Draw(t, "line"), Ranks: some(),
+					Mode: rapid.SampledFrom([]Mode{ModeRank, ModeAll}).Draw(t, "mode"),
+				}
 				background(func() { j.SetBreakpoints(ctx, src, []Breakpoint{bp}) })
 			case 7:
 				text := rapid.SampledFrom([]string{"a\n", "b", "b\n", "c\nd\n"}).Draw(t, "text")
@@ -190,7 +200,10 @@ func TestRandomSchedules(t *testing.T) {
 					f.Exit(0, "SIGKILL")
 				}
 			case 11:
-				m := rapid.SampledFrom([]jobtest.Method{jobtest.Resume, jobtest.Interrupt, jobtest.SetBreakpoints, jobtest.Evaluate}).Draw(t, "method")
+				m := rapid.SampledFrom([]jobtest.Method{
+					jobtest.Resume, jobtest.Interrupt, jobtest.SetBreakpoints,
+					jobtest.Evaluate,
+				}).Draw(t, "method")
 				if rapid.Bool().Draw(t, "fails") {
 					f.On(m, jobtest.Fail(fmt.Errorf("no %s today", m)))
 				} else {
@@ -218,7 +231,9 @@ func TestRandomSchedules(t *testing.T) {
 		}
 		var broken error
 		var inFlight, pending int
-		if err := j.call(func() { broken, inFlight, pending = j.checkInvariants(), j.inFlight, j.pending }); err != nil || broken != nil || inFlight+pending != 0 {
+		if err := j.call(func() {
+			broken, inFlight, pending = j.checkInvariants(), j.inFlight, j.pending
+		}); err != nil || broken != nil || inFlight+pending != 0 {
 			t.Fatal(err, broken, inFlight, pending)
 		}
 		if err := j.Kill(ctx); err != nil {
@@ -262,8 +277,9 @@ func TestRandomSchedules(t *testing.T) {
 	})
 }
 
-// Random programs whose receives depend on earlier events of other ranks, run to a random consistent cut and then to a later one, with any rank as the leader. The oracle is
-// the order of events in which the program was drawn: a prefix of it is a consistent cut.
+// Random programs whose receives depend on earlier events of other ranks, run to a random consistent cut and then to a
+// later one, with any rank as the leader. The oracle is the order of events in which the program was drawn: a prefix of
+// it is a consistent cut.
 func TestRandomCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "ranks")
@@ -333,7 +349,8 @@ func TestRandomCuts(t *testing.T) {
 		}
 		first := rapid.IntRange(0, total-n).Draw(t, "first")
 		to(cuts[first])
-		// A later cut at which every rank has moved: one that stood still could not give the others progress, which RunToCut documents.
+		// A later cut at which every rank has moved: one that stood still could not give the others progress, which
+		// RunToCut documents.
 		for _, cut := range cuts[first:] {
 			moved := true
 			for r := range cut {

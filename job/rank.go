@@ -6,7 +6,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// rank is one rank with one backend. Attaching a new backend replaces the whole value, so that late answers of the old one change nothing.
+// rank is one rank with one backend. Attaching a new backend replaces the whole value, so that late answers of the old
+// one change nothing.
 type rank struct {
 	num    int
 	ctx    context.Context // ends with the backend, or the job
@@ -44,10 +45,12 @@ func (j *Job) newRank(num int, b backend.Backend, info Info) *rank {
 	return r
 }
 
-// A command is a request to a rank's backend, carried out in a goroutine of its own. What it returns is run by the owner.
+// A command is a request to a rank's backend, carried out in a goroutine of its own. What it returns is run by the
+// owner.
 type command func(context.Context) (then func())
 
-// enqueue carries the command out after all that were enqueued before it on this rank, and counts it as in flight. Owner.
+// enqueue carries the command out after all that were enqueued before it on this rank, and counts it as in flight.
+// Owner.
 func (j *Job) enqueue(r *rank, c command) {
 	j.inFlight++
 	r.queue = append(r.queue, c)
@@ -69,7 +72,8 @@ func (j *Job) next(r *rank) {
 	})
 }
 
-// overtake carries the command out at once, beside those that were enqueued, and counts it as in flight. For Interrupt, Control and Kill. Owner.
+// overtake carries the command out at once, beside those that were enqueued, and counts it as in flight. For Interrupt,
+// Control and Kill. Owner.
 func (j *Job) overtake(r *rank, c command) {
 	j.inFlight++
 	j.start(r, c, func() { j.inFlight-- })
@@ -210,7 +214,8 @@ func (g *gather[T]) sealIfComplete() {
 	}
 }
 
-// wait returns when all have answered or ctx ends; then the missing ones have a *NoAnswerError. The maps are the caller's afterwards.
+// wait returns when all have answered or ctx ends; then the missing ones have a *NoAnswerError. The maps are the
+// caller's afterwards.
 func (g *gather[T]) wait(ctx context.Context, j *Job) (map[int]T, map[int]error, error) {
 	select {
 	case <-g.done:

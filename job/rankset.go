@@ -6,15 +6,17 @@ import (
 	"slices"
 )
 
-// A RankSet is a set of ranks. The zero value is the empty set. Values are immutable and may be shared between goroutines; compare them with Equal.
-// Operations take time in proportion to the largest rank divided by 64, so 100,000 ranks cost about 1,600 machine words.
+// A RankSet is a set of ranks. The zero value is the empty set. Values are immutable and may be shared between
+// goroutines; compare them with Equal. Operations take time in proportion to the largest rank divided by 64, so 100,000
+// ranks cost about 1,600 machine words.
 type RankSet struct {
 	words []uint64 // bit r%64 of words[r/64]; the last word is not zero, so that equal sets have equal words
 }
 
 const wordBits = 64
 
-// NewRankSet returns the set of the given ranks. It panics if one is negative: that is a defect of the caller, never input.
+// NewRankSet returns the set of the given ranks. It panics if one is negative: that is a defect of the caller, never
+// input.
 func NewRankSet(ranks ...int) RankSet {
 	var b rankSetBuilder
 	for _, r := range ranks {
@@ -40,7 +42,8 @@ func (s RankSet) Contains(rank int) bool {
 	return s.words[rank/wordBits]&(1<<(rank%wordBits)) != 0
 }
 
-// Each calls yield for each rank in ascending order until it returns false. It has the form of an iterator: `for r := range s.Each`.
+// Each calls yield for each rank in ascending order until it returns false. It has the form of an iterator: `for r :=
+// range s.Each`.
 func (s RankSet) Each(yield func(rank int) bool) {
 	for i, w := range s.words {
 		for ; w != 0; w &= w - 1 {

@@ -187,9 +187,13 @@ func BenchmarkRankSetString100000(b *testing.B) {
 	}
 }
 
-// FuzzParseRankSet: whatever is given, the answer is a set within bounds that survives its own text, or a whole sentence.
+// FuzzParseRankSet: whatever is given, the answer is a set within bounds that survives its own text, or a whole
+// sentence.
 func FuzzParseRankSet(f *testing.F) {
-	for _, s := range []string{"0-3,7", "all", "0-63:4", "1,,2", "9-1", "0-9:0", "all:2", "18446744073709551616", "0-9:9223372036854775807", "-", ":", "１"} {
+	for _, s := range []string{
+		"0-3,7", "all", "0-63:4", "1,,2", "9-1", "0-9:0", "all:2", "18446744073709551616",
+		"0-9:9223372036854775807", "-", ":", "１",
+	} {
 		f.Add(s, 64)
 	}
 	f.Fuzz(func(t *testing.T, text string, n int) {

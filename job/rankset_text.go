@@ -14,8 +14,9 @@ type RankSetError struct {
 
 func (e *RankSetError) Error() string { return e.Reason }
 
-// ParseRankSet reads a rank set of a job of n ranks: items separated by commas, each `all`, a rank `7`, a range `0-3` with both ends in it, or a range with
-// a stride `0-63:4`. Spaces around items are allowed. Every rank must be below n; an empty text is an error. Errors are *RankSetError.
+// ParseRankSet reads a rank set of a job of n ranks: items separated by commas, each `all`, a rank `7`, a range `0-3`
+// with both ends in it, or a range with a stride `0-63:4`. Spaces around items are allowed. Every rank must be below n;
+// an empty text is an error. Errors are *RankSetError.
 func ParseRankSet(text string, n int) (RankSet, error) {
 	var b rankSetBuilder
 	if strings.TrimSpace(text) == "" {
@@ -31,7 +32,8 @@ func ParseRankSet(text string, n int) (RankSet, error) {
 
 func parseRankItem(b *rankSetBuilder, text, item string, n int) error {
 	if item == "" {
-		return rankSetErrorf(text, "The rank set %s has an empty item between its commas; write it such as \"0-3,7\".", quote(text))
+		return rankSetErrorf(text, "The rank set %s has an empty item between its commas; write it such as \"0-3,7\".",
+			quote(text))
 	}
 	if item == "all" {
 		if n > 0 {
@@ -47,7 +49,8 @@ func parseRankItem(b *rankSetBuilder, text, item string, n int) error {
 	}
 	if !isRange {
 		if hasStride {
-			return rankSetErrorf(text, "In the rank set %s the stride in %s needs a range in front of it, such as \"0-%d:%s\".",
+			return rankSetErrorf(text,
+				"In the rank set %s the stride in %s needs a range in front of it, such as \"0-%d:%s\".",
 				quote(text), quote(item), max(n-1, 0), clip(strideText))
 		}
 		b.add(lo)
@@ -58,7 +61,8 @@ func parseRankItem(b *rankSetBuilder, text, item string, n int) error {
 		return err
 	}
 	if hi < lo {
-		return rankSetErrorf(text, "In the rank set %s the range %s runs backwards; write \"%d-%d\".", quote(text), quote(item), hi, lo)
+		return rankSetErrorf(text, "In the rank set %s the range %s runs backwards; write \"%d-%d\".", quote(text),
+			quote(item), hi, lo)
 	}
 	if !hasStride {
 		b.addRange(lo, hi)
@@ -66,7 +70,8 @@ func parseRankItem(b *rankSetBuilder, text, item string, n int) error {
 	}
 	stride, err := parseNumber(strideText)
 	if err != nil || stride < 1 {
-		return rankSetErrorf(text, "In the rank set %s the stride %s is not a whole number of at least 1.", quote(text), quote(strideText))
+		return rankSetErrorf(text, "In the rank set %s the stride %s is not a whole number of at least 1.", quote(text),
+			quote(strideText))
 	}
 	for r := lo; ; r += stride {
 		b.add(r)
@@ -79,15 +84,19 @@ func parseRankItem(b *rankSetBuilder, text, item string, n int) error {
 func parseRank(text, number string, n int) (int, error) {
 	r, err := parseNumber(number)
 	if err != nil {
-		return 0, rankSetErrorf(text, "In the rank set %s, %s is not a rank; write ranks such as \"0-3,7\", or \"all\".", quote(text), quote(number))
+		return 0, rankSetErrorf(text,
+			"In the rank set %s, %s is not a rank; write ranks such as \"0-3,7\", or \"all\".", quote(text),
+			quote(number))
 	}
 	if r >= n {
-		return 0, rankSetErrorf(text, "The rank set %s names rank %s, but the job has %s.", quote(text), clip(strings.TrimSpace(number)), ranksOf(n))
+		return 0, rankSetErrorf(text, "The rank set %s names rank %s, but the job has %s.", quote(text),
+			clip(strings.TrimSpace(number)), ranksOf(n))
 	}
 	return r, nil
 }
 
-// parseNumber reads decimal digits only: no sign, no underscore. A number too large for int is given as the largest int, which no job reaches.
+// parseNumber reads decimal digits only: no sign, no underscore. A number too large for int is given as the largest
+// int, which no job reaches.
 func parseNumber(s string) (int, error) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -127,8 +136,8 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "..."
 }
 
-// String is the canonical text: ascending, ranges for neighbours, a stride where that is shorter than the list. ParseRankSet gives the same set back.
-// The empty set is "none", which ParseRankSet refuses.
+// String is the canonical text: ascending, ranges for neighbours, a stride where that is shorter than the list.
+// ParseRankSet gives the same set back. The empty set is "none", which ParseRankSet refuses.
 func (s RankSet) String() string {
 	if s.Empty() {
 		return "none"
@@ -159,8 +168,9 @@ func (s RankSet) String() string {
 	return string(appendSingles(out, singles))
 }
 
-// appendSingles writes ascending ranks, none of which are neighbours. It takes the longest progression from the left and writes it with a stride if
-// that is shorter. Every progression of four or more is shorter that way, so each rank is looked at a bounded number of times.
+// appendSingles writes ascending ranks, none of which are neighbours. It takes the longest progression from the left
+// and writes it with a stride if that is shorter. Every progression of four or more is shorter that way, so each rank
+// is looked at a bounded number of times.
 func appendSingles(out []byte, ranks []int) []byte {
 	for len(ranks) > 0 {
 		n := 1

@@ -8,16 +8,20 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Resume lets the stopped ones among ranks go on and returns when each runs, with the set of those that do; ranks that are not stopped are
-// left out. thread is the debugger's number of the thread that a step is about, 0 the one that stopped; it must be 0 if several ranks are named. A rank that stands in
-// its parking loop (see RunToCut) is released too. The error is a *RanksError about ranks that could not be resumed.
+// Resume lets the stopped ones among ranks go on and returns when each runs, with the set of those that do; ranks that
+// are not stopped are left out. thread is the debugger's number of the thread that a step is about, 0 the one that
+// stopped; it must be 0 if several ranks are named. A rank that stands in its parking loop (see RunToCut) is released
+// too. The error is a *RanksError about ranks that could not be resumed.
 func (j *Job) Resume(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet, error) {
 	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread})
 }
 
 // ResumeInstruction is Resume with steps by one instruction of the machine instead of one line.
-func (j *Job) ResumeInstruction(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet, error) {
-	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread, Instruction: kind != backend.Continue})
+func (j *Job) ResumeInstruction(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet,
+	error,
+) {
+	return j.resumeAll(ctx, ranks,
+		backend.ResumeRequest{Kind: kind, Thread: thread, Instruction: kind != backend.Continue})
 }
 
 func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRequest) (RankSet, error) {
@@ -25,7 +29,11 @@ func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRe
 		return RankSet{}, err
 	}
 	if req.Thread != 0 && ranks.Len() > 1 {
-		return RankSet{}, &RankError{-1, fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", req.Thread, ranks)}
+		return RankSet{}, &RankError{
+			-1,
+			fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", req.Thread,
+				ranks),
+		}
 	}
 	g := newGather[struct{}]()
 	err := j.call(func() {
@@ -51,13 +59,14 @@ func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRe
 	return NewRankSet(sortedKeys(got)...), ranksError(req.Kind.String(), errs)
 }
 
-// stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave it there for ever. Owner.
+// stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave
+// it there for ever. Owner.
 func stoppedInPark(r *rank) bool {
 	return r.stop.Control.Present && r.stop.Control.State == controlParked
 }
 
-// resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. With unpark it is let out of its parking loop first. answered
-// is called when the answer has been taken in. Owner.
+// resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. With unpark it is
+// let out of its parking loop first. answered is called when the answer has been taken in. Owner.
 func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered func(error)) {
 	r.resuming = true
 	r.resumes++
@@ -102,8 +111,9 @@ func (j *Job) resumed(r *rank, err error) {
 	}
 }
 
-// Interrupt asks the running ones among ranks to stop and returns when each was asked; their stops follow in the stream (WaitIdle waits for them). It has no effect
-// on the others. The error is a *RanksError about ranks that could not be asked.
+// Interrupt asks the running ones among ranks to stop and returns when each was asked; their stops follow in the stream
+// (WaitIdle waits for them). It has no effect on the others. The error is a *RanksError about ranks that could not be
+// asked.
 func (j *Job) Interrupt(ctx context.Context, ranks RankSet) error {
 	if err := j.checkRanks(ranks); err != nil {
 		return err
@@ -125,8 +135,8 @@ func (j *Job) Interrupt(ctx context.Context, ranks RankSet) error {
 	return ranksError("pause", errs)
 }
 
-// interrupt asks a rank to stop if it runs or is about to. Interrupt overtakes in the backend, so one that would arrive before a Resume that is under way
-// is held back until that is answered. g may be nil. Owner.
+// interrupt asks a rank to stop if it runs or is about to. Interrupt overtakes in the backend, so one that would arrive
+// before a Resume that is under way is held back until that is answered. g may be nil. Owner.
 func (j *Job) interrupt(r *rank, g *gather[struct{}]) {
 	switch {
 	case r.resuming:
@@ -160,9 +170,10 @@ func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
 	})
 }
 
-// Evaluate evaluates an expression on each of ranks at the same time. If req.Frame is zero the frame is each rank's UserFrame; else it is the one
-// req.Frame.Level levels above the innermost frame that is not Internal, of thread req.Frame.Thread (0: the one that stopped). Equal answers are
-// merged, and so are equal errors; the results are ordered by their lowest rank. A rank that runs, or has not answered when ctx ends, has its own
+// Evaluate evaluates an expression on each of ranks at the same time. If req.Frame is zero the frame is each rank's
+// UserFrame; else it is the one req.Frame.Level levels above the innermost frame that is not Internal, of thread
+// req.Frame.Thread (0: the one that stopped). Equal answers are merged, and so are equal errors; the results are
+// ordered by their lowest rank. A rank that runs, or has not answered when ctx ends, has its own
 // entry with Err. The error is not nil only if nobody could be asked.
 func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateRequest) ([]MergedResult, error) {
 	if err := j.checkRanks(ranks); err != nil {
@@ -188,7 +199,10 @@ func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateR
 
 func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest, g *gather[backend.EvaluateResult]) {
 	if r.state != Stopped || r.resuming {
-		g.answer(r.num, backend.EvaluateResult{}, &backend.StateError{Asked: "evaluate " + clip(req.Expression), State: r.stateForPeople()})
+		g.answer(r.num, backend.EvaluateResult{}, &backend.StateError{
+			Asked: "evaluate " + clip(req.Expression),
+			State: r.stateForPeople(),
+		})
 		return
 	}
 	if req.Frame == (backend.FrameID{}) {

@@ -35,10 +35,12 @@ func TestResumeLeavesOutRanksThatAreNotStopped(t *testing.T) {
 		t.Error("rank 1 was resumed twice")
 	}
 	var rankErr *RankError
-	if _, err := b.j.Resume(b.ctx, NewRankSet(0, 3), backend.Continue, 0); !errors.As(err, &rankErr) || rankErr.Rank != 3 {
+	if _, err := b.j.Resume(b.ctx, NewRankSet(0, 3), backend.Continue, 0); !errors.As(err, &rankErr) ||
+		rankErr.Rank != 3 {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.j.Resume(b.ctx, RankSet{}, backend.Continue, 0); err == nil || err.Error() != "The command names no rank." {
+	if _, err := b.j.Resume(b.ctx, RankSet{}, backend.Continue, 0); err == nil ||
+		err.Error() != "The command names no rank." {
 		t.Errorf("%v", err)
 	}
 	if _, err := b.j.Resume(b.ctx, b.j.All(), backend.Next, 2); err == nil {
@@ -122,7 +124,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// Interrupt overtakes in the backend: sent during a Resume it would arrive first, have no effect, and its stop would be pending for ever.
+// Interrupt overtakes in the backend: sent during a Resume it would arrive first, have no effect, and its stop would be
+// pending for ever.
 func TestInterruptDuringResume(t *testing.T) {
 	ready := make(chan struct{})
 	b := launched(t, 1, Options{}, nil)
@@ -310,7 +313,8 @@ func TestEvaluateShowsWhoDidNotAnswer(t *testing.T) {
 	got, err := b.j.Evaluate(ctx, b.j.All(), backend.EvaluateRequest{Expression: "n", Context: backend.ContextREPL})
 	b.must(err)
 	for _, m := range got {
-		if m.Ranks.Contains(1) && m.String() != "["+m.Ranks.String()+"] context canceled." && m.String() != "["+m.Ranks.String()+"] it has not answered yet (context canceled)." {
+		if m.Ranks.Contains(1) && m.String() != "["+m.Ranks.String()+"] context canceled." &&
+			m.String() != "["+m.Ranks.String()+"] it has not answered yet (context canceled)." {
 			t.Errorf("%s", m)
 		}
 	}
@@ -326,7 +330,8 @@ func TestEvaluateShowsWhoDied(t *testing.T) {
 	})
 	got, err := b.j.Evaluate(b.ctx, b.j.All(), backend.EvaluateRequest{Expression: "n"})
 	b.must(err)
-	if len(got) != 2 || got[0].String() != "[0-1] 5" || got[1].String() != "[2] the debugger of this rank has ended: gdb crashed." {
+	if len(got) != 2 || got[0].String() != "[0-1] 5" ||
+		got[1].String() != "[2] the debugger of this rank has ended: gdb crashed." {
 		t.Errorf("%v", got)
 	}
 	b.untilState(2, Lost)
@@ -364,7 +369,8 @@ func TestStackTraceHidesTheInterposer(t *testing.T) {
 	for _, thread := range []int{0, 1, 7} { // 7: not the one that stopped, so it has to be asked for
 		res, err := b.j.StackTrace(b.ctx, 0, backend.StackTraceRequest{Thread: thread})
 		b.must(err)
-		if len(res.Frames) != 2 || res.Frames[0].Function != "exchange" || res.Frames[0].ID.Level != 1 || res.Total != 2 {
+		if len(res.Frames) != 2 || res.Frames[0].Function != "exchange" || res.Frames[0].ID.Level != 1 ||
+			res.Total != 2 {
 			t.Errorf("thread %d: %+v", thread, res)
 		}
 		res, err = b.j.StackTrace(b.ctx, 0, backend.StackTraceRequest{Thread: thread, Start: 1, Count: 5})
@@ -381,7 +387,8 @@ func TestControl(t *testing.T) {
 	})
 	at := uint64(7)
 	got, err := b.j.Control(b.ctx, b.j.All(), backend.ControlRequest{ParkAt: &at})
-	if err == nil || err.Error() != "cannot read the control block: [2] the control block is not supported by this rank's debugger" {
+	if err == nil || err.Error() != "cannot read the control block: [2] the control block is not supported by this "+
+		"rank's debugger" {
 		t.Errorf("%v", err)
 	}
 	if len(got) != 2 || !got[0].Present || b.w.Rank(0).ParkAt() != 7 || b.w.Rank(1).ParkAt() != 7 {

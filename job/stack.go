@@ -7,8 +7,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// HideInternal splits off the frames of Cohort's interposer at the top of a stack. The visible frames keep their IDs, so they can be given to the
-// backend as they are; hidden is how many were removed.
+// HideInternal splits off the frames of Cohort's interposer at the top of a stack. The visible frames keep their IDs,
+// so they can be given to the backend as they are; hidden is how many were removed.
 func HideInternal(frames []backend.Frame) (visible []backend.Frame, hidden int) {
 	for hidden < len(frames) && frames[hidden].Internal {
 		hidden++
@@ -16,8 +16,9 @@ func HideInternal(frames []backend.Frame) (visible []backend.Frame, hidden int) 
 	return frames[hidden:], hidden
 }
 
-// UserFrame is the index of the frame at which a user looks first: the innermost of the program's own code that has source, or else the innermost of its
-// code, or else 0. A rank that waits deep inside MPI is shown where its own code called MPI.
+// UserFrame is the index of the frame at which a user looks first: the innermost of the program's own code that has
+// source, or else the innermost of its code, or else 0. A rank that waits deep inside MPI is shown where its own code
+// called MPI.
 func UserFrame(frames []backend.Frame) int {
 	code := -1
 	for i, f := range frames {
@@ -34,15 +35,17 @@ func UserFrame(frames []backend.Frame) int {
 	return max(code, 0)
 }
 
-// fold makes one frame of neighbouring ones of the interposer: a call goes through several of its functions, which mean nothing to a user. It is the outermost of them,
-// which the call has entered first, with its ID; so whoever evaluates or counts in the debugger's own frames does as before.
+// fold makes one frame of neighbouring ones of the interposer: a call goes through several of its functions, which mean
+// nothing to a user. It is the outermost of them, which the call has entered first, with its ID; so whoever evaluates
+// or counts in the debugger's own frames does as before.
 func fold(frames []backend.Frame) []backend.Frame {
 	out := make([]backend.Frame, 0, len(frames))
 	for i, f := range frames {
 		if f.Internal && i+1 < len(frames) && frames[i+1].Internal {
 			continue
 		}
-		f.Call = f.Internal && isMPI(f.Function) && i+1 < len(frames) && frames[i+1].User // and not by MPI, such as its Fortran library
+		// and not by MPI, such as its Fortran library
+		f.Call = f.Internal && isMPI(f.Function) && i+1 < len(frames) && frames[i+1].User
 		out = append(out, f)
 	}
 	return out
@@ -55,9 +58,12 @@ func isMPI(function string) bool {
 // mostInternal bounds the search for the first frame that is not Internal.
 const mostInternal = 256
 
-// StackTrace is Backend.StackTrace as a user is to see it: without the interposer's frames at the top, and with one frame for those of a call further out. req.Start and
-// the result's Total count what is seen; Total is too large where frames that were not asked for are some of the interposer's. Frame IDs keep the debugger's levels.
-func (j *Job) StackTrace(ctx context.Context, rank int, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
+// StackTrace is Backend.StackTrace as a user is to see it: without the interposer's frames at the top, and with one
+// frame for those of a call further out. req.Start and the result's Total count what is seen; Total is too large where
+// frames that were not asked for are some of the interposer's. Frame IDs keep the debugger's levels.
+func (j *Job) StackTrace(ctx context.Context, rank int, req backend.StackTraceRequest) (backend.StackTraceResult,
+	error,
+) {
 	b, err := j.Backend(rank)
 	if err != nil {
 		return backend.StackTraceResult{}, err

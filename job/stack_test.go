@@ -39,17 +39,27 @@ func TestFold(t *testing.T) {
 	}{
 		{"nothing of ours", numbered(inMPI("poll"), inMPI("PMPI_Recv"), users("main")), "poll@0 PMPI_Recv@1 main@2 "},
 		{
-			"a call", numbered(inMPI("poll"), inMPI("PMPI_Recv"), ours("MPI_Recv"), ours("MPI_Recv"), ours("MPI_Recv"), users("f"), users("main")),
+			"a call", numbered(inMPI("poll"), inMPI("PMPI_Recv"), ours("MPI_Recv"), ours("MPI_Recv"), ours("MPI_Recv"),
+				users("f"), users("main")),
 			"poll@0 PMPI_Recv@1 MPI_Recv@4! f@5 main@6 ",
 		},
 		{
-			"a call within a callback of another", numbered(inMPI("a"), ours("MPI_Send"), ours("MPI_Send"), users("op"), inMPI("b"), ours("x"), ours("MPI_Reduce"), users("main")),
+			"a call within a callback of another", numbered(inMPI("a"), ours("MPI_Send"), ours("MPI_Send"), users("op"),
+				inMPI("b"), ours("x"), ours("MPI_Reduce"), users("main")),
 			"a@0 MPI_Send@2! op@3 b@4 MPI_Reduce@6! main@7 ",
 		},
-		{"a call of the library's", numbered(ours("MPI_Bcast"), inMPI("ADIO_Open"), ours("MPI_File_open"), users("main")), "MPI_Bcast@0 ADIO_Open@1 MPI_File_open@2! main@3 "},
-		{"Fortran, in the library", numbered(inMPI("a"), ours("MPI_Recv"), inMPI("mpi_recv_"), users("main")), "a@0 MPI_Recv@1 mpi_recv_@2 main@3 "},
-		{"Fortran, ours", numbered(inMPI("a"), ours("MPI_Recv"), ours("mpi_recv_f08_"), users("main")), "a@0 mpi_recv_f08_@2! main@3 "},
-		{"Fortran, both", numbered(ours("MPI_Recv"), ours("MPI_Recv"), inMPI("pmpi_recv__"), ours("mpi_recv_"), users("main")), "MPI_Recv@1 pmpi_recv__@2 mpi_recv_@3! main@4 "},
+		{"a call of the library's", numbered(ours("MPI_Bcast"), inMPI("ADIO_Open"), ours("MPI_File_open"),
+			users("main")), "MPI_Bcast@0 ADIO_Open@1 MPI_File_open@2! main@3 "},
+		{
+			"Fortran, in the library", numbered(inMPI("a"), ours("MPI_Recv"), inMPI("mpi_recv_"), users("main")),
+			"a@0 MPI_Recv@1 mpi_recv_@2 main@3 ",
+		},
+		{
+			"Fortran, ours", numbered(inMPI("a"), ours("MPI_Recv"), ours("mpi_recv_f08_"), users("main")),
+			"a@0 mpi_recv_f08_@2! main@3 ",
+		},
+		{"Fortran, both", numbered(ours("MPI_Recv"), ours("MPI_Recv"), inMPI("pmpi_recv__"), ours("mpi_recv_"),
+			users("main")), "MPI_Recv@1 pmpi_recv__@2 mpi_recv_@3! main@4 "},
 		{"no call of MPI", numbered(ours("helper"), ours("clock_gettime"), users("main")), "clock_gettime@1 main@2 "},
 		{"the end of what is known", numbered(inMPI("a"), ours("MPI_Recv"), ours("MPI_Recv")), "a@0 MPI_Recv@2 "},
 		{"none", nil, ""},
@@ -68,7 +78,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// TestStackTracePages: pages of any size are pieces of the whole, whatever the stack, and whether or not the debugger knows its depth.
+// TestStackTracePages: pages of any size are pieces of the whole, whatever the stack, and whether or not the debugger
+// knows its depth.
 func TestStackTracePages(t *testing.T) {
 	b := launched(t, 1, Options{}, func(w *jobtest.World) {
 		w.Rank(0).Program = []jobtest.Step{jobtest.Enter("exchange"), jobtest.Block("MPI_Recv", nil)}
@@ -82,7 +93,8 @@ func TestStackTracePages(t *testing.T) {
 		var frames []backend.Frame
 		for range rapid.IntRange(0, 60).Draw(rt, "frames") {
 			name := rapid.SampledFrom(names).Draw(rt, "name")
-			frames = append(frames, rapid.SampledFrom([]func(string) backend.Frame{ours, ours, inMPI, users}).Draw(rt, "owner")(name))
+			frames = append(frames, rapid.SampledFrom([]func(string) backend.Frame{ours, ours, inMPI, users}).Draw(rt,
+				"owner")(name))
 		}
 		frames = numbered(frames...)
 		knows := rapid.Bool().Draw(rt, "depth is known at once")
@@ -115,7 +127,8 @@ func TestStackTracePages(t *testing.T) {
 		if diff := cmp.Diff(want, got.Frames); diff != "" && len(want)+len(got.Frames) > 0 {
 			rt.Errorf("frames %d to %d:\n%s", start, end, diff)
 		}
-		if got.Total >= 0 && (got.Total < len(whole) || got.Total > len(visible)) || got.Total < 0 && (knows || end == len(whole) && count == 0) {
+		if got.Total >= 0 && (got.Total < len(whole) || got.Total > len(visible)) || got.Total < 0 &&
+			(knows || end == len(whole) && count == 0) {
 			rt.Errorf("the total is %d; there are %d", got.Total, len(whole))
 		}
 		if asked > 16 {

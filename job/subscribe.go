@@ -14,9 +14,9 @@ type Subscription struct {
 	idle     bool
 }
 
-// Subscribe begins a stream: everything that happens from now on, in the job's order. buffer is a hint for the capacity of the channel; what does
-// not fit is kept in a queue without bound, so a slow subscriber delays nobody. After Job.Close the stream delivers what is left and then is closed;
-// subscribing to a closed job gives a closed stream.
+// Subscribe begins a stream: everything that happens from now on, in the job's order. buffer is a hint for the capacity
+// of the channel; what does not fit is kept in a queue without bound, so a slow subscriber delays nobody. After
+// Job.Close the stream delivers what is left and then is closed; subscribing to a closed job gives a closed stream.
 func (j *Job) Subscribe(buffer int) *Subscription {
 	s := &Subscription{
 		events: make(chan Event, max(buffer, 0)),
@@ -40,7 +40,8 @@ func (j *Job) Subscribe(buffer int) *Subscription {
 // Events delivers the stream. It is closed after the last event, or after Close.
 func (s *Subscription) Events() <-chan Event { return s.events }
 
-// Snapshot is how the ranks stood, what the focus was and whether the job was idle immediately before the first event of the stream.
+// Snapshot is how the ranks stood, what the focus was and whether the job was idle immediately before the first event
+// of the stream.
 func (s *Subscription) Snapshot() (ranks []RankStatus, focus RankSet, idle bool) {
 	return s.snapshot, s.focus, s.idle
 }

@@ -78,11 +78,13 @@ func stopPointSentence(who, at string, s *backend.Stopped) string {
 		}
 		return fmt.Sprintf("%s is at its causal position, after event %d%s%s.", who, c.Events, calledMPI(s.Frames), at)
 	case stopGuard:
-		return fmt.Sprintf("%s is about to begin event %d%s%s, and goes no further because the cut ends before it.", who, c.Events+1, calledMPI(s.Frames), at)
+		return fmt.Sprintf("%s is about to begin event %d%s%s, and goes no further because the cut ends before it.",
+			who, c.Events+1, calledMPI(s.Frames), at)
 	case stopDivergence:
 		return fmt.Sprintf("%s left the recording%s: %s", who, at, divergenceText(c.Divergence))
 	case stopEnd:
-		return fmt.Sprintf("%s has come to the end of its recording, after event %d%s; the recorded run was cut short there, so what follows is not known.", who, c.Events, at)
+		return fmt.Sprintf("%s has come to the end of its recording, after event %d%s; the recorded run was cut "+
+			"short there, so what follows is not known.", who, c.Events, at)
 	}
 	return fmt.Sprintf("%s is at a stop point after event %d%s.", who, c.Events, at)
 }
@@ -128,11 +130,14 @@ func divergenceText(d *backend.Divergence) string {
 
 // UnnoticedText describes a divergence that no decision tells.
 func UnnoticedText(d *backend.Divergence) string {
-	return fmt.Sprintf("one of its calls from event %d to event %d, %s, is not the recorded one. None of them has a recorded outcome, so it was noticed "+
-		"only when all of them were compared, and which one it was is not known.", d.RecordedEvent+1, d.Event, d.ActualOp)
+	return fmt.Sprintf("one of its calls from event %d to event %d, %s, is not the recorded one. None of them has a "+
+		"recorded outcome, so it was noticed "+
+		"only when all of them were compared, and which one it was is not known.", d.RecordedEvent+1, d.Event,
+		d.ActualOp)
 }
 
-// RecentCalls are lines about the last calls of a rank that left its recording, at most ten and the one in progress, oldest first.
+// RecentCalls are lines about the last calls of a rank that left its recording, at most ten and the one in progress,
+// oldest first.
 func RecentCalls(rank int, calls []backend.RecentCall) []string {
 	const most = 11
 	var lines []string
@@ -219,7 +224,8 @@ func place(frames []backend.Frame) string {
 	return out
 }
 
-// calledMPI is " (MPI_Recv)" if the interposer's outermost frame at the top is the wrapper of an MPI function that the program called.
+// calledMPI is " (MPI_Recv)" if the interposer's outermost frame at the top is the wrapper of an MPI function that the
+// program called.
 func calledMPI(frames []backend.Frame) string {
 	_, hidden := HideInternal(frames)
 	if hidden == 0 {
@@ -252,13 +258,15 @@ func runningText(s *RankStatus) string {
 	switch c := s.Control; {
 	case !c.Present:
 	case c.State == controlParked:
-		return fmt.Sprintf("Rank %d waits at its position, after event %d, until the others have reached theirs.", s.Rank, c.Events)
+		return fmt.Sprintf("Rank %d waits at its position, after event %d, until the others have reached theirs.",
+			s.Rank, c.Events)
 	case c.State == controlFinalized:
 		return fmt.Sprintf("Rank %d runs, and has finished with MPI.", s.Rank)
 	case c.State == controlDiverged:
 		return fmt.Sprintf("Rank %d left the recording: %s", s.Rank, divergenceText(c.Divergence))
 	case c.State == controlEnd:
-		return fmt.Sprintf("Rank %d has come to the end of its recording, after event %d, and waits there.", s.Rank, c.Events)
+		return fmt.Sprintf("Rank %d has come to the end of its recording, after event %d, and waits there.", s.Rank,
+			c.Events)
 	case c.State == controlRefused:
 		return fmt.Sprintf("Rank %d: libcohort refused: %s", s.Rank, sentence(c.Message))
 	}
@@ -302,7 +310,8 @@ func (j *Job) summary() *Ended {
 	return &Ended{Summary: strings.Join(mergeTexts(texts), ", "), Failed: failed.set()}
 }
 
-// withoutSubject turns "Rank 3 is lost: why." into "why" and "Rank 3 was ended ..." into "it was ended ...", so that equal reasons of several ranks are equal texts.
+// withoutSubject turns "Rank 3 is lost: why." into "why" and "Rank 3 was ended ..." into "it was ended ...", so that
+// equal reasons of several ranks are equal texts.
 func withoutSubject(s string) string {
 	s = strings.TrimSuffix(s, ".")
 	rest, ok := strings.CutPrefix(s, "Rank ")

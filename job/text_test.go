@@ -13,7 +13,11 @@ import (
 func TestStopTexts(t *testing.T) {
 	main := backend.Frame{Function: "exchange", File: "/src/heat.c", Line: 40}
 	user := []backend.Frame{main}
-	inRecv := []backend.Frame{{Function: "cohort_stop_here", Internal: true}, {Function: "MPI_Recv", Internal: true}, main}
+	inRecv := []backend.Frame{
+		{Function: "cohort_stop_here", Internal: true},
+		{Function: "MPI_Recv", Internal: true},
+		main,
+	}
 	stopPoint := func(reason int, c backend.ControlState) backend.Stopped {
 		c.Present, c.StopReason = true, reason
 		return backend.Stopped{Reason: backend.ReasonStopPoint, Frames: inRecv, Control: c}
@@ -24,38 +28,81 @@ func TestStopTexts(t *testing.T) {
 		want string
 	}{
 		{backend.Stopped{Reason: backend.ReasonEntry, Frames: user}, "Rank 2 is at its entry in exchange (heat.c:40)."},
-		{backend.Stopped{Reason: backend.ReasonBreakpoint, Breakpoints: []int{3}, Frames: user}, "Rank 2 hit breakpoint 3 in exchange (heat.c:40)."},
-		{backend.Stopped{Reason: backend.ReasonBreakpoint, Breakpoints: []int{3, 4, 9}, Frames: user}, "Rank 2 hit breakpoints 3, 4 and 9 in exchange (heat.c:40)."},
+		{
+			backend.Stopped{Reason: backend.ReasonBreakpoint, Breakpoints: []int{3}, Frames: user},
+			"Rank 2 hit breakpoint 3 in exchange (heat.c:40).",
+		},
+		{
+			backend.Stopped{Reason: backend.ReasonBreakpoint, Breakpoints: []int{3, 4, 9}, Frames: user},
+			"Rank 2 hit breakpoints 3, 4 and 9 in exchange (heat.c:40).",
+		},
 		{backend.Stopped{Reason: backend.ReasonBreakpoint}, "Rank 2 hit a breakpoint."},
-		{backend.Stopped{Reason: backend.ReasonStep, Frames: user}, "Rank 2 has finished its step in exchange (heat.c:40)."},
-		{backend.Stopped{Reason: backend.ReasonPause, Frames: []backend.Frame{{Function: "poll", PC: 16}}}, "Rank 2 was paused in poll."},
-		{backend.Stopped{Reason: backend.ReasonPause, Frames: []backend.Frame{{PC: 0x1234}}}, "Rank 2 was paused at 0x1234."},
-		{backend.Stopped{Reason: backend.ReasonSignal, Signal: "SIGFPE", SignalText: "Arithmetic exception", Frames: user}, "Rank 2 received SIGFPE (Arithmetic exception) in exchange (heat.c:40)."},
-		{backend.Stopped{Reason: backend.ReasonSignal, Signal: "SIGSEGV", FaultAddr: 0x10, Text: "It read there"}, "Rank 2 received SIGSEGV for address 0x10. It read there."},
+		{
+			backend.Stopped{Reason: backend.ReasonStep, Frames: user},
+			"Rank 2 has finished its step in exchange (heat.c:40).",
+		},
+		{
+			backend.Stopped{Reason: backend.ReasonPause, Frames: []backend.Frame{{Function: "poll", PC: 16}}},
+			"Rank 2 was paused in poll.",
+		},
+		{
+			backend.Stopped{Reason: backend.ReasonPause, Frames: []backend.Frame{{PC: 0x1234}}},
+			"Rank 2 was paused at 0x1234.",
+		},
+		{backend.Stopped{
+			Reason: backend.ReasonSignal, Signal: "SIGFPE", SignalText: "Arithmetic exception",
+			Frames: user,
+		}, "Rank 2 received SIGFPE (Arithmetic exception) in exchange (heat.c:40)."},
+		{
+			backend.Stopped{Reason: backend.ReasonSignal, Signal: "SIGSEGV", FaultAddr: 0x10, Text: "It read there"},
+			"Rank 2 received SIGSEGV for address 0x10. It read there.",
+		},
 		{backend.Stopped{Reason: "watchpoint"}, "Rank 2 stopped (watchpoint)."},
-		{stopPoint(stopParked, backend.ControlState{Events: 17}), "Rank 2 is at its causal position, after event 17 (MPI_Recv) in exchange (heat.c:40)."},
-		{stopPoint(stopParked, backend.ControlState{}), "Rank 2 is at its causal position, before its first event in exchange (heat.c:40)."},
-		{stopPoint(stopGuard, backend.ControlState{Events: 17}), "Rank 2 is about to begin event 18 (MPI_Recv) in exchange (heat.c:40), and goes no further because the cut ends before it."},
-		{stopPoint(stopEnd, backend.ControlState{Events: 17}), "Rank 2 has come to the end of its recording, after event 17 in exchange (heat.c:40); the recorded run was cut short there, so what follows is not known."},
+		{
+			stopPoint(stopParked, backend.ControlState{Events: 17}),
+			"Rank 2 is at its causal position, after event 17 (MPI_Recv) in exchange (heat.c:40).",
+		},
+		{
+			stopPoint(stopParked, backend.ControlState{}),
+			"Rank 2 is at its causal position, before its first event in exchange (heat.c:40).",
+		},
+		{stopPoint(stopGuard, backend.ControlState{Events: 17}), "Rank 2 is about to begin event 18 (MPI_Recv) in " +
+			"exchange (heat.c:40), and goes no further because the cut ends before it."},
+		{stopPoint(stopEnd, backend.ControlState{Events: 17}), "Rank 2 has come to the end of its recording, after " +
+			"event 17 in exchange (heat.c:40); the recorded run was cut short there, so what follows is not known."},
 		{
 			stopPoint(stopDivergence, backend.ControlState{Divergence: &backend.Divergence{
 				Event: 12, RecordedEvent: 12, RecordedOp: "MPI_Recv", RecordedSource: 1, RecordedTag: 5,
 				ActualOp: "MPI_Probe", ActualSource: na, ActualTag: na, File: "/src/heat.c", Line: 41,
 			}}),
-			"Rank 2 left the recording in exchange (heat.c:40): its event 12 is MPI_Probe at heat.c:41, but the recording has MPI_Recv (source 1, tag 5).",
+			"Rank 2 left the recording in exchange (heat.c:40): its event 12 is MPI_Probe at heat.c:41, but the " +
+				"recording has MPI_Recv (source 1, tag 5).",
 		},
 		{
 			stopPoint(stopDivergence, backend.ControlState{Divergence: &backend.Divergence{
-				Event: 12, RecordedEvent: 14, RecordedOp: "MPI_Recv", RecordedSource: na, RecordedTag: na, ActualOp: "MPI_Irecv", ActualSource: 0, ActualTag: na,
+				Event: 12, RecordedEvent: 14, RecordedOp: "MPI_Recv", RecordedSource: na, RecordedTag: na,
+				ActualOp: "MPI_Irecv", ActualSource: 0, ActualTag: na,
 			}}),
-			"Rank 2 left the recording in exchange (heat.c:40): its event 12 is MPI_Irecv (source 0), but the recording has MPI_Recv as event 14.",
+			"Rank 2 left the recording in exchange (heat.c:40): its event 12 is MPI_Irecv (source 0), but the " +
+				"recording has MPI_Recv as event 14.",
 		},
 		{
-			stopPoint(stopDivergence, backend.ControlState{Divergence: &backend.Divergence{Event: 12, ActualOp: "MPI_Recv", ActualSource: na, ActualTag: na}}),
-			"Rank 2 left the recording in exchange (heat.c:40): its event 12 is MPI_Recv, but the recording holds no further decision.",
+			stopPoint(stopDivergence,
+				backend.ControlState{Divergence: &backend.Divergence{
+					Event: 12, ActualOp: "MPI_Recv", ActualSource: na,
+					ActualTag: na,
+				}}),
+			"Rank 2 left the recording in exchange (heat.c:40): its event 12 is MPI_Recv, but the recording holds no " +
+				"further decision.",
 		},
-		{stopPoint(stopDivergence, backend.ControlState{}), "Rank 2 left the recording in exchange (heat.c:40): it made a call that is not the recorded one."},
-		{stopPoint(0, backend.ControlState{Events: 3}), "Rank 2 is at a stop point after event 3 in exchange (heat.c:40)."},
+		{
+			stopPoint(stopDivergence, backend.ControlState{}),
+			"Rank 2 left the recording in exchange (heat.c:40): it made a call that is not the recorded one.",
+		},
+		{
+			stopPoint(0, backend.ControlState{Events: 3}),
+			"Rank 2 is at a stop point after event 3 in exchange (heat.c:40).",
+		},
 	} {
 		wantText(t, string(c.stop.Reason), stopText(2, &c.stop), c.want)
 	}
@@ -63,7 +110,10 @@ func TestStopTexts(t *testing.T) {
 
 func TestStatusTexts(t *testing.T) {
 	control := func(state int) backend.ControlState {
-		return backend.ControlState{Present: true, State: state, Events: 4, Message: "the recording is of another rank count"}
+		return backend.ControlState{
+			Present: true, State: state, Events: 4,
+			Message: "the recording is of another rank count",
+		}
 	}
 	for _, c := range []struct {
 		s    RankStatus
@@ -72,11 +122,26 @@ func TestStatusTexts(t *testing.T) {
 		{RankStatus{Rank: 1}, "Rank 1 has not come to its entry yet."},
 		{RankStatus{Rank: 1, State: Running}, "Rank 1 is running."},
 		{RankStatus{Rank: 1, State: Running, Control: control(controlRunning)}, "Rank 1 is running."},
-		{RankStatus{Rank: 1, State: Running, Control: control(controlParked)}, "Rank 1 waits at its position, after event 4, until the others have reached theirs."},
-		{RankStatus{Rank: 1, State: Running, Control: control(controlFinalized)}, "Rank 1 runs, and has finished with MPI."},
-		{RankStatus{Rank: 1, State: Running, Control: control(controlDiverged)}, "Rank 1 left the recording: it made a call that is not the recorded one."},
-		{RankStatus{Rank: 1, State: Running, Control: control(controlEnd)}, "Rank 1 has come to the end of its recording, after event 4, and waits there."},
-		{RankStatus{Rank: 1, State: Running, Control: control(controlRefused)}, "Rank 1: libcohort refused: the recording is of another rank count."},
+		{
+			RankStatus{Rank: 1, State: Running, Control: control(controlParked)},
+			"Rank 1 waits at its position, after event 4, until the others have reached theirs.",
+		},
+		{
+			RankStatus{Rank: 1, State: Running, Control: control(controlFinalized)},
+			"Rank 1 runs, and has finished with MPI.",
+		},
+		{
+			RankStatus{Rank: 1, State: Running, Control: control(controlDiverged)},
+			"Rank 1 left the recording: it made a call that is not the recorded one.",
+		},
+		{
+			RankStatus{Rank: 1, State: Running, Control: control(controlEnd)},
+			"Rank 1 has come to the end of its recording, after event 4, and waits there.",
+		},
+		{
+			RankStatus{Rank: 1, State: Running, Control: control(controlRefused)},
+			"Rank 1: libcohort refused: the recording is of another rank count.",
+		},
 		{RankStatus{Rank: 1, State: Exited, Exit: &backend.Exited{Code: 3}}, "Rank 1 exited with code 3."},
 		{RankStatus{Rank: 1, State: Exited, Exit: &backend.Exited{Signal: "SIGABRT"}}, "Rank 1 was killed by SIGABRT."},
 		{RankStatus{Rank: 1, State: Lost, Lost: "Rank 1 is lost: why."}, "Rank 1 is lost: why."},
@@ -92,9 +157,11 @@ func TestControlNumbersAreTheHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]int{
-		"STATE_NEW": controlNew, "STATE_RUNNING": controlRunning, "STATE_PARKED": controlParked, "STATE_STOPPED": controlStopped,
-		"STATE_DIVERGED": controlDiverged, "STATE_END": controlEnd, "STATE_FINALIZED": controlFinalized, "STATE_REFUSED": controlRefused,
-		"STOP_PARKED": stopParked, "STOP_GUARD": stopGuard, "STOP_DIVERGENCE": stopDivergence, "STOP_END": stopEnd,
+		"STATE_NEW": controlNew, "STATE_RUNNING": controlRunning, "STATE_PARKED": controlParked,
+		"STATE_STOPPED":  controlStopped,
+		"STATE_DIVERGED": controlDiverged, "STATE_END": controlEnd, "STATE_FINALIZED": controlFinalized,
+		"STATE_REFUSED": controlRefused,
+		"STOP_PARKED":   stopParked, "STOP_GUARD": stopGuard, "STOP_DIVERGENCE": stopDivergence, "STOP_END": stopEnd,
 		"RELEASE_STOP": int(releaseStop), "RELEASE_GO": int(releaseGo),
 	} {
 		m := regexp.MustCompile(`COHORT_` + name + ` = (\d+)`).FindSubmatch(header)

@@ -9,8 +9,8 @@ import (
 // RankState is what a rank is doing.
 type RankState int
 
-// The states of a rank. Starting -> Stopped (at its entry) <-> Running -> Exited; Lost from anywhere but Exited. Attach of a new backend to an
-// Exited or Lost rank begins again.
+// The states of a rank. Starting -> Stopped (at its entry) <-> Running -> Exited; Lost from anywhere but Exited. Attach
+// of a new backend to an Exited or Lost rank begins again.
 const (
 	Starting RankState = iota // not launched yet, or on its way to its entry
 	Running
@@ -45,7 +45,8 @@ type Info struct {
 	AgentPid int
 }
 
-// RankStatus is how one rank stands. It is a snapshot: nothing in it changes later, and it must not be changed by its reader.
+// RankStatus is how one rank stands. It is a snapshot: nothing in it changes later, and it must not be changed by its
+// reader.
 type RankStatus struct {
 	Rank  int
 	State RankState
@@ -91,7 +92,8 @@ type BreakpointStatus struct {
 	Verified bool   // at least one rank has it
 	Line     int    // actual line, of the lowest rank that has it
 	Source   string // likewise
-	// Message says what the user should know, and names the ranks that differ from the others; "" if there is nothing to say.
+	// Message says what the user should know, and names the ranks that differ from the others; "" if there is nothing
+	// to say.
 	Message string
 	PerRank map[int]backend.Breakpoint // answers so far; must not be changed by the reader
 	HitBy   RankSet                    // ranks that have stopped at it so far
@@ -110,7 +112,8 @@ type Event struct {
 	Progress    *Progress
 }
 
-// Output is one line, with its newline, or a part of a line that waited too long for its end. All Ranks printed exactly Text.
+// Output is one line, with its newline, or a part of a line that waited too long for its end. All Ranks printed exactly
+// Text.
 type Output struct {
 	Ranks    RankSet
 	Category string // "stdout", "stderr", "console"

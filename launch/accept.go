@@ -32,7 +32,8 @@ func (a arrival) accept() (*wire.Client, error) {
 	return wire.NewClient(a.conn, fmt.Sprintf("the agent of rank %d", a.hello.Rank)), nil
 }
 
-// accept takes connections until the listener is closed. Each introduces itself in a goroutine of its own: one that says nothing delays nobody.
+// accept takes connections until the listener is closed. Each introduces itself in a goroutine of its own: one that
+// says nothing delays nobody.
 func (s *Session) accept() {
 	for {
 		conn, err := s.listener.Accept()

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cores counts distinct (package, core) pairs among the processors that the affinity mask allows: that is what launchers call a slot.
+// cores counts distinct (package, core) pairs among the processors that the affinity mask allows: that is what
+// launchers call a slot.
 func cores() int {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {

@@ -14,7 +14,10 @@ import (
 
 func TestDebugInputOutputAndEnd(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug, Output: func(OutputChunk) {}})
+		s := start(t, mpi, Options{
+			Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug,
+			Output: func(OutputChunk) {},
+		})
 		var out collector
 		exited := make([]bool, 2)
 		wait := drain(s, func(rank int, event backend.Event) {
@@ -96,7 +99,9 @@ func TestDebugLaunchError(t *testing.T) {
 	wait := drain(s, nil)
 	defer wait()
 	var failed *backend.LaunchError
-	if _, err := s.Ranks()[0].Backend().Launch(testContext(t), backend.LaunchRequest{Program: "/nonexistent"}); !errors.As(err, &failed) || failed.Reason != "no such program" {
+	if _, err := s.Ranks()[0].Backend().Launch(testContext(t),
+		backend.LaunchRequest{Program: "/nonexistent"}); !errors.As(err, &failed) ||
+		failed.Reason != "no such program" {
 		t.Errorf("error %v", err)
 	}
 	s.Stop(testContext(t))
@@ -105,7 +110,10 @@ func TestDebugLaunchError(t *testing.T) {
 // A debugger that crashes is an event of its rank; the others go on.
 func TestDebuggerCrash(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug, Output: func(OutputChunk) {}})
+		s := start(t, mpi, Options{
+			Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug,
+			Output: func(OutputChunk) {},
+		})
 		lost := make(chan string, 2)
 		wait := drain(s, func(rank int, event backend.Event) {
 			if event.Ended != nil && rank == 1 {
@@ -113,13 +121,15 @@ func TestDebuggerCrash(t *testing.T) {
 			}
 		})
 		launchAll(t, s)
-		if _, err := s.Ranks()[1].Backend().Evaluate(testContext(t), backend.EvaluateRequest{Expression: "die"}); err != nil {
+		if _, err := s.Ranks()[1].Backend().Evaluate(testContext(t),
+			backend.EvaluateRequest{Expression: "die"}); err != nil {
 			t.Errorf("die: %v", err)
 		}
 		if why := <-lost; why != "the debugger crashed" {
 			t.Errorf("rank 1 ended with %q", why)
 		}
-		if r, err := s.Ranks()[0].Backend().Evaluate(testContext(t), backend.EvaluateRequest{Expression: "alive"}); err != nil || r.Text != "alive" {
+		if r, err := s.Ranks()[0].Backend().Evaluate(testContext(t),
+			backend.EvaluateRequest{Expression: "alive"}); err != nil || r.Text != "alive" {
 			t.Errorf("rank 0: %+v, %v", r, err)
 		}
 		s.Stop(testContext(t))
@@ -130,7 +140,10 @@ func TestDebuggerCrash(t *testing.T) {
 // Some ranks without a debugger: they run at once, and wait for the others in MPI_Init.
 func TestDebugSomeRanks(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		s := start(t, mpi, Options{Ranks: 3, Program: mpi.Build(t, "hello.c"), Mode: Debug, DebugRanks: []int{1}, Output: func(OutputChunk) {}})
+		s := start(t, mpi, Options{
+			Ranks: 3, Program: mpi.Build(t, "hello.c"), Mode: Debug, DebugRanks: []int{1},
+			Output: func(OutputChunk) {},
+		})
 		var out collector
 		wait := drain(s, func(rank int, event backend.Event) {
 			if event.Output != nil {
@@ -142,7 +155,8 @@ func TestDebugSomeRanks(t *testing.T) {
 				t.Errorf("rank %d debugged: %v", i, rank.Debugged())
 			}
 		}
-		if _, err := s.Ranks()[0].Backend().Launch(testContext(t), backend.LaunchRequest{}); !errors.As(err, new(*backend.UnsupportedError)) {
+		if _, err := s.Ranks()[0].Backend().Launch(testContext(t), backend.LaunchRequest{}); !errors.As(err,
+			new(*backend.UnsupportedError)) {
 			t.Errorf("launching a rank that runs: %v", err)
 		}
 		if _, err := s.Ranks()[1].Backend().Launch(testContext(t), backend.LaunchRequest{}); err != nil {
@@ -161,7 +175,8 @@ func TestDebugSomeRanks(t *testing.T) {
 	})
 }
 
-// Strangers at the socket: without the token, with a rank that is there already, with rubbish, or silent. The job does not mind.
+// Strangers at the socket: without the token, with a rank that is there already, with rubbish, or silent. The job does
+// not mind.
 func TestStrangersAreRefused(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug, Output: func(OutputChunk) {}})
@@ -197,7 +212,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	dial() // says nothing
 	launchAll(t, s)
-	if r, err := s.Ranks()[1].Backend().Evaluate(testContext(t), backend.EvaluateRequest{Expression: "fine"}); err != nil || r.Text != "fine" {
+	if r, err := s.Ranks()[1].Backend().Evaluate(testContext(t),
+		backend.EvaluateRequest{Expression: "fine"}); err != nil || r.Text != "fine" {
 		t.Errorf("rank 1 after all that: %+v, %v", r, err)
 	}
 	s.Stop(testContext(t)) // although one of them is still silent

@@ -14,8 +14,9 @@ import (
 	"github.com/cohort-debugger/cohort/launch/agent"
 )
 
-// testBackend stands in for a debugger: it starts the program on the terminal that the agent made, and stops nowhere. What it does to the connection (order,
-// blocking, errors of each type) is what the tests of the agent need; gdb itself is tested in backend/gdb.
+// testBackend stands in for a debugger: it starts the program on the terminal that the agent made, and stops nowhere.
+// What it does to the connection (order, blocking, errors of each type) is what the tests of the agent need; gdb itself
+// is tested in backend/gdb.
 type testBackend struct {
 	backend.Backend // the rest is not called
 	mu              sync.Mutex
@@ -65,7 +66,10 @@ func (b *testBackend) Launch(_ context.Context, req backend.LaunchRequest) (back
 	b.mu.Lock()
 	b.process = cmd.Process
 	b.mu.Unlock()
-	return backend.LaunchResult{Pid: cmd.Process.Pid, Version: "test", Stop: backend.Stopped{Reason: backend.ReasonEntry}}, nil
+	return backend.LaunchResult{
+		Pid: cmd.Process.Pid, Version: "test",
+		Stop: backend.Stopped{Reason: backend.ReasonEntry},
+	}, nil
 }
 
 // Evaluate does as the expression says.

@@ -109,7 +109,8 @@ func checkGone(t *testing.T, id, dir string) {
 	}
 }
 
-// drain reads all events of all ranks and calls each for them, until they end. It returns a function that waits for that.
+// drain reads all events of all ranks and calls each for them, until they end. It returns a function that waits for
+// that.
 func drain(s *Session, each func(rank int, event backend.Event)) func() {
 	var group sync.WaitGroup
 	for i, rank := range s.Ranks() {

@@ -72,7 +72,8 @@ func startWaiting(t *testing.T, mpi mpitest.MPI, mode Mode) *waiting {
 func launchAll(t *testing.T, s *Session) {
 	t.Helper()
 	for i, rank := range s.Ranks() {
-		if result, err := rank.Backend().Launch(testContext(t), backend.LaunchRequest{}); err != nil || result.Pid == 0 {
+		if result, err := rank.Backend().Launch(testContext(t), backend.LaunchRequest{}); err != nil ||
+			result.Pid == 0 {
 			t.Fatalf("launching rank %d: %+v, %v", i, result, err)
 		}
 	}
@@ -150,7 +151,8 @@ func TestKillInDebugMode(t *testing.T) {
 			}
 			// The rest of the job is as usable as before.
 			for _, rank := range []int{0, 1, 2} {
-				if r, err := w.session.Ranks()[rank].Backend().Evaluate(testContext(t), backend.EvaluateRequest{Expression: "1+1"}); err != nil || r.Text != "1+1" {
+				if r, err := w.session.Ranks()[rank].Backend().Evaluate(testContext(t),
+					backend.EvaluateRequest{Expression: "1+1"}); err != nil || r.Text != "1+1" {
 					t.Errorf("rank %d after another died: %+v, %v", rank, r, err)
 				}
 			}
@@ -172,8 +174,9 @@ func TestAgentIsLostUnnoticed(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, script := range map[string]string{
-		"mpiexec": "case \" $* \" in *' agent '*) ;; *) exec " + mpi.Mpiexec + " \"$@\";; esac\n" + mpi.Mpiexec + " \"$@\"\nexec sleep 300\n",
-		"mpicc":   "exec " + mpi.Mpicc + " \"$@\"\n",
+		"mpiexec": "case \" $* \" in *' agent '*) ;; *) exec " + mpi.Mpiexec + " \"$@\";; esac\n" + mpi.Mpiexec +
+			" \"$@\"\nexec sleep 300\n",
+		"mpicc": "exec " + mpi.Mpicc + " \"$@\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 			t.Fatal(err)
@@ -215,7 +218,8 @@ func TestKillCohort(t *testing.T) {
 				var id, dir, namespace string
 				var guardPid int
 				line, err := bufio.NewReader(out).ReadString('\n')
-				if _, scanErr := fmt.Sscanf(line, "job %s %s namespace=%s guard=%d", &id, &dir, &namespace, &guardPid); err != nil || scanErr != nil {
+				if _, scanErr := fmt.Sscanf(line, "job %s %s namespace=%s guard=%d", &id, &dir, &namespace,
+					&guardPid); err != nil || scanErr != nil {
 					t.Fatalf("it said %q: %v %v", line, err, scanErr)
 				}
 				processes, err := marked.Find(marked.JobVar + "=" + id)
@@ -286,7 +290,8 @@ func holdAJob(mode, mpi, program string) int {
 			}
 		}
 	}
-	fmt.Fprintf(os.Stdout, "job %s %s namespace=%s guard=%d\n", s.dir.ID, s.dir.Path, cmp.Or(s.ranks[0].job, "none"), s.guard.Pid())
+	fmt.Fprintf(os.Stdout, "job %s %s namespace=%s guard=%d\n", s.dir.ID, s.dir.Path, cmp.Or(s.ranks[0].job, "none"),
+		s.guard.Pid())
 	s.Wait()
 	wait()
 	return 0

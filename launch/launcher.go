@@ -27,10 +27,12 @@ const MaxRanks = 100_000
 // Cores counts the cores (not hardware threads) that this process may run on.
 func Cores() int { return cores() }
 
-// chooseLauncher finds the launcher that goes with the program. Errors are *RefusedError, *pmpi.ProgramError or *pmpi.MissingError.
+// chooseLauncher finds the launcher that goes with the program. Errors are *RefusedError, *pmpi.ProgramError or
+// *pmpi.MissingError.
 func chooseLauncher(options *Options) (command, error) {
 	if options.Ranks < 1 || options.Ranks > MaxRanks {
-		return command{}, &RefusedError{Reason: fmt.Sprintf("A job of %d ranks was asked for. Ask for at least 1 and at most %d, with -n.", options.Ranks, MaxRanks)}
+		return command{}, &RefusedError{Reason: fmt.Sprintf("A job of %d ranks was asked for. Ask for at least 1 and "+
+			"at most %d, with -n.", options.Ranks, MaxRanks)}
 	}
 	program, err := pmpi.Inspect(options.Program)
 	if err != nil {
@@ -50,7 +52,8 @@ func chooseLauncher(options *Options) (command, error) {
 	}
 	if mpi != program.MPI {
 		return command{}, &RefusedError{Reason: fmt.Sprintf(
-			"The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not find each other. Leave --mpi out, or build the program with the mpicc of %s.",
+			"The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not find each other. Leave "+
+				"--mpi out, or build the program with the mpicc of %s.",
 			options.Program, program.MPI.Title(), program.Needed, options.MPI, mpi.Title(), mpi.Title(),
 		)}
 	}
@@ -69,11 +72,14 @@ func pmixLauncher(options *Options, program pmpi.Program) (command, error) {
 	if err != nil {
 		return command{}, &RefusedError{Err: err, Reason: fmt.Sprintf(
 			"The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu 24.04 has it: "+
-				"its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that is not "+
-				"installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx with --mpi.", options.Program, program.Library)}
+				"its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that "+
+				"is not "+
+				"installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx with --mpi.",
+			options.Program, program.Library)}
 	}
 	c := command{path: found.Mpiexec, mpi: pmpi.OpenMPI}
-	c.notes = append(c.notes, "This MPICH is built for PMIx, which its own mpiexec does not speak, so the program is started with Open MPI's mpiexec.")
+	c.notes = append(c.notes, "This MPICH is built for PMIx, which its own mpiexec does not speak, so the program is "+
+		"started with Open MPI's mpiexec.")
 	err = c.openMPI(options)
 	return c, err
 }
@@ -82,7 +88,8 @@ func findLauncher(which string) (string, pmpi.MPI, error) {
 	found, err := pmpi.FindMPI(which)
 	var missing *pmpi.MissingError
 	if err != nil && !errors.As(err, &missing) {
-		err = &RefusedError{Reason: fmt.Sprintf("The launcher cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.", err), Err: err}
+		err = &RefusedError{Reason: fmt.Sprintf("The launcher cannot be chosen: %v. Leave --mpi out for the MPI that "+
+			"the program is linked to.", err), Err: err}
 	}
 	return found.Mpiexec, found.MPI, err
 }
@@ -95,22 +102,27 @@ func (c *command) hydra(options *Options) {
 // openMPI knows mpirun of Open MPI 4 and 5.
 func (c *command) openMPI(options *Options) error {
 	if os.Geteuid() == 0 && !rootAllowed(options) {
-		return &RefusedError{Reason: "You are root, and Open MPI refuses to run programs as root, because a mistake (such as a wrong TMPDIR) could then damage the system. " +
-			"Run cohort as another user; or, where that is no danger (in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 and " +
+		return &RefusedError{Reason: "You are root, and Open MPI refuses to run programs as root, because a mistake " +
+			"(such as a wrong TMPDIR) could then damage the system. " +
+			"Run cohort as another user; or, where that is no danger (in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 " +
+			"and " +
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg --allow-run-as-root."}
 	}
 	c.args = append(c.args, "-n", strconv.Itoa(options.Ranks))
 	if n := Cores(); options.Ranks > n && !placed(options) {
 		c.args = append(c.args, "--oversubscribe")
 		c.notes = append(c.notes, fmt.Sprintf(
-			"There are more ranks (%d) than cores (%d), which Open MPI refuses by itself, so it is started with --oversubscribe.", options.Ranks, n))
+			"There are more ranks (%d) than cores (%d), which Open MPI refuses by itself, so it is started with "+
+				"--oversubscribe.", options.Ranks, n))
 	}
 	c.args = append(c.args, options.LauncherArgs...)
 	return nil
 }
 
 func rootAllowed(options *Options) bool {
-	if slices.ContainsFunc(options.LauncherArgs, func(a string) bool { return strings.TrimLeft(a, "-") == "allow-run-as-root" }) {
+	if slices.ContainsFunc(options.LauncherArgs, func(a string) bool {
+		return strings.TrimLeft(a, "-") == "allow-run-as-root"
+	}) {
 		return true
 	}
 	for _, family := range []string{"OMPI", "PRTE"} {
@@ -130,7 +142,8 @@ func placed(options *Options) bool {
 	}
 	return slices.ContainsFunc(options.LauncherArgs, func(a string) bool {
 		switch strings.TrimLeft(a, "-") {
-		case "H", "host", "hostfile", "machinefile", "default-hostfile", "oversubscribe", "nooversubscribe", "map-by", "rankfile", "use-hwthread-cpus":
+		case "H", "host", "hostfile", "machinefile", "default-hostfile", "oversubscribe", "nooversubscribe", "map-by",
+			"rankfile", "use-hwthread-cpus":
 			return true
 		}
 		return false
@@ -140,8 +153,8 @@ func placed(options *Options) bool {
 // localTmp is where mpirun of Open MPI 4 keeps its session directory on its own host.
 const localTmp = "OMPI_MCA_orte_local_tmpdir_base"
 
-// launcherEnv is this process's environment without the marks of a job that cohort itself may be a rank of. What Open MPI keeps in a
-// directory goes into the job's, so that it is removed with it even if mpirun is killed.
+// launcherEnv is this process's environment without the marks of a job that cohort itself may be a rank of. What Open
+// MPI keeps in a directory goes into the job's, so that it is removed with it even if mpirun is killed.
 func launcherEnv(jobID, dir string) []string {
 	env := []string{"COHORT_JOB_ID=" + jobID}
 	if os.Getenv(localTmp) == "" && os.Getenv("OMPI_MCA_orte_tmpdir_base") == "" {
@@ -150,7 +163,8 @@ func launcherEnv(jobID, dir string) []string {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
-		case "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMIX_NAMESPACE",
+		case "PMI_RANK", "PMI_SIZE", "PMI_FD", "PMI_PORT", "PMI_ID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+			"PMIX_RANK", "PMIX_NAMESPACE",
 			"COHORT_JOB_ID", "COHORT_AGENT_PID", "COHORT_CONTROL", "COHORT_TRACE", "COHORT_DECISIONS":
 			continue
 		}
@@ -198,12 +212,15 @@ func (c *command) explain(code int, signal, said string) string {
 	text := fmt.Sprintf("%s %s before all ranks had started.", name, end)
 	switch {
 	case strings.Contains(said, "not enough slots"):
-		text = "Open MPI says that there are more ranks than slots. Ask for fewer ranks with -n, add hosts, or add --launcher-arg --oversubscribe."
+		text = "Open MPI says that there are more ranks than slots. Ask for fewer ranks with -n, add hosts, or add " +
+			"--launcher-arg --oversubscribe."
 	case strings.Contains(said, "unrecognized argument"), strings.Contains(said, "unknown option"):
 		line := strings.Join(append([]string{c.path}, c.args...), " ")
-		text = fmt.Sprintf("%s does not know an option that it was given. Check --launcher-arg; the whole command line was: %s", name, line)
+		text = fmt.Sprintf("%s does not know an option that it was given. Check --launcher-arg; the whole command "+
+			"line was: %s", name, line)
 	case strings.Contains(said, "attempt to run as root"):
-		text = "Open MPI refuses to run as root. Run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
+		text = "Open MPI refuses to run as root. Run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and " +
+			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
 	}
 	if said = strings.TrimSpace(said); said != "" {
 		text += "\nIts last lines were:\n  " + strings.ReplaceAll(lastLines(said, saidLines), "\n", "\n  ")
@@ -213,7 +230,8 @@ func (c *command) explain(code int, signal, said string) string {
 	return text
 }
 
-// saidLines is how many lines of a launcher that gave up are shown. Open MPI's explanations have up to about 30, the reason on top.
+// saidLines is how many lines of a launcher that gave up are shown. Open MPI's explanations have up to about 30, the
+// reason on top.
 const saidLines = 40
 
 func lastLines(text string, n int) string {

@@ -13,7 +13,8 @@ import (
 	"github.com/cohort-debugger/cohort/launch/guard"
 )
 
-// TestMain makes the test binary its own agent: the launcher starts it as "launch.test agent --job DIR -- PROGRAM ARGS".
+// TestMain makes the test binary its own agent: the launcher starts it as "launch.test agent --job DIR -- PROGRAM
+// ARGS".
 func TestMain(m *testing.M) {
 	if len(os.Args) > 4 && os.Args[1] == "agent" && os.Args[2] == "--job" && os.Args[4] == "--" {
 		os.Exit(runAgent(os.Args[3], os.Args[5:]))
@@ -48,7 +49,10 @@ func runAgent(job string, program []string) int {
 	if v := os.Getenv("TEST_AGENT_VERSION"); v != "" {
 		version = v
 	}
-	outcome, err := agent.Run(agent.Options{JobDir: job, Version: version, Program: program[0], Args: program[1:], NewBackend: newTestBackend})
+	outcome, err := agent.Run(agent.Options{
+		JobDir: job, Version: version, Program: program[0], Args: program[1:],
+		NewBackend: newTestBackend,
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "agent:", err)
 		return 1

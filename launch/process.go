@@ -30,8 +30,8 @@ type launcherProcess struct {
 // tailBytes is how much of what the launcher said is kept for messages.
 const tailBytes = 16 << 10
 
-// said keeps the end of what the launcher said. Until the job has come up it holds back what was meant for standard error: if the job fails to,
-// that text is part of the error, and need not be seen twice.
+// said keeps the end of what the launcher said. Until the job has come up it holds back what was meant for standard
+// error: if the job fails to, that text is part of the error, and need not be seen twice.
 type said struct {
 	mu   sync.Mutex
 	tail []byte
@@ -79,9 +79,10 @@ func (s *said) text() string {
 	return strings.ToValidUTF8(string(s.tail), "?")
 }
 
-// startLauncher starts it in a process group of its own, so that Ctrl-C reaches cohort first, and so that it is killed should cohort die. Asking it to end
-// (SIGTERM) would let it clean up, but mpirun of Open MPI 4.1 with PMIx 4.2 was seen to lock up on the way (pmix_rte_finalize waits for a mutex for
-// ever), and then there would be nobody left to notice. The agents clean up instead.
+// startLauncher starts it in a process group of its own, so that Ctrl-C reaches cohort first, and so that it is killed
+// should cohort die. Asking it to end (SIGTERM) would let it clean up, but mpirun of Open MPI 4.1 with PMIx 4.2 was
+// seen to lock up on the way (pmix_rte_finalize waits for a mutex for ever), and then there would be nobody left to
+// notice. The agents clean up instead.
 func startLauncher(line command, agent []string, s *Session) (*launcherProcess, error) {
 	o := s.options
 	l := &launcherProcess{gone: make(chan struct{}), said: &said{}}
@@ -130,17 +131,23 @@ func startLauncher(line command, agent []string, s *Session) (*launcherProcess, 
 		for _, p := range l.pumps {
 			p.Close()
 		}
-		return nil, &RefusedError{Reason: fmt.Sprintf("The launcher %s cannot be started: %v.", line.path, err), Err: err}
+		return nil, &RefusedError{
+			Reason: fmt.Sprintf("The launcher %s cannot be started: %v.", line.path, err),
+			Err:    err,
+		}
 	}
 	return l, nil
 }
 
 // stream decides where one of the launcher's output streams goes.
-func (l *launcherProcess) stream(s *Session, category string, asked io.Writer, standard *os.File, ours *[]*os.File) (*os.File, error) {
+func (l *launcherProcess) stream(s *Session, category string, asked io.Writer, standard *os.File,
+	ours *[]*os.File,
+) (*os.File, error) {
 	if asked == nil {
 		asked = standard
 	}
-	// Standard output goes straight where it is wanted: it is the ranks', and may be large. Standard error is also where launchers explain themselves.
+	// Standard output goes straight where it is wanted: it is the ranks', and may be large. Standard error is also
+	// where launchers explain themselves.
 	if file, ok := asked.(*os.File); ok && s.options.Output == nil && category == "stdout" {
 		return file, nil
 	}
@@ -169,7 +176,8 @@ func (l *launcherProcess) stream(s *Session, category string, asked io.Writer, s
 	return write, nil
 }
 
-// input decides what the launcher, and so rank 0, reads. A terminal is read by us: the launcher is not in its foreground process group.
+// input decides what the launcher, and so rank 0, reads. A terminal is read by us: the launcher is not in its
+// foreground process group.
 func (l *launcherProcess) input(stdin io.Reader, mode Mode, ours *[]*os.File) (io.Reader, error) {
 	file, isFile := stdin.(*os.File)
 	if stdin == nil || mode == Debug || isFile && inBackground(file) {

@@ -57,7 +57,8 @@ func (r RankResult) String() string {
 	}
 }
 
-// Backend controls the rank. In Run mode only Control, Kill and Events work, the others return *backend.UnsupportedError.
+// Backend controls the rank. In Run mode only Control, Kill and Events work, the others return
+// *backend.UnsupportedError.
 func (r *Rank) Backend() backend.Backend { return r.remote }
 
 // Debugged tells whether the rank has a debugger.
@@ -72,8 +73,9 @@ func (r *Rank) Info() RankInfo {
 func newRank(s *Session, number int, hello wire.Hello, client *wire.Client) *Rank {
 	events := make(chan backend.Event)
 	r := &Rank{
-		number: number, host: hello.Host, agent: hello.Pid, job: hello.Namespace, client: client, watched: make(chan struct{}),
-		debug: s.debugged(number),
+		number: number, host: hello.Host, agent: hello.Pid, job: hello.Namespace, client: client,
+		watched: make(chan struct{}),
+		debug:   s.debugged(number),
 	}
 	r.remote = &remote{client: client, debug: r.debug, events: events, pid: &r.pid}
 	queue := wire.NewQueue[backend.Event]()

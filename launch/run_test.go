@@ -41,13 +41,16 @@ func TestRunOutputAndExit(t *testing.T) {
 func TestRunKeepsStreamsApartAndOrdered(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var stdout, stderr collector
-		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "output.c"), Args: []string{"200"}, Output: func(c OutputChunk) {
-			if c.Category == "stderr" {
-				stderr.take(c)
-			} else {
-				stdout.take(c)
-			}
-		}})
+		s := start(t, mpi, Options{
+			Ranks: 2, Program: mpi.Build(t, "output.c"), Args: []string{"200"},
+			Output: func(c OutputChunk) {
+				if c.Category == "stderr" {
+					stderr.take(c)
+				} else {
+					stdout.take(c)
+				}
+			},
+		})
 		wait := drain(s, nil)
 		defer wait()
 		s.Wait()
@@ -57,12 +60,14 @@ func TestRunKeepsStreamsApartAndOrdered(t *testing.T) {
 				for line := 1; line <= 200; line++ {
 					fmt.Fprintf(&want, "output: %s line %d, the same on every rank\n", name, line)
 				}
-				fmt.Fprintf(&want, "output: %s of rank %d\noutput: %s of an %s rank\n", name, i, name, []string{"even", "odd"}[i])
+				fmt.Fprintf(&want, "output: %s of rank %d\noutput: %s of an %s rank\n", name, i, name,
+					[]string{"even", "odd"}[i])
 				if name == "stdout" && i == 0 {
 					want.WriteString("output: a last line that does not end")
 				}
 				if got := c.of(i); got != want.String() {
-					t.Errorf("rank %d %s: got %d bytes %q..., want %d bytes", i, name, len(got), got[:min(len(got), 200)], want.Len())
+					t.Errorf("rank %d %s: got %d bytes %q..., want %d bytes", i, name, len(got),
+						got[:min(len(got), 200)], want.Len())
 				}
 			}
 		}
@@ -109,9 +114,9 @@ func TestRunMirrorsTheEnd(t *testing.T) {
 				wait := drain(s, nil)
 				defer wait()
 				r := s.Wait()
-				// Hydra sees that a rank closed its PMI connection before it sees the rank's status, and kills the others; if one of them is reaped
-				// first, its end is the status of the whole: 9, or 1 for SIGHUP. That happens without cohort, too (1 in 8 here), with every end
-				// without MPI_Finalize.
+				// Hydra sees that a rank closed its PMI connection before it sees the rank's status, and kills the
+				// others; if one of them is reaped first, its end is the status of the whole: 9, or 1 for SIGHUP. That
+				// happens without cohort, too (1 in 8 here), with every end without MPI_Finalize.
 				hydraRace := mpi.Name == "mpich" && c.name != "status" && r.Code != 0 && want != 0
 				if r.Code != want && !hydraRace {
 					t.Errorf("the launcher ended with %d, and with %d without cohort; it said %q", r.Code, want, r.Said)
@@ -125,7 +130,10 @@ func TestRunMirrorsTheEnd(t *testing.T) {
 func TestRunStdinGoesToRankZero(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out collector
-		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Stdin: strings.NewReader("one\ntwo\nthree"), Output: out.take})
+		s := start(t, mpi, Options{
+			Ranks: 2, Program: mpi.Build(t, "stdin.c"),
+			Stdin: strings.NewReader("one\ntwo\nthree"), Output: out.take,
+		})
 		wait := drain(s, nil)
 		defer wait()
 		if r := s.Wait(); r.Code != 0 {
@@ -156,7 +164,8 @@ func TestRunUncapturedGoesToTheLaunchersStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(string(text), "hello: rank 0 of 2\n") || !strings.Contains(string(text), "hello: rank 1 of 2\n") {
+		if !strings.Contains(string(text), "hello: rank 0 of 2\n") ||
+			!strings.Contains(string(text), "hello: rank 1 of 2\n") {
 			t.Errorf("standard output has %q", text)
 		}
 	})
@@ -175,7 +184,10 @@ int main(int c, char **v) { char b[4096]; MPI_Init(&c, &v); printf("%s|%s|%s\n",
 		t.Fatal(err)
 	}
 	var out collector
-	s := start(t, mpi, Options{Ranks: 1, Program: mpi.BuildFile(t, source), Env: []string{"WANTED=a=b", "HOME"}, Cwd: dir, Output: out.take})
+	s := start(t, mpi, Options{
+		Ranks: 1, Program: mpi.BuildFile(t, source), Env: []string{"WANTED=a=b", "HOME"},
+		Cwd: dir, Output: out.take,
+	})
 	wait := drain(s, nil)
 	defer wait()
 	s.Wait()
@@ -204,9 +216,13 @@ func TestStartRefuses(t *testing.T) {
 		"mode":      {Options{Ranks: 1, Program: plainText}, &program, "not executable"},
 		"nompi":     {Options{Ranks: 1, Program: mpitest.BuildPlain(t, "nompi.c")}, &program, "not linked to an MPI"},
 		"other MPI": {Options{Ranks: 1, Program: hello, MPI: "openmpi"}, &refused, "linked to MPICH"},
-		"no MPI":    {Options{Ranks: 1, Program: hello, MPI: "/nonexistent/mpiexec"}, &refused, "neither mpich nor openmpi"},
-		"cwd":       {Options{Ranks: 1, Program: hello, Cwd: plainText}, &refused, "not a directory"},
-		"rank":      {Options{Ranks: 2, Program: hello, Mode: Debug, DebugRanks: []int{2}}, &refused, "ranks 0 to 1"},
+		"no MPI": {
+			Options{Ranks: 1, Program: hello, MPI: "/nonexistent/mpiexec"},
+			&refused,
+			"neither mpich nor openmpi",
+		},
+		"cwd":  {Options{Ranks: 1, Program: hello, Cwd: plainText}, &refused, "not a directory"},
+		"rank": {Options{Ranks: 2, Program: hello, Mode: Debug, DebugRanks: []int{2}}, &refused, "ranks 0 to 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := Start(testContext(t), c.o)
@@ -232,7 +248,11 @@ func TestOpenMPIAsRoot(t *testing.T) {
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "OMPI_ALLOW_RUN_AS_ROOT=1") {
 		t.Errorf("error %v", err)
 	}
-	s, err := Start(testContext(t), Options{Ranks: 1, Program: mpi.Build(t, "hello.c"), LauncherArgs: []string{"--allow-run-as-root"}, Output: func(OutputChunk) {}})
+	s, err := Start(testContext(t),
+		Options{
+			Ranks: 1, Program: mpi.Build(t, "hello.c"), LauncherArgs: []string{"--allow-run-as-root"},
+			Output: func(OutputChunk) {},
+		})
 	if err != nil {
 		t.Fatalf("with the launcher's own option: %v", err)
 	}
@@ -243,15 +263,24 @@ func TestOpenMPIAsRoot(t *testing.T) {
 
 func TestLauncherFailureIsExplained(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		_, err := Start(testContext(t), Options{Ranks: 2, Program: mpi.Build(t, "hello.c"), LauncherArgs: []string{"--bogus-option"}, Output: func(OutputChunk) {}})
+		_, err := Start(testContext(t),
+			Options{
+				Ranks: 2, Program: mpi.Build(t, "hello.c"), LauncherArgs: []string{"--bogus-option"},
+				Output: func(OutputChunk) {},
+			})
 		var failed *StartError
-		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "does not know an option") || !strings.Contains(err.Error(), "bogus") {
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "does not know an option") ||
+			!strings.Contains(err.Error(), "bogus") {
 			t.Errorf("error %v", err)
 		}
 	})
 	t.Run("slots", func(t *testing.T) {
 		mpi := mpitest.Need(t, "openmpi")
-		_, err := Start(testContext(t), Options{Ranks: 2, Program: mpi.Build(t, "hello.c"), LauncherArgs: []string{"--host", "localhost:1"}, Output: func(OutputChunk) {}})
+		_, err := Start(testContext(t),
+			Options{
+				Ranks: 2, Program: mpi.Build(t, "hello.c"), LauncherArgs: []string{"--host", "localhost:1"},
+				Output: func(OutputChunk) {},
+			})
 		if err == nil || !strings.Contains(err.Error(), "more ranks than slots") {
 			t.Errorf("error %v", err)
 		}
@@ -275,8 +304,10 @@ func TestOversubscriptionIsNoted(t *testing.T) {
 func TestWrongVersionIsRefused(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		t.Setenv("TEST_AGENT_VERSION", "v0 of long ago")
-		_, err := Start(testContext(t), Options{Ranks: 2, Program: mpi.Build(t, "hello.c"), Output: func(OutputChunk) {}})
-		if err == nil || !strings.Contains(err.Error(), "v0 of long ago") || !strings.Contains(err.Error(), "same build") {
+		_, err := Start(testContext(t),
+			Options{Ranks: 2, Program: mpi.Build(t, "hello.c"), Output: func(OutputChunk) {}})
+		if err == nil || !strings.Contains(err.Error(), "v0 of long ago") ||
+			!strings.Contains(err.Error(), "same build") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -286,15 +317,18 @@ func TestRunStopEndsARunningJob(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out collector
 		ready := make(chan struct{}, 1)
-		s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Stdin: blockedReader(t), Output: func(c OutputChunk) {
-			out.take(c)
-			if strings.Contains(out.of(0), "ready") {
-				select {
-				case ready <- struct{}{}:
-				default:
+		s := start(t, mpi, Options{
+			Ranks: 2, Program: mpi.Build(t, "stdin.c"), Stdin: blockedReader(t),
+			Output: func(c OutputChunk) {
+				out.take(c)
+				if strings.Contains(out.of(0), "ready") {
+					select {
+					case ready <- struct{}{}:
+					default:
+					}
 				}
-			}
-		}})
+			},
+		})
 		wait := drain(s, nil)
 		select {
 		case <-ready:
@@ -328,7 +362,10 @@ func blockedReader(t *testing.T) *os.File {
 
 func TestRunRankOnlyAnswersControlAndKill(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
-	s := start(t, mpi, Options{Ranks: 1, Program: mpi.Build(t, "stdin.c"), Stdin: blockedReader(t), Output: func(OutputChunk) {}})
+	s := start(t, mpi, Options{
+		Ranks: 1, Program: mpi.Build(t, "stdin.c"), Stdin: blockedReader(t),
+		Output: func(OutputChunk) {},
+	})
 	wait := drain(s, nil)
 	defer wait()
 	b := s.Ranks()[0].Backend()

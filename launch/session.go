@@ -74,7 +74,8 @@ func (r Result) First() int {
 	return first
 }
 
-// better prefers a known failure to a lost rank (which the launcher may have ended because of the failure), then the earlier.
+// better prefers a known failure to a lost rank (which the launcher may have ended because of the failure), then the
+// earlier.
 func better(a, b RankResult) bool {
 	if (a.Exit == nil) != (b.Exit == nil) {
 		return a.Exit != nil
@@ -82,8 +83,9 @@ func better(a, b RankResult) bool {
 	return a.Order < b.Order
 }
 
-// Start starts a job and returns when all its ranks have dialled in (and, in Run mode, their programs have been started). If it fails nothing is
-// left behind; the error is a *RefusedError (or one of package pmpi) if nothing was started, a *StartError, or what ended ctx.
+// Start starts a job and returns when all its ranks have dialled in (and, in Run mode, their programs have been
+// started). If it fails nothing is left behind; the error is a *RefusedError (or one of package pmpi) if nothing was
+// started, a *StartError, or what ended ctx.
 func Start(ctx context.Context, options Options) (*Session, error) {
 	log := options.Log
 	if log == nil {
@@ -135,7 +137,8 @@ func (s *Session) start() error {
 	return nil
 }
 
-// Check refuses what Start would refuse before it starts anything, and completes the options (Program becomes absolute).
+// Check refuses what Start would refuse before it starts anything, and completes the options (Program becomes
+// absolute).
 func Check(options *Options) error {
 	_, err := check(options)
 	return err
@@ -147,7 +150,8 @@ func check(options *Options) (command, error) {
 	}
 	if options.Cwd != "" {
 		if info, err := os.Stat(options.Cwd); err != nil || !info.IsDir() {
-			return command{}, &RefusedError{Reason: fmt.Sprintf("The working directory %s is not a directory.", options.Cwd), Err: err}
+			return command{}, &RefusedError{Reason: fmt.Sprintf("The working directory %s is not a directory.",
+				options.Cwd), Err: err}
 		}
 	}
 	return chooseLauncher(options)
@@ -171,7 +175,8 @@ func (s *Session) writeDecisions() error {
 func checkDebugRanks(options Options) error {
 	for _, r := range options.DebugRanks {
 		if r < 0 || r >= options.Ranks {
-			return &RefusedError{Reason: fmt.Sprintf("A debugger was asked for rank %d, and the job has the ranks 0 to %d.", r, options.Ranks-1)}
+			return &RefusedError{Reason: fmt.Sprintf("A debugger was asked for rank %d, and the job has the ranks 0 "+
+				"to %d.", r, options.Ranks-1)}
 		}
 	}
 	return nil
@@ -228,7 +233,8 @@ func (s *Session) gather(ctx context.Context) error {
 			}
 			return &StartError{Reason: s.command.explain(s.launcher.code, s.launcher.signal, s.launcher.said.text())}
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the ranks to start, with %d of %d there: %w", s.options.Ranks-missing, s.options.Ranks, context.Cause(ctx))
+			return fmt.Errorf("waiting for the ranks to start, with %d of %d there: %w", s.options.Ranks-missing,
+				s.options.Ranks, context.Cause(ctx))
 		}
 	}
 	return nil
@@ -292,7 +298,8 @@ func (s *Session) setupOf(rank int) *wire.Setup {
 	}
 	if i := o.Interpose; i != nil {
 		setup.Interpose = &wire.Interpose{
-			Library: i.Library, Mode: i.Mode, Flags: i.Flags, ControlPath: s.dir.Control(rank), ParkAt: abi.Never, GuardAt: abi.Never,
+			Library: i.Library, Mode: i.Mode, Flags: i.Flags, ControlPath: s.dir.Control(rank), ParkAt: abi.Never,
+			GuardAt: abi.Never,
 		}
 		if i.TraceDir != "" {
 			setup.Interpose.TracePath = filepath.Join(i.TraceDir, fmt.Sprintf("rank-%d.trace", rank))
@@ -324,7 +331,10 @@ func (s *Session) life() {
 		p.Close()
 	}
 	s.launcher.said.release()
-	s.result = Result{Code: s.launcher.code, Signal: s.launcher.signal, Stopped: s.stopped.Load(), Said: s.launcher.said.text()}
+	s.result = Result{
+		Code: s.launcher.code, Signal: s.launcher.signal, Stopped: s.stopped.Load(),
+		Said: s.launcher.said.text(),
+	}
 	for i, rank := range s.ranks {
 		s.result.Ranks = append(s.result.Ranks, s.rankResult(i, rank))
 	}
@@ -376,7 +386,8 @@ func (s *Session) rankResult(i int, rank *Rank) RankResult {
 	return result
 }
 
-// rankOver counts the ends of ranks. After the last one, the agents of debugged ranks, which outlive their programs, are told to go.
+// rankOver counts the ends of ranks. After the last one, the agents of debugged ranks, which outlive their programs,
+// are told to go.
 func (s *Session) rankOver() int {
 	n := int(s.ends.Add(1))
 	if n == s.options.Ranks {
@@ -385,8 +396,8 @@ func (s *Session) rankOver() int {
 	return n
 }
 
-// agentLost ends a job one of whose agents has gone without a word, unless the launcher does so itself. Open MPI's may miss the end of a child that was killed, one in
-// twenty times on a busy machine, and then it waits for ever.
+// agentLost ends a job one of whose agents has gone without a word, unless the launcher does so itself. Open MPI's may
+// miss the end of a child that was killed, one in twenty times on a busy machine, and then it waits for ever.
 func (s *Session) agentLost() {
 	s.losing.Do(func() {
 		go func() {
@@ -403,8 +414,8 @@ func (s *Session) agentLost() {
 	})
 }
 
-// endRanks asks every agent to end its rank, hears what they have to say about it, and hangs up, which ends the agents. It runs once, and takes
-// agentGrace at most; nobody waits for it.
+// endRanks asks every agent to end its rank, hears what they have to say about it, and hangs up, which ends the agents.
+// It runs once, and takes agentGrace at most; nobody waits for it.
 func (s *Session) endRanks() {
 	s.ending.Do(func() {
 		go func() {
@@ -463,7 +474,8 @@ func (s *Session) Wait() Result {
 	return s.result
 }
 
-// Stop ends the job and returns when nothing of it is left. It asks first and kills later; when ctx ends it kills at once.
+// Stop ends the job and returns when nothing of it is left. It asks first and kills later; when ctx ends it kills at
+// once.
 func (s *Session) Stop(ctx context.Context) Result {
 	s.stopped.Store(true)
 	s.end(ctx)

@@ -28,8 +28,8 @@ func Version() string {
 	return version
 }
 
-// Build names this very binary: the version, and Go's build id of the running executable, which differs as soon as one byte of the code does. cohort
-// and its agents compare it, because they share unversioned types.
+// Build names this very binary: the version, and Go's build id of the running executable, which differs as soon as one
+// byte of the code does. cohort and its agents compare it, because they share unversioned types.
 var Build = sync.OnceValue(func() string {
 	return Version() + " build " + executableID("/proc/self/exe")
 })

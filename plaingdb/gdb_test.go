@@ -52,7 +52,10 @@ func (p plain) run(commands ...string) []string {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 2*time.Minute)
 	defer cancel()
-	args := []string{"-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-ex", "set width 0", "-ex", "set startup-with-shell off", "-x", p.script}
+	args := []string{
+		"-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-ex", "set width 0", "-ex",
+		"set startup-with-shell off", "-x", p.script,
+	}
 	for i, c := range commands {
 		args = append(args, "-ex", fmt.Sprintf("echo \\n=%d=\\n", i), "-ex", c)
 	}
@@ -95,9 +98,11 @@ func taken(t *testing.T, mpi mpitest.MPI, script, dir, source string, lines []st
 	s := subject{mpi: mpi, program: mpi.BuildFile(t, path), core: filepath.Join(dir, "core of "+mpi.Name+source)}
 	commands := []string{
 		"set environment LD_PRELOAD " + library.Path,
-		fmt.Sprintf("break %s:%d", source, mpitest.LineOfFile(t, path, "breakpoint: handles")), "run", "generate-core-file " + s.core, "set print pretty off",
+		fmt.Sprintf("break %s:%d", source, mpitest.LineOfFile(t, path, "breakpoint: handles")), "run",
+		"generate-core-file " + s.core, "set print pretty off",
 	}
-	all := plain{t, script, mpi.Env(), append([]string{"--args", s.program}, args...)}.run(append(commands, lines...)...)
+	all := plain{t, script, mpi.Env(), append([]string{"--args", s.program}, args...)}.run(append(commands,
+		lines...)...)
 	if _, err := os.Stat(s.core); err != nil {
 		t.Fatalf("%v after\n%s", err, strings.Join(all, "\n"))
 	}
@@ -132,18 +137,26 @@ func opened(t *testing.T, s subject) *gdb.Backend {
 // linesC, linesFortran and linesInteger are what is asked in C, mpi_f08 and mpif.h.
 var (
 	linesC = []string{
-		"mpipp", "mpipp column", "mpipp column matrix", "mpipp column[2] &matrix[0][9]", "mpipp particle &p", "mpipp --tree particle", "mpipp --layout column 2",
-		"mpipp --match column 2 to MPI_DOUBLE 8", "mpipp copy", "mpipp MPI_COMM_SELF", "mpipp MPI_INT nowhere 2", "mpipp row matrix", "mpipp --help",
-		"mpipp freed", "mpipp null", "mpipp never", "mpipp column[4]", "mpipp p", "mpipp nosuch", "mpipp --nosuch", "mpipp column matrix[0]++", "mpipp column puts(\"x\")",
+		"mpipp", "mpipp column", "mpipp column matrix", "mpipp column[2] &matrix[0][9]", "mpipp particle &p",
+		"mpipp --tree particle", "mpipp --layout column 2",
+		"mpipp --match column 2 to MPI_DOUBLE 8", "mpipp copy", "mpipp MPI_COMM_SELF", "mpipp MPI_INT nowhere 2",
+		"mpipp row matrix", "mpipp --help",
+		"mpipp freed", "mpipp null", "mpipp never", "mpipp column[4]", "mpipp p", "mpipp nosuch", "mpipp --nosuch",
+		"mpipp column matrix[0]++", "mpipp column puts(\"x\")",
 	}
 	linesFortran = []string{
 		"mpipp", "mpipp column", "mpipp parts", "mpipp column matrix", "mpipp column matrix(4,1)", "mpipp MPI_LOGICAL flags 3", `mpipp MPI_CHARACTER word 6`,
-		"mpipp MPI_COMPLEX z 2", "mpipp copy", "mpipp --layout parts", "mpipp --match parts to MPI_DOUBLE 8", "mpipp null", "mpipp ierr",
+		"mpipp MPI_COMPLEX z 2", "mpipp copy", "mpipp --layout parts", "mpipp --match parts to MPI_DOUBLE 8",
+		"mpipp null", "mpipp ierr",
 	}
-	linesInteger = []string{"mpipp", "mpipp --type column", "mpipp column matrix(4,1)", "mpipp --comm copy", "mpipp MPI_CHARACTER word 6", "mpipp --type null", "mpipp --type ierr"}
+	linesInteger = []string{
+		"mpipp", "mpipp --type column", "mpipp column matrix(4,1)", "mpipp --comm copy",
+		"mpipp MPI_CHARACTER word 6", "mpipp --type null", "mpipp --type ierr",
+	}
 )
 
-// TestSameAnswers compares plain gdb, on a live program and on its core, with the answers of Cohort's own session on that core.
+// TestSameAnswers compares plain gdb, on a live program and on its core, with the answers of Cohort's own session on
+// that core.
 func TestSameAnswers(t *testing.T) {
 	path := script(t)
 	var subjects []subject
@@ -179,7 +192,10 @@ func sameAnswers(t *testing.T, path string, s subject, lines []string) {
 	core := plain{t, path, nil, []string{s.program, s.core}}.run(lines...)
 	b := opened(t, s)
 	for i, line := range lines {
-		got, err := b.Evaluate(t.Context(), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: line, Context: backend.ContextREPL})
+		got, err := b.Evaluate(t.Context(), backend.EvaluateRequest{
+			Frame: backend.FrameID{Thread: 1}, Expression: line,
+			Context: backend.ContextREPL,
+		})
 		want := strings.TrimRight(got.Text, "\n")
 		if err != nil {
 			want = err.Error()
@@ -205,7 +221,10 @@ func has(t *testing.T, answer, pattern string) {
 }
 
 // printed shows variables.
-var printed = []string{"info locals", "print/r column", "print types", "show may-call-functions", "show may-write-memory", "cd /tmp", "mpipp --svg nosuch/picture.svg column"}
+var printed = []string{
+	"info locals", "print/r column", "print types", "show may-call-functions",
+	"show may-write-memory", "cd /tmp", "mpipp --svg nosuch/picture.svg column",
+}
 
 func checkPrinted(t *testing.T, answers []string) {
 	t.Helper()
@@ -222,7 +241,9 @@ func checkPrinted(t *testing.T, answers []string) {
 // switching goes from one inferior to another of another MPI and back, and shows variables to a graphical front end.
 func switching(t *testing.T, path string, a, b subject) {
 	t.Helper()
-	got := plain{t, path, nil, []string{a.program, a.core}}.run("print column", "add-inferior -no-connection", "inferior 2", "file "+b.program, "core-file "+b.core, "mpipp copy", "inferior 1", "print copy", "mpipp copy", "detach", "mpipp copy")
+	got := plain{t, path, nil, []string{a.program, a.core}}.run("print column", "add-inferior -no-connection",
+		"inferior 2", "file "+b.program, "core-file "+b.core, "mpipp copy", "inferior 1", "print copy", "mpipp copy",
+		"detach", "mpipp copy")
 	has(t, got[0], `VECTOR "column"`)
 	for _, i := range []int{5, 7, 8} {
 		has(t, got[i], "intracommunicator copy of 1 rank")
@@ -232,7 +253,8 @@ func switching(t *testing.T, path string, a, b subject) {
 	}
 	has(t, got[10], "There is no process")
 	cmd := exec.CommandContext(t.Context(), "gdb", "-nx", "-q", "-i=mi", "-x", path, b.program, b.core)
-	cmd.Stdin = strings.NewReader("-enable-pretty-printing\n-var-create v * column\n-var-list-children --all-values v\n-gdb-exit\n")
+	cmd.Stdin = strings.NewReader("-enable-pretty-printing\n-var-create v * column\n-var-list-children --all-values " +
+		"v\n-gdb-exit\n")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -241,7 +263,8 @@ func switching(t *testing.T, path string, a, b subject) {
 	has(t, string(out), `exp="constructor",[^}]*value="VECTOR`)
 }
 
-// TestBacktrace: one frame for an MPI call, whatever it goes through in Cohort's library, and with the numbers that gdb's other commands know.
+// TestBacktrace: one frame for an MPI call, whatever it goes through in Cohort's library, and with the numbers that
+// gdb's other commands know.
 func TestBacktrace(t *testing.T) {
 	path := script(t)
 	source, err := filepath.Abs("../handles/testdata/handles.c")
@@ -253,14 +276,19 @@ func TestBacktrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := plain{t, path, mpi.Env(), []string{mpi.BuildFile(t, source)}}.run("set environment LD_PRELOAD "+library.Path, "break main", "run", "break PMPI_Comm_dup",
+		got := plain{
+			t, path, mpi.Env(),
+			[]string{mpi.BuildFile(t, source)},
+		}.run("set environment LD_PRELOAD "+library.Path, "break main", "run",
+			"break PMPI_Comm_dup",
 			"continue", "bt", "bt -no-filters", "frame function main", "bt 2")
 		has(t, got[5], `(?s)^#0 [^\n]*PMPI_Comm_dup \(\)[^\n]*\n#(\d) [^\n]* MPI_Comm_dup \(\)[^\n]*\n#\d+ [^\n]* main [^\n]*$`)
 		if strings.Count(got[6], "libcohort") < 2 {
 			t.Errorf("the call went through one function only, so nothing was tested:\n%s", got[6])
 		}
 		number := regexp.MustCompile(`#(\d+) [^\n]* main `)
-		if a, b, c := number.FindString(got[5]), number.FindString(got[6]), number.FindString(got[7]); a != b || a != c {
+		if a, b, c := number.FindString(got[5]), number.FindString(got[6]), number.FindString(got[7]); a != b ||
+			a != c {
 			t.Errorf("main is %q in a backtrace, %q in a whole one and %q for the command frame", a, b, c)
 		}
 		if n := strings.Count(got[8], "\n#"); n != 1 {
@@ -269,7 +297,8 @@ func TestBacktrace(t *testing.T) {
 	})
 }
 
-// TestCalls: the call of the selected frame's line, before it is made; and from within it, also where the registry does not keep calls.
+// TestCalls: the call of the selected frame's line, before it is made; and from within it, also where the registry does
+// not keep calls.
 func TestCalls(t *testing.T) {
 	path := script(t)
 	for source, keep := range map[string]string{"calls.c": "0", "calls_f08.f90": "1"} {
@@ -289,8 +318,13 @@ func TestCalls(t *testing.T) {
 					at += 2 // gfortran gives a statement the last of its lines
 					want = `receives up to 4 × MPI_DOUBLE_PRECISION from rank 0, tag 5, MPI_COMM_WORLD`
 				}
-				got := plain{t, path, mpi.Env(), []string{mpi.BuildFile(t, file)}}.run("set environment LD_PRELOAD "+library.Path, "set environment COHORT_KEEP "+keep,
-					fmt.Sprintf("break %s:%d", source, at), "run", "mpipp --call", "break PMPI_Sendrecv", "continue", "mpipp --call", "up 99", "mpipp --call")
+				got := plain{
+					t, path, mpi.Env(),
+					[]string{mpi.BuildFile(t, file)},
+				}.run("set environment LD_PRELOAD "+library.Path,
+					"set environment COHORT_KEEP "+keep,
+					fmt.Sprintf("break %s:%d", source, at), "run", "mpipp --call", "break PMPI_Sendrecv", "continue",
+					"mpipp --call", "up 99", "mpipp --call")
 				where := fmt.Sprintf(`at %s:%d`, source, at)
 				has(t, got[4], `^MPI_Sendrecv is about to be called `+where+`: sends .* to rank 0, `+want)
 				has(t, got[4], `(?m)^receives .*not received yet: the call has not run`)
@@ -316,14 +350,16 @@ func TestWithoutLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := mpitest.LineOfFile(t, source, "breakpoint: handles")
-	got := plain{t, path, mpi.Env(), []string{mpi.BuildFile(t, source)}}.run("mpipp", fmt.Sprintf("break handles.c:%d", line), "run", "mpipp", "mpipp column", "print column")
+	got := plain{t, path, mpi.Env(), []string{mpi.BuildFile(t, source)}}.run("mpipp",
+		fmt.Sprintf("break handles.c:%d", line), "run", "mpipp", "mpipp column", "print column")
 	has(t, got[0], "There is no process")
 	has(t, got[3], "cohort library PROGRAM.*LD_PRELOAD")
 	has(t, got[4], "cohort library PROGRAM.*LD_PRELOAD")
 	has(t, got[5], `^\$1 = -?\d+$`)
 }
 
-// TestDecoderFails has a decoder that is missing, is something else, says nothing, or dies. gdb goes on each time, with a sentence.
+// TestDecoderFails has a decoder that is missing, is something else, says nothing, or dies. gdb goes on each time, with
+// a sentence.
 func TestDecoderFails(t *testing.T) {
 	path := script(t)
 	text, err := os.ReadFile(path)
@@ -355,15 +391,18 @@ func TestDecoderFails(t *testing.T) {
 			if want == "said nothing for" {
 				use = impatient
 			}
-			got := plain{t, use, []string{"COHORT=" + cohort}, nil}.run("mpipp --help", "print 6 * 7", "python print(decoder.process)")
+			got := plain{t, use, []string{"COHORT=" + cohort}, nil}.run("mpipp --help", "print 6 * 7",
+				"python print(decoder.process)")
 			has(t, got[0], want)
 			has(t, got[1], "= 42")
 			has(t, got[2], "None")
 		})
 	}
 	t.Run("killed", func(t *testing.T) {
-		got := plain{t, path, nil, nil}.run("mpipp --help", "python import signal; decoder.process.send_signal(signal.SIGKILL)", "mpipp --help", "mpipp --help")
-		if !strings.Contains(got[2], "mpipp --layout TYPE") && !strings.Contains(got[2], "decoder has ended") { // whether its end is seen before it is asked
+		got := plain{t, path, nil, nil}.run("mpipp --help",
+			"python import signal; decoder.process.send_signal(signal.SIGKILL)", "mpipp --help", "mpipp --help")
+		// whether its end is seen before it is asked
+		if !strings.Contains(got[2], "mpipp --layout TYPE") && !strings.Contains(got[2], "decoder has ended") {
 			t.Errorf("%s", got[2])
 		}
 		has(t, got[3], "mpipp --layout TYPE")
@@ -388,7 +427,8 @@ func TestDecoderFails(t *testing.T) {
 func TestNothingLeft(t *testing.T) {
 	path := script(t)
 	for _, kill := range []bool{true, false} {
-		cmd := exec.CommandContext(t.Context(), "gdb", "-nx", "-q", "-x", path, "-ex", "mpipp --help", "-ex", "python print('pid', decoder.process.pid, flush=True)")
+		cmd := exec.CommandContext(t.Context(), "gdb", "-nx", "-q", "-x", path, "-ex", "mpipp --help", "-ex",
+			"python print('pid', decoder.process.pid, flush=True)")
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)

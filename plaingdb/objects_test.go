@@ -9,14 +9,19 @@ import (
 
 var (
 	objectsC = []string{
-		"mpipp", "mpipp request", "mpipp --buffer request", "mpipp waiting", "mpipp nothing", "mpipp both[0]", "mpipp both[1]", "mpipp status", "mpipp statuses[0]", "mpipp window", "mpipp none",
-		"mpipp file", "mpipp closed", "mpipp group", "mpipp empty", "mpipp gone", "mpipp info", "mpipp op", "mpipp sum", "mpipp handler", "mpipp fatal", "mpipp --request window", "mpipp --win 5",
+		"mpipp", "mpipp request", "mpipp --buffer request", "mpipp waiting", "mpipp nothing", "mpipp both[0]",
+		"mpipp both[1]", "mpipp status", "mpipp statuses[0]", "mpipp window", "mpipp none",
+		"mpipp file", "mpipp closed", "mpipp group", "mpipp empty", "mpipp gone", "mpipp info", "mpipp op", "mpipp sum",
+		"mpipp handler", "mpipp fatal", "mpipp --request window", "mpipp --win 5",
 	}
 	objectsF08 = []string{
-		"mpipp", "mpipp request", "mpipp --buffer request", "mpipp waiting", "mpipp nothing", "mpipp status", "mpipp window", "mpipp file", "mpipp world", "mpipp group", "mpipp info", "mpipp op", "mpipp handler",
+		"mpipp", "mpipp request", "mpipp --buffer request", "mpipp waiting", "mpipp nothing", "mpipp status",
+		"mpipp window", "mpipp file", "mpipp world", "mpipp group", "mpipp info", "mpipp op", "mpipp handler",
 	}
 	objectsMpif = []string{
-		"mpipp", "mpipp --request request", "mpipp --request waiting", "mpipp --request nothing", "mpipp --status status", "mpipp --win window", "mpipp --file file", "mpipp --group world", "mpipp --group group",
+		"mpipp", "mpipp --request request", "mpipp --request waiting", "mpipp --request nothing",
+		"mpipp --status status", "mpipp --win window", "mpipp --file file", "mpipp --group world",
+		"mpipp --group group",
 		"mpipp --info info", "mpipp --op op", "mpipp --errhandler handler", "mpipp --request ierr",
 	}
 )
@@ -27,7 +32,10 @@ func TestObjects(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "afile")
-		shown := []string{"info locals", "print both", "print/r request", "print status", "print *&request", "print window", "print nothing"}
+		shown := []string{
+			"info locals", "print both", "print/r request", "print status", "print *&request",
+			"print window", "print nothing",
+		}
 		s := taken(t, mpi, path, dir, "objects.c", append(objectsC, shown...), file)
 		sameAnswers(t, path, s, objectsC)
 		locals := s.answers[len(objectsC)]

@@ -13,7 +13,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/effect"
 )
 
-// rank is the program in gdb as a backend.Backend, of which it has what package handles needs: reading, and evaluating without effects.
+// rank is the program in gdb as a backend.Backend, of which it has what package handles needs: reading, and evaluating
+// without effects.
 type rank struct {
 	*server
 	backend.Backend // nil: the rest is not called
@@ -21,8 +22,9 @@ type rank struct {
 
 // question is what the script is asked.
 type question struct {
-	Ask        string      `json:"ask"`
-	Ranges     [][4]uint64 `json:"ranges,omitempty"` // address and length, and the bounds of what may be read along with it
+	Ask string `json:"ask"`
+	// address and length, and the bounds of what may be read along with it
+	Ranges     [][4]uint64 `json:"ranges,omitempty"`
 	Command    string      `json:"command,omitempty"`
 	Expression string      `json:"expression,omitempty"`
 	Symbol     string      `json:"symbol,omitempty"`
@@ -62,7 +64,8 @@ func (s *server) ask(q question) (reply, error) {
 	return r, nil
 }
 
-// Evaluate implements backend.Backend for expressions without effects and for the questions that package handles asks gdb itself.
+// Evaluate implements backend.Backend for expressions without effects and for the questions that package handles asks
+// gdb itself.
 func (r *rank) Evaluate(_ context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	expression := strings.TrimSpace(req.Expression)
 	command, console := strings.CutPrefix(expression, "-exec ")
@@ -123,8 +126,8 @@ func (r *rank) SymbolAddress(_ context.Context, name string) (uint64, error) {
 	return got.Address, nil
 }
 
-// StackTrace implements backend.Backend for the frame that is selected, whatever its level, and, to a request with the thread of that answer and the level below, for the
-// frame that it has called. That is what package handles needs.
+// StackTrace implements backend.Backend for the frame that is selected, whatever its level, and, to a request with the
+// thread of that answer and the level below, for the frame that it has called. That is what package handles needs.
 func (r *rank) StackTrace(_ context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
 	got, err := r.ask(question{Ask: "frame", Inner: req.Thread == selectedThread})
 	switch {
@@ -133,7 +136,10 @@ func (r *rank) StackTrace(_ context.Context, req backend.StackTraceRequest) (bac
 	case req.Thread == selectedThread && req.Start != got.Level:
 		return backend.StackTraceResult{}, &backend.UnsupportedError{What: "Reading the whole stack"}
 	}
-	frame := backend.Frame{ID: backend.FrameID{Thread: selectedThread, Level: got.Level}, Function: got.Name, File: got.File, Line: got.Line, PC: got.PC}
+	frame := backend.Frame{
+		ID: backend.FrameID{Thread: selectedThread, Level: got.Level}, Function: got.Name,
+		File: got.File, Line: got.Line, PC: got.PC,
+	}
 	return backend.StackTraceResult{Frames: []backend.Frame{frame}, Total: -1}, nil
 }
 
@@ -186,7 +192,9 @@ type piece struct {
 
 // kept returns what was read before.
 func (s *server) kept(addr, size uint64) []byte {
-	i, found := slices.BinarySearchFunc(s.memory, addr, func(p piece, addr uint64) int { return cmp.Compare(p.addr, addr) })
+	i, found := slices.BinarySearchFunc(s.memory, addr, func(p piece, addr uint64) int {
+		return cmp.Compare(p.addr, addr)
+	})
 	if !found {
 		i--
 	}
@@ -208,7 +216,9 @@ func (s *server) keep(p piece) {
 	if total > maxKept {
 		s.memory = nil
 	}
-	i, found := slices.BinarySearchFunc(s.memory, p.addr, func(q piece, addr uint64) int { return cmp.Compare(q.addr, addr) })
+	i, found := slices.BinarySearchFunc(s.memory, p.addr, func(q piece, addr uint64) int {
+		return cmp.Compare(q.addr, addr)
+	})
 	if found {
 		s.memory[i] = p
 		return

@@ -65,7 +65,8 @@ func TestInstall(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := plaingdb.Install(dir, "/cohort"); err == nil || !strings.Contains(err.Error(), "can be written by others") {
+	if _, err := plaingdb.Install(dir, "/cohort"); err == nil ||
+		!strings.Contains(err.Error(), "can be written by others") {
 		t.Errorf("%v", err)
 	}
 }

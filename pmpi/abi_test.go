@@ -14,15 +14,20 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestLayoutIsTheLibrarys compares every field of every mirrored struct with the DWARF of a library built with -g, on both MPIs.
+// TestLayoutIsTheLibrarys compares every field of every mirrored struct with the DWARF of a library built with -g, on
+// both MPIs.
 func TestLayoutIsTheLibrarys(t *testing.T) {
 	mirrors := map[string]any{
 		"cohort_control": abi.ControlBlock{}, "cohort_divergence": abi.Divergence{}, "cohort_slot": abi.Slot{},
 		"cohort_registry": abi.Registry{}, "cohort_datatype": abi.Datatype{}, "cohort_comm": abi.Comm{},
-		"cohort_decisions": abi.Decisions{}, "cohort_match": abi.Match{}, "cohort_poll": abi.Poll{}, "cohort_set": abi.Set{}, "cohort_check": abi.Check{}, "cohort_recent": abi.RecentCall{}, "cohort_order": abi.Order{},
+		"cohort_decisions": abi.Decisions{}, "cohort_match": abi.Match{}, "cohort_poll": abi.Poll{},
+		"cohort_set": abi.Set{}, "cohort_check": abi.Check{}, "cohort_recent": abi.RecentCall{},
+		"cohort_order":  abi.Order{},
 		"cohort_stream": abi.Stream{}, "cohort_value": abi.Value{}, "cohort_turn": abi.Turn{},
-		"cohort_stack": abi.Stack{}, "cohort_object": abi.Object{}, "cohort_group": abi.Group{}, "cohort_window": abi.Window{}, "cohort_file": abi.File{},
-		"cohort_reduction": abi.Reduction{}, "cohort_errhandler": abi.Errhandler{}, "cohort_info": abi.Info{}, "cohort_side": abi.Side{},
+		"cohort_stack": abi.Stack{}, "cohort_object": abi.Object{}, "cohort_group": abi.Group{},
+		"cohort_window": abi.Window{}, "cohort_file": abi.File{},
+		"cohort_reduction": abi.Reduction{}, "cohort_errhandler": abi.Errhandler{}, "cohort_info": abi.Info{},
+		"cohort_side":   abi.Side{},
 		"cohort_action": abi.Action{}, "cohort_request_record": abi.Request{}, "cohort_call": abi.Call{},
 		"cohort_trace_header": abi.TraceHeader{}, "cohort_chunk": abi.Chunk{},
 	}
@@ -42,13 +47,17 @@ func TestLayoutIsTheLibrarys(t *testing.T) {
 			"COHORT_RELEASE_GO": int64(abi.ReleaseGo), "COHORT_COMBINER_F90_INTEGER": int64(abi.CombinerF90Integer),
 			"COHORT_COMBINER_UNKNOWN": int64(abi.CombinerUnknown), "COHORT_BASIC_NULL": int64(abi.BasicNull),
 			"COHORT_COMM_DIST_GRAPH": int64(abi.CommDistGraph), "COHORT_TYPE_FREED": abi.TypeFreed,
-			"COHORT_FLAG_RECORD_TIME": int64(abi.FlagRecordTime), "COHORT_FLAG_KEEP": int64(abi.FlagKeep), "COHORT_TYPE_LONG_NAME": abi.TypeLongName,
-			"COHORT_FEATURE_REQUEST_STACKS": int64(abi.FeatureRequestStacks), "COHORT_FEATURE_ASKED": int64(abi.FeatureAsked),
-			"COHORT_FEATURE_INFOS": int64(abi.FeatureInfos), "COHORT_OBJECT_ADDRESS_ONLY": int64(abi.ObjectAddressOnly),
-			"COHORT_REQUEST_UNSURE": int64(abi.RequestUnsure), "COHORT_WINDOW_SHARED": int64(abi.WindowShared), "COHORT_EPOCH_LOCK_ALL": int64(abi.EpochLockAll),
+			"COHORT_FLAG_RECORD_TIME": int64(abi.FlagRecordTime), "COHORT_FLAG_KEEP": int64(abi.FlagKeep),
+			"COHORT_TYPE_LONG_NAME":         abi.TypeLongName,
+			"COHORT_FEATURE_REQUEST_STACKS": int64(abi.FeatureRequestStacks),
+			"COHORT_FEATURE_ASKED":          int64(abi.FeatureAsked),
+			"COHORT_FEATURE_INFOS":          int64(abi.FeatureInfos), "COHORT_OBJECT_ADDRESS_ONLY": int64(abi.ObjectAddressOnly),
+			"COHORT_REQUEST_UNSURE": int64(abi.RequestUnsure), "COHORT_WINDOW_SHARED": int64(abi.WindowShared),
+			"COHORT_EPOCH_LOCK_ALL":   int64(abi.EpochLockAll),
 			"COHORT_FUNCTION_SESSION": int64(abi.FunctionSession), "COHORT_SIDE_PER_PEER": int64(abi.SidePerPeer),
 			"COHORT_VALUE_WINDOW": int64(trace.ValueWindow), "COHORT_VALUE_CLOCK": int64(trace.ValueClock),
-			"COHORT_DECISION_NEVER": abi.DecisionNever, "COHORT_DIVERGENCE_CHECK": int64(abi.DivergenceCheck), "COHORT_OP_OTHER": int64(trace.OpOther),
+			"COHORT_DECISION_NEVER": abi.DecisionNever, "COHORT_DIVERGENCE_CHECK": int64(abi.DivergenceCheck),
+			"COHORT_OP_OTHER": int64(trace.OpOther),
 		} {
 			if values[name] != want {
 				t.Errorf("%s is %d in C and %d in Go", name, values[name], want)
@@ -146,7 +155,8 @@ func goName(name string) string {
 	return s.String()
 }
 
-// TestLibraryShowsOnlyWhatItMust checks that the library used has no debug information, and exports MPI's names and ours alone.
+// TestLibraryShowsOnlyWhatItMust checks that the library used has no debug information, and exports MPI's names and
+// ours alone.
 func TestLibraryShowsOnlyWhatItMust(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		file, err := elf.Open(library(t, mpi))
@@ -163,14 +173,16 @@ func TestLibraryShowsOnlyWhatItMust(t *testing.T) {
 		}
 		ours := map[string]bool{abi.SymbolControl: false, abi.SymbolRegistry: false, abi.SymbolStop: false}
 		for _, stoodInFor := range []string{
-			"pthread_create", "clock_gettime", "timespec_get", "gettimeofday", "time", "clock", "getrusage", "times", "getrandom", "getentropy",
+			"pthread_create", "clock_gettime", "timespec_get", "gettimeofday", "time", "clock", "getrusage", "times",
+			"getrandom", "getentropy",
 			"arc4random", "arc4random_uniform", "arc4random_buf", "open", "open64", "fopen", "fopen64",
 			"_ZNSt13random_device9_M_getvalEv",
 		} {
 			ours[stoodInFor] = false
 		}
 		for _, s := range symbols {
-			if s.Section == elf.SHN_UNDEF || strings.HasPrefix(strings.ToUpper(s.Name), "MPI_") || strings.HasPrefix(strings.ToUpper(s.Name), "MPIX_") {
+			if s.Section == elf.SHN_UNDEF || strings.HasPrefix(strings.ToUpper(s.Name), "MPI_") ||
+				strings.HasPrefix(strings.ToUpper(s.Name), "MPIX_") {
 				continue
 			}
 			if _, ok := ours[s.Name]; !ok {

@@ -12,8 +12,9 @@ import (
 
 var perMessage = regexp.MustCompile(`selfmessages: ([0-9.]+) ns per message`)
 
-// TestOverheadPerMessage measures what a send, a wildcard receive and a wait cost together in each mode, on one rank, so that no scheduler
-// takes part. The limits are far above what is measured on an idle machine (see the log): they catch a system call or an allocation per message.
+// TestOverheadPerMessage measures what a send, a wildcard receive and a wait cost together in each mode, on one rank,
+// so that no scheduler takes part. The limits are far above what is measured on an idle machine (see the log): they
+// catch a system call or an allocation per message.
 func TestOverheadPerMessage(t *testing.T) {
 	const limit = 2000 // ns
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {

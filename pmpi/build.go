@@ -40,19 +40,21 @@ type Library struct {
 // compileTimeout bounds one build. It takes about two seconds on an idle machine.
 const compileTimeout = 5 * time.Minute
 
-// Build compiles the interposer against the MPI of options.Mpicc, or finds it in the cache. It is safe to call from many processes at
-// once. A compiler that fails gives a *CompileError with what it printed.
+// Build compiles the interposer against the MPI of options.Mpicc, or finds it in the cache. It is safe to call from
+// many processes at once. A compiler that fails gives a *CompileError with what it printed.
 func Build(ctx context.Context, options Options) (Library, error) {
 	mpicc, err := exec.LookPath(options.Mpicc)
 	if err != nil {
-		return Library{}, fmt.Errorf("building the interposer: the MPI compiler %q cannot be run: %w", options.Mpicc, err)
+		return Library{}, fmt.Errorf("building the interposer: the MPI compiler %q cannot be run: %w", options.Mpicc,
+			err)
 	}
 	w, err := wrapperShow(ctx, mpicc)
 	if err != nil {
 		return Library{}, fmt.Errorf("building the interposer: %w", err)
 	}
 	if w.mpi == UnknownMPI {
-		return Library{}, fmt.Errorf("building the interposer: %s belongs to neither MPICH nor Open MPI (it runs %q)", mpicc, w.show)
+		return Library{}, fmt.Errorf("building the interposer: %s belongs to neither MPICH nor Open MPI (it runs %q)",
+			mpicc, w.show)
 	}
 	cache, err := cacheDir(options.CacheDir)
 	if err != nil {
@@ -84,7 +86,8 @@ func cacheDir(asked string) (string, error) {
 		return "", fmt.Errorf("making the path of the cache absolute: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the cache directory: %w; set XDG_CACHE_HOME to a directory that can be written", err)
+		return "", fmt.Errorf("making the cache directory: %w; set XDG_CACHE_HOME to a directory that can be written",
+			err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -92,7 +95,8 @@ func cacheDir(asked string) (string, error) {
 	}
 	// The library is loaded into the user's programs: nobody else may be able to put one there.
 	if info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("the cache directory %s can be written by others (mode %v); make it private with chmod 700", dir, info.Mode().Perm())
+		return "", fmt.Errorf("the cache directory %s can be written by others (mode %v); make it private with chmod "+
+			"700", dir, info.Mode().Perm())
 	}
 	return dir, nil
 }
@@ -131,14 +135,18 @@ func sourceNames() []string {
 }
 
 func flags(debug bool) []string {
-	common := []string{"-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra", "-Wno-deprecated-declarations"}
+	common := []string{
+		"-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall",
+		"-Wextra", "-Wno-deprecated-declarations",
+	}
 	if debug {
 		return append(common, "-O1", "-g", "-fno-eliminate-unused-debug-types")
 	}
 	return append(common, "-O2", "-g0")
 }
 
-// compileInto builds in a directory of its own and renames it into place. If another process was faster, its result stands. The cache grows only here, so here it is cleaned.
+// compileInto builds in a directory of its own and renames it into place. If another process was faster, its result
+// stands. The cache grows only here, so here it is cleaned.
 func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug bool) error {
 	work, err := ownFolder(cache)
 	if err != nil {

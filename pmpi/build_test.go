@@ -23,7 +23,9 @@ func TestBuildAtOnce(t *testing.T) {
 		errs := make([]error, len(results))
 		var all sync.WaitGroup
 		for i := range results {
-			all.Go(func() { results[i], errs[i] = pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: cache}) })
+			all.Go(func() {
+				results[i], errs[i] = pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: cache})
+			})
 		}
 		all.Wait()
 		for i, err := range errs {
@@ -47,7 +49,8 @@ func TestBuildAtOnce(t *testing.T) {
 func TestBuildSaysWhatTheCompilerSaid(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	dir := t.TempDir()
-	script := "#!/bin/sh\ncase $1 in -show) exec " + mpi.Mpicc + " -show;; esac\necho 'no space left on the moon' >&2\nexit 3\n"
+	script := "#!/bin/sh\ncase $1 in -show) exec " + mpi.Mpicc +
+		" -show;; esac\necho 'no space left on the moon' >&2\nexit 3\n"
 	mpicc := filepath.Join(dir, "mpicc")
 	if err := os.WriteFile(mpicc, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
@@ -77,7 +80,8 @@ func TestBuildRefuses(t *testing.T) {
 	if err := os.Chmod(open, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: open}); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+	if _, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: open}); err == nil ||
+		!strings.Contains(err.Error(), "chmod 700") {
 		t.Errorf("a cache that anyone can write to: %v", err)
 	}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/cohort-debugger/cohort/internal/lifetime"
 )
 
-// The cache holds libcohort-HASH/libcohort.so, and building-PROCESS-* while PROCESS (lifetime.Process) builds or cleans. A home directory may be shared by many hosts, so
-// processes of other hosts are judged by the age of what they have made, by the file system's clock.
+// The cache holds libcohort-HASH/libcohort.so, and building-PROCESS-* while PROCESS (lifetime.Process) builds or
+// cleans. A home directory may be shared by many hosts, so processes of other hosts are judged by the age of what they
+// have made, by the file system's clock.
 const (
 	libraryPrefix  = "libcohort-"
 	buildingPrefix = "building-"
@@ -24,7 +25,8 @@ const (
 	abandonedTime = 24 * time.Hour      // no build takes that long (compileTimeout)
 )
 
-// cached reports whether the library in dir is there, and notes that it is used: in its time of access, which is that of the last load as well, where the file system keeps it.
+// cached reports whether the library in dir is there, and notes that it is used: in its time of access, which is that
+// of the last load as well, where the file system keeps it.
 func cached(dir string) bool {
 	path := filepath.Join(dir, libraryName)
 	if _, err := os.Stat(path); err != nil {
@@ -33,7 +35,8 @@ func cached(dir string) bool {
 	if time.Since(lastUse(dir)) < touchTime {
 		return true
 	}
-	now, leave := unix.Timespec{Nsec: unix.UTIME_NOW}, unix.Timespec{Nsec: unix.UTIME_OMIT} // now, by the file system's clock
+	// now, by the file system's clock
+	now, leave := unix.Timespec{Nsec: unix.UTIME_NOW}, unix.Timespec{Nsec: unix.UTIME_OMIT}
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{now, leave}, 0); err != nil {
 		return true // it belongs to somebody else, who alone can drop it
 	}
@@ -50,8 +53,9 @@ func ownFolder(cache string) (string, error) {
 	return dir, nil
 }
 
-// clean removes from the cache what builds that were killed have left, and libraries that nobody has used for long. Processes that have such a library mapped keep it;
-// one that wants it later builds it again. What cannot be removed stays for the next time. now is the file system's time.
+// clean removes from the cache what builds that were killed have left, and libraries that nobody has used for long.
+// Processes that have such a library mapped keep it; one that wants it later builds it again. What cannot be removed
+// stays for the next time. now is the file system's time.
 func clean(cache string, now time.Time) {
 	entries, err := os.ReadDir(cache)
 	if err != nil {

@@ -105,7 +105,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestUseKeeps: a library that is asked for is not dropped, and one that is asked for often is not written to each time.
+// TestUseKeeps: a library that is asked for is not dropped, and one that is asked for often is not written to each
+// time.
 func TestUseKeeps(t *testing.T) {
 	cache := t.TempDir()
 	now := time.Now()

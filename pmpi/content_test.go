@@ -8,7 +8,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestContents: what a full trace says of the content of messages tells equal ones from others, however they are described and sent.
+// TestContents: what a full trace says of the content of messages tells equal ones from others, however they are
+// described and sent.
 func TestContents(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		const equal, none = 0, 2 // tags: of pairs of messages with one content, and of single ones

@@ -61,10 +61,12 @@ func (j *job) end(cancel context.CancelFunc) {
 	<-j.done
 }
 
-// TestPark parks each rank at another place, sees that they stand exactly there, moves the parks forward and lets them go.
+// TestPark parks each rank at another place, sees that they stand exactly there, moves the parks forward and lets them
+// go.
 func TestPark(t *testing.T) {
 	const ranks, steps = 3, 20
-	// A consistent cut: rank 1 is past a send that rank 2 has received, so rank 1 must give MPI progress while it stands.
+	// A consistent cut: rank 1 is past a send that rank 2 has received, so rank 1 must give MPI progress while it
+	// stands.
 	cut := []uint64{15, 16, 17}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
@@ -101,7 +103,8 @@ func TestPark(t *testing.T) {
 	})
 }
 
-// TestKilledRankLeavesAPrefix: a rank that dies by SIGKILL leaves a trace that reads to its last event, and a replay of it stops there.
+// TestKilledRankLeavesAPrefix: a rank that dies by SIGKILL leaves a trace that reads to its last event, and a replay of
+// it stops there.
 func TestKilledRankLeavesAPrefix(t *testing.T) {
 	const ranks, steps = 2, 1000
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
@@ -171,7 +174,8 @@ func TestDivergence(t *testing.T) {
 				j.launch(ctx, prog, check.args...)
 				j.await(ctx, 1, abi.StateDiverged)
 				d := j.controls[1].Progress().Divergence
-				if d.Event != check.event || d.ActualOp != uint32(check.actual) || d.RecordedOp != uint32(check.noted) || d.CallSite == 0 {
+				if d.Event != check.event || d.ActualOp != uint32(check.actual) ||
+					d.RecordedOp != uint32(check.noted) || d.CallSite == 0 {
 					t.Errorf("found %+v, expected event %d, %v for %v", d, check.event, check.actual, check.noted)
 				}
 				j.end(cancel)
@@ -234,7 +238,8 @@ func open(t *testing.T, j *job, rank int) *trace.Reader {
 	return r
 }
 
-// TestFullDisk: the program goes on, the trace up to there is good, and the control block says so. What the program may still write is left.
+// TestFullDisk: the program goes on, the trace up to there is good, and the control block says so. What the program may
+// still write is left.
 func TestFullDisk(t *testing.T) {
 	const size = 700 << 10
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
@@ -254,7 +259,10 @@ func TestFullDisk(t *testing.T) {
 // TestFileSizeLimit: likewise with a limit on the size of files, beyond which the kernel sends SIGXFSZ.
 func TestFileSizeLimit(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		for name, mode := range map[string]abi.Mode{"order": abi.ModeOrder, "racing": abi.ModeRacing, "full": abi.ModeFull} {
+		for name, mode := range map[string]abi.Mode{
+			"order": abi.ModeOrder, "racing": abi.ModeRacing,
+			"full": abi.ModeFull,
+		} {
 			t.Run(name, func(t *testing.T) { testFullDisk(t, mpi, mode, t.TempDir(), "STEPS_FILE_LIMIT=700000") })
 		}
 	})
@@ -288,8 +296,10 @@ func testFullDisk(t *testing.T, mpi mpitest.MPI, mode abi.Mode, disk string, env
 			t.Error(err)
 			continue
 		}
-		// In full mode the last EVENT may be that of the call in which the disk got full. A value belongs to no event: 32 of them come before each three.
-		if d.Finalized || d.LastEvent != h.Events && (mode != abi.ModeFull || d.LastEvent != h.Events+1) || d.Values() < h.Events/3*32 || d.Values() > (h.Events/3+1)*32 {
+		// In full mode the last EVENT may be that of the call in which the disk got full. A value belongs to no event:
+		// 32 of them come before each three.
+		if d.Finalized || d.LastEvent != h.Events && (mode != abi.ModeFull || d.LastEvent != h.Events+1) ||
+			d.Values() < h.Events/3*32 || d.Values() > (h.Events/3+1)*32 {
 			t.Errorf("rank %d: up to event %d, with %d values; header %+v", rank, d.LastEvent, d.Values(), h)
 		}
 	}
@@ -316,7 +326,8 @@ func TestRefusals(t *testing.T) {
 	size.start.WorldSize = 7
 	size.launch(ctx, prog, "5")
 	size.finish()
-	if p := size.controls[0].Progress(); p.State != abi.StateRefused || !strings.Contains(p.Message, "number of ranks") {
+	if p := size.controls[0].Progress(); p.State != abi.StateRefused ||
+		!strings.Contains(p.Message, "number of ranks") {
 		t.Errorf("wrong world size: %+v", p)
 	}
 
@@ -327,7 +338,8 @@ func TestRefusals(t *testing.T) {
 	}
 	exists.launch(ctx, prog, "5")
 	exists.finish()
-	if p := exists.controls[0].Progress(); p.State != abi.StateRefused || !strings.Contains(p.Message, "exists already") {
+	if p := exists.controls[0].Progress(); p.State != abi.StateRefused ||
+		!strings.Contains(p.Message, "exists already") {
 		t.Errorf("existing trace: %+v", p)
 	}
 	if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {

@@ -25,9 +25,11 @@ func (j *job) perturbed(seed int) *job {
 // lines are those of a program whose ranks write in any order.
 func lines(output string) []string { return slices.Sorted(strings.Lines(output)) }
 
-// recordPerturbed records a program that prints what it saw, and replays it so many times with its senders delayed in other ways: from the
-// recording, which makes the event graph that it returns, then from that.
-func recordPerturbed(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, replays int, prog string, args ...string) *job {
+// recordPerturbed records a program that prints what it saw, and replays it so many times with its senders delayed in
+// other ways: from the recording, which makes the event graph that it returns, then from that.
+func recordPerturbed(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, replays int, prog string,
+	args ...string,
+) *job {
 	t.Helper()
 	record := newJob(t, mpi, ranks, mode).perturbed(1)
 	record.start.Flags = abi.FlagYield
@@ -47,7 +49,8 @@ func recordPerturbed(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, re
 			t.Fatalf("the replay with seed %d differs from the recording:\n%s", seed, diff)
 		}
 		for rank, c := range j.controls {
-			if p, was := c.Progress(), record.controls[rank].Progress(); p.State != abi.StateFinalized || p.Events != was.Events {
+			if p, was := c.Progress(), record.controls[rank].Progress(); p.State != abi.StateFinalized ||
+				p.Events != was.Events {
 				t.Errorf("rank %d: recorded %+v, replayed %+v", rank, was, p)
 			}
 		}
@@ -95,7 +98,8 @@ func wellMatched(t *testing.T, j *job) {
 	}
 }
 
-// TestFortranCoverage is TestCoverage for the Fortran bindings: every binding must make the same calls on both MPIs, each seen once.
+// TestFortranCoverage is TestCoverage for the Fortran bindings: every binding must make the same calls on both MPIs,
+// each seen once.
 func TestFortranCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six programs, each recorded and replayed")
@@ -104,7 +108,8 @@ func TestFortranCoverage(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			t.Run(binding, func(t *testing.T) {
-				prog := mpi.BuildFile(t, "testdata/coverage.f90", "-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-D"+binding)
+				prog := mpi.BuildFile(t, "testdata/coverage.f90", "-cpp", "-ffree-line-length-none",
+					"-fallow-argument-mismatch", "-D"+binding)
 				graph := recordPerturbed(t, mpi, ranks, abi.ModeOrder, 1, prog)
 				wellMatched(t, graph)
 				if output := graph.output.String(); strings.Contains(output, "wrong") {
@@ -112,8 +117,10 @@ func TestFortranCoverage(t *testing.T) {
 				}
 				others := rounds * (ranks - 1)
 				want := map[string]int{
-					"Mprobe": others + rounds, "Mrecv": others + rounds, "Improbe": others, "Imrecv": others, "Recv_init": rounds + others,
-					"Start": others, "Startall": rounds, "Comm_create_group": 1, "Intercomm_create": 1, "Intercomm_merge": 1, "Comm_disconnect": 1,
+					"Mprobe": others + rounds, "Mrecv": others + rounds, "Improbe": others, "Imrecv": others,
+					"Recv_init": rounds + others,
+					"Start":     others, "Startall": rounds, "Comm_create_group": 1, "Intercomm_create": 1,
+					"Intercomm_merge": 1, "Comm_disconnect": 1,
 					"Request_free": rounds + others + rounds + 2, "Grequest_start": 1,
 				}
 				if binding == "USE_MPI_F08" {

@@ -28,8 +28,9 @@ func DetectMPI(program string) (MPI, error) {
 	return p.MPI, err
 }
 
-// WiredByPMIx tells whether an MPI library is linked to a PMIx client. An MPICH that is (Ubuntu 24.04's) does not understand its own Hydra: every rank takes itself for
-// the only one (Launchpad 2072338). A launcher that speaks PMIx, such as Open MPI's, starts its programs as it should. False if the library cannot be read.
+// WiredByPMIx tells whether an MPI library is linked to a PMIx client. An MPICH that is (Ubuntu 24.04's) does not
+// understand its own Hydra: every rank takes itself for the only one (Launchpad 2072338). A launcher that speaks PMIx,
+// such as Open MPI's, starts its programs as it should. False if the library cannot be read.
 func WiredByPMIx(library string) bool {
 	file, err := elf.Open(library)
 	if err != nil {
@@ -48,14 +49,17 @@ func Inspect(program string) (Program, error) {
 	}
 	file, err := elf.Open(path)
 	if err != nil {
-		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a short file
+		// a short file
+		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat || errors.Is(err, io.EOF) ||
+			errors.Is(err, io.ErrUnexpectedEOF) {
 			return Program{}, &ProgramError{Program: program, Reason: NotELF, Detail: scriptLine(path)}
 		}
 		return Program{}, &ProgramError{Program: program, Reason: NotELF, Err: err}
 	}
 	defer file.Close() //nolint:errcheck // read only
 	if file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB {
-		return Program{}, &ProgramError{Program: program, Reason: WrongMachine, Detail: file.Machine.String() + ", " + file.Class.String()}
+		return Program{}, &ProgramError{Program: program, Reason: WrongMachine, Detail: file.Machine.String() + ", " +
+			file.Class.String()}
 	}
 	w := walker{search: newLibrarySearch(), class: file.Class, machine: file.Machine, seen: map[string]bool{}}
 	found, err := w.walk(path, file)
@@ -83,7 +87,8 @@ func locate(program string) (string, error) {
 			case statErr == nil && info.IsDir():
 				return "", &ProgramError{Program: program, Reason: IsDirectory}
 			case statErr == nil:
-				return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH; write ./" + program + " for the file in this directory"}
+				return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH; write ./" +
+					program + " for the file in this directory"}
 			}
 			return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH"}
 		}
@@ -142,7 +147,8 @@ type foundMPI struct {
 	needed string
 }
 
-// walker goes breadth-first through the libraries that a program needs, as the loader does, until one of them is an MPI library.
+// walker goes breadth-first through the libraries that a program needs, as the loader does, until one of them is an MPI
+// library.
 type walker struct {
 	search  librarySearch
 	class   elf.Class
@@ -250,7 +256,8 @@ func byName(needed string) MPI {
 	switch {
 	case strings.HasPrefix(needed, "libmpich"), needed == "libmpi.so.12":
 		return MPICH
-	case strings.HasPrefix(needed, "libmpi.so."), strings.HasPrefix(needed, "libmpi_mpifh.so."), strings.HasPrefix(needed, "libmpi_usempi"):
+	case strings.HasPrefix(needed, "libmpi.so."), strings.HasPrefix(needed, "libmpi_mpifh.so."),
+		strings.HasPrefix(needed, "libmpi_usempi"):
 		return OpenMPI
 	default:
 		return UnknownMPI

@@ -64,7 +64,8 @@ func TestDetectStaticMPI(t *testing.T) {
 	}
 	dir := t.TempDir()
 	source, program := filepath.Join(dir, "static.c"), filepath.Join(dir, "static")
-	if err := os.WriteFile(source, []byte("int PMPI_Init(void) { return 0; }\nint main(void) { return PMPI_Init(); }\n"), 0o600); err != nil {
+	if err := os.WriteFile(source,
+		[]byte("int PMPI_Init(void) { return 0; }\nint main(void) { return PMPI_Init(); }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(cc, "-o", program, source).CombinedOutput(); err != nil {
@@ -103,7 +104,8 @@ func TestFindMPI(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, which := range []string{mpi.Name, mpi.Mpiexec} {
 			got, err := pmpi.FindMPI(which)
-			if err != nil || got.MPI.String() != mpi.Name || !filepath.IsAbs(got.Mpiexec) || !filepath.IsAbs(got.Mpicc) {
+			if err != nil || got.MPI.String() != mpi.Name || !filepath.IsAbs(got.Mpiexec) ||
+				!filepath.IsAbs(got.Mpicc) {
 				t.Errorf("%s: found %+v, %v", which, got, err)
 			}
 		}
@@ -137,7 +139,8 @@ func TestWiredByPMIx(t *testing.T) {
 	dir := t.TempDir()
 	compile := func(name string, args ...string) string {
 		out := filepath.Join(dir, name)
-		cmd := exec.Command("cc", append([]string{"-shared", "-fPIC", "-o", out, "-x", "c", "/dev/null", "-x", "none"}, args...)...)
+		cmd := exec.Command("cc", append([]string{"-shared", "-fPIC", "-o", out, "-x", "c", "/dev/null", "-x", "none"},
+			args...)...)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("cc: %v\n%s", err, text)
 		}

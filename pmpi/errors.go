@@ -34,14 +34,17 @@ func (e *ProgramError) Error() string {
 	case NotFound:
 		found, mend = fmt.Sprintf("The program %s does not exist", e.Program), "Check the path, or build it first."
 	case NotExecutable:
-		found, mend = fmt.Sprintf("The program %s is not executable", e.Program), "Make it so with chmod +x, or name the program that was built from it."
+		found, mend = fmt.Sprintf("The program %s is not executable", e.Program),
+			"Make it so with chmod +x, or name the program that was built from it."
 	case NotELF:
-		found, mend = e.Program+" is not a compiled program", "Name the MPI program itself, not a script that starts it."
+		found, mend = e.Program+" is not a compiled program",
+			"Name the MPI program itself, not a script that starts it."
 	case NotMPI:
 		found = fmt.Sprintf("The program %s is not linked to an MPI library", e.Program)
 		mend = "Build it with mpicc (or mpifort, mpicxx) and try again."
 	case StaticMPI:
-		found = fmt.Sprintf("The program %s has its MPI library linked into it statically, so Cohort cannot see its MPI calls", e.Program)
+		found = fmt.Sprintf("The program %s has its MPI library linked into it statically, so Cohort cannot see its "+
+			"MPI calls", e.Program)
 		mend = "Link it to the shared MPI library."
 	case UnknownFamily:
 		found = fmt.Sprintf("The program %s is linked to an MPI library that is neither MPICH nor Open MPI", e.Program)
@@ -72,7 +75,8 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("The %s of %s was not found (looked for %s). Install it (on Debian or Ubuntu: apt-get install %s).",
+	return fmt.Sprintf("The %s of %s was not found (looked for %s). Install it (on Debian or Ubuntu: apt-get install "+
+		"%s).",
 		e.What, e.MPI.Title(), strings.Join(e.Tried, ", "), e.Package)
 }
 

@@ -18,8 +18,9 @@ type Installation struct {
 	Mpicc   string
 }
 
-// FindMPI finds the mpiexec and mpicc of an MPI: of "mpich", "openmpi", or the one that a given mpiexec (a path, or a name in PATH) belongs
-// to. It runs `mpiexec --version` and `mpicc -show`, nothing of the user's. A part that is not there is a *MissingError.
+// FindMPI finds the mpiexec and mpicc of an MPI: of "mpich", "openmpi", or the one that a given mpiexec (a path, or a
+// name in PATH) belongs to. It runs `mpiexec --version` and `mpicc -show`, nothing of the user's. A part that is not
+// there is a *MissingError.
 func FindMPI(which string) (Installation, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*tool.Timeout)
 	defer cancel()
@@ -33,7 +34,8 @@ func FindMPI(which string) (Installation, error) {
 	}
 	path, err := exec.LookPath(which)
 	if err != nil {
-		return Installation{}, fmt.Errorf("%q is neither mpich nor openmpi nor the path of an mpiexec that can be executed: %w", which, err)
+		return Installation{}, fmt.Errorf("%q is neither mpich nor openmpi nor the path of an mpiexec that can be "+
+			"executed: %w", which, err)
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return Installation{}, fmt.Errorf("finding %s: %w", which, err)
@@ -78,12 +80,16 @@ func findFamily(ctx context.Context, mpi MPI) (Installation, error) {
 		}
 	}
 	if found.Mpiexec == "" {
-		return Installation{}, &MissingError{MPI: mpi, What: "mpiexec", Tried: families[mpi].launchers, Package: families[mpi].runtime}
+		return Installation{}, &MissingError{
+			MPI: mpi, What: "mpiexec", Tried: families[mpi].launchers,
+			Package: families[mpi].runtime,
+		}
 	}
 	return findCompiler(ctx, found, siblings(found.Mpiexec, mpi))
 }
 
-// siblings are the places where the mpicc of a launcher may be: beside it or what it links to, under its suffix or without one, then in PATH.
+// siblings are the places where the mpicc of a launcher may be: beside it or what it links to, under its suffix or
+// without one, then in PATH.
 func siblings(launcher string, mpi MPI) []string {
 	dirs := []string{filepath.Dir(launcher)}
 	if resolved, err := filepath.EvalSymlinks(launcher); err == nil && filepath.Dir(resolved) != dirs[0] {
@@ -117,7 +123,10 @@ func findCompiler(ctx context.Context, found Installation, candidates []string) 
 		}
 		return found, nil
 	}
-	return Installation{}, &MissingError{MPI: found.MPI, What: "mpicc", Tried: candidates, Package: families[found.MPI].develop}
+	return Installation{}, &MissingError{
+		MPI: found.MPI, What: "mpicc", Tried: candidates,
+		Package: families[found.MPI].develop,
+	}
 }
 
 // launcherFamily asks a launcher for its version.
@@ -132,6 +141,7 @@ func launcherFamily(ctx context.Context, path string) (MPI, error) {
 		return UnknownMPI, fmt.Errorf("asking %s for its version: %w", path, err)
 	default:
 		first, _, _ := strings.Cut(out, "\n")
-		return UnknownMPI, fmt.Errorf("%s is neither MPICH's nor Open MPI's mpiexec: asked for its version, it said %q", path, first)
+		return UnknownMPI, fmt.Errorf("%s is neither MPICH's nor Open MPI's mpiexec: asked for its version, it said %q",
+			path, first)
 	}
 }

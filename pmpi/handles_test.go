@@ -8,11 +8,13 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
-// TestHandles: the program makes handles of every kind, looks at its own registry by the ABI, also from within calls of MPI, and compares it with what it did. Requests and
-// calls in progress are kept where the control block or the environment says so.
+// TestHandles: the program makes handles of every kind, looks at its own registry by the ABI, also from within calls of
+// MPI, and compares it with what it did. Requests and calls in progress are kept where the control block or the
+// environment says so.
 func TestHandles(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		prog := mpi.BuildFile(t, "testdata/handles.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"), "-D_GNU_SOURCE", "-lpthread")
+		prog := mpi.BuildFile(t, "testdata/handles.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"),
+			"-D_GNU_SOURCE", "-lpthread")
 		for _, c := range []struct {
 			name  string
 			mode  abi.Mode

@@ -96,7 +96,8 @@ func (j *job) describe() string {
 	return s
 }
 
-// run launches and waits for a successful end. In replay it fails at once when a rank diverges, rather than at the deadline.
+// run launches and waits for a successful end. In replay it fails at once when a rank diverges, rather than at the
+// deadline.
 func (j *job) run(prog string, args ...string) string {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(j.t.Context(), jobTimeout)

@@ -15,7 +15,8 @@ func TestForkedChildIsInert(t *testing.T) {
 		j.cmdEnv = []string{"OMPI_MCA_mpi_warn_on_fork=0"}
 		j.run(mpi.BuildFile(t, "testdata/fork.c"))
 		ops := countOps(t, j)[0]
-		if p := j.controls[0].Progress(); p.Events != 3 || ops["Isend"] != 1 || ops["Wait"] != 1 || ops["Finalize"] != 1 {
+		if p := j.controls[0].Progress(); p.Events != 3 || ops["Isend"] != 1 || ops["Wait"] != 1 ||
+			ops["Finalize"] != 1 {
 			t.Errorf("found %v, %+v", ops, p)
 		}
 	})
@@ -24,7 +25,10 @@ func TestForkedChildIsInert(t *testing.T) {
 // TestUncoveredPrograms: programs that use what is not covered are named in the control block and in the trace.
 func TestUncoveredPrograms(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		for source, call := range map[string]string{"uncovered.c": "MPI_Win_allocate_shared", "thread_multiple.c": "MPI_THREAD_MULTIPLE"} {
+		for source, call := range map[string]string{
+			"uncovered.c":       "MPI_Win_allocate_shared",
+			"thread_multiple.c": "MPI_THREAD_MULTIPLE",
+		} {
 			t.Run(strings.TrimSuffix(source, ".c"), func(t *testing.T) {
 				j := newJob(t, mpi, 2, abi.ModeFull)
 				j.start.Flags = abi.FlagYield
@@ -32,10 +36,12 @@ func TestUncoveredPrograms(t *testing.T) {
 				for rank, c := range j.controls {
 					p := c.Progress()
 					if p.Incomplete == 0 || !strings.Contains(p.IncompleteCall, call) {
-						t.Errorf("rank %d: %d calls not covered, the first %q; expected one with %q", rank, p.Incomplete, p.IncompleteCall, call)
+						t.Errorf("rank %d: %d calls not covered, the first %q; expected one with %q", rank,
+							p.Incomplete, p.IncompleteCall, call)
 					}
 					if h := open(t, j, rank).Header(); h.IncompleteCall != p.IncompleteCall {
-						t.Errorf("rank %d: the header names %q, the control block %q", rank, h.IncompleteCall, p.IncompleteCall)
+						t.Errorf("rank %d: the header names %q, the control block %q", rank, h.IncompleteCall,
+							p.IncompleteCall)
 					}
 				}
 				dumpTraces(t, j.traceDir, j.ranks)

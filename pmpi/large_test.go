@@ -21,7 +21,8 @@ func events(t *testing.T, dir string, rank int) []*trace.Event {
 	return all
 }
 
-// TestLargeCounts: the calls with large counts that an MPI has are the events of their int forms, and are recorded and replayed like them.
+// TestLargeCounts: the calls with large counts that an MPI has are the events of their int forms, and are recorded and
+// replayed like them.
 func TestLargeCounts(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "largecount.c")
@@ -33,8 +34,10 @@ func TestLargeCounts(t *testing.T) {
 				_, again := exact(t, mpi, 2, mode, 0, prog)
 				ops := countOps(t, again)[0]
 				for op, want := range map[string]int{
-					"Recv": 5, "Irecv": 5, "Mrecv": 5, "Sendrecv": 5, "Sendrecv_replace": 5, "Send_init": 5, "Recv_init": 5, "Bcast": 5, "Gatherv": 5, "Scatterv": 5,
-					"Alltoallv": 10, "Alltoallw": 5, "Allreduce": 5, "Reduce_scatter": 5, "Iallreduce": 5, "Put": 5, "Get": 5, "Win_allocate": 5, "Other": 0,
+					"Recv": 5, "Irecv": 5, "Mrecv": 5, "Sendrecv": 5, "Sendrecv_replace": 5, "Send_init": 5,
+					"Recv_init": 5, "Bcast": 5, "Gatherv": 5, "Scatterv": 5,
+					"Alltoallv": 10, "Alltoallw": 5, "Allreduce": 5, "Reduce_scatter": 5, "Iallreduce": 5, "Put": 5,
+					"Get": 5, "Win_allocate": 5, "Other": 0,
 				} {
 					if ops[op] != want {
 						t.Errorf("%d events of %s, want %d", ops[op], op, want)
@@ -45,7 +48,8 @@ func TestLargeCounts(t *testing.T) {
 		t.Run("to nobody", func(t *testing.T) {
 			record, _ := exact(t, mpi, 1, abi.ModeFull, 0, prog, "null")
 			all := events(t, record.traceDir, 0)
-			if len(all) < 2 || all[0].Send.Bytes != 1<<31+8 || all[1].Send.Bytes != 8*(1<<31+8) || all[0].Op != trace.OpSend || all[1].Op != trace.OpIsend {
+			if len(all) < 2 || all[0].Send.Bytes != 1<<31+8 || all[1].Send.Bytes != 8*(1<<31+8) ||
+				all[0].Op != trace.OpSend || all[1].Op != trace.OpIsend {
 				t.Errorf("events %+v", all)
 			}
 		})

@@ -62,7 +62,8 @@ func runPaths(file *elf.File, path string) []string {
 		}
 		for _, value := range values {
 			for dir := range strings.SplitSeq(value, ":") {
-				dir = strings.NewReplacer("${ORIGIN}", origin, "$ORIGIN", origin, "${LIB}", "lib/x86_64-linux-gnu", "$LIB", "lib/x86_64-linux-gnu").Replace(dir)
+				dir = strings.NewReplacer("${ORIGIN}", origin, "$ORIGIN", origin, "${LIB}", "lib/x86_64-linux-gnu",
+					"$LIB", "lib/x86_64-linux-gnu").Replace(dir)
 				if dir != "" {
 					dirs = append(dirs, dir)
 				}
@@ -72,7 +73,8 @@ func runPaths(file *elf.File, path string) []string {
 	return dirs
 }
 
-// confDirs reads ld.so.conf and what it includes. Depth is bounded: an include loop is the administrator's, not ours to hang on.
+// confDirs reads ld.so.conf and what it includes. Depth is bounded: an include loop is the administrator's, not ours to
+// hang on.
 func confDirs(path string, depth int) []string {
 	if depth > 8 {
 		return nil

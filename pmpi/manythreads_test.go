@@ -9,10 +9,12 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
-// TestRegistryAmongThreads: several threads make, use and free handles of every kind at once, and again and again the registry is exactly what they hold.
+// TestRegistryAmongThreads: several threads make, use and free handles of every kind at once, and again and again the
+// registry is exactly what they hold.
 func TestRegistryAmongThreads(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		prog := mpi.BuildFile(t, "testdata/manythreads.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"), "-D_GNU_SOURCE", "-lpthread")
+		prog := mpi.BuildFile(t, "testdata/manythreads.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"),
+			"-D_GNU_SOURCE", "-lpthread")
 		for _, kept := range []string{"kept", "unkept"} {
 			t.Run(kept, func(t *testing.T) {
 				for seed := 1; seed <= 2; seed++ {

@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountSmall mounts a tmpfs of the size given until the test ends. It needs privileges; without them the test is skipped.
+// mountSmall mounts a tmpfs of the size given until the test ends. It needs privileges; without them the test is
+// skipped.
 func mountSmall(t *testing.T, dir, size string) {
 	t.Helper()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {

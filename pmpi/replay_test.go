@@ -24,10 +24,14 @@ func result(t *testing.T, output string, ranks int) any {
 	return o
 }
 
-// TestReplayIsTheRecording records with each mode, replays (writing a full trace at the same time), and replays once more from that full trace.
+// TestReplayIsTheRecording records with each mode, replays (writing a full trace at the same time), and replays once
+// more from that full trace.
 func TestReplayIsTheRecording(t *testing.T) {
 	const ranks = 3
-	wildcards := []string{"recv", "iprobe", "probe", "sendrecv", "waitany", "waitsome", "waitall", "testany", "testsome"}
+	wildcards := []string{
+		"recv", "iprobe", "probe", "sendrecv", "waitany", "waitsome", "waitall", "testany",
+		"testsome",
+	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.Build(t, "wildcard.c")
 		for _, wildcard := range wildcards {

@@ -13,21 +13,26 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestOneSided: what one-sided calls fetch, and what a rank sees in its windows, is in replay what it was, whoever comes first there.
+// TestOneSided: what one-sided calls fetch, and what a rank sees in its windows, is in replay what it was, whoever
+// comes first there.
 func TestOneSided(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "rma.c")
 		for _, part := range []string{"fence", "pscw", "lock", "atomics"} {
 			t.Run(part, func(t *testing.T) {
 				if part == "atomics" {
-					t.Setenv("OMPI_MCA_osc", "pt2pt") // Open MPI 4.1.4's own osc/rdma ends with a segmentation fault in MPI_Compare_and_swap
+					// Open MPI 4.1.4's own osc/rdma ends with a segmentation fault in MPI_Compare_and_swap
+					t.Setenv("OMPI_MCA_osc", "pt2pt")
 				}
 				ranks := 3
 				if part != "pscw" {
 					ranks = 2 // who waits for a lock spins
 				}
 				record, again := exact(t, mpi, ranks, abi.ModeOrder, 0, prog, part)
-				for i, j := range []*job{replay(t, record, trace.DecisionOptions{}), replay(t, again, trace.DecisionOptions{})} {
+				for i, j := range []*job{
+					replay(t, record, trace.DecisionOptions{}),
+					replay(t, again, trace.DecisionOptions{}),
+				} {
 					j.cmdEnv = []string{"PERTURB=" + strconv.Itoa(2+i)}
 					if diff := cmp.Diff(sorted(record.output.String()), sorted(j.run(prog, part))); diff != "" {
 						t.Fatalf("replay %d differs from the recording:\n%s", i, diff)
@@ -38,7 +43,8 @@ func TestOneSided(t *testing.T) {
 	})
 }
 
-// TestOneSidedLarge: what no order decides is covered in a window of any size; what one may decide is refused by name in one above 64 KiB.
+// TestOneSidedLarge: what no order decides is covered in a window of any size; what one may decide is refused by name
+// in one above 64 KiB.
 func TestOneSidedLarge(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "rmalarge.c")
@@ -50,9 +56,12 @@ func TestOneSidedLarge(t *testing.T) {
 		})
 		for extra, call := range map[string]string{
 			"lock": "MPI_Win_lock of a window above 64 KiB", "lock_all": "MPI_Win_lock_all of a window above 64 KiB",
-			"sum": "MPI_Accumulate whose order counts, above 64 KiB", "replace": "MPI_Accumulate whose order counts, above 64 KiB",
-			"fetch": "MPI_Fetch_and_op of a window above 64 KiB", "swap": "MPI_Compare_and_swap of a window above 64 KiB",
-			"get_accumulate": "MPI_Get_accumulate of a window above 64 KiB", "rput": "MPI_Win_lock_all of a window above 64 KiB",
+			"sum":            "MPI_Accumulate whose order counts, above 64 KiB",
+			"replace":        "MPI_Accumulate whose order counts, above 64 KiB",
+			"fetch":          "MPI_Fetch_and_op of a window above 64 KiB",
+			"swap":           "MPI_Compare_and_swap of a window above 64 KiB",
+			"get_accumulate": "MPI_Get_accumulate of a window above 64 KiB",
+			"rput":           "MPI_Win_lock_all of a window above 64 KiB",
 		} {
 			t.Run(extra, func(t *testing.T) {
 				j := newJob(t, mpi, 1, abi.ModeOrder)
@@ -73,7 +82,8 @@ func TestOneSidedInFortran(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			t.Run(binding, func(t *testing.T) {
-				prog := mpi.BuildFile(t, "testdata/rma.f90", "-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-D"+binding)
+				prog := mpi.BuildFile(t, "testdata/rma.f90", "-cpp", "-ffree-line-length-none",
+					"-fallow-argument-mismatch", "-D"+binding)
 				record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog)
 				if got := values(t, record.traceDir, 1); got["fetched"] != 20 {
 					t.Errorf("recorded: %v", got)
@@ -83,7 +93,8 @@ func TestOneSidedInFortran(t *testing.T) {
 	})
 }
 
-// TestOneSidedRefused: what is not covered is named, each call once, with its place; replay goes no further than the first of them unless it is told to.
+// TestOneSidedRefused: what is not covered is named, each call once, with its place; replay goes no further than the
+// first of them unless it is told to.
 func TestOneSidedRefused(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		t.Setenv("OMPI_MCA_osc", "pt2pt,sm") // osc/rdma makes no window on one rank alone
@@ -100,7 +111,8 @@ func TestOneSidedRefused(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]string{
-			"MPI_Rput", "MPI_Rget", "MPI_Raccumulate", "MPI_Rget_accumulate", "MPI_Win_test", "MPI_Win_allocate_shared", "a window whose making was not seen",
+			"MPI_Rput", "MPI_Rget", "MPI_Raccumulate", "MPI_Rget_accumulate", "MPI_Win_test", "MPI_Win_allocate_shared",
+			"a window whose making was not seen",
 			"MPI_Win_create_dynamic",
 		}, named); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)

@@ -11,7 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestShortForms: what the interposer wrote is, byte for byte, what package trace writes of the same records. Both guess alike.
+// TestShortForms: what the interposer wrote is, byte for byte, what package trace writes of the same records. Both
+// guess alike.
 func TestShortForms(t *testing.T) {
 	const ranks = 3
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
@@ -56,7 +57,8 @@ func TestShortForms(t *testing.T) {
 					t.Fatalf("%d bytes are more than one chunk", len(want))
 				}
 				if !bytes.Equal(want[trace.HeaderSize:], got[trace.HeaderSize:]) {
-					t.Errorf("%s, rank %d: %d bytes of the interposer, %d of package trace:\n% x\n% x", mode, rank, len(want), len(got),
+					t.Errorf("%s, rank %d: %d bytes of the interposer, %d of package trace:\n% x\n% x", mode, rank,
+						len(want), len(got),
 						want[trace.HeaderSize:], got[trace.HeaderSize:])
 				}
 			}

@@ -9,7 +9,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestThreadMultiple: a program that asks for MPI_THREAD_MULTIPLE is covered as long as its threads' calls do not overlap, and refused by name, with the place of the call, when they do.
+// TestThreadMultiple: a program that asks for MPI_THREAD_MULTIPLE is covered as long as its threads' calls do not
+// overlap, and refused by name, with the place of the call, when they do.
 func TestThreadMultiple(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "atonce.c")
@@ -39,7 +40,8 @@ func TestThreadMultiple(t *testing.T) {
 					t.Skip("this MPI does not provide MPI_THREAD_MULTIPLE")
 				}
 				p := j.controls[0].Progress()
-				if !strings.Contains(p.IncompleteCall, "MPI_THREAD_MULTIPLE") || p.Incomplete == 0 || p.IncompleteEvent == 0 {
+				if !strings.Contains(p.IncompleteCall, "MPI_THREAD_MULTIPLE") || p.Incomplete == 0 ||
+					p.IncompleteEvent == 0 {
 					t.Errorf("incomplete: %+v", p)
 				}
 				noted := false
@@ -73,7 +75,8 @@ func TestThreadSerialized(t *testing.T) {
 	})
 }
 
-// TestValuesOfAWaitingThread: what a thread is given while another is inside MPI comes into the trace later, but before the thread's own calls.
+// TestValuesOfAWaitingThread: what a thread is given while another is inside MPI comes into the trace later, but before
+// the thread's own calls.
 func TestValuesOfAWaitingThread(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, testdata(t, mpi, "waiting.c"))
@@ -83,7 +86,8 @@ func TestValuesOfAWaitingThread(t *testing.T) {
 	})
 }
 
-// TestThreadsOutOfTurn: the program's locks are not recorded; a replay in which a thread has a lock that the one needs whose turn it is does not stand still for ever, but has diverged.
+// TestThreadsOutOfTurn: the program's locks are not recorded; a replay in which a thread has a lock that the one needs
+// whose turn it is does not stand still for ever, but has diverged.
 func TestThreadsOutOfTurn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for the 10 s after which nothing is taken to move any more")
@@ -97,7 +101,9 @@ func TestThreadsOutOfTurn(t *testing.T) {
 		prog := testdata(t, mpi, "inversion.c")
 		record, _ := exact(t, mpi, 1, abi.ModeOrder, 0, prog)
 		p := diverges(t, record, 0, []string{"FIRST=1"}, prog)
-		if d := p.Divergence; p.State != abi.StateDiverged || trace.CallName(d.RecordedOp) != "a call of another thread" || trace.CallName(d.ActualOp) != "MPI_Barrier" || d.CallSite == 0 {
+		if d := p.Divergence; p.State != abi.StateDiverged ||
+			trace.CallName(d.RecordedOp) != "a call of another thread" || trace.CallName(d.ActualOp) != "MPI_Barrier" ||
+			d.CallSite == 0 {
 			t.Errorf("%+v", p)
 		}
 	})

@@ -16,7 +16,8 @@ import (
 
 func testdata(t *testing.T, mpi mpitest.MPI, name string, flags ...string) string {
 	t.Helper()
-	return mpi.BuildFile(t, filepath.Join("testdata", name), append([]string{"-I" + filepath.Join(mpitest.Root(t), "testprograms")}, flags...)...)
+	return mpi.BuildFile(t, filepath.Join("testdata", name),
+		append([]string{"-I" + filepath.Join(mpitest.Root(t), "testprograms")}, flags...)...)
 }
 
 // sorted are the lines of an output whose ranks may come in any order.
@@ -26,8 +27,11 @@ func sorted(output string) string {
 	return strings.Join(lines, "\n")
 }
 
-// exact records a program and replays it; the replay must print what the recording did. It returns the recording and the replay, whose trace is full.
-func exact(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, flags abi.Flags, prog string, args ...string) (record, again *job) {
+// exact records a program and replays it; the replay must print what the recording did. It returns the recording and
+// the replay, whose trace is full.
+func exact(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, flags abi.Flags, prog string,
+	args ...string,
+) (record, again *job) {
 	t.Helper()
 	record = newJob(t, mpi, ranks, mode)
 	record.start.Flags = abi.FlagYield | flags
@@ -61,8 +65,8 @@ func values(t *testing.T, dir string, rank int) map[string]int {
 	return n
 }
 
-// TestWtimeReplays: a program whose control flow depends on MPI_Wtime, in a second thread and inside a reduction too, sees the same times again, also from the full trace that the
-// replay wrote.
+// TestWtimeReplays: a program whose control flow depends on MPI_Wtime, in a second thread and inside a reduction too,
+// sees the same times again, also from the full trace that the replay wrote.
 func TestWtimeReplays(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "wtime.c")
@@ -96,7 +100,8 @@ func TestWtimeReplaysInFortran(t *testing.T) {
 				if testing.Short() && binding != "USE_MPI_F08" {
 					t.Skip("one binding is enough")
 				}
-				prog := mpi.BuildFile(t, "testdata/wtime.f90", "-cpp", "-ffree-line-length-none", "-fallow-argument-mismatch", "-D"+binding)
+				prog := mpi.BuildFile(t, "testdata/wtime.f90", "-cpp", "-ffree-line-length-none",
+					"-fallow-argument-mismatch", "-D"+binding)
 				record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog)
 				if got := values(t, record.traceDir, 1); got["MPI_Wtime"] < 10 || got["MPI_Wtick"] != 1 {
 					t.Errorf("rank 1: %v", got)
@@ -106,7 +111,8 @@ func TestWtimeReplaysInFortran(t *testing.T) {
 	})
 }
 
-// diverges replays a recording with more in the environment, and returns what the rank says about its divergence, and in which state it is.
+// diverges replays a recording with more in the environment, and returns what the rank says about its divergence, and
+// in which state it is.
 func diverges(t *testing.T, record *job, flags abi.Flags, env []string, prog string, args ...string) abi.Progress {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
@@ -128,8 +134,8 @@ func diverges(t *testing.T, record *job, flags abi.Flags, env []string, prog str
 	return c.Progress()
 }
 
-// TestRecordTime: with the flag, what the C library's clocks and random numbers give the program is recorded and returned; a replay that asks for another, or for one more, or for one less,
-// has diverged, by name.
+// TestRecordTime: with the flag, what the C library's clocks and random numbers give the program is recorded and
+// returned; a replay that asks for another, or for one more, or for one less, has diverged, by name.
 func TestRecordTime(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "clocks.c")
@@ -139,7 +145,8 @@ func TestRecordTime(t *testing.T) {
 			t.Errorf("given in replay (-recorded +given):\n%s", diff)
 		}
 		for name, n := range map[string]int{
-			"clock_gettime of another thread": 1000, "gettimeofday": 2, "time": 1, "clock": 1, "getrusage": 1, "times": 1,
+			"clock_gettime of another thread": 1000, "gettimeofday": 2, "time": 1, "clock": 1, "getrusage": 1,
+			"times": 1,
 		} {
 			if want[name] != n {
 				t.Errorf("%d values of %s, want %d", want[name], name, n)
@@ -166,7 +173,8 @@ func TestRecordTime(t *testing.T) {
 		} {
 			t.Run(c.env, func(t *testing.T) {
 				p := diverges(t, single, abi.FlagRecordTime, []string{c.env}, prog)
-				if d := p.Divergence; p.State != abi.StateDiverged || trace.CallName(d.RecordedOp) != c.recorded || trace.CallName(d.ActualOp) != c.actual || d.CallSite == 0 {
+				if d := p.Divergence; p.State != abi.StateDiverged || trace.CallName(d.RecordedOp) != c.recorded ||
+					trace.CallName(d.ActualOp) != c.actual || d.CallSite == 0 {
 					t.Errorf("%+v: recorded %s, actual %s", p, trace.CallName(d.RecordedOp), trace.CallName(d.ActualOp))
 				}
 			})
@@ -175,7 +183,8 @@ func TestRecordTime(t *testing.T) {
 			short := newJob(t, mpi, 1, abi.ModeOrder)
 			short.run(prog) // recorded without: a replay that asks for values finds none
 			p := diverges(t, short, abi.FlagRecordTime, nil, prog)
-			if d := p.Divergence; p.State != abi.StateDiverged || d.RecordedOp != 0 || trace.CallName(d.ActualOp) != "clock_gettime" {
+			if d := p.Divergence; p.State != abi.StateDiverged || d.RecordedOp != 0 ||
+				trace.CallName(d.ActualOp) != "clock_gettime" {
 				t.Errorf("%+v", p)
 			}
 		})
@@ -190,12 +199,15 @@ func TestRecordTime(t *testing.T) {
 	})
 }
 
-// TestRandomDevice: C++'s std::random_device asks the processor, which nobody sees, so it is recorded itself; also one that reads a device.
+// TestRandomDevice: C++'s std::random_device asks the processor, which nobody sees, so it is recorded itself; also one
+// that reads a device.
 func TestRandomDevice(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		prog := mpi.BuildFile(t, "testdata/randomdevice.cc", "-Wl,--no-as-needed", "-lstdc++", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
+		prog := mpi.BuildFile(t, "testdata/randomdevice.cc", "-Wl,--no-as-needed", "-lstdc++", "-DOMPI_SKIP_MPICXX",
+			"-DMPICH_SKIP_MPICXX")
 		record, _ := exact(t, mpi, 1, abi.ModeOrder, abi.FlagRecordTime, prog)
-		if got := values(t, record.traceDir, 0); got["std::random_device"] != 20 || got["clock_gettime"] != 2 || len(got) != 2 {
+		if got := values(t, record.traceDir, 0); got["std::random_device"] != 20 || got["clock_gettime"] != 2 ||
+			len(got) != 2 {
 			t.Errorf("recorded: %v", got)
 		}
 	})

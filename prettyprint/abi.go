@@ -256,7 +256,10 @@ type abiObject struct {
 }
 
 func (c *cursor) object() abiObject {
-	o := abiObject{size: c.u32(), kind: c.u32(), handle: c.u64(), fHandle: int32(c.u32()), state: c.u32(), refs: c.u32(), holds: c.u32()}
+	o := abiObject{
+		size: c.u32(), kind: c.u32(), handle: c.u64(), fHandle: int32(c.u32()), state: c.u32(),
+		refs: c.u32(), holds: c.u32(),
+	}
 	o.id, o.event, o.callSite = c.u64(), c.u64(), c.u64()
 	o.name, o.stack = c.u64(), c.u64()
 	return o
@@ -289,7 +292,10 @@ type abiWindow struct {
 
 func decodeWindow(b []byte) abiWindow {
 	c := cursor{b: b}
-	w := abiWindow{abiObject: c.object(), comm: c.u64(), base: c.u64(), bytes: int64(c.u64()), dispUnit: int32(c.u32()), epochs: c.u32()}
+	w := abiWindow{
+		abiObject: c.object(), comm: c.u64(), base: c.u64(), bytes: int64(c.u64()), dispUnit: int32(c.u32()),
+		epochs: c.u32(),
+	}
 	w.accessGroup, w.exposureGroup = c.u64(), c.u64()
 	w.nLocks = c.u32()
 	c.u32()
@@ -363,7 +369,10 @@ type abiSide struct {
 }
 
 func (c *cursor) side() abiSide {
-	s := abiSide{buffer: c.u64(), count: int64(c.u64()), datatype: c.u64(), handle: c.u64(), counts: c.u64(), displs: c.u64(), types: c.u64()}
+	s := abiSide{
+		buffer: c.u64(), count: int64(c.u64()), datatype: c.u64(), handle: c.u64(), counts: c.u64(),
+		displs: c.u64(), types: c.u64(),
+	}
 	s.n, s.flags = c.u32(), c.u32()
 	s.peer, s.tag = int32(c.u32()), int32(c.u32())
 	return s
@@ -380,7 +389,10 @@ type abiAction struct {
 }
 
 func (c *cursor) action() abiAction {
-	a := abiAction{op: c.u32(), root: int32(c.u32()), comm: c.u64(), commHandle: c.u64(), object: c.u64(), reduction: c.u64(), offset: int64(c.u64())}
+	a := abiAction{
+		op: c.u32(), root: int32(c.u32()), comm: c.u64(), commHandle: c.u64(), object: c.u64(),
+		reduction: c.u64(), offset: int64(c.u64()),
+	}
 	a.send, a.receive, a.target = c.side(), c.side(), c.side()
 	a.name = c.text(40)
 	return a
@@ -398,7 +410,10 @@ type abiRequest struct {
 
 func decodeRequest(b []byte) abiRequest {
 	c := cursor{b: b}
-	r := abiRequest{abiObject: c.object(), startEvent: c.u64(), startSite: c.u64(), sinceNs: int64(c.u64()), next: c.u64(), tid: int32(c.u32())}
+	r := abiRequest{
+		abiObject: c.object(), startEvent: c.u64(), startSite: c.u64(), sinceNs: int64(c.u64()),
+		next: c.u64(), tid: int32(c.u32()),
+	}
 	c.u32()
 	r.action = c.action()
 	return r
@@ -418,7 +433,10 @@ type abiCall struct {
 
 func decodeCall(b []byte) abiCall {
 	c := cursor{b: b}
-	k := abiCall{next: c.u64(), tid: int32(c.u32()), active: c.u32(), event: c.u64(), callSite: c.u64(), sinceNs: int64(c.u64())}
+	k := abiCall{
+		next: c.u64(), tid: int32(c.u32()), active: c.u32(), event: c.u64(), callSite: c.u64(),
+		sinceNs: int64(c.u64()),
+	}
 	k.requests, k.nRequests = c.u64(), int64(c.u64())
 	k.action = c.action()
 	return k

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// place in an expanded type-tree: what one address names. It is a row of instances of a type, one instance, or a part of
-// one with its leading indices fixed.
+// place in an expanded type-tree: what one address names. It is a row of instances of a type, one instance, or a part
+// of one with its leading indices fixed.
 type location struct {
 	prefix, short string // the address up to t, in long and in short form
 	t             *Datatype
@@ -115,7 +115,8 @@ func (l location) at(a Address) (location, error) {
 	case a.Instance == 0 && l.row < 0 && len(l.fixed) == 0: // the only instance
 	case a.Instance >= 0:
 		if a.Instance >= l.row {
-			return l, errorf(KindAddress, 0, "The address %s names instance {%d}; the buffer has %d.", a, a.Instance, max(l.row, 1))
+			return l, errorf(KindAddress, 0, "The address %s names instance {%d}; the buffer has %d.", a, a.Instance,
+				max(l.row, 1))
 		}
 		l = l.child(a.Instance)
 	case l.row >= 0 && len(a.Index) > 0:
@@ -136,7 +137,8 @@ func (l location) at(a Address) (location, error) {
 			if w == 0 {
 				has = "it is empty"
 			}
-			return l, errorf(KindAddress, 0, "The address %s fits as far as %s, which is %s: %s, and [%d] was asked for.",
+			return l, errorf(KindAddress, 0,
+				"The address %s fits as far as %s, which is %s: %s, and [%d] was asked for.",
 				a, l.brief(), l.typeText(), has, k)
 		}
 		l = l.child(k)
@@ -144,7 +146,8 @@ func (l location) at(a Address) (location, error) {
 	return l, l.isKind(a, a.kind(len(a.Index)))
 }
 
-// isKind checks what an address in the long form says of a place on its way: an address of another type shall not be taken for one of this.
+// isKind checks what an address in the long form says of a place on its way: an address of another type shall not be
+// taken for one of this.
 func (l location) isKind(a Address, kind string) error {
 	switch {
 	case kind == "":
@@ -152,18 +155,21 @@ func (l location) isKind(a Address, kind string) error {
 	case l.row < 0 && len(l.fixed) == 0 && l.t.Label() == kind:
 		return nil
 	case l.row >= 0 || len(l.fixed) > 0:
-		return errorf(KindAddress, 0, "The address %s says (%s) of %s, which is %s: in the long form, a kind stands where a datatype is.",
+		return errorf(KindAddress, 0,
+			"The address %s says (%s) of %s, which is %s: in the long form, a kind stands where a datatype is.",
 			a, kind, l.brief(), l.typeText())
 	}
-	return errorf(KindAddress, 0, "The address %s says (%s) of %s, which is %s: it is an address of another datatype.", a, kind, l.brief(), l.typeText())
+	return errorf(KindAddress, 0, "The address %s says (%s) of %s, which is %s: it is an address of another datatype.",
+		a, kind, l.brief(), l.typeText())
 }
 
-// Address names a place in an expanded type-tree: the indices of the paper's section IV.C, and for a buffer of several instances
-// which one.
+// Address names a place in an expanded type-tree: the indices of the paper's section IV.C, and for a buffer of several
+// instances which one.
 type Address struct {
 	Instance int64 // -1: none given
 	Index    []int64
-	Kinds    []string // of the long form: what stands before each index, and what after the last; "" or missing: nothing
+	// of the long form: what stands before each index, and what after the last; "" or missing: nothing
+	Kinds []string
 }
 
 // kind is what the address says of the place that index i is one of.
@@ -197,8 +203,8 @@ type lastPart struct {
 	kind            string
 }
 
-// splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type in
-// brackets counts only when something of an address stands before it, or it would swallow a Fortran index.
+// splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type
+// in brackets counts only when something of an address stands before it, or it would swallow a Fortran index.
 func splitAddress(s string) (rest string, last lastPart, ok bool) {
 	m := addressEnd.FindStringSubmatchIndex(s)
 	if m == nil {
@@ -228,16 +234,17 @@ func splitAddress(s string) (rest string, last lastPart, ok bool) {
 	return rest, last, true
 }
 
-// ParseAddress splits an expression that ends in an address of the expanded type-tree, in long or short form, at every place
-// where the address may begin: the first candidate takes the whole as an expression, the last takes the longest address.
-// So t[2][5] is tried as an expression, as t[2] with [5], and as t with [2][5].
+// ParseAddress splits an expression that ends in an address of the expanded type-tree, in long or short form, at every
+// place where the address may begin: the first candidate takes the whole as an expression, the last takes the longest
+// address. So t[2][5] is tried as an expression, as t[2] with [5], and as t with [2][5].
 func ParseAddress(s string) (exprs []string, addrs []Address) {
 	s = strings.TrimSpace(s)
 	cur := Address{Instance: -1}
 	exprs, addrs = append(exprs, s), append(addrs, cur)
 	for {
 		rest, last, ok := splitAddress(s)
-		if !ok || cur.Instance >= 0 || len(cur.Index) >= maxIndices { // nothing of an address stands before the instance
+		// nothing of an address stands before the instance
+		if !ok || cur.Instance >= 0 || len(cur.Index) >= maxIndices {
 			return exprs, addrs
 		}
 		cur.Index, cur.Kinds = slices.Clone(cur.Index), slices.Clone(cur.Kinds)

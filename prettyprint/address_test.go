@@ -22,7 +22,11 @@ func TestParseAddress(t *testing.T) {
 		{"t", []candidate{{"t", ""}}},
 		{"t[2][5]", []candidate{{"t[2][5]", ""}, {"t[2]", "[5]"}, {"t", "[2][5]"}}},
 		{"t(STRUCT)[2][5](CHAR)", []candidate{
-			{"t(STRUCT)[2][5](CHAR)", ""}, {"t(STRUCT)[2][5]", ""}, {"t(STRUCT)[2]", "[5]"}, {"t(STRUCT)", "[2][5]"}, {"t", "[2][5]"},
+			{"t(STRUCT)[2][5](CHAR)", ""},
+			{"t(STRUCT)[2][5]", ""},
+			{"t(STRUCT)[2]", "[5]"},
+			{"t(STRUCT)", "[2][5]"},
+			{"t", "[2][5]"},
 		}},
 		{"a[i] {3} [0]", []candidate{{"a[i] {3} [0]", ""}, {"a[i] {3}", "[0]"}, {"a[i]", "{3}[0]"}}},
 		{"f(3)", []candidate{{"f(3)", ""}}},
@@ -47,10 +51,16 @@ func TestParseAddress(t *testing.T) {
 func TestAddressErrors(t *testing.T) {
 	r, vars, _ := demo(t)
 	for _, c := range []struct{ line, want string }{
-		{"types[1][7] &s", "The address [7] fits as far as types[1], which is STRUCT: indices there run from 0 to 4, and [7] was asked for."},
-		{"types[1][2][7] &s", "The address [2][7] fits as far as types[1][2], which is 7 × MPI_CHAR: indices there run from 0 to 6, and [7] was asked for."},
-		{"types[1][2][5][0] &s", "The address [2][5][0] goes on below types[1][2][5], which is MPI_CHAR and has no parts."},
-		{"types[1](VECTOR)[2][5] &s", "The address [2][5] says (VECTOR) of types[1], which is STRUCT: it is an address of another datatype."},
+		{"types[1][7] &s", "The address [7] fits as far as types[1], which is STRUCT: indices there run from 0 to 4, " +
+			"and [7] was asked for."},
+		{"types[1][2][7] &s", "The address [2][7] fits as far as types[1][2], which is 7 × MPI_CHAR: indices there " +
+			"run from 0 to 6, and [7] was asked for."},
+		{"types[1][2][5][0] &s", "The address [2][5][0] goes on below types[1][2][5], which is MPI_CHAR and has no " +
+			"parts."},
+		{
+			"types[1](VECTOR)[2][5] &s",
+			"The address [2][5] says (VECTOR) of types[1], which is STRUCT: it is an address of another datatype.",
+		},
 		{"types[1](STRUCT)[2][5](INT) &s", "says (INT) of types[1][2][5], which is MPI_CHAR"},
 		{"types[1](STRUCT)[2](CHAR)[5] &s", "a kind stands where a datatype is"},
 		{"types[1]{2}[0] &s 2", "names instance {2}; the buffer has 2"},
@@ -64,10 +74,13 @@ func TestAddressErrors(t *testing.T) {
 	}
 }
 
-// FuzzAddress selects whatever a user may type from a buffer: a part of it, or an error in whole sentences, never more than the buffer has.
+// FuzzAddress selects whatever a user may type from a buffer: a part of it, or an error in whole sentences, never more
+// than the buffer has.
 func FuzzAddress(f *testing.F) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
-	ty := im.Struct([]int64{1, 2}, []int64{0, 64}, []*prettyprinttest.Type{im.Subarray([]int64{4, 4}, []int64{2, 3}, []int64{1, 0}, true, im.Named("MPI_SHORT_INT")), fig1(im)})
+	ty := im.Struct([]int64{1, 2}, []int64{0, 64},
+		[]*prettyprinttest.Type{im.Subarray([]int64{4, 4}, []int64{2, 3}, []int64{1, 0}, true,
+			im.Named("MPI_SHORT_INT")), fig1(im)})
 	r, err := prettyprint.Open(im, im.Publish())
 	if err != nil {
 		f.Fatal(err)
@@ -76,7 +89,10 @@ func FuzzAddress(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, s := range []string{"t", "t[0][0][1][2]", "t{2}(STRUCT)[1][1](STRUCT)[2][5](CHAR)", "t(STRUCT)[0][0](SUBARRAY)[1][2](SHORT_INT)", "t [ 1 ] {0}", "t{1}{1}", "t[-1]", "t[1", "t()", "{3}"} {
+	for _, s := range []string{
+		"t", "t[0][0][1][2]", "t{2}(STRUCT)[1][1](STRUCT)[2][5](CHAR)",
+		"t(STRUCT)[0][0](SUBARRAY)[1][2](SHORT_INT)", "t [ 1 ] {0}", "t{1}{1}", "t[-1]", "t[1", "t()", "{3}",
+	} {
 		f.Add(s, int64(1))
 		f.Add(s, int64(3))
 	}

@@ -2,8 +2,9 @@ package prettyprint
 
 import "strings"
 
-// SplitArguments splits the arguments of a console command that are expressions of the user's language. Whitespace and commas
-// separate them, except within brackets and quotes, and except that whitespace around a binary operator does not:
+// SplitArguments splits the arguments of a console command that are expressions of the user's language. Whitespace and
+// commas separate them, except within brackets and quotes, and except that whitespace around a binary operator does
+// not:
 //
 //	t buf + 3 10        three arguments: t, buf + 3, 10
 //	t *p                two: t, *p        (an operator that touches what follows begins an argument)
@@ -121,7 +122,8 @@ func (s *splitter) continues(begin int) bool {
 // isCast reports whether s ends in a C cast to a pointer, such as (double *).
 func isCast(s string) bool {
 	open := strings.LastIndexByte(s, '(')
-	if open < 0 || s[len(s)-1] != ')' || strings.TrimSpace(s[:open]) != "" && !strings.HasSuffix(strings.TrimSpace(s[:open]), ")") {
+	if open < 0 || s[len(s)-1] != ')' || strings.TrimSpace(s[:open]) != "" &&
+		!strings.HasSuffix(strings.TrimSpace(s[:open]), ")") {
 		return false
 	}
 	inner := strings.TrimSpace(s[open+1 : len(s)-1])
@@ -154,7 +156,8 @@ func (s *splitter) bracketed() error {
 			open = append(open, '}')
 		case ')', ']', '}':
 			if c != open[len(open)-1] {
-				return errorf(KindUsage, 0, "The arguments %q have a %q where a %q should be.", s.in, string(c), string(open[len(open)-1]))
+				return errorf(KindUsage, 0, "The arguments %q have a %q where a %q should be.", s.in, string(c),
+					string(open[len(open)-1]))
 			}
 			open = open[:len(open)-1]
 		case '"', '\'':

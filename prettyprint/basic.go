@@ -203,8 +203,8 @@ const (
 	wideUnknown                   // of a machine whose format is not known: it may be a pair of doubles
 )
 
-// wideFloat tells the formats apart: Fortran's REAL(16) is IEEE binary128 everywhere, and C's long double what the program's machine makes it, which need not be this
-// one (a core file).
+// wideFloat tells the formats apart: Fortran's REAL(16) is IEEE binary128 everywhere, and C's long double what the
+// program's machine makes it, which need not be this one (a core file).
 func (t *Datatype) wideFloat() wideFormat {
 	switch name := t.Name(); {
 	case strings.HasSuffix(name, "REAL10"):
@@ -222,7 +222,8 @@ func (t *Datatype) wideFloat() wideFormat {
 	switch machine := strings.ToLower(r.machine); {
 	case machine == "" || strings.HasPrefix(machine, "i386"):
 		return wideX87
-	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"), strings.HasPrefix(machine, "loongarch"):
+	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"),
+		strings.HasPrefix(machine, "loongarch"):
 		return wideQuad
 	}
 	return wideUnknown

@@ -36,7 +36,9 @@ func (m *wholeMemory) ReadMemory(addr uint64, p []byte) (int, error) {
 }
 
 // benchType makes a registry with one type and returns its memory and address.
-func benchType(b testing.TB, build func(im *prettyprinttest.Image) *prettyprinttest.Type) (*wholeMemory, uint64, uint64) {
+func benchType(b testing.TB, build func(im *prettyprinttest.Image) *prettyprinttest.Type) (*wholeMemory, uint64,
+	uint64,
+) {
 	b.Helper()
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	ty := build(im)
@@ -73,9 +75,12 @@ func indexed(im *prettyprinttest.Image, blocks int64) *prettyprinttest.Type {
 	return rawType(im, 6, ints, nil, im.Named("MPI_DOUBLE"))
 }
 
-// BenchmarkFirstPage decodes an indexed type of 10^5 blocks from a fresh registry and shows the first page of its 10^8 elements.
+// BenchmarkFirstPage decodes an indexed type of 10^5 blocks from a fresh registry and shows the first page of its 10^8
+// elements.
 func BenchmarkFirstPage(b *testing.B) {
-	mem, registry, handle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type { return indexed(im, 100_000) })
+	mem, registry, handle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
+		return indexed(im, 100_000)
+	})
 	for b.Loop() {
 		if err := openBuffer(b, mem, registry, handle, 1).Text(io.Discard, prettyprint.Options{}); err != nil {
 			b.Fatal(err)
@@ -147,8 +152,8 @@ func BenchmarkMatch(b *testing.B) {
 	}
 }
 
-// TestPagesReadWhatTheyShow counts what is read of buffers of 10^8 elements: nothing before the first element of the page or after its last, and
-// of the gaps between them only those that are cheaper to read than to leave out.
+// TestPagesReadWhatTheyShow counts what is read of buffers of 10^8 elements: nothing before the first element of the
+// page or after its last, and of the gaps between them only those that are cheaper to read than to leave out.
 func TestPagesReadWhatTheyShow(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -164,7 +169,9 @@ func TestPagesReadWhatTheyShow(t *testing.T) {
 		{"contiguous, last page", func(im *prettyprinttest.Image) *prettyprinttest.Type {
 			return rawType(im, 3, []int64{100_000_000}, nil, im.Named("MPI_DOUBLE"))
 		}, 99_999_950, 400, 799_999_600, 800_000_000},
-		{"indexed", func(im *prettyprinttest.Image) *prettyprinttest.Type { return indexed(im, 100_000) }, 900, 1600, 7200, 16000 + 800},
+		{"indexed", func(im *prettyprinttest.Image) *prettyprinttest.Type {
+			return indexed(im, 100_000)
+		}, 900, 1600, 7200, 16000 + 800},
 		{"far apart", func(im *prettyprinttest.Image) *prettyprinttest.Type {
 			return rawType(im, 4, []int64{100_000_000, 1, 1000}, nil, im.Named("MPI_DOUBLE"))
 		}, 5, 1600, 40000, 8000*204 + 8},
@@ -179,7 +186,8 @@ func TestPagesReadWhatTheyShow(t *testing.T) {
 			continue
 		}
 		if mem.bytes > c.most || mem.lo < bufferAt+c.lo || mem.hi > bufferAt+c.hi || mem.reads > 200 {
-			t.Errorf("%s: %d bytes in %d reads, from %d to %d; at most %d bytes, from %d to %d", c.name, mem.bytes, mem.reads, mem.lo-bufferAt, mem.hi-bufferAt, c.most, c.lo, c.hi)
+			t.Errorf("%s: %d bytes in %d reads, from %d to %d; at most %d bytes, from %d to %d", c.name, mem.bytes,
+				mem.reads, mem.lo-bufferAt, mem.hi-bufferAt, c.most, c.lo, c.hi)
 		}
 		if n := strings.Count(s.String(), "\n"); n < 50 || n > 201 {
 			t.Errorf("%s: %d lines", c.name, n)

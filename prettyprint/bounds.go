@@ -5,17 +5,19 @@ import "strings"
 // The bounds of a datatype are where the libraries depart from each other and from the standard. What the standard says
 // (MPI-3.1, 4.1.6 and 4.1.7) and how this was measured to differ, in MPICH 4.0.2 and Open MPI 4.1.4:
 //
-//   - An explicit bound (MPI_LB, MPI_UB, resized, subarray, darray) outweighs all others, however deep it lies. Open MPI does so. In
+// - An explicit bound (MPI_LB, MPI_UB, resized, subarray, darray) outweighs all others, however deep it lies. Open MPI
+// does so. In
 //     MPICH only MPI_LB and MPI_UB among the entries of a struct itself do.
 //   - A block of length 0 adds nothing. In MPICH an MPI_LB or MPI_UB of blocklength 0 counts.
 //   - Of several MPI_LB the lowest counts, of several MPI_UB the highest. In MPICH the last one does.
 //   - A type without data adds nothing. In both libraries it adds its bounds, in MPICH its true bounds too.
-//   - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each block in
-//     turn; MPICH does it only in a struct with entries of more than one type, before MPI_LB and MPI_UB replace the bounds.
+// - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each
+// block in
+// turn; MPICH does it only in a struct with entries of more than one type, before MPI_LB and MPI_UB replace the bounds.
 //
-// Where a library has a bug, the figures differ and the user is told: Open MPI takes a stride of -1 byte for "none given"
-// (MPI_Type_vector(2, 1, -1, MPI_CHAR) has lb 0 there); MPICH overstates the true bounds of a cyclic darray, and packs second and later
-// instances of types with a negative extent made by MPI_LB or MPI_UB wrongly.
+// Where a library has a bug, the figures differ and the user is told: Open MPI takes a stride of -1 byte for "none
+// given" (MPI_Type_vector(2, 1, -1, MPI_CHAR) has lb 0 there); MPICH overstates the true bounds of a cyclic darray, and
+// packs second and later instances of types with a negative extent made by MPI_LB or MPI_UB wrongly.
 //
 // The layout of a buffer depends on none of this where the library reported its figures; it is compared with it.
 
@@ -163,8 +165,8 @@ func (l *blockList) joins(c *calc, i int) bool {
 	return false
 }
 
-// mixed reports whether a struct has entries of more than one type, markers aside. MPICH does not tell a type from one that is nothing but it under another
-// handle.
+// mixed reports whether a struct has entries of more than one type, markers aside. MPICH does not tell a type from one
+// that is nothing but it under another handle.
 func (l *blockList) mixed() bool {
 	var first *Datatype
 	for i := range l.n {
@@ -181,7 +183,8 @@ func (l *blockList) mixed() bool {
 	return false
 }
 
-// isLike reports whether two basic types are one to MPICH (measured for all pairs): integers of one size, signed or not; a pair of floats and a complex number.
+// isLike reports whether two basic types are one to MPICH (measured for all pairs): integers of one size, signed or
+// not; a pair of floats and a complex number.
 func (t *Datatype) isLike(o *Datatype) bool {
 	if !t.isLeaf() || !o.isLeaf() || t.own.Size != o.own.Size {
 		return false

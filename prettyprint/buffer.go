@@ -33,8 +33,8 @@ type Value struct {
 	last  int64  // and what tells them apart
 }
 
-// Buffer views count instances of t at addr, as an MPI call with these arguments does; addr 0 is MPI_BOTTOM. name stands for the
-// type in addresses: t(STRUCT)[2][5](CHAR), or t{3}(STRUCT)[2][5](CHAR) if count is not 1.
+// Buffer views count instances of t at addr, as an MPI call with these arguments does; addr 0 is MPI_BOTTOM. name
+// stands for the type in addresses: t(STRUCT)[2][5](CHAR), or t{3}(STRUCT)[2][5](CHAR) if count is not 1.
 func (r *Registry) Buffer(name string, addr uint64, t *Datatype, count int64) (*Buffer, error) {
 	if t.problem != nil {
 		return nil, t.problem
@@ -46,7 +46,8 @@ func (r *Registry) Buffer(name string, addr uint64, t *Datatype, count int64) (*
 	c.mul(count, t.elements)
 	c.mul(count, t.Figures().Extent)
 	if c.bad {
-		return nil, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.", count, t.Title())
+		return nil, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.",
+			count, t.Title())
 	}
 	row := count
 	if count == 1 {
@@ -70,8 +71,8 @@ func (b *Buffer) Select(a Address) (*Buffer, error) {
 // Len is the number of basic elements.
 func (b *Buffer) Len() int64 { return b.root.elements() }
 
-// Elements returns the elements [from, to) with their values, at most 1048576 of them, reading only their memory. Memory that
-// is not mapped is reported in the values, not as an error.
+// Elements returns the elements [from, to) with their values, at most 1048576 of them, reading only their memory.
+// Memory that is not mapped is reported in the values, not as an error.
 func (b *Buffer) Elements(from, to int64) ([]Value, error) {
 	if from < 0 || to < from || to > b.Len() || to-from > maxPage {
 		return nil, errorf(KindUsage, 0, "Elements %d to %d of a buffer of %d were asked for, or more than %d at once.",
@@ -164,7 +165,8 @@ func (t *Datatype) span() int { return int(t.own.TrueExtent) }
 
 func (v *Value) format(snap *snapshot) {
 	if v.Type.Combiner() == CombinerUnknown {
-		v.Text = fmt.Sprintf("not decoded yet: %d bytes of a type made by %s", v.Type.own.Size, orUnknown(v.Type.Name()))
+		v.Text = fmt.Sprintf("not decoded yet: %d bytes of a type made by %s", v.Type.own.Size,
+			orUnknown(v.Type.Name()))
 		return
 	}
 	size := v.Type.span()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Node is the buffer, or the selected part of it, as a tree of values: the expanded type-tree of the paper (IV.B), opened lazily.
-// Stages with only one child are not shown by themselves; they appear in the child's name, as in [3][0].
+// Node is the buffer, or the selected part of it, as a tree of values: the expanded type-tree of the paper (IV.B),
+// opened lazily. Stages with only one child are not shown by themselves; they appear in the child's name, as in [3][0].
 func (b *Buffer) Node(name string) Node {
 	return b.node(name, b.root)
 }

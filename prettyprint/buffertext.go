@@ -17,7 +17,8 @@ func (b *Buffer) Text(w io.Writer, opt Options) error {
 	opt = opt.filled()
 	total := b.Len()
 	if opt.From > 0 && opt.From >= total {
-		return errorf(KindUsage, 0, "The buffer has %s, numbered from 0; there is no element %s to begin with.", basicElements(total), grouped(opt.From))
+		return errorf(KindUsage, 0, "The buffer has %s, numbered from 0; there is no element %s to begin with.",
+			basicElements(total), grouped(opt.From))
 	}
 	shown := min(total, opt.From+int64(opt.MaxList))
 	p := textPage{b: b}
@@ -36,8 +37,8 @@ func (b *Buffer) Text(w io.Writer, opt Options) error {
 // textPageSize is how many elements are in memory at a time; characters are joined within a page.
 const textPageSize = 1 << 13
 
-// textPage makes the lines of a page of elements. A million of them are printed at once, so nothing is allocated for each: what one page has used, the next one
-// uses again. Elements (buffer.go) is the same for those who want values.
+// textPage makes the lines of a page of elements. A million of them are printed at once, so nothing is allocated for
+// each: what one page has used, the next one uses again. Elements (buffer.go) is the same for those who want values.
 type textPage struct {
 	b     *Buffer
 	cells []cell
@@ -101,11 +102,13 @@ func (p *textPage) name(c *cell, l *location, e Element, n int64) {
 
 // joins reports whether a character continues the string that the one before it ends.
 func (p *textPage) joins(c, before *cell) bool {
-	if c.leaf.basic() != BasicChar || before.leaf.basic() != BasicChar || c.memory != before.memory+1 || c.index != before.index+1 ||
+	if c.leaf.basic() != BasicChar || before.leaf.basic() != BasicChar || c.memory != before.memory+1 ||
+		c.index != before.index+1 ||
 		c.leaf.span() != 1 || before.leaf.span() != 1 {
 		return false
 	}
-	return bytes.Equal(p.names[c.from:c.last], p.names[before.from:before.last]) && p.data(c) != nil && p.data(before) != nil
+	return bytes.Equal(p.names[c.from:c.last], p.names[before.from:before.last]) && p.data(c) != nil &&
+		p.data(before) != nil
 }
 
 // data are the bytes of an element, or nil if they are not all mapped.
@@ -175,7 +178,8 @@ func (p *textPage) value(dst []byte, c *cell) []byte {
 	return append(dst, v.Text...)
 }
 
-// appendNumber appends a value of the types that large buffers are made of, as formatElement shows it; ok is false for others.
+// appendNumber appends a value of the types that large buffers are made of, as formatElement shows it; ok is false for
+// others.
 func (t *Datatype) appendNumber(dst, data []byte) (out []byte, ok bool) {
 	switch b := t.basic(); {
 	case b == BasicFloat && len(data) == 8:

@@ -48,7 +48,10 @@ func linesOf(vals []prettyprint.Value, width *int) string {
 		if j > i+1 {
 			at := strings.LastIndexAny(r.name, "]}")
 			_, last, _ := group(vals[j-1])
-			r = row{fmt.Sprintf("%s..%d%s", r.name[:at], last, r.name[at:]), fmt.Sprintf("0x%012x  %s", vals[i].Memory, prettyprint.QuoteBytes([]byte(text)))}
+			r = row{
+				fmt.Sprintf("%s..%d%s", r.name[:at], last, r.name[at:]),
+				fmt.Sprintf("0x%012x  %s", vals[i].Memory, prettyprint.QuoteBytes([]byte(text))),
+			}
 		}
 		*width = max(*width, utf8.RuneCountInString(r.name))
 		rows = append(rows, r)
@@ -61,7 +64,8 @@ func linesOf(vals []prettyprint.Value, width *int) string {
 	return out.String()
 }
 
-// TestTextIsOfElements compares the text of random buffers with the values of their elements: the text is made without them.
+// TestTextIsOfElements compares the text of random buffers with the values of their elements: the text is made without
+// them.
 func TestTextIsOfElements(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		im := prettyprinttest.NewImage(libraryOf(t))
@@ -89,7 +93,8 @@ func TestTextIsOfElements(t *testing.T) {
 	})
 }
 
-// TestTextOfPages has more elements than one page of text: characters are joined within one, and a column once wide stays so.
+// TestTextOfPages has more elements than one page of text: characters are joined within one, and a column once wide
+// stays so.
 func TestTextOfPages(t *testing.T) {
 	const n = 20000
 	for _, basic := range []string{"MPI_CHAR", "MPI_INT", "MPI_LONG_DOUBLE"} {

@@ -18,8 +18,9 @@ const (
 	CallPending                      // it has returned, and its request is not complete
 )
 
-// Call is an MPI call with its arguments, as a line of the source holds it or as a thread is in it: its buffers with count and type, as the call
-// sees them (paper, X.D). It reads the rank's memory when its nodes are opened, and is valid as long as its Registry.
+// Call is an MPI call with its arguments, as a line of the source holds it or as a thread is in it: its buffers with
+// count and type, as the call sees them (paper, X.D). It reads the rank's memory when its nodes are opened, and is
+// valid as long as its Registry.
 type Call struct {
 	fn     *mpicall.Function
 	name   string
@@ -179,7 +180,8 @@ func (s *callSide) receives() bool {
 // parts evaluates counts, displacements and types.
 func (c *Call) parts(spec mpicall.Buffer, addr uint64, commErr error) ([]callPart, error) {
 	n := 1
-	if spec.Array || spec.Times == mpicall.PerMember || spec.Times == mpicall.PerSource || spec.Times == mpicall.PerTarget || spec.Times == mpicall.SumOf {
+	if spec.Array || spec.Times == mpicall.PerMember || spec.Times == mpicall.PerSource ||
+		spec.Times == mpicall.PerTarget || spec.Times == mpicall.SumOf {
 		if commErr != nil {
 			return nil, commErr
 		}
@@ -284,7 +286,8 @@ func (c *Call) partArray(spec mpicall.Buffer, addr uint64, n int) ([]callPart, e
 	return placeParts(types, counts, displs, addr, spec.ByType)
 }
 
-// placeParts are the parts of a buffer, with one type for all or one for each; displacements are in bytes, or in extents of the type.
+// placeParts are the parts of a buffer, with one type for all or one for each; displacements are in bytes, or in
+// extents of the type.
 func placeParts(types []typePart, counts, displs []int64, addr uint64, inBytes bool) ([]callPart, error) {
 	parts := make([]callPart, len(counts))
 	for i := range parts {
@@ -297,7 +300,8 @@ func placeParts(types []typePart, counts, displs []int64, addr uint64, inBytes b
 		if k.bad {
 			return nil, errorf(KindTooLarge, 0, "Displacement %d of part %d is more than 2^62 bytes.", displs[i], i)
 		}
-		parts[i] = callPart{label: fmt.Sprintf("[%d]", i), name: p.name, t: p.t, count: counts[i], addr: addr + uint64(offset)}
+		parts[i] = callPart{label: fmt.Sprintf("[%d]", i), name: p.name, t: p.t, count: counts[i], addr: addr +
+			uint64(offset)}
 	}
 	return parts, nil
 }
@@ -311,12 +315,15 @@ func (c *Call) howMany(times mpicall.Times) (int, error) {
 	if times == mpicall.PerSource || times == mpicall.PerTarget {
 		dims, _, _ := c.comm.Cart()
 		if len(dims) == 0 {
-			return 0, errorf(KindNotDecoded, 0, "How many neighbours this rank has in %s is not kept; that of Cartesian communicators is.", c.comm.Summary())
+			return 0, errorf(KindNotDecoded, 0,
+				"How many neighbours this rank has in %s is not kept; that of Cartesian communicators is.",
+				c.comm.Summary())
 		}
 		n = 2 * len(dims)
 	}
 	if n > maxParts {
-		return 0, errorf(KindTooLarge, 0, "The communicator has %d members; the buffers of at most %d are shown.", n, maxParts)
+		return 0, errorf(KindTooLarge, 0, "The communicator has %d members; the buffers of at most %d are shown.", n,
+			maxParts)
 	}
 	return n, nil
 }

@@ -34,7 +34,9 @@ func (p *callPart) what() string {
 
 // simpleName reports whether a text is one word, which may stand for a type in front of an address.
 func simpleName(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r > 0x7f || !isWord(byte(r)) }) < 0 && (s[0] < '0' || s[0] > '9')
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return r > 0x7f || !isWord(byte(r))
+	}) < 0 && (s[0] < '0' || s[0] > '9')
 }
 
 // Summary says in a line what the call does: "sends 3 × column to rank 2, tag 7, MPI_COMM_WORLD".
@@ -313,7 +315,10 @@ func (c *Call) others() []Node {
 // Text writes the call for the console: what it does, then each side's values.
 func (c *Call) Text(w io.Writer, opt Options) error {
 	opt = opt.filled()
-	state := map[CallState]string{CallAhead: "is about to be called", CallRunning: "is being called", CallNear: "is called on this line"}[c.state]
+	state := map[CallState]string{
+		CallAhead: "is about to be called", CallRunning: "is being called",
+		CallNear: "is called on this line",
+	}[c.state]
 	where := ""
 	if c.source != "" {
 		where = " at " + c.source

@@ -21,7 +21,8 @@ const (
 	sidePerPeer     = 1 << 8
 )
 
-// operations are the functions of enum cohort_op that are written otherwise than MPI_ and their name with one capital letter; the others follow from opNames.
+// operations are the functions of enum cohort_op that are written otherwise than MPI_ and their name with one capital
+// letter; the others follow from opNames.
 var opNames = strings.Fields(`
 	- Send Bsend Ssend Rsend Isend Ibsend Issend Irsend Recv Irecv Sendrecv Sendrecv_replace Probe Iprobe Mprobe Improbe Mrecv Imrecv Send_init Bsend_init
 	Ssend_init Rsend_init Recv_init Start Startall Wait Waitall Waitany Waitsome Test Testall Testany Testsome Request_get_status Cancel Request_free Test_cancelled
@@ -45,7 +46,8 @@ func (a *abiAction) operation() string {
 	return fmt.Sprintf("a call of MPI (operation %d)", a.op)
 }
 
-// recordCall is a call as the registry has it. source is the same call in the source text, for the names of things, or nil.
+// recordCall is a call as the registry has it. source is the same call in the source text, for the names of things, or
+// nil.
 func (r *Registry) recordCall(a *abiAction, state CallState, source *mpicall.Call) *Call {
 	name := a.operation()
 	fn, known := mpicall.Lookup(name)
@@ -101,7 +103,9 @@ func (c *Call) recordSide(a *abiSide, direction mpicall.Direction) callSide {
 	case a.flags&sideNotHere != 0:
 		s.none, s.note = true, "means nothing here: this rank is not the root"
 	case a.flags&sideArraysGone != 0:
-		s.err = errorf(KindNotDecoded, 0, "The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.", a.buffer)
+		s.err = errorf(KindNotDecoded, 0,
+			"The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.",
+			a.buffer)
 	default:
 		if s.parts, s.err = c.recordParts(a, spec); s.err == nil {
 			c.receiveNote(&s)
@@ -113,7 +117,8 @@ func (c *Call) recordSide(a *abiSide, direction mpicall.Direction) callSide {
 func (c *Call) recordParts(a *abiSide, spec mpicall.Buffer) ([]callPart, error) {
 	n := int(min(a.n, maxParts+1))
 	if n > maxParts {
-		return nil, errorf(KindTooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", a.n, maxParts)
+		return nil, errorf(KindTooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", a.n,
+			maxParts)
 	}
 	var types []typePart
 	if a.types != 0 {
@@ -127,7 +132,8 @@ func (c *Call) recordParts(a *abiSide, spec mpicall.Buffer) ([]callPart, error) 
 		case err != nil:
 			return nil, err
 		case t == nil:
-			return nil, errorf(KindNotFound, 0, "The datatype of the buffer at 0x%x, with the handle 0x%x, is not known.", a.buffer, a.handle)
+			return nil, errorf(KindNotFound, 0,
+				"The datatype of the buffer at 0x%x, with the handle 0x%x, is not known.", a.buffer, a.handle)
 		case t.problem != nil:
 			return nil, t.problem
 		}
@@ -232,7 +238,8 @@ func (g *recordArguments) number(parameter string) (int64, error) {
 func (g *recordArguments) comm(string) (*Comm, error) {
 	c, err := g.r.commRecord(g.a.comm)
 	if err == nil && c == nil {
-		err = errorf(KindNotFound, 0, "The communicator of the call, with the handle 0x%x, is not known.", g.a.commHandle)
+		err = errorf(KindNotFound, 0, "The communicator of the call, with the handle 0x%x, is not known.",
+			g.a.commHandle)
 	}
 	return c, err
 }
@@ -299,7 +306,8 @@ type ThreadCall struct {
 // maxThreads bounds the records of calls that are read.
 const maxThreads = 1 << 14
 
-// CallsInProgress returns the calls that the threads of the rank are in. sources may give the same call in the source text, by its return address.
+// CallsInProgress returns the calls that the threads of the rank are in. sources may give the same call in the source
+// text, by its return address.
 func (r *Registry) CallsInProgress(source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
 	if err := r.lacks(featureCalls, "Calls in progress"); err != nil {
 		return nil, err

@@ -10,9 +10,12 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 )
 
-// SourceCall evaluates a call that stands in source text, in the frame of res and without side effects: an argument that calls a function is not
-// evaluated. constants are what macros of the source stand for ([mpicall.Constants]), for those that the debugger does not know. at names the place.
-func (r *Registry) SourceCall(res Resolver, call mpicall.Call, constants map[string]string, state CallState, at string) *Call {
+// SourceCall evaluates a call that stands in source text, in the frame of res and without side effects: an argument
+// that calls a function is not evaluated. constants are what macros of the source stand for ([mpicall.Constants]), for
+// those that the debugger does not know. at names the place.
+func (r *Registry) SourceCall(res Resolver, call mpicall.Call, constants map[string]string, state CallState,
+	at string,
+) *Call {
 	c := newCall(r, call.Function, call.Name, &sourceArguments{
 		c: command{r: r, res: res}, call: call, constants: constants, values: map[string]outcome{},
 	}, state)
@@ -80,7 +83,8 @@ func (a *sourceArguments) value(expr string) (Resolved, error) {
 func (a *sourceArguments) evaluate(expr string) outcome {
 	if !a.call.Fortran {
 		if name := callIn(expr); name != "" {
-			return outcome{err: errorf(KindResolve, 0, "%s calls %s, and Cohort calls no function of the program.", expr, name)}
+			return outcome{err: errorf(KindResolve, 0, "%s calls %s, and Cohort calls no function of the program.",
+				expr, name)}
 		}
 		if expr == "NULL" || expr == "nullptr" {
 			return outcome{v: Resolved{HasNumber: true, Pointer: true, Type: "void *", Language: C}}
@@ -136,8 +140,8 @@ func (r *Registry) inPlace() uint64 {
 	return math.MaxUint64
 }
 
-// firstOfSection turns an array section of Fortran whose elements lie side by side into its first element. What an MPI call is given of another
-// one is a copy, which the source does not tell.
+// firstOfSection turns an array section of Fortran whose elements lie side by side into its first element. What an MPI
+// call is given of another one is a copy, which the source does not tell.
 func firstOfSection(expr string) (string, error) {
 	open := strings.IndexByte(expr, '(')
 	if open <= 0 || !strings.HasSuffix(expr, ")") || !strings.Contains(expr[open:], ":") {
@@ -145,7 +149,8 @@ func firstOfSection(expr string) (string, error) {
 	}
 	name := expr[:open]
 	subscripts, err := SplitArguments(strings.ReplaceAll(expr[open+1:len(expr)-1], " ", ""))
-	refused := errorf(KindResolve, 0, "%s is an array section whose elements may not lie side by side: the call may be given a copy, whose place is not known here.", expr)
+	refused := errorf(KindResolve, 0, "%s is an array section whose elements may not lie side by side: the call may "+
+		"be given a copy, whose place is not known here.", expr)
 	if err != nil || !simpleName(strings.ReplaceAll(name, "%", "")) {
 		return "", refused
 	}
@@ -230,7 +235,8 @@ func (r *Registry) readArray(what string, addr uint64, n, size int) ([]byte, err
 	if got, err := r.mem.ReadMemory(addr, b); got < len(b) {
 		return nil, &Error{
 			Kind: KindUnreadable, Address: addr + uint64(max(got, 0)), Err: err,
-			Message: fmt.Sprintf("The %s of %s at 0x%x cannot be read: unmapped at 0x%x.", plural(int64(n), "entry"), what, addr, addr+uint64(max(got, 0))),
+			Message: fmt.Sprintf("The %s of %s at 0x%x cannot be read: unmapped at 0x%x.", plural(int64(n), "entry"),
+				what, addr, addr+uint64(max(got, 0))),
 		}
 	}
 	return b, nil
@@ -323,7 +329,8 @@ func (a *sourceArguments) comm(parameter string) (*Comm, error) {
 
 // scalars are arguments that are shown as their numbers.
 var scalars = map[string]bool{
-	"dest": true, "source": true, "tag": true, "sendtag": true, "recvtag": true, "root": true, "target_rank": true, "target_disp": true, "target_count": true,
+	"dest": true, "source": true, "tag": true, "sendtag": true, "recvtag": true, "root": true, "target_rank": true,
+	"target_disp": true, "target_count": true,
 	"offset": true, "insize": true, "outsize": true, "partitions": true,
 }
 
@@ -367,7 +374,8 @@ func (a *sourceArguments) requests(parameter string) (Node, bool) {
 // givenRequest is for MPI_Request_get_status, which takes the handle itself.
 func (a *sourceArguments) givenRequest(parameter string) (n Node, given bool, err error) {
 	v, _ := a.value(a.text(parameter)) // who asks for the array finds out why not
-	if a.call.Fortran || !v.HasNumber || KindOfType(v.Type) != HandleRequest || strings.Contains(v.Type, "MPI_Request *") || parameter != "request" {
+	if a.call.Fortran || !v.HasNumber || KindOfType(v.Type) != HandleRequest ||
+		strings.Contains(v.Type, "MPI_Request *") || parameter != "request" {
 		return Node{}, false, nil
 	}
 	n, err = a.c.r.Describe("MPI_Request", v.Number, false)

@@ -77,7 +77,8 @@ func (r *Registry) CommByFortran(f int32) (*Comm, error) {
 		return nil, err
 	}
 	if rec == 0 {
-		return nil, r.unknownHandle("communicator", "INTEGER or TYPE(MPI_Comm)", fmt.Sprint(f), uint64(uint32(f)), freed)
+		return nil, r.unknownHandle("communicator", "INTEGER or TYPE(MPI_Comm)", fmt.Sprint(f), uint64(uint32(f)),
+			freed)
 	}
 	return r.comm(rec)
 }
@@ -137,7 +138,8 @@ func (r *Registry) comm(rec uint64) (*Comm, error) {
 	}
 	need := int64(commHeader) + 4*(int64(h.nMembers)+int64(h.nRemote)+3*int64(h.nDims))
 	if int64(h.size) < need || h.nDims > maxDims {
-		return nil, corrupt(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and %d dimensions",
+		return nil, corrupt(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and "+
+			"%d dimensions",
 			h.size, h.nMembers, h.nRemote, h.nDims)
 	}
 	b, err := r.readFull(rec+commHeader, need-commHeader, "The members of a communicator")
@@ -191,7 +193,8 @@ func (c *Comm) Freed() bool { return c.hdr.state&commFreed != 0 }
 // GlobalID is the same in all members of the communicator; MPI_COMM_WORLD has 1.
 func (c *Comm) GlobalID() uint64 { return c.hdr.globalID }
 
-// Parent returns the communicator from which it was made; nil if it has none, or if that one is not in the registry any more.
+// Parent returns the communicator from which it was made; nil if it has none, or if that one is not in the registry any
+// more.
 func (c *Comm) Parent() (*Comm, error) {
 	if c.hdr.parentID == 0 {
 		return nil, nil //nolint:nilnil // no parent is an answer
@@ -212,7 +215,8 @@ func (c *Comm) Summary() string {
 	if c.Name() != "" {
 		name = " " + c.Name()
 	}
-	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", c.Kind(), name, plural(int64(c.Size()), "rank"), c.Rank(), membersText(c.members))
+	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", c.Kind(), name, plural(int64(c.Size()), "rank"), c.Rank(),
+		membersText(c.members))
 	if c.Kind() == CommInter {
 		s += "; remote group " + membersText(c.remote)
 	}
@@ -230,7 +234,8 @@ func (c *Comm) Node(name string, where func(pc uint64) string) Node {
 		kids = append(kids, memberNode("remote", c.remote))
 	}
 	if dims, periods, coords := c.Cart(); len(dims) > 0 {
-		kids = append(kids, leafNode("dims", ints(dims)), leafNode("periods", ints(periods)), leafNode("coords", ints(coords)))
+		kids = append(kids, leafNode("dims", ints(dims)), leafNode("periods", ints(periods)),
+			leafNode("coords", ints(coords)))
 	}
 	switch parent, err := c.Parent(); {
 	case err != nil:

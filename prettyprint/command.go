@@ -37,8 +37,8 @@ type Resolver interface {
 	Resolve(expr string) (Resolved, error)
 }
 
-// Locator is implemented by a Resolver that can name the source line of an instruction: "heat.c:120 in exchange". An empty
-// string means that it is not known.
+// Locator is implemented by a Resolver that can name the source line of an instruction: "heat.c:120 in exchange". An
+// empty string means that it is not known.
 type Locator interface {
 	Locate(pc uint64) string
 }
@@ -46,7 +46,8 @@ type Locator interface {
 // Result is what the command found: a tree for DAP and JSON, and text for the console.
 type Result struct {
 	Node Node
-	// File is what the user asked to have written, or nil. This package writes no files: the caller does, relative to the user's directory.
+	// File is what the user asked to have written, or nil. This package writes no files: the caller does, relative to
+	// the user's directory.
 	File *File
 	text func(w io.Writer, opt Options) error
 }
@@ -133,7 +134,9 @@ func run(r *Registry, res Resolver, opt options, args []string) (*Result, error)
 	}
 	switch opt.action {
 	case "help":
-		return &Result{Node: leafNode("help", Usage), text: func(w io.Writer, _ Options) error { return write(w, "%s\n", Usage) }}, nil
+		return &Result{Node: leafNode("help", Usage), text: func(w io.Writer, _ Options) error {
+			return write(w, "%s\n", Usage)
+		}}, nil
 	case "tree":
 		return c.tree(args)
 	case "layout", "svg":
@@ -157,7 +160,8 @@ func run(r *Registry, res Resolver, opt options, args []string) (*Result, error)
 		return c.handle(args[0], opt.action)
 	case 2, 3:
 		if opt.action != "" && opt.action != "type" {
-			return nil, errorf(KindUsage, 0, "mpipp --%s takes one %s; %d arguments were given.", opt.action, kindOfOption(opt.action), len(args))
+			return nil, errorf(KindUsage, 0, "mpipp --%s takes one %s; %d arguments were given.", opt.action,
+				kindOfOption(opt.action), len(args))
 		}
 		return c.buffer(args)
 	}
@@ -191,7 +195,8 @@ func (c *command) handle(expr, want string) (*Result, error) {
 	})
 }
 
-// predefinedHandle shows what MPI calls by that name; known is false if it is no name of MPI's: a program may have names that look so.
+// predefinedHandle shows what MPI calls by that name; known is false if it is no name of MPI's: a program may have
+// names that look so.
 func (c *command) predefinedHandle(name string, want HandleKind) (result *Result, known bool, err error) {
 	for i := range kinds {
 		k := &kinds[i]
@@ -228,15 +233,17 @@ func (c *command) predefinedHandle(name string, want HandleKind) (result *Result
 	if want == 0 || want == HandleDatatype {
 		_, err = c.r.DatatypeByName(name)
 		if IsKind(err, KindNotFound) {
-			err = errorf(KindNotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort keeps.", c.r.MPI(), name)
+			err = errorf(KindNotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort keeps.",
+				c.r.MPI(), name)
 		}
 		return nil, true, err
 	}
 	return nil, false, nil
 }
 
-// tryAddresses calls try with an expression and the address that may follow it, beginning with the whole as an expression. An error about the handle that an expression
-// is ends the search: requests[2] that is null is no address within requests. Else, if none succeeds, the error is that of the shortest expression that could be
+// tryAddresses calls try with an expression and the address that may follow it, beginning with the whole as an
+// expression. An error about the handle that an expression is ends the search: requests[2] that is null is no address
+// within requests. Else, if none succeeds, the error is that of the shortest expression that could be
 // evaluated: it tells most.
 func tryAddresses[T any](expr string, try func(expr string, a Address) (T, error)) (T, error) {
 	exprs, addrs := ParseAddress(expr)
@@ -268,7 +275,8 @@ func (c *command) handleValue(expr string, a Address, v Resolved, want HandleKin
 	}
 	if want != 0 {
 		if !a.IsZero() && want != HandleDatatype {
-			return nil, errorf(KindUsage, 0, "%s is a %s; only datatypes have addresses such as %s in them.", expr, want, a)
+			return nil, errorf(KindUsage, 0, "%s is a %s; only datatypes have addresses such as %s in them.", expr,
+				want, a)
 		}
 		return c.handleOf(infoOf(want), expr, a, v)
 	}
@@ -284,7 +292,8 @@ func (c *command) handleValue(expr string, a Address, v Resolved, want HandleKin
 		switch {
 		case err == nil:
 			found, of = append(found, r), append(of, k)
-		case IsKind(err, KindNotKept), IsKind(err, KindNull) && v.Language == Fortran && first != nil: // 0 is null of many kinds
+		case IsKind(err, KindNotKept), IsKind(err, KindNull) && v.Language == Fortran && first != nil:
+			// 0 is null of many kinds
 		case first == nil || IsKind(first, KindNotFound) && !IsKind(err, KindNotFound):
 			first = err
 		}
@@ -298,10 +307,12 @@ func (c *command) handleValue(expr string, a Address, v Resolved, want HandleKin
 			what = append(what, fmt.Sprintf("of a %s (%s)", of[i].word, r.Node.Value))
 			how = append(how, fmt.Sprintf("mpipp --%s %s", of[i].option, expr))
 		}
-		return nil, errorf(KindUsage, 0, "The value of %s is the handle %s, and its declared type, %s, does not tell which is meant. Write %s.",
+		return nil, errorf(KindUsage, 0,
+			"The value of %s is the handle %s, and its declared type, %s, does not tell which is meant. Write %s.",
 			expr, joinAnd(what, "and"), v.Type, joinAnd(how, "or"))
 	case IsKind(first, KindNotFound):
-		return nil, errorf(KindNotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a datatype nor a communicator nor anything else "+
+		return nil, errorf(KindNotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a "+
+			"datatype nor a communicator nor anything else "+
 			"that is kept. %s", expr, v.Type, first)
 	}
 	return nil, first
@@ -344,10 +355,12 @@ func (c *command) value(expr string) (Resolved, error) {
 	if err != nil {
 		return v, &Error{
 			Kind: KindResolve, Err: err,
-			Message: fmt.Sprintf("The expression %s cannot be evaluated here: %s.", expr, strings.TrimSuffix(err.Error(), ".")),
+			Message: fmt.Sprintf("The expression %s cannot be evaluated here: %s.", expr,
+				strings.TrimSuffix(err.Error(), ".")),
 		}
 	}
-	if kind := KindOfType(v.Type); v.Language == Fortran && !v.HasNumber && kind != 0 && kind != HandleStatus && !v.Array {
+	if kind := KindOfType(v.Type); v.Language == Fortran && !v.HasNumber && kind != 0 && kind != HandleStatus &&
+		!v.Array {
 		inner, err := c.res.Resolve(expr + "%mpi_val") // TYPE(MPI_Datatype) of mpi_f08
 		if err != nil {
 			return v, &Error{

@@ -31,11 +31,17 @@ func (v variables) Locate(pc uint64) string {
 }
 
 func handleOf(h uint64, ctype string) prettyprint.Resolved {
-	return prettyprint.Resolved{Number: h, HasNumber: true, HasAddr: true, Address: 0x7ffc0010, Type: ctype, Language: prettyprint.C}
+	return prettyprint.Resolved{
+		Number: h, HasNumber: true, HasAddr: true, Address: 0x7ffc0010, Type: ctype,
+		Language: prettyprint.C,
+	}
 }
 
 func fortran(n uint64, ftype string) prettyprint.Resolved {
-	return prettyprint.Resolved{Number: n, HasNumber: true, HasAddr: true, Address: 0x7ffc0020, Type: ftype, Language: prettyprint.Fortran}
+	return prettyprint.Resolved{
+		Number: n, HasNumber: true, HasAddr: true, Address: 0x7ffc0020, Type: ftype,
+		Language: prettyprint.Fortran,
+	}
 }
 
 // demo is a rank with a column of a matrix, the struct of Fig. 1, communicators, and variables that name them.
@@ -51,55 +57,81 @@ func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 	sAddr := fig1Buffer(im)
 	im.Named("MPI_BYTE")
 	im.Datatype(prettyprinttest.TypeRecord{
-		Combiner: 3, Handle: 0x8c0000aa, FHandle: 77, TypeSize: 8, LB: 0, Extent: 12, TrueLB: 0, TrueExtent: 8, CallSite: 0x401000,
-		Event: 17, Name: "odd", Integers: []int64{2}, Types: []uint64{im.Named("MPI_INT").Record},
+		Combiner: 3, Handle: 0x8c0000aa, FHandle: 77, TypeSize: 8, LB: 0, Extent: 12, TrueLB: 0, TrueExtent: 8,
+		CallSite: 0x401000,
+		Event:    17, Name: "odd", Integers: []int64{2}, Types: []uint64{im.Named("MPI_INT").Record},
 	})
-	im.Datatype(prettyprinttest.TypeRecord{Combiner: 99, State: 1, Handle: 0x8c0000bb, Name: "MPI_Type_new", TypeSize: prettyprinttest.Unknown})
-	im.Datatype(prettyprinttest.TypeRecord{Combiner: 3, State: 3, Refs: 1, Handle: 0x8c0000cc, Integers: []int64{2}, Types: []uint64{im.Named("MPI_INT").Record}})
+	im.Datatype(prettyprinttest.TypeRecord{
+		Combiner: 99, State: 1, Handle: 0x8c0000bb, Name: "MPI_Type_new",
+		TypeSize: prettyprinttest.Unknown,
+	})
+	im.Datatype(prettyprinttest.TypeRecord{
+		Combiner: 3, State: 3, Refs: 1, Handle: 0x8c0000cc, Integers: []int64{2},
+		Types: []uint64{im.Named("MPI_INT").Record},
+	})
 	im.Tombstone(0x8c0000dd)
-	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}})
 	im.Comm(prettyprinttest.CommRecord{
-		Kind: 3, Handle: 0x84000001, FHandle: 77, GlobalID: 5, ParentID: 1, Size: 4, Rank: 2, Name: "grid", Members: []uint32{3, 2, 1, 0},
-		Dims: []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0},
+		Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2,
+		Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3},
+	})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 3, Handle: 0x84000001, FHandle: 77, GlobalID: 5, ParentID: 1, Size: 4, Rank: 2, Name: "grid",
+		Members: []uint32{3, 2, 1, 0},
+		Dims:    []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0},
 	})
 	r, err := prettyprint.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, variables{
-		"column":      handleOf(column.Handle, "MPI_Datatype"),
-		"types[1]":    handleOf(s.Handle, "MPI_Datatype"),
-		"odd":         handleOf(0x8c0000aa, "MPI_Datatype"),
-		"new":         handleOf(0x8c0000bb, "MPI_Datatype"),
-		"kept":        handleOf(0x8c0000cc, "MPI_Datatype"),
-		"gone":        handleOf(0x8c0000dd, "MPI_Datatype"),
-		"zero":        handleOf(0, "MPI_Datatype"),
-		"junk":        handleOf(0x12345, "MPI_Datatype"),
-		"null":        handleOf(0x0c000000, "MPI_Datatype"),
-		"nocomm":      handleOf(0x04000000, "MPI_Comm"),
-		"grid":        handleOf(0x84000001, "MPI_Comm"),
-		"f_type":      fortran(77, "integer(kind=4)"),
-		"req":         handleOf(0x98000000, "MPI_Request"),
-		"x":           {HasAddr: true, Address: addr, Type: "double", Language: prettyprint.C},
-		"i":           handleOf(3, "int"),
-		"list[1]":     handleOf(0x0c000000, "MPI_Datatype"),
-		"list[2]":     handleOf(0x8c0000dd, "MPI_Datatype"),
-		"list[3]":     handleOf(0x12345, "MPI_Datatype"),
-		"list":        {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: prettyprint.C},
-		"p_type":      {Number: addr, HasNumber: true, Pointer: true, Type: "const MPI_Datatype *", Language: prettyprint.C},
-		"&list[1]":    {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: prettyprint.C},
-		"f_types":     {HasAddr: true, Address: 0x50, Array: true, Type: "integer(kind=4) (4)", Language: prettyprint.Fortran},
-		"statuses":    {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: prettyprint.C},
-		"neg":         handleOf(math.MaxUint64, "int"),
-		"u":           {Number: addr, HasNumber: true, HasAddr: true, Address: 0x10, Pointer: true, Type: "double *", Language: prettyprint.C},
-		"m":           {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: prettyprint.C},
-		"&m[0][9]":    {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
-		"u + 1":       {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
-		"(char *) u":  {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: prettyprint.C},
-		"f(1,2)":      {HasAddr: true, Address: addr, HasNumber: true, Number: 5, Type: "real(kind=8)", Language: prettyprint.Fortran},
+		"column":   handleOf(column.Handle, "MPI_Datatype"),
+		"types[1]": handleOf(s.Handle, "MPI_Datatype"),
+		"odd":      handleOf(0x8c0000aa, "MPI_Datatype"),
+		"new":      handleOf(0x8c0000bb, "MPI_Datatype"),
+		"kept":     handleOf(0x8c0000cc, "MPI_Datatype"),
+		"gone":     handleOf(0x8c0000dd, "MPI_Datatype"),
+		"zero":     handleOf(0, "MPI_Datatype"),
+		"junk":     handleOf(0x12345, "MPI_Datatype"),
+		"null":     handleOf(0x0c000000, "MPI_Datatype"),
+		"nocomm":   handleOf(0x04000000, "MPI_Comm"),
+		"grid":     handleOf(0x84000001, "MPI_Comm"),
+		"f_type":   fortran(77, "integer(kind=4)"),
+		"req":      handleOf(0x98000000, "MPI_Request"),
+		"x":        {HasAddr: true, Address: addr, Type: "double", Language: prettyprint.C},
+		"i":        handleOf(3, "int"),
+		"list[1]":  handleOf(0x0c000000, "MPI_Datatype"),
+		"list[2]":  handleOf(0x8c0000dd, "MPI_Datatype"),
+		"list[3]":  handleOf(0x12345, "MPI_Datatype"),
+		"list":     {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: prettyprint.C},
+		"p_type": {
+			Number: addr, HasNumber: true, Pointer: true, Type: "const MPI_Datatype *",
+			Language: prettyprint.C,
+		},
+		"&list[1]": {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: prettyprint.C},
+		"f_types": {
+			HasAddr: true, Address: 0x50, Array: true, Type: "integer(kind=4) (4)",
+			Language: prettyprint.Fortran,
+		},
+		"statuses": {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: prettyprint.C},
+		"neg":      handleOf(math.MaxUint64, "int"),
+		"u": {
+			Number: addr, HasNumber: true, HasAddr: true, Address: 0x10, Pointer: true, Type: "double *",
+			Language: prettyprint.C,
+		},
+		"m":          {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: prettyprint.C},
+		"&m[0][9]":   {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
+		"u + 1":      {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
+		"(char *) u": {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: prettyprint.C},
+		"f(1,2)": {
+			HasAddr: true, Address: addr, HasNumber: true, Number: 5, Type: "real(kind=8)",
+			Language: prettyprint.Fortran,
+		},
 		"&s":          {Number: sAddr, HasNumber: true, Pointer: true, Type: "struct s *", Language: prettyprint.C},
 		"register_db": {Type: "double", Language: prettyprint.C},
-		"f08":         {HasAddr: true, Address: 0x30, Struct: true, Type: "Type mpi_comm", Language: prettyprint.Fortran},
+		"f08": {
+			HasAddr: true, Address: 0x30, Struct: true, Type: "Type mpi_comm",
+			Language: prettyprint.Fortran,
+		},
 		"f08%mpi_val": fortran(77, "integer(kind=4)"),
 	}, addr
 }
@@ -249,7 +281,8 @@ func TestCommandErrors(t *testing.T) {
 		{"list[1] u", prettyprint.KindNull, "list[1] is MPI_DATATYPE_NULL"},
 		{"list[2]", prettyprint.KindFreed, "list[2]: The datatype handle 0x8c0000dd was freed"},
 		{"list[3]", prettyprint.KindNotFound, "list[3]: No datatype with the handle 0x12345"},
-		{"list", prettyprint.KindUsage, "is of type MPI_Datatype [4]; the handle of a datatype is expected, a variable of type MPI_Datatype. Write list[0] for the first of the array."},
+		{"list", prettyprint.KindUsage, "is of type MPI_Datatype [4]; the handle of a datatype is expected, a " +
+			"variable of type MPI_Datatype. Write list[0] for the first of the array."},
 		{"p_type", prettyprint.KindUsage, "is of type const MPI_Datatype *, a pointer to a handle. Write *p_type."},
 		{"&list[1]", prettyprint.KindUsage, "Write *(&list[1])."},
 		{"f_types", prettyprint.KindUsage, "Write f_types(1) for the first"},
@@ -263,7 +296,10 @@ func TestCommandErrors(t *testing.T) {
 		{"column u neg", prettyprint.KindUsage, "takes counts from 0 on"},
 		{"column u 9223372036854775807", prettyprint.KindTooLarge, "more than 2^62"},
 		{"column[8] u", prettyprint.KindAddress, "indices there run from 0 to 7"},
-		{"column[1][0][0] u", prettyprint.KindAddress, "goes on below column[1][0], which is MPI_DOUBLE and has no parts"},
+		{
+			"column[1][0][0] u", prettyprint.KindAddress,
+			"goes on below column[1][0], which is MPI_DOUBLE and has no parts",
+		},
 		{"column{1} u", prettyprint.KindAddress, "names instance {1}; the buffer has 1"},
 		{"column[1] u 2", prettyprint.KindAddress, "say which one, as in {0}[1]"},
 		{"MPI_NO_SUCH u", prettyprint.KindNotFound, "has no predefined datatype MPI_NO_SUCH"},
@@ -344,10 +380,22 @@ func FuzzSplitArguments(f *testing.F) {
 // TestCommParents: a parent is named, or described with its handle, or said to be gone.
 func TestCommParents(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
-	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1, Name: "MPI_COMM_WORLD", Members: []uint32{0}})
-	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000001, GlobalID: 5, ParentID: 1, Size: 1, Members: []uint32{0}})
-	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000002, GlobalID: 6, ParentID: 5, Size: 1, Members: []uint32{0}})
-	im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000003, GlobalID: 7, ParentID: 99, Size: 1, Members: []uint32{0}})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1, Name: "MPI_COMM_WORLD",
+		Members: []uint32{0},
+	})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x84000001, GlobalID: 5, ParentID: 1, Size: 1,
+		Members: []uint32{0},
+	})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x84000002, GlobalID: 6, ParentID: 5, Size: 1,
+		Members: []uint32{0},
+	})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x84000003, GlobalID: 7, ParentID: 99, Size: 1,
+		Members: []uint32{0},
+	})
 	r, err := prettyprint.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)

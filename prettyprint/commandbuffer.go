@@ -13,7 +13,8 @@ type typePart struct {
 	at   Address
 }
 
-// typeArgument finds the datatype that an argument names, by a predefined name or by an expression, with an address behind it or not.
+// typeArgument finds the datatype that an argument names, by a predefined name or by an expression, with an address
+// behind it or not.
 func (c *command) typeArgument(arg string) (typePart, error) {
 	return tryAddresses(arg, func(expr string, a Address) (typePart, error) {
 		p := typePart{name: expr, at: a}
@@ -30,7 +31,8 @@ func (c *command) typeArgument(arg string) (typePart, error) {
 			return p, err
 		}
 		if kind := KindOfType(v.Type); kind != 0 && kind != HandleDatatype {
-			return p, errorf(KindUsage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a datatype first.", expr, v.Type)
+			return p, errorf(KindUsage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a datatype first.",
+				expr, v.Type)
 		}
 		p.t, err = c.datatype(expr, v)
 		return p, err
@@ -103,7 +105,8 @@ func (c *command) showPart(name string, t *Datatype, a Address) (*Result, error)
 // addressInteger are types of integers that hold addresses.
 var addressInteger = regexp.MustCompile(`(?i)^(MPI_Aint|u?intptr_t|size_t|unsigned long( long)?( int)?|a number)$`)
 
-// address evaluates BUFFER as an MPI call would: a pointer's value, an array's address, in Fortran the place of the variable.
+// address evaluates BUFFER as an MPI call would: a pointer's value, an array's address, in Fortran the place of the
+// variable.
 func (c *command) address(expr string) (uint64, error) {
 	if expr == "MPI_BOTTOM" {
 		return 0, nil
@@ -145,8 +148,8 @@ func (c *command) count(expr string) (int64, error) {
 	return int64(v.Number), nil
 }
 
-// Text writes the datatype for the console: its constructor in the form of the paper's Fig. 5, then its figures. name stands for
-// it; where names the source line of an instruction and may be nil.
+// Text writes the datatype for the console: its constructor in the form of the paper's Fig. 5, then its figures. name
+// stands for it; where names the source line of an instruction and may be nil.
 func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, opt Options) error {
 	if err := write(w, "%s = ", name); err != nil {
 		return err

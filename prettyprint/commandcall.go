@@ -12,11 +12,13 @@ type SourceText interface {
 	CallsOnLine(r *Registry) ([]*Call, error)
 	// CallAt returns the call of that function in the source text at a return address, or nil.
 	CallAt(site uint64, name string) *mpicall.Call
-	// Thread is the kernel's id of the frame's thread; 0: not known. Site is the frame's return address into the program if the frame is in a call, else 0.
+	// Thread is the kernel's id of the frame's thread; 0: not known. Site is the frame's return address into the
+	// program if the frame is in a call, else 0.
 	Thread() int32
 }
 
-// FrameCalls are the calls that the resolver's frame is about: that which its thread is in, else those of its line. An error says why there are none.
+// FrameCalls are the calls that the resolver's frame is about: that which its thread is in, else those of its line. An
+// error says why there are none.
 func (r *Registry) FrameCalls(res Resolver) ([]*Call, error) {
 	text, ok := res.(SourceText)
 	if !ok {
@@ -54,7 +56,8 @@ func (r *Registry) siteText(site uint64) string {
 // calls is mpipp --call.
 func (c *command) calls(args []string) (*Result, error) {
 	if len(args) > 0 {
-		return nil, errorf(KindUsage, 0, "mpipp --call takes no argument: it shows the call that the rank is in, or that its line holds.")
+		return nil, errorf(KindUsage, 0,
+			"mpipp --call takes no argument: it shows the call that the rank is in, or that its line holds.")
 	}
 	all, err := c.r.FrameCalls(c.res)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 // picture is mpipp --layout and --svg.
 func (c *command) picture(args []string) (*Result, error) {
 	if len(args) < 1 || len(args) > 2 {
-		return nil, errorf(KindUsage, 0, "mpipp --%s takes a datatype and a count; %d arguments were given. Usage:\n%s", c.opt.action, len(args), Usage)
+		return nil, errorf(KindUsage, 0, "mpipp --%s takes a datatype and a count; %d arguments were given. Usage:\n%s",
+			c.opt.action, len(args), Usage)
 	}
 	p, err := c.typeArgument(args[0])
 	if err != nil {
@@ -44,7 +45,8 @@ func (c *command) picture(args []string) (*Result, error) {
 
 func (c *command) svg(p typePart, count int64) (*Result, error) {
 	if !strings.HasSuffix(c.opt.file, ".svg") {
-		return nil, errorf(KindUsage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.", c.opt.file)
+		return nil, errorf(KindUsage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.",
+			c.opt.file)
 	}
 	pic, err := p.t.Picture(p.name, count, PictureOptions{})
 	if err != nil {
@@ -65,7 +67,8 @@ func (c *command) svg(p typePart, count int64) (*Result, error) {
 	}, nil
 }
 
-// sides evaluate TYPE [COUNT], a request, or nothing: then it is the call that the frame is about, which may wait for several requests.
+// sides evaluate TYPE [COUNT], a request, or nothing: then it is the call that the frame is about, which may wait for
+// several requests.
 func (c *command) sides(args []string, receives bool, peer int) ([]Side, error) {
 	if len(args) == 0 {
 		return c.frameSides(receives, peer)
@@ -77,7 +80,8 @@ func (c *command) sides(args []string, receives bool, peer int) ([]Side, error) 
 func (c *command) namedSide(args []string, receives bool, peer int) (Side, error) {
 	switch {
 	case len(args) > 2:
-		return Side{}, errorf(KindUsage, 0, "One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
+		return Side{}, errorf(KindUsage, 0,
+			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
 	case len(args) == 1 && !predefined.MatchString(args[0]):
 		if v, err := c.value(args[0]); err == nil && KindOfType(v.Type) == HandleRequest {
 			o, err := c.r.objectOfHandle(infoOf(HandleRequest), v.Number, v.Language == Fortran)
@@ -101,8 +105,8 @@ func (c *command) namedSide(args []string, receives bool, peer int) (Side, error
 	return s, err
 }
 
-// MatchSides splits the arguments of mpipp --match, SEND [COUNT] to RECV [COUNT], each side with a rank before it or not.
-// rank is -1 where none is given. It serves a console that asks two ranks.
+// MatchSides splits the arguments of mpipp --match, SEND [COUNT] to RECV [COUNT], each side with a rank before it or
+// not. rank is -1 where none is given. It serves a console that asks two ranks.
 func MatchSides(line string) (send, recv MatchSide, err error) {
 	args, err := SplitArguments(line)
 	if err != nil {
@@ -117,13 +121,15 @@ type MatchSide struct {
 	Args     []string // TYPE [COUNT], a request, or nothing: the call that the rank is in or at
 	Receives bool
 	Peer     int // the other side's rank; -1: not known
-	// Event, if not 0, is the number of the call instead of Args, Call its name, and Which the place in its array of requests if it is a Startall.
+	// Event, if not 0, is the number of the call instead of Args, Call its name, and Which the place in its array of
+	// requests if it is a Startall.
 	Event uint64
 	Call  string
 	Which int
 }
 
-// ExportLine is the console line that asks the side's rank for its type, as text for [Import]. Of a call that waits for several requests the answer has a line for each.
+// ExportLine is the console line that asks the side's rank for its type, as text for [Import]. Of a call that waits for
+// several requests the answer has a line for each.
 func (s MatchSide) ExportLine() string {
 	words := []string{"mpipp --export send"}
 	if s.Receives {
@@ -133,7 +139,8 @@ func (s MatchSide) ExportLine() string {
 		words = append(words, fmt.Sprintf("%s%d", exportPeer, s.Peer))
 	}
 	if s.Event > 0 {
-		words = append(words, fmt.Sprintf("%s%d", exportEvent, s.Event), exportCall+s.Call, fmt.Sprintf("%s%d", exportWhich, s.Which))
+		words = append(words, fmt.Sprintf("%s%d", exportEvent, s.Event), exportCall+s.Call,
+			fmt.Sprintf("%s%d", exportWhich, s.Which))
 	}
 	for _, a := range s.Args {
 		words = append(words, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a)+`"`)
@@ -150,11 +157,13 @@ const (
 )
 
 func matchSides(args []string) (send, recv MatchSide, err error) {
-	usage := errorf(KindUsage, 0, "mpipp --match takes SEND [COUNT] to RECV [COUNT], each with a rank before it, as in [0] SEND, or not; "+
-		"%q was given.", strings.Join(args, " "))
+	usage := errorf(KindUsage, 0,
+		"mpipp --match takes SEND [COUNT] to RECV [COUNT], each with a rank before it, as in [0] SEND, or not; "+
+			"%q was given.", strings.Join(args, " "))
 	if len(args) > 0 && eventName.MatchString(args[0]) {
-		return send, recv, errorf(KindUsage, 0, "A recording holds of a message its length, not its type signature, so for the message of event %s "+
-			"the ranks of a replay are asked. Open the recording (cohort debug REC.cohort, or VS Code), and write `mpipp --match %s` in its console, without a rank before it.",
+		return send, recv, errorf(KindUsage, 0,
+			"A recording holds of a message its length, not its type signature, so for the message of event %s "+
+				"the ranks of a replay are asked. Open the recording (cohort debug REC.cohort, or VS Code), and write `mpipp --match %s` in its console, without a rank before it.",
 			args[0], args[0])
 	}
 	at := -1
@@ -181,7 +190,8 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 		if len(s.args) > 0 && strings.HasPrefix(s.args[0], "[") && strings.HasSuffix(s.args[0], "]") {
 			n, err := strconv.ParseInt(strings.Trim(s.args[0], "[] "), 10, 32)
 			if err != nil || n < 0 {
-				return send, recv, errorf(KindUsage, 0, "A side of mpipp --match is a type of one rank, as in [3] column; %s is not a rank.", s.args[0])
+				return send, recv, errorf(KindUsage, 0,
+					"A side of mpipp --match is a type of one rank, as in [3] column; %s is not a rank.", s.args[0])
 			}
 			s.side.Rank, s.side.Args = int(n), s.args[1:]
 		}
@@ -207,8 +217,9 @@ func (c *command) match(args []string) (*Result, error) {
 		return nil, err
 	}
 	if s.Rank >= 0 {
-		return nil, errorf(KindUsage, 0, "This console sees one rank. A console of Cohort takes mpipp --match with types of two ranks; "+
-			"leave the ranks out to compare two types of this one.")
+		return nil, errorf(KindUsage, 0,
+			"This console sees one rank. A console of Cohort takes mpipp --match with types of two ranks; "+
+				"leave the ranks out to compare two types of this one.")
 	}
 	send, err := c.sides(s.Args, false, noPeer)
 	if err != nil {
@@ -279,7 +290,10 @@ func (c *command) export(args []string) (*Result, error) {
 		}
 		all.WriteString(text + "\n")
 	}
-	return &Result{Node: leafNode("export", fmt.Sprintf("%d characters", all.Len())), text: func(w io.Writer, _ Options) error {
-		return write(w, "%s", all.String())
-	}}, nil
+	return &Result{
+		Node: leafNode("export", fmt.Sprintf("%d characters", all.Len())),
+		text: func(w io.Writer, _ Options) error {
+			return write(w, "%s", all.String())
+		},
+	}, nil
 }

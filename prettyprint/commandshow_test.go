@@ -108,11 +108,13 @@ The message is truncated, which is an error: the receive ends after 1 entry, and
 		}
 	}
 	res, err := prettyprint.CommandLine(r, vars, "--svg 'my picture.svg' types[1] 2")
-	if err != nil || res.File == nil || res.File.Name != "my picture.svg" || !strings.HasPrefix(string(res.File.Data), "<svg") {
+	if err != nil || res.File == nil || res.File.Name != "my picture.svg" ||
+		!strings.HasPrefix(string(res.File.Data), "<svg") {
 		t.Errorf("--svg: %+v, %v", res, err)
 	}
 	var colour strings.Builder
-	if res, err = prettyprint.CommandLine(r, vars, "--colour --layout types[1]"); err != nil || res.Text(&colour, prettyprint.Options{}) != nil ||
+	if res, err = prettyprint.CommandLine(r, vars, "--colour --layout types[1]"); err != nil ||
+		res.Text(&colour, prettyprint.Options{}) != nil ||
 		!strings.Contains(colour.String(), "\x1b[30;48;5;153mIiiiIiii\x1b[0m") {
 		t.Errorf("--colour: %v\n%s", err, colour.String())
 	}
@@ -159,7 +161,8 @@ func TestShowErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := res.Text(new(strings.Builder), prettyprint.Options{}); err == nil || !strings.Contains(err.Error(), "there is no element 8") {
+	if err := res.Text(new(strings.Builder), prettyprint.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "there is no element 8") {
 		t.Errorf("--from beyond the end: %v", err)
 	}
 }
@@ -213,9 +216,15 @@ func TestSignatures(t *testing.T) {
 		want string
 	}{
 		{im.Contiguous(3, pair), "3 (MPI_INT, 16 MPI_CHAR)"},
-		{im.Contiguous(2, im.Struct([]int64{2, 1}, []int64{0, 80}, []*prettyprinttest.Type{pair, d})), "2 (2 (MPI_INT, 16 MPI_CHAR), MPI_DOUBLE)"},
+		{
+			im.Contiguous(2, im.Struct([]int64{2, 1}, []int64{0, 80}, []*prettyprinttest.Type{pair, d})),
+			"2 (2 (MPI_INT, 16 MPI_CHAR), MPI_DOUBLE)",
+		},
 		{list(alternating...), "50000 (MPI_INT, MPI_DOUBLE)"},
-		{list(slices.Concat(alternating[:10], []*prettyprinttest.Type{c}, alternating[:6])...), "5 (MPI_INT, MPI_DOUBLE), MPI_CHAR, 3 (MPI_INT, MPI_DOUBLE)"},
+		{
+			list(slices.Concat(alternating[:10], []*prettyprinttest.Type{c}, alternating[:6])...),
+			"5 (MPI_INT, MPI_DOUBLE), MPI_CHAR, 3 (MPI_INT, MPI_DOUBLE)",
+		},
 		{list(pair, pair, d, pair, pair, d), "2 (2 (MPI_INT, 16 MPI_CHAR), MPI_DOUBLE)"},
 		{doubled, "1099511627776 (MPI_INT, MPI_CHAR)"},
 		{rawType(im, 3, []int64{100_000_000}, nil, i), "100000000 MPI_INT"},

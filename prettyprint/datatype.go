@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// Datatype is one MPI datatype of the registry: a node of the meta type-tree (paper, IV.A). A datatype that several others
-// use is one Datatype.
+// Datatype is one MPI datatype of the registry: a node of the meta type-tree (paper, IV.A). A datatype that several
+// others use is one Datatype.
 type Datatype struct {
 	reg      *Registry
 	addr     uint64 // of its record
@@ -52,8 +52,9 @@ func (r *Registry) datatype(rec uint64) (*Datatype, error) {
 		return nil, corrupt(rec, "a datatype is made of itself")
 	}
 	if len(r.decoding) >= maxDepth {
-		return nil, errorf(KindTooLarge, rec, "The datatype is nested more than %d constructors deep. The registry is damaged, "+
-			"or the type is beyond what Cohort shows.", maxDepth)
+		return nil, errorf(KindTooLarge, rec,
+			"The datatype is nested more than %d constructors deep. The registry is damaged, "+
+				"or the type is beyond what Cohort shows.", maxDepth)
 	}
 	r.decoding[rec] = true
 	defer delete(r.decoding, rec)
@@ -144,8 +145,8 @@ func (t *Datatype) Depth() int { return t.depth }
 // Elements is the number of basic elements in one instance of the type.
 func (t *Datatype) Elements() int64 { return t.elements }
 
-// Blocks is the number of contiguous pieces of memory that one instance selects, in the order of the typemap: neighbours in that order that
-// touch count once.
+// Blocks is the number of contiguous pieces of memory that one instance selects, in the order of the typemap:
+// neighbours in that order that touch count once.
 func (t *Datatype) Blocks() int64 { return t.blocks.n }
 
 // Problem tells why the layout of the type is not known (arguments out of bounds, figures too large), or nil.
@@ -185,13 +186,15 @@ func (t *Datatype) mergeFigures() Figures {
 	return f
 }
 
-// isNonsense reports whether a figure is none: of a type without data, Open MPI may say where an interval begins that has met nothing, at 2^63-1.
+// isNonsense reports whether a figure is none: of a type without data, Open MPI may say where an interval begins that
+// has met nothing, at 2^63-1.
 func (t *Datatype) isNonsense(figure int64) bool {
 	return t.elements == 0 && t.problem == nil && (figure > maxOffset || figure < -maxOffset)
 }
 
-// Differences says, one sentence each, where the computed figures are not those that the library reported. Such a difference
-// means that the record or its decoding is wrong, or that the library departs from its own rules; values shown may be wrong too.
+// Differences says, one sentence each, where the computed figures are not those that the library reported. Such a
+// difference means that the record or its decoding is wrong, or that the library departs from its own rules; values
+// shown may be wrong too.
 func (t *Datatype) Differences() []string {
 	if t.problem != nil || t.opaque {
 		return nil
@@ -215,7 +218,8 @@ func (t *Datatype) Differences() []string {
 	return out
 }
 
-// isLeaf reports whether the type ends the tree: a predefined type, one made by MPI_Type_create_f90_*, or one that is not decoded.
+// isLeaf reports whether the type ends the tree: a predefined type, one made by MPI_Type_create_f90_*, or one that is
+// not decoded.
 func (t *Datatype) isLeaf() bool {
 	switch t.Combiner() {
 	case CombinerNamed, CombinerF90Real, CombinerF90Complex, CombinerF90Integer, CombinerUnknown:
@@ -230,8 +234,8 @@ func (t *Datatype) isMarker() bool {
 	return t.Combiner() == CombinerNamed && (t.basic() == BasicLB || t.basic() == BasicUB)
 }
 
-// Label names the type where there is little room: its name without MPI_ if it is predefined (CHAR), else its kind (STRUCT),
-// as in the paper's addresses.
+// Label names the type where there is little room: its name without MPI_ if it is predefined (CHAR), else its kind
+// (STRUCT), as in the paper's addresses.
 func (t *Datatype) Label() string {
 	switch {
 	case t.label != "":

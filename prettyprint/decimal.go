@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// big.Float's own decimal text takes milliseconds for an exponent of thousands, which a long double may have, and all of memory that holds
-// garbage does. Here a value is scaled by a power of ten, with 320 bits, to an integer of as many digits as any format may need, and the
-// fewest of them are taken that read back as the same value.
+// big.Float's own decimal text takes milliseconds for an exponent of thousands, which a long double may have, and all
+// of memory that holds garbage does. Here a value is scaled by a power of ten, with 320 bits, to an integer of as many
+// digits as any format may need, and the fewest of them are taken that read back as the same value.
 
 const (
 	scalePrec  = 320

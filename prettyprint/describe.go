@@ -10,8 +10,9 @@ import (
 // SetSurroundings tells the registry what is known of where the rank runs.
 func (r *Registry) SetSurroundings(env Surroundings) { r.env = env }
 
-// Describe shows a variable by its declared type (see [KindOfType]): value is the handle, of Fortran if fortran is set, or for MPI_Status its address. A null handle,
-// one that was freed, and one of a kind that is not kept have a node that says so.
+// Describe shows a variable by its declared type (see [KindOfType]): value is the handle, of Fortran if fortran is set,
+// or for MPI_Status its address. A null handle, one that was freed, and one of a kind that is not kept have a node that
+// says so.
 func (r *Registry) Describe(declared string, value uint64, fortran bool) (Node, error) {
 	kind := KindOfType(declared)
 	if kind == 0 {
@@ -27,7 +28,8 @@ func (r *Registry) Describe(declared string, value uint64, fortran bool) (Node, 
 	case IsKind(err, KindFreed):
 		n = leafNode("", k.shown(fortran, r.maskOf(k, value))+": a "+k.word+" that was freed")
 	case IsKind(err, KindNotKept):
-		n = groupNode("", k.shown(fortran, r.maskOf(k, value))+" ("+k.words()+" are not kept in this run)", []Node{leafNode("why", err.Error())})
+		n = groupNode("", k.shown(fortran, r.maskOf(k, value))+" ("+k.words()+" are not kept in this run)",
+			[]Node{leafNode("why", err.Error())})
 	default:
 		return Node{}, err
 	}
@@ -103,9 +105,11 @@ func (r *Registry) objectOfHandle(k *kindInfo, h uint64, fortran bool) (o *Objec
 	return o, r.nullByName(k, h, fortran, err)
 }
 
-// nullByName replaces an error about a handle by the one that it is null, where only the address of a symbol tells: in Open MPI.
+// nullByName replaces an error about a handle by the one that it is null, where only the address of a symbol tells: in
+// Open MPI.
 func (r *Registry) nullByName(k *kindInfo, h uint64, fortran bool, err error) error {
-	if fortran || r.MPI() != OpenMPI || k.openNull == "" || r.env.Symbol == nil || !IsKind(err, KindNotFound) && !IsKind(err, KindNotKept) {
+	if fortran || r.MPI() != OpenMPI || k.openNull == "" || r.env.Symbol == nil || !IsKind(err, KindNotFound) &&
+		!IsKind(err, KindNotKept) {
 		return err
 	}
 	if at, ok := r.env.Symbol(k.openNull); ok && at == h {
@@ -121,12 +125,15 @@ var pointerToHandle = regexp.MustCompile(`\bMPI_\w+\b[^*]*\*|\bompi_\w+_t\b[^*]*
 func noHandle(expr string, v Resolved, k *kindInfo) error {
 	switch {
 	case v.Language == C && v.Pointer && pointerToHandle.MatchString(v.Type):
-		return errorf(KindUsage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr, v.Type, inParentheses(expr))
+		return errorf(KindUsage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr, v.Type,
+			inParentheses(expr))
 	case v.Array:
-		return errorf(KindUsage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of type %s. Write %s for the first of the array.",
+		return errorf(KindUsage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of "+
+			"type %s. Write %s for the first of the array.",
 			expr, v.Type, k.word, handleType(k.ctype, v.Language), firstOf(expr, v.Language))
 	case !v.HasNumber, v.Struct && v.Language == C:
-		return errorf(KindUsage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of type %s.",
+		return errorf(KindUsage, 0,
+			"The expression %s is of type %s; the handle of a %s is expected, a variable of type %s.",
 			expr, v.Type, k.word, handleType(k.ctype, v.Language))
 	}
 	return nil
@@ -228,13 +235,15 @@ func (c *command) showStatus(expr string, v Resolved) (*Result, error) {
 func statusAddress(expr string, v Resolved) (uint64, error) {
 	switch {
 	case v.Array && KindOfType(v.Type) == HandleStatus:
-		return 0, errorf(KindUsage, 0, "The expression %s is of type %s: several statuses. Write %s for the first.", expr, v.Type, firstOf(expr, v.Language))
+		return 0, errorf(KindUsage, 0, "The expression %s is of type %s: several statuses. Write %s for the first.",
+			expr, v.Type, firstOf(expr, v.Language))
 	case v.Pointer && v.HasNumber:
 		return v.Number, nil
 	case v.HasAddr && (v.Struct || v.Array || v.Language == Fortran):
 		return v.Address, nil
 	}
-	return 0, errorf(KindUsage, 0, "The expression %s is of type %s; an MPI_Status, or in Fortran an array of MPI_STATUS_SIZE integers, is expected.", expr, v.Type)
+	return 0, errorf(KindUsage, 0, "The expression %s is of type %s; an MPI_Status, or in Fortran an array of "+
+		"MPI_STATUS_SIZE integers, is expected.", expr, v.Type)
 }
 
 // stack is mpipp --stack X: where a handle was made, by which functions.
@@ -278,7 +287,8 @@ func (c *command) stack(args []string) (*Result, error) {
 	}
 	if at == 0 {
 		why := "Whole stacks are kept with COHORT_STACKS=1 in the rank's environment."
-		return nil, errorf(KindNotKept, 0, "The stack of where %s was made is not kept in this run; it was made %s. %s", args[0], createdText(site, event, c.where), why)
+		return nil, errorf(KindNotKept, 0, "The stack of where %s was made is not kept in this run; it was made %s. %s",
+			args[0], createdText(site, event, c.where), why)
 	}
 	frames, err := c.r.stackFrames(at)
 	if err != nil {

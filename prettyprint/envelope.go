@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Envelope is what a call or request says of its message besides its type: a message is received by a call with a matching envelope (MPI-3.1, 3.2.3), or of a
-// collective by the same call of the same communicator.
+// Envelope is what a call or request says of its message besides its type: a message is received by a call with a
+// matching envelope (MPI-3.1, 3.2.3), or of a collective by the same call of the same communicator.
 type Envelope struct {
 	Call       string `json:"call"`
 	Collective bool   `json:"collective,omitempty"`
@@ -89,7 +89,8 @@ func (m *Matching) Apart() []string {
 	if s.Comm != 0 && r.Comm != 0 && s.Comm != r.Comm {
 		add("the send is in the communicator %s, and the receive in %s.", s.CommName, r.CommName)
 	}
-	if s.Collective != r.Collective || s.Collective && s.Call != r.Call && !slices.Contains([]string{s.Call, r.Call}, "") {
+	if s.Collective != r.Collective || s.Collective && s.Call != r.Call &&
+		!slices.Contains([]string{s.Call, r.Call}, "") {
 		add("one is %s, the other %s.", s.Call, r.Call)
 		return out
 	}

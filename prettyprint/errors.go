@@ -26,8 +26,8 @@ const (
 	KindAddress                           // a tree address that does not exist in the type
 )
 
-// Error is the error type of this package. Its message is made of whole sentences for the user: what was asked, what was
-// found, and what to do where something can be done.
+// Error is the error type of this package. Its message is made of whole sentences for the user: what was asked, what
+// was found, and what to do where something can be done.
 type Error struct {
 	Kind    ErrorKind
 	Message string
@@ -52,5 +52,6 @@ func errorf(kind ErrorKind, addr uint64, format string, args ...any) *Error {
 
 func corrupt(addr uint64, format string, args ...any) *Error {
 	return errorf(KindCorrupt, addr, "The registry in the rank's memory is damaged at 0x%x: %s. "+
-		"The program may have overwritten it; no handle that depends on it can be shown.", addr, fmt.Sprintf(format, args...))
+		"The program may have overwritten it; no handle that depends on it can be shown.", addr,
+		fmt.Sprintf(format, args...))
 }

@@ -37,7 +37,8 @@ func (l location) leafRow() treeRow {
 	return r
 }
 
-// evenly reports whether the basic elements below a place of one stage are evenly spaced: those of a cyclic darray are not.
+// evenly reports whether the basic elements below a place of one stage are evenly spaced: those of a cyclic darray are
+// not.
 func (l location) evenly() bool {
 	if l.row >= 0 || l.t.layout.list != nil {
 		return true
@@ -73,7 +74,8 @@ func (p typePart) place() (location, error) {
 	c.mul(max(root.row, 1), p.t.elements)
 	c.mul(max(root.row, 1), p.t.Figures().Extent)
 	if c.bad {
-		return root, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.", root.row, p.t.Title())
+		return root, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.",
+			root.row, p.t.Title())
 	}
 	return root.at(p.at)
 }
@@ -81,7 +83,9 @@ func (p typePart) place() (location, error) {
 // tree shows the expanded type-tree (paper, IV.B) with the addresses of its elements (IV.C).
 func (c *command) tree(args []string) (*Result, error) {
 	if len(args) != 1 {
-		return nil, errorf(KindUsage, 0, "mpipp --tree takes one datatype, with or without an address behind it; %d arguments were given.", len(args))
+		return nil, errorf(KindUsage, 0,
+			"mpipp --tree takes one datatype, with or without an address behind it; %d arguments were given.",
+			len(args))
 	}
 	p, err := c.typeArgument(args[0])
 	if err != nil {
@@ -92,7 +96,8 @@ func (c *command) tree(args []string) (*Result, error) {
 		return nil, err
 	}
 	n := groupNode(p.name+p.at.String(), l.typeText(), []Node{
-		leafNode("address", l.long()), numberNode("offset", l.start()), leafNode("type", l.typeText()), numberNode("elements", l.elements()),
+		leafNode("address", l.long()), numberNode("offset", l.start()), leafNode("type", l.typeText()),
+		numberNode("elements", l.elements()),
 	})
 	n.TreeAddress = l.long()
 	return &Result{Node: n, text: func(w io.Writer, opt Options) error {
@@ -116,7 +121,8 @@ func (l location) treeText(w io.Writer, limit int) error {
 		return true
 	})
 	for _, r := range rows {
-		line := fmt.Sprintf("  %s%s  %s at offset %d", r.address, strings.Repeat(" ", width-utf8.RuneCountInString(r.address)), r.what, r.offset)
+		line := fmt.Sprintf("  %s%s  %s at offset %d", r.address,
+			strings.Repeat(" ", width-utf8.RuneCountInString(r.address)), r.what, r.offset)
 		if r.n > 1 {
 			line = fmt.Sprintf("%s, %s apart", line, byteCount(r.step))
 		}
@@ -127,5 +133,6 @@ func (l location) treeText(w io.Writer, limit int) error {
 	if done {
 		return nil
 	}
-	return write(w, "  ... %s more; name a part, such as %s, to see it\n", basicElements(l.elements()-shown), l.child(l.width()-1).brief())
+	return write(w, "  ... %s more; name a part, such as %s, to see it\n", basicElements(l.elements()-shown),
+		l.child(l.width()-1).brief())
 }

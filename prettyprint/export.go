@@ -9,10 +9,13 @@ import (
 	"strings"
 )
 
-// An exported side carries the records that a datatype is made of to where another rank's are: the meta type-tree is as small as a
-// type can be described (paper, X.B). The form is text in base64, for consoles:
+// An exported side carries the records that a datatype is made of to where another rank's are: the meta type-tree is as
+// small as a type can be described (paper, X.B). The form is text in base64, for consoles:
 //
-//	"COHTYP1\n", u32 MPI, u32 handle size, i64 count, u32 length and name, u32 records; then per record u32 length and its bytes,
+//	"COHTYP1\n", u32 MPI, u32 handle size, i64 count, u32 length and name, u32 records; then per record u32 length
+//
+// and its bytes,
+//
 //	as in cohort_abi.h but that a type refers to an earlier record by its number; the last record is the type's own.
 const exportMagic = "COHTYP1\n"
 
@@ -44,7 +47,8 @@ func (s Side) Export() (string, error) {
 			return err
 		}
 		if len(records)+len(b) > maxExport {
-			return errorf(KindTooLarge, t.addr, "The datatype %s has more than %d bytes of arguments, too many to be sent to another rank.",
+			return errorf(KindTooLarge, t.addr,
+				"The datatype %s has more than %d bytes of arguments, too many to be sent to another rank.",
 				s.Type.Title(), maxExport)
 		}
 		records = binary.LittleEndian.AppendUint32(records, uint32(len(b)))
@@ -92,7 +96,8 @@ func (t *Datatype) record(number map[*Datatype]uint64) ([]byte, error) {
 // Import reads what Export wrote. Nothing in it is trusted: it is decoded like a registry.
 func Import(text string) (Side, error) {
 	bad := func(what string) (Side, error) {
-		return Side{}, errorf(KindCorrupt, 0, "The description of a datatype that came from another rank is damaged: %s.", what)
+		return Side{}, errorf(KindCorrupt, 0,
+			"The description of a datatype that came from another rank is damaged: %s.", what)
 	}
 	coded, ok := strings.CutPrefix(strings.TrimSpace(text), exportPrefix)
 	if !ok {
@@ -116,7 +121,8 @@ func Import(text string) (Side, error) {
 	mpi, handleSize, count := r.u32(), r.u32(), int64(r.u64())
 	name := string(r.take(int(r.u32())))
 	n := int(r.u32())
-	if r.short || n < 1 || n > len(raw)/datatypeHeader || (MPI(mpi) != MPICH && MPI(mpi) != OpenMPI) || (handleSize != 4 && handleSize != 8) {
+	if r.short || n < 1 || n > len(raw)/datatypeHeader || (MPI(mpi) != MPICH && MPI(mpi) != OpenMPI) ||
+		(handleSize != 4 && handleSize != 8) {
 		return bad("its head is not whole")
 	}
 	mem := &records{}

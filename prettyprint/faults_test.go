@@ -59,9 +59,15 @@ func TestOpenErrors(t *testing.T) {
 		{"version", func() (*prettyprinttest.Image, uint64) {
 			return image(func(im *prettyprinttest.Image) { im.Version = 7 })
 		}, prettyprint.KindVersion, "version 7"},
-		{"size", func() (*prettyprinttest.Image, uint64) { return header(magic, 3|40<<32, 1|4<<32) }, prettyprint.KindCorrupt, "40 bytes"},
-		{"mpi", func() (*prettyprinttest.Image, uint64) { return header(magic, 3|176<<32, 9|4<<32) }, prettyprint.KindCorrupt, "MPI number 9"},
-		{"handle size", func() (*prettyprinttest.Image, uint64) { return header(magic, 3|176<<32, 1|5<<32) }, prettyprint.KindCorrupt, "a handle has 5 bytes"},
+		{"size", func() (*prettyprinttest.Image, uint64) {
+			return header(magic, 3|40<<32, 1|4<<32)
+		}, prettyprint.KindCorrupt, "40 bytes"},
+		{"mpi", func() (*prettyprinttest.Image, uint64) {
+			return header(magic, 3|176<<32, 9|4<<32)
+		}, prettyprint.KindCorrupt, "MPI number 9"},
+		{"handle size", func() (*prettyprinttest.Image, uint64) {
+			return header(magic, 3|176<<32, 1|5<<32)
+		}, prettyprint.KindCorrupt, "a handle has 5 bytes"},
 	} {
 		im, addr := c.make()
 		_, err := prettyprint.Open(im, addr)
@@ -102,13 +108,19 @@ func TestCorruptTypes(t *testing.T) {
 			}
 		}, prettyprint.KindTooLarge, "more than 1000 constructors deep"},
 		{"a huge record", func(im *prettyprinttest.Image) {
-			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideSize: math.MaxUint32, OverrideIntegers: 400 << 20})
+			im.Datatype(prettyprinttest.TypeRecord{
+				Combiner: 10, Handle: h, OverrideSize: math.MaxUint32,
+				OverrideIntegers: 400 << 20,
+			})
 		}, prettyprint.KindTooLarge, "Cohort reads at most"},
 		{"counts beyond the record", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideIntegers: 1000})
 		}, prettyprint.KindCorrupt, "claims 1000 integers"},
 		{"a record that is not mapped to its end", func(im *prettyprinttest.Image) {
-			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideSize: 90 << 20, OverrideIntegers: 10 << 20})
+			im.Datatype(prettyprinttest.TypeRecord{
+				Combiner: 10, Handle: h, OverrideSize: 90 << 20,
+				OverrideIntegers: 10 << 20,
+			})
 		}, prettyprint.KindUnreadable, "The arguments of a datatype"},
 		{"a null type", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}})
@@ -117,10 +129,16 @@ func TestCorruptTypes(t *testing.T) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 42, Handle: h})
 		}, prettyprint.KindCorrupt, "unknown combiner 42"},
 		{"a negative count", func(im *prettyprinttest.Image) {
-			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 3, Handle: h, Integers: []int64{-1}, Types: []uint64{im.Named("MPI_INT").Record}}))
+			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{
+				Combiner: 3, Handle: h, Integers: []int64{-1},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}))
 		}, prettyprint.KindCorrupt, "count -1"},
 		{"missing arguments", func(im *prettyprinttest.Image) {
-			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, Integers: []int64{2, 1, 1}, Addresses: []int64{0}}))
+			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{
+				Combiner: 10, Handle: h, Integers: []int64{2, 1, 1},
+				Addresses: []int64{0},
+			}))
 		}, prettyprint.KindCorrupt, "its counts ask for 3, 2 and 2"},
 		{"another handle", func(im *prettyprinttest.Image) {
 			at := im.Datatype(prettyprinttest.TypeRecord{Combiner: 1, Handle: h, Basic: 2, BasicSize: 4})
@@ -144,7 +162,8 @@ func TestCorruptTypes(t *testing.T) {
 func patch(im *prettyprinttest.Image, at, offset, v uint64) {
 	for _, r := range im.Regions() {
 		var probe [1]byte
-		if n, err := im.ReadMemory(at, probe[:]); n == 1 && err == nil && len(r) >= int(offset)+8 && sameMemory(im, at, r) {
+		if n, err := im.ReadMemory(at, probe[:]); n == 1 && err == nil && len(r) >= int(offset)+8 &&
+			sameMemory(im, at, r) {
 			binary.LittleEndian.PutUint64(r[offset:], v)
 		}
 	}
@@ -165,22 +184,40 @@ func TestProblems(t *testing.T) {
 		want string
 	}{
 		{"too many elements", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
-			return prettyprinttest.TypeRecord{Combiner: 3, Integers: []int64{1 << 61}, Types: []uint64{im.Named("MPI_INT").Record}}
+			return prettyprinttest.TypeRecord{
+				Combiner: 3, Integers: []int64{1 << 61},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}
 		}, "more than 2^62"},
 		{"a displacement out of range", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
-			return prettyprinttest.TypeRecord{Combiner: 7, Integers: []int64{1, 1}, Addresses: []int64{math.MaxInt64}, Types: []uint64{im.Named("MPI_INT").Record}}
+			return prettyprinttest.TypeRecord{
+				Combiner: 7, Integers: []int64{1, 1}, Addresses: []int64{math.MaxInt64},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}
 		}, "more than 2^62"},
 		{"a stride that overflows", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
-			return prettyprinttest.TypeRecord{Combiner: 4, Integers: []int64{3, 1, math.MinInt64}, Types: []uint64{im.Named("MPI_INT").Record}}
+			return prettyprinttest.TypeRecord{
+				Combiner: 4, Integers: []int64{3, 1, math.MinInt64},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}
 		}, "more than 2^62"},
 		{"a subarray beyond its array", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
-			return prettyprinttest.TypeRecord{Combiner: 11, Integers: []int64{1, 4, 3, 2, 56}, Types: []uint64{im.Named("MPI_INT").Record}}
+			return prettyprinttest.TypeRecord{
+				Combiner: 11, Integers: []int64{1, 4, 3, 2, 56},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}
 		}, "takes 3 from 2 in a dimension of size 4"},
 		{"an order that is none", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
-			return prettyprinttest.TypeRecord{Combiner: 11, Integers: []int64{1, 4, 3, 1, 0}, Types: []uint64{im.Named("MPI_INT").Record}}
+			return prettyprinttest.TypeRecord{
+				Combiner: 11, Integers: []int64{1, 4, 3, 1, 0},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}
 		}, "neither MPI_ORDER_C"},
 		{"a distribution that is none", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
-			return prettyprinttest.TypeRecord{Combiner: 12, Integers: []int64{1, 0, 1, 4, 7, 1, 1, 56}, Types: []uint64{im.Named("MPI_INT").Record}}
+			return prettyprinttest.TypeRecord{
+				Combiner: 12, Integers: []int64{1, 0, 1, 4, 7, 1, 1, 56},
+				Types: []uint64{im.Named("MPI_INT").Record},
+			}
 		}, "the distribution 7"},
 		{"made of one not decoded", func(im *prettyprinttest.Image) prettyprinttest.TypeRecord {
 			u := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 99, Name: "MPI_Type_new"}))
@@ -219,7 +256,10 @@ func TestProblems(t *testing.T) {
 // TestPartlyDecoded shows a buffer of a struct that holds a type of known size whose contents are not decoded.
 func TestPartlyDecoded(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
-	u := im.Datatype(prettyprinttest.TypeRecord{Combiner: 99, Name: "MPI_Type_new", TypeSize: 8, Extent: 8, TrueExtent: 8})
+	u := im.Datatype(prettyprinttest.TypeRecord{
+		Combiner: 99, Name: "MPI_Type_new", TypeSize: 8, Extent: 8,
+		TrueExtent: 8,
+	})
 	i := im.Named("MPI_INT")
 	s := im.Struct([]int64{1, 1}, []int64{0, 16}, []*prettyprinttest.Type{i, {Record: u, UB: 8}})
 	addr := im.Alloc(make([]byte, 32))
@@ -229,7 +269,8 @@ func TestPartlyDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	vals, err := b.Elements(0, b.Len())
-	if err != nil || len(vals) != 2 || vals[0].Text != "0" || vals[1].Text != "not decoded yet: 8 bytes of a type made by MPI_Type_new" {
+	if err != nil || len(vals) != 2 || vals[0].Text != "0" ||
+		vals[1].Text != "not decoded yet: 8 bytes of a type made by MPI_Type_new" {
 		t.Errorf("%+v, %v", vals, err)
 	}
 }
@@ -370,11 +411,20 @@ func richImage(mpi uint32) *prettyprinttest.Image {
 	v := im.Vector(3, 2, 4, d)
 	s := im.Struct([]int64{1, 2, 3}, []int64{0, 8, 100}, []*prettyprinttest.Type{i, v, im.Named("MPI_CHAR")})
 	im.Indexed([]int64{1, 2}, []int64{5, 0}, im.Subarray([]int64{4, 4}, []int64{2, 2}, []int64{1, 1}, true, s))
-	im.Darray(1, []int64{9, 5}, []prettyprinttest.Distribution{prettyprinttest.Cyclic, prettyprinttest.Block}, []int64{2, prettyprinttest.DefaultArgument}, []int64{2, 1}, false, im.Resized(-4, 30, im.Dup(s)))
-	im.HindexedBlock(2, []int64{-7, 9}, im.IndexedBlock(1, []int64{3, 3}, im.Hvector(2, 1, -50, im.Hindexed([]int64{2}, []int64{4}, i))))
+	im.Darray(1, []int64{9, 5}, []prettyprinttest.Distribution{prettyprinttest.Cyclic, prettyprinttest.Block},
+		[]int64{2, prettyprinttest.DefaultArgument}, []int64{2, 1}, false, im.Resized(-4, 30, im.Dup(s)))
+	im.HindexedBlock(2, []int64{-7, 9},
+		im.IndexedBlock(1, []int64{3, 3}, im.Hvector(2, 1, -50, im.Hindexed([]int64{2}, []int64{4}, i))))
 	im.Tombstone(0x1234)
-	im.Comm(prettyprinttest.CommRecord{Kind: 3, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}, Dims: []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0}})
-	im.Comm(prettyprinttest.CommRecord{Kind: 2, Handle: 0x84000000, GlobalID: 2, ParentID: 1, Size: 1, Members: []uint32{0}, Remote: []uint32{1, 3}})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 3, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2,
+		Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}, Dims: []int32{2, 2}, Periods: []int32{0, 1},
+		Coords: []int32{1, 0},
+	})
+	im.Comm(prettyprinttest.CommRecord{
+		Kind: 2, Handle: 0x84000000, GlobalID: 2, ParentID: 1, Size: 1,
+		Members: []uint32{0}, Remote: []uint32{1, 3},
+	})
 	objectsImage(im)
 	return im
 }
@@ -470,10 +520,13 @@ func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
 // exploreCommands runs what a user types, with literals for expressions.
 func exploreCommands(r *prettyprint.Registry, check func(error)) {
 	for _, line := range []string{
-		"--request 0x98000010", "--buffer --request 0x98000013", "--group 0x88000001", "--win 0xa0000001", "--file 0x5000", "--op 0x98000001", "--errhandler 0x94000001",
+		"--request 0x98000010", "--buffer --request 0x98000013", "--group 0x88000001", "--win 0xa0000001",
+		"--file 0x5000", "--op 0x98000001", "--errhandler 0x94000001",
 		"--info 0x9c000001", "--status fst", "--stack 0x98000010", "MPI_SUM",
 	} {
-		res, err := prettyprint.CommandLine(r, variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: prettyprint.Fortran}}, line)
+		res, err := prettyprint.CommandLine(r,
+			variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: prettyprint.Fortran}},
+			line)
 		check(err)
 		if err == nil {
 			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
@@ -486,7 +539,10 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 	for _, c := range calls {
 		check(c.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
 	}
-	for _, declared := range []string{"MPI_Request", "MPI_Group", "MPI_Win", "MPI_File", "MPI_Op", "MPI_Errhandler", "MPI_Info", "MPI_Status", "MPI_Datatype", "MPI_Comm"} {
+	for _, declared := range []string{
+		"MPI_Request", "MPI_Group", "MPI_Win", "MPI_File", "MPI_Op", "MPI_Errhandler",
+		"MPI_Info", "MPI_Status", "MPI_Datatype", "MPI_Comm",
+	} {
 		for _, h := range []uint64{0x98000010, 0x9c000001, 77, 0} {
 			n, err := r.Describe(declared, h, h == 77)
 			check(err)
@@ -495,7 +551,10 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 			}
 		}
 	}
-	for _, line := range []string{"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3", "--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000"} {
+	for _, line := range []string{
+		"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3",
+		"--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000",
+	} {
 		res, err := prettyprint.CommandLine(r, variables{}, line)
 		check(err)
 		if err == nil {
@@ -550,7 +609,8 @@ func TestMutatedImages(t *testing.T) {
 			case 1:
 				binary.LittleEndian.PutUint64(f.data[at&^7:], rapid.Uint64().Draw(t, "word"))
 			case 2:
-				binary.LittleEndian.PutUint64(f.data[at&^7:], f.base+uint64(mutationPoint(t, f))&^15) // a pointer to some record, or into one
+				// a pointer to some record, or into one
+				binary.LittleEndian.PutUint64(f.data[at&^7:], f.base+uint64(mutationPoint(t, f))&^15)
 			case 3:
 				binary.LittleEndian.PutUint32(f.data[at&^3:], rapid.Uint32Max(100).Draw(t, "small"))
 			}

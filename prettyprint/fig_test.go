@@ -173,15 +173,21 @@ func TestNodeFieldCounts(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.OpenMPI)
 	i := im.Named("MPI_INT")
 	types := []*prettyprinttest.Type{
-		i, im.Dup(i), im.Contiguous(2, i), im.Vector(2, 1, 3, i), im.Hvector(2, 1, 9, i), im.Indexed([]int64{1}, []int64{2}, i),
-		im.Hindexed([]int64{1}, []int64{2}, i), im.IndexedBlock(2, []int64{1, 5}, i), im.HindexedBlock(2, []int64{1, 50}, i),
+		i, im.Dup(i), im.Contiguous(2, i), im.Vector(2, 1, 3, i), im.Hvector(2, 1, 9, i),
+		im.Indexed([]int64{1}, []int64{2}, i),
+		im.Hindexed([]int64{1}, []int64{2}, i), im.IndexedBlock(2, []int64{1, 5}, i),
+		im.HindexedBlock(2, []int64{1, 50}, i),
 		im.Struct([]int64{1}, []int64{2}, []*prettyprinttest.Type{i}), im.Resized(0, 8, i),
 		im.Subarray([]int64{4, 4}, []int64{2, 1}, []int64{0, 3}, true, i),
-		im.Darray(1, []int64{5}, []prettyprinttest.Distribution{prettyprinttest.Block}, []int64{prettyprinttest.DefaultArgument}, []int64{2}, false, i),
+		im.Darray(1, []int64{5}, []prettyprinttest.Distribution{prettyprinttest.Block},
+			[]int64{prettyprinttest.DefaultArgument}, []int64{2}, false, i),
 	}
 	leaf := func(combiner uint32, ints ...int64) *prettyprinttest.Type {
 		h := uint64(0x9000 + combiner)
-		rec := im.Datatype(prettyprinttest.TypeRecord{Combiner: combiner, Handle: h, BasicSize: 8, TypeSize: 8, Extent: 8, TrueExtent: 8, Integers: ints})
+		rec := im.Datatype(prettyprinttest.TypeRecord{
+			Combiner: combiner, Handle: h, BasicSize: 8, TypeSize: 8,
+			Extent: 8, TrueExtent: 8, Integers: ints,
+		})
 		return &prettyprinttest.Type{Record: rec, Handle: h}
 	}
 	types = append(types, leaf(14, 15, 300), leaf(15, 15, 300), leaf(16, 9), leaf(99))
@@ -198,7 +204,10 @@ func TestNodeFieldCounts(t *testing.T) {
 	if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"distribution = BLOCK", "argument = default", "order = FORTRAN", "displacements = {1, 5}", "offsets = {1, 50}", "not decoded yet"} {
+	for _, want := range []string{
+		"distribution = BLOCK", "argument = default", "order = FORTRAN",
+		"displacements = {1, 5}", "offsets = {1, 50}", "not decoded yet",
+	} {
 		if !strings.Contains(s.String(), want) {
 			t.Errorf("no %q in\n%s", want, s.String())
 		}
@@ -211,7 +220,8 @@ func TestSharedTypesDoNotExplode(t *testing.T) {
 	ty := im.Named("MPI_INT")
 	for range 50 {
 		rec := im.Datatype(prettyprinttest.TypeRecord{
-			Combiner: 10, State: 1, Handle: ty.Handle + 1, TypeSize: prettyprinttest.Unknown, LB: prettyprinttest.Unknown,
+			Combiner: 10, State: 1, Handle: ty.Handle + 1, TypeSize: prettyprinttest.Unknown,
+			LB:     prettyprinttest.Unknown,
 			Extent: prettyprinttest.Unknown, TrueLB: prettyprinttest.Unknown, TrueExtent: prettyprinttest.Unknown,
 			Integers: []int64{2, 1, 1}, Addresses: []int64{0, 0}, Types: []uint64{ty.Record, ty.Record},
 		})
@@ -233,12 +243,13 @@ func TestSharedTypesDoNotExplode(t *testing.T) {
 	}
 }
 
-// TestEmptyDarray: in MPICH a darray of which this rank has nothing does not align the struct that it is in, whichever dimension it is that
-// leaves nothing (measured with MPICH 4.0.2).
+// TestEmptyDarray: in MPICH a darray of which this rank has nothing does not align the struct that it is in, whichever
+// dimension it is that leaves nothing (measured with MPICH 4.0.2).
 func TestEmptyDarray(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	for empty := range 3 {
-		procs, dist, sizes, dargs := []int64{1, 1, 1}, make([]prettyprinttest.Distribution, 3), []int64{1, 1, 1}, make([]int64, 3)
+		procs, dist, sizes, dargs := []int64{1, 1, 1}, make([]prettyprinttest.Distribution, 3), []int64{1, 1, 1},
+			make([]int64, 3)
 		for i := range dist {
 			dist[i], dargs[i] = prettyprinttest.None, prettyprinttest.DefaultArgument
 		}

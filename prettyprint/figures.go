@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// blockRun summarises the contiguous pieces of a part of a typemap, in typemap order: how many, where the first begins and the
-// last ends, and whether each begins at or after the end of the one before (then nothing overlaps).
+// blockRun summarises the contiguous pieces of a part of a typemap, in typemap order: how many, where the first begins
+// and the last ends, and whether each begins at or after the end of the one before (then nothing overlaps).
 type blockRun struct {
 	n           int64
 	first, last int64
@@ -161,7 +161,8 @@ func (t *Datatype) computeLeaf() {
 		t.opaque = true
 		f, known := t.Reported()
 		if !known || f.Size < 0 {
-			t.problem = errorf(KindNotDecoded, t.addr, "The datatype was created by %s, which Cohort does not decode yet.",
+			t.problem = errorf(KindNotDecoded, t.addr,
+				"The datatype was created by %s, which Cohort does not decode yet.",
 				orUnknown(t.Name()))
 			return
 		}

@@ -9,8 +9,9 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// TestFortranConstructors has every constructor called from Fortran, in each binding: testdata/constructors.f90 with arrays distributed in every way over grids of
-// processes, and the names of MPI-1 where there are such. Each type is compared with MPI's own account, as in TestLiveTypes.
+// TestFortranConstructors has every constructor called from Fortran, in each binding: testdata/constructors.f90 with
+// arrays distributed in every way over grids of processes, and the names of MPI-1 where there are such. Each type is
+// compared with MPI's own account, as in TestLiveTypes.
 func TestFortranConstructors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs MPI programs")

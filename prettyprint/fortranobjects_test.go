@@ -45,7 +45,9 @@ var fortranMade = map[string]struct {
 }
 
 // described is what is said of a Fortran handle: in one line, and all.
-func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKind, f int32) (summary, whole string, err error) {
+func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKind, f int32) (summary, whole string,
+	err error,
+) {
 	t.Helper()
 	var n prettyprint.Node
 	switch kind {
@@ -75,7 +77,8 @@ func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKin
 	return summary, s.String(), nil
 }
 
-// TestFortranObjects has handles of every kind made and freed by Fortran, in each binding: the records are there, have the Fortran handle, and say what was given.
+// TestFortranObjects has handles of every kind made and freed by Fortran, in each binding: the records are there, have
+// the Fortran handle, and say what was given.
 func TestFortranObjects(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs MPI programs")

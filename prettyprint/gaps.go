@@ -30,7 +30,8 @@ func (g Gaps) String() string {
 	return fmt.Sprintf("%d, %d bytes", g.Count, g.Bytes)
 }
 
-// Gaps finds the gaps of one instance: in closed form if its blocks are in the order of memory, else by sorting up to 2^20 of them.
+// Gaps finds the gaps of one instance: in closed form if its blocks are in the order of memory, else by sorting up to
+// 2^20 of them.
 func (t *Datatype) Gaps() Gaps {
 	if t.gaps == nil {
 		g := t.findGaps()
@@ -77,8 +78,8 @@ func (t *Datatype) findGaps() Gaps {
 	return g
 }
 
-// runs calls emit with the contiguous pieces of one instance at base, in the order of the typemap, until it returns false. Pieces that
-// touch may come one by one.
+// runs calls emit with the contiguous pieces of one instance at base, in the order of the typemap, until it returns
+// false. Pieces that touch may come one by one.
 func (t *Datatype) runs(base int64, emit func(hull) bool) bool {
 	switch {
 	case t.elements == 0:

@@ -45,14 +45,29 @@ const (
 )
 
 var kinds = []kindInfo{
-	{HandleDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", mpichDatatypeNull, "", 1 << 0, datatypeHeader},
-	{HandleComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", mpichCommNull, "ompi_mpi_comm_null", 1 << 1, commHeader},
-	{HandleRequest, "request", "request", "MPI_Request", "MPI_REQUEST_NULL", 0x2c000000, "ompi_request_null", featureRequests, requestSize},
-	{HandleGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", 1 << 4, groupHeader},
+	{
+		HandleDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", mpichDatatypeNull, "", 1 << 0,
+		datatypeHeader,
+	},
+	{
+		HandleComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", mpichCommNull, "ompi_mpi_comm_null", 1 << 1,
+		commHeader,
+	},
+	{
+		HandleRequest, "request", "request", "MPI_Request", "MPI_REQUEST_NULL", 0x2c000000, "ompi_request_null",
+		featureRequests, requestSize,
+	},
+	{
+		HandleGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", 1 << 4,
+		groupHeader,
+	},
 	{HandleWindow, "window", "win", "MPI_Win", "MPI_WIN_NULL", 0x20000000, "ompi_mpi_win_null", 1 << 5, windowSize},
 	{HandleFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", 1 << 6, fileSize},
 	{HandleOp, "operation", "op", "MPI_Op", "MPI_OP_NULL", 0x18000000, "ompi_mpi_op_null", 1 << 7, reductionSize},
-	{HandleErrhandler, "error handler", "errhandler", "MPI_Errhandler", "MPI_ERRHANDLER_NULL", 0x14000000, "ompi_mpi_errhandler_null", 1 << 8, errhandlerSize},
+	{
+		HandleErrhandler, "error handler", "errhandler", "MPI_Errhandler", "MPI_ERRHANDLER_NULL", 0x14000000,
+		"ompi_mpi_errhandler_null", 1 << 8, errhandlerSize,
+	},
 	{HandleInfo, "info", "info", "MPI_Info", "MPI_INFO_NULL", 0x1c000000, "ompi_mpi_info_null", 1 << 9, infoHeader},
 }
 
@@ -87,8 +102,8 @@ var (
 	openHandle = regexp.MustCompile(`\bompi_(datatype|communicator|request|group|win|file|op|errhandler|info|status_public)_t\b`)
 )
 
-// KindOfType tells the kind of handle that a variable of this declared type is, or points to; 0 if it is none. The type is as a debugger writes it: MPI_Comm, Type
-// MPI_Comm of Fortran, or what MPI_Comm stands for in Open MPI.
+// KindOfType tells the kind of handle that a variable of this declared type is, or points to; 0 if it is none. The type
+// is as a debugger writes it: MPI_Comm, Type MPI_Comm of Fortran, or what MPI_Comm stands for in Open MPI.
 func KindOfType(declared string) HandleKind {
 	m := wordHandle.FindStringSubmatch(declared)
 	if m == nil {
@@ -111,7 +126,8 @@ func KindOfType(declared string) HandleKind {
 
 func (r *Registry) tableOf(k HandleKind) uint64 {
 	return map[HandleKind]uint64{
-		HandleDatatype: r.abi.datatypes, HandleComm: r.abi.comms, HandleRequest: r.abi.requests, HandleGroup: r.abi.groups, HandleWindow: r.abi.windows,
+		HandleDatatype: r.abi.datatypes, HandleComm: r.abi.comms, HandleRequest: r.abi.requests,
+		HandleGroup: r.abi.groups, HandleWindow: r.abi.windows,
 		HandleFile: r.abi.files, HandleOp: r.abi.ops, HandleErrhandler: r.abi.errhandlers, HandleInfo: r.abi.infos,
 	}[k]
 }
@@ -129,16 +145,19 @@ func (r *Registry) lacks(feature uint32, what string) error {
 	case f&feature != 0:
 		return nil
 	case f == 0:
-		return errorf(KindNotReady, r.addr, "%s are not known yet: the rank has not returned from MPI_Init. Let it run and ask again.", what)
+		return errorf(KindNotReady, r.addr,
+			"%s are not known yet: the rank has not returned from MPI_Init. Let it run and ask again.", what)
 	case feature&(featureRequests|featureCalls) == 0:
 		return errorf(KindNotKept, r.addr, "%s are not kept by the libcohort.so of this rank.", what)
 	case f&featureAsked != 0:
-		return errorf(KindNotKept, r.addr, "%s are not kept in this run, because COHORT_KEEP=0 is in the rank's environment. Start it without, and they are.", what)
+		return errorf(KindNotKept, r.addr, "%s are not kept in this run, because COHORT_KEEP=0 is in the rank's "+
+			"environment. Start it without, and they are.", what)
 	case f&featureControl != 0:
 		return errorf(KindNotKept, r.addr, "%s are not kept in this run: %s, and no debugger was there when it began. "+
 			"`cohort debug` keeps them; so does COHORT_KEEP=1 in the environment of `cohort record` and `cohort replay`.", what, cost)
 	}
-	return errorf(KindNotKept, r.addr, "%s are not kept in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
+	return errorf(KindNotKept, r.addr,
+		"%s are not kept in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
 }
 
 // isNull reports whether a C handle is the null handle of its kind, as far as the number tells.

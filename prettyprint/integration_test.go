@@ -27,11 +27,12 @@ import (
 
 // job is a running program of testdata whose ranks wait, with what they printed of their handles.
 type job struct {
-	lines []string       // TYPE and COMM lines; with several ranks, in any order
-	pids  map[int]int    // by rank
-	lib   string         // libcohort.so
-	done  func() error   // lets the ranks go on and waits for their end
-	wait  func() error   // waits for the end of ranks that go on already: MPICH's mpiexec may die of writing to one that ends
+	lines []string     // TYPE and COMM lines; with several ranks, in any order
+	pids  map[int]int  // by rank
+	lib   string       // libcohort.so
+	done  func() error // lets the ranks go on and waits for their end
+	// waits for the end of ranks that go on already: MPICH's mpiexec may die of writing to one that ends
+	wait  func() error
 	stdin io.WriteCloser // of rank 0
 	scan  *bufio.Scanner // what the ranks print after they were ready
 	end   func()         // kills the job
@@ -43,7 +44,8 @@ func startLive(t *testing.T, mpi mpitest.MPI, ranks int, args ...string) *job {
 	return startProgram(t, mpi, ranks, "live.c", nil, args...)
 }
 
-// startProgram runs a program of testdata with the interposer until all ranks wait: they have printed READY, their rank and their process.
+// startProgram runs a program of testdata with the interposer until all ranks wait: they have printed READY, their rank
+// and their process.
 func startProgram(t *testing.T, mpi mpitest.MPI, ranks int, name string, flags []string, args ...string) *job {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -120,8 +122,8 @@ func (m procMemory) ReadMemory(addr uint64, p []byte) (int, error) {
 	return n, err
 }
 
-// openRank opens the registry of a live rank: its address is that of the library in /proc/PID/maps plus the symbol's in its
-// ELF file.
+// openRank opens the registry of a live rank: its address is that of the library in /proc/PID/maps plus the symbol's in
+// its ELF file.
 func openRank(t *testing.T, j *job, rank int) *prettyprint.Registry {
 	t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/mem", j.pids[rank]))
@@ -173,8 +175,8 @@ func registryAddress(t *testing.T, j *job, rank int) uint64 {
 	return 0
 }
 
-// TestLiveTypes compares every type of a real rank with the MPI library's own account: MPI_Type_size, MPI_Type_get_extent,
-// MPI_Type_get_true_extent, and the bytes that MPI_Pack takes, in their order.
+// TestLiveTypes compares every type of a real rank with the MPI library's own account: MPI_Type_size,
+// MPI_Type_get_extent, MPI_Type_get_true_extent, and the bytes that MPI_Pack takes, in their order.
 func TestLiveTypes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs MPI programs")
@@ -200,9 +202,9 @@ func TestLiveTypes(t *testing.T) {
 	})
 }
 
-// checkParts verifies that a type's record refers to the records of the types that the program passed. An interposer that asks
-// Open MPI's MPI_Type_get_contents for them gets copies with handles of their own, which die and are given out again: then
-// records refer to other types, and nothing else here can hold.
+// checkParts verifies that a type's record refers to the records of the types that the program passed. An interposer
+// that asks Open MPI's MPI_Type_get_contents for them gets copies with handles of their own, which die and are given
+// out again: then records refer to other types, and nothing else here can hold.
 func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
 	t.Helper()
 	for _, line := range j.lines {
@@ -215,7 +217,8 @@ func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
 			t.Fatal(err)
 		}
 		if part := dt.Types()[0]; part.Handle() != inner&(1<<(8*r.HandleSize())-1) {
-			t.Fatalf("pmpi: the record of a type made of the type 0x%x refers to one with the handle 0x%x", inner, part.Handle())
+			t.Fatalf("pmpi: the record of a type made of the type 0x%x refers to one with the handle 0x%x", inner,
+				part.Handle())
 		}
 		return
 	}
@@ -229,7 +232,8 @@ func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[p
 	var fhandle int32
 	var count int64
 	var want prettyprint.Figures
-	if n, err := fmt.Sscanf(line, "TYPE %s %v %d %d %d %d %d %d %d %v %s", &name, &handle, &fhandle, &want.Size, &want.LB, &want.Extent,
+	if n, err := fmt.Sscanf(line, "TYPE %s %v %d %d %d %d %d %d %d %v %s", &name, &handle, &fhandle, &want.Size,
+		&want.LB, &want.Extent,
 		&want.TrueLB, &want.TrueExtent, &count, &buffer, &packed); n != 11 || err != nil {
 		t.Fatalf("%d fields of %q: %v", n, line, err)
 	}
@@ -284,7 +288,8 @@ func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[p
 	var got []byte
 	for _, v := range vals {
 		// Of an x87 long double, MPICH copies the 10 bytes that count; the padding in the message is what lay there.
-		if at := len(got); len(v.Bytes) >= 16 && strings.Contains(v.Type.Name(), "LONG_DOUBLE") && len(took) >= at+len(v.Bytes) {
+		if at := len(got); len(v.Bytes) >= 16 && strings.Contains(v.Type.Name(), "LONG_DOUBLE") &&
+			len(took) >= at+len(v.Bytes) {
 			for i := 0; i+16 <= len(v.Bytes); i += 16 {
 				copy(took[at+i+10:at+i+16], v.Bytes[i+10:i+16])
 			}
@@ -296,8 +301,9 @@ func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[p
 	}
 }
 
-// sane puts the decoder's figures in the place of those that a library has not: Open MPI has no bounds for a struct of nothing but markers. The standard has no bounds for types without
-// data either, so what the library says can be known only where it was asked.
+// sane puts the decoder's figures in the place of those that a library has not: Open MPI has no bounds for a struct of
+// nothing but markers. The standard has no bounds for types without data either, so what the library says can be known
+// only where it was asked.
 func sane(dt *prettyprint.Datatype, want *prettyprint.Figures) {
 	if dt.Elements() > 0 {
 		return
@@ -307,20 +313,26 @@ func sane(dt *prettyprint.Datatype, want *prettyprint.Figures) {
 		mine.Size = want.Size
 		*want = mine
 	}
-	for _, f := range [][2]*int64{{&want.LB, &mine.LB}, {&want.Extent, &mine.Extent}, {&want.TrueLB, &mine.TrueLB}, {&want.TrueExtent, &mine.TrueExtent}} {
+	for _, f := range [][2]*int64{
+		{&want.LB, &mine.LB},
+		{&want.Extent, &mine.Extent},
+		{&want.TrueLB, &mine.TrueLB},
+		{&want.TrueExtent, &mine.TrueExtent},
+	} {
 		if *f[0] > math.MaxInt64/2 || *f[0] < math.MinInt64/2 {
 			*f[0] = *f[1]
 		}
 	}
 }
 
-// overstated reports whether the only difference is the known one of MPICH (bounds.go): the true bounds of a type with a cyclic darray in it are
-// said to be wider than its data, and the user is told.
+// overstated reports whether the only difference is the known one of MPICH (bounds.go): the true bounds of a type with
+// a cyclic darray in it are said to be wider than its data, and the user is told.
 func overstated(r *prettyprint.Registry, dt *prettyprint.Datatype, got, want prettyprint.Figures) bool {
 	inside := got.TrueLB >= want.TrueLB && got.TrueLB+got.TrueExtent <= want.TrueLB+want.TrueExtent
 	got.TrueLB, got.TrueExtent = want.TrueLB, want.TrueExtent
 	_, asked := dt.Reported()
-	return r.MPI() == prettyprint.MPICH && hasCyclic(dt) && inside && got == want && (!asked || len(dt.Differences()) > 0)
+	return r.MPI() == prettyprint.MPICH && hasCyclic(dt) && inside && got == want &&
+		(!asked || len(dt.Differences()) > 0)
 }
 
 func hasCyclic(dt *prettyprint.Datatype) bool {
@@ -334,8 +346,11 @@ func hasCyclic(dt *prettyprint.Datatype) bool {
 	return slices.ContainsFunc(dt.Types(), hasCyclic)
 }
 
-// checkLivePicture compares a picture with the elements, whose bytes are those that MPI_Pack takes, and the type with itself.
-func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count int64, buffer uint64, vals []prettyprint.Value) {
+// checkLivePicture compares a picture with the elements, whose bytes are those that MPI_Pack takes, and the type with
+// itself.
+func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count int64, buffer uint64,
+	vals []prettyprint.Value,
+) {
 	t.Helper()
 	if !strings.HasPrefix(name, "random") && dt.Depth() == 0 { // a picture of one value
 		return
@@ -358,7 +373,8 @@ func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count i
 	}
 	checkPicture(t, p, m)
 	s := prettyprint.Side{Name: name, Type: dt, Count: count}
-	if match, err := prettyprint.Match(s, s); err != nil || match.Verdict != prettyprint.MatchEqual || match.SendTotal < int64(len(vals)) {
+	if match, err := prettyprint.Match(s, s); err != nil || match.Verdict != prettyprint.MatchEqual ||
+		match.SendTotal < int64(len(vals)) {
 		t.Errorf("%s does not match itself: %+v, %v", name, match, err)
 	}
 }
@@ -448,7 +464,8 @@ func TestLiveComms(t *testing.T) {
 			var handle uint64
 			var fhandle int32
 			var size, rank int
-			if n, err := fmt.Sscanf(line, "COMM %s %v %d %d %d %s", &name, &handle, &fhandle, &size, &rank, &members); n != 6 || err != nil {
+			if n, err := fmt.Sscanf(line, "COMM %s %v %d %d %d %s", &name, &handle, &fhandle, &size, &rank,
+				&members); n != 6 || err != nil {
 				t.Fatalf("%d fields of %q: %v", n, line, err)
 			}
 			world, err := strconv.Atoi(strings.Split(members, ",")[rank])
@@ -458,7 +475,10 @@ func TestLiveComms(t *testing.T) {
 			checkLiveComm(t, regs[world], name, handle, fhandle, size, rank, members)
 			seen[name]++
 		}
-		if diff := cmp.Diff(map[string]int{"MPI_COMM_WORLD": 4, "MPI_COMM_SELF": 4, "dup": 4, "split": 4, "cart": 4, "inter": 4}, seen); diff != "" {
+		if diff := cmp.Diff(map[string]int{
+			"MPI_COMM_WORLD": 4, "MPI_COMM_SELF": 4, "dup": 4, "split": 4, "cart": 4,
+			"inter": 4,
+		}, seen); diff != "" {
 			t.Errorf("communicators (-want +got):\n%s", diff)
 		}
 		if err := j.done(); err != nil {
@@ -467,10 +487,13 @@ func TestLiveComms(t *testing.T) {
 	})
 }
 
-func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle uint64, fhandle int32, size, rank int, members string) {
+func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle uint64, fhandle int32, size, rank int,
+	members string,
+) {
 	t.Helper()
 	c, err := r.CommByHandle(handle)
-	if name == "inter" && prettyprint.IsKind(err, prettyprint.KindNotFound) && strings.Contains(err.Error(), "MPI_Intercomm_create") {
+	if name == "inter" && prettyprint.IsKind(err, prettyprint.KindNotFound) &&
+		strings.Contains(err.Error(), "MPI_Intercomm_create") {
 		t.Logf("the interposer does not follow MPI_Intercomm_create yet, and the decoder says so: %v", err)
 		return
 	}
@@ -503,7 +526,8 @@ func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle ui
 		}
 	case "cart":
 		dims, periods, coords := c.Cart()
-		if diff := cmp.Diff([][]int32{{2, 2}, {1, 0}, {int32(rank / 2), int32(rank % 2)}}, [][]int32{dims, periods, coords}); diff != "" || c.Kind() != prettyprint.CommCart {
+		if diff := cmp.Diff([][]int32{{2, 2}, {1, 0}, {int32(rank / 2), int32(rank % 2)}},
+			[][]int32{dims, periods, coords}); diff != "" || c.Kind() != prettyprint.CommCart {
 			t.Errorf("cart (-want +got):\n%s", diff)
 		}
 	case "inter":

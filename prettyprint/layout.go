@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// layout says where copies of the children lie, in typemap order. It has one of two forms: a product of dimensions over one
-// child (contiguous, vector, subarray, darray, ...), or a list of blocks (indexed, struct, ...).
+// layout says where copies of the children lie, in typemap order. It has one of two forms: a product of dimensions over
+// one child (contiguous, vector, subarray, darray, ...), or a list of blocks (indexed, struct, ...).
 type layout struct {
 	dims  []dim
 	child *Datatype
@@ -55,8 +55,8 @@ type blockList struct {
 	child  func(i int) *Datatype
 }
 
-// stages is the number of indices that an element's address has in this type: the levels of the expanded type-tree between
-// the type and its child (paper, IV.C).
+// stages is the number of indices that an element's address has in this type: the levels of the expanded type-tree
+// between the type and its child (paper, IV.C).
 func (t *Datatype) stages() int {
 	if t.layout.list != nil {
 		return 2
@@ -132,7 +132,8 @@ func argumentCounts(k Combiner, first func(i int) int64) (ints, addrs, types int
 	}
 }
 
-// checkArguments verifies that the record holds the arguments that its combiner needs, and that counts are not negative.
+// checkArguments verifies that the record holds the arguments that its combiner needs, and that counts are not
+// negative.
 func (t *Datatype) checkArguments() error {
 	first := func(i int) int64 {
 		if i < t.integers.len() {
@@ -148,7 +149,8 @@ func (t *Datatype) checkArguments() error {
 		return nil
 	}
 	if int64(t.integers.len()) != ints || int64(t.addrs.len()) != addrs || int64(len(t.types)) != types {
-		return corrupt(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts ask for %d, %d and %d",
+		return corrupt(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts ask for "+
+			"%d, %d and %d",
 			k, t.integers.len(), t.addrs.len(), len(t.types), ints, addrs, types)
 	}
 	negative := func(from, to int, what string) error {
@@ -271,7 +273,8 @@ func (t *Datatype) order(n int, value int64) (dims []int, fortran bool, err erro
 	case t.reg.MPI() == OpenMPI && (value == 0 || value == 1):
 		fortran = value == 1
 	default:
-		return nil, false, corrupt(t.addr, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN of %s", value, t.reg.MPI())
+		return nil, false, corrupt(t.addr, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN of %s",
+			value, t.reg.MPI())
 	}
 	dims = make([]int, n)
 	for i := range dims {
@@ -331,8 +334,8 @@ func (t *Datatype) distribution(value, darg int64) (d distribution, dflt bool, e
 	return distribution(value - base), dflt, nil
 }
 
-// placeDarray follows MPI-3.1, 4.1.4: every distribution is a cyclic one with blocks of b elements; the grid of processes is in row-major
-// order whatever the order of the array.
+// placeDarray follows MPI-3.1, 4.1.4: every distribution is a cyclic one with blocks of b elements; the grid of
+// processes is in row-major order whatever the order of the array.
 func (t *Datatype) placeDarray(c *calc, ext int64) error {
 	in := t.integers
 	n := int(in.at(2))
@@ -382,6 +385,7 @@ func (t *Datatype) placeDarray(c *calc, ext int64) error {
 
 // tooLarge is the problem of a type whose figures leave the range of displacements.
 func (t *Datatype) tooLarge() *Error {
-	return errorf(KindTooLarge, t.addr, "The datatype %s spans more than 2^62 bytes or elements; the library cannot use it either.",
+	return errorf(KindTooLarge, t.addr,
+		"The datatype %s spans more than 2^62 bytes or elements; the library cannot use it either.",
 		fmt.Sprintf("%s (handle 0x%x)", t.Title(), t.Handle()))
 }

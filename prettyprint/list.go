@@ -152,13 +152,14 @@ func (c *command) activity(l *listing) []Node {
 		l.problems = append(l.problems, err.Error())
 	}
 	if len(calls) > 0 {
-		kids = append(kids, listNode("calls", plural(int64(len(calls)), "call")+" in progress", len(calls), func(i int) Node {
-			t := &calls[i]
-			n := t.Node()
-			n.Name = fmt.Sprintf("thread %d", t.Thread)
-			n.Value = t.line(c.r.env)
-			return n
-		}))
+		kids = append(kids, listNode("calls", plural(int64(len(calls)), "call")+" in progress", len(calls),
+			func(i int) Node {
+				t := &calls[i]
+				n := t.Node()
+				n.Name = fmt.Sprintf("thread %d", t.Thread)
+				n.Value = t.line(c.r.env)
+				return n
+			}))
 	}
 	return append(kids, c.requests(l)...)
 }
@@ -235,7 +236,8 @@ func (c *command) requests(l *listing) []Node {
 	return kids
 }
 
-// others lists what the program has made of the other kinds; a kind of which there is nothing, and one that is not kept, is not mentioned.
+// others lists what the program has made of the other kinds; a kind of which there is nothing, and one that is not
+// kept, is not mentioned.
 func (c *command) others(l *listing) []Node {
 	var out []Node
 	for i := range kinds {
@@ -324,7 +326,8 @@ func (l *listing) rest(w io.Writer) error {
 		}
 	}
 	if l.lost > 0 {
-		if err := write(w, "warning: %s could not be kept for want of memory.\n", plural(int64(min(l.lost, 1<<62)), "record")); err != nil {
+		if err := write(w, "warning: %s could not be kept for want of memory.\n",
+			plural(int64(min(l.lost, 1<<62)), "record")); err != nil {
 			return err
 		}
 	}

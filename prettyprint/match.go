@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Side is one end of a message: what a send or a receive was given. The types of the two sides may belong to registries of different
-// ranks.
+// Side is one end of a message: what a send or a receive was given. The types of the two sides may belong to registries
+// of different ranks.
 type Side struct {
 	Name  string // the type as the user calls it: the root of its addresses
 	Where string // "rank 1", or empty
@@ -22,12 +22,14 @@ type Verdict int
 
 // The verdicts.
 const (
-	MatchEqual     Verdict = iota + 1 // the same basic types in the same order
-	MatchPartial                      // the receive could take more: correct in point-to-point, an error in a collective
-	MatchTruncated                    // the send has more than the receive takes: an error (MPI_ERR_TRUNCATE)
-	MatchDifferent                    // a basic type differs: an error, which libraries do not notice
-	MatchPacked                       // one side is MPI_PACKED, which matches everything: only the sizes can be compared
-	MatchUnknown                      // as far as both are known they agree; then comes a type that is not decoded
+	MatchEqual Verdict = iota + 1 // the same basic types in the same order
+	// the receive could take more: correct in point-to-point, an error in a collective
+	MatchPartial
+	MatchTruncated // the send has more than the receive takes: an error (MPI_ERR_TRUNCATE)
+	MatchDifferent // a basic type differs: an error, which libraries do not notice
+	// one side is MPI_PACKED, which matches everything: only the sizes can be compared
+	MatchPacked
+	MatchUnknown // as far as both are known they agree; then comes a type that is not decoded
 )
 
 func (v Verdict) String() string {
@@ -68,8 +70,8 @@ type Matching struct {
 	At                   int64 // entries that agree from the beginning on
 }
 
-// Match compares the type signature of a send with that of its receive. It reads nothing but the types, and takes time by the size of
-// their descriptions, not of the messages.
+// Match compares the type signature of a send with that of its receive. It reads nothing but the types, and takes time
+// by the size of their descriptions, not of the messages.
 func Match(send, recv Side) (*Matching, error) {
 	m := &Matching{Send: send, Recv: recv}
 	for _, s := range []struct {
@@ -81,14 +83,16 @@ func Match(send, recv Side) (*Matching, error) {
 			return nil, s.side.Type.problem
 		}
 		if s.side.Count < 0 {
-			return nil, errorf(KindUsage, 0, "The count of the %s is %d; MPI takes counts from 0 on.", s.what, s.side.Count)
+			return nil, errorf(KindUsage, 0, "The count of the %s is %d; MPI takes counts from 0 on.", s.what,
+				s.side.Count)
 		}
 		var c calc
 		c.mul(s.side.Count, s.side.Type.elements)
 		c.mul(s.side.Count, s.side.Type.Figures().Extent)
 		c.mul(s.side.Count, s.side.Type.Figures().Size)
 		if *s.total = c.mul(s.side.Count, s.side.Type.signatureUnits().n); c.bad {
-			return nil, errorf(KindTooLarge, 0, "%d instances of the %s's datatype %s are more than 2^62 elements or bytes.",
+			return nil, errorf(KindTooLarge, 0,
+				"%d instances of the %s's datatype %s are more than 2^62 elements or bytes.",
 				s.side.Count, s.what, s.side.Type.Title())
 		}
 	}
@@ -214,28 +218,36 @@ func (m *Matching) Explain() string {
 		sent, more := plural(m.SendTotal, "entry"), grouped(m.RecvTotal-m.SendTotal)
 		switch {
 		case m.collective():
-			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of %s more, from %s on. "+
+			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of "+
+				"%s more, from %s on. "+
 				"Only point-to-point communication may receive less than was asked for.", sent, more, r.Address)
 		case m.Send.Envelope != nil && m.Recv.Envelope != nil:
-			return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take %s more, from %s on.", sent, more, r.Address)
+			return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could "+
+				"take %s more, from %s on.", sent, more, r.Address)
 		}
-		return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take %s more, from %s on. "+
+		return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take "+
+			"%s more, from %s on. "+
 			"In point-to-point communication this is correct; in a collective it is an error.", sent, more, r.Address)
 	case MatchTruncated:
 		if s == nil || m.At < m.RecvTotal { // packed
 			return fmt.Sprintf("The send has %s and the receive takes %s: the message is truncated, which is an error.",
 				byteCount(m.Send.size()), byteCount(m.Recv.size()))
 		}
-		return fmt.Sprintf("The message is truncated, which is an error: the receive ends after %s, and the send has %s more, from %s on.",
+		return fmt.Sprintf("The message is truncated, which is an error: the receive ends after %s, and the send has "+
+			"%s more, from %s on.",
 			plural(m.RecvTotal, "entry"), grouped(m.SendTotal-m.RecvTotal), s.Address)
 	case MatchDifferent:
-		return fmt.Sprintf("They do not match, which is an error: entry %s is %s in the send, at %s, and %s in the receive, at %s.%s",
+		return fmt.Sprintf("They do not match, which is an error: entry %s is %s in the send, at %s, and %s in the "+
+			"receive, at %s.%s",
 			grouped(m.At), s.Basic, s.Address, r.Basic, r.Address, m.alike(s, r))
 	case MatchPacked:
-		return fmt.Sprintf("MPI_PACKED matches every type; whether the message was packed from, or will be unpacked as, the other "+
-			"side's types cannot be seen here. The send has %s, the receive takes up to %s.", byteCount(m.Send.size()), byteCount(m.Recv.size()))
+		return fmt.Sprintf("MPI_PACKED matches every type; whether the message was packed from, or will be unpacked "+
+			"as, the other "+
+			"side's types cannot be seen here. The send has %s, the receive takes up to %s.", byteCount(m.Send.size()),
+			byteCount(m.Recv.size()))
 	case MatchUnknown:
-		return fmt.Sprintf("The first %s agree. Then comes a type that Cohort does not decode, at %s in the send and %s in the receive.",
+		return fmt.Sprintf("The first %s agree. Then comes a type that Cohort does not decode, at %s in the send and "+
+			"%s in the receive.",
 			plural(m.At, "entry"), s.Address, r.Address)
 	}
 	return m.Verdict.String()
@@ -251,18 +263,20 @@ func (m *Matching) collective() bool {
 func (m *Matching) alike(s, r *MatchEntry) string {
 	a, b := s.Leaf.parts()[0], r.Leaf.parts()[0]
 	if s.Leaf.basic() != BasicPair && r.Leaf.basic() != BasicPair && a.basic == b.basic && a.size == b.size {
-		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not promise it, because the names differ.",
+		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not promise it, "+
+			"because the names differ.",
 			byteCount(a.size))
 	}
 	if m.Send.size() > m.Recv.size() {
-		return fmt.Sprintf(" The message is also longer than what the receive takes, %s and %s, which MPI libraries report.",
+		return fmt.Sprintf(" The message is also longer than what the receive takes, %s and %s, which MPI libraries "+
+			"report.",
 			byteCount(m.Send.size()), byteCount(m.Recv.size()))
 	}
 	return " MPI libraries do not notice; the receiver takes the bytes for what they are not."
 }
 
-// Text writes the comparison for the console: both signatures, the entries around the first difference side by side, and
-// the verdict. At most limit basic types of a signature are shown.
+// Text writes the comparison for the console: both signatures, the entries around the first difference side by side,
+// and the verdict. At most limit basic types of a signature are shown.
 func (m *Matching) Text(w io.Writer, limit int) error {
 	if limit <= 0 {
 		limit = 32
@@ -309,7 +323,8 @@ func (m *Matching) Text(w io.Writer, limit int) error {
 
 // rows are the entries to be shown side by side: those around where the two part.
 func (m *Matching) rows() []int64 {
-	if m.Verdict == MatchEqual || m.Verdict == MatchPacked || m.Verdict == MatchTruncated && m.At == 0 && m.RecvTotal > 0 {
+	if m.Verdict == MatchEqual || m.Verdict == MatchPacked || m.Verdict == MatchTruncated && m.At == 0 &&
+		m.RecvTotal > 0 {
 		return nil
 	}
 	var out []int64
@@ -354,7 +369,8 @@ func (e *MatchEntry) cell() string {
 func (m *Matching) Node() Node {
 	side := func(name string, s Side, total int64, e *MatchEntry) Node {
 		kids := []Node{
-			leafNode("type", s.what()), leafNode("signature", s.Signature().Text(32)), numberNode("entries", total), numberNode("bytes", s.size()),
+			leafNode("type", s.what()), leafNode("signature", s.Signature().Text(32)), numberNode("entries", total),
+			numberNode("bytes", s.size()),
 		}
 		if e != nil && m.Verdict != MatchEqual && m.Verdict != MatchPacked {
 			at := leafNode("at", e.cell())

@@ -63,7 +63,8 @@ func TestRandomMatches(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: da, Count: ca}, prettyprint.Side{Name: "t", Type: db, Count: cb})
+		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: da, Count: ca},
+			prettyprint.Side{Name: "t", Type: db, Count: cb})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -75,7 +76,8 @@ func TestRandomMatches(t *testing.T) {
 
 // flattened is a struct of the basic types of a's typemap; entry `changed` is of another type.
 func flattened(im *prettyprinttest.Image, a *prettyprinttest.Type, changed int) *prettyprinttest.Type {
-	lengths, disps, types := make([]int64, len(a.Map)), make([]int64, len(a.Map)), make([]*prettyprinttest.Type, len(a.Map))
+	lengths, disps, types := make([]int64, len(a.Map)), make([]int64, len(a.Map)),
+		make([]*prettyprinttest.Type, len(a.Map))
 	for i, e := range a.Map {
 		lengths[i], disps[i], types[i] = 1, int64(32*i), im.Named(e.Basic)
 		if i == changed {
@@ -102,7 +104,8 @@ func checkMatching(t *rapid.T, m *prettyprint.Matching, a, b *prettyprinttest.Ty
 		want = prettyprint.MatchTruncated
 	}
 	if m.Verdict != want || m.At != int64(at) || m.SendTotal != int64(len(sn)) || m.RecvTotal != int64(len(rn)) {
-		t.Fatalf("%s at %d of %d and %d; want %s at %d of %d and %d", m.Verdict, m.At, m.SendTotal, m.RecvTotal, want, at, len(sn), len(rn))
+		t.Fatalf("%s at %d of %d and %d; want %s at %d of %d and %d", m.Verdict, m.At, m.SendTotal, m.RecvTotal, want,
+			at, len(sn), len(rn))
 	}
 	check := func(e *prettyprint.MatchEntry, names, paths []string) {
 		switch {
@@ -131,7 +134,8 @@ func TestMatchTableI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := prettyprint.Match(prettyprint.Side{Name: "Type", Where: "rank 0", Type: ds, Count: 1}, prettyprint.Side{Name: "Type", Where: "rank 1", Type: dr, Count: 1})
+	m, err := prettyprint.Match(prettyprint.Side{Name: "Type", Where: "rank 0", Type: ds, Count: 1},
+		prettyprint.Side{Name: "Type", Where: "rank 1", Type: dr, Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +219,10 @@ func TestMatchRules(t *testing.T) {
 		im.Datatype(r)
 	}
 	named := func(h uint64, name string, basic, size uint32) {
-		rec(prettyprinttest.TypeRecord{Handle: h, Name: name, Basic: basic, BasicSize: size, TypeSize: int64(size), Extent: int64(size), TrueExtent: int64(size)})
+		rec(prettyprinttest.TypeRecord{
+			Handle: h, Name: name, Basic: basic, BasicSize: size, TypeSize: int64(size),
+			Extent: int64(size), TrueExtent: int64(size),
+		})
 	}
 	named(1<<20, "MPI_PACKED", 9, 1)
 	named(2<<20, "MPI_INT32_T", 2, 4)
@@ -224,13 +231,22 @@ func TestMatchRules(t *testing.T) {
 	named(5<<20, "MPI_BYTE", 8, 1)
 	named(6<<20, "MPI_INT", 2, 4)
 	f90 := func(h uint64, p, r int64) {
-		rec(prettyprinttest.TypeRecord{Combiner: 14, Handle: h, BasicSize: 8, TypeSize: 8, Extent: 8, TrueExtent: 8, Integers: []int64{p, r}})
+		rec(prettyprinttest.TypeRecord{
+			Combiner: 14, Handle: h, BasicSize: 8, TypeSize: 8, Extent: 8, TrueExtent: 8,
+			Integers: []int64{p, r},
+		})
 	}
 	f90(7<<20, 15, 300)
 	f90(8<<20, 15, 300)
 	f90(9<<20, 14, 300)
-	rec(prettyprinttest.TypeRecord{Combiner: 99, Handle: 10 << 20, Name: "MPI_Type_new", TypeSize: 4, Extent: 4, TrueExtent: 4})
-	rec(prettyprinttest.TypeRecord{Handle: 11 << 20, Name: "MPI_2INT", Basic: 10, Pair: 2, BasicSize: 4, TypeSize: 8, Extent: 8, TrueExtent: 8})
+	rec(prettyprinttest.TypeRecord{
+		Combiner: 99, Handle: 10 << 20, Name: "MPI_Type_new", TypeSize: 4, Extent: 4,
+		TrueExtent: 4,
+	})
+	rec(prettyprinttest.TypeRecord{
+		Handle: 11 << 20, Name: "MPI_2INT", Basic: 10, Pair: 2, BasicSize: 4, TypeSize: 8,
+		Extent: 8, TrueExtent: 8,
+	})
 	r, err := prettyprint.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
@@ -280,7 +296,8 @@ func TestMatchRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Verdict != c.want || !strings.Contains(m.Explain(), c.says) {
-			t.Errorf("%d × %s and %d × %s: %s, %s; want %s, %q", c.sendCount, send.Type.Title(), c.recvCount, recv.Type.Title(), m.Verdict, m.Explain(), c.want, c.says)
+			t.Errorf("%d × %s and %d × %s: %s, %s; want %s, %q", c.sendCount, send.Type.Title(), c.recvCount,
+				recv.Type.Title(), m.Verdict, m.Explain(), c.want, c.says)
 		}
 		if err := m.Text(new(strings.Builder), 3); err != nil {
 			t.Error(err)
@@ -303,10 +320,12 @@ func TestRandomExports(t *testing.T) {
 			t.Fatalf("Import: %+v, %v", got, err)
 		}
 		var a, b strings.Builder
-		if dt.Text(&a, "t", nil, prettyprint.Options{}) != nil || got.Type.Text(&b, "t", nil, prettyprint.Options{}) != nil || a.String() != b.String() {
+		if dt.Text(&a, "t", nil, prettyprint.Options{}) != nil ||
+			got.Type.Text(&b, "t", nil, prettyprint.Options{}) != nil || a.String() != b.String() {
 			t.Fatalf("exported\n%s\nimported\n%s", a.String(), b.String())
 		}
-		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: dt, Count: 2}, prettyprint.Side{Name: "t", Type: got.Type, Count: 2})
+		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: dt, Count: 2},
+			prettyprint.Side{Name: "t", Type: got.Type, Count: 2})
 		if err != nil || m.Verdict != prettyprint.MatchEqual {
 			t.Fatalf("%+v, %v", m, err)
 		}
@@ -339,7 +358,8 @@ func TestImportErrors(t *testing.T) {
 		{changed(len(raw)-8, 2), "does not come before it"},
 		{"cohort-type:" + base64.StdEncoding.EncodeToString(raw[:len(raw)-1]), "records are not whole"},
 	} {
-		if _, err := prettyprint.Import(c.text); !prettyprint.IsKind(err, prettyprint.KindCorrupt) || !strings.Contains(err.Error(), c.want) {
+		if _, err := prettyprint.Import(c.text); !prettyprint.IsKind(err, prettyprint.KindCorrupt) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
@@ -370,7 +390,8 @@ func FuzzImport(f *testing.F) {
 			}
 			return
 		}
-		if m, err := prettyprint.Match(s, s); err == nil && m.Verdict != prettyprint.MatchEqual && m.Verdict != prettyprint.MatchPacked && m.Verdict != prettyprint.MatchUnknown {
+		if m, err := prettyprint.Match(s, s); err == nil && m.Verdict != prettyprint.MatchEqual &&
+			m.Verdict != prettyprint.MatchPacked && m.Verdict != prettyprint.MatchUnknown {
 			t.Errorf("a type does not match itself: %s", m.Explain())
 		}
 	})

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// MatchEvent is what `mpipp --match 2:17 from 0` asks for: one of the messages that an event of a recording has a part in.
+// MatchEvent is what `mpipp --match 2:17 from 0` asks for: one of the messages that an event of a recording has a part
+// in.
 type MatchEvent struct {
 	At       string // the event
 	From, To string // the sender and the receiver, each a rank, or the event of the call; or empty
@@ -23,8 +24,9 @@ func ParseMatchEvent(line string) (q MatchEvent, ours bool, err error) {
 		return q, false, nil
 	}
 	usage := func(problem string) (MatchEvent, bool, error) {
-		return q, true, errorf(KindUsage, 0, "mpipp --match EVENT takes, if the event has a part in several messages, which of them: "+
-			"from RANK, to RANK, tag TAG, or message NUMBER, as in mpipp --match 2:17 from 0; %s.", problem)
+		return q, true, errorf(KindUsage, 0,
+			"mpipp --match EVENT takes, if the event has a part in several messages, which of them: "+
+				"from RANK, to RANK, tag TAG, or message NUMBER, as in mpipp --match 2:17 from 0; %s.", problem)
 	}
 	q.At = words[0]
 	for words = words[1:]; len(words) > 0; words = words[2:] {

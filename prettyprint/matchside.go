@@ -12,8 +12,9 @@ import (
 // noPeer: whose part of a side is wanted is not known.
 const noPeer = -1
 
-// matchSides are what the call sends or receives, for [Match]: one side, or one of each of the requests that it waits for. Of a side with a part for each member it is
-// that for the rank peer of MPI_COMM_WORLD. The error says why there is none, or why it is not known.
+// matchSides are what the call sends or receives, for [Match]: one side, or one of each of the requests that it waits
+// for. Of a side with a part for each member it is that for the rank peer of MPI_COMM_WORLD. The error says why there
+// is none, or why it is not known.
 func (c *Call) matchSides(receives bool, peer int) ([]Side, error) {
 	if given, ok := c.given.(interface{ requestArray() (*requestArray, error) }); ok && len(c.sides) == 0 {
 		array, err := given.requestArray()
@@ -83,9 +84,11 @@ func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]Side
 		if len(others) > few {
 			others = append(others[:few], fmt.Sprintf("%d more", len(others)-few))
 		}
-		return nil, errorf(KindUsage, 0, "None of the requests of %s is a %s: %s.", c.name, what, strings.Join(others, "; "))
+		return nil, errorf(KindUsage, 0, "None of the requests of %s is a %s: %s.", c.name, what,
+			strings.Join(others, "; "))
 	}
-	return nil, errorf(KindUsage, 0, "%s has ended: its %s complete, and MPI_REQUEST_NULL now.", c.name, map[bool]string{true: "request is", false: "requests are"}[null == 1])
+	return nil, errorf(KindUsage, 0, "%s has ended: its %s complete, and MPI_REQUEST_NULL now.", c.name,
+		map[bool]string{true: "request is", false: "requests are"}[null == 1])
 }
 
 // another is the next request with the same handle that was not met yet.
@@ -112,7 +115,8 @@ func (c *Call) matchSide(receives bool, peer int) (Side, error) {
 			continue
 		case s.err != nil:
 			return Side{}, s.err
-		case strings.HasPrefix(s.note, "in place") && len(c.sides) == 2 && c.sides[1-i].err == nil && !c.sides[1-i].none:
+		case strings.HasPrefix(s.note, "in place") && len(c.sides) == 2 && c.sides[1-i].err == nil &&
+			!c.sides[1-i].none:
 			s = &c.sides[1-i] // it is both
 		case s.none:
 			return Side{}, errorf(KindUsage, 0, "%s %s nothing here: %s.", c.name, s.verb, s.note)
@@ -159,7 +163,9 @@ func (c *Call) partFor(s *callSide, peer int) (*callPart, error) {
 			}
 		}
 	}
-	return nil, errorf(KindUsage, 0, "%s has a buffer with a part for each of %d ranks; name the type and count of one with mpipp --match.", c.name, len(s.parts))
+	return nil, errorf(KindUsage, 0,
+		"%s has a buffer with a part for each of %d ranks; name the type and count of one with mpipp --match.", c.name,
+		len(s.parts))
 }
 
 // eventAsked is a call of this rank by the number of its event.
@@ -172,7 +178,8 @@ type eventAsked struct {
 // starts reports whether the call starts requests that were made before.
 func (e *eventAsked) starts() bool { return e.call == "MPI_Start" || e.call == "MPI_Startall" }
 
-// eventSide is what a call sends or receives. It is known while the rank is in the call, be it at its end, and as long as its request is pending. peer is as for matchSides.
+// eventSide is what a call sends or receives. It is known while the rank is in the call, be it at its end, and as long
+// as its request is pending. peer is as for matchSides.
 func (r *Registry) eventSide(e eventAsked, receives bool, peer int, res Resolver) (Side, error) {
 	source := func(uint64, string) *mpicall.Call { return nil }
 	if text, ok := res.(SourceText); ok {
@@ -213,9 +220,11 @@ func (r *Registry) eventSide(e eventAsked, receives bool, peer int, res Resolver
 	case 1:
 		return found[0], nil
 	case 0:
-		return Side{}, errorf(KindNotFound, 0, "The rank is not in the call of its event %d, and has no request of it.", e.number)
+		return Side{}, errorf(KindNotFound, 0, "The rank is not in the call of its event %d, and has no request of it.",
+			e.number)
 	}
-	return Side{}, errorf(KindNotFound, 0, "The rank is not in the call of its event %d, which started %d requests, and which of them is meant is not known any more.",
+	return Side{}, errorf(KindNotFound, 0, "The rank is not in the call of its event %d, which started %d requests, "+
+		"and which of them is meant is not known any more.",
 		e.number, len(found))
 }
 
@@ -231,7 +240,8 @@ func (c *Call) eventSide(e *eventAsked, receives bool, peer int) (Side, error) {
 		return Side{}, err
 	}
 	if which < 0 || int64(which) >= given.array.n {
-		return Side{}, errorf(KindUsage, 0, "%s is given %s, and number %d was asked for.", c.name, plural(given.array.n, "request"), which)
+		return Side{}, errorf(KindUsage, 0, "%s is given %s, and number %d was asked for.", c.name,
+			plural(given.array.n, "request"), which)
 	}
 	o, err := at(which)
 	if err != nil {
@@ -240,8 +250,9 @@ func (c *Call) eventSide(e *eventAsked, receives bool, peer int) (Side, error) {
 	return o.request().call().matchSide(receives, peer)
 }
 
-// PickMatch chooses, of what a rank sends and what another receives, the two that belong together by their envelopes, the first if there are several (messages do not
-// overtake each other, MPI-3.1, 3.5). note says, in a whole sentence, that there were others; it is empty if there were none. Neither list is empty.
+// PickMatch chooses, of what a rank sends and what another receives, the two that belong together by their envelopes,
+// the first if there are several (messages do not overtake each other, MPI-3.1, 3.5). note says, in a whole sentence,
+// that there were others; it is empty if there were none. Neither list is empty.
 func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
 	fits, first := 0, [2]int{}
 	for i := range sends {
@@ -258,10 +269,13 @@ func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
 	switch {
 	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
 	case fits == 0:
-		return send, recv, "", errorf(KindNotFound, 0, "Of %s and %s none fit each other by communicator, rank and tag: %s; %s.", plural(int64(len(sends)), "send"),
+		return send, recv, "", errorf(KindNotFound, 0,
+			"Of %s and %s none fit each other by communicator, rank and tag: %s; %s.",
+			plural(int64(len(sends)), "send"),
 			plural(int64(len(recvs)), "receive"), listSides(sends, "sends"), listSides(recvs, "receives"))
 	case fits > 1:
-		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank and tag are compared; name a request to choose another.",
+		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank "+
+			"and tag are compared; name a request to choose another.",
 			plural(int64(len(sends)), "send"), plural(int64(len(recvs)), "receive"))
 	}
 	return sends[first[0]], recvs[first[1]], note, nil

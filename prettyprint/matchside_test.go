@@ -22,10 +22,12 @@ func (inCall) Thread() int32                                                  { 
 
 // The operations of enum cohort_op.
 const (
-	opIsend, opRecv, opIrecv, opSendrecv, opSendInit, opRecvInit, opStartall, opWaitall, opBcast, opGather, opAlltoallv, opAllreduce = 5, 9, 10, 11, 19, 23, 25, 27, 41, 42, 49, 52
+	opIsend, opRecv, opIrecv, opSendrecv, opSendInit, opRecvInit, opStartall, opWaitall, opBcast, opGather, opAlltoallv,
+	opAllreduce = 5, 9, 10, 11, 19, 23, 25, 27, 41, 42, 49, 52
 )
 
-// exchanging is a rank, 2 of 4, that is in a call after event 20; it has posted two receives and a send, and has three persistent requests.
+// exchanging is a rank, 2 of 4, that is in a call after event 20; it has posted two receives and a send, and has three
+// persistent requests.
 type exchanging struct {
 	im     *prettyprinttest.Image
 	world  uint64
@@ -36,26 +38,47 @@ type exchanging struct {
 func newExchanging() *exchanging {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	x := &exchanging{im: im, int_: im.Named("MPI_INT").Record, double: im.Named("MPI_DOUBLE").Record}
-	x.world = im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}})
-	x.request(0x98000002, prettyprinttest.RequestActive, 10, 0, opIrecv, func(a *prettyprinttest.Action) { a.Receive = side(4096, 3, x.int_, -1, 7) })
-	x.request(0x98000001, prettyprinttest.RequestActive, 11, 0, opIrecv, func(a *prettyprinttest.Action) { a.Receive = side(4096, 2, x.int_, 1, 7) })
-	x.request(0x98000003, prettyprinttest.RequestActive, 12, 0, opIsend, func(a *prettyprinttest.Action) { a.Send = side(4096, 4, x.double, 3, 8) })
+	x.world = im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2,
+		Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3},
+	})
+	x.request(0x98000002, prettyprinttest.RequestActive, 10, 0, opIrecv, func(a *prettyprinttest.Action) {
+		a.Receive = side(4096, 3, x.int_, -1, 7)
+	})
+	x.request(0x98000001, prettyprinttest.RequestActive, 11, 0, opIrecv, func(a *prettyprinttest.Action) {
+		a.Receive = side(4096, 2, x.int_, 1, 7)
+	})
+	x.request(0x98000003, prettyprinttest.RequestActive, 12, 0, opIsend, func(a *prettyprinttest.Action) {
+		a.Send = side(4096, 4, x.double, 3, 8)
+	})
 	persistent := uint32(prettyprinttest.RequestActive | prettyprinttest.RequestPersistent)
-	x.request(0x98000004, persistent, 1, 15, opSendInit, func(a *prettyprinttest.Action) { a.Send = side(4096, 5, x.int_, 0, 9) })
-	x.request(0x98000005, persistent, 2, 15, opSendInit, func(a *prettyprinttest.Action) { a.Send = side(4096, 6, x.int_, 0, 9) })
-	x.request(0x98000006, persistent, 3, 15, opRecvInit, func(a *prettyprinttest.Action) { a.Receive = side(4096, 7, x.int_, 0, 9) })
+	x.request(0x98000004, persistent, 1, 15, opSendInit, func(a *prettyprinttest.Action) {
+		a.Send = side(4096, 5, x.int_, 0, 9)
+	})
+	x.request(0x98000005, persistent, 2, 15, opSendInit, func(a *prettyprinttest.Action) {
+		a.Send = side(4096, 6, x.int_, 0, 9)
+	})
+	x.request(0x98000006, persistent, 3, 15, opRecvInit, func(a *prettyprinttest.Action) {
+		a.Receive = side(4096, 7, x.int_, 0, 9)
+	})
 	return x
 }
 
-func (x *exchanging) request(handle uint64, state uint32, event, started uint64, op uint32, change func(a *prettyprinttest.Action)) {
+func (x *exchanging) request(handle uint64, state uint32, event, started uint64, op uint32,
+	change func(a *prettyprinttest.Action),
+) {
 	x.im.Request(prettyprinttest.RequestRecord{
-		ObjectRecord: prettyprinttest.ObjectRecord{Handle: handle, State: state, Event: event}, StartEvent: started, Action: action(op, x.world, change),
+		ObjectRecord: prettyprinttest.ObjectRecord{Handle: handle, State: state, Event: event}, StartEvent: started,
+		Action: action(op, x.world, change),
 	})
 }
 
 // call is what the rank is in.
 func (x *exchanging) call(op uint32, change func(a *prettyprinttest.Action), requests ...uint32) *exchanging {
-	c := prettyprinttest.CallRecord{Tid: 7, Active: 1, Event: 20, Action: action(op, x.world, change), NRequests: int64(len(requests))}
+	c := prettyprinttest.CallRecord{
+		Tid: 7, Active: 1, Event: 20, Action: action(op, x.world, change),
+		NRequests: int64(len(requests)),
+	}
 	if len(requests) > 0 {
 		var b []byte
 		for _, h := range requests {
@@ -86,7 +109,8 @@ func export(t *testing.T, r *prettyprint.Registry, m prettyprint.MatchSide) ([]p
 			t.Fatal(err)
 		}
 		sides = append(sides, s)
-		all = append(all, fmt.Sprintf("%d %s, %s, peer %d, tag %d", s.Count, s.Type.Title(), s.Envelope.Name(), s.Envelope.Peer, s.Envelope.Tag))
+		all = append(all, fmt.Sprintf("%d %s, %s, peer %d, tag %d", s.Count, s.Type.Title(), s.Envelope.Name(),
+			s.Envelope.Peer, s.Envelope.Tag))
 	}
 	return sides, strings.Join(all, "\n")
 }
@@ -118,18 +142,23 @@ func TestSidesOfCallsAndEvents(t *testing.T) {
 	}{
 		{"the two sides of a call", sendrecv, send, "1 MPI_INT, MPI_Sendrecv, peer 3, tag 1"},
 		{"the other", sendrecv, recv, "2 MPI_DOUBLE, MPI_Sendrecv, peer 1, tag -1"},
-		{"the call by its event", sendrecv, event(recv, 21, "MPI_Sendrecv", 0), "2 MPI_DOUBLE, MPI_Sendrecv, peer 1, tag -1"},
+		{
+			"the call by its event", sendrecv, event(recv, 21, "MPI_Sendrecv", 0),
+			"2 MPI_DOUBLE, MPI_Sendrecv, peer 1, tag -1",
+		},
 		{"a receive sends nothing", func(x *exchanging) *exchanging {
 			return x.call(opRecv, func(a *prettyprinttest.Action) { a.Receive = side(4096, 2, x.int_, 1, 7) })
 		}, send, "MPI_Recv sends nothing: it receives up to 2 × MPI_INT from rank 1, tag 7, MPI_COMM_WORLD."},
 		// In the order of their posting, not of the array.
-		{"what is waited for", waitall, recv, "3 MPI_INT, MPI_Irecv, request [3] of MPI_Waitall, peer -1, tag 7\n2 MPI_INT, MPI_Irecv, request [0] of MPI_Waitall, peer 1, tag 7"},
+		{"what is waited for", waitall, recv, "3 MPI_INT, MPI_Irecv, request [3] of MPI_Waitall, peer -1, tag 7\n2 " +
+			"MPI_INT, MPI_Irecv, request [0] of MPI_Waitall, peer 1, tag 7"},
 		{"the only send", waitall, send, "4 MPI_DOUBLE, MPI_Isend, request [2] of MPI_Waitall, peer 3, tag 8"},
 		{
 			"no send among them", func(x *exchanging) *exchanging {
 				return x.call(opWaitall, func(*prettyprinttest.Action) {}, 0x98000001, 0x98000002)
 			}, send,
-			"None of the requests of MPI_Waitall is a send: MPI_Irecv receives up to 3 × MPI_INT from any rank, tag 7, MPI_COMM_WORLD; MPI_Irecv receives up to 2 × MPI_INT from rank 1, tag 7, MPI_COMM_WORLD.",
+			"None of the requests of MPI_Waitall is a send: MPI_Irecv receives up to 3 × MPI_INT from any rank, tag " +
+				"7, MPI_COMM_WORLD; MPI_Irecv receives up to 2 × MPI_INT from rank 1, tag 7, MPI_COMM_WORLD.",
 		},
 		{
 			"all are complete", func(x *exchanging) *exchanging {
@@ -137,18 +166,38 @@ func TestSidesOfCallsAndEvents(t *testing.T) {
 			}, send,
 			"MPI_Waitall has ended: its requests are complete, and MPI_REQUEST_NULL now.",
 		},
-		{"nothing that has data", func(x *exchanging) *exchanging { return x.call(40, func(*prettyprinttest.Action) {}) }, send, "MPI_Barrier sends nothing."},
+		{"nothing that has data", func(x *exchanging) *exchanging {
+			return x.call(40, func(*prettyprinttest.Action) {})
+		}, send, "MPI_Barrier sends nothing."},
 		{"pending since that event", sendrecv, event(recv, 12, "MPI_Irecv", 0), "2 MPI_INT, MPI_Irecv, peer 1, tag 7"},
-		{"of the other kind", sendrecv, event(send, 12, "MPI_Irecv", 0), "The rank is not in the call of its event 12, and has no request of it."},
-		{"no longer there", sendrecv, event(recv, 5, "MPI_Recv", 0), "The rank is not in the call of its event 5, and has no request of it."},
-		{"started by that event", sendrecv, event(recv, 15, "MPI_Startall", 2), "7 MPI_INT, MPI_Recv_init, peer 0, tag 9"},
-		{"one of two", sendrecv, event(send, 15, "MPI_Startall", 1), "The rank is not in the call of its event 15, which started 2 requests, and which of them is meant is not known any more."},
-		{"not by the event that made it", sendrecv, event(recv, 4, "MPI_Recv_init", 0), "The rank is not in the call of its event 4, and has no request of it."},
+		{
+			"of the other kind", sendrecv, event(send, 12, "MPI_Irecv", 0),
+			"The rank is not in the call of its event 12, and has no request of it.",
+		},
+		{
+			"no longer there", sendrecv, event(recv, 5, "MPI_Recv", 0),
+			"The rank is not in the call of its event 5, and has no request of it.",
+		},
+		{
+			"started by that event", sendrecv, event(recv, 15, "MPI_Startall", 2),
+			"7 MPI_INT, MPI_Recv_init, peer 0, tag 9",
+		},
+		{
+			"one of two", sendrecv, event(send, 15, "MPI_Startall", 1),
+			"The rank is not in the call of its event 15, which started 2 requests, and which of them is meant is " +
+				"not known any more.",
+		},
+		{
+			"not by the event that made it", sendrecv, event(recv, 4, "MPI_Recv_init", 0),
+			"The rank is not in the call of its event 4, and has no request of it.",
+		},
 		{"in the call that starts them", func(x *exchanging) *exchanging {
 			return x.call(opStartall, func(*prettyprinttest.Action) {}, 0x98000004, 0x98000005, 0x98000006)
 		}, event(send, 21, "MPI_Startall", 1), "6 MPI_INT, MPI_Send_init, peer 0, tag 9"},
 		{
-			"a poll that fails is another call", func(x *exchanging) *exchanging { return x.call(30, func(*prettyprinttest.Action) {}, 0x98000001) }, event(recv, 21, "MPI_Start", 0),
+			"a poll that fails is another call", func(x *exchanging) *exchanging {
+				return x.call(30, func(*prettyprinttest.Action) {}, 0x98000001)
+			}, event(recv, 21, "MPI_Start", 0),
 			"The rank is not in the call of its event 21, and has no request of it.",
 		},
 		{
@@ -159,10 +208,12 @@ func TestSidesOfCallsAndEvents(t *testing.T) {
 		},
 		{"a part for each", gather, recv, "3 MPI_INT, MPI_Gather, peer -3, tag -3"},
 		{"an array of parts", alltoallv, peer(recv, 3), "9 MPI_INT, MPI_Alltoallv, peer -3, tag -3"},
-		{"whose part is not known", alltoallv, recv, "MPI_Alltoallv has a buffer with a part for each of 4 ranks; name the type and count of one with mpipp --match."},
+		{"whose part is not known", alltoallv, recv, "MPI_Alltoallv has a buffer with a part for each of 4 ranks; " +
+			"name the type and count of one with mpipp --match."},
 		{"in place", func(x *exchanging) *exchanging {
 			return x.call(opAllreduce, func(a *prettyprinttest.Action) {
-				a.Send, a.Receive = prettyprinttest.NoSide, side(4096, 3, x.double, prettyprinttest.None32, prettyprinttest.None32)
+				a.Send, a.Receive = prettyprinttest.NoSide,
+					side(4096, 3, x.double, prettyprinttest.None32, prettyprinttest.None32)
 				a.Send.Flags = 3
 			})
 		}, send, "3 MPI_DOUBLE, MPI_Allreduce, peer -3, tag -3"},
@@ -214,7 +265,10 @@ func TestPickMatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(count, self, peer, tag int64) prettyprint.Side {
-		return prettyprint.Side{Type: dt, Count: count, Envelope: &prettyprint.Envelope{Call: "MPI_X", Comm: 1, Self: self, Peer: peer, Tag: tag}}
+		return prettyprint.Side{
+			Type: dt, Count: count,
+			Envelope: &prettyprint.Envelope{Call: "MPI_X", Comm: 1, Self: self, Peer: peer, Tag: tag},
+		}
 	}
 	named := prettyprint.Side{Type: dt, Count: 9}
 	for _, c := range []struct {
@@ -223,12 +277,42 @@ func TestPickMatch(t *testing.T) {
 		send, recv   int64 // counts
 		note, err    string
 	}{
-		{"one of each, which do not fit", []prettyprint.Side{of(1, 0, 2, 5)}, []prettyprint.Side{of(2, 1, 0, 5)}, 1, 2, "", ""},
-		{"only one fits", []prettyprint.Side{of(1, 0, 2, 5), of(2, 0, 1, 5)}, []prettyprint.Side{of(3, 1, 0, 4), of(4, 1, -1, -1)}, 2, 4, "", ""},
-		{"several fit", []prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 5)}, []prettyprint.Side{of(3, 1, 0, 5)}, 1, 3, "Of 2 sends and 1 receive that could be meant", ""},
-		{"none fits", []prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 6)}, []prettyprint.Side{of(3, 1, 0, 7)}, 0, 0, "", "Of 2 sends and 1 receive none fit each other by communicator, rank and tag: MPI_X sends MPI_DOUBLE to rank 1, tag 5; " +
-			"MPI_X sends 2 × MPI_DOUBLE to rank 1, tag 6; MPI_X receives 3 × MPI_DOUBLE from rank 0, tag 7."},
-		{"a type that was named", []prettyprint.Side{named}, []prettyprint.Side{of(3, 1, 0, 7), of(4, 1, 0, 7)}, 9, 3, "Of 1 send and 2 receives", ""},
+		{
+			"one of each, which do not fit",
+			[]prettyprint.Side{of(1, 0, 2, 5)},
+			[]prettyprint.Side{of(2, 1, 0, 5)},
+			1, 2,
+			"", "",
+		},
+		{
+			"only one fits",
+			[]prettyprint.Side{of(1, 0, 2, 5), of(2, 0, 1, 5)},
+			[]prettyprint.Side{of(3, 1, 0, 4), of(4, 1, -1, -1)},
+			2, 4, "", "",
+		},
+		{
+			"several fit",
+			[]prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 5)},
+			[]prettyprint.Side{of(3, 1, 0, 5)},
+			1, 3,
+			"Of 2 sends and 1 receive that could be meant", "",
+		},
+		{
+			"none fits",
+			[]prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 6)},
+			[]prettyprint.Side{of(3, 1, 0, 7)},
+			0, 0, "",
+			"Of 2 sends and 1 receive none fit each other by communicator, rank and tag: MPI_X sends MPI_DOUBLE to " +
+				"rank 1, tag 5; " +
+				"MPI_X sends 2 × MPI_DOUBLE to rank 1, tag 6; MPI_X receives 3 × MPI_DOUBLE from rank 0, tag 7.",
+		},
+		{
+			"a type that was named",
+			[]prettyprint.Side{named},
+			[]prettyprint.Side{of(3, 1, 0, 7), of(4, 1, 0, 7)},
+			9, 3,
+			"Of 1 send and 2 receives", "",
+		},
 	} {
 		send, recv, note, err := prettyprint.PickMatch(c.sends, c.recvs)
 		if c.err != "" {
@@ -237,7 +321,8 @@ func TestPickMatch(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || send.Count != c.send || recv.Count != c.recv || !strings.HasPrefix(note, c.note) || (note == "") != (c.note == "") {
+		if err != nil || send.Count != c.send || recv.Count != c.recv || !strings.HasPrefix(note, c.note) ||
+			(note == "") != (c.note == "") {
 			t.Errorf("%s: %d and %d are chosen, %q, %v", c.name, send.Count, recv.Count, note, err)
 		}
 	}
@@ -252,7 +337,10 @@ func TestParseMatchEvent(t *testing.T) {
 	}{
 		{"2:17", prettyprint.MatchEvent{At: "2:17"}, ""},
 		{" 2:17  from 0 ", prettyprint.MatchEvent{At: "2:17", From: "0"}, ""},
-		{"2:17 from [0] to 3:4 tag 5 message 2", prettyprint.MatchEvent{At: "2:17", From: "0", To: "3:4", Tag: &five, Number: 2}, ""},
+		{"2:17 from [0] to 3:4 tag 5 message 2", prettyprint.MatchEvent{
+			At: "2:17", From: "0", To: "3:4", Tag: &five,
+			Number: 2,
+		}, ""},
 		{"2:17 from", prettyprint.MatchEvent{}, `nothing follows "from"`},
 		{"2:17 from x", prettyprint.MatchEvent{}, `"x" is neither a rank nor an event`},
 		{"2:17 tag x", prettyprint.MatchEvent{}, `"x" is no tag`},

@@ -7,8 +7,8 @@ import (
 
 // MemoryReader reads the memory of a stopped rank (or a core file).
 //
-// ReadMemory fills p with the bytes at addr and returns how many it read. n < len(p) comes with an error and means that the
-// byte at addr+n is not readable; bytes further on may be.
+// ReadMemory fills p with the bytes at addr and returns how many it read. n < len(p) comes with an error and means that
+// the byte at addr+n is not readable; bytes further on may be.
 type MemoryReader interface {
 	ReadMemory(addr uint64, p []byte) (n int, err error)
 }
@@ -25,18 +25,20 @@ const (
 	minMappedAddr = 4096    // no record lies in the first page
 )
 
-// readFull reads n bytes of the registry at addr for the purpose named by what. It allocates no more than was mapped, plus
-// one chunk.
+// readFull reads n bytes of the registry at addr for the purpose named by what. It allocates no more than was mapped,
+// plus one chunk.
 func (r *Registry) readFull(addr uint64, n int64, what string) ([]byte, error) {
 	if n < 0 || n > maxRecord {
-		return nil, errorf(KindTooLarge, addr, "%s at 0x%x claims %d bytes; Cohort reads at most %d. The registry is damaged, "+
-			"or the type has more arguments than can be shown.", what, addr, n, int64(maxRecord))
+		return nil, errorf(KindTooLarge, addr,
+			"%s at 0x%x claims %d bytes; Cohort reads at most %d. The registry is damaged, "+
+				"or the type has more arguments than can be shown.", what, addr, n, int64(maxRecord))
 	}
 	if addr < minMappedAddr || addr+uint64(n) < addr {
 		return nil, corrupt(addr, "%s cannot lie there", what)
 	}
 	if r.bytesRead += n; r.bytesRead > maxRegistry {
-		return nil, errorf(KindTooLarge, addr, "Reading %s at 0x%x would make Cohort read more than %d bytes of the registry in one stop.",
+		return nil, errorf(KindTooLarge, addr,
+			"Reading %s at 0x%x would make Cohort read more than %d bytes of the registry in one stop.",
 			what, addr, int64(maxRegistry))
 	}
 	buf := make([]byte, 0, min(n, readChunk))
@@ -74,7 +76,8 @@ type request struct {
 // snapshot holds the memory of one page of elements.
 type snapshot struct{ spans []span } // ordered by address
 
-// bytesAt returns the readable prefix of the size bytes at addr; when it is shorter than size, the byte after it is unmapped.
+// bytesAt returns the readable prefix of the size bytes at addr; when it is shorter than size, the byte after it is
+// unmapped.
 func (s *snapshot) bytesAt(addr uint64, size int) []byte {
 	i := sort.Search(len(s.spans), func(i int) bool { return s.spans[i].addr > addr }) - 1
 	if i < 0 {
@@ -88,8 +91,8 @@ func (s *snapshot) bytesAt(addr uint64, size int) []byte {
 	return sp.data[off:min(off+uint64(size), uint64(len(sp.data)))]
 }
 
-// readAll reads what the requests (ordered by address) ask for. Neighbours are read together; around an unmapped page the
-// rest is still read.
+// readAll reads what the requests (ordered by address) ask for. Neighbours are read together; around an unmapped page
+// the rest is still read.
 func readAll(mem MemoryReader, reqs []request) *snapshot {
 	var s snapshot
 	for i := 0; i < len(reqs); {

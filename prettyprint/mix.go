@@ -46,8 +46,8 @@ func (s *shares) addAll(t *Datatype, n int64) {
 	}
 }
 
-// mix is how many bytes one instance selects of each basic type, in the order of the typemap; bytes that it selects twice count
-// twice.
+// mix is how many bytes one instance selects of each basic type, in the order of the typemap; bytes that it selects
+// twice count twice.
 func (t *Datatype) mix() []share {
 	if t.mixture != nil || t.problem != nil || t.elements == 0 {
 		return t.mixture

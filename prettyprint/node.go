@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Node is one place in a tree for users: a variable of DAP, a line of the console, an object of JSON. Its children are made
-// when they are asked for. A Node is valid as long as its Registry.
+// Node is one place in a tree for users: a variable of DAP, a line of the console, an object of JSON. Its children are
+// made when they are asked for. A Node is valid as long as its Registry.
 type Node struct {
 	Name    string
 	Value   string
@@ -23,15 +23,17 @@ type Node struct {
 	children func(from, to int) ([]Node, error)
 }
 
-// Children returns the children [from, to), reading no more of the rank's memory than they need. to is cut to NumChildren; at most 1048576
-// children come at once.
+// Children returns the children [from, to), reading no more of the rank's memory than they need. to is cut to
+// NumChildren; at most 1048576 children come at once.
 func (n Node) Children(from, to int) ([]Node, error) {
 	to = min(to, n.NumChildren)
 	if from < 0 || from > to {
-		return nil, errorf(KindUsage, 0, "Children %d to %d of %q were asked for; it has %d.", from, to, n.Name, n.NumChildren)
+		return nil, errorf(KindUsage, 0, "Children %d to %d of %q were asked for; it has %d.", from, to, n.Name,
+			n.NumChildren)
 	}
 	if to-from > maxPage {
-		return nil, errorf(KindUsage, 0, "%d children of %q were asked for at once; at most %d come in one page.", to-from, n.Name, maxPage)
+		return nil, errorf(KindUsage, 0, "%d children of %q were asked for at once; at most %d come in one page.",
+			to-from, n.Name, maxPage)
 	}
 	if n.children == nil || from == to {
 		return nil, nil

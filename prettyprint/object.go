@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// Object is a handle of the registry that is neither a datatype nor a communicator: a request, group, window, file, operation, error handler or info.
+// Object is a handle of the registry that is neither a datatype nor a communicator: a request, group, window, file,
+// operation, error handler or info.
 type Object struct {
 	reg  *Registry
 	info *kindInfo
@@ -50,7 +51,8 @@ func (r *Registry) object(k *kindInfo, rec uint64) (*Object, error) {
 	c := cursor{b: raw}
 	o := &Object{reg: r, info: k, rec: rec, hdr: c.object(), raw: raw}
 	if int64(o.hdr.size) < int64(k.size) {
-		return nil, corrupt(rec, "the record of a %s has %d bytes, and at least %d are needed", k.word, o.hdr.size, k.size)
+		return nil, corrupt(rec, "the record of a %s has %d bytes, and at least %d are needed", k.word, o.hdr.size,
+			k.size)
 	}
 	if o.hdr.name != 0 {
 		o.name = r.text(o.hdr.name, maxObjectName)
@@ -83,7 +85,8 @@ func (r *Registry) text(addr uint64, most int) string {
 	return string(bytes.ToValidUTF8(out, []byte("?"))) + "..."
 }
 
-// ObjectByHandle returns the live object of a kind whose C handle is h. Of a handle that several requests have it is the oldest of them.
+// ObjectByHandle returns the live object of a kind whose C handle is h. Of a handle that several requests have it is
+// the oldest of them.
 func (r *Registry) ObjectByHandle(kind HandleKind, h uint64) (*Object, error) {
 	k := infoOf(kind)
 	h = r.maskOf(k, h)
@@ -108,7 +111,8 @@ func (r *Registry) ObjectByHandle(kind HandleKind, h uint64) (*Object, error) {
 		return nil, err
 	}
 	if o.hdr.handle != h {
-		return nil, corrupt(rec, "the table says that this is the record of handle 0x%x, the record says 0x%x", h, o.hdr.handle)
+		return nil, corrupt(rec, "the table says that this is the record of handle 0x%x, the record says 0x%x", h,
+			o.hdr.handle)
 	}
 	err = o.nullError()
 	return o, err
@@ -170,7 +174,9 @@ func (r *Registry) ObjectByName(kind HandleKind, name string) (*Object, error) {
 
 func (r *Registry) unknownObject(k *kindInfo, shown string, h uint64, freed bool) error {
 	if freed {
-		return errorf(KindFreed, 0, "The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.", k.word, shown, k.word)
+		return errorf(KindFreed, 0,
+			"The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.", k.word, shown,
+			k.word)
 	}
 	hint := ""
 	switch {
@@ -180,13 +186,14 @@ func (r *Registry) unknownObject(k *kindInfo, shown string, h uint64, freed bool
 		hint = " It may be complete, or the variable not be initialised."
 	}
 	if r.abi.lost > 0 {
-		hint += fmt.Sprintf(" %s could not be kept for want of memory; it may be among them.", plural(int64(min(r.abi.lost, 1<<62)), "record"))
+		hint += fmt.Sprintf(" %s could not be kept for want of memory; it may be among them.",
+			plural(int64(min(r.abi.lost, 1<<62)), "record"))
 	}
 	return errorf(KindNotFound, 0, "No %s with the handle %s is known in this rank.%s", k.word, shown, hint)
 }
 
-// objectsOf reads all objects of a kind, those with the same handle after each other, in the order of their creation. What cannot be read is left out; the
-// error is the first met if there is nothing else.
+// objectsOf reads all objects of a kind, those with the same handle after each other, in the order of their creation.
+// What cannot be read is left out; the error is the first met if there is nothing else.
 func (r *Registry) objectsOf(k *kindInfo) ([]*Object, error) {
 	all, problems, _, err := r.allObjects(k)
 	if err == nil && len(all) == 0 && len(problems) > 0 {

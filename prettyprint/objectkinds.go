@@ -126,7 +126,10 @@ func (o *Object) groupNodes() []Node {
 	return append(kids, memberNode("members", m))
 }
 
-var windowKinds = map[uint32]string{1: "MPI_Win_create", 2: "MPI_Win_allocate", 3: "MPI_Win_create_dynamic", 4: "MPI_Win_allocate_shared"}
+var windowKinds = map[uint32]string{
+	1: "MPI_Win_create", 2: "MPI_Win_allocate", 3: "MPI_Win_create_dynamic",
+	4: "MPI_Win_allocate_shared",
+}
 
 func (o *Object) windowText() string {
 	w := decodeWindow(o.raw)
@@ -212,7 +215,8 @@ func (o *Object) windowNodes() []Node {
 	kids := []Node{leafNode("kind", kind)}
 	if w.kind != 3 {
 		kids = append(
-			kids, leafNode("base", fmt.Sprintf("0x%x", w.base)), leafNode("size", byteCount(w.bytes)), numberNode("disp_unit", w.dispUnit),
+			kids, leafNode("base", fmt.Sprintf("0x%x", w.base)), leafNode("size", byteCount(w.bytes)),
+			numberNode("disp_unit", w.dispUnit),
 		)
 	}
 	kids = append(kids, leafNode("epochs", o.epochs()))

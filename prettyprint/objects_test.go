@@ -37,25 +37,45 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 		binary.LittleEndian.PutUint64(data[8*i:], math.Float64bits(float64(i)))
 	}
 	buffer = im.Alloc(data)
-	world := im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2, Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3}})
-	sub := im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x84000001, GlobalID: 9, Size: 2, Rank: 0, Members: []uint32{2, 1}})
+	world := im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2,
+		Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3},
+	})
+	sub := im.Comm(prettyprinttest.CommRecord{
+		Kind: 1, Handle: 0x84000001, GlobalID: 9, Size: 2, Rank: 0,
+		Members: []uint32{2, 1},
+	})
 	double := im.Named("MPI_DOUBLE").Record
 	column := im.Vector(2, 1, 3, im.Named("MPI_DOUBLE")).Record
 	obj := func(handle uint64, site, event uint64) prettyprinttest.ObjectRecord {
 		return prettyprinttest.ObjectRecord{Handle: handle, CallSite: site, Event: event}
 	}
 	group := im.Group(obj(0x88000001, 0x401000, 3), 1, 0, 2, 3)
-	im.Group(prettyprinttest.ObjectRecord{Handle: 0x48000000, State: prettyprinttest.Predefined, Name: "MPI_GROUP_EMPTY"}, math.MaxUint32)
-	im.Window(prettyprinttest.ObjectRecord{Kind: 1, Handle: 0xa0000001, Name: "ghosts"}, sub, buffer, 64, 8, 4, 0, group, 1, 1<<31|3)
+	im.Group(prettyprinttest.ObjectRecord{
+		Handle: 0x48000000, State: prettyprinttest.Predefined,
+		Name: "MPI_GROUP_EMPTY",
+	}, math.MaxUint32)
+	im.Window(prettyprinttest.ObjectRecord{Kind: 1, Handle: 0xa0000001, Name: "ghosts"}, sub, buffer, 64, 8, 4, 0,
+		group, 1, 1<<31|3)
 	im.File(prettyprinttest.ObjectRecord{Handle: 0x5000, Name: "/data/out.bin"}, world, 5, 16, double, column, "native")
-	sum := im.Op(prettyprinttest.ObjectRecord{Kind: 1, Handle: 0x58000003, State: prettyprinttest.Predefined, Name: "MPI_SUM"}, 0, 1)
+	sum := im.Op(prettyprinttest.ObjectRecord{
+		Kind: 1, Handle: 0x58000003, State: prettyprinttest.Predefined,
+		Name: "MPI_SUM",
+	}, 0, 1)
 	im.Op(prettyprinttest.ObjectRecord{Kind: 2, Handle: 0x98000001}, 0x401000, 0)
-	im.Errhandler(prettyprinttest.ObjectRecord{Kind: 1, Handle: 0x54000000, State: prettyprinttest.Predefined, Name: "MPI_ERRORS_ARE_FATAL"}, 0)
+	im.Errhandler(prettyprinttest.ObjectRecord{
+		Kind: 1, Handle: 0x54000000, State: prettyprinttest.Predefined,
+		Name: "MPI_ERRORS_ARE_FATAL",
+	}, 0)
 	im.Errhandler(prettyprinttest.ObjectRecord{Kind: 3, Handle: 0x94000001}, 0x401000)
-	im.Info(prettyprinttest.ObjectRecord{Handle: 0x9c000001, State: prettyprinttest.Truncated}, 3, "cb_nodes", "2", "path", "/tmp/x")
+	im.Info(prettyprinttest.ObjectRecord{Handle: 0x9c000001, State: prettyprinttest.Truncated}, 3, "cb_nodes", "2",
+		"path", "/tmp/x")
 	pending := prettyprinttest.RequestRecord{
-		ObjectRecord: prettyprinttest.ObjectRecord{Handle: 0x98000010, State: prettyprinttest.RequestActive, Event: 11, CallSite: 0x401000, FHandle: 77},
-		Since:        1_000_000_000, Tid: 4242,
+		ObjectRecord: prettyprinttest.ObjectRecord{
+			Handle: 0x98000010, State: prettyprinttest.RequestActive, Event: 11,
+			CallSite: 0x401000, FHandle: 77,
+		},
+		Since: 1_000_000_000, Tid: 4242,
 		Action: action(10, world, func(a *prettyprinttest.Action) { a.Receive = side(buffer, 2, column, -1, 7) }),
 	}
 	im.Request(pending)
@@ -70,7 +90,8 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 	reduce := pending
 	reduce.Handle = 0x98000013
 	reduce.Action = action(82, world, func(a *prettyprinttest.Action) {
-		a.Send, a.Receive = prettyprinttest.NoSide, side(buffer, 2, double, prettyprinttest.None32, prettyprinttest.None32)
+		a.Send, a.Receive = prettyprinttest.NoSide,
+			side(buffer, 2, double, prettyprinttest.None32, prettyprinttest.None32)
 		a.Send.Flags, a.Reduction = 3, sum
 	})
 	im.Request(reduce)
@@ -104,10 +125,14 @@ func objects(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 	}
 	r.SetSurroundings(prettyprint.Surroundings{Now: func() (int64, bool) { return 3_500_000_000, true }})
 	return r, variables{
-		"req": handleOf(0x98000010, "MPI_Request"), "done": handleOf(0x98000011, "MPI_Request"), "idle": handleOf(0x98000012, "MPI_Request"),
-		"red": handleOf(0x98000013, "MPI_Request"), "nothing": handleOf(0x2c000000, "MPI_Request"), "stale": handleOf(0x98000099, "MPI_Request"),
-		"g": handleOf(0x88000001, "MPI_Group"), "w": handleOf(0xa0000001, "MPI_Win"), "fh": handleOf(0x5000, "MPI_File"),
-		"closed": handleOf(0, "MPI_File"), "op": handleOf(0x98000001, "MPI_Op"), "eh": handleOf(0x94000001, "MPI_Errhandler"),
+		"req": handleOf(0x98000010, "MPI_Request"), "done": handleOf(0x98000011, "MPI_Request"),
+		"idle": handleOf(0x98000012, "MPI_Request"),
+		"red":  handleOf(0x98000013, "MPI_Request"), "nothing": handleOf(0x2c000000, "MPI_Request"),
+		"stale": handleOf(0x98000099, "MPI_Request"),
+		"g":     handleOf(0x88000001, "MPI_Group"), "w": handleOf(0xa0000001, "MPI_Win"),
+		"fh":     handleOf(0x5000, "MPI_File"),
+		"closed": handleOf(0, "MPI_File"), "op": handleOf(0x98000001, "MPI_Op"),
+		"eh":   handleOf(0x94000001, "MPI_Errhandler"),
 		"info": handleOf(0x9c000001, "MPI_Info"), "freq": fortran(77, "integer(kind=4)"),
 		"st":   {HasAddr: true, Address: at, Struct: true, Type: "MPI_Status", Language: prettyprint.C},
 		"stp":  {HasNumber: true, Number: at, Pointer: true, Type: "MPI_Status *", Language: prettyprint.C},
@@ -177,7 +202,10 @@ handle 0x98000013 (Fortran 77)`},
 		{"nothing", prettyprint.KindNull, "nothing is MPI_REQUEST_NULL: nothing is pending"},
 		{"closed", prettyprint.KindNull, "closed is MPI_FILE_NULL: it was closed or never opened"},
 		{"MPI_REQUEST_NULL", prettyprint.KindNull, "nothing is pending"},
-		{"stale", prettyprint.KindNotFound, "stale: No request with the handle 0x98000099 is known in this rank. It may be complete"},
+		{
+			"stale", prettyprint.KindNotFound,
+			"stale: No request with the handle 0x98000099 is known in this rank. It may be complete",
+		},
 		{"lost", prettyprint.KindUnreadable, "unmapped at 0x10"},
 		{"--status req", prettyprint.KindUsage, "an MPI_Status"},
 		{"--group req", prettyprint.KindNotFound, "No group with the handle"},
@@ -254,9 +282,15 @@ func TestDescribe(t *testing.T) {
 		fortran  bool
 		want     string
 	}{
-		{"MPI_Request", 0x98000010, false, "pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD"},
+		{
+			"MPI_Request", 0x98000010, false,
+			"pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD",
+		},
 		{"const MPI_Request", 0x2c000000, false, "MPI_REQUEST_NULL"},
-		{"Type mpi_request", 77, true, "pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD"},
+		{
+			"Type mpi_request", 77, true,
+			"pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD",
+		},
 		{"MPI_Comm", 0x04000000, false, "MPI_COMM_NULL"},
 		{"struct ompi_group_t *", 0x88000001, false, "group of 3 ranks, this one is rank 1: 0,2-3"},
 		{"MPI_File", 0, false, "MPI_FILE_NULL"},
@@ -287,7 +321,10 @@ func TestNotKept(t *testing.T) {
 	} {
 		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 		im.Named("MPI_INT")
-		im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1, Name: "MPI_COMM_WORLD", Members: []uint32{0}})
+		im.Comm(prettyprinttest.CommRecord{
+			Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1, Name: "MPI_COMM_WORLD",
+			Members: []uint32{0},
+		})
 		im.Features = c.features
 		addr := im.Publish()
 		if c.features == 0 {
@@ -298,13 +335,16 @@ func TestNotKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		vars := variables{"req": handleOf(0x98000010, "MPI_Request"), "g": handleOf(0x88000001, "MPI_Group")}
-		if _, err := prettyprint.CommandLine(r, vars, "req"); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "Requests are not ") {
+		if _, err := prettyprint.CommandLine(r, vars, "req"); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "Requests are not ") {
 			t.Errorf("features 0x%x: %v; want %q", c.features, err, c.want)
 		}
-		if _, err := prettyprint.CommandLine(r, vars, "g"); err == nil || !strings.Contains(err.Error(), "Groups are not ") {
+		if _, err := prettyprint.CommandLine(r, vars, "g"); err == nil ||
+			!strings.Contains(err.Error(), "Groups are not ") {
 			t.Errorf("features 0x%x: %v", c.features, err)
 		}
-		if n, err := r.Describe("MPI_Request", 0x98000010, false); c.features != 0 && (err != nil || n.Value != "0x98000010 (requests are not kept in this run)") {
+		if n, err := r.Describe("MPI_Request", 0x98000010, false); c.features != 0 &&
+			(err != nil || n.Value != "0x98000010 (requests are not kept in this run)") {
 			t.Errorf("%q, %v", n.Value, err)
 		}
 	}
@@ -319,7 +359,10 @@ func patch32(im *prettyprinttest.Image, at uint64, v uint32) {
 func TestCorruptObjects(t *testing.T) {
 	const h = 0x98000010
 	req := func(im *prettyprinttest.Image, change func(r *prettyprinttest.RequestRecord)) uint64 {
-		r := prettyprinttest.RequestRecord{ObjectRecord: prettyprinttest.ObjectRecord{Handle: h, State: prettyprinttest.RequestActive}, Action: action(10, 0, func(*prettyprinttest.Action) {})}
+		r := prettyprinttest.RequestRecord{ObjectRecord: prettyprinttest.ObjectRecord{
+			Handle: h,
+			State:  prettyprinttest.RequestActive,
+		}, Action: action(10, 0, func(*prettyprinttest.Action) {})}
 		change(&r)
 		return im.Request(r)
 	}
@@ -378,7 +421,10 @@ func TestCorruptObjects(t *testing.T) {
 			defer endless(20 * time.Second).Stop()
 			im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 			im.Named("MPI_INT")
-			im.Comm(prettyprinttest.CommRecord{Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1, Name: "MPI_COMM_WORLD", Members: []uint32{0}})
+			im.Comm(prettyprinttest.CommRecord{
+				Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 1,
+				Name: "MPI_COMM_WORLD", Members: []uint32{0},
+			})
 			c.make(im)
 			r, err := prettyprint.Open(im, im.Publish())
 			if err != nil {

@@ -7,7 +7,9 @@ import (
 
 // options of one console command.
 type options struct {
-	action string // "", or what the command does: the option of a kind of handle (type, comm, request, ...), call, tree, layout, svg, match, stack, export, help
+	// "", or what the command does: the option of a kind of handle (type, comm, request, ...), call, tree, layout, svg,
+	// match, stack, export, help
+	action string
 	file   string // of --svg
 	from   int64
 	list   int
@@ -18,11 +20,12 @@ type options struct {
 
 // takesValue are the options that the next word belongs to.
 var takesValue = map[string]string{
-	"--svg": "the name of the file", "--from": "a number of an element", "--list": "a number", "--width": "a number of columns",
+	"--svg": "the name of the file", "--from": "a number of an element", "--list": "a number",
+	"--width": "a number of columns",
 }
 
-// splitOptions takes the options off the front of a line. Their values are words, not expressions: a path may hold what is an
-// operator in C.
+// splitOptions takes the options off the front of a line. Their values are words, not expressions: a path may hold what
+// is an operator in C.
 func splitOptions(line string) (opt options, rest string, err error) {
 	rest = strings.TrimLeft(line, " \t")
 	for strings.HasPrefix(rest, "--") {
@@ -74,7 +77,8 @@ func (o *options) set(word string, value func() (string, bool)) (used int, err e
 	number := func(least, most int64) (int64, error) {
 		n, err := strconv.ParseInt(v, 0, 64)
 		if err != nil || n < least || n > most {
-			return 0, errorf(KindUsage, 0, "mpipp %s was given %q; a number from %d to %d is expected.", word, v, least, most)
+			return 0, errorf(KindUsage, 0, "mpipp %s was given %q; a number from %d to %d is expected.", word, v, least,
+				most)
 		}
 		return n, nil
 	}

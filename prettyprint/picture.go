@@ -2,9 +2,9 @@ package prettyprint
 
 import "slices"
 
-// Picture is the memory that instances of a datatype select, byte by byte, ready to be drawn as text or SVG. Rows that say nothing new are counted
-// instead of drawn, and of a type that is larger than the picture its beginning and its end are drawn, with an overview of
-// the whole: a type of 10^5 blocks costs as much as what is drawn of it.
+// Picture is the memory that instances of a datatype select, byte by byte, ready to be drawn as text or SVG. Rows that
+// say nothing new are counted instead of drawn, and of a type that is larger than the picture its beginning and its end
+// are drawn, with an overview of the whole: a type of 10^5 blocks costs as much as what is drawn of it.
 type Picture struct {
 	Name     string // the user's expression
 	Title    string // what it is
@@ -127,7 +127,8 @@ func (t *Datatype) Picture(name string, count int64, opt PictureOptions) (*Pictu
 		c.add(last, t.hull().from)
 	}
 	if c.bad {
-		return nil, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 bytes.", count, t.Title())
+		return nil, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 bytes.", count,
+			t.Title())
 	}
 	p.span(last)
 	p.makeLegend()
@@ -232,7 +233,10 @@ func (p *Picture) makeLines(most int) {
 	p.budget = pictureBudget / 2
 	tail, from := p.backward(at, end, most/3)
 	if from > at {
-		p.Lines = append(p.Lines, PictureLine{Kind: LineElided, Offset: at, Rows: (from - at) / int64(p.BytesPerRow), Data: p.dataIn(hull{at, from})})
+		p.Lines = append(p.Lines, PictureLine{
+			Kind: LineElided, Offset: at, Rows: (from - at) / int64(p.BytesPerRow),
+			Data: p.dataIn(hull{at, from}),
+		})
 	}
 	slices.Reverse(tail)
 	p.Lines = append(p.Lines, sameLines(tail)...)
@@ -244,7 +248,8 @@ func sameLines(lines []PictureLine) []PictureLine {
 	var out []PictureLine
 	for i := 0; i < len(lines); {
 		j := i + 1
-		for j < len(lines) && lines[i].Kind == LineBytes && lines[j].Kind == LineBytes && slices.Equal(lines[i].Cells, lines[j].Cells) {
+		for j < len(lines) && lines[i].Kind == LineBytes && lines[j].Kind == LineBytes &&
+			slices.Equal(lines[i].Cells, lines[j].Cells) {
 			j++
 		}
 		out = append(out, lines[i])
@@ -272,8 +277,8 @@ func (p *Picture) dataIn(h hull) int64 {
 	return data
 }
 
-// forward adds the line at the offset at, and returns where the next one begins. ok is false, and no line was added, if that
-// would take too long.
+// forward adds the line at the offset at, and returns where the next one begins. ok is false, and no line was added, if
+// that would take too long.
 func (p *Picture) forward(at, end int64) (next int64, ok bool) {
 	step := int64(p.BytesPerRow)
 	p.scan--
@@ -314,7 +319,8 @@ func (p *Picture) forward(at, end int64) (next int64, ok bool) {
 	return at, true
 }
 
-// backward draws at most n lines before end, none of them before start, the last one first. It returns where the first begins.
+// backward draws at most n lines before end, none of them before start, the last one first. It returns where the first
+// begins.
 func (p *Picture) backward(start, end int64, n int) (lines []PictureLine, from int64) {
 	step := int64(p.BytesPerRow)
 	for from = end; from > start && len(lines) < n; {

@@ -39,7 +39,8 @@ func mapOf(want *prettyprinttest.Type, count int64) byteMap {
 	return m
 }
 
-// TestRandomPictures draws random types and compares every byte that is drawn, every remark, and the overview with the byte map.
+// TestRandomPictures draws random types and compares every byte that is drawn, every remark, and the overview with the
+// byte map.
 func TestRandomPictures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		im := prettyprinttest.NewImage(libraryOf(t))
@@ -47,7 +48,8 @@ func TestRandomPictures(t *testing.T) {
 		_, dt := openType(t, im, want)
 		count := rapid.Int64Range(0, 4).Draw(t, "count")
 		p, err := dt.Picture("t", count, prettyprint.PictureOptions{
-			BytesPerRow: rapid.SampledFrom([]int{8, 16, 32, 64}).Draw(t, "row"), MaxLines: rapid.IntRange(4, 60).Draw(t, "lines"),
+			BytesPerRow: rapid.SampledFrom([]int{8, 16, 32, 64}).Draw(t, "row"),
+			MaxLines:    rapid.IntRange(4, 60).Draw(t, "lines"),
 		})
 		if err != nil {
 			t.Fatalf("Picture: %v", err)
@@ -112,8 +114,10 @@ func checkPicture(t require, p *prettyprint.Picture, m byteMap) {
 
 func checkCell(t require, p *prettyprint.Picture, c prettyprint.PictureCell, m byteMap, b int64) {
 	switch n := m.used[b]; {
-	case n == 0 && (c.Kind == prettyprint.CellGap || c.Kind == prettyprint.CellPadding || c.Kind == prettyprint.CellOutside):
-	case n == 1 && c.Kind == prettyprint.CellData && p.Legend[c.Legend].Type.Name() == m.basic[b] && c.Start == m.start[b]:
+	case n == 0 && (c.Kind == prettyprint.CellGap || c.Kind == prettyprint.CellPadding ||
+		c.Kind == prettyprint.CellOutside):
+	case n == 1 && c.Kind == prettyprint.CellData && p.Legend[c.Legend].Type.Name() == m.basic[b] &&
+		c.Start == m.start[b]:
 	case n > 1 && c.Kind == prettyprint.CellOverlap && p.Overlaps:
 	default:
 		t.Fatalf("byte %d is selected %d times, and drawn as %+v", b, n, c)
@@ -305,8 +309,11 @@ func TestPicturesAreFast(t *testing.T) {
 }
 
 // rawType is a type without an oracle.
-func rawType(im *prettyprinttest.Image, combiner uint32, ints, addrs []int64, types ...*prettyprinttest.Type) *prettyprinttest.Type {
-	r := unknownFigures(prettyprinttest.TypeRecord{Combiner: combiner, State: 1, Handle: 0x9c000000 + uint64(len(im.Regions())), Integers: ints, Addresses: addrs})
+func rawType(im *prettyprinttest.Image, combiner uint32, ints, addrs []int64,
+	types ...*prettyprinttest.Type,
+) *prettyprinttest.Type {
+	r := unknownFigures(prettyprinttest.TypeRecord{Combiner: combiner, State: 1, Handle: 0x9c000000 +
+		uint64(len(im.Regions())), Integers: ints, Addresses: addrs})
 	for _, k := range types {
 		r.Types = append(r.Types, k.Record)
 	}
@@ -336,14 +343,15 @@ func hugeTypes(im *prettyprinttest.Image) map[string]*prettyprinttest.Type {
 		deep = raw(13, nil, []int64{0, 24}, deep)
 	}
 	return map[string]*prettyprinttest.Type{
-		"10^5 blocks out of order":         raw(7, ints, disps, d),
-		"10^8 doubles":                     raw(3, []int64{100_000_000}, nil, d),
-		"column of 10^6":                   raw(4, []int64{1_000_000, 1, 1000}, nil, d),
-		"transposed matrix 1000 x 1000":    raw(3, []int64{1000}, nil, column),
-		"all at one place":                 raw(5, []int64{100_000_000, 1}, []int64{0}, d),
-		"every byte 8 times":               raw(5, []int64{100_000_000, 1}, []int64{1}, d),
-		"interleaved 10^4 columns of 10^6": raw(3, []int64{10_000}, nil, raw(13, nil, []int64{0, 8}, raw(4, []int64{1_000_000, 1, 10_007}, nil, d))),
-		"interleaved, 50 deep":             deep,
-		"far bounds":                       raw(13, nil, []int64{-1 << 50, 1 << 51}, d),
+		"10^5 blocks out of order":      raw(7, ints, disps, d),
+		"10^8 doubles":                  raw(3, []int64{100_000_000}, nil, d),
+		"column of 10^6":                raw(4, []int64{1_000_000, 1, 1000}, nil, d),
+		"transposed matrix 1000 x 1000": raw(3, []int64{1000}, nil, column),
+		"all at one place":              raw(5, []int64{100_000_000, 1}, []int64{0}, d),
+		"every byte 8 times":            raw(5, []int64{100_000_000, 1}, []int64{1}, d),
+		"interleaved 10^4 columns of 10^6": raw(3, []int64{10_000}, nil,
+			raw(13, nil, []int64{0, 8}, raw(4, []int64{1_000_000, 1, 10_007}, nil, d))),
+		"interleaved, 50 deep": deep,
+		"far bounds":           raw(13, nil, []int64{-1 << 50, 1 << 51}, d),
 	}
 }

@@ -29,8 +29,8 @@ func svgSafe(s string) string {
 	}, s))
 }
 
-// SVG draws the picture as a self-contained SVG document: a row of memory is a row of bytes, a value one rectangle in the colour of its basic
-// type, with its offset as a tooltip.
+// SVG draws the picture as a self-contained SVG document: a row of memory is a row of bytes, a value one rectangle in
+// the colour of its basic type, with its offset as a tooltip.
 func (p *Picture) SVG(w io.Writer) error {
 	d := svgDrawing{p: p}
 	d.draw()
@@ -112,7 +112,8 @@ func (d *svgDrawing) rect(x, width int, fill, stroke, title string) {
 	fmt.Fprintf(&d.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="%s">%s</rect>`+"\n", svgLabel+x, d.y, width, svgRow, fill, stroke, title)
 }
 
-// line draws one row: neighbouring bytes of one value, or of one gap, are one rectangle as far as a group of eight goes.
+// line draws one row: neighbouring bytes of one value, or of one gap, are one rectangle as far as a group of eight
+// goes.
 func (d *svgDrawing) line(l *PictureLine) {
 	p := d.p
 	if l.Kind != LineBytes {
@@ -187,7 +188,8 @@ func (d *svgDrawing) legend() {
 	}
 	if p.Overlaps {
 		d.rect(0, 4*svgCell, "url(#overlap)", "#800000", "")
-		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("selected more than once, first at offset %s", grouped(p.FirstOverlap)))
+		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("selected more than once, first at offset %s",
+			grouped(p.FirstOverlap)))
 		d.y += svgPitch
 	}
 	if !p.Complete {

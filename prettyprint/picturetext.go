@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// rowWidth is the number of bytes of a row that fit into width columns beside labels of so many characters: a power of two, 8 to 128.
+// rowWidth is the number of bytes of a row that fit into width columns beside labels of so many characters: a power of
+// two, 8 to 128.
 func rowWidth(width, label int) int {
 	n := 128
 	for n > 8 && label+1+n+n/8-1 > width {
@@ -22,13 +23,15 @@ func (t *Datatype) PictureForWidth(name string, count int64, width int) (*Pictur
 		width = 80
 	}
 	draw := func(label int) (*Picture, error) {
-		return t.Picture(name, count, PictureOptions{BytesPerRow: rowWidth(width, label), Overview: max(min(width-label-1, overviewCells), 8)})
+		return t.Picture(name, count,
+			PictureOptions{BytesPerRow: rowWidth(width, label), Overview: max(min(width-label-1, overviewCells), 8)})
 	}
 	p, err := draw(labelWidth(0, 0))
 	if err != nil {
 		return nil, err
 	}
-	if label := labelWidth(p.From, p.To); label > labelWidth(0, 0) { // only now it is known how much room the offsets take
+	// only now it is known how much room the offsets take
+	if label := labelWidth(p.From, p.To); label > labelWidth(0, 0) {
 		return draw(label)
 	}
 	return p, nil
@@ -215,7 +218,8 @@ func grouped(n int64) string {
 	return sign + s
 }
 
-// overviewText draws the whole in one line: a capital where at least half of the bytes are data, a small letter where less.
+// overviewText draws the whole in one line: a capital where at least half of the bytes are data, a small letter where
+// less.
 func (p *Picture) overviewText(b *strings.Builder, label int, colour bool) {
 	fmt.Fprintf(b, "%*s ", label, "all")
 	for _, c := range p.Overview {
@@ -275,7 +279,8 @@ func (p *Picture) notes() []string {
 		out = append(out, "-  within lb and ub, but before or after all data")
 	}
 	if p.Overlaps {
-		out = append(out, fmt.Sprintf("#  selected more than once, first at offset %d: a receive into such memory is an error", p.FirstOverlap))
+		out = append(out, fmt.Sprintf("#  selected more than once, first at offset %d: a receive into such memory is "+
+			"an error", p.FirstOverlap))
 	}
 	if !p.Complete {
 		out = append(out, "The elements are so interleaved that drawing them would take too long.")

@@ -19,8 +19,8 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
 )
 
-// dump is memory of a real rank as far as a decoder has looked at it, in one piece of bytes that can be damaged: u64 address of
-// cohort_registry, then spans of u64 address, u32 length, bytes.
+// dump is memory of a real rank as far as a decoder has looked at it, in one piece of bytes that can be damaged: u64
+// address of cohort_registry, then spans of u64 address, u32 length, bytes.
 type dump []byte
 
 type dumpSpan struct {
@@ -105,8 +105,8 @@ func (r recorder) dump(registry uint64) dump {
 	return d
 }
 
-// realDumps are the registries of testdata: of ranks of testdata/live.c with 40 random types, on each MPI. They are written anew by
-// COHORT_WRITE_CORPUS=1 go test -run TestRealRegistry.
+// realDumps are the registries of testdata: of ranks of testdata/live.c with 40 random types, on each MPI. They are
+// written anew by COHORT_WRITE_CORPUS=1 go test -run TestRealRegistry.
 func realDumps(t testing.TB) map[string]dump {
 	t.Helper()
 	out := map[string]dump{}
@@ -125,7 +125,8 @@ func realDumps(t testing.TB) map[string]dump {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		// An interposer of another version would have written another number, and is refused before anything is decoded.
+		// An interposer of another version would have written another number, and is refused before anything is
+		// decoded.
 		setVersion(out[mpi], prettyprinttest.NewImage(prettyprinttest.MPICH).Version)
 	}
 	return out
@@ -220,7 +221,8 @@ func TestDamagedRealRegistry(t *testing.T) {
 				binary.LittleEndian.PutUint64(s.data[at:], rapid.Uint64().Draw(t, "value"))
 			case 2: // a pointer elsewhere into the registry
 				to := rapid.SampledFrom(spans).Draw(t, "to")
-				binary.LittleEndian.PutUint64(s.data[at:], to.addr+uint64(rapid.IntRange(0, len(to.data)).Draw(t, "offset"))&^7)
+				binary.LittleEndian.PutUint64(s.data[at:],
+					to.addr+uint64(rapid.IntRange(0, len(to.data)).Draw(t, "offset"))&^7)
 			case 3:
 				binary.LittleEndian.PutUint32(s.data[at:], rapid.Uint32Max(1000).Draw(t, "small"))
 			}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Registry is one stop's view of the registry of one rank: what it has read, it keeps, so it is valid until the rank runs
-// again; then Open another. Its methods are not safe for concurrent use.
+// Registry is one stop's view of the registry of one rank: what it has read, it keeps, so it is valid until the rank
+// runs again; then Open another. Its methods are not safe for concurrent use.
 type Registry struct {
 	mem  MemoryReader
 	addr uint64
@@ -34,8 +34,8 @@ type slotTable struct {
 
 type slot struct{ handle, record uint64 }
 
-// Open reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with an
-// [*Error] of kind KindNoInterposer, KindVersion, KindNotReady or KindUnreadable.
+// Open reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with
+// an [*Error] of kind KindNoInterposer, KindVersion, KindNotReady or KindUnreadable.
 func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	if addr == 0 {
 		return nil, noInterposer(0, "The program has no symbol cohort_registry.")
@@ -54,15 +54,19 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 		return nil, errorf(KindNotReady, addr, "The interposer has not started yet: its registry is still empty. "+
 			"Let the rank return from MPI_Init and ask again.")
 	case r.abi.magic != registryMagic:
-		return nil, noInterposer(addr, fmt.Sprintf("What lies at 0x%x is not Cohort's registry: it begins with 0x%x, not with 0x%x.",
-			addr, r.abi.magic, uint64(registryMagic)))
+		return nil, noInterposer(addr,
+			fmt.Sprintf("What lies at 0x%x is not Cohort's registry: it begins with 0x%x, not with 0x%x.",
+				addr, r.abi.magic, uint64(registryMagic)))
 	case r.abi.version != abiVersion:
-		return nil, errorf(KindVersion, addr, "The rank's libcohort.so writes registries of version %d; this Cohort reads version %d. "+
-			"Start the program with the libcohort.so of this Cohort.", r.abi.version, abiVersion)
+		return nil, errorf(KindVersion, addr,
+			"The rank's libcohort.so writes registries of version %d; this Cohort reads version %d. "+
+				"Start the program with the libcohort.so of this Cohort.", r.abi.version, abiVersion)
 	case r.abi.size < registrySize:
-		return nil, corrupt(addr, "the header says that it has %d bytes, and version %d has %d", r.abi.size, abiVersion, registrySize)
+		return nil, corrupt(addr, "the header says that it has %d bytes, and version %d has %d", r.abi.size, abiVersion,
+			registrySize)
 	case r.MPI() != MPICH && r.MPI() != OpenMPI:
-		return nil, corrupt(addr, "the header names MPI number %d, and only 1 (MPICH) and 2 (Open MPI) exist", r.abi.mpi)
+		return nil, corrupt(addr, "the header names MPI number %d, and only 1 (MPICH) and 2 (Open MPI) exist",
+			r.abi.mpi)
 	case r.abi.handleSize != 4 && r.abi.handleSize != 8:
 		return nil, corrupt(addr, "the header says that a handle has %d bytes", r.abi.handleSize)
 	}
@@ -70,8 +74,9 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 }
 
 func noInterposer(addr uint64, found string) *Error {
-	return errorf(KindNoInterposer, addr, "%s MPI handles can be shown only in a program that runs with Cohort's interposer, "+
-		"libcohort.so. Start it with `cohort debug` or `cohort record`, which preload it.", found)
+	return errorf(KindNoInterposer, addr,
+		"%s MPI handles can be shown only in a program that runs with Cohort's interposer, "+
+			"libcohort.so. Start it with `cohort debug` or `cohort record`, which preload it.", found)
 }
 
 // MPI tells which library the rank uses.
@@ -103,7 +108,8 @@ func (r *Registry) DatatypeByHandle(h uint64) (*Datatype, error) {
 		return nil, err
 	}
 	if t.Handle() != h {
-		return nil, corrupt(rec, "the table says that this is the record of handle 0x%x, the record says 0x%x", h, t.Handle())
+		return nil, corrupt(rec, "the table says that this is the record of handle 0x%x, the record says 0x%x", h,
+			t.Handle())
 	}
 	return t, nil
 }
@@ -135,7 +141,8 @@ func (r *Registry) DatatypeByFortran(f int32) (*Datatype, error) {
 
 // aliases are names that mpi.h gives a second time to the type of another name.
 var aliases = map[string]string{
-	"MPI_LONG_LONG_INT": "MPI_LONG_LONG", "MPI_C_FLOAT_COMPLEX": "MPI_C_COMPLEX", "MPI_CXX_COMPLEX": "MPI_CXX_FLOAT_COMPLEX",
+	"MPI_LONG_LONG_INT": "MPI_LONG_LONG", "MPI_C_FLOAT_COMPLEX": "MPI_C_COMPLEX",
+	"MPI_CXX_COMPLEX": "MPI_CXX_FLOAT_COMPLEX",
 }
 
 // DatatypeByName returns the predefined datatype of that name, such as MPI_INT.
@@ -160,7 +167,8 @@ func (r *Registry) DatatypeByName(name string) (*Datatype, error) {
 	return nil, errorf(KindNotFound, 0, "The rank's %s has no predefined datatype %s.", r.MPI(), name)
 }
 
-// Datatypes returns all live datatypes whose records can be decoded, in the order of their creation, and the first error met.
+// Datatypes returns all live datatypes whose records can be decoded, in the order of their creation, and the first
+// error met.
 func (r *Registry) Datatypes() ([]*Datatype, error) {
 	slots, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
 	if err != nil {
@@ -195,7 +203,8 @@ func (r *Registry) Datatypes() ([]*Datatype, error) {
 
 func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool) error {
 	if freed {
-		return errorf(KindFreed, 0, "The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.",
+		return errorf(KindFreed, 0,
+			"The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.",
 			what, shown, what)
 	}
 	hint := ""
@@ -203,7 +212,8 @@ func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool
 		hint = " The variable may not be initialised."
 	}
 	if what == "communicator" {
-		hint += " It may also come from a call that Cohort does not follow yet, such as MPI_Comm_spawn where requests and calls are not kept."
+		hint += " It may also come from a call that Cohort does not follow yet, such as MPI_Comm_spawn where " +
+			"requests and calls are not kept."
 	}
 	return errorf(KindNotFound, 0, "No %s with the handle %s is known in this rank.%s "+
 		"The expression must be a variable of type %s that was assigned by MPI.", what, shown, hint, ctype)
@@ -265,7 +275,8 @@ func (r *Registry) isFreed(rec uint64, what string) (bool, error) {
 
 func (r *Registry) capacity(table uint64, what string) (uint64, error) {
 	if table == 0 {
-		return 0, errorf(KindNotReady, r.addr, "The rank has no table of %s yet. Let it return from MPI_Init and ask again.", what)
+		return 0, errorf(KindNotReady, r.addr,
+			"The rank has no table of %s yet. Let it return from MPI_Init and ask again.", what)
 	}
 	b, err := r.readFull(table, slotsHeader, "The table of "+what)
 	if err != nil {
@@ -274,7 +285,8 @@ func (r *Registry) capacity(table uint64, what string) (uint64, error) {
 	c := cursor{b: b}
 	n := c.u64()
 	if n == 0 || n&(n-1) != 0 || n > maxSlots {
-		return 0, corrupt(table, "the table of %s claims %d slots, which is not a power of two up to %d", what, n, maxSlots)
+		return 0, corrupt(table, "the table of %s claims %d slots, which is not a power of two up to %d", what, n,
+			maxSlots)
 	}
 	return n, nil
 }
@@ -320,7 +332,8 @@ func (r *Registry) datatypeHeader(rec uint64) (abiDatatype, error) {
 	return r.wholeName(decodeDatatype(b)), nil
 }
 
-// wholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that it is one.
+// wholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that
+// it is one.
 func (r *Registry) wholeName(h abiDatatype) abiDatatype {
 	if h.state&stateLongName == 0 {
 		return h

@@ -11,7 +11,8 @@ import (
 type Surroundings struct {
 	Locate func(pc uint64) string // the source line of a call, by its return address
 	Symbol func(name string) (addr uint64, ok bool)
-	// Machine names the architecture of the program as gdb does, i386:x86-64 or aarch64: it decides what a long double is. nil: x86-64.
+	// Machine names the architecture of the program as gdb does, i386:x86-64 or aarch64: it decides what a long double
+	// is. nil: x86-64.
 	Machine func() string
 	Now     func() (ns int64, ok bool) // CLOCK_MONOTONIC on the rank's host
 }

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// Signatures are compared by polynomial hashes (Karp and Rabin, "Efficient randomized pattern-matching algorithms", 1987) over the tree of
-// constructors: the hash of n copies, and that of the first k entries, follow from those of the parts, so that two
-// signatures of 10^8 entries are compared, and their first difference found, without expanding either. Two moduli of 61 bits with bases
-// drawn at random for each process make a false "equal" less likely than 10^-15 for every length that can be counted; a
-// difference that is reported is always looked up and real.
+// Signatures are compared by polynomial hashes (Karp and Rabin, "Efficient randomized pattern-matching algorithms",
+// 1987) over the tree of constructors: the hash of n copies, and that of the first k entries, follow from those of the
+// parts, so that two signatures of 10^8 entries are compared, and their first difference found, without expanding
+// either. Two moduli of 61 bits with bases drawn at random for each process make a false "equal" less likely than
+// 10^-15 for every length that can be counted; a difference that is reported is always looked up and real.
 
 // sigHash is the hash of a sequence of basic types.
 type sigHash struct{ a, b uint64 }
@@ -92,8 +92,8 @@ func token(name string) sigHash {
 	return sigHash{foldMod(a), foldMod(b)}
 }
 
-// units describe a type's signature as MPI compares it (MPI-3.1, 3.3.1): a pair type counts as the two types that it is defined by
-// (MPI-3.1, 5.9.4), so that MPI_DOUBLE_INT matches a struct of MPI_DOUBLE and MPI_INT.
+// units describe a type's signature as MPI compares it (MPI-3.1, 3.3.1): a pair type counts as the two types that it is
+// defined by (MPI-3.1, 5.9.4), so that MPI_DOUBLE_INT matches a struct of MPI_DOUBLE and MPI_INT.
 type units struct {
 	n       int64
 	h       sigHash

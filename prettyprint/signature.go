@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Signature is a datatype's type signature, compressed (paper, VI.A): the basic types in typemap order with how often each
-// repeats, and sequences that repeat as groups: 3 (MPI_INT, 16 MPI_CHAR). It follows the tree of constructors, and finds what a list of
-// blocks repeats, so that its length is that of the type's description, not that of its data.
+// Signature is a datatype's type signature, compressed (paper, VI.A): the basic types in typemap order with how often
+// each repeats, and sequences that repeat as groups: 3 (MPI_INT, 16 MPI_CHAR). It follows the tree of constructors, and
+// finds what a list of blocks repeats, so that its length is that of the type's description, not that of its data.
 type Signature struct {
 	Items     []SignatureItem
 	Truncated bool  // it goes on, beyond what this package keeps,
@@ -49,7 +49,8 @@ func (t *Datatype) Signature() *Signature {
 	return s
 }
 
-// addBlocks appends the signatures of a list of blocks. Neighbours that repeat one item are added at once: push would make one of them, after a hash for each.
+// addBlocks appends the signatures of a list of blocks. Neighbours that repeat one item are added at once: push would
+// make one of them, after a hash for each.
 func (s *Signature) addBlocks(l *blockList) {
 	var sub *Signature
 	var copies int64
@@ -105,7 +106,8 @@ func (s *Signature) push(it SignatureItem) {
 	s.fold()
 }
 
-// fold makes a group of the items at the end if they repeat those before them, or adds them to a group before them that they repeat.
+// fold makes a group of the items at the end if they repeat those before them, or adds them to a group before them that
+// they repeat.
 func (s *Signature) fold() {
 	all := s.Items
 	for p := 2; p <= maxPeriod && p < len(all); p++ {
@@ -149,7 +151,8 @@ func (it SignatureItem) same(b SignatureItem) bool {
 			(it.Basic == b.Basic || it.Basic.isNamed() && b.Basic.isNamed() && it.Basic.Name() == b.Basic.Name())
 	}
 	return it.Group == b.Group ||
-		it.Group.n == b.Group.n && it.Group.h == b.Group.h && len(it.Group.Items) == len(b.Group.Items) && !it.Group.Truncated && !b.Group.Truncated
+		it.Group.n == b.Group.n && it.Group.h == b.Group.h && len(it.Group.Items) == len(b.Group.Items) &&
+			!it.Group.Truncated && !b.Group.Truncated
 }
 
 // elements is the number of basic elements that the item stands for.
@@ -170,7 +173,8 @@ func (it SignatureItem) hash() (n int64, h sigHash) {
 
 func (t *Datatype) isNamed() bool { return t.Combiner() == CombinerNamed && t.Name() != "" }
 
-// Text shows the signature, such as "5 MPI_INT, 7 MPI_CHAR" or "10 (MPI_INT, 2 MPI_DOUBLE)", with at most limit basic types and groups.
+// Text shows the signature, such as "5 MPI_INT, 7 MPI_CHAR" or "10 (MPI_INT, 2 MPI_DOUBLE)", with at most limit basic
+// types and groups.
 func (s *Signature) Text(limit int) string {
 	if len(s.Items) == 0 {
 		return "nothing"

@@ -27,11 +27,13 @@ func (r *Registry) StatusAt(addr uint64) (*Status, error) {
 	if r.MPI() == MPICH {
 		low, high := uint32(word(0)), uint32(word(1))
 		return &Status{
-			r: r, Bytes: int64(uint64(high>>1)<<32 | uint64(low)), Cancelled: high&1 != 0, Source: word(2), Tag: word(3), Error: word(4),
+			r: r, Bytes: int64(uint64(high>>1)<<32 | uint64(low)), Cancelled: high&1 != 0, Source: word(2),
+			Tag: word(3), Error: word(4),
 		}, nil
 	}
 	return &Status{
-		r: r, Source: word(0), Tag: word(1), Error: word(2), Cancelled: word(3) != 0, Bytes: int64(binary.LittleEndian.Uint64(b[16:])),
+		r: r, Source: word(0), Tag: word(1), Error: word(2), Cancelled: word(3) != 0,
+		Bytes: int64(binary.LittleEndian.Uint64(b[16:])),
 	}, nil
 }
 
@@ -62,7 +64,8 @@ func (s *Status) Node(name string) Node {
 		code += " (MPI_SUCCESS)"
 	}
 	n := groupNode(name, s.Summary(), []Node{
-		leafNode("MPI_SOURCE", s.r.rankText(int64(s.Source), nil)), numberNode("MPI_TAG", s.Tag), leafNode("MPI_ERROR", code+"; set only by calls that give several statuses"),
+		leafNode("MPI_SOURCE", s.r.rankText(int64(s.Source), nil)), numberNode("MPI_TAG", s.Tag),
+		leafNode("MPI_ERROR", code+"; set only by calls that give several statuses"),
 		leafNode("size", byteCount(s.Bytes)), leafNode("cancelled", yesNo(s.Cancelled)),
 	})
 	n.Type = "MPI_Status"

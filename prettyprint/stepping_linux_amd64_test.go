@@ -195,8 +195,9 @@ func (x *tracee) runTo(pc uint64) {
 	}
 }
 
-// TestStopsAnywhere stops a rank at instructions of the interposer while handles are made, named, freed, and while their tables grow: at each instruction that it
-// executes when it is met for the first time, and at random later, and decodes the whole registry there. Whatever is published must be complete, and refer to nothing that
+// TestStopsAnywhere stops a rank at instructions of the interposer while handles are made, named, freed, and while
+// their tables grow: at each instruction that it executes when it is met for the first time, and at random later, and
+// decodes the whole registry there. Whatever is published must be complete, and refer to nothing that
 // is gone.
 func TestStopsAnywhere(t *testing.T) {
 	if testing.Short() {
@@ -253,8 +254,10 @@ func newWatcher(t *testing.T, j *job) *watcher {
 		}
 	})
 	w := &watcher{
-		t: t, mem: procMemory{file}, registry: registryAddress(t, j, 0), lasting: map[uint64]string{}, random: rand.New(rand.NewPCG(*stepSeed, 0)),
-		symbols: librarySymbols(t, j), seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{}, kinds: map[string]bool{},
+		t: t, mem: procMemory{file}, registry: registryAddress(t, j, 0), lasting: map[uint64]string{},
+		random:  rand.New(rand.NewPCG(*stepSeed, 0)),
+		symbols: librarySymbols(t, j), seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{},
+		kinds: map[string]bool{},
 	}
 	r, err := prettyprint.Open(w.mem, w.registry)
 	if err != nil {
@@ -340,14 +343,16 @@ func (w *watcher) walk(x *tracee) {
 		x.step()
 	}
 	if len(w.tables) < 2 || len(w.states) < 8 || len(w.seen) < 1500 {
-		w.t.Errorf("at %d stops, at %d instructions, the table of types was seen at %d places, and these names: %v", w.stops, len(w.seen), len(w.tables), w.states)
+		w.t.Errorf("at %d stops, at %d instructions, the table of types was seen at %d places, and these names: %v",
+			w.stops, len(w.seen), len(w.tables), w.states)
 	}
 	for _, kind := range churnKinds {
 		if !w.kinds[kind] {
 			w.t.Errorf("at no stop was there %s", kind)
 		}
 	}
-	w.t.Logf("%d stops at %d instructions of %d steps; the table was at %d addresses; at most %d types; %v", w.stops, len(w.seen), steps, len(w.tables), w.most, slices.Sorted(maps.Keys(w.kinds)))
+	w.t.Logf("%d stops at %d instructions of %d steps; the table was at %d addresses; at most %d types; %v", w.stops,
+		len(w.seen), steps, len(w.tables), w.most, slices.Sorted(maps.Keys(w.kinds)))
 }
 
 // maybe looks where it has not looked, and at random, unless all is as it was when it looked last.
@@ -366,7 +371,8 @@ func (w *watcher) maybe(pc uint64) {
 	}
 }
 
-// changed reports whether the registry is another than before: its tables and records lie in one arena of the library's (memory.c), as there are few of them.
+// changed reports whether the registry is another than before: its tables and records lie in one arena of the library's
+// (memory.c), as there are few of them.
 func (w *watcher) changed() bool {
 	w.t.Helper()
 	const arena = 1 << 20
@@ -381,7 +387,8 @@ func (w *watcher) changed() bool {
 	if word(w.registry+size-16) > 2*arena { // bytes mapped
 		w.t.Fatal("there is more than one arena: what is in the others is not looked at")
 	}
-	next, used := word(w.symbols["arena"]), arena-word(w.symbols["arena_left"]) // its next free byte; how many are taken
+	// its next free byte; how many are taken
+	next, used := word(w.symbols["arena"]), arena-word(w.symbols["arena_left"])
 	now := make([]byte, size+used)
 	n1, err1 := w.mem.ReadMemory(w.registry, now[:size])
 	n2, err2 := w.mem.ReadMemory(next-used, now[size:])
@@ -448,9 +455,11 @@ func (w *watcher) look() error {
 
 // churnKinds are what there must be at some stop.
 var churnKinds = []string{
-	"a pending receive", "a send that is complete at once", "two requests of one handle", "a persistent receive", "a persistent receive that is started", "a cancelled receive",
+	"a pending receive", "a send that is complete at once", "two requests of one handle", "a persistent receive",
+	"a persistent receive that is started", "a cancelled receive",
 	"a receive that was given up", "a group", "a window", "a window that is locked", "an info",
-	"MPI_Irecv", "MPI_Isend", "MPI_Wait", "MPI_Test", "MPI_Waitall", "MPI_Waitsome", "MPI_Waitany", "MPI_Cancel", "MPI_Request_free", "MPI_Recv_init", "MPI_Start", "MPI_Send",
+	"MPI_Irecv", "MPI_Isend", "MPI_Wait", "MPI_Test", "MPI_Waitall", "MPI_Waitsome", "MPI_Waitany", "MPI_Cancel",
+	"MPI_Request_free", "MPI_Recv_init", "MPI_Start", "MPI_Send",
 	"MPI_Win_allocate", "MPI_Win_free", "MPI_Win_lock", "MPI_Win_unlock", "MPI_Comm_dup", "MPI_Comm_free",
 }
 
@@ -502,7 +511,8 @@ func (w *watcher) lookAtObjects(r *prettyprint.Registry) error {
 				return err
 			}
 		}
-		if kind == prettyprint.HandleInfo && made != 1 || kind == prettyprint.HandleWindow && made < 1 || kind == prettyprint.HandleGroup && made > 2 {
+		if kind == prettyprint.HandleInfo && made != 1 || kind == prettyprint.HandleWindow && made < 1 ||
+			kind == prettyprint.HandleGroup && made > 2 {
 			return fmt.Errorf("there are %d objects of the kind %s", made, kind)
 		}
 	}
@@ -609,9 +619,11 @@ func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
 		return errors.New(strings.Join(d, " "))
 	}
 	if _, known := dt.Reported(); !known || dt.Name() != "" || dt.Freed() {
-		return fmt.Errorf("a published type has no figures (%v), a name (%q), or was freed (%v)", known, dt.Name(), dt.Freed())
+		return fmt.Errorf("a published type has no figures (%v), a name (%q), or was freed (%v)", known, dt.Name(),
+			dt.Freed())
 	}
-	if f, ok := dt.FortranHandle(); f == 0 || mpi == prettyprint.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) { // Open MPI makes none until it is asked for
+	// Open MPI makes none until it is asked for
+	if f, ok := dt.FortranHandle(); f == 0 || mpi == prettyprint.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
 		return fmt.Errorf("its Fortran handle is %d (known: %v)", f, ok)
 	}
 	ints, addrs := dt.Arguments()
@@ -620,7 +632,8 @@ func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
 	case prettyprint.CombinerVector:
 		good = ints[2] == 5*ints[0]+ints[1]
 	case prettyprint.CombinerResized:
-		good = addrs[0] == -8 && (addrs[1] == 4096 || addrs[1] == 16) // 16: a copy of the lasting one, from MPI_Type_get_contents
+		// 16: a copy of the lasting one, from MPI_Type_get_contents
+		good = addrs[0] == -8 && (addrs[1] == 4096 || addrs[1] == 16)
 	case prettyprint.CombinerIndexed, prettyprint.CombinerStruct:
 		for i := range ints[0] {
 			good = good && ints[1+i] == i+1

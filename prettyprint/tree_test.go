@@ -69,8 +69,9 @@ func (p *teller) ask(t rapid.TB, lines ...string) []string {
 	return answers
 }
 
-// part is a datatype of a description: a predefined one, or a constructor with arguments as MPI_Type_get_contents returns them, but for what has other numbers
-// in each MPI: the order is 0 (C) or 1 (Fortran), a distribution 0 (block), 1 (cyclic) or 2 (none), and an argument that is not given -1.
+// part is a datatype of a description: a predefined one, or a constructor with arguments as MPI_Type_get_contents
+// returns them, but for what has other numbers in each MPI: the order is 0 (C) or 1 (Fortran), a distribution 0
+// (block), 1 (cyclic) or 2 (none), and an argument that is not given -1.
 type part struct {
 	name        string
 	how         string // make, large or old
@@ -138,7 +139,8 @@ var leaves = strings.Fields(`MPI_CHAR MPI_SIGNED_CHAR MPI_BYTE MPI_WCHAR MPI_SHO
 
 const mostElements = 600
 
-// drawParts draws a description. Its last part is made of the others, or of some of them; estimates keep the number of elements small.
+// drawParts draws a description. Its last part is made of the others, or of some of them; estimates keep the number of
+// elements small.
 func drawParts(t *rapid.T, mpi prettyprint.MPI) []part {
 	var parts []part
 	var elements []int64
@@ -179,7 +181,8 @@ func drawParts(t *rapid.T, mpi prettyprint.MPI) []part {
 	return parts
 }
 
-// enlarge takes arguments beyond what an int can hold, where the constructor for large counts is called, and where that makes no more elements.
+// enlarge takes arguments beyond what an int can hold, where the constructor for large counts is called, and where that
+// makes no more elements.
 func (p *part) enlarge(t *rapid.T) {
 	far := rapid.SampledFrom([]int64{0, 0, 1 << 31, 3_000_000_007, -5_000_000_011}).Draw(t, "far")
 	if far == 0 {
@@ -193,7 +196,8 @@ func (p *part) enlarge(t *rapid.T) {
 	switch p.kind {
 	case prettyprint.CombinerVector:
 		p.ints[2] += far
-	case prettyprint.CombinerHvector, prettyprint.CombinerHindexed, prettyprint.CombinerHindexedBlock, prettyprint.CombinerStruct:
+	case prettyprint.CombinerHvector, prettyprint.CombinerHindexed, prettyprint.CombinerHindexedBlock,
+		prettyprint.CombinerStruct:
 		some(p.addrs)
 	case prettyprint.CombinerIndexed:
 		some(p.ints[1+p.ints[0]:])
@@ -267,13 +271,15 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 	case 6:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(prettyprint.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil), n * l * elements[kid]
+		return of(prettyprint.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
+			n * l * elements[kid]
 	case 7:
 		n = min(n, room)
 		l := number("length", 0, 2)
 		return of(prettyprint.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
 	case 8:
-		return of(prettyprint.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}), elements[kid]
+		return of(prettyprint.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
+			elements[kid]
 	case 9:
 		return drawSubarrayPart(t, kid, elements[kid], room)
 	case 10:
@@ -321,7 +327,8 @@ func drawSubarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 		starts = append(starts, rapid.Int64Range(0, size-sub).Draw(t, "start"))
 	}
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: prettyprint.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts, []int64{order}), kids: []int{kid}}, each
+	return part{kind: prettyprint.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
+		[]int64{order}), kids: []int{kid}}, each
 }
 
 func drawDarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
@@ -330,7 +337,8 @@ func drawDarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 	ranks := int64(1)
 	for range n {
 		size := rapid.Int64Range(1, max(1, min(9, room))).Draw(t, "gsize")
-		procs, d, arg := rapid.Int64Range(1, 4).Draw(t, "procs"), rapid.Int64Range(0, 2).Draw(t, "distribution"), int64(-1)
+		procs, d, arg := rapid.Int64Range(1, 4).Draw(t, "procs"), rapid.Int64Range(0, 2).Draw(t, "distribution"),
+			int64(-1)
 		switch {
 		case d == 2:
 			procs = 1
@@ -346,28 +354,40 @@ func drawDarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 	}
 	rank := rapid.Int64Range(0, ranks-1).Draw(t, "rank")
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: prettyprint.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args, grid, []int64{order}), kids: []int{kid}}, each
+	return part{kind: prettyprint.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
+		grid, []int64{order}), kids: []int{kid}}, each
 }
 
 func drawF90(t *rapid.T) part {
 	switch rapid.IntRange(0, 2).Draw(t, "f90") {
 	case 0:
-		return part{kind: prettyprint.CombinerF90Integer, ints: []int64{rapid.SampledFrom([]int64{2, 4, 9, 18}).Draw(t, "range")}}
+		return part{
+			kind: prettyprint.CombinerF90Integer,
+			ints: []int64{rapid.SampledFrom([]int64{2, 4, 9, 18}).Draw(t, "range")},
+		}
 	case 1:
-		return part{kind: prettyprint.CombinerF90Complex, ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision")}
+		return part{
+			kind: prettyprint.CombinerF90Complex,
+			ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
+		}
 	}
-	return part{kind: prettyprint.CombinerF90Real, ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision")}
+	return part{
+		kind: prettyprint.CombinerF90Real,
+		ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
+	}
 }
 
-// TestRandomTreesAgainstTheLibrary has MPI build random trees of constructors, some of whose parts are freed while others still use them, and compares what the decoder
-// reads from the registry with the arguments that were given, and with what MPI says: MPI_Type_size, MPI_Type_get_extent, MPI_Type_get_true_extent, and
-// the bytes that MPI_Pack takes, in their order.
+// TestRandomTreesAgainstTheLibrary has MPI build random trees of constructors, some of whose parts are freed while
+// others still use them, and compares what the decoder reads from the registry with the arguments that were given, and
+// with what MPI says: MPI_Type_size, MPI_Type_get_extent, MPI_Type_get_true_extent, and the bytes that MPI_Pack takes,
+// in their order.
 func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs MPI programs")
 	}
-	// The same trees each time, unless -rapid.seed says otherwise: an oddity of a library that nobody has met is a finding, not the fault of who changed something
-	// else. `go test -run TestRandomTrees ./prettyprint -rapid.checks=10000 -rapid.seed=N` looks for some.
+	// The same trees each time, unless -rapid.seed says otherwise: an oddity of a library that nobody has met is a
+	// finding, not the fault of who changed something else. `go test -run TestRandomTrees ./prettyprint
+	// -rapid.checks=10000 -rapid.seed=N` looks for some.
 	if seed := flag.Lookup("rapid.seed"); seed.Value.String() == "0" {
 		if err := seed.Value.Set("20261120"); err != nil {
 			t.Fatal(err)
@@ -476,7 +496,8 @@ func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[pretty
 
 func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Registry, handle uint64, answer string) {
 	var want prettyprint.Figures
-	if n, err := fmt.Sscanf(answer, "FAR %d %d %d %d %d", &want.Size, &want.LB, &want.Extent, &want.TrueLB, &want.TrueExtent); n != 5 || err != nil {
+	if n, err := fmt.Sscanf(answer, "FAR %d %d %d %d %d", &want.Size, &want.LB, &want.Extent, &want.TrueLB,
+		&want.TrueExtent); n != 5 || err != nil {
 		t.Fatalf("%q: %v", answer, err)
 	}
 	dt, err := r.DatatypeByHandle(handle)
@@ -487,7 +508,8 @@ func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Registry, handle uint64
 	if overstated(r, dt, dt.Computed(), want) {
 		return
 	}
-	if diff := cmp.Diff([]prettyprint.Figures{want, want}, []prettyprint.Figures{dt.Figures(), dt.Computed()}); diff != "" {
+	if diff := cmp.Diff([]prettyprint.Figures{want, want},
+		[]prettyprint.Figures{dt.Figures(), dt.Computed()}); diff != "" {
 		t.Fatalf("figures reported and computed (-want +got):\n%s", diff)
 	}
 }
@@ -512,7 +534,8 @@ func (p *teller) checkArguments(t *rapid.T, parts []part, all []made, i int, ask
 		p.unasked++
 	}
 	for _, said := range []string{nodeText(t, dt), text(t, dt)} {
-		if !known && asked || strings.Contains(said, "computed from the constructor; "+p.mpi.String()+" was not asked") == known {
+		if !known && asked || strings.Contains(said,
+			"computed from the constructor; "+p.mpi.String()+" was not asked") == known {
 			t.Fatalf("the library was asked about the type (%v), and this is said:\n%s", known, said)
 		}
 	}
@@ -520,7 +543,8 @@ func (p *teller) checkArguments(t *rapid.T, parts []part, all []made, i int, ask
 		t.Fatalf("a %s is decoded as a %s", parts[i].kind, got)
 	}
 	ints, addrs := dt.Arguments()
-	if diff := cmp.Diff([][]int64{parts[i].translated(p.mpi), parts[i].addrs}, [][]int64{ints, addrs}, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff([][]int64{parts[i].translated(p.mpi), parts[i].addrs}, [][]int64{ints, addrs},
+		cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("arguments of a %s (-want +got):\n%s", parts[i].kind, diff)
 	}
 	if len(dt.Types()) != len(parts[i].kids) {
@@ -528,12 +552,14 @@ func (p *teller) checkArguments(t *rapid.T, parts []part, all []made, i int, ask
 	}
 	for k, sub := range dt.Types() {
 		if want := all[parts[i].kids[k]].handle; sub.Handle() != want || sub.Freed() {
-			t.Fatalf("part %d of a %s has the handle 0x%x (freed: %v), not 0x%x", k, parts[i].kind, sub.Handle(), sub.Freed(), want)
+			t.Fatalf("part %d of a %s has the handle 0x%x (freed: %v), not 0x%x", k, parts[i].kind, sub.Handle(),
+				sub.Freed(), want)
 		}
 	}
 }
 
-// TestFig1ByItsOwnCall has the paper's Fig. 1 made as the paper does, by MPI_Type_struct with MPI_LB and MPI_UB, on both MPIs, and prints its Fig. 5.
+// TestFig1ByItsOwnCall has the paper's Fig. 1 made as the paper does, by MPI_Type_struct with MPI_LB and MPI_UB, on
+// both MPIs, and prints its Fig. 5.
 func TestFig1ByItsOwnCall(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and runs MPI programs")
@@ -560,7 +586,8 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		if diff := cmp.Diff(fig5, s.String()); diff != "" {
 			t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
 		}
-		if f := dt.Figures(); f != (prettyprint.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) || dt.CallSite() == 0 {
+		if f := dt.Figures(); f != (prettyprint.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
+			dt.CallSite() == 0 {
 			t.Errorf("%+v, made at 0x%x", f, dt.CallSite())
 		}
 		if _, err := io.WriteString(p.stdin, "end\n"); err != nil {

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// Step is one type on the way from a datatype down to a basic element, with the indices of the way on: one for each stage of
-// the expanded type-tree (paper, IV.B).
+// Step is one type on the way from a datatype down to a basic element, with the indices of the way on: one for each
+// stage of the expanded type-tree (paper, IV.B).
 type Step struct {
 	Type  *Datatype
 	Index []int64
@@ -27,15 +27,16 @@ func (t *Datatype) Element(n int64) (Element, error) {
 		return Element{}, t.problem
 	}
 	if n < 0 || n >= t.elements {
-		return Element{}, errorf(KindAddress, 0, "The datatype %s has %d basic elements; there is no element %d.", t.Title(), t.elements, n)
+		return Element{}, errorf(KindAddress, 0, "The datatype %s has %d basic elements; there is no element %d.",
+			t.Title(), t.elements, n)
 	}
 	var w walker
 	w.descend(t, n, 0)
 	return w.element(n), nil
 }
 
-// Typemap yields the entries of the typemap of one instance from the n-th on, without visiting those before it. A type with a
-// Problem has no entries. The Path of an entry is valid until the next one.
+// Typemap yields the entries of the typemap of one instance from the n-th on, without visiting those before it. A type
+// with a Problem has no entries. The Path of an entry is valid until the next one.
 func (t *Datatype) Typemap(from int64) iter.Seq[Element] {
 	return func(yield func(Element) bool) {
 		if t.problem != nil || from < 0 || from >= t.elements {
@@ -99,7 +100,8 @@ func (w *walker) descend(t *Datatype, n, base int64) {
 	w.leaf, w.offset = t, base
 }
 
-// seek sets the indices to those of the copy of the child that holds element *n, makes *n relative to it, and returns the child.
+// seek sets the indices to those of the copy of the child that holds element *n, makes *n relative to it, and returns
+// the child.
 func (f *frame) seek(n *int64) *Datatype {
 	if f.t.layout.list == nil {
 		child := f.t.layout.child

@@ -77,7 +77,9 @@ func drawType(t *rapid.T, im *prettyprinttest.Image, depth int) *prettyprinttest
 	return drawDarray(t, im, fortran, kid)
 }
 
-func drawSubarray(t *rapid.T, im *prettyprinttest.Image, fortran bool, kid *prettyprinttest.Type) *prettyprinttest.Type {
+func drawSubarray(t *rapid.T, im *prettyprinttest.Image, fortran bool,
+	kid *prettyprinttest.Type,
+) *prettyprinttest.Type {
 	dims := rapid.IntRange(1, 3).Draw(t, "dims")
 	var sizes, subs, starts []int64
 	for range dims {
@@ -117,7 +119,9 @@ func libraryOf(t *rapid.T) uint32 {
 	return rapid.SampledFrom([]uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI}).Draw(t, "mpi")
 }
 
-func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) (*prettyprint.Registry, *prettyprint.Datatype) {
+func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) (*prettyprint.Registry,
+	*prettyprint.Datatype,
+) {
 	r, err := prettyprint.Open(im, im.Publish())
 	if err != nil {
 		t.Fatalf("Open: %v", err)
@@ -136,8 +140,8 @@ type require interface {
 	Fatalf(format string, args ...any)
 }
 
-// TestRandomTypes compares random trees of constructors with their explicit typemaps: order, displacements, figures, addresses,
-// seeking, signature, blocks and gaps.
+// TestRandomTypes compares random trees of constructors with their explicit typemaps: order, displacements, figures,
+// addresses, seeking, signature, blocks and gaps.
 func TestRandomTypes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		im := prettyprinttest.NewImage(libraryOf(t))
@@ -148,7 +152,8 @@ func TestRandomTypes(t *testing.T) {
 			t.Fatalf("%d elements, want %d", dt.Elements(), len(want.Map))
 		}
 		figures := prettyprint.Figures{
-			Size: want.Size, LB: want.LB, Extent: want.Extent(), TrueLB: want.TrueLB, TrueExtent: want.TrueUB - want.TrueLB,
+			Size: want.Size, LB: want.LB, Extent: want.Extent(), TrueLB: want.TrueLB,
+			TrueExtent: want.TrueUB - want.TrueLB,
 		}
 		if diff := cmp.Diff(figures, dt.Computed()); diff != "" {
 			t.Fatalf("figures (-want +got):\n%s", diff)
@@ -181,7 +186,8 @@ func TestRandomTypes(t *testing.T) {
 
 func checkEntry(t *rapid.T, n int, e prettyprint.Element, want prettyprinttest.Entry) {
 	if e.Index != int64(n) || e.Offset != want.Disp || e.Leaf.Name() != want.Basic || pathOf(e) != want.Path {
-		t.Fatalf("entry %d is (%d, %s, %d) at %s, want (%s, %d) at %s", n, e.Index, e.Leaf.Name(), e.Offset, pathOf(e), want.Basic, want.Disp, want.Path)
+		t.Fatalf("entry %d is (%d, %s, %d) at %s, want (%s, %d) at %s", n, e.Index, e.Leaf.Name(), e.Offset, pathOf(e),
+			want.Basic, want.Disp, want.Path)
 	}
 }
 
@@ -256,7 +262,8 @@ func checkBlocks(t *rapid.T, dt *prettyprint.Datatype, want *prettyprinttest.Typ
 	}
 }
 
-// TestRandomBuffers compares the elements of random buffers, read in random pages, and the tree of values, with the oracle.
+// TestRandomBuffers compares the elements of random buffers, read in random pages, and the tree of values, with the
+// oracle.
 func TestRandomBuffers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		im := prettyprinttest.NewImage(libraryOf(t))
@@ -321,7 +328,8 @@ func checkSelect(t *rapid.T, b *prettyprint.Buffer, v prettyprint.Value) {
 			t.Fatalf("Select(%s): %v", s, err)
 		}
 		vals, err := one.Elements(0, one.Len())
-		if err != nil || len(vals) != 1 || vals[0].Memory != v.Memory || vals[0].Address != v.Address || vals[0].Text != v.Text {
+		if err != nil || len(vals) != 1 || vals[0].Memory != v.Memory || vals[0].Address != v.Address ||
+			vals[0].Text != v.Text {
 			t.Fatalf("Select(%s): %+v, %v; want %+v", s, vals, err, v)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Constructor is the datatype's constructor with its arguments as a tree: kind, count, entries with blocklength, offset and
-// type, in the order and with the words of the paper's Fig. 5. An offset is in bytes; a displacement or stride is in extents of the
-// type, as in the call.
+// Constructor is the datatype's constructor with its arguments as a tree: kind, count, entries with blocklength, offset
+// and type, in the order and with the words of the paper's Fig. 5. An offset is in bytes; a displacement or stride is
+// in extents of the type, as in the call.
 func (t *Datatype) Constructor() Node {
 	n := typeField(t)
 	n.Name = t.Title()
@@ -18,8 +18,8 @@ func (t *Datatype) Constructor() Node {
 	return n
 }
 
-// typeField is the "type" of a constructor: a predefined type by its name in quotes, as the paper prints it, another as a
-// tree, which is built when it is opened: a type that is shared may occur 2^50 times.
+// typeField is the "type" of a constructor: a predefined type by its name in quotes, as the paper prints it, another as
+// a tree, which is built when it is opened: a type that is shared may occur 2^50 times.
 func typeField(t *Datatype) Node {
 	n := Node{Name: "type", Type: "MPI_Datatype"}
 	if t.Combiner() == CombinerNamed {
@@ -36,7 +36,8 @@ func typeField(t *Datatype) Node {
 var fieldCount = map[Combiner]int{
 	CombinerNamed: 2, CombinerUnknown: 3, CombinerDup: 2, CombinerContiguous: 3, CombinerVector: 5, CombinerHvector: 5,
 	CombinerIndexed: 4, CombinerHindexed: 4, CombinerIndexedBlock: 5, CombinerHindexedBlock: 5, CombinerStruct: 3,
-	CombinerResized: 4, CombinerSubarray: 5, CombinerDarray: 7, CombinerF90Real: 3, CombinerF90Complex: 3, CombinerF90Integer: 2,
+	CombinerResized: 4, CombinerSubarray: 5, CombinerDarray: 7, CombinerF90Real: 3, CombinerF90Complex: 3,
+	CombinerF90Integer: 2,
 }
 
 // fields are the arguments of the constructor by name, beginning with its kind.
@@ -54,7 +55,10 @@ func (t *Datatype) fields() []Node {
 	case CombinerVector:
 		return []Node{kind, num("count", 0), num("blocklength", 1), num("stride", 2), typeField(t.types[0])}
 	case CombinerHvector:
-		return []Node{kind, num("count", 0), num("blocklength", 1), numberNode("stride_bytes", ad.at(0)), typeField(t.types[0])}
+		return []Node{
+			kind, num("count", 0), num("blocklength", 1), numberNode("stride_bytes", ad.at(0)),
+			typeField(t.types[0]),
+		}
 	case CombinerResized:
 		return []Node{kind, numberNode("lb", ad.at(0)), numberNode("extent", ad.at(1)), typeField(t.types[0])}
 	case CombinerF90Real, CombinerF90Complex:
@@ -66,7 +70,10 @@ func (t *Datatype) fields() []Node {
 	case CombinerSubarray, CombinerDarray:
 		return t.arrayFields(kind)
 	default:
-		return []Node{kind, leafNode("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))), leafNode("contents", "not decoded yet")}
+		return []Node{
+			kind, leafNode("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))),
+			leafNode("contents", "not decoded yet"),
+		}
 	}
 }
 
@@ -86,7 +93,10 @@ func (t *Datatype) blockFields(kind Node) []Node {
 		displacements := numbers("displacements", n, func(i int) int64 { return in.at(2 + i) })
 		return []Node{kind, count, numberNode("blocklength", in.at(1)), displacements, typeField(t.types[0])}
 	case CombinerHindexedBlock:
-		return []Node{kind, count, numberNode("blocklength", in.at(1)), numbers("offsets", n, ad.at), typeField(t.types[0])}
+		return []Node{
+			kind, count, numberNode("blocklength", in.at(1)), numbers("offsets", n, ad.at),
+			typeField(t.types[0]),
+		}
 	default: // struct
 		return []Node{kind, count, entries(n, func(i int) []Node {
 			return []Node{numberNode("blocklength", in.at(1+i)), numberNode("offset", ad.at(i)), typeField(t.types[i])}
@@ -99,12 +109,16 @@ func (t *Datatype) arrayFields(kind Node) []Node {
 	if t.Combiner() == CombinerSubarray {
 		n := int(in.at(0))
 		return []Node{kind, numberNode("ndims", n), t.orderNode(n, in.at(1+3*n)), entries(n, func(i int) []Node {
-			return []Node{numberNode("size", in.at(1+i)), numberNode("subsize", in.at(1+n+i)), numberNode("start", in.at(1+2*n+i))}
+			return []Node{
+				numberNode("size", in.at(1+i)), numberNode("subsize", in.at(1+n+i)),
+				numberNode("start", in.at(1+2*n+i)),
+			}
 		}), typeField(t.types[0])}
 	}
 	n := int(in.at(2))
 	return []Node{
-		kind, numberNode("size", in.at(0)), numberNode("rank", in.at(1)), numberNode("ndims", n), t.orderNode(n, in.at(3+4*n)),
+		kind, numberNode("size", in.at(0)), numberNode("rank", in.at(1)), numberNode("ndims", n),
+		t.orderNode(n, in.at(3+4*n)),
 		entries(n, func(i int) []Node {
 			dist, darg := leafNode("distribution", fmt.Sprint(in.at(3+n+i))), numberNode("argument", in.at(3+2*n+i))
 			if d, dflt, err := t.distribution(in.at(3+n+i), in.at(3+2*n+i)); err == nil {
@@ -141,7 +155,9 @@ func entries(n int, at func(i int) []Node) Node {
 }
 
 func numbers(name string, n int, at func(i int) int64) Node {
-	return listNode(name, fmt.Sprintf("%d entries", n), n, func(i int) Node { return numberNode(fmt.Sprintf("[%d]", i), at(i)) })
+	return listNode(name, fmt.Sprintf("%d entries", n), n, func(i int) Node {
+		return numberNode(fmt.Sprintf("[%d]", i), at(i))
+	})
 }
 
 // Summary says in one line what the type is.
@@ -169,9 +185,12 @@ func (t *Datatype) Node(name string, where func(pc uint64) string) Node {
 	if t.problem == nil {
 		f := t.Figures()
 		kids = append(
-			kids, numberNode("size", f.Size), numberNode("extent", f.Extent), numberNode("lb", f.LB), numberNode("ub", f.UB()),
-			numberNode("true_lb", f.TrueLB), numberNode("true_extent", f.TrueExtent), numberNode("elements", t.elements),
-			leafNode("signature", t.Signature().Text(32)), leafNode("blocks", t.blockText()), leafNode("gaps", t.Gaps().String()),
+			kids, numberNode("size", f.Size), numberNode("extent", f.Extent), numberNode("lb", f.LB),
+			numberNode("ub", f.UB()),
+			numberNode("true_lb", f.TrueLB), numberNode("true_extent", f.TrueExtent),
+			numberNode("elements", t.elements),
+			leafNode("signature", t.Signature().Text(32)), leafNode("blocks", t.blockText()),
+			leafNode("gaps", t.Gaps().String()),
 		)
 		if s := t.unasked(); s != "" {
 			kids = append(kids, leafNode("figures", s))
@@ -192,7 +211,8 @@ func (t *Datatype) Node(name string, where func(pc uint64) string) Node {
 	return n
 }
 
-// unasked says where the figures come from, if not from the library: of the many types of a program that makes them without end it is not asked.
+// unasked says where the figures come from, if not from the library: of the many types of a program that makes them
+// without end it is not asked.
 func (t *Datatype) unasked() string {
 	if _, known := t.Reported(); known || t.problem != nil || t.isLeaf() {
 		return ""

@@ -12,7 +12,10 @@ import (
 )
 
 func named(name string, b Basic, size uint32) *Datatype {
-	return &Datatype{hdr: abiDatatype{combiner: uint32(CombinerNamed), basic: uint32(b), basicSize: size, typeSize: int64(size), name: name}}
+	return &Datatype{hdr: abiDatatype{
+		combiner: uint32(CombinerNamed), basic: uint32(b), basicSize: size,
+		typeSize: int64(size), name: name,
+	}}
 }
 
 func TestValues(t *testing.T) {
@@ -104,13 +107,15 @@ func TestPairs(t *testing.T) {
 
 // TestFloatsRoundTrip reads what is printed back: the shortest text must give the same bits.
 func TestFloatsRoundTrip(t *testing.T) {
-	double, quad, ext := named("MPI_DOUBLE", BasicFloat, 8), named("MPI_REAL16", BasicFloat, 16), named("MPI_LONG_DOUBLE", BasicFloat, 16)
+	double, quad, ext := named("MPI_DOUBLE", BasicFloat, 8), named("MPI_REAL16", BasicFloat, 16),
+		named("MPI_LONG_DOUBLE", BasicFloat, 16)
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Float64().Draw(t, "v")
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return
 		}
-		got, ok := new(big.Float).SetPrec(53).SetString(double.formatFloat(binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))))
+		got, ok := new(big.Float).SetPrec(53).SetString(double.formatFloat(binary.LittleEndian.AppendUint64(nil,
+			math.Float64bits(v))))
 		if f, _ := got.Float64(); !ok || f != v {
 			t.Fatalf("%v printed as %v", v, got)
 		}
@@ -196,7 +201,8 @@ func TestLongDoubleOfMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for machine, want := range map[string]string{
-		"aarch64": "1.5", "riscv:rv64": "1.5", "powerpc:common64": "0x0000000000000000000000000080ff3f", "i386:x86-64": "0",
+		"aarch64": "1.5", "riscv:rv64": "1.5", "powerpc:common64": "0x0000000000000000000000000080ff3f",
+		"i386:x86-64": "0",
 	} {
 		d := named("MPI_LONG_DOUBLE", BasicFloat, 16)
 		d.reg = &Registry{env: Surroundings{Machine: func() string { return machine }}}

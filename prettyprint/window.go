@@ -7,10 +7,10 @@ import (
 	"sort"
 )
 
-// What lies in a piece of memory is found from the tree of constructors, from above: a copy of a type is looked at only if the
-// interval of its true bounds meets the window, and which of n copies at a stride do, is a division. (Protze et al., VIII, keep the
-// strided block for the same reason.) The cost of a window is that of what lies in it, not of the type, but for copies
-// that interleave.
+// What lies in a piece of memory is found from the tree of constructors, from above: a copy of a type is looked at only
+// if the interval of its true bounds meets the window, and which of n copies at a stride do, is a division. (Protze et
+// al., VIII, keep the strided block for the same reason.) The cost of a window is that of what lies in it, not of the
+// type, but for copies that interleave.
 
 // hull is an interval that holds all data of something, relative to where it lies.
 type hull struct{ from, to int64 }
@@ -22,7 +22,8 @@ func (h hull) union(o hull) hull { return hull{min(h.from, o.from), max(h.to, o.
 // spread is the hull of n > 0 copies of h, each step bytes after the one before.
 func (h hull) spread(n, step int64) hull { return h.union(h.moved(satMul(n-1, step))) }
 
-// satAdd and satMul stay within the range of int64 instead of leaving it: a window's edges may lie beyond any displacement.
+// satAdd and satMul stay within the range of int64 instead of leaving it: a window's edges may lie beyond any
+// displacement.
 func satAdd(a, b int64) int64 {
 	switch s := a + b; {
 	case b > 0 && s < a:
@@ -79,7 +80,8 @@ func (t *Datatype) blockHulls() []blockHull {
 		t.byMemory = make([]blockHull, 0, l.n)
 		for i := range l.n {
 			if ch := l.child(i); l.length(i) > 0 && ch.elements > 0 {
-				t.byMemory = append(t.byMemory, blockHull{hull: ch.hull().spread(l.length(i), ch.Figures().Extent).moved(l.offset(i)), block: i})
+				t.byMemory = append(t.byMemory,
+					blockHull{hull: ch.hull().spread(l.length(i), ch.Figures().Extent).moved(l.offset(i)), block: i})
 			}
 		}
 		slices.SortStableFunc(t.byMemory, func(a, b blockHull) int { return cmp.Compare(a.from, b.from) })
@@ -103,7 +105,8 @@ type piece struct {
 type window struct {
 	hull
 	budget *int64 // steps left; below 0 the walk has ended early, and what it found is not all
-	// each is called for a piece of memory that meets the window, or, if there is a whole, its edges; false ends the walk.
+	// each is called for a piece of memory that meets the window, or, if there is a whole, its edges; false ends the
+	// walk.
 	each func(p piece) bool
 	// whole, if there is one, is called for n instances of t that lie within the window as a whole, instead of each.
 	whole func(t *Datatype, n int64)
@@ -114,7 +117,9 @@ func (w *window) walkRow(t *Datatype, n int64) bool {
 	if n == 0 || t.elements == 0 {
 		return true
 	}
-	return w.copies(strided{n, 0, t.Figures().Extent, t.hull(), t, 1}, 1, func(base, copies int64) bool { return w.walk(t, base, copies) })
+	return w.copies(strided{n, 0, t.Figures().Extent, t.hull(), t, 1}, 1, func(base, copies int64) bool {
+		return w.walk(t, base, copies)
+	})
 }
 
 // walk visits one instance of t at base, which counts copies times.
@@ -154,7 +159,9 @@ func (w *window) leaf(t *Datatype, base, copies int64) bool {
 func (w *window) blocks(t *Datatype, base, copies int64) bool {
 	all, l := t.blockHulls(), t.layout.list
 	from, to := satAdd(w.from, -base), satAdd(w.to, -base)
-	for i := sort.Search(len(all), func(i int) bool { return all[i].furthest > from }); i < len(all) && all[i].from < to; i++ {
+	for i := sort.Search(len(all), func(i int) bool {
+		return all[i].furthest > from
+	}); i < len(all) && all[i].from < to; i++ {
 		*w.budget--
 		if *w.budget < 0 {
 			return false
@@ -237,7 +244,8 @@ func ceilDiv(a, b int64) int64 {
 	return q
 }
 
-// copies calls next with the place of each copy that meets the window. Copies at one place are visited once, with their number.
+// copies calls next with the place of each copy that meets the window. Copies at one place are visited once, with their
+// number.
 func (w *window) copies(s strided, copies int64, next func(base, copies int64) bool) bool {
 	from, to := s.meeting(satAdd(satAdd(w.from, -s.h.to), 1), satAdd(satAdd(w.to, -s.h.from), -1))
 	if from == to {

@@ -12,9 +12,10 @@ import (
 // abandonTime bounds how long the ranks may take to stop where they are.
 const abandonTime = 10 * time.Second
 
-// runToCut is job.RunToCut, and stops everybody if the cut is given up on the way: by the caller (a pause), or because a rank stopped for another
-// reason. Otherwise the ranks that had not arrived would stop much later at positions that nobody wants any more, those that had would wait in their
-// parking loops for ever, and both would look as if they ran. No rank is beyond its position then, so the cut can still be reached.
+// runToCut is job.RunToCut, and stops everybody if the cut is given up on the way: by the caller (a pause), or because
+// a rank stopped for another reason. Otherwise the ranks that had not arrived would stop much later at positions that
+// nobody wants any more, those that had would wait in their parking loops for ever, and both would look as if they ran.
+// No rank is beyond its position then, so the cut can still be reached.
 func (c *Controller) runToCut(ctx context.Context, request job.RunToCutRequest) error {
 	_, err := c.o.Job.RunToCut(ctx, request)
 	if _, partial := errors.AsType[*job.PartialCutError](err); partial {
@@ -23,12 +24,14 @@ func (c *Controller) runToCut(ctx context.Context, request job.RunToCutRequest) 
 	return err
 }
 
-// abandon lifts the stop points that were set, and stops the ranks. A rank that has gone meanwhile cannot be told, and need not be.
+// abandon lifts the stop points that were set, and stops the ranks. A rank that has gone meanwhile cannot be told, and
+// need not be.
 func (c *Controller) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
 	never := job.Never
-	if _, err := c.o.Job.Control(ctx, c.o.Job.All(), backend.ControlRequest{ParkAt: &never, GuardAt: &never}); err != nil {
+	if _, err := c.o.Job.Control(ctx, c.o.Job.All(),
+		backend.ControlRequest{ParkAt: &never, GuardAt: &never}); err != nil {
 		c.o.Log.Debug("abandoning a cut: positions", "error", err)
 	}
 	running := job.RankSet{}

@@ -16,7 +16,8 @@ import (
 // Options of a Controller.
 type Options struct {
 	Job *job.Job // a replay, launched
-	// Graph returns the event graph of the recording; the first call may take as long as a replay, and reports its progress by itself.
+	// Graph returns the event graph of the recording; the first call may take as long as a replay, and reports its
+	// progress by itself.
 	Graph func(ctx context.Context) (*causal.Graph, error)
 	Scout StartScout
 	// Say tells the user of what does not end a request, in whole sentences; nil: nobody is told.
@@ -47,7 +48,10 @@ func New(o Options) *Controller {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	c := &Controller{o: o, sub: o.Job.Subscribe(0), busy: make(chan struct{}, 1), known: map[int]*found{}, places: places{}, done: make(chan struct{})}
+	c := &Controller{
+		o: o, sub: o.Job.Subscribe(0), busy: make(chan struct{}, 1), known: map[int]*found{},
+		places: places{}, done: make(chan struct{}),
+	}
 	c.busy <- struct{}{}
 	go c.watch()
 	return c
@@ -93,11 +97,13 @@ func (e *NoHitError) Error() string {
 	if e.Breakpoints == 1 {
 		return "The causal breakpoint is not reached again in the rest of this recording."
 	}
-	return fmt.Sprintf("None of the %d causal breakpoints is reached again in the rest of this recording.", e.Breakpoints)
+	return fmt.Sprintf("None of the %d causal breakpoints is reached again in the rest of this recording.",
+		e.Breakpoints)
 }
 
-// Continue runs the job to the next hit of a causal breakpoint: its rank stops there, every other rank at its causal past. With no further hit the ranks stay where they
-// are and the error is a *NoHitError. The errors of job.RunToCut are passed on.
+// Continue runs the job to the next hit of a causal breakpoint: its rank stops there, every other rank at its causal
+// past. With no further hit the ranks stay where they are and the error is a *NoHitError. The errors of job.RunToCut
+// are passed on.
 func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint) error {
 	leave, err := c.enter(ctx)
 	if err != nil {
@@ -123,7 +129,8 @@ func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint)
 			return err
 		}
 		if how == hitEnded {
-			c.o.Say(fmt.Sprintf("Rank %d ended without meeting the causal breakpoint: its next hit in the recording, after its event %d, lay behind it already.",
+			c.o.Say(fmt.Sprintf("Rank %d ended without meeting the causal breakpoint: its next hit in the recording, "+
+				"after its event %d, lay behind it already.",
 				target.rank, target.hit.Event))
 		}
 		// The leader came to its next event, or its end, without a stop at the breakpoint: that hit lies behind it.
@@ -134,12 +141,15 @@ func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint)
 		}
 		place.Seen++
 		missed[k] = place
-		c.o.Log.Debug("causal breakpoint: hit was passed already", "breakpoint", target.breakpoint, "rank", target.rank, "event", target.hit.Event)
+		c.o.Log.Debug("causal breakpoint: hit was passed already", "breakpoint", target.breakpoint, "rank", target.rank,
+			"event", target.hit.Event)
 	}
 }
 
 // choose finds the hit to run to.
-func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint, status []job.RankStatus, missed map[key]Place) (candidate, error) {
+func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint,
+	status []job.RankStatus, missed map[key]Place,
+) (candidate, error) {
 	place := func(id int, s job.RankStatus) Place {
 		p := c.place(id, s.Rank, s.Control.Events)
 		if m := missed[key{id, s.Rank}]; m.Event == p.Event {
@@ -194,7 +204,9 @@ func positions(graph *causal.Graph, rank int, hit Hit) ([]uint64, error) {
 }
 
 // learn sends out a scout if what is known does not reach far enough.
-func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpoints []job.Breakpoint, place func(int, job.RankStatus) Place) error {
+func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpoints []job.Breakpoint,
+	place func(int, job.RankStatus) Place,
+) error {
 	if signature := fmt.Sprintf("%+v", breakpoints); signature != c.knownFor {
 		c.known, c.knownFor = map[int]*found{}, signature
 	}
@@ -262,8 +274,9 @@ func (c *Controller) send(ctx context.Context, ranks job.RankSet, list []wanted)
 	return errors.Join(errs...)
 }
 
-// reachable is the least cut that can be reached from where the ranks are: replays do not run backwards, and so a rank that an earlier stop (at a hit that is concurrent with
-// this one) has brought further than this hit's past stays. It is consistent, being the union of two consistent cuts.
+// reachable is the least cut that can be reached from where the ranks are: replays do not run backwards, and so a rank
+// that an earlier stop (at a hit that is concurrent with this one) has brought further than this hit's past stays. It
+// is consistent, being the union of two consistent cuts.
 func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond job.RankSet) {
 	cut = slices.Clone(target.cut)
 	for _, s := range status {
@@ -288,7 +301,8 @@ const (
 func (c *Controller) runTo(ctx context.Context, target candidate, status []job.RankStatus) (outcome, error) {
 	positions, beyond := reachable(target, status)
 	request := job.RunToCutRequest{
-		At: fmt.Sprintf("%d:%d", target.rank, target.hit.Event), Positions: positions, Beyond: beyond, Leader: target.rank, GuardLeader: target.hit.Event,
+		At: fmt.Sprintf("%d:%d", target.rank, target.hit.Event), Positions: positions, Beyond: beyond,
+		Leader: target.rank, GuardLeader: target.hit.Event,
 	}
 	if !target.hit.Initialised {
 		return c.runBeforeInit(ctx, target.rank, status)
@@ -311,13 +325,15 @@ func (c *Controller) runTo(ctx context.Context, target candidate, status []job.R
 	return hitReached, nil
 }
 
-// runBeforeInit runs a rank to a hit before MPI_Init. Nothing of any other rank happened before: they stay where they are. No guard can tell that the hit lies behind the rank
-// already: then it waits in MPI_Init for the others. So the user is told, and a rank that was let go before and runs has passed the hit.
+// runBeforeInit runs a rank to a hit before MPI_Init. Nothing of any other rank happened before: they stay where they
+// are. No guard can tell that the hit lies behind the rank already: then it waits in MPI_Init for the others. So the
+// user is told, and a rank that was let go before and runs has passed the hit.
 func (c *Controller) runBeforeInit(ctx context.Context, rank int, status []job.RankStatus) (outcome, error) {
 	if status[rank].State != job.Stopped {
 		return hitPassed, nil
 	}
-	c.o.Say(fmt.Sprintf("Rank %d goes on to a hit before MPI_Init; nothing of other ranks happened before that, and they stay where they are. If rank %d is past the hit already, "+
+	c.o.Say(fmt.Sprintf("Rank %d goes on to a hit before MPI_Init; nothing of other ranks happened before that, and "+
+		"they stay where they are. If rank %d is past the hit already, "+
 		"it runs into MPI_Init and waits there: continue again.", rank, rank))
 	_, err := c.o.Job.Resume(ctx, job.NewRankSet(rank), backend.Continue, 0)
 	if err == nil {
@@ -336,12 +352,14 @@ type InconsistentError struct {
 }
 
 func (e *InconsistentError) Error() string {
-	return fmt.Sprintf("The ranks cannot stand at %v: %v. The nearest consistent cuts are %v, earlier, and %v, later.", e.Cut, e.Why, e.Below, e.Above)
+	return fmt.Sprintf("The ranks cannot stand at %v: %v. The nearest consistent cuts are %v, earlier, and %v, later.",
+		e.Cut, e.Why, e.Below, e.Above)
 }
 
 func (e *InconsistentError) Unwrap() error { return e.Why }
 
-// RunTo runs every rank to its position in a consistent cut; at names it for people. A cut that is not consistent is refused with an *InconsistentError.
+// RunTo runs every rank to its position in a consistent cut; at names it for people. A cut that is not consistent is
+// refused with an *InconsistentError.
 func (c *Controller) RunTo(ctx context.Context, at string, cut []uint64) error {
 	leave, err := c.enter(ctx)
 	if err != nil {

@@ -2,14 +2,15 @@ package replayctl
 
 import "github.com/cohort-debugger/cohort/job"
 
-// A Hit is one time that a rank reaches a breakpoint: after its event Event, and before the next. Several hits may have the same Event;
-// they are told apart by their order.
+// A Hit is one time that a rank reaches a breakpoint: after its event Event, and before the next. Several hits may have
+// the same Event; they are told apart by their order.
 type Hit struct {
 	Event       uint64
 	Initialised bool // MPI was initialised; if not, nothing of any other rank happened before
 }
 
-// A Place is where a rank stands with regard to one breakpoint: after Event events, having hit the breakpoint Seen times since.
+// A Place is where a rank stands with regard to one breakpoint: after Event events, having hit the breakpoint Seen
+// times since.
 type Place struct {
 	Event uint64
 	Seen  int
@@ -40,8 +41,9 @@ type candidate struct {
 	cut        []uint64 // the causal cut of (rank, hit.Event)
 }
 
-// first picks the candidate at which the job is to stop: one that no other candidate precedes. Candidate d precedes c if c's cut holds more events of d's rank than d's
-// hit does, so that this rank would run through its own hit on the way to c's cut. Precedence is acyclic, being a suborder of happened-before; of several the one with the
+// first picks the candidate at which the job is to stop: one that no other candidate precedes. Candidate d precedes c
+// if c's cut holds more events of d's rank than d's hit does, so that this rank would run through its own hit on the
+// way to c's cut. Precedence is acyclic, being a suborder of happened-before; of several the one with the
 // lowest rank, then the lowest breakpoint, is taken, so that a replay stops at the same places every time.
 func first(candidates []candidate) (candidate, bool) {
 	best, found := candidate{}, false

@@ -31,7 +31,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestEveryHitIsVisitedOnce: going from hit to hit by next, as Continue does, visits each hit of the list once and in order.
+// TestEveryHitIsVisitedOnce: going from hit to hit by next, as Continue does, visits each hit of the list once and in
+// order.
 func TestEveryHitIsVisitedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var hits []Hit
@@ -48,7 +49,10 @@ func TestEveryHitIsVisitedOnce(t *testing.T) {
 				t.Fatalf("visited hit %d, want %d of %v", i, want, hits)
 			}
 			at = hits[i].Event
-			seen.saw(job.RankStatus{Rank: 0, Stop: &backend.Stopped{Breakpoints: []int{1}, Control: backend.ControlState{Events: at}}})
+			seen.saw(job.RankStatus{
+				Rank: 0,
+				Stop: &backend.Stopped{Breakpoints: []int{1}, Control: backend.ControlState{Events: at}},
+			})
 		}
 		if i := next(hits, seen.at(1, 0, at)); i != -1 {
 			t.Fatalf("hit %d after the last", i)
@@ -56,7 +60,8 @@ func TestEveryHitIsVisitedOnce(t *testing.T) {
 	})
 }
 
-// TestFirstIsPrecededByNone: whatever the cuts, as long as precedence is acyclic (made so here from a linear order), a candidate is found that no other precedes.
+// TestFirstIsPrecededByNone: whatever the cuts, as long as precedence is acyclic (made so here from a linear order), a
+// candidate is found that no other precedes.
 func TestFirstIsPrecededByNone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "ranks")
@@ -132,8 +137,10 @@ func TestReachable(t *testing.T) {
 		}
 		got, beyond := reachable(target, status)
 		for r := range n {
-			if got[r] != max(target.cut[r], status[r].Control.Events) || beyond.Contains(r) != (got[r] > target.cut[r]) {
-				t.Fatalf("rank %d at %d, cut %d: goes to %d, beyond %v", r, status[r].Control.Events, target.cut[r], got[r], beyond)
+			if got[r] != max(target.cut[r], status[r].Control.Events) ||
+				beyond.Contains(r) != (got[r] > target.cut[r]) {
+				t.Fatalf("rank %d at %d, cut %d: goes to %d, beyond %v", r, status[r].Control.Events, target.cut[r],
+					got[r], beyond)
 			}
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 )
 
-// maxHits bounds the hits that one scout looks for per rank; each costs a stop of the debugger (some milliseconds). When they are used up another scout goes out.
+// maxHits bounds the hits that one scout looks for per rank; each costs a stop of the debugger (some milliseconds).
+// When they are used up another scout goes out.
 const maxHits = 100
 
 // A Scout is a second replay of the recording in which some ranks have a debugger and the others run free.
@@ -64,7 +65,8 @@ func explore(ctx context.Context, b backend.Backend, w wanted) (*found, error) {
 			return f, nil
 		}
 		for _, id := range stop.Breakpoints {
-			f.hits[id] = append(f.hits[id], Hit{Event: stop.Control.Events, Initialised: stop.Control.State != stateNew})
+			f.hits[id] = append(f.hits[id],
+				Hit{Event: stop.Control.Events, Initialised: stop.Control.State != stateNew})
 			total++
 		}
 	}

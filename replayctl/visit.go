@@ -20,21 +20,26 @@ type PassedError struct {
 
 func (e *PassedError) Error() string {
 	if e.Events == e.Event.Index {
-		return fmt.Sprintf("Rank %d has left the call of event %s already. A replay does not run backwards: start it anew to get there.", e.Event.Rank, e.Event)
+		return fmt.Sprintf("Rank %d has left the call of event %s already. A replay does not run backwards: start it "+
+			"anew to get there.", e.Event.Rank, e.Event)
 	}
-	return fmt.Sprintf("Rank %d has completed %d events already, and the call of event %s is behind it. A replay does not run backwards: start it anew to get there.",
+	return fmt.Sprintf("Rank %d has completed %d events already, and the call of event %s is behind it. A replay "+
+		"does not run backwards: start it anew to get there.",
 		e.Event.Rank, e.Events, e.Event)
 }
 
-// NoStandError: the ranks cannot stand so that a rank has just ended a call: no cut of the recording that can be reached from where the ranks are ends with it. Nothing was moved.
+// NoStandError: the ranks cannot stand so that a rank has just ended a call: no cut of the recording that can be
+// reached from where the ranks are ends with it. Nothing was moved.
 type NoStandError struct {
 	Event causal.EventID
 	Cut   causal.Cut // the least one that can be reached and holds the event
 }
 
 func (e *NoStandError) Error() string {
-	return fmt.Sprintf("The ranks cannot be stopped with rank %d at the end of event %s: by the time that they have got so far, which is at %v, it has completed %d events, "+
-		"because its calls and those of other ranks wait for each other.", e.Event.Rank, e.Event, e.Cut, e.Cut[e.Event.Rank])
+	return fmt.Sprintf("The ranks cannot be stopped with rank %d at the end of event %s: by the time that they have "+
+		"got so far, which is at %v, it has completed %d events, "+
+		"because its calls and those of other ranks wait for each other.", e.Event.Rank, e.Event, e.Cut,
+		e.Cut[e.Event.Rank])
 }
 
 // RunningError: ranks run freely, so that it is not known from where they are to be steered. Nothing was moved.
@@ -51,8 +56,9 @@ type leg struct {
 	beyond job.RankSet
 }
 
-// itinerary plans runs to cuts, from where the ranks are, such that at the end of one of them each of the events is the last that its rank has completed. There are as few as
-// possible: both ends of a message are seen at one cut if there is one. The errors are of the first event that cannot be had.
+// itinerary plans runs to cuts, from where the ranks are, such that at the end of one of them each of the events is the
+// last that its rank has completed. There are as few as possible: both ends of a message are seen at one cut if there
+// is one. The errors are of the first event that cannot be had.
 func itinerary(graph *causal.Graph, now causal.Cut, events []causal.EventID) ([]leg, error) {
 	for _, e := range events {
 		if now[e.Rank] >= e.Index {
@@ -93,7 +99,8 @@ func legTo(graph *causal.Graph, now causal.Cut, events []causal.EventID, at []in
 	for r := range l.cut {
 		l.cut[r] = max(l.cut[r], own[r])
 	}
-	if l.cut, err = graph.Closure(l.cut); err != nil { // ranks may stand where no cut does: within calls that others have ended with
+	// ranks may stand where no cut does: within calls that others have ended with
+	if l.cut, err = graph.Closure(l.cut); err != nil {
 		return leg{}, err
 	}
 	for r := range l.cut {
@@ -144,10 +151,13 @@ func orders(of []int) [][]int {
 	return all
 }
 
-// Visit brings ranks to the ends of calls, so that the calls can be looked at with what they were given: for each of a few events look is called, with its place, while
-// its rank is stopped there and all others stand at a consistent cut. The calls are visited in the order that the recording allows. Errors of type *PassedError, *NoStandError and
+// Visit brings ranks to the ends of calls, so that the calls can be looked at with what they were given: for each of a
+// few events look is called, with its place, while its rank is stopped there and all others stand at a consistent cut.
+// The calls are visited in the order that the recording allows. Errors of type *PassedError, *NoStandError and
 // *RunningError come before anything was moved; others are those of RunTo.
-func (c *Controller) Visit(ctx context.Context, events []causal.EventID, look func(ctx context.Context, place int) error) error {
+func (c *Controller) Visit(ctx context.Context, events []causal.EventID,
+	look func(ctx context.Context, place int) error,
+) error {
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return err
@@ -170,7 +180,10 @@ func (c *Controller) Visit(ctx context.Context, events []causal.EventID, look fu
 		for k, i := range l.at {
 			names[k] = events[i].String()
 		}
-		request := job.RunToCutRequest{At: strings.Join(slices.Compact(names), " and "), Positions: l.cut, Beyond: l.beyond, Leader: -1, GuardLeader: job.Never}
+		request := job.RunToCutRequest{
+			At: strings.Join(slices.Compact(names), " and "), Positions: l.cut,
+			Beyond: l.beyond, Leader: -1, GuardLeader: job.Never,
+		}
 		if err := c.runToCut(ctx, request); err != nil {
 			return err
 		}

@@ -14,7 +14,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// handmade builds a graph of two ranks: each event is a letter and the other rank. s send, r receive, S synchronous send, i Irecv, w Wait of the last Irecv, x Sendrecv.
+// handmade builds a graph of two ranks: each event is a letter and the other rank. s send, r receive, S synchronous
+// send, i Irecv, w Wait of the last Irecv, x Sendrecv.
 func handmade(t *testing.T, ranks ...string) *causal.Graph {
 	t.Helper()
 	all := make([]uint32, len(ranks))
@@ -23,7 +24,10 @@ func handmade(t *testing.T, ranks ...string) *causal.Graph {
 	}
 	records := make([][]trace.Record, len(ranks))
 	for r, program := range ranks {
-		records[r] = []trace.Record{&trace.Comm{GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r), Members: all}}
+		records[r] = []trace.Record{&trace.Comm{
+			GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r),
+			Members: all,
+		}}
 		other, post := int32(1-r), uint64(0)
 		send := trace.SendArgs{Dest: other, Tag: 1, Bytes: 8}
 		recv := trace.RecvArgs{AskedSource: other, AskedTag: 1, Source: other, Tag: 1, Bytes: 8}
@@ -39,7 +43,8 @@ func handmade(t *testing.T, ranks ...string) *causal.Graph {
 			case 'i':
 				e.Op, e.Recv, post = trace.OpIrecv, recv, e.Index
 			case 'w':
-				e.Op, e.Completed = trace.OpWait, []trace.Completion{{Post: post, Class: trace.RequestRecv, Source: other, Tag: 1, Bytes: 8}}
+				e.Op, e.Completed = trace.OpWait,
+					[]trace.Completion{{Post: post, Class: trace.RequestRecv, Source: other, Tag: 1, Bytes: 8}}
 			case 'x':
 				e.Op, e.Send, e.Recv = trace.OpSendrecv, send, recv
 			}
@@ -65,21 +70,83 @@ func TestItinerary(t *testing.T) {
 		at     [][]int
 		err    string
 	}{
-		{"both ends at one cut", []string{"s", "r"}, causal.Cut{0, 0}, []causal.EventID{ev(0, 1), ev(1, 1)}, []causal.Cut{{1, 1}}, [][]int{{0, 1}}, ""},
+		{
+			"both ends at one cut",
+			[]string{"s", "r"},
+			causal.Cut{0, 0},
+			[]causal.EventID{ev(0, 1), ev(1, 1)},
+			[]causal.Cut{{1, 1}},
+			[][]int{{0, 1}},
+			"",
+		},
 		// Rank 1 posts, then tells rank 0, which sends only then.
-		{"posted long before", []string{"rs", "isw"}, causal.Cut{0, 0}, []causal.EventID{ev(0, 2), ev(1, 1)}, []causal.Cut{{0, 1}, {2, 2}}, [][]int{{1}, {0}}, ""},
+		{
+			"posted long before",
+			[]string{"rs", "isw"},
+			causal.Cut{0, 0},
+			[]causal.EventID{ev(0, 2), ev(1, 1)},
+			[]causal.Cut{{0, 1}, {2, 2}},
+			[][]int{{1}, {0}},
+			"",
+		},
 		// Rank 0 sends, then goes on to a second message, before which rank 1 does not post.
-		{"sent long before", []string{"ssr", "rSr"}, causal.Cut{0, 0}, []causal.EventID{ev(0, 1), ev(1, 3)}, nil, nil, ""},
-		{"a Sendrecv is one call", []string{"x", "x"}, causal.Cut{0, 0}, []causal.EventID{ev(0, 1), ev(1, 1)}, []causal.Cut{{1, 1}}, [][]int{{0, 1}}, ""},
-		{"one end only", []string{"s", "r"}, causal.Cut{1, 0}, []causal.EventID{ev(1, 1)}, []causal.Cut{{1, 1}}, [][]int{{0}}, ""},
-		{"left already", []string{"s", "r"}, causal.Cut{1, 0}, []causal.EventID{ev(0, 1), ev(1, 1)}, nil, nil, "Rank 0 has left the call of event 0:1"},
-		{"passed", []string{"ss", "rr"}, causal.Cut{2, 0}, []causal.EventID{ev(0, 1)}, nil, nil, "Rank 0 has completed 2 events already, and the call of event 0:1 is behind it"},
-		{"another rank is further", []string{"ss", "ir"}, causal.Cut{0, 0}, []causal.EventID{ev(0, 1)}, []causal.Cut{{1, 0}}, [][]int{{0}}, ""},
+		{
+			"sent long before",
+			[]string{"ssr", "rSr"},
+			causal.Cut{0, 0},
+			[]causal.EventID{ev(0, 1), ev(1, 3)},
+			nil, nil,
+			"",
+		},
+		{
+			"a Sendrecv is one call",
+			[]string{"x", "x"},
+			causal.Cut{0, 0},
+			[]causal.EventID{ev(0, 1), ev(1, 1)},
+			[]causal.Cut{{1, 1}},
+			[][]int{{0, 1}},
+			"",
+		},
+		{
+			"one end only",
+			[]string{"s", "r"},
+			causal.Cut{1, 0},
+			[]causal.EventID{ev(1, 1)},
+			[]causal.Cut{{1, 1}},
+			[][]int{{0}},
+			"",
+		},
+		{
+			"left already",
+			[]string{"s", "r"},
+			causal.Cut{1, 0},
+			[]causal.EventID{ev(0, 1), ev(1, 1)},
+			nil, nil,
+			"Rank 0 has left the call of event 0:1",
+		},
+		{
+			"passed",
+			[]string{"ss", "rr"},
+			causal.Cut{2, 0},
+			[]causal.EventID{ev(0, 1)},
+			nil, nil,
+			"Rank 0 has completed 2 events already, and the call of event 0:1 is behind it",
+		},
+		{
+			"another rank is further",
+			[]string{"ss", "ir"},
+			causal.Cut{0, 0},
+			[]causal.EventID{ev(0, 1)},
+			[]causal.Cut{{1, 0}},
+			[][]int{{0}},
+			"",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			legs, err := itinerary(handmade(t, c.ranks...), c.now, c.events)
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) || !strings.Contains(err.Error(), "start it anew") {
+				if err == nil || !strings.Contains(err.Error(), c.err) ||
+					!strings.Contains(err.Error(), "start it anew") {
 					t.Errorf("got %v, %v; want %q", legs, err, c.err)
 				}
 				return
@@ -111,10 +178,12 @@ func TestNoStandIsSaid(t *testing.T) {
 	}
 }
 
-// Where a plan exists each of its cuts is one that the ranks can go to, one after another, and its calls have just ended there; where none exists, no order of cuts has that.
+// Where a plan exists each of its cuts is one that the ranks can go to, one after another, and its calls have just
+// ended there; where none exists, no order of cuts has that.
 func TestItineraryAgainstSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := causaltest.Run(rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed"))), causaltest.Everything(rapid.IntRange(2, 3).Draw(t, "ranks"), rapid.IntRange(5, 25).Draw(t, "steps")))
+		x := causaltest.Run(rand.New(rand.NewSource(rapid.Int64().Draw(t, "seed"))),
+			causaltest.Everything(rapid.IntRange(2, 3).Draw(t, "ranks"), rapid.IntRange(5, 25).Draw(t, "steps")))
 		if x.Unknown > 0 {
 			return
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// progressEvery is how often the control blocks are read for RecordOptions.Progress. It costs the ranks nothing: they write them anyway.
+// progressEvery is how often the control blocks are read for RecordOptions.Progress. It costs the ranks nothing: they
+// write them anyway.
 const progressEvery = 500 * time.Millisecond
 
 // watchProgress reports until the function that it returns is called, which returns the last report.
@@ -61,8 +62,8 @@ func readProgress(ctx context.Context, session *launch.Session, states []backend
 	return p
 }
 
-// lastCalls finds out what the ranks that did not end well did last, and where in the program that is. The control blocks have the call sites,
-// the traces the modules that these lie in.
+// lastCalls finds out what the ranks that did not end well did last, and where in the program that is. The control
+// blocks have the call sites, the traces the modules that these lie in.
 func (r *RecordResult) lastCalls(ranks []trace.RankMeta, modules [][]*trace.Module) {
 	lines := map[string]*sourceline.File{} // nil: cannot be read
 	defer func() {

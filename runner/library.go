@@ -38,7 +38,8 @@ func (y Yield) decide(mpi pmpi.MPI, ranks int) (bool, error) {
 		// Open MPI yields by itself when it knows that there are more ranks than cores.
 		return mpi == pmpi.MPICH && ranks > launch.Cores(), nil
 	}
-	return false, &launch.RefusedError{Reason: fmt.Sprintf("The yield mode %q was asked for; there are auto, on and off.", string(y))}
+	return false, &launch.RefusedError{Reason: fmt.Sprintf("The yield mode %q was asked for; there are auto, on and "+
+		"off.", string(y))}
 }
 
 // Common are the options that all runs share.
@@ -71,7 +72,8 @@ type Toolchain struct {
 	Library      pmpi.Library
 }
 
-// Tools finds the MPI of a program and builds the interposer for it, or takes it from the cache. note may get one line if that takes long.
+// Tools finds the MPI of a program and builds the interposer for it, or takes it from the cache. note may get one line
+// if that takes long.
 func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolchain, error) {
 	var t Toolchain
 	var err error
@@ -85,11 +87,13 @@ func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolcha
 		if errors.As(err, new(*pmpi.MissingError)) {
 			return t, err
 		}
-		return t, &launch.RefusedError{Reason: fmt.Sprintf("The MPI cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.", err), Err: err}
+		return t, &launch.RefusedError{Reason: fmt.Sprintf("The MPI cannot be chosen: %v. Leave --mpi out for the "+
+			"MPI that the program is linked to.", err), Err: err}
 	}
 	if note != nil {
 		told := time.AfterFunc(slowBuild, func() {
-			note(fmt.Sprintf("Building the interposer for %s with %s (once; it is kept).", t.Installation.MPI.Title(), t.Installation.Mpicc))
+			note(fmt.Sprintf("Building the interposer for %s with %s (once; it is kept).", t.Installation.MPI.Title(),
+				t.Installation.Mpicc))
 		})
 		defer told.Stop()
 	}
@@ -118,7 +122,8 @@ func mpiEnv() []string {
 	var env []string
 	for _, v := range os.Environ() {
 		for _, prefix := range []string{"OMPI_MCA_", "MPICH_", "MPIR_CVAR_", "UCX_", "FI_", "OMP_"} {
-			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, "OMPI_MCA_orte_") && !strings.HasPrefix(v, "OMPI_MCA_ess_") {
+			if strings.HasPrefix(v, prefix) && !strings.HasPrefix(v, "OMPI_MCA_orte_") &&
+				!strings.HasPrefix(v, "OMPI_MCA_ess_") {
 				env = append(env, v)
 			}
 		}
@@ -134,7 +139,8 @@ func (c *Common) notef(format string, args ...any) {
 
 // fill puts what is common into the options of a launch.
 func (c *Common) fill(o *launch.Options) {
-	o.MPI, o.LauncherArgs, o.Output, o.Self, o.SelfArgs, o.Log = c.MPI, c.LauncherArgs, c.Output, c.Self, c.SelfArgs, c.Log
+	o.MPI, o.LauncherArgs, o.Output, o.Self, o.SelfArgs, o.Log = c.MPI, c.LauncherArgs, c.Output, c.Self, c.SelfArgs,
+		c.Log
 	// A nil *os.File in an interface is not nil.
 	if c.Stdin != nil {
 		o.Stdin = c.Stdin

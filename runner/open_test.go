@@ -18,7 +18,10 @@ func TestOpenWhatAKilledCohortLeft(t *testing.T) {
 	for name, content := range map[string][]byte{"no file": nil, "an empty file": {}, "zeros": make([]byte, 1<<18)} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := trace.Create(dir, trace.Meta{Ranks: 2, Mode: "order", MPI: trace.MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, trace.CreateOptions{})
+			rec, err := trace.Create(dir, trace.Meta{
+				Ranks: 2, Mode: "order", MPI: trace.MPI{Kind: "mpich"},
+				Command: []string{"p"}, Start: time.Now(),
+			}, trace.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,16 +48,34 @@ func TestKilledBeforeTheTrace(t *testing.T) {
 		end   launch.RankResult
 		empty bool
 	}{
-		"in MPI_Init":         {launch.RankResult{Exit: killed, Control: backend.ControlState{Present: true, State: int(abi.StateNew)}}, true},
-		"at its end":          {launch.RankResult{Exit: killed, Control: backend.ControlState{Present: true, State: int(abi.StateRunning)}}, true},
-		"of an unknown end":   {launch.RankResult{}, false},
-		"that could not":      {launch.RankResult{Exit: killed, Control: backend.ControlState{Present: true, State: int(abi.StateRunning), Message: "no"}}, false},
-		"that refused":        {launch.RankResult{Exit: killed, Control: backend.ControlState{Present: true, State: int(abi.StateRefused)}}, false},
-		"that was not killed": {launch.RankResult{Exit: &backend.Exited{}, Control: backend.ControlState{Present: true, State: int(abi.StateRunning)}}, false},
+		"in MPI_Init": {launch.RankResult{
+			Exit:    killed,
+			Control: backend.ControlState{Present: true, State: int(abi.StateNew)},
+		}, true},
+		"at its end": {launch.RankResult{
+			Exit:    killed,
+			Control: backend.ControlState{Present: true, State: int(abi.StateRunning)},
+		}, true},
+		"of an unknown end": {launch.RankResult{}, false},
+		"that could not": {launch.RankResult{
+			Exit:    killed,
+			Control: backend.ControlState{Present: true, State: int(abi.StateRunning), Message: "no"},
+		}, false},
+		"that refused": {launch.RankResult{
+			Exit:    killed,
+			Control: backend.ControlState{Present: true, State: int(abi.StateRefused)},
+		}, false},
+		"that was not killed": {launch.RankResult{
+			Exit:    &backend.Exited{},
+			Control: backend.ControlState{Present: true, State: int(abi.StateRunning)},
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := trace.Create(dir, trace.Meta{Ranks: 1, Mode: "order", MPI: trace.MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, trace.CreateOptions{})
+			rec, err := trace.Create(dir, trace.Meta{
+				Ranks: 1, Mode: "order", MPI: trace.MPI{Kind: "mpich"},
+				Command: []string{"p"}, Start: time.Now(),
+			}, trace.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -73,17 +94,37 @@ func TestFinalizeOfARecordingThatWasCutShort(t *testing.T) {
 		finalized bool // the other rank
 		ok        bool
 	}{
-		"it waits":          {backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpFinalize)}, false, true},
-		"in another call":   {backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpRecv)}, false, false},
-		"too early":         {backend.ControlState{Present: true, Events: 40, CurrentOp: int(trace.OpFinalize)}, false, false},
-		"all got there":     {backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpFinalize)}, true, false},
+		"it waits": {
+			backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpFinalize)},
+			false,
+			true,
+		},
+		"in another call": {
+			backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpRecv)},
+			false,
+			false,
+		},
+		"too early": {
+			backend.ControlState{Present: true, Events: 40, CurrentOp: int(trace.OpFinalize)},
+			false,
+			false,
+		},
+		"all got there": {
+			backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpFinalize)},
+			true,
+			false,
+		},
 		"it has ended well": {backend.ControlState{Present: true, Events: 42}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := backend.ControlState{Present: true, Events: 46}
 			w := &watch{
-				prepared: &Prepared{Decisions: []*trace.Decisions{{LastEvent: 46, Finalized: c.finalized}, {LastEvent: 42, Finalized: true}}},
-				at:       make([]abi.State, 2), over: make([]bool, 2), gone: make([]bool, 2), last: []backend.ControlState{other, c.last}, stalled: true,
+				prepared: &Prepared{Decisions: []*trace.Decisions{
+					{LastEvent: 46, Finalized: c.finalized},
+					{LastEvent: 42, Finalized: true},
+				}},
+				at: make([]abi.State, 2), over: make([]bool, 2), gone: make([]bool, 2),
+				last: []backend.ControlState{other, c.last}, stalled: true,
 			}
 			r := w.result(launch.Result{Ranks: []launch.RankResult{{Control: other}, {Control: c.last}}})
 			if r.OK() != c.ok {

@@ -8,7 +8,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// placeOf finds out where in the program the first call is that is not covered: "heat.c:12 in main", or as much of it as can be told.
+// placeOf finds out where in the program the first call is that is not covered: "heat.c:12 in main", or as much of it
+// as can be told.
 func placeOf(lacks *trace.IncompleteError) string {
 	if lacks.Module == "" {
 		return ""

@@ -25,17 +25,19 @@ type ReplayOptions struct {
 	Env          []string
 	IncompleteOK bool // go on where the recording lacks decisions
 	Full         bool // also write the event graph into the recording
-	// Control are control messages that the ranks exchange beside the program's own: they bound buffering (causal.BoundBuffering finds them).
+	// Control are control messages that the ranks exchange beside the program's own: they bound buffering
+	// (causal.BoundBuffering finds them).
 	Control []ControlMessage
-	// StallTimeout ends a replay in which no rank has made an MPI call for so long; 0: withinStall where all ranks are within MPI calls, cutStall once a rank is at the
-	// end of a recording that was cut short, else never.
+	// StallTimeout ends a replay in which no rank has made an MPI call for so long; 0: withinStall where all ranks are
+	// within MPI calls, cutStall once a rank is at the end of a recording that was cut short, else never.
 	StallTimeout time.Duration
-	// Progress, if set, is called about five times a second and at the end, from one goroutine, with the events replayed and their total.
+	// Progress, if set, is called about five times a second and at the end, from one goroutine, with the events
+	// replayed and their total.
 	Progress func(done, total uint64)
 }
 
-// ControlMessage holds rank To back before its event Before until rank From has completed its event After. Those from one rank to another are in the order
-// in which both come to them.
+// ControlMessage holds rank To back before its event Before until rank From has completed its event After. Those from
+// one rank to another are in the order in which both come to them.
 type ControlMessage struct {
 	From   int
 	After  uint64
@@ -49,7 +51,8 @@ type Prepared struct {
 	Decisions []*trace.Decisions // per rank
 	Tools     Toolchain
 	Yield     bool
-	// Launch has everything for launch.Start in Run mode. A debugger sets Mode, and what it wants. The decisions files are in the job's own directory.
+	// Launch has everything for launch.Start in Run mode. A debugger sets Mode, and what it wants. The decisions files
+	// are in the job's own directory.
 	Launch launch.Options
 	// Notes are whole sentences for the user: that the recording was cut short, or is incomplete.
 	Notes []string
@@ -85,7 +88,8 @@ func (p *Prepared) CutShort() bool {
 	return false
 }
 
-// Open is trace.Open, also for a recording whose cohort was killed while it recorded. The notes are whole sentences for the user.
+// Open is trace.Open, also for a recording whose cohort was killed while it recorded. The notes are whole sentences for
+// the user.
 func Open(dir string) (rec *trace.Recording, notes []string, err error) {
 	rec, err = trace.Open(dir)
 	// A rank may have made its file and not begun it.
@@ -97,14 +101,15 @@ func Open(dir string) (rec *trace.Recording, notes []string, err error) {
 		return nil, nil, errors.Join(err, restoreErr)
 	}
 	for _, rank := range restored {
-		notes = append(notes, fmt.Sprintf("There is no trace of rank %d. As cohort itself was ended while it recorded, the rank is taken not to have come to MPI.", rank))
+		notes = append(notes, fmt.Sprintf("There is no trace of rank %d. As cohort itself was ended while it "+
+			"recorded, the rank is taken not to have come to MPI.", rank))
 	}
 	rec, err = trace.Open(dir)
 	return rec, notes, err
 }
 
-// PrepareReplay checks a recording and the program (build-id, number of ranks, versions, completeness) and builds what a replay needs; nothing is
-// started. The errors are those of package trace, and of Tools.
+// PrepareReplay checks a recording and the program (build-id, number of ranks, versions, completeness) and builds what
+// a replay needs; nothing is started. The errors are those of package trace, and of Tools.
 func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 	rec, notes, err := Open(o.Recording)
 	if err != nil {
@@ -123,7 +128,8 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 	}
 	if kind := p.Tools.Program.MPI.String(); kind != rec.Meta.MPI.Kind {
 		return nil, &launch.RefusedError{Reason: fmt.Sprintf(
-			"The recording %s was made with %s, and the program is linked to %s now. Is LD_LIBRARY_PATH as it was?", o.Recording, rec.Meta.MPI.Kind, kind,
+			"The recording %s was made with %s, and the program is linked to %s now. Is LD_LIBRARY_PATH as it was?",
+			o.Recording, rec.Meta.MPI.Kind, kind,
 		)}
 	}
 	if p.Yield, err = o.Yield.decide(p.Tools.Program.MPI, rec.Meta.Ranks); err != nil {
@@ -151,7 +157,9 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			lacks.Place = recordedPlace(&p.Recording.Meta, lacks)
 		}
 		if lacks != nil && o.IncompleteOK {
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording is incomplete: %s. The replay goes on all the same and may differ from there.", lacks.What()))
+			p.Notes = append(p.Notes,
+				fmt.Sprintf("The recording is incomplete: %s. The replay goes on all the same and may differ from "+
+					"there.", lacks.What()))
 			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
 		}
 		if errors.As(err, &lacks) {
@@ -163,14 +171,17 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			continue
 		}
 		if err != nil {
-			return &launch.RefusedError{Reason: fmt.Sprintf("The recording %s cannot be replayed: %v", o.Recording, err), Err: err}
+			return &launch.RefusedError{Reason: fmt.Sprintf("The recording %s cannot be replayed: %v", o.Recording,
+				err), Err: err}
 		}
 		if !d.Finalized {
 			why := p.Recording.Meta.PerRank[rank].End.String()
 			if d.Ended != trace.EndedNot {
 				why = d.Ended.String()
 			}
-			p.Notes = append(p.Notes, fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank, d.LastEvent, why))
+			p.Notes = append(p.Notes,
+				fmt.Sprintf("The recording of rank %d was cut short after event %d (%s); the replay goes as far.", rank,
+					d.LastEvent, why))
 		}
 		p.Decisions = append(p.Decisions, d)
 	}
@@ -192,7 +203,8 @@ func (p *Prepared) decide(o ReplayOptions) error {
 func (p *Prepared) control(all []ControlMessage) error {
 	for _, m := range all {
 		if m.From < 0 || m.From >= len(p.Decisions) || m.To < 0 || m.To >= len(p.Decisions) || m.From == m.To {
-			return &launch.RefusedError{Reason: fmt.Sprintf("A control message from rank %d to rank %d cannot be in a replay of %d ranks.", m.From, m.To, len(p.Decisions))}
+			return &launch.RefusedError{Reason: fmt.Sprintf("A control message from rank %d to rank %d cannot be in "+
+				"a replay of %d ranks.", m.From, m.To, len(p.Decisions))}
 		}
 		from, to := p.Decisions[m.From], p.Decisions[m.To]
 		if m.After > from.LastEvent || m.Before > to.LastEvent {
@@ -204,7 +216,8 @@ func (p *Prepared) control(all []ControlMessage) error {
 	for rank, d := range p.Decisions {
 		byEvent := func(a, b trace.DecisionOrder) int { return cmp.Compare(a.Event, b.Event) }
 		if !slices.IsSortedFunc(d.Waits, byEvent) || !slices.IsSortedFunc(d.Grants, byEvent) {
-			return &launch.RefusedError{Reason: fmt.Sprintf("The control messages of rank %d are not in the order of its events.", rank)}
+			return &launch.RefusedError{Reason: fmt.Sprintf("The control messages of rank %d are not in the order of "+
+				"its events.", rank)}
 		}
 		d.Control = len(all) > 0
 	}
@@ -213,7 +226,10 @@ func (p *Prepared) control(all []ControlMessage) error {
 
 func (p *Prepared) options(o ReplayOptions) {
 	meta := p.Recording.Meta
-	l := launch.Options{Ranks: meta.Ranks, Program: p.Tools.Program.Path, Cwd: meta.Cwd, Mode: launch.Run, HoldEnds: true}
+	l := launch.Options{
+		Ranks: meta.Ranks, Program: p.Tools.Program.Path, Cwd: meta.Cwd, Mode: launch.Run,
+		HoldEnds: true,
+	}
 	if len(meta.Command) > 1 {
 		l.Args = meta.Command[1:]
 	}

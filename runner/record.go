@@ -31,9 +31,11 @@ type RecordOptions struct {
 	Mode      string   // "order" (default), "racing" or "full"
 	Overwrite bool     // replace a recording that is there
 	Unpacked  bool     // leave the traces as the ranks wrote them
-	// Progress, if set, is called about twice a second while the ranks run, and while their traces are packed; from one goroutine at a time.
+	// Progress, if set, is called about twice a second while the ranks run, and while their traces are packed; from one
+	// goroutine at a time.
 	Progress func(RecordProgress)
-	// RecordTime records what the C library's clocks and random numbers give the program, besides MPI_Wtime, which always is recorded.
+	// RecordTime records what the C library's clocks and random numbers give the program, besides MPI_Wtime, which
+	// always is recorded.
 	RecordTime bool
 }
 
@@ -57,17 +59,20 @@ type RecordResult struct {
 	Yield     bool
 	Problem   error // what makes the recording useless for replay, or nil
 	NotPacked error // why traces are not packed, which does no harm; or nil
-	// Refusals are what interposers said when they could not record, by rank; Cut is what they said when they had to stop.
+	// Refusals are what interposers said when they could not record, by rank; Cut is what they said when they had to
+	// stop.
 	Refusals, Cut map[int]string
 }
 
-// Status is the exit status that stands for the program's end: 0 if all ranks ended with 0; else that of the rank that failed first, its own or 128 plus
-// the number of the signal; the launcher's if no rank's is known.
+// Status is the exit status that stands for the program's end: 0 if all ranks ended with 0; else that of the rank that
+// failed first, its own or 128 plus the number of the signal; the launcher's if no rank's is known.
 func (r *RecordResult) Status() int { return Status(r.Job) }
 
 // aborted tells whether a rank called MPI_Abort: how each rank ended then says in which order the launcher killed them.
 func aborted(job launch.Result) bool {
-	return slices.ContainsFunc(job.Ranks, func(r launch.RankResult) bool { return r.Control.Present && r.Control.CurrentOp == int(trace.OpAbort) })
+	return slices.ContainsFunc(job.Ranks, func(r launch.RankResult) bool {
+		return r.Control.Present && r.Control.CurrentOp == int(trace.OpAbort)
+	})
 }
 
 // Status is RecordResult.Status for any job.
@@ -97,11 +102,12 @@ func Status(job launch.Result) int {
 	return 0
 }
 
-// Record runs a program and leaves a recording. When ctx ends the run is ended, the recording is kept, and the result comes with the
-// error. An error without a result means that there is no recording.
+// Record runs a program and leaves a recording. When ctx ends the run is ended, the recording is kept, and the result
+// comes with the error. An error without a result means that there is no recording.
 func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if o.Dir == "" {
-		return nil, &launch.RefusedError{Reason: "No directory was named for the recording. Name one with -o NAME.cohort."}
+		return nil, &launch.RefusedError{Reason: "No directory was named for the recording. Name one with -o " +
+			"NAME.cohort."}
 	}
 	mode := abi.ModeOrder
 	switch o.Mode {
@@ -112,9 +118,13 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	case "full":
 		mode = abi.ModeFull
 	default:
-		return nil, &launch.RefusedError{Reason: fmt.Sprintf("The recording mode %q was asked for; there are order, racing and full.", o.Mode)}
+		return nil, &launch.RefusedError{Reason: fmt.Sprintf("The recording mode %q was asked for; there are order, "+
+			"racing and full.", o.Mode)}
 	}
-	options := launch.Options{Ranks: o.Ranks, Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env, Mode: launch.Run}
+	options := launch.Options{
+		Ranks: o.Ranks, Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env,
+		Mode: launch.Run,
+	}
 	o.fill(&options)
 	if err := launch.Check(&options); err != nil {
 		return nil, err
@@ -129,7 +139,8 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	}
 	rec, discard, err := o.create(ctx, tools, yield)
 	if errors.As(err, new(*fs.PathError)) {
-		return nil, &launch.RefusedError{Reason: fmt.Sprintf("No recording can be made at %s: %v. Name another place with -o.", o.Dir, err), Err: err}
+		return nil, &launch.RefusedError{Reason: fmt.Sprintf("No recording can be made at %s: %v. Name another place "+
+			"with -o.", o.Dir, err), Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -169,7 +180,9 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 }
 
 // create makes the directory of the recording. discard takes it away again, as long as no rank has written into it.
-func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool) (rec *trace.Recording, discard func() error, err error) {
+func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool) (rec *trace.Recording,
+	discard func() error, err error,
+) {
 	program, err := trace.IdentifyProgram(tools.Program.Path)
 	if err != nil {
 		return nil, nil, err
@@ -186,9 +199,11 @@ func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool)
 	_, statErr := os.Lstat(o.Dir)
 	isNew := errors.Is(statErr, os.ErrNotExist)
 	rec, err = trace.Create(o.Dir, trace.Meta{
-		Cohort: launch.Version(), Command: append([]string{o.Program}, o.Args...), Cwd: cwd, Env: append(mpiEnv(), o.Env...), Ranks: o.Ranks,
+		Cohort: launch.Version(), Command: append([]string{o.Program}, o.Args...), Cwd: cwd,
+		Env: append(mpiEnv(), o.Env...), Ranks: o.Ranks,
 		MPI:  trace.MPI{Kind: tools.Program.MPI.String(), Version: MPIVersion(ctx, tools.Installation.Mpiexec)},
-		Mode: o.Mode, Yield: yield, RecordTime: o.RecordTime, Program: program, Interposer: tools.Library.Hash, Start: time.Now(),
+		Mode: o.Mode, Yield: yield, RecordTime: o.RecordTime, Program: program, Interposer: tools.Library.Hash,
+		Start: time.Now(),
 	}, trace.CreateOptions{Overwrite: o.Overwrite})
 	if err != nil {
 		return nil, nil, err
@@ -255,7 +270,10 @@ func (r *RecordResult) finish(session *launch.Session) {
 			r.Cut[i] = c.Message
 		}
 		if c.Incomplete > 0 {
-			ranks[i].Incomplete = &trace.IncompleteCall{Call: c.IncompleteCall, Event: c.IncompleteEvent, Count: uint64(c.Incomplete)}
+			ranks[i].Incomplete = &trace.IncompleteCall{
+				Call: c.IncompleteCall, Event: c.IncompleteEvent,
+				Count: uint64(c.Incomplete),
+			}
 		}
 	}
 	errs := make([]error, len(ranks))
@@ -272,16 +290,20 @@ func (r *RecordResult) finish(session *launch.Session) {
 	group.Wait()
 	r.Problem = errors.Join(errs...)
 	r.lastCalls(ranks, modules)
-	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *trace.Meta) { m.PerRank, m.Elapsed = ranks, r.Elapsed }))
+	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *trace.Meta) {
+		m.PerRank, m.Elapsed = ranks, r.Elapsed
+	}))
 }
 
 // finishRank reads what the rank recorded. A rank that was ended before it had begun its trace gets an empty one.
 func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module, error) {
 	end := r.Job.Ranks[i]
 	wasKilled := end.Exit == nil || end.Exit.Signal != ""
-	inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew) // before its MPI_Init had ended
+	// before its MPI_Init had ended
+	inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew)
 	// The library marks the control block first and makes the trace then. What it could not make it says.
-	inInit = inInit || wasKilled && end.Control.Present && end.Control.State == int(abi.StateRunning) && rank.Events == 0 && end.Control.Message == ""
+	inInit = inInit || wasKilled && end.Control.Present && end.Control.State == int(abi.StateRunning) &&
+		rank.Events == 0 && end.Control.Message == ""
 	if inInit || rank.Events == 0 && r.Recording.MadeNotBegun(i) {
 		if err := r.Recording.WriteEmpty(i); err != nil {
 			return nil, err
@@ -311,7 +333,8 @@ func (r *RecordResult) summarize() {
 
 // pack packs the traces. Ctrl-C leaves them as they are.
 func (r *RecordResult) pack(ctx context.Context, o *RecordOptions, progress RecordProgress) {
-	if ctx.Err() != nil { // the run was interrupted: the traces are packed all the same, but a second signal must not wait for that
+	// the run was interrupted: the traces are packed all the same, but a second signal must not wait for that
+	if ctx.Err() != nil {
 		ctx = context.WithoutCancel(ctx)
 	}
 	progress.ToPack = r.Recording.TraceSize()

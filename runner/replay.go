@@ -38,7 +38,8 @@ type RankReplay struct {
 	Refused    string               // what the interposer says it cannot do
 	// Short: the rank ended, or was ended, before it got to the end of its recording; the sentence says how.
 	Short string
-	// Excused: the rank is short for a reason that lies in the recording. Excuse says it: another one called MPI_Abort, or its recording ends sooner.
+	// Excused: the rank is short for a reason that lies in the recording. Excuse says it: another one called MPI_Abort,
+	// or its recording ends sooner.
 	Excused bool
 	Excuse  string
 }
@@ -63,8 +64,8 @@ func (r *ReplayResult) Diverged() bool {
 	return false
 }
 
-// Replay runs a recording again, without a debugger. When ctx ends the run is ended, and the result comes with the error. An error without a result means
-// that nothing was started.
+// Replay runs a recording again, without a debugger. When ctx ends the run is ended, and the result comes with the
+// error. An error without a result means that nothing was started.
 func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 	p, err := PrepareReplay(ctx, o)
 	if err != nil {
@@ -106,9 +107,9 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 	return result, nil
 }
 
-// hold makes ranks that were ended outside MPI stand at the end of their recording, in a loop that gives MPI progress, until the others are at theirs. What
-// such a rank does next may be what ended it: with it would go what its MPI has not sent off yet, and what it has not taken in would fill a queue in which
-// others still have messages to put.
+// hold makes ranks that were ended outside MPI stand at the end of their recording, in a loop that gives MPI progress,
+// until the others are at theirs. What such a rank does next may be what ended it: with it would go what its MPI has
+// not sent off yet, and what it has not taken in would fill a queue in which others still have messages to put.
 func (p *Prepared) hold() {
 	for _, d := range p.Decisions {
 		d.Hold = !d.Finalized && d.Ended == trace.EndedNot && d.CurrentOp == trace.OpNone
@@ -142,12 +143,14 @@ type rankEvent struct {
 const (
 	// tick is how often progress is looked at.
 	tick = 200 * time.Millisecond
-	// longestLook is how long it may take from one look to the next: a second for the ranks' answers, and as much on a busy machine.
+	// longestLook is how long it may take from one look to the next: a second for the ranks' answers, and as much on a
+	// busy machine.
 	longestLook = 2 * time.Second
-	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut short.
+	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut
+	// short.
 	cutStall = 10 * time.Second
-	// withinStall is how long all ranks may be within MPI calls, and none get on: a rank that sends something else than when it was recorded is no divergence before the
-	// next check, and another may wait for ever for what was recorded.
+	// withinStall is how long all ranks may be within MPI calls, and none get on: a rank that sends something else than
+	// when it was recorded is no divergence before the next check, and another may wait for ever for what was recorded.
 	withinStall = time.Minute
 )
 
@@ -319,7 +322,8 @@ func (w *watch) take(e rankEvent) {
 	}
 }
 
-// finished tells whether there is nothing to wait for: a rank left the recording, or every rank is at its end and one of them cannot end by itself.
+// finished tells whether there is nothing to wait for: a rank left the recording, or every rank is at its end and one
+// of them cannot end by itself.
 func (w *watch) finished() bool {
 	waiting, running := false, false
 	for i, state := range w.at {
@@ -354,7 +358,10 @@ func (w *watch) stallLimit() time.Duration {
 
 // result judges how far each rank got.
 func (w *watch) result(job launch.Result) *ReplayResult {
-	r := &ReplayResult{Recording: w.prepared.Recording, Job: job, CutShort: w.prepared.CutShort(), Stalled: w.stalled, Within: w.stalledWithin}
+	r := &ReplayResult{
+		Recording: w.prepared.Recording, Job: job, CutShort: w.prepared.CutShort(), Stalled: w.stalled,
+		Within: w.stalledWithin,
+	}
 	aborted := false
 	for i := range w.at {
 		if c := job.Ranks[i].Control; c.Present {
@@ -381,11 +388,14 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 			switch ended := w.prepared.ended(); {
 			case aborted:
 				rank.Excused, rank.Excuse = true, "because a rank called MPI_Abort, as recorded"
-			case w.stalled && last.CurrentOp == int(trace.OpFinalize) && last.Events+1 == d.LastEvent && d.Finalized && r.CutShort:
-				rank.Excused, rank.Excuse = true, "because MPI_Finalize waits for ranks whose recordings end before theirs"
+			case w.stalled && last.CurrentOp == int(trace.OpFinalize) && last.Events+1 == d.LastEvent && d.Finalized &&
+				r.CutShort:
+				rank.Excused, rank.Excuse = true,
+					"because MPI_Finalize waits for ranks whose recordings end before theirs"
 			case ended >= 0 && w.stalled:
 				why := w.prepared.Decisions[ended].Ended
-				rank.Excused, rank.Excuse = true, fmt.Sprintf("because it waits for what the recording of rank %d lacks: %s", ended, why)
+				rank.Excused, rank.Excuse = true,
+					fmt.Sprintf("because it waits for what the recording of rank %d lacks: %s", ended, why)
 			}
 		}
 		r.Events += min(last.Events, d.LastEvent)

@@ -69,7 +69,8 @@ func recordSteps(t *testing.T, mpi mpitest.MPI, env ...string) (*RecordResult, s
 	t.Helper()
 	var out output
 	r, err := Record(testContext(t), RecordOptions{
-		Common: common(mpi, &out), Ranks: 3, Program: steps(t, mpi), Env: env, Dir: filepath.Join(t.TempDir(), "r.cohort"),
+		Common: common(mpi, &out), Ranks: 3, Program: steps(t, mpi), Env: env,
+		Dir: filepath.Join(t.TempDir(), "r.cohort"),
 	})
 	if err != nil {
 		t.Fatalf("Record: %v", err)
@@ -80,7 +81,10 @@ func recordSteps(t *testing.T, mpi mpitest.MPI, env ...string) (*RecordResult, s
 func replaySteps(t *testing.T, mpi mpitest.MPI, r *RecordResult, env ...string) (*ReplayResult, string) {
 	t.Helper()
 	var out output
-	result, err := Replay(testContext(t), ReplayOptions{Common: common(mpi, &out), Recording: r.Recording.Dir, Env: env})
+	result, err := Replay(testContext(t), ReplayOptions{
+		Common: common(mpi, &out), Recording: r.Recording.Dir,
+		Env: env,
+	})
 	if err != nil {
 		t.Fatalf("Replay: %v", err)
 	}
@@ -92,12 +96,14 @@ func TestRecordAndReplayOrder(t *testing.T) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "tsp.cohort")
 		r, err := Record(testContext(t), RecordOptions{
-			Common: common(mpi, &out), Ranks: 4, Program: mpi.Build(t, "tsp.c"), Args: []string{mpitest.Source(t, "cities10.txt")}, Dir: dir,
+			Common: common(mpi, &out), Ranks: 4, Program: mpi.Build(t, "tsp.c"),
+			Args: []string{mpitest.Source(t, "cities10.txt")}, Dir: dir,
 		})
 		if err != nil {
 			t.Fatalf("Record: %v", err)
 		}
-		if r.Status() != 0 || r.Problem != nil || r.Summary == nil || r.Summary.Decisions == 0 || r.Summary.Messages == 0 {
+		if r.Status() != 0 || r.Problem != nil || r.Summary == nil || r.Summary.Decisions == 0 ||
+			r.Summary.Messages == 0 {
 			t.Fatalf("status %d, problem %v, summary %+v", r.Status(), r.Problem, r.Summary)
 		}
 		for i, rank := range r.Recording.Meta.PerRank {
@@ -113,7 +119,9 @@ func TestRecordAndReplayOrder(t *testing.T) {
 			var again output
 			var done, total uint64
 			result, err := Replay(testContext(t), ReplayOptions{
-				Common: common(mpi, &again), Recording: dir, Full: full, Progress: func(d, n uint64) { done, total = d, n },
+				Common: common(mpi, &again), Recording: dir, Full: full, Progress: func(d, n uint64) {
+					done, total = d, n
+				},
 			})
 			if err != nil {
 				t.Fatalf("Replay: %v", err)
@@ -172,13 +180,15 @@ func TestKilledRank(t *testing.T) {
 	})
 }
 
-// Ranks that were ended within a call that others had taken a message from: the replay begins that call again, so that the others get to their ends.
+// Ranks that were ended within a call that others had taken a message from: the replay begins that call again, so that
+// the others get to their ends.
 func TestEndedWithinACall(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "r.cohort")
 		r, err := Record(testContext(t), RecordOptions{
-			Common: common(mpi, &out), Ranks: 4, Program: mpi.BuildFile(t, filepath.Join("testdata", "within.c")), Dir: dir,
+			Common: common(mpi, &out), Ranks: 4, Program: mpi.BuildFile(t, filepath.Join("testdata", "within.c")),
+			Dir: dir,
 		})
 		if err != nil || r.Problem != nil {
 			t.Fatalf("Record: %v %+v", err, r)
@@ -257,7 +267,8 @@ func TestDivergence(t *testing.T) {
 				line = i + 1
 			}
 		}
-		if d.ActualOp != "MPI_Probe" || d.RecordedOp != "MPI_Recv" || d.Event != 15 || d.Line != line || filepath.Base(d.File) != "steps.c" || d.Function != "main" {
+		if d.ActualOp != "MPI_Probe" || d.RecordedOp != "MPI_Recv" || d.Event != 15 || d.Line != line ||
+			filepath.Base(d.File) != "steps.c" || d.Function != "main" {
 			t.Errorf("divergence %+v, want MPI_Probe for MPI_Recv at event 15, steps.c:%d in main", d, line)
 		}
 		if d.RecordedSource != 1 && d.RecordedSource != 2 || d.RecordedTag != 1 {
@@ -269,10 +280,16 @@ func TestDivergence(t *testing.T) {
 			t.Fatalf("%d calls are known: %+v", len(recent), recent)
 		}
 		for i, c := range recent {
-			want := backend.RecentCall{Event: 15 - uint64(len(recent)-1-i), Op: "MPI_Send", Peer: c.Peer, Tag: 2, Got: math.MinInt32}
+			want := backend.RecentCall{
+				Event: 15 - uint64(len(recent)-1-i), Op: "MPI_Send", Peer: c.Peer, Tag: 2,
+				Got: math.MinInt32,
+			}
 			switch {
 			case want.Event == 15:
-				want = backend.RecentCall{Event: 15, Op: "MPI_Probe", Peer: math.MinInt32, Tag: math.MinInt32, Got: math.MinInt32}
+				want = backend.RecentCall{
+					Event: 15, Op: "MPI_Probe", Peer: math.MinInt32, Tag: math.MinInt32,
+					Got: math.MinInt32,
+				}
 			case want.Event%2 == 1:
 				want = backend.RecentCall{Event: want.Event, Op: "MPI_Recv", Peer: -1, Tag: 1, Got: c.Got}
 			}
@@ -300,7 +317,8 @@ func TestDivergenceBetweenDecisions(t *testing.T) {
 				switch d := result.Ranks[i].Divergence; {
 				case i != rank && d != nil:
 					t.Errorf("rank %d: %+v", i, d)
-				case i == rank && (d == nil || !d.Unnoticed || d.ActualOp != "MPI_Finalize" || d.Event != result.Ranks[i].Recorded || d.RecordedEvent >= d.Event):
+				case i == rank && (d == nil || !d.Unnoticed || d.ActualOp != "MPI_Finalize" ||
+					d.Event != result.Ranks[i].Recorded || d.RecordedEvent >= d.Event):
 					t.Errorf("rank %d: %+v", i, d)
 				}
 			}
@@ -318,7 +336,8 @@ func TestIncompleteRecordingIsRefused(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "uncovered.cohort")
-		r, err := Record(testContext(t), RecordOptions{Common: common(mpi, &out), Ranks: 2, Program: mpi.Build(t, "uncovered.c"), Dir: dir})
+		r, err := Record(testContext(t),
+			RecordOptions{Common: common(mpi, &out), Ranks: 2, Program: mpi.Build(t, "uncovered.c"), Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +350,10 @@ func TestIncompleteRecordingIsRefused(t *testing.T) {
 		if !errors.As(err, &incomplete) || !errors.As(err, &refused) || !strings.Contains(err.Error(), "MPI_Win_") {
 			t.Errorf("Replay: %v", err)
 		}
-		result, err := Replay(testContext(t), ReplayOptions{Common: common(mpi, &out), Recording: dir, IncompleteOK: true})
+		result, err := Replay(testContext(t), ReplayOptions{
+			Common: common(mpi, &out), Recording: dir,
+			IncompleteOK: true,
+		})
 		if err != nil || !result.OK() {
 			t.Errorf("with IncompleteOK: %+v, %v", result, err)
 		}
@@ -358,7 +380,10 @@ func TestInterruptedRecordingIsKept(t *testing.T) {
 		}
 		defer read.Close()
 		defer write.Close()
-		o := RecordOptions{Common: common(mpi, &out), Ranks: 3, Program: steps(t, mpi), Env: []string{"WAIT=1"}, Dir: filepath.Join(t.TempDir(), "r.cohort")}
+		o := RecordOptions{
+			Common: common(mpi, &out), Ranks: 3, Program: steps(t, mpi), Env: []string{"WAIT=1"},
+			Dir: filepath.Join(t.TempDir(), "r.cohort"),
+		}
 		o.Stdin = read
 		r, err := Record(ctx, o)
 		if !errors.Is(err, why) || r == nil {
@@ -405,7 +430,10 @@ func TestRecordRefuses(t *testing.T) {
 			if c.want == "linked to MPICH" {
 				mpitest.Need(t, "openmpi")
 			}
-			o := RecordOptions{Common: common(mpi, &out), Ranks: 2, Program: program, Dir: filepath.Join(t.TempDir(), "new.cohort")}
+			o := RecordOptions{
+				Common: common(mpi, &out), Ranks: 2, Program: program,
+				Dir: filepath.Join(t.TempDir(), "new.cohort"),
+			}
 			fresh := o.Dir
 			c.change(&o)
 			result, err := Record(testContext(t), o)
@@ -436,10 +464,21 @@ func TestReplayRefuses(t *testing.T) {
 		change func(dir string, o *ReplayOptions) error
 		want   string
 	}{
-		"no recording": {func(_ string, o *ReplayOptions) error { o.Recording += "x"; return nil }, "no such directory"},
-		"other build":  {func(_ string, o *ReplayOptions) error { o.Program = otherBuild; return nil }, "is not the program of the recording"},
-		"no program":   {func(_ string, o *ReplayOptions) error { o.Program = "/nosuch"; return nil }, "does not exist"},
-		"missing rank": {func(dir string, _ *ReplayOptions) error { return os.Remove(filepath.Join(dir, "rank-1.trace.zst")) }, "the trace of rank 1, is missing"},
+		"no recording": {func(_ string, o *ReplayOptions) error {
+			o.Recording += "x"
+			return nil
+		}, "no such directory"},
+		"other build": {func(_ string, o *ReplayOptions) error {
+			o.Program = otherBuild
+			return nil
+		}, "is not the program of the recording"},
+		"no program": {func(_ string, o *ReplayOptions) error {
+			o.Program = "/nosuch"
+			return nil
+		}, "does not exist"},
+		"missing rank": {func(dir string, _ *ReplayOptions) error {
+			return os.Remove(filepath.Join(dir, "rank-1.trace.zst"))
+		}, "the trace of rank 1, is missing"},
 		"truncated": {func(dir string, _ *ReplayOptions) error {
 			return os.Truncate(filepath.Join(dir, "rank-0.trace.zst"), 100)
 		}, "truncated"},
@@ -469,16 +508,21 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// The C library's clocks and random numbers, recorded with RecordTime, are given back by a replay that is told nothing of it.
+// The C library's clocks and random numbers, recorded with RecordTime, are given back by a replay that is told nothing
+// of it.
 func TestRecordTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		prog := mpi.BuildFile(t, filepath.Join("..", "pmpi", "testdata", "clocks.c"), "-I"+filepath.Join(mpitest.Root(t), "testprograms"))
+		prog := mpi.BuildFile(t, filepath.Join("..", "pmpi", "testdata", "clocks.c"),
+			"-I"+filepath.Join(mpitest.Root(t), "testprograms"))
 		var out, again output
 		dir := filepath.Join(t.TempDir(), "r.cohort")
-		r, err := Record(testContext(t), RecordOptions{Common: common(mpi, &out), Ranks: 1, Program: prog, Dir: dir, RecordTime: true})
+		r, err := Record(testContext(t), RecordOptions{
+			Common: common(mpi, &out), Ranks: 1, Program: prog, Dir: dir,
+			RecordTime: true,
+		})
 		if err != nil || r.Problem != nil || r.Summary.Values < 1000 {
 			t.Fatalf("Record: %v, %+v", err, r)
 		}

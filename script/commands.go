@@ -92,7 +92,10 @@ func (r *runner) setBreak(ctx context.Context, text string) error {
 	if b.path == "" {
 		var args []functionBreakpoint
 		for _, f := range list {
-			args = append(args, functionBreakpoint{dap.FunctionBreakpoint{Name: f.function, Condition: f.condition}, f.extra})
+			args = append(args, functionBreakpoint{
+				dap.FunctionBreakpoint{Name: f.function, Condition: f.condition},
+				f.extra,
+			})
 		}
 		var body dap.SetFunctionBreakpointsResponseBody
 		err = r.request(ctx, "setFunctionBreakpoints", map[string]any{"breakpoints": args}, &body)
@@ -103,7 +106,8 @@ func (r *runner) setBreak(ctx context.Context, text string) error {
 			args = append(args, sourceBreakpoint{dap.SourceBreakpoint{Line: f.line, Condition: f.condition}, f.extra})
 		}
 		var body dap.SetBreakpointsResponseBody
-		err = r.request(ctx, "setBreakpoints", map[string]any{"source": dap.Source{Path: b.path, Name: filepath.Base(b.path)}, "breakpoints": args}, &body)
+		err = r.request(ctx, "setBreakpoints",
+			map[string]any{"source": dap.Source{Path: b.path, Name: filepath.Base(b.path)}, "breakpoints": args}, &body)
 		got = body.Breakpoints
 	}
 	if err != nil {
@@ -121,7 +125,8 @@ func (r *runner) setBreak(ctx context.Context, text string) error {
 	return nil
 }
 
-// resume goes on and waits until at least one rank has stopped, and then until the job is idle, so that a stop that concerns several ranks is complete.
+// resume goes on and waits until at least one rank has stopped, and then until the job is idle, so that a stop that
+// concerns several ranks is complete.
 func (r *runner) resume(ctx context.Context, command string) error {
 	before := r.stops
 	if err := r.request(ctx, command, r.thread(), nil); err != nil {
@@ -281,7 +286,10 @@ func (r *runner) locals(ctx context.Context) error {
 			continue
 		}
 		var vars dap.VariablesResponseBody
-		if err := r.request(ctx, "variables", dap.VariablesArguments{VariablesReference: s.VariablesReference, Count: 100}, &vars); err != nil {
+		if err := r.request(ctx, "variables", dap.VariablesArguments{
+			VariablesReference: s.VariablesReference,
+			Count:              100,
+		}, &vars); err != nil {
 			return err
 		}
 		r.printf("%s:\n", s.Name)
@@ -294,7 +302,8 @@ func (r *runner) locals(ctx context.Context) error {
 
 func (r *runner) evaluate(ctx context.Context, expression string) error {
 	args := dap.EvaluateArguments{Expression: expression, Context: "repl"}
-	if frame, err := r.userFrame(ctx); err == nil { // a running rank has none; the console knows commands that need none
+	// a running rank has none; the console knows commands that need none
+	if frame, err := r.userFrame(ctx); err == nil {
 		args.FrameId = frame
 	}
 	var body dap.EvaluateResponseBody

@@ -69,7 +69,8 @@ func (b *breakpoint) setPlace(word, cwd string) error {
 	if filepath.IsAbs(b.path) {
 		return nil
 	}
-	// A name without a file behind it here is for the debugger to find: it knows the program's files by the ends of their paths.
+	// A name without a file behind it here is for the debugger to find: it knows the program's files by the ends of
+	// their paths.
 	if path := filepath.Join(cwd, b.path); isFile(path) {
 		b.path = path
 	}

@@ -25,7 +25,10 @@ func TestParseBreak(t *testing.T) {
 		"main":              {function: "main"},
 		"ns::solver::step":  {function: "ns::solver::step"},
 		"t.c:3 ranks 0-2,5": {path: here + "/t.c", line: 3, extra: protocol.BreakpointExtra{Ranks: "0-2,5"}},
-		"t.c:3 ranks 2 mode causal if k == 3 && if_x": {path: here + "/t.c", line: 3, condition: "k == 3 && if_x", extra: protocol.BreakpointExtra{Ranks: "2", Mode: "causal"}},
+		"t.c:3 ranks 2 mode causal if k == 3 && if_x": {
+			path: here + "/t.c", line: 3, condition: "k == 3 && if_x",
+			extra: protocol.BreakpointExtra{Ranks: "2", Mode: "causal"},
+		},
 	} {
 		got, err := parseBreak(text, here)
 		if err != nil {

@@ -36,7 +36,8 @@ func (e *CommandError) Error() string {
 }
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// Run starts the job stopped at its entry, carries out the commands in order, and ends the job. It returns nil if every command succeeded.
+// Run starts the job stopped at its entry, carries out the commands in order, and ends the job. It returns nil if every
+// command succeeded.
 func Run(ctx context.Context, o Options) error {
 	events := make(chan client.Message, 64)
 	done := make(chan struct{})

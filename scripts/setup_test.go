@@ -11,7 +11,10 @@ import (
 )
 
 // tools are the commands that setup.sh itself needs; every Debian has them.
-var tools = []string{"awk", "bash", "cat", "chmod", "dirname", "env", "head", "mktemp", "rm", "sort", "tail", "tee", "tr"}
+var tools = []string{
+	"awk", "bash", "cat", "chmod", "dirname", "env", "head", "mktemp", "rm", "sort", "tail", "tee",
+	"tr",
+}
 
 // installed are the commands that setup.sh looks for, with the packages that its apt-get would install them from.
 var installed = map[string]string{
@@ -20,7 +23,8 @@ var installed = map[string]string{
 	"mpiexec.openmpi": "openmpi-bin", "mpicc.openmpi": "libopenmpi-dev", "mpifort.openmpi": "libopenmpi-dev",
 }
 
-// machine is a directory that serves as the whole PATH: what a machine has. Its fake apt-get writes its arguments to apt.log.
+// machine is a directory that serves as the whole PATH: what a machine has. Its fake apt-get writes its arguments to
+// apt.log.
 type machine struct {
 	t   *testing.T
 	dir string
@@ -28,7 +32,10 @@ type machine struct {
 
 func newMachine(t *testing.T, uid string) machine {
 	t.Helper()
-	for _, dir := range []string{"/usr/lib64/mpich", "/usr/lib/mpich", "/opt/mpich", "/usr/lib64/openmpi", "/opt/openmpi"} {
+	for _, dir := range []string{
+		"/usr/lib64/mpich", "/usr/lib/mpich", "/opt/mpich", "/usr/lib64/openmpi",
+		"/opt/openmpi",
+	} {
 		if _, err := os.Stat(filepath.Join(dir, "bin", "mpicc")); err == nil {
 			t.Skipf("an MPI in %s cannot be hidden from setup.sh", dir)
 		}
@@ -132,7 +139,8 @@ func TestSetupInstallsInOneTransaction(t *testing.T) {
 		printf '#!` + m.dir + `/bash\necho 9.9.9\n' >` + m.dir + `/$name
 		chmod +x ` + m.dir + `/$name
 	done`)
-	m.expect(0, "setup: missing: mpich openmpi-bin libopenmpi-dev npm", "apt installs 3 packages", "setup: done")(m.setup("go", "mpi", "node"))
+	m.expect(0, "setup: missing: mpich openmpi-bin libopenmpi-dev npm", "apt installs 3 packages",
+		"setup: done")(m.setup("go", "mpi", "node"))
 	installs := 0
 	for _, call := range m.aptCalls() {
 		if strings.Contains(call, " install ") {
@@ -151,7 +159,8 @@ func TestSetupWithoutRootNamesWhatToInstall(t *testing.T) {
 	m := newMachine(t, "1000")
 	m.hasAllBut("gdb", "mpifort.mpich")
 	m.apt("exit 1")
-	m.expect(1, "needs root", "- gdb (on Debian and Ubuntu: gdb)", "- MPICH's mpifort", "sudo apt-get install --no-install-recommends gdb mpich libmpich-dev")(m.setup("mpi"))
+	m.expect(1, "needs root", "- gdb (on Debian and Ubuntu: gdb)", "- MPICH's mpifort",
+		"sudo apt-get install --no-install-recommends gdb mpich libmpich-dev")(m.setup("mpi"))
 	m.command("sudo", "exit 1") // it asks for a password
 	m.expect(1, "needs root")(m.setup("mpi"))
 	if calls := m.aptCalls(); len(calls) != 0 {

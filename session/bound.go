@@ -18,11 +18,13 @@ type Bound struct {
 	Control []runner.ControlMessage
 }
 
-// BoundBuffering finds the control messages with which no more than limit messages wait at a rank in a replay, as far as the program allows it. It needs the event graph of the
-// recording, which is obtained as Graph does. What cannot be bounded is a *RefusedError.
+// BoundBuffering finds the control messages with which no more than limit messages wait at a rank in a replay, as far
+// as the program allows it. It needs the event graph of the recording, which is obtained as Graph does. What cannot be
+// bounded is a *RefusedError.
 func BoundBuffering(ctx context.Context, rec *trace.Recording, limit int, o GraphOptions) (*Bound, error) {
 	if limit < 1 {
-		return nil, refuse("The buffering of a replay cannot be bounded to %d messages for each rank: at least 1 must be let through.", limit)
+		return nil, refuse("The buffering of a replay cannot be bounded to %d messages for each rank: at least 1 "+
+			"must be let through.", limit)
 	}
 	graph, err := Graph(ctx, rec, o)
 	if err != nil {
@@ -43,7 +45,10 @@ func boundOf(rec *trace.Recording, graph *causal.Graph, limit int) (*causal.Boun
 	b := &Bound{Limit: limit}
 	b.At, b.Most = found.Most()
 	for _, c := range found.Control {
-		b.Control = append(b.Control, runner.ControlMessage{From: c.After.Rank, After: c.After.Index, To: c.Before.Rank, Before: c.Before.Index})
+		b.Control = append(b.Control, runner.ControlMessage{
+			From: c.After.Rank, After: c.After.Index, To: c.Before.Rank,
+			Before: c.Before.Index,
+		})
 	}
 	return found, b, nil
 }
@@ -55,12 +60,14 @@ func (b *Bound) Promise() string {
 		how = "Hardly any sender has to be held back"
 	}
 	if b.Most > b.Limit {
-		return fmt.Sprintf("%s: at most %d messages wait at a rank (rank %d). No order of the run was found in which it is %d.", how, b.Most, b.At, b.Limit)
+		return fmt.Sprintf("%s: at most %d messages wait at a rank (rank %d). No order of the run was found in which "+
+			"it is %d.", how, b.Most, b.At, b.Limit)
 	}
 	return fmt.Sprintf("%s: at most %d messages wait at a rank for their receives.", how, max(b.Most, 1))
 }
 
-// Text is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there were.
+// Text is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there
+// were.
 func (b *Bound) Text(sent uint64) string {
 	how := fmt.Sprintf("%d control messages held senders back", sent)
 	switch {
@@ -71,7 +78,8 @@ func (b *Bound) Text(sent uint64) string {
 	}
 	switch {
 	case b.Most > b.Limit:
-		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d). No order of the run was found in which it is %d.", how, b.Most, b.At, b.Limit)
+		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d). No order of the run was found in "+
+			"which it is %d.", how, b.Most, b.At, b.Limit)
 	case b.Most == 1:
 		return how + ": at most 1 message waited at a rank."
 	}

@@ -61,12 +61,15 @@ func (c *coreRank) noRegistry() string {
 	for _, m := range c.file.Mapped {
 		if cohortLibrary.MatchString(filepath.Base(strings.TrimSuffix(m.Path, deletedSuffix))) {
 			if c.file.Missing > 0 {
-				return "The registry of MPI handles is in the part of this core file that is missing: the file is cut off."
+				return "The registry of MPI handles is in the part of this core file that is missing: the file is " +
+					"cut off."
 			}
-			return "The process ran with Cohort's library libcohort.so, but its registry of MPI handles is not in this core file: /proc/PID/coredump_filter decides what is."
+			return "The process ran with Cohort's library libcohort.so, but its registry of MPI handles is not in " +
+				"this core file: /proc/PID/coredump_filter decides what is."
 		}
 	}
-	return "The process of this core file ran without Cohort's library libcohort.so, so its MPI handles cannot be decoded. Ranks have it when cohort starts them, or with " +
+	return "The process of this core file ran without Cohort's library libcohort.so, so its MPI handles cannot be " +
+		"decoded. Ranks have it when cohort starts them, or with " +
 		"LD_PRELOAD in their environment: `cohort library PROGRAM` prints its path."
 }
 
@@ -89,8 +92,9 @@ var (
 	traceName      = regexp.MustCompile(`^rank-(\d{1,9})\.trace$`)
 )
 
-// identify finds out which rank it was: from the registry of its handles, the control block, the names of those files of Cohort's that it had mapped (Linux does not put
-// the memory of a shared file into a core), or the environment that its launcher gave it.
+// identify finds out which rank it was: from the registry of its handles, the control block, the names of those files
+// of Cohort's that it had mapped (Linux does not put the memory of a shared file into a core), or the environment that
+// its launcher gave it.
 func (c *coreRank) identify() {
 	environment := map[string]string{}
 	for _, v := range c.file.Environment() {
@@ -190,7 +194,8 @@ func (s *coreSet) checkProgram(n *notes) error {
 	info, err := os.Stat(s.program)
 	switch {
 	case err != nil:
-		return refuse("The program %s, of which core files are to be shown, cannot be found: %v.", s.program, errors.Unwrap(err))
+		return refuse("The program %s, of which core files are to be shown, cannot be found: %v.", s.program,
+			errors.Unwrap(err))
 	case info.IsDir():
 		return refuse("%s is a directory. Name the program that has left the core files.", s.program)
 	}
@@ -209,14 +214,19 @@ func (s *coreSet) checkProgram(n *notes) error {
 		c.findMPI()
 		switch {
 		case ok && theirs != "" && id != "" && theirs != id:
-			return refuse("The core file %s is of another program: of %s with the build-id %s, and %s has the build-id %s.%s Name the program that was running, as it was then: "+
-				"one that was compiled again has other addresses.", c.path, strings.TrimSuffix(m.Path, deletedSuffix), theirs, s.program, id, c.otherMPI(program.MPI, programErr))
+			return refuse("The core file %s is of another program: of %s with the build-id %s, and %s has the "+
+				"build-id %s.%s Name the program that was running, as it was then: "+
+				"one that was compiled again has other addresses.", c.path, strings.TrimSuffix(m.Path, deletedSuffix),
+				theirs, s.program, id, c.otherMPI(program.MPI, programErr))
 		case programErr == nil && c.otherMPI(program.MPI, nil) != "":
 			return refuse("The core file %s does not fit %s.%s", c.path, s.program, c.otherMPI(program.MPI, nil))
-		case ok && (theirs == "" || id == "") && filepath.Base(strings.TrimSuffix(m.Path, deletedSuffix)) != filepath.Base(s.program):
-			return refuse("The core file %s is of another program: of %s, not of %s. (There is no build-id to compare, so the name counts.)", c.path, m.Path, s.program)
+		case ok && (theirs == "" || id == "") &&
+			filepath.Base(strings.TrimSuffix(m.Path, deletedSuffix)) != filepath.Base(s.program):
+			return refuse("The core file %s is of another program: of %s, not of %s. (There is no build-id to "+
+				"compare, so the name counts.)", c.path, m.Path, s.program)
 		case !ok, theirs == "" || id == "":
-			n.add(fmt.Sprintf("Whether the core file %s is of this very build of %s cannot be checked: there is no build-id to compare.", c.path, s.program))
+			n.add(fmt.Sprintf("Whether the core file %s is of this very build of %s cannot be checked: there is no "+
+				"build-id to compare.", c.path, s.program))
 		}
 	}
 	return nil
@@ -250,13 +260,16 @@ func (s *coreSet) checkRun() error {
 			}
 			switch name := c.differs(other); {
 			case c.mpi != other.mpi && c.mpi != pmpi.UnknownMPI && other.mpi != pmpi.UnknownMPI:
-				return refuse("The core files %s and %s are of different runs: the one of %s, the other of %s. Give the files of one run only.",
+				return refuse("The core files %s and %s are of different runs: the one of %s, the other of %s. Give "+
+					"the files of one run only.",
 					other.path, c.path, other.mpi.Title(), c.mpi.Title())
 			case c.size != other.size && c.size > 0 && other.size > 0:
-				return refuse("The core files %s and %s are of different runs: the one of %d ranks, the other of %d. Give the files of one run only.",
+				return refuse("The core files %s and %s are of different runs: the one of %d ranks, the other of %d. "+
+					"Give the files of one run only.",
 					other.path, c.path, other.size, c.size)
 			case name != "":
-				return refuse("The core files %s and %s are of different runs: in their environments, %s is %s and %s. Give the files of one run only.",
+				return refuse("The core files %s and %s are of different runs: in their environments, %s is %s and "+
+					"%s. Give the files of one run only.",
 					other.path, c.path, name, other.run[name], c.run[name])
 			}
 		}
@@ -277,11 +290,13 @@ func (c *coreRank) differs(other *coreRank) string {
 // tell says what the user should know of one core.
 func (c *coreRank) tell(n *notes) {
 	if c.file.Missing > 0 {
-		n.add(fmt.Sprintf("The core file %s of rank %d is cut off: %d bytes of its memory are missing, and what lay there is shown as unreadable. "+
+		n.add(fmt.Sprintf("The core file %s of rank %d is cut off: %d bytes of its memory are missing, and what lay "+
+			"there is shown as unreadable. "+
 			"A limit on the size of core files (ulimit -c) or a full disk may be why.", c.path, c.rank, c.file.Missing))
 	}
 	if changed := c.changedLibraries(); len(changed) > 0 {
-		n.add(fmt.Sprintf("These libraries are not the ones that rank %d used, so its stack within them may be wrong: %s.", c.rank, strings.Join(changed, ", ")))
+		n.add(fmt.Sprintf("These libraries are not the ones that rank %d used, so its stack within them may be "+
+			"wrong: %s.", c.rank, strings.Join(changed, ", ")))
 	}
 }
 

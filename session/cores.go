@@ -44,7 +44,8 @@ func checkCores(args protocol.LaunchArguments) error {
 	default:
 		return nil
 	}
-	return refuse("%q cannot be given with \"cores\": core files are looked at, and nothing is started. Leave %q out.", name, name)
+	return refuse("%q cannot be given with \"cores\": core files are looked at, and nothing is started. Leave %q out.",
+		name, name)
 }
 
 // cores makes a job of core files: one gdb for each, in this process's care.
@@ -146,7 +147,9 @@ func (d *coreDecoder) Command(ctx context.Context, frame backend.FrameID, line s
 }
 
 // Run implements backend.HandleConsole.
-func (d *coreDecoder) Run(ctx context.Context, frame backend.FrameID, line string) (backend.EvaluateResult, backend.HandleTree, error) {
+func (d *coreDecoder) Run(ctx context.Context, frame backend.FrameID, line string) (backend.EvaluateResult,
+	backend.HandleTree, error,
+) {
 	result, tree, err := d.Decoder.Run(ctx, frame, line)
 	if errors.As(err, new(*handles.NoRegistryError)) {
 		err = &handles.NoRegistryError{Why: d.why}
@@ -193,7 +196,8 @@ func readCores(ctx context.Context, args protocol.LaunchArguments, cwd string, n
 	if s.program == "" {
 		m, ok := s.cores[0].file.Executable()
 		if !ok {
-			return s, refuse("No program was named, and the core file %s does not tell of which program it is. Name the program.", s.cores[0].path)
+			return s, refuse("No program was named, and the core file %s does not tell of which program it is. Name "+
+				"the program.", s.cores[0].path)
 		}
 		s.program = strings.TrimSuffix(m.Path, deletedSuffix)
 	}
@@ -215,7 +219,8 @@ func readCores(ctx context.Context, args protocol.LaunchArguments, cwd string, n
 	return s, ctx.Err()
 }
 
-// corePaths makes paths absolute, and expands patterns, which an editor's configuration has instead of names that it cannot know. A file of just that name comes first.
+// corePaths makes paths absolute, and expands patterns, which an editor's configuration has instead of names that it
+// cannot know. A file of just that name comes first.
 func corePaths(names []string, cwd string) ([]string, error) {
 	var paths []string
 	for _, name := range names {
@@ -247,7 +252,8 @@ func (s *coreSet) number(n *notes) error {
 			return refuse("The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d ranks.", c.path, c.rank, c.how, launch.MaxRanks)
 		}
 		if other := owner[c.rank]; other != nil {
-			return refuse("Two core files are of rank %d: %s (process %d) and %s (process %d). Give the files of one run only, one of each rank.",
+			return refuse("Two core files are of rank %d: %s (process %d) and %s (process %d). Give the files of one "+
+				"run only, one of each rank.",
 				c.rank, other.path, other.pid, c.path, c.pid)
 		}
 		owner[c.rank] = c
@@ -266,14 +272,16 @@ func (s *coreSet) number(n *notes) error {
 	}
 	s.size = max(s.size, next+1, len(s.cores))
 	if s.size > launch.MaxRanks {
-		return refuse("The core files say that their run had %d ranks, and Cohort shows jobs of at most %d.", s.size, launch.MaxRanks)
+		return refuse("The core files say that their run had %d ranks, and Cohort shows jobs of at most %d.", s.size,
+			launch.MaxRanks)
 	}
 	if len(s.cores) < s.size {
 		var ranks []int
 		for r := range owner {
 			ranks = append(ranks, r)
 		}
-		n.add(fmt.Sprintf("The run had %d ranks, and there are core files of %d of them: %s. The others are shown as lost.", s.size, len(s.cores), job.NewRankSet(ranks...)))
+		n.add(fmt.Sprintf("The run had %d ranks, and there are core files of %d of them: %s. The others are shown as "+
+			"lost.", s.size, len(s.cores), job.NewRankSet(ranks...)))
 	}
 	return nil
 }

@@ -33,11 +33,17 @@ func cores(t *testing.T, program string, environments ...string) []string {
 		t.Skip("runs gdb")
 	}
 	dir := t.TempDir()
-	args := []string{"-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "break main"}
+	args := []string{
+		"-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-ex", "set startup-with-shell off",
+		"-ex", "break main",
+	}
 	var paths []string
 	for i, environment := range environments {
 		paths = append(paths, filepath.Join(dir, fmt.Sprintf("core %d", i)))
-		for _, name := range []string{"PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "COHORT_JOB_ID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_PROCID"} {
+		for _, name := range []string{
+			"PMI_RANK", "PMI_SIZE", "PMIX_NAMESPACE", "COHORT_JOB_ID", "OMPI_COMM_WORLD_RANK",
+			"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_PROCID",
+		} {
 			args = append(args, "-ex", "unset environment "+name)
 		}
 		for v := range strings.FieldsSeq(environment) {
@@ -85,15 +91,36 @@ func TestWhichRanks(t *testing.T) {
 		environments []string
 		want         string
 	}{
-		"hydra":          {[]string{"PMI_RANK=1 PMI_SIZE=2", "PMI_RANK=0 PMI_SIZE=2"}, "2 ranks"},
-		"one of three":   {[]string{"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3"}, "3 ranks, lost 0-1: The run had 3 ranks, and there are core files of 1 of them: 2."},
-		"no launcher":    {[]string{"A=1", "B=2"}, "2 ranks: .*core \\d+ was is not known.*shown as rank 0.*core \\d+ was is not known.*shown as rank 1"},
-		"half known":     {[]string{"A=1", "PMI_RANK=0 PMI_SIZE=2"}, "2 ranks: .*core \\d+ was is not known.*shown as rank 1"},
+		"hydra": {[]string{"PMI_RANK=1 PMI_SIZE=2", "PMI_RANK=0 PMI_SIZE=2"}, "2 ranks"},
+		"one of three": {
+			[]string{"OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3"},
+			"3 ranks, lost 0-1: The run had 3 ranks, and there are core files of 1 of them: 2.",
+		},
+		"no launcher": {
+			[]string{"A=1", "B=2"},
+			"2 ranks: .*core \\d+ was is not known.*shown as rank 0.*core \\d+ was is not known.*shown as rank 1",
+		},
+		"half known": {
+			[]string{"A=1", "PMI_RANK=0 PMI_SIZE=2"},
+			"2 ranks: .*core \\d+ was is not known.*shown as rank 1",
+		},
 		"no rank at all": {[]string{"PMI_RANK=x PMI_SIZE=2"}, "1 ranks: .*core \\d+ was is not known"},
-		"same rank":      {[]string{"PMI_RANK=1 PMI_SIZE=2", "PMI_RANK=1 PMI_SIZE=2"}, "refused: Two core files are of rank 1: "},
-		"two sizes":      {[]string{"PMI_RANK=1 PMI_SIZE=2", "PMI_RANK=0 PMI_SIZE=3"}, "refused: .*of different runs: the one of 2 ranks, the other of 3"},
-		"two jobs":       {[]string{"PMI_RANK=1 COHORT_JOB_ID=a", "PMI_RANK=0 COHORT_JOB_ID=b"}, "refused: .*of different runs: .*COHORT_JOB_ID is a and b"},
-		"two namespaces": {[]string{"PMIX_RANK=1 PMIX_NAMESPACE=n1 COHORT_JOB_ID=a", "PMIX_RANK=0 PMIX_NAMESPACE=n2"}, "refused: .*PMIX_NAMESPACE is n1 and n2"},
+		"same rank": {
+			[]string{"PMI_RANK=1 PMI_SIZE=2", "PMI_RANK=1 PMI_SIZE=2"},
+			"refused: Two core files are of rank 1: ",
+		},
+		"two sizes": {
+			[]string{"PMI_RANK=1 PMI_SIZE=2", "PMI_RANK=0 PMI_SIZE=3"},
+			"refused: .*of different runs: the one of 2 ranks, the other of 3",
+		},
+		"two jobs": {
+			[]string{"PMI_RANK=1 COHORT_JOB_ID=a", "PMI_RANK=0 COHORT_JOB_ID=b"},
+			"refused: .*of different runs: .*COHORT_JOB_ID is a and b",
+		},
+		"two namespaces": {
+			[]string{"PMIX_RANK=1 PMIX_NAMESPACE=n1 COHORT_JOB_ID=a", "PMIX_RANK=0 PMIX_NAMESPACE=n2"},
+			"refused: .*PMIX_NAMESPACE is n1 and n2",
+		},
 		"rank too large": {[]string{"PMIX_RANK=100000000"}, "refused: .*rank 100000000 \\(its environment says so\\)"},
 		"size too large": {[]string{"PMI_RANK=0 PMI_SIZE=100000000"}, "refused: .*their run had 100000000 ranks"},
 	}
@@ -143,23 +170,30 @@ func TestWhichRanks(t *testing.T) {
 
 func TestRefusedArguments(t *testing.T) {
 	for name, args := range map[string]protocol.LaunchArguments{
-		"recording": {Recording: "r"}, "ranks": {Ranks: 2}, "args": {Args: []string{"x"}}, "env": {Env: map[string]string{"A": "1"}},
-		"launcherArgs": {LauncherArgs: []string{"x"}}, "mpi": {MPI: "mpich"}, "noDebug": {NoDebug: true}, "incompleteOk": {IncompleteOK: true},
+		"recording": {Recording: "r"}, "ranks": {Ranks: 2}, "args": {Args: []string{"x"}},
+		"env":          {Env: map[string]string{"A": "1"}},
+		"launcherArgs": {LauncherArgs: []string{"x"}}, "mpi": {MPI: "mpich"}, "noDebug": {NoDebug: true},
+		"incompleteOk": {IncompleteOK: true},
 	} {
 		args.Cores = []string{"core"}
 		if _, err := open(t, args); err == nil || !session.IsRefusal(err) || !strings.Contains(err.Error(), `"`+name+`" cannot be given with "cores"`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := open(t, protocol.LaunchArguments{Cores: []string{"core"}, Cwd: "/nowhere"}); err == nil || !strings.Contains(err.Error(), "/nowhere is not a directory") {
+	if _, err := open(t, protocol.LaunchArguments{Cores: []string{"core"}, Cwd: "/nowhere"}); err == nil ||
+		!strings.Contains(err.Error(), "/nowhere is not a directory") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestDebuggerKilled: one of the gdbs dies. Its rank is lost, the others are shown on; nothing of them is left at the end.
+// TestDebuggerKilled: one of the gdbs dies. Its rank is lost, the others are shown on; nothing of them is left at the
+// end.
 func TestDebuggerKilled(t *testing.T) {
 	program := mpitest.BuildPlain(t, "nompi.c")
-	started, err := open(t, protocol.LaunchArguments{Program: program, Cores: cores(t, program, "PMI_RANK=0", "PMI_RANK=1")})
+	started, err := open(t, protocol.LaunchArguments{
+		Program: program,
+		Cores:   cores(t, program, "PMI_RANK=0", "PMI_RANK=1"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +208,11 @@ func TestDebuggerKilled(t *testing.T) {
 	defer stop()
 	var pid [2]int
 	for rank := range pid {
-		got, err := started.Job.Evaluate(ctx, job.NewRankSet(rank), backend.EvaluateRequest{Expression: "-exec python import os; print(os.getpid())", Context: backend.ContextREPL})
+		got, err := started.Job.Evaluate(ctx, job.NewRankSet(rank),
+			backend.EvaluateRequest{
+				Expression: "-exec python import os; print(os.getpid())",
+				Context:    backend.ContextREPL,
+			})
 		if err != nil || got[0].Err != "" {
 			t.Fatalf("%v, %v", got, err)
 		}
@@ -190,18 +228,21 @@ func TestDebuggerKilled(t *testing.T) {
 			break
 		}
 	}
-	got, err := started.Job.Evaluate(ctx, job.AllRanks(2), backend.EvaluateRequest{Expression: "6 * 7", Context: backend.ContextWatch})
+	got, err := started.Job.Evaluate(ctx, job.AllRanks(2),
+		backend.EvaluateRequest{Expression: "6 * 7", Context: backend.ContextWatch})
 	if err != nil || len(got) != 2 || got[0].Text != "42" || !strings.Contains(got[1].Err, "lost") {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err == nil || !strings.Contains(err.Error(), "a core file: its process has ended") {
+	if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err == nil ||
+		!strings.Contains(err.Error(), "a core file: its process has ended") {
 		t.Errorf("%v", err)
 	}
 	b, err := started.Job.Backend(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bps, err := b.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Breakpoints: []backend.SourceBreakpoint{{ID: 7, Function: "main"}}})
+	bps, err := b.SetBreakpoints(ctx,
+		backend.SetBreakpointsRequest{Breakpoints: []backend.SourceBreakpoint{{ID: 7, Function: "main"}}})
 	if err != nil || len(bps) != 1 || bps[0].ID != 7 || bps[0].Verified || bps[0].Message == "" {
 		t.Errorf("%+v, %v", bps, err)
 	}
@@ -225,13 +266,16 @@ func TestChangedLibrary(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.CommandContext(t.Context(), "cc", append([]string{"-g", "-Wl,--build-id", "-o", filepath.Join(dir, name), path}, flags...)...).CombinedOutput()
+		out, err := exec.CommandContext(t.Context(), "cc",
+			append([]string{"-g", "-Wl,--build-id", "-o", filepath.Join(dir, name), path},
+				flags...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	compile("user.c", "libuser.so", "int user(void) { return 1; }\n", "-shared", "-fPIC")
-	compile("prog.c", "prog", "int user(void);\nint main(void) { return user(); }\n", "-L"+dir, "-luser", "-Wl,-rpath,"+dir)
+	compile("prog.c", "prog", "int user(void);\nint main(void) { return user(); }\n", "-L"+dir, "-luser",
+		"-Wl,-rpath,"+dir)
 	program := filepath.Join(dir, "prog")
 	paths := cores(t, program, "PMI_RANK=0 PMI_SIZE=1")
 	started, err := open(t, protocol.LaunchArguments{Cores: paths})
@@ -244,7 +288,8 @@ func TestChangedLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	matches(t, strings.Join(started.Notes, " "), `These libraries are not the ones that rank 0 used.*libuser\.so\.$`)
-	compile("prog.c", "prog", "int user(void);\nint main(void) { return user() + 1; }\n", "-L"+dir, "-luser", "-Wl,-rpath,"+dir)
+	compile("prog.c", "prog", "int user(void);\nint main(void) { return user() + 1; }\n", "-L"+dir, "-luser",
+		"-Wl,-rpath,"+dir)
 	_, err = open(t, protocol.LaunchArguments{Cores: paths})
 	matches(t, fmt.Sprint(err), "is of another program")
 }

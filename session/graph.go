@@ -19,14 +19,15 @@ type GraphOptions struct {
 	Progress     func(text string, done, total int64) // may be nil
 }
 
-// rendezvous is the size in bytes from which a standard send counts as over only when its receive was posted, in cuts: MPIs send large messages by
-// rendezvous, and a rank would not get through the send to a position behind it while the receiver stands before the receive. Open MPI's limit is
-// 4096 with its header, MPICH's is higher. Too small a number makes a cut hold a receive that it need not; too large a one makes a cut that cannot be
-// reached.
+// rendezvous is the size in bytes from which a standard send counts as over only when its receive was posted, in cuts:
+// MPIs send large messages by rendezvous, and a rank would not get through the send to a position behind it while the
+// receiver stands before the receive. Open MPI's limit is 4096 with its header, MPICH's is higher. Too small a number
+// makes a cut hold a receive that it need not; too large a one makes a cut that cannot be reached.
 const rendezvous = 4000
 
-// Graph returns the event graph of a recording: of its own events if it was recorded in full mode, else of those that one replay in full mode yields, which are kept
-// in the recording (Thoai & Volkert's four-phase idea, design.md section 4.1).
+// Graph returns the event graph of a recording: of its own events if it was recorded in full mode, else of those that
+// one replay in full mode yields, which are kept in the recording (Thoai & Volkert's four-phase idea, design.md section
+// 4.1).
 func Graph(ctx context.Context, rec *trace.Recording, o GraphOptions) (*causal.Graph, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
@@ -71,5 +72,6 @@ func obtain(ctx context.Context, rec *trace.Recording, o GraphOptions) error {
 			why = append(why, r.Short)
 		}
 	}
-	return errors.New("The event graph could not be obtained, because the replay did not get to the end of the recording: " + strings.Join(why, "; ") + ".")
+	return errors.New("The event graph could not be obtained, because the replay did not get to the end of the " +
+		"recording: " + strings.Join(why, "; ") + ".")
 }

@@ -27,13 +27,18 @@ func (s *steering) Messages(ctx context.Context, at string) (dap.RecordedMessage
 }
 
 // Visit implements dap.Steering.
-func (s *steering) Visit(ctx context.Context, calls []dap.RecordedCall, look func(ctx context.Context, place int) error) error {
+func (s *steering) Visit(ctx context.Context, calls []dap.RecordedCall,
+	look func(ctx context.Context, place int) error,
+) error {
 	events := make([]causal.EventID, len(calls))
 	for i, c := range calls {
 		events[i] = causal.EventID{Rank: c.Rank, Index: c.Event}
 	}
 	err := s.controller.Visit(ctx, events, look)
-	for _, kind := range []any{new(*replayctl.PassedError), new(*replayctl.NoStandError), new(*replayctl.RunningError)} {
+	for _, kind := range []any{
+		new(*replayctl.PassedError), new(*replayctl.NoStandError),
+		new(*replayctl.RunningError),
+	} {
 		if errors.As(err, kind) {
 			return refusal{err}
 		}
@@ -41,7 +46,8 @@ func (s *steering) Visit(ctx context.Context, calls []dap.RecordedCall, look fun
 	return refusedCut(givenUp(ctx, err))
 }
 
-// messagesOf are the messages that an event has a part in, or what it gives other ranks and takes of them in a collective.
+// messagesOf are the messages that an event has a part in, or what it gives other ranks and takes of them in a
+// collective.
 func messagesOf(graph *causal.Graph, event causal.EventID) (dap.RecordedMessages, error) {
 	all, err := graph.Exchanges(event)
 	if err != nil {
@@ -76,9 +82,11 @@ func messagesOf(graph *causal.Graph, event causal.EventID) (dap.RecordedMessages
 		})
 	}
 	if len(out.Messages) == 0 {
-		out.None = fmt.Sprintf("Event %s (%s) is part of %s, a collective of which Cohort compares no types between ranks.", event, out.Call.Name, c.Op.Call())
+		out.None = fmt.Sprintf("Event %s (%s) is part of %s, a collective of which Cohort compares no types between "+
+			"ranks.", event, out.Call.Name, c.Op.Call())
 		if c.Inter {
-			out.None = fmt.Sprintf("Event %s (%s) is part of %s over an intercommunicator, of which the recording does not tell who gives data to whom.",
+			out.None = fmt.Sprintf("Event %s (%s) is part of %s over an intercommunicator, of which the recording "+
+				"does not tell who gives data to whom.",
 				event, out.Call.Name, c.Op.Call())
 		}
 	}
@@ -90,14 +98,16 @@ func noMessage(graph *causal.Graph, event causal.EventID) string {
 	op, _ := graph.Op(event) // it was looked for before
 	for _, p := range graph.Problems() {
 		if p.Event == event {
-			return fmt.Sprintf("Event %s (%s) has a message of which the recording has one end only (%s: %s).", event, op.Call(), p.Kind, p.Note)
+			return fmt.Sprintf("Event %s (%s) has a message of which the recording has one end only (%s: %s).", event,
+				op.Call(), p.Kind, p.Note)
 		}
 	}
 	switch op.Class() {
 	case trace.ClassSend, trace.ClassRecv, trace.ClassIrecv, trace.ClassSendrecv, trace.ClassStart, trace.ClassProbe:
 		return fmt.Sprintf("Event %s (%s) has no message in the recording: it names MPI_PROC_NULL, or it was cancelled.", event, op.Call())
 	default:
-		return fmt.Sprintf("Event %s (%s) has no part in a message: it neither sends nor receives one, nor completes either.", event, op.Call())
+		return fmt.Sprintf("Event %s (%s) has no part in a message: it neither sends nor receives one, nor completes "+
+			"either.", event, op.Call())
 	}
 }
 
@@ -127,13 +137,15 @@ func pairs(c causal.Collective, rank int) [][2]causal.EventID {
 		toAll = true
 	case trace.OpGather, trace.OpIgather, trace.OpGatherv, trace.OpIgatherv, trace.OpReduce, trace.OpIreduce:
 		toRoot = true
-	case trace.OpAllgather, trace.OpIallgather, trace.OpAllgatherv, trace.OpIallgatherv, trace.OpAlltoall, trace.OpIalltoall, trace.OpAlltoallv, trace.OpIalltoallv,
+	case trace.OpAllgather, trace.OpIallgather, trace.OpAllgatherv, trace.OpIallgatherv, trace.OpAlltoall,
+		trace.OpIalltoall, trace.OpAlltoallv, trace.OpIalltoallv,
 		trace.OpAlltoallw, trace.OpIalltoallw, trace.OpAllreduce, trace.OpIallreduce:
 	default:
 		return nil
 	}
 	rooted := toAll || toRoot
-	if c.Inter || rooted && (c.Root < 0 || int(c.Root) >= len(c.Members)) { // of an intercommunicator groups and root are not known
+	// of an intercommunicator groups and root are not known
+	if c.Inter || rooted && (c.Root < 0 || int(c.Root) >= len(c.Members)) {
 		return nil
 	}
 	me := slices.IndexFunc(c.Members, func(m causal.Member) bool { return m.Rank == rank })

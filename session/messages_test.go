@@ -19,7 +19,10 @@ func events(t *testing.T, ranks ...[]trace.Event) *causal.Graph {
 	}
 	records := make([][]trace.Record, len(ranks))
 	for r, list := range ranks {
-		records[r] = []trace.Record{&trace.Comm{GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r), Members: all}}
+		records[r] = []trace.Record{&trace.Comm{
+			GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r),
+			Members: all,
+		}}
 		for i := range list {
 			list[i].Index = uint64(i + 1)
 			records[r] = append(records[r], &list[i])
@@ -40,10 +43,22 @@ func TestMessagesOfEvents(t *testing.T) {
 		return trace.Event{Op: op, Coll: trace.CollArgs{Root: root}}
 	}
 	isend := trace.Event{Op: trace.OpIsend, Send: trace.SendArgs{Dest: 1, Tag: 4, Bytes: 16}}
-	common := []trace.Event{coll(trace.OpBcast, 1), coll(trace.OpGather, 0), coll(trace.OpAllreduce, trace.NoRoot), coll(trace.OpBarrier, trace.NoRoot)}
+	common := []trace.Event{
+		coll(trace.OpBcast, 1), coll(trace.OpGather, 0), coll(trace.OpAllreduce, trace.NoRoot),
+		coll(trace.OpBarrier, trace.NoRoot),
+	}
 	g := events(t,
-		append([]trace.Event{isend, {Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestSend}}}}, common...),
-		append([]trace.Event{recv(trace.OpIrecv, 0), {Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 0, Tag: 4, Bytes: 8}}}}, common...),
+		append([]trace.Event{
+			isend,
+			{Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestSend}}},
+		}, common...),
+		append([]trace.Event{
+			recv(trace.OpIrecv, 0),
+			{Op: trace.OpWait, Completed: []trace.Completion{{
+				Post: 1, Class: trace.RequestRecv, Source: 0, Tag: 4,
+				Bytes: 8,
+			}}},
+		}, common...),
 		append([]trace.Event{{Op: trace.OpTestCancelled}, {Op: trace.OpTestCancelled}}, common...),
 	)
 	for _, c := range []struct {
@@ -57,9 +72,17 @@ func TestMessagesOfEvents(t *testing.T) {
 		{causal.EventID{Rank: 0, Index: 2}, []string{"completes the send of 0:1 MPI_Isend > 1:1 MPI_Irecv"}, ""},
 		{causal.EventID{Rank: 2, Index: 1}, nil, "Event 2:1 (MPI_Test_cancelled) has no part in a message"},
 		{causal.EventID{Rank: 2, Index: 3}, []string{" 1:3 MPI_Bcast > 2:3 MPI_Bcast"}, ""},
-		{causal.EventID{Rank: 1, Index: 3}, []string{" 1:3 MPI_Bcast > 0:3 MPI_Bcast", " 1:3 MPI_Bcast > 2:3 MPI_Bcast"}, ""},
+		{
+			causal.EventID{Rank: 1, Index: 3},
+			[]string{" 1:3 MPI_Bcast > 0:3 MPI_Bcast", " 1:3 MPI_Bcast > 2:3 MPI_Bcast"},
+			"",
+		},
 		{causal.EventID{Rank: 2, Index: 4}, []string{" 2:4 MPI_Gather > 0:4 MPI_Gather"}, ""},
-		{causal.EventID{Rank: 0, Index: 4}, []string{" 1:4 MPI_Gather > 0:4 MPI_Gather", " 2:4 MPI_Gather > 0:4 MPI_Gather"}, ""},
+		{
+			causal.EventID{Rank: 0, Index: 4},
+			[]string{" 1:4 MPI_Gather > 0:4 MPI_Gather", " 2:4 MPI_Gather > 0:4 MPI_Gather"},
+			"",
+		},
 		{causal.EventID{Rank: 1, Index: 5}, []string{
 			" 1:5 MPI_Allreduce > 0:5 MPI_Allreduce", " 0:5 MPI_Allreduce > 1:5 MPI_Allreduce",
 			" 1:5 MPI_Allreduce > 2:5 MPI_Allreduce", " 2:5 MPI_Allreduce > 1:5 MPI_Allreduce",
@@ -86,7 +109,8 @@ func TestMessagesOfEvents(t *testing.T) {
 		t.Errorf("what nobody receives is %+v, %v", lost, err)
 	}
 	got, err := messagesOf(g, causal.EventID{Rank: 0, Index: 1})
-	if err != nil || !strings.Contains(got.Messages[0].Doubt, "What 1:2 received is not as long as what was sent: 8 bytes, but 0:1 sent 16.") {
+	if err != nil || !strings.Contains(got.Messages[0].Doubt,
+		"What 1:2 received is not as long as what was sent: 8 bytes, but 0:1 sent 16.") {
 		t.Errorf("the doubt is %+v, %v", got, err)
 	}
 	if _, err := messagesOf(g, causal.EventID{Rank: 0, Index: 99}); err == nil {

@@ -13,8 +13,8 @@ type MinimizeReport struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Mode string `json:"mode"` // of From
-	// Decisions of wildcard receives and probes: those of From, and those that To keeps. Never is how many of these never took a message: they
-	// are kept, as a replay does not post them.
+	// Decisions of wildcard receives and probes: those of From, and those that To keeps. Never is how many of these
+	// never took a message: they are kept, as a replay does not post them.
 	Wildcards uint64            `json:"wildcards"`
 	Kept      uint64            `json:"kept"`
 	Never     uint64            `json:"never"`
@@ -33,12 +33,16 @@ type DoubtError struct {
 }
 
 func (e *DoubtError) Error() string {
-	return fmt.Sprintf("the event graph of %s leaves in doubt which messages some receives took (%s), so it is not known which decisions a replay can do "+
+	return fmt.Sprintf("the event graph of %s leaves in doubt which messages some receives took (%s), so it is not "+
+		"known which decisions a replay can do "+
 		"without; there are %d such doubts", e.Dir, e.First, e.Count)
 }
 
-// Minimize writes to dir the recording with only those decisions of wildcard receives that a replay needs. Graph is its event graph.
-func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.CreateOptions) (*trace.Recording, *MinimizeReport, error) {
+// Minimize writes to dir the recording with only those decisions of wildcard receives that a replay needs. Graph is its
+// event graph.
+func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.CreateOptions) (*trace.Recording,
+	*MinimizeReport, error,
+) {
 	var doubt *DoubtError
 	for _, p := range graph.Problems() {
 		if p.Doubtful() {
@@ -72,15 +76,17 @@ func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.C
 		return nil, nil, err
 	}
 	return out, &MinimizeReport{
-		From: rec.Dir, To: out.Dir, Mode: rec.Meta.Mode, Wildcards: sum.Wildcards, Kept: sum.Kept, Never: sum.Never, Messages: counts.Messages,
-		Bound: bound, Optimal: sum.Kept-sum.Never == bound.Least, BytesFrom: rec.TraceSize(),
+		From: rec.Dir, To: out.Dir, Mode: rec.Meta.Mode, Wildcards: sum.Wildcards, Kept: sum.Kept, Never: sum.Never,
+		Messages: counts.Messages,
+		Bound:    bound, Optimal: sum.Kept-sum.Never == bound.Least, BytesFrom: rec.TraceSize(),
 	}, nil
 }
 
 // MinimizeText prints a report for people.
 func MinimizeText(r *MinimizeReport) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: of %s in %s a replay needs %d (%s of %s).\n", r.From, plural(r.Wildcards, "wildcard decision", "wildcard decisions"), "mode "+r.Mode,
+	fmt.Fprintf(&b, "%s: of %s in %s a replay needs %d (%s of %s).\n", r.From,
+		plural(r.Wildcards, "wildcard decision", "wildcard decisions"), "mode "+r.Mode,
 		r.Kept, percent(r.Kept, r.Messages), plural(r.Messages, "message", "messages"))
 	if r.Never > 0 {
 		fmt.Fprintf(&b, "Of these %d are of receives that never took a message.\n", r.Never)
@@ -90,14 +96,18 @@ func MinimizeText(r *MinimizeReport) string {
 	case told == 0:
 		b.WriteString("No message raced: the replay takes the same messages whatever the timing.\n")
 	case r.Optimal:
-		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n", plural(r.Bound.Least, "message", "messages"))
+		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n",
+			plural(r.Bound.Least, "message", "messages"))
 	default:
 		if told == r.Bound.Traced {
-			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have taken another message.\n", told)
+			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have "+
+				"taken another message.\n", told)
 		}
-		fmt.Fprintf(&b, "A trace that could also tag messages when they are sent would have to tell of at least %d (Netzer & Miller's bound); this one is at most %s longer.\n",
+		fmt.Fprintf(&b, "A trace that could also tag messages when they are sent would have to tell of at least %d "+
+			"(Netzer & Miller's bound); this one is at most %s longer.\n",
 			r.Bound.Least, percent(told-r.Bound.Least, r.Bound.Least))
 	}
-	fmt.Fprintf(&b, "%s was written, in mode racing: %d bytes of traces, %s has %d.\n", r.To, r.BytesTo, r.From, r.BytesFrom)
+	fmt.Fprintf(&b, "%s was written, in mode racing: %d bytes of traces, %s has %d.\n", r.To, r.BytesTo, r.From,
+		r.BytesFrom)
 	return b.String()
 }

@@ -10,7 +10,8 @@ import (
 
 func discard(launch.OutputChunk) {}
 
-// launcherOutput keeps what the launcher says until there is a job to show it, and passes it on from then on. The ranks' own output comes through their backends.
+// launcherOutput keeps what the launcher says until there is a job to show it, and passes it on from then on. The
+// ranks' own output comes through their backends.
 type launcherOutput struct {
 	mu   sync.Mutex // guards all below; publishing never blocks for long
 	job  *job.Job

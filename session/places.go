@@ -20,7 +20,8 @@ type Place struct {
 	Offset   uint64 `json:"offset,omitempty"` // the address in it
 }
 
-// Where is "tsp.c:136", or what is known instead. The file is as in the debug information; short makes it shorter for people.
+// Where is "tsp.c:136", or what is known instead. The file is as in the debug information; short makes it shorter for
+// people.
 func (p Place) Where(short func(path string) string) string {
 	switch {
 	case p.File != "":
@@ -31,7 +32,8 @@ func (p Place) Where(short func(path string) string) string {
 	return "an unknown place"
 }
 
-// places resolves call sites of a recording to places, and gives them numbers. Each file is read once; what cannot be read is said once.
+// places resolves call sites of a recording to places, and gives them numbers. Each file is read once; what cannot be
+// read is said once.
 type places struct {
 	all     []Place
 	numbers map[Place]int
@@ -47,7 +49,10 @@ type module struct {
 }
 
 func newPlaces(rec *trace.Recording, program string) *places {
-	return &places{numbers: map[Place]int{}, modules: map[string]*module{}, program: program, was: rec.Meta.Program.Path}
+	return &places{
+		numbers: map[Place]int{}, modules: map[string]*module{}, program: program,
+		was: rec.Meta.Program.Path,
+	}
 }
 
 func (p *places) close() {
@@ -94,7 +99,8 @@ func (p *places) module(site causal.Site) *module {
 		p.modules[site.Module] = m
 	}
 	if want := hex.EncodeToString([]byte(site.BuildID)); m.file != nil && want != "" && m.build != want {
-		p.notes = append(p.notes, fmt.Sprintf("%s is not the build that was recorded (build-id %s, recorded was %s): its lines are not known.", site.Module, m.build, want))
+		p.notes = append(p.notes,
+			fmt.Sprintf("%s is not the build that was recorded (build-id %s, recorded was %s): its lines are not known.", site.Module, m.build, want))
 		m.file.Close() //nolint:errcheck // read only
 		m.file = nil
 	}

@@ -12,13 +12,15 @@ import (
 func ExplainRace(r *RaceReport, g *RaceGroup, style RaceStyle) string {
 	var b strings.Builder
 	e := &g.Example
-	fmt.Fprintf(&b, "Group %d, one of %s: %s.\n\n", g.Number, plural(g.Races, "race", "races"), style.verdictText(e.Verdict))
+	fmt.Fprintf(&b, "Group %d, one of %s: %s.\n\n", g.Number, plural(g.Races, "race", "races"),
+		style.verdictText(e.Verdict))
 	if e.Took.Send.Rank != e.Post.Rank && e.Other.Send.Rank != e.Post.Rank {
 		drawRace(&b, e)
 		b.WriteString("\n")
 	}
 	item := func(head string, event causal.EventID, p Place, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-12s %s %s %s, rank %d%s\n", head, style.paint(colourBold, fmt.Sprintf("%-9s", event)), p.Call, style.in(p), event.Rank, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "  %-12s %s %s %s, rank %d%s\n", head, style.paint(colourBold, fmt.Sprintf("%-9s", event)),
+			p.Call, style.in(p), event.Rank, fmt.Sprintf(format, args...))
 	}
 	item("receive", e.Post, e.Receive, "")
 	item("took", e.Took.Send, e.Took.Sent, ": %s", e.Took.size())
@@ -33,18 +35,22 @@ func ExplainRace(r *RaceReport, g *RaceGroup, style RaceStyle) string {
 	if e.Known == 0 {
 		before = fmt.Sprintf("no event of rank %d", e.Post.Rank)
 	}
-	fmt.Fprintf(&b, "What was received at %s was settled at %s. Before rank %d sent its message at %s, %s had begun in its past, so that\n"+
-		"it did not depend on what was received: had the message been faster, or that of %s slower, it would have been received instead.\n",
+	fmt.Fprintf(&b, "What was received at %s was settled at %s. Before rank %d sent its message at %s, %s had begun "+
+		"in its past, so that\n"+
+		"it did not depend on what was received: had the message been faster, or that of %s slower, it would have "+
+		"been received instead.\n",
 		e.Post, e.Decided, e.Other.Send.Rank, e.Other.Send, before, e.Took.Send)
 	switch e.Verdict {
 	case causal.VerdictDiffer:
 		b.WriteString("The two messages differ, so the run could have had another result.\n")
 	case causal.VerdictEqual:
-		b.WriteString("The two messages are equal in length, tag and content: it makes a difference only where the program looks at the sender (MPI_SOURCE).\n")
+		b.WriteString("The two messages are equal in length, tag and content: it makes a difference only where the " +
+			"program looks at the sender (MPI_SOURCE).\n")
 	case causal.VerdictUnknown:
 		b.WriteString("The two messages have the same length. Whether their contents differ is not in the recording.\n")
 	}
-	fmt.Fprintf(&b, "\nTo see all ranks there:\n  cohort cut %s --at %s\n  cohort debug --batch %s -x 'runto %s' -x ranks\n", r.Recording, e.Decided, r.Recording, e.Decided)
+	fmt.Fprintf(&b, "\nTo see all ranks there:\n  cohort cut %s --at %s\n  cohort debug --batch %s -x 'runto %s' -x "+
+		"ranks\n", r.Recording, e.Decided, r.Recording, e.Decided)
 	return b.String()
 }
 
@@ -65,7 +71,8 @@ func drawRace(b *strings.Builder, e *Race) {
 		return p.Where(func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] })
 	}
 	bar := "  |"
-	row("rank "+strconv.Itoa(e.Took.Send.Rank), "rank "+strconv.Itoa(e.Post.Rank), "rank "+strconv.Itoa(e.Other.Send.Rank))
+	row("rank "+strconv.Itoa(e.Took.Send.Rank), "rank "+strconv.Itoa(e.Post.Rank),
+		"rank "+strconv.Itoa(e.Other.Send.Rank))
 	row(bar, bar, bar)
 	row(e.Took.Send.String()+" "+e.Took.Sent.Call, bar, e.Other.Send.String()+" "+e.Other.Sent.Call)
 	row(where(e.Took.Sent), bar, where(e.Other.Sent))

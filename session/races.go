@@ -15,8 +15,9 @@ type RaceReport struct {
 	Counts    causal.RaceCounts `json:"counts"` // of the whole run
 	Groups    []RaceGroup       `json:"groups"` // those that were selected, the ones that matter most first
 	Notes     []string          `json:"notes,omitempty"`
-	Doubts    []causal.Problem  `json:"doubts,omitempty"` // the first, of DoubtCount: what may make races wrong, as the trace does not settle it
-	DoubtN    int               `json:"doubtCount,omitempty"`
+	// the first, of DoubtCount: what may make races wrong, as the trace does not settle it
+	Doubts []causal.Problem `json:"doubts,omitempty"`
+	DoubtN int              `json:"doubtCount,omitempty"`
 }
 
 // RaceGroup is the races at one place in the program, between messages sent from two.
@@ -45,21 +46,24 @@ type Race struct {
 	Decided causal.EventID `json:"decided"` // when it was settled which message it took
 	Took    RaceMessage    `json:"took"`
 	Other   RaceMessage    `json:"other"` // what it could have taken instead
-	// Known is the last event of the receiving rank that happened before the other message was sent: the receive had not been decided there. 0: none.
+	// Known is the last event of the receiving rank that happened before the other message was sent: the receive had
+	// not been decided there. 0: none.
 	Known uint64 `json:"known"`
 }
 
 // RaceMessage is one of the messages of a race.
 type RaceMessage struct {
-	Send    causal.EventID  `json:"send"`
-	Sent    Place           `json:"sent"`
-	Tag     int32           `json:"tag"`
-	Bytes   uint64          `json:"bytes"`
-	Receive *causal.EventID `json:"receive,omitempty"` // the call that completed its receive; absent if it was never received
+	Send  causal.EventID `json:"send"`
+	Sent  Place          `json:"sent"`
+	Tag   int32          `json:"tag"`
+	Bytes uint64         `json:"bytes"`
+	// the call that completed its receive; absent if it was never received
+	Receive *causal.EventID `json:"receive,omitempty"`
 	By      *Place          `json:"receivedBy,omitempty"`
 }
 
-// Races reports the races of a recording of which graph is the event graph. Program is where the recorded program is now, if it was moved.
+// Races reports the races of a recording of which graph is the event graph. Program is where the recorded program is
+// now, if it was moved.
 func Races(rec *trace.Recording, graph *causal.Graph, filter causal.RaceFilter, program string) (*RaceReport, error) {
 	p := newPlaces(rec, program)
 	defer p.close()
@@ -67,11 +71,16 @@ func Races(rec *trace.Recording, graph *causal.Graph, filter causal.RaceFilter, 
 	if err != nil {
 		return nil, fmt.Errorf("look for races in %s: %w", rec.Dir, err)
 	}
-	r := &RaceReport{Recording: rec.Dir, Ranks: graph.Ranks(), Mode: rec.Meta.Mode, Counts: counts, Groups: []RaceGroup{}}
+	r := &RaceReport{
+		Recording: rec.Dir, Ranks: graph.Ranks(), Mode: rec.Meta.Mode, Counts: counts,
+		Groups: []RaceGroup{},
+	}
 	for i, g := range groups {
 		group := RaceGroup{
-			Number: i + 1, Verdict: g.Verdict(), Receive: p.all[g.Receive], Sends: []Place{p.all[g.Sends[0]]}, Receives: g.Receives, Races: g.Races,
-			Differ: g.Differ, Equal: g.Equal, Unknown: g.Unknown, Most: g.Most, Receivers: g.Receivers, Senders: g.Senders,
+			Number: i + 1, Verdict: g.Verdict(), Receive: p.all[g.Receive], Sends: []Place{p.all[g.Sends[0]]},
+			Receives: g.Receives, Races: g.Races,
+			Differ: g.Differ, Equal: g.Equal, Unknown: g.Unknown, Most: g.Most, Receivers: g.Receivers,
+			Senders: g.Senders,
 			Example: p.race(graph, &g.Example),
 		}
 		if g.Sends[0] != g.Sends[1] {
@@ -99,7 +108,8 @@ func (p *places) race(graph *causal.Graph, e *causal.RaceExample) Race {
 	}
 	if before := e.Other.Send; before.Rank == e.Post.Rank {
 		r.Known = before.Index - 1
-	} else if v, err := graph.VectorTime(before.Rank, before.Index-1); err == nil { // the graph has the event: it is its own
+	} else if v, err := graph.VectorTime(before.Rank, before.Index-1); err == nil {
+		// the graph has the event: it is its own
 		r.Known = v[e.Post.Rank]
 	}
 	return r

@@ -84,9 +84,11 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 	var b strings.Builder
 	c := r.Counts
 	fmt.Fprintf(&b, "%s: %d of %s with MPI_ANY_SOURCE could have taken another message (%s).\n",
-		r.Recording, c.Racing, plural(c.Wildcards, "receive or probe", "receives and probes"), percent(c.Racing, c.Wildcards))
+		r.Recording, c.Racing, plural(c.Wildcards, "receive or probe", "receives and probes"),
+		percent(c.Racing, c.Wildcards))
 	fmt.Fprintf(&b, "%d of %s race (%s): %s.\n",
-		c.RacingMessages, plural(c.Messages, "message", "messages"), percent(c.RacingMessages, c.Messages), plural(c.Races, "frontier race", "frontier races"))
+		c.RacingMessages, plural(c.Messages, "message", "messages"), percent(c.RacingMessages, c.Messages),
+		plural(c.Races, "frontier race", "frontier races"))
 	shown, races := r.Groups, uint64(0)
 	if style.Most > 0 && len(shown) > style.Most {
 		shown = shown[:style.Most]
@@ -99,7 +101,8 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 	b.WriteString("\n")
 	switch {
 	case c.Races == 0:
-		b.WriteString("No races: whatever the timing, each receive takes the message that it took here (failed polls and the order of completions apart).\n")
+		b.WriteString("No races: whatever the timing, each receive takes the message that it took here (failed polls " +
+			"and the order of completions apart).\n")
 	case len(r.Groups) == 0:
 		b.WriteString("None of the races is of those that were asked for.\n")
 	default:
@@ -107,7 +110,8 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 		if races < c.Races {
 			all = "Shown are " + strconv.FormatUint(races, 10) + " of"
 		}
-		fmt.Fprintf(&b, "%s %s, in %d of %s.", all, plural(c.Races, "race", "races"), len(shown), plural(uint64(len(r.Groups)), "group", "groups"))
+		fmt.Fprintf(&b, "%s %s, in %d of %s.", all, plural(c.Races, "race", "races"), len(shown),
+			plural(uint64(len(r.Groups)), "group", "groups"))
 		if len(shown) < len(r.Groups) {
 			b.WriteString(" -n 0 shows all groups.")
 		}
@@ -117,7 +121,8 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 		fmt.Fprintf(&b, "%s\n", note)
 	}
 	if r.DoubtN > 0 {
-		fmt.Fprintf(&b, "%s, as the trace does not settle them:\n", plural(uint64(r.DoubtN), "thing puts the races in doubt", "things put the races in doubt"))
+		fmt.Fprintf(&b, "%s, as the trace does not settle them:\n",
+			plural(uint64(r.DoubtN), "thing puts the races in doubt", "things put the races in doubt"))
 		for _, d := range r.Doubts {
 			fmt.Fprintf(&b, "  %s\n", d)
 		}
@@ -144,8 +149,10 @@ func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
 	line := func(head, format string, args ...any) {
 		fmt.Fprintf(b, "   %-9s %s\n", head, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(b, "%s  %s: %s\n", style.paint(colourBold, strconv.Itoa(g.Number)), style.paint(colourBold, g.Receive.Call+" "+style.in(g.Receive)), style.verdictText(g.Verdict))
-	line("where", "%s of %s, in %s; at most %d messages for one", plural(g.Receives, "time", "times"), rankText(g.Receivers), plural(g.Races, "race", "races"), g.Most)
+	fmt.Fprintf(b, "%s  %s: %s\n", style.paint(colourBold, strconv.Itoa(g.Number)),
+		style.paint(colourBold, g.Receive.Call+" "+style.in(g.Receive)), style.verdictText(g.Verdict))
+	line("where", "%s of %s, in %s; at most %d messages for one", plural(g.Receives, "time", "times"),
+		rankText(g.Receivers), plural(g.Races, "race", "races"), g.Most)
 	for i, p := range g.Sends {
 		head := ""
 		if i == 0 {
@@ -172,7 +179,8 @@ func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
 	}
 	line("races", "%s", strings.Join(parts, "; "))
 	e := &g.Example
-	line("example", "%s took the message of %s (%s); it could have taken that of %s (%s)", e.Post, e.Took.Send, e.Took.size(), e.Other.Send, e.Other.size())
+	line("example", "%s took the message of %s (%s); it could have taken that of %s (%s)", e.Post, e.Took.Send,
+		e.Took.size(), e.Other.Send, e.Other.size())
 	what := "receive"
 	if e.Probe {
 		what = "probe"

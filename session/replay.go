@@ -20,7 +20,8 @@ import (
 func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, report dap.Progress) (dap.Started, error) {
 	n := &notes{report: report}
 	options := runner.ReplayOptions{
-		Common: s.common(args, n, nil), Recording: args.Recording, Program: args.Program, Cwd: args.Cwd, Env: environment(args.Env), IncompleteOK: args.IncompleteOK,
+		Common: s.common(args, n, nil), Recording: args.Recording, Program: args.Program, Cwd: args.Cwd,
+		Env: environment(args.Env), IncompleteOK: args.IncompleteOK,
 	}
 	var graph *causal.Graph
 	if args.BoundBuffering != 0 {
@@ -42,7 +43,12 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	}
 	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
 	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
-	steer.controller = replayctl.New(replayctl.Options{Job: j, Graph: steer.loadGraph, Scout: steer.scout, Say: func(text string) { say(j, "console", text+"\n") }, Log: s.Log})
+	steer.controller = replayctl.New(replayctl.Options{
+		Job: j, Graph: steer.loadGraph, Scout: steer.scout,
+		Say: func(text string) {
+			say(j, "console", text+"\n")
+		}, Log: s.Log,
+	})
 	started.Steering = steer
 	stop := started.Stop
 	started.Stop = func(ctx context.Context) error {
@@ -52,13 +58,19 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	return started, nil
 }
 
-// bounded finds the control messages of a replay. The graph that it returns knows of them, so that the ranks can be stopped at its cuts.
-func (s *Starter) bounded(ctx context.Context, limit int, options runner.ReplayOptions, n *notes) (*causal.Graph, []runner.ControlMessage, error) {
+// bounded finds the control messages of a replay. The graph that it returns knows of them, so that the ranks can be
+// stopped at its cuts.
+func (s *Starter) bounded(ctx context.Context, limit int, options runner.ReplayOptions, n *notes) (*causal.Graph,
+	[]runner.ControlMessage, error,
+) {
 	rec, _, err := runner.Open(options.Recording) // what there is to say is said when the replay is prepared
 	if err != nil {
 		return nil, nil, err
 	}
-	o := GraphOptions{Common: options.Common, Program: options.Program, IncompleteOK: options.IncompleteOK, Progress: n.report}
+	o := GraphOptions{
+		Common: options.Common, Program: options.Program, IncompleteOK: options.IncompleteOK,
+		Progress: n.report,
+	}
 	graph, err := Graph(ctx, rec, o)
 	if err != nil {
 		return nil, nil, err
@@ -142,7 +154,10 @@ func (s *steering) scout(ctx context.Context, debugged job.RankSet) (*replayctl.
 		b := running.Ranks()[rank].Backend()
 		scout.Ranks[rank] = b
 		go func() {
-			_, err := b.Launch(ctx, backend.LaunchRequest{Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env, DebuggerPath: o.Gdb, HasControl: true})
+			_, err := b.Launch(ctx, backend.LaunchRequest{
+				Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env,
+				DebuggerPath: o.Gdb, HasControl: true,
+			})
 			results <- launched{rank, err}
 		}()
 	}
@@ -183,7 +198,8 @@ func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, f
 	return givenUp(ctx, err)
 }
 
-// goOn lets the ranks of the focus run on without a breakpoint ahead: the rest of the run is ordinary. why they do, and from where, is said.
+// goOn lets the ranks of the focus run on without a breakpoint ahead: the rest of the run is ordinary. why they do, and
+// from where, is said.
 func (s *steering) goOn(ctx context.Context, why string, focus job.RankSet) error {
 	before, err := s.job.Status(ctx)
 	if err != nil {
@@ -231,7 +247,8 @@ func goingOn(before []job.RankStatus, resumed job.RankSet) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// givenUp puts the caller's reason first where a cut was given up because the caller gave up. Otherwise the error says which ranks stood in the way, and is shown.
+// givenUp puts the caller's reason first where a cut was given up because the caller gave up. Otherwise the error says
+// which ranks stood in the way, and is shown.
 func givenUp(ctx context.Context, err error) error {
 	var partial *job.PartialCutError
 	if errors.As(err, &partial) && ctx.Err() != nil {
@@ -253,10 +270,12 @@ func (s *steering) RunTo(ctx context.Context, arguments protocol.CutArguments) e
 	return refusedCut(givenUp(ctx, s.controller.RunTo(ctx, at, cut)))
 }
 
-// refusedCut marks the errors that mean that the recording has no such cut, or the ranks cannot get there: nothing was moved.
+// refusedCut marks the errors that mean that the recording has no such cut, or the ranks cannot get there: nothing was
+// moved.
 func refusedCut(err error) error {
 	for _, kind := range []any{
-		new(*replayctl.InconsistentError), new(*job.CutRefusedError), new(*causal.NoEventError), new(*causal.CutSizeError), new(*causal.EventIDError),
+		new(*replayctl.InconsistentError), new(*job.CutRefusedError), new(*causal.NoEventError),
+		new(*causal.CutSizeError), new(*causal.EventIDError),
 	} {
 		if errors.As(err, kind) {
 			return refusal{err}

@@ -60,15 +60,19 @@ func check(args protocol.LaunchArguments) error {
 	}
 	switch {
 	case args.Program == "" && args.Recording == "":
-		return refuse("Neither \"program\" nor \"recording\" is given: name the MPI program to start, or a recording (NAME.cohort) to replay.")
+		return refuse("Neither \"program\" nor \"recording\" is given: name the MPI program to start, or a recording " +
+			"(NAME.cohort) to replay.")
 	case args.Recording != "" && args.Ranks != 0:
-		return refuse("\"ranks\" (%d) cannot be given with \"recording\": a replay has as many ranks as were recorded. Leave \"ranks\" out.", args.Ranks)
+		return refuse("\"ranks\" (%d) cannot be given with \"recording\": a replay has as many ranks as were "+
+			"recorded. Leave \"ranks\" out.", args.Ranks)
 	case args.Recording != "" && len(args.Args) > 0:
-		return refuse("\"args\" cannot be given with \"recording\": a replay gets the recorded arguments. Leave \"args\" out.")
+		return refuse("\"args\" cannot be given with \"recording\": a replay gets the recorded arguments. Leave " +
+			"\"args\" out.")
 	case args.Recording != "" && args.NoInterpose:
 		return refuse("\"noInterpose\" cannot be given with \"recording\": it is the library in the ranks that replays.")
 	case args.Recording == "" && args.BoundBuffering != 0:
-		return refuse("\"boundBuffering\" is for replays: it needs a \"recording\", of which it is known who receives what.")
+		return refuse("\"boundBuffering\" is for replays: it needs a \"recording\", of which it is known who " +
+			"receives what.")
 	case args.BoundBuffering < 0:
 		return refuse("\"boundBuffering\" is %d; it must be at least 1 message.", args.BoundBuffering)
 	case args.Ranks < 0 || args.Ranks > launch.MaxRanks:
@@ -115,8 +119,9 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 		ranks = defaultRanks
 	}
 	options := launch.Options{
-		Ranks: ranks, Program: args.Program, Args: args.Args, Cwd: args.Cwd, Env: environment(args.Env), MPI: args.MPI, LauncherArgs: args.LauncherArgs,
-		Mode: launch.Debug, Gdb: args.Gdb, Self: s.Self, SelfArgs: s.SelfArgs, Log: s.Log,
+		Ranks: ranks, Program: args.Program, Args: args.Args, Cwd: args.Cwd, Env: environment(args.Env), MPI: args.MPI,
+		LauncherArgs: args.LauncherArgs,
+		Mode:         launch.Debug, Gdb: args.Gdb, Self: s.Self, SelfArgs: s.SelfArgs, Log: s.Log,
 	}
 	if args.NoDebug {
 		options.Mode = launch.Run
@@ -137,7 +142,8 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 		flags := abi.Flags(0)
 		if yield {
 			flags |= abi.FlagYield
-			n.add("Waiting ranks yield their cores, as there are more ranks than cores; \"yield\": \"off\" turns that off.")
+			n.add("Waiting ranks yield their cores, as there are more ranks than cores; \"yield\": \"off\" turns " +
+				"that off.")
 		}
 		options.Interpose = tools.Interpose(abi.ModeOff, flags)
 	}
@@ -145,7 +151,9 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 }
 
 // launch starts the launcher and makes the job.
-func (s *Starter) launch(ctx context.Context, options launch.Options, args protocol.LaunchArguments, n *notes) (dap.Started, error) {
+func (s *Starter) launch(ctx context.Context, options launch.Options, args protocol.LaunchArguments,
+	n *notes,
+) (dap.Started, error) {
 	out := &launcherOutput{}
 	options.Output = out.write
 	n.report(fmt.Sprintf("starting %d ranks", options.Ranks), 0, int64(options.Ranks))
@@ -156,7 +164,8 @@ func (s *Starter) launch(ctx context.Context, options launch.Options, args proto
 	j := job.New(job.Options{Ranks: options.Ranks, Log: s.Log})
 	for i, rank := range running.Ranks() {
 		info := rank.Info()
-		if err := j.Attach(i, rank.Backend(), job.Info{Host: info.Host, Pid: info.Pid, AgentPid: info.AgentPid}); err != nil {
+		if err := j.Attach(i, rank.Backend(),
+			job.Info{Host: info.Host, Pid: info.Pid, AgentPid: info.AgentPid}); err != nil {
 			running.Stop(context.WithoutCancel(ctx))
 			j.Close()
 			return dap.Started{}, err
@@ -168,7 +177,8 @@ func (s *Starter) launch(ctx context.Context, options launch.Options, args proto
 		Running: options.Mode == launch.Run,
 		Notes:   append(n.list, running.Notes()...),
 		Launch: backend.LaunchRequest{
-			Program: options.Program, Args: options.Args, Cwd: options.Cwd, Env: options.Env, DebuggerPath: args.Gdb, HasControl: options.Interpose != nil,
+			Program: options.Program, Args: options.Args, Cwd: options.Cwd, Env: options.Env, DebuggerPath: args.Gdb,
+			HasControl: options.Interpose != nil,
 		},
 		Stop: func(ctx context.Context) error {
 			running.Stop(ctx)

@@ -48,7 +48,8 @@ func TestOpsAreThoseOfTheABI(t *testing.T) {
 
 func TestCallName(t *testing.T) {
 	for number, want := range map[uint32]string{
-		uint32(OpSendrecvReplace): "MPI_Sendrecv_replace", 98: "op 98", 128: "op 128", 1 << 30: "op 1073741824", 0: "none", 127: "uncovered call",
+		uint32(OpSendrecvReplace): "MPI_Sendrecv_replace", 98: "op 98", 128: "op 128", 1 << 30: "op 1073741824",
+		0: "none", 127: "uncovered call",
 	} {
 		if got := CallName(number); got != want {
 			t.Errorf("%d is %q, not %q", number, got, want)
@@ -181,7 +182,8 @@ func TestLayoutIsThatOfTheABI(t *testing.T) {
 	if err := os.WriteFile(file, []byte(src.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), cc, "-std=c11", "-fsyntax-only", file).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), cc, "-std=c11", "-fsyntax-only",
+		file).CombinedOutput(); err != nil {
 		t.Errorf("the mirror differs from cohort_abi.h: %v\n%s", err, out)
 	}
 }

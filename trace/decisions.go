@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// DecisionMatch is the message that a wildcard receive or probe takes (struct cohort_match). Event is the event of the call that asked:
-// of an Irecv its post, of a persistent receive its Start. Of one Startall the decisions come in the order of its array.
+// DecisionMatch is the message that a wildcard receive or probe takes (struct cohort_match). Event is the event of the
+// call that asked: of an Irecv its post, of a persistent receive its Start. Of one Startall the decisions come in the
+// order of its array.
 type DecisionMatch struct {
 	Event       uint64
 	Source, Tag int32
 	Op          Op
-	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is its place
-	// in the array if Op is OpStartall, else 0; Tag is 0.
+	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is
+	// its place in the array if Op is OpStartall, else 0; Tag is 0.
 	Never bool
 	Which uint32 // of an OpStartall: its place in the array
 }
 
-// DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never set no success
-// follows: Event is the constant Never, and Op is OpNone.
+// DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never
+// set no success follows: Event is the constant Never, and Op is OpNone.
 type DecisionPoll struct {
 	Event    uint64
 	Failures uint64
@@ -27,7 +28,8 @@ type DecisionPoll struct {
 	Never    bool
 }
 
-// DecisionSet is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order (struct cohort_set).
+// DecisionSet is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order (struct
+// cohort_set).
 type DecisionSet struct {
 	Event   uint64
 	Op      Op
@@ -40,8 +42,9 @@ type DecisionCheck struct {
 	Hash  uint32
 }
 
-// DecisionOrder is one side of a control message (struct cohort_order), which no recording holds: it is added to bound buffering. A wait is before Event begins, a grant when
-// it has ended. The k-th grant of one rank to another is the k-th wait of that one for it.
+// DecisionOrder is one side of a control message (struct cohort_order), which no recording holds: it is added to bound
+// buffering. A wait is before Event begins, a grant when it has ended. The k-th grant of one rank to another is the
+// k-th wait of that one for it.
 type DecisionOrder struct {
 	Event uint64
 	Peer  uint32 // world rank
@@ -49,7 +52,8 @@ type DecisionOrder struct {
 
 // Decisions is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
 type Decisions struct {
-	// Sparse: a wildcard receive or probe that is not among Matches is posted as the program asks (a recording in ModeRacing).
+	// Sparse: a wildcard receive or probe that is not among Matches is posted as the program asks (a recording in
+	// ModeRacing).
 	Sparse bool
 
 	Rank, WorldSize uint32
@@ -63,8 +67,10 @@ type Decisions struct {
 	Checks          []DecisionCheck
 	Control         bool            // some rank of the replay has control messages
 	Waits, Grants   []DecisionOrder // those of this one
-	CurrentOp       Op              // cut short within this call, which was not complete; OpNone: outside MPI, or not known
-	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it go on when the others need it no more.
+	// cut short within this call, which was not complete; OpNone: outside MPI, or not known
+	CurrentOp Op
+	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it go on when the others need
+	// it no more.
 	Hold bool
 
 	// What follows is no part of the decisions file.
@@ -90,8 +96,8 @@ type DecisionOptions struct {
 	AllowIncomplete bool
 }
 
-// BuildDecisions reads the rest of a trace of either mode. Both modes of one execution give equal decisions. Errors: those of the Reader,
-// *DecisionError, and *IncompleteError unless it is allowed.
+// BuildDecisions reads the rest of a trace of either mode. Both modes of one execution give equal decisions. Errors:
+// those of the Reader, *DecisionError, and *IncompleteError unless it is allowed.
 func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	h := r.Header()
 	b := newDecisionBuilder(r)
@@ -106,7 +112,10 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 		switch rec := rec.(type) {
 		case *Note:
 			if incomplete == nil {
-				incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: rec.Call, Event: rec.Event, Site: rec.Site}
+				incomplete = &IncompleteError{
+					Path: r.Path(), Rank: int(h.Rank), Call: rec.Call, Event: rec.Event,
+					Site: rec.Site,
+				}
 				incomplete.locate(sites, b.out.Modules)
 			}
 			incomplete.Count++
@@ -139,7 +148,10 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	}
 	if incomplete == nil && h.Incomplete > 0 {
 		// The rank died, or the disk was full, between counting the call and writing its NOTE.
-		incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: h.IncompleteCall, Event: h.IncompleteEvent}
+		incomplete = &IncompleteError{
+			Path: r.Path(), Rank: int(h.Rank), Call: h.IncompleteCall,
+			Event: h.IncompleteEvent,
+		}
 	}
 	if incomplete != nil && !opt.AllowIncomplete {
 		incomplete.Count = max(incomplete.Count, uint64(h.Incomplete))
@@ -171,8 +183,8 @@ type decisionBuilder struct {
 	posted map[post]int // index in out.Matches of what was promised
 	// cancels are the receives of which it is known that they were cancelled before they took a message.
 	cancels map[post]bool
-	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the posts of receives
-	// with exact arguments that are not yet complete
+	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the
+	// posts of receives with exact arguments that are not yet complete
 	inits  map[uint64]bool
 	active map[uint64]activation
 	exact  map[uint64]bool
@@ -183,7 +195,8 @@ func newDecisionBuilder(r *Reader) *decisionBuilder {
 	return &decisionBuilder{
 		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
 		racing: h.Mode == ModeRacing, full: h.Mode == ModeFull, events: h.Events,
-		posted: map[post]int{}, cancels: map[post]bool{}, inits: map[uint64]bool{}, active: map[uint64]activation{}, exact: map[uint64]bool{},
+		posted: map[post]int{}, cancels: map[post]bool{}, inits: map[uint64]bool{}, active: map[uint64]activation{},
+		exact: map[uint64]bool{},
 	}
 }
 
@@ -235,7 +248,8 @@ func (b *decisionBuilder) promise(p post, op Op) error {
 	return nil
 }
 
-// cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the promise stands unkept.
+// cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the
+// promise stands unkept.
 func (b *decisionBuilder) cancelled(p post, op Op) error {
 	b.cancels[p] = true
 	i, promised := b.posted[p]
@@ -244,7 +258,8 @@ func (b *decisionBuilder) cancelled(p post, op Op) error {
 		return b.promise(p, op)
 	case !b.out.Matches[i].Never:
 		m := &b.out.Matches[i]
-		return b.fault(p.event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source, m.Tag)
+		return b.fault(p.event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source,
+			m.Tag)
 	}
 	return nil
 }
@@ -252,11 +267,13 @@ func (b *decisionBuilder) cancelled(p post, op Op) error {
 func (b *decisionBuilder) keep(p post, source, tag int32) error {
 	i, ok := b.posted[p]
 	if !ok {
-		return b.fault(p.event, "a message from %d with tag %d completes a wildcard receive that was not promised", source, tag)
+		return b.fault(p.event, "a message from %d with tag %d completes a wildcard receive that was not promised",
+			source, tag)
 	}
 	m := &b.out.Matches[i]
 	if !m.Never && (m.Source != source || m.Tag != tag) {
-		return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source, m.Tag, source, tag)
+		return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source,
+			m.Tag, source, tag)
 	}
 	m.Never, m.Source, m.Tag = false, source, tag
 	return nil
@@ -313,7 +330,8 @@ func (b *decisionBuilder) event(e *Event) error {
 		return b.start(e)
 	case ClassCompletion:
 		return b.completion(e)
-	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm, ClassRequest,
+	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm,
+		ClassRequest,
 		ClassOther: // no outcome to enforce
 	}
 	return nil
@@ -395,7 +413,8 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 	case h.Ended == EndedDiskCounting && b.racing:
 		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
 	case h.Ended == EndedDiskCounting && h.Mode == ModeOrder:
-		// The counter went on without the records. Of the event of the last record one may have been lost; before it all are there.
+		// The counter went on without the records. Of the event of the last record one may have been lost; before it
+		// all are there.
 		out.LastEvent = max(b.last, 1) - 1
 		if n := len(out.Checks); n > 0 {
 			out.LastEvent = max(out.LastEvent, out.Checks[n-1].Event)

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// rankSim makes up an execution of one rank and writes it three times: as order-mode records, as events, and as the decisions that a
-// replay must enforce, each straight from its definition.
+// rankSim makes up an execution of one rank and writes it three times: as order-mode records, as events, and as the
+// decisions that a replay must enforce, each straight from its definition.
 type rankSim struct {
 	t      *rapid.T
 	order  []Record
@@ -88,7 +88,10 @@ func (s *rankSim) step() {
 		if e.Op == OpImrecv {
 			_, got := s.args(false)
 			e.Recv.AskedSource, e.Recv.AskedTag = got.Source, got.Tag
-			s.open = append(s.open, &simRequest{post: e.Index, op: OpImrecv, recv: true, matchd: true, source: got.Source, tag: got.Tag})
+			s.open = append(s.open, &simRequest{
+				post: e.Index, op: OpImrecv, recv: true, matchd: true,
+				source: got.Source, tag: got.Tag,
+			})
 		}
 		e.Coll.Root = 0
 		if e.Op == OpSendrecv {
@@ -162,7 +165,10 @@ func (s *rankSim) start() {
 		i.live = true
 		e.Inits = append(e.Inits, i.event)
 		_, got := s.args(true)
-		s.post(&simRequest{post: e.Index, which: uint32(which), op: op, wild: i.wild, recv: true, init: i, source: got.Source, tag: got.Tag})
+		s.post(&simRequest{
+			post: e.Index, which: uint32(which), op: op, wild: i.wild, recv: true, init: i,
+			source: got.Source, tag: got.Tag,
+		})
 	}
 }
 
@@ -188,17 +194,24 @@ func (s *rankSim) complete() {
 		if r.recv {
 			c.Class, c.Source, c.Tag, c.Bytes = RequestRecv, r.source, r.tag, 8
 		}
-		cancelled := r.recv && !r.matchd && op != OpRequestGetStatus && !r.seen && rapid.IntRange(0, 3).Draw(t, "cancelled") == 0
+		cancelled := r.recv && !r.matchd && op != OpRequestGetStatus && !r.seen &&
+			rapid.IntRange(0, 3).Draw(t, "cancelled") == 0
 		r.seen = true
 		switch {
 		case cancelled:
 			c.Class, c.Source, c.Tag, c.Bytes = RequestOther, 0, 0, 0
-			matches = append(matches, &Match{Event: e.Index, Op: r.op, Source: PromiseSource, Back: e.Index - r.post, Which: r.which})
+			matches = append(matches, &Match{
+				Event: e.Index, Op: r.op, Source: PromiseSource, Back: e.Index - r.post,
+				Which: r.which,
+			})
 			if !r.wild {
 				s.match(r.which, DecisionMatch{Event: r.post, Op: r.op, Source: int32(r.which), Never: true})
 			}
 		case r.wild:
-			matches = append(matches, &Match{Event: e.Index, Op: r.op, Source: r.source, Tag: r.tag, Back: e.Index - r.post, Which: r.which})
+			matches = append(matches, &Match{
+				Event: e.Index, Op: r.op, Source: r.source, Tag: r.tag,
+				Back: e.Index - r.post, Which: r.which,
+			})
 			m := &s.want.Matches[r.match]
 			m.Never, m.Source, m.Tag = false, r.source, r.tag
 		}
@@ -287,12 +300,14 @@ func TestDecisionsLayout(t *testing.T) {
 		Polls:   []DecisionPoll{{Event: Never, Failures: 7, Never: true}},
 		Sets:    []DecisionSet{{Event: 8, Op: OpWaitsome, Indices: []uint32{4, 1, 2}}, {Event: 9, Op: OpWaitany}},
 		Checks:  []DecisionCheck{{Event: 7, Hash: 0x89abcdef}}, CurrentOp: OpBarrier,
-		Hold: true, Control: true, Waits: []DecisionOrder{{Event: 4, Peer: 2}}, Grants: []DecisionOrder{{Event: 6, Peer: 1}},
+		Hold: true, Control: true, Waits: []DecisionOrder{{Event: 4, Peer: 2}},
+		Grants: []DecisionOrder{{Event: 6, Peer: 1}},
 	}
 	var values valueBuilder
 	for _, r := range []Record{
 		&Thread{Index: 4, ID: 77},
-		&Value{What: ValueTime, Number: 11}, &Value{What: ValueTime, Number: 12}, &Value{What: ValueRusage, Bytes: "abc"},
+		&Value{What: ValueTime, Number: 11}, &Value{What: ValueTime, Number: 12},
+		&Value{What: ValueRusage, Bytes: "abc"},
 		&Value{Thread: 4, What: ValueWtick, Number: 13}, &Turn{Steps: 6, Thread: 4},
 	} {
 		values.add(r)
@@ -350,21 +365,27 @@ func TestIncompleteIsRefused(t *testing.T) {
 		&Module{}, &Site{Index: 1}, &Note{Event: 2, Call: "MPI_Get", Site: 1}, &Note{Event: 4, Call: "MPI_Put"},
 		&Match{Event: 5, Op: OpRecv, Source: 1, Tag: 2}, &End{How: 1},
 	}
-	f := write(t, Header{Mode: ModeOrder, Rank: 1, WorldSize: 2, Incomplete: 2, IncompleteCall: "MPI_Get", IncompleteEvent: 2}, records, true)
+	f := write(t, Header{
+		Mode: ModeOrder, Rank: 1, WorldSize: 2, Incomplete: 2, IncompleteCall: "MPI_Get",
+		IncompleteEvent: 2,
+	}, records, true)
 	_, err := BuildDecisions(f.reader(t), DecisionOptions{})
 	var e *IncompleteError
 	if !errors.As(err, &e) {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&IncompleteError{Path: "memory", Rank: 1, Call: "MPI_Get", Event: 2, Site: 1, Count: 2}, e); d != "" {
+	if d := cmp.Diff(&IncompleteError{Path: "memory", Rank: 1, Call: "MPI_Get", Event: 2, Site: 1, Count: 2},
+		e); d != "" {
 		t.Error(d)
 	}
-	if d, err := BuildDecisions(f.reader(t), DecisionOptions{AllowIncomplete: true}); err != nil || len(d.Matches) != 1 {
+	if d, err := BuildDecisions(f.reader(t), DecisionOptions{AllowIncomplete: true}); err != nil ||
+		len(d.Matches) != 1 {
 		t.Error(d, err)
 	}
 	// The NOTE did not reach the file.
 	f = write(t, Header{Mode: ModeOrder, Incomplete: 1, IncompleteCall: "MPI_Get", IncompleteEvent: 2}, nil, false)
-	if _, err = BuildDecisions(f.reader(t), DecisionOptions{}); !errors.As(err, &e) || e.Call != "MPI_Get" || e.Count != 1 {
+	if _, err = BuildDecisions(f.reader(t), DecisionOptions{}); !errors.As(err, &e) || e.Call != "MPI_Get" ||
+		e.Count != 1 {
 		t.Error(err)
 	}
 }
@@ -381,24 +402,32 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 		{[]Record{&Match{Event: 5, Op: OpRecv}}, 4, 0, nil},
 		{[]Record{&Match{Event: 5, Op: OpRecv}, &Check{Event: 64, Hash: 1}}, 64, 1, nil},
 		{
-			[]Record{&Match{Event: 5, Op: OpRecv}, &Poll{Event: 9, Op: OpIprobe, Failures: 3}}, 8, 1, // its MATCH may be lost
+			// its MATCH may be lost
+			[]Record{&Match{Event: 5, Op: OpRecv}, &Poll{Event: 9, Op: OpIprobe, Failures: 3}},
+			8, 1,
 			[]DecisionPoll{{Event: Never, Failures: 3, Never: true}},
 		},
 	} {
-		f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, Ended: EndedDiskCounting, CurrentOp: OpBarrier}, c.records, false)
+		f := write(t, Header{Mode: ModeOrder, Events: 1000, Polls: 77, Ended: EndedDiskCounting, CurrentOp: OpBarrier},
+			c.records, false)
 		d, err := BuildDecisions(f.reader(t), DecisionOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.LastEvent != c.last || len(d.Matches) != c.matches || !cmp.Equal(d.Polls, c.polls) || d.Finalized || d.CurrentOp != OpNone {
+		if d.LastEvent != c.last || len(d.Matches) != c.matches || !cmp.Equal(d.Polls, c.polls) || d.Finalized ||
+			d.CurrentOp != OpNone {
 			t.Errorf("%v: %+v", c.records, d)
 		}
 	}
 }
 
-// Where the header was left as it was when the disk was full, it says what is whole, also if the last record is of an earlier event, or one of the event in progress is there.
+// Where the header was left as it was when the disk was full, it says what is whole, also if the last record is of an
+// earlier event, or one of the event in progress is there.
 func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
-	records := []Record{&Poll{Event: 9, Op: OpIprobe, Failures: 3}, &Match{Event: 9, Op: OpIprobe}, &Match{Event: 21, Op: OpRecv}}
+	records := []Record{
+		&Poll{Event: 9, Op: OpIprobe, Failures: 3}, &Match{Event: 9, Op: OpIprobe},
+		&Match{Event: 21, Op: OpRecv},
+	}
 	for _, ended := range []Ended{EndedDisk, EndedUnable, EndedRepaired} {
 		for _, mode := range []Mode{ModeOrder, ModeRacing} {
 			f := &buffer{}
@@ -417,8 +446,9 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := &Decisions{
-				Sparse: mode == ModeRacing, LastEvent: 20, Ended: ended, Matches: []DecisionMatch{{Event: 9, Op: OpIprobe}},
-				Polls: []DecisionPoll{{Event: 9, Op: OpIprobe, Failures: 3}, {Event: Never, Failures: 7, Never: true}},
+				Sparse: mode == ModeRacing, LastEvent: 20, Ended: ended,
+				Matches: []DecisionMatch{{Event: 9, Op: OpIprobe}},
+				Polls:   []DecisionPoll{{Event: 9, Op: OpIprobe, Failures: 3}, {Event: Never, Failures: 7, Never: true}},
 			}
 			if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s: %s", mode, diff)
@@ -431,7 +461,10 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 func TestAnEventInProgressIsNotDecided(t *testing.T) {
 	f := &buffer{}
 	w := NewWriter(f, Header{Mode: ModeOrder, CurrentOp: OpIprobe})
-	for _, r := range []Record{&Match{Event: 5, Op: OpRecv, Source: 1, Tag: 2}, &Poll{Event: 9, Op: OpIprobe, Failures: 3}} {
+	for _, r := range []Record{
+		&Match{Event: 5, Op: OpRecv, Source: 1, Tag: 2},
+		&Poll{Event: 9, Op: OpIprobe, Failures: 3},
+	} {
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)
 		}
@@ -464,7 +497,8 @@ func TestContradictoryDecisions(t *testing.T) {
 		{"no promise", ModeOrder, []Record{&Match{Event: 3, Op: OpIrecv, Source: 1, Back: 2}}, "was not promised"},
 		{"two promises", ModeOrder, []Record{promise(3), promise(3)}, "promised twice"},
 		{"two messages", ModeOrder, []Record{
-			promise(1), &Match{Event: 3, Op: OpIrecv, Source: 1, Back: 2}, &Match{Event: 4, Op: OpIrecv, Source: 2, Back: 3},
+			promise(1), &Match{Event: 3, Op: OpIrecv, Source: 1, Back: 2},
+			&Match{Event: 4, Op: OpIrecv, Source: 2, Back: 3},
 		}, "two messages"},
 		{"not started", ModeFull, []Record{
 			worldComm(), &Event{Index: 1, Op: OpRecvInit, Send: SendArgs{Dest: AnySource}},

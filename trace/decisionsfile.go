@@ -22,8 +22,8 @@ const (
 	matchWhichShift = 8 // COHORT_DECISION_WHICH
 )
 
-// Write makes the file that a rank in replay maps (the fixed layout of cohort_abi.h). It appears under its name complete, or not at all; a
-// file of that name is replaced.
+// Write makes the file that a rank in replay maps (the fixed layout of cohort_abi.h). It appears under its name
+// complete, or not at all; a file of that name is replaced.
 func (d *Decisions) Write(path string) error {
 	if err := writeAtomic(path, d.Encode()); err != nil {
 		return fmt.Errorf("write decisions of rank %d: %w", d.Rank, err)
@@ -34,7 +34,8 @@ func (d *Decisions) Write(path string) error {
 // Encode returns the bytes of the decisions file.
 func (d *Decisions) Encode() []byte {
 	le := binary.LittleEndian
-	b := make([]byte, decisionsHeaderSize, decisionsHeaderSize+len(d.Matches)*matchSize+len(d.Polls)*pollSize+len(d.Sets)*(setSize+8))
+	b := make([]byte, decisionsHeaderSize,
+		decisionsHeaderSize+len(d.Matches)*matchSize+len(d.Polls)*pollSize+len(d.Sets)*(setSize+8))
 	for _, m := range d.Matches {
 		b = le.AppendUint64(b, m.Event)
 		b = le.AppendUint32(b, uint32(m.Source))
@@ -104,7 +105,8 @@ func appendOrders(b []byte, orders []DecisionOrder) []byte {
 	return b
 }
 
-// ReadDecisions reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError, *VersionError.
+// ReadDecisions reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError,
+// *VersionError.
 func ReadDecisions(path string) (*Decisions, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -126,7 +128,8 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 		return nil, &VersionError{Path: name, What: "decisions file", Found: int64(v), Supported: ABIVersion}
 	}
 	d := &Decisions{
-		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]), Finalized: le.Uint32(b[88:]) == 1,
+		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]),
+		Finalized: le.Uint32(b[88:]) == 1,
 		CurrentOp: Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
 	}
 	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
@@ -143,7 +146,8 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	for ; n > 0; n, rest = n-1, rest[matchSize:] {
 		d.Matches = append(d.Matches, DecisionMatch{
 			Event: le.Uint64(rest), Source: int32(le.Uint32(rest[8:])), Tag: int32(le.Uint32(rest[12:])),
-			Op: Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0, Which: le.Uint32(rest[20:]) >> matchWhichShift,
+			Op: Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
+			Which: le.Uint32(rest[20:]) >> matchWhichShift,
 		})
 	}
 	if n, rest, ok = section(32, 56, pollSize); !ok {

@@ -45,7 +45,8 @@ func (s *openStream) add(v *Value) {
 		s.open = 0
 		return
 	}
-	if at := s.open - 1; at >= 0 && ValueKind(le.Uint32(s.Data[at:])) == v.What && le.Uint32(s.Data[at+4:]) < math.MaxUint32-8 {
+	if at := s.open - 1; at >= 0 && ValueKind(le.Uint32(s.Data[at:])) == v.What &&
+		le.Uint32(s.Data[at+4:]) < math.MaxUint32-8 {
 		le.PutUint32(s.Data[at+4:], le.Uint32(s.Data[at+4:])+8)
 	} else {
 		s.open = len(s.Data) + 1

@@ -24,8 +24,8 @@ func (d *decoder) fail(kind error, at int, want, got string) {
 
 func (d *decoder) left() int { return len(d.buf) - d.pos }
 
-// need reports whether n more bytes are there, and fails if not. The end of the payload inside a record is malformed, not truncated: a
-// record is never split, and `committed` only ever covers whole ones.
+// need reports whether n more bytes are there, and fails if not. The end of the payload inside a record is malformed,
+// not truncated: a record is never split, and `committed` only ever covers whole ones.
 func (d *decoder) need(n int, field string) bool {
 	if d.err != nil {
 		return false
@@ -163,7 +163,10 @@ func (d *decoder) ranks(n int, field string) []uint32 {
 }
 
 func (d *decoder) comm() *Comm {
-	c := &Comm{Index: d.uv32("index"), GlobalID: d.u64("global id"), ParentID: d.u64("parent id"), CommKind: CommKind(d.u8("kind"))}
+	c := &Comm{
+		Index: d.uv32("index"), GlobalID: d.u64("global id"), ParentID: d.u64("parent id"),
+		CommKind: CommKind(d.u8("kind")),
+	}
 	size := d.count("size", 1)
 	c.MyRank = d.uv32("my rank")
 	remote := d.count("remote size", 1)

@@ -16,11 +16,11 @@ const textVersion = "cohort-trace 1"
 // currentOpKey is the only field that a header line may lack: of a rank that was outside MPI when its trace ended.
 const currentOpKey = "current_op"
 
-// Dump writes the text twin of what r still has to read: the header, then a line per record. ParseText is its inverse. If the trace ends
-// with a fault, what could be read is written and the fault is returned.
+// Dump writes the text twin of what r still has to read: the header, then a line per record. ParseText is its inverse.
+// If the trace ends with a fault, what could be read is written and the fault is returned.
 //
-// A line is the kind of record (of an EVENT its number and operation) and key=value fields; numbers are decimal unless they begin
-// with 0x, strings are quoted as in Go, and lines that begin with # are comments.
+// A line is the kind of record (of an EVENT its number and operation) and key=value fields; numbers are decimal unless
+// they begin with 0x, strings are quoted as in Go, and lines that begin with # are comments.
 func Dump(w io.Writer, r *Reader) error {
 	out := bufio.NewWriter(w)
 	h := r.Header()
@@ -45,8 +45,10 @@ func Dump(w io.Writer, r *Reader) error {
 }
 
 func headerText(h *Header) string {
-	text := fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d polls=%d incomplete=%d "+
-		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI, b2u(h.Closed), h.StartNS,
+	text := fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d "+
+		"polls=%d incomplete=%d "+
+		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI,
+		b2u(h.Closed), h.StartNS,
 		h.Committed, h.Events, h.Polls, h.Incomplete, h.Ended, strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
 	if h.CurrentOp != OpNone {
 		text += " " + currentOpKey + "=" + h.CurrentOp.String()
@@ -61,7 +63,8 @@ func headerText(h *Header) string {
 func Text(r Record) string {
 	switch r := r.(type) {
 	case *Comm:
-		return fmt.Sprintf("comm index=%d id=%#x parent=%#x kind=%s rank=%d members=%s remote=%s", r.Index, r.GlobalID, r.ParentID,
+		return fmt.Sprintf("comm index=%d id=%#x parent=%#x kind=%s rank=%d members=%s remote=%s", r.Index, r.GlobalID,
+			r.ParentID,
 			r.CommKind, r.MyRank, list(r.Members), list(r.Remote))
 	case *Module:
 		return fmt.Sprintf("module index=%d bias=%#x path=%s build_id=%s", r.Index, r.LoadBias, strconv.Quote(r.Path),

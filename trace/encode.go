@@ -20,7 +20,8 @@ func appendStr(b []byte, s string) []byte {
 	return append(appendUv(b, uint64(len(s))), s...)
 }
 
-// appendRecord appends the bytes of a record; last is the event of the order-mode record before it. The record has been checked.
+// appendRecord appends the bytes of a record; last is the event of the order-mode record before it. The record has been
+// checked.
 func appendRecord(b []byte, r Record, last uint64) []byte {
 	b = append(b, byte(r.Kind()))
 	switch r := r.(type) {

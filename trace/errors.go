@@ -48,7 +48,8 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("The %s %s is of version %d; this cohort reads version %d only. Use the cohort that made it, or record again.",
+	return fmt.Sprintf("The %s %s is of version %d; this cohort reads version %d only. Use the cohort that made it, "+
+		"or record again.",
 		e.What, e.Path, e.Found, e.Supported)
 }
 
@@ -59,7 +60,8 @@ type ModeError struct {
 }
 
 func (e *ModeError) Error() string {
-	return fmt.Sprintf("The recording %s was made in mode %q; this cohort reads the modes \"order\", \"racing\" and \"full\".", e.Path, e.Mode)
+	return fmt.Sprintf("The recording %s was made in mode %q; this cohort reads the modes \"order\", \"racing\" and "+
+		"\"full\".", e.Path, e.Mode)
 }
 
 // NotRecordingError is a path that is no recording.
@@ -83,7 +85,8 @@ func (e *NotRecordingError) Unwrap() error { return e.Err }
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string {
-	return fmt.Sprintf("The directory %s holds a recording already; choose another name, remove it, or overwrite it with --force.", e.Path)
+	return fmt.Sprintf("The directory %s holds a recording already; choose another name, remove it, or overwrite it "+
+		"with --force.", e.Path)
 }
 
 // MissingRankError is a recording that lacks the trace of a rank.
@@ -104,14 +107,16 @@ type RankCountError struct {
 }
 
 func (e *RankCountError) Error() string {
-	return fmt.Sprintf("%s has %d ranks where %d were expected: the parts of the recording are not of one run. Restore them, or record again.", e.Path, e.Found, e.Want)
+	return fmt.Sprintf("%s has %d ranks where %d were expected: the parts of the recording are not of one run. "+
+		"Restore them, or record again.", e.Path, e.Found, e.Want)
 }
 
 // NoGraphError is a recording without full traces.
 type NoGraphError struct{ Dir string }
 
 func (e *NoGraphError) Error() string {
-	return fmt.Sprintf("The recording %s holds decisions only; replay it once in full mode to obtain its event graph.", e.Dir)
+	return fmt.Sprintf("The recording %s holds decisions only; replay it once in full mode to obtain its event graph.",
+		e.Dir)
 }
 
 // GraphMismatchError is a full trace that does not belong to the recording in whose directory it is.
@@ -122,7 +127,8 @@ type GraphMismatchError struct {
 }
 
 func (e *GraphMismatchError) Error() string {
-	return fmt.Sprintf("The full trace of rank %d in %s has %d events but the recording has %d: they are not of the same run.",
+	return fmt.Sprintf("The full trace of rank %d in %s has %d events but the recording has %d: they are not of the "+
+		"same run.",
 		e.Rank, e.Dir, e.Graph, e.Recorded)
 }
 
@@ -138,9 +144,10 @@ func (e *ProgramError) Error() string {
 		e.Found.Path, e.Dir, e.Found.IDKind, e.Found.ID, e.Recorded.Path, e.Recorded.IDKind, e.Recorded.ID)
 }
 
-// IncompleteError is a recording that lacks decisions, because the program made a call that record/replay does not cover. Event is the
-// number of the first such call, Site its index among the SITE records (0: unknown), Count how many there were. Module and Offset say where that call is in an
-// object file ("": unknown); Place is that for people, such as "heat.c:12 in main", if somebody has found it out.
+// IncompleteError is a recording that lacks decisions, because the program made a call that record/replay does not
+// cover. Event is the number of the first such call, Site its index among the SITE records (0: unknown), Count how many
+// there were. Module and Offset say where that call is in an object file ("": unknown); Place is that for people, such
+// as "heat.c:12 in main", if somebody has found it out.
 type IncompleteError struct {
 	Path  string
 	Rank  int
@@ -173,26 +180,32 @@ func (e *IncompleteError) Error() string {
 			count = " (once)"
 		}
 	}
-	return fmt.Sprintf("The recording %s is incomplete: %s%s. %sA replay may depart from it; --incomplete-ok (incompleteOk in a launch request) tries all the same.",
+	return fmt.Sprintf("The recording %s is incomplete: %s%s. %sA replay may depart from it; --incomplete-ok "+
+		"(incompleteOk in a launch request) tries all the same.",
 		e.Path, e.What(), count, e.advice())
 }
 
 // overtakenCall stands for a receive, where others name a call that is not covered.
-const overtakenCall = "a wildcard receive that was under way when the rank ended, had taken a message, and did not say which"
+const overtakenCall = "a wildcard receive that was under way when the rank ended, had taken a message, and did not " +
+	"say which"
 
 // What says what is missing, as a part of a sentence.
 func (e *IncompleteError) What() string {
 	if e.Call == overtakenCall {
-		return fmt.Sprintf("rank %d ended (in event %d:%d) while a receive with a wildcard was under way that had taken a message which was still on its way, "+
-			"and a later call had been given the next one; which message the first took is not known", e.Rank, e.Rank, e.Event)
+		return fmt.Sprintf("rank %d ended (in event %d:%d) while a receive with a wildcard was under way that had "+
+			"taken a message which was still on its way, "+
+			"and a later call had been given the next one; which message the first took is not known", e.Rank, e.Rank,
+			e.Event)
 	}
-	return fmt.Sprintf("rank %d called %s (event %d:%d%s), which record/replay does not cover", e.Rank, e.Call, e.Rank, e.Event, At(e.Place))
+	return fmt.Sprintf("rank %d called %s (event %d:%d%s), which record/replay does not cover", e.Rank, e.Call, e.Rank,
+		e.Event, At(e.Place))
 }
 
 // advice is what the user can do about it; a sentence, or nothing.
 func (e *IncompleteError) advice() string {
 	if strings.HasPrefix(e.Call, "MPI_THREAD_MULTIPLE") {
-		return "Calls of several threads can be replayed if one thread at a time calls MPI: put a lock around the program's MPI calls, and record again. "
+		return "Calls of several threads can be replayed if one thread at a time calls MPI: put a lock around the " +
+			"program's MPI calls, and record again. "
 	}
 	return ""
 }

@@ -46,7 +46,8 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 			Version:   ABIVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
 			Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), MPI: rapid.Uint32Range(0, 2).Draw(t, "mpi"),
 			StartNS: rapid.Uint64().Draw(t, "start"), Polls: rapid.Uint64().Draw(t, "polls"),
-			Incomplete: rapid.Uint32().Draw(t, "incomplete"), Ended: Ended(rapid.Uint32Range(0, uint32(endedLast)).Draw(t, "ended")),
+			Incomplete:      rapid.Uint32().Draw(t, "incomplete"),
+			Ended:           Ended(rapid.Uint32Range(0, uint32(endedLast)).Draw(t, "ended")),
 			IncompleteCall:  rapid.StringMatching(`[A-Za-z_ "\\=]{0,47}`).Draw(t, "call"),
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
 			CurrentOp:       rapid.SampledFrom(append(knownOps(), OpNone)).Draw(t, "current"),
@@ -62,8 +63,9 @@ func genUndecided(t *rapid.T, mode Mode) Undecided {
 	for range rapid.IntRange(0, pendingMax).Draw(t, "undecided") {
 		p := Pending{
 			Event: rapid.Uint64Range(1, 1<<60).Draw(t, "event"), Count: rapid.Uint32Range(1, 5).Draw(t, "count"),
-			Stride: rapid.Uint32Range(1, 1<<20).Draw(t, "stride"), Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag"),
-			Op: rapid.SampledFrom(knownOps()).Draw(t, "op"),
+			Stride: rapid.Uint32Range(1, 1<<20).Draw(t, "stride"), Source: rapid.Int32().Draw(t, "source"),
+			Tag: rapid.Int32().Draw(t, "tag"),
+			Op:  rapid.SampledFrom(knownOps()).Draw(t, "op"),
 		}
 		if p.Op == OpStartall {
 			p.Which = rapid.Uint32().Draw(t, "which")
@@ -115,7 +117,8 @@ func (g *recordGen) step() {
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
 		c := &Comm{
-			Index: uint32(len(g.comms)) * 3, GlobalID: rapid.Uint64().Draw(t, "id"), ParentID: rapid.Uint64().Draw(t, "parent"),
+			Index: uint32(len(g.comms)) * 3, GlobalID: rapid.Uint64().Draw(t, "id"),
+			ParentID: rapid.Uint64().Draw(t, "parent"),
 			CommKind: CommKind(rapid.IntRange(1, 6).Draw(t, "kind")),
 			Members:  rapid.SliceOfN(rapid.Uint32(), 1, 5).Draw(t, "members"), Remote: g.u32s("remote", 4),
 		}
@@ -124,19 +127,26 @@ func (g *recordGen) step() {
 		g.all = append(g.all, c)
 	case 1:
 		m := &Module{
-			Index: uint64(len(g.modules)), LoadBias: rapid.Uint64().Draw(t, "bias"), Path: rapid.String().Draw(t, "path"),
+			Index: uint64(len(g.modules)), LoadBias: rapid.Uint64().Draw(t, "bias"),
+			Path:    rapid.String().Draw(t, "path"),
 			BuildID: string(rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "build id")),
 		}
 		g.modules = append(g.modules, m.Index)
 		g.all = append(g.all, m)
 	case 2:
 		if len(g.modules) > 0 {
-			s := &Site{Index: uint64(len(g.sites) + 1), Module: rapid.SampledFrom(g.modules).Draw(t, "module"), Offset: rapid.Uint64().Draw(t, "at")}
+			s := &Site{
+				Index: uint64(len(g.sites) + 1), Module: rapid.SampledFrom(g.modules).Draw(t, "module"),
+				Offset: rapid.Uint64().Draw(t, "at"),
+			}
 			g.sites = append(g.sites, s.Index)
 			g.all = append(g.all, s)
 		}
 	case 3:
-		g.all = append(g.all, &Note{Event: rapid.Uint64().Draw(t, "event"), Call: rapid.String().Draw(t, "call"), Site: g.site()})
+		g.all = append(g.all, &Note{
+			Event: rapid.Uint64().Draw(t, "event"), Call: rapid.String().Draw(t, "call"),
+			Site: g.site(),
+		})
 	case 5:
 		g.checked += rapid.Uint64Range(1, 1<<40).Draw(t, "checked")
 		g.all = append(g.all, &Check{Event: g.checked, Hash: rapid.Uint32().Draw(t, "hash")})
@@ -157,7 +167,10 @@ func (g *recordGen) step() {
 			before := g.events
 			g.event()
 			if g.events > before && rapid.IntRange(0, 3).Draw(t, "content") == 0 {
-				g.all = append(g.all, &Content{Which: rapid.Uint32Range(0, 1<<20).Draw(t, "which"), Value: rapid.Uint64().Draw(t, "value")})
+				g.all = append(g.all, &Content{
+					Which: rapid.Uint32Range(0, 1<<20).Draw(t, "which"),
+					Value: rapid.Uint64().Draw(t, "value"),
+				})
 			}
 		}
 	}
@@ -206,7 +219,8 @@ func (g *recordGen) order() {
 func (g *recordGen) send() SendArgs {
 	t := g.t
 	return SendArgs{
-		Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Dest: rapid.Int32().Draw(t, "dest"), Tag: rapid.Int32().Draw(t, "tag"),
+		Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Dest: rapid.Int32().Draw(t, "dest"),
+		Tag:   rapid.Int32().Draw(t, "tag"),
 		Bytes: rapid.Uint64().Draw(t, "bytes"),
 	}
 }
@@ -214,10 +228,12 @@ func (g *recordGen) send() SendArgs {
 func (g *recordGen) recv(complete bool) RecvArgs {
 	t := g.t
 	a := RecvArgs{
-		Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), AskedSource: rapid.Int32().Draw(t, "source"), AskedTag: rapid.Int32().Draw(t, "tag"),
+		Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), AskedSource: rapid.Int32().Draw(t, "source"),
+		AskedTag: rapid.Int32().Draw(t, "tag"),
 	}
 	if complete {
-		a.Source, a.Tag, a.Bytes = rapid.Int32().Draw(t, "got"), rapid.Int32().Draw(t, "got tag"), rapid.Uint64().Draw(t, "bytes")
+		a.Source, a.Tag, a.Bytes = rapid.Int32().Draw(t, "got"), rapid.Int32().Draw(t, "got tag"),
+			rapid.Uint64().Draw(t, "bytes")
 	}
 	return a
 }
@@ -231,10 +247,14 @@ func (g *recordGen) event() {
 	t := g.t
 	op := rapid.SampledFrom(knownOps()).Draw(t, "op")
 	class := op.Class()
-	if len(g.comms) == 0 && class != ClassStart && class != ClassCompletion && class != ClassRequest && class != ClassOther {
+	if len(g.comms) == 0 && class != ClassStart && class != ClassCompletion && class != ClassRequest &&
+		class != ClassOther {
 		return
 	}
-	e := &Event{Index: g.events + 1, Op: op, Site: g.site(), Gap: rapid.Uint64().Draw(t, "gap"), Duration: rapid.Uint64().Draw(t, "dur")}
+	e := &Event{
+		Index: g.events + 1, Op: op, Site: g.site(), Gap: rapid.Uint64().Draw(t, "gap"),
+		Duration: rapid.Uint64().Draw(t, "dur"),
+	}
 	if op.IsPoll() {
 		e.FailedPolls = rapid.Uint64().Draw(t, "failed")
 	}
@@ -266,21 +286,24 @@ func (g *recordGen) event() {
 				Class: RequestClass(rapid.IntRange(1, 4).Draw(t, "class")),
 			}
 			if c.Class == RequestRecv {
-				c.Source, c.Tag, c.Bytes = rapid.Int32().Draw(t, "source"), rapid.Int32().Draw(t, "tag"), rapid.Uint64().Draw(t, "bytes")
+				c.Source, c.Tag, c.Bytes = rapid.Int32().Draw(t, "source"), rapid.Int32().Draw(t, "tag"),
+					rapid.Uint64().Draw(t, "bytes")
 			}
 			e.Completed = append(e.Completed, c)
 		}
 	case ClassCollective, ClassIcollective, ClassComm:
 		e.Coll = CollArgs{
-			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"), Bytes: rapid.Uint64().Draw(t, "bytes"),
+			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"),
+			Bytes: rapid.Uint64().Draw(t, "bytes"),
 		}
 		if op.MakesComm() && rapid.Bool().Draw(t, "new") {
 			e.Coll.NewComm = rapid.SampledFrom(g.comms).Draw(t, "new comm") + 1
 		}
 	case ClassCollectiveInit:
 		e.Coll = CollArgs{
-			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"), Bytes: rapid.Uint64().Draw(t, "bytes"),
-			Of: rapid.SampledFrom([]Op{OpBcast, OpAllreduce, OpNeighborAlltoallw}).Draw(t, "of"),
+			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"),
+			Bytes: rapid.Uint64().Draw(t, "bytes"),
+			Of:    rapid.SampledFrom([]Op{OpBcast, OpAllreduce, OpNeighborAlltoallw}).Draw(t, "of"),
 		}
 	case ClassRequest:
 		e.Post = g.earlier("post")

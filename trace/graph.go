@@ -16,7 +16,8 @@ type Graph struct {
 	dir string
 }
 
-// HasGraph reports whether there are full traces: the recording is in full mode, or has been replayed once in full mode.
+// HasGraph reports whether there are full traces: the recording is in full mode, or has been replayed once in full
+// mode.
 func (rec *Recording) HasGraph() bool {
 	if rec.Meta.Mode == ModeFull.String() {
 		return true
@@ -25,7 +26,8 @@ func (rec *Recording) HasGraph() bool {
 	return err == nil && info.IsDir()
 }
 
-// Graph opens the full traces, and checks that they are of this recording. Errors: *NoGraphError, *GraphMismatchError, and those of Open.
+// Graph opens the full traces, and checks that they are of this recording. Errors: *NoGraphError, *GraphMismatchError,
+// and those of Open.
 func (rec *Recording) Graph() (*Graph, error) {
 	if rec.Meta.Mode == ModeFull.String() {
 		return &Graph{rec, rec.Dir}, nil
@@ -60,8 +62,8 @@ func (rec *Recording) checkGraph(dir string) error {
 		if hf.Mode != ModeFull {
 			return &ModeError{Path: full.Path(), Mode: hf.Mode.String()}
 		}
-		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that was
-		// recorded whole has a number of events to compare.
+		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that
+		// was recorded whole has a number of events to compare.
 		if hr.Closed && hf.Events != hr.Events {
 			return &GraphMismatchError{Dir: dir, Rank: rank, Recorded: hr.Events, Graph: hf.Events}
 		}
@@ -87,8 +89,8 @@ func (g *Graph) Rank(rank int) (*Reader, error) {
 	return r, nil
 }
 
-// InstallGraph makes the full traces in dir (rank-R.trace, written by a replay) the recording's graph. dir must be on the same file
-// system, best made by GraphScratch; it is moved. An older graph is replaced.
+// InstallGraph makes the full traces in dir (rank-R.trace, written by a replay) the recording's graph. dir must be on
+// the same file system, best made by GraphScratch; it is moved. An older graph is replaced.
 func (rec *Recording) InstallGraph(dir string) error {
 	if err := rec.checkGraph(dir); err != nil {
 		return err
@@ -121,8 +123,8 @@ func (rec *Recording) InstallGraph(dir string) error {
 	return nil
 }
 
-// GraphScratch makes a directory for the traces of a replay in full mode, beside the graph. The caller hands it to InstallGraph or
-// removes it.
+// GraphScratch makes a directory for the traces of a replay in full mode, beside the graph. The caller hands it to
+// InstallGraph or removes it.
 func (rec *Recording) GraphScratch() (string, error) {
 	dir, err := os.MkdirTemp(rec.Dir, scratchPattern)
 	if err != nil {

@@ -9,14 +9,16 @@ import (
 
 // Sizes and magics of the mirror of cohort_abi.h.
 const (
-	ABIVersion = 3 // COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
+	// COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
+	ABIVersion = 3
 
 	HeaderSize = 4096 // bytes before the first chunk (COHORT_TRACE_HEADER_SIZE)
 	ChunkMax   = 65536
 
 	headerStructSize = 144
 	chunkHeaderSize  = 24
-	// A record that is larger than ChunkMax stands alone in a chunk of its own; beyond this bound a length is taken for a lie.
+	// A record that is larger than ChunkMax stands alone in a chunk of its own; beyond this bound a length is taken for
+	// a lie.
 	chunkLimit = 16 << 20
 
 	traceMagic = 0x00435254484f43
@@ -70,7 +72,8 @@ const (
 // Ended says why a trace ends although its rank went on (enum cohort_ended).
 type Ended uint32
 
-// The reasons. From EndedDisk on the header is as it was when writing ended: the trace counts as that of a rank that was killed then.
+// The reasons. From EndedDisk on the header is as it was when writing ended: the trace counts as that of a rank that
+// was killed then.
 const (
 	EndedNot          Ended = 0
 	EndedDiskCounting Ended = 1 // EndedDisk, as older libraries wrote it: the header's counters went on
@@ -188,7 +191,8 @@ func decodeHeader(path string, page []byte) (Header, error) {
 	}
 	h.IncompleteCall = string(name)
 	if h.Ended > endedLast {
-		return bad(ErrMalformed, 76, fmt.Sprintf("a reason from 0 to %d why the trace ends", endedLast), fmt.Sprint(uint32(h.Ended)))
+		return bad(ErrMalformed, 76, fmt.Sprintf("a reason from 0 to %d why the trace ends", endedLast),
+			fmt.Sprint(uint32(h.Ended)))
 	}
 	current := le.Uint32(page[136:])
 	if current > 0xff || (current != uint32(OpNone) && !Op(current).Known()) {

@@ -24,9 +24,10 @@ type Meta struct {
 	Env     []string `json:"env,omitempty"` // "NAME=value": what was set for the run, and what the MPI reads
 	Ranks   int      `json:"ranks"`
 
-	MPI        MPI     `json:"mpi"`
-	Mode       string  `json:"mode"`                 // "order" or "full"
-	Yield      bool    `json:"yield"`                // blocking calls were turned into test and yield: it changes timing
+	MPI  MPI    `json:"mpi"`
+	Mode string `json:"mode"` // "order" or "full"
+	// blocking calls were turned into test and yield: it changes timing
+	Yield      bool    `json:"yield"`
 	RecordTime bool    `json:"recordTime,omitempty"` // the C library's clocks and random numbers were recorded too
 	Program    Program `json:"program"`
 	Interposer string  `json:"interposer"` // hash of the library's sources and the MPI it was built for
@@ -89,7 +90,8 @@ const (
 	EndSignal    = "signal"
 )
 
-// RankEnd says how a rank ended. Its text form is "finalized", "exited 3", "signal SIGSEGV" or "unknown"; the zero value is unknown.
+// RankEnd says how a rank ended. Its text form is "finalized", "exited 3", "signal SIGSEGV" or "unknown"; the zero
+// value is unknown.
 type RankEnd struct {
 	How    string // EndFinalized, ...; "" is EndUnknown
 	Code   int    // EndExited
@@ -171,7 +173,8 @@ func checkMeta(dir string, m *Meta) error {
 	for i := range m.PerRank {
 		if m.PerRank[i].Rank != i {
 			return &NotRecordingError{
-				Path: dir, Reason: fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName, m.PerRank[i].Rank),
+				Path: dir, Reason: fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName,
+					m.PerRank[i].Rank),
 			}
 		}
 	}

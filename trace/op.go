@@ -225,8 +225,9 @@ var opTable = [128]opInfo{
 	OpBarrier: {name: "Barrier", class: ClassCollective}, OpBcast: {name: "Bcast", class: ClassCollective},
 	OpGather: {name: "Gather", class: ClassCollective}, OpGatherv: {name: "Gatherv", class: ClassCollective},
 	OpScatter: {name: "Scatter", class: ClassCollective}, OpScatterv: {name: "Scatterv", class: ClassCollective},
-	OpAllgather: {name: "Allgather", class: ClassCollective}, OpAllgatherv: {name: "Allgatherv", class: ClassCollective},
-	OpAlltoall: {name: "Alltoall", class: ClassCollective}, OpAlltoallv: {name: "Alltoallv", class: ClassCollective},
+	OpAllgather:  {name: "Allgather", class: ClassCollective},
+	OpAllgatherv: {name: "Allgatherv", class: ClassCollective},
+	OpAlltoall:   {name: "Alltoall", class: ClassCollective}, OpAlltoallv: {name: "Alltoallv", class: ClassCollective},
 	OpAlltoallw: {name: "Alltoallw", class: ClassCollective}, OpReduce: {name: "Reduce", class: ClassCollective},
 	OpAllreduce:          {name: "Allreduce", class: ClassCollective},
 	OpReduceScatter:      {name: "Reduce_scatter", class: ClassCollective},
@@ -241,15 +242,17 @@ var opTable = [128]opInfo{
 	OpIbarrier: {name: "Ibarrier", class: ClassIcollective}, OpIbcast: {name: "Ibcast", class: ClassIcollective},
 	OpIgather: {name: "Igather", class: ClassIcollective}, OpIgatherv: {name: "Igatherv", class: ClassIcollective},
 	OpIscatter: {name: "Iscatter", class: ClassIcollective}, OpIscatterv: {name: "Iscatterv", class: ClassIcollective},
-	OpIallgather:  {name: "Iallgather", class: ClassIcollective},
-	OpIallgatherv: {name: "Iallgatherv", class: ClassIcollective},
-	OpIalltoall:   {name: "Ialltoall", class: ClassIcollective},
-	OpIalltoallv:  {name: "Ialltoallv", class: ClassIcollective},
-	OpIalltoallw:  {name: "Ialltoallw", class: ClassIcollective},
-	OpIreduce:     {name: "Ireduce", class: ClassIcollective}, OpIallreduce: {name: "Iallreduce", class: ClassIcollective},
+	OpIallgather:          {name: "Iallgather", class: ClassIcollective},
+	OpIallgatherv:         {name: "Iallgatherv", class: ClassIcollective},
+	OpIalltoall:           {name: "Ialltoall", class: ClassIcollective},
+	OpIalltoallv:          {name: "Ialltoallv", class: ClassIcollective},
+	OpIalltoallw:          {name: "Ialltoallw", class: ClassIcollective},
+	OpIreduce:             {name: "Ireduce", class: ClassIcollective},
+	OpIallreduce:          {name: "Iallreduce", class: ClassIcollective},
 	OpIreduceScatter:      {name: "Ireduce_scatter", class: ClassIcollective},
 	OpIreduceScatterBlock: {name: "Ireduce_scatter_block", class: ClassIcollective},
-	OpIscan:               {name: "Iscan", class: ClassIcollective}, OpIexscan: {name: "Iexscan", class: ClassIcollective},
+	OpIscan:               {name: "Iscan", class: ClassIcollective},
+	OpIexscan:             {name: "Iexscan", class: ClassIcollective},
 	OpIneighborAllgather:  {name: "Ineighbor_allgather", class: ClassIcollective},
 	OpIneighborAllgatherv: {name: "Ineighbor_allgatherv", class: ClassIcollective},
 	OpIneighborAlltoall:   {name: "Ineighbor_alltoall", class: ClassIcollective},
@@ -312,8 +315,8 @@ func (op Op) String() string {
 // Call returns the name as programs write it: "MPI_Isend".
 func (op Op) Call() string { return "MPI_" + op.String() }
 
-// CallName names the call of a number that a rank wrote into its control block: "MPI_Recv", "none" for 0, "uncovered call" for
-// OpOther (the recording's note says which), and "op N" for a number that this version does not know.
+// CallName names the call of a number that a rank wrote into its control block: "MPI_Recv", "none" for 0, "uncovered
+// call" for OpOther (the recording's note says which), and "op N" for a number that this version does not know.
 func CallName(number uint32) string {
 	if name, ok := callNameOfValue(number); ok {
 		return name
@@ -349,11 +352,12 @@ func (op Op) HasSet() bool { return op.Known() && opTable[op].set }
 // MakesComm reports whether the operation makes a communicator.
 func (op Op) MakesComm() bool { return op.Known() && opTable[op].makes }
 
-// OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective: it makes events of one rank happen
-// before those of another in a way that traces do not show.
+// OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective:
+// it makes events of one rank happen before those of another in a way that traces do not show.
 func (op Op) OrdersOneSided() bool {
 	switch op { //nolint:exhaustive // all others do not
-	case OpWinStart, OpWinComplete, OpWinPost, OpWinWait, OpWinLock, OpWinUnlock, OpWinLockAll, OpWinUnlockAll, OpWinFlush, OpWinFlushAll, OpWinSync:
+	case OpWinStart, OpWinComplete, OpWinPost, OpWinWait, OpWinLock, OpWinUnlock, OpWinLockAll, OpWinUnlockAll,
+		OpWinFlush, OpWinFlushAll, OpWinSync:
 		return true
 	}
 	return false

@@ -16,8 +16,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// A packed trace holds the bytes of a trace file up to `committed` as zstd frames, and ends with a seek table (docs/trace-format.md, Packed
-// traces). Any zstd unpacks it.
+// A packed trace holds the bytes of a trace file up to `committed` as zstd frames, and ends with a seek table
+// (docs/trace-format.md, Packed traces). Any zstd unpacks it.
 const (
 	packedSuffix = ".zst"
 
@@ -36,10 +36,11 @@ const (
 // PackedFile returns the name of a rank's packed trace: "rank-3.trace.zst".
 func PackedFile(rank int) string { return RankFile(rank) + packedSuffix }
 
-// Pack packs the traces of all ranks that are not packed yet. Each is written beside the trace, read back and compared, forced to disk and
-// renamed before the trace is removed: whenever that is interrupted, what was recorded is there. What cannot be packed, because
-// it lacks bytes, is damaged, or the disk is full, stays as it is; all such errors are joined. The end of ctx leaves the
-// rest unpacked. progress, if not nil, is called from several goroutines with numbers of bytes that have been packed.
+// Pack packs the traces of all ranks that are not packed yet. Each is written beside the trace, read back and compared,
+// forced to disk and renamed before the trace is removed: whenever that is interrupted, what was recorded is there.
+// What cannot be packed, because it lacks bytes, is damaged, or the disk is full, stays as it is; all such errors are
+// joined. The end of ctx leaves the rest unpacked. progress, if not nil, is called from several goroutines with numbers
+// of bytes that have been packed.
 func (rec *Recording) Pack(ctx context.Context, progress func(int64)) error {
 	return rec.eachRank(func(rank int) error {
 		path := filepath.Join(rec.Dir, RankFile(rank))
@@ -77,7 +78,8 @@ func (rec *Recording) Unpack(ctx context.Context) error {
 	})
 }
 
-// eachRank runs f for all ranks, as many at once as there are processors. The errors are joined in the order of the ranks.
+// eachRank runs f for all ranks, as many at once as there are processors. The errors are joined in the order of the
+// ranks.
 func (rec *Recording) eachRank(f func(rank int) error) error {
 	errs := make([]error, rec.Meta.Ranks)
 	var group sync.WaitGroup
@@ -196,7 +198,8 @@ func (r contextReader) Read(p []byte) (int, error) {
 
 // pack writes the first size bytes of a trace.
 func pack(ctx context.Context, dst io.Writer, src io.ReaderAt, size int64, progress func(int64)) error {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithSingleSegment(true))
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault),
+		zstd.WithSingleSegment(true))
 	if err != nil {
 		return fmt.Errorf("zstd: %w", err)
 	}

@@ -42,7 +42,8 @@ func TestPackedRoundTrip(t *testing.T) {
 		want := genRecords(mode, 40).Draw(t, "records")
 		f := write(t, h, want, rapid.Bool().Draw(t, "closed"))
 		plain := f.reader(t)
-		r := readerOf(t, packBytes(t, append(f.b, 1, 2, 3), int64(len(f.b)))) // what lies behind `committed` is not packed
+		// what lies behind `committed` is not packed
+		r := readerOf(t, packBytes(t, append(f.b, 1, 2, 3), int64(len(f.b))))
 		if r.Header() != plain.Header() {
 			t.Fatal(r.Header(), plain.Header())
 		}
@@ -270,7 +271,8 @@ func TestPackARecording(t *testing.T) {
 	}
 }
 
-// Cohort was killed between giving the packed trace its name and removing the other; or somebody put a trace of another run there.
+// Cohort was killed between giving the packed trace its name and removing the other; or somebody put a trace of another
+// run there.
 func TestPackedAndUnpacked(t *testing.T) {
 	rec := testRecording(t, 3)
 	path := filepath.Join(rec.Dir, RankFile(0))

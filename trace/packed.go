@@ -12,7 +12,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packed gives the bytes of a packed trace as if it were not packed. It holds one unpacked frame; it is for one goroutine at a time.
+// packed gives the bytes of a packed trace as if it were not packed. It holds one unpacked frame; it is for one
+// goroutine at a time.
 type packed struct {
 	name   string
 	src    io.ReaderAt
@@ -38,8 +39,8 @@ func isPacked(src io.ReaderAt, size int64) bool {
 	return err == nil && binary.LittleEndian.Uint32(magic[:]) == zstdMagic
 }
 
-// openPacked reads the seek table. What it says is checked against the file, so that memory is bounded by the file's size; the frames are checked when they are
-// read.
+// openPacked reads the seek table. What it says is checked against the file, so that memory is bounded by the file's
+// size; the frames are checked when they are read.
 func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
 	bad := func(kind error, at int64, want, got string) (*packed, error) {
 		return nil, &FormatError{Path: name, Offset: at, What: "seek table", Want: want, Got: got, Kind: kind}
@@ -71,9 +72,13 @@ func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
 	p := &packed{name: name, src: src, which: -1}
 	var from int64
 	for i := range n {
-		f := packedFrame{at: p.size, from: from, packed: int64(le.Uint32(table[8+i*8:])), length: int64(le.Uint32(table[12+i*8:]))}
+		f := packedFrame{
+			at: p.size, from: from, packed: int64(le.Uint32(table[8+i*8:])),
+			length: int64(le.Uint32(table[12+i*8:])),
+		}
 		if f.length == 0 || f.length > packFrameMax || f.packed > start-from {
-			return bad(ErrMalformed, start, fmt.Sprintf("a frame inside the file that holds 1 to %d bytes", packFrameMax),
+			return bad(ErrMalformed, start, fmt.Sprintf("a frame inside the file that holds 1 to %d bytes",
+				packFrameMax),
 				fmt.Sprintf("%d bytes of %d", f.packed, f.length))
 		}
 		p.frames = append(p.frames, f)
@@ -83,7 +88,8 @@ func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
 	if from != start {
 		return bad(ErrMalformed, from, fmt.Sprintf("frames of %d bytes", start), fmt.Sprint(from))
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax), zstd.WithDecoderLowmem(true))
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)
 	}
@@ -104,12 +110,14 @@ func (p *packed) frame(i int) ([]byte, error) {
 	}
 	bad := func(got string) ([]byte, error) {
 		return nil, &FormatError{
-			Path: p.name, Offset: f.from, What: "packed frame", Want: fmt.Sprintf("a zstd frame of %d bytes", f.length), Got: got, Kind: ErrChecksum,
+			Path: p.name, Offset: f.from, What: "packed frame", Want: fmt.Sprintf("a zstd frame of %d bytes", f.length),
+			Got: got, Kind: ErrChecksum,
 		}
 	}
 	// The header says how much a frame unpacks to: what says otherwise is not unpacked at all.
 	var head zstd.Header
-	if err := head.Decode(p.raw); err != nil || head.Skippable || !head.HasFCS || head.FrameContentSize != uint64(f.length) {
+	if err := head.Decode(p.raw); err != nil || head.Skippable || !head.HasFCS ||
+		head.FrameContentSize != uint64(f.length) {
 		return bad("another header")
 	}
 	out, err := p.dec.DecodeAll(p.raw, p.buf[:0])
@@ -167,12 +175,13 @@ func (p *packed) Close() error {
 type TwoTracesError struct{ Path, Packed string }
 
 func (e *TwoTracesError) Error() string {
-	return fmt.Sprintf("There are two traces of one rank, %s and %s, and they are not of the same run. Remove the one that does not belong to the recording.",
+	return fmt.Sprintf("There are two traces of one rank, %s and %s, and they are not of the same run. Remove the "+
+		"one that does not belong to the recording.",
 		e.Path, e.Packed)
 }
 
-// choose returns which file of a trace counts: path, or the packed one beside it. Both are there when a packing was interrupted before its last
-// step; the packed one is whole then, because it got its name last.
+// choose returns which file of a trace counts: path, or the packed one beside it. Both are there when a packing was
+// interrupted before its last step; the packed one is whole then, because it got its name last.
 func choose(path string) (string, error) {
 	if strings.HasSuffix(path, packedSuffix) {
 		return path, nil

@@ -22,7 +22,8 @@ func (e *TextError) Error() string {
 	return fmt.Sprintf("line %d of the text trace: expected %s, found %s", e.Line, e.Want, e.Got)
 }
 
-// ParseText reads what Dump wrote. The records obey the same rules as those of a file. Errors are *TextError or those of r.
+// ParseText reads what Dump wrote. The records obey the same rules as those of a file. Errors are *TextError or those
+// of r.
 func ParseText(r io.Reader) (Header, []Record, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 16*chunkLimit)
@@ -76,8 +77,8 @@ func ParseText(r io.Reader) (Header, []Record, error) {
 	return h, all, nil
 }
 
-// Undump makes the trace file of which text is the text twin: the inverse of Dump. A trace that was cut short is so again. The file must not exist; none is left if there
-// is an error. Errors are *TextError or those of files.
+// Undump makes the trace file of which text is the text twin: the inverse of Dump. A trace that was cut short is so
+// again. The file must not exist; none is left if there is an error. Errors are *TextError or those of files.
 func Undump(path string, text io.Reader) error {
 	h, records, err := ParseText(text)
 	if err != nil {
@@ -248,7 +249,8 @@ func (p *textParser) header(word string) Header {
 		p.fail("mode order, racing or full", strconv.Quote(name))
 	}
 	h := Header{
-		Version: ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"), MPI: p.u32("mpi"),
+		Version: ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"),
+		MPI:    p.u32("mpi"),
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
 		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: Ended(p.u("full_disk", 3)),
 		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
@@ -274,7 +276,8 @@ func (p *textParser) record(word string) Record {
 	switch word {
 	case "comm":
 		return &Comm{
-			Index: p.u32("index"), GlobalID: p.u64("id"), ParentID: p.u64("parent"), CommKind: p.commKind(), MyRank: p.u32("rank"),
+			Index: p.u32("index"), GlobalID: p.u64("id"), ParentID: p.u64("parent"), CommKind: p.commKind(),
+			MyRank:  p.u32("rank"),
 			Members: p.list("members"), Remote: p.list("remote"),
 		}
 	case "module":
@@ -312,7 +315,8 @@ func (p *textParser) record(word string) Record {
 	case "content":
 		return &Content{Which: p.u32("which"), Value: p.u64("value")}
 	}
-	p.fail("comm, module, site, note, event, end, match, run, poll, set, check, value, thread, turn or content", strconv.Quote(word))
+	p.fail("comm, module, site, note, event, end, match, run, poll, set, check, value, thread, turn or content",
+		strconv.Quote(word))
 	return nil
 }
 
@@ -344,7 +348,8 @@ func (p *textParser) match() *Match {
 
 func (p *textParser) event() *Event {
 	e := &Event{
-		Index: p.u64("n"), Op: p.op(), Site: p.u64("site"), FailedPolls: p.u64("polls"), Gap: p.u64("gap"), Duration: p.u64("dur"),
+		Index: p.u64("n"), Op: p.op(), Site: p.u64("site"), FailedPolls: p.u64("polls"), Gap: p.u64("gap"),
+		Duration: p.u64("dur"),
 	}
 	send := func() {
 		e.Send = SendArgs{Comm: p.u32("comm"), Dest: p.i32("dest"), Tag: p.i32("tag"), Bytes: p.u64("bytes")}

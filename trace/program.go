@@ -25,7 +25,8 @@ type Program struct {
 	IDKind string `json:"idKind"` // IDBuild or IDSHA256
 }
 
-// IdentifyProgram reads the build-id of an ELF executable; of a file that has none, ELF or not (a script), it takes the SHA-256.
+// IdentifyProgram reads the build-id of an ELF executable; of a file that has none, ELF or not (a script), it takes the
+// SHA-256.
 func IdentifyProgram(path string) (Program, error) {
 	f, err := os.Open(path)
 	if err != nil {

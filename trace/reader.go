@@ -13,8 +13,8 @@ import (
 //nolint:gochecknoglobals // a constant table
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Reader yields the records of one rank's file in order, as they were committed when it was opened. It holds one chunk in memory. A
-// Reader is for one goroutine at a time.
+// Reader yields the records of one rank's file in order, as they were committed when it was opened. It holds one chunk
+// in memory. A Reader is for one goroutine at a time.
 type Reader struct {
 	path    string
 	src     io.ReaderAt
@@ -31,8 +31,9 @@ type Reader struct {
 	err     error
 }
 
-// OpenFile opens a trace file, packed or not; of rank-3.trace, rank-3.trace.zst beside it serves as well. The errors are those of the file system,
-// *FormatError, *VersionError, *ModeError and *TwoTracesError. The caller closes the Reader.
+// OpenFile opens a trace file, packed or not; of rank-3.trace, rank-3.trace.zst beside it serves as well. The errors
+// are those of the file system, *FormatError, *VersionError, *ModeError and *TwoTracesError. The caller closes the
+// Reader.
 func OpenFile(path string) (*Reader, error) {
 	path, err := choose(path)
 	if err != nil {
@@ -131,9 +132,9 @@ func (r *Reader) All() iter.Seq2[Record, error] {
 	}
 }
 
-// Next returns the next record, which is the caller's to keep. It returns io.EOF after the last one. A file that was cut short by the death
-// of its rank ends like any other, at `committed`; a file that lacks bytes that were committed yields all whole records that it has and
-// then a *FormatError of kind ErrTruncated. Errors repeat.
+// Next returns the next record, which is the caller's to keep. It returns io.EOF after the last one. A file that was
+// cut short by the death of its rank ends like any other, at `committed`; a file that lacks bytes that were committed
+// yields all whole records that it has and then a *FormatError of kind ErrTruncated. Errors repeat.
 func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -174,7 +175,8 @@ func (r *Reader) read() (Record, error) {
 		r.decided += uint64(d.pos - start)
 	}
 	if r.lone && d.left() > 0 {
-		d.fail(ErrMalformed, d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", ChunkMax), "another")
+		d.fail(ErrMalformed, d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", ChunkMax),
+			"another")
 		return nil, d.err
 	}
 	return rec, nil
@@ -201,7 +203,8 @@ func (r *Reader) chunk() error {
 	case rest == 0:
 		return io.EOF
 	case rest < chunkHeaderSize:
-		return bad(ErrMalformed, fmt.Sprintf("a chunk header of %d bytes", chunkHeaderSize), fmt.Sprintf("%d bytes", rest))
+		return bad(ErrMalformed, fmt.Sprintf("a chunk header of %d bytes", chunkHeaderSize),
+			fmt.Sprintf("%d bytes", rest))
 	}
 	var head [chunkHeaderSize]byte
 	if _, err := r.src.ReadAt(head[:], r.next); err != nil {
@@ -213,7 +216,8 @@ func (r *Reader) chunk() error {
 		return bad(ErrMalformed, "the magic of a chunk", fmt.Sprintf("%#08x", m))
 	}
 	if r.header.Mode == ModeFull && first != r.st.events+1 {
-		return bad(ErrMalformed, fmt.Sprintf("a chunk that begins at event %d", r.st.events+1), fmt.Sprintf("event %d", first))
+		return bad(ErrMalformed, fmt.Sprintf("a chunk that begins at event %d", r.st.events+1),
+			fmt.Sprintf("event %d", first))
 	}
 	sealed := length != 0
 	rest -= chunkHeaderSize
@@ -261,7 +265,10 @@ func (r *Reader) decode() Record {
 		return d.comm()
 	case KindModule:
 		d.what = "MODULE"
-		return &Module{Index: d.uv("index"), LoadBias: d.u64("load bias"), Path: d.str("path"), BuildID: d.str("build-id")}
+		return &Module{
+			Index: d.uv("index"), LoadBias: d.u64("load bias"), Path: d.str("path"),
+			BuildID: d.str("build-id"),
+		}
 	case KindSite:
 		d.what = "SITE"
 		return &Site{Index: d.uv("index"), Module: d.uv("module"), Offset: d.uv("offset")}

@@ -143,7 +143,8 @@ func TestFlippedBit(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	good := func() []byte {
-		return write(t, Header{Mode: ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{Index: 1, Op: OpFinalize}}, false).b
+		return write(t, Header{Mode: ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{Index: 1, Op: OpFinalize}},
+			false).b
 	}
 	payload := func(mode Mode, b ...byte) []byte {
 		h := Header{Version: ABIVersion, Mode: mode, Committed: uint64(HeaderSize + chunkHeaderSize + len(b))}
@@ -184,7 +185,10 @@ func TestBadInput(t *testing.T) {
 		{"match in full mode", payload(ModeFull, 0x10, 1, 9, 0, 0, 0), "EVENT records"},
 		{"match of event 0", payload(ModeOrder, 0x10, 0, 9, 0, 0, 0), "an event from 1 on"},
 		{"match back too far", payload(ModeOrder, 0x10, 2, 10, 0, 0, 2), "back from event 2"},
-		{"endless varint", payload(ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01), "does not end"},
+		{
+			"endless varint", payload(ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
+			"does not end",
+		},
 		{"cut varint", payload(ModeFull, 0x06, 0x80), "does not end"},
 		{"undeclared comm", payload(ModeFull, 5, 40, 0, 0, 0, 0, 7, 1, 0), "communicator 7"},
 		{"undeclared new comm", after(5, 100, 0, 0, 0, 0, 0, 1, 0, 9), "communicator 8"},
@@ -193,8 +197,14 @@ func TestBadInput(t *testing.T) {
 		{"comm twice", after(world...), "communicator 0 again"},
 		{"polls before a send", after(5, 1, 0, 2, 0, 0, 0, 2, 0, 0), "no failed polls before a Send"},
 		{"string that lies", payload(ModeFull, 4, 1, 0xff, 0xff, 0xff, 0x7f), "length of call that fits"},
-		{"count that lies", payload(ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f), "number of requests that fits"},
-		{"ranks that lie", payload(ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0), "size that fits"},
+		{
+			"count that lies", payload(ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f),
+			"number of requests that fits",
+		},
+		{
+			"ranks that lie", payload(ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0),
+			"size that fits",
+		},
 		{"back to nothing", payload(ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "back to the _init"},
 		{"back before the first", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "back to the post"},
 		{"class of request", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 0, 5), "a class of request"},
@@ -281,16 +291,22 @@ func TestFileOnDisk(t *testing.T) {
 	}
 }
 
-// FuzzReader: whatever the bytes, the reader ends with typed errors only; and what it reads can be written and read again.
+// FuzzReader: whatever the bytes, the reader ends with typed errors only; and what it reads can be written and read
+// again.
 func FuzzReader(f *testing.F) {
 	f.Add(write(f, Header{Mode: ModeFull, WorldSize: 2}, []Record{
 		worldComm(), &Module{Path: "/bin/p", BuildID: "x"}, &Site{Index: 1}, &Note{Event: 1, Call: "MPI_Get"},
 		&Event{Index: 1, Op: OpIrecv, Site: 1, Recv: RecvArgs{AskedSource: -1, AskedTag: -1}},
-		&Event{Index: 2, Op: OpTestsome, FailedPolls: 3, Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 1, Tag: 2, Bytes: 3}}},
-		&Event{Index: 3, Op: OpCommDup, Coll: CollArgs{Root: -1, NewComm: 1}}, &Event{Index: 4, Op: OpFinalize}, &End{How: 1},
+		&Event{
+			Index: 2, Op: OpTestsome, FailedPolls: 3,
+			Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 1, Tag: 2, Bytes: 3}},
+		},
+		&Event{Index: 3, Op: OpCommDup, Coll: CollArgs{Root: -1, NewComm: 1}}, &Event{Index: 4, Op: OpFinalize},
+		&End{How: 1},
 	}, false).b)
 	f.Add(write(f, Header{Mode: ModeOrder}, []Record{
-		&Match{Event: 3, Op: OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: OpTest, Failures: 9}, &Set{Event: 4, Op: OpTestany, Indices: []uint32{1}},
+		&Match{Event: 3, Op: OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: OpTest, Failures: 9},
+		&Set{Event: 4, Op: OpTestany, Indices: []uint32{1}},
 		&Match{Event: 4, Op: OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
 	}, true).b)
 	_, packed := orderTrace(f)
@@ -335,7 +351,8 @@ func typed(t *testing.T, err error) {
 func BenchmarkReader(b *testing.B) {
 	records := []Record{worldComm()}
 	for i := uint64(1); i <= 100_000; i++ {
-		records = append(records, &Event{Index: i, Op: OpSend, Gap: 1500, Duration: 700, Send: SendArgs{Dest: 1, Tag: 3, Bytes: 4096}})
+		records = append(records,
+			&Event{Index: i, Op: OpSend, Gap: 1500, Duration: 700, Send: SendArgs{Dest: 1, Tag: 3, Bytes: 4096}})
 	}
 	f := write(b, Header{Mode: ModeFull}, records, true)
 	b.ReportMetric(float64(len(f.b)-HeaderSize)/100_000, "bytes/event")

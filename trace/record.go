@@ -30,8 +30,8 @@ const (
 	PromiseSource int32 = math.MinInt32
 )
 
-// IsWildcard reports whether a receive or probe that asked for source and tag has an outcome that a replay must enforce. A receive from
-// MPI_PROC_NULL has none, whatever its tag.
+// IsWildcard reports whether a receive or probe that asked for source and tag has an outcome that a replay must
+// enforce. A receive from MPI_PROC_NULL has none, whatever its tag.
 func IsWildcard(source, tag int32) bool {
 	return source != ProcNull && (source == AnySource || tag == AnyTag)
 }
@@ -57,8 +57,8 @@ const (
 // WorldID is the GlobalID of MPI_COMM_WORLD.
 const WorldID uint64 = 1
 
-// Comm declares a communicator: the rank's own number for it (Index), its identity in all members (GlobalID), and the world ranks of
-// its members in the order of their ranks; Remote is the remote group of an intercommunicator.
+// Comm declares a communicator: the rank's own number for it (Index), its identity in all members (GlobalID), and the
+// world ranks of its members in the order of their ranks; Remote is the remote group of an intercommunicator.
 type Comm struct {
 	Index    uint32
 	GlobalID uint64
@@ -97,9 +97,9 @@ type End struct {
 	How         uint8  // 1: after MPI_Finalize
 }
 
-// Match is the outcome of a wildcard receive or probe (ModeOrder). Event is the event at which it became known, Back how many events before
-// that the receive was posted (0: in the same call). In ModeFull it stands only for a receive whose request the program freed, which no
-// event completes.
+// Match is the outcome of a wildcard receive or probe (ModeOrder). Event is the event at which it became known, Back
+// how many events before that the receive was posted (0: in the same call). In ModeFull it stands only for a receive
+// whose request the program freed, which no event completes.
 type Match struct {
 	Event       uint64
 	Op          Op // the call that asked
@@ -111,7 +111,8 @@ type Match struct {
 // IsPromise reports whether the record only says that a wildcard receive was posted.
 func (m *Match) IsPromise() bool { return m.Source == PromiseSource && m.Back == 0 }
 
-// IsCancelled reports whether the record says that a receive, with a wildcard or without, was cancelled before it took a message.
+// IsCancelled reports whether the record says that a receive, with a wildcard or without, was cancelled before it took
+// a message.
 func (m *Match) IsCancelled() bool { return m.Source == PromiseSource && m.Back != 0 }
 
 // Poll is a successful poll (ModeOrder): Failures polls failed since the event of the previous Poll.
@@ -121,8 +122,8 @@ type Poll struct {
 	Failures uint64
 }
 
-// Set is the outcome of a Waitany, Waitsome, Testany or Testsome (ModeOrder): indices in the order in which MPI returned them; empty for
-// MPI_UNDEFINED.
+// Set is the outcome of a Waitany, Waitsome, Testany or Testsome (ModeOrder): indices in the order in which MPI
+// returned them; empty for MPI_UNDEFINED.
 type Set struct {
 	Event   uint64
 	Op      Op
@@ -135,8 +136,8 @@ type Check struct {
 	Hash  uint32
 }
 
-// Event is one MPI operation of the rank (ModeFull). Which of the fields after Op hold something depends on Op.Class(), as in the table of
-// docs/trace-format.md; the others are zero.
+// Event is one MPI operation of the rank (ModeFull). Which of the fields after Op hold something depends on Op.Class(),
+// as in the table of docs/trace-format.md; the others are zero.
 type Event struct {
 	Index       uint64 // number of the event, from 1
 	Op          Op
@@ -166,7 +167,8 @@ type RecvArgs struct {
 	AskedSource, AskedTag int32
 	Source, Tag           int32
 	Bytes                 uint64
-	Probe                 uint64 // OpMrecv, OpImrecv: event of the Mprobe or Improbe that took the message; 0: MPI_MESSAGE_NO_PROC
+	// OpMrecv, OpImrecv: event of the Mprobe or Improbe that took the message; 0: MPI_MESSAGE_NO_PROC
+	Probe uint64
 }
 
 // CollArgs is a collective call. NewComm is the number of the communicator that was made plus 1, or 0.

@@ -22,8 +22,8 @@ func RankFile(rank int) string { return "rank-" + strconv.Itoa(rank) + ".trace" 
 
 var rankFilePattern = regexp.MustCompile(`^rank-(0|[1-9]\d{0,8})\.trace(\.zst)?$`) //nolint:gochecknoglobals // constant
 
-// Recording is a directory NAME.cohort. Meta is as it was read or last written. A Recording is for one goroutine at a time; several
-// may read one directory.
+// Recording is a directory NAME.cohort. Meta is as it was read or last written. A Recording is for one goroutine at a
+// time; several may read one directory.
 type Recording struct {
 	Dir  string
 	Meta Meta
@@ -31,13 +31,15 @@ type Recording struct {
 
 // CreateOptions changes what Create does with what it finds.
 type CreateOptions struct {
-	// Overwrite removes the traces of a recording that is there already. A directory that is no recording is refused all the same.
+	// Overwrite removes the traces of a recording that is there already. A directory that is no recording is refused
+	// all the same.
 	Overwrite bool
 }
 
-// Create makes the directory of a recording and writes its recording.json; the ranks add their traces, and Update tells how they ended.
-// Format, Version and, if it is empty, PerRank are filled in. A missing or empty directory is used, and a recording that has no traces yet.
-// Errors: *ExistsError, *NotRecordingError, *ModeError, *RankCountError, and those of the file system.
+// Create makes the directory of a recording and writes its recording.json; the ranks add their traces, and Update tells
+// how they ended. Format, Version and, if it is empty, PerRank are filled in. A missing or empty directory is used, and
+// a recording that has no traces yet. Errors: *ExistsError, *NotRecordingError, *ModeError, *RankCountError, and those
+// of the file system.
 func Create(dir string, meta Meta, opt CreateOptions) (*Recording, error) {
 	meta.Format, meta.Version = recordingFormat, RecordingVersion
 	if len(meta.PerRank) == 0 && meta.Ranks > 0 {
@@ -99,7 +101,10 @@ func makeRoom(dir string, opt CreateOptions) error {
 func looksLikeRecording(dir string) error {
 	content, err := os.ReadFile(filepath.Join(dir, metaName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &NotRecordingError{Path: dir, Reason: "it is a directory with other things in it; nothing was changed there"}
+		return &NotRecordingError{
+			Path:   dir,
+			Reason: "it is a directory with other things in it; nothing was changed there",
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("create recording: %w", err)
@@ -108,13 +113,16 @@ func looksLikeRecording(dir string) error {
 		Format string `json:"format"`
 	}
 	if err := json.Unmarshal(content, &stamp); err != nil || stamp.Format != recordingFormat {
-		return &NotRecordingError{Path: dir, Reason: "its " + metaName + " is not Cohort's; nothing was changed there", Err: err}
+		return &NotRecordingError{
+			Path: dir, Reason: "its " + metaName + " is not Cohort's; nothing was changed there",
+			Err: err,
+		}
 	}
 	return nil
 }
 
-// ownFiles lists what this package or a rank put into a recording, in an order in which it can be removed; recording.json comes last, so
-// that an interrupted removal leaves a recording.
+// ownFiles lists what this package or a rank put into a recording, in an order in which it can be removed;
+// recording.json comes last, so that an interrupted removal leaves a recording.
 func ownFiles(dir string) (names []string, traces bool, err error) {
 	subs, err := filepath.Glob(filepath.Join(dir, scratchPattern)) // left by a replay that was killed
 	if err != nil {
@@ -149,8 +157,9 @@ func ownFiles(dir string) (names []string, traces bool, err error) {
 	return append(names, metaName), traces, nil
 }
 
-// Open reads recording.json and the headers of all ranks' traces. Errors: *NotRecordingError, *VersionError, *ModeError, *MissingRankError,
-// *RankCountError, *FormatError (kind ErrTruncated for a trace that lacks committed bytes), and those of the file system.
+// Open reads recording.json and the headers of all ranks' traces. Errors: *NotRecordingError, *VersionError,
+// *ModeError, *MissingRankError, *RankCountError, *FormatError (kind ErrTruncated for a trace that lacks committed
+// bytes), and those of the file system.
 func Open(dir string) (*Recording, error) {
 	rec, err := open(dir)
 	if err != nil {
@@ -240,11 +249,13 @@ func (rec *Recording) owns(r *Reader, dir string, rank int) error {
 		return &RankCountError{Path: path, Found: int(h.WorldSize), Want: rec.Meta.Ranks}
 	case int(h.Rank) != rank:
 		return &FormatError{
-			Path: path, Offset: 24, What: "header", Kind: ErrMalformed, Want: fmt.Sprintf("rank %d", rank), Got: fmt.Sprint(h.Rank),
+			Path: path, Offset: 24, What: "header", Kind: ErrMalformed, Want: fmt.Sprintf("rank %d", rank),
+			Got: fmt.Sprint(h.Rank),
 		}
 	case dir == rec.Dir && h.Mode.String() != rec.Meta.Mode:
 		return &FormatError{
-			Path: path, Offset: 16, What: "header", Kind: ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " + metaName + " says", Got: h.Mode.String(),
+			Path: path, Offset: 16, What: "header", Kind: ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " +
+				metaName + " says", Got: h.Mode.String(),
 		}
 	}
 	return nil
@@ -313,7 +324,8 @@ func (rec *Recording) Decisions(rank int, opt DecisionOptions) (*Decisions, erro
 	return d, errors.Join(err, r.Close())
 }
 
-// AllDecisions builds the decisions of all ranks, as many at once as there are processors; of each rank there are decisions or an error.
+// AllDecisions builds the decisions of all ranks, as many at once as there are processors; of each rank there are
+// decisions or an error.
 func (rec *Recording) AllDecisions(opt DecisionOptions) ([]*Decisions, []error) {
 	all, errs := make([]*Decisions, rec.Meta.Ranks), make([]error, rec.Meta.Ranks)
 	_ = rec.eachRank(func(rank int) error {

@@ -27,7 +27,8 @@ func fill(t *testing.T, dir string, mode Mode, ranks int) {
 	t.Helper()
 	for rank := range ranks {
 		w, err := CreateFile(filepath.Join(dir, RankFile(rank)), Header{
-			Mode: mode, Rank: uint32(rank), WorldSize: uint32(ranks), Events: uint64(max(ranks-1, 1)) * b2u64(rank == 0),
+			Mode: mode, Rank: uint32(rank), WorldSize: uint32(ranks),
+			Events: uint64(max(ranks-1, 1)) * b2u64(rank == 0),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -48,7 +49,10 @@ func fill(t *testing.T, dir string, mode Mode, ranks int) {
 			case rank == 0 && mode == ModeOrder:
 				put(&Match{Event: event, Op: OpRecv, Source: int32(source), Tag: 1})
 			case rank == 0:
-				put(&Event{Index: event, Op: OpRecv, Recv: RecvArgs{AskedSource: -1, AskedTag: 1, Source: int32(source), Tag: 1, Bytes: 4}})
+				put(&Event{Index: event, Op: OpRecv, Recv: RecvArgs{
+					AskedSource: -1, AskedTag: 1, Source: int32(source),
+					Tag: 1, Bytes: 4,
+				}})
 			case rank == source && mode == ModeFull:
 				put(&Event{Index: 1, Op: OpSend, Send: SendArgs{Dest: 0, Tag: 1, Bytes: 4}})
 			}
@@ -116,7 +120,8 @@ func TestRecordingRoundTrip(t *testing.T) {
 
 func TestRankEndText(t *testing.T) {
 	for text, want := range map[string]RankEnd{
-		"unknown": {How: EndUnknown}, "finalized": {How: EndFinalized}, "exited 0": {How: EndExited}, "exited 137": {How: EndExited, Code: 137},
+		"unknown": {How: EndUnknown}, "finalized": {How: EndFinalized}, "exited 0": {How: EndExited},
+		"exited 137":     {How: EndExited, Code: 137},
 		"signal SIGKILL": {How: EndSignal, Signal: "SIGKILL"},
 	} {
 		var got RankEnd
@@ -163,8 +168,12 @@ func TestOpenRefuses(t *testing.T) {
 		want   any
 		text   string
 	}{
-		{"nothing there", func(dir string) string { return dir + "x" }, new(*NotRecordingError), "there is no such directory"},
-		{"a file", func(dir string) string { return filepath.Join(dir, metaName) }, new(*NotRecordingError), "it is not a directory"},
+		{"nothing there", func(dir string) string {
+			return dir + "x"
+		}, new(*NotRecordingError), "there is no such directory"},
+		{"a file", func(dir string) string {
+			return filepath.Join(dir, metaName)
+		}, new(*NotRecordingError), "it is not a directory"},
 		{"another directory", filepath.Dir, new(*NotRecordingError), "it holds no recording.json"},
 		{"no JSON", func(dir string) string {
 			edit(dir, metaName, func(b []byte) []byte { return b[:len(b)/2] })
@@ -360,7 +369,8 @@ func TestGraphOfARecording(t *testing.T) {
 	want := &Summary{
 		Ranks: 3, Events: 4, EventsByClass: map[string]uint64{"recv": 2, "send": 2}, Decisions: 2, Wildcards: 2,
 		TraceBytes: s.TraceBytes, GraphBytes: s.GraphBytes,
-		DecisionBytes: 6 + 6, BytesPerWildcard: float64(s.TraceBytes) / 2, // kind, delta, op, source, tag, back; as the second has the tag of the first it has another shape
+		// kind, delta, op, source, tag, back; as the second has the tag of the first it has another shape
+		DecisionBytes: 6 + 6, BytesPerWildcard: float64(s.TraceBytes) / 2,
 	}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)
@@ -390,7 +400,8 @@ func TestGraphOfAnotherRun(t *testing.T) {
 			}
 			w, err := CreateFile(path, Header{Mode: ModeFull, Rank: 2, WorldSize: 3})
 			if err == nil {
-				err = errors.Join(w.Write(&Event{Index: 1, Op: OpAbort}), w.Write(&Event{Index: 2, Op: OpAbort}), w.Finish())
+				err = errors.Join(w.Write(&Event{Index: 1, Op: OpAbort}), w.Write(&Event{Index: 2, Op: OpAbort}),
+					w.Finish())
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -422,7 +433,8 @@ func TestIdentifyProgram(t *testing.T) {
 		if err := os.WriteFile(c, []byte(src), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.CommandContext(t.Context(), cc, append(flags, "-o", exe, c)...).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(t.Context(), cc,
+			append(flags, "-o", exe, c)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		return exe
@@ -445,7 +457,8 @@ func TestIdentifyProgram(t *testing.T) {
 		t.Error(err)
 	}
 	var other *ProgramError
-	if err := rec.CheckProgram(two); !errors.As(err, &other) || !strings.Contains(err.Error(), "00112233") || !strings.Contains(err.Error(), q.ID) {
+	if err := rec.CheckProgram(two); !errors.As(err, &other) || !strings.Contains(err.Error(), "00112233") ||
+		!strings.Contains(err.Error(), q.ID) {
 		t.Error(err)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 )
 
-// ReceiveID names a receive or probe with a wildcard of one rank: the event that asked, and the place in the array of a Startall.
+// ReceiveID names a receive or probe with a wildcard of one rank: the event that asked, and the place in the array of a
+// Startall.
 type ReceiveID struct {
 	Event uint64
 	Which uint32
@@ -28,7 +29,8 @@ type UnfinishedError struct {
 }
 
 func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("rank %d of the recording %s did not reach MPI_Finalize (%s); what it had sent last is not known, and so not which receives need no decision",
+	return fmt.Sprintf("rank %d of the recording %s did not reach MPI_Finalize (%s); what it had sent last is not "+
+		"known, and so not which receives need no decision",
 		e.Rank, e.Dir, e.End)
 }
 
@@ -39,12 +41,15 @@ func (e *SameRecordingError) Error() string {
 	return fmt.Sprintf("%s is the recording itself; choose another name", e.Path)
 }
 
-// Reduce writes to dir the recording without the decisions of the wildcard receives and probes that drop selects, as a recording in
-// ModeRacing: replay posts them as the program asks, so none may be dropped that could take another message then. Receives that never took
-// a message are kept whatever drop says: they are not posted. All other decisions are kept, and what else a replay needs. dir is made as
-// Create makes it; if that fails later, it is removed if it was not there. Errors: *SameRecordingError, *IncompleteError, *UnfinishedError,
-// those of Create, Open and BuildDecisions.
-func (rec *Recording) Reduce(dir string, opt CreateOptions, drop func(rank int, r ReceiveID) bool) (*Recording, Reduced, error) {
+// Reduce writes to dir the recording without the decisions of the wildcard receives and probes that drop selects, as a
+// recording in ModeRacing: replay posts them as the program asks, so none may be dropped that could take another
+// message then. Receives that never took a message are kept whatever drop says: they are not posted. All other
+// decisions are kept, and what else a replay needs. dir is made as Create makes it; if that fails later, it is removed
+// if it was not there. Errors: *SameRecordingError, *IncompleteError, *UnfinishedError, those of Create, Open and
+// BuildDecisions.
+func (rec *Recording) Reduce(dir string, opt CreateOptions, drop func(rank int, r ReceiveID) bool) (*Recording, Reduced,
+	error,
+) {
 	var sum Reduced
 	meta := rec.Meta
 	meta.Mode = ModeRacing.String()
@@ -74,7 +79,9 @@ func (rec *Recording) Reduce(dir string, opt CreateOptions, drop func(rank int, 
 	return out, sum, err
 }
 
-func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID) bool, sum *Reduced) (decisions uint64, err error) {
+func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID) bool, sum *Reduced) (decisions uint64,
+	err error,
+) {
 	d, err := rec.Decisions(rank, DecisionOptions{})
 	if err != nil {
 		return 0, err
@@ -89,7 +96,8 @@ func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID)
 	defer r.Close() //nolint:errcheck // read only
 	h := r.Header()
 	w, err := CreateFile(filepath.Join(dir, RankFile(rank)), Header{
-		Mode: ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS, Events: max(h.Events, d.LastEvent), Polls: h.Polls,
+		Mode: ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
+		Events: max(h.Events, d.LastEvent), Polls: h.Polls,
 	})
 	if err != nil {
 		return 0, err
@@ -149,12 +157,17 @@ func (red *reducer) keep(m DecisionMatch) {
 	if n := len(red.kept); n > 0 && m.Op != OpStartall {
 		switch last := red.kept[n-1].(type) {
 		case *Match:
-			if stride := m.Event - last.Event; last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag && stride > 0 && stride <= maxStride {
-				red.kept[n-1] = &Run{Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: stride, Count: 2, Stride: uint32(stride)}
+			if stride := m.Event - last.Event; last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&
+				stride > 0 && stride <= maxStride {
+				red.kept[n-1] = &Run{
+					Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: stride, Count: 2,
+					Stride: uint32(stride),
+				}
 				return
 			}
 		case *Run:
-			if last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag && m.Event == last.Event+uint64(last.Stride) && last.Count < maxStride {
+			if last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&
+				m.Event == last.Event+uint64(last.Stride) && last.Count < maxStride {
 				last.Event, last.Back, last.Count = m.Event, last.Back+uint64(last.Stride), last.Count+1
 				return
 			}

@@ -40,7 +40,8 @@ func recordingOf(t *testing.T, mode Mode, finalized bool, records []Record) *Rec
 	return rec
 }
 
-// A reduced recording has the same decisions but for those that were dropped, in whatever mode it was recorded, and however they are packed into runs.
+// A reduced recording has the same decisions but for those that were dropped, in whatever mode it was recorded, and
+// however they are packed into runs.
 func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 	runs := 0
 	for seed := range int64(40) {
@@ -57,15 +58,20 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			source := int32(src.Intn(2))
 			switch src.Intn(10) {
 			case 0:
-				records = append(records, &Poll{Event: event, Op: OpIprobe, Failures: 3}, &Match{Event: event, Op: OpIprobe, Source: source, Tag: 1})
+				records = append(records, &Poll{Event: event, Op: OpIprobe, Failures: 3},
+					&Match{Event: event, Op: OpIprobe, Source: source, Tag: 1})
 			case 1:
 				records = append(records, &Set{Event: event, Op: OpWaitsome, Indices: []uint32{2, 1}})
 			case 2: // never matched
 				records = append(records, &Match{Event: event, Op: OpIrecv, Source: PromiseSource})
 			case 3: // by a Startall, and known later
-				records = append(records, &Match{Event: event, Op: OpStartall, Source: PromiseSource}, &Match{Event: event, Op: OpStartall, Source: PromiseSource, Which: 2})
+				records = append(records, &Match{Event: event, Op: OpStartall, Source: PromiseSource},
+					&Match{Event: event, Op: OpStartall, Source: PromiseSource, Which: 2})
 				event++
-				records = append(records, &Match{Event: event, Op: OpStartall, Source: source, Tag: 1, Back: 1, Which: 2})
+				records = append(records, &Match{
+					Event: event, Op: OpStartall, Source: source, Tag: 1, Back: 1,
+					Which: 2,
+				})
 				if src.Intn(2) == 0 {
 					dropped[ReceiveID{event - 1, 2}] = true
 				}
@@ -77,7 +83,9 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			}
 		}
 		rec := recordingOf(t, ModeOrder, true, append(records, &End{FailedPolls: 4, How: 1}))
-		small, sum, err := rec.Reduce(rec.Dir+"-min", CreateOptions{}, func(_ int, r ReceiveID) bool { return dropped[r] })
+		small, sum, err := rec.Reduce(rec.Dir+"-min", CreateOptions{}, func(_ int, r ReceiveID) bool {
+			return dropped[r]
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +98,9 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 		}
 		all := uint64(len(want.Matches))
 		want.Sparse = true
-		want.Matches = slices.DeleteFunc(want.Matches, func(m DecisionMatch) bool { return !m.Never && dropped[ReceiveID{m.Event, m.Which}] })
+		want.Matches = slices.DeleteFunc(want.Matches, func(m DecisionMatch) bool {
+			return !m.Never && dropped[ReceiveID{m.Event, m.Which}]
+		})
 		if len(want.Matches) == 0 {
 			want.Matches = nil
 		}
@@ -143,7 +153,8 @@ func TestReduceRefuses(t *testing.T) {
 	}
 	gone(rec.Dir + "-min")
 	rec = recordingOf(t, ModeOrder, true, []Record{&End{How: 1}})
-	if _, _, err := rec.Reduce(rec.Dir, CreateOptions{Overwrite: true}, none); !errors.As(err, new(*SameRecordingError)) {
+	if _, _, err := rec.Reduce(rec.Dir, CreateOptions{Overwrite: true}, none); !errors.As(err,
+		new(*SameRecordingError)) {
 		t.Error(err)
 	}
 	if err := rec.Verify(); err != nil {

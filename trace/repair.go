@@ -30,7 +30,8 @@ type RepairError struct {
 }
 
 func (e *RepairError) Error() string {
-	return fmt.Sprintf("The recording %s cannot be repaired: %s. What is wrong with the trace of rank %d: %s.", e.Dir, e.Reason, e.Rank, faultOf(e.Fault))
+	return fmt.Sprintf("The recording %s cannot be repaired: %s. What is wrong with the trace of rank %d: %s.", e.Dir,
+		e.Reason, e.Rank, faultOf(e.Fault))
 }
 
 func (e *RepairError) Unwrap() error { return e.Fault }
@@ -42,10 +43,12 @@ func faultOf(err error) string {
 	return err.Error()
 }
 
-// Repair writes to dir what is whole of a recording with damaged traces: of a damaged one the chunks before the damage whose checksums hold, cut back to the last event up to which
-// all decisions are among them (docs/trace-format.md, Damaged traces); the others as they are. A replay of that goes as far as the ranks with damaged traces do. The
-// recording itself is not changed. If nothing is damaged, nothing is written, and the results are nil. dir is made as Create makes it; if that fails later, it is removed if it
-// was not there. Errors: *RepairError, *SameRecordingError, those of Create, and those of Open that are not about damage: a trace that is missing, or of another run.
+// Repair writes to dir what is whole of a recording with damaged traces: of a damaged one the chunks before the damage
+// whose checksums hold, cut back to the last event up to which all decisions are among them (docs/trace-format.md,
+// Damaged traces); the others as they are. A replay of that goes as far as the ranks with damaged traces do. The
+// recording itself is not changed. If nothing is damaged, nothing is written, and the results are nil. dir is made as
+// Create makes it; if that fails later, it is removed if it was not there. Errors: *RepairError, *SameRecordingError,
+// those of Create, and those of Open that are not about damage: a trace that is missing, or of another run.
 func Repair(from, dir string, opt CreateOptions) (*Recording, []RepairedTrace, error) {
 	rec, err := open(from)
 	if err != nil {
@@ -65,7 +68,8 @@ func Repair(from, dir string, opt CreateOptions) (*Recording, []RepairedTrace, e
 	if rec.Meta.Mode == ModeRacing.String() {
 		return nil, nil, &RepairError{
 			Dir: from, Rank: first, Fault: faults[first],
-			Reason: "in racing mode it becomes known late which receives raced, so what is lost may be about any event before it",
+			Reason: "in racing mode it becomes known late which receives raced, so what is lost may be about any " +
+				"event before it",
 		}
 	}
 	there, err := os.Stat(dir)
@@ -157,11 +161,15 @@ func (rec *Recording) repairRank(dir string, rank int, fault error) (*RepairedTr
 	cut, err := s.lastWhole(&rec.Meta.PerRank[rank])
 	switch {
 	case err != nil:
-		return nil, &RepairError{Dir: rec.Dir, Rank: rank, Reason: fmt.Sprintf("what is left of the trace contradicts itself (%v)", err), Fault: fault}
+		return nil, &RepairError{
+			Dir: rec.Dir, Rank: rank,
+			Reason: fmt.Sprintf("what is left of the trace contradicts itself (%v)", err), Fault: fault,
+		}
 	case cut.last == 0:
 		return nil, &RepairError{
 			Dir: rec.Dir, Rank: rank, Fault: fault,
-			Reason: "no event is left of which all is known. A chunk of the trace counts if all of it is there, and an event if nothing that is lost may be about it",
+			Reason: "no event is left of which all is known. A chunk of the trace counts if all of it is there, and " +
+				"an event if nothing that is lost may be about it",
 		}
 	}
 	if err := s.write(filepath.Join(dir, RankFile(rank)), cut); err != nil {
@@ -200,7 +208,8 @@ func (s *salvaged) reader() (*Reader, error) {
 	return r, nil
 }
 
-// salvage finds the chunks from the first on that are whole. A chunk that was not sealed has no checksum and does not count.
+// salvage finds the chunks from the first on that are whole. A chunk that was not sealed has no checksum and does not
+// count.
 func (rec *Recording) salvage(scratch string, rank int) (*salvaged, error) {
 	path, err := choose(filepath.Join(rec.Dir, RankFile(rank)))
 	if err != nil {
@@ -246,9 +255,11 @@ type remover string
 
 func (r remover) Close() error { return os.Remove(string(r)) } //nolint:wrapcheck // joined with others
 
-// unpackWhatThereIs unpacks frames until one is damaged, or the file ends. The bytes are not yet known to be good: of the last frame the checksum was not seen.
+// unpackWhatThereIs unpacks frames until one is damaged, or the file ends. The bytes are not yet known to be good: of
+// the last frame the checksum was not seen.
 func unpackWhatThereIs(dst io.Writer, src io.Reader) (int64, error) {
-	dec, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax), zstd.WithDecoderLowmem(true))
+	dec, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax),
+		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return 0, fmt.Errorf("zstd: %w", err)
 	}
@@ -274,7 +285,8 @@ func (s *sticky) Write(p []byte) (int, error) {
 	return n, err //nolint:wrapcheck // io.Copy passes it on to nobody
 }
 
-// sealedChunk returns the length of the chunk at an offset, header included; 0 if there is none that was sealed and has its checksum.
+// sealedChunk returns the length of the chunk at an offset, header included; 0 if there is none that was sealed and has
+// its checksum.
 func sealedChunk(src io.ReaderAt, at, size int64) (int64, error) {
 	var head [chunkHeaderSize]byte
 	if size-at < chunkHeaderSize {

@@ -20,7 +20,10 @@ type simulated struct {
 }
 
 func simulate(t *rapid.T) *simulated {
-	s := &simulated{rankSim: &rankSim{t: t, want: Decisions{Rank: 1, WorldSize: 2}}, failedAfter: map[uint64]uint64{}, exact: map[post]bool{}}
+	s := &simulated{
+		rankSim: &rankSim{t: t, want: Decisions{Rank: 1, WorldSize: 2}}, failedAfter: map[uint64]uint64{},
+		exact: map[post]bool{},
+	}
 	s.order, s.full = []Record{worldComm()}, []Record{worldComm()}
 	for range rapid.IntRange(0, 120).Draw(t, "calls") {
 		event, failed, wild := s.event, s.failed, len(s.want.Matches)
@@ -47,7 +50,8 @@ func (s *simulated) check(hash uint32) {
 		return
 	}
 	s.want.Checks = append(s.want.Checks, DecisionCheck{Event: s.event, Hash: hash})
-	s.order, s.full = append(s.order, &Check{Event: s.event, Hash: hash}), append(s.full, &Check{Event: s.event, Hash: hash})
+	s.order, s.full = append(s.order, &Check{Event: s.event, Hash: hash}),
+		append(s.full, &Check{Event: s.event, Hash: hash})
 }
 
 // store writes the trace in chunks of a few records.
@@ -281,7 +285,8 @@ func named(t *rapid.T, err error) {
 	var version *VersionError
 	var mode *ModeError
 	var count *RankCountError
-	if !errors.As(err, &repair) && !errors.As(err, &format) && !errors.As(err, &version) && !errors.As(err, &mode) && !errors.As(err, &count) {
+	if !errors.As(err, &repair) && !errors.As(err, &format) && !errors.As(err, &version) && !errors.As(err, &mode) &&
+		!errors.As(err, &count) {
 		t.Fatalf("%T: %v", err, err)
 	}
 	if !strings.Contains(err.Error(), "rank") {
@@ -310,7 +315,8 @@ func TestRepairRefuses(t *testing.T) {
 	if _, _, err := Repair(rec.Dir, rec.Dir, CreateOptions{}); !errors.As(err, new(*SameRecordingError)) {
 		t.Error("onto itself:", err)
 	}
-	if _, _, err := Repair(rec.Dir, target, CreateOptions{}); !errors.As(err, new(*RepairError)) || !strings.Contains(err.Error(), "no event is left") {
+	if _, _, err := Repair(rec.Dir, target, CreateOptions{}); !errors.As(err, new(*RepairError)) ||
+		!strings.Contains(err.Error(), "no event is left") {
 		t.Error("one chunk, which is cut:", err)
 	}
 	if err := os.Remove(filepath.Join(rec.Dir, RankFile(2))); err != nil {
@@ -327,7 +333,8 @@ func TestRepairRefuses(t *testing.T) {
 	}
 	fill(t, racing.Dir, ModeRacing, 1)
 	cut(racing, 0, 1)
-	if _, _, err := Repair(racing.Dir, target, CreateOptions{}); !errors.As(err, new(*RepairError)) || !strings.Contains(err.Error(), "racing mode") {
+	if _, _, err := Repair(racing.Dir, target, CreateOptions{}); !errors.As(err, new(*RepairError)) ||
+		!strings.Contains(err.Error(), "racing mode") {
 		t.Error("racing mode:", err)
 	}
 	if _, err := os.Stat(target); !errors.Is(err, os.ErrNotExist) {
@@ -349,11 +356,29 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 		{"the event of the last record", RankMeta{}, []Record{kept(5), kept(9)}, 8, ""},
 		{"a check", RankMeta{}, []Record{kept(5), &Check{Event: 64}}, 64, ""},
 		{"an open receive", RankMeta{}, []Record{kept(5), promise(7), kept(20)}, 6, ""},
-		{"one that is known", RankMeta{}, []Record{kept(5), promise(7), kept(20), &Match{Event: 22, Op: OpIrecv, Back: 15}}, 21, ""},
-		{"one that was cancelled", RankMeta{}, []Record{kept(5), promise(7), kept(20), &Match{Event: 22, Op: OpIrecv, Source: PromiseSource, Back: 15}}, 21, ""},
+		{
+			"one that is known",
+			RankMeta{},
+			[]Record{kept(5), promise(7), kept(20), &Match{Event: 22, Op: OpIrecv, Back: 15}},
+			21, "",
+		},
+		{
+			"one that was cancelled",
+			RankMeta{},
+			[]Record{kept(5), promise(7), kept(20), &Match{Event: 22, Op: OpIrecv, Source: PromiseSource, Back: 15}},
+			21, "",
+		},
 		{"polls", RankMeta{}, []Record{kept(5), &Poll{Event: 7, Op: OpTest}, kept(20)}, 7, ""},
-		{"polls that all failed before", RankMeta{Polls: 3, End: RankEnd{How: EndFinalized}}, []Record{&Poll{Event: 7, Op: OpTest, Failures: 3}, kept(20)}, 19, ""},
-		{"the next poll", RankMeta{}, []Record{kept(5), promise(7), &Poll{Event: 12, Op: OpTest, Failures: 3}, kept(20)}, 6, ""},
+		{
+			"polls that all failed before",
+			RankMeta{Polls: 3, End: RankEnd{How: EndFinalized}},
+			[]Record{&Poll{Event: 7, Op: OpTest, Failures: 3}, kept(20)},
+			19, "",
+		},
+		{"the next poll", RankMeta{}, []Record{
+			kept(5), promise(7), &Poll{Event: 12, Op: OpTest, Failures: 3},
+			kept(20),
+		}, 6, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rec, err := Create(filepath.Join(t.TempDir(), "run.cohort"), testMeta(1), CreateOptions{})

@@ -10,15 +10,19 @@ import (
 type repairCut struct {
 	last  uint64 // the last event up to which all decisions are known
 	polls uint64 // failed after the last that succeeded up to there
-	// taken are the messages of receives that were posted up to there and completed later (full mode: what comes later is left out).
+	// taken are the messages of receives that were posted up to there and completed later (full mode: what comes later
+	// is left out).
 	taken []DecisionMatch
 }
 
-// lastWhole finds where to cut. What the salvaged chunks hold is whole up to the event before the last record (in full mode the last EVENT), or up to the last CHECK.
-// Three things can be about an event that is complete and be written later, and so be lost:
+// lastWhole finds where to cut. What the salvaged chunks hold is whole up to the event before the last record (in full
+// mode the last EVENT), or up to the last CHECK. Three things can be about an event that is complete and be written
+// later, and so be lost:
 //
-//   - what an open receive with a wildcard took: without it a later receive could be given that message. So the cut is before the first that has none here.
-//   - how many polls failed since the last that succeeded: the cut is at that one, unless the next success is here, or it is known that none failed.
+// - what an open receive with a wildcard took: without it a later receive could be given that message. So the cut is
+// before the first that has none here.
+// - how many polls failed since the last that succeeded: the cut is at that one, unless the next success is here, or it
+// is known that none failed.
 //   - that a call is not covered: the header says which was the first.
 func (s *salvaged) lastWhole(meta *RankMeta) (repairCut, error) {
 	r, err := s.reader()
@@ -70,7 +74,8 @@ func (c *repairCut) lastOfPolls(polls []DecisionPoll, meta *RankMeta) {
 		before = p.Event
 		failures += p.Failures
 	}
-	if meta.End.How == "" || meta.End.How == EndUnknown || meta.Polls != failures { // else all that ever failed are known
+	// else all that ever failed are known
+	if meta.End.How == "" || meta.End.How == EndUnknown || meta.Polls != failures {
 		c.last = before
 	}
 }
@@ -83,7 +88,8 @@ func (s *salvaged) write(path string, cut repairCut) error {
 	}
 	h := r.Header()
 	kept := Header{
-		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS, Events: cut.last, Polls: cut.polls, Ended: EndedRepaired,
+		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
+		Events: cut.last, Polls: cut.polls, Ended: EndedRepaired,
 	}
 	if h.Incomplete > 0 && h.IncompleteEvent <= cut.last {
 		kept.Incomplete, kept.IncompleteCall, kept.IncompleteEvent = h.Incomplete, h.IncompleteCall, h.IncompleteEvent
@@ -134,7 +140,8 @@ func (c *repairCut) copyOrder(w *Writer, r *Reader) error {
 	return nil
 }
 
-// copyFull ends with the last event, and adds what receives took that were not complete by then, as the rank itself does when that becomes known.
+// copyFull ends with the last event, and adds what receives took that were not complete by then, as the rank itself
+// does when that becomes known.
 func (c *repairCut) copyFull(w *Writer, r *Reader) error {
 	b := newDecisionBuilder(r)
 	for rec, err := range r.All() {
@@ -165,7 +172,10 @@ func (c *repairCut) copyFull(w *Writer, r *Reader) error {
 		if i, promised := b.posted[post{m.Event, m.Which}]; !promised || !b.out.Matches[i].Never {
 			continue
 		}
-		if err := w.Write(&Match{Event: now, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: now - m.Event, Which: m.Which}); err != nil {
+		if err := w.Write(&Match{
+			Event: now, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: now - m.Event,
+			Which: m.Which,
+		}); err != nil {
 			return err
 		}
 	}

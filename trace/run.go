@@ -11,8 +11,8 @@ import (
 // KindRun is the kind of Run.
 const KindRun Kind = 0x14
 
-// Run is a block race in ModeRacing: Count receives or probes took messages of one source and tag. The calls that asked are the events Event - Back, and
-// from there each Stride events on. A single one is a Match.
+// Run is a block race in ModeRacing: Count receives or probes took messages of one source and tag. The calls that asked
+// are the events Event - Back, and from there each Stride events on. A single one is a Match.
 type Run struct {
 	Event         uint64 // at which it became known that they race
 	Op            Op     // of the calls that asked
@@ -30,9 +30,15 @@ func (r *Run) check() *broken {
 	case r.Back == 0 || r.Back >= r.Event:
 		return &broken{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}
 	case r.Count < 2 || r.Stride == 0:
-		return &broken{"two receives or more at different events", fmt.Sprintf("%d, %d events apart", r.Count, r.Stride)}
+		return &broken{
+			"two receives or more at different events",
+			fmt.Sprintf("%d, %d events apart", r.Count, r.Stride),
+		}
 	case uint64(r.Count-1)*uint64(r.Stride) > r.Back:
-		return &broken{fmt.Sprintf("receives up to event %d", r.Event), fmt.Sprintf("%d from event %d on, %d events apart", r.Count, r.Event-r.Back, r.Stride)}
+		return &broken{
+			fmt.Sprintf("receives up to event %d", r.Event),
+			fmt.Sprintf("%d from event %d on, %d events apart", r.Count, r.Event-r.Back, r.Stride),
+		}
 	case r.Op == OpStartall:
 		return &broken{"a run of calls that post one receive", r.Op.String()}
 	}
@@ -41,7 +47,10 @@ func (r *Run) check() *broken {
 
 func (d *decoder) run(last uint64) *Run {
 	at := d.pos
-	r := &Run{Event: d.delta(last), Op: d.op(), Source: d.sv("source"), Tag: d.sv("tag"), Back: d.uv("back"), Count: d.uv32("count"), Stride: d.uv32("stride")}
+	r := &Run{
+		Event: d.delta(last), Op: d.op(), Source: d.sv("source"), Tag: d.sv("tag"), Back: d.uv("back"),
+		Count: d.uv32("count"), Stride: d.uv32("stride"),
+	}
 	if b := r.check(); b != nil && d.err == nil {
 		d.fail(ErrMalformed, at, b.want, b.got)
 	}
@@ -61,11 +70,12 @@ func (p *textParser) run() *Run {
 }
 
 func runText(r *Run) string {
-	return fmt.Sprintf("run event=%d op=%s source=%d tag=%d back=%d count=%d stride=%d", r.Event, r.Op, r.Source, r.Tag, r.Back, r.Count, r.Stride)
+	return fmt.Sprintf("run event=%d op=%s source=%d tag=%d back=%d count=%d stride=%d", r.Event, r.Op, r.Source, r.Tag,
+		r.Back, r.Count, r.Stride)
 }
 
-// Pending is receives of ModeRacing of which it was not known, when the rank ended, whether they raced (struct cohort_pending): they count as if they
-// did. Those of the events Event, Event + Stride, ...
+// Pending is receives of ModeRacing of which it was not known, when the rank ended, whether they raced (struct
+// cohort_pending): they count as if they did. Those of the events Event, Event + Stride, ...
 type Pending struct {
 	Event         uint64
 	Count, Stride uint32
@@ -131,7 +141,10 @@ func decodeUndecided(path string, page []byte) (Undecided, error) {
 			continue
 		}
 		if b := p.check(); b != nil {
-			return u, &FormatError{Path: path, Offset: int64(at), What: "header", Want: b.want, Got: b.got, Kind: ErrMalformed}
+			return u, &FormatError{
+				Path: path, Offset: int64(at), What: "header", Want: b.want, Got: b.got,
+				Kind: ErrMalformed,
+			}
 		}
 		u.add(p)
 	}
@@ -145,7 +158,10 @@ func (p *Pending) check() *broken {
 	case p.Count > 1 && p.Stride == 0:
 		return &broken{"undecided receives at different events", fmt.Sprintf("%d at event %d", p.Count, p.Event)}
 	case p.Count > 1 && p.Event > Never-uint64(p.Count)*uint64(p.Stride):
-		return &broken{"undecided receives whose events fit 64 bits", fmt.Sprintf("%d from event %d on", p.Count, p.Event)}
+		return &broken{
+			"undecided receives whose events fit 64 bits",
+			fmt.Sprintf("%d from event %d on", p.Count, p.Event),
+		}
 	case p.Which != 0 && p.Op != OpStartall:
 		return &broken{"which only with Startall", p.Op.String()}
 	}
@@ -155,7 +171,8 @@ func (p *Pending) check() *broken {
 func (u *Undecided) text() string {
 	var all []string
 	for _, p := range u.Pending() {
-		all = append(all, fmt.Sprintf("%d:%d:%d:%s:%d:%d:%d", p.Event, p.Count, p.Stride, p.Op, p.Source, p.Tag, p.Which))
+		all = append(all, fmt.Sprintf("%d:%d:%d:%s:%d:%d:%d", p.Event, p.Count, p.Stride, p.Op, p.Source, p.Tag,
+			p.Which))
 	}
 	return fmt.Sprintf(" whole=%d overtaken=%d %s=[%s]", u.Whole, u.Overtaken, undecidedTextKey, strings.Join(all, ","))
 }
@@ -193,13 +210,16 @@ func (p *textParser) undecided() Undecided {
 	return u
 }
 
-// ---- decisions of a recording in ModeRacing: only of the receives that raced; the others take what comes, and it is what they took
+// ---- decisions of a recording in ModeRacing: only of the receives that raced; the others take what comes, and it is
+// what they took
 
-// raced takes in one receive that raced. It may be there twice: a rank that dies leaves it in the table and in the file.
+// raced takes in one receive that raced. It may be there twice: a rank that dies leaves it in the table and in the
+// file.
 func (b *decisionBuilder) raced(p post, op Op, source, tag int32) error {
 	if i, twice := b.posted[p]; twice {
 		if m := &b.out.Matches[i]; m.Never || m.Source != source || m.Tag != tag {
-			return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source, m.Tag, source, tag)
+			return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source,
+				m.Tag, source, tag)
 		}
 		return nil
 	}

@@ -17,13 +17,17 @@ const (
 	kindNoSource = 0x1f // in a shape: a MATCH without a source
 )
 
-// shape is an order-mode record without its value, which is the source of a MATCH, the failures of a POLL, the first index of a SET.
+// shape is an order-mode record without its value, which is the source of a MATCH, the failures of a POLL, the first
+// index of a SET.
 type shape struct {
-	a uint64 // kind, op, n of a SET or which of a MATCH (16 bits), tag minus the last one (32 bits, modulo), from the lowest byte
+	// kind, op, n of a SET or which of a MATCH (16 bits), tag minus the last one (32 bits, modulo), from the lowest
+	// byte
+	a uint64
 	b uint64 // event delta and back, 32 bits each
 }
 
-// shapes is what both sides know of the records so far. The encoder may use any shape that the decoder knows; this one does as the interposer.
+// shapes is what both sides know of the records so far. The encoder may use any shape that the decoder knows; this one
+// does as the interposer.
 type shapes struct {
 	all      [shapeCount]shape
 	made     uint32
@@ -57,8 +61,8 @@ func (s *shapes) learn(h shape, mix uint32) {
 	s.next(place, mix)
 }
 
-// shapeOf takes a record apart; last is the event and tag the tag before it. ok is false for what has no shape: other kinds, and values that do not fit one.
-// rest are the indices of a SET after the first.
+// shapeOf takes a record apart; last is the event and tag the tag before it. ok is false for what has no shape: other
+// kinds, and values that do not fit one. rest are the indices of a SET after the first.
 func shapeOf(r Record, last uint64, tag int32) (h shape, value uint64, mix uint32, rest []uint32, ok bool) {
 	pack := func(kind uint64, op Op, n uint64, tag int32, event, back uint64) bool {
 		h = shape{kind | uint64(op)<<8 | n<<16 | uint64(uint32(tag))<<32, (event - last) | back<<32}
@@ -96,7 +100,8 @@ func (h shape) record(value, last uint64, lastTag int32) (Record, bool) {
 	event := last + delta
 	switch h.a & 0xff {
 	case kindNoSource:
-		return &Match{Event: event, Op: op, Source: PromiseSource, Tag: tag, Back: back, Which: n}, value == 0 && (back == 0 || back < event)
+		return &Match{Event: event, Op: op, Source: PromiseSource, Tag: tag, Back: back, Which: n}, value == 0 &&
+			(back == 0 || back < event)
 	case uint64(KindMatch):
 		return &Match{Event: event, Op: op, Source: int32(value), Tag: lastTag + tag, Back: back, Which: n},
 			value <= math.MaxInt32 && (back == 0 || back < event)

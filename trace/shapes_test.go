@@ -94,15 +94,17 @@ func TestBadShortForms(t *testing.T) {
 		t.Fatal(len(far))
 	}
 	for name, b := range map[string][]byte{
-		"nothing is expected yet":            {0x80},
-		"no such place":                      {0x41, 0},
-		"a place that is not taken":          slices.Concat(match, []byte{0x41, 0}),
-		"no value":                           slices.Concat(match, []byte{0x40}),
-		"a source above 31 bits":             slices.Concat(match, []byte{0x40, 0xff, 0xff, 0xff, 0xff, 0x0f}),
-		"a promise with a value":             slices.Concat(promise, []byte{0x40, 1}),
-		"a SET that ends too soon":           slices.Concat(set, []byte{0x40, 1, 2}),
-		"a value that exceeds 64 bits":       slices.Concat(match, []byte{0x40, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),
-		"an expected value beyond 64 bits":   slices.Concat(match, match, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}),
+		"nothing is expected yet":   {0x80},
+		"no such place":             {0x41, 0},
+		"a place that is not taken": slices.Concat(match, []byte{0x41, 0}),
+		"no value":                  slices.Concat(match, []byte{0x40}),
+		"a source above 31 bits":    slices.Concat(match, []byte{0x40, 0xff, 0xff, 0xff, 0xff, 0x0f}),
+		"a promise with a value":    slices.Concat(promise, []byte{0x40, 1}),
+		"a SET that ends too soon":  slices.Concat(set, []byte{0x40, 1, 2}),
+		"a value that exceeds 64 bits": slices.Concat(match,
+			[]byte{0x40, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),
+		"an expected value beyond 64 bits": slices.Concat(match, match,
+			[]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}),
 		"in full mode: what is not known":    nil,
 		"an expected shape without its rest": slices.Concat(set, []byte{0x80}),
 	} {

@@ -2,7 +2,8 @@ package trace
 
 import "fmt"
 
-// state is what the records so far mean for the next one: the rules that hold between records, the same for reading and writing.
+// state is what the records so far mean for the next one: the rules that hold between records, the same for reading and
+// writing.
 type state struct {
 	mode     Mode
 	events   uint64 // EVENT records so far
@@ -73,7 +74,10 @@ func (s *state) add(r Record) *broken {
 		s.ended = true
 	case *Match:
 		if s.mode == ModeFull && r.Back == 0 {
-			return &broken{"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(), "a MATCH of its own event"}
+			return &broken{
+				"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(),
+				"a MATCH of its own event",
+			}
 		}
 		return s.addOrder(r.Event, r.Op)
 	case *Run:
@@ -97,8 +101,8 @@ func (s *state) add(r Record) *broken {
 	return nil
 }
 
-// inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too, for a receive whose
-// request was freed, and one whose message is known before its completion.
+// inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too,
+// for a receive whose request was freed, and one whose message is known before its completion.
 func (s *state) inMode(k Kind) *broken {
 	order := k == KindPoll || k == KindSet
 	switch {

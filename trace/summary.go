@@ -14,19 +14,22 @@ type Summary struct {
 	Decisions     uint64            `json:"decisions"`               // matches, polls and sets that a replay enforces
 	Wildcards     uint64            `json:"wildcards"`               // wildcard receives and probes
 	Never         uint64            `json:"never"`                   // of them: never matched
-	Polled        uint64            `json:"polled"`                  // of them: what nonblocking probes found, which racing mode records in any case
-	FailedPolls   uint64            `json:"failedPolls"`
-	Messages      uint64            `json:"messages"`
-	PayloadBytes  uint64            `json:"payloadBytes"`
-	TraceBytes    uint64            `json:"traceBytes"` // on disk, without the graph
-	GraphBytes    uint64            `json:"graphBytes"`
-	// DecisionBytes is what the decisions take in the traces before they are packed: MATCH, POLL and SET records, or in full mode all EVENT records.
+	// of them: what nonblocking probes found, which racing mode records in any case
+	Polled       uint64 `json:"polled"`
+	FailedPolls  uint64 `json:"failedPolls"`
+	Messages     uint64 `json:"messages"`
+	PayloadBytes uint64 `json:"payloadBytes"`
+	TraceBytes   uint64 `json:"traceBytes"` // on disk, without the graph
+	GraphBytes   uint64 `json:"graphBytes"`
+	// DecisionBytes is what the decisions take in the traces before they are packed: MATCH, POLL and SET records, or in
+	// full mode all EVENT records.
 	DecisionBytes uint64 `json:"decisionBytes"`
 	// BytesPerWildcard is TraceBytes divided by Wildcards: what is on the disk, headers and all; 0 if there are none.
 	// In racing mode it is 0 too: how many wildcards there were that did not race is not in the recording.
 	BytesPerWildcard float64 `json:"bytesPerWildcard"`
 	Incomplete       uint64  `json:"incomplete"` // calls that are not covered
-	// Values is how many values that another run would not be given are in the recording: times, random bytes, what one-sided calls fetched.
+	// Values is how many values that another run would not be given are in the recording: times, random bytes, what
+	// one-sided calls fetched.
 	Values uint64 `json:"values"`
 	// Windows is how many times a rank made a window for one-sided communication.
 	Windows uint64 `json:"windows,omitempty"`

@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Binary to text to binary to text: the same records, and the same text apart from the number of committed bytes of an open chunk.
+// Binary to text to binary to text: the same records, and the same text apart from the number of committed bytes of an
+// open chunk.
 func TestTextRoundTrip(t *testing.T) {
 	bothModes(t, func(t *rapid.T, mode Mode) {
 		h := genHeader(mode).Draw(t, "header")
@@ -37,7 +38,10 @@ func TestTextIsReadable(t *testing.T) {
 	f := write(t, Header{Mode: ModeFull, Rank: 1, WorldSize: 2, MPI: MPIMpich}, []Record{
 		worldComm(),
 		&Event{Index: 1, Op: OpIrecv, Recv: RecvArgs{AskedSource: -1, AskedTag: 7}},
-		&Event{Index: 2, Op: OpWait, Gap: 10, Duration: 20, Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 0, Tag: 7, Bytes: 8}}},
+		&Event{
+			Index: 2, Op: OpWait, Gap: 10, Duration: 20,
+			Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 0, Tag: 7, Bytes: 8}},
+		},
 		&Event{Index: 3, Op: OpFinalize},
 		&End{How: 1},
 	}, true)
@@ -90,7 +94,10 @@ func TestBadText(t *testing.T) {
 		{head + `note event=1 call="x"y site=0`, "a space after the value of call"},
 		{head + "event n=1 op=Nope site=0 polls=0 gap=0 dur=0", "the name of an operation"},
 		{head + "event n=2 op=Finalize site=0 polls=0 gap=0 dur=0", "expected event 1"},
-		{head + "event n=1 op=Barrier site=0 polls=0 gap=0 dur=0 comm=0 root=-1 bytes=0", "a communicator that was declared"},
+		{
+			head + "event n=1 op=Barrier site=0 polls=0 gap=0 dur=0 comm=0 root=-1 bytes=0",
+			"a communicator that was declared",
+		},
 		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:1]", "done as index:post:class"},
 		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:0:2]", "source, tag and bytes"},
 		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:9:1]", "a post before event 1"},

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// begun tells whether a rank had begun its trace. The rank writes the magic last of the header, so a file without it is one that the rank had made and not begun when it was
-// killed: it holds zeros, or nothing.
+// begun tells whether a rank had begun its trace. The rank writes the magic last of the header, so a file without it is
+// one that the rank had made and not begun when it was killed: it holds zeros, or nothing.
 func begun(path string) (bool, error) {
 	if _, err := os.Lstat(path + packedSuffix); err == nil {
 		return true, nil
@@ -42,8 +42,8 @@ func (rec *Recording) MadeNotBegun(rank int) bool {
 	return err == nil && !there
 }
 
-// WriteEmpty writes the trace of a rank that was ended before its MPI_Init had: it has no event, and what the other ranks recorded is good all the
-// same. A trace that the rank had begun is left as it is.
+// WriteEmpty writes the trace of a rank that was ended before its MPI_Init had: it has no event, and what the other
+// ranks recorded is good all the same. A trace that the rank had begun is left as it is.
 func (rec *Recording) WriteEmpty(rank int) error {
 	header := Header{Rank: uint32(rank), WorldSize: uint32(rec.Meta.Ranks), StartNS: uint64(rec.Meta.Start.UnixNano())}
 	mode, ok := ParseMode(rec.Meta.Mode)
@@ -66,9 +66,9 @@ func (rec *Recording) WriteEmpty(rank int) error {
 	return w.Cut()
 }
 
-// Restore makes a recording readable whose cohort was killed while it recorded, by writing empty traces for the ranks that have none; these it
-// returns. A recording that was finished, so that it says how its ranks ended, is left as it is, and so is one without any trace: there it is unknown
-// what became of them. Errors are those of Open.
+// Restore makes a recording readable whose cohort was killed while it recorded, by writing empty traces for the ranks
+// that have none; these it returns. A recording that was finished, so that it says how its ranks ended, is left as it
+// is, and so is one without any trace: there it is unknown what became of them. Errors are those of Open.
 func Restore(dir string) ([]int, error) {
 	rec, err := open(dir)
 	if err != nil {

@@ -22,7 +22,10 @@ func TestRestore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := Create(dir, Meta{Ranks: 3, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, CreateOptions{})
+			rec, err := Create(dir, Meta{
+				Ranks: 3, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"},
+				Start: time.Now(),
+			}, CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,10 +80,16 @@ func TestWriteEmptyLeavesATraceAsItIs(t *testing.T) {
 
 // A rank that was killed between making its trace and beginning it leaves a file of zeros, or of nothing.
 func TestATraceThatWasNotBegunIsReplaced(t *testing.T) {
-	for name, content := range map[string][]byte{"zeros": make([]byte, 1<<20), "nothing": nil, "a few zeros": make([]byte, 3)} {
+	for name, content := range map[string][]byte{
+		"zeros": make([]byte, 1<<20), "nothing": nil,
+		"a few zeros": make([]byte, 3),
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := Create(dir, Meta{Ranks: 2, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, CreateOptions{})
+			rec, err := Create(dir, Meta{
+				Ranks: 2, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"},
+				Start: time.Now(),
+			}, CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

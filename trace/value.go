@@ -35,13 +35,16 @@ const (
 	ValueRusage       ValueKind = 17 // a struct rusage
 	ValueTimes        ValueKind = 18 // a struct tms and the result of times
 	ValueFetched      ValueKind = 19 // what a one-sided call fetched
-	ValueWindow       ValueKind = 20 // what changed in a window: pieces of u64 offset, u64 length and the bytes, each padded to 8
+	// what changed in a window: pieces of u64 offset, u64 length and the bytes, each padded to 8
+	ValueWindow ValueKind = 20
 )
 
 //nolint:gochecknoglobals // constant table
 var valueNames = map[ValueKind]string{
-	ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime", ValueGettimeofday: "gettimeofday",
-	ValueTime: "time", ValueClock: "clock", ValueArc4random: "arc4random", ValueRandomDevice: "std::random_device", ValueRandom: "getrandom", ValueRusage: "getrusage",
+	ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime",
+	ValueGettimeofday: "gettimeofday",
+	ValueTime:         "time", ValueClock: "clock", ValueArc4random: "arc4random", ValueRandomDevice: "std::random_device",
+	ValueRandom: "getrandom", ValueRusage: "getrusage",
 	ValueTimes: "times", ValueFetched: "fetched", ValueWindow: "window",
 }
 
@@ -68,7 +71,8 @@ func parseValueKind(name string) (ValueKind, bool) {
 	return 0, false
 }
 
-// Numbers in struct cohort_divergence that are no operations: a kind of value, or that a thread made a call when it was another's turn.
+// Numbers in struct cohort_divergence that are no operations: a kind of value, or that a thread made a call when it was
+// another's turn.
 const (
 	divergedValue = 0x100
 	divergedTurn  = 0x200
@@ -81,7 +85,8 @@ func callNameOfValue(number uint32) (string, bool) {
 	switch {
 	case number == divergedTurn:
 		return TurnName, true
-	case number > divergedValue && number < divergedTurn && ValueKind(number-divergedValue).Known() && number < divergedValue+0x100:
+	case number > divergedValue && number < divergedTurn && ValueKind(number-divergedValue).Known() &&
+		number < divergedValue+0x100:
 		switch k := ValueKind(number - divergedValue); k {
 		case ValueFetched:
 			return "values fetched by a one-sided call", true
@@ -94,8 +99,9 @@ func callNameOfValue(number uint32) (string, bool) {
 	return "", false
 }
 
-// Value is something that a program was given and that another run would not be given: the time, random bytes, what a one-sided call
-// fetched. It belongs to no event: the values of one thread come in the order in which the thread got them.
+// Value is something that a program was given and that another run would not be given: the time, random bytes, what a
+// one-sided call fetched. It belongs to no event: the values of one thread come in the order in which the thread got
+// them.
 type Value struct {
 	Thread uint32 // index of a Thread; 0 is the main thread
 	What   ValueKind
@@ -103,15 +109,16 @@ type Value struct {
 	Bytes  string
 }
 
-// Thread declares a thread of the rank. Index 0, the process's first thread, is never declared. The ID of a thread is the same in
-// every run in which the program makes its threads in the same way: it depends on the thread that made it, and on how many that had made before.
+// Thread declares a thread of the rank. Index 0, the process's first thread, is never declared. The ID of a thread is
+// the same in every run in which the program makes its threads in the same way: it depends on the thread that made it,
+// and on how many that had made before.
 type Thread struct {
 	Index uint32
 	ID    uint64
 }
 
-// Turn says that the thread with index Thread makes the MPI calls from there on: after Steps calls, failed polls included. Before the first Turn it is
-// the main thread.
+// Turn says that the thread with index Thread makes the MPI calls from there on: after Steps calls, failed polls
+// included. Before the first Turn it is the main thread.
 type Turn struct {
 	Steps  uint64
 	Thread uint32
@@ -181,8 +188,8 @@ func (s *valueState) add(r Record) *broken {
 // wtimeForms is in how many ways wtime knows MPI libraries to make seconds of nanoseconds.
 const wtimeForms = 4
 
-// wtime makes seconds of nanoseconds; the bits depend on the way. The conversions keep Go from fusing a multiplication with an addition, which would
-// round differently.
+// wtime makes seconds of nanoseconds; the bits depend on the way. The conversions keep Go from fusing a multiplication
+// with an addition, which would round differently.
 func wtime(ns int64, form int) uint64 {
 	s, f := ns/1e9, ns%1e9
 	if form&2 != 0 { // a difference of two times, of which the earlier one has the greater fraction
@@ -194,7 +201,8 @@ func wtime(ns int64, form int) uint64 {
 	return math.Float64bits(float64(s) + float64(1e-9*float64(f)))
 }
 
-// nanoseconds is the number of nanoseconds that a value of MPI_Wtime stands for, and in which way; ok is false if in none.
+// nanoseconds is the number of nanoseconds that a value of MPI_Wtime stands for, and in which way; ok is false if in
+// none.
 func nanoseconds(bits uint64) (ns int64, form int, ok bool) {
 	v := math.Float64frombits(bits)
 	if !(v >= 0 && v < 9e9) {
@@ -228,7 +236,8 @@ func (d *decoder) value(s *valueState) *Value {
 	return v
 }
 
-// shortValue reads a short form. Its kind byte holds in bits 3 and 4 how seconds are made of nanoseconds and below that the lowest bits of the difference.
+// shortValue reads a short form. Its kind byte holds in bits 3 and 4 how seconds are made of nanoseconds and below that
+// the lowest bits of the difference.
 func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
 	at := d.pos
 	u := d.uv("difference")<<3 | uint64(kind&7)
@@ -262,7 +271,8 @@ func appendValue(b []byte, v *Value, s *valueState) []byte {
 
 func valueText(v *Value) string {
 	if v.What.IsBytes() {
-		return fmt.Sprintf("value thread=%d what=%s bytes=%s", v.Thread, v.What, strconv.Quote(hex.EncodeToString([]byte(v.Bytes))))
+		return fmt.Sprintf("value thread=%d what=%s bytes=%s", v.Thread, v.What,
+			strconv.Quote(hex.EncodeToString([]byte(v.Bytes))))
 	}
 	s := fmt.Sprintf("value thread=%d what=%s number=%d", v.Thread, v.What, v.Number)
 	if v.What == ValueWtime || v.What == ValueWtick {

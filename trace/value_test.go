@@ -35,8 +35,8 @@ func (g *recordGen) value() {
 	}
 }
 
-// Times that a clock of nanoseconds gives, in any of the ways in which libraries make seconds of them, take two bytes each when they follow
-// each other by up to half a microsecond.
+// Times that a clock of nanoseconds gives, in any of the ways in which libraries make seconds of them, take two bytes
+// each when they follow each other by up to half a microsecond.
 func TestTimesAreShort(t *testing.T) {
 	for form := range wtimeForms {
 		rapid.Check(t, func(t *rapid.T) {
@@ -106,13 +106,17 @@ func TestShortValueOfNothing(t *testing.T) {
 	if d.err == nil {
 		t.Error("a difference to a time that is no number of nanoseconds was read")
 	}
-	if !bytes.Equal(appendValue(nil, &Value{What: ValueWtime, Number: math.Float64bits(math.Pi)}, &s), []byte{7, 1, 0}) {
+	if !bytes.Equal(appendValue(nil, &Value{What: ValueWtime, Number: math.Float64bits(math.Pi)}, &s),
+		[]byte{7, 1, 0}) {
 		t.Error("the same time again does not take the long form")
 	}
 }
 
 func TestCallNamesOfValues(t *testing.T) {
-	for number, want := range map[uint32]string{0x101: "MPI_Wtime", 0x103: "clock_gettime", 0x113: "values fetched by a one-sided call", 0x200: "a call of another thread", 0x1ff: "op 511"} {
+	for number, want := range map[uint32]string{
+		0x101: "MPI_Wtime", 0x103: "clock_gettime",
+		0x113: "values fetched by a one-sided call", 0x200: "a call of another thread", 0x1ff: "op 511",
+	} {
 		if got := CallName(number); got != want {
 			t.Errorf("%#x is %q, want %q", number, got, want)
 		}

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Writer writes one rank's file as the interposer does. It is for tests, the text twin and tools; a Writer is for one goroutine at a
-// time. What has been written is in the file only after Finish or Cut.
+// Writer writes one rank's file as the interposer does. It is for tests, the text twin and tools; a Writer is for one
+// goroutine at a time. What has been written is in the file only after Finish or Cut.
 type Writer struct {
 	dst    io.WriterAt
 	closer io.Closer
@@ -33,8 +33,8 @@ func CreateFile(path string, h Header) (*Writer, error) {
 	return w, nil
 }
 
-// NewWriter writes to dst. Of h the fields Version, Committed and Closed are set by the Writer; Events is raised to the number of the last
-// event that was written.
+// NewWriter writes to dst. Of h the fields Version, Committed and Closed are set by the Writer; Events is raised to the
+// number of the last event that was written.
 func NewWriter(dst io.WriterAt, h Header) *Writer {
 	h.Version = ABIVersion
 	return &Writer{dst: dst, header: h, st: newState(h.Mode), at: HeaderSize, first: 1}

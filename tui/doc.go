@@ -1,6 +1,7 @@
 // Package tui is Cohort's terminal face: a DAP client that shows all ranks of a job at once.
 //
-// It speaks to the server over one connection and nothing else: whatever it does, any other DAP client can do. The files:
+// It speaks to the server over one connection and nothing else: whatever it does, any other DAP client can do. The
+// files:
 //
 //	session.go    what the program asks of the server, as tea.Cmds
 //	model.go      the state, owned by bubbletea's event loop

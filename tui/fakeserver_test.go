@@ -13,7 +13,8 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
-// fakeServer answers as Cohort's DAP server does, from a script: 4 ranks that stop in one file. It records what it was asked.
+// fakeServer answers as Cohort's DAP server does, from a script: 4 ranks that stop in one file. It records what it was
+// asked.
 type fakeServer struct {
 	t        *testing.T
 	conn     net.Conn
@@ -25,7 +26,10 @@ type fakeServer struct {
 
 func newFakeServer(t *testing.T, source string) (*fakeServer, net.Conn) {
 	ours, theirs := net.Pipe()
-	s := &fakeServer{t: t, conn: ours, requests: make(chan client.Message, 1000), source: source, refuse: map[string]string{}}
+	s := &fakeServer{
+		t: t, conn: ours, requests: make(chan client.Message, 1000), source: source,
+		refuse: map[string]string{},
+	}
 	go s.serve()
 	t.Cleanup(func() { _ = ours.Close() })
 	return s, theirs
@@ -72,7 +76,10 @@ func (s *fakeServer) event(name string, body any) {
 }
 
 func (s *fakeServer) stopped(rank, line int) protocol.RankStatus {
-	return protocol.RankStatus{Rank: rank, ThreadID: protocol.ThreadID(rank, 1), State: "stopped", Reason: "breakpoint", File: s.source, Line: line, Function: "exchange_halo", Event: uint64(10 + rank)}
+	return protocol.RankStatus{
+		Rank: rank, ThreadID: protocol.ThreadID(rank, 1), State: "stopped", Reason: "breakpoint",
+		File: s.source, Line: line, Function: "exchange_halo", Event: uint64(10 + rank),
+	}
 }
 
 func (s *fakeServer) answer(m client.Message) {
@@ -81,8 +88,15 @@ func (s *fakeServer) answer(m client.Message) {
 	case "launch":
 		s.event("initialized", struct{}{})
 	case "configurationDone":
-		defer s.event("stopped", dap.StoppedEventBody{Reason: "breakpoint", ThreadId: protocol.ThreadID(1, 1), Text: "Rank 1 stopped at a breakpoint."})
-		defer s.event(protocol.EventRanks, protocol.RanksBody{Ranks: []protocol.RankStatus{s.stopped(0, 3), s.stopped(1, 3), s.stopped(2, 2), {Rank: 3, ThreadID: protocol.ThreadID(3, 1), State: "running", Call: "MPI_Recv"}}, Focus: "all"})
+		defer s.event("stopped", dap.StoppedEventBody{
+			Reason: "breakpoint", ThreadId: protocol.ThreadID(1, 1),
+			Text: "Rank 1 stopped at a breakpoint.",
+		})
+		defer s.event(protocol.EventRanks,
+			protocol.RanksBody{Ranks: []protocol.RankStatus{
+				s.stopped(0, 3), s.stopped(1, 3), s.stopped(2, 2),
+				{Rank: 3, ThreadID: protocol.ThreadID(3, 1), State: "running", Call: "MPI_Recv"},
+			}, Focus: "all"})
 	case "stackTrace":
 		out = dap.StackTraceResponseBody{TotalFrames: 2, StackFrames: []dap.StackFrame{
 			{Id: 7, Name: "MPI_Wait", PresentationHint: "subtle"},
@@ -99,7 +113,10 @@ func (s *fakeServer) answer(m client.Message) {
 		_ = json.Unmarshal(m.Arguments, &args)
 		answer := dap.EvaluateResponseBody{Result: "[0-3] 64"}
 		if strings.HasPrefix(args.Expression, "mpipp") {
-			answer = dap.EvaluateResponseBody{Result: "column: 250 values\n  and so on", VariablesReference: 101, IndexedVariables: 250}
+			answer = dap.EvaluateResponseBody{
+				Result: "column: 250 values\n  and so on", VariablesReference: 101,
+				IndexedVariables: 250,
+			}
 		}
 		out = answer
 	case "setBreakpoints":
@@ -124,7 +141,10 @@ func (s *fakeServer) answer(m client.Message) {
 
 func (s *fakeServer) variables(args dap.VariablesArguments) []dap.Variable {
 	if args.VariablesReference == 100 {
-		return []dap.Variable{{Name: "n", Value: "64"}, {Name: "grid", Value: "[250]", VariablesReference: 101, IndexedVariables: 250}}
+		return []dap.Variable{
+			{Name: "n", Value: "64"},
+			{Name: "grid", Value: "[250]", VariablesReference: 101, IndexedVariables: 250},
+		}
 	}
 	var list []dap.Variable
 	for i := args.Start; i < args.Start+args.Count && i < 250; i++ {

@@ -26,9 +26,15 @@ func bindings() []binding {
 		{[]string{"s"}, "step", "step into a call", func(m *Model) tea.Cmd { return m.run("stepIn") }},
 		{[]string{"f"}, "out", "finish the function", func(m *Model) tea.Cmd { return m.run("stepOut") }},
 		{[]string{"p"}, "pause", "pause the ranks in focus", func(m *Model) tea.Cmd { return m.run("pause") }},
-		{[]string{"b"}, "break", "set or clear a breakpoint at the cursor of the source", func(m *Model) tea.Cmd { return m.toggle(protocol.ModeRank) }},
-		{[]string{"a"}, "", "set or clear a breakpoint that stops all ranks", func(m *Model) tea.Cmd { return m.toggle(protocol.ModeAll) }},
-		{[]string{"B"}, "", "set or clear a causal breakpoint for the selected rank (replay)", func(m *Model) tea.Cmd { return m.toggle(protocol.ModeCausal) }},
+		{[]string{"b"}, "break", "set or clear a breakpoint at the cursor of the source", func(m *Model) tea.Cmd {
+			return m.toggle(protocol.ModeRank)
+		}},
+		{[]string{"a"}, "", "set or clear a breakpoint that stops all ranks", func(m *Model) tea.Cmd {
+			return m.toggle(protocol.ModeAll)
+		}},
+		{[]string{"B"}, "", "set or clear a causal breakpoint for the selected rank (replay)", func(m *Model) tea.Cmd {
+			return m.toggle(protocol.ModeCausal)
+		}},
 		{[]string{"F"}, "focus", "set the focus: which ranks step, continue and pause", (*Model).askFocus},
 		{[]string{"x"}, "", "put the selected rank alone in the focus, or all again", (*Model).soloFocus},
 		{[]string{":", "`"}, "eval", "type into the console", (*Model).openConsole},

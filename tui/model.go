@@ -24,8 +24,8 @@ type Options struct {
 	Output io.Writer // nil: the terminal
 }
 
-// Run shows the terminal interface until the user quits, the connection ends or ctx does. The terminal is restored in every case.
-// An error says why the session could not start or broke down.
+// Run shows the terminal interface until the user quits, the connection ends or ctx does. The terminal is restored in
+// every case. An error says why the session could not start or broke down.
 func Run(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -152,8 +152,9 @@ func newModel(ctx context.Context, options Options) *Model {
 	styles.Cursor.Blink = false // a blinking cursor wakes the program twice a second for nothing
 	input.SetStyles(styles)
 	return &Model{
-		ctx: ctx, options: options, generation: map[int]int{}, breakpoints: map[string][]setBreakpoint{}, partial: map[string]string{},
-		focus: "all", input: input, active: paneRanks, bottom: paneVariables, progress: "starting …",
+		ctx: ctx, options: options, generation: map[int]int{}, breakpoints: map[string][]setBreakpoint{},
+		partial: map[string]string{},
+		focus:   "all", input: input, active: paneRanks, bottom: paneVariables, progress: "starting …",
 	}
 }
 

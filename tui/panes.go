@@ -187,7 +187,8 @@ func (m *Model) sourcePane(rows int) []string {
 				text = styleTitle.Render(text)
 			}
 		}
-		out = append(out, styleMark.Render(fmt.Sprintf("%*s%s", gutter, ranks, arrow))+styleBreak.Render(mark)+styleDim.Render(fmt.Sprintf("%*d ", number, i+1))+text)
+		out = append(out, styleMark.Render(fmt.Sprintf("%*s%s", gutter, ranks,
+			arrow))+styleBreak.Render(mark)+styleDim.Render(fmt.Sprintf("%*d ", number, i+1))+text)
 	}
 	return out
 }
@@ -287,7 +288,8 @@ func (m *Model) outputLines() []string {
 	return lines
 }
 
-// hardWrap breaks what is longer than the pane, between words where there are any: a value that is cut off is a value that is not shown. Only the end of a long list is looked at.
+// hardWrap breaks what is longer than the pane, between words where there are any: a value that is cut off is a value
+// that is not shown. Only the end of a long list is looked at.
 func hardWrap(lines []string, width int) []string {
 	const enough = 2000
 	if len(lines) > enough {
@@ -299,7 +301,8 @@ func hardWrap(lines []string, width int) []string {
 			out = append(out, l)
 			continue
 		}
-		out = append(out, strings.Split(ansi.Hardwrap(ansi.Wordwrap(l, max(1, width), ""), max(1, width), true), "\n")...)
+		out = append(out, strings.Split(ansi.Hardwrap(ansi.Wordwrap(l, max(1, width), ""), max(1, width), true),
+			"\n")...)
 	}
 	return out
 }

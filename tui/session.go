@@ -94,8 +94,10 @@ func report(note string) func(error) tea.Msg {
 func (m *Model) start() tea.Cmd {
 	return func() tea.Msg {
 		init := dap.InitializeRequestArguments{
-			ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true, ColumnsStartAt1: true,
-			PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true, SupportsProgressReporting: true,
+			ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true,
+			ColumnsStartAt1: true,
+			PathFormat:      "path", SupportsVariableType: true, SupportsVariablePaging: true,
+			SupportsProgressReporting: true,
 		}
 		if err := m.client.Request(m.ctx, "initialize", init, &m.capabilities); err != nil {
 			return launchedMsg{err}
@@ -123,7 +125,10 @@ func (m *Model) configure() tea.Cmd {
 }
 
 func (m *Model) setBreakpoints(path string, wanted []Breakpoint) tea.Cmd {
-	args := setBreakpointsArguments{Source: dap.Source{Path: path, Name: filepath.Base(path)}, Breakpoints: []sourceBreakpoint{}}
+	args := setBreakpointsArguments{
+		Source:      dap.Source{Path: path, Name: filepath.Base(path)},
+		Breakpoints: []sourceBreakpoint{},
+	}
 	for _, b := range wanted {
 		args.Breakpoints = append(args.Breakpoints, sourceBreakpoint{
 			SourceBreakpoint: dap.SourceBreakpoint{Line: b.Line, Condition: b.Condition},
@@ -185,7 +190,8 @@ func (m *Model) evaluate(expression string) tea.Cmd {
 	})
 }
 
-// threadCommand sends continue, next, stepIn, stepOut or pause for the selected rank; the server widens it to the focus.
+// threadCommand sends continue, next, stepIn, stepOut or pause for the selected rank; the server widens it to the
+// focus.
 func (m *Model) threadCommand(command string) tea.Cmd {
 	return m.ask(command, map[string]any{"threadId": m.threadOf(m.selected)}, nil, report(""))
 }

@@ -26,7 +26,8 @@ func loadSource(path string) sourceFile {
 	case err != nil:
 		return sourceFile{path: path, err: fmt.Sprintf("The source file %s cannot be read: %v.", path, err)}
 	case info.Size() > maxSource:
-		return sourceFile{path: path, err: fmt.Sprintf("The source file %s has %d bytes, more than is shown here.", path, info.Size())}
+		return sourceFile{path: path, err: fmt.Sprintf("The source file %s has %d bytes, more than is shown here.",
+			path, info.Size())}
 	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -39,7 +40,8 @@ func loadSource(path string) sourceFile {
 	return sourceFile{path: path, lines: lines}
 }
 
-// printable makes a line safe to put on a terminal: program output and source may hold anything, escape sequences included.
+// printable makes a line safe to put on a terminal: program output and source may hold anything, escape sequences
+// included.
 func printable(line string) string {
 	var b strings.Builder
 	column := 0

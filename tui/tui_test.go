@@ -22,7 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// harness runs a Model against a fakeServer without a terminal: it is bubbletea's loop, made of one goroutine and a channel.
+// harness runs a Model against a fakeServer without a terminal: it is bubbletea's loop, made of one goroutine and a
+// channel.
 type harness struct {
 	t    *testing.T
 	m    *Model
@@ -34,7 +35,8 @@ type harness struct {
 func newHarness(t *testing.T, options Options) *harness {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "heat.c")
-	if err := os.WriteFile(source, []byte("int main(void)\n{\n\texchange_halo(grid); /* \x1b[31m */\n}\n"), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte("int main(void)\n{\n\texchange_halo(grid); /* \x1b[31m */\n}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -179,7 +181,11 @@ func TestScreenAt80x24(t *testing.T) {
 	h := started(t)
 	checkShape(t, h.m)
 	screen := h.screen()
-	for _, want := range []string{"4 ranks · focus all", "1 ■ e11 heat.c:3", "3 ▶ in MPI_Recv", "0,1▸", "2▸", "exchange_halo(grid)", "grid = [250]", "Stack of rank 1", "Rank 1 stopped at a breakpoint.", "c cont", "q quit"} {
+	for _, want := range []string{
+		"4 ranks · focus all", "1 ■ e11 heat.c:3", "3 ▶ in MPI_Recv", "0,1▸", "2▸",
+		"exchange_halo(grid)", "grid = [250]", "Stack of rank 1", "Rank 1 stopped at a breakpoint.", "c cont",
+		"q quit",
+	} {
 		if !strings.Contains(screen, want) {
 			t.Errorf("the screen lacks %q:\n%s", want, screen)
 		}
@@ -240,10 +246,14 @@ func TestBreakpointKeys(t *testing.T) {
 
 func TestStepsGoToTheSelectedRank(t *testing.T) {
 	h := started(t)
-	for key, command := range map[string]string{"c": "continue", "n": "next", "s": "stepIn", "f": "stepOut", "p": "pause"} {
+	for key, command := range map[string]string{
+		"c": "continue", "n": "next", "s": "stepIn", "f": "stepOut",
+		"p": "pause",
+	} {
 		h.key(key)
 		var args struct{ ThreadID int }
-		if err := json.Unmarshal([]byte(h.asked(command)), &args); err != nil || args.ThreadID != protocol.ThreadID(1, 1) {
+		if err := json.Unmarshal([]byte(h.asked(command)), &args); err != nil ||
+			args.ThreadID != protocol.ThreadID(1, 1) {
 			t.Errorf("%s: %+v %v", command, args, err)
 		}
 	}
@@ -331,9 +341,11 @@ func TestRunReportsALaunchThatFails(t *testing.T) {
 	}
 }
 
-// TestLongLines: a line is broken between words where there are any, never wider than the pane, and nothing of it is lost.
+// TestLongLines: a line is broken between words where there are any, never wider than the pane, and nothing of it is
+// lost.
 func TestLongLines(t *testing.T) {
-	long := []string{"  receives up to 8 × MPI_DOUBLE from rank 1; posted at particles.c:62", strings.Repeat("x", 50) + " y", ""}
+	long := []string{"  receives up to 8 × MPI_DOUBLE from rank 1; posted at particles.c:62", strings.Repeat("x", 50) +
+		" y", ""}
 	for width := 1; width < 80; width++ {
 		got := hardWrap(long, width)
 		for _, l := range got {

@@ -354,11 +354,16 @@ func (m *Model) keepAnswer(msg answerMsg) {
 	first, _, _ := strings.Cut(msg.text, "\n")
 	n := &varNode{name: printable(msg.expression), value: printable(first), ref: msg.ref, total: msg.total}
 	others := slices.DeleteFunc(slices.Clone(m.vars), func(v *varNode) bool { return slices.Contains(m.answers, v) })
-	m.answers = append([]*varNode{n}, slices.DeleteFunc(m.answers, func(v *varNode) bool { return v.name == n.name })...)
+	m.answers = append([]*varNode{n}, slices.DeleteFunc(m.answers, func(v *varNode) bool {
+		return v.name == n.name
+	})...)
 	m.answers = m.answers[:min(len(m.answers), mostAnswers)]
 	m.vars = append(slices.Clone(m.answers), others...)
 	m.line[paneVariables], m.scroll[paneVariables] = 0, 0
-	m.consoleLines = append(m.consoleLines, outputLine{"It can be opened: v shows it among the variables.", "important"})
+	m.consoleLines = append(m.consoleLines, outputLine{
+		"It can be opened: v shows it among the variables.",
+		"important",
+	})
 }
 
 func (m *Model) typed(msg tea.Msg) tea.Cmd {

@@ -9,7 +9,8 @@ import (
 // pageSize is how many children are asked for at once: an array of 10^8 elements opens as fast as one of ten.
 const pageSize = 100
 
-// varNode is a line of the variables pane: a scope, a variable, or the "more" line of a list that is not loaded to its end.
+// varNode is a line of the variables pane: a scope, a variable, or the "more" line of a list that is not loaded to its
+// end.
 type varNode struct {
 	name, value, typ string
 	evaluateName     string
@@ -27,7 +28,8 @@ type varNode struct {
 func scopeNodes(scopes []dap.Scope) []*varNode {
 	nodes := make([]*varNode, 0, len(scopes))
 	for _, s := range scopes {
-		nodes = append(nodes, &varNode{name: s.Name, ref: s.VariablesReference, total: s.NamedVariables + s.IndexedVariables})
+		nodes = append(nodes, &varNode{name: s.Name, ref: s.VariablesReference, total: s.NamedVariables +
+			s.IndexedVariables})
 	}
 	return nodes
 }
@@ -39,7 +41,8 @@ func (n *varNode) addChildren(vars []dap.Variable) {
 	}
 	for _, v := range vars {
 		n.children = append(n.children, &varNode{
-			name: printable(v.Name), value: printable(v.Value), typ: v.Type, evaluateName: v.EvaluateName, ref: v.VariablesReference,
+			name: printable(v.Name), value: printable(v.Value), typ: v.Type, evaluateName: v.EvaluateName,
+			ref:   v.VariablesReference,
 			total: v.NamedVariables + v.IndexedVariables, parent: n, depth: n.depth + 1,
 		})
 	}

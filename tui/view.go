@@ -37,7 +37,10 @@ func (m *Model) layout() layout {
 	inner := m.height - 3 // header, notice, keys
 	top := max(4, inner*6/10)
 	bottom := inner - top
-	return layout{leftWidth: left, rightWidth: m.width - left - 1, topRows: top - 1, bottomRows: bottom - 1, sourceRows: top - 1}
+	return layout{
+		leftWidth: left, rightWidth: m.width - left - 1, topRows: top - 1, bottomRows: bottom - 1,
+		sourceRows: top - 1,
+	}
 }
 
 func (l layout) rows(p pane) int {
@@ -60,7 +63,8 @@ func (m *Model) draw() string {
 	case m.width == 0:
 		return ""
 	case m.width < minWidth || m.height < minHeight:
-		return fmt.Sprintf("The terminal has %dx%d cells;\nCohort needs %dx%d.\nMake it larger, or q to quit.", m.width, m.height, minWidth, minHeight)
+		return fmt.Sprintf("The terminal has %dx%d cells;\nCohort needs %dx%d.\nMake it larger, or q to quit.", m.width,
+			m.height, minWidth, minHeight)
 	case m.help:
 		return m.helpScreen()
 	}
@@ -105,7 +109,8 @@ func (m *Model) header() string {
 	case len(m.options.Launch.Cores) > 0:
 		kind = "ended"
 	}
-	left := styleTitle.Render("Cohort ") + printable(m.options.Title) + styleDim.Render(fmt.Sprintf("  %s · %d ranks · focus %s · %s", kind, len(m.ranks), m.focus, state))
+	left := styleTitle.Render("Cohort ") + printable(m.options.Title) +
+		styleDim.Render(fmt.Sprintf("  %s · %d ranks · focus %s · %s", kind, len(m.ranks), m.focus, state))
 	if m.progress != "" {
 		left += "  " + styleMark.Render(printable(m.progress))
 	}
@@ -129,7 +134,8 @@ func (m *Model) footer() string {
 	case m.prompt != nil:
 		parts = append(parts, "enter ok", "esc cancel")
 	case m.active == paneConsole:
-		parts = append(parts, "enter evaluate", "[0,2] p x on ranks", "mpipp TYPE BUF", "up/down history", "tab next pane", "esc leave")
+		parts = append(parts, "enter evaluate", "[0,2] p x on ranks", "mpipp TYPE BUF", "up/down history",
+			"tab next pane", "esc leave")
 	default:
 		for _, b := range bindings() {
 			if b.short != "" {
@@ -156,7 +162,9 @@ func (m *Model) helpScreen() string {
 		}
 		lines = append(lines, fit(line, m.width))
 	}
-	lines = append(lines, "", fit("Gutter of the source: ● breakpoint, ○ not verified, ◆ causal, ■ stops all; 0-2▸ ranks that stand at the line.", m.width))
+	lines = append(lines, "",
+		fit("Gutter of the source: ● breakpoint, ○ not verified, ◆ causal, ■ stops all; 0-2▸ ranks that stand at the "+
+			"line.", m.width))
 	for len(lines) < m.height {
 		lines = append(lines, "")
 	}

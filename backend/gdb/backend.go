@@ -270,12 +270,16 @@ func (b *Backend) Launch(ctx context.Context, req backend.LaunchRequest) (backen
 
 // SetBreakpoints implements backend.Backend.
 func (b *Backend) SetBreakpoints(ctx context.Context, req backend.SetBreakpointsRequest) ([]backend.Breakpoint, error) {
-	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Breakpoint, error) { return o.setBreakpoints(ctx, req) })
+	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Breakpoint, error) {
+		return o.setBreakpoints(ctx, req)
+	})
 }
 
 // Resume implements backend.Backend.
 func (b *Backend) Resume(ctx context.Context, req backend.ResumeRequest) error {
-	_, err := do(ctx, b, func(ctx context.Context, o *owner) (struct{}, error) { return struct{}{}, o.resume(ctx, req) })
+	_, err := do(ctx, b, func(ctx context.Context, o *owner) (struct{}, error) {
+		return struct{}{}, o.resume(ctx, req)
+	})
 	return err
 }
 
@@ -291,7 +295,9 @@ func (b *Backend) Threads(ctx context.Context) ([]backend.Thread, error) {
 
 // StackTrace implements backend.Backend.
 func (b *Backend) StackTrace(ctx context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
-	return do(ctx, b, func(ctx context.Context, o *owner) (backend.StackTraceResult, error) { return o.stackTrace(ctx, req) })
+	return do(ctx, b, func(ctx context.Context, o *owner) (backend.StackTraceResult, error) {
+		return o.stackTrace(ctx, req)
+	})
 }
 
 // Scopes implements backend.Backend.

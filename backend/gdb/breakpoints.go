@@ -117,7 +117,8 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	if h := strings.TrimSpace(b.want.HitCondition); h != "" {
 		n, err := strconv.Atoi(h)
 		if err != nil || n < 1 {
-			return refuse("The hit condition %q is not a number from 1 up. Give the count of the first hit that is to stop, such as 10.", h)
+			return refuse("The hit condition %q is not a number from 1 up. Give the count of the first hit that is "+
+				"to stop, such as 10.", h)
 		}
 		if b.want.LogMessage == "" {
 			c = c.Opt("-i", strconv.Itoa(n-1))
@@ -150,7 +151,8 @@ func (o *owner) insertBreakpoint(ctx context.Context, b *bp) error {
 	r, said, err := o.gdb.SendCapture(ctx, c)
 	if refusedByGdb(err) {
 		if b.want.Condition != "" && b.want.LogMessage == "" {
-			return refuse("The breakpoint at %s with the condition %q is refused: %s.", what, b.want.Condition, message(err))
+			return refuse("The breakpoint at %s with the condition %q is refused: %s.", what, b.want.Condition,
+				message(err))
 		}
 		return refuse("The breakpoint at %s is refused: %s.", what, message(err))
 	}
@@ -199,7 +201,8 @@ func (o *owner) place(b *bp, f *gdbmi.Fields) {
 	}
 	if line := at.OptInt("line", 0); line > 0 {
 		if b.want.Line > 0 && line != b.want.Line {
-			b.is.Message = fmt.Sprintf("Line %d holds no code; the breakpoint is at line %d, in %s.", b.want.Line, line, functionOr(at.OptString("func")))
+			b.is.Message = fmt.Sprintf("Line %d holds no code; the breakpoint is at line %d, in %s.", b.want.Line, line,
+				functionOr(at.OptString("func")))
 		}
 		b.is.Line = line
 	}

@@ -61,7 +61,8 @@ func (o *owner) openCore(ctx context.Context, req backend.LaunchRequest) (backen
 	return res, nil
 }
 
-// targetCore opens the core in gdb, which takes the rest of the line for the path; later versions want quotes around a path with blanks.
+// targetCore opens the core in gdb, which takes the rest of the line for the path; later versions want quotes around a
+// path with blanks.
 func (o *owner) targetCore(ctx context.Context, path string) error {
 	_, err := o.send(ctx, gdbmi.CLI("core-file "+path))
 	if refusedByGdb(err) && strings.ContainsAny(path, " \t\"'\\") {
@@ -99,8 +100,10 @@ func (o *owner) coreStop(ctx context.Context) backend.Stopped {
 
 // signalTexts are gdb's descriptions, which live ranks have, of the signals that leave cores.
 var signalTexts = map[unix.Signal]string{
-	unix.SIGQUIT: "Quit", unix.SIGILL: "Illegal instruction", unix.SIGABRT: "Aborted", unix.SIGBUS: "Bus error", unix.SIGFPE: "Arithmetic exception",
-	unix.SIGSEGV: "Segmentation fault", unix.SIGSYS: "Bad system call", unix.SIGXCPU: "CPU time limit exceeded", unix.SIGXFSZ: "File size limit exceeded",
+	unix.SIGQUIT: "Quit", unix.SIGILL: "Illegal instruction", unix.SIGABRT: "Aborted", unix.SIGBUS: "Bus error",
+	unix.SIGFPE:  "Arithmetic exception",
+	unix.SIGSEGV: "Segmentation fault", unix.SIGSYS: "Bad system call", unix.SIGXCPU: "CPU time limit exceeded",
+	unix.SIGXFSZ: "File size limit exceeded",
 }
 
 // debugNoteCore tells of a stack in which not one frame has a line.
@@ -118,7 +121,8 @@ func debugNoteCore(program string, s backend.Stopped) string {
 	return ""
 }
 
-// coreSpans are the mapped files; what of them is code a core does not always tell. The program may lie elsewhere now than it did.
+// coreSpans are the mapped files; what of them is code a core does not always tell. The program may lie elsewhere now
+// than it did.
 func coreSpans(core *corefile.File, program string) []span {
 	spans := []span{}
 	main, known := core.Executable()
@@ -164,15 +168,21 @@ func (o *owner) readCore(ctx context.Context, addr uint64, n int) ([]byte, error
 func noBreakpoints(req backend.SetBreakpointsRequest) []backend.Breakpoint {
 	out := make([]backend.Breakpoint, len(req.Breakpoints))
 	for i, b := range req.Breakpoints {
-		out[i] = backend.Breakpoint{ID: b.ID, Line: b.Line, Source: req.Source, Message: "A core file does not run, so no breakpoint can be hit in it."}
+		out[i] = backend.Breakpoint{
+			ID: b.ID, Line: b.Line, Source: req.Source,
+			Message: "A core file does not run, so no breakpoint can be hit in it.",
+		}
 	}
 	return out
 }
 
-// startsOrLeaves are commands of gdb after which the rank would not be the core file any more. Those that need a process gdb refuses by itself.
+// startsOrLeaves are commands of gdb after which the rank would not be the core file any more. Those that need a
+// process gdb refuses by itself.
 var startsOrLeaves = map[string]bool{
-	"r": true, "run": true, "start": true, "starti": true, "attach": true, "core": true, "core-file": true, "detach": true, "file": true, "exec-file": true,
-	"k": true, "kill": true, "target": true, "tar": true, "inferior": true, "add-inferior": true, "clone-inferior": true, "remove-inferiors": true, "load": true,
+	"r": true, "run": true, "start": true, "starti": true, "attach": true, "core": true, "core-file": true,
+	"detach": true, "file": true, "exec-file": true,
+	"k": true, "kill": true, "target": true, "tar": true, "inferior": true, "add-inferior": true,
+	"clone-inferior": true, "remove-inferiors": true, "load": true,
 	"quit": true, "q": true, "exit": true,
 }
 

@@ -46,7 +46,8 @@ func TestBreakpoints(t *testing.T) {
 		}
 	}
 	// 3 goes, 1 and 2 stay and go on counting.
-	s.breakAt("loop.c", backend.SourceBreakpoint{ID: 11, Line: 13, Condition: "i == 5"}, backend.SourceBreakpoint{ID: 12, Line: 13, HitCondition: "3"})
+	s.breakAt("loop.c", backend.SourceBreakpoint{ID: 11, Line: 13, Condition: "i == 5"},
+		backend.SourceBreakpoint{ID: 12, Line: 13, HitCondition: "3"})
 	hits := func() (ids []int, i string) {
 		s.go_(backend.Continue)
 		st := s.stop()
@@ -120,13 +121,17 @@ int main(int argc, char **argv) { void *h = dlopen(argv[1], RTLD_NOW); int (*f)(
 		t.Fatal(err)
 	}
 	need(t, "gdb", "gcc")
-	for _, args := range [][]string{{"-g", "-shared", "-fPIC", "-o", lib, src}, {"-g", "-o", dir + "/host", host, "-ldl"}} {
+	for _, args := range [][]string{
+		{"-g", "-shared", "-fPIC", "-o", lib, src},
+		{"-g", "-o", dir + "/host", host, "-ldl"},
+	} {
 		if out, err := command(t, "gcc", args...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
 	s := launch(t, dir+"/host", lib)
-	got, err := s.SetBreakpoints(testContext(t), backend.SetBreakpointsRequest{Source: src, Breakpoints: []backend.SourceBreakpoint{{ID: 4, Line: 3}}})
+	got, err := s.SetBreakpoints(testContext(t),
+		backend.SetBreakpointsRequest{Source: src, Breakpoints: []backend.SourceBreakpoint{{ID: 4, Line: 3}}})
 	if err != nil || got[0].Verified || !strings.Contains(got[0].Message, "No source file named") {
 		t.Fatalf("got %+v, %v", got, err)
 	}
@@ -140,7 +145,8 @@ int main(int argc, char **argv) { void *h = dlopen(argv[1], RTLD_NOW); int (*f)(
 	if want := (backend.Breakpoint{ID: 4, Verified: true, Line: 3, Source: src}); b != want {
 		t.Errorf("got %+v", b)
 	}
-	if st := s.stop(); st.Frames[0].Function != "plugged" || st.Frames[0].Module != lib || len(st.Breakpoints) != 1 || st.Breakpoints[0] != 4 {
+	if st := s.stop(); st.Frames[0].Function != "plugged" || st.Frames[0].Module != lib || len(st.Breakpoints) != 1 ||
+		st.Breakpoints[0] != 4 {
 		t.Errorf("got %+v", st)
 	}
 }
@@ -168,7 +174,8 @@ func TestLogMessages(t *testing.T) {
 	if diff := cmp.Diff(want.String(), s.output.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	got := s.breakAt("loop.c", backend.SourceBreakpoint{ID: 1, Line: 13, LogMessage: "{i"}, backend.SourceBreakpoint{ID: 2, Line: 13, LogMessage: "{}"})
+	got := s.breakAt("loop.c", backend.SourceBreakpoint{ID: 1, Line: 13, LogMessage: "{i"},
+		backend.SourceBreakpoint{ID: 2, Line: 13, LogMessage: "{}"})
 	if got[0].Verified || !strings.Contains(got[0].Message, "without its }") || got[1].Verified {
 		t.Errorf("got %+v", got)
 	}
@@ -202,7 +209,8 @@ func TestVariablesOfC(t *testing.T) {
 		}
 	}
 	tags := find(t, members, "tags")
-	if el := s.vars(tags.Ref, 1, 1); tags.Indexed != 3 || len(el) != 1 || el[0].Name != "1" || el[0].Value != "8" || el[0].EvaluateName == "" {
+	if el := s.vars(tags.Ref, 1, 1); tags.Indexed != 3 || len(el) != 1 || el[0].Name != "1" || el[0].Value != "8" ||
+		el[0].EvaluateName == "" {
 		t.Errorf("got %+v of %+v", el, tags)
 	} else {
 		s.want(el[0].EvaluateName, "8")
@@ -218,10 +226,13 @@ func TestVariablesOfC(t *testing.T) {
 		t.Errorf("after it was set: %+v", v)
 	}
 	s.want("p.next->y", "7.25")
-	if _, err := s.SetVariable(testContext(t), backend.SetVariableRequest{Ref: p.Ref, Name: "y", Value: "nonsense here"}); err == nil {
+	if _, err := s.SetVariable(testContext(t),
+		backend.SetVariableRequest{Ref: p.Ref, Name: "y", Value: "nonsense here"}); err == nil {
 		t.Error("nonsense was assigned")
 	}
-	if _, err := s.SetVariable(testContext(t), backend.SetVariableRequest{Ref: p.Ref, Name: "nosuch", Value: "1"}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+	if _, err := s.SetVariable(testContext(t),
+		backend.SetVariableRequest{Ref: p.Ref, Name: "nosuch", Value: "1"}); err == nil ||
+		!strings.Contains(err.Error(), "nosuch") {
 		t.Errorf("got %v", err)
 	}
 	hex, err := s.Variables(testContext(t), backend.VariablesRequest{Ref: tags.Ref, Hex: true})
@@ -235,7 +246,8 @@ func TestVariablesOfC(t *testing.T) {
 
 	s.go_(backend.Next)
 	s.stop()
-	if _, err := s.Variables(testContext(t), backend.VariablesRequest{Ref: p.Ref}); err == nil || !strings.Contains(err.Error(), "before the rank went on") {
+	if _, err := s.Variables(testContext(t), backend.VariablesRequest{Ref: p.Ref}); err == nil ||
+		!strings.Contains(err.Error(), "before the rank went on") {
 		t.Errorf("a stale reference gives %v", err)
 	}
 	if !strings.Contains(s.log.String(), "-var-delete") {
@@ -300,7 +312,8 @@ func TestVariablesOfCxx(t *testing.T) {
 		t.Errorf("got %+v", base)
 	}
 	// Overloaded operators and methods are functions of the program.
-	if _, err := s.eval(backend.ContextHover, "box.area()"); err == nil || !strings.Contains(err.Error(), "may-call-functions") {
+	if _, err := s.eval(backend.ContextHover, "box.area()"); err == nil ||
+		!strings.Contains(err.Error(), "may-call-functions") {
 		t.Errorf("a hover called a function: %v", err)
 	}
 	r, err := s.eval(backend.ContextREPL, "box.area()")
@@ -311,14 +324,18 @@ func TestVariablesOfCxx(t *testing.T) {
 
 func TestVariablesOfFortran(t *testing.T) {
 	s := launch(t, build(t, "prog.f90"))
-	s.breakAt("prog.f90", backend.SourceBreakpoint{ID: 1, Line: 31}, backend.SourceBreakpoint{ID: 2, Line: 37, LogMessage: "n is {n}", Condition: "n > 3"})
+	s.breakAt("prog.f90", backend.SourceBreakpoint{ID: 1, Line: 31},
+		backend.SourceBreakpoint{ID: 2, Line: 37, LogMessage: "n is {n}", Condition: "n > 3"})
 	s.go_(backend.Continue)
 	s.stop()
 	if got := s.output.String(); got != "n is 4\nn is 5\n" {
 		t.Errorf("logged %q", got)
 	}
 	vs := s.vars(s.scope("Locals"), 0, 0)
-	for name, value := range map[string]string{"word": "'hello'", "flag": ".TRUE.", "i": "6", "rank": "3", "size": "4"} {
+	for name, value := range map[string]string{
+		"word": "'hello'", "flag": ".TRUE.", "i": "6", "rank": "3",
+		"size": "4",
+	} {
 		if v := find(t, vs, name); v.Value != value {
 			t.Errorf("%s is %q", name, v.Value)
 		}

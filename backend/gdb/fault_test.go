@@ -71,7 +71,8 @@ func scripted(t *testing.T, script string) (*session, backend.LaunchRequest) {
 }
 
 func TestGdbDiesDuringLaunch(t *testing.T) {
-	s, req := scripted(t, scriptedStart("> 900-exec-run\n2> Aborted in the middle\n<| *stopped,reason=\"brea\n! signal 9"))
+	s, req := scripted(t, scriptedStart("> 900-exec-run\n2> Aborted in the middle\n<| *stopped,reason=\"brea\n! "+
+		"signal 9"))
 	_, err := s.Launch(testContext(t), req)
 	var ee *backend.EndedError
 	if !errors.As(err, &ee) || !strings.Contains(err.Error(), "Aborted in the middle") {

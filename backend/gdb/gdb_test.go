@@ -251,7 +251,10 @@ func (s *session) breakAt(source string, bps ...backend.SourceBreakpoint) []back
 }
 
 func (s *session) eval(ctx backend.EvaluateContext, expr string) (backend.EvaluateResult, error) {
-	return s.Evaluate(testContext(s.t), backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: expr, Context: ctx})
+	return s.Evaluate(testContext(s.t), backend.EvaluateRequest{
+		Frame: backend.FrameID{Thread: 1}, Expression: expr,
+		Context: ctx,
+	})
 }
 
 func (s *session) want(expr, value string) {

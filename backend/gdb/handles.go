@@ -80,12 +80,16 @@ func (b *Backend) handleOf(ctx context.Context, v shown) (uint64, bool) {
 
 func isStatus(typ string) bool { return strings.HasSuffix(strings.ToLower(typ), "mpi_status") }
 
-// fortranHandle reads the handle in a TYPE(MPI_Datatype) of mpi_f08 and the like: an INTEGER of that name is all that they hold (MPI-3.1, 17.2.5).
+// fortranHandle reads the handle in a TYPE(MPI_Datatype) of mpi_f08 and the like: an INTEGER of that name is all that
+// they hold (MPI-3.1, 17.2.5).
 func (b *Backend) fortranHandle(ctx context.Context, v shown) (uint64, bool) {
 	if !strings.HasPrefix(v.Type, "Type ") || v.EvaluateName == "" {
 		return 0, false
 	}
-	inner, err := b.Evaluate(ctx, backend.EvaluateRequest{Frame: v.frame, Expression: v.EvaluateName + "%mpi_val", Context: backend.ContextHover})
+	inner, err := b.Evaluate(ctx, backend.EvaluateRequest{
+		Frame: v.frame, Expression: v.EvaluateName + "%mpi_val",
+		Context: backend.ContextHover,
+	})
 	if err != nil {
 		return 0, false
 	}
@@ -102,7 +106,8 @@ func handleValue(text string) (uint64, bool) {
 	return uint64(uint32(n)), err == nil
 }
 
-// mpipp runs a line of the MPI pretty printer, in the caller's goroutine because the decoder asks this backend for memory and values.
+// mpipp runs a line of the MPI pretty printer, in the caller's goroutine because the decoder asks this backend for
+// memory and values.
 func (b *Backend) mpipp(ctx context.Context, frame backend.FrameID, line string) (backend.EvaluateResult, error) {
 	console, ok := b.decoder.(backend.HandleConsole)
 	if !ok {
@@ -164,7 +169,10 @@ func (b *Backend) withCalls(ctx context.Context, s scopesOf) ([]backend.Scope, e
 func (o *owner) opened(trees []backend.HandleTree) []shown {
 	out := make([]shown, 0, len(trees))
 	for _, t := range trees {
-		s := shown{Variable: backend.Variable{Name: t.Name, Value: t.Value, Type: t.Type, Address: t.Address, ReadOnly: true}}
+		s := shown{Variable: backend.Variable{
+			Name: t.Name, Value: t.Value, Type: t.Type, Address: t.Address,
+			ReadOnly: true,
+		}}
 		if t.Len > 0 {
 			s.Ref = o.refs.add(&node{kind: decoded, tree: t})
 			s.Named = t.Len
@@ -181,7 +189,9 @@ func (o *owner) opened(trees []backend.HandleTree) []shown {
 const mostDecoded = 1000
 
 // decodedChildren opens a page of a tree, outside the owner's goroutine.
-func (b *Backend) decodedChildren(ctx context.Context, n *node, req backend.VariablesRequest, generation uint64) ([]shown, error) {
+func (b *Backend) decodedChildren(ctx context.Context, n *node, req backend.VariablesRequest,
+	generation uint64,
+) ([]shown, error) {
 	if n.tree.Indexed && req.Filter == "named" || !n.tree.Indexed && req.Filter == "indexed" {
 		return nil, nil
 	}
@@ -196,11 +206,15 @@ func (b *Backend) decodedChildren(ctx context.Context, n *node, req backend.Vari
 		return nil, err
 	}
 	if rest > 0 {
-		kids = append(kids, backend.HandleTree{Name: "…", Value: strconv.Itoa(rest) + " more; ask for a range, or mpipp --from in the console"})
+		kids = append(kids, backend.HandleTree{Name: "…", Value: strconv.Itoa(rest) +
+			" more; ask for a range, or mpipp --from in the console"})
 	}
 	return do(ctx, b, func(_ context.Context, o *owner) ([]shown, error) {
 		if o.refs.generation != generation {
-			return nil, &backend.StateError{Asked: "read variables", State: "no more where it was: it has gone on meanwhile"}
+			return nil, &backend.StateError{
+				Asked: "read variables",
+				State: "no more where it was: it has gone on meanwhile",
+			}
 		}
 		return o.opened(kids), nil
 	})
@@ -208,6 +222,8 @@ func (b *Backend) decodedChildren(ctx context.Context, n *node, req backend.Vari
 
 // Living tells that there is a process, on the host of this gdb; of a core file there is none.
 func (b *Backend) Living() bool {
-	alive, err := do(b.life, b, func(_ context.Context, o *owner) (bool, error) { return o.core == nil && o.pid != 0, nil })
+	alive, err := do(b.life, b, func(_ context.Context, o *owner) (bool, error) {
+		return o.core == nil && o.pid != 0, nil
+	})
 	return err == nil && alive
 }

@@ -35,7 +35,8 @@ var settings = []struct {
 	{gdbmi.Cmd("enable-pretty-printing"), true},
 	// What MPI libraries and their launchers use goes straight to the program. SIGTERM: a launcher
 	// that ends the job must not be held up.
-	{gdbmi.CLI("handle SIGALRM SIGVTALRM SIGPROF SIGCHLD SIGPIPE SIGUSR1 SIGUSR2 SIGURG SIGIO SIGWINCH SIGCONT SIGTERM nostop noprint pass"), false},
+	{gdbmi.CLI("handle SIGALRM SIGVTALRM SIGPROF SIGCHLD SIGPIPE SIGUSR1 SIGUSR2 SIGURG SIGIO SIGWINCH SIGCONT " +
+		"SIGTERM nostop noprint pass"), false},
 	{gdbmi.CLI("handle SIGSEGV SIGABRT SIGFPE SIGBUS SIGILL stop print pass"), false},
 	// A step must not end inside an MPI wrapper, whether it has debug information or not.
 	{gdbmi.CLI(`skip -rfu ^[Pp]?(MPI|mpi)_`), true},
@@ -56,11 +57,19 @@ func (o *owner) launch(ctx context.Context, req backend.LaunchRequest) (backend.
 	if cwd == "" {
 		var err error
 		if cwd, err = os.Getwd(); err != nil {
-			return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf("The working directory cannot be found: %v.", err)}
+			return backend.LaunchResult{},
+				&backend.LaunchError{
+					Program: req.Program,
+					Reason:  fmt.Sprintf("The working directory cannot be found: %v.", err),
+				}
 		}
 	}
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf("The working directory %s is not a directory here. Check \"cwd\".", cwd)}
+		return backend.LaunchResult{},
+			&backend.LaunchError{
+				Program: req.Program,
+				Reason:  fmt.Sprintf("The working directory %s is not a directory here. Check \"cwd\".", cwd),
+			}
 	}
 	path, err := findProgram(req.Program, cwd)
 	if err != nil {
@@ -104,7 +113,9 @@ func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd str
 	return nil
 }
 
-func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (backend.LaunchResult, error) {
+func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (backend.LaunchResult,
+	error,
+) {
 	fail := func(format string, args ...any) (backend.LaunchResult, error) {
 		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -252,7 +263,8 @@ func (o *owner) cannotStart(req backend.LaunchRequest, err error) error {
 	said := strings.Join(append(o.warnings, ce.Msg), " ")
 	reason := fmt.Sprintf("%s could not be started: %s.", o.program, strings.TrimSuffix(said, "."))
 	if strings.Contains(said, "ptrace") || strings.Contains(said, "Could not trace") {
-		reason += " This system does not let gdb trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in a container add the capability SYS_PTRACE."
+		reason += " This system does not let gdb trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in a " +
+			"container add the capability SYS_PTRACE."
 	}
 	return &backend.LaunchError{Program: req.Program, Reason: reason}
 }
@@ -261,7 +273,8 @@ func debugNote(program string, s backend.Stopped) string {
 	if len(s.Frames) > 0 && s.Frames[0].Line > 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s has no debug information: it runs and can be stopped, but its lines and variables are unknown. Compile it with -g.", filepath.Base(program))
+	return fmt.Sprintf("%s has no debug information: it runs and can be stopped, but its lines and variables are "+
+		"unknown. Compile it with -g.", filepath.Base(program))
 }
 
 // refusedByGdb reports whether err is gdb's answer rather than the lack of one.

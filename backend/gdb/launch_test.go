@@ -31,10 +31,12 @@ func TestLaunchStopsAtMain(t *testing.T) {
 				t.Fatalf("got %+v", st)
 			}
 			f := st.Frames[0]
-			if f.Function != want.function || f.File != sourcePath(t, source) || f.Line < want.line || f.Line > want.line+8 {
+			if f.Function != want.function || f.File != sourcePath(t, source) || f.Line < want.line ||
+				f.Line > want.line+8 {
 				t.Errorf("stopped in %s at %s:%d", f.Function, f.File, f.Line)
 			}
-			if s.result.Pid <= 0 || !strings.Contains(s.result.Version, "gdb") || len(s.result.Notes) != 0 || len(st.Threads) != 1 {
+			if s.result.Pid <= 0 || !strings.Contains(s.result.Version, "gdb") || len(s.result.Notes) != 0 ||
+				len(st.Threads) != 1 {
 				t.Errorf("got %+v", s.result)
 			}
 		})
@@ -91,20 +93,23 @@ func TestProgramsThatCannotBeLaunched(t *testing.T) {
 			}
 		}
 		build("-shared", "-o", lib, "-x", "c", write("lib.c", "int gone(void){return 1;}", 0o644))
-		build("-o", filepath.Join(dir, "uses"), write("uses.c", "int gone(void); int main(void){return gone();}", 0o644), lib)
+		build("-o", filepath.Join(dir, "uses"), write("uses.c", "int gone(void); int main(void){return gone();}",
+			0o644), lib)
 		if err := os.Remove(lib); err != nil {
 			t.Fatal(err)
 		}
 		s := newSession(t, Options{})
 		_, err := s.Launch(testContext(t), backend.LaunchRequest{Program: filepath.Join(dir, "uses")})
 		var le *backend.LaunchError
-		if !errors.As(err, &le) || !strings.Contains(le.Reason, "exit code 127") || !strings.Contains(le.Reason, "ldd ") {
+		if !errors.As(err, &le) || !strings.Contains(le.Reason, "exit code 127") ||
+			!strings.Contains(le.Reason, "ldd ") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("no gdb", func(t *testing.T) {
 		s := newSession(t, Options{})
-		_, err := s.Launch(testContext(t), backend.LaunchRequest{Program: "/bin/true", DebuggerPath: "/nonexistent/gdb"})
+		_, err := s.Launch(testContext(t),
+			backend.LaunchRequest{Program: "/bin/true", DebuggerPath: "/nonexistent/gdb"})
 		var le *backend.LaunchError
 		if !errors.As(err, &le) || !strings.Contains(le.Reason, "apt install gdb") {
 			t.Errorf("got %v", err)
@@ -124,8 +129,14 @@ func TestArgumentsAndEnvironmentArrive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := filepath.Join(t.TempDir(), "out")
-			changes := []string{"LD_PRELOAD=libm.so.6", "COHORT_X=a b=c", "COHORT_TEST_GONE", "COHORT_LEAD= lead", "COHORT_EMPTY=", "COHORT_QUOTE='a\"\\n$x"}
-			s := launchWith(t, Options{}, backend.LaunchRequest{Program: exe, Args: append([]string{out}, args...), Env: changes})
+			changes := []string{
+				"LD_PRELOAD=libm.so.6", "COHORT_X=a b=c", "COHORT_TEST_GONE", "COHORT_LEAD= lead",
+				"COHORT_EMPTY=", "COHORT_QUOTE='a\"\\n$x",
+			}
+			s := launchWith(t, Options{}, backend.LaunchRequest{
+				Program: exe, Args: append([]string{out}, args...),
+				Env: changes,
+			})
 			s.go_(backend.Continue)
 			if e := s.exit(); e.Code != 30 || e.Signal != "" {
 				t.Errorf("got %+v", e)
@@ -151,7 +162,8 @@ func TestArgumentsAndEnvironmentArrive(t *testing.T) {
 			got := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 			// A shell in between sets these three when they are not there.
 			got = slices.DeleteFunc(got, func(s string) bool {
-				return (strings.HasPrefix(s, "env=PWD=") || strings.HasPrefix(s, "env=OLDPWD=") || strings.HasPrefix(s, "env=_=")) && !slices.Contains(want, s)
+				return (strings.HasPrefix(s, "env=PWD=") || strings.HasPrefix(s, "env=OLDPWD=") ||
+					strings.HasPrefix(s, "env=_=")) && !slices.Contains(want, s)
 			})
 			want = strings.Split(strings.Join(want, "\n"), "\n")
 			sort.Strings(got)
@@ -164,7 +176,8 @@ func TestArgumentsAndEnvironmentArrive(t *testing.T) {
 }
 
 func TestPreloadedLibraryIsNotInGdb(t *testing.T) {
-	s := launchWith(t, Options{}, backend.LaunchRequest{Program: build(t, "loop.c"), Env: []string{"LD_PRELOAD=libm.so.6"}})
+	s := launchWith(t, Options{},
+		backend.LaunchRequest{Program: build(t, "loop.c"), Env: []string{"LD_PRELOAD=libm.so.6"}})
 	maps := func(pid int) string {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 		if err != nil {
@@ -188,7 +201,8 @@ func TestProgramWithoutDebugInformation(t *testing.T) {
 	for name, flags := range map[string][]string{"no -g": {"-O1"}, "stripped": {"-O1", "-s"}} {
 		t.Run(name, func(t *testing.T) {
 			s := launch(t, build(t, "exits.c", flags...), os.DevNull)
-			if len(s.result.Notes) != 1 || !strings.Contains(s.result.Notes[0], "-g") || s.result.Stop.Reason != backend.ReasonEntry {
+			if len(s.result.Notes) != 1 || !strings.Contains(s.result.Notes[0], "-g") ||
+				s.result.Stop.Reason != backend.ReasonEntry {
 				t.Errorf("got %+v", s.result)
 			}
 			if _, err := s.StackTrace(testContext(t), backend.StackTraceRequest{Thread: 1}); err != nil {

@@ -74,7 +74,8 @@ func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) 
 		return 0, "", fmt.Errorf("the log message cannot be handed to gdb: %w", err)
 	}
 	o.bps.logKeys++
-	line := fmt.Sprintf("python _cohort_logs[%d] = json.loads(bytes.fromhex('%s').decode())", o.bps.logKeys, hex.EncodeToString(data))
+	line := fmt.Sprintf("python _cohort_logs[%d] = json.loads(bytes.fromhex('%s').decode())", o.bps.logKeys,
+		hex.EncodeToString(data))
 	_, err = o.send(ctx, gdbmi.CLI(line))
 	return o.bps.logKeys, "", err
 }
@@ -104,7 +105,8 @@ func parseLogMessage(s string) ([][2]any, error) {
 			}
 		}
 		if end < 0 {
-			return nil, fmt.Errorf("the log message has a { without its } in %q. Write an expression as {EXPRESSION}", s)
+			return nil, fmt.Errorf("the log message has a { without its } in %q. Write an expression as {EXPRESSION}",
+				s)
 		}
 		expr := strings.TrimSpace(s[open+1 : end])
 		if expr == "" {

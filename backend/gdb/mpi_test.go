@@ -20,7 +20,8 @@ func interposed(t *testing.T) *session {
 	t.Helper()
 	need(t, "gdb", "gcc")
 	dir := t.TempDir()
-	mpi, cohort, exe := filepath.Join(dir, "libmpi.so.40"), filepath.Join(dir, "libcohort-1234.so"), filepath.Join(dir, "user")
+	mpi, cohort, exe := filepath.Join(dir, "libmpi.so.40"), filepath.Join(dir, "libcohort-1234.so"),
+		filepath.Join(dir, "user")
 	for _, args := range [][]string{
 		{"-O1", "-shared", "-fPIC", "-o", mpi, sourcePath(t, "libmpi.c")},
 		{"-g", "-O1", "-shared", "-fPIC", "-o", cohort, sourcePath(t, "libcohort.c"), "-ldl"},
@@ -33,7 +34,8 @@ func interposed(t *testing.T) *session {
 	control := func(context.Context, backend.ControlRequest) (backend.ControlState, error) {
 		return backend.ControlState{Present: true, Events: 17}, nil
 	}
-	return launchWith(t, Options{Control: control}, backend.LaunchRequest{Program: exe, Env: []string{"LD_PRELOAD=" + cohort}, HasControl: true})
+	return launchWith(t, Options{Control: control},
+		backend.LaunchRequest{Program: exe, Env: []string{"LD_PRELOAD=" + cohort}, HasControl: true})
 }
 
 // userFrame is the first frame that the job would show.
@@ -61,7 +63,8 @@ func TestStopPoint(t *testing.T) {
 			s := interposed(t)
 			s.go_(backend.Continue)
 			st := s.stop()
-			if st.Reason != backend.ReasonStopPoint || !st.Frames[0].Internal || len(st.Breakpoints) != 0 || st.Control.Events != 17 {
+			if st.Reason != backend.ReasonStopPoint || !st.Frames[0].Internal || len(st.Breakpoints) != 0 ||
+				st.Control.Events != 17 {
 				t.Fatalf("got %+v", st)
 			}
 			if f := userFrame(t, st); f.Function != "exchange" || f.Line != 5 {
@@ -69,7 +72,8 @@ func TestStopPoint(t *testing.T) {
 			}
 			s.go_(kind)
 			st = s.stop()
-			if f := st.Frames[0]; st.Reason != backend.ReasonStep || f.Function != want.function || f.Line != want.line {
+			if f := st.Frames[0]; st.Reason != backend.ReasonStep || f.Function != want.function ||
+				f.Line != want.line {
 				t.Errorf("after %s: %s in %s:%d", kind, st.Reason, f.Function, f.Line)
 			}
 		})
@@ -91,8 +95,10 @@ func TestStepFromAStopPointToTheNextLine(t *testing.T) {
 			}
 			for line := 13; line <= 14; line++ {
 				s.go_(kind)
-				if st = s.stop(); st.Reason != backend.ReasonStep || st.Frames[0].Function != "main" || st.Frames[0].Line != line || st.Text != "" {
-					t.Errorf("after %s to line %d: %s in %s:%d, %q", kind, line, st.Reason, st.Frames[0].Function, st.Frames[0].Line, st.Text)
+				if st = s.stop(); st.Reason != backend.ReasonStep || st.Frames[0].Function != "main" ||
+					st.Frames[0].Line != line || st.Text != "" {
+					t.Errorf("after %s to line %d: %s in %s:%d, %q", kind, line, st.Reason, st.Frames[0].Function,
+						st.Frames[0].Line, st.Text)
 				}
 			}
 		})
@@ -150,8 +156,14 @@ func TestRealMPI(t *testing.T) {
 				}
 			}
 			exe := mpi.Build(t, "datatypes.c")
-			s := launchWith(t, Options{Decoder: func(*Backend) backend.HandleDecoder { return decoder{} }}, backend.LaunchRequest{Program: exe, Env: changes})
-			if _, err := s.SetBreakpoints(testContext(t), backend.SetBreakpointsRequest{Breakpoints: []backend.SourceBreakpoint{{ID: 1, Function: "MPI_Type_commit"}}}); err != nil {
+			s := launchWith(t, Options{Decoder: func(*Backend) backend.HandleDecoder {
+				return decoder{}
+			}}, backend.LaunchRequest{Program: exe, Env: changes})
+			if _, err := s.SetBreakpoints(testContext(t),
+				backend.SetBreakpointsRequest{Breakpoints: []backend.SourceBreakpoint{{
+					ID:       1,
+					Function: "MPI_Type_commit",
+				}}}); err != nil {
 				t.Fatal(err)
 			}
 			s.go_(backend.Continue)
@@ -180,7 +192,8 @@ func TestRealMPI(t *testing.T) {
 			for _, v := range s.vars(s.scope("Arguments"), 0, 0) {
 				if v.Type == "MPI_Datatype" {
 					found = true
-					if kids := s.vars(v.Ref, 0, 0); !strings.HasPrefix(v.Value, "decoded") || len(kids) != 1 || kids[0].Name != "kind" {
+					if kids := s.vars(v.Ref, 0, 0); !strings.HasPrefix(v.Value, "decoded") || len(kids) != 1 ||
+						kids[0].Name != "kind" {
 						t.Errorf("got %+v with %+v", v, kids)
 					}
 				}
@@ -208,9 +221,12 @@ func (decoder) Command(_ context.Context, _ backend.FrameID, args string) (backe
 }
 
 func (decoder) DescribeHandle(_ context.Context, typ string, handle uint64) (backend.HandleTree, error) {
-	return backend.HandleTree{Value: "decoded " + typ, Len: 1, Open: func(context.Context, int, int) ([]backend.HandleTree, error) {
-		return []backend.HandleTree{{Name: "kind", Value: "vector"}}, nil
-	}}, nil
+	return backend.HandleTree{
+		Value: "decoded " + typ, Len: 1,
+		Open: func(context.Context, int, int) ([]backend.HandleTree, error) {
+			return []backend.HandleTree{{Name: "kind", Value: "vector"}}, nil
+		},
+	}, nil
 }
 
 func TestRealMPIFortran(t *testing.T) {
@@ -221,7 +237,10 @@ func TestRealMPIFortran(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			need(t, "gdb")
 			mpi := mpitest.Need(t, name)
-			s := launchWith(t, Options{}, backend.LaunchRequest{Program: mpi.Build(t, "fintegrate.f90"), Env: mpi.Env()})
+			s := launchWith(t, Options{}, backend.LaunchRequest{
+				Program: mpi.Build(t, "fintegrate.f90"),
+				Env:     mpi.Env(),
+			})
 			if f := s.result.Stop.Frames[0]; filepath.Base(f.File) != "fintegrate.f90" || len(s.result.Notes) != 0 {
 				t.Errorf("stopped at %+v with %q", f, s.result.Notes)
 			}

@@ -54,7 +54,8 @@ type owner struct {
 	library map[int]bool // threads that are known to belong, or not to belong, to the MPI library
 	refs    refs
 
-	handleNames map[string]string // names that the program has for types, to the types of MPI handles that they mean, or ""
+	// names that the program has for types, to the types of MPI handles that they mean, or ""
+	handleNames map[string]string
 
 	regNames []string
 	logText  string   // a log message whose end has not come yet
@@ -130,7 +131,8 @@ func (o *owner) publish(e backend.Event) { o.b.queue.push(e) }
 
 // end is called once, when there is no gdb any more.
 func (o *owner) end(why string) {
-	// gdb takes the program with it (PTRACE_O_EXITKILL). If nobody asked for that, the end of gdb is the news, and how the program ended would lead astray.
+	// gdb takes the program with it (PTRACE_O_EXITKILL). If nobody asked for that, the end of gdb is the news, and how
+	// the program ended would lead astray.
 	if o.core != nil {
 		_ = o.core.Close() // read only
 	}

@@ -41,7 +41,8 @@ func findProgram(program, cwd string) (string, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", bad("The program %q does not exist (looked for %s). Check the path, and that the program is there on every host that runs a rank.", program, path)
+		return "", bad("The program %q does not exist (looked for %s). Check the path, and that the program is there "+
+			"on every host that runs a rank.", program, path)
 	case err != nil:
 		return "", bad("The program %q cannot be looked at: %v.", program, err)
 	case info.IsDir():
@@ -69,7 +70,8 @@ func checkFormat(path string, bad func(string, ...any) error) error {
 	head = head[:n]
 	if script, ok := bytes.CutPrefix(head, []byte("#!")); ok {
 		line, _, _ := bytes.Cut(script, []byte("\n"))
-		return bad("%s is a script (for %s), not a compiled program. Debug the program that it starts.", path, strings.TrimSpace(string(line)))
+		return bad("%s is a script (for %s), not a compiled program. Debug the program that it starts.", path,
+			strings.TrimSpace(string(line)))
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
@@ -133,7 +135,8 @@ func splitEnvironment(base, changes []string) (environment, error) {
 		if keep && v != strings.TrimLeft(v, " \t\n") {
 			if strings.HasPrefix(name, "LD_") {
 				return environment{}, &backend.LaunchError{Reason: fmt.Sprintf(
-					"The value of %s begins with a blank, which cannot be handed to the program. Remove the blank.", name)}
+					"The value of %s begins with a blank, which cannot be handed to the program. Remove the blank.",
+					name)}
 			}
 			own[name] = v
 		}

@@ -17,10 +17,12 @@ import (
 
 // plan is what the present run is for.
 type plan struct {
-	command     gdbmi.Command  // as given, to be given again when a stop is none of the user's
-	then        *gdbmi.Command // after the first stop by which command is done: a step out of the interposer, then the user's
-	thenLine    int            // where the user stood: a way out of the interposer that ends on another line was the step; 0: it never is
-	entry       bool           // towards the entry
+	command gdbmi.Command // as given, to be given again when a stop is none of the user's
+	// after the first stop by which command is done: a step out of the interposer, then the user's
+	then *gdbmi.Command
+	// where the user stood: a way out of the interposer that ends on another line was the step; 0: it never is
+	thenLine    int
+	entry       bool // towards the entry
 	atEntry     func(backend.Stopped)
 	beforeEntry func(backend.Exited)
 }

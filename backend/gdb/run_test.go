@@ -171,7 +171,8 @@ func TestSignal(t *testing.T) {
 	s := launch(t, build(t, "crash.c"))
 	s.go_(backend.Continue)
 	st := s.stop()
-	if st.Reason != backend.ReasonSignal || st.Signal != "SIGSEGV" || st.SignalText != "Segmentation fault" || st.FaultAddr != 16 || st.Text != "" || st.Frames[0].Function != "deref" {
+	if st.Reason != backend.ReasonSignal || st.Signal != "SIGSEGV" || st.SignalText != "Segmentation fault" ||
+		st.FaultAddr != 16 || st.Text != "" || st.Frames[0].Function != "deref" {
 		t.Errorf("got %+v", st)
 	}
 	if diff := cmp.Diff([]backend.Argument{{Name: "p", Value: "0x10"}}, st.Frames[0].Args); diff != "" {
@@ -200,7 +201,8 @@ func TestDeepStackInPages(t *testing.T) {
 		}
 		return r
 	}
-	if r := page(10, 5); len(r.Frames) != 5 || r.Total != -1 || r.Frames[0].ID.Level != 10 || r.Frames[0].Args[0].Value != "10" {
+	if r := page(10, 5); len(r.Frames) != 5 || r.Total != -1 || r.Frames[0].ID.Level != 10 ||
+		r.Frames[0].Args[0].Value != "10" {
 		t.Errorf("got %+v", r)
 	}
 	if r := page(30, 50); len(r.Frames) != 2 || r.Total != 32 || r.Frames[1].Function != "main" {

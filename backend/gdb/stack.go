@@ -74,7 +74,8 @@ func (o *owner) frame(thread int, t *gdbmi.Fields) backend.Frame {
 	fr.NoSource = fr.File == "" || fr.Line == 0
 	owner := ownerOf(fr.Module, o.program)
 	fr.Internal, fr.User = owner == codeCohort, owner == codeUser
-	if call, ok := strings.CutPrefix(fr.Function, "cohort_k_"); ok && fr.Internal { // what keeps the call in the registry (gen_kept.c): no name for users
+	// what keeps the call in the registry (gen_kept.c): no name for users
+	if call, ok := strings.CutPrefix(fr.Function, "cohort_k_"); ok && fr.Internal {
 		fr.Function = "MPI_" + call
 	}
 	return fr
@@ -165,7 +166,8 @@ func (o *owner) isLibrary(ctx context.Context, thread int) bool {
 // mostFrames bounds how deep inside libraries the user's code is looked for.
 const mostFrames = 128
 
-// framesToUser adds frames until the innermost of the user's code is among them: a rank that waits deep inside MPI is shown where its own code waits.
+// framesToUser adds frames until the innermost of the user's code is among them: a rank that waits deep inside MPI is
+// shown where its own code waits.
 func (o *owner) framesToUser(ctx context.Context, thread int, frames []backend.Frame) ([]backend.Frame, error) {
 	if len(frames) < stopFrames || slices.ContainsFunc(frames, func(f backend.Frame) bool { return f.User }) {
 		return frames, nil

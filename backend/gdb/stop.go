@@ -24,7 +24,8 @@ func (o *owner) stop(r gdbmi.Record) {
 		o.exit(f)
 		return
 	}
-	interrupted := reason == "signal-received" && (f.OptString("signal-name") == "SIGINT" || f.OptString("signal-name") == "SIGSTOP") && o.interrupting
+	interrupted := reason == "signal-received" &&
+		(f.OptString("signal-name") == "SIGINT" || f.OptString("signal-name") == "SIGSTOP") && o.interrupting
 	if interrupted {
 		o.interrupting = false
 		if !o.pauseWanted {
@@ -35,7 +36,8 @@ func (o *owner) stop(r gdbmi.Record) {
 		}
 	}
 	// gdb gives no reason for the end of some finishes, such as those of an outer frame.
-	if reason == "" && o.plan != nil && strings.HasPrefix(o.plan.command.Name(), "exec-") && o.plan.command.Name() != "exec-continue" && !o.plan.entry {
+	if reason == "" && o.plan != nil && strings.HasPrefix(o.plan.command.Name(), "exec-") &&
+		o.plan.command.Name() != "exec-continue" && !o.plan.entry {
 		reason = "end-stepping-range"
 	}
 	if o.plan != nil && o.plan.then != nil && (reason == "function-finished" || reason == "end-stepping-range") {
@@ -174,7 +176,8 @@ func (o *owner) choosePaused(ctx context.Context, s *backend.Stopped) {
 	}
 }
 
-// describeSignal finds the address of a fault, which only a signal that the kernel sent for a fault has. Address 0, which FaultAddr has no room for, is said in words.
+// describeSignal finds the address of a fault, which only a signal that the kernel sent for a fault has. Address 0,
+// which FaultAddr has no room for, is said in words.
 func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
 	if !slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, s.Signal) {
 		return
@@ -204,7 +207,8 @@ func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
 func describeOther(f *gdbmi.Fields, reason string) string {
 	if wpt, ok := f.OptTuple("wpt"); ok {
 		value, _ := f.OptTuple("value")
-		return fmt.Sprintf("watchpoint on %s, which was %s and is %s", wpt.OptString("exp"), value.OptString("old"), value.OptString("new"))
+		return fmt.Sprintf("watchpoint on %s, which was %s and is %s", wpt.OptString("exp"), value.OptString("old"),
+			value.OptString("new"))
 	}
 	return strings.ReplaceAll(reason, "-", " ")
 }

@@ -60,7 +60,8 @@ type localName struct {
 func (o *owner) listNames(ctx context.Context, at backend.FrameID) ([]localName, error) {
 	r, err := o.send(ctx, inFrame("stack-list-variables", at).Opt("--no-values"))
 	if err != nil {
-		return nil, fmt.Errorf("the variables of frame %d of thread %d cannot be listed: %s", at.Level, at.Thread, message(err))
+		return nil, fmt.Errorf("the variables of frame %d of thread %d cannot be listed: %s", at.Level, at.Thread,
+			message(err))
 	}
 	names, err := readNames(r)
 	for _, n := range names {
@@ -145,7 +146,10 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 	out := o.opened(n.calls[min(first, len(n.calls)):min(last, len(n.calls))])
 	for _, l := range names[max(first-len(n.calls), 0):max(last-len(n.calls), 0)] {
 		if l.shadowed {
-			out = append(out, shown{Variable: backend.Variable{Name: l.name + " (shadowed)", Value: l.value, ReadOnly: true}})
+			out = append(out, shown{Variable: backend.Variable{
+				Name: l.name + " (shadowed)", Value: l.value,
+				ReadOnly: true,
+			}})
 			continue
 		}
 		v, err := o.createVar(ctx, n.frame, l.name)
@@ -168,7 +172,10 @@ func unreadable(name string, err error) (shown, bool) {
 	if !ok {
 		return shown{}, false
 	}
-	return shown{Variable: backend.Variable{Name: name, Value: "<" + strings.TrimSuffix(ce.Msg, ".") + ">", ReadOnly: true}}, true
+	return shown{Variable: backend.Variable{
+		Name: name, Value: "<" + strings.TrimSuffix(ce.Msg, ".") + ">",
+		ReadOnly: true,
+	}}, true
 }
 
 // children lists the members of a variable object.
@@ -188,7 +195,10 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 			out, err = o.listed(ctx, n, from, to, req.Hex)
 		}
 		if rest > 0 && err == nil {
-			out = append(out, shown{Variable: backend.Variable{Name: "…", Value: fmt.Sprintf("%d more elements; ask for a range", rest), ReadOnly: true}})
+			out = append(out, shown{Variable: backend.Variable{
+				Name:  "…",
+				Value: fmt.Sprintf("%d more elements; ask for a range", rest), ReadOnly: true,
+			}})
 		}
 		return out, err
 	}
@@ -314,7 +324,8 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 	if from == to {
 		return nil, nil
 	}
-	r, err := o.send(ctx, inFrame("data-list-register-values", n.frame).Opt("--skip-unavailable", "x").Opt(numbers[from:to]...))
+	r, err := o.send(ctx, inFrame("data-list-register-values", n.frame).Opt("--skip-unavailable",
+		"x").Opt(numbers[from:to]...))
 	if err != nil {
 		return nil, err
 	}
@@ -326,7 +337,8 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 			continue
 		}
 		name := o.regNames[i]
-		out = append(out, shown{Variable: backend.Variable{Name: name, Value: t.String("value"), EvaluateName: "$" + name}})
+		out = append(out, shown{Variable: backend.Variable{Name: name, Value: t.String("value"), EvaluateName: "$" +
+			name}})
 	}
 	return out, f.Err()
 }
@@ -343,7 +355,8 @@ func (o *owner) setVariable(ctx context.Context, req backend.SetVariableRequest)
 		return backend.Variable{}, fmt.Errorf("%s cannot be set to %s: %s", req.Name, req.Value, message(err))
 	}
 	if n.kind == registers {
-		if _, err := o.send(ctx, inFrame("data-evaluate-expression", n.frame).Opt("$"+req.Name+" = ("+req.Value+")")); err != nil {
+		if _, err := o.send(ctx, inFrame("data-evaluate-expression",
+			n.frame).Opt("$"+req.Name+" = ("+req.Value+")")); err != nil {
 			return refused(err)
 		}
 		o.refs.stale = true

@@ -70,7 +70,8 @@ func (r *refs) get(ref backend.Ref) (*node, error) {
 		return n, nil
 	}
 	if ref > 0 && ref < r.first {
-		return nil, fmt.Errorf("the variables reference %d is from before the rank went on; ask for the scopes again", ref)
+		return nil, fmt.Errorf("the variables reference %d is from before the rank went on; ask for the scopes again",
+			ref)
 	}
 	return nil, fmt.Errorf("there is no variables reference %d", ref)
 }
@@ -117,10 +118,12 @@ func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) 
 	return v, nil
 }
 
-// intrinsic are names that gdb takes for functions in Fortran, also where a variable has them; rank and size are in most MPI programs.
+// intrinsic are names that gdb takes for functions in Fortran, also where a variable has them; rank and size are in
+// most MPI programs.
 var intrinsic = regexp.MustCompile(`(?i)^(abs|allocated|associated|ceiling|cmplx|floor|kind|lbound|loc|mod|modulo|rank|shape|size|ubound)$`)
 
-// qualified is how a variable of a frame is written that gdb does not understand by its name alone; "" if the expression is no such name.
+// qualified is how a variable of a frame is written that gdb does not understand by its name alone; "" if the
+// expression is no such name.
 func (o *owner) qualified(ctx context.Context, at backend.FrameID, expr string) string {
 	if !intrinsic.MatchString(expr) {
 		return ""
@@ -135,7 +138,8 @@ func (o *owner) qualified(ctx context.Context, at backend.FrameID, expr string) 
 func readVarobj(f *gdbmi.Fields) varobj {
 	return varobj{
 		name: f.String("name"), typ: f.OptString("type"), value: f.OptString("value"),
-		children: f.OptInt("numchild", 0), dynamic: f.OptBool("dynamic"), hint: f.OptString("displayhint"), more: f.OptBool("has_more"),
+		children: f.OptInt("numchild", 0), dynamic: f.OptBool("dynamic"), hint: f.OptString("displayhint"),
+		more: f.OptBool("has_more"),
 	}
 }
 
@@ -171,7 +175,8 @@ func isHandle(typ string) bool {
 	return mpiHandle.MatchString(typ) || fMpiHandle.MatchString(typ) || openMPIHandle.MatchString(typ)
 }
 
-// handleType is a variable's type, and whether it is one of MPI handles: of a name of the program's own for one, what it stands for.
+// handleType is a variable's type, and whether it is one of MPI handles: of a name of the program's own for one, what
+// it stands for.
 func (o *owner) handleType(ctx context.Context, at backend.FrameID, v varobj) (typ string, handle bool) {
 	if isHandle(v.typ) {
 		return v.typ, true
@@ -184,8 +189,8 @@ func (o *owner) handleType(ctx context.Context, at backend.FrameID, v varobj) (t
 	return v.typ, false
 }
 
-// meaning is the type of MPI handles that a program's own name for it stands for, or "": typedef MPI_Comm comm_t. Each name is asked about once: what it stands
-// for depends on the scope in theory only.
+// meaning is the type of MPI handles that a program's own name for it stands for, or "": typedef MPI_Comm comm_t. Each
+// name is asked about once: what it stands for depends on the scope in theory only.
 func (o *owner) meaning(ctx context.Context, at backend.FrameID, name string) string {
 	if builtIn.MatchString(name) {
 		return ""
@@ -197,7 +202,8 @@ func (o *owner) meaning(ctx context.Context, at backend.FrameID, name string) st
 	for range 4 { // of names of names
 		text, err := o.consoleIn(ctx, at, "whatis "+meant)
 		_, under, ok := strings.Cut(text, "type = ")
-		if under = strings.TrimSpace(under); err != nil || !ok || under == meant || !isHandle(under) && !typeName.MatchString(under) {
+		if under = strings.TrimSpace(under); err != nil || !ok || under == meant || !isHandle(under) &&
+			!typeName.MatchString(under) {
 			meant = ""
 			break
 		}
@@ -226,7 +232,10 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 			v.value = r.Fields().OptString("value")
 		}
 	}
-	s := shown{Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}, frame: n.frame, generation: o.refs.generation}
+	s := shown{
+		Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr},
+		frame:    n.frame, generation: o.refs.generation,
+	}
 	s.Type, s.handle = o.handleType(ctx, n.frame, v)
 	switch {
 	case v.value == "" && !v.dynamic && v.expr != "":

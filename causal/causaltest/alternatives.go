@@ -11,19 +11,20 @@ type Choice struct {
 	Place int
 }
 
-// Alternatives are the messages that a receive or probe with a wildcard source could have taken: the one that it took, and all others that
-// it takes in some execution that is this one in everything that came before. Messages are named by the event that sent them and their
-// place among the messages of that call.
+// Alternatives are the messages that a receive or probe with a wildcard source could have taken: the one that it took,
+// and all others that it takes in some execution that is this one in everything that came before. Messages are named by
+// the event that sent them and their place among the messages of that call.
 type Alternatives map[Choice]map[Choice]bool
 
-// Explore finds, by going through all schedules, what each receive and probe with a wildcard source could have taken. Every rank makes the
-// calls that it made, and every other receive takes the message that it took, or none; which of the steps that are possible comes next is
-// tried out in all ways. What is possible are MPI's rules (MPI-3.1 section 3.5), without any algebra of happened-before: a receive can take
-// a message if it is posted, the message is sent, nobody has taken it, no message of the same sender that fits it waits before it, and no
-// receive that was posted earlier and waits fits it. Sends end without their receives, but for synchronous ones.
+// Explore finds, by going through all schedules, what each receive and probe with a wildcard source could have taken.
+// Every rank makes the calls that it made, and every other receive takes the message that it took, or none; which of
+// the steps that are possible comes next is tried out in all ways. What is possible are MPI's rules (MPI-3.1 section
+// 3.5), without any algebra of happened-before: a receive can take a message if it is posted, the message is sent,
+// nobody has taken it, no message of the same sender that fits it waits before it, and no receive that was posted
+// earlier and waits fits it. Sends end without their receives, but for synchronous ones.
 //
-// ok is false if there are more than so many states, or the execution has something that is not modelled: a receive that was cancelled, or
-// that never got a message.
+// ok is false if there are more than so many states, or the execution has something that is not modelled: a receive
+// that was cancelled, or that never got a message.
 func (x *Execution) Explore(states int) (all Alternatives, ok bool) {
 	p := newProgram(x)
 	if p == nil {
@@ -45,9 +46,9 @@ func (x *Execution) Explore(states int) (all Alternatives, ok bool) {
 	return all, true
 }
 
-// Deviates says whether a replay can be another execution, in which some receive or probe takes another message, if those that told selects
-// ask for exactly the message that they took, and the others for what they asked here. It goes through all schedules, as Explore does; ok
-// is as there.
+// Deviates says whether a replay can be another execution, in which some receive or probe takes another message, if
+// those that told selects ask for exactly the message that they took, and the others for what they asked here. It goes
+// through all schedules, as Explore does; ok is as there.
 func (x *Execution) Deviates(told func(Choice) bool, states int) (deviates, ok bool) {
 	p := newProgram(x)
 	if p == nil {
@@ -58,7 +59,10 @@ func (x *Execution) Deviates(told func(Choice) bool, states int) (deviates, ok b
 			take.source, take.tag = int32(p.messages[take.message].src), p.messages[take.message].tag
 		}
 	}
-	e := explorer{program: p, target: none, found: map[Choice]bool{}, seen: map[string]bool{}, left: states, deviations: true}
+	e := explorer{
+		program: p, target: none, found: map[Choice]bool{}, seen: map[string]bool{}, left: states,
+		deviations: true,
+	}
 	e.visit(p.start())
 	return len(e.found) > 0, e.left > 0 || len(e.found) > 0
 }
@@ -73,12 +77,13 @@ type program struct {
 }
 
 type sent struct {
-	name        Choice
-	src, dst    int
-	comm        uint32
-	tag         int32
-	at          int // the call of src that sends it
-	start       int // the call of dst from which it counts as received, when taken by a matched probe; none: by its match
+	name     Choice
+	src, dst int
+	comm     uint32
+	tag      int32
+	at       int // the call of src that sends it
+	// the call of dst from which it counts as received, when taken by a matched probe; none: by its match
+	start       int
 	synchronous bool
 }
 
@@ -201,7 +206,10 @@ func (b *rankBuilder) event(e *trace.Event) bool {
 			b.requests[e.Index] = handle{take: none, send: none}
 			break
 		}
-		b.requests[e.Index] = handle{take: b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag), send: none}
+		b.requests[e.Index] = handle{
+			take: b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag),
+			send: none,
+		}
 	case trace.ClassProbe:
 		t := b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
 		switch {
@@ -256,7 +264,8 @@ func (b *rankBuilder) send(here causal.EventID, place int, a *trace.SendArgs, sy
 		return none
 	}
 	b.p.messages = append(b.p.messages, sent{
-		name: Choice{here, place}, src: b.rank, dst: int(b.p.members[a.Comm][a.Dest]), comm: a.Comm, tag: a.Tag, at: b.now, start: none,
+		name: Choice{here, place}, src: b.rank, dst: int(b.p.members[a.Comm][a.Dest]), comm: a.Comm, tag: a.Tag,
+		at: b.now, start: none,
 		synchronous: synchronous,
 	})
 	return len(b.p.messages) - 1
@@ -269,7 +278,10 @@ func (b *rankBuilder) take(here causal.EventID, place int, comm uint32, source, 
 	if source != trace.AnySource {
 		source = int32(b.p.members[comm][source])
 	}
-	b.p.takes = append(b.p.takes, take{name: Choice{here, place}, rank: b.rank, comm: comm, source: source, tag: tag, at: b.now})
+	b.p.takes = append(b.p.takes, take{
+		name: Choice{here, place}, rank: b.rank, comm: comm, source: source, tag: tag,
+		at: b.now,
+	})
 	return len(b.p.takes) - 1
 }
 

@@ -38,7 +38,8 @@ const tags = 3
 func (s *sim) sendArgs(r *rank) (*commDef, trace.SendArgs) {
 	comm := pick(s, r.comms)
 	a := trace.SendArgs{
-		Comm: comm.index, Dest: int32(s.src.Intn(len(comm.members))), Tag: int32(s.src.Intn(tags)), Bytes: uint64(1000 + len(s.x.Messages)),
+		Comm: comm.index, Dest: int32(s.src.Intn(len(comm.members))), Tag: int32(s.src.Intn(tags)),
+		Bytes: uint64(1000 + len(s.x.Messages)),
 	}
 	if s.cfg.Racy {
 		if s.chance(60) {
@@ -54,7 +55,10 @@ func (s *sim) sendArgs(r *rank) (*commDef, trace.SendArgs) {
 
 func (s *sim) recvArgs(r *rank) (*commDef, trace.RecvArgs) {
 	comm := pick(s, r.comms)
-	a := trace.RecvArgs{Comm: comm.index, AskedSource: int32(s.src.Intn(len(comm.members))), AskedTag: int32(s.src.Intn(tags))}
+	a := trace.RecvArgs{
+		Comm: comm.index, AskedSource: int32(s.src.Intn(len(comm.members))),
+		AskedTag: int32(s.src.Intn(tags)),
+	}
 	if len(r.unexpected) > 0 && s.chance(80) { // mostly what is there: a rank that waits for what never comes is stuck
 		m := pick(s, r.unexpected)
 		if !slices.Contains(r.comms, m.comm) {
@@ -148,8 +152,14 @@ func (s *sim) sendrecv(r *rank) {
 func (s *sim) shift(r *rank, comm *commDef) {
 	n := len(comm.members)
 	me := comm.rankOf(r.world)
-	send := trace.SendArgs{Comm: comm.index, Dest: int32((me + 1) % n), Tag: tags, Bytes: uint64(1000 + len(s.x.Messages))}
-	s.exchange(r, comm, send, comm, trace.RecvArgs{Comm: comm.index, AskedSource: int32((me + n - 1) % n), AskedTag: tags})
+	send := trace.SendArgs{
+		Comm: comm.index, Dest: int32((me + 1) % n), Tag: tags,
+		Bytes: uint64(1000 + len(s.x.Messages)),
+	}
+	s.exchange(r, comm, send, comm, trace.RecvArgs{
+		Comm: comm.index, AskedSource: int32((me + n - 1) % n),
+		AskedTag: tags,
+	})
 }
 
 func (s *sim) exchange(r *rank, comm *commDef, send trace.SendArgs, rcomm *commDef, recv trace.RecvArgs) {
@@ -158,7 +168,10 @@ func (s *sim) exchange(r *rank, comm *commDef, send trace.SendArgs, rcomm *commD
 	s.until(r, p.done, func() {
 		p.got(&recv)
 		s.received(r, p)
-		s.end(r, &trace.Event{Op: pick(s, []trace.Op{trace.OpSendrecv, trace.OpSendrecvReplace}), Send: send, Recv: recv})
+		s.end(r, &trace.Event{
+			Op: pick(s, []trace.Op{trace.OpSendrecv, trace.OpSendrecvReplace}), Send: send,
+			Recv: recv,
+		})
 	})
 }
 
@@ -184,7 +197,8 @@ func (s *sim) init(r *rank) {
 	switch {
 	case s.chance(50):
 		comm, a := s.recvArgs(r)
-		p.op, p.comm, p.args = trace.OpRecvInit, comm, trace.SendArgs{Comm: comm.index, Dest: a.AskedSource, Tag: a.AskedTag}
+		p.op, p.comm, p.args = trace.OpRecvInit, comm,
+			trace.SendArgs{Comm: comm.index, Dest: a.AskedSource, Tag: a.AskedTag}
 	case s.cfg.Sync && s.chance(40):
 		p.op = trace.OpSsendInit
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// planned is a collective that will take place. All ranks make their collectives in the order of the plans, so they cannot block each
-// other for good.
+// planned is a collective that will take place. All ranks make their collectives in the order of the plans, so they
+// cannot block each other for good.
 type planned struct {
 	comm  *commDef
 	op    trace.Op
@@ -32,15 +32,22 @@ func (p *planned) mayExit(i int) bool {
 
 func collectiveOps() []trace.Op {
 	return []trace.Op{
-		trace.OpBarrier, trace.OpBcast, trace.OpGather, trace.OpScatter, trace.OpAllgather, trace.OpAlltoall, trace.OpReduce,
+		trace.OpBarrier, trace.OpBcast, trace.OpGather, trace.OpScatter, trace.OpAllgather, trace.OpAlltoall,
+		trace.OpReduce,
 		trace.OpAllreduce, trace.OpScan, trace.OpExscan, trace.OpCommSplit, trace.OpCommSplit,
 	}
 }
 
 func (s *sim) newPlan(r *rank) {
-	p := &planned{comm: pick(s, r.comms), op: pick(s, collectiveOps()), root: trace.NoRoot, truth: &Collective{Root: -1, Blocking: true}}
+	p := &planned{
+		comm: pick(s, r.comms), op: pick(s, collectiveOps()), root: trace.NoRoot,
+		truth: &Collective{Root: -1, Blocking: true},
+	}
 	if s.cfg.Requests && s.chance(30) {
-		p.op, p.truth.Blocking = pick(s, []trace.Op{trace.OpIbarrier, trace.OpIbcast, trace.OpIreduce, trace.OpIallreduce}), false
+		p.op, p.truth.Blocking = pick(s, []trace.Op{
+			trace.OpIbarrier, trace.OpIbcast, trace.OpIreduce,
+			trace.OpIallreduce,
+		}), false
 	}
 	if p.op == trace.OpCommSplit && len(s.comms) > 5 {
 		p.op = trace.OpBarrier

@@ -5,7 +5,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// Source makes all choices. Intn returns a number from 0 to n-1; n is at least 1. math/rand.Rand is one, and so is Rapid.
+// Source makes all choices. Intn returns a number from 0 to n-1; n is at least 1. math/rand.Rand is one, and so is
+// Rapid.
 type Source interface{ Intn(n int) int }
 
 // Config says what an execution is like.
@@ -25,7 +26,8 @@ func Everything(ranks, steps int) Config {
 	return Config{Ranks: ranks, Steps: steps, Collectives: true, Requests: true, Probes: true, Sync: true}
 }
 
-// Message is the truth about one message. Events that did not happen, or whose call had not returned at the end, are zero.
+// Message is the truth about one message. Events that did not happen, or whose call had not returned at the end, are
+// zero.
 type Message struct {
 	Send    causal.EventID // the call that sent it
 	Done    causal.EventID // of a synchronous send: the call that ended it
@@ -73,8 +75,8 @@ type Execution struct {
 	Begun       []*Message // sent by calls that had not returned at the end: Send is no event of the traces
 	Collectives []*Collective
 	Order       []causal.EventID // the events in the order in which their calls returned
-	// Unknown is how many wildcard receives took a message without a completion in the trace, and how many receives were cancelled without
-	// one: then matching by the trace alone can be wrong, and says so.
+	// Unknown is how many wildcard receives took a message without a completion in the trace, and how many receives
+	// were cancelled without one: then matching by the trace alone can be wrong, and says so.
 	Unknown int
 }
 

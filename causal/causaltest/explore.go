@@ -2,7 +2,8 @@ package causaltest
 
 import "github.com/cohort-debugger/cohort/trace"
 
-// state is how far each rank is (twice the calls that have ended, and one more within a call), and which takes are matched.
+// state is how far each rank is (twice the calls that have ended, and one more within a call), and which takes are
+// matched.
 type state struct {
 	steps []byte
 	taken []byte // 1: matched
@@ -121,7 +122,8 @@ func (e *explorer) takenBy(s state, m int) int {
 }
 
 func (t *take) fits(m *sent) bool {
-	return t.rank == m.dst && t.comm == m.comm && (t.source == trace.AnySource || int(t.source) == m.src) && (t.tag == trace.AnyTag || t.tag == m.tag)
+	return t.rank == m.dst && t.comm == m.comm && (t.source == trace.AnySource || int(t.source) == m.src) &&
+		(t.tag == trace.AnyTag || t.tag == m.tag)
 }
 
 // possible says whether a take can take (a probe see) a message now.
@@ -137,7 +139,8 @@ func (e *explorer) possible(s state, t, m int) bool {
 		}
 	}
 	for other := range t { // of one rank, in the order posted
-		if o := &e.takes[other]; o.rank == take.rank && !o.probe && s.taken[other] == 0 && s.entered(o.rank, o.at) && o.fits(msg) {
+		if o := &e.takes[other]; o.rank == take.rank && !o.probe && s.taken[other] == 0 && s.entered(o.rank, o.at) &&
+			o.fits(msg) {
 			return false
 		}
 	}

@@ -52,7 +52,8 @@ func (p *posting) fits(m *message) bool {
 		(p.tag == trace.AnyTag || p.tag == m.tag)
 }
 
-// request is nonblocking work of one rank: exactly one of send, recv and coll, or none of them for a send to MPI_PROC_NULL.
+// request is nonblocking work of one rank: exactly one of send, recv and coll, or none of them for a send to
+// MPI_PROC_NULL.
 type request struct {
 	post uint64
 	send *message
@@ -289,7 +290,10 @@ func (s *sim) windDown() {
 func (s *sim) drain(r *rank) {
 	m := r.unexpected[0]
 	if slices.Contains(r.comms, m.comm) {
-		s.recvOf(r, m.comm, trace.RecvArgs{Comm: m.comm.index, AskedSource: int32(m.comm.rankOf(m.src)), AskedTag: m.tag})
+		s.recvOf(r, m.comm, trace.RecvArgs{
+			Comm: m.comm.index, AskedSource: int32(m.comm.rankOf(m.src)),
+			AskedTag: m.tag,
+		})
 	}
 }
 

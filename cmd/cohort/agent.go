@@ -28,10 +28,12 @@ func newAgentCommand(std streams) *cobra.Command {
 			if job == "" {
 				return usageError("The agent is started by mpiexec for cohort, with --job. It is of no use by hand.")
 			}
-			// Its standard error is the launcher's, and in the end the user's: only what cannot be said through the job belongs there.
+			// Its standard error is the launcher's, and in the end the user's: only what cannot be said through the job
+			// belongs there.
 			log := slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 			outcome, err := agent.Run(agent.Options{
-				JobDir: job, Version: launch.Build(), Program: args[0], Args: args[1:], NewBackend: newBackend, Log: log,
+				JobDir: job, Version: launch.Build(), Program: args[0], Args: args[1:], NewBackend: newBackend,
+				Log: log,
 			})
 			var refused *wire.RefusedError
 			switch {

@@ -68,7 +68,8 @@ func patchFile(ts *testscript.TestScript, _ bool, args []string) {
 	change(ts, args[0], number(ts, args[1]), func(byte) byte { return byte(number(ts, args[2])) })
 }
 
-// flipByte: usage: flip FILE OFFSET. All bits of the byte change, whatever it is; a negative offset counts from the end.
+// flipByte: usage: flip FILE OFFSET. All bits of the byte change, whatever it is; a negative offset counts from the
+// end.
 func flipByte(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: flip FILE OFFSET")
@@ -96,13 +97,17 @@ func truncateFile(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), int64(number(ts, args[1]))))
 }
 
-// everyLength: usage: everylength RECORDING FILE COPY. At each of several lengths of the file the replay of the copy is refused, by the file's name, and nothing of the recording is changed.
+// everyLength: usage: everylength RECORDING FILE COPY. At each of several lengths of the file the replay of the copy is
+// refused, by the file's name, and nothing of the recording is changed.
 func everyLength(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 3 {
 		ts.Fatalf("usage: everylength RECORDING FILE COPY")
 	}
 	whole := []byte(ts.ReadFile(filepath.Join(args[0], args[1])))
-	for _, n := range []int{0, 1, 7, 8, 100, 4095, 4096, 4097, len(whole) / 2, (4096 + len(whole)) / 2, len(whole) - 1} {
+	for _, n := range []int{
+		0, 1, 7, 8, 100, 4095, 4096, 4097, len(whole) / 2, (4096 + len(whole)) / 2,
+		len(whole) - 1,
+	} {
 		if n >= len(whole) {
 			continue
 		}

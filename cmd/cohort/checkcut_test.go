@@ -42,8 +42,9 @@ type node struct {
 	index uint64
 }
 
-// edgesOf derives the order of events anew, in the plainest way, for programs that use only sends, blocking receives, Iprobe and world-wide collectives on MPI_COMM_WORLD (such as
-// tsp): the k-th message from a to b with a tag is the k-th received.
+// edgesOf derives the order of events anew, in the plainest way, for programs that use only sends, blocking receives,
+// Iprobe and world-wide collectives on MPI_COMM_WORLD (such as tsp): the k-th message from a to b with a tag is the
+// k-th received.
 func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node {
 	type channel struct{ from, to, tag int32 }
 	sends := map[channel][]node{}
@@ -71,7 +72,8 @@ func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node
 			case trace.ClassCompletion:
 				for _, c := range e.Completed {
 					if c.Class != trace.RequestSend {
-						ts.Fatalf("event %d:%d completes a request of class %v, which this check does not know", r, i+1, c.Class)
+						ts.Fatalf("event %d:%d completes a request of class %v, which this check does not know", r, i+1,
+							c.Class)
 					}
 				}
 			default:
@@ -129,8 +131,9 @@ func past(before map[node][]node, n node, ranks int) []uint64 {
 	return last
 }
 
-// checkCut: usage: checkcut [-beyond] RECORDING CUT.json. The cut must be exactly the past of its event: consistent, and no rank later than it must. With -beyond ranks may be
-// later, as earlier stops may have brought them further, but the cut must be consistent all the same.
+// checkCut: usage: checkcut [-beyond] RECORDING CUT.json. The cut must be exactly the past of its event: consistent,
+// and no rank later than it must. With -beyond ranks may be later, as earlier stops may have brought them further, but
+// the cut must be consistent all the same.
 func checkCut(ts *testscript.TestScript, neg bool, args []string) {
 	beyond := len(args) > 0 && args[0] == "-beyond"
 	if beyond {
@@ -168,7 +171,8 @@ func checkCut(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// checkColumn: usage: column FILE. FILE holds the output of mpipp for a column, and then of gdb's own expressions for its elements, one number a line.
+// checkColumn: usage: column FILE. FILE holds the output of mpipp for a column, and then of gdb's own expressions for
+// its elements, one number a line.
 func checkColumn(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: column FILE")
@@ -194,7 +198,8 @@ func checkColumn(ts *testscript.TestScript, neg bool, args []string) {
 
 var reached = regexp.MustCompile(`causal cut of (\d+):(\d+): ([\d: ]+)`)
 
-// cutOf: usage: cutof OUTPUT CUT.json. Takes the last cut that a debugging session reported, and checks that the ranks reported those positions themselves.
+// cutOf: usage: cutof OUTPUT CUT.json. Takes the last cut that a debugging session reported, and checks that the ranks
+// reported those positions themselves.
 func cutOf(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: cutof OUTPUT CUT.json")

@@ -44,7 +44,8 @@ With --batch commands are carried out without a terminal, as in "cohort debug --
 				return usageError("-x needs --batch.")
 			}
 			if !batch && !isTerminal(std.In) {
-				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use --batch with -x commands, or \"cohort dap\".")
+				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use " +
+					"--batch with -x commands, or \"cohort dap\".")
 			}
 			if len(exec) == 0 {
 				exec = []string{"ranks", "bt"}
@@ -57,7 +58,10 @@ With --batch commands are carried out without a terminal, as in "cohort debug --
 			defer cancel()
 			if batch {
 				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
-					return script.Run(ctx, script.Options{Conn: conn, Launch: args, Commands: exec, Cwd: args.Cwd, Out: std.Out, Echo: !quiet})
+					return script.Run(ctx, script.Options{
+						Conn: conn, Launch: args, Commands: exec, Cwd: args.Cwd,
+						Out: std.Out, Echo: !quiet,
+					})
 				})
 			}
 			return runDebug(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
@@ -90,7 +94,8 @@ func coreTarget(positional []string, args *protocol.LaunchArguments) error {
 		}
 		if i == 0 && !isCore(path) {
 			if len(positional) == 1 {
-				return usageError("Only %s was named, which is no core file that can be read. Write: cohort core ./prog core.*", name)
+				return usageError("Only %s was named, which is no core file that can be read. Write: cohort core "+
+					"./prog core.*", name)
 			}
 			args.Program = path
 			continue

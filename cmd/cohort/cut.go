@@ -29,7 +29,8 @@ The cut is computed from the event graph. A recording in order mode has none yet
   cohort cut tsp.cohort --at 2:17 --json | jq .cut`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort cut run.cohort --at 2:17", len(args))
+				return usageError("One recording is needed, %d arguments were given. Write: cohort cut run.cohort "+
+					"--at 2:17", len(args))
 			}
 			return nil
 		},
@@ -53,7 +54,10 @@ The cut is computed from the event graph. A recording in order mode has none yet
 				}
 			}
 			bar := newProgressLine(std)
-			graph, err := session.Graph(ctx, rec, session.GraphOptions{Program: program, IncompleteOK: incompleteOK, Progress: bar.show})
+			graph, err := session.Graph(ctx, rec, session.GraphOptions{
+				Program: program, IncompleteOK: incompleteOK,
+				Progress: bar.show,
+			})
 			bar.clear()
 			if err != nil {
 				return err
@@ -70,7 +74,9 @@ The cut is computed from the event graph. A recording in order mode has none yet
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the event, `RANK:EVENT`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&incompleteOK, "incomplete-ok", false, "use a recording that holds calls which replay does not cover")
-	cmd.Flags().StringVar(&program, "program", "", "another copy of the recorded program, for the replay that obtains the graph")
+	cmd.Flags().BoolVar(&incompleteOK, "incomplete-ok", false,
+		"use a recording that holds calls which replay does not cover")
+	cmd.Flags().StringVar(&program, "program", "",
+		"another copy of the recorded program, for the replay that obtains the graph")
 	return cmd
 }

@@ -32,7 +32,8 @@ a Unix socket is protected by its directory. docs/dap.md has the launch argument
   COHORT_DAP_TOKEN=... cohort dap --listen 127.0.0.1:0`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError("%q is not understood: dap takes no arguments. To debug a program, send it in the launch request.", args[0])
+				return usageError("%q is not understood: dap takes no arguments. To debug a program, send it in the "+
+					"launch request.", args[0])
 			}
 			return nil
 		},
@@ -59,7 +60,8 @@ a Unix socket is protected by its directory. docs/dap.md has the launch argument
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "", "serve on `ADDRESS`: unix:PATH, or HOST:PORT on a loopback address")
-	cmd.Flags().StringVar(&token, "token", os.Getenv("COHORT_DAP_TOKEN"), "token that clients must send on TCP; default: $COHORT_DAP_TOKEN, else one is made and printed")
+	cmd.Flags().StringVar(&token, "token", os.Getenv("COHORT_DAP_TOKEN"),
+		"token that clients must send on TCP; default: $COHORT_DAP_TOKEN, else one is made and printed")
 	cmd.Flags().StringVar(&logFile, "log-file", "", "write a detailed log to `FILE`")
 	cmd.Flags().Lookup("token").DefValue = ""
 	return cmd

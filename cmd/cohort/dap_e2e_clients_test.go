@@ -17,7 +17,8 @@ func (p *dapPlace) unixClients() func() *editor {
 	p.t.Helper()
 	path := p.path("c.sock")
 	server := p.listen(path)
-	if !strings.HasPrefix(server.said, "cohort dap listens on ") || !strings.Contains(server.said, path) || strings.Contains(server.said, "token") {
+	if !strings.HasPrefix(server.said, "cohort dap listens on ") || !strings.Contains(server.said, path) ||
+		strings.Contains(server.said, "token") {
 		p.t.Fatalf("cohort dap said %q", server.said)
 	}
 	return func() *editor {

@@ -20,7 +20,8 @@ func TestDAPThreads(t *testing.T) {
 		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "threads.c"), Ranks: 2, StopOnEntry: true})
 		e.ConfigurationDone()
 		e.Expect(stops("entry", 0, 1)...)
-		if threads := e.threads(); len(threads) != 2 || threads["rank 0"] != protocol.ThreadID(0, 1) || threads["rank 1"] != protocol.ThreadID(1, 1) {
+		if threads := e.threads(); len(threads) != 2 || threads["rank 0"] != protocol.ThreadID(0, 1) ||
+			threads["rank 1"] != protocol.ThreadID(1, 1) {
 			t.Errorf("at the entry the threads are %v", threads)
 		}
 		if f := e.user(1); f.Name != "main" {
@@ -34,7 +35,8 @@ func TestDAPThreads(t *testing.T) {
 		stopped := e.stoppedBody(e.Expect(daptest.Stopped(1, "breakpoint"))[0])
 		rank, thread := protocol.RankThread(stopped.ThreadId)
 		name := fmt.Sprintf("rank 1 · thread %d", thread)
-		if threads := e.threads(); rank != 1 || thread == 1 || len(threads) != 3 || threads[name] != stopped.ThreadId || threads["rank 1"] != protocol.ThreadID(1, 1) {
+		if threads := e.threads(); rank != 1 || thread == 1 || len(threads) != 3 || threads[name] != stopped.ThreadId ||
+			threads["rank 1"] != protocol.ThreadID(1, 1) {
 			t.Errorf("thread %d of rank %d has stopped, and the threads are %v", thread, rank, threads)
 		}
 		var stack godap.StackTraceResponseBody
@@ -99,7 +101,8 @@ func TestDAPBreakpoints(t *testing.T) {
 		waiting := []daptest.Expectation{daptest.Output("stdout", "ring: rank 2")}
 		for round := 1; round <= 4; round++ {
 			for rank := range 2 {
-				if want := fmt.Sprintf("[%d] round %d of %d\n", rank, round, rank); !strings.Contains(e.outputs("console"), want) {
+				if want := fmt.Sprintf("[%d] round %d of %d\n", rank, round,
+					rank); !strings.Contains(e.outputs("console"), want) {
 					waiting = append(waiting, daptest.Output("console", want))
 				}
 			}
@@ -154,11 +157,13 @@ func TestDAPFunctionBreakpoints(t *testing.T) {
 			return f
 		}
 		var set godap.SetFunctionBreakpointsResponseBody
-		e.Do("setFunctionBreakpoints", protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{
-			function("twice", "1"), function("MPI_Barrier", ""), function("no_such_function", ""),
-		}}, &set)
+		e.Do("setFunctionBreakpoints",
+			protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{
+				function("twice", "1"), function("MPI_Barrier", ""), function("no_such_function", ""),
+			}}, &set)
 		e.ConfigurationDone()
-		got := e.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(0, "breakpoint"), refused("the function that does not exist", set.Breakpoints[2].Id, "no_such_function"))
+		got := e.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(0, "breakpoint"),
+			refused("the function that does not exist", set.Breakpoints[2].Id, "no_such_function"))
 		if hit := e.stoppedBody(got[0]); hit.HitBreakpointIds[0] != set.Breakpoints[0].Id {
 			t.Errorf("rank 1 has stopped by %+v", hit)
 		}
@@ -259,10 +264,13 @@ func TestDAPPauseInMPI(t *testing.T) {
 		e.SetBreakpoints(source, wait)
 		e.ConfigurationDone()
 		e.Expect(daptest.Stopped(0, "breakpoint"))
-		e.seesCall("MPI_Recv", "receives up to 1 × MPI_INT from rank 1, tag 2, MPI_COMM_WORLD", "not received yet: the call has not run): 0")
+		e.seesCall("MPI_Recv", "receives up to 1 × MPI_INT from rank 1, tag 2, MPI_COMM_WORLD",
+			"not received yet: the call has not run): 0")
 		e.opens("mpipp MPI_INT &token 2", "{0}", "0")
-		receive := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: "PMPI_Recv"}} // by then libcohort knows of the call
-		e.Do("setFunctionBreakpoints", protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{receive}}, nil)
+		// by then libcohort knows of the call
+		receive := protocol.FunctionBreakpoint{FunctionBreakpoint: godap.FunctionBreakpoint{Name: "PMPI_Recv"}}
+		e.Do("setFunctionBreakpoints",
+			protocol.SetFunctionBreakpointsArguments{Breakpoints: []protocol.FunctionBreakpoint{receive}}, nil)
 		e.Continue(0)
 		e.Expect(daptest.Stopped(0, "breakpoint"))
 		e.stands("wait_for_release", wait, 0)
@@ -271,14 +279,16 @@ func TestDAPPauseInMPI(t *testing.T) {
 		e.Expect(daptest.Continued(0))
 		e.Pause(0)
 		got := e.Expect(daptest.Stopped(0, "pause"), daptest.Stopped(1, "pause"))
-		if body := e.stoppedBody(got[0]); !strings.Contains(body.Text, fmt.Sprintf("wait_for_release (dape2e.c:%d), inside MPI_Recv", wait)) || body.PreserveFocusHint {
+		if body := e.stoppedBody(got[0]); !strings.Contains(body.Text,
+			fmt.Sprintf("wait_for_release (dape2e.c:%d), inside MPI_Recv", wait)) || body.PreserveFocusHint {
 			t.Errorf("rank 0 was paused: %+v", body)
 		}
 		if f := e.user(0); f.Name != "wait_for_release" || f.Line != wait {
 			t.Errorf("the user's frame is %+v", f)
 		}
 		e.seesCall("MPI_Recv", "receives up to 1 × MPI_INT from rank 1, tag 2, MPI_COMM_WORLD", "not received yet): 0")
-		if got := e.Console("mpipp --call", e.user(0).Id); !strings.HasPrefix(got, "MPI_Recv is being called at ") || !strings.Contains(got, "wait_for_release") && !strings.Contains(got, "dape2e.c:") {
+		if got := e.Console("mpipp --call", e.user(0).Id); !strings.HasPrefix(got, "MPI_Recv is being called at ") ||
+			!strings.Contains(got, "wait_for_release") && !strings.Contains(got, "dape2e.c:") {
 			t.Errorf("mpipp --call answers %q", got)
 		}
 		frames := e.Stack(0)
@@ -291,7 +301,10 @@ func TestDAPPauseInMPI(t *testing.T) {
 		var all []godap.StackFrame
 		for {
 			var page godap.StackTraceResponseBody
-			e.Do("stackTrace", godap.StackTraceArguments{ThreadId: protocol.ThreadID(0, 1), StartFrame: len(all), Levels: 1}, &page)
+			e.Do("stackTrace", godap.StackTraceArguments{
+				ThreadId: protocol.ThreadID(0, 1), StartFrame: len(all),
+				Levels: 1,
+			}, &page)
 			if len(page.StackFrames) == 0 {
 				break
 			}
@@ -309,16 +322,19 @@ func TestDAPPauseInMPI(t *testing.T) {
 				t.Errorf("rank %d is in the call %q, want %q: %+v", r.Rank, r.Call, want, r)
 			}
 		}
-		// Rank 1 stops where it is about to send what rank 0 waits for: whether the two fit is asked without naming anything.
+		// Rank 1 stops where it is about to send what rank 0 waits for: whether the two fit is asked without naming
+		// anything.
 		e.SetBreakpoints(source, markLine(t, source, "MPI_Send(&token"))
 		e.Continue(0)
 		e.Expect(daptest.Stopped(1, "breakpoint"))
 		e.Pause(0)
 		e.Expect(daptest.Stopped(0, "pause"))
-		if got := e.Console("mpipp --match [1] to [0]", 0); !strings.Contains(got, "They match: all 1 entry agree.") || strings.Contains(got, "This send") {
+		if got := e.Console("mpipp --match [1] to [0]", 0); !strings.Contains(got, "They match: all 1 entry agree.") ||
+			strings.Contains(got, "This send") {
 			t.Errorf("mpipp --match answers %q", got)
 		}
-		e.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match [0] to [1]", Context: "repl"}, "[0] MPI_Recv", "sends nothing")
+		e.Refused("evaluate", godap.EvaluateArguments{Expression: "mpipp --match [0] to [1]", Context: "repl"},
+			"[0] MPI_Recv", "sends nothing")
 		e.Continue(0)
 		e.Expect(daptest.Output("stdout", "[0] token 42\n"))
 		e.ends(0)
@@ -334,7 +350,8 @@ func (e *editor) seesCall(name, does, buffer string) {
 		e.t.Fatalf("the scopes are %+v", body.Scopes)
 	}
 	locals := e.variables(godap.VariablesArguments{VariablesReference: body.Scopes[0].VariablesReference})
-	if len(locals) < 2 || locals[0].Name != name || !strings.HasPrefix(locals[0].Value, does) || locals[0].Type != "MPI call" {
+	if len(locals) < 2 || locals[0].Name != name || !strings.HasPrefix(locals[0].Value, does) ||
+		locals[0].Type != "MPI call" {
 		e.t.Fatalf("the locals are %+v", locals)
 	}
 	if parts := e.variables(godap.VariablesArguments{VariablesReference: locals[0].VariablesReference}); len(parts) < 4 || !strings.Contains(parts[0].Value, buffer) {
@@ -388,18 +405,29 @@ func TestDAPVariables(t *testing.T) {
 		if points.IndexedVariables != 250 {
 			t.Errorf("the array is %+v", points)
 		}
-		page := e.variables(godap.VariablesArguments{VariablesReference: points.VariablesReference, Filter: "indexed", Start: 100, Count: 3})
-		if len(page) != 3 || page[0].Name != "[100]" && page[0].Name != "100" || !strings.HasPrefix(page[0].Value, "2.1") || !strings.HasPrefix(page[2].Value, "2.10") {
+		page := e.variables(godap.VariablesArguments{
+			VariablesReference: points.VariablesReference, Filter: "indexed",
+			Start: 100, Count: 3,
+		})
+		if len(page) != 3 || page[0].Name != "[100]" && page[0].Name != "100" ||
+			!strings.HasPrefix(page[0].Value, "2.1") || !strings.HasPrefix(page[2].Value, "2.10") {
 			t.Errorf("elements 100 to 102 are %+v", page)
 		}
-		if named := e.variables(godap.VariablesArguments{VariablesReference: points.VariablesReference, Filter: "named"}); len(named) != 0 {
+		if named := e.variables(godap.VariablesArguments{
+			VariablesReference: points.VariablesReference,
+			Filter:             "named",
+		}); len(named) != 0 {
 			t.Errorf("an array has named children: %+v", named)
 		}
-		past := e.variables(godap.VariablesArguments{VariablesReference: points.VariablesReference, Filter: "indexed", Start: 249, Count: 10})
+		past := e.variables(godap.VariablesArguments{
+			VariablesReference: points.VariablesReference, Filter: "indexed",
+			Start: 249, Count: 10,
+		})
 		if len(past) != 1 {
 			t.Errorf("from element 249 there are %+v", past)
 		}
-		if column := e.tree(locals["column"]); !strings.Contains(strings.ToLower(column), "vector") || !strings.Contains(column, "MPI_DOUBLE") {
+		if column := e.tree(locals["column"]); !strings.Contains(strings.ToLower(column), "vector") ||
+			!strings.Contains(column, "MPI_DOUBLE") {
 			t.Errorf("the MPI_Datatype is shown as\n%s", column)
 		}
 		if even := e.tree(locals["even"]); !strings.Contains(even, "parity") {
@@ -408,24 +436,33 @@ func TestDAPVariables(t *testing.T) {
 
 		// Changing one.
 		var changed godap.SetVariableResponseBody
-		e.Do("setVariable", godap.SetVariableArguments{VariablesReference: locals["first"].VariablesReference, Name: "id", Value: "3 * 25"}, &changed)
+		e.Do("setVariable", godap.SetVariableArguments{
+			VariablesReference: locals["first"].VariablesReference,
+			Name:               "id", Value: "3 * 25",
+		}, &changed)
 		if got := e.evaluate("chosen->id", "watch", frame); changed.Value != "75" || got.Result != "75" {
 			t.Errorf("the value is set to %+v, and is %+v", changed, got)
 		}
-		e.Do("setVariable", godap.SetVariableArguments{VariablesReference: points.VariablesReference, Name: page[1].Name, Value: "0.5"}, &changed)
+		e.Do("setVariable", godap.SetVariableArguments{
+			VariablesReference: points.VariablesReference,
+			Name:               page[1].Name, Value: "0.5",
+		}, &changed)
 		if got := e.evaluate("points[101]", "hover", frame); got.Result != "0.5" {
 			t.Errorf("points[101] is %+v", got)
 		}
-		e.Refused("setVariable", godap.SetVariableArguments{VariablesReference: ref, Name: "no_such", Value: "1"}, "no_such")
+		e.Refused("setVariable", godap.SetVariableArguments{VariablesReference: ref, Name: "no_such", Value: "1"},
+			"no_such")
 
 		// Asking.
-		if got := e.evaluate("first.inner", "hover", frame); got.VariablesReference == 0 || e.children(got.VariablesReference)["weight"].Value != "1.5" {
+		if got := e.evaluate("first.inner", "hover", frame); got.VariablesReference == 0 ||
+			e.children(got.VariablesReference)["weight"].Value != "1.5" {
 			t.Errorf("hovering shows %+v", got)
 		}
 		for _, context := range []string{"hover", "watch"} {
 			e.Refused("evaluate", godap.EvaluateArguments{Expression: "total = 9", Context: context, FrameId: frame})
 			e.Refused("evaluate", godap.EvaluateArguments{Expression: "work(1)", Context: context, FrameId: frame})
-			e.Refused("evaluate", godap.EvaluateArguments{Expression: "no_such", Context: context, FrameId: frame}, "no_such")
+			e.Refused("evaluate", godap.EvaluateArguments{Expression: "no_such", Context: context, FrameId: frame},
+				"no_such")
 		}
 		e.says("total", frame, "108")
 		e.says("p total", frame, "108")

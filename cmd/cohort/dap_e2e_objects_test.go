@@ -9,12 +9,16 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// TestDAPObjects: requests, windows, files, groups, infos, operations, error handlers and statuses of real ranks say in Variables what they are, and open.
+// TestDAPObjects: requests, windows, files, groups, infos, operations, error handlers and statuses of real ranks say in
+// Variables what they are, and open.
 func TestDAPObjects(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		source := filepath.Join(mpitest.Root(t), "handles", "testdata", "objects.c")
 		e := newDAPPlace(t, mpi).editor()
-		e.Launch(protocol.LaunchArguments{Program: mpi.BuildFile(t, source), Args: []string{filepath.Join(t.TempDir(), "afile")}, Ranks: 2})
+		e.Launch(protocol.LaunchArguments{
+			Program: mpi.BuildFile(t, source),
+			Args:    []string{filepath.Join(t.TempDir(), "afile")}, Ranks: 2,
+		})
 		e.SetBreakpoints(source, markLine(t, source, "breakpoint: handles"))
 		e.ConfigurationDone()
 		e.Expect(stops("breakpoint", 0, 1)...)

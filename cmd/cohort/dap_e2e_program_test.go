@@ -23,7 +23,9 @@ func TestDAPCrash(t *testing.T) {
 		e.stands("store", line, 1)
 		var info godap.ExceptionInfoResponseBody
 		e.Do("exceptionInfo", godap.ExceptionInfoArguments{ThreadId: stopped.ThreadId}, &info)
-		if info.ExceptionId != "SIGSEGV" || info.Description != "Rank 1 received SIGSEGV (Segmentation fault) in store (crash.c:6). The address is 0x0: a null pointer." {
+		if info.ExceptionId != "SIGSEGV" ||
+			info.Description != "Rank 1 received SIGSEGV (Segmentation fault) in store (crash.c:6). The address is "+
+				"0x0: a null pointer." {
 			t.Errorf("exceptionInfo says %+v", info)
 		}
 		if stopped.Description != "SIGSEGV (Segmentation fault)" {
@@ -38,8 +40,10 @@ func TestDAPCrash(t *testing.T) {
 		if f := e.user(2); f.Name != "main" && f.Name != "store" {
 			t.Errorf("rank 2 stands in %+v", f)
 		}
-		e.Refused("exceptionInfo", godap.ExceptionInfoArguments{ThreadId: protocol.ThreadID(0, 1)}, "Rank 0 has not stopped because of a signal")
-		// The signal is delivered. Both MPIs have a handler for it, which reports it and sends it once more, and that is no fault at an address.
+		e.Refused("exceptionInfo", godap.ExceptionInfoArguments{ThreadId: protocol.ThreadID(0, 1)},
+			"Rank 0 has not stopped because of a signal")
+		// The signal is delivered. Both MPIs have a handler for it, which reports it and sends it once more, and that
+		// is no fault at an address.
 		e.Continue(1)
 		stopped = e.stoppedBody(e.Expect(daptest.Stopped(1, "exception"))[0])
 		if stopped.Text != "Rank 1 received SIGSEGV (Segmentation fault) in store (crash.c:6)." {
@@ -60,14 +64,19 @@ func TestDAPOutput(t *testing.T) {
 		e.ends(0)
 		stdout := e.outputs("stdout")
 		for _, want := range []string{
-			"[0] output: stdout of rank 0\n", "[3] output: stdout of rank 3\n", "[0] output: a last line that does not end\n",
+			"[0] output: stdout of rank 0\n", "[3] output: stdout of rank 3\n",
+			"[0] output: a last line that does not end\n",
 		} {
 			if strings.Count(stdout, want) != 1 {
 				t.Errorf("the output lacks %q:\n%s", want, stdout)
 			}
 		}
-		// Each rank's share of the common lines comes once, merged with those of others as far as they came together. A debugger's terminal has one stream.
-		for _, line := range []string{"output: stdout line 2, the same on every rank", "output: stdout of an odd rank"} {
+		// Each rank's share of the common lines comes once, merged with those of others as far as they came together. A
+		// debugger's terminal has one stream.
+		for _, line := range []string{
+			"output: stdout line 2, the same on every rank",
+			"output: stdout of an odd rank",
+		} {
 			seen := map[string]int{}
 			for l := range strings.SplitSeq(stdout, "\n") {
 				set, text, ok := strings.Cut(strings.TrimPrefix(l, "["), "] ")
@@ -127,7 +136,8 @@ func TestDAPInput(t *testing.T) {
 		e.Do(protocol.RequestInput, protocol.InputArguments{Data: "o\n"}, nil)
 		e.Expect(daptest.Output("stdout", "[0] stdin: line 2: two\n"))
 		e.Do(protocol.RequestInput, protocol.InputArguments{Data: "three\n", EOF: true}, nil)
-		e.Expect(daptest.Output("stdout", "[0] stdin: line 3: three\n"), daptest.Output("stdout", "stdin: rank 1: 3 lines\n"))
+		e.Expect(daptest.Output("stdout", "[0] stdin: line 3: three\n"),
+			daptest.Output("stdout", "stdin: rank 1: 3 lines\n"))
 		e.ends(0)
 	})
 }
@@ -151,7 +161,10 @@ func TestDAPFortran(t *testing.T) {
 		source := mpitest.Source(t, "fintegrate.f90")
 		line := mpitest.Line(t, "fintegrate.f90", "breakpoint: answer received")
 		e := newDAPPlace(t, mpi).editor()
-		e.Launch(protocol.LaunchArguments{Program: mpi.Build(t, "fintegrate.f90"), Args: []string{"20"}, Ranks: 3, StopOnEntry: true})
+		e.Launch(protocol.LaunchArguments{
+			Program: mpi.Build(t, "fintegrate.f90"), Args: []string{"20"}, Ranks: 3,
+			StopOnEntry: true,
+		})
 		e.ConfigurationDone()
 		e.Expect(stops("entry", 0, 1, 2)...)
 		if f := e.user(0); f.Name != "fintegrate" && f.Name != "MAIN__" || f.Source == nil || f.Source.Path != source {
@@ -167,7 +180,8 @@ func TestDAPFortran(t *testing.T) {
 		e.Expect(daptest.Stopped(0, "breakpoint"))
 		e.stands("fintegrate::receive_answer", line, 0)
 		frames := e.Stack(0)
-		if got := strings.Join(names(frames), " "); !strings.Contains(got, ":receive_answer:") || !strings.Contains(got, ":serve:") {
+		if got := strings.Join(names(frames), " "); !strings.Contains(got, ":receive_answer:") ||
+			!strings.Contains(got, ":serve:") {
 			t.Errorf("the stack is %s", got)
 		}
 		frame := frames[0].Id
@@ -176,7 +190,10 @@ func TestDAPFortran(t *testing.T) {
 		if answer.IndexedVariables != 2 {
 			t.Errorf("answer is %+v", answer)
 		}
-		elements := e.variables(godap.VariablesArguments{VariablesReference: answer.VariablesReference, Filter: "indexed"})
+		elements := e.variables(godap.VariablesArguments{
+			VariablesReference: answer.VariablesReference,
+			Filter:             "indexed",
+		})
 		if len(elements) != 2 || elements[0].Name != "1" && elements[0].Name != "(1)" || elements[1].Value == "" {
 			t.Errorf("the elements of answer are %+v", elements)
 		}

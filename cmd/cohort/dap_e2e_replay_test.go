@@ -16,7 +16,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// stepsProgram is a program whose rank 0 takes messages of the others with wildcards and answers each; its environment makes it misbehave.
+// stepsProgram is a program whose rank 0 takes messages of the others with wildcards and answers each; its environment
+// makes it misbehave.
 func stepsProgram(t *testing.T, mpi mpitest.MPI) (program, source string) {
 	t.Helper()
 	source = filepath.Join(mpitest.Root(t), "runner", "testdata", "steps.c")
@@ -86,7 +87,8 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 		answer := markLine(t, source, "hash = hash * 33")
 		b := at(answer)
 		b.Mode, b.Condition = protocol.ModeCausal, "i % 5 == 4"
-		if set := e.SetBreakpointsWith(source, b); set[0].Message != "" && !set[0].Verified && !strings.Contains(set[0].Message, "will be set") {
+		if set := e.SetBreakpointsWith(source, b); set[0].Message != "" && !set[0].Verified &&
+			!strings.Contains(set[0].Message, "will be set") {
 			t.Errorf("the breakpoint is %+v", set)
 		}
 		e.ConfigurationDone()
@@ -96,7 +98,8 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 			if hit > 0 {
 				e.Continue(0)
 			}
-			body := e.reaches(daptest.Stopped(0, "breakpoint"), daptest.Stopped(1, "stop point"), daptest.Stopped(2, "stop point"))
+			body := e.reaches(daptest.Stopped(0, "breakpoint"), daptest.Stopped(1, "stop point"),
+				daptest.Stopped(2, "stop point"))
 			if graph == nil {
 				graph = graphOf(t, recording)
 			}
@@ -115,7 +118,8 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 			}
 			counters := e.counters()
 			if !slices.Equal(body.Positions, want) || !slices.Equal(counters, want) || !body.Consistent {
-				t.Errorf("the cut of %s is %v, the positions told are %v, and the ranks count %v", body.At, want, body.Positions, counters)
+				t.Errorf("the cut of %s is %v, the positions told are %v, and the ranks count %v", body.At, want,
+					body.Positions, counters)
 			}
 			if slices.Equal(counters, before) {
 				t.Errorf("the ranks have not moved from %v", before)
@@ -123,7 +127,8 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 			before = counters
 			e.stands("main", answer, 0)
 			e.says("[0] p i", 0, fmt.Sprintf("[0] %d", 5*hit+4))
-			if text := e.Console("ranks", 0); !strings.Contains(text, fmt.Sprintf("[0] stopped (breakpoint) in main at %s:%d after event %d", source, answer, wantEvent)) ||
+			if text := e.Console("ranks", 0); !strings.Contains(text,
+				fmt.Sprintf("[0] stopped (breakpoint) in main at %s:%d after event %d", source, answer, wantEvent)) ||
 				!strings.HasSuffix(text, "The focus is [0-2].") {
 				t.Errorf("the console says of the ranks\n%s", text)
 			}
@@ -169,7 +174,8 @@ func TestDAPRunTo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(text, "Causal cut of event 2:5 (MPI_Send)") || !strings.HasSuffix(text, fmt.Sprintf("0:%d 1:%d 2:%d", want[0], want[1], want[2])) {
+		if !strings.Contains(text, "Causal cut of event 2:5 (MPI_Send)") ||
+			!strings.HasSuffix(text, fmt.Sprintf("0:%d 1:%d 2:%d", want[0], want[1], want[2])) {
 			t.Errorf("the console says of the cut %v\n%s", want, text)
 		}
 		var answer protocol.CutBody
@@ -178,9 +184,11 @@ func TestDAPRunTo(t *testing.T) {
 			t.Errorf("the cut is told as %+v, want %v", answer, want)
 		}
 		for line, says := range map[string]string{
-			"cut 2:5000": "here is no event 2:5000", "cut 7:1": "ranks 0 to 2", "cut": "RANK:INDEX", "runto 2:5000": "o event 2:5000", "runto x": "RANK:INDEX",
+			"cut 2:5000": "here is no event 2:5000", "cut 7:1": "ranks 0 to 2", "cut": "RANK:INDEX",
+			"runto 2:5000": "o event 2:5000", "runto x": "RANK:INDEX",
 		} {
-			if refusal := e.Refused("evaluate", godap.EvaluateArguments{Expression: line, Context: "repl"}); !strings.Contains(refusal.Text, says) {
+			if refusal := e.Refused("evaluate",
+				godap.EvaluateArguments{Expression: line, Context: "repl"}); !strings.Contains(refusal.Text, says) {
 				t.Errorf("%q is refused with %q, want %q", line, refusal.Text, says)
 			}
 		}
@@ -188,7 +196,8 @@ func TestDAPRunTo(t *testing.T) {
 		// To an event.
 		e.Do(protocol.RequestRunTo, protocol.CutArguments{At: "2:5"}, nil)
 		body := e.reaches(stops("stop point", 0, 1, 2)...)
-		if counters := e.counters(); body.At != "2:5" || !slices.Equal(body.Positions, want) || !slices.Equal(counters, want) {
+		if counters := e.counters(); body.At != "2:5" || !slices.Equal(body.Positions, want) ||
+			!slices.Equal(counters, want) {
 			t.Errorf("the cut is %v, told %+v, and the ranks count %v", want, body, counters)
 		}
 		for r := range 3 {
@@ -197,14 +206,16 @@ func TestDAPRunTo(t *testing.T) {
 			}
 		}
 
-		// To positions of one's own. Rank 0's next receive without its send: its message is that of an event of rank 1 or 2 that is behind the cut.
+		// To positions of one's own. Rank 0's next receive without its send: its message is that of an event of rank 1
+		// or 2 that is behind the cut.
 		impossible := slices.Clone(want)
 		impossible[0] += 12
 		below, above, err := graph.NearestConsistent(impossible)
 		if err != nil || slices.Equal(below, impossible) {
 			t.Fatalf("the cut %v should not be consistent: %v, %v", impossible, below, err)
 		}
-		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: impossible}, "the cut is not consistent: it holds 0:", "(MPI_Recv)", "its message is sent by",
+		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: impossible},
+			"the cut is not consistent: it holds 0:", "(MPI_Recv)", "its message is sent by",
 			"The nearest consistent cuts are "+below.String()+", earlier, and "+above.String()+", later.")
 		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2}}, "2 positions", "3 ranks")
 		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2, 100_000}}, "no event 2:100000")
@@ -218,7 +229,8 @@ func TestDAPRunTo(t *testing.T) {
 			t.Errorf("the ranks stand at %v, want %v", counters, above)
 		}
 		// Not backwards.
-		e.Refused(protocol.RequestRunTo, protocol.CutArguments{At: "2:5"}, "Cannot run to the cut", "does not run backwards")
+		e.Refused(protocol.RequestRunTo, protocol.CutArguments{At: "2:5"}, "Cannot run to the cut",
+			"does not run backwards")
 		if text := e.Console("runto 2:38", 0); !strings.Contains(text, "2:38") {
 			t.Errorf("runto says %q", text)
 		}
@@ -245,10 +257,12 @@ func TestDAPDivergence(t *testing.T) {
 		e.Launch(protocol.LaunchArguments{Recording: recording, Env: map[string]string{"DIVERGE": "1"}})
 		e.ConfigurationDone()
 		line := markLine(t, source, "diverges here")
-		before := fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)
+		before := fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d "+
+			"in main\n", markLine(t, source, "status.MPI_SOURCE, 2"), line)
 		stopped := e.stoppedBody(e.Expect(daptest.Stopped(0, "stop point"), daptest.Output("important", before))[0])
 		for _, part := range []string{
-			fmt.Sprintf("Rank 0 left the recording in main (steps.c:%d)", line), "its event 15 is MPI_Probe", "but the recording has MPI_Recv",
+			fmt.Sprintf("Rank 0 left the recording in main (steps.c:%d)", line), "its event 15 is MPI_Probe",
+			"but the recording has MPI_Recv",
 		} {
 			if !strings.Contains(stopped.Text, part) {
 				t.Errorf("the stop says %q, which lacks %q", stopped.Text, part)
@@ -279,7 +293,8 @@ func TestDAPRecordingCutShort(t *testing.T) {
 		e.ConfigurationDone()
 		got := e.Expect(stops("stop point", 0, 1)...)
 		stopped := e.stoppedBody(got[1])
-		if !strings.Contains(stopped.Text, "Rank 1 has come to the end of its recording, after event 20") || !strings.Contains(stopped.Text, "cut short") ||
+		if !strings.Contains(stopped.Text, "Rank 1 has come to the end of its recording, after event 20") ||
+			!strings.Contains(stopped.Text, "cut short") ||
 			stopped.Description != "At the end of the recording" {
 			t.Errorf("the stop says %+v", stopped)
 		}

@@ -110,7 +110,9 @@ func (e *editor) threads() map[string]int {
 func (e *editor) user(rank int) godap.StackFrame {
 	e.t.Helper()
 	frames := e.Stack(rank)
-	i := slices.IndexFunc(frames, func(f godap.StackFrame) bool { return f.Source != nil && f.PresentationHint != "subtle" })
+	i := slices.IndexFunc(frames, func(f godap.StackFrame) bool {
+		return f.Source != nil && f.PresentationHint != "subtle"
+	})
 	if i < 0 {
 		e.t.Fatalf("rank %d has no frame of the user's in %+v", rank, frames)
 	}

@@ -43,11 +43,17 @@ func TestDAPRefusesLaunches(t *testing.T) {
 			says []string
 		}{
 			{map[string]any{}, []string{"`program`", "`recording`"}},
-			{map[string]any{"program": mpitest.BuildPlain(t, "nompi.c")}, []string{"is not linked to an MPI library", "Build it with mpicc"}},
+			{
+				map[string]any{"program": mpitest.BuildPlain(t, "nompi.c")},
+				[]string{"is not linked to an MPI library", "Build it with mpicc"},
+			},
 			{map[string]any{"program": mpitest.Source(t, "hello.c")}, []string{"is not executable", "chmod +x"}},
 			{map[string]any{"program": "/nowhere/prog"}, []string{"/nowhere/prog does not exist", "Check the path"}},
 			{map[string]any{"program": w.dir}, []string{"is a directory", "Name the MPI program itself"}},
-			{map[string]any{"program": script}, []string{"is not a compiled program", "#!/bin/sh", "Name the MPI program itself"}},
+			{
+				map[string]any{"program": script},
+				[]string{"is not a compiled program", "#!/bin/sh", "Name the MPI program itself"},
+			},
 			{map[string]any{"program": hello, "ranks": -1}, []string{"-1 ranks", "1 or more"}},
 			{map[string]any{"program": hello, "ranks": 1000000}, []string{"1000000", "100000"}},
 			{map[string]any{"program": hello, "ranks": "four"}, []string{"`ranks`", "a string", "a whole number"}},
@@ -56,9 +62,15 @@ func TestDAPRefusesLaunches(t *testing.T) {
 			{map[string]any{"program": hello, "yield": "often"}, []string{"`yield`", `"often"`}},
 			{map[string]any{"program": hello, "mpi": "nonsense"}, []string{`"nonsense" is neither mpich nor openmpi`, "Leave --mpi out"}},
 			{map[string]any{"program": hello, "mpi": other}, []string{"is linked to", "Leave --mpi out"}},
-			{map[string]any{"recording": w.path("nowhere.cohort")}, []string{"is not a Cohort recording", "no such directory", "cohort record"}},
+			{
+				map[string]any{"recording": w.path("nowhere.cohort")},
+				[]string{"is not a Cohort recording", "no such directory", "cohort record"},
+			},
 			{map[string]any{"recording": w.path("r.cohort"), "ranks": 3}, []string{`"ranks" (3)`, "as many ranks as were recorded"}},
-			{map[string]any{"recording": w.path("r.cohort"), "program": mpi.Build(t, "hello.c", "-O1")}, []string{"is not the program of the recording", "build-id", "record anew"}},
+			{
+				map[string]any{"recording": w.path("r.cohort"), "program": mpi.Build(t, "hello.c", "-O1")},
+				[]string{"is not the program of the recording", "build-id", "record anew"},
+			},
 			{map[string]any{"recording": damaged}, []string{"rank-1.trace", "truncated at byte 4200", "record again"}},
 		} {
 			c.Refused("launch", bad.what, bad.says...)
@@ -93,7 +105,8 @@ func TestDAPRefusesNonsense(t *testing.T) {
 		t.Fatal(err)
 	}
 	var refusal *daptest.RequestError
-	if err := answer.Wait(w.ctx, nil); !errors.As(err, &refusal) || !strings.Contains(refusal.Text, "not a JSON object") {
+	if err := answer.Wait(w.ctx, nil); !errors.As(err, &refusal) ||
+		!strings.Contains(refusal.Text, "not a JSON object") {
 		t.Errorf("the answer to ill-formed JSON: %v", err)
 	}
 	c.Refused("launch", "not an object", "JSON object")
@@ -129,7 +142,10 @@ func TestDAPTokenAndSecondClient(t *testing.T) {
 		if _, err := fmt.Sscanf(server.said, "cohort dap listens on %s token %s", &address, &token); err != nil {
 			t.Fatalf("cohort dap said %q: %v", server.said, err)
 		}
-		arguments := protocol.LaunchArguments{Program: mpi.Build(t, "hello.c"), Ranks: 2, StopOnEntry: true, Token: token}
+		arguments := protocol.LaunchArguments{
+			Program: mpi.Build(t, "hello.c"), Ranks: 2, StopOnEntry: true,
+			Token: token,
+		}
 		for _, wrong := range []string{"", "wrong", token[:len(token)-1], token + "x"} {
 			for _, command := range []string{"launch", "attach"} {
 				c := daptest.New(t, server.dial("tcp", address))
@@ -160,7 +176,8 @@ func TestDAPTokenAndSecondClient(t *testing.T) {
 		mine, theirs := first.WaitIdle(), second.WaitIdle()
 		for i := range mine.Ranks {
 			if mine.Ranks[i].Pid != theirs.Ranks[i].Pid || theirs.Ranks[i].State != "stopped" {
-				t.Errorf("rank %d is %+v for the first client and %+v for the second", i, mine.Ranks[i], theirs.Ranks[i])
+				t.Errorf("rank %d is %+v for the first client and %+v for the second", i, mine.Ranks[i],
+					theirs.Ranks[i])
 			}
 		}
 		second.Disconnect() // leaves the job to the first

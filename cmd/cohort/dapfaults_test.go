@@ -10,7 +10,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// Whatever part of a debugged job is killed: the client is told, the other ranks stay usable or the session ends, and nothing is left.
+// Whatever part of a debugged job is killed: the client is told, the other ranks stay usable or the session ends, and
+// nothing is left.
 func TestKillWhileDebugging(t *testing.T) {
 	slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {

@@ -47,7 +47,8 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 				return usageError("-x needs --batch.")
 			}
 			if !batch && !isTerminal(std.In) {
-				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use --batch with -x commands, or \"cohort dap\".")
+				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use " +
+					"--batch with -x commands, or \"cohort dap\".")
 			}
 			log, err := logger(cmd, std)
 			if err != nil {
@@ -61,7 +62,10 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 					if err != nil {
 						return fmt.Errorf("finding the working directory: %w", err)
 					}
-					return script.Run(ctx, script.Options{Conn: conn, Launch: args, Commands: exec, Cwd: cwd, Out: std.Out, Echo: !quiet})
+					return script.Run(ctx, script.Options{
+						Conn: conn, Launch: args, Commands: exec, Cwd: cwd,
+						Out: std.Out, Echo: !quiet,
+					})
 				})
 			}
 			args.StopOnEntry = true
@@ -78,9 +82,11 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 	flags.StringVar(&args.Yield, "yield", "auto", "let waiting ranks yield their core: auto, on or off")
 	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
 	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
-	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false, "replay a recording that holds calls which replay does not cover")
+	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false,
+		"replay a recording that holds calls which replay does not cover")
 	flags.IntVar(&args.BoundBuffering, "bound-buffering", 0, "in a replay: hold senders back, so that at most `N` messages wait at a rank for their receives")
-	flags.BoolVar(&args.NoInterpose, "no-interpose", false, "debug without Cohort's library in the ranks: no mpipp, no positions")
+	flags.BoolVar(&args.NoInterpose, "no-interpose", false,
+		"debug without Cohort's library in the ranks: no mpipp, no positions")
 	flags.BoolVar(&batch, "batch", false, "carry out the -x commands without a terminal, and end the job")
 	flags.StringArrayVarP(&exec, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "with --batch: do not print the commands")
@@ -98,7 +104,8 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 	case cmd.Flags().Changed("bound-buffering") && args.BoundBuffering < 1:
 		return usageError("--bound-buffering %d: at least 1 message must be let through.", args.BoundBuffering)
 	case len(positional) == 0:
-		return usageError("Neither a program nor a recording was named. Write: cohort debug -n 4 -- ./prog, or: cohort debug run.cohort")
+		return usageError("Neither a program nor a recording was named. Write: cohort debug -n 4 -- ./prog, or: " +
+			"cohort debug run.cohort")
 	case dash == 0:
 		if args.Program != "" {
 			return usageError("--program is for replays; write the program after \"--\".")
@@ -110,16 +117,19 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 			return fmt.Errorf("finding %s: %w", positional[0], err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return usageError("%s is a file, not a recording. To debug a program, write: cohort debug -n 4 -- %s", positional[0], positional[0])
+			return usageError("%s is a file, not a recording. To debug a program, write: cohort debug -n 4 -- %s",
+				positional[0], positional[0])
 		}
 		if cmd.Flags().Changed("ranks") {
 			return usageError("-n cannot be given with a recording: a replay has as many ranks as were recorded.")
 		}
 		args.Recording = path
 	case dash < 0:
-		return usageError("%q stands after a recording. To debug a program, write it after \"--\": cohort debug -n 4 -- %s", positional[1], strings.Join(positional, " "))
+		return usageError("%q stands after a recording. To debug a program, write it after \"--\": cohort debug -n 4 "+
+			"-- %s", positional[1], strings.Join(positional, " "))
 	default:
-		return usageError("A recording (%s) and a program (%s) were given; one of them is possible.", positional[0], positional[dash])
+		return usageError("A recording (%s) and a program (%s) were given; one of them is possible.", positional[0],
+			positional[dash])
 	}
 	return nil
 }
@@ -135,7 +145,8 @@ func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd()
 
 // runDebug serves DAP on a pipe inside this process to one of our own faces. Both have ended when it returns.
 func runDebug(ctx context.Context, log *slog.Logger, face func(context.Context, net.Conn) error) error {
-	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // the face ends the job in good order after a signal
+	// the face ends the job in good order after a signal
+	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server, client := net.Pipe()
 	served := make(chan error, 1)
@@ -145,7 +156,8 @@ func runDebug(ctx context.Context, log *slog.Logger, face func(context.Context, 
 	switch {
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
-	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed) && !errors.Is(serveErr, io.ErrClosedPipe): // the face leaves once its disconnect is answered
+	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed) && !errors.Is(serveErr, io.ErrClosedPipe):
+		// the face leaves once its disconnect is answered
 		return fmt.Errorf("the debug server: %w", serveErr)
 	}
 	return err

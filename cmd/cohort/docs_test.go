@@ -20,23 +20,30 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi"
 )
 
-// updateDocs has the answers of this run written into the pages, where they differ; look at the difference before you commit it.
+// updateDocs has the answers of this run written into the pages, where they differ; look at the difference before you
+// commit it.
 var updateDocs = flag.Bool("update-docs", false, "write what is printed into docs/ (with -run 'TestDocs/mpich')")
 
-// notRun are the examples of the documentation that this test cannot run, by page and beginning of the command, and why.
+// notRun are the examples of the documentation that this test cannot run, by page and beginning of the command, and
+// why.
 var notRun = map[string]map[string]string{
-	"races.md":          {"cohort races races.cohort --explain": "which ranks are drawn, and how, depends on which message came first; testdata/scripts/races.txtar runs it"},
-	"large-programs.md": {"cohort debug hpcc": "hpcc runs for minutes, and is not installed everywhere; scripts/largeprogram.sh records and replays it"},
+	"races.md": {"cohort races races.cohort --explain": "which ranks are drawn, and how, depends on which " +
+		"message came first; testdata/scripts/races.txtar runs it"},
+	"large-programs.md": {"cohort debug hpcc": "hpcc runs for minutes, and is not installed everywhere; " +
+		"scripts/largeprogram.sh records and replays it"},
 }
 
-// onlyOn are pages that are followed with one MPI, because what is in them is tested with both elsewhere, and time is short.
+// onlyOn are pages that are followed with one MPI, because what is in them is tested with both elsewhere, and time is
+// short.
 var onlyOn = map[string]string{
-	"races.md": "openmpi", "racing.md": "mpich", "replay.md": "openmpi", "trace-format.md": "mpich", "what-is-recorded.md": "openmpi",
+	"races.md": "openmpi", "racing.md": "mpich", "replay.md": "openmpi", "trace-format.md": "mpich",
+	"what-is-recorded.md": "openmpi",
 }
 
-// TestDocs runs the examples of the pages in docs/ in their order, in a directory with the links testprograms and scripts to those of the repository, and compares what is printed with
-// what the page says. The lines for the console of a session are given to cohort debug --batch, which is the client of the same debug adapter without a terminal, and those for gdb to
-// gdb -batch.
+// TestDocs runs the examples of the pages in docs/ in their order, in a directory with the links testprograms and
+// scripts to those of the repository, and compares what is printed with what the page says. The lines for the console
+// of a session are given to cohort debug --batch, which is the client of the same debug adapter without a terminal, and
+// those for gdb to gdb -batch.
 func TestDocs(t *testing.T) {
 	slow(t)
 	pages, err := filepath.Glob(filepath.Join(mpitest.Root(t), "docs", "*.md"))
@@ -134,12 +141,15 @@ func newReader(t *testing.T, mpi mpitest.MPI) *reader {
 			t.Fatal(err)
 		}
 	}
-	// A cache of its own, because the path of this cohort, which will be gone, is written into gdb's script; with the library that is there.
+	// A cache of its own, because the path of this cohort, which will be gone, is written into gdb's script; with the
+	// library that is there.
 	library, err := pmpi.Build(w.ctx, pmpi.Options{Mpicc: mpi.Mpicc})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Mkdir(cache, 0o700), os.Symlink(filepath.Dir(library.Path), filepath.Join(cache, filepath.Base(filepath.Dir(library.Path))))); err != nil {
+	if err := errors.Join(os.Mkdir(cache, 0o700),
+		os.Symlink(filepath.Dir(library.Path),
+			filepath.Join(cache, filepath.Base(filepath.Dir(library.Path))))); err != nil {
 		t.Fatal(err)
 	}
 	env := w.command().Env
@@ -164,7 +174,8 @@ func (r *reader) follow(page string, steps []doccheck.Step) {
 		default:
 			output, status := r.shell(s.Command)
 			if status != s.Options.Status {
-				r.t.Fatalf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, s.Line, s.Command, status, s.Options.Status, output)
+				r.t.Fatalf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, s.Line, s.Command, status,
+					s.Options.Status, output)
 			}
 			r.compare(page, s, strings.Split(output, "\n"))
 		}
@@ -248,9 +259,11 @@ func (r *reader) session(page string, opener doccheck.Step, typed []doccheck.Ste
 			command.WriteString(" -x " + quoted(s.Command))
 		}
 		command.WriteString(" " + m[2])
-		mark = func(_ int, s doccheck.Step) string { return "(cohort) " + s.Command } // --batch prints what it carries out
+		// --batch prints what it carries out
+		mark = func(_ int, s doccheck.Step) string { return "(cohort) " + s.Command }
 	case of == doccheck.Gdb && gdbSession.MatchString(opener.Command):
-		command.WriteString("gdb -nx -q -batch -ex 'set debuginfod enabled off' " + gdbSession.FindStringSubmatch(opener.Command)[1])
+		command.WriteString("gdb -nx -q -batch -ex 'set debuginfod enabled off' " +
+			gdbSession.FindStringSubmatch(opener.Command)[1])
 		mark = func(i int, _ doccheck.Step) string { return fmt.Sprintf("=== %d ===", i) }
 		for i, s := range typed {
 			command.WriteString(" -ex " + quoted(`echo \n`+mark(i, s)+`\n`) + " -ex " + quoted(s.Command))
@@ -278,7 +291,8 @@ func (r *reader) session(page string, opener doccheck.Step, typed []doccheck.Ste
 		r.compare(page, s, answer)
 	}
 	if want := typed[len(typed)-1].Options.Status; typed[0].Prompt == doccheck.Cohort && status != want {
-		r.t.Errorf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, opener.Line, opener.Command, status, want, output)
+		r.t.Errorf("docs/%s:%d: %s ended with status %d, not %d:\n%s", page, opener.Line, opener.Command, status, want,
+			output)
 	}
 }
 

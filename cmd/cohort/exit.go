@@ -89,8 +89,9 @@ type interruptedError struct{ signal syscall.Signal }
 
 func (e *interruptedError) Error() string { return "interrupted by " + unix.SignalName(e.signal) }
 
-// withSignals gives a context that ends when cohort is asked to end (Ctrl-C, SIGTERM, SIGHUP), with an *interruptedError as its cause. A second
-// signal kills cohort as if it had no handler; its agents notice and end the ranks.
+// withSignals gives a context that ends when cohort is asked to end (Ctrl-C, SIGTERM, SIGHUP), with an
+// *interruptedError as its cause. A second signal kills cohort as if it had no handler; its agents notice and end the
+// ranks.
 func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

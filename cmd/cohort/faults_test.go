@@ -10,7 +10,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// waiting is a program whose rank 0 takes messages of the others in any order, and in the middle of that says so and waits for its standard input.
+// waiting is a program whose rank 0 takes messages of the others in any order, and in the middle of that says so and
+// waits for its standard input.
 func waiting(t *testing.T, mpi mpitest.MPI) string {
 	t.Helper()
 	return mpi.BuildFile(t, filepath.Join(mpitest.Root(t), "runner", "testdata", "steps.c"))
@@ -29,7 +30,8 @@ func slow(t *testing.T) {
 	}
 }
 
-// Whatever part of a job is killed while it is recorded: cohort says so and ends, and what was recorded until then replays.
+// Whatever part of a job is killed while it is recorded: cohort says so and ends, and what was recorded until then
+// replays.
 func TestKillWhileRecording(t *testing.T) {
 	slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
@@ -39,7 +41,10 @@ func TestKillWhileRecording(t *testing.T) {
 			status     int
 			says       []string
 		}{
-			{"rank", "racing", 128 + int(syscall.SIGKILL), []string{"[1] was ended by SIGKILL, within MPI_", " at steps.c:", "(event 1:", "The recording is "}},
+			{
+				"rank", "racing", 128 + int(syscall.SIGKILL),
+				[]string{"[1] was ended by SIGKILL, within MPI_", " at steps.c:", "(event 1:", "The recording is "},
+			},
 			{"agent", "order", 0, []string{"The recording is "}},
 			{"launcher", "full", 0, []string{"The recording is "}},
 			{"cohort", "racing", -int(syscall.SIGKILL), nil},
@@ -47,7 +52,8 @@ func TestKillWhileRecording(t *testing.T) {
 			t.Run(victim.role, func(t *testing.T) {
 				t.Parallel()
 				w := newWorkplace(t, mpi)
-				r := w.start("record", "--mode", victim.mode, "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", program)
+				r := w.start("record", "--mode", victim.mode, "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--",
+					program)
 				r.await(ready)
 				r.kill(victim.role, 1)
 				text, status := r.wait()
@@ -61,7 +67,8 @@ func TestKillWhileRecording(t *testing.T) {
 				}
 				w.nothingLeft()
 				replayed, replayStatus := w.run("replay", "r.cohort")
-				if replayStatus != 0 || !strings.Contains(replayed, "was cut short after event") || !strings.Contains(replayed, "No rank left the recording") {
+				if replayStatus != 0 || !strings.Contains(replayed, "was cut short after event") ||
+					!strings.Contains(replayed, "No rank left the recording") {
 					t.Errorf("the replay has status %d and says:\n%s", replayStatus, replayed)
 				}
 				if t.Failed() {
@@ -84,10 +91,12 @@ func TestInterruptADeadlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, status := r.wait()
-		if status != 128+int(syscall.SIGINT) || !strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is kept in r.cohort.") {
+		if status != 128+int(syscall.SIGINT) ||
+			!strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is kept in r.cohort.") {
 			t.Errorf("record has status %d and says:\n%s", status, text)
 		}
-		if text, status := w.run("replay", "r.cohort"); status != 0 || !strings.Contains(text, "No rank left the recording, which was cut short") {
+		if text, status := w.run("replay", "r.cohort"); status != 0 ||
+			!strings.Contains(text, "No rank left the recording, which was cut short") {
 			t.Errorf("replay has status %d and says:\n%s", status, text)
 		}
 
@@ -97,7 +106,8 @@ func TestInterruptADeadlock(t *testing.T) {
 		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		if text, status := d.wait(); status != 128+int(syscall.SIGINT) || !strings.Contains(text, "Interrupted by SIGINT") {
+		if text, status := d.wait(); status != 128+int(syscall.SIGINT) ||
+			!strings.Contains(text, "Interrupted by SIGINT") {
 			t.Errorf("debug has status %d and says:\n%s", status, text)
 		}
 	})
@@ -108,7 +118,8 @@ func TestKillWhileReplaying(t *testing.T) {
 	slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
-		if text, status := w.run("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--", waiting(t, mpi)); status != 0 {
+		if text, status := w.run("record", "-n", "3", "-o", "r.cohort", "--env", waitPlace, "--",
+			waiting(t, mpi)); status != 0 {
 			t.Fatalf("record has status %d and says:\n%s", status, text)
 		}
 		for _, victim := range []struct {
@@ -132,7 +143,8 @@ func TestKillWhileReplaying(t *testing.T) {
 				w.nothingLeft()
 			})
 		}
-		if text, status := w.run("replay", "r.cohort"); status != 0 || !strings.Contains(text, "No rank left the recording, and all got to its end.") {
+		if text, status := w.run("replay", "r.cohort"); status != 0 ||
+			!strings.Contains(text, "No rank left the recording, and all got to its end.") {
 			t.Errorf("the replay after all that has status %d and says:\n%s", status, text)
 		}
 	})

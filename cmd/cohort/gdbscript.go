@@ -90,7 +90,8 @@ plain gdb, are given it with LD_PRELOAD; then their MPI handles can be decoded, 
 				}
 				library = tools.Library
 			case mpi == "":
-				return usageError("Neither a program nor an MPI was named. Write: cohort library ./prog, or: cohort library --mpi openmpi")
+				return usageError("Neither a program nor an MPI was named. Write: cohort library ./prog, or: cohort " +
+					"library --mpi openmpi")
 			default:
 				installation, err := pmpi.FindMPI(mpi)
 				if err != nil {

@@ -18,7 +18,8 @@ import (
 	jobmark "github.com/cohort-debugger/cohort/launch/marked"
 )
 
-// TestKillUnderGdb is launch's test of killed processes with the real debugger: whatever is killed, all ends, and nothing is left.
+// TestKillUnderGdb is launch's test of killed processes with the real debugger: whatever is killed, all ends, and
+// nothing is left.
 func TestKillUnderGdb(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many debuggers")
@@ -97,7 +98,8 @@ func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
 		}
 	}
 	if victim == "gdb" || victim == "rank" { // the other rank is as good as before
-		if _, err := session.Ranks()[0].Backend().StackTrace(ctx, backend.StackTraceRequest{Thread: 1, Count: 1}); err != nil {
+		if _, err := session.Ranks()[0].Backend().StackTrace(ctx,
+			backend.StackTraceRequest{Thread: 1, Count: 1}); err != nil {
 			t.Errorf("rank 0: %v", err)
 		}
 	}

@@ -30,7 +30,8 @@ The event graph is needed: a recording in order or racing mode is replayed once 
   cohort trace minimize tsp.cohort -o small.cohort --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort trace minimize run.cohort", len(args))
+				return usageError("One recording is needed, %d arguments were given. Write: cohort trace minimize "+
+					"run.cohort", len(args))
 			}
 			return nil
 		},
@@ -61,6 +62,7 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-min.cohort")
 	cmd.Flags().BoolVar(&force, "force", false, "replace a recording that is there already")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&graph.program, "program", "", "another copy of the recorded program, for the replay that obtains the graph")
+	cmd.Flags().StringVar(&graph.program, "program", "",
+		"another copy of the recorded program, for the replay that obtains the graph")
 	return cmd
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// patience bounds every wait for something that must happen; what can no longer happen fails at once. It only ends what hangs, however busy the machine is.
+// patience bounds every wait for something that must happen; what can no longer happen fails at once. It only ends what
+// hangs, however busy the machine is.
 const patience = 5 * time.Minute
 
 // endLimit is how long processes may take to end once they have been told to.
@@ -197,7 +198,8 @@ func (r *running) wait() (string, int) {
 // kill sends SIGKILL to one process of the job.
 func (r *running) kill(role string, rank int) { killPart(r.w, r.cmd.Process.Pid, role, rank) }
 
-// killPart ends one process of a job whose cohort is known: "cohort" itself, its "launcher", or the "agent", the "gdb" or the program ("rank") of a rank.
+// killPart ends one process of a job whose cohort is known: "cohort" itself, its "launcher", or the "agent", the "gdb"
+// or the program ("rank") of a rank.
 func killPart(w *workplace, cohort int, role string, rank int) {
 	w.t.Helper()
 	pid := cohort

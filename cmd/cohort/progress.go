@@ -41,7 +41,8 @@ func (p *progressLine) show(text string, done, total int64) {
 	if total > 0 {
 		const cells = 24
 		full := int(min(done, total) * cells / total)
-		line = fmt.Sprintf("%s [%s%s] %d %%  %d s", text, strings.Repeat("#", full), strings.Repeat(".", cells-full), min(done, total)*100/total, int(now.Sub(p.started).Seconds()))
+		line = fmt.Sprintf("%s [%s%s] %d %%  %d s", text, strings.Repeat("#", full), strings.Repeat(".", cells-full),
+			min(done, total)*100/total, int(now.Sub(p.started).Seconds()))
 	}
 	fmt.Fprintf(p.out, "\r%-*s", p.width, line) //nolint:errcheck // a decoration
 	p.width = len(line)

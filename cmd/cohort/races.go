@@ -21,8 +21,10 @@ type graphFlags struct {
 }
 
 func (f *graphFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.incompleteOK, "incomplete-ok", false, "use a recording that holds calls which replay does not cover")
-	cmd.Flags().StringVar(&f.program, "program", "", "another copy of the recorded program, for its lines and for the replay that obtains the graph")
+	cmd.Flags().BoolVar(&f.incompleteOK, "incomplete-ok", false,
+		"use a recording that holds calls which replay does not cover")
+	cmd.Flags().StringVar(&f.program, "program", "",
+		"another copy of the recorded program, for its lines and for the replay that obtains the graph")
 }
 
 // open opens a recording and obtains its event graph.
@@ -37,7 +39,10 @@ func (f *graphFlags) open(ctx context.Context, std streams, dir string) (*trace.
 		}
 	}
 	bar := newProgressLine(std)
-	graph, err := session.Graph(ctx, rec, session.GraphOptions{Program: f.program, IncompleteOK: f.incompleteOK, Progress: bar.show})
+	graph, err := session.Graph(ctx, rec, session.GraphOptions{
+		Program: f.program, IncompleteOK: f.incompleteOK,
+		Progress: bar.show,
+	})
 	bar.clear()
 	return rec, graph, err
 }
@@ -73,7 +78,8 @@ Failed polls and the order in which Waitany and its kin complete requests are no
   cohort races tsp.cohort --json | jq '.groups[] | {line: .receive.line, races}'`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort races run.cohort", len(args))
+				return usageError("One recording is needed, %d arguments were given. Write: cohort races run.cohort",
+					len(args))
 			}
 			return nil
 		},

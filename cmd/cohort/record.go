@@ -83,15 +83,19 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 	f.SortFlags = false
 	f.IntVarP(&o.Ranks, "ranks", "n", 4, "number of ranks")
 	f.StringVarP(&o.Dir, "output", "o", "", "directory of the recording, such as run.cohort")
-	f.StringVar(&o.Mode, "mode", "order", "what to record: order (every outcome that replay needs), racing (only those that could have been\n"+
-		"another; messages carry a header) or full (every event)")
-	f.StringVar(&yield, "yield", "auto", "let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
-	f.BoolVar(&o.RecordTime, "record-time", false, "also record what clock_gettime, gettimeofday, time, getrandom and their kin give the program (MPI_Wtime is always recorded)")
+	f.StringVar(&o.Mode, "mode", "order",
+		"what to record: order (every outcome that replay needs), racing (only those that could have been\n"+
+			"another; messages carry a header) or full (every event)")
+	f.StringVar(&yield, "yield", "auto",
+		"let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
+	f.BoolVar(&o.RecordTime, "record-time", false, "also record what clock_gettime, gettimeofday, time, getrandom "+
+		"and their kin give the program (MPI_Wtime is always recorded)")
 	f.BoolVar(&o.Overwrite, "force", false, "replace a recording that is there already")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no progress, and of the summary only what went wrong")
 	f.StringVar(&jsonFile, "json", "", "write the summary as JSON to `FILE`")
-	f.BoolVar(&o.Unpacked, "unpacked", false, "leave the traces as the ranks wrote them (\"cohort trace pack\" packs them later)")
+	f.BoolVar(&o.Unpacked, "unpacked", false,
+		"leave the traces as the ranks wrote them (\"cohort trace pack\" packs them later)")
 	f.StringArrayVar(&o.Env, "env", nil, "NAME=VALUE to set for the ranks (may be repeated)")
 	f.StringVar(&o.Cwd, "cwd", "", "working directory of the ranks")
 	mpiFlags(cmd, &o.Common)
@@ -100,7 +104,8 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 
 // mpiFlags are common to the commands that start a job.
 func mpiFlags(cmd *cobra.Command, o *runner.Common) {
-	cmd.Flags().StringVar(&o.MPI, "mpi", "", "mpich, openmpi or the path of an mpiexec (default: what the program is linked to)")
+	cmd.Flags().StringVar(&o.MPI, "mpi", "",
+		"mpich, openmpi or the path of an mpiexec (default: what the program is linked to)")
 	cmd.Flags().StringArrayVar(&o.LauncherArgs, "launcher-arg", nil, "argument passed on to mpiexec (may be repeated)")
 }
 

@@ -55,19 +55,38 @@ func TestExitStatuses(t *testing.T) {
 			code int
 			says string
 		}{
-			"no command":       {[]string{"frobnicate"}, exitUsage, "There is no command"},
-			"no flag":          {[]string{"record", "--frobnicate"}, exitUsage, "cohort help record"},
-			"no program":       {[]string{"record", "-o", dir()}, exitUsage, "No program was named"},
-			"before the dash":  {[]string{"record", "-o", dir(), "x", "--", program}, exitUsage, "stands before"},
-			"no output":        {[]string{"record", "--", program}, exitUsage, "-o NAME.cohort"},
-			"missing":          {[]string{"record", "-o", dir(), "--", "/nosuch"}, exitUsage, "does not exist"},
-			"not MPI":          {[]string{"record", "-o", dir(), "--", mpitest.BuildPlain(t, "nompi.c")}, exitUsage, "not linked to an MPI"},
-			"not executable":   {[]string{"record", "-o", dir(), "--", mpitest.Source(t, "hello.c")}, exitUsage, "not executable"},
-			"no recording":     {[]string{"replay", "/nosuch.cohort"}, exitUsage, "no such directory"},
-			"status":           {[]string{"record", "-n", "2", "-o", dir(), "--", program, "1", "3"}, 3, "exited with status 3"},
-			"status, labelled": {[]string{"record", "-n", "2", "-o", dir(), "--label", "--", program, "1", "4"}, 4, "exited with status 4"},
-			"signal":           {[]string{"record", "-n", "2", "-o", dir(), "--", mpi.Build(t, "crash.c"), "1"}, 128 + 11, "was ended by SIGSEGV"},
-			"ranks":            {[]string{"record", "-n", "0", "-o", dir(), "--", program}, exitUsage, "at least 1"},
+			"no command":      {[]string{"frobnicate"}, exitUsage, "There is no command"},
+			"no flag":         {[]string{"record", "--frobnicate"}, exitUsage, "cohort help record"},
+			"no program":      {[]string{"record", "-o", dir()}, exitUsage, "No program was named"},
+			"before the dash": {[]string{"record", "-o", dir(), "x", "--", program}, exitUsage, "stands before"},
+			"no output":       {[]string{"record", "--", program}, exitUsage, "-o NAME.cohort"},
+			"missing":         {[]string{"record", "-o", dir(), "--", "/nosuch"}, exitUsage, "does not exist"},
+			"not MPI": {
+				[]string{"record", "-o", dir(), "--", mpitest.BuildPlain(t, "nompi.c")},
+				exitUsage,
+				"not linked to an MPI",
+			},
+			"not executable": {
+				[]string{"record", "-o", dir(), "--", mpitest.Source(t, "hello.c")},
+				exitUsage,
+				"not executable",
+			},
+			"no recording": {[]string{"replay", "/nosuch.cohort"}, exitUsage, "no such directory"},
+			"status": {
+				[]string{"record", "-n", "2", "-o", dir(), "--", program, "1", "3"},
+				3,
+				"exited with status 3",
+			},
+			"status, labelled": {
+				[]string{"record", "-n", "2", "-o", dir(), "--label", "--", program, "1", "4"},
+				4,
+				"exited with status 4",
+			},
+			"signal": {
+				[]string{"record", "-n", "2", "-o", dir(), "--", mpi.Build(t, "crash.c"), "1"},
+				128 + 11, "was ended by SIGSEGV",
+			},
+			"ranks": {[]string{"record", "-n", "0", "-o", dir(), "--", program}, exitUsage, "at least 1"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -112,7 +131,8 @@ func TestCtrlC(t *testing.T) {
 		if _, err := io.Copy(io.Discard, lines); err != nil {
 			t.Error(err)
 		}
-		if code := exitCode(t, cmd.Wait()); code != exitInterrupted || !strings.Contains(stderr.String(), "kept in "+dir) {
+		if code := exitCode(t, cmd.Wait()); code != exitInterrupted ||
+			!strings.Contains(stderr.String(), "kept in "+dir) {
 			t.Errorf("status %d, want %d; it said:\n%s", code, exitInterrupted, stderr.String())
 		}
 		replay := cohortCommand(t, mpi, "replay", dir)
@@ -126,7 +146,8 @@ func TestCtrlC(t *testing.T) {
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	mpi := mpitest.Need(t, "mpich")
-	cmd := cohortCommand(t, mpi, "record", "-n", "4", "--label", "-o", filepath.Join(t.TempDir(), "r.cohort"), "--", mpi.Build(t, "output.c"), "3")
+	cmd := cohortCommand(t, mpi, "record", "-n", "4", "--label", "-o", filepath.Join(t.TempDir(), "r.cohort"), "--",
+		mpi.Build(t, "output.c"), "3")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -141,7 +162,8 @@ func TestLabels(t *testing.T) {
 	if n := strings.Count(stdout.String(), "stdout line 1, the same on every rank\n"); n < 1 || n > 4 {
 		t.Errorf("a line of four ranks is shown %d times", n)
 	}
-	if !strings.Contains(stdout.String(), "[3] output: stdout of rank 3\n") || !strings.Contains(stderr.String(), "[3] output: stderr of rank 3\n") {
+	if !strings.Contains(stdout.String(), "[3] output: stdout of rank 3\n") ||
+		!strings.Contains(stderr.String(), "[3] output: stderr of rank 3\n") {
 		t.Errorf("stdout:\n%s\nstderr:\n%s", stdout.String(), stderr.String())
 	}
 }

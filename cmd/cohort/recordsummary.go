@@ -24,13 +24,16 @@ func progressText(p runner.RecordProgress) string {
 		return fmt.Sprintf("cohort: packing the traces, %s of %s", size(uint64(p.Packed)), size(uint64(p.ToPack)))
 	}
 	return fmt.Sprintf("cohort: recording for %s: %s, %s (%s), %s written",
-		p.Elapsed.Round(time.Second), count(p.Events, "event"), count(p.Messages, "message"), size(p.Bytes), size(p.TraceBytes))
+		p.Elapsed.Round(time.Second), count(p.Events, "event"), count(p.Messages, "message"), size(p.Bytes),
+		size(p.TraceBytes))
 }
 
-// countRaces counts the races of a recording that has its event graph already; nil: it has none, or is too large to look at it now.
+// countRaces counts the races of a recording that has its event graph already; nil: it has none, or is too large to
+// look at it now.
 func countRaces(ctx context.Context, r *runner.RecordResult) *causal.RaceCounts {
 	const most = 2_000_000 // events: about two seconds
-	if ctx.Err() != nil || r.Summary == nil || r.Summary.Events > most || !r.Recording.HasGraph() || r.Summary.Incomplete > 0 {
+	if ctx.Err() != nil || r.Summary == nil || r.Summary.Events > most || !r.Recording.HasGraph() ||
+		r.Summary.Incomplete > 0 {
 		return nil
 	}
 	graph, err := session.Graph(ctx, r.Recording, session.GraphOptions{})
@@ -44,7 +47,8 @@ func countRaces(ctx context.Context, r *runner.RecordResult) *causal.RaceCounts 
 	return &counts
 }
 
-// recordSummary tells what was recorded, on standard error: standard output is the program's. Quiet leaves out all that went as it should.
+// recordSummary tells what was recorded, on standard error: standard output is the program's. Quiet leaves out all that
+// went as it should.
 func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts, quiet bool) {
 	var b strings.Builder
 	rec := r.Recording
@@ -60,8 +64,10 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 	if quiet && b.Len() == 0 {
 		return
 	}
-	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", count(uint64(len(r.Job.Ranks)), "rank"), strings.Join(rec.Meta.Command, " "), elapsed(r.Elapsed))
-	next := fmt.Sprintf("  The recording is %s. Next:\n    cohort replay %s\n    cohort debug %s\n", rec.Dir, rec.Dir, rec.Dir)
+	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", count(uint64(len(r.Job.Ranks)), "rank"),
+		strings.Join(rec.Meta.Command, " "), elapsed(r.Elapsed))
+	next := fmt.Sprintf("  The recording is %s. Next:\n    cohort replay %s\n    cohort debug %s\n", rec.Dir, rec.Dir,
+		rec.Dir)
 	if quiet {
 		head, next = fmt.Sprintf("cohort: recording %s\n", rec.Dir), ""
 	}
@@ -70,7 +76,8 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 
 func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, races *causal.RaceCounts) {
 	fmt.Fprintf(b, "  %s, %s sent (%s), %s for replay, %s\n",
-		count(s.Events, "MPI event"), count(s.Messages, "message"), size(s.PayloadBytes), count(s.Decisions, "decision"), count(s.FailedPolls, "failed poll"))
+		count(s.Events, "MPI event"), count(s.Messages, "message"), size(s.PayloadBytes),
+		count(s.Decisions, "decision"), count(s.FailedPolls, "failed poll"))
 	if classes := classText(s.EventsByClass); classes != "" {
 		fmt.Fprintf(b, "  events: %s\n", classes)
 	}
@@ -78,7 +85,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n", count(s.Values, "value"))
 	}
 	if s.Windows > 0 {
-		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others write to it, with no MPI call between " +
+		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others " +
+			"write to it, with no MPI call between " +
 			"(docs/what-is-recorded.md)\n")
 	}
 	switch {
@@ -87,7 +95,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 	case s.Wildcards == 0:
 		b.WriteString("  racing messages: none, as no receive or probe had a wildcard\n")
 	case races != nil && races.Messages > 0:
-		fmt.Fprintf(b, "  racing messages: %d of %d (%.1f %%)\n", races.RacingMessages, races.Messages, 100*float64(races.RacingMessages)/float64(races.Messages))
+		fmt.Fprintf(b, "  racing messages: %d of %d (%.1f %%)\n", races.RacingMessages, races.Messages,
+			100*float64(races.RacingMessages)/float64(races.Messages))
 	default:
 		fmt.Fprintf(b, "  racing messages: not known yet; \"cohort races %s\" finds them\n", r.Recording.Dir)
 	}
@@ -98,7 +107,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 	fmt.Fprintf(b, "; waiting ranks yielded: %s\n", map[bool]string{true: "yes", false: "no"}[r.Yield])
 }
 
-// tracedText says how much a recording in racing mode tells, as Table 1 of Netzer & Miller does. A blocking probe counts as a receive.
+// tracedText says how much a recording in racing mode tells, as Table 1 of Netzer & Miller does. A blocking probe
+// counts as a receive.
 func tracedText(s *trace.Summary) string {
 	traced := s.Wildcards - s.Never - s.Polled
 	text := fmt.Sprintf("%s traced, of %s", count(traced, "receive"), count(s.Messages, "message"))
@@ -117,7 +127,9 @@ func classText(classes map[string]uint64) string {
 	for name := range classes {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(classes[b], classes[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(classes[b], classes[a]), cmp.Compare(a, b))
+	})
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%d %s", classes[name], name)
 	}
@@ -141,7 +153,8 @@ func recordWarnings(r *runner.RecordResult) []string {
 	bySentence(r.Cut, "[%s] %s")
 	for _, rank := range r.Recording.Meta.PerRank {
 		if i := rank.Incomplete; i != nil {
-			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d%s; %s in all), which record/replay does not cover: "+
+			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d%s; %s in all), which record/replay does "+
+				"not cover: "+
 				"the recording is incomplete, and replay refuses it without --incomplete-ok.",
 				rank.Rank, i.Call, rank.Rank, i.Event, trace.At(i.Place), count(i.Count, "such call")))
 		}
@@ -247,7 +260,8 @@ func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCoun
 		PerRank   []trace.RankMeta   `json:"perRank"`
 		Warnings  []string           `json:"warnings"`
 	}{
-		r.Recording.Dir, meta.Command, meta.Mode, r.Status(), r.Elapsed, r.Yield, r.Summary, races, meta.PerRank, recordWarnings(r),
+		r.Recording.Dir, meta.Command, meta.Mode, r.Status(), r.Elapsed, r.Yield, r.Summary, races, meta.PerRank,
+		recordWarnings(r),
 	}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // as any output

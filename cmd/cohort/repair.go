@@ -27,7 +27,8 @@ A recording in racing mode is refused: what is lost of it may be about any event
   cohort replay run-repaired.cohort`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort trace repair run.cohort", len(args))
+				return usageError("One recording is needed, %d arguments were given. Write: cohort trace repair "+
+					"run.cohort", len(args))
 			}
 			return nil
 		},
@@ -79,6 +80,7 @@ func repairText(from string, rec *trace.Recording, report []trace.RepairedTrace)
 		fmt.Fprintf(&b, "Rank %d: events 1 to %d%s are kept. %s.\n", r.Rank, r.Events, of, r.Fault)
 	}
 	others := count(uint64(rec.Meta.Ranks-len(report)), "other rank")
-	fmt.Fprintf(&b, "%s was written; the traces of %s are as they were. A replay goes as far as the damaged traces do.\n", rec.Dir, others)
+	fmt.Fprintf(&b, "%s was written; the traces of %s are as they were. A replay goes as far as the damaged traces "+
+		"do.\n", rec.Dir, others)
 	return b.String()
 }

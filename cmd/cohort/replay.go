@@ -71,12 +71,15 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.Program, "program", "", "another copy of the recorded build of the program")
-	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false, "go on where the recording lacks decisions: the replay may differ from there")
+	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false,
+		"go on where the recording lacks decisions: the replay may differ from there")
 	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
 	f.IntVar(&limit, "bound-buffering", 0, "hold senders back, so that at most `N` messages wait at a rank for their receives")
-	f.DurationVar(&o.StallTimeout, "stall-timeout", 0, "end the replay when no rank has made an MPI call for so long, such as 30s\n"+
-		"(default: 1m0s once all ranks wait within MPI calls)")
-	f.StringVar(&yield, "yield", "auto", "let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
+	f.DurationVar(&o.StallTimeout, "stall-timeout", 0,
+		"end the replay when no rank has made an MPI call for so long, such as 30s\n"+
+			"(default: 1m0s once all ranks wait within MPI calls)")
+	f.StringVar(&yield, "yield", "auto",
+		"let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.StringVar(&o.Cwd, "cwd", "", "working directory of the ranks (default: the recorded one)")
 	f.StringArrayVar(&o.Env, "env", nil, "NAME=VALUE to set for the ranks (may be repeated)")
@@ -84,7 +87,8 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	return cmd
 }
 
-// boundBuffering finds out what has to wait for what. A recording that has no event graph yet is replayed once for that.
+// boundBuffering finds out what has to wait for what. A recording that has no event graph yet is replayed once for
+// that.
 func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, limit int) (*session.Bound, error) {
 	rec, _, err := runner.Open(o.Recording) // the replay itself says what there is to say
 	if err != nil {
@@ -93,14 +97,19 @@ func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, li
 	bar := newProgressLine(std)
 	defer bar.clear()
 	common := o.Common
-	common.Stdin, common.Stdout, common.Stderr, common.Output = nil, nil, nil, nil // these are of the replay that the user sees
-	return session.BoundBuffering(ctx, rec, limit, session.GraphOptions{Common: common, Program: o.Program, IncompleteOK: o.IncompleteOK, Progress: bar.show})
+	// these are of the replay that the user sees
+	common.Stdin, common.Stdout, common.Stderr, common.Output = nil, nil, nil, nil
+	return session.BoundBuffering(ctx, rec, limit, session.GraphOptions{
+		Common: common, Program: o.Program,
+		IncompleteOK: o.IncompleteOK, Progress: bar.show,
+	})
 }
 
 func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n",
-		count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed), count(r.Decisions, "decision"))
+		count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed),
+		count(r.Decisions, "decision"))
 	for i, rank := range r.Ranks {
 		switch {
 		case rank.Divergence != nil:
@@ -119,13 +128,15 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 	}
 	switch {
 	case r.OK() && r.CutShort && r.Stalled:
-		b.WriteString("  No rank left the recording, which was cut short: the replay was ended where no rank could go on.\n")
+		b.WriteString("  No rank left the recording, which was cut short: the replay was ended where no rank could " +
+			"go on.\n")
 	case r.OK() && r.CutShort:
 		b.WriteString("  No rank left the recording, which was cut short: the replay went as far as it goes.\n")
 	case r.OK():
 		b.WriteString("  No rank left the recording, and all got to its end.\n")
 	case r.Stalled && r.Within:
-		b.WriteString("  The replay was ended because all ranks waited within MPI calls and none got on. If the program did something else than when it was recorded,\n" +
+		b.WriteString("  The replay was ended because all ranks waited within MPI calls and none got on. If the " +
+			"program did something else than when it was recorded,\n" +
 			"  what a rank waits for may never have been sent: `cohort debug` shows where each one waits.\n")
 	case r.Stalled:
 		b.WriteString("  The replay was ended because no rank made an MPI call any more.\n")
@@ -169,21 +180,25 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 	if d.Unnoticed {
 		return []string{fmt.Sprintf("Rank %d left the recording: %s", rank, job.UnnoticedText(d))}
 	}
-	lines := []string{fmt.Sprintf("Rank %d left the recording at its event %d (%d:%d)%s.", rank, d.Event, rank, d.Event, where)}
+	lines := []string{fmt.Sprintf("Rank %d left the recording at its event %d (%d:%d)%s.", rank, d.Event, rank, d.Event,
+		where)}
 	switch {
 	case d.RecordedOp == "":
 		lines = append(lines, "  recorded: nothing more")
 	case d.RecordedEvent > d.Event:
-		lines = append(lines, fmt.Sprintf("  recorded: another call, of which no decision was needed; the next one that needed one is %s%s, event %d",
+		lines = append(lines, fmt.Sprintf("  recorded: another call, of which no decision was needed; the next one "+
+			"that needed one is %s%s, event %d",
 			d.RecordedOp, peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
 	default:
-		lines = append(lines, fmt.Sprintf("  recorded: %s%s, event %d", d.RecordedOp, peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
+		lines = append(lines, fmt.Sprintf("  recorded: %s%s, event %d", d.RecordedOp,
+			peer(d.RecordedSource, d.RecordedTag), d.RecordedEvent))
 	}
 	lines = append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
 	if d.RecordedOp == trace.TurnName {
 		lines = append(
 			lines,
-			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 s. The order in which threads take "+
+			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 "+
+				"s. The order in which threads take "+
 				"the program's own locks",
 			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.",
 		)

@@ -66,9 +66,11 @@ Start with:
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text := err.Error()
 		if bad := new(pflag.InvalidValueError); errors.As(err, &bad) {
-			text = fmt.Sprintf("%q was given for --%s, which takes %s", bad.GetValue(), bad.GetFlag().Name, kindOf(bad.GetFlag()))
+			text = fmt.Sprintf("%q was given for --%s, which takes %s", bad.GetValue(), bad.GetFlag().Name,
+				kindOf(bad.GetFlag()))
 		}
-		return usageError("%s. Run \"cohort help%s\" for what is possible.", strings.ToUpper(text[:1])+text[1:], strings.TrimPrefix(cmd.CommandPath(), "cohort"))
+		return usageError("%s. Run \"cohort help%s\" for what is possible.", strings.ToUpper(text[:1])+text[1:],
+			strings.TrimPrefix(cmd.CommandPath(), "cohort"))
 	})
 	root.AddCommand(commands(std)...)
 	return root
@@ -104,10 +106,12 @@ func logger(cmd *cobra.Command, std streams) (*slog.Logger, error) {
 // programArgs checks that a command got its program after "--".
 func programArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError("No program was named. Write it after \"--\", as in: %s -n 4 -- ./prog arg", cmd.CommandPath())
+		return usageError("No program was named. Write it after \"--\", as in: %s -n 4 -- ./prog arg",
+			cmd.CommandPath())
 	}
 	if dash := cmd.ArgsLenAtDash(); dash > 0 {
-		return usageError("%q stands before \"--\" and is no flag. Write: %s [flags] -- PROGRAM ARGUMENTS", args[0], cmd.CommandPath())
+		return usageError("%q stands before \"--\" and is no flag. Write: %s [flags] -- PROGRAM ARGUMENTS", args[0],
+			cmd.CommandPath())
 	}
 	return nil
 }

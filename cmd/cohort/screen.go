@@ -9,8 +9,9 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shares a terminal between the output of a program and one line of ours below it. The line is erased before anything is written and drawn again later, only where a
-// line begins, so it never mixes with the output. Its methods may be called from any goroutine.
+// screen shares a terminal between the output of a program and one line of ours below it. The line is erased before
+// anything is written and drawn again later, only where a line begins, so it never mixes with the output. Its methods
+// may be called from any goroutine.
 type screen struct {
 	mu      sync.Mutex
 	tty     io.Writer

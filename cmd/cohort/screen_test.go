@@ -17,7 +17,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// terminal is as much of one as output and progress lines use: it returns the lines that a user sees. Fails on anything else.
+// terminal is as much of one as output and progress lines use: it returns the lines that a user sees. Fails on anything
+// else.
 func terminal(t interface {
 	Fatalf(format string, args ...any)
 }, stream string,
@@ -50,7 +51,8 @@ func terminal(t interface {
 	return lines
 }
 
-// However output and progress follow each other, the user sees the output as it was written, and the progress below it or not at all.
+// However output and progress follow each other, the user sees the output as it was written, and the progress below it
+// or not at all.
 func TestScreen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tty bytes.Buffer
@@ -89,7 +91,8 @@ func TestScreen(t *testing.T) {
 	})
 }
 
-// On a terminal a line shows how far the run is while the program waits; it is gone when the program writes, and at the end.
+// On a terminal a line shows how far the run is while the program waits; it is gone when the program writes, and at the
+// end.
 func TestProgressOnATerminal(t *testing.T) {
 	slow(t)
 	t.Parallel()
@@ -106,7 +109,10 @@ func TestProgressOnATerminal(t *testing.T) {
 			if err := pty.Setsize(master, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
 				t.Fatal(err)
 			}
-			args := []string{"record", "-n", "2", "-o", "r.cohort", "--yield", "off", "--env", waitPlace, "--", waiting(t, mpi)}
+			args := []string{
+				"record", "-n", "2", "-o", "r.cohort", "--yield", "off", "--env", waitPlace, "--",
+				waiting(t, mpi),
+			}
 			if quiet {
 				args = append([]string{"record", "-q"}, args[1:]...)
 			}
@@ -179,12 +185,17 @@ func b2i(b bool) int {
 	return 0
 }
 
-// A disk that gets full while the program runs: the program goes on to its good end, it is said once, and what was recorded replays.
+// A disk that gets full while the program runs: the program goes on to its good end, it is said once, and what was
+// recorded replays.
 func TestFullDisk(t *testing.T) {
 	slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := mpi.Build(t, "wildcard.c")
-		for _, c := range []struct{ mode, ranks, size string }{{"order", "2", "64k"}, {"racing", "3", "96k"}, {"full", "2", "400k"}} {
+		for _, c := range []struct{ mode, ranks, size string }{
+			{"order", "2", "64k"},
+			{"racing", "3", "96k"},
+			{"full", "2", "400k"},
+		} {
 			t.Run(c.mode, func(t *testing.T) { fullDisk(t, mpi, program, c.mode, c.ranks, c.size) })
 		}
 	})
@@ -206,15 +217,18 @@ func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) 
 		}
 	})
 	text, status := w.run("record", "-n", ranks, "--mode", mode, "-o", "disk/r.cohort", "--", program, "recv", "12000")
-	if status != 0 || !strings.Contains(text, "] ended well") || strings.Count(text, "the program goes on unrecorded") != 1 ||
+	if status != 0 || !strings.Contains(text, "] ended well") ||
+		strings.Count(text, "the program goes on unrecorded") != 1 ||
 		!strings.Contains(text, "The disk is full") || strings.Contains(text, "cannot be replayed") {
 		t.Errorf("record has status %d and says:\n%s", status, text)
 	}
-	if left, err := exec.Command("ls", "-la", disk+"/r.cohort").CombinedOutput(); err != nil || strings.Contains(string(left), "cohort-tmp") {
+	if left, err := exec.Command("ls", "-la", disk+"/r.cohort").CombinedOutput(); err != nil ||
+		strings.Contains(string(left), "cohort-tmp") {
 		t.Errorf("%v\n%s", err, left)
 	}
 	text, status = w.run("replay", "disk/r.cohort", "--stall-timeout", "3s")
-	if status != 0 || !strings.Contains(text, " was cut short after event") || !strings.Contains(text, "(the disk was full)") || !strings.Contains(text, "No rank left the recording") {
+	if status != 0 || !strings.Contains(text, " was cut short after event") ||
+		!strings.Contains(text, "(the disk was full)") || !strings.Contains(text, "No rank left the recording") {
 		t.Errorf("replay has status %d and says:\n%s", status, text)
 	}
 }

@@ -19,13 +19,17 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
-// TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi", and $SOURCE is testprograms; cohort is the program under test; and:
+// TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi", and $SOURCE is
+// testprograms; cohort is the program under test; and:
 //
-//	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI
+//	build SOURCE NAME [FLAG...] a program of testprograms, built with $MPI; "plain" as the first flag: without any
+//
+// MPI
+//
 //	program FILE                  copies a file of testprograms here
 //	orders FILE                   the lines with order hashes of the last standard output, sorted, into FILE
 //	line SOURCE MARK VAR          sets VAR to FILE:LINE of the line of the program's source that holds MARK
-//	checkcut RECORDING FILE       checks the cut in FILE (JSON) against the events of the recording, without package causal
+//	checkcut RECORDING FILE checks the cut in FILE (JSON) against the events of the recording, without package causal
 //	column FILE                   checks that the column that mpipp printed has the values that the array has
 //	status N ARGUMENT...          runs cohort, which must end with that status
 //	copydir FROM TO               copies a directory, over what was there
@@ -54,7 +58,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// inTest has testscript run a script in the test itself, so that its deadline begins when it does, and not when it is queued.
+// inTest has testscript run a script in the test itself, so that its deadline begins when it does, and not when it is
+// queued.
 type inTest struct{ *testing.T }
 
 func (inTest) Parallel()                                {} // it is
@@ -98,7 +103,8 @@ func scriptParams(t *testing.T, mpi mpitest.MPI, file string) testscript.Params 
 	}
 }
 
-// coresStay tells whether the kernel leaves core files where the program runs: as it does by default, and few distributions do.
+// coresStay tells whether the kernel leaves core files where the program runs: as it does by default, and few
+// distributions do.
 func coresStay() bool {
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
 	var limit unix.Rlimit
@@ -110,7 +116,8 @@ func coresStay() bool {
 const markVar = "COHORT_TEST_SCRIPT"
 
 func setUp(t *testing.T, env *testscript.Env, mpi mpitest.MPI, source string) error {
-	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "SOURCE="+filepath.Dir(source), "XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
+	env.Vars = append(env.Vars, "MPI="+mpi.Name, markVar+"="+env.WorkDir, "SOURCE="+filepath.Dir(source),
+		"XDG_CACHE_HOME="+cacheHome(), "XDG_RUNTIME_DIR="+filepath.Join(env.WorkDir, "run"))
 	for _, v := range os.Environ() { // what the MPI needs to run here
 		for _, prefix := range []string{"OMPI_", "MPIEXEC", "HYDRA_", "PRTE_", "COHORT_REQUIRE_MPI=", "GORACE="} {
 			if strings.HasPrefix(v, prefix) {
@@ -207,7 +214,8 @@ func marked(mark string) []string {
 		if err != nil || len(cmdline) == 0 { // it has gone since, or is a zombie
 			continue
 		}
-		list = append(list, filepath.Base(filepath.Dir(path))+" "+string(bytes.ReplaceAll(cmdline, []byte{0}, []byte{' '})))
+		list = append(list, filepath.Base(filepath.Dir(path))+" "+string(bytes.ReplaceAll(cmdline, []byte{0},
+			[]byte{' '})))
 	}
 	return list
 }
@@ -228,8 +236,8 @@ func nothingLeft(ts *testscript.TestScript) {
 	}
 }
 
-// awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time), and returns the processes and
-// the directories of jobs that are left; runtimeDir "": processes only.
+// awaitNothing gives what has just been told to end a moment to do so (the kernel delivers a SIGKILL in its own time),
+// and returns the processes and the directories of jobs that are left; runtimeDir "": processes only.
 func awaitNothing(mark, runtimeDir string) []string {
 	deadline := time.NewTimer(endLimit)
 	defer deadline.Stop()

@@ -15,7 +15,8 @@ import (
 // fileLike are streams that can be handed to a process as they are.
 type fileLike = *os.File
 
-// labeller writes the ranks in front of each line of output; a line that several ranks print at about the same time is shown once.
+// labeller writes the ranks in front of each line of output; a line that several ranks print at about the same time is
+// shown once.
 type labeller struct {
 	std   streams
 	lines *job.LineMerger

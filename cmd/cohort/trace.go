@@ -27,7 +27,8 @@ func newTraceCommand(std streams) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceUndumpCommand(std), newTraceVerifyCommand(std), newTraceMinimizeCommand(std))
+	cmd.AddCommand(newTraceInfoCommand(std), newTraceDumpCommand(std), newTraceUndumpCommand(std),
+		newTraceVerifyCommand(std), newTraceMinimizeCommand(std))
 	cmd.AddCommand(newTracePackCommand(std), newTraceUnpackCommand(std), newTraceRepairCommand(std))
 	return cmd
 }
@@ -81,10 +82,14 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 	fmt.Fprintf(&b, "  command     %s\n", strings.Join(m.Command, " "))
 	fmt.Fprintf(&b, "  directory   %s\n", m.Cwd)
 	fmt.Fprintf(&b, "  program     %s\n", m.Program.Path)
-	fmt.Fprintf(&b, "  MPI         %s %s, %d ranks, mode %s, waiting ranks yielded: %t\n", m.MPI.Kind, m.MPI.Version, m.Ranks, m.Mode, m.Yield)
-	fmt.Fprintf(&b, "  recorded    %s, in %s, by cohort %s\n", m.Start.Local().Format("2006-01-02 15:04:05"), m.Elapsed.Round(1e6), m.Cohort)
-	fmt.Fprintf(&b, "  holds       %d events, %d messages (%d bytes), %d failed polls\n", s.Events, s.Messages, s.PayloadBytes, s.FailedPolls)
-	fmt.Fprintf(&b, "  decisions   %d, of them %d for wildcards (%d never matched), %.2f bytes per wildcard\n", s.Decisions, s.Wildcards, s.Never, s.BytesPerWildcard)
+	fmt.Fprintf(&b, "  MPI         %s %s, %d ranks, mode %s, waiting ranks yielded: %t\n", m.MPI.Kind, m.MPI.Version,
+		m.Ranks, m.Mode, m.Yield)
+	fmt.Fprintf(&b, "  recorded    %s, in %s, by cohort %s\n", m.Start.Local().Format("2006-01-02 15:04:05"),
+		m.Elapsed.Round(1e6), m.Cohort)
+	fmt.Fprintf(&b, "  holds       %d events, %d messages (%d bytes), %d failed polls\n", s.Events, s.Messages,
+		s.PayloadBytes, s.FailedPolls)
+	fmt.Fprintf(&b, "  decisions   %d, of them %d for wildcards (%d never matched), %.2f bytes per wildcard\n",
+		s.Decisions, s.Wildcards, s.Never, s.BytesPerWildcard)
 	if s.Values > 0 {
 		fmt.Fprintf(&b, "  inputs      %d values that another run would not be given\n", s.Values)
 	}
@@ -103,12 +108,14 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 		fmt.Fprintf(&b, "  %-11s %8d %s\n", name, s.EventsByClass[c], c)
 	}
 	for _, r := range m.PerRank {
-		fmt.Fprintf(&b, "  rank %-6d %s, %d events, %d messages sent, %d decisions", r.Rank, r.End, r.Events, r.Messages, r.Decisions)
+		fmt.Fprintf(&b, "  rank %-6d %s, %d events, %d messages sent, %d decisions", r.Rank, r.End, r.Events,
+			r.Messages, r.Decisions)
 		if r.Repaired != nil {
 			fmt.Fprintf(&b, "; its trace was damaged, and is kept up to event %d", r.Repaired.Events)
 		}
 		if r.Incomplete != nil {
-			fmt.Fprintf(&b, "; not covered: %s (event %d%s, %d such calls)", r.Incomplete.Call, r.Incomplete.Event, trace.At(r.Incomplete.Place), r.Incomplete.Count)
+			fmt.Fprintf(&b, "; not covered: %s (event %d%s, %d such calls)", r.Incomplete.Call, r.Incomplete.Event,
+				trace.At(r.Incomplete.Place), r.Incomplete.Count)
 		}
 		b.WriteString("\n")
 	}
@@ -151,7 +158,8 @@ func newTraceDumpCommand(std streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&rank, "rank", 0, "whose trace")
-	cmd.Flags().BoolVar(&graph, "graph", false, "the full trace of the event graph, which \"cohort replay --full\" or \"cohort cut\" leaves")
+	cmd.Flags().BoolVar(&graph, "graph", false,
+		"the full trace of the event graph, which \"cohort replay --full\" or \"cohort cut\" leaves")
 	return cmd
 }
 
@@ -167,7 +175,8 @@ In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst besi
   cohort trace undump rank-0.txt -o rank-0.trace`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || out == "" {
-				return usageError("One text and -o with the file to write are needed. Write: cohort trace undump rank-0.txt -o rank-0.trace")
+				return usageError("One text and -o with the file to write are needed. Write: cohort trace undump " +
+					"rank-0.txt -o rank-0.trace")
 			}
 			return nil
 		},
@@ -233,12 +242,16 @@ func newTraceUnpackCommand(std streams) *cobra.Command {
 		Short: "Put traces back as the ranks wrote them",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *trace.Recording) error { return rec.Unpack(ctx) })
+			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *trace.Recording) error {
+				return rec.Unpack(ctx)
+			})
 		},
 	}
 }
 
-func repack(cmd *cobra.Command, std streams, args []string, how string, do func(context.Context, *trace.Recording) error) error {
+func repack(cmd *cobra.Command, std streams, args []string, how string,
+	do func(context.Context, *trace.Recording) error,
+) error {
 	rec, err := oneRecording(std, args)
 	if err != nil {
 		return err
@@ -249,5 +262,6 @@ func repack(cmd *cobra.Command, std streams, args []string, how string, do func(
 	if err := do(ctx, rec); err != nil {
 		return fmt.Errorf("the recording %s could not be %s: %w", rec.Dir, how, err)
 	}
-	return say(std.Out, fmt.Sprintf("%s: %s, %s before and %s now.\n", rec.Dir, how, size(uint64(before)), size(uint64(rec.TraceSize()))))
+	return say(std.Out, fmt.Sprintf("%s: %s, %s before and %s now.\n", rec.Dir, how, size(uint64(before)),
+		size(uint64(rec.TraceSize()))))
 }

@@ -11,11 +11,15 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// unfinished is a recording of two ranks whose cohort was killed while it recorded; rank 1 had made its file, and not begun it.
+// unfinished is a recording of two ranks whose cohort was killed while it recorded; rank 1 had made its file, and not
+// begun it.
 func unfinished(t *testing.T, file []byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "r.cohort")
-	rec, err := trace.Create(dir, trace.Meta{Ranks: 2, Mode: "order", MPI: trace.MPI{Kind: "mpich"}, Command: []string{"p"}, Start: time.Now()}, trace.CreateOptions{})
+	rec, err := trace.Create(dir, trace.Meta{
+		Ranks: 2, Mode: "order", MPI: trace.MPI{Kind: "mpich"},
+		Command: []string{"p"}, Start: time.Now(),
+	}, trace.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,13 +38,18 @@ func unfinished(t *testing.T, file []byte) string {
 func TestTraceOfWhatAKilledCohortLeft(t *testing.T) {
 	for name, file := range map[string][]byte{"no file": nil, "an empty file": {}, "zeros": make([]byte, 1<<16)} {
 		for _, c := range []struct{ args, want string }{
-			{"info", "2 ranks, mode order"}, {"dump --rank 1", "rank=1"}, {"dump --rank 0", "rank=0"}, {"verify", "all 2 traces are whole"}, {"pack", "packed"},
+			{"info", "2 ranks, mode order"},
+			{"dump --rank 1", "rank=1"},
+			{"dump --rank 0", "rank=0"},
+			{"verify", "all 2 traces are whole"},
+			{"pack", "packed"},
 		} {
 			t.Run(name+" "+c.args, func(t *testing.T) {
 				var out, said bytes.Buffer
 				args := strings.Fields("trace " + c.args)
 				args = append(args[:2:2], append([]string{unfinished(t, file)}, args[2:]...)...)
-				if code := run(args, streams{Out: &out, Err: &said}); code != exitOK || !strings.Contains(out.String(), c.want) {
+				if code := run(args, streams{Out: &out, Err: &said}); code != exitOK ||
+					!strings.Contains(out.String(), c.want) {
 					t.Errorf("status %d, %s\n%s", code, &out, &said)
 				}
 				if !strings.Contains(said.String(), "There is no trace of rank 1.") {
@@ -52,7 +61,8 @@ func TestTraceOfWhatAKilledCohortLeft(t *testing.T) {
 	// One that holds something else is damaged, and stays so.
 	dir := unfinished(t, []byte("something else"))
 	var out, said bytes.Buffer
-	if code := run([]string{"trace", "verify", dir}, streams{Out: &out, Err: &said}); code != exitUsage || !strings.Contains(said.String(), "not a Cohort trace") {
+	if code := run([]string{"trace", "verify", dir}, streams{Out: &out, Err: &said}); code != exitUsage ||
+		!strings.Contains(said.String(), "not a Cohort trace") {
 		t.Errorf("status %d, %s%s", code, &out, &said)
 	}
 }

@@ -1,5 +1,5 @@
-// Package client is a DAP connection as its faces use it: the terminal interface, scripts and tests. It knows Cohort's own events and requests only as
-// names with raw bodies; package dap/protocol types them. It imports nothing of ours.
+// Package client is a DAP connection as its faces use it: the terminal interface, scripts and tests. It knows Cohort's
+// own events and requests only as names with raw bodies; package dap/protocol types them. It imports nothing of ours.
 package client
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/google/go-dap"
 )
 
-// Message is any DAP message, decoded as far as its kind; Body stays raw because Cohort's own events are unknown to go-dap.
+// Message is any DAP message, decoded as far as its kind; Body stays raw because Cohort's own events are unknown to
+// go-dap.
 type Message struct {
 	Seq        int             `json:"seq"`
 	Type       string          `json:"type"`
@@ -39,8 +40,8 @@ func (e *RequestError) Error() string { return e.Text }
 // ErrClosed is what requests get once the connection is gone.
 var ErrClosed = errors.New("the debug server has closed the connection")
 
-// Client is one DAP connection. Request may be called from any goroutine; events come out in order through the sink given to New, which
-// is called from the reader's goroutine and must not block for long.
+// Client is one DAP connection. Request may be called from any goroutine; events come out in order through the sink
+// given to New, which is called from the reader's goroutine and must not block for long.
 type Client struct {
 	conn io.ReadWriteCloser
 
@@ -73,7 +74,8 @@ func (c *Client) read(sink func(Message)) {
 		}
 		var m Message
 		if err := json.Unmarshal(raw, &m); err != nil {
-			sink(Message{Type: "broken", Message: fmt.Sprintf("the debug server sent something that is not DAP: %v", err)})
+			sink(Message{Type: "broken", Message: fmt.Sprintf("the debug server sent something that is not DAP: %v",
+				err)})
 			continue
 		}
 		switch m.Type {
@@ -109,7 +111,10 @@ func (c *Client) fail(err error) {
 func (c *Client) refuse(m Message) {
 	// A failed write means a dead connection, which the reader notices by itself.
 	_ = c.write(func(seq int) any {
-		return Message{Seq: seq, Type: "response", Command: m.Command, RequestSeq: m.Seq, Message: "this client takes no requests"}
+		return Message{
+			Seq: seq, Type: "response", Command: m.Command, RequestSeq: m.Seq,
+			Message: "this client takes no requests",
+		}
 	})
 }
 
@@ -177,7 +182,8 @@ func decodeResponse(m Message, result any) error {
 			} `json:"error"`
 		}
 		text := m.Message
-		if json.Unmarshal(m.Body, &body) == nil && body.Error.Format != "" { // a body of another kind leaves the message
+		// a body of another kind leaves the message
+		if json.Unmarshal(m.Body, &body) == nil && body.Error.Format != "" {
 			text = body.Error.Format
 		}
 		return &RequestError{Command: m.Command, Text: text, ID: body.Error.ID}

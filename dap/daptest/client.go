@@ -21,7 +21,8 @@ import (
 // patience bounds each wait. It only matters when something hangs: what can no longer come fails at once.
 const patience = 3 * time.Minute
 
-// Dumper is a connection that can tell what its server is doing, as the dump of its goroutines. That may end the server. It is asked when something hangs.
+// Dumper is a connection that can tell what its server is doing, as the dump of its goroutines. That may end the
+// server. It is asked when something hangs.
 type Dumper interface{ Dump() string }
 
 // Client is a DAP client. Its methods may be called from any goroutine; those that fail the test only from the test's.
@@ -57,7 +58,8 @@ func (e Event) String() string { return e.Name + " " + string(e.Body) }
 // New starts a client on conn and closes it when the test ends.
 func New(tb testing.TB, conn io.ReadWriteCloser) *Client {
 	c := &Client{
-		tb: tb, conn: conn, done: make(chan struct{}), changed: make(chan struct{}), waiting: map[int]chan protocol.Response{},
+		tb: tb, conn: conn, done: make(chan struct{}), changed: make(chan struct{}),
+		waiting: map[int]chan protocol.Response{},
 	}
 	go c.read()
 	tb.Cleanup(c.Close)
@@ -164,7 +166,10 @@ func (c *Client) Send(command string, arguments any) (*Call, error) {
 	message := struct {
 		godap.Request
 		Arguments any `json:"arguments,omitempty"`
-	}{godap.Request{ProtocolMessage: godap.ProtocolMessage{Seq: call.Seq, Type: "request"}, Command: command}, arguments}
+	}{
+		godap.Request{ProtocolMessage: godap.ProtocolMessage{Seq: call.Seq, Type: "request"}, Command: command},
+		arguments,
+	}
 	content, err := json.Marshal(message)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", command, err)
@@ -182,7 +187,8 @@ func (c *Client) Send(command string, arguments any) (*Call, error) {
 	return call, nil
 }
 
-// SendRaw writes bytes as they are. Answers to requests in it are reported as protocol errors unless ExpectAnswer was called for their seq.
+// SendRaw writes bytes as they are. Answers to requests in it are reported as protocol errors unless ExpectAnswer was
+// called for their seq.
 func (c *Client) SendRaw(data []byte) error {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -211,7 +217,8 @@ type RequestError struct {
 
 func (e *RequestError) Error() string { return e.Command + ": " + e.Text }
 
-// Wait waits for the response and reads its body into body unless that is nil. The error is a *RequestError if the server said no.
+// Wait waits for the response and reads its body into body unless that is nil. The error is a *RequestError if the
+// server said no.
 func (k *Call) Wait(ctx context.Context, body any) error {
 	select {
 	case r, ok := <-k.answer:

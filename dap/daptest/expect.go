@@ -21,7 +21,8 @@ const (
 	Impossible         // it can no longer come
 )
 
-// Expectation is something that a test waits for. It is shown events in order until it is Met or Impossible; why says why it is impossible. It may keep state and is used once.
+// Expectation is something that a test waits for. It is shown events in order until it is Met or Impossible; why says
+// why it is impossible. It may keep state and is used once.
 type Expectation interface {
 	fmt.Stringer
 	See(e Event) (v Verdict, why string)
@@ -68,7 +69,8 @@ func rankGone(e Event, rank int) (bool, string) {
 	return false, ""
 }
 
-// Stopped expects that a rank stops; reason "" any. It is impossible once the rank or the session has ended, or the rank has stopped for another reason.
+// Stopped expects that a rank stops; reason "" any. It is impossible once the rank or the session has ended, or the
+// rank has stopped for another reason.
 func Stopped(rank int, reason string) Expectation {
 	name := fmt.Sprintf("rank %d stops", rank)
 	if reason != "" {
@@ -185,8 +187,9 @@ func Initialized() Expectation { return Named("initialized") }
 // CutReached expects that all ranks stand at a cut.
 func CutReached() Expectation { return Named(protocol.EventCut) }
 
-// Await waits until every expectation is met, by events after the cursor and in any order, and returns the events that met them, in the order of the
-// expectations. It returns an error at once when one of them is impossible, and when no more events can come.
+// Await waits until every expectation is met, by events after the cursor and in any order, and returns the events that
+// met them, in the order of the expectations. It returns an error at once when one of them is impossible, and when no
+// more events can come.
 func (c *Client) Await(ctx context.Context, wanted ...Expectation) ([]Event, error) {
 	got := make([]Event, len(wanted))
 	open := make(map[int]Expectation, len(wanted))

@@ -12,8 +12,10 @@ import (
 // InitializeArguments are those of a client that can do everything that this package reads.
 func InitializeArguments() map[string]any {
 	return map[string]any{
-		"clientID": "daptest", "adapterID": "cohort", "linesStartAt1": true, "columnsStartAt1": true, "pathFormat": "path",
-		"supportsVariableType": true, "supportsVariablePaging": true, "supportsProgressReporting": true, "supportsMemoryReferences": true,
+		"clientID": "daptest", "adapterID": "cohort", "linesStartAt1": true, "columnsStartAt1": true,
+		"pathFormat":           "path",
+		"supportsVariableType": true, "supportsVariablePaging": true, "supportsProgressReporting": true,
+		"supportsMemoryReferences": true,
 		"supportsInvalidatedEvent": true,
 	}
 }

@@ -51,7 +51,8 @@ type AttachArguments struct {
 	ShowLibraryThreads bool   `json:"showLibraryThreads,omitempty"`
 }
 
-// DisconnectArguments are DAP's; a nil TerminateDebuggee means the default: true for the client that launched the job, false for one that attached.
+// DisconnectArguments are DAP's; a nil TerminateDebuggee means the default: true for the client that launched the job,
+// false for one that attached.
 type DisconnectArguments struct {
 	Restart           bool  `json:"restart,omitempty"`
 	TerminateDebuggee *bool `json:"terminateDebuggee,omitempty"`

@@ -1,7 +1,9 @@
-// Package protocol holds what Cohort's DAP server adds to the Debug Adapter Protocol: launch arguments, breakpoint properties, custom
-// requests and events. It imports nothing of ours, so that every face (TUI, scripts, tests) can use it.
+// Package protocol holds what Cohort's DAP server adds to the Debug Adapter Protocol: launch arguments, breakpoint
+// properties, custom requests and events. It imports nothing of ours, so that every face (TUI, scripts, tests) can use
+// it.
 //
-// Custom requests are named "cohort/...". A client that knows none of them has a working debugger all the same: ranks are DAP threads.
+// Custom requests are named "cohort/...". A client that knows none of them has a working debugger all the same: ranks
+// are DAP threads.
 package protocol
 
 // Breakpoint modes (DAP `breakpointModes`; SourceBreakpoint.mode).
@@ -11,20 +13,23 @@ const (
 	ModeCausal = "causal" // replay only: every other rank stops at its causal past
 )
 
-// LaunchArguments are the arguments of the DAP `launch` request. Exactly one of Program (a live run), Recording (a replay; program and arguments come from
-// the recording) and Cores must be given; with Recording, Program may name another copy of the same build, and with Cores it is the program that left them.
+// LaunchArguments are the arguments of the DAP `launch` request. Exactly one of Program (a live run), Recording (a
+// replay; program and arguments come from the recording) and Cores must be given; with Recording, Program may name
+// another copy of the same build, and with Cores it is the program that left them.
 type LaunchArguments struct {
-	Program      string            `json:"program,omitempty"`
-	Args         []string          `json:"args,omitempty"`
-	Cwd          string            `json:"cwd,omitempty"`
-	Env          map[string]string `json:"env,omitempty"`
-	Ranks        int               `json:"ranks,omitempty"` // default 4 live; a recording's own number
-	MPI          string            `json:"mpi,omitempty"`   // "mpich", "openmpi" or a path to mpiexec; default: what the program is linked to
-	LauncherArgs []string          `json:"launcherArgs,omitempty"`
-	StopOnEntry  bool              `json:"stopOnEntry,omitempty"`
-	Recording    string            `json:"recording,omitempty"`
-	IncompleteOK bool              `json:"incompleteOk,omitempty"`
-	// BoundBuffering holds senders back in a replay, so that at most so many messages wait at a rank for their receives; 0: it does not.
+	Program string            `json:"program,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Cwd     string            `json:"cwd,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	Ranks   int               `json:"ranks,omitempty"` // default 4 live; a recording's own number
+	// "mpich", "openmpi" or a path to mpiexec; default: what the program is linked to
+	MPI          string   `json:"mpi,omitempty"`
+	LauncherArgs []string `json:"launcherArgs,omitempty"`
+	StopOnEntry  bool     `json:"stopOnEntry,omitempty"`
+	Recording    string   `json:"recording,omitempty"`
+	IncompleteOK bool     `json:"incompleteOk,omitempty"`
+	// BoundBuffering holds senders back in a replay, so that at most so many messages wait at a rank for their
+	// receives; 0: it does not.
 	BoundBuffering int    `json:"boundBuffering,omitempty"`
 	NoDebug        bool   `json:"noDebug,omitempty"`
 	Yield          string `json:"yield,omitempty"` // "auto" (default), "on", "off"
@@ -32,15 +37,16 @@ type LaunchArguments struct {
 	Token          string `json:"token,omitempty"` // needed on TCP
 	// ShowLibraryThreads shows threads that belong to the MPI library.
 	ShowLibraryThreads bool `json:"showLibraryThreads,omitempty"`
-	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and nothing is started. Patterns such as core.* are
-	// expanded; relative ones are relative to Cwd. Without Program it is the one that the first of them names.
+	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and
+	// nothing is started. Patterns such as core.* are expanded; relative ones are relative to Cwd. Without Program it
+	// is the one that the first of them names.
 	Cores []string `json:"cores,omitempty"`
 	// NoInterpose debugs without libcohort: no mpipp, no positions.
 	NoInterpose bool `json:"noInterpose,omitempty"`
 }
 
-// BreakpointExtra are the properties that Cohort reads from a SourceBreakpoint or FunctionBreakpoint besides DAP's own. An editor that cannot send them may
-// write the rank set in front of the condition: `[0,2] x > 3`.
+// BreakpointExtra are the properties that Cohort reads from a SourceBreakpoint or FunctionBreakpoint besides DAP's own.
+// An editor that cannot send them may write the rank set in front of the condition: `[0,2] x > 3`.
 type BreakpointExtra struct {
 	Mode  string `json:"mode,omitempty"`
 	Ranks string `json:"ranks,omitempty"`
@@ -53,7 +59,8 @@ const (
 	RequestWaitIdle = "cohort/waitIdle" // {} -> RanksBody, answered when the job is idle (see docs/dap.md)
 	RequestInput    = "cohort/input"    // InputArguments
 	RequestCut      = "cohort/cut"      // CutArguments -> CutBody: the causal cut of an event of the recording
-	RequestRunTo    = "cohort/runTo"    // CutArguments: replay; run every rank to the causal cut of an event, or to an explicit consistent cut
+	// CutArguments: replay; run every rank to the causal cut of an event, or to an explicit consistent cut
+	RequestRunTo = "cohort/runTo"
 )
 
 // Events.

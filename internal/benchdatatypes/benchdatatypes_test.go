@@ -11,14 +11,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestOneRound measures everything once on one MPI, with next to no work, and looks at the page. It says nothing about times.
+// TestOneRound measures everything once on one MPI, with next to no work, and looks at the page. It says nothing about
+// times.
 func TestOneRound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs MPI programs, under gdb too")
 	}
 	mpitest.Need(t, "mpich")
 	var progress strings.Builder
-	r, err := Measure(t.Context(), Options{MPIs: []string{"mpich"}, Rounds: 1, Tiny: true, Elements: 100, Progress: &progress})
+	r, err := Measure(t.Context(), Options{
+		MPIs: []string{"mpich"}, Rounds: 1, Tiny: true, Elements: 100,
+		Progress: &progress,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +30,8 @@ func TestOneRound(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, p := range r.Pairs {
-		if len(p.Bare) != 1 || len(p.Loaded) != 1 || p.Bare[0].Seconds <= 0 || p.Loaded[0].Seconds <= 0 || p.Bare[0].Late == 0 {
+		if len(p.Bare) != 1 || len(p.Loaded) != 1 || p.Bare[0].Seconds <= 0 || p.Loaded[0].Seconds <= 0 ||
+			p.Bare[0].Late == 0 {
 			t.Errorf("%+v", p)
 		}
 	}
@@ -34,7 +39,10 @@ func TestOneRound(t *testing.T) {
 	if err := r.Markdown(&page, "notes of ours\n"); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"MPICH", "(depth 50), and freed, 20 times", "mpipp is faster by", NotesMark + "\nnotes of ours\n"} {
+	for _, want := range []string{
+		"MPICH", "(depth 50), and freed, 20 times", "mpipp is faster by",
+		NotesMark + "\nnotes of ours\n",
+	} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("no %q in\n%s", want, page.String())
 		}

@@ -59,7 +59,8 @@ type Pair struct {
 
 func (p *Pair) title() string { return fmt.Sprintf("%s, %d times", p.Kind.Title, p.N) }
 
-// Ratio is the median over the rounds of what the interposed run took against the bare one of its round, with quartiles.
+// Ratio is the median over the rounds of what the interposed run took against the bare one of its round, with
+// quartiles.
 func (p *Pair) Ratio() benchpage.Quartiles {
 	ratios := make([]float64, len(p.Bare))
 	for i := range p.Bare {
@@ -140,7 +141,8 @@ func (p *programs) run(ctx context.Context, kind Kind, n int, loaded bool) (Run,
 	at := bytes.Index(text, []byte("seconds "))
 	if err == nil && at >= 0 {
 		var k int
-		k, err = fmt.Sscanf(string(text[at:]), "seconds %g rss-early %d rss-late %d types %d", &r.Seconds, &r.Early, &r.Late, &r.Types)
+		k, err = fmt.Sscanf(string(text[at:]), "seconds %g rss-early %d rss-late %d types %d", &r.Seconds, &r.Early,
+			&r.Late, &r.Types)
 		if k == 4 && err == nil {
 			return r, nil
 		}

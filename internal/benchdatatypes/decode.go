@@ -34,7 +34,9 @@ func line(source, text string) int {
 }
 
 func (p *programs) debug(ctx context.Context) (s *session, err error) {
-	s = &session{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) }}), make(chan struct{})}
+	s = &session{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder {
+		return handles.New(b)
+	}}), make(chan struct{})}
 	stopped := make(chan error, 1)
 	go func() {
 		defer close(s.ended)
@@ -52,11 +54,15 @@ func (p *programs) debug(ctx context.Context) (s *session, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if _, err := s.Launch(ctx, backend.LaunchRequest{Program: p.large, Env: []string{"LD_PRELOAD=" + p.lib}}); err != nil {
+	if _, err := s.Launch(ctx,
+		backend.LaunchRequest{Program: p.large, Env: []string{"LD_PRELOAD=" + p.lib}}); err != nil {
 		return s, err
 	}
 	if _, err := s.SetBreakpoints(ctx, backend.SetBreakpointsRequest{
-		Source: p.largeFile, Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: line(largeSource, "breakpoint: handles")}},
+		Source: p.largeFile, Breakpoints: []backend.SourceBreakpoint{{
+			ID:   1,
+			Line: line(largeSource, "breakpoint: handles"),
+		}},
 	}); err != nil {
 		return s, err
 	}
@@ -82,7 +88,10 @@ func (s *session) close() error {
 // mpipp runs a line of the console and returns how long it took. Its answer must have as many lines, at least.
 func (s *session) mpipp(ctx context.Context, command string, lines int) (seconds float64, text string, err error) {
 	began := time.Now()
-	got, err := s.Evaluate(ctx, backend.EvaluateRequest{Frame: backend.FrameID{Thread: 1}, Expression: command, Context: backend.ContextREPL})
+	got, err := s.Evaluate(ctx, backend.EvaluateRequest{
+		Frame: backend.FrameID{Thread: 1}, Expression: command,
+		Context: backend.ContextREPL,
+	})
 	seconds = time.Since(began).Seconds()
 	if err != nil {
 		return 0, "", fmt.Errorf("%s: %w", command, err)
@@ -96,7 +105,8 @@ func (s *session) mpipp(ctx context.Context, command string, lines int) (seconds
 // column prints all of the column and checks some values of each page.
 func (s *session) column(ctx context.Context) (seconds float64, err error) {
 	for from := 0; from < columnElements; from += columnPage {
-		took, text, err := s.mpipp(ctx, fmt.Sprintf("mpipp --from %d --list %d column matrix", from, columnPage), columnPage)
+		took, text, err := s.mpipp(ctx, fmt.Sprintf("mpipp --from %d --list %d column matrix", from, columnPage),
+			columnPage)
 		if err != nil {
 			return 0, err
 		}
@@ -194,7 +204,8 @@ func (p *programs) gdbLoop(ctx context.Context, l Loop, dir string) (seconds flo
 	defer cancel()
 	script := filepath.Join(dir, l.Name+".gdb")
 	loop := fmt.Sprintf(l.script, l.Elements)
-	text := fmt.Sprintf("set pagination off\nset confirm off\nset debuginfod enabled off\nbreak large.c:%d\nrun\npython import time; began = time.time()\necho LOOP\\n\n%s"+
+	text := fmt.Sprintf("set pagination off\nset confirm off\nset debuginfod enabled off\nbreak "+
+		"large.c:%d\nrun\npython import time; began = time.time()\necho LOOP\\n\n%s"+
 		"python print(\"TOOK %%.6f\" %% (time.time() - began))\nkill\n", line(largeSource, "breakpoint: handles"), loop)
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
 		return 0, fmt.Errorf("writing a script of gdb: %w", err)
@@ -219,7 +230,8 @@ func (p *programs) gdbLoop(ctx context.Context, l Loop, dir string) (seconds flo
 	}
 	lines := strings.Split(strings.TrimSpace(values), "\n")
 	if len(lines) != l.Elements || strings.TrimSpace(lines[len(lines)-1]) != value(l.Elements-1) {
-		return 0, fmt.Errorf("%s printed %d values, the last one %q; expected are %d, the last one %s", l.Title, len(lines), lines[len(lines)-1], l.Elements, value(l.Elements-1))
+		return 0, fmt.Errorf("%s printed %d values, the last one %q; expected are %d, the last one %s", l.Title,
+			len(lines), lines[len(lines)-1], l.Elements, value(l.Elements-1))
 	}
 	if seconds, err = strconv.ParseFloat(strings.Fields(took)[0], 64); err != nil {
 		return 0, fmt.Errorf("%s printed the time %q: %w", l.Title, took, err)

@@ -41,7 +41,10 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 		return nil, fmt.Errorf("making a directory for the benchmark: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &Report{Machine: benchreplay.Look(ctx, o.MPIs), Options: o, Views: map[string][]View{}, Loops: map[string][]Loop{}}
+	r := &Report{
+		Machine: benchreplay.Look(ctx, o.MPIs), Options: o, Views: map[string][]View{},
+		Loops: map[string][]Loop{},
+	}
 	for _, mpi := range o.MPIs {
 		p, err := build(ctx, mpi, dir)
 		if err != nil {
@@ -151,8 +154,10 @@ The same program without and with the interposer, in turn. Memory is what the pr
 		}
 		each := func(run Run) float64 { return 1e6 * run.Seconds / float64(run.Types) }
 		q := p.Ratio()
-		fmt.Fprintf(b, "| %s | %s | %.3f | %.3f | ×%.2f [%.2f, %.2f] | %+.0f KiB | %+.0f KiB | ×%.1f: %s |\n", p.MPI, p.title(), median(p.Bare, each), median(p.Loaded, each),
-			q.Median, q.Low, q.High, median(p.Bare, grown), median(p.Loaded, grown), p.Kind.Target, verdict(q.Median <= p.Kind.Target))
+		fmt.Fprintf(b, "| %s | %s | %.3f | %.3f | ×%.2f [%.2f, %.2f] | %+.0f KiB | %+.0f KiB | ×%.1f: %s |\n", p.MPI,
+			p.title(), median(p.Bare, each), median(p.Loaded, each),
+			q.Median, q.Low, q.High, median(p.Bare, grown), median(p.Loaded, grown), p.Kind.Target,
+			verdict(q.Median <= p.Kind.Target))
 	}
 	fmt.Fprint(b, `
 Bytes that a live vector type takes (4 arguments, 32 bytes, included): resident memory of the process by the number of types.
@@ -166,7 +171,8 @@ Bytes that a live vector type takes (4 arguments, 32 bytes, included): resident 
 			continue
 		}
 		per := func(runs []Run) float64 { return 1024 * median(runs, grown) / float64(runs[0].Types) }
-		fmt.Fprintf(b, "| %s | %.0f | %.0f | %.0f | %s |\n", p.MPI, per(p.Bare), per(p.Loaded), p.PerLive(), verdict(p.PerLive() <= 232))
+		fmt.Fprintf(b, "| %s | %.0f | %.0f | %.0f | %s |\n", p.MPI, per(p.Bare), per(p.Loaded), p.PerLive(),
+			verdict(p.PerLive() <= 232))
 	}
 }
 
@@ -186,7 +192,8 @@ A gdb as an agent has it (MI, package backend/gdb), stopped in a program with a 
 			if v.Target > 0 {
 				target = fmt.Sprintf("%.0f ms: %s", 1000*v.Target, verdict(q.Median <= v.Target))
 			}
-			fmt.Fprintf(b, "| %s | %s | %.1f [%.1f, %.1f] | %s |\n", mpi, v.Title, 1000*q.Median, 1000*q.Low, 1000*q.High, target)
+			fmt.Fprintf(b, "| %s | %s | %.1f [%.1f, %.1f] | %s |\n", mpi, v.Title, 1000*q.Median, 1000*q.Low,
+				1000*q.High, target)
 		}
 	}
 }

@@ -1,4 +1,5 @@
-// Package benchpage keeps the pages in docs/ that benchmarks write: tables are written anew, what people wrote below a mark stays.
+// Package benchpage keeps the pages in docs/ that benchmarks write: tables are written anew, what people wrote below a
+// mark stays.
 package benchpage
 
 import (
@@ -11,8 +12,8 @@ import (
 	"strings"
 )
 
-// Write replaces a page ("" is standard output) by what markdown writes, which is given the notes: what follows the line mark in the page that is there. The page is
-// replaced at once or not at all.
+// Write replaces a page ("" is standard output) by what markdown writes, which is given the notes: what follows the
+// line mark in the page that is there. The page is replaced at once or not at all.
 func Write(page, mark string, markdown func(w io.Writer, notes string) error) error {
 	if page == "" {
 		return markdown(os.Stdout, "")

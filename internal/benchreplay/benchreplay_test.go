@@ -32,7 +32,8 @@ func TestOrders(t *testing.T) {
 	if got, err := orders("heat has none", 2); err != nil || !slices.Equal(got, []string{"", ""}) {
 		t.Errorf("without lines: %q (%v)", got, err)
 	}
-	for _, bad := range []string{lines[0], lines[0] + "\n" + lines[0], lines[0] + "\n" + strings.Replace(lines[1], "rank 1", "rank 2", 1)} {
+	for _, bad := range []string{lines[0], lines[0] + "\n" + lines[0], lines[0] + "\n" +
+		strings.Replace(lines[1], "rank 1", "rank 2", 1)} {
 		if _, err := orders(bad, 2); err == nil {
 			t.Errorf("no error for %q", bad)
 		}
@@ -79,7 +80,10 @@ func TestOneRound(t *testing.T) {
 		mpitest.Need(t, mpi)
 	}
 	var progress strings.Builder
-	o := Options{Root: mpitest.Root(t), MPIs: mpitest.Names(), Programs: tiny("mesh"), Columns: Columns(), Rounds: 1, MostBare: 1, Tiny: true, Progress: &progress}
+	o := Options{
+		Root: mpitest.Root(t), MPIs: mpitest.Names(), Programs: tiny("mesh"), Columns: Columns(), Rounds: 1,
+		MostBare: 1, Tiny: true, Progress: &progress,
+	}
 	rows, err := Measure(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +93,10 @@ func TestOneRound(t *testing.T) {
 	if err := report.Markdown(&page, "notes of ours\n"); err != nil {
 		t.Fatal(err)
 	}
-	for _, wanted := range []string{"| mesh 40 4 | 4 | ", "Open MPI", "MPICH", "| *mesh* | *10210* |", NotesMark + "\nnotes of ours\n"} {
+	for _, wanted := range []string{
+		"| mesh 40 4 | 4 | ", "Open MPI", "MPICH", "| *mesh* | *10210* |",
+		NotesMark + "\nnotes of ours\n",
+	} {
 		if !strings.Contains(page.String(), wanted) {
 			t.Errorf("no %q in\n%s", wanted, page.String())
 		}
@@ -114,8 +121,8 @@ func TestOneRound(t *testing.T) {
 	}
 }
 
-// TestPaperProgramsReplay records and replays every application, tiny, in mode order on one MPI and in mode racing on the other: Measure insists on the
-// same order and the same data in the replay.
+// TestPaperProgramsReplay records and replays every application, tiny, in mode order on one MPI and in mode racing on
+// the other: Measure insists on the same order and the same data in the replay.
 func TestPaperProgramsReplay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many jobs; skipped in short mode")
@@ -130,7 +137,8 @@ func TestPaperProgramsReplay(t *testing.T) {
 					columns = []Column{Racing}
 				}
 				rows, err := Measure(t.Context(), Options{
-					Root: mpitest.Root(t), MPIs: []string{mpi}, Programs: []Program{program}, Columns: columns, Rounds: 1, Tiny: true,
+					Root: mpitest.Root(t), MPIs: []string{mpi}, Programs: []Program{program}, Columns: columns,
+					Rounds: 1, Tiny: true,
 				})
 				switch {
 				case err != nil:
@@ -156,7 +164,8 @@ func TestWrongAnswersEndIt(t *testing.T) {
 	wrong := Program{Name: "exitcode", File: "exitcode.c", Ranks: 2, Tiny: []string{"1", "5"}}
 	for _, column := range []Column{Bare, Unrecorded, Order} {
 		_, err := Measure(t.Context(), Options{
-			Root: mpitest.Root(t), MPIs: []string{"mpich"}, Programs: []Program{wrong}, Columns: []Column{column}, Rounds: 1, MostBare: 1, Tiny: true,
+			Root: mpitest.Root(t), MPIs: []string{"mpich"}, Programs: []Program{wrong}, Columns: []Column{column},
+			Rounds: 1, MostBare: 1, Tiny: true,
 		})
 		if err == nil || !strings.Contains(err.Error(), "status 5") {
 			t.Errorf("%s: the error is %v", column, err)
@@ -168,7 +177,8 @@ func TestArgumentsNameDataFiles(t *testing.T) {
 	root := mpitest.Root(t)
 	for _, p := range tiny("tsp") {
 		for _, yields := range []bool{false, true} {
-			if got := p.arguments(root, false, yields); !slices.Equal(got, []string{filepath.Join(root, "testprograms", "cities18.txt")}) {
+			if got := p.arguments(root, false, yields); !slices.Equal(got,
+				[]string{filepath.Join(root, "testprograms", "cities18.txt")}) {
 				t.Errorf("the arguments are %q", got)
 			}
 		}

@@ -12,8 +12,9 @@ type Column string
 
 // The columns, in the order of the table. A replay is of the recording that the order column made in the same round.
 const (
-	Bare       Column = "bare"       // without any part of Cohort
-	Unrecorded Column = "unrecorded" // the interposer is there and records nothing; yielding as in the columns that follow
+	Bare Column = "bare" // without any part of Cohort
+	// the interposer is there and records nothing; yielding as in the columns that follow
+	Unrecorded Column = "unrecorded"
 	Order      Column = "order"
 	Racing     Column = "racing"
 	Full       Column = "full"

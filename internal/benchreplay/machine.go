@@ -33,7 +33,8 @@ type Machine struct {
 // Look finds out about this machine.
 func Look(ctx context.Context, mpis []string) Machine {
 	m := Machine{
-		CPU: fieldOf("/proc/cpuinfo", "model name", ":"), Cores: launch.Cores(), Memory: fieldOf("/proc/meminfo", "MemTotal", ":"),
+		CPU: fieldOf("/proc/cpuinfo", "model name", ":"), Cores: launch.Cores(),
+		Memory: fieldOf("/proc/meminfo", "MemTotal", ":"),
 		System: strings.Trim(fieldOf("/etc/os-release", "PRETTY_NAME", "="), `"`), MPIs: map[string]string{}, Cohort: launch.Version(), Began: time.Now(),
 	}
 	var name unix.Utsname
@@ -48,7 +49,8 @@ func Look(ctx context.Context, mpis []string) Machine {
 			m.MPIs[mpi] = found.MPI.Title() + " " + runner.MPIVersion(ctx, found.Mpiexec)
 		}
 	}
-	if head, err := tool.Ask(ctx, "git", "rev-parse", "--short=12", "HEAD"); err == nil && !strings.Contains(m.Cohort, " ") {
+	if head, err := tool.Ask(ctx, "git", "rev-parse", "--short=12", "HEAD"); err == nil &&
+		!strings.Contains(m.Cohort, " ") {
 		m.Cohort += " " + strings.TrimSpace(head)
 	}
 	return m

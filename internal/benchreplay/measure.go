@@ -25,7 +25,8 @@ type Options struct {
 	Columns  []Column
 	Rounds   int
 	Tiny     bool // with the arguments for tests
-	// MostBare bounds the rounds of the bare column where the others yield: without yielding a program can take a hundred times as long.
+	// MostBare bounds the rounds of the bare column where the others yield: without yielding a program can take a
+	// hundred times as long.
 	MostBare int
 	Progress io.Writer // lines for people
 	Self     string    // see launch.Options
@@ -53,7 +54,8 @@ func (r *Row) Base() Column {
 	return Bare
 }
 
-// Ratio of the medians of a column's times and the base's, and the quartiles of the ratios round by round. False: one of them was not measured.
+// Ratio of the medians of a column's times and the base's, and the quartiles of the ratios round by round. False: one
+// of them was not measured.
 func (r *Row) Ratio(column Column) (ratio float64, byRound benchpage.Quartiles, ok bool) {
 	base, own := seconds(r.Samples[r.Base()]), seconds(r.Samples[column])
 	if len(base) == 0 || len(own) == 0 {
@@ -104,7 +106,10 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	if err != nil {
 		return nil, err
 	}
-	j := &job{program: program, dir: filepath.Join(scratch, mpi+"-"+program.Name), options: o, orders: map[Column][]string{}}
+	j := &job{
+		program: program, dir: filepath.Join(scratch, mpi+"-"+program.Name), options: o,
+		orders: map[Column][]string{},
+	}
 	if err := os.MkdirAll(j.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making a directory for the recordings: %w", err)
 	}
@@ -130,10 +135,13 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	return j, nil
 }
 
-// measure runs the rounds: each column once, beginning with another one each time. The first round begins with the first column, so that there is
-// a recording when the first replay comes.
+// measure runs the rounds: each column once, beginning with another one each time. The first round begins with the
+// first column, so that there is a recording when the first replay comes.
 func (j *job) measure(ctx context.Context) (Row, error) {
-	row := Row{Program: j.program, Args: j.args, MPI: j.tools.Program.MPI.String(), Yield: j.yields(), Samples: map[Column][]Sample{}}
+	row := Row{
+		Program: j.program, Args: j.args, MPI: j.tools.Program.MPI.String(), Yield: j.yields(),
+		Samples: map[Column][]Sample{},
+	}
 	for round := range j.options.Rounds {
 		for i := range j.options.Columns {
 			column := j.options.Columns[(i+round)%len(j.options.Columns)]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// paperTable is Table 1 of Netzer and Miller, "Optimal Tracing and Replay for Debugging Message-Passing Parallel Programs", with the figures of the paper
-// below ours.
+// paperTable is Table 1 of Netzer and Miller, "Optimal Tracing and Replay for Debugging Message-Passing Parallel
+// Programs", with the figures of the paper below ours.
 func (r *Report) paperTable(b *strings.Builder, mpi string) {
 	fmt.Fprintf(b, `
 ## %s: in the form of Table 1 of Netzer and Miller
@@ -24,14 +24,18 @@ italics, that of the paper (a 64-node CM-5 for tycho, a 32-node iPSC/2 for the o
 		if row.MPI != mpi || row.Program.Kind == MessageOnly {
 			continue
 		}
-		sent, traced, percent, optimal := number(median(row.Samples[Order], func(s Sample) float64 { return float64(s.Messages) }), "%.0f"), "-", "-", "-"
+		sent, traced, percent, optimal := number(median(row.Samples[Order], func(s Sample) float64 {
+			return float64(s.Messages)
+		}), "%.0f"), "-", "-", "-"
 		if t := row.Traced; t != nil {
-			sent, traced, percent, optimal = fmt.Sprint(t.Sent), fmt.Sprint(t.Traced), fmt.Sprintf("%.1f", 100*float64(t.Traced)/float64(t.Sent)), t.optimal()
+			sent, traced, percent, optimal = fmt.Sprint(t.Sent), fmt.Sprint(t.Traced),
+				fmt.Sprintf("%.1f", 100*float64(t.Traced)/float64(t.Sent)), t.optimal()
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", row.command(), sent, traced, percent, optimal,
 			row.overhead(Order), row.overhead(Full), row.overhead(Racing))
 		if p := row.Program.Paper; p != nil {
-			fmt.Fprintf(b, "| *%s* | *%d* | *%d* | *%d* | *%s* | | *%s* | *%s* |\n", strings.TrimSuffix(row.Program.File, ".c"), p.Sent, p.Traced, p.Percent, p.Optimal,
+			fmt.Fprintf(b, "| *%s* | *%d* | *%d* | *%d* | *%s* | | *%s* | *%s* |\n",
+				strings.TrimSuffix(row.Program.File, ".c"), p.Sent, p.Traced, p.Percent, p.Optimal,
 				reported(p.All), reported(p.Racing))
 		}
 	}

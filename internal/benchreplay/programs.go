@@ -13,7 +13,8 @@ type Kind string
 const (
 	MessageOnly Kind = "message-only" // nothing but messages: what a message costs
 	Application Kind = "application"  // computes between messages
-	Other       Kind = "other"        // no target: dominated by failed polls, or measured for the table of the paper only
+	// no target: dominated by failed polls, or measured for the table of the paper only
+	Other Kind = "other"
 )
 
 // Program is one row: a program with arguments and a number of ranks.
@@ -21,7 +22,8 @@ type Program struct {
 	Name string // unique, such as "wildcard-recv-8"
 	File string // in testprograms/
 	Args []string
-	// Short are arguments for a machine with fewer cores than ranks on an MPI that does not yield by itself: collectives then cost ten times as much. Nil: Args.
+	// Short are arguments for a machine with fewer cores than ranks on an MPI that does not yield by itself:
+	// collectives then cost ten times as much. Nil: Args.
 	Short []string
 	Ranks int
 	Kind  Kind
@@ -33,8 +35,8 @@ type Program struct {
 	Paper *PaperRow
 }
 
-// PaperRow is what the paper reports: messages sent and traced, and the run-time overhead in percent of tracing all and racing messages (negative: not
-// reported).
+// PaperRow is what the paper reports: messages sent and traced, and the run-time overhead in percent of tracing all and
+// racing messages (negative: not reported).
 type PaperRow struct {
 	Sent, Traced, Percent int
 	Optimal               string
@@ -48,16 +50,19 @@ func wildcard(mode string, ranks, n, short int, kind Kind) Program {
 		name += "-" + strconv.Itoa(ranks)
 	}
 	return Program{
-		Name: name, File: "wildcard.c", Args: []string{mode, strconv.Itoa(n)}, Short: []string{mode, strconv.Itoa(short)}, Ranks: ranks, Kind: kind, Tiny: []string{mode, "3"},
+		Name: name, File: "wildcard.c", Args: []string{mode, strconv.Itoa(n)},
+		Short: []string{mode, strconv.Itoa(short)}, Ranks: ranks, Kind: kind, Tiny: []string{mode, "3"},
 	}
 }
 
-// Programs are all rows, in the order of the table. The sizes are such that the measured part of a bare run takes about a second on two cores: in
-// less, the processes of a job that are still starting would be measured too. Short ones have about as many messages as the papers.
+// Programs are all rows, in the order of the table. The sizes are such that the measured part of a bare run takes about
+// a second on two cores: in less, the processes of a job that are still starting would be measured too. Short ones have
+// about as many messages as the papers.
 func Programs() []Program {
 	app := func(name string, kind Kind, paper *PaperRow, tiny, short, args string) Program {
 		return Program{
-			Name: name, File: name + ".c", Args: strings.Fields(args), Short: strings.Fields(short), Ranks: 4, Kind: kind, Tiny: strings.Fields(tiny), Paper: paper,
+			Name: name, File: name + ".c", Args: strings.Fields(args), Short: strings.Fields(short), Ranks: 4,
+			Kind: kind, Tiny: strings.Fields(tiny), Paper: paper,
 		}
 	}
 	programs := []Program{
@@ -76,7 +81,10 @@ func Programs() []Program {
 		app("mult", Other, &PaperRow{1120, 0, 0, "optimal", 15, 0.1}, "20", "700", "1600"),
 		app("tycho", Other, &PaperRow{1791, 412, 19, "within 46%", -1, -1}, "3 500 6", "28 40000 20", "28 400000 20"),
 	}
-	for _, mode := range []string{"waitsome", "waitall", "wait", "probe", "mprobe", "sendrecv", "persistent", "startall"} {
+	for _, mode := range []string{
+		"waitsome", "waitall", "wait", "probe", "mprobe", "sendrecv", "persistent",
+		"startall",
+	} {
 		extra := wildcard(mode, 4, 100000, 10000, MessageOnly)
 		extra.Extra = true
 		programs = append(programs, extra)

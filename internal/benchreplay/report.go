@@ -87,7 +87,8 @@ this page.
 }
 
 func (r *Report) timesTable(b *strings.Builder, mpi string) {
-	fmt.Fprintf(b, "\n## %s\n\n| program | ranks | bare | unrecorded | order | racing | full | replay |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", r.Machine.title(mpi))
+	fmt.Fprintf(b, "\n## %s\n\n| program | ranks | bare | unrecorded | order | racing | full | replay "+
+		"|\n|---|--:|--:|--:|--:|--:|--:|--:|\n", r.Machine.title(mpi))
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		if row.MPI != mpi {
@@ -225,21 +226,29 @@ Whole trace files, headers included; per wildcard receive in mode order (the tar
 		bytes := median(order, func(s Sample) float64 { return float64(s.TraceBytes) })
 		perWildcard, fullBytes, perEvent := "-", "-", "-"
 		if wildcards > 0 {
-			perWildcard = fmt.Sprintf("%.2f", median(order, func(s Sample) float64 { return float64(s.TraceBytes) / float64(s.Wildcards) }))
+			perWildcard = fmt.Sprintf("%.2f", median(order, func(s Sample) float64 {
+				return float64(s.TraceBytes) / float64(s.Wildcards)
+			}))
 		}
 		if len(full) > 0 {
 			fullBytes = fmt.Sprintf("%.0f", median(full, func(s Sample) float64 { return float64(s.TraceBytes) }))
-			perEvent = fmt.Sprintf("%.2f", median(full, func(s Sample) float64 { return float64(s.TraceBytes) / float64(s.Events) }))
+			perEvent = fmt.Sprintf("%.2f", median(full, func(s Sample) float64 {
+				return float64(s.TraceBytes) / float64(s.Events)
+			}))
 		}
-		fmt.Fprintf(b, "| %s, %d ranks | %s | %.0f | %.0f | %.0f | %.0f | %s | %s | %s |\n", row.command(), row.Program.Ranks, row.MPI,
-			median(order, func(s Sample) float64 { return float64(s.Events) }), median(order, func(s Sample) float64 { return float64(s.Messages) }),
+		fmt.Fprintf(b, "| %s, %d ranks | %s | %.0f | %.0f | %.0f | %.0f | %s | %s | %s |\n", row.command(),
+			row.Program.Ranks, row.MPI,
+			median(order, func(s Sample) float64 {
+				return float64(s.Events)
+			}), median(order, func(s Sample) float64 { return float64(s.Messages) }),
 			wildcards, bytes, perWildcard, fullBytes, perEvent)
 	}
 }
 
 // targets lists what was met and what was missed.
 func (r *Report) targets(b *strings.Builder) {
-	fmt.Fprintf(b, "\n## Targets\n\nRatios with %s, %d ranks: message-only programs order 1.3, full 1.5, racing 2.0, replay 1.5; "+
+	fmt.Fprintf(b, "\n## Targets\n\nRatios with %s, %d ranks: message-only programs order 1.3, full 1.5, racing 2.0, "+
+		"replay 1.5; "+
 		"applications order 1.03, racing 1.10, replay 1.05.\n\n",
 		r.Machine.title(targetMPI), targetRanks)
 	met, unclear, missed := 0, 0, 0

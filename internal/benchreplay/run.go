@@ -26,7 +26,8 @@ const runTimeout = 5 * time.Minute
 // timesVar makes a test program print its times.
 const timesVar = "TESTPROGRAM_TIMES=1"
 
-// bareTimeout ends a bare run where the other columns yield: without yielding a program can take a thousand times as long.
+// bareTimeout ends a bare run where the other columns yield: without yielding a program can take a thousand times as
+// long.
 const bareTimeout = 5 * time.Second
 
 // errNotThere: this Cohort has no such column.
@@ -165,8 +166,9 @@ func (j *job) unrecorded(ctx context.Context, output *collector) error {
 		flags = abi.FlagYield
 	}
 	session, err := launch.Start(ctx, launch.Options{
-		Ranks: j.program.Ranks, Program: j.binary, Args: j.args, Env: []string{timesVar}, Mode: launch.Run, Interpose: j.tools.Interpose(abi.ModeOff, flags),
-		Output: output.take, Self: j.options.Self, SelfArgs: j.options.SelfArgs,
+		Ranks: j.program.Ranks, Program: j.binary, Args: j.args, Env: []string{timesVar}, Mode: launch.Run,
+		Interpose: j.tools.Interpose(abi.ModeOff, flags),
+		Output:    output.take, Self: j.options.Self, SelfArgs: j.options.SelfArgs,
 	})
 	if err != nil {
 		return err
@@ -200,7 +202,8 @@ func (j *job) record(ctx context.Context, column Column, output *collector, samp
 		Dir: j.recording(column), Mode: string(column), Overwrite: true,
 	})
 	switch {
-	case err != nil && column == Racing && errors.As(err, new(*launch.RefusedError)) && strings.Contains(err.Error(), "recording mode"):
+	case err != nil && column == Racing && errors.As(err, new(*launch.RefusedError)) &&
+		strings.Contains(err.Error(), "recording mode"):
 		return errNotThere
 	case err != nil:
 		return err
@@ -212,7 +215,8 @@ func (j *job) record(ctx context.Context, column Column, output *collector, samp
 		return fmt.Errorf("ranks were not recorded: %v", result.Refusals)
 	}
 	s := result.Summary
-	sample.Events, sample.Messages, sample.Decisions, sample.Wildcards, sample.TraceBytes = s.Events, s.Messages, s.Decisions, s.Wildcards, s.TraceBytes
+	sample.Events, sample.Messages, sample.Decisions, sample.Wildcards, sample.TraceBytes = s.Events, s.Messages,
+		s.Decisions, s.Wildcards, s.TraceBytes
 	if s.Incomplete > 0 {
 		return errors.New("the recording is incomplete")
 	}

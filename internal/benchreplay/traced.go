@@ -17,7 +17,8 @@ type Traced struct {
 	causal.RaceCounts
 }
 
-// traced replays the last recording in mode racing, insists that it is that run, and finds the races of it in the event graph.
+// traced replays the last recording in mode racing, insists that it is that run, and finds the races of it in the event
+// graph.
 func (j *job) traced(ctx context.Context) (*Traced, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()

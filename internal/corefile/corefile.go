@@ -22,13 +22,15 @@ const (
 	maxFiles    = 1 << 17
 )
 
-// A File is an open core file. Its methods may be called from any goroutine; Close must come after all of them have returned.
+// A File is an open core file. Its methods may be called from any goroutine; Close must come after all of them have
+// returned.
 type File struct {
 	Path    string
 	Process Process
 	Threads []Thread  // as the file has them: the one that got the signal comes first
 	Mapped  []Mapping // the files that were mapped, by address
-	// Missing is how many bytes of the memory that the header lists are not in the file: it was cut off. 0: it is whole.
+	// Missing is how many bytes of the memory that the header lists are not in the file: it was cut off. 0: it is
+	// whole.
 	Missing uint64
 
 	in       *os.File
@@ -49,9 +51,11 @@ type Process struct {
 	Address uint64
 }
 
-// Crashed tells whether the signal is one that ends a process. The others are those with which a debugger stops one that goes on when its core has been taken.
+// Crashed tells whether the signal is one that ends a process. The others are those with which a debugger stops one
+// that goes on when its core has been taken.
 func (p Process) Crashed() bool {
-	return !slices.Contains([]syscall.Signal{0, syscall.SIGINT, syscall.SIGSTOP, syscall.SIGTRAP}, syscall.Signal(p.Signal))
+	return !slices.Contains([]syscall.Signal{0, syscall.SIGINT, syscall.SIGSTOP, syscall.SIGTRAP},
+		syscall.Signal(p.Signal))
 }
 
 // Thread is one thread of the process.
@@ -67,7 +71,8 @@ type Mapping struct {
 	Path       string
 }
 
-// segment is a piece of memory. What lies beyond data was not dumped; usually it can be found in the file that was mapped there.
+// segment is a piece of memory. What lies beyond data was not dumped; usually it can be found in the file that was
+// mapped there.
 type segment struct {
 	start, end, offset, data uint64
 }
@@ -146,14 +151,16 @@ func (f *File) read() error {
 		return f.notCore(header)
 	}
 	if elf.Class(header[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(header[elf.EI_DATA]) != elf.ELFDATA2LSB {
-		return f.refuse("%s is of a machine that Cohort does not debug: it reads cores of 64-bit little-endian programs, and this is %s, %s.",
+		return f.refuse("%s is of a machine that Cohort does not debug: it reads cores of 64-bit little-endian "+
+			"programs, and this is %s, %s.",
 			f.Path, elf.Class(header[elf.EI_CLASS]), elf.Data(header[elf.EI_DATA]))
 	}
 	le := binary.LittleEndian
 	switch kind := elf.Type(le.Uint16(header[16:])); kind {
 	case elf.ET_CORE:
 	case elf.ET_EXEC, elf.ET_DYN:
-		return f.refuse("%s is a program or a library, not a core file. Give the program first, and then its core files.", f.Path)
+		return f.refuse("%s is a program or a library, not a core file. Give the program first, and then its core "+
+			"files.", f.Path)
 	case elf.ET_NONE, elf.ET_REL, elf.ET_LOOS, elf.ET_HIOS, elf.ET_LOPROC, elf.ET_HIPROC:
 		return f.refuse("%s is an ELF file of type %v, not a core file.", f.Path, kind)
 	default:
@@ -169,11 +176,13 @@ func (f *File) read() error {
 // notCore says what a file is that is none.
 func (f *File) notCore(head []byte) error {
 	if f.size == 0 {
-		return f.refuse("The core file %s is empty. A limit on the size of core files (ulimit -c) or a full disk may be why.", f.Path)
+		return f.refuse("The core file %s is empty. A limit on the size of core files (ulimit -c) or a full disk may "+
+			"be why.", f.Path)
 	}
 	for _, p := range packed {
 		if bytes.HasPrefix(head, []byte(p.magic)) {
-			return f.refuse("%s is compressed with %s. Unpack it first (%s), and give the core file that comes out; coredumpctl dump does so by itself.", f.Path, p.name, p.tool)
+			return f.refuse("%s is compressed with %s. Unpack it first (%s), and give the core file that comes out; "+
+				"coredumpctl dump does so by itself.", f.Path, p.name, p.tool)
 		}
 	}
 	if bytes.HasPrefix(head, []byte("ProblemType:")) {
@@ -198,7 +207,8 @@ func kindOf(mode fs.FileMode) string {
 func (f *File) countHeaders(header []byte) (uint64, error) {
 	le := binary.LittleEndian
 	if got := le.Uint16(header[54:]); got != programHeaderSize {
-		return 0, f.refuse("The core file %s is damaged: its program headers have %d bytes each instead of %d.", f.Path, got, programHeaderSize)
+		return 0, f.refuse("The core file %s is damaged: its program headers have %d bytes each instead of %d.", f.Path,
+			got, programHeaderSize)
 	}
 	count := uint64(le.Uint16(header[56:]))
 	if const16 := uint64(0xffff); count == const16 {
@@ -209,7 +219,8 @@ func (f *File) countHeaders(header []byte) (uint64, error) {
 		count = uint64(le.Uint32(section[44:]))
 	}
 	if count == 0 || count > maxSegments {
-		return 0, f.refuse("The core file %s is damaged: it claims to have %d pieces of memory, and from 1 to %d are possible.", f.Path, count, maxSegments)
+		return 0, f.refuse("The core file %s is damaged: it claims to have %d pieces of memory, and from 1 to %d are "+
+			"possible.", f.Path, count, maxSegments)
 	}
 	return count, nil
 }
@@ -217,7 +228,8 @@ func (f *File) countHeaders(header []byte) (uint64, error) {
 // exactly reads what must be there.
 func (f *File) exactly(p []byte, offset uint64) error {
 	if offset > f.size || uint64(len(p)) > f.size-offset {
-		return f.refuse("The core file %s is cut off: it has %d bytes, and not even the list of what is in it is whole. %s", f.Path, f.size, whyCut)
+		return f.refuse("The core file %s is cut off: it has %d bytes, and not even the list of what is in it is "+
+			"whole. %s", f.Path, f.size, whyCut)
 	}
 	if _, err := f.in.ReadAt(p, int64(offset)); err != nil {
 		return f.refuse("The core file %s cannot be read: %v.", f.Path, err)
@@ -255,7 +267,8 @@ func (f *File) readHeaders(offset, count uint64) error {
 		}
 		s := segment{start: start, end: start + inMemory, offset: at, data: min(inFile, inMemory)}
 		if s.end < s.start {
-			return f.refuse("The core file %s is damaged: memory at 0x%x cannot have %d bytes.", f.Path, start, inMemory)
+			return f.refuse("The core file %s is damaged: memory at 0x%x cannot have %d bytes.", f.Path, start,
+				inMemory)
 		}
 		here := uint64(0)
 		if at < f.size {
@@ -269,8 +282,9 @@ func (f *File) readHeaders(offset, count uint64) error {
 	return f.readNotes(notes)
 }
 
-// ReadMemory fills p with the bytes at addr and returns how many it read. n < len(p) comes with an error and means that the byte at addr+n is not in the
-// file: it was not mapped, or it was not dumped, as what can be read from the file that was mapped there is not.
+// ReadMemory fills p with the bytes at addr and returns how many it read. n < len(p) comes with an error and means that
+// the byte at addr+n is not in the file: it was not mapped, or it was not dumped, as what can be read from the file
+// that was mapped there is not.
 func (f *File) ReadMemory(addr uint64, p []byte) (n int, err error) {
 	for n < len(p) {
 		at := addr + uint64(n)

@@ -21,19 +21,23 @@ import (
 func build(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "known")
-	if out, err := exec.CommandContext(t.Context(), "cc", "-g", "-O0", "-pthread", "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567", "-o", program, "testdata/known.c").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "cc", "-g", "-O0", "-pthread",
+		"-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567", "-o", program,
+		"testdata/known.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return program
 }
 
-// taken has gdb take a core of the program at its function here, and returns the core's path and the address of the known bytes.
+// taken has gdb take a core of the program at its function here, and returns the core's path and the address of the
+// known bytes.
 func taken(t testing.TB, program string, environment ...string) (core string, addr uint64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	core = filepath.Join(t.TempDir(), "core of it")
-	cmd := exec.CommandContext(ctx, "gdb", "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-ex", "set startup-with-shell off", "-ex", "break here",
+	cmd := exec.CommandContext(ctx, "gdb", "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-ex",
+		"set startup-with-shell off", "-ex", "break here",
 		"-ex", "run", "-ex", "generate-core-file "+core, "--args", program, "an", "argument")
 	cmd.Env = append(os.Environ(), environment...)
 	out, err := cmd.CombinedOutput()
@@ -131,7 +135,8 @@ func TestLeftByCrash(t *testing.T) {
 	}
 	f := checkKnown(t, cores[0], program, address(t, string(out)))
 	t.Run("truncated", func(t *testing.T) { truncated(t, cores[0], address(t, string(out)), true) })
-	if p := f.Process; !p.Crashed() || p.Signal != 11 || !p.HasInfo || p.Code != 1 || p.Address != 16 || p.Args != program+" die" && len(p.Args) < 79 {
+	if p := f.Process; !p.Crashed() || p.Signal != 11 || !p.HasInfo || p.Code != 1 || p.Address != 16 ||
+		p.Args != program+" die" && len(p.Args) < 79 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -152,7 +157,8 @@ func truncated(t *testing.T, core string, addr uint64, opens bool) {
 		f, err := corefile.Open(path)
 		if err != nil {
 			refused++
-			if text := err.Error(); !errors.As(err, new(*corefile.Error)) || !strings.Contains(text, path) || !strings.HasSuffix(text, ".") {
+			if text := err.Error(); !errors.As(err, new(*corefile.Error)) || !strings.Contains(text, path) ||
+				!strings.HasSuffix(text, ".") {
 				t.Errorf("%d bytes: %v", n, err)
 			}
 			continue
@@ -266,20 +272,24 @@ func smallCore() []byte {
 		return b.String()
 	}
 	note := func(kind uint64, data string) string {
-		return le(5, 4) + le(uint64(len(data)), 4) + le(kind, 4) + "CORE\x00\x00\x00\x00" + data + strings.Repeat("\x00", -len(data)&3)
+		return le(5, 4) + le(uint64(len(data)), 4) + le(kind, 4) + "CORE\x00\x00\x00\x00" + data +
+			strings.Repeat("\x00", -len(data)&3)
 	}
 	const base = 0x400000
-	status := strings.Repeat("\x00", 12) + le(11, 2) + strings.Repeat("\x00", 18) + le(4711, 4) + strings.Repeat("\x00", 300)
+	status := strings.Repeat("\x00", 12) + le(11, 2) + strings.Repeat("\x00", 18) + le(4711, 4) +
+		strings.Repeat("\x00", 300)
 	files := le(1, 8) + le(4096, 8) + le(base, 8) + le(base+4096, 8) + le(0, 8) + "/bin/x\x00"
 	aux := le(3, 8) + le(base+64, 8) + le(31, 8) + le(base+4000, 8) + le(0, 16)
 	notes := note(1, status) + note(6, aux) + note(0x46494c45, files)
 	page := le(0, 8) + le(base+3000, 8) + le(0, 8) + aux
 	page += strings.Repeat("\x00", 3000-len(page)) + "PMI_RANK=3\x00"
 	page += strings.Repeat("\x00", 4096-len(page))
-	header := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + le(4, 2) + le(62, 2) + le(1, 4) + le(0, 8) + le(64, 8) + le(0, 8) + le(0, 4) + le(64, 2) + le(56, 2) + le(2, 2) + le(0, 6)
+	header := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + le(4, 2) + le(62, 2) + le(1, 4) + le(0, 8) +
+		le(64, 8) + le(0, 8) + le(0, 4) + le(64, 2) + le(56, 2) + le(2, 2) + le(0, 6)
 	data := uint64(64 + 2*56)
 	programs := le(4, 4) + le(0, 4) + le(data, 8) + le(0, 16) + le(uint64(len(notes)), 8) + le(0, 8) + le(4, 8)
-	programs += le(1, 4) + le(5, 4) + le(data+uint64(len(notes)), 8) + le(base, 8) + le(0, 8) + le(4096, 8) + le(4096, 8) + le(4096, 8)
+	programs += le(1, 4) + le(5, 4) + le(data+uint64(len(notes)), 8) + le(base, 8) + le(0, 8) + le(4096, 8) +
+		le(4096, 8) + le(4096, 8)
 	return []byte(header + programs + notes + page)
 }
 

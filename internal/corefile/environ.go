@@ -12,11 +12,13 @@ const (
 	maxAbove     = 8 << 20 // from the auxiliary vector to the program's name, which is the last on the stack
 )
 
-// Environment is the environment with which the process was started, NAME=VALUE each; nil if it is not in the core. What the program has changed since is not in it.
+// Environment is the environment with which the process was started, NAME=VALUE each; nil if it is not in the core.
+// What the program has changed since is not in it.
 //
-// The kernel puts onto the stack, from low to high addresses: argc, the pointers to the arguments and a null, the pointers to the environment
-// and a null, the auxiliary vector, and then the strings, of which the program's path is the last. A copy of the auxiliary vector is among the
-// core's notes, so that its place can be found, and before it is the environment.
+// The kernel puts onto the stack, from low to high addresses: argc, the pointers to the arguments and a null, the
+// pointers to the environment and a null, the auxiliary vector, and then the strings, of which the program's path is
+// the last. A copy of the auxiliary vector is among the core's notes, so that its place can be found, and before it is
+// the environment.
 func (f *File) Environment() []string {
 	last, ok := f.aux(atExecfn)
 	if !ok || len(f.auxv) < 32 {

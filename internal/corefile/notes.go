@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Notes of cores (linux/elfcore.h); all numbers are for 64-bit machines, on which the parts that are read here lie alike.
+// Notes of cores (linux/elfcore.h); all numbers are for 64-bit machines, on which the parts that are read here lie
+// alike.
 const (
 	noteStatus  = 1 // struct elf_prstatus, one per thread
 	noteInfo    = 3 // struct elf_prpsinfo
@@ -59,7 +60,8 @@ func (f *File) readNotes(notes []byte) error {
 				bad = true
 				return
 			}
-			f.Threads = append(f.Threads, Thread{ID: int(int32(le.Uint32(data[32:]))), Signal: int(le.Uint16(data[12:]))})
+			f.Threads = append(f.Threads,
+				Thread{ID: int(int32(le.Uint32(data[32:]))), Signal: int(le.Uint16(data[12:]))})
 		case noteInfo:
 			if len(data) < 136 {
 				bad = true
@@ -79,7 +81,8 @@ func (f *File) readNotes(notes []byte) error {
 		}
 	})
 	if !whole || bad || len(f.Threads) == 0 {
-		return f.refuse("The core file %s is damaged: its notes, which list threads and mapped files, contradict themselves.", f.Path)
+		return f.refuse("The core file %s is damaged: its notes, which list threads and mapped files, contradict "+
+			"themselves.", f.Path)
 	}
 	f.Process.Signal = f.Threads[0].Signal
 	if f.Process.Pid == 0 {
@@ -112,7 +115,10 @@ func (f *File) readFiles(data []byte) bool {
 			return false
 		}
 		names = rest
-		m := Mapping{Start: le.Uint64(data), End: le.Uint64(data[8:]), Offset: le.Uint64(data[16:]) * page, Path: string(name)}
+		m := Mapping{
+			Start: le.Uint64(data), End: le.Uint64(data[8:]), Offset: le.Uint64(data[16:]) * page,
+			Path: string(name),
+		}
 		data = data[24:]
 		if m.End <= m.Start {
 			return false
@@ -136,7 +142,8 @@ func (f *File) aux(tag uint64) (uint64, bool) {
 	return 0, false
 }
 
-// BuildID is the GNU build-id, in hex, of the file whose first page was mapped at start, as the core has it; "" if it does not.
+// BuildID is the GNU build-id, in hex, of the file whose first page was mapped at start, as the core has it; "" if it
+// does not.
 func (f *File) BuildID(start uint64) string {
 	le := binary.LittleEndian
 	header := make([]byte, headerSize)
@@ -153,8 +160,9 @@ func (f *File) BuildID(start uint64) string {
 	}
 	id := ""
 	for h := headers; len(h) > 0; h = h[programHeaderSize:] {
-		at, size := le.Uint64(h[8:]), le.Uint64(h[32:]) // by its place in the file: the first page of it is what was mapped here
-		if le.Uint32(h) != 4 || size > 1<<16 {          // PT_NOTE
+		// by its place in the file: the first page of it is what was mapped here
+		at, size := le.Uint64(h[8:]), le.Uint64(h[32:])
+		if le.Uint32(h) != 4 || size > 1<<16 { // PT_NOTE
 			continue
 		}
 		notes := make([]byte, size)

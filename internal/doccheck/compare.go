@@ -18,8 +18,9 @@ var masks = []struct {
 	{regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`), "TIME"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*( UTC)?`), "DATE"},
 	{regexp.MustCompile(`\b(process|pid|PID|core\.) ?\d+`), "$1 PID"},
-	{regexp.MustCompile(`(^|[\s"'(=\[])(~|\.|\.\.)?(/[\w.@+-]+)*/`), "$1"},           // the directory of a file
-	{regexp.MustCompile(` \((Fortran -?\d+|its Fortran handle is not known)\)`), ""}, // the same handle, where it is another number
+	{regexp.MustCompile(`(^|[\s"'(=\[])(~|\.|\.\.)?(/[\w.@+-]+)*/`), "$1"}, // the directory of a file
+	// the same handle, where it is another number
+	{regexp.MustCompile(` \((Fortran -?\d+|its Fortran handle is not known)\)`), ""},
 	{regexp.MustCompile(`\byielded: \w+`), "yielded: ?"},
 	{regexp.MustCompile(`\b\d+ predefined`), "N predefined"}, // datatypes of an MPI
 	{regexp.MustCompile(`\b(mpich|openmpi) \d+(\.\d+)*`), "MPI"},
@@ -57,7 +58,8 @@ func Compare(want, got []string, o Options) error {
 		if at[0] < len(w) {
 			line = fmt.Sprintf("%q", w[at[0]])
 		}
-		return fmt.Errorf("the page has %s where %s was printed. Printed was:\n%s", line, found, strings.Join(got, "\n"))
+		return fmt.Errorf("the page has %s where %s was printed. Printed was:\n%s", line, found,
+			strings.Join(got, "\n"))
 	}
 	return nil
 }
@@ -69,7 +71,8 @@ func trimmed(lines []string) []string {
 	return lines
 }
 
-// matches compares lines, of which "..." in want are any number of those in got. If they differ, at is where: as far as one can get in want, and the line of got there.
+// matches compares lines, of which "..." in want are any number of those in got. If they differ, at is where: as far as
+// one can get in want, and the line of got there.
 func matches(want, got []string) (at [2]int, ok bool) {
 	// reached[j]: the first i lines of want can be the first j of got.
 	reached := make([]bool, len(got)+1)

@@ -39,7 +39,10 @@ func TestSteps(t *testing.T) {
 		{Prompt: Shell, Command: "one --two", Want: []string{"first", ""}, Line: 4, Lines: 2},
 		{Prompt: Shell, Command: "cohort debug -- ./prog", Line: 8, Lines: 1},
 		{Prompt: Cohort, Command: "p x", Want: []string{"7"}, Line: 9, Lines: 1},
-		{Prompt: Shell, Command: "three", Line: 15, Lines: 1, Options: Options{Status: 3, AnyOrder: true, Numbers: true, MPI: "openmpi"}},
+		{Prompt: Shell, Command: "three", Line: 15, Lines: 1, Options: Options{
+			Status: 3, AnyOrder: true, Numbers: true,
+			MPI: "openmpi",
+		}},
 		{Prompt: Gdb, Command: "p x", Line: 21, Lines: 1},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

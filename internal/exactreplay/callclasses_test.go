@@ -16,7 +16,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// notCovered are the classes that record/replay refuses by name, with what it calls them. A class that is covered leaves this table.
+// notCovered are the classes that record/replay refuses by name, with what it calls them. A class that is covered
+// leaves this table.
 var notCovered = map[string]string{
 	"isendrecv": "MPI_Isendrecv",
 }
@@ -65,7 +66,8 @@ func differences(want, got map[classRank]hashes) []string {
 		return strings.Compare(fmt.Sprintf("%s %3d", a.class, a.rank), fmt.Sprintf("%s %3d", b.class, b.rank))
 	}) {
 		if want[key] != got[key] && key.class != last {
-			all = append(all, fmt.Sprintf("class %s: rank %d: recorded %+v, replayed %+v", key.class, key.rank, want[key], got[key]))
+			all = append(all, fmt.Sprintf("class %s: rank %d: recorded %+v, replayed %+v", key.class, key.rank,
+				want[key], got[key]))
 			last = key.class
 		}
 	}
@@ -117,7 +119,8 @@ func TestCallClasses(t *testing.T) {
 	})
 }
 
-// callClasses records once and replays several times; the first replay of a recording without a graph leaves one, which is checked.
+// callClasses records once and replays several times; the first replay of a recording without a graph leaves one, which
+// is checked.
 func callClasses(t *testing.T, j job, mode string, replays int) {
 	t.Helper()
 	ctx, dir := testContext(t), filepath.Join(t.TempDir(), "classes.cohort")
@@ -149,13 +152,15 @@ func callClasses(t *testing.T, j job, mode string, replays int) {
 			}
 		}
 	}
-	but := append(sizeProblem(j.mpi), causal.ProblemUncovered) // one-sided calls order ranks in ways that traces do not show; what is not covered was found before
+	// one-sided calls order ranks in ways that traces do not show; what is not covered was found before
+	but := append(sizeProblem(j.mpi), causal.ProblemUncovered)
 	if err := checkGraph(dir, but...); err != nil {
 		t.Error(err)
 	}
 }
 
-// sizeProblem is what the graph may say of receives that were truncated: with MPICH their status has no count, and what is in the trace is what happened to be there.
+// sizeProblem is what the graph may say of receives that were truncated: with MPICH their status has no count, and what
+// is in the trace is what happened to be there.
 func sizeProblem(mpi mpitest.MPI) []causal.ProblemKind {
 	if mpi.Name == "mpich" {
 		return []causal.ProblemKind{causal.ProblemSize}
@@ -163,7 +168,8 @@ func sizeProblem(mpi mpitest.MPI) []causal.ProblemKind {
 	return nil
 }
 
-// TestCallClassesRace shows that TestCallClasses can fail: without a recording, runs that are perturbed in other ways differ in nearly every class.
+// TestCallClassesRace shows that TestCallClasses can fail: without a recording, runs that are perturbed in other ways
+// differ in nearly every class.
 func TestCallClassesRace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
@@ -202,7 +208,8 @@ func TestCallClassesRace(t *testing.T) {
 	}
 	t.Logf("alike in all runs: %v", alike)
 	if len(alike) > 10 {
-		t.Errorf("%d of %d classes came out alike in four perturbed runs, so the replays prove little of them: %v", len(alike), len(classes), alike)
+		t.Errorf("%d of %d classes came out alike in four perturbed runs, so the replays prove little of them: %v",
+			len(alike), len(classes), alike)
 	}
 }
 
@@ -222,10 +229,12 @@ func TestCallClassesNotCovered(t *testing.T) {
 				j := job{mpi: mpi, program: program, ranks: 2, args: []string{class}}
 				dir := filepath.Join(t.TempDir(), "class.cohort")
 				var incomplete *trace.IncompleteError
-				if _, err := j.record(t.Context(), dir, "order", 1); !errors.As(err, &incomplete) || incomplete.Call != call {
+				if _, err := j.record(t.Context(), dir, "order", 1); !errors.As(err, &incomplete) ||
+					incomplete.Call != call {
 					t.Errorf("recording: %v; want it to be incomplete because of %s", err, call)
 				}
-				if _, err := j.replay(t.Context(), dir, false, 2); !errors.As(err, &incomplete) || !strings.Contains(err.Error(), call) {
+				if _, err := j.replay(t.Context(), dir, false, 2); !errors.As(err, &incomplete) ||
+					!strings.Contains(err.Error(), call) {
 					t.Errorf("replaying: %v; want a refusal that names %s", err, call)
 				}
 			})

@@ -10,8 +10,9 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestFailingCalls: calls that return an error replay as they were, whatever the mode, and leave an event graph without doubts. One with a wildcard that failed, so that
-// nobody knows what it would have taken, is refused by name; so is a call that returned because one request had failed, and left others.
+// TestFailingCalls: calls that return an error replay as they were, whatever the mode, and leave an event graph without
+// doubts. One with a wildcard that failed, so that nobody knows what it would have taken, is refused by name; so is a
+// call that returned because one request had failed, and left others.
 func TestFailingCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
@@ -36,7 +37,10 @@ func failing(t *testing.T, j job, mode string) {
 	t.Helper()
 	ctx, dir := testContext(t), filepath.Join(t.TempDir(), "failing.cohort")
 	text, err := j.record(ctx, dir, mode, 1)
-	refused := map[string]string{"wild": "wildcard that failed", "left": "MPI_Waitall that left requests pending"}[j.args[0]]
+	refused := map[string]string{
+		"wild": "wildcard that failed",
+		"left": "MPI_Waitall that left requests pending",
+	}[j.args[0]]
 	if j.args[0] == "one" && strings.Contains(text, "pending") {
 		refused = "that left requests pending" // the other message was late
 	}

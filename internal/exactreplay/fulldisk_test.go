@@ -16,11 +16,12 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// fullDiskStall ends the replay of a recording that some ranks have less of: the others wait for them in vain, and that it comes too early does no harm.
+// fullDiskStall ends the replay of a recording that some ranks have less of: the others wait for them in vain, and that
+// it comes too early does no harm.
 const fullDiskStall = 3 * time.Second
 
-// TestFullDisk: a disk that gets full while random programs are recorded. The ranks' traces end at places that have nothing to do with each other; the programs go on, and the
-// replay is what was recorded, as far as it goes.
+// TestFullDisk: a disk that gets full while random programs are recorded. The ranks' traces end at places that have
+// nothing to do with each other; the programs go on, and the replay is what was recorded, as far as it goes.
 func TestFullDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
@@ -38,7 +39,11 @@ func TestFullDisk(t *testing.T) {
 						t.Errorf("unmounting %s: %v", disk, err)
 					}
 				})
-				r := random{seed: uint64(100 + i), phases: phasesUpTo(map[string]int{"order": 450, "racing": 570, "full": 120}[mode]), ranks: 3, mode: mode}
+				r := random{
+					seed:   uint64(100 + i),
+					phases: phasesUpTo(map[string]int{"order": 450, "racing": 570, "full": 120}[mode]), ranks: 3,
+					mode: mode,
+				}
 				j := job{mpi: mpi, program: program, ranks: r.ranks, args: r.args()}
 				goesAsFar(t, j, filepath.Join(disk, "full.cohort"), mode)
 			})
@@ -51,7 +56,8 @@ func goesAsFar(t *testing.T, j job, dir, mode string) {
 	t.Helper()
 	var out outputs
 	recorded, err := runner.Record(testContext(t), runner.RecordOptions{
-		Common: j.common(&out), Ranks: j.ranks, Program: j.program, Args: j.args, Env: append(perturbed(1), "EACH=1"), Dir: dir, Mode: mode,
+		Common: j.common(&out), Ranks: j.ranks, Program: j.program, Args: j.args, Env: append(perturbed(1), "EACH=1"),
+		Dir: dir, Mode: mode,
 	})
 	text := ownLines(out.all(j.ranks), "randomprog:")
 	if err != nil || recorded.Status() != 0 || recorded.Problem != nil || len(recorded.Refusals) > 0 {
@@ -67,8 +73,12 @@ func goesAsFar(t *testing.T, j job, dir, mode string) {
 	var again outputs
 	ctx, cancel := context.WithTimeout(testContext(t), patience)
 	defer cancel()
-	r, err := runner.Replay(ctx, runner.ReplayOptions{Common: j.common(&again), Recording: dir, Env: append(perturbed(2), "EACH=1"), StallTimeout: fullDiskStall})
-	if errors.As(err, new(*trace.IncompleteError)) { // a receive was under way then that had taken a message nobody knew yet
+	r, err := runner.Replay(ctx, runner.ReplayOptions{
+		Common: j.common(&again), Recording: dir,
+		Env: append(perturbed(2), "EACH=1"), StallTimeout: fullDiskStall,
+	})
+	// a receive was under way then that had taken a message nobody knew yet
+	if errors.As(err, new(*trace.IncompleteError)) {
 		t.Logf("refused: %v", err)
 		return
 	}
@@ -77,7 +87,8 @@ func goesAsFar(t *testing.T, j job, dir, mode string) {
 	}
 	state := ""
 	for i, rank := range r.Ranks {
-		state += fmt.Sprintf("  rank %d: %d of %d events; %s%s %s %+v\n", i, rank.Events, rank.Recorded, rank.Refused, rank.Short, rank.Excuse, rank.Divergence)
+		state += fmt.Sprintf("  rank %d: %d of %d events; %s%s %s %+v\n", i, rank.Events, rank.Recorded, rank.Refused,
+			rank.Short, rank.Excuse, rank.Divergence)
 	}
 	if !r.OK() || !r.CutShort {
 		t.Errorf("the replay did not go as far as the recording:\n%s", state)

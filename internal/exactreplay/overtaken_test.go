@@ -11,8 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TestOvertaken: a rank is killed while a receive with a wildcard is open that has taken a message, after a later call was given the next one. A replay gives that call
-// the same message, or is refused because it cannot be known.
+// TestOvertaken: a rank is killed while a receive with a wildcard is open that has taken a message, after a later call
+// was given the next one. A replay gives that call the same message, or is refused because it cannot be known.
 func TestOvertaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")

@@ -15,10 +15,12 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// What racing mode traces is compared with what the event graph of a full replay says about the same run: package causal finds the races from whole
-// vector times, in an algorithm of its own, which is tested against all interleavings of small programs.
+// What racing mode traces is compared with what the event graph of a full replay says about the same run: package
+// causal finds the races from whole vector times, in an algorithm of its own, which is tested against all interleavings
+// of small programs.
 
-// receiveID names a receive or probe with a wildcard: the call that posted it and, of a Startall, which of its receives.
+// receiveID names a receive or probe with a wildcard: the call that posted it and, of a Startall, which of its
+// receives.
 type receiveID struct {
 	causal.EventID
 	which uint32
@@ -82,7 +84,8 @@ func compareRaces(dir string) (*raceReport, error) {
 		if races {
 			r.racing++
 		}
-		switch text := fmt.Sprintf("%v (%v, receive %d), %d others, %d hidden", p.Post, op, p.Place, len(p.Others), p.Hidden); {
+		switch text := fmt.Sprintf("%v (%v, receive %d), %d others, %d hidden", p.Post, op, p.Place, len(p.Others),
+			p.Hidden); {
 		case races && !traced[id]:
 			r.missed = append(r.missed, text)
 		case !races && traced[id]:
@@ -95,19 +98,23 @@ func compareRaces(dir string) (*raceReport, error) {
 	}
 	for id := range traced {
 		if !places[id] {
-			r.needless = append(r.needless, fmt.Sprintf("%v (%d), which the graph does not know as a receive from any source", id.EventID, id.which))
+			r.needless = append(r.needless,
+				fmt.Sprintf("%v (%d), which the graph does not know as a receive from any source", id.EventID,
+					id.which))
 		}
 	}
 	slices.Sort(r.needless)
 	return r, nil
 }
 
-// racingScenes are scenes of testprograms/racing.c, with how many receives must be traced; -1: what the event graph says.
+// racingScenes are scenes of testprograms/racing.c, with how many receives must be traced; -1: what the event graph
+// says.
 var racingScenes = []struct {
 	name   string
 	traced func(ranks, rounds int) int
 }{
-	{"race", func(ranks, rounds int) int { return rounds * (ranks - 2) }}, // all but one of each round: races are transitive there
+	// all but one of each round: races are transitive there
+	{"race", func(ranks, rounds int) int { return rounds * (ranks - 2) }},
 	{"block", nil},
 	{"window", nil},
 	{"token", none},
@@ -152,7 +159,8 @@ func TestRacing(t *testing.T) {
 	})
 }
 
-// TestRacingManyRanks: in a world of more ranks than a header has room for, what a message cannot tell is taken not to be known: more may be traced than races, never less.
+// TestRacingManyRanks: in a world of more ranks than a header has room for, what a message cannot tell is taken not to
+// be known: more may be traced than races, never less.
 func TestRacingManyRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts large jobs")
@@ -164,7 +172,8 @@ func TestRacingManyRanks(t *testing.T) {
 				j := job{mpi: mpi, program: program, ranks: 17, args: []string{scene, "4"}}
 				r := replaysAndTraces(t, j, "racing:", 5)
 				if scene == "relay" && (r.racing != 0 || r.traced == 0) {
-					t.Errorf("%d receives raced, want none; %d were traced, want those whose clocks did not come round in time", r.racing, r.traced)
+					t.Errorf("%d receives raced, want none; %d were traced, want those whose clocks did not come "+
+						"round in time", r.racing, r.traced)
 				}
 			})
 		}
@@ -184,13 +193,17 @@ func TestRacingRandom(t *testing.T) {
 		program := build(t, mpi, "randomprog.c")
 		for seed := 1; seed <= seeds; seed++ {
 			t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-				replaysAlike(t, job{mpi: mpi, program: program, ranks: 3 + seed%3, args: []string{strconv.Itoa(seed), "12"}}, "randomprog:", seed)
+				replaysAlike(t, job{
+					mpi: mpi, program: program, ranks: 3 + seed%3,
+					args: []string{strconv.Itoa(seed), "12"},
+				}, "randomprog:", seed)
 			})
 		}
 	})
 }
 
-// replaysAlike records in racing mode, replays with other delays (twice when soaking), and compares what was traced with the races of the first replay's graph.
+// replaysAlike records in racing mode, replays with other delays (twice when soaking), and compares what was traced
+// with the races of the first replay's graph.
 func replaysAlike(t *testing.T, j job, prefix string, seed int) *raceReport {
 	t.Helper()
 	r := replaysAndTraces(t, j, prefix, seed)

@@ -16,10 +16,12 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// randomWithout leaves features of testprograms/randomprog.c out that are not covered yet: letters of its third argument.
+// randomWithout leaves features of testprograms/randomprog.c out that are not covered yet: letters of its third
+// argument.
 const randomWithout = ""
 
-// SoakVar is for how many minutes TestRandomPrograms goes on; SeedVar is its first seed, instead of one that the clock gives.
+// SoakVar is for how many minutes TestRandomPrograms goes on; SeedVar is its first seed, instead of one that the clock
+// gives.
 const (
 	SoakVar = "COHORT_SOAK"
 	SeedVar = "COHORT_SEED"
@@ -42,12 +44,14 @@ func (r random) args() []string {
 }
 
 func (r random) String() string {
-	return fmt.Sprintf("cohort record --mode %s -n %d --env PERTURB=1 -o r.cohort -- randomprog %s", r.mode, r.ranks, strings.Join(r.args(), " "))
+	return fmt.Sprintf("cohort record --mode %s -n %d --env PERTURB=1 -o r.cohort -- randomprog %s", r.mode, r.ranks,
+		strings.Join(r.args(), " "))
 }
 
 var phaseLine = regexp.MustCompile(`(?m)^randomprog: rank (\d+) phase (\d+) (\S+) (order [0-9a-f]{16} data [0-9a-f]{16} taken \d+ polls \d+)$`)
 
-// parsePhases returns what each rank saw of each phase, by "phase 3 (exchange), rank 2", in the order in which they were printed.
+// parsePhases returns what each rank saw of each phase, by "phase 3 (exchange), rank 2", in the order in which they
+// were printed.
 func parsePhases(text string, r random) (names []string, seen map[string]string, err error) {
 	seen = map[string]string{}
 	for _, m := range phaseLine.FindAllStringSubmatch(text, -1) {
@@ -61,7 +65,8 @@ func parsePhases(text string, r random) (names []string, seen map[string]string,
 	return names, seen, nil
 }
 
-// try records the program, replays it (each second time with bounded buffering), and compares. Each run is perturbed in another way.
+// try records the program, replays it (each second time with bounded buffering), and compares. Each run is perturbed in
+// another way.
 func (r random) try(ctx context.Context, j job, dir string, replays int) error {
 	j.args, j.ranks = r.args(), r.ranks
 	text, err := j.record(ctx, dir, r.mode, 1)
@@ -101,8 +106,8 @@ func (r random) try(ctx context.Context, j job, dir string, replays int) error {
 	return checkGraph(dir)
 }
 
-// smaller looks for fewer phases with which the program still fails, as long as the time lasts. Most failures need luck, so each candidate has
-// several tries.
+// smaller looks for fewer phases with which the program still fails, as long as the time lasts. Most failures need
+// luck, so each candidate has several tries.
 func (r random) smaller(ctx context.Context, j job, dir func() string, replays int, err error) (random, error) {
 	const tries = 3
 	deadline := time.Now().Add(2 * time.Minute)
@@ -215,7 +220,10 @@ func soak(t *testing.T, length time.Duration) {
 	runs, failures := 0, 0
 	for end := time.Now().Add(length); time.Now().Before(end) && failures < 5; seed++ {
 		for i, j := range jobs {
-			r := random{seed: seed, phases: phasesUpTo(40), ranks: 2 + int(seed/uint64(len(modes)))%4, mode: modes[(int(seed)+i)%len(modes)]}
+			r := random{
+				seed: seed, phases: phasesUpTo(40), ranks: 2 + int(seed/uint64(len(modes)))%4,
+				mode: modes[(int(seed)+i)%len(modes)],
+			}
 			runs++
 			if !must(t, j, r, 5) {
 				failures++

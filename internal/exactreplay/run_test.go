@@ -73,14 +73,15 @@ func (j job) common(out *outputs) runner.Common {
 // perturbed is the environment in which senders are slow in the way of a seed.
 func perturbed(seed int) []string { return []string{fmt.Sprintf("PERTURB=%d", seed)} }
 
-// record returns the recording's directory and what the ranks wrote. An error means that the program failed, or that it cannot be replayed from
-// the recording; *trace.IncompleteError: that it made calls that are not covered.
+// record returns the recording's directory and what the ranks wrote. An error means that the program failed, or that it
+// cannot be replayed from the recording; *trace.IncompleteError: that it made calls that are not covered.
 func (j job) record(ctx context.Context, dir, mode string, seed int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var out outputs
 	r, err := runner.Record(ctx, runner.RecordOptions{
-		Common: j.common(&out), Ranks: j.ranks, Program: j.program, Args: j.args, Env: perturbed(seed), Dir: dir, Mode: mode,
+		Common: j.common(&out), Ranks: j.ranks, Program: j.program, Args: j.args, Env: perturbed(seed), Dir: dir,
+		Mode: mode,
 	})
 	text := out.all(j.ranks)
 	switch {
@@ -89,7 +90,8 @@ func (j job) record(ctx context.Context, dir, mode string, seed int) (string, er
 	case err != nil:
 		return text, fmt.Errorf("recording in mode %s: %w", mode, err)
 	case r.Status() != 0:
-		return text, fmt.Errorf("the program exited with %d while it was recorded in mode %s:\n%s", r.Status(), mode, text)
+		return text, fmt.Errorf("the program exited with %d while it was recorded in mode %s:\n%s", r.Status(), mode,
+			text)
 	case r.Problem != nil:
 		return text, fmt.Errorf("the recording in mode %s is of no use: %w", mode, r.Problem)
 	case len(r.Refusals) > 0:
@@ -97,7 +99,10 @@ func (j job) record(ctx context.Context, dir, mode string, seed int) (string, er
 	}
 	for _, rank := range r.Recording.Meta.PerRank {
 		if i := rank.Incomplete; i != nil {
-			return text, &trace.IncompleteError{Path: dir, Rank: rank.Rank, Call: i.Call, Event: i.Event, Count: i.Count}
+			return text, &trace.IncompleteError{
+				Path: dir, Rank: rank.Rank, Call: i.Call, Event: i.Event,
+				Count: i.Count,
+			}
 		}
 	}
 	return text, nil
@@ -141,7 +146,8 @@ func (j job) replayWith(ctx context.Context, o runner.ReplayOptions) (string, er
 			}
 			b.WriteString("\n")
 		}
-		return text, errors.Join(err, fmt.Errorf("the replay did not get to the end of the recording (stalled: %t):\n%s", r.Stalled, b.String()))
+		return text, errors.Join(err,
+			fmt.Errorf("the replay did not get to the end of the recording (stalled: %t):\n%s", r.Stalled, b.String()))
 	}
 	if err != nil {
 		return text, fmt.Errorf("replaying: %w", err)
@@ -169,13 +175,16 @@ func boundOf(dir string, limit int) (*causal.Bounding, []runner.ControlMessage, 
 	}
 	var control []runner.ControlMessage
 	for _, c := range bound.Control {
-		control = append(control, runner.ControlMessage{From: c.After.Rank, After: c.After.Index, To: c.Before.Rank, Before: c.Before.Index})
+		control = append(control, runner.ControlMessage{
+			From: c.After.Rank, After: c.After.Index, To: c.Before.Rank,
+			Before: c.Before.Index,
+		})
 	}
 	return bound, control, nil
 }
 
-// checkGraph reads what a full recording or replay left: every trace whole, and nothing in the graph that has no partner. Some kinds of problems may be
-// excepted.
+// checkGraph reads what a full recording or replay left: every trace whole, and nothing in the graph that has no
+// partner. Some kinds of problems may be excepted.
 func checkGraph(dir string, but ...causal.ProblemKind) error {
 	rec, err := trace.Open(dir)
 	if err != nil {
@@ -192,7 +201,9 @@ func checkGraph(dir string, but ...causal.ProblemKind) error {
 	if err != nil {
 		return fmt.Errorf("the event graph: %w", err)
 	}
-	problems := slices.DeleteFunc(slices.Clone(graph.Problems()), func(p causal.Problem) bool { return slices.Contains(but, p.Kind) })
+	problems := slices.DeleteFunc(slices.Clone(graph.Problems()), func(p causal.Problem) bool {
+		return slices.Contains(but, p.Kind)
+	})
 	var all []error
 	for i, p := range problems {
 		if i < 5 {
@@ -238,7 +249,8 @@ func sameDecisions(dir string) error {
 func compareDecisions(recorded, replayed *trace.Decisions) error {
 	for i := range max(len(recorded.Matches), len(replayed.Matches)) {
 		if i >= len(recorded.Matches) || i >= len(replayed.Matches) || recorded.Matches[i] != replayed.Matches[i] {
-			return fmt.Errorf("wildcard %d of (%d recorded, %d replayed) differs: %+v, replayed %+v", i, len(recorded.Matches), len(replayed.Matches),
+			return fmt.Errorf("wildcard %d of (%d recorded, %d replayed) differs: %+v, replayed %+v", i,
+				len(recorded.Matches), len(replayed.Matches),
 				at(recorded.Matches, i), at(replayed.Matches, i))
 		}
 	}
@@ -253,7 +265,8 @@ func compareDecisions(recorded, replayed *trace.Decisions) error {
 		}
 	}
 	if recorded.LastEvent != replayed.LastEvent || recorded.Finalized != replayed.Finalized {
-		return fmt.Errorf("%d events (finalized: %t) were recorded, %d (%t) replayed", recorded.LastEvent, recorded.Finalized, replayed.LastEvent, replayed.Finalized)
+		return fmt.Errorf("%d events (finalized: %t) were recorded, %d (%t) replayed", recorded.LastEvent,
+			recorded.Finalized, replayed.LastEvent, replayed.Finalized)
 	}
 	return nil
 }

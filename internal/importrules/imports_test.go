@@ -24,8 +24,8 @@ type goPackage struct {
 	testImports map[string]bool
 }
 
-// readPackages parses the imports of all Go files. It reads the files itself, instead of asking `go list`, so that the cache of
-// test results knows what the result depends on.
+// readPackages parses the imports of all Go files. It reads the files itself, instead of asking `go list`, so that the
+// cache of test results knows what the result depends on.
 func readPackages(t *testing.T) []goPackage {
 	t.Helper()
 	root := mpitest.Root(t)
@@ -36,7 +36,8 @@ func readPackages(t *testing.T) []goPackage {
 		}
 		name := entry.Name()
 		if entry.IsDir() {
-			if path != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules") {
+			if path != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" ||
+				name == "node_modules") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -115,7 +116,8 @@ func relative(path string) string {
 func check(importer, imported string, inTest bool) string {
 	r, ok := ruleOf(importer)
 	if !ok {
-		return fmt.Sprintf("no rule covers %s: add a row to internal/importrules/rules_test.go, with its reason", importer)
+		return fmt.Sprintf("no rule covers %s: add a row to internal/importrules/rules_test.go, with its reason",
+			importer)
 	}
 	fromTest := inTest || withinAny(importer, testHelpers)
 	target := relative(imported)
@@ -133,7 +135,8 @@ func check(importer, imported string, inTest bool) string {
 			return fmt.Sprintf("%s imports the test helper %s outside its tests", importer, target)
 		}
 		return ""
-	case target == "backend", within(target, "internal"), within(target, r.folder), slices.Contains(r.may, everything), withinAny(target, r.may),
+	case target == "backend", within(target, "internal"), within(target, r.folder), slices.Contains(r.may, everything),
+		withinAny(target, r.may),
 		inTest && (withinAny(target, r.tests) || target == importer):
 		return ""
 	}
@@ -211,7 +214,8 @@ func TestCheck(t *testing.T) {
 	} {
 		problem := check(c.importer, c.imported, c.inTest)
 		if (problem == "") != (c.problem == "") || !strings.Contains(problem, c.problem) {
-			t.Errorf("%s imports %s (test: %v): %q, wanted %q in it", c.importer, c.imported, c.inTest, problem, c.problem)
+			t.Errorf("%s imports %s (test: %v): %q, wanted %q in it", c.importer, c.imported, c.inTest, problem,
+				c.problem)
 		}
 	}
 }

@@ -3,8 +3,8 @@ package importrules
 // everything, in rule.may, is any package of the repository.
 const everything = "..."
 
-// A rule says what the packages of one folder may import of this repository. The row of the longest matching folder counts.
-// A folder may always import what lies below it, `backend` itself, and the helpers in internal/.
+// A rule says what the packages of one folder may import of this repository. The row of the longest matching folder
+// counts. A folder may always import what lies below it, `backend` itself, and the helpers in internal/.
 type rule struct {
 	folder string
 	may    []string // folders, with all that lies below them
@@ -31,8 +31,12 @@ var rules = []rule{
 		reason: "a connection that every face can use, whatever the server is",
 	},
 	{
-		folder: "session", may: []string{"dap", "job", "launch", "runner", "replayctl", "causal", "trace", "pmpi", "backend/gdb", "handles", "prettyprint"},
-		reason: "it fulfils the DAP server's Starter: what a launch request starts, and of core files also each rank's debugger; only cmd imports it",
+		folder: "session", may: []string{
+			"dap", "job", "launch", "runner", "replayctl", "causal", "trace", "pmpi",
+			"backend/gdb", "handles", "prettyprint",
+		},
+		reason: "it fulfils the DAP server's Starter: what a launch request starts, and of core files also each " +
+			"rank's debugger; only cmd imports it",
 	},
 	{
 		folder: "runner", may: []string{"launch", "pmpi", "trace"},
@@ -53,7 +57,8 @@ var rules = []rule{
 	},
 	{
 		folder: "dap", may: []string{"job", "replayctl", "prettyprint", "spacetime"},
-		reason: "the DAP server serves the models of a job and of a replay; it knows neither launchers nor backends' insides",
+		reason: "the DAP server serves the models of a job and of a replay; it knows neither launchers nor backends' " +
+			"insides",
 	},
 	{
 		folder: "dap/protocol", may: nil,
@@ -90,12 +95,14 @@ var rules = []rule{
 	},
 	{
 		folder: "launch", may: []string{"backend/gdb", "gdbmi", "prettyprint", "trace", "pmpi"},
-		reason: "the agent owns a rank's backend and reads its registry, trace and control block; the job comes to it, not it to the job",
+		reason: "the agent owns a rank's backend and reads its registry, trace and control block; the job comes to " +
+			"it, not it to the job",
 	},
 	{
 		folder: "prettyprint", may: nil,
-		reason: "it turns bytes into datatypes and needs a MemoryReader, no process; the layout of the registry is pmpi/abi's",
-		tests:  []string{"pmpi"},
+		reason: "it turns bytes into datatypes and needs a MemoryReader, no process; the layout of the registry is " +
+			"pmpi/abi's",
+		tests: []string{"pmpi"},
 	},
 	{
 		folder: "pmpi", may: nil,

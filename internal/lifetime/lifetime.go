@@ -1,4 +1,5 @@
-// Package lifetime names processes for good: a process id alone is given to another process some day, and means nothing on another host.
+// Package lifetime names processes for good: a process id alone is given to another process some day, and means nothing
+// on another host.
 package lifetime
 
 import (
@@ -11,8 +12,8 @@ import (
 	"strconv"
 )
 
-// StartTime is when a process was started, in clock ticks since boot: together with the pid it names a process of this host for good. ok is
-// false if there is no such process, or only its zombie.
+// StartTime is when a process was started, in clock ticks since boot: together with the pid it names a process of this
+// host for good. ok is false if there is no such process, or only its zombie.
 func StartTime(pid int) (ticks uint64, ok bool) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -34,7 +35,8 @@ func StartTime(pid int) (ticks uint64, ok bool) {
 
 // Process is one process among those of all hosts that share a file system.
 type Process struct {
-	Place string // where its pid means something: one boot of one host, and one of its pid namespaces; not known: unknownPlace
+	// where its pid means something: one boot of one host, and one of its pid namespaces; not known: unknownPlace
+	Place string
 	Pid   int
 	Start uint64 // as StartTime
 }

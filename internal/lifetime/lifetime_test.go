@@ -57,7 +57,10 @@ func TestParse(t *testing.T) {
 	if got, ok := Parse(self.String() + "-1234"); !ok || got != self {
 		t.Errorf("%v is read as %v, %v", self, got, ok)
 	}
-	for _, text := range []string{"", "1512580028", "abc-12", "abc--1-2", "abc-99999999999-1", "abc-1-99999999999999999999"} {
+	for _, text := range []string{
+		"", "1512580028", "abc-12", "abc--1-2", "abc-99999999999-1",
+		"abc-1-99999999999999999999",
+	} {
 		if got, ok := Parse(text); ok {
 			t.Errorf("%q is read as %v", text, got)
 		}

@@ -27,7 +27,8 @@ func Root(t testing.TB) string {
 			return dir
 		}
 		if dir == filepath.Dir(dir) {
-			t.Fatal("mpitest: no directory above the working directory holds a go.mod; run the test inside the repository")
+			t.Fatal("mpitest: no directory above the working directory holds a go.mod; run the test inside the " +
+				"repository")
 		}
 		dir = filepath.Dir(dir)
 	}
@@ -43,8 +44,8 @@ func Source(t testing.TB, name string) string {
 	return path
 }
 
-// Line is the number of the line of a file of testprograms/ that holds the text, such as "breakpoint: task received". It must be
-// exactly one line.
+// Line is the number of the line of a file of testprograms/ that holds the text, such as "breakpoint: task received".
+// It must be exactly one line.
 func Line(t testing.TB, name, text string) int {
 	t.Helper()
 	return LineOfFile(t, Source(t, name), text)
@@ -73,9 +74,9 @@ func LineOfFile(t testing.TB, path, text string) int {
 	return found
 }
 
-// Build compiles a program of testprograms/ (C or Fortran) with debug information and without optimisation, and returns the
-// binary's path; its base name is the program's ("tsp"). Extra flags come last. The binary stays in a cache of the user's, so
-// do not change it: copy it first.
+// Build compiles a program of testprograms/ (C or Fortran) with debug information and without optimisation, and returns
+// the binary's path; its base name is the program's ("tsp"). Extra flags come last. The binary stays in a cache of the
+// user's, so do not change it: copy it first.
 func (m MPI) Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
 	if name == "nompi.c" {
@@ -150,7 +151,8 @@ func cacheDir(t testing.TB) string {
 	return filepath.Join(dir, "cohort-test")
 }
 
-// buildKey hashes all that determines a binary: source, headers beside it and in folders that flags name (-I), flags, and the compiler with its MPI.
+// buildKey hashes all that determines a binary: source, headers beside it and in folders that flags name (-I), flags,
+// and the compiler with its MPI.
 func buildKey(compiler, source string, flags []string) (string, error) {
 	hash := sha256.New()
 	var headers []string

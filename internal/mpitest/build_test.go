@@ -47,11 +47,15 @@ func stop(t *testing.T, run func(testing.TB)) (s *stoppedTest) {
 
 func TestMissingSkipsOrFails(t *testing.T) {
 	t.Setenv(RequireVar, "")
-	if s := stop(t, func(tb testing.TB) { Missing(tb, "no such thing") }); s.skipped != "no such thing" || s.failed != "" {
+	if s := stop(t, func(tb testing.TB) {
+		Missing(tb, "no such thing")
+	}); s.skipped != "no such thing" || s.failed != "" {
 		t.Errorf("skipped with %q, failed with %q", s.skipped, s.failed)
 	}
 	t.Setenv(RequireVar, "1")
-	if s := stop(t, func(tb testing.TB) { Missing(tb, "no such thing") }); s.skipped != "" || !strings.Contains(s.failed, "no such thing") {
+	if s := stop(t, func(tb testing.TB) {
+		Missing(tb, "no such thing")
+	}); s.skipped != "" || !strings.Contains(s.failed, "no such thing") {
 		t.Errorf("skipped with %q, failed with %q", s.skipped, s.failed)
 	}
 }

@@ -14,7 +14,8 @@ var update = flag.Bool("update", false, "write the cities files anew")
 
 type city struct{ x, y int }
 
-// randomCities are n cities on a square of 1000 x 1000, the same ones each time (Knuth's MMIX generator, seeded with n).
+// randomCities are n cities on a square of 1000 x 1000, the same ones each time (Knuth's MMIX generator, seeded with
+// n).
 func randomCities(n int) []city {
 	state := uint64(n)
 	next := func() int {
@@ -28,7 +29,8 @@ func randomCities(n int) []city {
 	return cities
 }
 
-// shortestTour is the oracle for tsp.c: Held and Karp's dynamic programme, over all sets of cities. Rounded Euclidean distances.
+// shortestTour is the oracle for tsp.c: Held and Karp's dynamic programme, over all sets of cities. Rounded Euclidean
+// distances.
 func shortestTour(cities []city) int {
 	m := len(cities) - 1 // city m is where the tour starts
 	distance := func(a, b int) int32 {
@@ -64,7 +66,8 @@ func shortestTour(cities []city) int {
 
 func citiesFile(cities []city, optimum int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# %d random cities on a square of 1000 x 1000 (written by internal/mpitest/cities_test.go)\n", len(cities))
+	fmt.Fprintf(&text, "# %d random cities on a square of 1000 x 1000 (written by internal/mpitest/cities_test.go)\n",
+		len(cities))
 	fmt.Fprintf(&text, "# optimum %d\n", optimum)
 	for _, city := range cities {
 		fmt.Fprintf(&text, "%d %d\n", city.x, city.y)
@@ -72,8 +75,8 @@ func citiesFile(cities []city, optimum int) string {
 	return text.String()
 }
 
-// TestCities checks the cities files: the cities are those of the generator, and the optimum that tsp compares its answer
-// with is that of an independent method.
+// TestCities checks the cities files: the cities are those of the generator, and the optimum that tsp compares its
+// answer with is that of an independent method.
 func TestCities(t *testing.T) {
 	for _, n := range []int{10, 12, 18} {
 		if testing.Short() && n > 12 {
@@ -89,7 +92,8 @@ func TestCities(t *testing.T) {
 		}
 		content, err := os.ReadFile(path)
 		if err != nil || string(content) != wanted {
-			t.Errorf("%s: %v; it holds\n%swanted (go test -run TestCities -update writes it)\n%s", path, err, content, wanted)
+			t.Errorf("%s: %v; it holds\n%swanted (go test -run TestCities -update writes it)\n%s", path, err, content,
+				wanted)
 		}
 	}
 }

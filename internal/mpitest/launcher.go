@@ -12,8 +12,8 @@ import (
 // probeTimeout is how long two ranks that only say hello may take.
 const probeTimeout = 3 * time.Minute
 
-// withWorkingLauncher returns the MPI with an Mpiexec whose ranks know of each other; without any, it ends the test. The answer
-// is kept beside the program that it was found with.
+// withWorkingLauncher returns the MPI with an Mpiexec whose ranks know of each other; without any, it ends the test.
+// The answer is kept beside the program that it was found with.
 func (m MPI) withWorkingLauncher(t testing.TB) MPI {
 	t.Helper()
 	hello := m.Build(t, "hello.c")
@@ -35,7 +35,8 @@ func (m MPI) withWorkingLauncher(t testing.TB) MPI {
 		cmd := candidate.Command(ctx, 2, hello)
 		output, err := cmd.CombinedOutput()
 		cancel()
-		if err == nil && strings.Contains(string(output), "rank 0 of 2") && strings.Contains(string(output), "rank 1 of 2") {
+		if err == nil && strings.Contains(string(output), "rank 0 of 2") &&
+			strings.Contains(string(output), "rank 1 of 2") {
 			keep(t, answer, candidate.Mpiexec)
 			return candidate
 		}

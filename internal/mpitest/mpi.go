@@ -20,7 +20,8 @@ const RequireVar = "COHORT_REQUIRE_MPI"
 // stopTimeout is how long a launcher may take to end its ranks after it was asked to, before it is killed.
 const stopTimeout = 10 * time.Second
 
-// MPI is one installed MPI. The fields are absolute paths, except Name; Mpifort is empty where there is no Fortran compiler.
+// MPI is one installed MPI. The fields are absolute paths, except Name; Mpifort is empty where there is no Fortran
+// compiler.
 type MPI struct {
 	Name    string // "mpich" or "openmpi"
 	Mpicc   string
@@ -46,11 +47,15 @@ func Find(name string) (MPI, error) {
 	if !slices.Contains(Names(), name) {
 		return MPI{}, fmt.Errorf("mpitest: no MPI is called %q; there are %s", name, strings.Join(Names(), ", "))
 	}
-	mpi := MPI{Name: name, Mpicc: find(name, "mpicc"), Mpifort: find(name, "mpifort"), Mpicxx: find(name, "mpicxx"), Mpiexec: find(name, "mpiexec")}
+	mpi := MPI{
+		Name: name, Mpicc: find(name, "mpicc"), Mpifort: find(name, "mpifort"), Mpicxx: find(name, "mpicxx"),
+		Mpiexec: find(name, "mpiexec"),
+	}
 	mpi.openMPILaunches = name == "openmpi"
 	for command, path := range map[string]string{"mpicc": mpi.Mpicc, "mpiexec": mpi.Mpiexec} {
 		if path == "" {
-			return MPI{}, fmt.Errorf("mpitest: %s is not installed: found neither %s.%s on PATH nor %s in %s (make setup installs it)",
+			return MPI{}, fmt.Errorf("mpitest: %s is not installed: found neither %s.%s on PATH nor %s in %s (make "+
+				"setup installs it)",
 				name, command, name, command, strings.Join(binDirs[name], ", "))
 		}
 	}
@@ -71,9 +76,9 @@ func find(name, command string) string {
 
 // Need returns the named MPI, or skips or fails the test (see the package comment).
 //
-// The MPICH of Ubuntu 24.04 is built for PMIx, and so no rank that its own mpiexec starts knows of the others; Open MPI's
-// mpiexec starts its programs as it should. So what starts two ranks that know of each other is tried, once for each
-// installation.
+// The MPICH of Ubuntu 24.04 is built for PMIx, and so no rank that its own mpiexec starts knows of the others; Open
+// MPI's mpiexec starts its programs as it should. So what starts two ranks that know of each other is tried, once for
+// each installation.
 func Need(t testing.TB, name string) MPI {
 	t.Helper()
 	mpi, err := Find(name)
@@ -83,8 +88,8 @@ func Need(t testing.TB, name string) MPI {
 	return mpi.withWorkingLauncher(t)
 }
 
-// Missing ends the test because something that only `make setup` brings is not installed: skipped with the reason, or failed where
-// COHORT_REQUIRE_MPI is 1.
+// Missing ends the test because something that only `make setup` brings is not installed: skipped with the reason, or
+// failed where COHORT_REQUIRE_MPI is 1.
 func Missing(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv(RequireVar) == "1" {
@@ -113,8 +118,8 @@ func EachParallel(t *testing.T, test func(t *testing.T, mpi MPI)) {
 	}
 }
 
-// Flags are the launcher flags without which a test may not start n ranks on a small machine: Open MPI refuses more ranks than
-// cores, and binds the ranks of jobs that run at the same time to the same cores.
+// Flags are the launcher flags without which a test may not start n ranks on a small machine: Open MPI refuses more
+// ranks than cores, and binds the ranks of jobs that run at the same time to the same cores.
 func (m MPI) Flags() []string {
 	if m.openMPILaunches {
 		return []string{"--oversubscribe", "--bind-to", "none"}
@@ -122,8 +127,8 @@ func (m MPI) Flags() []string {
 	return nil
 }
 
-// Env is the environment for a launcher, for use as exec.Cmd.Env: this process's, with what lets Open MPI run as root, and with
-// the equivalent of Flags for launchers that are started by others.
+// Env is the environment for a launcher, for use as exec.Cmd.Env: this process's, with what lets Open MPI run as root,
+// and with the equivalent of Flags for launchers that are started by others.
 func (m MPI) Env() []string {
 	env := os.Environ()
 	if m.openMPILaunches {
@@ -139,8 +144,8 @@ func (m MPI) Env() []string {
 }
 
 // Command prepares `mpiexec -n N PROG ARGS`, with Flags and Env. When ctx ends the launcher is asked to end its ranks
-// (SIGTERM), and killed if it has not after 10 s. It is asked too when the process that starts the command is killed: Start it in
-// a test without goroutines that end locked to their thread, which would count as that.
+// (SIGTERM), and killed if it has not after 10 s. It is asked too when the process that starts the command is killed:
+// Start it in a test without goroutines that end locked to their thread, which would count as that.
 func (m MPI) Command(ctx context.Context, n int, prog string, args ...string) *exec.Cmd {
 	all := append(m.Flags(), "-n", strconv.Itoa(n), prog)
 	cmd := exec.CommandContext(ctx, m.Mpiexec, append(all, args...)...)

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// Order is what one rank of a test program reports of the order in which it took its messages (testprograms/orderhash.h).
+// Order is what one rank of a test program reports of the order in which it took its messages
+// (testprograms/orderhash.h).
 type Order struct {
 	Rank  int
 	Order string // hash over source, tag and failed polls of every message, 16 hexadecimal digits
@@ -17,8 +18,8 @@ type Order struct {
 
 var orderLine = regexp.MustCompile(`(?m)\b[a-z_]+: rank (\d+) order ([0-9a-f]{16}) data ([0-9a-f]{16}) tasks (\d+) polls (\d+)\s*$`)
 
-// ParseOrders finds the order lines of all n ranks in a program's output, whatever stands before each (a label, for example),
-// and returns them by rank. A rank without a line, or with two, is an error.
+// ParseOrders finds the order lines of all n ranks in a program's output, whatever stands before each (a label, for
+// example), and returns them by rank. A rank without a line, or with two, is an error.
 func ParseOrders(output string, n int) ([]Order, error) {
 	orders := make([]Order, n)
 	seen := make([]bool, n)

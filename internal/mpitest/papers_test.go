@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// paperPrograms are the programs of the papers, and what others there are in which messages race, with arguments that make them quick.
-// What each must print, whoever gets what, says that it got the answer; its own check has said so by its exit status.
+// paperPrograms are the programs of the papers, and what others there are in which messages race, with arguments that
+// make them quick. What each must print, whoever gets what, says that it got the answer; its own check has said so by
+// its exit status.
 func paperPrograms() []struct {
 	source string
 	args   []string
@@ -33,7 +34,8 @@ func paperPrograms() []struct {
 	}
 }
 
-// TestPaperPrograms runs each on 2, 4 and 7 ranks. What they print besides the order lines must not depend on their number.
+// TestPaperPrograms runs each on 2, 4 and 7 ranks. What they print besides the order lines must not depend on their
+// number.
 func TestPaperPrograms(t *testing.T) {
 	sizes := []int{2, 4, 7}
 	if testing.Short() {
@@ -74,7 +76,8 @@ func withoutOrders(output string) string {
 	return rest.String()
 }
 
-// TestPaperProgramsCheckThemselves breaks each program in one place, where a message is received or used, and wants its check to say so.
+// TestPaperProgramsCheckThemselves breaks each program in one place, where a message is received or used, and wants its
+// check to say so.
 func TestPaperProgramsCheckThemselves(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many builds; skipped in short mode")
@@ -85,7 +88,10 @@ func TestPaperProgramsCheckThemselves(t *testing.T) {
 		args                 []string
 	}{
 		{"bicgstab.c", "sum += row[", "sum += (1 + 1e-6) * row[", []string{"100", "5"}},
-		{"det.c", "multiply(&product, part);", "multiply(&product, (struct product){part.mantissa, part.exponent + 1});", nil},
+		{
+			"det.c", "multiply(&product, part);",
+			"multiply(&product, (struct product){part.mantissa, part.exponent + 1});", nil,
+		},
 		{"line.c", "found.pairs += more.pairs;", "found.pairs += more.pairs + 1;", nil},
 		{"mesh.c", "strip[0] * STRIP_ROWS + 1", "(strip[0] ^ (strip[0] == 2)) * STRIP_ROWS + 1", nil},
 		{"mult.c", "c[j] += factor * row[j];", "c[j] += factor * row[j == 7 ? 8 : j];", nil},

@@ -67,7 +67,8 @@ func TestProgramsBuildWithoutWarnings(t *testing.T) {
 			case filepath.Ext(name) == ".f":
 				mpi.Build(t, name, "-Werror", "-Wno-unused-parameter") // mpif.h declares very many
 			case filepath.Ext(name) == ".c":
-				mpi.Build(t, name, "-Werror", "-Wno-stringop-overflow") // gcc 12 misunderstands MPICH's MPI_STATUSES_IGNORE
+				// gcc 12 misunderstands MPICH's MPI_STATUSES_IGNORE
+				mpi.Build(t, name, "-Werror", "-Wno-stringop-overflow")
 			default:
 				mpi.Build(t, name, "-Werror")
 			}
@@ -92,14 +93,15 @@ func TestTsp(t *testing.T) {
 				t.Fatal(err)
 			}
 			if handedOut := orders[1].Tasks + orders[2].Tasks + orders[3].Tasks; orders[0].Tasks != handedOut {
-				t.Errorf("%s: the master handed out %d tasks, the workers received %d", cities, orders[0].Tasks, handedOut)
+				t.Errorf("%s: the master handed out %d tasks, the workers received %d", cities, orders[0].Tasks,
+					handedOut)
 			}
 		}
 	})
 }
 
-// differs runs a program until its order hashes differ from those of the first run on every rank that must race, at most `most`
-// times: the order is up to the machine, so no number of equal runs proves that it cannot differ.
+// differs runs a program until its order hashes differ from those of the first run on every rank that must race, at
+// most `most` times: the order is up to the machine, so no number of equal runs proves that it cannot differ.
 func differs(t *testing.T, mpi MPI, ranks []int, prog string, args ...string) {
 	t.Helper()
 	const n, most = 4, 20
@@ -137,7 +139,8 @@ func TestWildcard(t *testing.T) {
 	Each(t, func(t *testing.T, mpi MPI) {
 		prog := mpi.Build(t, "wildcard.c")
 		modes := []string{
-			"recv", "testsome", "iprobe", "probe", "mprobe", "improbe", "imrecv", "sendrecv", "sendrecv_replace", "irecv", "wait", "waitsome", "waitall",
+			"recv", "testsome", "iprobe", "probe", "mprobe", "improbe", "imrecv", "sendrecv", "sendrecv_replace",
+			"irecv", "wait", "waitsome", "waitall",
 			"test", "get_status", "testall", "testany", "persistent", "startall", "cancel",
 		}
 		if testing.Short() {
@@ -201,17 +204,33 @@ func TestSmallPrograms(t *testing.T) {
 		{"stdin.c", 2, nil, 0, []string{"stdin: rank 0: 0 lines", "stdin: rank 1: 0 lines"}},
 		{"output.c", 2, []string{"1"}, 0, []string{
 			"output: stdout line 1, the same on every rank", "output: stdout of rank 1",
-			"output: stderr line 1, the same on every rank", "output: stderr of rank 1", "output: a last line that does not end",
+			"output: stderr line 1, the same on every rank", "output: stderr of rank 1",
+			"output: a last line that does not end",
 		}},
-		{"threads.c", 3, nil, 0, []string{"threads: rank 0: token 572, result 0", "threads: rank 2: token 572, result 6"}},
+		{"threads.c", 3, nil, 0, []string{
+			"threads: rank 0: token 572, result 0",
+			"threads: rank 2: token 572, result 6",
+		}},
 		{"thread_multiple.c", 2, nil, 0, []string{"thread_multiple: rank 0: ", "thread_multiple: rank 1: "}},
-		{"uncovered.c", 2, nil, 0, []string{"uncovered: rank 0: read 101: right", "uncovered: rank 1: read 100: right"}},
-		{"rma.c", 3, nil, 0, []string{"rma: rank 0: fetched 101", "rma: rank 1: fetched 102", "rma: rank 2: fetched 100"}},
+		{
+			"uncovered.c", 2, nil, 0,
+			[]string{"uncovered: rank 0: read 101: right", "uncovered: rank 1: read 100: right"},
+		},
+		{"rma.c", 3, nil, 0, []string{
+			"rma: rank 0: fetched 101", "rma: rank 1: fetched 102",
+			"rma: rank 2: fetched 100",
+		}},
 		{"datatypes.c", 2, nil, 0, []string{"datatypes: rank 0: right", "datatypes: rank 1: right"}},
 		{"particles.c", 1, nil, 0, []string{"particles: rank 0: right"}},
-		{"particles.c", 3, nil, 0, []string{"particles: rank 0: right", "particles: rank 1: right", "particles: rank 2: right"}},
+		{"particles.c", 3, nil, 0, []string{
+			"particles: rank 0: right", "particles: rank 1: right",
+			"particles: rank 2: right",
+		}},
 		{"fparticles.f90", 1, nil, 0, []string{"fparticles: rank 0: right"}},
-		{"fparticles.f90", 3, nil, 0, []string{"fparticles: rank 0: right", "fparticles: rank 1: right", "fparticles: rank 2: right"}},
+		{"fparticles.f90", 3, nil, 0, []string{
+			"fparticles: rank 0: right", "fparticles: rank 1: right",
+			"fparticles: rank 2: right",
+		}},
 		{"exitcode.c", 2, []string{"1", "5"}, 5, nil},
 		{"othertag.c", 2, nil, 0, []string{"othertag: tag 1"}},
 		{"exitcode.c", 2, []string{"0", "7", "abort"}, 7, nil},
@@ -237,8 +256,8 @@ func TestSmallPrograms(t *testing.T) {
 	})
 }
 
-// TestBadEnds: the others wait for a rank that is gone, so that run ends at all is the test. With what status is up to the
-// launcher: that of MPICH 4.2.1 says 0.
+// TestBadEnds: the others wait for a rank that is gone, so that run ends at all is the test. With what status is up to
+// the launcher: that of MPICH 4.2.1 says 0.
 func TestBadEnds(t *testing.T) {
 	Each(t, func(t *testing.T, mpi MPI) {
 		run(t, mpi, 2, mpi.Build(t, "crash.c"), "1")

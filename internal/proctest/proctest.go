@@ -1,7 +1,7 @@
 // Package proctest is about the processes that tests start: how one ends, and how it ends with its test.
 //
-// **Invariant:** nothing here depends on which thread forked. The kernel's parent-death signal is sent when that thread ends, which
-// in a test that starts jobs may be long before the process does.
+// **Invariant:** nothing here depends on which thread forked. The kernel's parent-death signal is sent when that thread
+// ends, which in a test that starts jobs may be long before the process does.
 package proctest
 
 import (
@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EndWithParent makes a helper process, such as a test binary that another has started, end by SIGKILL as soon as its parent
-// has ended, however that ended: a test binary that is killed, or that `go test` stops at its timeout, runs no cleanup. Call it
-// first of all. The error says why it cannot be done; then the helper should not go on.
+// EndWithParent makes a helper process, such as a test binary that another has started, end by SIGKILL as soon as its
+// parent has ended, however that ended: a test binary that is killed, or that `go test` stops at its timeout, runs no
+// cleanup. Call it first of all. The error says why it cannot be done; then the helper should not go on.
 func EndWithParent() error {
 	parent := os.Getppid()
 	fd, err := unix.PidfdOpen(parent, 0)
@@ -37,8 +37,8 @@ func EndWithParent() error {
 	return nil
 }
 
-// NoExitPause lets programs with the race detector that this process starts end at once: by itself the detector has each sleep for a second at its
-// end, and a job has one such program for each rank. Call it in TestMain.
+// NoExitPause lets programs with the race detector that this process starts end at once: by itself the detector has
+// each sleep for a second at its end, and a job has one such program for each rank. Call it in TestMain.
 func NoExitPause() error {
 	const pause = "atexit_sleep_ms"
 	options := os.Getenv("GORACE")

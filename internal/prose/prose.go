@@ -9,7 +9,8 @@ func Sentence(text string) string {
 		return text
 	}
 	b := []byte(text)
-	// Names of programs, files and DAP requests at the start keep their case: only a word of small letters that is followed by a blank is a plain one.
+	// Names of programs, files and DAP requests at the start keep their case: only a word of small letters that is
+	// followed by a blank is a plain one.
 	for i, c := range b {
 		if c == ' ' {
 			if i > 0 && !keepCase(string(b[:i])) {
@@ -21,7 +22,8 @@ func Sentence(text string) string {
 			break
 		}
 	}
-	if i := strings.LastIndexByte(text, '\n'); i >= 0 && strings.HasPrefix(text[i+1:], " ") { // ends with somebody else's words
+	// ends with somebody else's words
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 && strings.HasPrefix(text[i+1:], " ") {
 		return string(b)
 	}
 	switch b[len(b)-1] {

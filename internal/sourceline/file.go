@@ -40,7 +40,8 @@ func (f *File) Close() error {
 	return nil
 }
 
-// At finds an address, as the file's own program headers count it. Without debug information the function is found all the same if there are symbols.
+// At finds an address, as the file's own program headers count it. Without debug information the function is found all
+// the same if there are symbols.
 func (f *File) At(vaddr uint64) Location {
 	l := Location{Module: f.path}
 	for _, s := range f.symbols {
@@ -60,15 +61,16 @@ func (f *File) At(vaddr uint64) Location {
 	if lines, err := f.dwarf.LineReader(unit); err == nil && lines != nil {
 		l.File, l.Line = lineAt(lines, vaddr)
 	}
-	// The name that the program's author gave it: symbols of Fortran have an underscore or a module, those of C may end in .isra.0.
+	// The name that the program's author gave it: symbols of Fortran have an underscore or a module, those of C may end
+	// in .isra.0.
 	if name := f.function(r, vaddr); name != "" {
 		l.Function = name
 	}
 	return l
 }
 
-// lineAt goes through all of a line table. LineReader.SeekPC gives up where the parts of the table are not in ascending order, as they are
-// when a function is in a section of its own.
+// lineAt goes through all of a line table. LineReader.SeekPC gives up where the parts of the table are not in ascending
+// order, as they are when a function is in a section of its own.
 func lineAt(lines *dwarf.LineReader, vaddr uint64) (string, int) {
 	var entry, before dwarf.LineEntry
 	for before.EndSequence = true; lines.Next(&entry) == nil; before = entry {
@@ -97,8 +99,8 @@ func (f *File) function(r *dwarf.Reader, vaddr uint64) string {
 		switch e.Tag {
 		case dwarf.TagSubprogram, dwarf.TagInlinedSubroutine, dwarf.TagLexDwarfBlock:
 			if !f.covers(e, vaddr) {
-				// A function can be declared within one that does not cover the address, as a nested one of Fortran is; so only what is inlined is
-				// passed over whole.
+				// A function can be declared within one that does not cover the address, as a nested one of Fortran is;
+				// so only what is inlined is passed over whole.
 				if e.Tag != dwarf.TagSubprogram {
 					r.SkipChildren()
 					continue
@@ -157,7 +159,8 @@ func At(vaddr uint64) func([]*elf.Prog) (uint64, bool) {
 	return func([]*elf.Prog) (uint64, bool) { return vaddr, true }
 }
 
-// InFile finds the line of an address in an ELF file; address is given the segments of the file. To look up several addresses, open a File.
+// InFile finds the line of an address in an ELF file; address is given the segments of the file. To look up several
+// addresses, open a File.
 func InFile(path string, address func([]*elf.Prog) (uint64, bool)) (Location, error) {
 	f, err := Open(path)
 	if err != nil {

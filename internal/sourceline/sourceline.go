@@ -1,4 +1,5 @@
-// Package sourceline finds the source line of a code address, in a file or in a live process, from ELF and DWARF. Nothing is executed.
+// Package sourceline finds the source line of a code address, in a file or in a live process, from ELF and DWARF.
+// Nothing is executed.
 package sourceline
 
 import (
@@ -11,8 +12,8 @@ import (
 	"strings"
 )
 
-// Location is where an address is in the source. Where code was inlined, Function is the innermost of the functions, the one that File and
-// Line belong to. What is unknown is empty or 0.
+// Location is where an address is in the source. Where code was inlined, Function is the innermost of the functions,
+// the one that File and Line belong to. What is unknown is empty or 0.
 type Location struct {
 	Module   string // the file that holds the code
 	Function string
@@ -35,7 +36,8 @@ func (l Location) String() string {
 	return function
 }
 
-// InProcess finds the line of an address in a live process. For a return address give the address minus 1: the call is before it.
+// InProcess finds the line of an address in a live process. For a return address give the address minus 1: the call is
+// before it.
 func InProcess(pid int, pc uint64) (Location, error) {
 	maps, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -63,7 +65,8 @@ func mapped(maps io.Reader, pc uint64) (path string, offset uint64, err error) {
 	for lines.Scan() {
 		var start, end, off uint64
 		var permissions string
-		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &start, &end, &permissions, &off); err != nil || pc < start || pc >= end {
+		if _, err := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &start, &end, &permissions, &off); err != nil ||
+			pc < start || pc >= end {
 			continue
 		}
 		_, name, found := strings.Cut(lines.Text(), " /")

@@ -78,7 +78,10 @@ int main(void) {
 func TestFunctionsOfC(t *testing.T) {
 	for _, flags := range [][]string{{"-g", "-O0"}, {"-g", "-O2"}, {"-g", "-O2", "-gdwarf-4"}} {
 		path := build(t, "program.c", csource, append([]string{"gcc"}, flags...)...)
-		for label, want := range map[string]string{"in_inner": "inner at program.c:3", "in_outer": "outer at program.c:8", "in_main": "main at program.c:13"} {
+		for label, want := range map[string]string{
+			"in_inner": "inner at program.c:3",
+			"in_outer": "outer at program.c:8", "in_main": "main at program.c:13",
+		} {
 			l := find(t, path, label)[label]
 			if l.File = filepath.Base(l.File); l.String() != want {
 				t.Errorf("%v: %s is %v, want %s", flags, label, l, want)
@@ -114,7 +117,8 @@ end subroutine
 func TestFunctionsOfFortran(t *testing.T) {
 	path := build(t, "program.f90", fortranSource, "gfortran", "-g", "-O0")
 	for label, want := range map[string]string{
-		"__solver_MOD_step": "step at program.f90:3", "mark_step.0": "mark_step at program.f90:6", "MAIN__": "heat at program.f90:11", "mark_": "mark at program.f90:15",
+		"__solver_MOD_step": "step at program.f90:3", "mark_step.0": "mark_step at program.f90:6",
+		"MAIN__": "heat at program.f90:11", "mark_": "mark at program.f90:15",
 	} {
 		l := find(t, path, label)[label]
 		if l.File = filepath.Base(l.File); l.String() != want {
@@ -124,7 +128,8 @@ func TestFunctionsOfFortran(t *testing.T) {
 }
 
 func TestNoFile(t *testing.T) {
-	if _, err := sourceline.Open(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "none") {
+	if _, err := sourceline.Open(filepath.Join(t.TempDir(), "none")); err == nil ||
+		!strings.Contains(err.Error(), "none") {
 		t.Error(err)
 	}
 	if _, err := sourceline.InFile("/proc/self/exe", func([]*elf.Prog) (uint64, bool) { return 0, false }); err == nil {

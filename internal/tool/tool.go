@@ -11,8 +11,9 @@ import (
 // Timeout bounds how long a launcher, compiler or debugger may take to say what it is.
 const Timeout = 30 * time.Second
 
-// Ask runs a program with the C locale and no input, and returns all that it printed. It takes Timeout at most, also if something
-// that the program left behind keeps its output open. The error is that of exec.Cmd.Run; what was printed is returned with it.
+// Ask runs a program with the C locale and no input, and returns all that it printed. It takes Timeout at most, also if
+// something that the program left behind keeps its output open. The error is that of exec.Cmd.Run; what was printed is
+// returned with it.
 func Ask(ctx context.Context, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()

@@ -18,7 +18,8 @@ func TestAsk(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", out, err, want)
 	}
 	var exit *exec.ExitError
-	if out, err := tool.Ask(t.Context(), "sh", "-c", "echo why; exit 3"); !errors.As(err, &exit) || exit.ExitCode() != 3 || out != "why\n" {
+	if out, err := tool.Ask(t.Context(), "sh", "-c", "echo why; exit 3"); !errors.As(err, &exit) ||
+		exit.ExitCode() != 3 || out != "why\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 	if _, err := tool.Ask(t.Context(), "/nonexistent"); err == nil {

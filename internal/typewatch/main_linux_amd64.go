@@ -73,7 +73,8 @@ type rank struct {
 // start starts the program and runs it to its first instruction, when the dynamic linker has done its work.
 func start(lib string, args []string) (*rank, error) {
 	r := &rank{lib: lib, old: map[uint64]byte{}}
-	r.cmd = exec.CommandContext(context.Background(), args[0], args[1:]...) // it ends with this process, which is its tracer
+	// it ends with this process, which is its tracer
+	r.cmd = exec.CommandContext(context.Background(), args[0], args[1:]...)
 	r.cmd.Env = append(os.Environ(), "LD_PRELOAD="+lib)
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	r.cmd.SysProcAttr = &unix.SysProcAttr{Ptrace: true, Pdeathsig: unix.SIGKILL}

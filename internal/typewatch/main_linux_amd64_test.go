@@ -24,7 +24,9 @@ func TestMain(m *testing.M) {
 }
 
 // watched runs a program of testprograms with two watched ranks and returns their reports.
-func watched(t *testing.T, mpi mpitest.MPI, program string, args ...string) (reports []string, output string, err error) {
+func watched(t *testing.T, mpi mpitest.MPI, program string, args ...string) (reports []string, output string,
+	err error,
+) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -64,7 +66,10 @@ func TestEveryTypeIsDecoded(t *testing.T) {
 			t.Fatalf("%d reports, %v:\n%s", len(reports), err, output)
 		}
 		for _, r := range reports {
-			for _, want := range []string{"status 0\n", "kind DARRAY 1\n", "kind F90_REAL 1\n", "kind STRUCT ", "types 16,"} {
+			for _, want := range []string{
+				"status 0\n", "kind DARRAY 1\n", "kind F90_REAL 1\n", "kind STRUCT ",
+				"types 16,",
+			} {
 				if !strings.Contains(r, want) || strings.Contains(r, "PROBLEM") {
 					t.Errorf("no %q, or a problem, in\n%s", want, r)
 				}
@@ -89,7 +94,8 @@ func TestProblemsAreReported(t *testing.T) {
 	for range mostProblems + 3 {
 		w.problemf("something %d", 1)
 	}
-	if text := w.text(); strings.Count(text, "PROBLEM something 1\n") != mostProblems || !strings.Contains(text, "PROBLEM and 3 more\n") {
+	if text := w.text(); strings.Count(text, "PROBLEM something 1\n") != mostProblems ||
+		!strings.Contains(text, "PROBLEM and 3 more\n") {
 		t.Error(text)
 	}
 	w = watch{}

@@ -92,7 +92,8 @@ func (w *watch) look(t *prettyprint.Datatype) {
 	for _, d := range t.Differences() {
 		w.problemf("%s: %s\n%s", t.Title(), d, text(t))
 	}
-	if _, known := t.Reported(); known { // the interposer does not ask for those of all types of a program that makes very many
+	// the interposer does not ask for those of all types of a program that makes very many
+	if _, known := t.Reported(); known {
 		w.compared++
 	}
 	w.count(t)
@@ -139,7 +140,8 @@ func text(t *prettyprint.Datatype) string {
 // text is the report of a rank.
 func (w *watch) text() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "types %d, depth %d, elements %d\nleft %d\ncompared %d\n", w.seen, w.depth, w.elements, w.open, w.compared)
+	fmt.Fprintf(&s, "types %d, depth %d, elements %d\nleft %d\ncompared %d\n", w.seen, w.depth, w.elements, w.open,
+		w.compared)
 	for _, kind := range slices.Sorted(maps.Keys(w.kinds)) {
 		fmt.Fprintf(&s, "kind %s %d\n", kind, w.kinds[kind])
 	}

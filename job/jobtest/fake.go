@@ -46,7 +46,8 @@ type Fake struct {
 	EntryEvent bool
 	// DeafToInterrupt: Interrupt is accepted and nothing follows, as when a process hangs in the kernel.
 	DeafToInterrupt bool
-	// NoCode maps lines without code to the message that a breakpoint there gets; Moved maps lines to the line at which a breakpoint ends up.
+	// NoCode maps lines without code to the message that a breakpoint there gets; Moved maps lines to the line at which
+	// a breakpoint ends up.
 	NoCode map[int]string
 	Moved  map[int]int
 	// Values are what expressions evaluate to; anything else is an error. OnEvaluate, if set, is asked instead.

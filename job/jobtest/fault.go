@@ -7,8 +7,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// On has every later call of a method run hook first, without the lock: it may wait, end the Fake, or return an error, which then is the call's answer. A nil hook takes
-// it away.
+// On has every later call of a method run hook first, without the lock: it may wait, end the Fake, or return an error,
+// which then is the call's answer. A nil hook takes it away.
 func (f *Fake) On(m Method, hook func(context.Context) error) {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()

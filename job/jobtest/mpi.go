@@ -111,8 +111,9 @@ func Events(n int) Step {
 	}
 }
 
-// Receive is one event: MPI_Recv of the message that rank from sends with its event number sent. The sender keeps the message in its own buffer, as MPI does with
-// large ones: it arrives only while the sender runs (its parking loop included) after having sent it, or has exited.
+// Receive is one event: MPI_Recv of the message that rank from sends with its event number sent. The sender keeps the
+// message in its own buffer, as MPI does with large ones: it arrives only while the sender runs (its parking loop
+// included) after having sent it, or has exited.
 func Receive(from int, sent uint64) Step {
 	return func(f *Fake) bool {
 		other := f.w.fakes[from]
@@ -122,7 +123,8 @@ func Receive(from int, sent uint64) Step {
 	}
 }
 
-// Barrier is one event: the call that is event `number` on every rank. It completes when each rank has entered it, and those that have not left it run.
+// Barrier is one event: the call that is event `number` on every rank. It completes when each rank has entered it, and
+// those that have not left it run.
 func Barrier(number uint64) Step {
 	return func(f *Fake) bool {
 		return event("MPI_Barrier", func() bool {

@@ -30,7 +30,9 @@ func (f *Fake) Launch(ctx context.Context, req backend.LaunchRequest) (res backe
 }
 
 // SetBreakpoints implements backend.Backend.
-func (f *Fake) SetBreakpoints(ctx context.Context, req backend.SetBreakpointsRequest) (out []backend.Breakpoint, err error) {
+func (f *Fake) SetBreakpoints(ctx context.Context, req backend.SetBreakpointsRequest) (out []backend.Breakpoint,
+	err error,
+) {
 	err = f.request(ctx, SetBreakpoints, req, true, func() error {
 		if !f.launched {
 			return &backend.StateError{Asked: "set breakpoints", State: "not launched"}
@@ -93,7 +95,9 @@ func (f *Fake) Threads(ctx context.Context) (out []backend.Thread, err error) {
 }
 
 // StackTrace implements backend.Backend.
-func (f *Fake) StackTrace(ctx context.Context, req backend.StackTraceRequest) (res backend.StackTraceResult, err error) {
+func (f *Fake) StackTrace(ctx context.Context, req backend.StackTraceRequest) (res backend.StackTraceResult,
+	err error,
+) {
 	err = f.request(ctx, StackTrace, req, true, func() error {
 		if err := f.mustStand("show the stack"); err != nil {
 			return err
@@ -147,7 +151,10 @@ func (f *Fake) Variables(ctx context.Context, req backend.VariablesRequest) (res
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			res.Variables = append(res.Variables, backend.Variable{Name: name, Value: f.Values[name], Type: "int", EvaluateName: name})
+			res.Variables = append(res.Variables, backend.Variable{
+				Name: name, Value: f.Values[name], Type: "int",
+				EvaluateName: name,
+			})
 		}
 		return nil
 	})

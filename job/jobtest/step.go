@@ -47,7 +47,8 @@ func (f *Fake) here(bps []backend.SourceBreakpoint, match func(backend.SourceBre
 	return f.run()
 }
 
-// counts takes note of a hit and tells whether it is one to stop at: the n-th and each later one for a hit condition of n.
+// counts takes note of a hit and tells whether it is one to stop at: the n-th and each later one for a hit condition of
+// n.
 func (f *Fake) counts(b backend.SourceBreakpoint) bool {
 	f.hits[b.ID]++
 	from := 0

@@ -35,8 +35,8 @@ type Options struct {
 type Outcome struct {
 	Code   int
 	Signal syscall.Signal // not 0: be killed by it
-	// asked: the job ended the program, or wants the agent to outlive it. Then the agent stays until the job hangs up, because a launcher that sees one rank end this way kills the
-	// others, before they could say how they ended.
+	// asked: the job ended the program, or wants the agent to outlive it. Then the agent stays until the job hangs up,
+	// because a launcher that sees one rank end this way kills the others, before they could say how they ended.
 	asked bool
 }
 
@@ -57,8 +57,8 @@ const (
 	flushTimeout = 5 * time.Second // for the job to take the last events
 )
 
-// Run is the life of an agent. It returns when the program has ended by itself (Run mode) or the job has hung up; the caller
-// ends its process as the Outcome says. An error means that it never became an agent of the job.
+// Run is the life of an agent. It returns when the program has ended by itself (Run mode) or the job has hung up; the
+// caller ends its process as the Outcome says. An error means that it never became an agent of the job.
 func Run(options Options) (Outcome, error) {
 	log := options.Log
 	if log == nil {
@@ -79,11 +79,13 @@ func Run(options Options) (Outcome, error) {
 		}
 	}
 	// Everything that this process starts inherits the marks.
-	if err := errors.Join(os.Setenv(marked.JobVar, dir.ID), os.Setenv(marked.AgentVar, strconv.Itoa(os.Getpid()))); err != nil {
+	if err := errors.Join(os.Setenv(marked.JobVar, dir.ID),
+		os.Setenv(marked.AgentVar, strconv.Itoa(os.Getpid()))); err != nil {
 		return Outcome{}, err
 	}
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	conn, err := dial(dir, id, options.Version)
 	if err != nil {
 		return Outcome{}, err
@@ -101,7 +103,10 @@ func dial(dir *jobdir.Dir, id identity, version string) (net.Conn, error) {
 	if err != nil {
 		host = "unknown"
 	}
-	hello := wire.Hello{Version: version, Token: dir.Token, Rank: id.rank, Size: id.size, Host: host, Pid: os.Getpid(), Namespace: os.Getenv(leftovers.NamespaceVar)}
+	hello := wire.Hello{
+		Version: version, Token: dir.Token, Rank: id.rank, Size: id.size, Host: host, Pid: os.Getpid(),
+		Namespace: os.Getenv(leftovers.NamespaceVar),
+	}
 	if err := wire.Introduce(conn, hello); err != nil {
 		conn.Close() //nolint:errcheck // refused
 		return nil, err
@@ -162,8 +167,8 @@ func (a *agent) live(signals <-chan os.Signal) Outcome {
 	}
 }
 
-// lastOutcome is how the program ended if that is known soon: the job may hang up as soon as it has heard of the end of the last rank, which is before
-// the engine says so here.
+// lastOutcome is how the program ended if that is known soon: the job may hang up as soon as it has heard of the end of
+// the last rank, which is before the engine says so here.
 func lastOutcome(done <-chan Outcome) Outcome {
 	select {
 	case outcome := <-done:
@@ -240,11 +245,15 @@ func (a *agent) setup(setup *wire.Setup) *wire.Response {
 	var e engine
 	if setup.Debug {
 		e = &debugger{
-			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, factory: a.options.NewBackend, log: a.log,
+			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, factory: a.options.NewBackend,
+			log:  a.log,
 			send: send, ended: make(chan Outcome, 1), over: make(chan struct{}),
 		}
 	} else {
-		e = &runner{setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, send: send, ended: make(chan Outcome, 2)}
+		e = &runner{
+			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, send: send,
+			ended: make(chan Outcome, 2),
+		}
 	}
 	a.engine.Store(&e)
 	a.ready <- e

@@ -24,8 +24,11 @@ func TestIdentify(t *testing.T) {
 		rank, size int
 		err        string
 	}{
-		"hydra":        {map[string]string{"PMI_RANK": "2", "PMI_SIZE": "4"}, 2, 4, ""},
-		"open mpi":     {map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"}, 1, 2, ""},
+		"hydra": {map[string]string{"PMI_RANK": "2", "PMI_SIZE": "4"}, 2, 4, ""},
+		"open mpi": {
+			map[string]string{"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2", "PMIX_RANK": "1"},
+			1, 2, "",
+		},
 		"pmix":         {map[string]string{"PMIX_RANK": "0"}, 0, 0, ""},
 		"slurm":        {map[string]string{"SLURM_PROCID": "3", "SLURM_NTASKS": "8"}, 3, 8, ""},
 		"hydra first":  {map[string]string{"PMI_RANK": "1", "SLURM_PROCID": "0", "PMIX_RANK": "7"}, 1, 0, ""},
@@ -71,12 +74,18 @@ func TestApply(t *testing.T) {
 
 func TestProgramEnvKeepsPreloads(t *testing.T) {
 	setup := &wire.Setup{
-		Env:       []string{"LD_PRELOAD=/lib/mine.so"},
-		Interpose: &wire.Interpose{Library: "/c/libcohort.so", ControlPath: "/j/control-0", TracePath: "/r/rank-0.trace"},
+		Env: []string{"LD_PRELOAD=/lib/mine.so"},
+		Interpose: &wire.Interpose{
+			Library: "/c/libcohort.so", ControlPath: "/j/control-0",
+			TracePath: "/r/rank-0.trace",
+		},
 	}
 	env := apply([]string{"COHORT_DECISIONS=stale"}, programEnv(setup, nil))
 	slices.Sort(env)
-	want := []string{"COHORT_CONTROL=/j/control-0", "COHORT_TRACE=/r/rank-0.trace", "LD_PRELOAD=/c/libcohort.so:/lib/mine.so"}
+	want := []string{
+		"COHORT_CONTROL=/j/control-0", "COHORT_TRACE=/r/rank-0.trace",
+		"LD_PRELOAD=/c/libcohort.so:/lib/mine.so",
+	}
 	if !slices.Equal(env, want) {
 		t.Errorf("got %q, want %q", env, want)
 	}
@@ -114,7 +123,8 @@ func received(t interface{ Fatal(...any) }, send func(*terminal)) []byte {
 	return got.Bytes()
 }
 
-// Whatever is sent arrives as it is, and so does what comes back: no echo, no translation, no signals, whatever the bytes.
+// Whatever is sent arrives as it is, and so does what comes back: no echo, no translation, no signals, whatever the
+// bytes.
 func TestTerminalIsTransparent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := rapid.SliceOfN(rapid.Byte(), 0, 2000).Draw(t, "data")
@@ -138,7 +148,8 @@ func TestTerminalRefusesLinesThatItWouldCut(t *testing.T) {
 	}
 	defer term.close()
 	var long *LineError
-	if err := term.send(context.Background(), bytes.Repeat([]byte("x"), 5000), false); !errors.As(err, &long) || long.Length != 5000 {
+	if err := term.send(context.Background(), bytes.Repeat([]byte("x"), 5000), false); !errors.As(err, &long) ||
+		long.Length != 5000 {
 		t.Errorf("error %v", err)
 	}
 }
@@ -152,7 +163,8 @@ func TestTerminalInputIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	// Nobody reads, so it blocks some time.
-	if err := term.send(ctx, bytes.Repeat([]byte("line\n"), 100_000), false); !errors.Is(err, context.DeadlineExceeded) {
+	if err := term.send(ctx, bytes.Repeat([]byte("line\n"), 100_000), false); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
 }

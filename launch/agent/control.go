@@ -12,7 +12,8 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
-// steering is the agent's side of its rank's control block. The block is never unmapped: the process ends soon after the rank does.
+// steering is the agent's side of its rank's control block. The block is never unmapped: the process ends soon after
+// the rank does.
 type steering struct {
 	block *abi.Control    // nil: the program runs without libcohort
 	pid   atomic.Int64    // 0: not known yet
@@ -81,7 +82,10 @@ func (s *steering) watch(send func(backend.Event)) {
 // control carries out Backend.Control.
 func (s *steering) control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
 	if s == nil {
-		return backend.ControlState{}, &backend.StateError{Asked: "reach the rank's control block", State: "not started"}
+		return backend.ControlState{}, &backend.StateError{
+			Asked: "reach the rank's control block",
+			State: "not started",
+		}
 	}
 	if s.block == nil {
 		return backend.ControlState{}, nil

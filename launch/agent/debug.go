@@ -24,8 +24,8 @@ type BackendOptions struct {
 // NewBackend starts a debugger. It must see to it that the debugger dies with this process.
 type NewBackend func(BackendOptions) (backend.Backend, error)
 
-// debugger is an engine with a debugger between the agent and the program. It outlives the program and the debugger, so that the launcher
-// does not end the other ranks; Kill ends it.
+// debugger is an engine with a debugger between the agent and the program. It outlives the program and the debugger, so
+// that the launcher does not end the other ranks; Kill ends it.
 type debugger struct {
 	setup   *wire.Setup
 	id      identity
@@ -75,7 +75,8 @@ func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*bac
 	return &result, nil
 }
 
-// prepare makes what must be there before the debugger starts the program, and completes the request. The caller holds mu.
+// prepare makes what must be there before the debugger starts the program, and completes the request. The caller holds
+// mu.
 func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	if d.factory == nil {
 		return &backend.UnsupportedError{What: "Debugging"}

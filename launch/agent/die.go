@@ -15,8 +15,8 @@ func signalName(s syscall.Signal) string {
 	return s.String()
 }
 
-// Mirror gives this process the program's end: it does not return if the program died by a signal, unless that signal cannot be raised. It
-// returns the exit status to end with. For main only.
+// Mirror gives this process the program's end: it does not return if the program died by a signal, unless that signal
+// cannot be raised. It returns the exit status to end with. For main only.
 func (o Outcome) Mirror() int {
 	if o.Signal == 0 {
 		return o.Code

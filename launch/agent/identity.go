@@ -38,16 +38,19 @@ func identify(getenv func(string) string) (identity, error) {
 		id := identity{rank: rank}
 		if text := getenv(v.size); v.size != "" && text != "" {
 			if id.size, err = number(text); err != nil || id.size <= rank {
-				return identity{}, fmt.Errorf("the launcher set %s to %q, which is not a number of ranks that has a rank %d", v.size, text, rank)
+				return identity{}, fmt.Errorf("the launcher set %s to %q, which is not a number of ranks that has a "+
+					"rank %d", v.size, text, rank)
 			}
 		}
 		return id, nil
 	}
-	return identity{}, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK and SLURM_PROCID is set. " +
+	return identity{}, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, " +
+		"PMIX_RANK and SLURM_PROCID is set. " +
 		"\"cohort agent\" is started by mpiexec for cohort, not by hand")
 }
 
-// Rank reads the rank, and the number of ranks (0: not said), from an environment that a launcher has given, for those who look at a rank from outside.
+// Rank reads the rank, and the number of ranks (0: not said), from an environment that a launcher has given, for those
+// who look at a rank from outside.
 func Rank(getenv func(string) string) (rank, size int, err error) {
 	id, err := identify(getenv)
 	return id.rank, id.size, err

@@ -10,14 +10,16 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// How often watchProgram looks whether it may go, and how long a debugger gets to notice the end of its program by itself.
+// How often watchProgram looks whether it may go, and how long a debugger gets to notice the end of its program by
+// itself.
 const (
 	watchSlice  = 200 // milliseconds
 	noticeGrace = 500 * time.Millisecond
 )
 
-// watchProgram sees to it that the end of a program that stands still is noticed. A debugger waits for its program only while that runs: one that is killed
-// at a stop (by the launcher, say, or for want of memory) stays "stopped" until it is told to go on, so it is told to.
+// watchProgram sees to it that the end of a program that stands still is noticed. A debugger waits for its program only
+// while that runs: one that is killed at a stop (by the launcher, say, or for want of memory) stays "stopped" until it
+// is told to go on, so it is told to.
 func (d *debugger) watchProgram(b backend.Backend, pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -167,7 +167,8 @@ func (r *runner) handle(ctx context.Context, req *wire.Request) *wire.Response {
 		state, err := s.control(ctx, req.Control.Request())
 		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
 	default:
-		return failed(&backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs without a debugger,"})
+		return failed(&backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs " +
+			"without a debugger,"})
 	}
 }
 

@@ -11,8 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the pseudo terminal that a debugged program has as its standard streams, so that nothing of it gets into the debugger's own pipes. It
-// is as transparent as one can be: no echo, no translation, no signals from characters; lines are kept, because end of file needs them.
+// terminal is the pseudo terminal that a debugged program has as its standard streams, so that nothing of it gets into
+// the debugger's own pipes. It is as transparent as one can be: no echo, no translation, no signals from characters;
+// lines are kept, because end of file needs them.
 type terminal struct {
 	master *os.File
 	slave  *os.File // held open, so that the program closing its own does not end the terminal

@@ -13,9 +13,11 @@ import (
 // State converts a snapshot. Where the divergence is in the source is left open: that needs the rank's memory map.
 func State(p abi.Progress) backend.ControlState {
 	s := backend.ControlState{
-		Present: true, State: int(p.State), StopReason: int(p.StopReason), Events: p.Events, Current: p.Current, CurrentOp: int(p.CurrentOp),
-		Polls: p.Polls, Messages: p.Messages, Bytes: p.Bytes, Decisions: p.Decisions, TraceBytes: p.TraceBytes,
-		Calls: map[int]uint64{}, Incomplete: int(p.Incomplete), IncompleteCall: p.IncompleteCall, IncompleteEvent: p.IncompleteEvent, Message: p.Message,
+		Present: true, State: int(p.State), StopReason: int(p.StopReason), Events: p.Events, Current: p.Current,
+		CurrentOp: int(p.CurrentOp),
+		Polls:     p.Polls, Messages: p.Messages, Bytes: p.Bytes, Decisions: p.Decisions, TraceBytes: p.TraceBytes,
+		Calls: map[int]uint64{}, Incomplete: int(p.Incomplete), IncompleteCall: p.IncompleteCall,
+		IncompleteEvent: p.IncompleteEvent, Message: p.Message,
 	}
 	if p.State == abi.StateDiverged || p.StopReason == abi.StopDivergence && p.State == abi.StateStopped {
 		d := p.Divergence
@@ -31,7 +33,8 @@ func State(p abi.Progress) backend.ControlState {
 	}
 	for _, r := range p.Recent {
 		s.Recent = append(s.Recent, backend.RecentCall{
-			Event: r.Event, Op: trace.CallName(r.Op), Peer: number(r.Peer), Tag: number(r.Tag), Got: number(r.Got), CallSite: r.Site,
+			Event: r.Event, Op: trace.CallName(r.Op), Peer: number(r.Peer), Tag: number(r.Tag), Got: number(r.Got),
+			CallSite: r.Site,
 		})
 	}
 	for op, n := range &p.Calls {

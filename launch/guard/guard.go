@@ -1,8 +1,9 @@
-// Package guard is what `cohort guard` does: one process per job that outlives cohort if cohort is killed, and then removes what the job has left: processes,
-// shared memory, the job's directory. Launchers cannot be relied on for that: Hydra kills the agents before they can, and mpirun of Open MPI was seen to
-// lock up when it is asked to end.
+// Package guard is what `cohort guard` does: one process per job that outlives cohort if cohort is killed, and then
+// removes what the job has left: processes, shared memory, the job's directory. Launchers cannot be relied on for that:
+// Hydra kills the agents before they can, and mpirun of Open MPI was seen to lock up when it is asked to end.
 //
-// **Invariant:** the guard has a session of its own and ignores what ends others (hang-up, Ctrl-C), and it ends as soon as the job does.
+// **Invariant:** the guard has a session of its own and ignores what ends others (hang-up, Ctrl-C), and it ends as soon
+// as the job does.
 package guard
 
 import (
@@ -24,10 +25,12 @@ import (
 	"github.com/cohort-debugger/cohort/launch/marked"
 )
 
-// done on the guard's standard input says that the job has ended and cleaned up by itself; end of file without it, that cohort has died.
+// done on the guard's standard input says that the job has ended and cleaned up by itself; end of file without it, that
+// cohort has died.
 const done = 'd'
 
-// How long after cohort's death the processes of the job get to end by themselves, and then to be gone when they have been killed.
+// How long after cohort's death the processes of the job get to end by themselves, and then to be gone when they have
+// been killed.
 const (
 	grace     = 3 * time.Second
 	killGrace = 10 * time.Second

@@ -1,7 +1,9 @@
-// Package jobdir owns the directory of a running job: the socket at which its agents report, the token that they must show, and the
-// control blocks. It has mode 0700 and an unpredictable name in $XDG_RUNTIME_DIR or the temporary directory, and is gone when the job is.
+// Package jobdir owns the directory of a running job: the socket at which its agents report, the token that they must
+// show, and the control blocks. It has mode 0700 and an unpredictable name in $XDG_RUNTIME_DIR or the temporary
+// directory, and is gone when the job is.
 //
-// **Invariant:** a directory is only ever removed by its owner, or when the owner (process id and start time) no longer lives.
+// **Invariant:** a directory is only ever removed by its owner, or when the owner (process id and start time) no longer
+// lives.
 package jobdir
 
 import (
@@ -35,7 +37,8 @@ type Dir struct {
 	Token string
 }
 
-// Create makes a directory for a job of this process. It first removes the directories that dead jobs of this user have left behind.
+// Create makes a directory for a job of this process. It first removes the directories that dead jobs of this user have
+// left behind.
 func Create() (*Dir, error) {
 	base, err := basePath()
 	if err != nil {
@@ -66,7 +69,8 @@ func Open(path string) (*Dir, error) {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
-		return nil, fmt.Errorf("%s is not the directory of a job: it must be a directory of this user's with mode 0700", path)
+		return nil, fmt.Errorf("%s is not the directory of a job: it must be a directory of this user's with mode 0700",
+			path)
 	}
 	token, err := os.ReadFile(filepath.Join(path, tokenName))
 	if err != nil {
@@ -144,7 +148,8 @@ func basePath() (string, error) {
 			return base, nil
 		}
 	}
-	return "", fmt.Errorf("no directory for the job's socket: XDG_RUNTIME_DIR, TMPDIR (%s) and /tmp are missing, not writable or too long: %w", os.TempDir(), fs.ErrNotExist)
+	return "", fmt.Errorf("no directory for the job's socket: XDG_RUNTIME_DIR, TMPDIR (%s) and /tmp are missing, not "+
+		"writable or too long: %w", os.TempDir(), fs.ErrNotExist)
 }
 
 func writable(dir string) bool { return syscall.Access(dir, 2 /* W_OK */) == nil }

@@ -17,7 +17,10 @@ func TestCreateOpenRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, mode := range map[string]os.FileMode{d.Path: 0o700, filepath.Join(d.Path, tokenName): 0o600, filepath.Join(d.Path, ownerName): 0o600} {
+	for path, mode := range map[string]os.FileMode{
+		d.Path: 0o700, filepath.Join(d.Path, tokenName): 0o600,
+		filepath.Join(d.Path, ownerName): 0o600,
+	} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v %v, want mode %v", path, info.Mode(), err, mode)
 		}
@@ -75,7 +78,8 @@ func TestSweepTakesOnlyTheDead(t *testing.T) {
 	}
 	own, _ := lifetime.StartTime(os.Getpid())
 	for name, owner := range map[string]string{
-		"dead": fmt.Sprintf("%d %d\n", child.Process.Pid, start), "reused": fmt.Sprintf("%d %d\n", os.Getpid(), own+1), // same pid, another process
+		// same pid, another process
+		"dead": fmt.Sprintf("%d %d\n", child.Process.Pid, start), "reused": fmt.Sprintf("%d %d\n", os.Getpid(), own+1),
 		"alive": fmt.Sprintf("%d %d\n", os.Getpid(), own), "new": "", "garbled": "x y",
 	} {
 		dir := filepath.Join(base, prefix+name)
@@ -89,7 +93,10 @@ func TestSweepTakesOnlyTheDead(t *testing.T) {
 		}
 	}
 	Sweep()
-	for name, want := range map[string]bool{"dead": false, "reused": false, "alive": true, "new": true, "garbled": true} {
+	for name, want := range map[string]bool{
+		"dead": false, "reused": false, "alive": true, "new": true,
+		"garbled": true,
+	} {
 		_, err := os.Stat(filepath.Join(base, prefix+name))
 		if (err == nil) != want {
 			t.Errorf("%s is there: %v, want %v", name, err == nil, want)

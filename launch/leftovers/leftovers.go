@@ -1,4 +1,5 @@
-// Package leftovers removes what an MPI library leaves on the host when its processes are killed instead of ending in good order.
+// Package leftovers removes what an MPI library leaves on the host when its processes are killed instead of ending in
+// good order.
 //
 // **Invariant:** only files of this user's and of one named job are touched.
 package leftovers
@@ -19,8 +20,8 @@ const NamespaceVar = "PMIX_NAMESPACE"
 // segmentDir is where Open MPI keeps shared memory, unless it was told otherwise.
 const segmentDir = "/dev/shm"
 
-// Remove removes the shared memory segments of an Open MPI 4 job, named by its PMIx namespace, which mpirun removes unless it is killed itself. All
-// processes of the job must have ended. Other namespaces have none.
+// Remove removes the shared memory segments of an Open MPI 4 job, named by its PMIx namespace, which mpirun removes
+// unless it is killed itself. All processes of the job must have ended. Other namespaces have none.
 func Remove(namespace string) error { return remove(segmentDir, namespace) }
 
 func remove(dir, namespace string) error {

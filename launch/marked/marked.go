@@ -1,7 +1,8 @@
 // Package marked finds processes by a variable in their environment. Every process of a job inherits COHORT_JOB_ID, so
 // what a job has left behind can be found and ended even if nobody knows its parents any more.
 //
-// **Invariant:** a process is only ever signalled through a pidfd that was opened before its environment was read, so a reused pid is not hit.
+// **Invariant:** a process is only ever signalled through a pidfd that was opened before its environment was read, so a
+// reused pid is not hit.
 package marked
 
 import (
@@ -28,8 +29,8 @@ type Process struct {
 	Command string // its arguments, separated by spaces
 }
 
-// Find lists the live processes (no zombies) of this user that have all the marks ("NAME=value") in the environment they were started with. The
-// caller itself is left out.
+// Find lists the live processes (no zombies) of this user that have all the marks ("NAME=value") in the environment
+// they were started with. The caller itself is left out.
 func Find(marks ...string) ([]Process, error) {
 	return each(marks, nil)
 }
@@ -39,8 +40,8 @@ func Kill(marks ...string) ([]Process, error) {
 	return each(marks, func(fd int) error { return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) })
 }
 
-// KillAll kills until Find finds nothing, and waits for the killed to be gone. It returns whom it killed. When ctx ends first, the error names
-// those that still live.
+// KillAll kills until Find finds nothing, and waits for the killed to be gone. It returns whom it killed. When ctx ends
+// first, the error names those that still live.
 func KillAll(ctx context.Context, marks ...string) ([]Process, error) {
 	var all []Process
 	for {
@@ -57,7 +58,8 @@ func KillAll(ctx context.Context, marks ...string) ([]Process, error) {
 			return all, err
 		}
 		if alive {
-			return all, fmt.Errorf("waiting for %d killed processes to end (first %d, %s): %w", len(found), found[0].Pid, found[0].Command, context.Cause(ctx))
+			return all, fmt.Errorf("waiting for %d killed processes to end (first %d, %s): %w", len(found),
+				found[0].Pid, found[0].Command, context.Cause(ctx))
 		}
 	}
 }
@@ -82,7 +84,8 @@ func Wait(ctx context.Context, marks ...string) error {
 	}
 }
 
-// waitGone waits for all the processes to end (a zombie has ended), closes the descriptors, and tells whether one still lives.
+// waitGone waits for all the processes to end (a zombie has ended), closes the descriptors, and tells whether one still
+// lives.
 func waitGone(ctx context.Context, pidfds []int) bool {
 	const slice = 100 // milliseconds between looks at ctx
 	alive := false

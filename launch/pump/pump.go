@@ -1,6 +1,6 @@
-// Package pump reads what a process writes to a pipe or terminal, in a way that can be drained: everything that was written before some
-// moment is delivered before anything else goes on. So output and other events stay in order, and the end of a process that left
-// its pipe open to somebody else is no wait.
+// Package pump reads what a process writes to a pipe or terminal, in a way that can be drained: everything that was
+// written before some moment is delivered before anything else goes on. So output and other events stay in order, and
+// the end of a process that left its pipe open to somebody else is no wait.
 package pump
 
 import (

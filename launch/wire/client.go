@@ -38,8 +38,8 @@ func NewClient(conn net.Conn, name string) *Client {
 	return c
 }
 
-// Events is closed after the Ended event, which comes even if the connection is cut. The receiver must keep reading until then. Calls are
-// possible after it, as an agent outlives what it carries.
+// Events is closed after the Ended event, which comes even if the connection is cut. The receiver must keep reading
+// until then. Calls are possible after it, as an agent outlives what it carries.
 func (c *Client) Events() <-chan backend.Event { return c.events }
 
 // Gone is closed when the connection has ended.

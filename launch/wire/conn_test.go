@@ -190,9 +190,11 @@ func awaitCalls(t *testing.T, c *Client, n int) {
 func TestErrorsKeepTheirTypes(t *testing.T) {
 	sent := map[string]error{
 		"ended": &backend.EndedError{Why: "it crashed"}, "state": &backend.StateError{Asked: "step", State: "running"},
-		"launch": &backend.LaunchError{Program: "p", Reason: "It is not there."}, "unsupported": &backend.UnsupportedError{What: "This"},
-		"wrapped": fmt.Errorf("while doing it: %w", &backend.StateError{Asked: "step", State: "running"}),
-		"plain":   errors.New("plain"), "canceled": context.Canceled, "deadline": fmt.Errorf("x: %w", context.DeadlineExceeded),
+		"launch":      &backend.LaunchError{Program: "p", Reason: "It is not there."},
+		"unsupported": &backend.UnsupportedError{What: "This"},
+		"wrapped":     fmt.Errorf("while doing it: %w", &backend.StateError{Asked: "step", State: "running"}),
+		"plain":       errors.New("plain"), "canceled": context.Canceled,
+		"deadline": fmt.Errorf("x: %w", context.DeadlineExceeded),
 	}
 	client, _ := serve(t, func(_ context.Context, r *Request) *Response {
 		return &Response{Err: ErrorOf(sent[r.Evaluate.Expression])}
@@ -208,9 +210,12 @@ func TestErrorsKeepTheirTypes(t *testing.T) {
 		var launch *backend.LaunchError
 		var unsupported *backend.UnsupportedError
 		is := map[string]bool{
-			"ended": errors.As(err, &ended) && ended.Why == "it crashed", "state": errors.As(err, &state) && state.State == "running", "wrapped": errors.As(err, &state) && state.Asked == "step",
-			"launch": errors.As(err, &launch) && launch.Program == "p", "unsupported": errors.As(err, &unsupported) && unsupported.What == "This",
-			"plain": true, "canceled": errors.Is(err, context.Canceled), "deadline": errors.Is(err, context.DeadlineExceeded),
+			"ended": errors.As(err, &ended) && ended.Why == "it crashed", "state": errors.As(err, &state) &&
+				state.State == "running", "wrapped": errors.As(err, &state) && state.Asked == "step",
+			"launch": errors.As(err, &launch) && launch.Program == "p", "unsupported": errors.As(err, &unsupported) &&
+				unsupported.What == "This",
+			"plain": true, "canceled": errors.Is(err, context.Canceled),
+			"deadline": errors.Is(err, context.DeadlineExceeded),
 		}
 		if !is[name] {
 			t.Errorf("%s: %T lost its type", name, err)
@@ -358,7 +363,8 @@ func TestCutConnection(t *testing.T) {
 	for event := range client.Events() {
 		events = append(events, event)
 	}
-	if len(events) != 1 || events[0].Ended == nil || !strings.Contains(events[0].Ended.Err, "the agent of rank 2 was cut") {
+	if len(events) != 1 || events[0].Ended == nil ||
+		!strings.Contains(events[0].Ended.Err, "the agent of rank 2 was cut") {
 		t.Errorf("events %+v", events)
 	}
 }
@@ -450,8 +456,8 @@ func (c *heldConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// TestLastWordsAreHeard: an agent has said how its rank ended, and gone, before the job has read that. A request that the job sends meanwhile fails, and must not
-// take the last words with it.
+// TestLastWordsAreHeard: an agent has said how its rank ended, and gone, before the job has read that. A request that
+// the job sends meanwhile fails, and must not take the last words with it.
 func TestLastWordsAreHeard(t *testing.T) {
 	job, agent := connect(t)
 	w := newMessageWriter(agent)

@@ -38,7 +38,8 @@ func readFrame(r io.Reader, limit int, buffer []byte) ([]byte, error) {
 	}
 	length := binary.LittleEndian.Uint32(header[:])
 	if length == 0 || uint64(length) > uint64(limit) {
-		return nil, &FrameError{Reason: fmt.Sprintf("a frame says that it has %d bytes, and may have 1 to %d", length, limit)}
+		return nil, &FrameError{Reason: fmt.Sprintf("a frame says that it has %d bytes, and may have 1 to %d", length,
+			limit)}
 	}
 	// Memory is taken as the bytes come, so that a length that lies costs nothing.
 	into := bytes.NewBuffer(buffer[:0])
@@ -53,7 +54,8 @@ func readFrame(r io.Reader, limit int, buffer []byte) ([]byte, error) {
 
 func writeFrame(w io.Writer, payload []byte, limit int) error {
 	if len(payload) == 0 || len(payload) > limit {
-		return &FrameError{Reason: fmt.Sprintf("a frame of %d bytes was to be sent; it may have 1 to %d", len(payload), limit)}
+		return &FrameError{Reason: fmt.Sprintf("a frame of %d bytes was to be sent; it may have 1 to %d", len(payload),
+			limit)}
 	}
 	frame := make([]byte, frameHeader, frameHeader+len(payload))
 	binary.LittleEndian.PutUint32(frame, uint32(len(payload)))
@@ -63,7 +65,8 @@ func writeFrame(w io.Writer, payload []byte, limit int) error {
 	return nil
 }
 
-// messageReader decodes the gob frames of one connection. gob describes a type once per stream, so reader and writer live as long as it.
+// messageReader decodes the gob frames of one connection. gob describes a type once per stream, so reader and writer
+// live as long as it.
 type messageReader struct {
 	source  *bufio.Reader
 	frame   *bytes.Reader // a io.ByteReader, so gob reads no further than it must
@@ -89,7 +92,8 @@ func (m *messageReader) next() (*Message, error) {
 	m.frame.Reset(payload)
 	message := new(Message)
 	if err := m.decoder.Decode(message); err != nil {
-		return nil, &FrameError{Reason: "a frame of " + fmt.Sprint(len(payload)) + " bytes cannot be decoded: " + err.Error()}
+		return nil, &FrameError{Reason: "a frame of " + fmt.Sprint(len(payload)) + " bytes cannot be decoded: " +
+			err.Error()}
 	}
 	if m.frame.Len() != 0 {
 		return nil, &FrameError{Reason: fmt.Sprintf("a frame has %d bytes after its message", m.frame.Len())}

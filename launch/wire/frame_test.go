@@ -80,21 +80,39 @@ func drawMessage(t *rapid.T) *Message {
 		return &Message{ID: number.Draw(t, "id"), Request: &Request{Interrupt: true}}
 	case 3:
 		return &Message{ID: number.Draw(t, "id"), Request: &Request{SetBreakpoints: &backend.SetBreakpointsRequest{
-			Source: text.Draw(t, "source"), Breakpoints: []backend.SourceBreakpoint{{ID: 1, Line: rapid.Int().Draw(t, "line"), Condition: text.Draw(t, "condition")}},
+			Source: text.Draw(t, "source"),
+			Breakpoints: []backend.SourceBreakpoint{{
+				ID: 1, Line: rapid.Int().Draw(t, "line"),
+				Condition: text.Draw(t, "condition"),
+			}},
 		}}}
 	case 4:
 		return &Message{Event: EventOf(backend.Event{Resumed: &backend.Resumed{}})}
 	case 5:
-		return &Message{Event: EventOf(backend.Event{Exited: &backend.Exited{Code: rapid.IntRange(0, 255).Draw(t, "code")}})}
+		return &Message{Event: EventOf(backend.Event{Exited: &backend.Exited{Code: rapid.IntRange(0, 255).Draw(t,
+			"code")}})}
 	case 6:
 		return &Message{Event: EventOf(backend.Event{Stopped: &backend.Stopped{
-			Reason: backend.ReasonBreakpoint, Breakpoints: []int{0, 2}, Frames: []backend.Frame{{Function: text.Draw(t, "f"), PC: number.Draw(t, "pc"), Args: []backend.Argument{{Name: "a", Value: text.Draw(t, "v")}}}},
-			Control: backend.ControlState{Present: true, Events: number.Draw(t, "events"), Divergence: &backend.Divergence{RecordedSource: math.MinInt32}},
+			Reason: backend.ReasonBreakpoint, Breakpoints: []int{0, 2},
+			Frames: []backend.Frame{{
+				Function: text.Draw(t, "f"), PC: number.Draw(t, "pc"),
+				Args: []backend.Argument{{Name: "a", Value: text.Draw(t, "v")}},
+			}},
+			Control: backend.ControlState{
+				Present: true, Events: number.Draw(t, "events"),
+				Divergence: &backend.Divergence{RecordedSource: math.MinInt32},
+			},
 		}})}
 	case 7:
-		return &Message{Event: EventOf(backend.Event{Output: &backend.Output{Category: "stdout", Data: rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "data")}})}
+		return &Message{Event: EventOf(backend.Event{Output: &backend.Output{
+			Category: "stdout",
+			Data:     rapid.SliceOfN(rapid.Byte(), 1, 300).Draw(t, "data"),
+		}})}
 	case 8:
-		return &Message{ID: 1, Response: &Response{Err: &Error{Kind: KindState, Text: text.Draw(t, "text"), A: "a", B: "b"}}}
+		return &Message{ID: 1, Response: &Response{Err: &Error{
+			Kind: KindState, Text: text.Draw(t, "text"), A: "a",
+			B: "b",
+		}}}
 	default:
 		return &Message{ID: 1, Response: &Response{Evaluate: &backend.EvaluateResult{Variable: backend.Variable{Name: text.Draw(t, "n"), Ref: 3}, Text: "x"}}}
 	}
@@ -145,19 +163,24 @@ func FuzzReadFrame(f *testing.F) {
 			return
 		}
 		got, err := readFrame(bytes.NewReader(input), limit, nil)
-		if err == nil && (len(got) == 0 || len(got) > limit || !bytes.Equal(got, input[frameHeader:frameHeader+len(got)])) {
+		if err == nil && (len(got) == 0 || len(got) > limit ||
+			!bytes.Equal(got, input[frameHeader:frameHeader+len(got)])) {
 			t.Errorf("frame %q of %q", got, input)
 		}
 	})
 }
 
-// FuzzMessages feeds a peer's whole stream to the reader: errors are fine, panics and messages beyond the stream are not.
+// FuzzMessages feeds a peer's whole stream to the reader: errors are fine, panics and messages beyond the stream are
+// not.
 func FuzzMessages(f *testing.F) {
 	var stream bytes.Buffer
 	w := newMessageWriter(&stream)
 	for _, m := range []*Message{
 		{ID: 1, Request: &Request{Interrupt: true}},
-		{Event: EventOf(backend.Event{Stopped: &backend.Stopped{Reason: backend.ReasonStep, Frames: []backend.Frame{{Function: "main"}}}})},
+		{Event: EventOf(backend.Event{Stopped: &backend.Stopped{
+			Reason: backend.ReasonStep,
+			Frames: []backend.Frame{{Function: "main"}},
+		}})},
 	} {
 		if err := w.write(m); err != nil {
 			f.Fatal(err)

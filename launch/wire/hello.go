@@ -62,8 +62,8 @@ type Expect struct {
 	Ranks   int
 }
 
-// Receive reads the Hello of a connection and checks it. It has not answered yet if the error is nil: Accept or Refuse must follow. If it is
-// not, the peer has been told why where it could be.
+// Receive reads the Hello of a connection and checks it. It has not answered yet if the error is nil: Accept or Refuse
+// must follow. If it is not, the peer has been told why where it could be.
 func Receive(conn net.Conn, expect Expect) (Hello, error) {
 	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // a connection without deadlines does not exist here
 	var hello Hello
@@ -79,8 +79,10 @@ func Receive(conn net.Conn, expect Expect) (Hello, error) {
 	case hello.Magic != helloMagic:
 		return hello, Refuse(conn, fmt.Sprintf("The job expected an agent and found %q.", hello.Magic))
 	case hello.Version != expect.Version:
-		return hello, Refuse(conn, fmt.Sprintf("The agent is of version %s, and the cohort that started the job is of version %s. "+
-			"They must be the same build: was cohort rebuilt or upgraded just now, or is another one installed on host %s?", hello.Version, expect.Version, hello.Host))
+		return hello, Refuse(conn,
+			fmt.Sprintf("The agent is of version %s, and the cohort that started the job is of version %s. "+
+				"They must be the same build: was cohort rebuilt or upgraded just now, or is another one installed on "+
+				"host %s?", hello.Version, expect.Version, hello.Host))
 	case hello.Rank < 0 || hello.Rank >= expect.Ranks:
 		return hello, Refuse(conn, fmt.Sprintf("The launcher started rank %d, and the job has the ranks 0 to %d. "+
 			"Was another number of ranks given among the launcher's arguments?", hello.Rank, expect.Ranks-1))

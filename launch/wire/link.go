@@ -42,7 +42,8 @@ func (l *link) writer() {
 		}
 		if err := w.write(message); err != nil {
 			if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
-				// The other end has gone. What it said before is still to be read; the reader comes to the end by itself.
+				// The other end has gone. What it said before is still to be read; the reader comes to the end by
+				// itself.
 				l.out.Close()
 				return
 			}

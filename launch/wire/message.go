@@ -88,7 +88,8 @@ type Interpose struct {
 	GuardAt       uint64
 }
 
-// Control is backend.ControlRequest with the presence of each field spelled out: gob drops a pointer to zero, and position 0 is one.
+// Control is backend.ControlRequest with the presence of each field spelled out: gob drops a pointer to zero, and
+// position 0 is one.
 type Control struct {
 	SetPark, SetGuard, SetRelease bool
 	ParkAt, GuardAt               uint64

@@ -71,8 +71,9 @@ func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 	}
 }
 
-// Below waits until fewer than n items are queued, or the queue is closed, and tells whether that is so; false: ctx ended first. It is the way to slow
-// down whoever fills the queue, who then waits until it is empty, not for each single item.
+// Below waits until fewer than n items are queued, or the queue is closed, and tells whether that is so; false: ctx
+// ended first. It is the way to slow down whoever fills the queue, who then waits until it is empty, not for each
+// single item.
 func (q *Queue[T]) Below(ctx context.Context, n int) bool {
 	for {
 		q.mu.Lock()

@@ -9,8 +9,9 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Handler carries out requests at the agent. Handle is called for one request at a time, in order of arrival, except for those that
-// may overtake: Input has a lane of its own, and Interrupt, Control and Kill are called at once, each in a goroutine. The response is never nil.
+// Handler carries out requests at the agent. Handle is called for one request at a time, in order of arrival, except
+// for those that may overtake: Input has a lane of its own, and Interrupt, Control and Kill are called at once, each in
+// a goroutine. The response is never nil.
 type Handler interface {
 	Handle(ctx context.Context, request *Request) *Response
 }
@@ -56,8 +57,8 @@ type job struct {
 	message *Message
 }
 
-// Serve carries out requests until the connection ends, and says why it did (io.EOF: the job closed it). When it returns every Handle has
-// returned.
+// Serve carries out requests until the connection ends, and says why it did (io.EOF: the job closed it). When it
+// returns every Handle has returned.
 func (s *Server) Serve(handler Handler) error {
 	v := &serving{
 		Server: s, handler: handler, cancels: map[uint64]context.CancelFunc{},

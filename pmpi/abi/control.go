@@ -16,8 +16,8 @@ import (
 // ControlSize is sizeof(struct cohort_control).
 const ControlSize = int(unsafe.Sizeof(ControlBlock{}))
 
-// Control is a control block shared with one rank through a mapped file. Its methods may be called by several goroutines at
-// once; Close must come after all of them have returned.
+// Control is a control block shared with one rank through a mapped file. Its methods may be called by several
+// goroutines at once; Close must come after all of them have returned.
 type Control struct {
 	mem   []byte
 	block *ControlBlock
@@ -56,7 +56,8 @@ func CreateControl(path string, start Start) (*Control, error) {
 	return c, nil
 }
 
-// OpenControl maps a control block that CreateControl made. It refuses a file that is not one, or is of another version.
+// OpenControl maps a control block that CreateControl made. It refuses a file that is not one, or is of another
+// version.
 func OpenControl(path string) (*Control, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -68,14 +69,17 @@ func OpenControl(path string) (*Control, error) {
 		return nil, fmt.Errorf("opening the control block %s: %w", path, err)
 	}
 	if info.Size() < int64(ControlSize) {
-		return nil, fmt.Errorf("opening the control block %s: it has %d bytes, and needs %d: %w", path, info.Size(), ControlSize, io.ErrUnexpectedEOF)
+		return nil, fmt.Errorf("opening the control block %s: it has %d bytes, and needs %d: %w", path, info.Size(),
+			ControlSize, io.ErrUnexpectedEOF)
 	}
 	c, err := mapControl(file)
 	if err != nil {
 		return nil, err
 	}
-	if magic, version := atomic.LoadUint64(&c.block.Magic), c.block.Version; magic != ControlMagic || version != Version {
-		return nil, errors.Join(fmt.Errorf("opening the control block %s: found magic %#x and version %d, expected %#x and %d",
+	if magic, version := atomic.LoadUint64(&c.block.Magic), c.block.Version; magic != ControlMagic ||
+		version != Version {
+		return nil, errors.Join(fmt.Errorf("opening the control block %s: found magic %#x and version %d, expected "+
+			"%#x and %d",
 			path, magic, version, uint64(ControlMagic), Version), c.Close())
 	}
 	return c, nil
@@ -121,8 +125,8 @@ func (c *Control) SetGuardAt(position uint64) { atomic.StoreUint64(&c.block.Guar
 // GuardAt is the guard position, or Never.
 func (c *Control) GuardAt() uint64 { return atomic.LoadUint64(&c.block.GuardAt) }
 
-// Release lets a parked rank go on as told. A rank that is not parked yet remembers it: it acts at its next park on a release that it has not
-// acted upon. So release once per park, after StateParked.
+// Release lets a parked rank go on as told. A rank that is not parked yet remembers it: it acts at its next park on a
+// release that it has not acted upon. So release once per park, after StateParked.
 func (c *Control) Release(how Release) {
 	for {
 		old := atomic.LoadUint32(&c.block.Release)
@@ -155,17 +159,20 @@ type Progress struct {
 	Calls           [128]uint64  // of Events, how many are of each operation
 }
 
-// ReadControl reads a control block that was found in a rank's memory. It refuses bytes that are none, or of another version.
+// ReadControl reads a control block that was found in a rank's memory. It refuses bytes that are none, or of another
+// version.
 func ReadControl(mem []byte) (rank, worldSize int, p Progress, err error) {
 	if len(mem) < ControlSize {
-		return 0, 0, Progress{}, fmt.Errorf("reading a control block: %d bytes, and it has %d: %w", len(mem), ControlSize, io.ErrUnexpectedEOF)
+		return 0, 0, Progress{}, fmt.Errorf("reading a control block: %d bytes, and it has %d: %w", len(mem),
+			ControlSize, io.ErrUnexpectedEOF)
 	}
 	b := new(ControlBlock)
 	if _, err := binary.Decode(mem[:ControlSize], binary.LittleEndian, b); err != nil {
 		return 0, 0, Progress{}, fmt.Errorf("reading a control block: %w", err)
 	}
 	if b.Magic != ControlMagic || b.Version != Version {
-		return 0, 0, Progress{}, fmt.Errorf("reading a control block: found magic %#x and version %d, expected %#x and %d", b.Magic, b.Version, uint64(ControlMagic), Version)
+		return 0, 0, Progress{}, fmt.Errorf("reading a control block: found magic %#x and version %d, expected %#x "+
+			"and %d", b.Magic, b.Version, uint64(ControlMagic), Version)
 	}
 	return int(b.Rank), int(b.WorldSize), (&Control{block: b}).Progress(), nil
 }
@@ -202,7 +209,8 @@ func (c *Control) Progress() Progress {
 	return p
 }
 
-// recentCalls brings the ring into order. The rank may be writing an entry: one that is of another round than its place says is left out.
+// recentCalls brings the ring into order. The rank may be writing an entry: one that is of another round than its place
+// says is left out.
 func recentCalls(ring *[Recent]RecentCall, events uint64) []RecentCall {
 	var calls []RecentCall
 	for event := events - min(events, Recent-2); event <= events+1; event++ {

@@ -46,7 +46,8 @@ const (
 )
 
 func (s State) String() string {
-	return enumName("state", uint32(s), "new", "running", "parked", "stopped", "diverged", "end", "finalized", "refused")
+	return enumName("state", uint32(s), "new", "running", "parked", "stopped", "diverged", "end", "finalized",
+		"refused")
 }
 
 // StopReason is why the rank called cohort_stop_here: enum cohort_stop_reason.

@@ -20,12 +20,14 @@ const (
 // cancelSlice bounds how late a cancelled wait returns if its wake comes in the instant before the thread sleeps.
 const cancelSlice = 100 * time.Millisecond
 
-// WaitChange blocks until the rank's state is not old, and returns the new one; or until ctx ends, with its error. It occupies one OS
-// thread while it waits. A rank that dies does not change its state: whoever waits must end ctx when the process is gone.
+// WaitChange blocks until the rank's state is not old, and returns the new one; or until ctx ends, with its error. It
+// occupies one OS thread while it waits. A rank that dies does not change its state: whoever waits must end ctx when
+// the process is gone.
 func (c *Control) WaitChange(ctx context.Context, old State) (State, error) {
 	word := &c.block.State
 	stop := context.AfterFunc(ctx, func() { futexWake(word) })
-	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address (EFAULT).
+	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address
+	// (EFAULT).
 	defer stop()
 	for {
 		if now := State(atomic.LoadUint32(word)); now != old {
@@ -40,9 +42,9 @@ func (c *Control) WaitChange(ctx context.Context, old State) (State, error) {
 	}
 }
 
-// WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not leave by itself
-// (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for StateParked alone it is
-// not satisfied by the park before, which a rank that was just released may not have left yet.
+// WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not
+// leave by itself (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for
+// StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left yet.
 func (c *Control) WaitParked(ctx context.Context) (State, error) {
 	word := &c.block.State
 	stop := context.AfterFunc(ctx, func() { futexWake(word) })

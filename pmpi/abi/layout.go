@@ -20,14 +20,16 @@ const (
 
 // Environment variables that the agent sets for the program, and for nothing else.
 const (
-	EnvControl   = "COHORT_CONTROL"   // path of the rank's control block; absent: the library is inert apart from the registry
+	// path of the rank's control block; absent: the library is inert apart from the registry
+	EnvControl   = "COHORT_CONTROL"
 	EnvTrace     = "COHORT_TRACE"     // path of the trace file to create; absent: none is written
 	EnvDecisions = "COHORT_DECISIONS" // path of the decisions file; required in replay
 )
 
 // Environment variables that a user may set.
 const (
-	EnvKeep   = "COHORT_KEEP"   // 1: requests and calls in progress are kept in the registry without a debugger too; 0: never
+	// 1: requests and calls in progress are kept in the registry without a debugger too; 0: never
+	EnvKeep   = "COHORT_KEEP"
 	EnvStacks = "COHORT_STACKS" // 1: creation stacks are kept, of requests too; 0: never
 )
 

@@ -8,14 +8,17 @@
  *   4. the decisions file      what replay must enforce, prepared by Go; fixed layout (COHORT_DECISIONS)
  *
  * All integers are little endian and naturally aligned; no bit fields, no pointers typed as pointers: an address in
- * the rank is a uint64_t. Go mirrors these structs by offset (pmpi/abi), and a test compares the offsets with the DWARF of a
- * library that was built with -g.
+ * the rank is a uint64_t. Go mirrors these structs by offset (pmpi/abi), and a test compares the offsets with the DWARF
+ * of a library that was built with -g.
  *
  * Version history
  *   1  first
- *   2  issue 3: the control block keeps the last calls (recent) and says of what kind a divergence is; the trace header has the call in progress; short
- *      forms of order-mode records and CHECK records in the trace, checks in the decisions file; whatever else issue 3 adds to records
- *   3  issue 4: the registry has all kinds of handles, requests, and the calls in progress; COHORT_FLAG_KEEP; a datatype's record is smaller: its name has 32
+ * 2 issue 3: the control block keeps the last calls (recent) and says of what kind a divergence is; the trace header
+ * has the call in progress; short
+ * forms of order-mode records and CHECK records in the trace, checks in the decisions file; whatever else issue 3 adds
+ * to records
+ * 3 issue 4: the registry has all kinds of handles, requests, and the calls in progress; COHORT_FLAG_KEEP; a datatype's
+ * record is smaller: its name has 32
  *      bytes, a longer one lies elsewhere
  *      the decisions file has control messages, and may tell a rank to stand at the end of its recording
  */
@@ -30,68 +33,160 @@
 #define COHORT_TRACE_MAGIC 0x00435254484f43ull     /* "COHTRC\0" */
 #define COHORT_DECISIONS_MAGIC 0x00434544484f43ull /* "COHDEC\0" */
 
-/* Environment variables that the agent sets for the program (and only for it). Absent COHORT_CONTROL: the library is inert
- * apart from the registry. */
+/* Environment variables that the agent sets for the program (and only for it). Absent COHORT_CONTROL: the library is
+ * inert apart from the registry. */
 #define COHORT_ENV_CONTROL "COHORT_CONTROL"     /* path of this rank's control block */
 #define COHORT_ENV_TRACE "COHORT_TRACE"         /* path of the trace file to create; absent: write none */
 #define COHORT_ENV_DECISIONS "COHORT_DECISIONS" /* path of the decisions file; required in replay */
 
 /* Environment variables that a user may set. What they ask for is told by cohort_registry.features. */
-#define COHORT_ENV_KEEP "COHORT_KEEP"     /* 1: requests and calls in progress are kept in the registry although no debugger is there; 0: they are not, in any case */
-#define COHORT_ENV_STACKS "COHORT_STACKS" /* 1: where handles were made is kept as whole stacks, that of requests too; 0: not, in any case */
+#define COHORT_ENV_KEEP                                                                                                \
+  "COHORT_KEEP" /* 1: requests and calls in progress are kept in the registry although no debugger is there; 0: they are not, in any case */
+#define COHORT_ENV_STACKS                                                                                              \
+  "COHORT_STACKS" /* 1: where handles were made is kept as whole stacks, that of requests too; 0: not, in any case */
 
 #define COHORT_NEVER UINT64_MAX /* a position that is never reached */
 
 /* ------------------------------------------------------------------ operations
- * Every call below that the program makes, with MPI initialised and not yet finalised, is one EVENT of the rank, except a poll (Iprobe,
- * Test*, Request_get_status) that fails: it has no number of its own, only a count that precedes the next event. Events are numbered from 1. The numbers
- * here are part of the trace format: append, never renumber. Wildcard or not, traced or not, every one counts, so that an event has
- * the same number in every mode. MPI_Init and MPI_Finalize: Init is no event (position 0 is "after Init"); Finalize is the last event.
+ * Every call below that the program makes, with MPI initialised and not yet finalised, is one EVENT of the rank, except
+ * a poll (Iprobe, Test*, Request_get_status) that fails: it has no number of its own, only a count that precedes the
+ * next event. Events are numbered from 1. The numbers here are part of the trace format: append, never renumber.
+ * Wildcard or not, traced or not, every one counts, so that an event has the same number in every mode. MPI_Init and
+ * MPI_Finalize: Init is no event (position 0 is "after Init"); Finalize is the last event.
  */
 enum cohort_op {
   COHORT_OP_NONE = 0,
   /* point to point, sending */
-  COHORT_OP_SEND = 1, COHORT_OP_BSEND = 2, COHORT_OP_SSEND = 3, COHORT_OP_RSEND = 4,
-  COHORT_OP_ISEND = 5, COHORT_OP_IBSEND = 6, COHORT_OP_ISSEND = 7, COHORT_OP_IRSEND = 8,
+  COHORT_OP_SEND = 1,
+  COHORT_OP_BSEND = 2,
+  COHORT_OP_SSEND = 3,
+  COHORT_OP_RSEND = 4,
+  COHORT_OP_ISEND = 5,
+  COHORT_OP_IBSEND = 6,
+  COHORT_OP_ISSEND = 7,
+  COHORT_OP_IRSEND = 8,
   /* receiving */
-  COHORT_OP_RECV = 9, COHORT_OP_IRECV = 10, COHORT_OP_SENDRECV = 11, COHORT_OP_SENDRECV_REPLACE = 12,
-  COHORT_OP_PROBE = 13, COHORT_OP_IPROBE = 14, COHORT_OP_MPROBE = 15, COHORT_OP_IMPROBE = 16,
-  COHORT_OP_MRECV = 17, COHORT_OP_IMRECV = 18,
+  COHORT_OP_RECV = 9,
+  COHORT_OP_IRECV = 10,
+  COHORT_OP_SENDRECV = 11,
+  COHORT_OP_SENDRECV_REPLACE = 12,
+  COHORT_OP_PROBE = 13,
+  COHORT_OP_IPROBE = 14,
+  COHORT_OP_MPROBE = 15,
+  COHORT_OP_IMPROBE = 16,
+  COHORT_OP_MRECV = 17,
+  COHORT_OP_IMRECV = 18,
   /* persistent */
-  COHORT_OP_SEND_INIT = 19, COHORT_OP_BSEND_INIT = 20, COHORT_OP_SSEND_INIT = 21, COHORT_OP_RSEND_INIT = 22,
-  COHORT_OP_RECV_INIT = 23, COHORT_OP_START = 24, COHORT_OP_STARTALL = 25,
+  COHORT_OP_SEND_INIT = 19,
+  COHORT_OP_BSEND_INIT = 20,
+  COHORT_OP_SSEND_INIT = 21,
+  COHORT_OP_RSEND_INIT = 22,
+  COHORT_OP_RECV_INIT = 23,
+  COHORT_OP_START = 24,
+  COHORT_OP_STARTALL = 25,
   /* completion */
-  COHORT_OP_WAIT = 26, COHORT_OP_WAITALL = 27, COHORT_OP_WAITANY = 28, COHORT_OP_WAITSOME = 29,
-  COHORT_OP_TEST = 30, COHORT_OP_TESTALL = 31, COHORT_OP_TESTANY = 32, COHORT_OP_TESTSOME = 33,
-  COHORT_OP_REQUEST_GET_STATUS = 34, COHORT_OP_CANCEL = 35, COHORT_OP_REQUEST_FREE = 36, COHORT_OP_TEST_CANCELLED = 37,
-  COHORT_OP_GREQUEST_START = 38, COHORT_OP_COLLECTIVE_INIT = 39, /* any persistent collective */
+  COHORT_OP_WAIT = 26,
+  COHORT_OP_WAITALL = 27,
+  COHORT_OP_WAITANY = 28,
+  COHORT_OP_WAITSOME = 29,
+  COHORT_OP_TEST = 30,
+  COHORT_OP_TESTALL = 31,
+  COHORT_OP_TESTANY = 32,
+  COHORT_OP_TESTSOME = 33,
+  COHORT_OP_REQUEST_GET_STATUS = 34,
+  COHORT_OP_CANCEL = 35,
+  COHORT_OP_REQUEST_FREE = 36,
+  COHORT_OP_TEST_CANCELLED = 37,
+  COHORT_OP_GREQUEST_START = 38,
+  COHORT_OP_COLLECTIVE_INIT = 39, /* any persistent collective */
   /* collectives over one communicator; the I forms are separate */
-  COHORT_OP_BARRIER = 40, COHORT_OP_BCAST = 41, COHORT_OP_GATHER = 42, COHORT_OP_GATHERV = 43, COHORT_OP_SCATTER = 44,
-  COHORT_OP_SCATTERV = 45, COHORT_OP_ALLGATHER = 46, COHORT_OP_ALLGATHERV = 47, COHORT_OP_ALLTOALL = 48,
-  COHORT_OP_ALLTOALLV = 49, COHORT_OP_ALLTOALLW = 50, COHORT_OP_REDUCE = 51, COHORT_OP_ALLREDUCE = 52,
-  COHORT_OP_REDUCE_SCATTER = 53, COHORT_OP_REDUCE_SCATTER_BLOCK = 54, COHORT_OP_SCAN = 55, COHORT_OP_EXSCAN = 56,
-  COHORT_OP_NEIGHBOR_ALLGATHER = 57, COHORT_OP_NEIGHBOR_ALLGATHERV = 58, COHORT_OP_NEIGHBOR_ALLTOALL = 59,
-  COHORT_OP_NEIGHBOR_ALLTOALLV = 60, COHORT_OP_NEIGHBOR_ALLTOALLW = 61,
+  COHORT_OP_BARRIER = 40,
+  COHORT_OP_BCAST = 41,
+  COHORT_OP_GATHER = 42,
+  COHORT_OP_GATHERV = 43,
+  COHORT_OP_SCATTER = 44,
+  COHORT_OP_SCATTERV = 45,
+  COHORT_OP_ALLGATHER = 46,
+  COHORT_OP_ALLGATHERV = 47,
+  COHORT_OP_ALLTOALL = 48,
+  COHORT_OP_ALLTOALLV = 49,
+  COHORT_OP_ALLTOALLW = 50,
+  COHORT_OP_REDUCE = 51,
+  COHORT_OP_ALLREDUCE = 52,
+  COHORT_OP_REDUCE_SCATTER = 53,
+  COHORT_OP_REDUCE_SCATTER_BLOCK = 54,
+  COHORT_OP_SCAN = 55,
+  COHORT_OP_EXSCAN = 56,
+  COHORT_OP_NEIGHBOR_ALLGATHER = 57,
+  COHORT_OP_NEIGHBOR_ALLGATHERV = 58,
+  COHORT_OP_NEIGHBOR_ALLTOALL = 59,
+  COHORT_OP_NEIGHBOR_ALLTOALLV = 60,
+  COHORT_OP_NEIGHBOR_ALLTOALLW = 61,
   /* one-sided: making and freeing a window and fences are collective */
-  COHORT_OP_WIN_CREATE = 62, COHORT_OP_WIN_ALLOCATE = 63, COHORT_OP_WIN_FREE = 64, COHORT_OP_PUT = 65, COHORT_OP_GET = 66,
-  COHORT_OP_ACCUMULATE = 67, COHORT_OP_GET_ACCUMULATE = 68, COHORT_OP_FETCH_AND_OP = 69, COHORT_OP_COMPARE_AND_SWAP = 92,
-  COHORT_OP_WIN_FENCE = 93, COHORT_OP_WIN_START = 94, COHORT_OP_WIN_COMPLETE = 95, COHORT_OP_WIN_POST = 96, COHORT_OP_WIN_WAIT = 97,
-  COHORT_OP_WIN_LOCK = 99, COHORT_OP_WIN_UNLOCK = 116, COHORT_OP_WIN_LOCK_ALL = 117,
-  COHORT_OP_WIN_UNLOCK_ALL = 118, COHORT_OP_WIN_FLUSH = 119, COHORT_OP_WIN_FLUSH_ALL = 122, COHORT_OP_WIN_FLUSH_LOCAL = 123,
-  COHORT_OP_WIN_FLUSH_LOCAL_ALL = 124, COHORT_OP_WIN_SYNC = 125,
-  COHORT_OP_IBARRIER = 70, COHORT_OP_IBCAST = 71, COHORT_OP_IGATHER = 72, COHORT_OP_IGATHERV = 73, COHORT_OP_ISCATTER = 74,
-  COHORT_OP_ISCATTERV = 75, COHORT_OP_IALLGATHER = 76, COHORT_OP_IALLGATHERV = 77, COHORT_OP_IALLTOALL = 78,
-  COHORT_OP_IALLTOALLV = 79, COHORT_OP_IALLTOALLW = 80, COHORT_OP_IREDUCE = 81, COHORT_OP_IALLREDUCE = 82,
-  COHORT_OP_IREDUCE_SCATTER = 83, COHORT_OP_IREDUCE_SCATTER_BLOCK = 84, COHORT_OP_ISCAN = 85, COHORT_OP_IEXSCAN = 86,
-  COHORT_OP_INEIGHBOR_ALLGATHER = 87, COHORT_OP_INEIGHBOR_ALLGATHERV = 88, COHORT_OP_INEIGHBOR_ALLTOALL = 89,
-  COHORT_OP_INEIGHBOR_ALLTOALLV = 90, COHORT_OP_INEIGHBOR_ALLTOALLW = 91,
+  COHORT_OP_WIN_CREATE = 62,
+  COHORT_OP_WIN_ALLOCATE = 63,
+  COHORT_OP_WIN_FREE = 64,
+  COHORT_OP_PUT = 65,
+  COHORT_OP_GET = 66,
+  COHORT_OP_ACCUMULATE = 67,
+  COHORT_OP_GET_ACCUMULATE = 68,
+  COHORT_OP_FETCH_AND_OP = 69,
+  COHORT_OP_COMPARE_AND_SWAP = 92,
+  COHORT_OP_WIN_FENCE = 93,
+  COHORT_OP_WIN_START = 94,
+  COHORT_OP_WIN_COMPLETE = 95,
+  COHORT_OP_WIN_POST = 96,
+  COHORT_OP_WIN_WAIT = 97,
+  COHORT_OP_WIN_LOCK = 99,
+  COHORT_OP_WIN_UNLOCK = 116,
+  COHORT_OP_WIN_LOCK_ALL = 117,
+  COHORT_OP_WIN_UNLOCK_ALL = 118,
+  COHORT_OP_WIN_FLUSH = 119,
+  COHORT_OP_WIN_FLUSH_ALL = 122,
+  COHORT_OP_WIN_FLUSH_LOCAL = 123,
+  COHORT_OP_WIN_FLUSH_LOCAL_ALL = 124,
+  COHORT_OP_WIN_SYNC = 125,
+  COHORT_OP_IBARRIER = 70,
+  COHORT_OP_IBCAST = 71,
+  COHORT_OP_IGATHER = 72,
+  COHORT_OP_IGATHERV = 73,
+  COHORT_OP_ISCATTER = 74,
+  COHORT_OP_ISCATTERV = 75,
+  COHORT_OP_IALLGATHER = 76,
+  COHORT_OP_IALLGATHERV = 77,
+  COHORT_OP_IALLTOALL = 78,
+  COHORT_OP_IALLTOALLV = 79,
+  COHORT_OP_IALLTOALLW = 80,
+  COHORT_OP_IREDUCE = 81,
+  COHORT_OP_IALLREDUCE = 82,
+  COHORT_OP_IREDUCE_SCATTER = 83,
+  COHORT_OP_IREDUCE_SCATTER_BLOCK = 84,
+  COHORT_OP_ISCAN = 85,
+  COHORT_OP_IEXSCAN = 86,
+  COHORT_OP_INEIGHBOR_ALLGATHER = 87,
+  COHORT_OP_INEIGHBOR_ALLGATHERV = 88,
+  COHORT_OP_INEIGHBOR_ALLTOALL = 89,
+  COHORT_OP_INEIGHBOR_ALLTOALLV = 90,
+  COHORT_OP_INEIGHBOR_ALLTOALLW = 91,
   /* communicator management, collective over the parent */
-  COHORT_OP_COMM_DUP = 100, COHORT_OP_COMM_SPLIT = 101, COHORT_OP_COMM_CREATE = 102, COHORT_OP_COMM_SPLIT_TYPE = 103,
-  COHORT_OP_CART_CREATE = 104, COHORT_OP_GRAPH_CREATE = 105, COHORT_OP_DIST_GRAPH_CREATE = 106,
-  COHORT_OP_DIST_GRAPH_CREATE_ADJACENT = 107, COHORT_OP_CART_SUB = 108, COHORT_OP_COMM_FREE = 109,
-  COHORT_OP_COMM_DUP_WITH_INFO = 110, COHORT_OP_COMM_IDUP = 111, COHORT_OP_COMM_CREATE_GROUP = 112,
-  COHORT_OP_INTERCOMM_CREATE = 113, COHORT_OP_INTERCOMM_MERGE = 114, COHORT_OP_COMM_DISCONNECT = 115,
-  COHORT_OP_FINALIZE = 120, COHORT_OP_ABORT = 121,
+  COHORT_OP_COMM_DUP = 100,
+  COHORT_OP_COMM_SPLIT = 101,
+  COHORT_OP_COMM_CREATE = 102,
+  COHORT_OP_COMM_SPLIT_TYPE = 103,
+  COHORT_OP_CART_CREATE = 104,
+  COHORT_OP_GRAPH_CREATE = 105,
+  COHORT_OP_DIST_GRAPH_CREATE = 106,
+  COHORT_OP_DIST_GRAPH_CREATE_ADJACENT = 107,
+  COHORT_OP_CART_SUB = 108,
+  COHORT_OP_COMM_FREE = 109,
+  COHORT_OP_COMM_DUP_WITH_INFO = 110,
+  COHORT_OP_COMM_IDUP = 111,
+  COHORT_OP_COMM_CREATE_GROUP = 112,
+  COHORT_OP_INTERCOMM_CREATE = 113,
+  COHORT_OP_INTERCOMM_MERGE = 114,
+  COHORT_OP_COMM_DISCONNECT = 115,
+  COHORT_OP_FINALIZE = 120,
+  COHORT_OP_ABORT = 121,
   /* a call that record/replay does not cover; named by a NOTE record */
   COHORT_OP_OTHER = 127
 };
@@ -101,33 +196,45 @@ enum cohort_op {
 enum cohort_mode {
   COHORT_MODE_OFF = 0,    /* registry and counters only: a plain debugging session */
   COHORT_MODE_ORDER = 1,  /* record: a decision for every nondeterministic outcome */
-  COHORT_MODE_RACING = 2, /* record: only what could have been otherwise; messages carry a header, so all ranks are in this mode or none */
+  /* record: only what could have been otherwise; messages carry a header, so all ranks are in this mode or none */
+  COHORT_MODE_RACING = 2,
   COHORT_MODE_FULL = 3,   /* record: every event */
   COHORT_MODE_REPLAY = 4  /* obey the decisions file; with COHORT_TRACE set, write a full trace at the same time */
 };
 
 enum cohort_flag {
-  COHORT_FLAG_YIELD = 1u << 0,         /* waits become test + sched_yield: some host holds more ranks than cores. The same on ALL ranks of a job: blocking collectives
-                                          become nonblocking ones, or have an Ibarrier before them, and these must match */
-  COHORT_FLAG_DEBUGGED = 1u << 1,      /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
-  COHORT_FLAG_RECORD_TIME = 1u << 3,   /* the program's calls of clock_gettime, getrandom and their kin are recorded, and in replay given what was */
+  COHORT_FLAG_YIELD =
+      1u
+      << 0, /* waits become test + sched_yield: some host holds more ranks than cores. The same on ALL ranks of a job: blocking collectives
+                                          become nonblocking ones, or have an Ibarrier before them, and these must match
+                                          */
+  COHORT_FLAG_DEBUGGED = 1u << 1, /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
+  /* the program's calls of clock_gettime, getrandom and their kin are recorded, and in replay given what was */
+  COHORT_FLAG_RECORD_TIME = 1u << 3,
   COHORT_FLAG_INCOMPLETE_OK = 1u << 2, /* replay goes on past calls that are not covered */
-  COHORT_FLAG_KEEP = 1u << 4           /* requests, calls in progress and creation stacks are kept in the registry: somebody may look at them */
+  /* requests, calls in progress and creation stacks are kept in the registry: somebody may look at them */
+  COHORT_FLAG_KEEP = 1u << 4
 };
 
-/* The block belongs to the first process that initialises MPI with it (NEW -> RUNNING by compare and swap): a program that the rank starts inherits the
- * environment, finds another state, and stays inert. A child that the rank forks is inert too.
+/* The block belongs to the first process that initialises MPI with it (NEW -> RUNNING by compare and swap): a program
+ * that the rank starts inherits the environment, finds another state, and stays inert. A child that the rank forks is
+ * inert too.
  *
- * What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which alternate. */
+ * What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which
+ * alternate. */
 enum cohort_state {
   COHORT_STATE_NEW = 0,       /* the library has not seen MPI initialised */
   COHORT_STATE_RUNNING = 1,
   COHORT_STATE_PARKED = 2,    /* at park_at, in a loop that gives MPI progress, waiting for `release` to change */
   COHORT_STATE_STOPPED = 3,   /* inside cohort_stop_here */
-  COHORT_STATE_DIVERGED = 4,  /* replay: the call is not the recorded one; `divergence` says which; it waits to be ended */
-  COHORT_STATE_END = 5,       /* replay: the recording ends here although the program goes on (it was cut short); waits to be ended */
+  /* replay: the call is not the recorded one; `divergence` says which; it waits to be ended */
+  COHORT_STATE_DIVERGED = 4,
+  /* replay: the recording ends here although the program goes on (it was cut short); waits to be ended */
+  COHORT_STATE_END = 5,
   COHORT_STATE_FINALIZED = 6, /* MPI_Finalize returned */
-  COHORT_STATE_REFUSED = 7    /* the library cannot do what it was told; `message` says why; the program goes on untouched (record) or waits to be ended (replay) */
+  /* the library cannot do what it was told; `message` says why; the program goes on untouched (record) or waits to be
+   * ended (replay) */
+  COHORT_STATE_REFUSED = 7
 };
 
 /* Why the rank called cohort_stop_here(reason). */
@@ -138,7 +245,8 @@ enum cohort_stop_reason {
   COHORT_STOP_END = 4
 };
 
-/* How a parked rank goes on. Written by Cohort as (generation << 8 | enum); a parked rank acts on a value whose generation differs from the one it last acted upon. */
+/* How a parked rank goes on. Written by Cohort as (generation << 8 | enum); a parked rank acts on a value whose
+ * generation differs from the one it last acted upon. */
 enum cohort_release {
   COHORT_RELEASE_STOP = 1, /* call cohort_stop_here (if DEBUGGED), then go on with the program */
   COHORT_RELEASE_GO = 2    /* go on with the program without stopping */
@@ -146,7 +254,9 @@ enum cohort_release {
 
 enum cohort_divergence_kind {
   COHORT_DIVERGENCE_CALL = 0, /* the call is not the recorded one */
-  COHORT_DIVERGENCE_CHECK = 1 /* one of the calls since the check at `recorded_event` (0: since the beginning), `event` included, was not the recorded one, though no decision tells */
+  /* one of the calls since the check at `recorded_event` (0: since the beginning), `event` included, was not the
+   * recorded one, though no decision tells */
+  COHORT_DIVERGENCE_CHECK = 1
 };
 
 struct cohort_divergence {
@@ -161,13 +271,16 @@ struct cohort_divergence {
   uint32_t pad0;
 };
 
-/* One of the last calls that a rank began, for people: what it did before it ended or left its recording. Written in every mode. */
+/* One of the last calls that a rank began, for people: what it did before it ended or left its recording. Written in
+ * every mode. */
 #define COHORT_RECENT 16u
 struct cohort_recent {
   uint64_t event;     /* its number; a poll that failed has that of the event that was to follow; 0: no call yet */
   uint64_t site;      /* return address in the program */
   uint32_t op;        /* enum cohort_op */
-  int32_t peer, tag;  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL). INT32_MIN: not known, or none; likewise `got` */
+  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL). INT32_MIN: not known, or
+   * none; likewise `got` */
+  int32_t peer, tag;
   int32_t got;        /* of a call with a wildcard: the source of the message that it took, or in replay is given */
 };
 
@@ -182,10 +295,13 @@ struct cohort_control {
   uint32_t world_size; /* 0: unknown; else checked */
 
   /* written by Cohort at any time, read by the rank at the end (park) or beginning (guard) of each event */
-  uint64_t park_at;   /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks. Also looked at after a failed poll. A rank that is released stays PARKED for
-                         an instant: it stands at a new park_at when the state is PARKED and park_at is COHORT_NEVER again. A rank that was stopped at a park_at and is resumed parks again
+  uint64_t
+      park_at; /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks. Also looked at after a failed poll. A rank that is released stays PARKED for
+                         an instant: it stands at a new park_at when the state is PARKED and park_at is COHORT_NEVER
+                         again. A rank that was stopped at a park_at and is resumed parks again
                          at once if the new park_at is not beyond its position */
-  uint64_t guard_at;  /* stop at the beginning of event guard_at + 1 or a later one; a poll that is to fail is no event and does not count; COHORT_NEVER: do not. It stays set: the rank stops at every later call, until Cohort moves it. Only with DEBUGGED does
+  uint64_t
+      guard_at; /* stop at the beginning of event guard_at + 1 or a later one; a poll that is to fail is no event and does not count; COHORT_NEVER: do not. It stays set: the rank stops at every later call, until Cohort moves it. Only with DEBUGGED does
                          the rank stand there; without, it shows STOPPED and goes on */
   uint32_t release;   /* see enum cohort_release; futex word for parked ranks that have nothing in flight */
   uint32_t pad0;
@@ -211,14 +327,16 @@ struct cohort_control {
 };
 
 /* ------------------------------------------------------------------ registry
- * Read by a debugger at any instruction: a record is complete before its slot is published (release store of `record`), and a
- * table that grows is copied first and published by one store of its address (capacity is in the first word of the slot array, so one pointer
- * switches both). Records of freed handles stay for as long as another record refers to them. An address of a record that a record holds is that of one that is there.
+ * Read by a debugger at any instruction: a record is complete before its slot is published (release store of `record`),
+ * and a table that grows is copied first and published by one store of its address (capacity is in the first word of
+ * the slot array, so one pointer switches both). Records of freed handles stay for as long as another record refers to
+ * them. An address of a record that a record holds is that of one that is there.
  *
- * What a struct cohort_call refers to is not held by it: another thread may free it meanwhile, and its memory may be used again. So a reader compares the handle in the
- * call with that in the record.
+ * What a struct cohort_call refers to is not held by it: another thread may free it meanwhile, and its memory may be
+ * used again. So a reader compares the handle in the call with that in the record.
  *
- * A handle in a table is what the C program has: of MPICH an int, zero-extended, and of Open MPI a pointer; MPI_File is a pointer in both.
+ * A handle in a table is what the C program has: of MPICH an int, zero-extended, and of Open MPI a pointer; MPI_File is
+ * a pointer in both.
  */
 struct cohort_slot {
   uint64_t handle;
@@ -233,14 +351,22 @@ struct cohort_slots {
 
 /* What is kept in this process. A table whose bit is not set is not empty but unknown. */
 enum cohort_feature {
-  COHORT_FEATURE_DATATYPES = 1u << 0, COHORT_FEATURE_COMMS = 1u << 1, COHORT_FEATURE_REQUESTS = 1u << 2, COHORT_FEATURE_CALLS = 1u << 3,
-  COHORT_FEATURE_GROUPS = 1u << 4, COHORT_FEATURE_WINDOWS = 1u << 5, COHORT_FEATURE_FILES = 1u << 6, COHORT_FEATURE_OPS = 1u << 7,
-  COHORT_FEATURE_ERRHANDLERS = 1u << 8, COHORT_FEATURE_INFOS = 1u << 9,
+  COHORT_FEATURE_DATATYPES = 1u << 0,
+  COHORT_FEATURE_COMMS = 1u << 1,
+  COHORT_FEATURE_REQUESTS = 1u << 2,
+  COHORT_FEATURE_CALLS = 1u << 3,
+  COHORT_FEATURE_GROUPS = 1u << 4,
+  COHORT_FEATURE_WINDOWS = 1u << 5,
+  COHORT_FEATURE_FILES = 1u << 6,
+  COHORT_FEATURE_OPS = 1u << 7,
+  COHORT_FEATURE_ERRHANDLERS = 1u << 8,
+  COHORT_FEATURE_INFOS = 1u << 9,
   COHORT_FEATURE_STACKS = 1u << 10,         /* of whatever is made */
   COHORT_FEATURE_REQUEST_STACKS = 1u << 11, /* and of requests */
-  /* Why: requests and calls in progress cost time in every call, so they are kept with CONTROL only if it has COHORT_FLAG_KEEP, without CONTROL in any case; ASKED: the
-   * environment (COHORT_KEEP) decided. */
-  COHORT_FEATURE_CONTROL = 1u << 16,        /* the process has a control block: Cohort started it; `mode` is what it was told */
+  /* Why: requests and calls in progress cost time in every call, so they are kept with CONTROL only if it has
+   * COHORT_FLAG_KEEP, without CONTROL in any case; ASKED: the environment (COHORT_KEEP) decided. */
+  /* the process has a control block: Cohort started it; `mode` is what it was told */
+  COHORT_FEATURE_CONTROL = 1u << 16,
   COHORT_FEATURE_ASKED = 1u << 17
 };
 
@@ -250,18 +376,22 @@ struct cohort_registry {
   uint32_t size;
   uint32_t mpi;         /* 1 MPICH, 2 Open MPI */
   uint32_t handle_size; /* sizeof(MPI_Datatype) */
-  uint64_t datatypes;   /* address of a struct cohort_slots; 0 before initialisation, or if none are kept; likewise those that follow */
+  /* address of a struct cohort_slots; 0 before initialisation, or if none are kept; likewise those that follow */
+  uint64_t datatypes;
   uint64_t comms;
   uint64_t requests;    /* struct cohort_request_record: the oldest of those that have the handle */
   uint64_t groups, windows, files, ops, errhandlers, infos;
   uint64_t calls;       /* address of the first struct cohort_call, one per thread that has called MPI; 0: none */
-  uint64_t detached;    /* address of the first struct cohort_request_record whose handle the program has given up while it was active, the newest first */
+  /* address of the first struct cohort_request_record whose handle the program has given up while it was active, the
+   * newest first */
+  uint64_t detached;
   uint64_t detached_dropped; /* how many more there were: only the newest COHORT_DETACHED_MAX are kept */
   uint64_t lost;        /* records that could not be made for want of memory, and requests beyond COHORT_SHARED_MAX */
   uint32_t features;    /* enum cohort_feature; 0: MPI is not initialised yet */
   uint32_t mode;        /* enum cohort_mode */
   uint64_t in_place;    /* MPI_IN_PLACE as the program passes it */
-  uint64_t comm_null, request_null; /* the handles MPI_COMM_NULL and MPI_REQUEST_NULL: no table has them, as the others have theirs */
+  /* the handles MPI_COMM_NULL and MPI_REQUEST_NULL: no table has them, as the others have theirs */
+  uint64_t comm_null, request_null;
   uint64_t memory;      /* bytes that Cohort has mapped in this process, but for its files */
   uint64_t memory_used; /* of these, in records and tables that are in use; what is not, is used again */
 };
@@ -270,10 +400,22 @@ struct cohort_registry {
 
 /* Combiners as in MPI-3.1 section 4.1.13; the arguments are laid out exactly as MPI_Type_get_contents returns them. */
 enum cohort_combiner {
-  COHORT_COMBINER_NAMED = 1, COHORT_COMBINER_DUP = 2, COHORT_COMBINER_CONTIGUOUS = 3, COHORT_COMBINER_VECTOR = 4,
-  COHORT_COMBINER_HVECTOR = 5, COHORT_COMBINER_INDEXED = 6, COHORT_COMBINER_HINDEXED = 7, COHORT_COMBINER_INDEXED_BLOCK = 8,
-  COHORT_COMBINER_HINDEXED_BLOCK = 9, COHORT_COMBINER_STRUCT = 10, COHORT_COMBINER_SUBARRAY = 11, COHORT_COMBINER_DARRAY = 12,
-  COHORT_COMBINER_RESIZED = 13, COHORT_COMBINER_F90_REAL = 14, COHORT_COMBINER_F90_COMPLEX = 15, COHORT_COMBINER_F90_INTEGER = 16,
+  COHORT_COMBINER_NAMED = 1,
+  COHORT_COMBINER_DUP = 2,
+  COHORT_COMBINER_CONTIGUOUS = 3,
+  COHORT_COMBINER_VECTOR = 4,
+  COHORT_COMBINER_HVECTOR = 5,
+  COHORT_COMBINER_INDEXED = 6,
+  COHORT_COMBINER_HINDEXED = 7,
+  COHORT_COMBINER_INDEXED_BLOCK = 8,
+  COHORT_COMBINER_HINDEXED_BLOCK = 9,
+  COHORT_COMBINER_STRUCT = 10,
+  COHORT_COMBINER_SUBARRAY = 11,
+  COHORT_COMBINER_DARRAY = 12,
+  COHORT_COMBINER_RESIZED = 13,
+  COHORT_COMBINER_F90_REAL = 14,
+  COHORT_COMBINER_F90_COMPLEX = 15,
+  COHORT_COMBINER_F90_INTEGER = 16,
   COHORT_COMBINER_UNKNOWN = 99 /* created by a call that is not decoded yet; `name` holds the call's name */
 };
 
@@ -314,20 +456,32 @@ struct cohort_datatype {
   uint32_t basic;     /* enum cohort_basic, for NAMED */
   uint32_t pair;      /* enum cohort_basic of the value in a PAIR */
   uint32_t basic_size;/* bytes of the value (of a PAIR: of its first member) */
-  int64_t type_size;  /* MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN: unknown, or not asked for (datatypes.c) */
+  /* MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN: unknown, or not asked for
+   * (datatypes.c) */
+  int64_t type_size;
   int64_t lb, extent, true_lb, true_extent;
   uint64_t id;        /* counts creations: tells two lives of one handle apart */
   uint64_t event;     /* events completed when it was created */
   uint64_t call_site; /* return address in the program */
-  char name[32];      /* predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins here, and the last 8 bytes are the
+  char name
+      [32]; /* predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins here, and the last 8 bytes are the
                          address of the whole (NUL-terminated, at most 128 bytes with the NUL) */
   uint64_t stack;     /* address of a struct cohort_stack; 0: not kept */
   uint32_t n_integers, n_addresses, n_types;
-  uint32_t holds;     /* how often the program holds the handle: MPI_Type_get_contents may give it again, to be freed again */
-  /* int64_t integers[n_integers]; int64_t addresses[n_addresses]; uint64_t types[n_types] (addresses of records, not handles) */
+  /* how often the program holds the handle: MPI_Type_get_contents may give it again, to be freed again */
+  uint32_t holds;
+  /* int64_t integers[n_integers]; int64_t addresses[n_addresses]; uint64_t types[n_types] (addresses of records, not
+   * handles) */
 };
 
-enum cohort_comm_kind { COHORT_COMM_INTRA = 1, COHORT_COMM_INTER = 2, COHORT_COMM_CART = 3, COHORT_COMM_GRAPH = 4, COHORT_COMM_NULL = 5, COHORT_COMM_DIST_GRAPH = 6 };
+enum cohort_comm_kind {
+  COHORT_COMM_INTRA = 1,
+  COHORT_COMM_INTER = 2,
+  COHORT_COMM_CART = 3,
+  COHORT_COMM_GRAPH = 4,
+  COHORT_COMM_NULL = 5,
+  COHORT_COMM_DIST_GRAPH = 6
+};
 
 struct cohort_comm {
   uint32_t size;      /* bytes of this record with what follows */
@@ -346,7 +500,8 @@ struct cohort_comm {
   uint32_t refs;      /* as of a datatype */
   uint32_t holds;
   uint32_t n_members, n_remote;
-  /* uint32_t members[n_members] world ranks; uint32_t remote[n_remote]; then for CART: int32_t dims[n_dims], periods[n_dims], coords[n_dims] */
+  /* uint32_t members[n_members] world ranks; uint32_t remote[n_remote]; then for CART: int32_t dims[n_dims],
+   * periods[n_dims], coords[n_dims] */
 };
 
 /* ---- other handles: each record begins with a struct cohort_object */
@@ -356,16 +511,22 @@ enum cohort_object_state {
   COHORT_OBJECT_FREED = 1u << 1,     /* by the program; something refers to it still */
   COHORT_OBJECT_TRUNCATED = 1u << 2, /* not all is kept: see each kind */
   COHORT_OBJECT_FORTRAN = 1u << 3,   /* made by a Fortran call: `function` is a Fortran procedure */
-  COHORT_OBJECT_UNSEEN = 1u << 4,    /* made by a call that Cohort does not follow: event and call_site are those of the call that it came with first */
+  /* made by a call that Cohort does not follow: event and call_site are those of the call that it came with first */
+  COHORT_OBJECT_UNSEEN = 1u << 4,
   COHORT_OBJECT_ADDRESS_ONLY = 1u << 5, /* op, errhandler: what `function` is is not known, it is 0 */
   /* requests */
-  COHORT_REQUEST_ACTIVE = 1u << 8,     /* not set: a persistent one that is not started, or that is complete */
+  COHORT_REQUEST_ACTIVE = 1u << 8, /* not set: a persistent one that is not started, or that is complete */
   COHORT_REQUEST_PERSISTENT = 1u << 9,
-  COHORT_REQUEST_CANCELLED = 1u << 10, /* MPI_Cancel was called for it; whether it took effect is told by the call that completes it */
-  COHORT_REQUEST_COMPLETE = 1u << 11,  /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives only to
+  /* MPI_Cancel was called for it; whether it took effect is told by the call that completes it */
+  COHORT_REQUEST_CANCELLED = 1u << 10,
+  COHORT_REQUEST_COMPLETE =
+      1u
+      << 11, /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives only to
                                           operations that are complete at once */
-  COHORT_REQUEST_SHARED = 1u << 12,    /* others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it */
-  COHORT_REQUEST_UNSURE = 1u << 13     /* a call that waited for it ended with an error that does not tell what became of it */
+  /* others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it */
+  COHORT_REQUEST_SHARED = 1u << 12,
+  /* a call that waited for it ended with an error that does not tell what became of it */
+  COHORT_REQUEST_UNSURE = 1u << 13
 };
 
 struct cohort_object {
@@ -377,7 +538,8 @@ struct cohort_object {
   uint32_t refs;     /* records that refer to this one, plus one while the handle is live */
   uint32_t holds;    /* how often the program holds the handle: MPI_Comm_group may give it again, to be freed again */
   uint64_t id, event, call_site; /* as of a datatype; each table counts for itself */
-  uint64_t name;     /* address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none */
+  /* address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none */
+  uint64_t name;
   uint64_t stack;    /* address of a struct cohort_stack; 0: not kept */
 };
 
@@ -388,7 +550,12 @@ struct cohort_group { /* kind: 0 */
   /* uint32_t members[n_members]: world ranks; UINT32_MAX: a process that is not in MPI_COMM_WORLD */
 };
 
-enum cohort_window_kind { COHORT_WINDOW_CREATE = 1, COHORT_WINDOW_ALLOCATE = 2, COHORT_WINDOW_DYNAMIC = 3, COHORT_WINDOW_SHARED = 4 };
+enum cohort_window_kind {
+  COHORT_WINDOW_CREATE = 1,
+  COHORT_WINDOW_ALLOCATE = 2,
+  COHORT_WINDOW_DYNAMIC = 3,
+  COHORT_WINDOW_SHARED = 4
+};
 enum cohort_epoch { /* open ones, by the calls that open and close them */
   COHORT_EPOCH_FENCE = 1u << 0,    /* after a fence without MPI_MODE_NOSUCCEED */
   COHORT_EPOCH_START = 1u << 1,    /* access: `access_group` */
@@ -420,7 +587,14 @@ struct cohort_file { /* kind: 0 */
   char datarep[32];
 };
 
-enum cohort_function_kind { COHORT_FUNCTION_PREDEFINED = 1, COHORT_FUNCTION_USER = 2, COHORT_FUNCTION_COMM = 3, COHORT_FUNCTION_WINDOW = 4, COHORT_FUNCTION_FILE = 5, COHORT_FUNCTION_SESSION = 6 };
+enum cohort_function_kind {
+  COHORT_FUNCTION_PREDEFINED = 1,
+  COHORT_FUNCTION_USER = 2,
+  COHORT_FUNCTION_COMM = 3,
+  COHORT_FUNCTION_WINDOW = 4,
+  COHORT_FUNCTION_FILE = 5,
+  COHORT_FUNCTION_SESSION = 6
+};
 struct cohort_reduction { /* MPI_Op; kind: PREDEFINED or USER */
   struct cohort_object o;
   uint64_t function;  /* address of the program's function */
@@ -433,7 +607,8 @@ struct cohort_errhandler { /* kind: PREDEFINED, or for which objects it is; USER
   uint64_t function;
 };
 
-/* A change makes a new record with the same id. TRUNCATED: entries are left out (n_entries < n_keys), or a value is cut. */
+/* A change makes a new record with the same id. TRUNCATED: entries are left out (n_entries < n_keys), or a value is
+ * cut. */
 #define COHORT_INFO_KEYS_MAX 64u
 #define COHORT_INFO_VALUE_MAX 256u /* bytes with the NUL */
 struct cohort_info { /* kind: 0 */
@@ -452,19 +627,24 @@ enum cohort_side_flag {
   COHORT_SIDE_COUNTS_64 = 1u << 3,  /* counts are MPI_Count, else int */
   COHORT_SIDE_DISPLS_64 = 1u << 4,  /* displacements are MPI_Aint, else int */
   COHORT_SIDE_DISPLS_BYTES = 1u << 5, /* in bytes, else in extents of the datatype */
-  COHORT_SIDE_NOT_HERE = 1u << 6,   /* this rank's call has the argument but MPI does not look at it (the receive side of a Gather on a rank that is not the root) */
+  /* this rank's call has the argument but MPI does not look at it (the receive side of a Gather on a rank that is not
+   * the root) */
+  COHORT_SIDE_NOT_HERE = 1u << 6,
   COHORT_SIDE_ARRAYS_GONE = 1u << 7, /* the arrays were copies that are no more: counts, displs or types is 0 */
-  COHORT_SIDE_PER_PEER = 1u << 8    /* `count` elements for each of n peers, side by side (the receive side of an Allgather) */
+  /* `count` elements for each of n peers, side by side (the receive side of an Allgather) */
+  COHORT_SIDE_PER_PEER = 1u << 8
 };
 struct cohort_side {
   uint64_t buffer;      /* as the program passed it: MPI_BOTTOM is 0 */
   int64_t count;        /* elements; VECTOR: -1 */
   uint64_t datatype;    /* record; 0: not known, or one per peer, at `types` */
   uint64_t handle;      /* of the datatype */
-  uint64_t counts, displs, types; /* addresses of the program's arrays, of n entries; types: handles of handle_size bytes. 0: none */
+  /* addresses of the program's arrays, of n entries; types: handles of handle_size bytes. 0: none */
+  uint64_t counts, displs, types;
   uint32_t n;           /* peers: entries of the arrays, or of PER_PEER */
   uint32_t flags;       /* enum cohort_side_flag; 0: the call has no such side */
-  int32_t peer, tag;    /* destination or source as passed, in the trace's numbers (-1 any, -2 MPI_PROC_NULL); INT32_MIN: none */
+  /* destination or source as passed, in the trace's numbers (-1 any, -2 MPI_PROC_NULL); INT32_MIN: none */
+  int32_t peer, tag;
 };
 
 struct cohort_action {
@@ -492,8 +672,9 @@ struct cohort_request_record {
   struct cohort_action a;
 };
 
-/* What one thread is doing in MPI. `active` is set after the rest is written and cleared before anything is changed: a reader that finds 0 knows that the thread is not in a call, or only on its
- * way in or out. Records are used again by later threads. */
+/* What one thread is doing in MPI. `active` is set after the rest is written and cleared before anything is changed: a
+ * reader that finds 0 knows that the thread is not in a call, or only on its way in or out. Records are used again by
+ * later threads. */
 struct cohort_call {
   uint64_t next;           /* address of the next one; 0: none */
   int32_t tid;             /* kernel's id of the thread */
@@ -501,13 +682,16 @@ struct cohort_call {
   uint64_t event;          /* events completed when the call began */
   uint64_t call_site;
   int64_t since_ns;        /* CLOCK_MONOTONIC when it began */
-  uint64_t requests;       /* Wait*, Test*, Start*: address of an array of handles, which MPI may be changing. Of Fortran callers it may be a copy of our own, of C handles */
+  /* Wait*, Test*, Start*: address of an array of handles, which MPI may be changing. Of Fortran callers it may be a
+   * copy of our own, of C handles */
+  uint64_t requests;
   int64_t n_requests;
   struct cohort_action a;
 };
 
-/* ------------------------------------------------------------------ decisions file (Go writes, the rank mmaps it read-only)
- * Three arrays, each in the order in which the rank will need it, so that the rank does no thinking and no search.
+/* ------------------------------------------------------------------ decisions file (Go writes, the rank mmaps it
+ * read-only) Three arrays, each in the order in which the rank will need it, so that the rank does no thinking and no
+ * search.
  */
 struct cohort_decisions {
   uint64_t magic;
@@ -518,8 +702,10 @@ struct cohort_decisions {
   uint64_t off_matches, off_polls, off_sets; /* byte offsets in the file */
   uint64_t len_sets;   /* bytes of the sets array */
   uint64_t last_event; /* the recording holds events 1..last_event of this rank */
-  uint32_t finalized;  /* 1: the recorded rank reached MPI_Finalize; 0: it was cut short, replay ends after last_event */
-  uint16_t current_op; /* enum cohort_op: cut short within this call, which was not complete; 0: outside MPI, or not known */
+  /* 1: the recorded rank reached MPI_Finalize; 0: it was cut short, replay ends after last_event */
+  uint32_t finalized;
+  /* enum cohort_op: cut short within this call, which was not complete; 0: outside MPI, or not known */
+  uint16_t current_op;
   uint16_t sparse;     /* 1: recorded in racing mode: a wildcard call that has no match takes what comes */
   uint64_t n_checks, off_checks; /* struct cohort_check */
   uint64_t n_streams, off_streams; /* struct cohort_stream: one per thread that was given values */
@@ -527,11 +713,13 @@ struct cohort_decisions {
   uint64_t n_waits, off_waits;     /* struct cohort_order: control messages that this rank receives before an event */
   uint64_t n_grants, off_grants;   /* struct cohort_order: control messages that it sends after one */
   uint32_t control;                /* 1: some rank has control messages; the same in all ranks */
-  uint32_t hold;                   /* 1: park after last_event, as if park_at said so: what the program does next ends it, and others still need this rank's progress */
+  /* 1: park after last_event, as if park_at said so: what the program does next ends it, and others still need this
+   * rank's progress */
+  uint32_t hold;
 };
 
-/* A control message, which bounds buffering (causal.BoundBuffering): of no bytes, on a communicator of its own. The k-th that a rank sends to another is the k-th that that one receives
- * from it. */
+/* A control message, which bounds buffering (causal.BoundBuffering): of no bytes, on a communicator of its own. The
+ * k-th that a rank sends to another is the k-th that that one receives from it. */
 struct cohort_order {
   uint64_t event; /* a wait: before it begins; a grant: when it has ended */
   uint32_t peer;  /* the other rank, in MPI_COMM_WORLD */
@@ -540,16 +728,19 @@ struct cohort_order {
 
 #define COHORT_DECISION_WHICH 8 /* match of a Startall in sparse decisions: flags >> 8 is the place in its array */
 enum cohort_decision_flag {
-  COHORT_DECISION_NEVER = 1u << 0 /* match: the recorded receive took no message; poll: failures at the end, no success follows */
+  /* match: the recorded receive took no message; poll: failures at the end, no success follows */
+  COHORT_DECISION_NEVER = 1u << 0
 };
 
-/* The calls of events 1..event have this hash (docs/trace-format.md, CHECK): a replay that has another one has diverged since the check before. */
+/* The calls of events 1..event have this hash (docs/trace-format.md, CHECK): a replay that has another one has diverged
+ * since the check before. */
 struct cohort_check {
   uint64_t event;
   uint64_t hash; /* 32 bits of it */
 };
 
-/* Where a value came from that the program was given and that another run would not be given. The numbers are part of the trace format. */
+/* Where a value came from that the program was given and that another run would not be given. The numbers are part of
+ * the trace format. */
 enum cohort_value_kind {
   /* numbers of 64 bits */
   COHORT_VALUE_WTIME = 1,         /* MPI_Wtime: the bits of the double */
@@ -565,7 +756,8 @@ enum cohort_value_kind {
   COHORT_VALUE_RUSAGE = 17,
   COHORT_VALUE_TIMES = 18,
   COHORT_VALUE_FETCHED = 19,      /* by a one-sided call, packed */
-  COHORT_VALUE_WINDOW = 20        /* what changed in a window since the value before: pieces of uint64_t offset, uint64_t length, bytes padded to 8 */
+  /* what changed in a window since the value before: pieces of uint64_t offset, uint64_t length, bytes padded to 8 */
+  COHORT_VALUE_WINDOW = 20
 };
 
 /* In struct cohort_divergence: numbers that are no enum cohort_op. */
@@ -581,30 +773,35 @@ struct cohort_stream {
   uint64_t offset, bytes;
 };
 
-/* `length` bytes follow, padded to 8. Numbers of one kind that follow each other share an entry: length is 8 for each. */
+/* `length` bytes follow, padded to 8. Numbers of one kind that follow each other share an entry: length is 8 for each.
+ * */
 struct cohort_value {
   uint32_t kind;
   uint32_t length;
 };
 
-/* After `steps` calls (events and failed polls) this thread makes the calls; before the first turn it is the main thread. */
+/* After `steps` calls (events and failed polls) this thread makes the calls; before the first turn it is the main
+ * thread. */
 struct cohort_turn {
   uint64_t steps;
   uint64_t thread; /* id */
 };
 
-/* One per call with a wildcard that names a message: Recv, Sendrecv*, Probe, Mprobe, successful Iprobe/Improbe at the call; Irecv at its post; a
- * persistent receive at its Start. And one, with NEVER, per receive with exact arguments that was cancelled before it took a message. Several
- * of one Startall are in the order of its array. */
+/* One per call with a wildcard that names a message: Recv, Sendrecv*, Probe, Mprobe, successful Iprobe/Improbe at the
+ * call; Irecv at its post; a persistent receive at its Start. And one, with NEVER, per receive with exact arguments
+ * that was cancelled before it took a message. Several of one Startall are in the order of its array. */
 struct cohort_match {
   uint64_t event;
-  int32_t source; /* rank in the communicator of the call (remote group if inter); with NEVER: the place in the array of a Startall, else 0 */
+  /* rank in the communicator of the call (remote group if inter); with NEVER: the place in the array of a Startall,
+   * else 0 */
+  int32_t source;
   int32_t tag;
   uint32_t op;
   uint32_t flags;
 };
 
-/* One per successful poll: `failures` polls fail first (of whatever kind, in program order), then the poll that is event `event` succeeds. */
+/* One per successful poll: `failures` polls fail first (of whatever kind, in program order), then the poll that is
+ * event `event` succeeds. */
 struct cohort_poll {
   uint64_t event;
   uint64_t failures;
@@ -612,19 +809,22 @@ struct cohort_poll {
   uint32_t flags;
 };
 
-/* One per Waitany, Testany, Waitsome, Testsome that succeeded with an index. `count` uint32_t indices follow, padded to 8 bytes; MPI_UNDEFINED is count 0. */
+/* One per Waitany, Testany, Waitsome, Testsome that succeeded with an index. `count` uint32_t indices follow, padded to
+ * 8 bytes; MPI_UNDEFINED is count 0. */
 struct cohort_set {
   uint64_t event;
   uint32_t op;
   uint32_t count;
 };
 
-/* ------------------------------------------------------------------ trace file: header page; the rest is in docs/trace-format.md */
+/* ------------------------------------------------------------------ trace file: header page; the rest is in
+ * docs/trace-format.md */
 #define COHORT_TRACE_HEADER_SIZE 4096u
 #define COHORT_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
 
-/* Why a trace ends although its rank went on. From DISK on the header is as it was at that moment: the trace counts as that of a rank that was killed then. */
+/* Why a trace ends although its rank went on. From DISK on the header is as it was at that moment: the trace counts as
+ * that of a rank that was killed then. */
 enum cohort_ended {
   COHORT_ENDED_NOT = 0,
   COHORT_ENDED_DISK_COUNTING = 1, /* DISK, as it was written once: the header's counters went on */
@@ -654,9 +854,10 @@ struct cohort_trace_header {
   uint32_t pad0;
 };
 
-/* ------------------------------------------------------------------ racing mode: what is undecided, in the trace file's header page
- * A receive from MPI_ANY_SOURCE that is complete stands here until it is known whether it raced, and counts as traced as long as it does; so a rank that dies at any
- * instant leaves a recording that replays. At a clean close the table is empty. */
+/* ------------------------------------------------------------------ racing mode: what is undecided, in the trace
+ * file's header page A receive from MPI_ANY_SOURCE that is complete stands here until it is known whether it raced, and
+ * counts as traced as long as it does; so a rank that dies at any instant leaves a recording that replays. At a clean
+ * close the table is empty. */
 #define COHORT_UNDECIDED_OFFSET 512u /* in the file */
 #define COHORT_PENDING_MAX 111u
 
@@ -671,8 +872,12 @@ struct cohort_pending {
 };
 
 struct cohort_undecided {
-  uint64_t whole;     /* events whose decisions are all here or in the file, plus 1: writing ended after them (enum cohort_ended); 0: it did not */
-  uint32_t overtaken; /* receives under way that have taken a message which is not known yet, although it matters: such a recording cannot be replayed */
+  /* events whose decisions are all here or in the file, plus 1: writing ended after them (enum cohort_ended); 0: it did
+   * not */
+  uint64_t whole;
+  /* receives under way that have taken a message which is not known yet, although it matters: such a recording cannot
+   * be replayed */
+  uint32_t overtaken;
   uint32_t pad0;
   uint64_t reserved[2];
   struct cohort_pending pending[COHORT_PENDING_MAX];

@@ -1,4 +1,5 @@
-/* The layout that Go mirrors (pmpi/abi), checked where the compiler knows it. A number that changes here is a new COHORT_ABI_VERSION. */
+/* The layout that Go mirrors (pmpi/abi), checked where the compiler knows it. A number that changes here is a new
+ * COHORT_ABI_VERSION. */
 #include "cohort.h"
 
 #define SIZE(type, n) _Static_assert(sizeof(struct type) == n, "size of " #type)
@@ -59,7 +60,9 @@ AT(cohort_trace_header, incomplete_call, 80);
 SIZE(cohort_chunk, 24);
 SIZE(cohort_pending, 32);
 SIZE(cohort_undecided, 3584);
-_Static_assert(sizeof(struct cohort_trace_header) <= COHORT_UNDECIDED_OFFSET, "the header ends before what is undecided");
-_Static_assert(COHORT_UNDECIDED_OFFSET + sizeof(struct cohort_undecided) <= COHORT_TRACE_HEADER_SIZE, "and that fits the page");
+_Static_assert(sizeof(struct cohort_trace_header) <= COHORT_UNDECIDED_OFFSET,
+               "the header ends before what is undecided");
+_Static_assert(COHORT_UNDECIDED_OFFSET + sizeof(struct cohort_undecided) <= COHORT_TRACE_HEADER_SIZE,
+               "and that fits the page");
 _Static_assert(sizeof(struct cohort_trace_header) <= COHORT_TRACE_HEADER_SIZE, "the header fits its page");
 _Static_assert(sizeof(MPI_Fint) == sizeof(int), "Fortran INTEGER is a C int: arrays of them are passed on as they are");

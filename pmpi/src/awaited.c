@@ -1,6 +1,8 @@
-/* Order and full mode: nonblocking receives with a wildcard whose message is not known yet. MPI gives a message to the receive that was posted first of those that
- * may have it; so when a later call is given a message that an open receive could have had, the open one has matched another before. Replay must know which, or the
- * later call would be given that one: a rank may be killed before it waits for the open receive, and its promise would count as never kept. Racing mode has the like in racing_race.c. */
+/* Order and full mode: nonblocking receives with a wildcard whose message is not known yet. MPI gives a message to the
+ * receive that was posted first of those that may have it; so when a later call is given a message that an open receive
+ * could have had, the open one has matched another before. Replay must know which, or the later call would be given
+ * that one: a rank may be killed before it waits for the open receive, and its promise would count as never kept.
+ * Racing mode has the like in racing_race.c. */
 #include "cohort.h"
 
 struct open {
@@ -41,7 +43,8 @@ static void count_overtaken(int by) {
   if (u != NULL && (g.order || g.full)) __atomic_store_n(&u->overtaken, u->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
 }
 
-void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag, int from, int with) {
+void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag, int from,
+                        int with) {
   if (g.racing || (!g.order && !g.full)) return;
   cohort_awaited_done(r);
   uint32_t n = new_open();
@@ -49,7 +52,14 @@ void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm 
     cohort_uncovered("a wildcard receive for which there was no memory");
     return;
   }
-  opens[n] = (struct open){.post = r->post, .request = request, .comm = comm, .source = source, .tag = tag, .from = from, .with = with, .older = newest};
+  opens[n] = (struct open){.post = r->post,
+                           .request = request,
+                           .comm = comm,
+                           .source = source,
+                           .tag = tag,
+                           .from = from,
+                           .with = with,
+                           .older = newest};
   if (newest != 0)
     opens[newest].newer = n;
   else
@@ -88,7 +98,8 @@ static int known(const struct open *o, struct cohort_request *r, MPI_Status *sta
     return 1;
   }
   MPI_Request *standin = cohort_standin_of(o->request);
-  if (PMPI_Request_get_status(standin == NULL ? o->request : *standin, &complete, status) != MPI_SUCCESS || !complete) return 0;
+  if (PMPI_Request_get_status(standin == NULL ? o->request : *standin, &complete, status) != MPI_SUCCESS || !complete)
+    return 0;
   if (r->cancelling) PMPI_Test_cancelled(status, cancelled);
   return 1;
 }
@@ -123,7 +134,9 @@ void cohort_awaited_look(uint64_t post, MPI_Comm comm, int source, int tag) {
   for (uint32_t n = oldest, next; n != 0 && opens[n].post < post; n = next) {
     struct open *o = &opens[n];
     next = o->newer;
-    if (o->overtaken || o->comm != comm || (o->source != MPI_ANY_SOURCE && o->source != source) || (o->tag != MPI_ANY_TAG && o->tag != tag)) continue;
+    if (o->overtaken || o->comm != comm || (o->source != MPI_ANY_SOURCE && o->source != source) ||
+        (o->tag != MPI_ANY_TAG && o->tag != tag))
+      continue;
     overtake(o);
   }
 }

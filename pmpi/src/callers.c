@@ -1,22 +1,27 @@
-/* Who calls a function that we stand in for: the program and its libraries, or the MPI library, what it is made of, and libc. */
+/* Who calls a function that we stand in for: the program and its libraries, or the MPI library, what it is made of, and
+ * libc. */
 #include "cohort.h"
 
 #include <dlfcn.h>
 #include <features.h>
 #include <link.h>
 
-/* Names of objects that are not the program's. A language's run-time library (libgfortran, libstdc++, libgomp) asks for the program. */
+/* Names of objects that are not the program's. A language's run-time library (libgfortran, libstdc++, libgomp) asks for
+ * the program. */
 static const char *const foreign[] = {
-    "libc.so",    "libc-2",     "ld-linux",  "ld-2",      "libpthread",  "librt.",     "libdl.",     "libcohort",  "libmpi.so", "libmpi_",
-    "libmpich",   "libmpicxx",  "libmpifort", "libompi",  "liboshmem",   "libopen-",   "libmca_",    "mca_",       "libpmi",    "libprrte",
-    "libhwloc",   "libevent",   "libucp.",   "libuct.",   "libucs.",     "libucm.",    "libuct_",    "libfabric",  "libpsm",    "librdmacm",
-    "libibverbs", "libefa",     "libnl-",    "libmunge",  "libslurm",    "libxpmem",   "libcr.so",   "linux-vdso",
+    "libc.so",   "libc-2",   "ld-linux", "ld-2",      "libpthread", "librt.",     "libdl.",     "libcohort",
+    "libmpi.so", "libmpi_",  "libmpich", "libmpicxx", "libmpifort", "libompi",    "liboshmem",  "libopen-",
+    "libmca_",   "mca_",     "libpmi",   "libprrte",  "libhwloc",   "libevent",   "libucp.",    "libuct.",
+    "libucs.",   "libucm.",  "libuct_",  "libfabric", "libpsm",     "librdmacm",  "libibverbs", "libefa",
+    "libnl-",    "libmunge", "libslurm", "libxpmem",  "libcr.so",   "linux-vdso",
 };
 
 static const char *object_of(uint64_t address) {
 #if defined(__GLIBC_PREREQ) && __GLIBC_PREREQ(2, 35)
   struct dl_find_object found; /* takes no lock */
-  return _dl_find_object((void *)(uintptr_t)address, &found) == 0 && found.dlfo_link_map != NULL ? found.dlfo_link_map->l_name : "";
+  return _dl_find_object((void *)(uintptr_t)address, &found) == 0 && found.dlfo_link_map != NULL
+             ? found.dlfo_link_map->l_name
+             : "";
 #else
   Dl_info info;
   return dladdr((void *)(uintptr_t)address, &info) != 0 ? info.dli_fname : "";

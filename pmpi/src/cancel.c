@@ -1,10 +1,10 @@
 /* MPI_Cancel, MPI_Request_free, generalized requests.
  *
- * Whether a receive is cancelled or takes its message is decided by a race. The outcome is recorded, and in replay a receive that was cancelled is
- * not posted at all, while one that was not is never cancelled.
+ * Whether a receive is cancelled or takes its message is decided by a race. The outcome is recorded, and in replay a
+ * receive that was cancelled is not posted at all, while one that was not is never cancelled.
  *
- * What a receive takes whose request the program has freed is not told to the program, but it decides what the receives posted later take. So
- * the request is kept until that is known. */
+ * What a receive takes whose request the program has freed is not told to the program, but it decides what the receives
+ * posted later take. So the request is kept until that is known. */
 #include "cohort.h"
 #include "transport.h"
 
@@ -113,7 +113,8 @@ static int free_in_replay(MPI_Request *request) {
 
 /* The request is active, and what it will take is not known yet. */
 static int undecided(const struct cohort_request *r) {
-  return r != NULL && r->active && !r->null_peer && !r->matched && (r->cancelling || (r->wildcard && r->cls == REQUEST_RECEIVE));
+  return r != NULL && r->active && !r->null_peer && !r->matched &&
+         (r->cancelling || (r->wildcard && r->cls == REQUEST_RECEIVE));
 }
 
 static int free_undecided(MPI_Request *request, const struct cohort_request *r) {
@@ -164,11 +165,13 @@ void cohort_completed_cancelled(const struct cohort_request *r) {
     cohort_uncovered("MPI_Cancel of a matched message's receive");
   else if (r->cls == REQUEST_OTHER)
     cohort_uncovered("MPI_Cancel of a request of unknown kind");
-  else if (g.order && (!r->wildcard || g.racing)) /* else one with a wildcard was promised, and the promise is not kept */
+  /* else one with a wildcard was promised, and the promise is not kept */
+  else if (g.order && (!r->wildcard || g.racing))
     cohort_write_taken(r->op, NULL, g.events + 1 - r->post, r->which);
 }
 
-/* What is known of the request that is to be cancelled; from now on its completion is looked at. NULL: it is no concern of ours. */
+/* What is known of the request that is to be cancelled; from now on its completion is looked at. NULL: it is no concern
+ * of ours. */
 static struct cohort_request *to_cancel(MPI_Request request) {
   uint64_t post = 0;
   if (request == MPI_REQUEST_NULL || (!g.order && !g.full)) return NULL;
@@ -188,7 +191,8 @@ static struct cohort_request *to_cancel(MPI_Request request) {
   return r;
 }
 
-/* A receive is cancelled at once, or not at all: what is known now will be in the recording even if the rank ends before it waits for the request. */
+/* A receive is cancelled at once, or not at all: what is known now will be in the recording even if the rank ends
+ * before it waits for the request. */
 static void cancelled_at_once(MPI_Request request, struct cohort_request *r) {
   int flag = 0, cancelled = 0;
   MPI_Status status;
@@ -245,7 +249,8 @@ void cohort_grequest_started(int rc, MPI_Request request) {
 EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                               MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) {
   KEPT(Grequest_start, query_fn, free_fn, cancel_fn, extra_state, request);
-  if (!cohort_enter(COHORT_OP_GREQUEST_START, SITE)) return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
+  if (!cohort_enter(COHORT_OP_GREQUEST_START, SITE))
+    return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
   int rc = PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
   cohort_grequest_started(rc, *request);
   cohort_leave();

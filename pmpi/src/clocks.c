@@ -1,7 +1,8 @@
-/* The C library's clocks and random numbers, as the program is given them between MPI_Init and MPI_Finalize: recorded and returned in replay if COHORT_FLAG_RECORD_TIME
- * asks for it. Without it a call costs a load and a jump more. Only calls of the program and its libraries count, told by the return address: the MPI library goes on
- * with the true time, in replay too. What is not seen: the time stamp counter and the processor's random instructions, system calls that go past the
- * C library, and everything before MPI_Init. */
+/* The C library's clocks and random numbers, as the program is given them between MPI_Init and MPI_Finalize: recorded
+ * and returned in replay if COHORT_FLAG_RECORD_TIME asks for it. Without it a call costs a load and a jump more. Only
+ * calls of the program and its libraries count, told by the return address: the MPI library goes on with the true time,
+ * in replay too. What is not seen: the time stamp counter and the processor's random instructions, system calls that go
+ * past the C library, and everything before MPI_Init. */
 #include "cohort.h"
 
 #include <dlfcn.h>
@@ -19,7 +20,8 @@
 
 int cohort_clocks;
 
-/* The next definition of a function that we stand in for. Found at load; a constructor of another library may be earlier. */
+/* The next definition of a function that we stand in for. Found at load; a constructor of another library may be
+ * earlier. */
 #define NEXT(name, type, parameters)                            \
   static type(*next_##name) parameters;                         \
   static type(*find_##name(void)) parameters {                  \
@@ -64,7 +66,8 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
     return 0;
   }
   int rc = find_clock_gettime()(clock, t);
-  if (rc == 0) cohort_value_record(COHORT_VALUE_CLOCK_GETTIME, (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
+  if (rc == 0)
+    cohort_value_record(COHORT_VALUE_CLOCK_GETTIME, (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
   return rc;
 }
 
@@ -77,7 +80,8 @@ EXPORT int timespec_get(struct timespec *t, int base) {
     return base;
   }
   int rc = find_timespec_get()(t, base);
-  if (rc != 0) cohort_value_record(COHORT_VALUE_CLOCK_GETTIME, (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
+  if (rc != 0)
+    cohort_value_record(COHORT_VALUE_CLOCK_GETTIME, (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
   return rc;
 }
 
@@ -116,7 +120,8 @@ EXPORT clock_t clock(void) {
   return (clock_t)ticks;
 }
 
-/* What was recorded goes into a buffer of the same size; a program that asks for less than it was given has left the recording. */
+/* What was recorded goes into a buffer of the same size; a program that asks for less than it was given has left the
+ * recording. */
 static ssize_t give(uint32_t kind, void *to, size_t room, uint64_t site) {
   size_t length = 0;
   const void *bytes = cohort_value_recorded_bytes(kind, &length, site);
@@ -215,7 +220,8 @@ EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void *device) {
 /* ---- the random devices: what is read from them is not recorded, and that is said */
 
 static void opened(const char *path, uint64_t site) {
-  if (path != NULL && !cohort_is_libstdcxx(site) && (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0 || strcmp(path, "/dev/hwrng") == 0))
+  if (path != NULL && !cohort_is_libstdcxx(site) &&
+      (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0 || strcmp(path, "/dev/hwrng") == 0))
     cohort_uncovered_outside("open of a random device", site);
 }
 

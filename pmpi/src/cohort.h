@@ -54,7 +54,8 @@ struct cohort_global {
   int owned;              /* the thread that is inside MPI writes values itself */
   uint64_t steps;         /* calls completed: events and failed polls */
   uint64_t thread;        /* id of the thread that made the call before */
-  _Atomic uint64_t concurrent; /* call site of the first call that came while another thread was inside, and is not in the trace yet */
+  /* call site of the first call that came while another thread was inside, and is not in the trace yet */
+  _Atomic uint64_t concurrent;
   uint64_t failures;      /* failed polls since the last successful poll */
   uint32_t op;            /* of the call in progress */
   uint64_t site;          /* its return address */
@@ -64,7 +65,8 @@ struct cohort_global {
   int world_rank, world_size;
   MPI_Comm progress;      /* a private communicator to give MPI progress on */
   struct cohort_recent *recent; /* entry of the call in progress */
-  uint64_t module_start, module_size; /* recording: the addresses whose MODULE is in the trace (the last that was used) */
+  /* recording: the addresses whose MODULE is in the trace (the last that was used) */
+  uint64_t module_start, module_size;
   uint64_t program_start, program_size;
   uint64_t check;         /* hash of the completed calls, see cohort_check */
   uint64_t check_at;      /* event after which it is written or compared next */
@@ -80,14 +82,19 @@ void cohort_poll_failed(void);                 /* the call was a poll that faile
 void cohort_fortran_site(uint64_t site);       /* the next call comes from there */
 int cohort_init_begin(void);
 void cohort_init_end(int outer, int rc);
-uint64_t cohort_registry_enter(uint64_t site); /* for calls that are no events: their call site; 0: pass the call through */
+/* for calls that are no events: their call site; 0: pass the call through */
+uint64_t cohort_registry_enter(uint64_t site);
 void cohort_registry_leave(void);
-extern __thread int cohort_within __attribute__((tls_model("initial-exec"))); /* in kept.c: this thread is in a call that is shown */
+/* in kept.c: this thread is in a call that is shown */
+extern __thread int cohort_within __attribute__((tls_model("initial-exec")));
 int cohort_started(void);                      /* MPI is initialised, and so are we */
-uint64_t cohort_take_site(uint64_t site);      /* where the call in progress comes from, although a Fortran wrapper of ours makes it */
+/* where the call in progress comes from, although a Fortran wrapper of ours makes it */
+uint64_t cohort_take_site(uint64_t site);
 
 int cohort_inside(void);                       /* this thread is inside MPI */
-uint64_t cohort_passing(void);                 /* after cohort_enter said 0: where the program's call is that passes through because another thread is inside MPI; 0: it is none */
+/* after cohort_enter said 0: where the program's call is that passes through because another thread is inside MPI; 0:
+ * it is none */
+uint64_t cohort_passing(void);
 int cohort_short_enter(void);                  /* to add a record outside a call; 0: another thread is inside one */
 void cohort_short_leave(void);
 
@@ -128,11 +135,13 @@ int cohort_values_wanted(void);
 int cohort_values_open(const uint8_t *base, uint64_t size, const struct cohort_decisions *d);
 void cohort_values_finalize(void);
 void cohort_values_close(void);
-int cohort_value_recorded(uint32_t kind, uint64_t *number, uint64_t site); /* replay: the recorded one. 0: ask, and record the answer */
+/* replay: the recorded one. 0: ask, and record the answer */
+int cohort_value_recorded(uint32_t kind, uint64_t *number, uint64_t site);
 void cohort_value_record(uint32_t kind, uint64_t number);
 const void *cohort_value_recorded_bytes(uint32_t kind, size_t *length, uint64_t site); /* likewise; NULL: ask */
 void cohort_value_record_bytes(uint32_t kind, const void *bytes, size_t length);
-const void *cohort_value_peek(uint32_t kind, size_t *length); /* replay: the next value, if it is one of bytes of that kind */
+/* replay: the next value, if it is one of bytes of that kind */
+const void *cohort_value_peek(uint32_t kind, size_t *length);
 void cohort_write_turn(struct cohort_thread *t, uint64_t steps);
 
 /* ---- rma.c */
@@ -154,7 +163,8 @@ uint64_t cohort_now(void);
 /* ---- keymap.c: keys are not 0 */
 struct keyslot { uint64_t key, value; };
 struct keymap { struct keyslot *slots; uint64_t capacity, used; };
-uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key); /* its value, until the next put or remove; NULL: there is none */
+/* its value, until the next put or remove; NULL: there is none */
+uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key);
 int cohort_keymap_put(struct keymap *m, uint64_t key, uint64_t value);  /* 0: no memory */
 void cohort_keymap_remove(struct keymap *m, uint64_t key);
 
@@ -180,8 +190,10 @@ uint32_t cohort_crc32c(const uint8_t *data, size_t length);
 void cohort_order_poll(uint32_t op);           /* the poll in progress succeeded */
 void cohort_order_set(uint32_t op, int n, const int *indices);
 void cohort_order_match(uint32_t op, int source, int tag, uint64_t back);
-void cohort_order_promise(uint32_t op, uint32_t which); /* the post of a receive with a wildcard; which: its place in the array of a Startall */
-/* What a receive took that was posted `back` events ago; without a status: it was cancelled. In full mode only for freed requests. */
+/* the post of a receive with a wildcard; which: its place in the array of a Startall */
+void cohort_order_promise(uint32_t op, uint32_t which);
+/* What a receive took that was posted `back` events ago; without a status: it was cancelled. In full mode only for
+ * freed requests. */
 void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which);
 /* An EVENT record: begin, put its fields, end. */
 void cohort_event_begin(void);
@@ -190,16 +202,19 @@ void cohort_put_sv(int64_t v);
 void cohort_put_u8(uint8_t v);
 void cohort_event_end(void);
 void cohort_write_note(const char *call);
-void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t op, int source, int tag, uint32_t which);
+void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t op, int source, int tag,
+                       uint32_t which);
 struct cohort_undecided *cohort_trace_undecided(void); /* racing mode; NULL: no trace */
 void cohort_write_comm(const struct cohort_comm *record);
 void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m); /* a record made elsewhere */
 void cohort_write_check(uint32_t hash);        /* of the events up to g.events */
 
 /* ---- sites.c */
-void cohort_object_range(uint64_t address, uint64_t *start, uint64_t *size); /* of the loaded object that the address is in */
+/* of the loaded object that the address is in */
+void cohort_object_range(uint64_t address, uint64_t *start, uint64_t *size);
 uint32_t cohort_site_index(uint64_t return_address);
-void cohort_module_needed(uint64_t address);   /* the module of a call is in the trace, so that its place can be told even of a rank that was killed */
+/* the module of a call is in the trace, so that its place can be told even of a rank that was killed */
+void cohort_module_needed(uint64_t address);
 void cohort_program_find(void);
 void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length);
 void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset);
@@ -207,7 +222,8 @@ void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset);
 /* ---- status.c: sources and tags as the trace has them */
 static inline int cohort_peer(int rank) { return rank == MPI_ANY_SOURCE ? -1 : rank == MPI_PROC_NULL ? -2 : rank; }
 static inline int cohort_tag(int tag) { return tag == MPI_ANY_TAG ? -1 : tag; }
-/* What the call in progress names, for those who ask what the rank did last, and for the hash that finds divergences between decisions. */
+/* What the call in progress names, for those who ask what the rank did last, and for the hash that finds divergences
+ * between decisions. */
 static inline void cohort_named(int peer, int tag) {
   g.recent->peer = cohort_peer(peer);
   g.recent->tag = cohort_tag(tag);
@@ -232,14 +248,17 @@ int cohort_truncated(int rc);
 int cohort_given(int rc, int wildcard);
 void cohort_event_plain(void);                 /* full mode: the EVENT of a call that has no fields of its own */
 void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes);
-void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag, const MPI_Request *request);
+void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag,
+                             const MPI_Request *request);
 void cohort_copy_name(char *to, size_t room, const char *from);
 
 /* ---- content.c */
 struct cohort_content { int known; uint64_t value; };
 struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Datatype type, int dest);
-void cohort_put_content(struct cohort_content c, uint32_t which); /* of which message that the last EVENT sent, from 0 */
-void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest); /* full mode: of the message that was just sent */
+/* of which message that the last EVENT sent, from 0 */
+void cohort_put_content(struct cohort_content c, uint32_t which);
+/* full mode: of the message that was just sent */
+void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest);
 
 /* ---- requests.c */
 enum request_class {
@@ -273,14 +292,16 @@ struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int n
 struct cohort_request *cohort_request_find(uint64_t handle);
 void cohort_request_remove(uint64_t handle);   /* the oldest with that handle */
 void cohort_request_renamed(uint64_t before, MPI_Request after);
-void cohort_request_sends(struct cohort_request *r, const void *buf, int count, MPI_Datatype type); /* full mode: a persistent send */
+/* full mode: a persistent send */
+void cohort_request_sends(struct cohort_request *r, const void *buf, int count, MPI_Datatype type);
 void cohort_request_watch(struct cohort_request *r, int watch);
 void cohort_request_note(MPI_Request request, uint8_t cls);
-int cohort_request_noted(uint64_t handle, uint64_t *event); /* class of the last request with that handle that was noted, or 0 */
+/* class of the last request with that handle that was noted, or 0 */
+int cohort_request_noted(uint64_t handle, uint64_t *event);
 
 /* ---- persistent.c */
-/* The requests to hand to MPI for the program's: `requests` itself, or a copy in which others stand in for some. After the call
- * cohort_stood_in gives the program's array what became of them. */
+/* The requests to hand to MPI for the program's: `requests` itself, or a copy in which others stand in for some. After
+ * the call cohort_stood_in gives the program's array what became of them. */
 MPI_Request *cohort_stand_in(int count, MPI_Request *requests);
 void cohort_stood_in(int count, MPI_Request *requests, MPI_Request *real);
 MPI_Request *cohort_standin_of(MPI_Request request); /* of an active one; NULL: none */
@@ -288,13 +309,17 @@ void cohort_persistent_freed(uint64_t handle);
 int cohort_persistent_uses(MPI_Comm comm);     /* a receive with a wildcard does */
 
 /* ---- cancel.c */
-void cohort_completed_cancelled(const struct cohort_request *r); /* the request was cancelled; r: before it is removed */
+/* the request was cancelled; r: before it is removed */
+void cohort_completed_cancelled(const struct cohort_request *r);
 void cohort_grequest_started(int rc, MPI_Request request);
-void cohort_look_at_freed(int last);           /* whether a request that the program has freed took a message; last: at MPI_Finalize */
+/* whether a request that the program has freed took a message; last: at MPI_Finalize */
+void cohort_look_at_freed(int last);
 
 /* ---- awaited.c */
 extern uint32_t cohort_awaited_count;
-void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag, int from, int with); /* asked; posted with */
+/* asked; posted with */
+void cohort_awaited_add(struct cohort_request *r, MPI_Request request, MPI_Comm comm, int source, int tag, int from,
+                        int with);
 void cohort_awaited_done(struct cohort_request *r);
 void cohort_awaited_look(uint64_t post, MPI_Comm comm, int source, int tag);
 void cohort_awaited_settle(void);              /* the message of one that was overtaken may be known by now */
@@ -314,7 +339,8 @@ int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses);
 int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
 int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses);
 int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
+                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                       MPI_Status *status);
 int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                                MPI_Comm comm, MPI_Status *status);
 int cohort_may_test(MPI_Comm comm);            /* an error of a receive on it may be found by a test */
@@ -326,11 +352,13 @@ void cohort_replay_open(void);
 void cohort_replay_check(uint64_t event, uint32_t op);
 int cohort_replay_match(uint32_t op, int *source, int *tag); /* 0: was never matched */
 extern uint32_t cohort_replay_place;                         /* for Startall: which of its array, set before */
-int cohort_replay_cancelled(uint32_t op, uint32_t which);    /* the receive with exact arguments was cancelled: it takes no message */
+/* the receive with exact arguments was cancelled: it takes no message */
+int cohort_replay_cancelled(uint32_t op, uint32_t which);
 int cohort_replay_poll(uint32_t op);                         /* 1: the poll succeeds */
 int cohort_replay_set(uint32_t op, const uint32_t **indices);/* number of indices */
 void cohort_replay_finalize(void);
-void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) __attribute__((noreturn));
+void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at)
+    __attribute__((noreturn));
 void cohort_diverge_value(uint32_t recorded, uint32_t actual, uint64_t site) __attribute__((noreturn));
 void cohort_end_of_recording(void) __attribute__((noreturn));
 int cohort_never_request(MPI_Request *request);
@@ -342,7 +370,8 @@ void cohort_orders_send(void);
 void cohort_orders_close(void);
 void cohort_replay_compare(uint32_t hash);                   /* of the events up to g.events */
 static inline int cohort_is_poll(uint32_t op) {
-  return op == COHORT_OP_IPROBE || op == COHORT_OP_IMPROBE || (op >= COHORT_OP_TEST && op <= COHORT_OP_REQUEST_GET_STATUS);
+  return op == COHORT_OP_IPROBE || op == COHORT_OP_IMPROBE ||
+         (op >= COHORT_OP_TEST && op <= COHORT_OP_REQUEST_GET_STATUS);
 }
 
 /* ---- comms.c */
@@ -357,7 +386,8 @@ struct cohort_comm *cohort_comm_freeing(MPI_Comm comm);
 void cohort_comm_freed(struct cohort_comm *c, int rc);
 int cohort_world_ranks(MPI_Group group, int n, uint32_t *out);
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes);
-void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op, const MPI_Request *request);
+void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op,
+                                   const MPI_Request *request);
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm);
 uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm);
 int cohort_is_root(MPI_Comm comm, int root);
@@ -369,9 +399,14 @@ uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Co
 uint64_t cohort_bytes_all(int count, MPI_Datatype type, MPI_Comm comm);
 
 /* ---- registry.c: tables of handles that a debugger reads */
-struct registry_table { uint64_t *published; struct cohort_slots *slots; uint64_t used, live, last; /* slot that was put last: what is made is soon used */ };
+struct registry_table {
+  uint64_t *published;
+  struct cohort_slots *slots;
+  uint64_t used, live, last; /* slot that was put last: what is made is soon used */
+};
 void *cohort_table_find(const struct registry_table *t, uint64_t handle);
-void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record); /* what the handle led to before, or NULL; the record itself: there is no memory */
+/* what the handle led to before, or NULL; the record itself: there is no memory */
+void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record);
 void cohort_table_remove(struct registry_table *t, uint64_t handle);
 extern int cohort_at_once;       /* threads may call MPI at once: else there is nothing to lock */
 void cohort_registry_lock_among_threads(void);

@@ -30,7 +30,8 @@ static uint64_t child_id(uint64_t parent, uint64_t nth, uint32_t leader) {
   return mix(mix(mix(parent) ^ nth) ^ leader) | 1ull << 63;
 }
 
-/* A call that is collective over the members of the new communicator alone, or of two groups: those members count its kind. */
+/* A call that is collective over the members of the new communicator alone, or of two groups: those members count its
+ * kind. */
 static uint64_t among_id(uint64_t among) {
   static struct keymap made; /* how many communicators are made already among these */
   uint64_t *n = cohort_keymap_find(&made, among | 1), nth = n == NULL ? 0 : *n;
@@ -74,7 +75,8 @@ static uint32_t kind_of(MPI_Comm comm) {
   }
 }
 
-/* The world ranks of a group's members; UINT32_MAX for processes outside MPI_COMM_WORLD. Not a path that messages take, so it may use malloc. */
+/* The world ranks of a group's members; UINT32_MAX for processes outside MPI_COMM_WORLD. Not a path that messages take,
+ * so it may use malloc. */
 int cohort_world_ranks(MPI_Group group, int n, uint32_t *out) {
   MPI_Group world;
   int *ranks = malloc(2 * (size_t)(n > 0 ? n : 1) * sizeof *ranks);
@@ -196,7 +198,8 @@ void cohort_comm_unref(struct cohort_comm *c) {
   if (c != NULL) unref(c);
 }
 
-/* MPI has just given it to the program. Where it is traced, calls that are not covered make communicators known when they are used first. */
+/* MPI has just given it to the program. Where it is traced, calls that are not covered make communicators known when
+ * they are used first. */
 void cohort_comm_given(MPI_Comm comm, uint64_t site) {
   if (comm == MPI_COMM_NULL || g.order || g.full || g.replay) return;
   cohort_registry_lock();
@@ -257,8 +260,8 @@ static int passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *comm, 
   return rc;
 }
 
-/* Likewise, but only the members of the new communicator have made the call; or both groups of a new intercommunicator, with parents of
- * their own. */
+/* Likewise, but only the members of the new communicator have made the call; or both groups of a new intercommunicator,
+ * with parents of their own. */
 static struct cohort_comm *created_among(MPI_Comm parent, MPI_Comm comm) {
   struct cohort_comm *p = cohort_comm_find(parent);
   if (p == NULL || comm == MPI_COMM_NULL) return NULL;
@@ -281,7 +284,8 @@ struct cohort_comm *cohort_comm_freeing(MPI_Comm comm) {
   return c;
 }
 
-/* After MPI has freed it, or not: also where the wrapper passed the call through, because another thread was inside MPI. That one may have been given the handle by now. */
+/* After MPI has freed it, or not: also where the wrapper passed the call through, because another thread was inside
+ * MPI. That one may have been given the handle by now. */
 void cohort_comm_freed(struct cohort_comm *c, int rc) {
   if (c == NULL) return;
   cohort_registry_lock();
@@ -316,7 +320,8 @@ void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
 }
 
 /* `op`: of the blocking form. */
-void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op, const MPI_Request *request) {
+void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op,
+                                   const MPI_Request *request) {
 #ifndef OPEN_MPI
   g.wait_whole = 1; /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
 #endif
@@ -416,12 +421,14 @@ static int ended(int rc, MPI_Comm parent, const struct cohort_comm *c) {
   return rc;
 }
 
-/* The end of a call that makes a communicator. `pending`: it may not be asked about yet, but is a duplicate of its parent. */
+/* The end of a call that makes a communicator. `pending`: it may not be asked about yet, but is a duplicate of its
+ * parent. */
 static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
   return ended(rc, parent, rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL);
 }
 
-/* Where another thread is inside MPI: in a session that records nothing the debugger is to know what was made all the same. */
+/* Where another thread is inside MPI: in a session that records nothing the debugger is to know what was made all the
+ * same. */
 #define PASS(call, parent, shape)                           \
   do {                                                      \
     uint64_t site_ = cohort_passing();                      \
@@ -445,7 +452,8 @@ EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
 
 EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
   KEPT(Comm_dup_with_info, comm, info, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE)) PASS(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, *newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE))
+    PASS(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, newcomm, 0);
 }
@@ -461,7 +469,8 @@ EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
   KEPT(Comm_idup_with_info, comm, info, newcomm, request);
-  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) PASS(PMPI_Comm_idup_with_info(comm, info, newcomm, request), comm, comm);
+  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE))
+    PASS(PMPI_Comm_idup_with_info(comm, info, newcomm, request), comm, comm);
   int rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
   if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
   return made(rc, comm, newcomm, 1);
@@ -477,7 +486,8 @@ EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) 
 
 EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
   KEPT(Comm_split_type, comm, split_type, key, info, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE)) PASS(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, *newcomm);
+  if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE))
+    PASS(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, newcomm, 0);
 }
@@ -499,7 +509,8 @@ EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Co
 EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
                                 MPI_Comm *newcomm) {
   KEPT(Intercomm_create, local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
-  if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE)) PASS_AMONG(PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm));
+  if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE))
+    PASS_AMONG(PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm));
   cohort_synchronise(local_comm);
   int rc = PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
   return ended(rc, local_comm, rc == MPI_SUCCESS ? created_among(local_comm, *newcomm) : NULL);
@@ -507,13 +518,16 @@ EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm 
 
 EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm) {
   KEPT(Intercomm_merge, intercomm, high, newcomm);
-  if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE)) PASS(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, *newcomm);
+  if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE))
+    PASS(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, *newcomm);
   return made(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, newcomm, 0);
 }
 
-EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm) {
+EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
+                           MPI_Comm *newcomm) {
   KEPT(Cart_create, comm, ndims, dims, periods, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_CART_CREATE, SITE)) PASS(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, *newcomm);
+  if (!cohort_enter(COHORT_OP_CART_CREATE, SITE))
+    PASS(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, newcomm, 0);
 }
@@ -525,9 +539,11 @@ EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcom
   return made(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, newcomm, 0);
 }
 
-EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder, MPI_Comm *newcomm) {
+EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder,
+                            MPI_Comm *newcomm) {
   KEPT(Graph_create, comm, nnodes, indx, edges, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE)) PASS(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, *newcomm);
+  if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE))
+    PASS(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
   return made(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, newcomm, 0);
 }
@@ -535,19 +551,25 @@ EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const i
 EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
                                  const int weights[], MPI_Info info, int reorder, MPI_Comm *newcomm) {
   KEPT(Dist_graph_create, comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE)) PASS(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, *newcomm);
+  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE))
+    PASS(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, *newcomm);
   cohort_synchronise(comm);
-  return made(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, newcomm, 0);
+  return made(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, newcomm,
+              0);
 }
 
 EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                                          int outdegree, const int destinations[], const int destweights[], MPI_Info info,
-                                          int reorder, MPI_Comm *newcomm) {
-  KEPT(Dist_graph_create_adjacent, comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE)) PASS(PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info, reorder, newcomm), comm, *newcomm);
+                                          int outdegree, const int destinations[], const int destweights[],
+                                          MPI_Info info, int reorder, MPI_Comm *newcomm) {
+  KEPT(Dist_graph_create_adjacent, comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
+       reorder, newcomm);
+  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE))
+    PASS(PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights,
+                                         info, reorder, newcomm),
+         comm, *newcomm);
   cohort_synchronise(comm);
-  int rc = PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
-                                           reorder, newcomm);
+  int rc = PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights,
+                                           info, reorder, newcomm);
   return made(rc, comm, newcomm, 0);
 }
 

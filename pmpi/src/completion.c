@@ -1,4 +1,5 @@
-/* Wait and Test, in all their forms: which requests completed, and which messages the wildcard receives among them took. */
+/* Wait and Test, in all their forms: which requests completed, and which messages the wildcard receives among them
+ * took. */
 #include "cohort.h"
 #include "transport.h"
 
@@ -17,7 +18,8 @@ static uint64_t *snapshot(int count, const MPI_Request *requests) {
 }
 
 static MPI_Status *own_statuses(int count) {
-  if (count < 0 || !cohort_reserve(&statuses_buffer, (size_t)(count > 0 ? count : 1) * sizeof(MPI_Status))) return MPI_STATUSES_IGNORE;
+  if (count < 0 || !cohort_reserve(&statuses_buffer, (size_t)(count > 0 ? count : 1) * sizeof(MPI_Status)))
+    return MPI_STATUSES_IGNORE;
   return (MPI_Status *)statuses_buffer.data;
 }
 
@@ -39,11 +41,14 @@ static void done_with(struct cohort_request *r, uint64_t handle) {
 
 /* A receive that is complete: what it was given may say something of older ones. */
 static void settled(struct cohort_request *r, const MPI_Status *status) {
-  if (LIKELY(cohort_awaited_count == 0) || r->cls != REQUEST_RECEIVE || r->null_peer || r->taken || (r->cancelling && was_cancelled(status))) return;
+  if (LIKELY(cohort_awaited_count == 0) || r->cls != REQUEST_RECEIVE || r->null_peer || r->taken ||
+      (r->cancelling && was_cancelled(status)))
+    return;
   cohort_awaited_look(r->post, r->comm, status->MPI_SOURCE, status->MPI_TAG);
 }
 
-/* A request that was in the array and is complete: its MATCH in order mode. `keep`: the request lives on (Request_get_status). */
+/* A request that was in the array and is complete: its MATCH in order mode. `keep`: the request lives on
+ * (Request_get_status). */
 static void order_completed(uint64_t handle, const MPI_Status *status, int keep) {
   struct cohort_request *r = cohort_request_find(handle);
   if (r == NULL) return;
@@ -87,10 +92,11 @@ static int untouched(uint64_t handle, MPI_Request after, int keep) {
   return !keep && after != MPI_REQUEST_NULL && (r == NULL || !r->persistent);
 }
 
-/* Writes what the call completed: of `n` places in `indices` (NULL: 0..n-1), those that were active. The k-th place has the k-th status.
- * All are counted before any is removed, because several sends may share a handle. `requests` is the array after the call. */
-static void completed(int n, const int *indices, const uint64_t *handles, const MPI_Request *requests, const MPI_Status *statuses,
-                      int keep) {
+/* Writes what the call completed: of `n` places in `indices` (NULL: 0..n-1), those that were active. The k-th place has
+ * the k-th status. All are counted before any is removed, because several sends may share a handle. `requests` is the
+ * array after the call. */
+static void completed(int n, const int *indices, const uint64_t *handles, const MPI_Request *requests,
+                      const MPI_Status *statuses, int keep) {
   if (handles == NULL) return;
   /* First of all: MPI knows these requests no more, and one of them may say something of another. */
   for (int k = 0; k < n && UNLIKELY(cohort_awaited_count > 0); k++) {
@@ -129,12 +135,14 @@ static int wait_one(MPI_Request *request, MPI_Status *status) {
   return rc;
 }
 
-/* Waitall and Testall may return as soon as one request fails and leave others pending: which of them is a matter of time. A recording in which they did is not covered, and in the
- * replay of any other one those are waited for that are left now. */
+/* Waitall and Testall may return as soon as one request fails and leave others pending: which of them is a matter of
+ * time. A recording in which they did is not covered, and in the replay of any other one those are waited for that are
+ * left now. */
 static int pending(const MPI_Request *request, const MPI_Status *statuses, int i) {
   int class = MPI_SUCCESS;
   if (*request == MPI_REQUEST_NULL) return 0;
-  return statuses == MPI_STATUSES_IGNORE || (PMPI_Error_class(statuses[i].MPI_ERROR, &class) == MPI_SUCCESS && class == MPI_ERR_PENDING);
+  return statuses == MPI_STATUSES_IGNORE ||
+         (PMPI_Error_class(statuses[i].MPI_ERROR, &class) == MPI_SUCCESS && class == MPI_ERR_PENDING);
 }
 
 static void none_left(int rc, int count, MPI_Request *requests, MPI_Status *statuses) {
@@ -143,7 +151,9 @@ static void none_left(int rc, int count, MPI_Request *requests, MPI_Status *stat
   for (int i = 0; i < count; i++) {
     if (!pending(&requests[i], statuses, i)) continue;
     if (!g.replay) {
-      if (g.order || g.full) cohort_uncovered(g.op == COHORT_OP_WAITALL ? "MPI_Waitall that left requests pending" : "MPI_Testall that left requests pending");
+      if (g.order || g.full)
+        cohort_uncovered(g.op == COHORT_OP_WAITALL ? "MPI_Waitall that left requests pending"
+                                                   : "MPI_Testall that left requests pending");
       return;
     }
     MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
@@ -223,7 +233,8 @@ EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, M
     handles = snapshot(count, array_of_requests);
     if (status == MPI_STATUS_IGNORE) st = &own;
   }
-  int rc = g.replay ? replay_any(count, array_of_requests, index, st) : cohort_do_waitany(count, array_of_requests, index, st);
+  int rc = g.replay ? replay_any(count, array_of_requests, index, st)
+                    : cohort_do_waitany(count, array_of_requests, index, st);
   completed_any(*index, handles, array_of_requests, st);
   cohort_leave();
   return rc;

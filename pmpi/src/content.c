@@ -1,6 +1,6 @@
-/* What messages carry, so that it can be told later whether two racing messages differ: full traces have it after each send
- * (docs/trace-format.md, CONTENT). It is looked at after the call, which has found the arguments good; what is sent may not change before
- * its request is completed. */
+/* What messages carry, so that it can be told later whether two racing messages differ: full traces have it after each
+ * send (docs/trace-format.md, CONTENT). It is looked at after the call, which has found the arguments good; what is
+ * sent may not change before its request is completed. */
 #include "cohort.h"
 
 enum { PLAIN_MOST = 1 << 20, PACKED_MOST = 64 << 10, EXACT = 8 };
@@ -11,7 +11,9 @@ static MPI_Datatype plain_type = MPI_DATATYPE_NULL;
 static int is_plain(MPI_Datatype type, uint64_t size) {
   if (LIKELY(type == plain_type)) return 1;
   int integers, addresses, types, combiner;
-  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS || combiner != MPI_COMBINER_NAMED) return 0;
+  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+      combiner != MPI_COMBINER_NAMED)
+    return 0;
   MPI_Aint lower = 0, extent = 0;
   if (PMPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || lower != 0 || (uint64_t)extent != size) return 0;
   plain_type = type;
@@ -29,7 +31,8 @@ static inline uint64_t mix(uint64_t h, uint64_t v) {
   return h ^ h >> 32;
 }
 
-/* Four lanes of 8 bytes, since one has to wait for its multiplication; then the rest, and the lanes and the length together. */
+/* Four lanes of 8 bytes, since one has to wait for its multiplication; then the rest, and the lanes and the length
+ * together. */
 static uint64_t content_hash(const uint8_t *p, uint64_t n) {
   uint64_t lane[4] = {1, 2, 3, 4}, left = n;
   for (; left >= 32; left -= 32, p += 32)
@@ -53,16 +56,20 @@ static struct cohort_content content(const uint8_t *p, uint64_t n) {
 
 struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Datatype type, int dest) {
   struct cohort_content none = {0};
-  if (dest == MPI_PROC_NULL || count <= 0 || count > PLAIN_MOST || buf == MPI_BOTTOM || type == MPI_DATATYPE_NULL) return none;
+  if (dest == MPI_PROC_NULL || count <= 0 || count > PLAIN_MOST || buf == MPI_BOTTOM || type == MPI_DATATYPE_NULL)
+    return none;
   uint64_t bytes = cohort_bytes((int)count, type);
   if (bytes == 0 || bytes > PLAIN_MOST) return none;
   if (is_plain(type, bytes / (uint64_t)count)) return content(buf, bytes);
   static uint8_t packed[PACKED_MOST];
   int position = 0;
-  if (bytes > PACKED_MOST || g.progress == MPI_COMM_NULL) return none; /* its errors are returned, and not the program's */
+  /* its errors are returned, and not the program's */
+  if (bytes > PACKED_MOST || g.progress == MPI_COMM_NULL) return none;
   int room = 0; /* some MPIs want more than they use */
   if (PMPI_Pack_size((int)count, type, g.progress, &room) != MPI_SUCCESS || room > PACKED_MOST) return none;
-  if (PMPI_Pack(buf, (int)count, type, packed, PACKED_MOST, &position, g.progress) != MPI_SUCCESS || (uint64_t)position != bytes) return none;
+  if (PMPI_Pack(buf, (int)count, type, packed, PACKED_MOST, &position, g.progress) != MPI_SUCCESS ||
+      (uint64_t)position != bytes)
+    return none;
   return content(packed, bytes);
 }
 

@@ -18,7 +18,9 @@ EXPORT struct cohort_control *cohort_control_block;
 #define LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 #define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
-EXPORT __attribute__((noinline, noclone)) void cohort_stop_here(uint32_t reason) { __asm__ volatile("" : : "r"(reason) : "memory"); }
+EXPORT __attribute__((noinline, noclone)) void cohort_stop_here(uint32_t reason) {
+  __asm__ volatile("" : : "r"(reason) : "memory");
+}
 
 void cohort_control_open(void) {
   g.control = &private_control;
@@ -31,7 +33,8 @@ void cohort_control_open(void) {
   close(fd);
   if (p == MAP_FAILED) return;
   struct cohort_control *c = p;
-  if (length < (off_t)sizeof *c || c->magic != COHORT_CONTROL_MAGIC || c->version != COHORT_ABI_VERSION || c->size != sizeof *c) {
+  if (length < (off_t)sizeof *c || c->magic != COHORT_CONTROL_MAGIC || c->version != COHORT_ABI_VERSION ||
+      c->size != sizeof *c) {
     munmap(p, sizeof *c);
     return;
   }
@@ -62,12 +65,14 @@ void cohort_stop(uint32_t reason) {
 static MPI_Request nothing = MPI_REQUEST_NULL;
 enum { NOTHING_TAG = 1 };
 
-/* To ask after it gives progress to everything, whatever is there already. A probe does not: when a message is there that it may find, MPICH 4.0 goes no further, and where the probe is over
- * a communicator of this process alone, MPICH does nothing for others. Then they wait for ever for room in the queue of this rank. */
+/* To ask after it gives progress to everything, whatever is there already. A probe does not: when a message is there
+ * that it may find, MPICH 4.0 goes no further, and where the probe is over a communicator of this process alone, MPICH
+ * does nothing for others. Then they wait for ever for room in the queue of this rank. */
 void cohort_give_progress(void) {
   if (g.progress == MPI_COMM_NULL || g.phase != PHASE_ACTIVE) return;
   int flag;
-  if (nothing == MPI_REQUEST_NULL && PMPI_Irecv(NULL, 0, MPI_BYTE, 0, NOTHING_TAG, g.progress, &nothing) != MPI_SUCCESS) nothing = MPI_REQUEST_NULL;
+  if (nothing == MPI_REQUEST_NULL && PMPI_Irecv(NULL, 0, MPI_BYTE, 0, NOTHING_TAG, g.progress, &nothing) != MPI_SUCCESS)
+    nothing = MPI_REQUEST_NULL;
   PMPI_Test(&nothing, &flag, MPI_STATUS_IGNORE);
 }
 
@@ -96,8 +101,8 @@ static uint32_t wait_for_release(void) {
   }
 }
 
-/* A rank that was stopped at its position may find a park_at that is not beyond it when it is resumed: then it parks again where it
- * stands, so that it gives progress while others move. */
+/* A rank that was stopped at its position may find a park_at that is not beyond it when it is resumed: then it parks
+ * again where it stands, so that it gives progress while others move. */
 void cohort_park(void) {
   if (g.refused) return;
   do {
@@ -119,7 +124,8 @@ void cohort_wait_for_end(void) {
   for (;;) syscall(SYS_futex, &never_woken, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 }
 
-/* Likewise, for a rank whose recording ends here while those of others go on: they may still need what its MPI holds back. */
+/* Likewise, for a rank whose recording ends here while those of others go on: they may still need what its MPI holds
+ * back. */
 void cohort_linger(void) {
   const struct timespec timeout = {0, 1000000};
   for (;;) {

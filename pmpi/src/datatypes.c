@@ -1,5 +1,5 @@
-/* Datatypes in the registry: one record per type, with its constructor's arguments exactly as MPI_Type_get_contents returns them. A record lives while its handle
- * does and while another record refers to it. */
+/* Datatypes in the registry: one record per type, with its constructor's arguments exactly as MPI_Type_get_contents
+ * returns them. A record lives while its handle does and while another record refers to it. */
 #include "cohort.h"
 
 static struct registry_table table = {.published = &cohort_registry.datatypes};
@@ -58,8 +58,8 @@ static void set_figures(struct cohort_datatype *d, struct figures f) {
   d->true_extent = f.true_extent;
 }
 
-/* What the library says of a constructor's result is only held against what the debugger computes: that is worth three calls for each of the first types, and for one of many
- * in a program that makes them without end. */
+/* What the library says of a constructor's result is only held against what the debugger computes: that is worth three
+ * calls for each of the first types, and for one of many in a program that makes them without end. */
 static inline int is_measured(void) {
   enum { FIRST = 4096, ONE_OF = 64 };
   uint64_t made = __atomic_load_n(&n_created, __ATOMIC_RELAXED);
@@ -78,7 +78,9 @@ static struct cohort_datatype *new_locked(MPI_Datatype type, size_t n_int, size_
   d->size = (uint32_t)bytes;
   d->handle = HANDLE(type);
 #ifdef OPEN_MPI
-  d->f_handle = -1; /* it makes one when it is first asked: that is done for those that Fortran has (cohort_datatype_c2f), and where it is not known who has it */
+  /* it makes one when it is first asked: that is done for those that Fortran has (cohort_datatype_c2f), and where it is
+   * not known who has it */
+  d->f_handle = -1;
 #else
   d->f_handle = type; /* an MPI_Fint, as it is */
 #endif
@@ -151,7 +153,8 @@ static void drop(struct cohort_datatype *d) {
   }
 }
 
-/* A handle may be published again without having been freed in our sight; the record that it had is then dropped. The lock is held. */
+/* A handle may be published again without having been freed in our sight; the record that it had is then dropped. The
+ * lock is held. */
 static void publish_locked(struct cohort_datatype *d) {
   struct cohort_datatype *gone = cohort_table_put(&table, d->handle, d); /* d itself, if there is no memory */
   if (UNLIKELY(gone != NULL)) drop(gone);
@@ -205,7 +208,8 @@ static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
   return d;
 }
 
-/* Asks MPI what a constructor that we did not see was given. The parts are read in turn; their records have no handle that anyone holds. */
+/* Asks MPI what a constructor that we did not see was given. The parts are read in turn; their records have no handle
+ * that anyone holds. */
 static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const char *call) {
   static __thread struct cohort_buffer scratch __attribute__((tls_model("initial-exec")));
   int ni = 0, na = 0, nt = 0, combiner = 0;
@@ -260,7 +264,8 @@ static struct cohort_datatype *find(MPI_Datatype type) {
   return d;
 }
 
-/* Publishes what was made because it was not known, unless another thread has done so in between. `given`: the program has the handle once more. The lock is held. */
+/* Publishes what was made because it was not known, unless another thread has done so in between. `given`: the program
+ * has the handle once more. The lock is held. */
 static struct cohort_datatype *unless_known(struct cohort_datatype *d, int given) {
   struct cohort_datatype *known = cohort_table_find(&table, d->handle);
   if (known == NULL) {
@@ -320,13 +325,14 @@ void cohort_datatypes_open(void) {
 #undef PAIR
 }
 
-/* ---- constructors. What they were given is kept as MPI_Type_get_contents would return it (MPI-3.1, 4.1.13), without asking: Open MPI returns duplicates of the types. */
+/* ---- constructors. What they were given is kept as MPI_Type_get_contents would return it (MPI-3.1, 4.1.13), without
+ * asking: Open MPI returns duplicates of the types. */
 
 enum { ARGUMENTS_MAX = 1 << 28 };
 
 /* Ends with the lock held, unless it returns NULL; then there is nothing to fill in. */
-static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, size_t n_int, size_t n_addr, size_t n_types, const MPI_Datatype *given,
-                                          uint64_t site, const char *call) {
+static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, size_t n_int, size_t n_addr,
+                                          size_t n_types, const MPI_Datatype *given, uint64_t site, const char *call) {
   struct figures f = is_measured() ? measured(type) : unknown_figures;
   uint64_t stack = cohort_stack(site, 0);
   if (UNLIKELY(n_int + n_addr + n_types > ARGUMENTS_MAX)) {
@@ -433,10 +439,11 @@ CONSTRUCTORS(, int, MPI_Aint)
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 CONSTRUCTORS(_c, MPI_Count, MPI_Count)
 #endif
-CONSTRUCTOR(Type_dup, DUP, 0, 0, 1, &oldtype, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype), (void)0)
+CONSTRUCTOR(Type_dup, DUP, 0, 0, 1, &oldtype, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype),
+            (void)0)
 
-/* The names of MPI-1. Open MPI's header refuses their use since version 4; its library has them for programs that were built before,
- * and for mpif.h. */
+/* The names of MPI-1. Open MPI's header refuses their use since version 4; its library has them for programs that were
+ * built before, and for mpif.h. */
 #ifdef OPEN_MPI
 #undef MPI_Type_hvector
 #undef MPI_Type_hindexed
@@ -451,11 +458,14 @@ int MPI_Type_struct(int count, int lengths[], MPI_Aint places[], MPI_Datatype ty
 #define PMPI_Type_hindexed PMPI_Type_create_hindexed
 #define PMPI_Type_struct PMPI_Type_create_struct
 #endif
-CONSTRUCTOR(Type_hvector, HVECTOR, 2, 1, 1, &oldtype, (int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, length, stride, oldtype, newtype), *i++ = count; *i++ = length; *a++ = stride)
+CONSTRUCTOR(Type_hvector, HVECTOR, 2, 1, 1, &oldtype,
+            (int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
+            (count, length, stride, oldtype, newtype), *i++ = count;
+            *i++ = length; *a++ = stride)
 CONSTRUCTOR(Type_hindexed, HINDEXED, 1 + N(count), N(count), 1, &oldtype,
             (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, lengths, places, oldtype, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))
+            (count, lengths, places, oldtype, newtype), *i++ = count;
+            PUT(i, lengths, N(count)); PUT(a, places, N(count)))
 CONSTRUCTOR(Type_struct, STRUCT, 1 + N(count), N(count), N(count), types,
             (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
             (count, lengths, places, types, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))
@@ -475,7 +485,8 @@ void cohort_datatype_given(MPI_Datatype type) {
 int cohort_is_builtin(uint64_t handle) {
 #ifdef OPEN_MPI
   static uint64_t start, size;
-  if (UNLIKELY(start == 0)) cohort_object_range((uint64_t)(uintptr_t)&PMPI_Request_free, &start, &size); /* its variables may be copies in the program */
+  /* its variables may be copies in the program */
+  if (UNLIKELY(start == 0)) cohort_object_range((uint64_t)(uintptr_t)&PMPI_Request_free, &start, &size);
   return handle - start < size;
 #else
   return handle >> 30 == 1; /* HANDLE_KIND_BUILTIN */
@@ -578,8 +589,8 @@ MPI_Fint cohort_datatype_c2f(MPI_Datatype type) {
 EXPORT MPI_Fint MPI_Type_c2f(MPI_Datatype type) { return cohort_datatype_c2f(type); }
 #endif
 
-EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes, int integers[],
-                                 MPI_Aint addresses[], MPI_Datatype datatypes[]) {
+EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
+                                 int integers[], MPI_Aint addresses[], MPI_Datatype datatypes[]) {
   int rc = PMPI_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, integers, addresses, datatypes);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
   int ni, na, nt = 0, combiner;
@@ -590,9 +601,11 @@ EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int ma
 }
 
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses, MPI_Count max_large_counts,
-                                   MPI_Count max_datatypes, int integers[], MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[]) {
-  int rc = PMPI_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, integers, addresses, large_counts, datatypes);
+EXPORT int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
+                                   MPI_Count max_large_counts, MPI_Count max_datatypes, int integers[],
+                                   MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[]) {
+  int rc = PMPI_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, integers,
+                                    addresses, large_counts, datatypes);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
   MPI_Count ni, na, nl, nt = 0;
   int combiner;

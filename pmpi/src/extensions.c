@@ -21,8 +21,9 @@ UNCOVERED(MPIX_Comm_failure_get_acked, (MPI_Comm comm, MPI_Group *failed), (comm
 
 /* The program is asked whether they are complete, which replay does as often as it likes. */
 UNCOVERED(MPIX_Grequest_start,
-          (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
-           MPIX_Grequest_poll_function *poll_fn, MPIX_Grequest_wait_function *wait_fn, void *extra_state, MPI_Request *request),
+          (MPI_Grequest_query_function * query_fn, MPI_Grequest_free_function *free_fn,
+           MPI_Grequest_cancel_function *cancel_fn, MPIX_Grequest_poll_function *poll_fn,
+           MPIX_Grequest_wait_function *wait_fn, void *extra_state, MPI_Request *request),
           (query_fn, free_fn, cancel_fn, poll_fn, wait_fn, extra_state, request))
 UNCOVERED(MPIX_Grequest_class_allocate, (MPIX_Grequest_class greq_class, void *extra_state, MPI_Request *request),
           (greq_class, extra_state, request))

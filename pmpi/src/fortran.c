@@ -18,8 +18,8 @@ void *fortran_buffer(void *p) {
 }
 
 int fortran_ignores_status(const MPI_Fint *p) {
-  return (const void *)p == &mpi_fortran_status_ignore_ || (const void *)p == &mpi_fortran_statuses_ignore_ || p == MPI_F_STATUS_IGNORE ||
-         p == MPI_F_STATUSES_IGNORE;
+  return (const void *)p == &mpi_fortran_status_ignore_ || (const void *)p == &mpi_fortran_statuses_ignore_ ||
+         p == MPI_F_STATUS_IGNORE || p == MPI_F_STATUSES_IGNORE;
 }
 
 int *fortran_weights(MPI_Fint *p) {
@@ -30,8 +30,8 @@ int *fortran_weights(MPI_Fint *p) {
 #else
 
 int fortran_ignores_status(const MPI_Fint *p) {
-  return (const void *)p == &MPIR_F08_MPI_STATUS_IGNORE_OBJ || (const void *)p == &MPIR_F08_MPI_STATUSES_IGNORE_OBJ || p == MPI_F_STATUS_IGNORE ||
-         p == MPI_F_STATUSES_IGNORE;
+  return (const void *)p == &MPIR_F08_MPI_STATUS_IGNORE_OBJ || (const void *)p == &MPIR_F08_MPI_STATUSES_IGNORE_OBJ ||
+         p == MPI_F_STATUS_IGNORE || p == MPI_F_STATUSES_IGNORE;
 }
 #endif
 
@@ -75,7 +75,10 @@ MPI_Datatype *fortran_types(const MPI_Fint *p, int count, int second) {
 
 int cohort_is_scratch(const void *p) {
   for (int i = 0; i < 2; i++)
-    if (types_buffer[i].data != NULL && (const uint8_t *)p - types_buffer[i].data < (ptrdiff_t)types_buffer[i].capacity && (const uint8_t *)p >= types_buffer[i].data) return 1;
+    if (types_buffer[i].data != NULL &&
+        (const uint8_t *)p - types_buffer[i].data < (ptrdiff_t)types_buffer[i].capacity &&
+        (const uint8_t *)p >= types_buffer[i].data)
+      return 1;
   return 0;
 }
 
@@ -116,9 +119,12 @@ void fortran_string(char *to, size_t room, const char *from, size_t length) {
 
 #ifdef OPEN_MPI
 /* The names of MPI-1, in which an address is an INTEGER: mpif.h has them still. */
-int MPI_Type_hvector_of_mpi1(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype) __asm__("MPI_Type_hvector");
-int MPI_Type_hindexed_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype) __asm__("MPI_Type_hindexed");
-int MPI_Type_struct_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype) __asm__("MPI_Type_struct");
+int MPI_Type_hvector_of_mpi1(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
+                             MPI_Datatype *newtype) __asm__("MPI_Type_hvector");
+int MPI_Type_hindexed_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype,
+                              MPI_Datatype *newtype) __asm__("MPI_Type_hindexed");
+int MPI_Type_struct_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[],
+                            MPI_Datatype *newtype) __asm__("MPI_Type_struct");
 
 static __thread struct cohort_buffer places_buffer;
 
@@ -133,14 +139,16 @@ static MPI_Aint *fortran_places(const MPI_Fint *p, int count) {
   if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype); \
   if (ierr != NULL) *ierr = rc;
 
-EXPORT void mpi_type_hvector_(MPI_Fint *count, MPI_Fint *blocklength, MPI_Fint *stride, MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr) {
+EXPORT void mpi_type_hvector_(MPI_Fint *count, MPI_Fint *blocklength, MPI_Fint *stride, MPI_Fint *oldtype,
+                              MPI_Fint *newtype, MPI_Fint *ierr) {
   MPI_Datatype c_newtype;
   cohort_fortran_site(SITE);
   int rc = MPI_Type_hvector_of_mpi1(*count, *blocklength, *stride, PMPI_Type_f2c(*oldtype), &c_newtype);
   MPI1_END(newtype, ierr)
 }
 
-EXPORT void mpi_type_hindexed_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *oldtype, MPI_Fint *newtype, MPI_Fint *ierr) {
+EXPORT void mpi_type_hindexed_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *oldtype,
+                               MPI_Fint *newtype, MPI_Fint *ierr) {
   MPI_Datatype c_newtype;
   MPI_Aint *c_places = fortran_places(places, *count);
   cohort_fortran_site(SITE);
@@ -148,7 +156,8 @@ EXPORT void mpi_type_hindexed_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *pla
   MPI1_END(newtype, ierr)
 }
 
-EXPORT void mpi_type_struct_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *types, MPI_Fint *newtype, MPI_Fint *ierr) {
+EXPORT void mpi_type_struct_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *types, MPI_Fint *newtype,
+                             MPI_Fint *ierr) {
   MPI_Datatype c_newtype, *c_types = fortran_types(types, *count, 0);
   MPI_Aint *c_places = fortran_places(places, *count);
   cohort_fortran_site(SITE);
@@ -167,8 +176,9 @@ MPI1_NAMES(type_struct, TYPE_STRUCT)
 
 void *fortran_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
-/* Fortran counts array elements from 1; but mpi_f08 of MPICH 4.0 gives the indices of Waitany and its kin from 0 (a defect of
- * its own), and programs must see under Cohort what they see without it. So it is asked, with a request that is complete at once. */
+/* Fortran counts array elements from 1; but mpi_f08 of MPICH 4.0 gives the indices of Waitany and its kin from 0 (a
+ * defect of its own), and programs must see under Cohort what they see without it. So it is asked, with a request that
+ * is complete at once. */
 int fortran_first_index(void) {
 #ifdef OPEN_MPI
   return 1;
@@ -181,7 +191,8 @@ int fortran_first_index(void) {
   MPI_Fint one = 1, index = 1, rc = MPI_ERR_OTHER;
   MPI_Status status;
   int buffer;
-  if (waitany == NULL || PMPI_Irecv(&buffer, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request) != MPI_SUCCESS) return 1;
+  if (waitany == NULL || PMPI_Irecv(&buffer, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &request) != MPI_SUCCESS)
+    return 1;
   waitany(&one, &request, &index, &status, &rc);
   first = rc == MPI_SUCCESS && index == 0 ? 0 : 1;
   return first;

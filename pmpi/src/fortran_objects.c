@@ -1,4 +1,5 @@
-/* Fortran calls with procedures or texts among their arguments, which only the MPI's own wrapper understands: they are passed on, and what they made is noted. */
+/* Fortran calls with procedures or texts among their arguments, which only the MPI's own wrapper understands: they are
+ * passed on, and what they made is noted. */
 #include "fortran.h"
 #include "objects.h"
 
@@ -26,7 +27,8 @@
     cohort_registry_leave();                                                                \
   }
 #define HOOK3(symbol, note) PASS(symbol, (void *a, MPI_Fint *b, MPI_Fint *ierr), (a, b, ierr), ierr, note)
-#define HOOK4(symbol, note) PASS(symbol, (void *a, MPI_Fint *b, MPI_Fint *c, MPI_Fint *ierr), (a, b, c, ierr), ierr, note)
+#define HOOK4(symbol, note)                                                                                            \
+  PASS(symbol, (void *a, MPI_Fint *b, MPI_Fint *c, MPI_Fint *ierr), (a, b, c, ierr), ierr, note)
 #define HOOK8(symbol, note)                                                                                                     \
   PASS(symbol, (MPI_Fint * a, MPI_Fint *b, MPI_Fint *c, MPI_Fint *d, MPI_Fint *e, void *f, MPI_Fint *types, MPI_Fint *ierr), \
        (a, b, c, d, e, f, types, ierr), ierr, note)
@@ -39,7 +41,8 @@ NAMES(HOOK3, file_create_errhandler, cohort_errhandler_from_fortran(*b, COHORT_F
 /* ---- texts: their lengths follow the other arguments */
 #define HOOK_INFO_SET(symbol, note) \
   PASS(symbol, (MPI_Fint * a, char *b, char *c, MPI_Fint *ierr, size_t n, size_t m), (a, b, c, ierr, n, m), ierr, note)
-#define HOOK_INFO_DELETE(symbol, note) PASS(symbol, (MPI_Fint * a, char *b, MPI_Fint *ierr, size_t n), (a, b, ierr, n), ierr, note)
+#define HOOK_INFO_DELETE(symbol, note)                                                                                 \
+  PASS(symbol, (MPI_Fint * a, char *b, MPI_Fint *ierr, size_t n), (a, b, ierr, n), ierr, note)
 NAMES(HOOK_INFO_SET, info_set, cohort_info_noted(PMPI_Info_f2c(*a), site, NULL))
 NAMES(HOOK_INFO_DELETE, info_delete, cohort_info_noted(PMPI_Info_f2c(*a), site, NULL))
 
@@ -122,8 +125,9 @@ OPENED(mpi_file_open_f08_)
 VIEWED(mpi_file_set_view_f08_)
 
 #ifndef OPEN_MPI /* constructors of MPI-1: the C functions are called */
-#define HOOK6(symbol, note)                                                                                              \
-  PASS(symbol, (MPI_Fint * a, MPI_Fint *b, MPI_Fint *c, MPI_Fint *d, MPI_Fint *e, MPI_Fint *ierr), (a, b, c, d, e, ierr), ierr, note)
+#define HOOK6(symbol, note)                                                                                            \
+  PASS(symbol, (MPI_Fint * a, MPI_Fint * b, MPI_Fint * c, MPI_Fint * d, MPI_Fint * e, MPI_Fint * ierr),                \
+       (a, b, c, d, e, ierr), ierr, note)
 HOOK6(mpi_type_hvector_, (void)0)
 HOOK6(mpi_type_hindexed_, (void)0)
 HOOK6(mpi_type_struct_, (void)0)

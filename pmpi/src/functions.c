@@ -45,7 +45,8 @@ void cohort_op_from_fortran(MPI_Fint f, void *function, int commutes, uint64_t s
 
 /* ------------------------------------------------------------------ error handlers */
 
-static struct cohort_errhandler *make_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state, uint64_t function, uint64_t site) {
+static struct cohort_errhandler *make_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state,
+                                                 uint64_t function, uint64_t site) {
   struct cohort_errhandler *r = cohort_object_make(&cohort_errhandlers, sizeof *r, HANDLE(handler), site);
   if (r == NULL) return NULL;
   r->o.kind = kind;
@@ -55,7 +56,8 @@ static struct cohort_errhandler *make_errhandler(MPI_Errhandler handler, uint32_
   return r;
 }
 
-static void add_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state, uint64_t function, uint64_t site, const char *name) {
+static void add_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state, uint64_t function, uint64_t site,
+                           const char *name) {
   struct cohort_errhandler *r = make_errhandler(handler, kind, state, function, site);
   if (r == NULL) return;
   if (name != NULL) cohort_object_set_name(&r->o, name);
@@ -64,20 +66,28 @@ static void add_errhandler(MPI_Errhandler handler, uint32_t kind, uint32_t state
 
 static void errhandler_given(MPI_Errhandler handler, uint64_t site) {
   if (cohort_object_again(&cohort_errhandlers, HANDLE(handler))) return;
-  struct cohort_errhandler *r = make_errhandler(handler, COHORT_FUNCTION_USER, COHORT_OBJECT_UNSEEN | COHORT_OBJECT_ADDRESS_ONLY, 0, site);
+  struct cohort_errhandler *r =
+      make_errhandler(handler, COHORT_FUNCTION_USER, COHORT_OBJECT_UNSEEN | COHORT_OBJECT_ADDRESS_ONLY, 0, site);
   if (r != NULL) cohort_object_publish_given(&r->o);
 }
 
 #define MADE(KIND) add_errhandler(*errhandler, COHORT_FUNCTION_##KIND, 0, (uint64_t)(uintptr_t)function, site, NULL)
-GIVES(Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(COMM))
-GIVES(Win_create_errhandler, (MPI_Win_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(WINDOW))
-GIVES(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(FILE))
+GIVES(Comm_create_errhandler, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler),
+      (function, errhandler), MADE(COMM))
+GIVES(Win_create_errhandler, (MPI_Win_errhandler_function * function, MPI_Errhandler *errhandler),
+      (function, errhandler), MADE(WINDOW))
+GIVES(File_create_errhandler, (MPI_File_errhandler_function * function, MPI_Errhandler *errhandler),
+      (function, errhandler), MADE(FILE))
 #ifndef OPEN_MPI
-GIVES(Errhandler_create, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler), MADE(COMM))
+GIVES(Errhandler_create, (MPI_Comm_errhandler_function * function, MPI_Errhandler *errhandler), (function, errhandler),
+      MADE(COMM))
 #endif
-GIVES(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *errhandler), (comm, errhandler), errhandler_given(*errhandler, site))
-GIVES(Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler), (win, errhandler), errhandler_given(*errhandler, site))
-GIVES(File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler), (file, errhandler), errhandler_given(*errhandler, site))
+GIVES(Comm_get_errhandler, (MPI_Comm comm, MPI_Errhandler *errhandler), (comm, errhandler),
+      errhandler_given(*errhandler, site))
+GIVES(Win_get_errhandler, (MPI_Win win, MPI_Errhandler *errhandler), (win, errhandler),
+      errhandler_given(*errhandler, site))
+GIVES(File_get_errhandler, (MPI_File file, MPI_Errhandler *errhandler), (file, errhandler),
+      errhandler_given(*errhandler, site))
 FREES(Errhandler_free, MPI_Errhandler, cohort_errhandlers)
 
 void cohort_errhandler_from_fortran(MPI_Fint f, uint32_t kind, void *function, uint64_t site) {
@@ -94,10 +104,12 @@ void cohort_errhandler_from_fortran(MPI_Fint f, uint32_t kind, void *function, u
 }
 
 void cohort_functions_open(void) {
-  static const struct { MPI_Op op; const char *name; } ops[] = {
+  static const struct { MPI_Op op; const char *name;
+  } ops[] = {
 #define OP(name) {name, #name}
-      OP(MPI_OP_NULL), OP(MPI_MAX), OP(MPI_MIN), OP(MPI_SUM), OP(MPI_PROD), OP(MPI_LAND), OP(MPI_BAND), OP(MPI_LOR), OP(MPI_BOR),
-      OP(MPI_LXOR), OP(MPI_BXOR), OP(MPI_MINLOC), OP(MPI_MAXLOC), OP(MPI_REPLACE), OP(MPI_NO_OP),
+      OP(MPI_OP_NULL), OP(MPI_MAX),    OP(MPI_MIN),    OP(MPI_SUM),     OP(MPI_PROD),
+      OP(MPI_LAND),    OP(MPI_BAND),   OP(MPI_LOR),    OP(MPI_BOR),     OP(MPI_LXOR),
+      OP(MPI_BXOR),    OP(MPI_MINLOC), OP(MPI_MAXLOC), OP(MPI_REPLACE), OP(MPI_NO_OP),
   };
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
     int commutes = ops[i].op != MPI_OP_NULL && ops[i].op != MPI_REPLACE && ops[i].op != MPI_NO_OP;
@@ -116,7 +128,8 @@ void cohort_functions_open(void) {
 /* ------------------------------------------------------------------ infos */
 
 /* What MPI says is in it, as `key NUL value NUL` texts. */
-static size_t read_info(MPI_Info info, struct cohort_buffer *text, uint32_t *n_keys, uint32_t *n_entries, uint32_t *state) {
+static size_t read_info(MPI_Info info, struct cohort_buffer *text, uint32_t *n_keys, uint32_t *n_entries,
+                        uint32_t *state) {
   int n = 0;
   *n_keys = *n_entries = 0;
   text->length = 0;
@@ -125,11 +138,13 @@ static size_t read_info(MPI_Info info, struct cohort_buffer *text, uint32_t *n_k
   for (int i = 0; i < n; i++) {
     char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
     int length = 0, flag = 0;
-    if (*n_entries == COHORT_INFO_KEYS_MAX || !cohort_reserve(text, text->length + sizeof key + COHORT_INFO_VALUE_MAX)) {
+    if (*n_entries == COHORT_INFO_KEYS_MAX ||
+        !cohort_reserve(text, text->length + sizeof key + COHORT_INFO_VALUE_MAX)) {
       *state |= COHORT_OBJECT_TRUNCATED;
       break;
     }
-    if (PMPI_Info_get_nthkey(info, i, key) != MPI_SUCCESS || PMPI_Info_get_valuelen(info, key, &length, &flag) != MPI_SUCCESS || !flag ||
+    if (PMPI_Info_get_nthkey(info, i, key) != MPI_SUCCESS ||
+        PMPI_Info_get_valuelen(info, key, &length, &flag) != MPI_SUCCESS || !flag ||
         PMPI_Info_get(info, key, (int)sizeof value - 1, value, &flag) != MPI_SUCCESS || !flag)
       continue;
     size_t k = strnlen(key, sizeof key - 1), v = strnlen(value, sizeof value - 1);
@@ -157,13 +172,17 @@ static void note(MPI_Info info, uint64_t site, const char *name, int fresh) {
     uint64_t before = __atomic_load_n(&n_notes, __ATOMIC_ACQUIRE);
     size_t bytes = info == MPI_INFO_NULL ? 0 : read_info(info, &text, &n_keys, &n_entries, &state);
     struct cohort_object *old = fresh ? NULL : cohort_object_get(&cohort_infos, HANDLE(info));
-    struct cohort_info *r = cohort_object_make(&cohort_infos, sizeof *r + bytes, HANDLE(info), old == NULL ? site : old->call_site);
+    struct cohort_info *r =
+        cohort_object_make(&cohort_infos, sizeof *r + bytes, HANDLE(info), old == NULL ? site : old->call_site);
     if (r == NULL) {
       cohort_object_put(old);
       return;
     }
     r->o.f_handle = PMPI_Info_c2f(info);
-    r->o.state = state | (name != NULL ? COHORT_OBJECT_PREDEFINED : fresh ? 0 : old == NULL ? COHORT_OBJECT_UNSEEN : old->state & COHORT_OBJECT_PREDEFINED);
+    r->o.state = state | (name != NULL  ? COHORT_OBJECT_PREDEFINED
+                          : fresh       ? 0
+                          : old == NULL ? COHORT_OBJECT_UNSEEN
+                                        : old->state & COHORT_OBJECT_PREDEFINED);
     if (old != NULL) {
       r->o.id = old->id;
       r->o.event = old->event;

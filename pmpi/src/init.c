@@ -13,7 +13,8 @@ struct cohort_global g = {.progress = MPI_COMM_NULL, .kept = 1, .grant_at = COHO
 /* This thread is inside a call of ours: what the MPI library calls of itself is not the program's. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
 static __thread uint64_t fortran_site __attribute__((tls_model("initial-exec")));
-static __thread uint64_t passing __attribute__((tls_model("initial-exec"))); /* where the program made the call that passes through, as another thread is inside */
+/* where the program made the call that passes through, as another thread is inside */
+static __thread uint64_t passing __attribute__((tls_model("initial-exec")));
 
 enum { BUSY_CALL = 1, BUSY_RECORD = 2 };
 
@@ -64,7 +65,8 @@ static void check_threads(void) {
   if (PMPI_Query_thread(&provided) != MPI_SUCCESS) return;
   cohort_at_once = provided == MPI_THREAD_MULTIPLE;
   if (!cohort_at_once) return;
-  /* A call that comes while another thread is inside is not covered (see concurrent_call) and passes through as it is; the collective of which it is a part must do so on every rank. */
+  /* A call that comes while another thread is inside is not covered (see concurrent_call) and passes through as it is;
+   * the collective of which it is a part must do so on every rank. */
   g.yield = 0;
 }
 
@@ -128,7 +130,8 @@ static int begin(void) {
 
 #define AT_ONCE "MPI_THREAD_MULTIPLE: calls of threads at once"
 
-/* Another thread is inside: this call passes through, unseen, and the recording is incomplete from here on. The thread that is inside writes the NOTE when it leaves. */
+/* Another thread is inside: this call passes through, unseen, and the recording is incomplete from here on. The thread
+ * that is inside writes the NOTE when it leaves. */
 static void concurrent_call(uint64_t site) {
   struct cohort_control *c = g.control;
   if (!g.order && !g.full && !g.replay) return;
@@ -173,7 +176,8 @@ static int wait_for_turn(uint32_t op, uint64_t site) {
 /* Takes `busy`. 0: another thread has it, and this call is not to wait. */
 static int acquire(uint32_t op, uint64_t site) {
   int expected = 0;
-  if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_CALL, memory_order_acquire, memory_order_relaxed))) {
+  if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_CALL, memory_order_acquire,
+                                                     memory_order_relaxed))) {
     if (LIKELY(!g.replay || cohort_my_turn())) return 1;
     atomic_store(&g.busy, 0);
   }
@@ -183,7 +187,9 @@ static int acquire(uint32_t op, uint64_t site) {
 int cohort_short_enter(void) {
   for (;;) {
     int expected = 0;
-    if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_RECORD, memory_order_acquire, memory_order_relaxed))) return 1;
+    if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_RECORD, memory_order_acquire,
+                                                       memory_order_relaxed)))
+      return 1;
     if (expected == BUSY_CALL) return 0;
     sched_yield();
   }
@@ -201,7 +207,8 @@ uint64_t cohort_passing(void) {
 
 int cohort_enter(uint32_t op, uint64_t site) {
   if (UNLIKELY(inside)) return 0;
-  if (UNLIKELY(cohort_at_once) && cohort_within && fortran_site == 0) return 0; /* the MPI's own, from within a call that passes through */
+  /* the MPI's own, from within a call that passes through */
+  if (UNLIKELY(cohort_at_once) && cohort_within && fortran_site == 0) return 0;
   if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
   if (UNLIKELY(!acquire(op, site))) {
     passing = cohort_take_site(site);
@@ -219,7 +226,8 @@ int cohort_enter(uint32_t op, uint64_t site) {
   STORE(c->current_op, op);
   STORE(c->current, g.events + 1);
   struct cohort_recent *r = g.recent = &c->recent[(g.events + 1) % COHORT_RECENT];
-  *r = (struct cohort_recent){.event = g.events + 1, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
+  *r = (struct cohort_recent){
+      .event = g.events + 1, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
   STORE(g.header->current_op, op);
   if (UNLIKELY(site - g.module_start >= g.module_size) && g.order) cohort_module_needed(site - 1);
   if (g.full) g.call_start = cohort_now();
@@ -241,9 +249,10 @@ static void leave(struct cohort_control *c) {
   atomic_store_explicit(&g.busy, 0, memory_order_release);
 }
 
-/* The decisions do not tell all: between two of them a program can make other calls than recorded. So the completed calls are hashed, and now and then
- * the hash is written down, or compared: after 64, 128, 256, 512 and 1024 events, then every 1024, and at the end. Only the program's own
- * call sites count: replay makes sure that it is the same build, but not of its libraries. */
+/* The decisions do not tell all: between two of them a program can make other calls than recorded. So the completed
+ * calls are hashed, and now and then the hash is written down, or compared: after 64, 128, 256, 512 and 1024 events,
+ * then every 1024, and at the end. Only the program's own call sites count: replay makes sure that it is the same
+ * build, but not of its libraries. */
 static void check(uint64_t events) {
   uint64_t at = g.recent->site - g.program_start, h = g.check;
   h = (h ^ (g.op | (at < g.program_size ? at << 8 : 0))) * 0x9E3779B97F4A7C15u;
@@ -312,7 +321,8 @@ uint64_t cohort_registry_enter(uint64_t site) {
 
 void cohort_registry_leave(void) { inside = 0; }
 
-/* While MPI initialises itself, its own calls are not the program's. Returns whether this is the outermost initialisation. */
+/* While MPI initialises itself, its own calls are not the program's. Returns whether this is the outermost
+ * initialisation. */
 int cohort_init_begin(void) {
   int outer = !inside;
   inside = 1;

@@ -1,4 +1,5 @@
-/* Requests and calls in progress in the registry (kept.h). Not a path of recordings and replays, unless a debugger is there. */
+/* Requests and calls in progress in the registry (kept.h). Not a path of recordings and replays, unless a debugger is
+ * there. */
 #include "cohort.h"
 #include "fortran.h"
 #include "objects.h"
@@ -25,7 +26,8 @@ static struct cohort_call *record_for_thread(void) {
   int32_t tid = (int32_t)syscall(SYS_gettid);
   cohort_registry_lock();
   struct cohort_call *k = (void *)(uintptr_t)cohort_registry.calls;
-  while (k != NULL && (__atomic_load_n(&k->active, __ATOMIC_ACQUIRE) || !thread_is_gone(k->tid))) k = (void *)(uintptr_t)k->next;
+  while (k != NULL && (__atomic_load_n(&k->active, __ATOMIC_ACQUIRE) || !thread_is_gone(k->tid)))
+    k = (void *)(uintptr_t)k->next;
   if (k != NULL) {
     __atomic_store_n(&k->tid, tid, __ATOMIC_RELEASE);
   } else if ((k = cohort_alloc(sizeof *k)) != NULL) {
@@ -56,7 +58,8 @@ struct cohort_call *cohort_kept_begin(uint32_t op, const char *name, uint64_t si
   k->requests = 0;
   k->n_requests = 0;
   static const struct cohort_side none = {.peer = INT32_MIN, .tag = INT32_MIN};
-  k->a = (struct cohort_action){.op = op, .root = INT32_MIN, .offset = INT64_MIN, .send = none, .receive = none, .target = none};
+  k->a = (struct cohort_action){
+      .op = op, .root = INT32_MIN, .offset = INT64_MIN, .send = none, .receive = none, .target = none};
   if (name != NULL) memcpy(k->a.name, name, strnlen(name, sizeof k->a.name - 1));
   return k;
 }
@@ -86,7 +89,9 @@ static uint64_t object_of(struct object_table *t, uint64_t handle) {
 }
 
 void cohort_kept_win(struct cohort_call *k, MPI_Win win) { k->a.object = object_of(&cohort_windows, HANDLE(win)); }
-void cohort_kept_file(struct cohort_call *k, MPI_File file) { k->a.object = object_of(&cohort_files, (uint64_t)(uintptr_t)file); }
+void cohort_kept_file(struct cohort_call *k, MPI_File file) {
+  k->a.object = object_of(&cohort_files, (uint64_t)(uintptr_t)file);
+}
 void cohort_kept_op(struct cohort_call *k, MPI_Op op) { k->a.reduction = object_of(&cohort_reductions, HANDLE(op)); }
 
 static void set_type(struct cohort_side *s, MPI_Datatype type) {
@@ -104,8 +109,8 @@ void cohort_kept_side(struct cohort_side *s, const void *buf, int64_t count, MPI
     set_type(s, type);
 }
 
-void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type, const MPI_Datatype *types,
-                      uint32_t n, uint32_t flags) {
+void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type,
+                      const MPI_Datatype *types, uint32_t n, uint32_t flags) {
   s->buffer = (uint64_t)(uintptr_t)buf;
   s->count = -1;
   s->flags = COHORT_SIDE_PRESENT | COHORT_SIDE_VECTOR | flags;
@@ -124,7 +129,8 @@ uint32_t cohort_kept_root(struct cohort_call *k, int root, int here) {
   const struct cohort_comm *c = comm_of(k);
   k->a.root = root;
   if (c == NULL) return 0;
-  int is_root = c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank, gives = c->kind != COHORT_COMM_INTER || root >= 0;
+  int is_root = c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank,
+      gives = c->kind != COHORT_COMM_INTER || root >= 0;
   return (here == COHORT_AT_ROOT ? is_root : gives) ? 0 : COHORT_SIDE_NOT_HERE;
 }
 
@@ -157,7 +163,9 @@ static struct registry_table table = {.published = &cohort_registry.requests};
 static uint64_t n_posted;
 static uint32_t n_detached;
 
-static struct cohort_request_record *next_of(const struct cohort_request_record *r) { return (void *)(uintptr_t)r->next; }
+static struct cohort_request_record *next_of(const struct cohort_request_record *r) {
+  return (void *)(uintptr_t)r->next;
+}
 
 /* The lock is held, and no table leads to it. */
 static void release(struct cohort_request_record *r) {
@@ -209,7 +217,8 @@ static void not_detached(uint64_t handle) {
 static void detach(struct cohort_request_record *r) {
   if (n_detached >= COHORT_DETACHED_MAX) { /* the oldest goes */
     uint64_t *from = &cohort_registry.detached;
-    while (((struct cohort_request_record *)(uintptr_t)*from)->next != 0) from = &((struct cohort_request_record *)(uintptr_t)*from)->next;
+    while (((struct cohort_request_record *)(uintptr_t)*from)->next != 0)
+      from = &((struct cohort_request_record *)(uintptr_t)*from)->next;
     struct cohort_request_record *oldest = (void *)(uintptr_t)*from;
     __atomic_store_n(from, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&cohort_registry.detached_dropped, cohort_registry.detached_dropped + 1, __ATOMIC_RELEASE);
@@ -222,7 +231,8 @@ static void detach(struct cohort_request_record *r) {
   n_detached++;
 }
 
-/* What a record refers to stays as long as it does. Between the call's beginning and now another thread may have freed it. */
+/* What a record refers to stays as long as it does. Between the call's beginning and now another thread may have freed
+ * it. */
 static void keep(struct cohort_action *a) {
   struct cohort_side *sides[] = {&a->send, &a->receive, &a->target};
   for (int i = 0; i < 3; i++) {
@@ -242,7 +252,8 @@ static void add(struct cohort_request_record *r) {
   int shared = cohort_is_builtin(handle); /* the library gives it to every operation that is complete at once */
   if (n_detached > 0) not_detached(handle);
   struct cohort_request_record *oldest = cohort_table_find(&table, handle);
-  if (oldest != NULL && (!shared || (r->o.state & COHORT_REQUEST_PERSISTENT) || (oldest->o.state & COHORT_REQUEST_PERSISTENT))) {
+  if (oldest != NULL &&
+      (!shared || (r->o.state & COHORT_REQUEST_PERSISTENT) || (oldest->o.state & COHORT_REQUEST_PERSISTENT))) {
     while (cohort_table_find(&table, handle) != NULL) forget(handle); /* it went away unseen */
     oldest = NULL;
   }
@@ -274,8 +285,15 @@ void cohort_kept_posted(struct cohort_call *k, MPI_Request request, int persiste
     return;
   }
   struct cohort_request_record *r = &p->pub;
-  r->o = (struct cohort_object){.size = sizeof *r, .handle = HANDLE(request), .f_handle = -1, .refs = 1, .holds = 1, .id = ++n_posted, .event = k->event,
-                                .call_site = k->call_site, .stack = stack};
+  r->o = (struct cohort_object){.size = sizeof *r,
+                                .handle = HANDLE(request),
+                                .f_handle = -1,
+                                .refs = 1,
+                                .holds = 1,
+                                .id = ++n_posted,
+                                .event = k->event,
+                                .call_site = k->call_site,
+                                .stack = stack};
 #ifndef OPEN_MPI
   r->o.f_handle = request;
 #endif
@@ -300,15 +318,19 @@ static void set_state(struct cohort_request_record *r, uint32_t off, uint32_t on
   __atomic_store_n(&r->o.state, (r->o.state & ~off) | on, __ATOMIC_RELEASE);
 }
 
-enum { LASTS_ONE_START = COHORT_REQUEST_ACTIVE | COHORT_REQUEST_CANCELLED | COHORT_REQUEST_COMPLETE | COHORT_REQUEST_UNSURE };
+enum {
+  LASTS_ONE_START = COHORT_REQUEST_ACTIVE | COHORT_REQUEST_CANCELLED | COHORT_REQUEST_COMPLETE | COHORT_REQUEST_UNSURE
+};
 
-/* A request that a call was given. When the call has completed it, MPI may give the handle to another thread before we come to settle it: the id tells the two apart. */
+/* A request that a call was given. When the call has completed it, MPI may give the handle to another thread before we
+ * come to settle it: the id tells the two apart. */
 struct given { uint64_t handle, id; };
 #define ANY_ID UINT64_MAX
 
 static struct given given_of(MPI_Request request) {
   struct given g_ = {request == MPI_REQUEST_NULL ? 0 : HANDLE(request), ANY_ID};
-  if (LIKELY(!cohort_at_once) || g_.handle == 0 || cohort_is_builtin(g_.handle)) return g_; /* those of one builtin handle are taken for each other in any case */
+  /* those of one builtin handle are taken for each other in any case */
+  if (LIKELY(!cohort_at_once) || g_.handle == 0 || cohort_is_builtin(g_.handle)) return g_;
   cohort_registry_lock();
   const struct cohort_request_record *r = cohort_table_find(&table, g_.handle);
   g_.id = r == NULL ? 0 : r->o.id;
@@ -322,8 +344,8 @@ static struct cohort_request_record *still(struct given before) {
   return r != NULL && (before.id == ANY_ID || before.id == r->o.id) ? r : NULL;
 }
 
-/* A call that waits for a request has ended with it: `after` is what it left in the program's variable. `done`: 1 it is complete; 0 it is not, if there is a handle still;
- * -1 that is not known. */
+/* A call that waits for a request has ended with it: `after` is what it left in the program's variable. `done`: 1 it is
+ * complete; 0 it is not, if there is a handle still; -1 that is not known. */
 static void settle(struct given before, MPI_Request after, int done) {
   struct cohort_request_record *r = still(before);
   if (r == NULL) return;
@@ -362,7 +384,8 @@ static void settle_one(struct given before, MPI_Request after, int done) {
 }
 
 /* All of an array, or those of `indices`. */
-static void settle_all(const struct given *before, const MPI_Request *after, int n, const int *indices, int rc, const MPI_Status *statuses) {
+static void settle_all(const struct given *before, const MPI_Request *after, int n, const int *indices, int rc,
+                       const MPI_Status *statuses) {
   if (before == NULL) return;
   cohort_registry_lock();
   for (int k = 0; k < n; k++) {
@@ -404,7 +427,8 @@ int cohort_k_Waitall(uint64_t site, int count, MPI_Request array_of_requests[], 
   return rc;
 }
 
-int cohort_k_Testall(uint64_t site, int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
+int cohort_k_Testall(uint64_t site, int count, MPI_Request array_of_requests[], int *flag,
+                     MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_TESTALL, site, count, array_of_requests);
   struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Testall(count, array_of_requests, flag, array_of_statuses);
@@ -428,7 +452,8 @@ int cohort_k_Waitany(uint64_t site, int count, MPI_Request array_of_requests[], 
   return rc;
 }
 
-int cohort_k_Testany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
+int cohort_k_Testany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, int *flag,
+                     MPI_Status *status) {
   struct cohort_call *k = begin_on(COHORT_OP_TESTANY, site, count, array_of_requests);
   struct given *before = all_given(count, array_of_requests);
   int rc = MPI_Testany(count, array_of_requests, index, flag, status);
@@ -437,25 +462,30 @@ int cohort_k_Testany(uint64_t site, int count, MPI_Request array_of_requests[], 
   return rc;
 }
 
-static void settle_some(const struct given *before, const MPI_Request *after, int incount, int outcount, const int *indices, int rc, const MPI_Status *statuses) {
+static void settle_some(const struct given *before, const MPI_Request *after, int incount, int outcount,
+                        const int *indices, int rc, const MPI_Status *statuses) {
   if (outcount == MPI_UNDEFINED || outcount < 0 || outcount > incount) return;
   settle_all(before, after, outcount, indices, rc, statuses);
 }
 
-int cohort_k_Waitsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
+int cohort_k_Waitsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount,
+                      int array_of_indices[], MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_WAITSOME, site, incount, array_of_requests);
   struct given *before = all_given(incount, array_of_requests);
   int rc = MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
+  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS)
+    settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
   cohort_kept_end(k);
   return rc;
 }
 
-int cohort_k_Testsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[], MPI_Status array_of_statuses[]) {
+int cohort_k_Testsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount,
+                      int array_of_indices[], MPI_Status array_of_statuses[]) {
   struct cohort_call *k = begin_on(COHORT_OP_TESTSOME, site, incount, array_of_requests);
   struct given *before = all_given(incount, array_of_requests);
   int rc = MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
+  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS)
+    settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
   cohort_kept_end(k);
   return rc;
 }
@@ -550,8 +580,8 @@ int cohort_k_Startall(uint64_t site, int count, MPI_Request array_of_requests[])
   return rc;
 }
 
-int cohort_k_Grequest_start(uint64_t site, MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn, MPI_Grequest_cancel_function *cancel_fn,
-                            void *extra_state, MPI_Request *request) {
+int cohort_k_Grequest_start(uint64_t site, MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                            MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) {
   struct cohort_call *k = cohort_kept_begin(COHORT_OP_GREQUEST_START, NULL, site);
   cohort_kept_publish(k);
   int rc = MPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);

@@ -1,5 +1,6 @@
-/* Requests and calls in progress, for a debugger: what gen_kept.c is made with. A wrapper begins with KEPT, one branch that is not taken unless somebody may look; then
- * cohort_k_X publishes what the call asks of MPI, makes the call anew, and notes what became of it. So it knows nothing of recording and replay, nor they of it. */
+/* Requests and calls in progress, for a debugger: what gen_kept.c is made with. A wrapper begins with KEPT, one branch
+ * that is not taken unless somebody may look; then cohort_k_X publishes what the call asks of MPI, makes the call anew,
+ * and notes what became of it. So it knows nothing of recording and replay, nor they of it. */
 #ifndef COHORT_KEPT_H
 #define COHORT_KEPT_H
 
@@ -26,9 +27,11 @@ void cohort_kept_win(struct cohort_call *k, MPI_Win win);
 void cohort_kept_file(struct cohort_call *k, MPI_File file);
 void cohort_kept_op(struct cohort_call *k, MPI_Op op);
 void cohort_kept_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags);
-void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type, const MPI_Datatype *types, uint32_t n, uint32_t flags);
+void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type,
+                      const MPI_Datatype *types, uint32_t n, uint32_t flags);
 enum { COHORT_AT_ROOT, COHORT_AT_ALL };
-uint32_t cohort_kept_root(struct cohort_call *k, int root, int here); /* flags of a side that counts at the root, or on all that give it something */
+/* flags of a side that counts at the root, or on all that give it something */
+uint32_t cohort_kept_root(struct cohort_call *k, int root, int here);
 uint32_t cohort_kept_peers(const struct cohort_call *k);
 uint32_t cohort_kept_neighbours(const struct cohort_call *k, MPI_Comm comm, int out);
 static inline void cohort_kept_peer(struct cohort_side *s, int peer, int tag) {

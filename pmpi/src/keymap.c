@@ -1,7 +1,9 @@
 /* Small tables from a handle (or any number that is not 0) to a number. */
 #include "cohort.h"
 
-static inline uint64_t place(uint64_t key, uint64_t capacity) { return (key * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1); }
+static inline uint64_t place(uint64_t key, uint64_t capacity) {
+  return (key * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
+}
 
 static int grow(struct keymap *m) {
   uint64_t capacity = m->capacity ? 2 * m->capacity : 256;

@@ -8,7 +8,9 @@ int large_count(struct large *l, MPI_Count count, MPI_Datatype type, int may_mak
   *l = (struct large){.count = (int)count, .type = type};
   if (LIKELY(count <= INT_MAX && count >= INT_MIN)) return 1;
   l->count = 1;
-  if (!may_make || count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_contiguous_c(count, type, &l->type) != MPI_SUCCESS) return 0;
+  if (!may_make || count < 0 || type == MPI_DATATYPE_NULL ||
+      PMPI_Type_contiguous_c(count, type, &l->type) != MPI_SUCCESS)
+    return 0;
   l->made = 1;
   if (PMPI_Type_commit(&l->type) == MPI_SUCCESS) return 1;
   large_free(l);

@@ -1,4 +1,5 @@
-/* Memory of our own: mmap'd, so that the program's allocator, its hooks and its checkers never see us. How much it is, a debugger is told in the registry. */
+/* Memory of our own: mmap'd, so that the program's allocator, its hooks and its checkers never see us. How much it is,
+ * a debugger is told in the registry. */
 #include "cohort.h"
 
 #include <sys/mman.h>
@@ -17,9 +18,17 @@ void cohort_unmap(void *p, size_t bytes) {
   __atomic_fetch_sub(&cohort_registry.memory, bytes, __ATOMIC_RELAXED);
 }
 
-/* Free lists of blocks by size, carved from arenas that are never given back: multiples of 8 bytes up to FINE, so that a record costs what it has, then powers of two and the
- * HEAD of a table of handles. What is larger still is mapped by itself. The registry's lock is held. */
-enum { FINE = 1024, LARGEST = 18, ARENA = 1 << 20, STEP = 8, FINE_CLASSES = FINE / STEP, HEAD = sizeof(struct cohort_slots) };
+/* Free lists of blocks by size, carved from arenas that are never given back: multiples of 8 bytes up to FINE, so that
+ * a record costs what it has, then powers of two and the HEAD of a table of handles. What is larger still is mapped by
+ * itself. The registry's lock is held. */
+enum {
+  FINE = 1024,
+  LARGEST = 18,
+  ARENA = 1 << 20,
+  STEP = 8,
+  FINE_CLASSES = FINE / STEP,
+  HEAD = sizeof(struct cohort_slots)
+};
 static void *free_blocks[FINE_CLASSES + LARGEST + 1];
 static uint8_t *arena;
 static size_t arena_left;

@@ -1,5 +1,6 @@
-/* Matched probes: the message that one takes out of its queue is received by the Mrecv or Imrecv that is given its handle. What a matched
- * probe with a wildcard took is a decision, like that of any other probe; the receive has none left to make. */
+/* Matched probes: the message that one takes out of its queue is received by the Mrecv or Imrecv that is given its
+ * handle. What a matched probe with a wildcard took is a decision, like that of any other probe; the receive has none
+ * left to make. */
 #include "cohort.h"
 #include "transport.h"
 
@@ -37,7 +38,9 @@ static void remember(MPI_Message message, MPI_Comm comm, const MPI_Status *statu
 /* Before the receive, which changes the handle. */
 static struct matched recall(MPI_Message message) {
   struct matched none = {.source = MPI_PROC_NULL, .tag = MPI_ANY_TAG};
-  uint64_t *n = message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC ? NULL : cohort_keymap_find(&by_handle, HANDLE(message));
+  uint64_t *n = message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC
+                    ? NULL
+                    : cohort_keymap_find(&by_handle, HANDLE(message));
   return n == NULL ? none : matched[*n];
 }
 

@@ -1,5 +1,5 @@
-/* The predefined datatypes of MPI-3.1: NAMED(handle, kind) and PAIR(handle, kind of the value, its bytes). Where two names
- * share a handle, the first one here is the one shown. */
+/* The predefined datatypes of MPI-3.1: NAMED(handle, kind) and PAIR(handle, kind of the value, its bytes). Where two
+ * names share a handle, the first one here is the one shown. */
 NAMED(MPI_DATATYPE_NULL, NULL)
 NAMED(MPI_CHAR, CHAR)
 NAMED(MPI_SIGNED_CHAR, INT)

@@ -30,24 +30,35 @@ static void group_given(MPI_Group group, uint64_t site, uint32_t state) {
   cohort_object_publish_given(&r->o);
 }
 
-uint64_t cohort_group_ref(MPI_Group group) { return (uint64_t)(uintptr_t)cohort_object_get(&cohort_groups, HANDLE(group)); }
+uint64_t cohort_group_ref(MPI_Group group) {
+  return (uint64_t)(uintptr_t)cohort_object_get(&cohort_groups, HANDLE(group));
+}
 
 GIVES(Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group_given(*group, site, 0))
 GIVES(Comm_remote_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group_given(*group, site, 0))
 GIVES(Win_get_group, (MPI_Win win, MPI_Group *group), (win, group), group_given(*group, site, 0))
 GIVES(File_get_group, (MPI_File fh, MPI_Group *group), (fh, group), group_given(*group, site, 0))
-GIVES(Group_union, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup), (group1, group2, newgroup), group_given(*newgroup, site, 0))
-GIVES(Group_intersection, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup), (group1, group2, newgroup), group_given(*newgroup, site, 0))
-GIVES(Group_difference, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup), (group1, group2, newgroup), group_given(*newgroup, site, 0))
-GIVES(Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group *newgroup), (group, n, ranks, newgroup), group_given(*newgroup, site, 0))
-GIVES(Group_excl, (MPI_Group group, int n, const int ranks[], MPI_Group *newgroup), (group, n, ranks, newgroup), group_given(*newgroup, site, 0))
-GIVES(Group_range_incl, (MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup), (group, n, ranges, newgroup), group_given(*newgroup, site, 0))
-GIVES(Group_range_excl, (MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup), (group, n, ranges, newgroup), group_given(*newgroup, site, 0))
+GIVES(Group_union, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup), (group1, group2, newgroup),
+      group_given(*newgroup, site, 0))
+GIVES(Group_intersection, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup), (group1, group2, newgroup),
+      group_given(*newgroup, site, 0))
+GIVES(Group_difference, (MPI_Group group1, MPI_Group group2, MPI_Group *newgroup), (group1, group2, newgroup),
+      group_given(*newgroup, site, 0))
+GIVES(Group_incl, (MPI_Group group, int n, const int ranks[], MPI_Group *newgroup), (group, n, ranks, newgroup),
+      group_given(*newgroup, site, 0))
+GIVES(Group_excl, (MPI_Group group, int n, const int ranks[], MPI_Group *newgroup), (group, n, ranks, newgroup),
+      group_given(*newgroup, site, 0))
+GIVES(Group_range_incl, (MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup), (group, n, ranges, newgroup),
+      group_given(*newgroup, site, 0))
+GIVES(Group_range_excl, (MPI_Group group, int n, int ranges[][3], MPI_Group *newgroup), (group, n, ranges, newgroup),
+      group_given(*newgroup, site, 0))
 FREES(Group_free, MPI_Group, cohort_groups)
 
 void cohort_groups_open(void) {
-  predefined(&cohort_groups, sizeof(struct cohort_group), HANDLE(MPI_GROUP_NULL), PMPI_Group_c2f(MPI_GROUP_NULL), "MPI_GROUP_NULL");
-  predefined(&cohort_windows, sizeof(struct cohort_window), HANDLE(MPI_WIN_NULL), PMPI_Win_c2f(MPI_WIN_NULL), "MPI_WIN_NULL");
+  predefined(&cohort_groups, sizeof(struct cohort_group), HANDLE(MPI_GROUP_NULL), PMPI_Group_c2f(MPI_GROUP_NULL),
+             "MPI_GROUP_NULL");
+  predefined(&cohort_windows, sizeof(struct cohort_window), HANDLE(MPI_WIN_NULL), PMPI_Win_c2f(MPI_WIN_NULL),
+             "MPI_WIN_NULL");
   predefined(&cohort_files, sizeof(struct cohort_file), (uint64_t)(uintptr_t)MPI_FILE_NULL, -1, "MPI_FILE_NULL");
   struct cohort_group *r = cohort_object_make(&cohort_groups, sizeof *r, HANDLE(MPI_GROUP_EMPTY), 0);
   if (r == NULL) return;
@@ -104,7 +115,9 @@ void cohort_window_made(MPI_Win win, uint32_t kind, MPI_Comm comm, uint64_t site
   }                                                                                          \
   cohort_registry_unlock()
 
-static void set_epochs(struct cohort_window *w, uint32_t off, uint32_t on) { __atomic_store_n(&w->epochs, (w->epochs & ~off) | on, __ATOMIC_RELEASE); }
+static void set_epochs(struct cohort_window *w, uint32_t off, uint32_t on) {
+  __atomic_store_n(&w->epochs, (w->epochs & ~off) | on, __ATOMIC_RELEASE);
+}
 
 void cohort_window_fence(MPI_Win win, int assert) {
   CHANGE(win, set_epochs(w, COHORT_EPOCH_FENCE, assert & MPI_MODE_NOSUCCEED ? 0 : COHORT_EPOCH_FENCE));
@@ -114,7 +127,9 @@ void cohort_window_group(MPI_Win win, MPI_Group group, uint32_t epoch) {
   uint64_t r = group == MPI_GROUP_NULL ? 0 : cohort_group_ref(group);
   struct cohort_object *before = NULL;
   CHANGE(win, {
-    uint64_t *place = epoch == COHORT_EPOCH_START ? &w->access_group : epoch == COHORT_EPOCH_POST ? &w->exposure_group : NULL;
+    uint64_t *place = epoch == COHORT_EPOCH_START  ? &w->access_group
+                      : epoch == COHORT_EPOCH_POST ? &w->exposure_group
+                                                   : NULL;
     if (place != NULL) {
       before = (void *)(uintptr_t)*place;
       __atomic_store_n(place, r, __ATOMIC_RELEASE);
@@ -129,7 +144,9 @@ void cohort_window_group(MPI_Win win, MPI_Group group, uint32_t epoch) {
 void cohort_window_ended(MPI_Win win, uint32_t epoch) {
   CHANGE(win, {
     set_epochs(w, epoch, 0);
-    uint64_t *place = epoch == COHORT_EPOCH_START ? &w->access_group : epoch == COHORT_EPOCH_POST ? &w->exposure_group : NULL;
+    uint64_t *place = epoch == COHORT_EPOCH_START  ? &w->access_group
+                      : epoch == COHORT_EPOCH_POST ? &w->exposure_group
+                                                   : NULL;
     if (place != NULL) {
       struct cohort_object *before = (void *)(uintptr_t)*place;
       __atomic_store_n(place, 0, __ATOMIC_RELEASE);
@@ -140,7 +157,8 @@ void cohort_window_ended(MPI_Win win, uint32_t epoch) {
 
 void cohort_window_lock(MPI_Win win, int rank, int type) {
   CHANGE(win, {
-    if (w->n_locks < COHORT_LOCKS_MAX) w->locks[w->n_locks] = (uint32_t)rank | (type == MPI_LOCK_EXCLUSIVE ? COHORT_LOCK_EXCLUSIVE : 0);
+    if (w->n_locks < COHORT_LOCKS_MAX)
+      w->locks[w->n_locks] = (uint32_t)rank | (type == MPI_LOCK_EXCLUSIVE ? COHORT_LOCK_EXCLUSIVE : 0);
     __atomic_store_n(&w->n_locks, w->n_locks + 1, __ATOMIC_RELEASE);
   });
 }
@@ -218,7 +236,8 @@ void cohort_file_viewed(MPI_File file, int64_t disp, MPI_Datatype etype, MPI_Dat
   cohort_object_put(&old->o);
 }
 
-/* Of a file that is none, MPICH reports success and leaves the arguments as they were: they are no handles, and asking MPI about them would end the program. */
+/* Of a file that is none, MPICH reports success and leaves the arguments as they were: they are no handles, and asking
+ * MPI about them would end the program. */
 int cohort_view_given(MPI_File file, MPI_Datatype etype, MPI_Datatype filetype) {
   struct cohort_object *f = cohort_object_get(&cohort_files, (uint64_t)(uintptr_t)file);
   int open = f != NULL && !(f->state & COHORT_OBJECT_PREDEFINED);
@@ -231,5 +250,6 @@ int cohort_view_given(MPI_File file, MPI_Datatype etype, MPI_Datatype filetype) 
   return 1;
 }
 
-GIVES(File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep), (fh, disp, etype, filetype, datarep),
-      (void)site; cohort_view_given(fh, *etype, *filetype))
+GIVES(File_get_view, (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
+      (fh, disp, etype, filetype, datarep), (void)site;
+      cohort_view_given(fh, *etype, *filetype))

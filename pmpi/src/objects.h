@@ -3,7 +3,8 @@
 #define COHORT_OBJECTS_H
 #include "cohort.h"
 
-extern struct object_table cohort_groups, cohort_windows, cohort_files, cohort_reductions, cohort_errhandlers, cohort_infos;
+extern struct object_table cohort_groups, cohort_windows, cohort_files, cohort_reductions, cohort_errhandlers,
+    cohort_infos;
 void cohort_groups_open(void);
 void cohort_functions_open(void);
 void cohort_infos_open(void);

@@ -1,6 +1,6 @@
-/* Persistent receives, Start and Startall. Start cannot change what a persistent receive asks for, so in replay an ordinary receive of exactly the
- * recorded message stands in for it from Start to completion: the program keeps its handle, which is inactive for MPI all the time, and
- * Wait, Test and their kin are given the stand-in. */
+/* Persistent receives, Start and Startall. Start cannot change what a persistent receive asks for, so in replay an
+ * ordinary receive of exactly the recorded message stands in for it from Start to completion: the program keeps its
+ * handle, which is inactive for MPI all the time, and Wait, Test and their kin are given the stand-in. */
 #include "cohort.h"
 #include "racing.h"
 #include "transport.h"
@@ -40,11 +40,13 @@ static void free_receive(struct receive *r) {
 static void keep_datatype(struct receive *r, MPI_Datatype datatype) {
   int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
   r->datatype = datatype;
-  if (PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS && combiner != MPI_COMBINER_NAMED)
+  if (PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+      combiner != MPI_COMBINER_NAMED)
     r->own_datatype = PMPI_Type_dup(datatype, &r->datatype) == MPI_SUCCESS;
 }
 
-EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                         MPI_Request *request) {
   KEPT(Recv_init, buf, count, datatype, source, tag, comm, request);
   if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
   int rc = x_recv_init(buf, count, datatype, source, tag, comm, request);
@@ -66,7 +68,8 @@ EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source
     }
   }
   if (g.full || g.order) {
-    struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL) : NULL;
+    struct cohort_request *r =
+        rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL) : NULL;
     if (r != NULL) {
       r->persistent = 1;
       r->active = 0;
@@ -117,7 +120,8 @@ static int start_in_replay(MPI_Request *request, uint32_t which) {
     return x_start(request);
   p->from = from;
   p->with = with;
-  int rc = takes ? x_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin) : cohort_never_request(&p->standin);
+  int rc = takes ? x_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin)
+                 : cohort_never_request(&p->standin);
   if (rc == MPI_SUCCESS)
     g.standins++;
   else
@@ -140,7 +144,8 @@ MPI_Request *cohort_standin_of(MPI_Request request) {
 static struct cohort_buffer real_buffer;
 
 MPI_Request *cohort_stand_in(int count, MPI_Request *requests) {
-  if (LIKELY(g.standins == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request))) return requests;
+  if (LIKELY(g.standins == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request)))
+    return requests;
   MPI_Request *real = (MPI_Request *)real_buffer.data;
   for (int i = 0; i < count; i++) {
     MPI_Request *standin = cohort_standin_of(requests[i]);
@@ -203,7 +208,8 @@ static void started(int count, const MPI_Request *requests) {
   }
 }
 
-/* A start may give a request another handle: Open MPI does, where the last message of a buffered send is still in its hands. */
+/* A start may give a request another handle: Open MPI does, where the last message of a buffered send is still in its
+ * hands. */
 static void renamed(uint64_t before, MPI_Request after) {
   if (LIKELY(HANDLE(after) == before)) return;
   cohort_request_renamed(before, after);

@@ -1,6 +1,8 @@
-/* Racing mode: vector time. A rank tells each other rank what has changed since the last message to it (Singhal and Kshemkalyani), the newest first, and as much as a
- * header holds; what is left over goes with a later message. An entry is a clock, not a difference, and is merged by maximum: one that comes late, or never, leaves
- * the receiver with an older view, and an older view makes the race check find more, never less. So messages may be completed in any order. */
+/* Racing mode: vector time. A rank tells each other rank what has changed since the last message to it (Singhal and
+ * Kshemkalyani), the newest first, and as much as a header holds; what is left over goes with a later message. An entry
+ * is a clock, not a difference, and is merged by maximum: one that comes late, or never, leaves the receiver with an
+ * older view, and an older view makes the race check find more, never less. So messages may be completed in any order.
+ * */
 #include "racing.h"
 
 #include <sched.h>
@@ -149,7 +151,8 @@ struct moment cohort_racing_learn(const struct wire_header *h) {
 
 int cohort_racing_past(uint32_t sender, const struct moment *m) {
   const struct peer *p = &peers[sender];
-  if (sender == (uint32_t)g.world_rank && p->sent == p->received) return 1; /* what it sends from now on, it sends after */
+  /* what it sends from now on, it sends after */
+  if (sender == (uint32_t)g.world_rank && p->sent == p->received) return 1;
   return p->settled.clock >= m->clock || p->settled.epoch > m->epoch || p->settled.roots > m->roots;
 }
 
@@ -215,8 +218,9 @@ uint32_t cohort_racing_peer(MPI_Comm comm, int rank) {
   return rank < 0 || (uint32_t)rank >= n ? NOBODY : members[rank];
 }
 
-/* ---- the order that collectives make. They carry no header: of those over all ranks that nobody leaves before all have entered, it is enough to count. A rank that has
- * left k of them has left one that another entered as its k-th or later; so the counts need not name the communicator. Broadcasts with data are counted by root. */
+/* ---- the order that collectives make. They carry no header: of those over all ranks that nobody leaves before all
+ * have entered, it is enough to count. A rank that has left k of them has left one that another entered as its k-th or
+ * later; so the counts need not name the communicator. Broadcasts with data are counted by root. */
 static int counted(uint32_t op, MPI_Comm comm, int count, MPI_Datatype type) {
   const struct cohort_comm *c = cohort_comm_find(comm);
   if (c == NULL || !info_of(c)->all) return 0;
@@ -244,8 +248,8 @@ void cohort_racing_collected(uint32_t op, MPI_Comm comm, int count, MPI_Datatype
   if (from != NOBODY && from != (uint32_t)g.world_rank) peers[from].left_root = one_more(peers[from].left_root);
 }
 
-/* Every rank is here. Who has sent how many messages to whom says which are not received, and never will be: in replay such a message may be there sooner, and what was received
- * in its place must be known. */
+/* Every rank is here. Who has sent how many messages to whom says which are not received, and never will be: in replay
+ * such a message may be there sooner, and what was received in its place must be known. */
 void cohort_racing_finalize(void) {
   size_t n = (size_t)g.world_size;
   MPI_Request request = MPI_REQUEST_NULL;

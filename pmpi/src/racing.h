@@ -1,22 +1,23 @@
-/* Racing mode (recording only): messages of the program carry a header with vector time, and a receive whose message could have been another one is
- * traced. What the parts of it share. The transport (racing_p2p.c, racing_completion.c) carries header and payload; racing.c keeps vector time;
- * racing_race.c decides what is traced; racing_requests.c knows the requests under way. */
+/* Racing mode (recording only): messages of the program carry a header with vector time, and a receive whose message
+ * could have been another one is traced. What the parts of it share. The transport (racing_p2p.c, racing_completion.c)
+ * carries header and payload; racing.c keeps vector time; racing_race.c decides what is traced; racing_requests.c knows
+ * the requests under way. */
 #ifndef COHORT_RACING_H
 #define COHORT_RACING_H
 #include "cohort.h"
 
 /* ---- racing.c: vector time */
 
-/* A clock counts a rank's receives from MPI_ANY_SOURCE, probes included: only these can race, so nothing else needs to be told apart, and a rank that makes
- * none has a clock that never changes and is never sent. */
+/* A clock counts a rank's receives from MPI_ANY_SOURCE, probes included: only these can race, so nothing else needs to
+ * be told apart, and a rank that makes none has a clock that never changes and is never sent. */
 enum { ENTRIES_MOST = 13, NOBODY = UINT32_MAX, CLOCK_LAST = UINT32_MAX };
 #define WIRE_MAGIC 0xC5000000u
 #define WIRE_RANK 0x00ffffffu
 
 struct wire_entry { uint32_t rank, clock; };
 
-/* In front of the payload of every message, of g_racing.header bytes: as many entries as can be of use in a world of that size, ENTRIES_MOST at most. All ranks are on
- * machines of one kind. */
+/* In front of the payload of every message, of g_racing.header bytes: as many entries as can be of use in a world of
+ * that size, ENTRIES_MOST at most. All ranks are on machines of one kind. */
 struct wire_header {
   uint32_t sender; /* world rank; WIRE_MAGIC in the highest byte */
   uint32_t number; /* of the message among those from this sender to this receiver, from 1 */
@@ -47,9 +48,12 @@ void cohort_racing_stamp(void *header, uint32_t to); /* the header of a message 
 struct moment cohort_racing_learn(const struct wire_header *h);
 uint32_t cohort_racing_peer(MPI_Comm comm, int rank); /* its world rank; NOBODY: messages on `comm` have no header */
 int cohort_racing_headed(MPI_Comm comm);
-const uint32_t *cohort_racing_senders(uint32_t comm, uint32_t *n); /* world ranks that may send on it, by its index; NULL: all */
-int cohort_racing_past(uint32_t sender, const struct moment *m); /* no message of the sender that is still to come was sent before m */
-uint32_t cohort_racing_unreceived(uint32_t sender);             /* how many are still to come; known in MPI_Finalize only */
+/* world ranks that may send on it, by its index; NULL: all */
+const uint32_t *cohort_racing_senders(uint32_t comm, uint32_t *n);
+/* no message of the sender that is still to come was sent before m */
+int cohort_racing_past(uint32_t sender, const struct moment *m);
+/* how many are still to come; known in MPI_Finalize only */
+uint32_t cohort_racing_unreceived(uint32_t sender);
 
 /* ---- racing_race.c */
 struct arrival {
@@ -68,7 +72,8 @@ struct receipt {
 };
 void cohort_race_open(void);
 void cohort_race_arrived(const struct arrival *a);
-void cohort_race_seen(uint32_t comm, uint32_t sender, int tag, uint64_t post); /* a message was there for a call posted then: a receive, or a probe */
+/* a message was there for a call posted then: a receive, or a probe */
+void cohort_race_seen(uint32_t comm, uint32_t sender, int tag, uint64_t post);
 void cohort_race_received(const struct receipt *r);  /* a receive or probe from MPI_ANY_SOURCE is complete */
 void cohort_race_trace(const struct receipt *r);     /* trace it at once */
 struct node;
@@ -89,7 +94,9 @@ struct node {
   uint8_t traced;            /* the outcome is in the trace already */
   uint8_t freed;             /* the program has given the request up */
   uint8_t open;              /* stands in the list of open receives */
-  uint8_t overtaken;         /* 1: while it was open another receive took a message of `overtaker` that it could have taken; 2: of several senders */
+  /* 1: while it was open another receive took a message of `overtaker` that it could have taken; 2: of several senders
+   * */
+  uint8_t overtaken;
   uint8_t *wire;             /* header, and the payload unless it is direct */
   size_t wire_bytes;
   void *buf;                 /* the program's */
@@ -124,9 +131,11 @@ void cohort_orphans_poll(void);
 extern size_t cohort_orphan_count;
 
 /* ---- racing_send.c, racing_receive.c */
-/* Header and payload up to this size are copied into one buffer; a struct datatype names longer ones where they are. Measured between two processes on one host, us a message
- * (bare, copied, named): Open MPI 2 KB 0.2, 0.3, 0.7; 4 KB 2.0, 2.4, 0.8; 32 KB 4.1, 4.7, 1.5. MPICH 4 KB 1.0, 0.4, 3.4; 8 KB 1.2, 0.6, 5.8; 16 KB 5.0, 5.2, 1.5; 32 KB 6.9, 5.2, 2.0.
- * Named ones are the faster where the MPI no longer sends at once: it then copies through shared memory piece by piece, and not through the kernel. */
+/* Header and payload up to this size are copied into one buffer; a struct datatype names longer ones where they are.
+ * Measured between two processes on one host, us a message (bare, copied, named): Open MPI 2 KB 0.2, 0.3, 0.7; 4 KB
+ * 2.0, 2.4, 0.8; 32 KB 4.1, 4.7, 1.5. MPICH 4 KB 1.0, 0.4, 3.4; 8 KB 1.2, 0.6, 5.8; 16 KB 5.0, 5.2, 1.5; 32 KB 6.9,
+ * 5.2, 2.0. Named ones are the faster where the MPI no longer sends at once: it then copies through shared memory piece
+ * by piece, and not through the kernel. */
 #ifdef OPEN_MPI
 enum { COPY_MOST = 4 << 10 };
 #else
@@ -143,7 +152,8 @@ void cohort_null_received(void); /* after the start of what cohort_send_again wa
 int cohort_free_persistent(struct node *n, MPI_Request *request); /* one that is not active */
 void cohort_null_sends_free(void);
 void cohort_receive_again(struct node *n, uint32_t which);
-void cohort_deliver(struct node *n, MPI_Status *status, int rc); /* its operation is complete: payload to the program, race check, status mended */
+/* its operation is complete: payload to the program, race check, status mended */
+void cohort_deliver(struct node *n, MPI_Status *status, int rc);
 void cohort_finish(struct node *n, MPI_Status *status, int rc);  /* likewise, and the request is gone */
 
 #endif

@@ -1,4 +1,5 @@
-/* Racing mode: completion. What a call completes is told by its handles, which MPI overwrites; so they are looked up before. */
+/* Racing mode: completion. What a call completes is told by its handles, which MPI overwrites; so they are looked up
+ * before. */
 #include "racing.h"
 #include "racing_transport.h"
 
@@ -26,7 +27,8 @@ static struct node **nodes_of(int count, const MPI_Request *requests) {
   return any ? nodes : NULL;
 }
 
-/* Receives that complete together complete in the order of their posts: which of them passed which is then no question. */
+/* Receives that complete together complete in the order of their posts: which of them passed which is then no question.
+ * */
 struct done { struct node *node; MPI_Status *status; int rc; };
 
 static void sort(struct done *d, int n) {

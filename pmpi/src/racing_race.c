@@ -1,17 +1,21 @@
-/* Racing mode: what is traced. Two messages to this rank race if either could have been taken by the receive that took one of them (Netzer and Miller, Optimal tracing and replay,
- * section 3.3). They trace the later message of a race; here the earlier receive is traced, as in section 4.1 of the Annai paper: replay posts it with the recorded source, and a receive that is not
- * traced is posted as the program asks, because no other message can be there for it.
+/* Racing mode: what is traced. Two messages to this rank race if either could have been taken by the receive that took
+ * one of them (Netzer and Miller, Optimal tracing and replay, section 3.3). They trace the later message of a race;
+ * here the earlier receive is traced, as in section 4.1 of the Annai paper: replay posts it with the recorded source,
+ * and a receive that is not traced is posted as the program asks, because no other message can be there for it.
  *
- * A receive r from MPI_ANY_SOURCE that took the message of one sender races with a message m of another, if m fits its communicator and tag, if the receive that took m was posted
- * after r (else MPI would have given m to that one all the same), and if m was not sent after r was complete. Of one sender's messages MPI itself keeps the order. So
- * every message that arrives is checked against the receives that are still undecided; these stand in a table in the trace file's header page, where they count as traced if the rank
- * dies. A receive leaves it when it is traced, when no message that could race with it can come any more, or, traced, to make room. */
+ * A receive r from MPI_ANY_SOURCE that took the message of one sender races with a message m of another, if m fits its
+ * communicator and tag, if the receive that took m was posted after r (else MPI would have given m to that one all the
+ * same), and if m was not sent after r was complete. Of one sender's messages MPI itself keeps the order. So every
+ * message that arrives is checked against the receives that are still undecided; these stand in a table in the trace
+ * file's header page, where they count as traced if the rank dies. A receive leaves it when it is traced, when no
+ * message that could race with it can come any more, or, traced, to make room. */
 #include "racing.h"
 
 enum { MOST = COHORT_PENDING_MAX, NONE = 255 };
 _Static_assert(MOST < NONE, "entries have numbers of one byte");
 
-/* A run of receives whose clocks follow each other: of one sender's messages, as a block race has them (Annai, section 4.1). What a debugger of the future needs stands in `pending`. */
+/* A run of receives whose clocks follow each other: of one sender's messages, as a block race has them (Annai, section
+ * 4.1). What a debugger of the future needs stands in `pending`. */
 struct entry {
   uint64_t post;          /* of the first */
   uint64_t last_event;
@@ -50,7 +54,8 @@ static void drop(uint8_t i) {
   free_entries[n_free++] = i;
 }
 
-/* Traces the receives of an entry but the first `kept`; those stay. When the disk is full they all stay: the table is in the file. */
+/* Traces the receives of an entry but the first `kept`; those stay. When the disk is full they all stay: the table is
+ * in the file. */
 static void trace(uint8_t i, uint32_t kept) {
   struct entry *e = &entries[i];
   struct cohort_pending *p = &undecided->pending[i];
@@ -73,8 +78,9 @@ static void store_overtaken(int by) {
   __atomic_store_n(&undecided->overtaken, undecided->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
 }
 
-/* What an open receive took that was overtaken may be known. Then its message is delivered now: the receive is traced, or stands in the table until it is known whether it raced, as one
- * that the program has completed. Returns whether it is. */
+/* What an open receive took that was overtaken may be known. Then its message is delivered now: the receive is traced,
+ * or stands in the table until it is known whether it raced, as one that the program has completed. Returns whether it
+ * is. */
 static int look(struct node *n) {
   MPI_Status status;
   int complete = 0;
@@ -97,7 +103,8 @@ void cohort_race_look(void) {
     n = n->overtaken != 0 && look(n) ? cohort_open_oldest() : cohort_open_after(n); /* a delivery may close others */
 }
 
-/* What an open receive took is known (NULL: nothing): it is traced if one that could have been its was taken by another receive meanwhile. */
+/* What an open receive took is known (NULL: nothing): it is traced if one that could have been its was taken by another
+ * receive meanwhile. */
 void cohort_race_open_done(struct node *n, const MPI_Status *status) {
   if (n->overtaken == 0 || n->traced) return;
   if (status != NULL && (n->overtaken == 2 || n->overtaker != cohort_racing_peer(n->comm, status->MPI_SOURCE))) {
@@ -123,10 +130,12 @@ void cohort_race_arrived(const struct arrival *a) {
 
 void cohort_race_seen(uint32_t comm, uint32_t sender, int tag, uint64_t post) {
   for (struct node *n = cohort_open_oldest(); g.order && n != NULL && n->post < post;)
-    n = n->comm_index == comm && fits(n->tag, tag) && overtake(n, sender) ? cohort_open_oldest() : cohort_open_after(n); /* likewise */
+    /* likewise */
+    n = n->comm_index == comm && fits(n->tag, tag) && overtake(n, sender) ? cohort_open_oldest() : cohort_open_after(n);
 }
 
-/* Whether no message that could race with the entry can come any more. *doubt is asked first: it is likely to be the same one again. */
+/* Whether no message that could race with the entry can come any more. *doubt is asked first: it is likely to be the
+ * same one again. */
 static int decided(const struct entry *e, uint32_t *doubt) {
   struct moment m = {e->last, e->epoch, e->roots};
   uint32_t n = 0;
@@ -160,7 +169,9 @@ static int continues(const struct receipt *r, uint32_t clock) {
   struct cohort_pending *p = &undecided->pending[newest];
   if (e->last + 1 != clock || e->sender != r->sender || e->comm != r->comm || e->asked_tag != r->asked_tag) return 0;
   if (p->op != r->op || p->source != r->source || p->tag != r->tag || p->which != r->which) return 0;
-  if (e->epoch != g_racing.entered || e->roots != g_racing.rooted || r->event <= e->last_event || r->op == COHORT_OP_STARTALL) return 0;
+  if (e->epoch != g_racing.entered || e->roots != g_racing.rooted || r->event <= e->last_event ||
+      r->op == COHORT_OP_STARTALL)
+    return 0;
   uint64_t stride = r->event - e->last_event;
   return p->count == 1 ? stride <= UINT32_MAX : stride == p->stride;
 }
@@ -188,9 +199,17 @@ void cohort_race_received(const struct receipt *r) {
   if (UNLIKELY(MOST - n_free >= soft_limit)) make_room();
   if (UNLIKELY(!g.order || n_free == 0)) return; /* the disk is full: the recording has ended before this call */
   uint8_t i = free_entries[--n_free];
-  entries[i] = (struct entry){.post = r->post, .last_event = r->event, .first = clock, .last = clock, .epoch = g_racing.entered,
-                              .roots = g_racing.rooted, .comm = r->comm, .sender = r->sender, .asked_tag = r->asked_tag,
-                              .newer = NONE, .older = newest};
+  entries[i] = (struct entry){.post = r->post,
+                              .last_event = r->event,
+                              .first = clock,
+                              .last = clock,
+                              .epoch = g_racing.entered,
+                              .roots = g_racing.rooted,
+                              .comm = r->comm,
+                              .sender = r->sender,
+                              .asked_tag = r->asked_tag,
+                              .newer = NONE,
+                              .older = newest};
   if (newest != NONE)
     entries[newest].newer = i;
   else

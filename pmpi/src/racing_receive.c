@@ -24,13 +24,24 @@ static int was_cancelled(const struct node *n, const MPI_Status *status) {
 }
 
 static struct receipt receipt_of(const struct node *n, const MPI_Status *status, uint32_t sender) {
-  return (struct receipt){.event = n->event, .post = n->post, .op = n->op, .which = n->which, .comm = n->comm_index, .sender = sender,
-                          .asked_tag = n->tag, .source = status->MPI_SOURCE, .tag = status->MPI_TAG};
+  return (struct receipt){.event = n->event,
+                          .post = n->post,
+                          .op = n->op,
+                          .which = n->which,
+                          .comm = n->comm_index,
+                          .sender = sender,
+                          .asked_tag = n->tag,
+                          .source = status->MPI_SOURCE,
+                          .tag = status->MPI_TAG};
 }
 
-/* The message was cut off, or has no header: nothing is known of when it was sent, so all that it could have raced with did. */
+/* The message was cut off, or has no header: nothing is known of when it was sent, so all that it could have raced with
+ * did. */
 static void unknown(const struct node *n, const MPI_Status *status) {
-  struct arrival a = {.comm = n->comm_index, .sender = cohort_racing_peer(n->comm, status->MPI_SOURCE), .tag = status->MPI_TAG, .post = n->post};
+  struct arrival a = {.comm = n->comm_index,
+                      .sender = cohort_racing_peer(n->comm, status->MPI_SOURCE),
+                      .tag = status->MPI_TAG,
+                      .post = n->post};
   cohort_race_arrived(&a);
   struct receipt r = receipt_of(n, status, a.sender);
   if (n->any && !n->traced) cohort_race_trace(&r);
@@ -39,7 +50,11 @@ static void unknown(const struct node *n, const MPI_Status *status) {
 static void known(const struct node *n, const MPI_Status *status) {
   const struct wire_header *h = (const void *)n->wire;
   uint32_t sender = h->sender & WIRE_RANK;
-  struct arrival a = {.comm = n->comm_index, .sender = sender, .tag = status->MPI_TAG, .post = n->post, .moment = cohort_racing_learn(h)};
+  struct arrival a = {.comm = n->comm_index,
+                      .sender = sender,
+                      .tag = status->MPI_TAG,
+                      .post = n->post,
+                      .moment = cohort_racing_learn(h)};
   cohort_race_arrived(&a);
   if (!n->any || n->traced) return;
   struct receipt r = receipt_of(n, status, sender);
@@ -65,7 +80,8 @@ void cohort_deliver(struct node *n, MPI_Status *status, int rc) {
   uint64_t bytes = cohort_status_bytes(status);
   n->payload = bytes > g_racing.header ? bytes - g_racing.header : 0;
   int cut = rc != MPI_SUCCESS || (!n->direct && bytes > n->wire_bytes); /* MPI_Request_get_status does not say so */
-  int whole = !cut && bytes >= g_racing.header && (h->sender & ~WIRE_RANK) == WIRE_MAGIC && (h->sender & WIRE_RANK) < (uint32_t)g.world_size;
+  int whole = !cut && bytes >= g_racing.header && (h->sender & ~WIRE_RANK) == WIRE_MAGIC &&
+              (h->sender & WIRE_RANK) < (uint32_t)g.world_size;
   if (LIKELY(whole)) {
     if (!n->direct) cohort_unpacked(n->wire + g_racing.header, n->payload, n->buf, n->count, n->type, n->comm);
     known(n, status);
@@ -107,7 +123,8 @@ static void make_open(struct node *n) {
 
 /* 0: the receive is made without header. */
 static int headed(int count, MPI_Datatype type, int source, MPI_Comm comm) {
-  return source != MPI_PROC_NULL && comm != MPI_COMM_NULL && count >= 0 && type != MPI_DATATYPE_NULL && cohort_racing_headed(comm);
+  return source != MPI_PROC_NULL && comm != MPI_COMM_NULL && count >= 0 && type != MPI_DATATYPE_NULL &&
+         cohort_racing_headed(comm);
 }
 
 /* How it is received. `lasting`: the program may free its datatype before the message is there. */
@@ -200,7 +217,8 @@ int cohort_r_irecv(void *buf, int count, MPI_Datatype type, int source, int tag,
   return rc;
 }
 
-int cohort_r_recv_init(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+int cohort_r_recv_init(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                       MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv_init(buf, count, type, source, tag, comm, request);
   struct node planned = {.persistent = 1, .source = source, .tag = tag};
   struct incoming in;
@@ -248,8 +266,8 @@ int cohort_r_startall(int count, MPI_Request *requests) {
 }
 
 /* The receive is posted first, and both go on while either is tested. */
-static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, int source,
-                    int recvtag, MPI_Comm comm, MPI_Status *status) {
+static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                    int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
   struct incoming in;
   MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
@@ -273,10 +291,12 @@ static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Data
   return rc != MPI_SUCCESS ? rc : sent;
 }
 
-int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount,
-                      MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+                      int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                      MPI_Status *status) {
   if (source != MPI_PROC_NULL && !headed(recvcount, recvtype, source, comm))
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                         comm, status);
   if (source == MPI_PROC_NULL) {
     int rc = cohort_r_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? PMPI_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
@@ -287,8 +307,8 @@ int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 }
 
 /* What is sent is copied before what is received comes into the same buffer. */
-int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-                              MPI_Status *status) {
+int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
+                              MPI_Comm comm, MPI_Status *status) {
   static struct cohort_buffer copy;
   int size = 0, position = 0;
   if (source != MPI_PROC_NULL && !headed(count, type, source, comm))
@@ -307,7 +327,8 @@ int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest,
   return exchange(&n, copy.data, position, MPI_PACKED, dest, sendtag, source, recvtag, comm, status);
 }
 
-/* ---- probes. A blocking probe races as a receive does (Annai, section 4.1); what a nonblocking one found is always recorded (section 4.2). */
+/* ---- probes. A blocking probe races as a receive does (Annai, section 4.1); what a nonblocking one found is always
+ * recorded (section 4.2). */
 static void probed(int source, int tag, MPI_Comm comm, const MPI_Status *status, struct node *message) {
   struct node n = {0};
   if (message == NULL) message = &n;
@@ -332,9 +353,12 @@ int cohort_r_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
 int cohort_r_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
   int rc = PMPI_Iprobe(source, tag, comm, flag, status);
   if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
-  if (rc != MPI_SUCCESS || !*flag || status == MPI_STATUS_IGNORE || source == MPI_PROC_NULL || !cohort_racing_headed(comm)) return rc;
+  if (rc != MPI_SUCCESS || !*flag || status == MPI_STATUS_IGNORE || source == MPI_PROC_NULL ||
+      !cohort_racing_headed(comm))
+    return rc;
   mend_probed(status);
-  cohort_race_seen(cohort_comm_index(comm), cohort_racing_peer(comm, status->MPI_SOURCE), status->MPI_TAG, g_racing.posts + 1);
+  cohort_race_seen(cohort_comm_index(comm), cohort_racing_peer(comm, status->MPI_SOURCE), status->MPI_TAG,
+                   g_racing.posts + 1);
   return rc;
 }
 
@@ -370,8 +394,11 @@ int cohort_r_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MP
 }
 
 /* The receive of a message that was taken: its place among the posts is the probe's. */
-static int take(struct node *n, MPI_Message message, void *buf, int count, MPI_Datatype type, int lasting, uint8_t *wire) {
-  struct node *m = cohort_node_count == 0 || message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC ? NULL : cohort_node_find(MESSAGE_KEY(message));
+static int take(struct node *n, MPI_Message message, void *buf, int count, MPI_Datatype type, int lasting,
+                uint8_t *wire) {
+  struct node *m = cohort_node_count == 0 || message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC
+                       ? NULL
+                       : cohort_node_find(MESSAGE_KEY(message));
   if (m == NULL || count < 0 || type == MPI_DATATYPE_NULL) return 0;
   plan(n, buf, count, type, lasting);
   n->comm = m->comm;
@@ -388,7 +415,8 @@ int cohort_r_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message
   struct node n = {0};
   struct incoming in;
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  if (!take(&n, *message, buf, count, type, 0, receive_wire.bytes)) return PMPI_Mrecv(buf, count, type, message, status);
+  if (!take(&n, *message, buf, count, type, 0, receive_wire.bytes))
+    return PMPI_Mrecv(buf, count, type, message, status);
   int rc = incoming(&n, &in);
   if (rc != MPI_SUCCESS) return rc;
   rc = PMPI_Mrecv(in.buf, in.count, in.type, message, st); /* its message is on the way: not a wait to yield in */

@@ -1,5 +1,5 @@
-/* Racing mode: the requests whose messages have a header, by handle, and the memory of messages. Only requests that are not complete when the call that
- * makes them returns stand here, so that no two have one handle. */
+/* Racing mode: the requests whose messages have a header, by handle, and the memory of messages. Only requests that are
+ * not complete when the call that makes them returns stand here, so that no two have one handle. */
 #include "racing.h"
 
 static uint32_t *slots; /* number of a node; 0: empty */
@@ -183,8 +183,8 @@ void cohort_wire_put(uint8_t *wire, size_t bytes) {
   free_wires[k] = wire;
 }
 
-/* ---- requests that the program has given up (MPI_Request_free, MPI_Bsend): theirs is memory that MPI still uses, and messages that are still to be
- * delivered */
+/* ---- requests that the program has given up (MPI_Request_free, MPI_Bsend): theirs is memory that MPI still uses, and
+ * messages that are still to be delivered */
 static struct node **orphans;
 static size_t cap_orphans;
 size_t cohort_orphan_count;
@@ -203,7 +203,8 @@ int cohort_orphan_add(struct node *n) {
   return 1;
 }
 
-/* Sends complete in about the order in which they were made: so only the first are looked at, and receives, which the program may be waiting for. */
+/* Sends complete in about the order in which they were made: so only the first are looked at, and receives, which the
+ * program may be waiting for. */
 void cohort_orphans_poll(void) {
   size_t kept = 0;
   int sends = 0;

@@ -1,6 +1,7 @@
-/* Racing mode: sending messages with a header. Up to COPY_MOST bytes header and payload are copied into one buffer; above, or where the program's
- * datatype is not contiguous and may be freed before the message is there, a struct datatype over MPI_BOTTOM names both where they are. What is on the wire is the same, so sender and
- * receiver need not choose alike. The receiver does not know who will send when it posts, so the header has one size. */
+/* Racing mode: sending messages with a header. Up to COPY_MOST bytes header and payload are copied into one buffer;
+ * above, or where the program's datatype is not contiguous and may be freed before the message is there, a struct
+ * datatype over MPI_BOTTOM names both where they are. What is on the wire is the same, so sender and receiver need not
+ * choose alike. The receiver does not know who will send when it posts, so the header has one size. */
 #include "racing.h"
 #include "racing_transport.h"
 
@@ -75,9 +76,11 @@ static int headed(int count, MPI_Datatype type, int dest, MPI_Comm comm, uint32_
 
 static int dispatch(const struct outgoing *o, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request) {
   switch (op) {
-    case COHORT_OP_SSEND: case COHORT_OP_ISSEND: return PMPI_Issend(o->buf, o->count, o->type, dest, tag, comm, request);
-    case COHORT_OP_RSEND: case COHORT_OP_IRSEND: return PMPI_Irsend(o->buf, o->count, o->type, dest, tag, comm, request);
-    default: return PMPI_Isend(o->buf, o->count, o->type, dest, tag, comm, request);
+  case COHORT_OP_SSEND:
+  case COHORT_OP_ISSEND: return PMPI_Issend(o->buf, o->count, o->type, dest, tag, comm, request);
+  case COHORT_OP_RSEND:
+  case COHORT_OP_IRSEND: return PMPI_Irsend(o->buf, o->count, o->type, dest, tag, comm, request);
+  default: return PMPI_Isend(o->buf, o->count, o->type, dest, tag, comm, request);
   }
 }
 
@@ -101,7 +104,8 @@ int cohort_wait_raw(MPI_Request *request, MPI_Status *status) {
 
 static int send_plain(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op) {
   struct outgoing o = {(void *)buf, count, type};
-  return op == COHORT_OP_BSEND ? PMPI_Bsend(buf, count, type, dest, tag, comm) : dispatch_blocking(&o, dest, tag, comm, op);
+  return op == COHORT_OP_BSEND ? PMPI_Bsend(buf, count, type, dest, tag, comm)
+                               : dispatch_blocking(&o, dest, tag, comm, op);
 }
 
 /* A send that goes on by itself: its request is an orphan, `wire` is given back when it is complete. */
@@ -127,7 +131,8 @@ static int forget(uint8_t *wire, size_t bytes, int dest, int tag, MPI_Comm comm)
 }
 
 /* Likewise, of a copy of the payload. */
-static int send_and_forget(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t to) {
+static int send_and_forget(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                           uint32_t to) {
   struct payload s = cohort_payload(count, type);
   size_t bytes = g_racing.header + s.bytes;
   uint8_t *wire = bytes > INT32_MAX ? NULL : cohort_wire_get(bytes);
@@ -156,7 +161,8 @@ int cohort_r_send(const void *buf, int count, MPI_Datatype type, int dest, int t
   struct payload s = cohort_payload(count, type);
   struct outgoing o = {wire.bytes, (int)(g_racing.header + s.bytes), MPI_BYTE};
   int copy = g_racing.header + s.bytes <= COPY_MOST;
-  int rc = copy ? packed(wire.bytes + g_racing.header, buf, count, type, &s, comm) : cohort_joined(wire.bytes, buf, count, type, &o.type);
+  int rc = copy ? packed(wire.bytes + g_racing.header, buf, count, type, &s, comm)
+                : cohort_joined(wire.bytes, buf, count, type, &o.type);
   if (rc != MPI_SUCCESS) return rc;
   if (!copy) {
     o.buf = MPI_BOTTOM;
@@ -175,9 +181,11 @@ int cohort_r_send(const void *buf, int count, MPI_Datatype type, int dest, int t
   return rc;
 }
 
-static int isend_plain(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request) {
+static int isend_plain(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+                       MPI_Request *request) {
   struct outgoing o = {(void *)buf, count, type};
-  return op == COHORT_OP_IBSEND ? PMPI_Ibsend(buf, count, type, dest, tag, comm, request) : dispatch(&o, dest, tag, comm, op, request);
+  return op == COHORT_OP_IBSEND ? PMPI_Ibsend(buf, count, type, dest, tag, comm, request)
+                                : dispatch(&o, dest, tag, comm, op, request);
 }
 
 void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type) {
@@ -185,9 +193,11 @@ void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type)
   if (direct) PMPI_Type_free(type);
 }
 
-int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request) {
+int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+                   MPI_Request *request) {
   uint32_t to;
-  if (UNLIKELY(!headed(count, type, dest, comm, &to))) return isend_plain(buf, count, type, dest, tag, comm, op, request);
+  if (UNLIKELY(!headed(count, type, dest, comm, &to)))
+    return isend_plain(buf, count, type, dest, tag, comm, op, request);
   if (op == COHORT_OP_IBSEND) { /* complete at once, as far as the program can see */
     int rc = send_and_forget(buf, count, type, dest, tag, comm, to);
     return rc == MPI_SUCCESS ? PMPI_Isend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, tag, comm, request) : rc;
@@ -198,7 +208,8 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int 
   uint8_t *wire = cohort_wire_get(bytes);
   if (wire == NULL) return MPI_ERR_NO_MEM;
   struct outgoing o = {wire, (int)bytes, MPI_BYTE};
-  int rc = direct ? cohort_joined(wire, buf, count, type, &o.type) : packed(wire + g_racing.header, buf, count, type, &s, comm);
+  int rc = direct ? cohort_joined(wire, buf, count, type, &o.type)
+                  : packed(wire + g_racing.header, buf, count, type, &s, comm);
   if (rc != MPI_SUCCESS) {
     cohort_wire_put(wire, bytes);
     return rc;
@@ -209,8 +220,9 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int 
   }
   cohort_racing_stamp(wire, to);
   rc = dispatch(&o, dest, tag, comm, op, request);
-  /* A request that is complete at once may be one that many sends share: it must not stand in the table. Open MPI is not asked, since it gives up the processor when a request is not
-   * complete; its shared request is an object of the library. */
+  /* A request that is complete at once may be one that many sends share: it must not stand in the table. Open MPI is
+   * not asked, since it gives up the processor when a request is not complete; its shared request is an object of the
+   * library. */
   int complete = rc != MPI_SUCCESS;
 #ifdef OPEN_MPI
   complete |= cohort_is_builtin(HANDLE(*request));
@@ -235,8 +247,9 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int 
 
 /* ---- persistent sends: the program's handle is one of a persistent send of ours */
 
-/* What the program has for a buffered one, which is complete as soon as it is started: nothing, sent to oneself. (MPICH 4.0.2 takes one to MPI_PROC_NULL for inactive: Waitsome and its kin
- * do not tell of it. Once that has been freed, its persistent collectives stand still.) It is used again, and none is freed before MPI_Finalize. */
+/* What the program has for a buffered one, which is complete as soon as it is started: nothing, sent to oneself. (MPICH
+ * 4.0.2 takes one to MPI_PROC_NULL for inactive: Waitsome and its kin do not tell of it. Once that has been freed, its
+ * persistent collectives stand still.) It is used again, and none is freed before MPI_Finalize. */
 static struct cohort_buffer null_sends;
 enum { NULL_TAG = 2 }; /* control.c has 1 */
 
@@ -248,7 +261,8 @@ static int null_send(MPI_Request *request) {
 }
 
 int cohort_free_persistent(struct node *n, MPI_Request *request) {
-  if (n->kind != NODE_BSEND || !cohort_reserve(&null_sends, null_sends.length + sizeof *request)) return PMPI_Request_free(request);
+  if (n->kind != NODE_BSEND || !cohort_reserve(&null_sends, null_sends.length + sizeof *request))
+    return PMPI_Request_free(request);
   memcpy(null_sends.data + null_sends.length, request, sizeof *request);
   null_sends.length += sizeof *request;
   *request = MPI_REQUEST_NULL;
@@ -281,7 +295,8 @@ void cohort_null_sends_free(void) {
   for (; null_sends.length > 0; PMPI_Request_free(&request)) null_send(&request);
 }
 
-int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request) {
+int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+                       MPI_Request *request) {
   uint32_t to;
   int with_header = headed(count, type, dest, comm, &to);
   struct payload s = with_header ? cohort_payload(count, type) : (struct payload){0, 0};
@@ -341,7 +356,8 @@ int cohort_send_again(struct node *n) {
   struct payload s = {n->wire_bytes - g_racing.header, 1};
   if (n->kind == NODE_BSEND) {
     int rc = null_receive();
-    return rc == MPI_SUCCESS ? send_and_forget(n->buf, n->count, n->type, n->dest, n->tag, n->comm, (uint32_t)n->source) : rc;
+    return rc == MPI_SUCCESS ? send_and_forget(n->buf, n->count, n->type, n->dest, n->tag, n->comm, (uint32_t)n->source)
+                             : rc;
   }
   cohort_racing_stamp(n->wire, (uint32_t)n->source);
   return n->direct ? MPI_SUCCESS : packed(n->wire + g_racing.header, n->buf, n->count, n->type, &s, n->comm);

@@ -1,4 +1,5 @@
-/* The calls that carry messages in racing mode, in the form of MPI's own: what transport.h does when g.racing is set. Blocking ones yield if they should. Those that send take the operation. */
+/* The calls that carry messages in racing mode, in the form of MPI's own: what transport.h does when g.racing is set.
+ * Blocking ones yield if they should. Those that send take the operation. */
 #ifndef COHORT_RACING_TRANSPORT_H
 #define COHORT_RACING_TRANSPORT_H
 #include "cohort.h"
@@ -9,12 +10,14 @@ int cohort_r_isend(const void *buf, int count, MPI_Datatype datatype, int dest, 
 int cohort_r_send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, uint32_t op,
                        MPI_Request *request);
 int cohort_r_recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status);
-int cohort_r_irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request);
-int cohort_r_recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request);
+int cohort_r_irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                   MPI_Request *request);
+int cohort_r_recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                       MPI_Request *request);
 int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
-int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag,
-                              MPI_Comm comm, MPI_Status *status);
+int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
+                              int recvtag, MPI_Comm comm, MPI_Status *status);
 int cohort_r_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
 int cohort_r_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
 int cohort_r_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
@@ -38,17 +41,28 @@ int cohort_r_request_free(MPI_Request *request);
 /* The forms of MPI 4 (racing_large.c). */
 #if !defined(OPEN_MPI) && MPI_VERSION >= 4
 int cohort_r_send_c(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op);
-int cohort_r_isend_c(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request);
-int cohort_r_send_init_c(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op, MPI_Request *request);
-int cohort_r_recv_c(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
-int cohort_r_irecv_c(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
-int cohort_r_recv_init_c(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
+int cohort_r_isend_c(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+                     MPI_Request *request);
+int cohort_r_send_init_c(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+                         uint32_t op, MPI_Request *request);
+int cohort_r_recv_c(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                    MPI_Status *status);
+int cohort_r_irecv_c(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                     MPI_Request *request);
+int cohort_r_recv_init_c(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                         MPI_Request *request);
 int cohort_r_mrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Status *status);
 int cohort_r_imrecv_c(void *buf, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request);
-int cohort_r_sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
-int cohort_r_sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
-int cohort_r_isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request);
-int cohort_r_isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag, MPI_Comm comm, MPI_Request *request);
+int cohort_r_sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                        void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                        MPI_Comm comm, MPI_Status *status);
+int cohort_r_sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype type, int dest, int sendtag, int source,
+                                int recvtag, MPI_Comm comm, MPI_Status *status);
+int cohort_r_isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                         void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                         MPI_Comm comm, MPI_Request *request);
+int cohort_r_isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype type, int dest, int sendtag, int source,
+                                 int recvtag, MPI_Comm comm, MPI_Request *request);
 #endif
 
 #endif

@@ -1,5 +1,5 @@
-/* Tables of MPI handles that a debugger reads at any instruction: a record is complete before its slot points to it, and a table that grows is
- * copied before the registry points to the copy. */
+/* Tables of MPI handles that a debugger reads at any instruction: a record is complete before its slot points to it,
+ * and a table that grows is copied before the registry points to the copy. */
 #include "cohort.h"
 
 #include <execinfo.h>
@@ -30,7 +30,9 @@ static inline uint64_t place(uint64_t handle, uint64_t capacity) {
   return (handle * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);
 }
 
-static size_t table_bytes(uint64_t capacity) { return sizeof(struct cohort_slots) + capacity * sizeof(struct cohort_slot); }
+static size_t table_bytes(uint64_t capacity) {
+  return sizeof(struct cohort_slots) + capacity * sizeof(struct cohort_slot);
+}
 
 /* The lock is held while a table is looked at or changed. */
 void *cohort_table_find(const struct registry_table *t, uint64_t handle) {
@@ -43,9 +45,10 @@ void *cohort_table_find(const struct registry_table *t, uint64_t handle) {
   return NULL;
 }
 
-/* `used` counts slots that are not empty, freed ones included: they are dropped here. The memory is from the pool, so that handles that come and go cost no
- * system call. More than two slots in five lead to something then, so that each handle's share of the table is at most 40 bytes, and there is room for some more before the
- * table is rebuilt again. */
+/* `used` counts slots that are not empty, freed ones included: they are dropped here. The memory is from the pool, so
+ * that handles that come and go cost no system call. More than two slots in five lead to something then, so that each
+ * handle's share of the table is at most 40 bytes, and there is room for some more before the table is rebuilt again.
+ * */
 static int rebuild(struct registry_table *t) {
   uint64_t capacity = 256;
   while (5 * (t->live + 1) > 4 * capacity) capacity *= 2;
@@ -104,7 +107,8 @@ void cohort_table_remove(struct registry_table *t, uint64_t handle) {
       if (s->slot[i].record != FREED && s->slot[i].handle == handle) break;
   if (s->slot[i].record == 0) return;
   t->live--;
-  __atomic_store_n(&s->slot[i].record, FREED, __ATOMIC_RELEASE); /* its handle stays: a debugger says that it was freed */
+  /* its handle stays: a debugger says that it was freed */
+  __atomic_store_n(&s->slot[i].record, FREED, __ATOMIC_RELEASE);
 }
 
 /* ------------------------------------------------------------------ records that begin with a struct cohort_object */
@@ -215,8 +219,8 @@ void cohort_object_publish_given(struct cohort_object *o) {
   cohort_registry_unlock();
 }
 
-/* The program is about to free it. With a reference, for cohort_object_freed; NULL: it is not known. Until then a debugger sees it, but a thread that MPI gives the handle to meanwhile makes
- * a record of its own. */
+/* The program is about to free it. With a reference, for cohort_object_freed; NULL: it is not known. Until then a
+ * debugger sees it, but a thread that MPI gives the handle to meanwhile makes a record of its own. */
 void *cohort_object_freeing(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
   struct cohort_object *o = cohort_table_find(&t->table, handle);
@@ -271,7 +275,8 @@ static uint64_t intern(const uint64_t *frames, uint32_t n) {
   return cohort_keymap_put(&stacks, h, (uint64_t)(uintptr_t)s) ? (uint64_t)(uintptr_t)s : 0;
 }
 
-/* Of the calling thread, from the program's frame with this return address on. The lock is not held. 0: none is kept. */
+/* Of the calling thread, from the program's frame with this return address on. The lock is not held. 0: none is kept.
+ * */
 uint64_t cohort_stack(uint64_t site, int of_request) {
   enum { OURS = 12 }; /* frames of this library and of the MPI's Fortran */
   if (LIKELY(!stacks_wanted) || (of_request && !request_stacks_wanted)) return 0;
@@ -302,9 +307,10 @@ void cohort_registry_open(void) {
   r->comm_null = HANDLE(MPI_COMM_NULL);
   r->request_null = HANDLE(MPI_REQUEST_NULL);
   r->in_place = (uint64_t)(uintptr_t)MPI_IN_PLACE;
-  uint32_t features = COHORT_FEATURE_DATATYPES | COHORT_FEATURE_COMMS | COHORT_FEATURE_GROUPS | COHORT_FEATURE_WINDOWS | COHORT_FEATURE_FILES |
-                      COHORT_FEATURE_OPS | COHORT_FEATURE_ERRHANDLERS | COHORT_FEATURE_INFOS;
-  int controlled = g.control->magic == COHORT_CONTROL_MAGIC, told = controlled && (g.control->flags & COHORT_FLAG_KEEP) != 0;
+  uint32_t features = COHORT_FEATURE_DATATYPES | COHORT_FEATURE_COMMS | COHORT_FEATURE_GROUPS | COHORT_FEATURE_WINDOWS |
+                      COHORT_FEATURE_FILES | COHORT_FEATURE_OPS | COHORT_FEATURE_ERRHANDLERS | COHORT_FEATURE_INFOS;
+  int controlled = g.control->magic == COHORT_CONTROL_MAGIC,
+      told = controlled && (g.control->flags & COHORT_FLAG_KEEP) != 0;
   if (controlled) features |= COHORT_FEATURE_CONTROL;
   g.kept = asked(COHORT_ENV_KEEP, told || !controlled, &features);
   const char *stacks_asked = getenv(COHORT_ENV_STACKS);

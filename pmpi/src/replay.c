@@ -1,4 +1,5 @@
-/* Replay: the decisions file says what every nondeterministic call must do; a program that makes another call has diverged. */
+/* Replay: the decisions file says what every nondeterministic call must do; a program that makes another call has
+ * diverged. */
 #include "cohort.h"
 
 #include <fcntl.h>
@@ -64,8 +65,10 @@ void cohort_replay_open(void) {
   }
   const uint8_t *base = (const void *)d;
   if (d->n_matches > size || d->n_polls > size || d->n_checks > size || d->n_waits > size || d->n_grants > size ||
-      !inside_file(d->off_waits, d->n_waits * sizeof *await, size) || !inside_file(d->off_grants, d->n_grants * sizeof *grant, size) ||
-      !inside_file(d->off_checks, d->n_checks * sizeof(struct cohort_check), size) || !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
+      !inside_file(d->off_waits, d->n_waits * sizeof *await, size) ||
+      !inside_file(d->off_grants, d->n_grants * sizeof *grant, size) ||
+      !inside_file(d->off_checks, d->n_checks * sizeof(struct cohort_check), size) ||
+      !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
       !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
       !sets_are_whole(d, base) || !cohort_values_open(base, size, d)) {
     cohort_refuse("The decisions file is damaged: its parts do not lie inside it.");
@@ -89,7 +92,8 @@ void cohort_replay_open(void) {
   await_end = await + d->n_waits;
   grant = (const void *)(base + d->off_grants);
   grant_end = grant + d->n_grants;
-  if (d->hold && g.control->park_at == COHORT_NEVER) __atomic_store_n(&g.control->park_at, d->last_event, __ATOMIC_RELEASE);
+  if (d->hold && g.control->park_at == COHORT_NEVER)
+    __atomic_store_n(&g.control->park_at, d->last_event, __ATOMIC_RELEASE);
 }
 
 /* Collective over all ranks: their decisions agree in it. */
@@ -108,7 +112,8 @@ void cohort_orders_close(void) {
   if (orders != MPI_COMM_NULL) PMPI_Comm_free(&orders);
 }
 
-/* Before the event, which sends something: others have received enough of what was sent before. Tests give progress to all that this rank has under way. */
+/* Before the event, which sends something: others have received enough of what was sent before. Tests give progress to
+ * all that this rank has under way. */
 static void await_orders(uint64_t event) {
   for (; await < await_end && await->event <= event; await++) {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -127,7 +132,8 @@ static void await_orders(uint64_t event) {
 void cohort_orders_send(void) {
   for (; grant < grant_end && grant->event <= g.events; grant++) {
     MPI_Request request = MPI_REQUEST_NULL;
-    if (PMPI_Isend(NULL, 0, MPI_BYTE, (int)grant->peer, 0, orders, &request) != MPI_SUCCESS || PMPI_Request_free(&request) != MPI_SUCCESS)
+    if (PMPI_Isend(NULL, 0, MPI_BYTE, (int)grant->peer, 0, orders, &request) != MPI_SUCCESS ||
+        PMPI_Request_free(&request) != MPI_SUCCESS)
       cohort_refuse("A control message of this replay could not be sent.");
   }
   g.grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
@@ -142,28 +148,49 @@ static void __attribute__((noreturn)) diverged(struct cohort_divergence d) {
 }
 
 void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) {
-  diverged((struct cohort_divergence){.event = g.events + 1, .recorded_op = recorded_op, .actual_op = g.op, .recorded_source = rs,
-                                      .recorded_tag = rt, .actual_source = as, .actual_tag = at, .recorded_event = recorded_event,
-                                      .call_site = g.site, .kind = COHORT_DIVERGENCE_CALL});
+  diverged((struct cohort_divergence){.event = g.events + 1,
+                                      .recorded_op = recorded_op,
+                                      .actual_op = g.op,
+                                      .recorded_source = rs,
+                                      .recorded_tag = rt,
+                                      .actual_source = as,
+                                      .actual_tag = at,
+                                      .recorded_event = recorded_event,
+                                      .call_site = g.site,
+                                      .kind = COHORT_DIVERGENCE_CALL});
 }
 
 /* The events up to g.events are complete, and this is their hash. */
 void cohort_replay_compare(uint32_t hash) {
   if (check >= check_end || check->event != g.events) return;
   if ((uint32_t)check->hash != hash)
-    diverged((struct cohort_divergence){.event = g.events, .actual_op = g.op, .recorded_source = INT32_MIN, .recorded_tag = INT32_MIN,
-                                        .actual_source = INT32_MIN, .actual_tag = INT32_MIN, .recorded_event = check_before,
-                                        .call_site = g.site, .kind = COHORT_DIVERGENCE_CHECK});
+    diverged((struct cohort_divergence){.event = g.events,
+                                        .actual_op = g.op,
+                                        .recorded_source = INT32_MIN,
+                                        .recorded_tag = INT32_MIN,
+                                        .actual_source = INT32_MIN,
+                                        .actual_tag = INT32_MIN,
+                                        .recorded_event = check_before,
+                                        .call_site = g.site,
+                                        .kind = COHORT_DIVERGENCE_CHECK});
   check_before = check->event;
   check++;
   g.check_at = check < check_end ? check->event : 0;
 }
 
-/* A value that the program asks for is not the one that it asked for then, or not now; or a thread is out of its turn. */
+/* A value that the program asks for is not the one that it asked for then, or not now; or a thread is out of its turn.
+ * */
 void cohort_diverge_value(uint32_t recorded, uint32_t actual, uint64_t site) {
-  diverged((struct cohort_divergence){.event = g.events + 1, .recorded_op = recorded, .actual_op = actual, .recorded_source = INT32_MIN,
-                                      .recorded_tag = INT32_MIN, .actual_source = INT32_MIN, .actual_tag = INT32_MIN,
-                                      .recorded_event = g.events + 1, .call_site = site, .kind = COHORT_DIVERGENCE_CALL});
+  diverged((struct cohort_divergence){.event = g.events + 1,
+                                      .recorded_op = recorded,
+                                      .actual_op = actual,
+                                      .recorded_source = INT32_MIN,
+                                      .recorded_tag = INT32_MIN,
+                                      .actual_source = INT32_MIN,
+                                      .actual_tag = INT32_MIN,
+                                      .recorded_event = g.events + 1,
+                                      .call_site = site,
+                                      .kind = COHORT_DIVERGENCE_CALL});
 }
 
 void cohort_end_of_recording(void) {
@@ -202,21 +229,24 @@ static uint64_t next_due(uint32_t *op) {
   return event;
 }
 
-/* The rank was ended within this call: it had begun, and others may have gone on because of that. So it is begun again before the rank waits at the
- * end of its recording. A collective must be the program's own call, and may never return; of a call between two ranks the messages are sent, and received if
- * it is certain which (begin_last in yield.c). Calls that only complete what was begun before need not be made: a rank that waits gives progress.
- * Returns whether the call is to be made. */
+/* The rank was ended within this call: it had begun, and others may have gone on because of that. So it is begun again
+ * before the rank waits at the end of its recording. A collective must be the program's own call, and may never return;
+ * of a call between two ranks the messages are sent, and received if it is certain which (begin_last in yield.c). Calls
+ * that only complete what was begun before need not be made: a rank that waits gives progress. Returns whether the call
+ * is to be made. */
 static int begin_last_call(uint64_t event, uint32_t op) {
   if (event != file->last_event + 1 || op != file->current_op) return 0;
-  int collective = (op >= COHORT_OP_BARRIER && op <= COHORT_OP_NEIGHBOR_ALLTOALLW) || (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) ||
-                   op == COHORT_OP_FINALIZE;
+  int collective = (op >= COHORT_OP_BARRIER && op <= COHORT_OP_NEIGHBOR_ALLTOALLW) ||
+                   (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) || op == COHORT_OP_FINALIZE;
   if (collective) {
     cohort_set_state(COHORT_STATE_END);
     extern void cohort_stop_here(uint32_t);
-    if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END); /* before it: the user sees where it ends, and it goes on when told to */
+    /* before it: the user sees where it ends, and it goes on when told to */
+    if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
   }
-  g.last_call = op <= COHORT_OP_RECV || op == COHORT_OP_IRECV || op == COHORT_OP_SENDRECV || op == COHORT_OP_SENDRECV_REPLACE ||
-                op == COHORT_OP_START || op == COHORT_OP_STARTALL || (op >= COHORT_OP_IBARRIER && op <= COHORT_OP_INEIGHBOR_ALLTOALLW);
+  g.last_call = op <= COHORT_OP_RECV || op == COHORT_OP_IRECV || op == COHORT_OP_SENDRECV ||
+                op == COHORT_OP_SENDRECV_REPLACE || op == COHORT_OP_START || op == COHORT_OP_STARTALL ||
+                (op >= COHORT_OP_IBARRIER && op <= COHORT_OP_INEIGHBOR_ALLTOALLW);
   return collective || g.last_call;
 }
 
@@ -227,14 +257,16 @@ static void check_call(uint64_t event, uint32_t op) {
     if (!file->finalized) cohort_end_of_recording();
     diverge_plain(COHORT_OP_NONE, file->last_event);
   }
-  if (UNLIKELY(event == file->last_event && file->finalized && op != COHORT_OP_FINALIZE) && !(cohort_is_poll(op) && failures_left()))
+  if (UNLIKELY(event == file->last_event && file->finalized && op != COHORT_OP_FINALIZE) &&
+      !(cohort_is_poll(op) && failures_left()))
     diverge_plain(COHORT_OP_FINALIZE, event);
   uint32_t due_op = COHORT_OP_NONE;
   uint64_t due = next_due(&due_op);
   if (LIKELY(due > event)) return;
   if (due == event && (due_op == op || (cohort_is_poll(op) && failures_left()))) return;
   int message = match < match_end && match->event == due && !(match->flags & COHORT_DECISION_NEVER);
-  cohort_diverge(due_op, due, message ? match->source : INT32_MIN, message ? match->tag : INT32_MIN, INT32_MIN, INT32_MIN);
+  cohort_diverge(due_op, due, message ? match->source : INT32_MIN, message ? match->tag : INT32_MIN, INT32_MIN,
+                 INT32_MIN);
 }
 
 void cohort_replay_check(uint64_t event, uint32_t op) {
@@ -244,7 +276,8 @@ void cohort_replay_check(uint64_t event, uint32_t op) {
 
 uint32_t cohort_replay_place; /* of the receive in the array of a Startall */
 
-/* A recording in racing mode tells only of receives that raced: for another, nothing else can be there than what it took. */
+/* A recording in racing mode tells only of receives that raced: for another, nothing else can be there than what it
+ * took. */
 static int free_to_take(uint32_t op) {
   if (!file->sparse) return 0;
   if (match >= match_end || match->event != g.events + 1 || match->op != op) return 1;
@@ -254,7 +287,8 @@ static int free_to_take(uint32_t op) {
 int cohort_replay_match(uint32_t op, int *source, int *tag) {
   if (UNLIKELY(g.last_call)) return 0; /* it is not known what it would have taken */
   if (free_to_take(op)) return 1;
-  if (match >= match_end) cohort_diverge(COHORT_OP_NONE, 0, INT32_MIN, INT32_MIN, cohort_peer(*source), cohort_tag(*tag));
+  if (match >= match_end)
+    cohort_diverge(COHORT_OP_NONE, 0, INT32_MIN, INT32_MIN, cohort_peer(*source), cohort_tag(*tag));
   if (match->event != g.events + 1 || match->op != op)
     cohort_diverge(match->op, match->event, match->source, match->tag, cohort_peer(*source), cohort_tag(*tag));
   const struct cohort_match *m = match++;
@@ -313,8 +347,8 @@ void cohort_replay_finalize(void) {
   cohort_never_release();
 }
 
-/* A receive that took no message in the recorded run is not posted: it could take one that another receive was to have. The program gets a
- * request that never completes, unless it cancels it. */
+/* A receive that took no message in the recorded run is not posted: it could take one that another receive was to have.
+ * The program gets a request that never completes, unless it cancels it. */
 struct never { MPI_Request request; int cancelled; };
 static struct keymap never; /* those that are not complete yet, by handle; the MPI holds pointers to them too */
 
@@ -352,7 +386,9 @@ int cohort_never_request(MPI_Request *request) {
   return cohort_keymap_put(&never, HANDLE(*request), (uint64_t)(uintptr_t)n) ? rc : MPI_ERR_NO_MEM;
 }
 
-int cohort_is_never(MPI_Request request) { return request != MPI_REQUEST_NULL && cohort_keymap_find(&never, HANDLE(request)) != NULL; }
+int cohort_is_never(MPI_Request request) {
+  return request != MPI_REQUEST_NULL && cohort_keymap_find(&never, HANDLE(request)) != NULL;
+}
 
 /* Ends the request, whether it was cancelled or not, and frees it. */
 int cohort_never_free(MPI_Request *request) {

@@ -1,5 +1,5 @@
-/* The program's active requests, by handle. Handles are reused, and some are shared: an MPI hands out one request that is complete from the
- * beginning to many sends. So a handle leads to a queue of requests, the oldest first. */
+/* The program's active requests, by handle. Handles are reused, and some are shared: an MPI hands out one request that
+ * is complete from the beginning to many sends. So a handle leads to a queue of requests, the oldest first. */
 #include "cohort.h"
 
 struct slot { uint64_t handle; uint32_t head, tail; }; /* head 0: empty */
@@ -65,7 +65,9 @@ void cohort_request_sends(struct cohort_request *r, const void *buf, int count, 
   r->buf = buf;
   r->count = count;
   r->type = type;
-  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED) return;
+  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+      combiner == MPI_COMBINER_NAMED)
+    return;
   r->own_type = PMPI_Type_dup(type, &r->type) == MPI_SUCCESS;
   if (!r->own_type) r->count = 0; /* not looked into */
 }
@@ -82,9 +84,11 @@ static void drop_node(uint32_t n) {
   cohort_request_count--;
 }
 
-/* Only requests that were complete at once share a handle: sends, and receives from MPI_PROC_NULL. Anything else with this handle is
- * the remains of a request that went away unseen. */
-static int may_share(const struct cohort_request *r) { return !r->persistent && (r->cls != REQUEST_RECEIVE || r->null_peer); }
+/* Only requests that were complete at once share a handle: sends, and receives from MPI_PROC_NULL. Anything else with
+ * this handle is the remains of a request that went away unseen. */
+static int may_share(const struct cohort_request *r) {
+  return !r->persistent && (r->cls != REQUEST_RECEIVE || r->null_peer);
+}
 
 struct cohort_request *cohort_request_add(MPI_Request request, uint8_t cls, int null_peer) {
   if (request == MPI_REQUEST_NULL) return NULL;
@@ -92,7 +96,8 @@ struct cohort_request *cohort_request_add(MPI_Request request, uint8_t cls, int 
   uint32_t n = new_node();
   if (n == 0) return NULL;
   uint64_t handle = HANDLE(request);
-  nodes[n] = (struct cohort_request){.handle = handle, .post = g.events + 1, .cls = cls, .active = 1, .null_peer = null_peer != 0};
+  nodes[n] = (struct cohort_request){
+      .handle = handle, .post = g.events + 1, .cls = cls, .active = 1, .null_peer = null_peer != 0};
   cohort_request_count++;
   struct slot *s = find_slot(handle);
   if (s->head == 0) {
@@ -157,8 +162,8 @@ void cohort_request_renamed(uint64_t before, MPI_Request after) {
   if (watched) cohort_request_watch(r, 1);
 }
 
-/* What MPI_Cancel is called for has to be known: which post it was, and that it was a receive. Handles are reused, so an entry is only ever
- * replaced, and there are as many as the program had requests at one time. */
+/* What MPI_Cancel is called for has to be known: which post it was, and that it was a receive. Handles are reused, so
+ * an entry is only ever replaced, and there are as many as the program had requests at one time. */
 static struct keymap noted;
 
 void cohort_request_note(MPI_Request request, uint8_t cls) {

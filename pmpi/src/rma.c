@@ -1,15 +1,18 @@
 /* One-sided communication.
  *
- * What another run would not give the program is recorded: what its one-sided calls fetch, at the synchronisation that completes them; and what others did to its
- * windows, as far as the program itself can see it: the content of a window is looked at when an event ends, and what has changed since the look before is a value.
- * In replay the fetched values are given back and the windows are put into the recorded state at the same events. So it does not matter in which order the
- * accesses of several ranks take place then, nor who gets a lock first: a lock is shared in replay, so that nobody waits for one who waits for him. What this cannot cover is a
- * program that reads its window while others write to it, without a call between.
+ * What another run would not give the program is recorded: what its one-sided calls fetch, at the synchronisation that
+ * completes them; and what others did to its windows, as far as the program itself can see it: the content of a window
+ * is looked at when an event ends, and what has changed since the look before is a value. In replay the fetched values
+ * are given back and the windows are put into the recorded state at the same events. So it does not matter in which
+ * order the accesses of several ranks take place then, nor who gets a lock first: a lock is shared in replay, so that
+ * nobody waits for one who waits for him. What this cannot cover is a program that reads its window while others write
+ * to it, without a call between.
  *
- * That is for small windows (SMALL). A greater one is not looked at; it is covered as long as nothing depends on an order: fences and
- * post/start/complete/wait with Put, Get, and accumulates that commute exactly. What is got from it is not recorded but hashed, so that a replay that gets something else is
- * found out. The rest is refused by name: locks on it, sums of floating-point numbers, replacements, fetching atomics. Every rank decides alike, by the greatest part of a window that any rank
- * has. */
+ * That is for small windows (SMALL). A greater one is not looked at; it is covered as long as nothing depends on an
+ * order: fences and post/start/complete/wait with Put, Get, and accumulates that commute exactly. What is got from it
+ * is not recorded but hashed, so that a replay that gets something else is found out. The rest is refused by name:
+ * locks on it, sums of floating-point numbers, replacements, fetching atomics. Every rank decides alike, by the
+ * greatest part of a window that any rank has. */
 #include "cohort.h"
 
 #include <sched.h>
@@ -27,7 +30,9 @@ struct window {
   uint64_t handle;
   uint64_t id;         /* counts creations: the same in the recording and in its replay */
   uint8_t *base, *shadow;
-  uint8_t *private;    /* replay, by word: 1: what was in it at first is not what was recorded (an address, or nothing that means anything), and still is not */
+  /* replay, by word: 1: what was in it at first is not what was recorded (an address, or nothing that means anything),
+   * and still is not */
+  uint8_t *private;
   uint64_t size, mapped;
   int privates;        /* there were such words */
   int small, ours;     /* `ours`: the memory is the program's, and outlives the window */
@@ -92,7 +97,13 @@ static void made(MPI_Win win, void *base, MPI_Aint size, MPI_Comm comm, int ours
     return;
   }
   uint64_t own = (uint64_t)size, most = own;
-  *w = (struct window){.handle = HANDLE(win), .id = ++n_windows, .base = base, .size = own, .ours = ours, .comm = MPI_COMM_NULL, .next = windows};
+  *w = (struct window){.handle = HANDLE(win),
+                       .id = ++n_windows,
+                       .base = base,
+                       .size = own,
+                       .ours = ours,
+                       .comm = MPI_COMM_NULL,
+                       .next = windows};
   if (keeping() && own > 0 && own <= SMALL) {
     w->shadow = cohort_map(own);
     w->mapped = own;
@@ -145,10 +156,13 @@ static int begin_pieces(const struct window *w) {
   return 1;
 }
 
-static uint64_t end_of(const struct window *w, uint64_t at, uint64_t step) { return w->size - at < step ? w->size : at + step; }
+static uint64_t end_of(const struct window *w, uint64_t at, uint64_t step) {
+  return w->size - at < step ? w->size : at + step;
+}
 
-/* Recording: what differs from the shadow goes there, and from there into the trace: so what is recorded is what we saw, though others may go on writing. By words, so
- * that of what the program had in the window before nothing is touched in replay that did not change: it may be addresses. */
+/* Recording: what differs from the shadow goes there, and from there into the trace: so what is recorded is what we
+ * saw, though others may go on writing. By words, so that of what the program had in the window before nothing is
+ * touched in replay that did not change: it may be addresses. */
 static void look(struct window *w) {
   packed.length = 0;
   for (uint64_t grain = 0; grain < w->size; grain += GRAIN) {
@@ -245,7 +259,8 @@ void cohort_windows_look(void) {
 
 static void expect(struct window *w, void *to, int count, MPI_Datatype type, int target) {
   if (w == NULL || !keeping() || count <= 0 || target == MPI_PROC_NULL) return;
-  struct fetch f = {.to = to, .count = count, .target = target, .type = type, .named = combiner(type) == MPI_COMBINER_NAMED};
+  struct fetch f = {
+      .to = to, .count = count, .target = target, .type = type, .named = combiner(type) == MPI_COMBINER_NAMED};
   if (!f.named && PMPI_Type_dup(type, &f.type) != MPI_SUCCESS) {
     cohort_uncovered("a one-sided call whose datatype cannot be kept");
     return;
@@ -275,13 +290,17 @@ static uint8_t *pack(const struct fetch *f, int *length) {
   int room = 0;
   *length = 0;
   packed.length = 0;
-  if (PMPI_Pack_size(f->count, f->type, MPI_COMM_SELF, &room) != MPI_SUCCESS || !cohort_reserve(&packed, (size_t)room + 1) ||
+  if (PMPI_Pack_size(f->count, f->type, MPI_COMM_SELF, &room) != MPI_SUCCESS ||
+      !cohort_reserve(&packed, (size_t)room + 1) ||
       cohort_pack(f->to, f->count, f->type, packed.data, room, length, MPI_COMM_SELF) != MPI_SUCCESS)
     return NULL;
   return packed.data;
 }
 
-static void diverged(void) { cohort_diverge_value(COHORT_DIVERGED_VALUE + COHORT_VALUE_FETCHED, COHORT_DIVERGED_VALUE + COHORT_VALUE_FETCHED, g.site); }
+static void diverged(void) {
+  cohort_diverge_value(COHORT_DIVERGED_VALUE + COHORT_VALUE_FETCHED, COHORT_DIVERGED_VALUE + COHORT_VALUE_FETCHED,
+                       g.site);
+}
 
 /* Of a great window: the hash. */
 static void compare(const struct fetch *f) {
@@ -345,7 +364,9 @@ static void complete(struct window *w, int target) {
 /* ---- what depends on an order */
 
 static int is_floating(MPI_Datatype type) {
-  static const char *const exact[] = {"int", "long", "short", "char", "INT", "LONG_LONG", "SHORT", "CHAR", "BYTE", "AINT", "OFFSET", "COUNT", "C_BOOL", "LOGICAL", "BOOL", "WCHAR", "LONG"};
+  static const char *const exact[] = {"int",    "long",    "short", "char",  "INT",    "LONG_LONG",
+                                      "SHORT",  "CHAR",    "BYTE",  "AINT",  "OFFSET", "COUNT",
+                                      "C_BOOL", "LOGICAL", "BOOL",  "WCHAR", "LONG"};
   char name[MPI_MAX_OBJECT_NAME] = "";
   int n = 0;
   if (combiner(type) != MPI_COMBINER_NAMED || PMPI_Type_get_name(type, name, &n) != MPI_SUCCESS) return 1; /* perhaps */
@@ -356,7 +377,8 @@ static int is_floating(MPI_Datatype type) {
 }
 
 static int commutes(MPI_Op op, MPI_Datatype type) {
-  if (op == MPI_NO_OP || op == MPI_MIN || op == MPI_MAX || op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR || op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR || op == MPI_MINLOC || op == MPI_MAXLOC)
+  if (op == MPI_NO_OP || op == MPI_MIN || op == MPI_MAX || op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR ||
+      op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR || op == MPI_MINLOC || op == MPI_MAXLOC)
     return 1;
   if (op == MPI_SUM || op == MPI_PROD) return !is_floating(type);
   return 0;
@@ -428,10 +450,12 @@ EXPORT int MPI_Win_free(MPI_Win *win) {
 EXPORT int MPI_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
   KEPT(Put, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   if (!cohort_enter(COHORT_OP_PUT, SITE))
-    return PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+    return PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                    win);
   cohort_named(target_rank, 0);
   known(win);
-  int rc = PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  int rc = PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                    win);
   cohort_event_plain();
   cohort_leave();
   return rc;
@@ -440,9 +464,11 @@ EXPORT int MPI_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
 EXPORT int MPI_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
   KEPT(Get, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
   if (!cohort_enter(COHORT_OP_GET, SITE))
-    return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+    return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                    win);
   cohort_named(target_rank, 0);
-  int rc = PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
+  int rc = PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+                    win);
   if (rc == MPI_SUCCESS) expect(known(win), origin_addr, origin_count, origin_datatype, target_rank);
   cohort_event_plain();
   cohort_leave();
@@ -450,37 +476,44 @@ EXPORT int MPI_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
 }
 
 EXPORT int MPI_Accumulate(RMA_PUT, RMA_TARGET, MPI_Op op, MPI_Win win) {
-  KEPT(Accumulate, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  KEPT(Accumulate, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
+       op, win);
   if (!cohort_enter(COHORT_OP_ACCUMULATE, SITE))
-    return PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+    return PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+                           target_datatype, op, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   if (!commutes(op, target_datatype)) only_small(w, "MPI_Accumulate whose order counts, above 64 KiB");
-  int rc = PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+  int rc = PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
+                           target_datatype, op, win);
   cohort_event_plain();
   cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_Datatype result_datatype, RMA_TARGET, MPI_Op op, MPI_Win win) {
-  KEPT(Get_accumulate, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp, target_count, target_datatype, op, win);
+EXPORT int MPI_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_Datatype result_datatype, RMA_TARGET,
+                              MPI_Op op, MPI_Win win) {
+  KEPT(Get_accumulate, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
+       target_rank, target_disp, target_count, target_datatype, op, win);
   if (!cohort_enter(COHORT_OP_GET_ACCUMULATE, SITE))
-    return PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp,
-                               target_count, target_datatype, op, win);
+    return PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
+                               target_rank, target_disp, target_count, target_datatype, op, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   only_small(w, "MPI_Get_accumulate of a window above 64 KiB");
-  int rc = PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype, target_rank, target_disp,
-                               target_count, target_datatype, op, win);
+  int rc = PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
+                               target_rank, target_disp, target_count, target_datatype, op, win);
   if (rc == MPI_SUCCESS) expect(w, result_addr, result_count, result_datatype, target_rank);
   cohort_event_plain();
   cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
+EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+                            MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
   KEPT(Fetch_and_op, origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-  if (!cohort_enter(COHORT_OP_FETCH_AND_OP, SITE)) return PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
+  if (!cohort_enter(COHORT_OP_FETCH_AND_OP, SITE))
+    return PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   only_small(w, "MPI_Fetch_and_op of a window above 64 KiB");
@@ -491,8 +524,8 @@ EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Data
   return rc;
 }
 
-EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                                MPI_Aint target_disp, MPI_Win win) {
+EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
+                                MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
   KEPT(Compare_and_swap, origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   if (!cohort_enter(COHORT_OP_COMPARE_AND_SWAP, SITE))
     return PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
@@ -519,7 +552,8 @@ EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
   return rc;
 }
 
-/* A synchronisation of one call: what it completes at the origin, and what it says of a window that is not looked at. */
+/* A synchronisation of one call: what it completes at the origin, and what it says of a window that is not looked at.
+ * */
 #define SYNCHRONISATION(Name, NAME, parameters, arguments, before, target)         \
   EXPORT int MPI_##Name parameters {                                                \
     KEPT(Name, COHORT_UNPACK arguments);                                            \
@@ -555,7 +589,8 @@ SYNCHRONISATION(Win_lock, WIN_LOCK, (int lock_type, int rank, int assert, MPI_Wi
                 only_small(w, "MPI_Win_lock of a window above 64 KiB");
                 if (g.replay && w != NULL && w->small) lock_type = MPI_LOCK_SHARED, NONE)
 SYNCHRONISATION(Win_unlock, WIN_UNLOCK, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_lock_all, WIN_LOCK_ALL, (int assert, MPI_Win win), (assert, win), only_small(w, "MPI_Win_lock_all of a window above 64 KiB"), NONE)
+SYNCHRONISATION(Win_lock_all, WIN_LOCK_ALL, (int assert, MPI_Win win), (assert, win),
+                only_small(w, "MPI_Win_lock_all of a window above 64 KiB"), NONE)
 SYNCHRONISATION(Win_unlock_all, WIN_UNLOCK_ALL, (MPI_Win win), (win), (void)w, ALL)
 SYNCHRONISATION(Win_flush, WIN_FLUSH, (int rank, MPI_Win win), (rank, win), (void)w, rank)
 SYNCHRONISATION(Win_flush_all, WIN_FLUSH_ALL, (MPI_Win win), (win), (void)w, ALL)

@@ -1,5 +1,6 @@
-/* Call sites and the modules that they lie in, each written to the trace once, when it is first needed. A site is the return address of the call minus one, so that it
- * lies inside the call instruction and a line table finds the call's line. */
+/* Call sites and the modules that they lie in, each written to the trace once, when it is first needed. A site is the
+ * return address of the call minus one, so that it lies inside the call instruction and a line table finds the call's
+ * line. */
 #include "cohort.h"
 
 #include <link.h>

@@ -19,7 +19,8 @@ uint64_t cohort_bytes(int count, MPI_Datatype type) {
 
 uint64_t cohort_status_bytes(const MPI_Status *status) {
   int n = 0;
-  if (LIKELY(PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &n) == MPI_SUCCESS && n != MPI_UNDEFINED)) return (uint64_t)n;
+  if (LIKELY(PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &n) == MPI_SUCCESS && n != MPI_UNDEFINED))
+    return (uint64_t)n;
   MPI_Count x = 0;
   if (PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &x) != MPI_SUCCESS || x < 0) return 0;
   return (uint64_t)x;
@@ -30,7 +31,8 @@ int cohort_truncated(int rc) {
   return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
 }
 
-/* A receive or probe has returned: whether it was given a message. One that failed for another reason was not, and its status says nothing. */
+/* A receive or probe has returned: whether it was given a message. One that failed for another reason was not, and its
+ * status says nothing. */
 int cohort_given(int rc, int wildcard) {
   if (LIKELY(rc == MPI_SUCCESS) || cohort_truncated(rc)) return 1;
   if (wildcard) cohort_uncovered("a receive or probe with a wildcard that failed");
@@ -88,10 +90,12 @@ void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes) {
   cohort_event_end();
 }
 
-void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag, const MPI_Request *request) {
+void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag,
+                             const MPI_Request *request) {
   if (!g.full && !g.order) return;
   uint64_t bytes = cohort_bytes(count, type);
-  struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
+  struct cohort_request *r =
+      rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
   if (r != NULL) {
     r->persistent = 1;
     r->active = 0;

@@ -1,10 +1,11 @@
 /* Threads of the rank: an identity that is the same in every run, and whose turn it is to call MPI.
  *
- * A thread is named by the thread that made it and by how many that one had made before: so its name does not depend on which of two threads is made first
- * by the clock. MPI calls of several threads that do not overlap (MPI_THREAD_SERIALIZED, and MPI_THREAD_MULTIPLE used like it) are a sequence; where the
- * caller changes, the trace has a TURN, and replay lets a thread in only when it is its turn. What the threads do between their calls, and the order in which they
- * take the program's locks, is not recorded: should a thread hold a lock that the one needs whose turn it is, nobody moves, and that is a divergence. Calls that
- * do overlap are refused by name. */
+ * A thread is named by the thread that made it and by how many that one had made before: so its name does not depend on
+ * which of two threads is made first by the clock. MPI calls of several threads that do not overlap
+ * (MPI_THREAD_SERIALIZED, and MPI_THREAD_MULTIPLE used like it) are a sequence; where the caller changes, the trace has
+ * a TURN, and replay lets a thread in only when it is its turn. What the threads do between their calls, and the order
+ * in which they take the program's locks, is not recorded: should a thread hold a lock that the one needs whose turn it
+ * is, nobody moves, and that is a divergence. Calls that do overlap are refused by name. */
 #include "cohort.h"
 
 #include <dlfcn.h>
@@ -35,7 +36,8 @@ static uint64_t mix(uint64_t parent, uint64_t child) {
 static uint64_t identify(void) {
   if (cohort_own_id != 0) return cohort_own_id;
   if ((pid_t)syscall(SYS_gettid) == getpid()) return cohort_own_id = COHORT_MAIN_THREAD;
-  return cohort_own_id = mix(0, atomic_fetch_add(&n_foreign, 1)); /* by another way than pthread_create: see cohort_thread_is_known */
+  /* by another way than pthread_create: see cohort_thread_is_known */
+  return cohort_own_id = mix(0, atomic_fetch_add(&n_foreign, 1));
 }
 
 static struct cohort_thread *make_self(void) {
@@ -96,7 +98,8 @@ static void *begin_thread(void *argument) {
   return s.function(s.argument); /* a jump: the program's stacks look as without us */
 }
 
-EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *), void *argument) {
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
+                          void *argument) {
   static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (next == NULL) *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
   if (next == NULL) return EAGAIN;
@@ -155,11 +158,13 @@ static uint64_t cpu_time(void) {
 
 enum { YIELDS = 64, SHORT_NAPS = 200, PATIENCE_US = 10000000 };
 
-/* Waits for somebody else to move. Returns 0 when the process has stood still for 10 s: no MPI call began or ended, none is in progress, and next to nothing was
- * computed. Time in which a debugger holds the process does not count: only naps do. */
+/* Waits for somebody else to move. Returns 0 when the process has stood still for 10 s: no MPI call began or ended,
+ * none is in progress, and next to nothing was computed. Time in which a debugger holds the process does not count:
+ * only naps do. */
 int cohort_wait_for_others(struct cohort_patience *p) {
   uint64_t steps = __atomic_load_n(&g.steps, __ATOMIC_ACQUIRE);
-  if (p->round == 0 || steps != p->steps || atomic_load(&g.busy) != 0 || __atomic_load_n(&g.control->state, __ATOMIC_ACQUIRE) != COHORT_STATE_RUNNING) {
+  if (p->round == 0 || steps != p->steps || atomic_load(&g.busy) != 0 ||
+      __atomic_load_n(&g.control->state, __ATOMIC_ACQUIRE) != COHORT_STATE_RUNNING) {
     p->steps = steps;
     p->waited_us = 0;
     p->cpu = cpu_time();

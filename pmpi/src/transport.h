@@ -1,6 +1,6 @@
-/* How a message is carried, apart from what is decided about it. Everything that a wrapper does to a message of the program goes through
- * these; only racing mode, whose messages have a header, carries them in another way than MPI does (racing*.c). A wrapper that passes a call through (cohort_enter
- * returned 0) calls PMPI itself. */
+/* How a message is carried, apart from what is decided about it. Everything that a wrapper does to a message of the
+ * program goes through these; only racing mode, whose messages have a header, carries them in another way than MPI does
+ * (racing*.c). A wrapper that passes a call through (cohort_enter returned 0) calls PMPI itself. */
 #ifndef COHORT_TRANSPORT_H
 #define COHORT_TRANSPORT_H
 #include "cohort.h"
@@ -52,34 +52,40 @@ static inline int x_irsend(const void *buf, int count, MPI_Datatype datatype, in
 
 static inline int x_send_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                               MPI_Request *request) {
-  if (UNLIKELY(g.racing)) return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND_INIT, request);
+  if (UNLIKELY(g.racing))
+    return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_SEND_INIT, request);
   return PMPI_Send_init(buf, count, datatype, dest, tag, comm, request);
 }
 
 static inline int x_bsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                                MPI_Request *request) {
-  if (UNLIKELY(g.racing)) return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND_INIT, request);
+  if (UNLIKELY(g.racing))
+    return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_BSEND_INIT, request);
   return PMPI_Bsend_init(buf, count, datatype, dest, tag, comm, request);
 }
 
 static inline int x_ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                                MPI_Request *request) {
-  if (UNLIKELY(g.racing)) return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND_INIT, request);
+  if (UNLIKELY(g.racing))
+    return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_SSEND_INIT, request);
   return PMPI_Ssend_init(buf, count, datatype, dest, tag, comm, request);
 }
 
 static inline int x_rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
                                MPI_Request *request) {
-  if (UNLIKELY(g.racing)) return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND_INIT, request);
+  if (UNLIKELY(g.racing))
+    return cohort_r_send_init(buf, count, datatype, dest, tag, comm, COHORT_OP_RSEND_INIT, request);
   return PMPI_Rsend_init(buf, count, datatype, dest, tag, comm, request);
 }
 
-static inline int x_recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+static inline int x_recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                         MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_recv(buf, count, datatype, source, tag, comm, status);
   return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
 }
 
-static inline int x_irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+static inline int x_irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+                          MPI_Request *request) {
   if (UNLIKELY(g.racing)) return cohort_r_irecv(buf, count, datatype, source, tag, comm, request);
   return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
 }
@@ -91,14 +97,19 @@ static inline int x_recv_init(void *buf, int count, MPI_Datatype datatype, int s
 }
 
 static inline int x_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                             void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
-  if (UNLIKELY(g.racing)) return cohort_r_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-  return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+                             void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                             MPI_Comm comm, MPI_Status *status) {
+  if (UNLIKELY(g.racing))
+    return cohort_r_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                             comm, status);
+  return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+                       status);
 }
 
 static inline int x_sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
                                      int recvtag, MPI_Comm comm, MPI_Status *status) {
-  if (UNLIKELY(g.racing)) return cohort_r_sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
+  if (UNLIKELY(g.racing))
+    return cohort_r_sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
 }
 

@@ -1,5 +1,5 @@
-/* Values that the program is given and that another run would not be given: times, random bytes, what one-sided calls fetch. Each thread has its own sequence of them,
- * so threads need not be ordered for it. See docs/trace-format.md. */
+/* Values that the program is given and that another run would not be given: times, random bytes, what one-sided calls
+ * fetch. Each thread has its own sequence of them, so threads need not be ordered for it. See docs/trace-format.md. */
 #include "cohort.h"
 
 #include <math.h>
@@ -24,7 +24,8 @@ static uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 
 /* What a thread may have waiting: tens of millions of times, asked for while another thread is inside one MPI call. */
 enum { PENDING_MOST = 256 << 20 };
 
-/* A record of another thread than the one that is inside MPI waits in the thread's own memory: a length of four bytes before each. The caller holds t->writing. */
+/* A record of another thread than the one that is inside MPI waits in the thread's own memory: a length of four bytes
+ * before each. The caller holds t->writing. */
 static void keep(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
   uint32_t length = (uint32_t)(n + m);
   size_t all = t->pending.length + sizeof length + length;
@@ -62,8 +63,8 @@ static void emit(struct cohort_thread *t, const void *head, size_t n, const void
   if (!owner) cohort_short_leave();
 }
 
-/* Only the thread itself adds; whoever closes the trace takes what is left. A signal handler that comes in between gets its value unrecorded: what handlers
- * do, and when, is not replayed. */
+/* Only the thread itself adds; whoever closes the trace takes what is left. A signal handler that comes in between gets
+ * its value unrecorded: what handlers do, and when, is not replayed. */
 static int own(struct cohort_thread *t) {
   int expected = 0;
   return atomic_compare_exchange_strong(&t->writing, &expected, 1);
@@ -87,7 +88,8 @@ static inline uint64_t seconds_bits(int64_t ns, int form) {
     s++;
     f -= 1000000000;
   }
-  volatile double fraction = form & 1 ? (double)f / 1e9 : 1e-9 * (double)f; /* volatile: never fused with the addition */
+  /* volatile: never fused with the addition */
+  volatile double fraction = form & 1 ? (double)f / 1e9 : 1e-9 * (double)f;
   double seconds = (double)s + fraction;
   uint64_t bits;
   memcpy(&bits, &seconds, sizeof bits);
@@ -183,8 +185,12 @@ static int cut_short;
 
 /* Each entry must lie inside its stream; checked once. */
 int cohort_values_open(const uint8_t *base, uint64_t size, const struct cohort_decisions *d) {
-  if (d->n_streams > size || d->off_streams % 8 != 0 || d->off_streams > size || d->n_streams * sizeof *streams > size - d->off_streams) return 0;
-  if (d->n_turns > size || d->off_turns % 8 != 0 || d->off_turns > size || d->n_turns * sizeof(struct cohort_turn) > size - d->off_turns) return 0;
+  if (d->n_streams > size || d->off_streams % 8 != 0 || d->off_streams > size ||
+      d->n_streams * sizeof *streams > size - d->off_streams)
+    return 0;
+  if (d->n_turns > size || d->off_turns % 8 != 0 || d->off_turns > size ||
+      d->n_turns * sizeof(struct cohort_turn) > size - d->off_turns)
+    return 0;
   decisions = base;
   streams = (const void *)(base + d->off_streams);
   n_streams = d->n_streams;
@@ -214,11 +220,12 @@ static void find_stream(struct cohort_thread *t) {
   }
 }
 
-/* The recorded values of this thread end here. For a thread that makes no MPI calls that can be because MPI was finalised by another at this moment: it waits for that.
- * Returns 0 then. */
+/* The recorded values of this thread end here. For a thread that makes no MPI calls that can be because MPI was
+ * finalised by another at this moment: it waits for that. Returns 0 then. */
 static int ran_out(uint32_t kind, uint64_t site) {
   int calls_mpi = cohort_thread_id() == g.thread;
-  /* What another thread was given last may have died with the rank, before it could be written: the rank goes on without that thread. */
+  /* What another thread was given last may have died with the rank, before it could be written: the rank goes on
+   * without that thread. */
   if (cut_short && !calls_mpi) cohort_wait_for_end();
   if (cut_short) cohort_end_of_recording();
   if (!calls_mpi) {
@@ -252,7 +259,8 @@ static const void *next_value(uint32_t kind, size_t *length, uint64_t site) {
       return bytes;
     }
   }
-  if (t->numbers_kind != kind) cohort_diverge_value(COHORT_DIVERGED_VALUE + t->numbers_kind, COHORT_DIVERGED_VALUE + kind, site);
+  if (t->numbers_kind != kind)
+    cohort_diverge_value(COHORT_DIVERGED_VALUE + t->numbers_kind, COHORT_DIVERGED_VALUE + kind, site);
   const void *number = t->at;
   t->at += 8;
   t->numbers_left -= 8;
@@ -275,7 +283,9 @@ void cohort_values_finalize(void) {
   struct cohort_thread *t = cohort_self();
   if (t == NULL) return;
   if (!t->searched) find_stream(t);
-  uint32_t kind = t->numbers_left > 0 ? t->numbers_kind : t->at < t->end ? ((const struct cohort_value *)t->at)->kind : 0;
+  uint32_t kind = t->numbers_left > 0 ? t->numbers_kind
+                  : t->at < t->end    ? ((const struct cohort_value *)t->at)->kind
+                                      : 0;
   if (kind != 0) cohort_diverge_value(COHORT_DIVERGED_VALUE + kind, COHORT_OP_FINALIZE, g.site);
 }
 

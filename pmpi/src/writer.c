@@ -1,5 +1,5 @@
-/* The trace file: records are put together in a buffer and copied into a shared mapping of the file, whole, before `committed`
- * moves past them; so a rank that dies at any instant leaves a valid prefix. See docs/trace-format.md. */
+/* The trace file: records are put together in a buffer and copied into a shared mapping of the file, whole, before
+ * `committed` moves past them; so a rank that dies at any instant leaves a valid prefix. See docs/trace-format.md. */
 #include "cohort.h"
 
 #include <errno.h>
@@ -13,7 +13,14 @@
 
 #define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
-enum { CHECK_FIRST = 64, PAGE = 4096, GROW_FIRST = 256 << 10, GROW_MOST = 64 << 20, RESERVE_LEAST = 32 << 10, RESERVE_MOST = 8 << 20 };
+enum {
+  CHECK_FIRST = 64,
+  PAGE = 4096,
+  GROW_FIRST = 256 << 10,
+  GROW_MOST = 64 << 20,
+  RESERVE_LEAST = 32 << 10,
+  RESERVE_MOST = 8 << 20
+};
 
 static int fd = -1;
 static uint64_t file_size;      /* bytes of the file that have blocks behind them */
@@ -30,7 +37,8 @@ static struct cohort_trace_header *mapped, unread;
 /* Two records can be under construction: an EVENT, and what must stand before it (COMM, SITE, MODULE, NOTE). */
 static struct cohort_buffer event_record, side_record;
 
-/* The header is left as it is now, as if the rank had been killed: what the program does from here on is counted in one that nobody reads. */
+/* The header is left as it is now, as if the rank had been killed: what the program does from here on is counted in one
+ * that nobody reads. */
 static void give_up(uint32_t ended, const char *why) {
   if (given_up) return;
   given_up = 1;
@@ -44,7 +52,8 @@ static void give_up(uint32_t ended, const char *why) {
   g.order = g.full = 0;
 }
 
-/* What must stay free after the trace has grown: the program has files of its own to write, and cohort the end of the recording. */
+/* What must stay free after the trace has grown: the program has files of its own to write, and cohort the end of the
+ * recording. */
 static uint64_t reserve(const struct statvfs *fs) {
   uint64_t share = (uint64_t)fs->f_blocks * fs->f_frsize / 64;
   return share < RESERVE_LEAST ? RESERVE_LEAST : share < RESERVE_MOST ? share : RESERVE_MOST;
@@ -63,7 +72,8 @@ static int may_grow(uint64_t size) {
   return leaves_reserve(size - file_size);
 }
 
-/* Takes the blocks up to size, and gives them back if other ranks took the reserve meanwhile: whoever takes last sees it. 0 or an errno. */
+/* Takes the blocks up to size, and gives them back if other ranks took the reserve meanwhile: whoever takes last sees
+ * it. 0 or an errno. */
 static int allocate(uint64_t size) {
   if (!may_grow(size)) return ENOSPC;
   int error = posix_fallocate(fd, (off_t)file_size, (off_t)(size - file_size));
@@ -71,7 +81,8 @@ static int allocate(uint64_t size) {
   return ftruncate(fd, (off_t)file_size) == 0 ? ENOSPC : errno;
 }
 
-/* Blocks are allocated before they are touched: a full disk is an error here, and not a SIGBUS later. Tries less when much is refused. */
+/* Blocks are allocated before they are touched: a full disk is an error here, and not a SIGBUS later. Tries less when
+ * much is refused. */
 static int grow(uint64_t needed) {
   uint64_t step = file_size < GROW_FIRST ? GROW_FIRST : file_size > GROW_MOST ? GROW_MOST : file_size;
   for (; step >= PAGE; step /= 2) {
@@ -105,29 +116,35 @@ static void seal(void) {
   done.length = chunk_length;
   done.crc32c = cohort_crc32c((uint8_t *)(chunk + 1), chunk_length);
   memcpy(&chunk->crc32c, &done.crc32c, sizeof done.crc32c);
-  __atomic_store_n((uint32_t *)((uint8_t *)chunk + offsetof(struct cohort_chunk, length)), done.length, __ATOMIC_RELEASE);
+  __atomic_store_n((uint32_t *)((uint8_t *)chunk + offsetof(struct cohort_chunk, length)), done.length,
+                   __ATOMIC_RELEASE);
 }
 
 enum { RECORD_MAX = 16 << 20 }; /* readers refuse more */
 
-/* A new chunk with room for a record of `need` bytes: usually for 64 KiB, more for a greater record, less on a disk that is nearly full. */
+/* A new chunk with room for a record of `need` bytes: usually for 64 KiB, more for a greater record, less on a disk
+ * that is nearly full. */
 static int new_chunk(uint32_t need) {
   if (need > RECORD_MAX) {
-    give_up(COHORT_ENDED_UNABLE, "One call completed more requests than a trace record can hold: the trace ends here, the program goes on unrecorded.");
+    give_up(COHORT_ENDED_UNABLE, "One call completed more requests than a trace record can hold: the trace ends here, "
+                                 "the program goes on unrecorded.");
     return 0;
   }
   seal();
-  uint64_t start = chunk_start == 0 ? COHORT_TRACE_HEADER_SIZE : chunk_start + sizeof(struct cohort_chunk) + chunk_length;
+  uint64_t start =
+      chunk_start == 0 ? COHORT_TRACE_HEADER_SIZE : chunk_start + sizeof(struct cohort_chunk) + chunk_length;
   uint64_t want = need > COHORT_CHUNK_MAX ? need : COHORT_CHUNK_MAX;
   uint64_t end = start + sizeof(struct cohort_chunk) + want;
   if (end > window_start + window_size || window == NULL) {
     if (end > file_size && !grow(end) && start + sizeof(struct cohort_chunk) + need > file_size &&
         !grow(start + sizeof(struct cohort_chunk) + need)) {
-      give_up(COHORT_ENDED_DISK, "The disk is full, or the limit on the size of files is reached: the trace ends here, the program goes on unrecorded.");
+      give_up(COHORT_ENDED_DISK, "The disk is full, or the limit on the size of files is reached: the trace ends here, "
+                                 "the program goes on unrecorded.");
       return 0;
     }
     if (!move_window(start)) {
-      give_up(COHORT_ENDED_UNABLE, "The trace file could not be mapped: the trace ends here, the program goes on unrecorded.");
+      give_up(COHORT_ENDED_UNABLE,
+              "The trace file could not be mapped: the trace ends here, the program goes on unrecorded.");
       return 0;
     }
   }
@@ -160,7 +177,8 @@ static void commit(struct cohort_buffer *record) {
 static inline uint8_t *room(struct cohort_buffer *b) {
   if (UNLIKELY(b->length + 16 > b->capacity) && !cohort_reserve(b, b->length + 16)) {
     b->length = 0; /* no memory: this record is lost, and the trace with it */
-    give_up(COHORT_ENDED_UNABLE, "There is no memory to write the trace: it ends here, the program goes on unrecorded.");
+    give_up(COHORT_ENDED_UNABLE,
+            "There is no memory to write the trace: it ends here, the program goes on unrecorded.");
   }
   return b->data + b->length;
 }
@@ -236,9 +254,9 @@ void cohort_event_end(void) {
   STORE(g.header->polls, g.failures);
 }
 
-/* ---- order mode: a record is a shape and a value. A loop of the program makes the same few shapes in the same order over and over: the shape that is
- * expected takes one byte together with a small value, a shape that was seen before takes a byte of its own. Readers guess alike
- * (docs/trace-format.md, Short forms). */
+/* ---- order mode: a record is a shape and a value. A loop of the program makes the same few shapes in the same order
+ * over and over: the shape that is expected takes one byte together with a small value, a shape that was seen before
+ * takes a byte of its own. Readers guess alike (docs/trace-format.md, Short forms). */
 struct shape { uint64_t a, b; }; /* kind, op, n or which, tag; event delta, back */
 enum { SHAPES = 64, CONTEXTS = 4096, SHORT_KNOWN = 0x40, SHORT_EXPECTED = 0x80, VALUE_LONG = 0x7f };
 
@@ -315,7 +333,8 @@ void cohort_order_poll(uint32_t op) {
 void cohort_order_set(uint32_t op, int n, const int *indices) {
   uint64_t delta = order_delta(), first = n > 0 ? (uint64_t)indices[0] : 0;
   int i = 1;
-  if (delta > UINT32_MAX || n > UINT16_MAX || !order_short(shape_of(0x12, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
+  if (delta > UINT32_MAX || n > UINT16_MAX ||
+      !order_short(shape_of(0x12, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
     order_long(0x12, op, delta);
     put_uv(&side_record, (uint64_t)n);
     i = 0;
@@ -328,7 +347,8 @@ void cohort_order_set(uint32_t op, int n, const int *indices) {
 static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back, uint32_t which) {
   uint64_t delta = order_delta();
   int none = source == INT32_MIN;
-  int32_t shown = none ? tag : (int32_t)((uint32_t)tag - (uint32_t)last_tag); /* loops that count their tags up have one shape */
+  /* loops that count their tags up have one shape */
+  int32_t shown = none ? tag : (int32_t)((uint32_t)tag - (uint32_t)last_tag);
   if (!none) last_tag = tag;
   if (delta <= UINT32_MAX && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
       order_short(shape_of(none ? 0x1f : 0x10, op, which, shown, delta, back), none ? 0 : (uint64_t)source, 0))
@@ -370,7 +390,8 @@ void cohort_write_check(uint32_t hash) {
 }
 
 /* Racing mode: `count` receives of messages of one source and tag, a stride of events apart. */
-void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t op, int source, int tag, uint32_t which) {
+void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t op, int source, int tag,
+                       uint32_t which) {
   if (count == 1) {
     order_match(op, source, tag, g.events + 1 - event, which);
   } else {

@@ -1,5 +1,5 @@
-/* Blocking calls. Where a host holds more ranks than cores, an MPI that spins keeps the rank off the core that it waits for; so with COHORT_FLAG_YIELD
- * they are made of nonblocking calls and tests, with sched_yield between. */
+/* Blocking calls. Where a host holds more ranks than cores, an MPI that spins keeps the rank off the core that it waits
+ * for; so with COHORT_FLAG_YIELD they are made of nonblocking calls and tests, with sched_yield between. */
 #include "cohort.h"
 #include "transport.h"
 
@@ -49,9 +49,11 @@ int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *ind
   }
 }
 
-/* Replay: the rank was ended within this call. It is begun as far as that is known, and then the rank waits at the end of its recording, where it gives progress. */
-static void __attribute__((noreturn)) begin_last(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, uint32_t op,
-                                                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
+/* Replay: the rank was ended within this call. It is begun as far as that is known, and then the rank waits at the end
+ * of its recording, where it gives progress. */
+static void __attribute__((noreturn))
+begin_last(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, uint32_t op, void *recvbuf,
+           int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
   static MPI_Request send = MPI_REQUEST_NULL, receive = MPI_REQUEST_NULL;
   if (op != COHORT_OP_NONE) switch (op) {
       case COHORT_OP_BSEND: x_bsend(sendbuf, sendcount, sendtype, dest, sendtag, comm); break;
@@ -97,15 +99,17 @@ static int is_fatal(MPI_Comm comm) {
   return fatal;
 }
 
-/* MPICH hands an error that a test finds to MPI_COMM_WORLD's handler, where the blocking call hands it to the communicator's. That is the same when both abort; else a
- * receive must be the program's own call. */
+/* MPICH hands an error that a test finds to MPI_COMM_WORLD's handler, where the blocking call hands it to the
+ * communicator's. That is the same when both abort; else a receive must be the program's own call. */
 int cohort_may_test(MPI_Comm comm) { return is_fatal(comm) && (comm == MPI_COMM_WORLD || is_fatal(MPI_COMM_WORLD)); }
 
 int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_recv(buf, count, type, source, tag, comm, status);
-  if (UNLIKELY(g.last_call)) begin_last(NULL, 0, type, MPI_PROC_NULL, 0, COHORT_OP_NONE, buf, count, type, source, tag, comm);
+  if (UNLIKELY(g.last_call))
+    begin_last(NULL, 0, type, MPI_PROC_NULL, 0, COHORT_OP_NONE, buf, count, type, source, tag, comm);
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
-  if (!g.yield || source == MPI_PROC_NULL || count < 0 || type == MPI_DATATYPE_NULL) return x_recv(buf, count, type, source, tag, comm, status);
+  if (!g.yield || source == MPI_PROC_NULL || count < 0 || type == MPI_DATATYPE_NULL)
+    return x_recv(buf, count, type, source, tag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm))) {
     MPI_Status probed;
     int rc = cohort_do_probe(source, tag, comm, &probed);
@@ -127,7 +131,8 @@ int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   }
 }
 
-/* A matched message does not tell its communicator: one such communicator, and all receive it by the program's own call. */
+/* A matched message does not tell its communicator: one such communicator, and all receive it by the program's own
+ * call. */
 static int mrecv_must_block;
 
 int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
@@ -144,15 +149,16 @@ int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, M
 
 int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_mrecv(buf, count, type, message, status);
-  if (!g.yield || mrecv_must_block || *message == MPI_MESSAGE_NO_PROC || *message == MPI_MESSAGE_NULL) return x_mrecv(buf, count, type, message, status);
+  if (!g.yield || mrecv_must_block || *message == MPI_MESSAGE_NO_PROC || *message == MPI_MESSAGE_NULL)
+    return x_mrecv(buf, count, type, message, status);
   MPI_Request request = MPI_REQUEST_NULL;
   int rc = x_imrecv(buf, count, type, message, &request);
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
 }
 
 /* The receive is posted first, and both go on while either is tested. */
-static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                    MPI_Comm comm, MPI_Status *status) {
+static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                    int sendtag, MPI_Comm comm, MPI_Status *status) {
   MPI_Request send = MPI_REQUEST_NULL;
   int rc = x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
   if (rc != MPI_SUCCESS) {
@@ -166,8 +172,9 @@ static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MP
 }
 
 /* Likewise where the receive must be a blocking call. */
-static int exchange_probed(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf, int recvcount,
-                           MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+static int exchange_probed(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                           void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                           MPI_Status *status) {
   MPI_Request send = MPI_REQUEST_NULL;
   int rc = x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
   if (rc != MPI_SUCCESS) return rc;
@@ -177,19 +184,24 @@ static int exchange_probed(const void *sendbuf, int sendcount, MPI_Datatype send
 }
 
 int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
+                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                       MPI_Status *status) {
   if (UNLIKELY(g.racing))
-    return cohort_r_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+    return cohort_r_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                             comm, status);
   if (UNLIKELY(g.last_call))
-    begin_last(sendbuf, sendcount, sendtype, dest, sendtag, COHORT_OP_SEND, recvbuf, recvcount, recvtype, source, recvtag, comm);
+    begin_last(sendbuf, sendcount, sendtype, dest, sendtag, COHORT_OP_SEND, recvbuf, recvcount, recvtype, source,
+               recvtag, comm);
   if (!g.yield)
-    return x_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+    return x_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+                      status);
   if (source == MPI_PROC_NULL) {
     int rc = cohort_do_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? x_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
   }
   if (UNLIKELY(!cohort_may_test(comm)))
-    return exchange_probed(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+    return exchange_probed(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
+                           comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, sendbuf, sendcount, sendtype, dest, sendtag, comm, status) : rc;
@@ -197,23 +209,27 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
 
 int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                                MPI_Comm comm, MPI_Status *status) {
-  if (UNLIKELY(g.racing)) return cohort_r_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
+  if (UNLIKELY(g.racing))
+    return cohort_r_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   static struct cohort_buffer packed;
   int size = 0, position = 0;
   if (UNLIKELY(g.last_call)) {
     int whole = PMPI_Pack_size(count, type, comm, &size) == MPI_SUCCESS && cohort_reserve(&packed, (size_t)size + 1) &&
                 cohort_pack(buf, count, type, packed.data, size, &position, comm) == MPI_SUCCESS;
-    begin_last(packed.data, position, MPI_PACKED, dest, sendtag, whole ? COHORT_OP_SEND : COHORT_OP_NONE, buf, count, type, source, recvtag, comm);
+    begin_last(packed.data, position, MPI_PACKED, dest, sendtag, whole ? COHORT_OP_SEND : COHORT_OP_NONE, buf, count,
+               type, source, recvtag, comm);
   }
   if (g.yield && source == MPI_PROC_NULL) {
     int rc = cohort_do_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? x_recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
-  if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || size == 0 || !cohort_reserve(&packed, (size_t)size) ||
+  if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || size == 0 ||
+      !cohort_reserve(&packed, (size_t)size) ||
       cohort_pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
     return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm)))
-    return exchange_probed(packed.data, position, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm, status);
+    return exchange_probed(packed.data, position, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm,
+                           status);
   MPI_Request receive = MPI_REQUEST_NULL;
   int rc = x_irecv(buf, count, type, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, packed.data, position, MPI_PACKED, dest, sendtag, comm, status) : rc;
@@ -225,9 +241,10 @@ int cohort_yieldable(MPI_Comm comm) {
   return PMPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter;
 }
 
-/* Before a collective that must run as it is (a reduction's algorithm decides its rounding): no program may depend on whether a collective
- * synchronises, so we may let it. */
+/* Before a collective that must run as it is (a reduction's algorithm decides its rounding): no program may depend on
+ * whether a collective synchronises, so we may let it. */
 void cohort_synchronise(MPI_Comm comm) {
   MPI_Request request = MPI_REQUEST_NULL;
-  if (cohort_yieldable(comm) && PMPI_Ibarrier(comm, &request) == MPI_SUCCESS) cohort_do_wait(&request, MPI_STATUS_IGNORE);
+  if (cohort_yieldable(comm) && PMPI_Ibarrier(comm, &request) == MPI_SUCCESS)
+    cohort_do_wait(&request, MPI_STATUS_IGNORE);
 }

@@ -20,7 +20,8 @@ type Argument struct {
 	Text    string
 }
 
-// Argument returns the text that the call gives a parameter; ok is false if the function has none of that name, or it was left out.
+// Argument returns the text that the call gives a parameter; ok is false if the function has none of that name, or it
+// was left out.
 func (c *Call) Argument(parameter string) (text string, ok bool) {
 	for i, p := range c.Function.Parameters {
 		if p != parameter {
@@ -59,7 +60,8 @@ func LanguageOf(path string) Language {
 	return C
 }
 
-// Find returns the calls of MPI functions that the table holds, whose text covers the line, counted from 1, in the order of the text.
+// Find returns the calls of MPI functions that the table holds, whose text covers the line, counted from 1, in the
+// order of the text.
 func Find(source string, language Language, line int) []Call {
 	var all []Call
 	if language == C {
@@ -85,7 +87,8 @@ func (c *Call) fits() bool {
 			return false
 		}
 		for _, a := range c.Arguments {
-			if a.Keyword != "" && !strings.EqualFold(a.Keyword, "ierror") && !c.Function.Has(strings.ToLower(a.Keyword)) {
+			if a.Keyword != "" && !strings.EqualFold(a.Keyword, "ierror") &&
+				!c.Function.Has(strings.ToLower(a.Keyword)) {
 				return false
 			}
 		}
@@ -133,7 +136,9 @@ func split(text string, fortran bool) []Argument {
 func keyword(text string) (key, value string) {
 	name, rest, ok := strings.Cut(text, "=")
 	name = strings.TrimSpace(name)
-	if !ok || strings.HasPrefix(rest, "=") || name == "" || strings.ContainsFunc(name, func(r rune) bool { return r > 0x7f || !isWord(byte(r)) }) {
+	if !ok || strings.HasPrefix(rest, "=") || name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r > 0x7f || !isWord(byte(r))
+	}) {
 		return "", text
 	}
 	return strings.ToLower(name), strings.TrimSpace(rest)

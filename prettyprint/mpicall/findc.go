@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// cleaned is C source in which comments and directives are blanks, character for character, so that positions and lines stay.
+// cleaned is C source in which comments and directives are blanks, character for character, so that positions and lines
+// stay.
 type cleaned struct {
 	text       string
 	directives []int // positions of the # of each
@@ -154,7 +155,8 @@ func declares(before string) bool {
 		return before == "." || before == ">" || before == "~"
 	}
 	switch before {
-	case "return", "else", "do", "case", "co_return", "co_await", "co_yield", "throw", "and", "or", "not", "goto", "xor":
+	case "return", "else", "do", "case", "co_return", "co_await", "co_yield", "throw", "and", "or", "not", "goto",
+		"xor":
 		return false
 	}
 	return true
@@ -191,7 +193,8 @@ func (c *cleaned) callAt(from, to, line int) (Call, bool) {
 		return Call{}, false // a definition
 	}
 	return Call{
-		Function: f, Name: s[from:to], Arguments: split(s[open+1:end-1], false), First: line, Last: line + strings.Count(s[from:end], "\n"),
+		Function: f, Name: s[from:to], Arguments: split(s[open+1:end-1], false), First: line, Last: line +
+			strings.Count(s[from:end], "\n"),
 	}, true
 }
 
@@ -232,8 +235,9 @@ var (
 	funcLike   = regexp.MustCompile(`\b(\w+)[ \t]*\(`)
 )
 
-// Constants are the macros of a C source that stand for a constant and for nothing else: defined once, outside every condition, without
-// parameters, by numbers, operators and other such names. A debugger often does not know them, as the compiler does not tell it.
+// Constants are the macros of a C source that stand for a constant and for nothing else: defined once, outside every
+// condition, without parameters, by numbers, operators and other such names. A debugger often does not know them, as
+// the compiler does not tell it.
 func Constants(source string) map[string]string {
 	out, bad := map[string]string{}, map[string]bool{}
 	depth := 0

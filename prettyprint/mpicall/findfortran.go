@@ -84,7 +84,8 @@ func fixedLine(text string) (code string, continues, ok bool) {
 	}
 	code = text[6:]
 	if len(text) > 72 && !strings.Contains(uncommentFortran(text[:72]), "!") {
-		code = text[6:72] // beyond is no part of it, unless the compiler was told otherwise: then the parentheses do not close
+		// beyond is no part of it, unless the compiler was told otherwise: then the parentheses do not close
+		code = text[6:72]
 	}
 	return uncommentFortran(code), continues, true
 }

@@ -22,13 +22,14 @@ type Times int
 
 // How often a count applies.
 const (
-	Once       Times = iota // count instances
-	PerMember               // count instances for each member of the communicator (of an intercommunicator: of its remote group)
-	PerSource               // for each neighbour from which the rank receives, in the topology of the communicator
-	PerTarget               // for each neighbour to which it sends
-	OwnOf                   // the entry of an array of counts that this rank has
-	SumOf                   // the sum of an array of counts
-	Partitions              // count instances in each of as many parts as another argument says
+	Once Times = iota // count instances
+	// count instances for each member of the communicator (of an intercommunicator: of its remote group)
+	PerMember
+	PerSource  // for each neighbour from which the rank receives, in the topology of the communicator
+	PerTarget  // for each neighbour to which it sends
+	OwnOf      // the entry of an array of counts that this rank has
+	SumOf      // the sum of an array of counts
+	Partitions // count instances in each of as many parts as another argument says
 )
 
 // Buffer is a buffer argument of a function. Arguments are named as the MPI standard names them.
@@ -53,7 +54,8 @@ type Function struct {
 	verbs      string
 }
 
-// Large reports whether the function, by the name it was called by, has the counts and displacements of MPI_Count ("_c").
+// Large reports whether the function, by the name it was called by, has the counts and displacements of MPI_Count
+// ("_c").
 func Large(name string) bool { return strings.HasSuffix(name, "_c") }
 
 // Has reports whether the function has a parameter of that name.
@@ -136,8 +138,9 @@ var functions = sync.OnceValue(func() map[string]*Function {
 	return all
 })
 
-// parseBuffer reads "<recvbuf recvcounts[n] displs[] recvtype @root": a sign for the direction, then address, count, displacements, type. In brackets is what an array
-// has an entry for: n members, in or out neighbours; without, "*n" is what the count is multiplied by.
+// parseBuffer reads "<recvbuf recvcounts[n] displs[] recvtype @root": a sign for the direction, then address, count,
+// displacements, type. In brackets is what an array has an entry for: n members, in or out neighbours; without, "*n" is
+// what the count is multiplied by.
 func parseBuffer(s string) Buffer {
 	var b Buffer
 	words := strings.Fields(s)

@@ -19,7 +19,10 @@ var (
 
 // headers are the files that declare the functions of each MPI.
 var headers = map[string][]string{
-	"mpich":   {"/usr/include/x86_64-linux-gnu/mpich/mpi_proto.h", "/usr/include/x86_64-linux-gnu/mpich/mpi.h", "/usr/include/x86_64-linux-gnu/mpich/mpio.h"},
+	"mpich": {
+		"/usr/include/x86_64-linux-gnu/mpich/mpi_proto.h", "/usr/include/x86_64-linux-gnu/mpich/mpi.h",
+		"/usr/include/x86_64-linux-gnu/mpich/mpio.h",
+	},
 	"openmpi": {"/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h"},
 }
 
@@ -41,8 +44,8 @@ func declared(t *testing.T, mpi string) map[string][]string {
 	return out
 }
 
-// TestTable compares the table with what both MPIs declare: parameters by name and number, a buffer that is sent is const, one that is received
-// into is not, and counts, displacements and types are of their types.
+// TestTable compares the table with what both MPIs declare: parameters by name and number, a buffer that is sent is
+// const, one that is received into is not, and counts, displacements and types are of their types.
 func TestTable(t *testing.T) {
 	for _, mpi := range mpitest.Names() {
 		t.Run(mpi, func(t *testing.T) {
@@ -62,8 +65,12 @@ func TestTable(t *testing.T) {
 			// What moves data and is not in the table is shown to nobody.
 			for name, parameters := range all {
 				_, known := mpicall.Lookup(name)
-				if !known && slices.ContainsFunc(parameters, func(p string) bool { return strings.Contains(p, "MPI_Datatype") && !strings.Contains(p, "*") }) &&
-					slices.ContainsFunc(parameters, func(p string) bool { return strings.Contains(p, "void *") && strings.Contains(p, "buf") }) &&
+				if !known && slices.ContainsFunc(parameters, func(p string) bool {
+					return strings.Contains(p, "MPI_Datatype") && !strings.Contains(p, "*")
+				}) &&
+					slices.ContainsFunc(parameters, func(p string) bool {
+						return strings.Contains(p, "void *") && strings.Contains(p, "buf")
+					}) &&
 					!strings.HasSuffix(name, "_end") {
 					t.Errorf("%s is not in the table", name)
 				}
@@ -75,7 +82,8 @@ func TestTable(t *testing.T) {
 func checkFunction(t *testing.T, f *mpicall.Function, parameters []string) {
 	t.Helper()
 	if len(parameters) != len(f.Parameters) {
-		t.Errorf("%s has %d parameters, and %d in the table: %v", f.Name, len(parameters), len(f.Parameters), parameters)
+		t.Errorf("%s has %d parameters, and %d in the table: %v", f.Name, len(parameters), len(f.Parameters),
+			parameters)
 		return
 	}
 	at := func(parameter string) string {
@@ -109,7 +117,8 @@ func checkFunction(t *testing.T, f *mpicall.Function, parameters []string) {
 					want = "const MPI_Aint "
 				}
 			}
-			if decl := at(n); !strings.HasPrefix(decl, want) && !strings.HasPrefix(decl, "MPI_Count ") && !strings.HasPrefix(decl, "MPI_Aint ") {
+			if decl := at(n); !strings.HasPrefix(decl, want) && !strings.HasPrefix(decl, "MPI_Count ") &&
+				!strings.HasPrefix(decl, "MPI_Aint ") {
 				t.Errorf("%s: %q, and %q is expected", f.Name, decl, want)
 			}
 		}
@@ -127,13 +136,16 @@ func checkFunction(t *testing.T, f *mpicall.Function, parameters []string) {
 
 // synonyms are other names that the headers have for what the standard names so, and their slips.
 var synonyms = map[string]bool{
-	"rank=target_rank": true, "indx=index": true, "type=datatype": true, "target_cout=target_count": true, "ibuf=buf": true, "dest=source": true,
+	"rank=target_rank": true, "indx=index": true, "type=datatype": true, "target_cout=target_count": true,
+	"ibuf=buf": true, "dest=source": true,
 }
 
 func TestLookup(t *testing.T) {
 	for name, want := range map[string]string{
-		"MPI_Send": "MPI_Send", "PMPI_Send": "MPI_Send", "MPI_SEND": "MPI_Send", "mpi_ialltoallw": "MPI_Ialltoallw", "MPI_Send_c": "MPI_Send",
-		"MPI_Rput": "MPI_Rput", "MPI_Allreduce_init": "MPI_Allreduce_init", "MPI_Wait_c": "", "MPI_Type_commit": "", "Send": "", "": "", "PMPI_": "",
+		"MPI_Send": "MPI_Send", "PMPI_Send": "MPI_Send", "MPI_SEND": "MPI_Send", "mpi_ialltoallw": "MPI_Ialltoallw",
+		"MPI_Send_c": "MPI_Send",
+		"MPI_Rput":   "MPI_Rput", "MPI_Allreduce_init": "MPI_Allreduce_init", "MPI_Wait_c": "", "MPI_Type_commit": "",
+		"Send": "", "": "", "PMPI_": "",
 	} {
 		f, ok := mpicall.Lookup(name)
 		if ok != (want != "") || ok && f.Name != want {

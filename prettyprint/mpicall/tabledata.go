@@ -6,7 +6,10 @@ const envelope = "buf count datatype dest tag comm"
 
 var plain = [][3]string{
 	{"Send Bsend Ssend Rsend", envelope, ">buf count datatype"},
-	{"Isend Ibsend Issend Irsend Send_init Bsend_init Ssend_init Rsend_init", envelope + " request", ">buf count datatype"},
+	{
+		"Isend Ibsend Issend Irsend Send_init Bsend_init Ssend_init Rsend_init", envelope + " request",
+		">buf count datatype",
+	},
 	{"Recv", "buf count datatype source tag comm status", "<buf count datatype"},
 	{"Irecv Recv_init", "buf count datatype source tag comm request", "<buf count datatype"},
 	{"Mrecv", "buf count datatype message status", "<buf count datatype"},
@@ -117,39 +120,70 @@ const target = " target_rank target_disp target_count target_datatype "
 
 // oneSided have forms with a request.
 var oneSided = [][4]string{
-	{"Put", "origin_addr origin_count origin_datatype" + target + "win", ">origin_addr origin_count origin_datatype", "puts/"},
-	{"Get", "origin_addr origin_count origin_datatype" + target + "win", "<origin_addr origin_count origin_datatype", "/gets"},
+	{
+		"Put", "origin_addr origin_count origin_datatype" + target + "win", ">origin_addr origin_count origin_datatype",
+		"puts/",
+	},
+	{
+		"Get", "origin_addr origin_count origin_datatype" + target + "win", "<origin_addr origin_count origin_datatype",
+		"/gets",
+	},
 	{
 		"Accumulate", "origin_addr origin_count origin_datatype" + target + "op win",
 		">origin_addr origin_count origin_datatype", "accumulates/",
 	},
 	{
-		"Get_accumulate", "origin_addr origin_count origin_datatype result_addr result_count result_datatype" + target + "op win",
+		"Get_accumulate", "origin_addr origin_count origin_datatype result_addr result_count result_datatype" + target +
+			"op win",
 		">origin_addr origin_count origin_datatype; <result_addr result_count result_datatype", "accumulates/gets",
 	},
 }
 
 var packing = [][4]string{
-	{"Reduce_local", "inbuf inoutbuf count datatype op", ">inbuf count datatype; =inoutbuf count datatype", "takes/gives"},
-	{"Fetch_and_op", "origin_addr result_addr datatype target_rank target_disp op win", ">origin_addr 1 datatype; <result_addr 1 datatype", "accumulates/gets"},
+	{
+		"Reduce_local", "inbuf inoutbuf count datatype op", ">inbuf count datatype; =inoutbuf count datatype",
+		"takes/gives",
+	},
+	{
+		"Fetch_and_op", "origin_addr result_addr datatype target_rank target_disp op win",
+		">origin_addr 1 datatype; <result_addr 1 datatype", "accumulates/gets",
+	},
 	{
 		"Compare_and_swap", "origin_addr compare_addr result_addr datatype target_rank target_disp win",
 		">origin_addr 1 datatype; >compare_addr 1 datatype; <result_addr 1 datatype", "puts/gets",
 	},
-	{"Pack", "inbuf incount datatype outbuf outsize position comm", ">inbuf incount datatype; <outbuf outsize", "packs/packs into"},
-	{"Unpack", "inbuf insize position outbuf outcount datatype comm", ">inbuf insize; <outbuf outcount datatype", "unpacks/unpacks into"},
-	{"Pack_external", "datarep inbuf incount datatype outbuf outsize position", ">inbuf incount datatype; <outbuf outsize", "packs/packs into"},
-	{"Unpack_external", "datarep inbuf insize position outbuf outcount datatype", ">inbuf insize; <outbuf outcount datatype", "unpacks/unpacks into"},
+	{
+		"Pack", "inbuf incount datatype outbuf outsize position comm", ">inbuf incount datatype; <outbuf outsize",
+		"packs/packs into",
+	},
+	{
+		"Unpack", "inbuf insize position outbuf outcount datatype comm", ">inbuf insize; <outbuf outcount datatype",
+		"unpacks/unpacks into",
+	},
+	{
+		"Pack_external", "datarep inbuf incount datatype outbuf outsize position",
+		">inbuf incount datatype; <outbuf outsize", "packs/packs into",
+	},
+	{
+		"Unpack_external", "datarep inbuf insize position outbuf outcount datatype",
+		">inbuf insize; <outbuf outcount datatype", "unpacks/unpacks into",
+	},
 }
 
 var files = [][3]string{
-	{"File_read File_read_all File_read_shared File_read_ordered", "fh buf count datatype status", "<buf count datatype"},
+	{
+		"File_read File_read_all File_read_shared File_read_ordered", "fh buf count datatype status",
+		"<buf count datatype",
+	},
 	{"File_read_at File_read_at_all", "fh offset buf count datatype status", "<buf count datatype"},
 	{"File_iread File_iread_all File_iread_shared", "fh buf count datatype request", "<buf count datatype"},
 	{"File_iread_at File_iread_at_all", "fh offset buf count datatype request", "<buf count datatype"},
 	{"File_read_all_begin File_read_ordered_begin", "fh buf count datatype", "<buf count datatype"},
 	{"File_read_at_all_begin", "fh offset buf count datatype", "<buf count datatype"},
-	{"File_write File_write_all File_write_shared File_write_ordered", "fh buf count datatype status", ">buf count datatype"},
+	{
+		"File_write File_write_all File_write_shared File_write_ordered", "fh buf count datatype status",
+		">buf count datatype",
+	},
 	{"File_write_at File_write_at_all", "fh offset buf count datatype status", ">buf count datatype"},
 	{"File_iwrite File_iwrite_all File_iwrite_shared", "fh buf count datatype request", ">buf count datatype"},
 	{"File_iwrite_at File_iwrite_at_all", "fh offset buf count datatype request", ">buf count datatype"},

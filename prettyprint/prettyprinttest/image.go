@@ -104,7 +104,8 @@ func pick(override, v uint32) uint32 {
 	return v
 }
 
-// Datatype lays out a record and publishes it under its handle, unless the handle is 0. It returns the record's address.
+// Datatype lays out a record and publishes it under its handle, unless the handle is 0. It returns the record's
+// address.
 func (im *Image) Datatype(r TypeRecord) uint64 {
 	im.nextID++
 	if r.ID == 0 {

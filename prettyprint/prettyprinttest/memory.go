@@ -1,8 +1,9 @@
-// Package prettyprinttest builds registry images for tests of decoders: it lays out the structs of pmpi/include/cohort_abi.h in a fake
-// memory, with any fault that a test wants, and holds a brute-force oracle for datatypes (explicit typemaps).
+// Package prettyprinttest builds registry images for tests of decoders: it lays out the structs of
+// pmpi/include/cohort_abi.h in a fake memory, with any fault that a test wants, and holds a brute-force oracle for
+// datatypes (explicit typemaps).
 //
-// It is written from the C header and the MPI standard, not from package prettyprint, which it does not import: a mistake in
-// one does not hide in the other.
+// It is written from the C header and the MPI standard, not from package prettyprint, which it does not import: a
+// mistake in one does not hide in the other.
 package prettyprinttest
 
 import (

@@ -150,7 +150,9 @@ func (im *Image) Group(r ObjectRecord, rank uint32, members ...uint32) uint64 {
 }
 
 // Window lays out a struct cohort_window.
-func (im *Image) Window(r ObjectRecord, comm, base uint64, bytes int64, unit int32, epochs uint32, access, exposure uint64, locks ...uint32) uint64 {
+func (im *Image) Window(r ObjectRecord, comm, base uint64, bytes int64, unit int32, epochs uint32, access,
+	exposure uint64, locks ...uint32,
+) uint64 {
 	w := im.header(r, 160)
 	w.u64(comm)
 	w.u64(base)
@@ -172,7 +174,9 @@ func (im *Image) Window(r ObjectRecord, comm, base uint64, bytes int64, unit int
 }
 
 // File lays out a struct cohort_file.
-func (im *Image) File(r ObjectRecord, comm uint64, mode int32, disp int64, etype, filetype uint64, representation string) uint64 {
+func (im *Image) File(r ObjectRecord, comm uint64, mode int32, disp int64, etype, filetype uint64,
+	representation string,
+) uint64 {
 	w := im.header(r, 144)
 	w.u64(comm)
 	w.u32(uint32(mode))

@@ -14,8 +14,8 @@ type Entry struct {
 	Path  string     // its address in the expanded type-tree, short form
 }
 
-// Type is a datatype in a test: its explicit typemap, made by following the standard's definitions literally, and its record in
-// an image.
+// Type is a datatype in a test: its explicit typemap, made by following the standard's definitions literally, and its
+// record in an image.
 type Type struct {
 	im     *Image
 	Record uint64
@@ -102,8 +102,9 @@ func (im *Image) Named(name string) *Type {
 			t.TrueUB = int64(b.Size)
 		}
 		t.Record = im.Datatype(TypeRecord{
-			Combiner: 1, State: Committed, Handle: t.Handle, FHandle: int32(t.Handle), Basic: b.Basic, Pair: b.Pair, BasicSize: b.Size,
-			TypeSize: b.TypeSize, LB: 0, Extent: b.Ex, TrueLB: 0, TrueExtent: Unknown, Name: name,
+			Combiner: 1, State: Committed, Handle: t.Handle, FHandle: int32(t.Handle), Basic: b.Basic, Pair: b.Pair,
+			BasicSize: b.Size,
+			TypeSize:  b.TypeSize, LB: 0, Extent: b.Ex, TrueLB: 0, TrueExtent: Unknown, Name: name,
 		})
 		im.named[name] = t
 		return t
@@ -119,9 +120,11 @@ type copyOf struct {
 	block int64
 }
 
-// build makes a type from copies of others in typemap order, by MPI-3.1, 4.1, and as the two libraries read it where they
-// depart from it: see prettyprint/bounds.go. empty lists the entries of blocklength 0.
-func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copies, empty []copyOf, bounds func(t *Type)) *Type {
+// build makes a type from copies of others in typemap order, by MPI-3.1, 4.1, and as the two libraries read it where
+// they depart from it: see prettyprint/bounds.go. empty lists the entries of blocklength 0.
+func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copies, empty []copyOf,
+	bounds func(t *Type),
+) *Type {
 	t := &Type{im: im, align: 1, Handle: 0x8c000000 + im.nextID}
 	var types []uint64
 	for _, k := range kids {
@@ -149,7 +152,8 @@ func (im *Image) build(combiner uint32, ints, addrs []int64, kids []*Type, copie
 		}
 	}
 	t.Record = im.Datatype(TypeRecord{
-		Combiner: combiner, State: Committed, Handle: t.Handle, FHandle: -1, TypeSize: Unknown, LB: Unknown, Extent: Unknown,
+		Combiner: combiner, State: Committed, Handle: t.Handle, FHandle: -1, TypeSize: Unknown, LB: Unknown,
+		Extent: Unknown,
 		TrueLB: Unknown, TrueExtent: Unknown, Integers: ints, Addresses: addrs, Types: types,
 	})
 	return t
@@ -306,7 +310,9 @@ func blocks(n int64, at func(i int64) (length, disp int64, t *Type)) (c, empty [
 }
 
 // listed makes a type of blocks.
-func (im *Image) listed(combiner uint32, ints, addrs []int64, kids []*Type, n int64, at func(i int64) (length, disp int64, t *Type)) *Type {
+func (im *Image) listed(combiner uint32, ints, addrs []int64, kids []*Type, n int64,
+	at func(i int64) (length, disp int64, t *Type),
+) *Type {
 	copies, empty := blocks(n, at)
 	return im.build(combiner, ints, addrs, kids, copies, empty, nil)
 }
@@ -413,8 +419,11 @@ func visitArray(sizes []int64, fortran bool, visit func(pos []int64, linear int6
 	}
 }
 
-// array makes a subarray or darray from the positions that in selects; local gives a position's number among those selected in dimension d.
-func (im *Image) array(combiner uint32, ints, sizes []int64, fortran bool, t *Type, local func(d int, pos int64) (int64, bool)) *Type {
+// array makes a subarray or darray from the positions that in selects; local gives a position's number among those
+// selected in dimension d.
+func (im *Image) array(combiner uint32, ints, sizes []int64, fortran bool, t *Type,
+	local func(d int, pos int64) (int64, bool),
+) *Type {
 	var c []copyOf
 	total := int64(1)
 	for _, s := range sizes {
@@ -460,7 +469,9 @@ const (
 const DefaultArgument = -1 << 40
 
 // Darray is MPI_Type_create_darray.
-func (im *Image) Darray(rank int64, sizes []int64, dist []Distribution, dargs, procs []int64, fortran bool, t *Type) *Type {
+func (im *Image) Darray(rank int64, sizes []int64, dist []Distribution, dargs, procs []int64, fortran bool,
+	t *Type,
+) *Type {
 	size := int64(1)
 	base, dflt := int64(121), int64(-49767)
 	if im.MPI == OpenMPI {

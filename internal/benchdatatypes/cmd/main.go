@@ -1,4 +1,5 @@
-// Command benchdatatypes measures what datatypes cost and how fast they are decoded (see package benchdatatypes): `make bench-datatypes`.
+// Command benchdatatypes measures what datatypes cost and how fast they are decoded (see package benchdatatypes): `make
+// bench-datatypes`.
 package main
 
 import (

@@ -37,7 +37,8 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench-replay", flag.ContinueOnError)
 	flags.StringVar(&o.Root, "root", ".", "root of the repository")
 	mpis := flags.String("mpi", "openmpi,mpich", "which MPIs")
-	programs := flags.String("programs", "", "rows, by name or the beginning of it, separated by commas (default: all but the extra ones); list: print them")
+	programs := flags.String("programs", "",
+		"rows, by name or the beginning of it, separated by commas (default: all but the extra ones); list: print them")
 	columns := flags.String("columns", "", "columns (default: all)")
 	flags.IntVar(&o.Rounds, "rounds", 7, "rounds; each runs every column once")
 	flags.IntVar(&o.MostBare, "bare-rounds", 1, "rounds of the bare column where the others yield")
@@ -117,7 +118,8 @@ func chooseColumns(o *benchreplay.Options, names string) error {
 		}
 		o.Columns = append(o.Columns, benchreplay.Column(name))
 	}
-	if replay := slices.Index(o.Columns, benchreplay.Replay); replay >= 0 && !slices.Contains(o.Columns[:replay], benchreplay.Order) {
+	if replay := slices.Index(o.Columns, benchreplay.Replay); replay >= 0 &&
+		!slices.Contains(o.Columns[:replay], benchreplay.Order) {
 		return errors.New("a replay needs the recording of the column order before it")
 	}
 	return nil

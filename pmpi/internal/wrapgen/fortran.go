@@ -7,18 +7,22 @@ import (
 
 // handles are the C handle types with the name that MPI_X_f2c and MPI_X_c2f have for them.
 var handles = map[string]string{
-	"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Op": "Op", "MPI_Info": "Info", "MPI_Group": "Group", "MPI_Win": "Win",
+	"MPI_Comm": "Comm", "MPI_Datatype": "Type", "MPI_Op": "Op", "MPI_Info": "Info", "MPI_Group": "Group",
+	"MPI_Win":  "Win",
 	"MPI_File": "File", "MPI_Errhandler": "Errhandler", "MPI_Message": "Message", "MPI_Request": "Request",
 }
 
 // inout are the functions whose pointer to a handle is read as well as written.
 var inout = map[string]bool{
-	"Start": true, "Wait": true, "Test": true, "Request_free": true, "Cancel": true, "Comm_free": true, "Comm_disconnect": true,
-	"Type_commit": true, "Type_free": true, "Group_free": true, "Op_free": true, "Errhandler_free": true, "Info_free": true, "Win_free": true,
+	"Start": true, "Wait": true, "Test": true, "Request_free": true, "Cancel": true, "Comm_free": true,
+	"Comm_disconnect": true,
+	"Type_commit":     true, "Type_free": true, "Group_free": true, "Op_free": true, "Errhandler_free": true,
+	"Info_free": true, "Win_free": true,
 	"File_close": true, "Mrecv": true, "Imrecv": true,
 }
 
-// passThrough are called with hidden string lengths or procedures, which only the MPI's own wrapper understands. They are noted and passed on.
+// passThrough are called with hidden string lengths or procedures, which only the MPI's own wrapper understands. They
+// are noted and passed on.
 var passThrough = []string{
 	"Lookup_name", "Session_init", "Comm_create_from_group", "Intercomm_create_from_groups", "Comm_idup_with_info",
 	"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect",
@@ -137,14 +141,16 @@ func (f function) fortranBody() string {
 				argument = p.name
 			}
 		case base == "char":
-			fmt.Fprintf(&before, "  char c_%s[MPI_MAX_OBJECT_NAME];\n  fortran_string(c_%s, sizeof c_%s, %s, %s_length);\n", p.name, p.name, p.name, p.name, p.name)
+			fmt.Fprintf(&before, "  char c_%s[MPI_MAX_OBJECT_NAME];\n  fortran_string(c_%s, sizeof c_%s, %s, "+
+				"%s_length);\n", p.name, p.name, p.name, p.name, p.name)
 		case base == "MPI_Status":
 			f.fortranStatus(p, &before, &after)
 		case handles[base] != "" && p.array && base == "MPI_Request":
 			fmt.Fprintf(&before, "  MPI_Request *c_%s = fortran_requests(%s, %s);\n", p.name, p.name, f.count(p))
 			fmt.Fprintf(&after, "  fortran_requests_out(%s, c_%s, %s);\n", p.name, p.name, f.count(p))
 		case handles[base] != "" && p.array:
-			fmt.Fprintf(&before, "  MPI_Datatype *c_%s = fortran_types(%s, %s, %d);\n", p.name, p.name, f.count(p), boolInt(p.name == "recvtypes"))
+			fmt.Fprintf(&before, "  MPI_Datatype *c_%s = fortran_types(%s, %s, %d);\n", p.name, p.name, f.count(p),
+				boolInt(p.name == "recvtypes"))
 		case handles[base] != "" && pointer:
 			f.fortranHandle(p.name, base, &before, &after)
 			argument = "&c_" + p.name
@@ -156,7 +162,8 @@ func (f function) fortranBody() string {
 			fmt.Fprintf(&after, "  if (*index != MPI_UNDEFINED) *index += fortran_first_index();\n")
 			argument = p.name
 		case p.name == "array_of_indices":
-			fmt.Fprintf(&after, "  for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++) array_of_indices[i] += fortran_first_index();\n")
+			fmt.Fprintf(&after, "  for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++) "+
+				"array_of_indices[i] += fortran_first_index();\n")
 			argument = p.name
 		case p.name == "ranges":
 			argument = "(int(*)[3])ranges"
@@ -192,13 +199,15 @@ func (f function) fortranStatus(p parameter, before, after *strings.Builder) {
 		fmt.Fprintf(before, "  MPI_Status *c_%s = fortran_statuses(%s, %s);\n", p.name, p.name, f.count(p))
 		fmt.Fprintf(after, "  %sfortran_statuses_out(%s, c_%s, %s);\n", condition, p.name, p.name, n)
 	case strings.HasPrefix(p.kind, "const "):
-		fmt.Fprintf(before, "  MPI_Status in_%s, *c_%s = &in_%s;\n  PMPI_Status_f2c(%s, c_%s);\n", p.name, p.name, p.name, p.name, p.name)
+		fmt.Fprintf(before, "  MPI_Status in_%s, *c_%s = &in_%s;\n  PMPI_Status_f2c(%s, c_%s);\n", p.name, p.name,
+			p.name, p.name, p.name)
 	default:
 		condition := "c_" + p.name + " != MPI_STATUS_IGNORE"
 		if hasFlag {
 			condition += " && *flag"
 		}
-		fmt.Fprintf(before, "  MPI_Status own_%s, *c_%s = fortran_ignores_status(%s) ? MPI_STATUS_IGNORE : &own_%s;\n", p.name, p.name, p.name, p.name)
+		fmt.Fprintf(before, "  MPI_Status own_%s, *c_%s = fortran_ignores_status(%s) ? MPI_STATUS_IGNORE : &own_%s;\n",
+			p.name, p.name, p.name, p.name)
 		fmt.Fprintf(after, "  if (%s) PMPI_Status_c2f(c_%s, %s);\n", condition, p.name, p.name)
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// fortranSites makes wrappers that pass a call of MPICH's Fortran on as it is, and only note where it comes from: the C function that it calls sees an address
-// in the MPI's library, not in the program. The calls without buffers of mpi_f08 are wrapped for other reasons (fortranWrappers).
+// fortranSites makes wrappers that pass a call of MPICH's Fortran on as it is, and only note where it comes from: the C
+// function that it calls sees an address in the MPI's library, not in the program. The calls without buffers of mpi_f08
+// are wrapped for other reasons (fortranWrappers).
 func fortranSites(all []function) string {
 	var b strings.Builder
 	b.WriteString(header + `/* MPICH's mpif.h and "use mpi" call the C symbols, its "use mpi_f08" does for calls with buffers: where they are called from is told here. */
@@ -29,7 +30,8 @@ func fortranSites(all []function) string {
 	return strings.Replace(text, "#ifndef OPEN_MPI\n\n", "#ifndef OPEN_MPI\n\n"+siteMacros(text), 1)
 }
 
-// siteMacros defines the macros that a text uses. All arguments of a Fortran call are addresses, so their number is all that matters.
+// siteMacros defines the macros that a text uses. All arguments of a Fortran call are addresses, so their number is all
+// that matters.
 func siteMacros(text string) string {
 	var b strings.Builder
 	const most = 20

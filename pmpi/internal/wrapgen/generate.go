@@ -58,7 +58,8 @@ func (f function) arguments() string {
 }
 
 func (f function) begin(op string) string {
-	return fmt.Sprintf("EXPORT %s {\n%s  if (!cohort_enter(%s, SITE)) return PMPI_%s(%s);\n", f.prototype(), f.keptLine(), op, f.name, f.arguments())
+	return fmt.Sprintf("EXPORT %s {\n%s  if (!cohort_enter(%s, SITE)) return PMPI_%s(%s);\n", f.prototype(),
+		f.keptLine(), op, f.name, f.arguments())
 }
 
 const end = "  cohort_leave();\n  return rc;\n}\n\n"
@@ -77,7 +78,8 @@ func sends(byClass map[class][]function) string {
 	for _, f := range byClass[isend] {
 		b.WriteString(f.begin(f.op()))
 		fmt.Fprintf(&b, "  int rc = x_%s(%s);\n", strings.ToLower(f.name), f.arguments())
-		b.WriteString("  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL);\n")
+		b.WriteString("  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == " +
+			"MPI_PROC_NULL);\n")
 		b.WriteString("  if (g.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);\n")
 		b.WriteString(sent + end)
 	}
@@ -95,7 +97,8 @@ func collectiveWrappers(byClass map[class][]function) string {
 	for _, f := range byClass[collective] {
 		b.WriteString(f.begin(f.op()))
 		if f.moved != "" {
-			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collective(%s, comm, %s, %s);\n", f.op(), f.moved, f.root)
+			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collective(%s, comm, %s, %s);\n", f.op(), f.moved,
+				f.root)
 		}
 		if f.nonblock != "" {
 			b.WriteString("  int rc;\n  if (UNLIKELY(g.yield)) {\n    MPI_Request request = MPI_REQUEST_NULL;\n")
@@ -107,7 +110,8 @@ func collectiveWrappers(byClass map[class][]function) string {
 			fmt.Fprintf(&b, "  int rc = PMPI_%s(%s);\n", f.name, f.arguments())
 		}
 		if f.moved != "" {
-			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collected(%s, comm, %s, %s, rc);\n", f.op(), f.moved, f.root)
+			fmt.Fprintf(&b, "  if (UNLIKELY(g.racing)) cohort_racing_collected(%s, comm, %s, %s, rc);\n", f.op(),
+				f.moved, f.root)
 		}
 		fmt.Fprintf(&b, "  if (g.full) cohort_event_collective(rc, comm, %s, %s);\n", f.root, f.bytes)
 		b.WriteString(end)
@@ -129,7 +133,8 @@ func (f function) inRacing() (string, bool) {
 	family := func(call string, names ...string) (string, bool) {
 		for _, n := range names {
 			if n == name {
-				call, rest, asynchronous := call, ", COHORT_OP_"+strings.ToUpper(n), strings.HasSuffix(arguments, ", request")
+				call, rest, asynchronous := call, ", COHORT_OP_"+strings.ToUpper(n),
+					strings.HasSuffix(arguments, ", request")
 				if asynchronous {
 					arguments, rest = strings.TrimSuffix(arguments, ", request"), rest+", request"
 				}
@@ -148,7 +153,8 @@ func (f function) inRacing() (string, bool) {
 		}
 	}
 	switch name {
-	case "Recv", "Irecv", "Recv_init", "Sendrecv", "Sendrecv_replace", "Mrecv", "Imrecv", "Isendrecv", "Isendrecv_replace":
+	case "Recv", "Irecv", "Recv_init", "Sendrecv", "Sendrecv_replace", "Mrecv", "Imrecv", "Isendrecv",
+		"Isendrecv_replace":
 		return fmt.Sprintf("cohort_r_%s_c(%s)", strings.ToLower(name), arguments), true
 	}
 	return "", false
@@ -170,9 +176,11 @@ func persistentCollectives(all []function) string {
 	for _, f := range all {
 		prototype := strings.Replace(f.prototype(), "MPI_"+f.name, "NAME("+f.name+")", 1)
 		call := fmt.Sprintf("PNAME(%s)(%s)", f.name, f.arguments())
-		fmt.Fprintf(&b, "EXPORT %s {\n%s  if (!cohort_enter(COHORT_OP_COLLECTIVE_INIT, SITE)) return %s;\n  int rc = %s;\n", prototype, f.keptLine(), call, call)
+		fmt.Fprintf(&b, "EXPORT %s {\n%s  if (!cohort_enter(COHORT_OP_COLLECTIVE_INIT, SITE)) return %s;\n  int rc = "+
+			"%s;\n", prototype, f.keptLine(), call, call)
 		op := "COHORT_OP_" + strings.ToUpper(strings.TrimSuffix(f.name, "_init"))
-		fmt.Fprintf(&b, "  cohort_collective_initialized(rc, comm, %s, g.full ? %s : 0, %s, request);\n", f.root, f.bytes, op)
+		fmt.Fprintf(&b, "  cohort_collective_initialized(rc, comm, %s, g.full ? %s : 0, %s, request);\n", f.root,
+			f.bytes, op)
 		b.WriteString(end)
 	}
 	b.WriteString("#endif\n")

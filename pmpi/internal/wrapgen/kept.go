@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// alwaysKept are the calls whose objects are in the registry of every process, also where requests and calls in progress are not.
+// alwaysKept are the calls whose objects are in the registry of every process, also where requests and calls in
+// progress are not.
 var alwaysKept = map[string]bool{
 	"Win_create": true, "Win_allocate": true, "Win_allocate_shared": true, "Win_create_dynamic": true, "Win_free": true,
 	"File_open": true, "File_close": true, "File_set_view": true,
@@ -13,7 +14,8 @@ var alwaysKept = map[string]bool{
 
 // keptByHand are in kept.c.
 var keptByHand = map[string]bool{
-	"Wait": true, "Waitall": true, "Waitany": true, "Waitsome": true, "Test": true, "Testall": true, "Testany": true, "Testsome": true,
+	"Wait": true, "Waitall": true, "Waitany": true, "Waitsome": true, "Test": true, "Testall": true, "Testany": true,
+	"Testsome":           true,
 	"Request_get_status": true, "Request_free": true, "Cancel": true, "Start": true, "Startall": true,
 }
 
@@ -149,7 +151,8 @@ func (f function) keptBody() string {
 		case p.kind == "MPI_Op":
 			line("cohort_kept_op(k, op)")
 		case p.kind == "MPI_Request *" && p.name == "request":
-			then("if (rc == MPI_SUCCESS) cohort_kept_posted(k, *request, %d)", boolInt(strings.HasSuffix(base, "_init")))
+			then("if (rc == MPI_SUCCESS) cohort_kept_posted(k, *request, %d)",
+				boolInt(strings.HasSuffix(base, "_init")))
 		case p.kind == "MPI_Offset" && p.name == "offset":
 			line("k->a.offset = offset")
 		}
@@ -160,7 +163,8 @@ func (f function) keptBody() string {
 	if f.class == collectiveInit {
 		call = fmt.Sprintf("COHORT_PERSISTENT_COLLECTIVE(%s)(%s)", f.name, f.arguments())
 	}
-	return b.String() + "  cohort_kept_publish(k);\n  int rc = " + call + ";\n" + after.String() + "  cohort_kept_end(k);\n  return rc;\n"
+	return b.String() + "  cohort_kept_publish(k);\n  int rc = " + call + ";\n" + after.String() +
+		"  cohort_kept_end(k);\n  return rc;\n"
 }
 
 // keptSides tells what the call sends from and receives into.
@@ -190,7 +194,8 @@ func (f function) keptSides(base string, line func(string, ...any)) {
 		line("cohort_kept_side(&k->a.send, buf, %s, datatype, 0)", count)
 	case has("buffer"):
 		line("uint32_t elsewhere = cohort_kept_root(k, root, COHORT_AT_ROOT)")
-		line("cohort_kept_side(elsewhere ? &k->a.receive : &k->a.send, buffer, count, datatype, elsewhere ? cohort_kept_root(k, root, COHORT_AT_ALL) : 0)")
+		line("cohort_kept_side(elsewhere ? &k->a.receive : &k->a.send, buffer, count, datatype, elsewhere ? " +
+			"cohort_kept_root(k, root, COHORT_AT_ALL) : 0)")
 	}
 	if has("sendbuf") {
 		line("%s", f.keptSide("send", blocking))
@@ -240,9 +245,11 @@ func (f function) keptSide(side, blocking string) string {
 		}
 		return fmt.Sprintf("cohort_kept_each(%s, sendbuf, recvcounts, NULL, datatype, NULL, %s, %s)", target, n, all())
 	case blocking == "Reduce_scatter":
-		return fmt.Sprintf("cohort_kept_side(%s, recvbuf, cohort_kept_rank(k) < 0 ? -1 : (int64_t)recvcounts[cohort_kept_rank(k)], datatype, 0)", target)
+		return fmt.Sprintf("cohort_kept_side(%s, recvbuf, cohort_kept_rank(k) < 0 ? -1 : "+
+			"(int64_t)recvcounts[cohort_kept_rank(k)], datatype, 0)", target)
 	case blocking == "Reduce_scatter_block" && side == "send":
-		return fmt.Sprintf("cohort_kept_side(%s, sendbuf, recvcount, datatype, COHORT_SIDE_PER_PEER), k->a.send.n = %s", target, n)
+		return fmt.Sprintf("cohort_kept_side(%s, sendbuf, recvcount, datatype, COHORT_SIDE_PER_PEER), k->a.send.n = %s",
+			target, n)
 	case blocking == "Reduce_scatter_block":
 		return fmt.Sprintf("cohort_kept_side(%s, recvbuf, recvcount, datatype, 0)", target)
 	case has(counts):
@@ -260,12 +267,15 @@ func (f function) keptSide(side, blocking string) string {
 			flags = append(flags, "COHORT_SIDE_DISPLS_BYTES")
 			one, types = "MPI_DATATYPE_NULL", prefix+"types"
 		}
-		return fmt.Sprintf("cohort_kept_each(%s, %s, %s, %s, %s, %s, %s, %s)", target, buf, counts, displs, one, types, n, all())
+		return fmt.Sprintf("cohort_kept_each(%s, %s, %s, %s, %s, %s, %s, %s)", target, buf, counts, displs, one, types,
+			n, all())
 	case has(count):
-		perPeer := strings.Contains(blocking, "lltoall") || side == "send" && blocking == "Scatter" || side == "receive" && strings.HasSuffix(strings.ToLower(blocking), "gather")
+		perPeer := strings.Contains(blocking, "lltoall") || side == "send" && blocking == "Scatter" ||
+			side == "receive" && strings.HasSuffix(strings.ToLower(blocking), "gather")
 		if perPeer {
 			flags = append(flags, "COHORT_SIDE_PER_PEER")
-			return fmt.Sprintf("cohort_kept_side(%s, %s, %s, %s, %s), k->a.%s.n = %s", target, buf, count, kind, all(), side, n)
+			return fmt.Sprintf("cohort_kept_side(%s, %s, %s, %s, %s), k->a.%s.n = %s", target, buf, count, kind, all(),
+				side, n)
 		}
 		return fmt.Sprintf("cohort_kept_side(%s, %s, %s, %s, %s)", target, buf, count, kind, all())
 	}
@@ -302,7 +312,10 @@ func (f function) keptOnesided(blocking string, line func(string, ...any)) {
 func (f function) keptObjects(base string, line, then func(string, ...any)) {
 	switch base {
 	case "Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic":
-		kind := map[string]string{"Win_create": "CREATE", "Win_allocate": "ALLOCATE", "Win_allocate_shared": "SHARED", "Win_create_dynamic": "DYNAMIC"}[base]
+		kind := map[string]string{
+			"Win_create": "CREATE", "Win_allocate": "ALLOCATE", "Win_allocate_shared": "SHARED",
+			"Win_create_dynamic": "DYNAMIC",
+		}[base]
 		then("if (rc == MPI_SUCCESS) cohort_window_made(*win, COHORT_WINDOW_%s, comm, k->call_site)", kind)
 	case "Win_free":
 		line("struct cohort_object *window = cohort_object_freeing(&cohort_windows, HANDLE(*win))")
@@ -319,7 +332,8 @@ func (f function) keptObjects(base string, line, then func(string, ...any)) {
 	case "Win_fence":
 		then("if (rc == MPI_SUCCESS) cohort_window_fence(win, assert)")
 	case "Win_start", "Win_post":
-		then("if (rc == MPI_SUCCESS) cohort_window_group(win, group, COHORT_EPOCH_%s)", strings.ToUpper(strings.TrimPrefix(base, "Win_")))
+		then("if (rc == MPI_SUCCESS) cohort_window_group(win, group, COHORT_EPOCH_%s)",
+			strings.ToUpper(strings.TrimPrefix(base, "Win_")))
 	case "Win_complete":
 		then("if (rc == MPI_SUCCESS) cohort_window_ended(win, COHORT_EPOCH_START)")
 	case "Win_wait":

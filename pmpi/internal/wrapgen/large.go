@@ -11,7 +11,8 @@ var countOf = map[string]string{
 	"origin_count": "origin_datatype", "target_count": "target_datatype", "result_count": "result_datatype",
 }
 
-// entries is the C expression of how many entries a parameter that is an array of counts or places has, or "" if it has none on this rank.
+// entries is the C expression of how many entries a parameter that is an array of counts or places has, or "" if it has
+// none on this rank.
 func (f function) entries(p parameter) string {
 	switch base := strings.TrimSuffix(f.name, "_c"); {
 	case strings.HasPrefix(base, "Alltoall") && strings.HasPrefix(p.name, "s"):
@@ -51,7 +52,8 @@ func (f function) onesided() bool {
 	return false
 }
 
-// largeCounts are the forms with large counts of calls that are covered: each is the call of its int form, with a datatype for what an int does not hold.
+// largeCounts are the forms with large counts of calls that are covered: each is the call of its int form, with a
+// datatype for what an int does not hold.
 func largeCounts(all []function) string {
 	var b strings.Builder
 	b.WriteString(header + `/* The forms with large counts are made of their int forms: the same events, decisions and datatypes. A count that an int does not hold
@@ -70,7 +72,8 @@ func largeCounts(all []function) string {
 
 func (f function) largeWrapper() string {
 	var b, undo strings.Builder
-	fmt.Fprintf(&b, "EXPORT %s {\n%s  if (cohort_inside()) return PMPI_%s(%s);\n  int fits = 1;\n", f.prototype(), f.keptLine(), f.name, f.arguments())
+	fmt.Fprintf(&b, "EXPORT %s {\n%s  if (cohort_inside()) return PMPI_%s(%s);\n  int fits = 1;\n", f.prototype(),
+		f.keptLine(), f.name, f.arguments())
 	var arguments []string
 	slot := 0
 	typeOf := map[string]string{}
@@ -83,7 +86,8 @@ func (f function) largeWrapper() string {
 			datatype = "datatype"
 		}
 		mayMake := boolInt(!f.isReduction() && f.find(datatype) != nil)
-		fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name, datatype, mayMake)
+		fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name,
+			datatype, mayMake)
 		fmt.Fprintf(&undo, "  large_free(&l_%s);\n", p.name)
 		typeOf[datatype] = "l_" + p.name + ".type"
 	}
@@ -95,11 +99,13 @@ func (f function) largeWrapper() string {
 		case typeOf[p.name] != "" && !f.isReduction():
 			argument = typeOf[p.name]
 		case p.array && p.kind == "const MPI_Count":
-			fmt.Fprintf(&b, "  const int *i_%s = large_counts(%d, %s, %s, &fits);\n", p.name, slot, p.name, f.entries(p))
+			fmt.Fprintf(&b, "  const int *i_%s = large_counts(%d, %s, %s, &fits);\n", p.name, slot, p.name,
+				f.entries(p))
 			argument = "i_" + p.name
 			slot++
 		case p.array && p.kind == "const MPI_Aint" && !strings.HasPrefix(f.name, "Neighbor_alltoallw"):
-			fmt.Fprintf(&b, "  const int *i_%s = large_places(%d, %s, %s, &fits);\n", p.name, slot, p.name, f.entries(p))
+			fmt.Fprintf(&b, "  const int *i_%s = large_places(%d, %s, %s, &fits);\n", p.name, slot, p.name,
+				f.entries(p))
 			argument = "i_" + p.name
 			slot++
 		case p.name == "disp_unit":
@@ -113,14 +119,17 @@ func (f function) largeWrapper() string {
 		strings.ReplaceAll(undo.String(), "  large", "    large"), f.name, f.arguments())
 	fmt.Fprintf(&b, "    cohort_uncovered(\"MPI_%s above 2^31\");\n    int rc;\n", f.name)
 	if f.nonblock != "" { // other ranks, whose counts are small, make it of the nonblocking form
-		fmt.Fprintf(&b, "    if (g.yield) {\n      MPI_Request request = MPI_REQUEST_NULL;\n      rc = PMPI_%s_c(%s, &request);\n"+
-			"      if (rc == MPI_SUCCESS) rc = cohort_do_wait(&request, MPI_STATUS_IGNORE);\n    } else {\n      rc = PMPI_%s(%s);\n    }\n",
+		fmt.Fprintf(&b, "    if (g.yield) {\n      MPI_Request request = MPI_REQUEST_NULL;\n      rc = PMPI_%s_c(%s, "+
+			"&request);\n"+
+			"      if (rc == MPI_SUCCESS) rc = cohort_do_wait(&request, MPI_STATUS_IGNORE);\n    } else {\n      rc "+
+			"= PMPI_%s(%s);\n    }\n",
 			f.nonblock, f.arguments(), f.name, f.arguments())
 	} else {
 		fmt.Fprintf(&b, "    rc = PMPI_%s(%s);\n", f.name, f.arguments())
 	}
 	b.WriteString("    cohort_event_plain();\n    cohort_leave();\n    return rc;\n  }\n")
-	fmt.Fprintf(&b, "  cohort_fortran_site(cohort_take_site(SITE));\n  int rc = MPI_%s(%s);\n  cohort_fortran_site(0);\n%s  return rc;\n}\n\n",
+	fmt.Fprintf(&b, "  cohort_fortran_site(cohort_take_site(SITE));\n  int rc = MPI_%s(%s);\n  "+
+		"cohort_fortran_site(0);\n%s  return rc;\n}\n\n",
 		base, strings.Join(arguments, ", "), undo.String())
 	return b.String()
 }

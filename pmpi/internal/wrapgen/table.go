@@ -25,11 +25,12 @@ type function struct {
 	root       string // collectives: C expression, "-1" if there is none
 	moved      string // collectives that order all ranks: C expression of "count, datatype"; empty: not one of them
 	bytes      string // collectives: C expression of the bytes that this rank contributes
-	nonblock   string // blocking collectives: the nonblocking form that may stand for it; empty: a reduction, which runs as it is
-	fortran    bool   // has a Fortran symbol that is wrapped
-	mpich      bool   // MPICH only
-	condition  string // preprocessor condition, or empty
-	objects    bool   // calls about objects of the registry alone, in objects.c and functions.c
+	// blocking collectives: the nonblocking form that may stand for it; empty: a reduction, which runs as it is
+	nonblock  string
+	fortran   bool   // has a Fortran symbol that is wrapped
+	mpich     bool   // MPICH only
+	condition string // preprocessor condition, or empty
+	objects   bool   // calls about objects of the registry alone, in objects.c and functions.c
 }
 
 // parameter is one parameter of a C prototype.
@@ -106,7 +107,8 @@ func ofMPI4(all []function) []function {
 	for _, f := range all {
 		if f.class == collective {
 			p := function{name: f.name + "_init", class: collectiveInit, mpich: true, root: f.root, bytes: f.bytes}
-			p.parameters = append(append(p.parameters, f.parameters...), parse("MPI_Info info, MPI_Request *request")...)
+			p.parameters = append(append(p.parameters, f.parameters...),
+				parse("MPI_Info info, MPI_Request *request")...)
 			added = append(added, p)
 		}
 	}
@@ -145,9 +147,11 @@ func ofMPI4(all []function) []function {
 
 // largeByHand are the functions with a large-count form that are not among the generated classes.
 var largeByHand = map[string]bool{
-	"Recv": true, "Irecv": true, "Recv_init": true, "Sendrecv": true, "Sendrecv_replace": true, "Mrecv": true, "Imrecv": true,
+	"Recv": true, "Irecv": true, "Recv_init": true, "Sendrecv": true, "Sendrecv_replace": true, "Mrecv": true,
+	"Imrecv":    true,
 	"Isendrecv": true, "Isendrecv_replace": true, "Win_create": true, "Win_allocate": true, "Win_allocate_shared": true,
-	"Put": true, "Get": true, "Accumulate": true, "Get_accumulate": true, "Rput": true, "Rget": true, "Raccumulate": true, "Rget_accumulate": true,
+	"Put": true, "Get": true, "Accumulate": true, "Get_accumulate": true, "Rput": true, "Rget": true,
+	"Raccumulate": true, "Rget_accumulate": true,
 }
 
 // collectives are the blocking ones; the nonblocking form of each takes a request more.
@@ -161,60 +165,79 @@ var collectives = []struct {
 		"cohort_is_root(comm, root) ? cohort_bytes(count, datatype) : 0", false,
 	},
 	{
-		"Gather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
-		"!cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype)", false,
+		"Gather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, " +
+			"MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
+		"!cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : " +
+			"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
 		"Gatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
 			"const int displs[], MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
-		"!cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : cohort_bytes(sendcount, sendtype)", false,
+		"!cohort_gives_root(comm, root) ? 0 : sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[root], recvtype) : " +
+			"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Scatter", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
+		"Scatter", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, " +
+			"MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
 		"cohort_is_root(comm, root) ? cohort_bytes_all(sendcount, sendtype, comm) : 0", false,
 	},
 	{
-		"Scatterv", "const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void *recvbuf, " +
+		"Scatterv", "const void *sendbuf, const int sendcounts[], const int displs[], MPI_Datatype sendtype, void " +
+			"*recvbuf, " +
 			"int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm", "root",
 		"cohort_is_root(comm, root) ? cohort_bytes_v(sendcounts, sendtype, comm) : 0", false,
 	},
 	{
-		"Allgather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Allgather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, " +
+			"MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcount, recvtype) : cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
+		"Allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int " +
+			"recvcounts[], " +
 			"const int displs[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
-		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : cohort_bytes(sendcount, sendtype)", false,
+		"sendbuf == MPI_IN_PLACE ? cohort_bytes(recvcounts[cohort_my_rank(comm)], recvtype) : " +
+			"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Alltoall", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm", "-1",
-		"sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, sendtype, comm)", false,
+		"Alltoall", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, " +
+			"MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"sendbuf == MPI_IN_PLACE ? cohort_bytes_all(recvcount, recvtype, comm) : cohort_bytes_all(sendcount, " +
+			"sendtype, comm)", false,
 	},
 	{
-		"Alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, " +
+		"Alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void " +
+			"*recvbuf, " +
 			"const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
-		"sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, comm)", false,
+		"sendbuf == MPI_IN_PLACE ? cohort_bytes_v(recvcounts, recvtype, comm) : cohort_bytes_v(sendcounts, sendtype, " +
+			"comm)", false,
 	},
 	{
-		"Alltoallw", "const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype sendtypes[], " +
-			"void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm", "-1",
-		"sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, sendtypes, comm)", false,
+		"Alltoallw", "const void *sendbuf, const int sendcounts[], const int sdispls[], const MPI_Datatype " +
+			"sendtypes[], " +
+			"void *recvbuf, const int recvcounts[], const int rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm",
+		"-1",
+		"sendbuf == MPI_IN_PLACE ? cohort_bytes_w(recvcounts, recvtypes, comm) : cohort_bytes_w(sendcounts, " +
+			"sendtypes, comm)", false,
 	},
 	{
-		"Reduce", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm", "root",
+		"Reduce", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, int root, " +
+			"MPI_Comm comm", "root",
 		"cohort_gives_root(comm, root) ? cohort_bytes(count, datatype) : 0", true,
 	},
 	{
-		"Allreduce", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm", "-1",
+		"Allreduce", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm",
+		"-1",
 		"cohort_bytes(count, datatype)", true,
 	},
 	{
-		"Reduce_scatter", "const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op op, MPI_Comm comm", "-1",
+		"Reduce_scatter", "const void *sendbuf, void *recvbuf, const int recvcounts[], MPI_Datatype datatype, MPI_Op " +
+			"op, MPI_Comm comm", "-1",
 		"cohort_bytes_v(recvcounts, datatype, comm)", true,
 	},
 	{
-		"Reduce_scatter_block", "const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm", "-1",
+		"Reduce_scatter_block", "const void *sendbuf, void *recvbuf, int recvcount, MPI_Datatype datatype, MPI_Op " +
+			"op, MPI_Comm comm", "-1",
 		"cohort_bytes_all(recvcount, datatype, comm)", true,
 	},
 	{
@@ -222,30 +245,37 @@ var collectives = []struct {
 		"cohort_bytes(count, datatype)", true,
 	},
 	{
-		"Exscan", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm", "-1",
+		"Exscan", "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm",
+		"-1",
 		"cohort_bytes(count, datatype)", true,
 	},
 	{
-		"Neighbor_allgather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Neighbor_allgather", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int " +
+			"recvcount, MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Neighbor_allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int recvcounts[], " +
+		"Neighbor_allgatherv", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, const int " +
+			"recvcounts[], " +
 			"const int displs[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"cohort_bytes(sendcount, sendtype)", false,
 	},
 	{
-		"Neighbor_alltoall", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm comm", "-1",
+		"Neighbor_alltoall", "const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int " +
+			"recvcount, MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"cohort_bytes(sendcount, sendtype) * cohort_out_degree(comm)", false,
 	},
 	{
-		"Neighbor_alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype sendtype, void *recvbuf, " +
+		"Neighbor_alltoallv", "const void *sendbuf, const int sendcounts[], const int sdispls[], MPI_Datatype " +
+			"sendtype, void *recvbuf, " +
 			"const int recvcounts[], const int rdispls[], MPI_Datatype recvtype, MPI_Comm comm", "-1",
 		"cohort_bytes_out(sendcounts, sendtype, comm)", false,
 	},
 	{
-		"Neighbor_alltoallw", "const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const MPI_Datatype sendtypes[], " +
-			"void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm", "-1",
+		"Neighbor_alltoallw", "const void *sendbuf, const int sendcounts[], const MPI_Aint sdispls[], const " +
+			"MPI_Datatype sendtypes[], " +
+			"void *recvbuf, const int recvcounts[], const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], " +
+			"MPI_Comm comm", "-1",
 		"cohort_bytes_out_w(sendcounts, sendtypes, comm)", false,
 	},
 }
