@@ -45,10 +45,7 @@ func (l *Listener) Close() error {
 
 // Listen opens what address names:
 //
-//	unix a socket in a new directory that only this user can enter (under XDG_RUNTIME_DIR, else the temporary
-//
-// directory)
-//
+//	unix              a socket in a new directory that only this user can enter
 //	unix:/path, /path a socket at that path, readable and writable by this user only
 //	127.0.0.1:4711, [::1]:4711, localhost:4711, tcp:..., 4711 (a port alone; 0: any free port)   TCP, loopback only
 //

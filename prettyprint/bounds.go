@@ -5,15 +5,14 @@ import "strings"
 // The bounds of a datatype are where the libraries depart from each other and from the standard. What the standard says
 // (MPI-3.1, 4.1.6 and 4.1.7) and how this was measured to differ, in MPICH 4.0.2 and Open MPI 4.1.4:
 //
-// - An explicit bound (MPI_LB, MPI_UB, resized, subarray, darray) outweighs all others, however deep it lies. Open MPI
-// does so. In
-//     MPICH only MPI_LB and MPI_UB among the entries of a struct itself do.
+//   - An explicit bound (MPI_LB, MPI_UB, resized, subarray, darray) outweighs all others, however deep it lies. Open
+//     MPI does so. In MPICH only MPI_LB and MPI_UB among the entries of a struct itself do.
 //   - A block of length 0 adds nothing. In MPICH an MPI_LB or MPI_UB of blocklength 0 counts.
 //   - Of several MPI_LB the lowest counts, of several MPI_UB the highest. In MPICH the last one does.
 //   - A type without data adds nothing. In both libraries it adds its bounds, in MPICH its true bounds too.
-// - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each
-// block in
-// turn; MPICH does it only in a struct with entries of more than one type, before MPI_LB and MPI_UB replace the bounds.
+//   - The extent is rounded up to the alignment of the basic types. Open MPI does it in every constructor, after each
+//     block in turn; MPICH does it only in a struct with entries of more than one type, before MPI_LB and MPI_UB
+//     replace the bounds.
 //
 // Where a library has a bug, the figures differ and the user is told: Open MPI takes a stride of -1 byte for "none
 // given" (MPI_Type_vector(2, 1, -1, MPI_CHAR) has lb 0 there); MPICH overstates the true bounds of a cyclic darray, and

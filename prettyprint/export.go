@@ -12,10 +12,7 @@ import (
 // An exported side carries the records that a datatype is made of to where another rank's are: the meta type-tree is as
 // small as a type can be described (paper, X.B). The form is text in base64, for consoles:
 //
-//	"COHTYP1\n", u32 MPI, u32 handle size, i64 count, u32 length and name, u32 records; then per record u32 length
-//
-// and its bytes,
-//
+//	"COHTYP1\n", u32 MPI, u32 handle size, i64 count, u32 length and name, u32 records; then per record u32 length and its bytes,
 //	as in cohort_abi.h but that a type refers to an earlier record by its number; the last record is the type's own.
 const exportMagic = "COHTYP1\n"
 

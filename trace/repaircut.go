@@ -19,10 +19,10 @@ type repairCut struct {
 // mode the last EVENT), or up to the last CHECK. Three things can be about an event that is complete and be written
 // later, and so be lost:
 //
-// - what an open receive with a wildcard took: without it a later receive could be given that message. So the cut is
-// before the first that has none here.
-// - how many polls failed since the last that succeeded: the cut is at that one, unless the next success is here, or it
-// is known that none failed.
+//   - what an open receive with a wildcard took: without it a later receive could be given that message. So the cut is
+//     before the first that has none here.
+//   - how many polls failed since the last that succeeded: the cut is at that one, unless the next success is here, or
+//     it is known that none failed.
 //   - that a call is not covered: the header says which was the first.
 func (s *salvaged) lastWhole(meta *RankMeta) (repairCut, error) {
 	r, err := s.reader()

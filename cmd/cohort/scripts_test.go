@@ -22,14 +22,11 @@ import (
 // TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi", and $SOURCE is
 // testprograms; cohort is the program under test; and:
 //
-//	build SOURCE NAME [FLAG...] a program of testprograms, built with $MPI; "plain" as the first flag: without any
-//
-// MPI
-//
+//	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI
 //	program FILE                  copies a file of testprograms here
 //	orders FILE                   the lines with order hashes of the last standard output, sorted, into FILE
 //	line SOURCE MARK VAR          sets VAR to FILE:LINE of the line of the program's source that holds MARK
-//	checkcut RECORDING FILE checks the cut in FILE (JSON) against the events of the recording, without package causal
+//	checkcut RECORDING FILE       checks the cut in FILE (JSON) against the events of the recording, without package causal
 //	column FILE                   checks that the column that mpipp printed has the values that the array has
 //	status N ARGUMENT...          runs cohort, which must end with that status
 //	copydir FROM TO               copies a directory, over what was there
