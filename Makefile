@@ -10,6 +10,7 @@
 #                BENCH=-quick as above
 #   make lint    golangci-lint and gofumpt
 #   make build   bin/cohort
+#   make man     man pages in bin/man
 #   make vsix    the VS Code extension as a .vsix
 #   make setup   only install what is missing, for all of these
 
@@ -31,7 +32,7 @@ endif
 # What bench-replay is given.
 BENCH ?= -o docs/bench-replay.md -json docs/bench-replay.json
 
-.PHONY: all demo test short bench-replay bench-datatypes lint build vsix setup clean
+.PHONY: all demo test short bench-replay bench-datatypes lint build man vsix setup clean
 all: build
 
 demo:
@@ -67,6 +68,9 @@ lint:
 build:
 	scripts/setup.sh go
 	CGO_ENABLED=0 go build -o bin/cohort ./cmd/cohort
+
+man: build
+	bin/cohort man bin/man
 
 vsix:
 	scripts/setup.sh node

@@ -19,5 +19,6 @@ func commands(std streams) []*cobra.Command {
 		newAgentCommand(std),
 		newGdbDecoderCommand(std),
 		newGuardCommand(std),
+		newManCommand(),
 	}
 }

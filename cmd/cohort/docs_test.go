@@ -37,6 +37,7 @@ var notRun = map[string]map[string]string{
 // short.
 var onlyOn = map[string]string{
 	"races.md": "openmpi", "racing.md": "mpich", "replay.md": "openmpi", "trace-format.md": "mpich",
+	"tutorial.md":         "mpich",
 	"what-is-recorded.md": "openmpi",
 }
 

@@ -61,7 +61,6 @@ Start with:
 	root.SetOut(std.Out)
 	root.SetErr(std.Err)
 	root.SetVersionTemplate("cohort {{.Version}}\n")
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.PersistentFlags().String("log-level", "warn", "what to log on standard error: debug, info, warn or error")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		text := err.Error()
@@ -73,6 +72,7 @@ Start with:
 			strings.TrimPrefix(cmd.CommandPath(), "cohort"))
 	})
 	root.AddCommand(commands(std)...)
+	completeFlags(root)
 	return root
 }
 
