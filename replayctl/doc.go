@@ -5,7 +5,7 @@
 // breakpoint is a place in the program and says nothing of events. So the position is found first, by a scout: a second
 // replay of the same recording, unseen, in which only the leader has a debugger with that breakpoint, and the others
 // run free. As a replay is exact, the scout's hits are the job's hits. The positions of all ranks are then set in
-// advance, and the job runs to them at full speed (design.md section 5; the parking protocol is job.RunToCut's).
+// advance, and the job runs to them at full speed (the parking protocol is job.RunToCut's).
 //
 // **Invariant:** a scout never outlives the call that started it.
 //

@@ -26,8 +26,7 @@ type GraphOptions struct {
 const rendezvous = 4000
 
 // Graph returns the event graph of a recording: of its own events if it was recorded in full mode, else of those that
-// one replay in full mode yields, which are kept in the recording (Thoai & Volkert's four-phase idea, design.md section
-// 4.1).
+// one replay in full mode yields, which are kept in the recording (the four phases of Thoai & Volkert).
 func Graph(ctx context.Context, rec *trace.Recording, o GraphOptions) (*causal.Graph, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}

@@ -222,8 +222,17 @@ func TestCheck(t *testing.T) {
 
 // TestRulesHaveReasons keeps the table honest.
 func TestRulesHaveReasons(t *testing.T) {
+	packages := readPackages(t)
+	exists := func(folder string) bool {
+		return folder == everything || slices.ContainsFunc(packages, func(p goPackage) bool { return within(p.dir, folder) })
+	}
 	seen := map[string]bool{}
 	for _, r := range rules {
+		for _, folder := range slices.Concat([]string{r.folder}, r.may, r.tests) {
+			if !exists(folder) {
+				t.Errorf("the rule of %s names %s, which has no package", r.folder, folder)
+			}
+		}
 		if r.reason == "" {
 			t.Errorf("the rule of %s has no reason", r.folder)
 		}

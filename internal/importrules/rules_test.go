@@ -28,7 +28,7 @@ var rules = []rule{
 	},
 	{
 		folder: "dap/client", may: nil,
-		reason: "a connection that every face can use, whatever the server is",
+		reason: "a connection that every front end can use, whatever the server is",
 	},
 	{
 		folder: "session", may: []string{
@@ -56,7 +56,7 @@ var rules = []rule{
 		tests:  []string{"backend/gdb", "pmpi", "session", "dap"},
 	},
 	{
-		folder: "dap", may: []string{"job", "replayctl", "prettyprint", "spacetime"},
+		folder: "dap", may: []string{"job", "replayctl", "prettyprint"},
 		reason: "the DAP server serves the models of a job and of a replay; it knows neither launchers nor backends' " +
 			"insides",
 	},
@@ -120,10 +120,6 @@ var rules = []rule{
 	{
 		folder: "replayctl", may: []string{"job", "causal", "trace"},
 		reason: "it steers a job by what the recording says",
-	},
-	{
-		folder: "spacetime", may: []string{"causal", "trace"},
-		reason: "a drawing of the event graph",
 	},
 	{
 		folder: "scripts", may: nil,
