@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch/wire"
@@ -217,4 +219,13 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Errorf("rank 1 after all that: %+v, %v", r, err)
 	}
 	s.Stop(testContext(t)) // although one of them is still silent
+}
+
+// Whoever stops a job need not have read all that its ranks have said.
+func TestStopWithUnreadEvents(t *testing.T) {
+	mpi := mpitest.Need(t, "mpich")
+	s := start(t, mpi, Options{Ranks: 2, Program: mpi.Build(t, "stdin.c"), Mode: Debug, Output: func(OutputChunk) {}})
+	launchAll(t, s)
+	s.Stop(testContext(t))
+	goleak.VerifyNone(t)
 }

@@ -58,7 +58,7 @@ func (r RankResult) String() string {
 }
 
 // Backend controls the rank. In Run mode only Control, Kill and Events work, the others return
-// *backend.UnsupportedError.
+// *backend.UnsupportedError. Events that nobody has read when Session.Stop has ended the job are dropped.
 func (r *Rank) Backend() backend.Backend { return r.remote }
 
 // Debugged tells whether the rank has a debugger.
@@ -87,7 +87,11 @@ func newRank(s *Session, number int, hello wire.Hello, client *wire.Client) *Ran
 			if !ok {
 				return
 			}
-			events <- event
+			select {
+			case events <- event:
+			case <-s.unread:
+				return
+			}
 		}
 	}()
 	return r

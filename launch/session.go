@@ -48,7 +48,9 @@ type Session struct {
 	result   Result
 	ends     atomic.Int64 // ranks whose end is known
 	stopped  atomic.Bool
-	outputMu sync.Mutex // Output is called once at a time
+	unread   chan struct{} // closed when the ranks' events need not be delivered any more
+	drop     sync.Once     // closes it
+	outputMu sync.Mutex    // Output is called once at a time
 	ending   sync.Once
 	losing   sync.Once
 	handlers sync.WaitGroup // of connections
@@ -102,7 +104,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	}
 	s := &Session{
 		options: options, log: log, command: line, dir: dir, ranks: make([]*Rank, options.Ranks),
-		arrivals: make(chan arrival), over: make(chan struct{}),
+		arrivals: make(chan arrival), over: make(chan struct{}), unread: make(chan struct{}),
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", dir.Socket()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for the agents: %w", err), dir.Remove())
@@ -480,6 +482,7 @@ func (s *Session) Stop(ctx context.Context) Result {
 	s.stopped.Store(true)
 	s.end(ctx)
 	<-s.over
+	s.drop.Do(func() { close(s.unread) })
 	return s.result
 }
 

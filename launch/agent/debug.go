@@ -91,14 +91,18 @@ func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	if err != nil {
 		return err
 	}
-	if d.terminal, err = openTerminal(); err != nil {
+	terminal, err := openTerminal()
+	if err != nil {
 		return err
 	}
-	if d.pump, err = pump.New(d.terminal.master, func(data []byte) {
+	output, err := pump.New(terminal.master, func(data []byte) {
 		d.send(backend.Event{Output: &backend.Output{Category: "stdout", Data: data}})
-	}); err != nil {
+	})
+	if err != nil {
+		terminal.close()
 		return err
 	}
+	d.terminal, d.pump = terminal, output
 	gone, left := context.WithCancel(context.Background())
 	d.steering, d.left = &steering{block: block, gone: gone}, left
 	if req.Program == "" {
