@@ -10,6 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
 
 // memory is a file in memory.
@@ -91,7 +92,7 @@ func FuzzBuild(f *testing.F) {
 				f.Fatal(err)
 			}
 			var text strings.Builder
-			if err := trace.Dump(&text, r); err != nil {
+			if err := tracetext.Dump(&text, r); err != nil {
 				f.Fatal(err)
 			}
 			texts[rank] = text.String()
@@ -101,7 +102,7 @@ func FuzzBuild(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text0, text1 string) {
 		var records [][]trace.Record
 		for _, text := range []string{text0, text1} {
-			_, all, err := trace.ParseText(io.LimitReader(strings.NewReader(text), 1<<16))
+			_, all, err := tracetext.Parse(io.LimitReader(strings.NewReader(text), 1<<16))
 			if err != nil {
 				return
 			}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 var perMessage = regexp.MustCompile(`selfmessages: ([0-9.]+) ns per message`)
@@ -33,7 +33,7 @@ func TestOverheadPerMessage(t *testing.T) {
 		}
 		again := newJob(t, mpi, 1, abi.ModeReplay)
 		again.traceDir = ""
-		again.decisions = decide(t, record.traceDir, 1, trace.DecisionOptions{})
+		again.decisions = decide(t, record.traceDir, 1, decisions.Options{})
 		report(t, "replay", base, limit, again.run(prog))
 		bytes := float64(record.controls[0].Progress().TraceBytes) / 200000
 		t.Logf("order mode: %.2f bytes per wildcard receive", bytes)

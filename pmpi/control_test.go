@@ -15,6 +15,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // await waits until the rank is in the state wanted. It fails at once if the job ends first.
@@ -136,7 +138,7 @@ func TestKilledRankLeavesAPrefix(t *testing.T) {
 					t.Errorf("the trace of rank 1 ends at event %d, the rank at %d", last, events)
 				}
 
-				again := replay(t, j, trace.DecisionOptions{})
+				again := replay(t, j, decisions.Options{})
 				replayCtx, stop := context.WithTimeout(t.Context(), jobTimeout)
 				defer stop()
 				again.launch(replayCtx, prog, "1000")
@@ -170,7 +172,7 @@ func TestDivergence(t *testing.T) {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 				defer cancel()
-				j := replay(t, record, trace.DecisionOptions{})
+				j := replay(t, record, decisions.Options{})
 				j.launch(ctx, prog, check.args...)
 				j.await(ctx, 1, abi.StateDiverged)
 				d := j.controls[1].Progress().Divergence
@@ -205,10 +207,10 @@ func TestUncoveredCall(t *testing.T) {
 		if !named {
 			t.Error("the trace has no NOTE of MPI_File_open at event 16 with its call site")
 		}
-		if _, err := trace.BuildDecisions(open(t, record, 0), trace.DecisionOptions{}); err == nil {
+		if _, err := decisions.Build(open(t, record, 0), decisions.Options{}); err == nil {
 			t.Error("decisions were built from an incomplete recording without complaint")
 		}
-		allowed := trace.DecisionOptions{AllowIncomplete: true}
+		allowed := decisions.Options{AllowIncomplete: true}
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 		defer cancel()
 		refused := replay(t, record, allowed)
@@ -226,7 +228,7 @@ func TestUncoveredCall(t *testing.T) {
 
 func open(t *testing.T, j *job, rank int) *trace.Reader {
 	t.Helper()
-	r, err := trace.OpenFile(filepath.Join(j.traceDir, trace.RankFile(rank)))
+	r, err := trace.OpenFile(filepath.Join(j.traceDir, recording.RankFile(rank)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +293,7 @@ func testFullDisk(t *testing.T, mpi mpitest.MPI, mode abi.Mode, disk string, env
 		if h.Ended != trace.EndedDisk || h.Closed || h.Events == 0 || h.Events >= 60000 {
 			t.Errorf("rank %d: header %+v", rank, h)
 		}
-		d, err := trace.BuildDecisions(r, trace.DecisionOptions{})
+		d, err := decisions.Build(r, decisions.Options{})
 		if err != nil {
 			t.Error(err)
 			continue
@@ -332,7 +334,7 @@ func TestRefusals(t *testing.T) {
 	}
 
 	exists := newJob(t, mpi, 1, abi.ModeOrder)
-	path := filepath.Join(exists.traceDir, trace.RankFile(0))
+	path := filepath.Join(exists.traceDir, recording.RankFile(0))
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // perturbed makes a job's program delay its senders in a way of the seed's.
@@ -41,7 +42,7 @@ func recordPerturbed(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, re
 	}
 	from := record
 	for seed := 2; seed < 2+replays; seed++ {
-		j := replay(t, from, trace.DecisionOptions{}).perturbed(seed)
+		j := replay(t, from, decisions.Options{}).perturbed(seed)
 		if seed == 4 {
 			j.traceDir = ""
 		}
@@ -162,8 +163,8 @@ func TestRefused(t *testing.T) {
 				if err := <-j.done; ctx.Err() != nil {
 					t.Fatalf("the program did not end: %v\n%s", err, j.describe())
 				}
-				_, err := trace.BuildDecisions(open(t, j, 0), trace.DecisionOptions{})
-				var incomplete *trace.IncompleteError
+				_, err := decisions.Build(open(t, j, 0), decisions.Options{})
+				var incomplete *decisions.IncompleteError
 				switch {
 				case c.call == "":
 					if err != nil {

@@ -15,6 +15,9 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
 
 // job is one run of an MPI program with the interposer, as an agent per rank would start it.
@@ -147,15 +150,15 @@ func (j *job) run(prog string, args ...string) string {
 const jobTimeout = 5 * time.Minute
 
 // decide writes the decisions files of a recording.
-func decide(t *testing.T, traceDir string, ranks int, opt trace.DecisionOptions) string {
+func decide(t *testing.T, traceDir string, ranks int, opt decisions.Options) string {
 	t.Helper()
 	dir := t.TempDir()
 	for rank := range ranks {
-		r, err := trace.OpenFile(filepath.Join(traceDir, trace.RankFile(rank)))
+		r, err := trace.OpenFile(filepath.Join(traceDir, recording.RankFile(rank)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := trace.BuildDecisions(r, opt)
+		d, err := decisions.Build(r, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,11 +177,11 @@ func dumpTraces(t *testing.T, dir string, ranks int) string {
 	t.Helper()
 	var out bytes.Buffer
 	for rank := range ranks {
-		r, err := trace.OpenFile(filepath.Join(dir, trace.RankFile(rank)))
+		r, err := trace.OpenFile(filepath.Join(dir, recording.RankFile(rank)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := trace.Dump(&out, r); err != nil {
+		if err := tracetext.Dump(&out, r); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Close(); err != nil {
@@ -209,7 +212,7 @@ func countOps(t *testing.T, j *job) []map[string]int {
 // records are all records of one rank's trace.
 func records(t *testing.T, dir string, rank int) []trace.Record {
 	t.Helper()
-	r, err := trace.OpenFile(filepath.Join(dir, trace.RankFile(rank)))
+	r, err := trace.OpenFile(filepath.Join(dir, recording.RankFile(rank)))
 	if err != nil {
 		t.Fatal(err)
 	}

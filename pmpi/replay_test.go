@@ -8,7 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // result is what two runs are compared by: the order lines of a program that prints them, or else all that it printed.
@@ -62,7 +62,7 @@ func recordAndReplay(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, pr
 		events[rank] = p.Events
 	}
 
-	first := replay(t, record, trace.DecisionOptions{})
+	first := replay(t, record, decisions.Options{})
 	if diff := cmp.Diff(want, result(t, first.run(prog, args...), ranks)); diff != "" {
 		t.Fatalf("the replay differs from the recording:\n%s", diff)
 	}
@@ -72,13 +72,13 @@ func recordAndReplay(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, pr
 		}
 	}
 	dumpTraces(t, first.traceDir, ranks)
-	second := replay(t, first, trace.DecisionOptions{})
+	second := replay(t, first, decisions.Options{})
 	if diff := cmp.Diff(want, result(t, second.run(prog, args...), ranks)); diff != "" {
 		t.Fatalf("the replay of the graph differs from the recording:\n%s", diff)
 	}
 }
 
-func replay(t *testing.T, record *job, opt trace.DecisionOptions) *job {
+func replay(t *testing.T, record *job, opt decisions.Options) *job {
 	t.Helper()
 	j := newJob(t, record.mpi, record.ranks, abi.ModeReplay)
 	j.start.Flags = abi.FlagYield

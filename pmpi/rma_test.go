@@ -11,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // TestOneSided: what one-sided calls fetch, and what a rank sees in its windows, is in replay what it was, whoever
@@ -30,8 +31,8 @@ func TestOneSided(t *testing.T) {
 				}
 				record, again := exact(t, mpi, ranks, abi.ModeOrder, 0, prog, part)
 				for i, j := range []*job{
-					replay(t, record, trace.DecisionOptions{}),
-					replay(t, again, trace.DecisionOptions{}),
+					replay(t, record, decisions.Options{}),
+					replay(t, again, decisions.Options{}),
 				} {
 					j.cmdEnv = []string{"PERTURB=" + strconv.Itoa(2+i)}
 					if diff := cmp.Diff(sorted(record.output.String()), sorted(j.run(prog, part))); diff != "" {
@@ -117,7 +118,7 @@ func TestOneSidedRefused(t *testing.T) {
 		}, named); diff != "" {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
-		record.decisions = decide(t, record.traceDir, 1, trace.DecisionOptions{AllowIncomplete: true})
+		record.decisions = decide(t, record.traceDir, 1, decisions.Options{AllowIncomplete: true})
 		for _, flags := range []abi.Flags{0, abi.FlagIncompleteOK} {
 			j := newJob(t, mpi, 1, abi.ModeReplay)
 			j.start.Flags, j.decisions = flags, record.decisions

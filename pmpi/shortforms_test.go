@@ -9,6 +9,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // TestShortForms: what the interposer wrote is, byte for byte, what package trace writes of the same records. Both
@@ -21,7 +22,7 @@ func TestShortForms(t *testing.T) {
 			j.start.Flags = abi.FlagYield
 			j.run(mpi.Build(t, "wildcard.c"), mode, "40")
 			for rank := range ranks {
-				name := filepath.Join(j.traceDir, trace.RankFile(rank))
+				name := filepath.Join(j.traceDir, recording.RankFile(rank))
 				r, err := trace.OpenFile(name)
 				if err != nil {
 					t.Fatal(err)

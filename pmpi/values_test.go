@@ -12,6 +12,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 func testdata(t *testing.T, mpi mpitest.MPI, name string, flags ...string) string {
@@ -41,7 +42,7 @@ func exact(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, flags abi.Fl
 			t.Fatalf("rank %d: %+v", rank, p)
 		}
 	}
-	again = replay(t, record, trace.DecisionOptions{})
+	again = replay(t, record, decisions.Options{})
 	again.start.Flags |= flags
 	if diff := cmp.Diff(want, sorted(again.run(prog, args...))); diff != "" {
 		t.Fatalf("the replay differs from the recording:\n%s", diff)
@@ -83,7 +84,7 @@ func TestWtimeReplays(t *testing.T) {
 					}
 				}
 				if mode == abi.ModeOrder {
-					third := replay(t, again, trace.DecisionOptions{})
+					third := replay(t, again, decisions.Options{})
 					if diff := cmp.Diff(sorted(record.output.String()), sorted(third.run(prog))); diff != "" {
 						t.Errorf("the replay of the graph differs from the recording:\n%s", diff)
 					}
@@ -117,7 +118,7 @@ func diverges(t *testing.T, record *job, flags abi.Flags, env []string, prog str
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 	defer cancel()
-	j := replay(t, record, trace.DecisionOptions{})
+	j := replay(t, record, decisions.Options{})
 	j.start.Flags |= flags
 	j.cmdEnv = env
 	j.launch(ctx, prog, args...)

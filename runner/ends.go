@@ -8,6 +8,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/sourceline"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // progressEvery is how often the control blocks are read for RecordOptions.Progress. It costs the ranks nothing: they
@@ -64,7 +65,7 @@ func readProgress(ctx context.Context, session *launch.Session, states []backend
 
 // lastCalls finds out what the ranks that did not end well did last, and where in the program that is. The control
 // blocks have the call sites, the traces the modules that these lie in.
-func (r *RecordResult) lastCalls(ranks []trace.RankMeta, modules [][]*trace.Module) {
+func (r *RecordResult) lastCalls(ranks []recording.RankMeta, modules [][]*trace.Module) {
 	lines := map[string]*sourceline.File{} // nil: cannot be read
 	defer func() {
 		for _, file := range lines {
@@ -75,11 +76,11 @@ func (r *RecordResult) lastCalls(ranks []trace.RankMeta, modules [][]*trace.Modu
 	}()
 	for i := range ranks {
 		recent := r.Job.Ranks[i].Control.Recent
-		if ranks[i].End.How == trace.EndFinalized || len(recent) == 0 {
+		if ranks[i].End.How == recording.EndFinalized || len(recent) == 0 {
 			continue
 		}
 		call := recent[len(recent)-1]
-		last := &trace.LastCall{Event: call.Event, Call: call.Op, Within: r.Job.Ranks[i].Control.Current != 0}
+		last := &recording.LastCall{Event: call.Event, Call: call.Op, Within: r.Job.Ranks[i].Control.Current != 0}
 		ranks[i].Last = last
 		module := moduleOf(modules[i], call.CallSite-1)
 		if module == nil {

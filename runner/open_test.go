@@ -11,6 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // What a rank leaves that ends before its trace has begun: no file, an empty one, or one of zeros.
@@ -18,10 +20,10 @@ func TestOpenWhatAKilledCohortLeft(t *testing.T) {
 	for name, content := range map[string][]byte{"no file": nil, "an empty file": {}, "zeros": make([]byte, 1<<18)} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := trace.Create(dir, trace.Meta{
-				Ranks: 2, Mode: "order", MPI: trace.MPI{Kind: "mpich"},
+			rec, err := recording.Create(dir, recording.Meta{
+				Ranks: 2, Mode: "order", MPI: recording.MPI{Kind: "mpich"},
 				Command: []string{"p"}, Start: time.Now(),
-			}, trace.CreateOptions{})
+			}, recording.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +31,7 @@ func TestOpenWhatAKilledCohortLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			if content != nil {
-				if err := os.WriteFile(filepath.Join(dir, trace.RankFile(1)), content, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, recording.RankFile(1)), content, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -72,15 +74,15 @@ func TestKilledBeforeTheTrace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := trace.Create(dir, trace.Meta{
-				Ranks: 1, Mode: "order", MPI: trace.MPI{Kind: "mpich"},
+			rec, err := recording.Create(dir, recording.Meta{
+				Ranks: 1, Mode: "order", MPI: recording.MPI{Kind: "mpich"},
 				Command: []string{"p"}, Start: time.Now(),
-			}, trace.CreateOptions{})
+			}, recording.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			r := &RecordResult{Recording: rec, Job: launch.Result{Ranks: []launch.RankResult{c.end}}}
-			if _, err := r.finishRank(0, &trace.RankMeta{}); (err == nil) != c.empty {
+			if _, err := r.finishRank(0, &recording.RankMeta{}); (err == nil) != c.empty {
 				t.Errorf("%v", err)
 			}
 		})
@@ -119,7 +121,7 @@ func TestFinalizeOfARecordingThatWasCutShort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := backend.ControlState{Present: true, Events: 46}
 			w := &watch{
-				prepared: &Prepared{Decisions: []*trace.Decisions{
+				prepared: &Prepared{Decisions: []*decisions.Plan{
 					{LastEvent: 46, Finalized: c.finalized},
 					{LastEvent: 42, Finalized: true},
 				}},

@@ -5,12 +5,13 @@ import (
 	"path/filepath"
 
 	"github.com/cohort-debugger/cohort/internal/sourceline"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // placeOf finds out where in the program the first call is that is not covered: "heat.c:12 in main", or as much of it
 // as can be told.
-func placeOf(lacks *trace.IncompleteError) string {
+func placeOf(lacks *decisions.IncompleteError) string {
 	if lacks.Module == "" {
 		return ""
 	}
@@ -32,7 +33,7 @@ func placeOf(lacks *trace.IncompleteError) string {
 }
 
 // recordedPlace is the place that recording.json has for it.
-func recordedPlace(meta *trace.Meta, lacks *trace.IncompleteError) string {
+func recordedPlace(meta *recording.Meta, lacks *decisions.IncompleteError) string {
 	if lacks.Rank < len(meta.PerRank) {
 		if i := meta.PerRank[lacks.Rank].Incomplete; i != nil && i.Call == lacks.Call {
 			return i.Place

@@ -14,6 +14,8 @@ import (
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // ReplayOptions say what to replay.
@@ -47,8 +49,8 @@ type ControlMessage struct {
 
 // Prepared is a replay that is ready to be launched: by Replay, or under a debugger by others.
 type Prepared struct {
-	Recording *trace.Recording
-	Decisions []*trace.Decisions // per rank
+	Recording *recording.Recording
+	Decisions []*decisions.Plan // per rank
 	Tools     Toolchain
 	Yield     bool
 	// Launch has everything for launch.Start in Run mode. A debugger sets Mode, and what it wants. The decisions files
@@ -90,13 +92,13 @@ func (p *Prepared) CutShort() bool {
 
 // Open is trace.Open, also for a recording whose cohort was killed while it recorded. The notes are whole sentences for
 // the user.
-func Open(dir string) (rec *trace.Recording, notes []string, err error) {
-	rec, err = trace.Open(dir)
+func Open(dir string) (rec *recording.Recording, notes []string, err error) {
+	rec, err = recording.Open(dir)
 	// A rank may have made its file and not begun it.
-	if !errors.As(err, new(*trace.MissingRankError)) && !errors.Is(err, trace.ErrNotTrace) {
+	if !errors.As(err, new(*recording.MissingRankError)) && !errors.Is(err, trace.ErrNotTrace) {
 		return rec, nil, err
 	}
-	restored, restoreErr := trace.Restore(dir)
+	restored, restoreErr := recording.Restore(dir)
 	if restoreErr != nil || len(restored) == 0 {
 		return nil, nil, errors.Join(err, restoreErr)
 	}
@@ -104,7 +106,7 @@ func Open(dir string) (rec *trace.Recording, notes []string, err error) {
 		notes = append(notes, fmt.Sprintf("There is no trace of rank %d. As cohort itself was ended while it "+
 			"recorded, the rank is taken not to have come to MPI.", rank))
 	}
-	rec, err = trace.Open(dir)
+	rec, err = recording.Open(dir)
 	return rec, notes, err
 }
 
@@ -149,10 +151,10 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 func (p *Prepared) decide(o ReplayOptions) error {
 	var incomplete error // of the first rank that has it
 	var alike []string
-	all, errs := p.Recording.AllDecisions(trace.DecisionOptions{})
+	all, errs := p.Recording.AllDecisions(decisions.Options{})
 	for rank := range p.Recording.Meta.Ranks {
 		d, err := all[rank], errs[rank]
-		var lacks *trace.IncompleteError
+		var lacks *decisions.IncompleteError
 		if errors.As(err, &lacks) {
 			lacks.Place = recordedPlace(&p.Recording.Meta, lacks)
 		}
@@ -160,7 +162,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			p.Notes = append(p.Notes,
 				fmt.Sprintf("The recording is incomplete: %s. The replay goes on all the same and may differ from "+
 					"there.", lacks.What()))
-			d, err = p.Recording.Decisions(rank, trace.DecisionOptions{AllowIncomplete: true})
+			d, err = p.Recording.Decisions(rank, decisions.Options{AllowIncomplete: true})
 		}
 		if errors.As(err, &lacks) {
 			if incomplete != nil {
@@ -210,11 +212,11 @@ func (p *Prepared) control(all []ControlMessage) error {
 		if m.After > from.LastEvent || m.Before > to.LastEvent {
 			continue
 		}
-		from.Grants = append(from.Grants, trace.DecisionOrder{Event: m.After, Peer: uint32(m.To)})
-		to.Waits = append(to.Waits, trace.DecisionOrder{Event: m.Before, Peer: uint32(m.From)})
+		from.Grants = append(from.Grants, decisions.Order{Event: m.After, Peer: uint32(m.To)})
+		to.Waits = append(to.Waits, decisions.Order{Event: m.Before, Peer: uint32(m.From)})
 	}
 	for rank, d := range p.Decisions {
-		byEvent := func(a, b trace.DecisionOrder) int { return cmp.Compare(a.Event, b.Event) }
+		byEvent := func(a, b decisions.Order) int { return cmp.Compare(a.Event, b.Event) }
 		if !slices.IsSortedFunc(d.Waits, byEvent) || !slices.IsSortedFunc(d.Grants, byEvent) {
 			return &launch.RefusedError{Reason: fmt.Sprintf("The control messages of rank %d are not in the order of "+
 				"its events.", rank)}

@@ -17,6 +17,8 @@ import (
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // RecordOptions say what to record.
@@ -52,8 +54,8 @@ type RecordProgress struct {
 
 // RecordResult is what became of a recorded run.
 type RecordResult struct {
-	Recording *trace.Recording
-	Summary   *trace.Summary // nil if the traces cannot be read; Problem says why
+	Recording *recording.Recording
+	Summary   *recording.Summary // nil if the traces cannot be read; Problem says why
 	Job       launch.Result
 	Elapsed   time.Duration
 	Yield     bool
@@ -180,10 +182,10 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 }
 
 // create makes the directory of the recording. discard takes it away again, as long as no rank has written into it.
-func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool) (rec *trace.Recording,
+func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool) (rec *recording.Recording,
 	discard func() error, err error,
 ) {
-	program, err := trace.IdentifyProgram(tools.Program.Path)
+	program, err := recording.IdentifyProgram(tools.Program.Path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,13 +200,13 @@ func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool)
 	}
 	_, statErr := os.Lstat(o.Dir)
 	isNew := errors.Is(statErr, os.ErrNotExist)
-	rec, err = trace.Create(o.Dir, trace.Meta{
+	rec, err = recording.Create(o.Dir, recording.Meta{
 		Cohort: launch.Version(), Command: append([]string{o.Program}, o.Args...), Cwd: cwd,
 		Env: append(mpiEnv(), o.Env...), Ranks: o.Ranks,
-		MPI:  trace.MPI{Kind: tools.Program.MPI.String(), Version: MPIVersion(ctx, tools.Installation.Mpiexec)},
+		MPI:  recording.MPI{Kind: tools.Program.MPI.String(), Version: MPIVersion(ctx, tools.Installation.Mpiexec)},
 		Mode: o.Mode, Yield: yield, RecordTime: o.RecordTime, Program: program, Interposer: tools.Library.Hash,
 		Start: time.Now(),
-	}, trace.CreateOptions{Overwrite: o.Overwrite})
+	}, recording.CreateOptions{Overwrite: o.Overwrite})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,11 +254,11 @@ const stopTimeout = 10 * time.Second
 
 // finish writes how the ranks ended into the recording, and counts what it holds.
 func (r *RecordResult) finish(session *launch.Session) {
-	ranks := make([]trace.RankMeta, len(r.Job.Ranks))
+	ranks := make([]recording.RankMeta, len(r.Job.Ranks))
 	for i, end := range r.Job.Ranks {
 		info := session.Ranks()[i].Info()
 		c := end.Control
-		ranks[i] = trace.RankMeta{
+		ranks[i] = recording.RankMeta{
 			Rank: i, Host: info.Host, PID: info.Pid, End: rankEnd(end),
 			Events: c.Events, Messages: c.Messages, Bytes: c.Bytes, Decisions: c.Decisions,
 		}
@@ -270,7 +272,7 @@ func (r *RecordResult) finish(session *launch.Session) {
 			r.Cut[i] = c.Message
 		}
 		if c.Incomplete > 0 {
-			ranks[i].Incomplete = &trace.IncompleteCall{
+			ranks[i].Incomplete = &recording.IncompleteCall{
 				Call: c.IncompleteCall, Event: c.IncompleteEvent,
 				Count: uint64(c.Incomplete),
 			}
@@ -290,13 +292,13 @@ func (r *RecordResult) finish(session *launch.Session) {
 	group.Wait()
 	r.Problem = errors.Join(errs...)
 	r.lastCalls(ranks, modules)
-	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *trace.Meta) {
+	r.Problem = errors.Join(r.Problem, r.Recording.Update(func(m *recording.Meta) {
 		m.PerRank, m.Elapsed = ranks, r.Elapsed
 	}))
 }
 
 // finishRank reads what the rank recorded. A rank that was ended before it had begun its trace gets an empty one.
-func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module, error) {
+func (r *RecordResult) finishRank(i int, rank *recording.RankMeta) ([]*trace.Module, error) {
 	end := r.Job.Ranks[i]
 	wasKilled := end.Exit == nil || end.Exit.Signal != ""
 	// before its MPI_Init had ended
@@ -309,12 +311,12 @@ func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module,
 			return nil, err
 		}
 	}
-	d, err := r.Recording.Decisions(i, trace.DecisionOptions{})
-	if lacks, ok := errors.AsType[*trace.IncompleteError](err); ok {
+	d, err := r.Recording.Decisions(i, decisions.Options{})
+	if lacks, ok := errors.AsType[*decisions.IncompleteError](err); ok {
 		if rank.Incomplete != nil && rank.Incomplete.Call == lacks.Call {
 			rank.Incomplete.Place = placeOf(lacks)
 		}
-		d, err = r.Recording.Decisions(i, trace.DecisionOptions{AllowIncomplete: true})
+		d, err = r.Recording.Decisions(i, decisions.Options{AllowIncomplete: true})
 	}
 	if err != nil {
 		return nil, err
@@ -327,7 +329,7 @@ func (r *RecordResult) finishRank(i int, rank *trace.RankMeta) ([]*trace.Module,
 
 func (r *RecordResult) summarize() {
 	if r.Problem == nil {
-		r.Summary, r.Problem = trace.Summarize(r.Recording)
+		r.Summary, r.Problem = recording.Summarize(r.Recording)
 	}
 }
 
@@ -351,15 +353,15 @@ func (r *RecordResult) pack(ctx context.Context, o *RecordOptions, progress Reco
 	})
 }
 
-func rankEnd(end launch.RankResult) trace.RankEnd {
+func rankEnd(end launch.RankResult) recording.RankEnd {
 	switch {
 	case end.Exit == nil:
-		return trace.RankEnd{How: trace.EndUnknown}
+		return recording.RankEnd{How: recording.EndUnknown}
 	case end.Exit.Signal != "":
-		return trace.RankEnd{How: trace.EndSignal, Signal: end.Exit.Signal}
+		return recording.RankEnd{How: recording.EndSignal, Signal: end.Exit.Signal}
 	case end.Exit.Code == 0 && end.Control.State == int(abi.StateFinalized):
-		return trace.RankEnd{How: trace.EndFinalized}
+		return recording.RankEnd{How: recording.EndFinalized}
 	default:
-		return trace.RankEnd{How: trace.EndExited, Code: end.Exit.Code}
+		return recording.RankEnd{How: recording.EndExited, Code: end.Exit.Code}
 	}
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // ReplayResult is what became of a replay.
 type ReplayResult struct {
-	Recording *trace.Recording
+	Recording *recording.Recording
 	Job       launch.Result
 	Elapsed   time.Duration
 	Ranks     []RankReplay

@@ -16,7 +16,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 func testContext(t *testing.T) context.Context {
@@ -107,7 +108,7 @@ func TestRecordAndReplayOrder(t *testing.T) {
 			t.Fatalf("status %d, problem %v, summary %+v", r.Status(), r.Problem, r.Summary)
 		}
 		for i, rank := range r.Recording.Meta.PerRank {
-			if rank.End.How != trace.EndFinalized || rank.Events == 0 || rank.PID == 0 {
+			if rank.End.How != recording.EndFinalized || rank.Events == 0 || rank.PID == 0 {
 				t.Errorf("rank %d: %+v", i, rank)
 			}
 		}
@@ -142,7 +143,7 @@ func TestRecordAndReplayOrder(t *testing.T) {
 				}
 			}
 		}
-		rec, err := trace.Open(dir)
+		rec, err := recording.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,7 @@ func TestKilledRank(t *testing.T) {
 		if r.Status() != 128+9 || r.Problem != nil {
 			t.Errorf("status %d, problem %v", r.Status(), r.Problem)
 		}
-		if end := r.Recording.Meta.PerRank[1].End; end.How != trace.EndSignal || end.Signal != "SIGKILL" {
+		if end := r.Recording.Meta.PerRank[1].End; end.How != recording.EndSignal || end.Signal != "SIGKILL" {
 			t.Errorf("rank 1 ended: %v", end)
 		}
 		result, _ := replaySteps(t, mpi, r)
@@ -193,7 +194,7 @@ func TestEndedWithinACall(t *testing.T) {
 		if err != nil || r.Problem != nil {
 			t.Fatalf("Record: %v %+v", err, r)
 		}
-		for rank, want := range []trace.LastCall{
+		for rank, want := range []recording.LastCall{
 			{Event: 3, Call: "MPI_Recv", Line: 21},
 			{Event: 1, Call: "MPI_Sendrecv", Within: true, Line: 25},
 			{Event: 1, Call: "MPI_Sendrecv_replace", Within: true, Line: 28},
@@ -345,7 +346,7 @@ func TestIncompleteRecordingIsRefused(t *testing.T) {
 			t.Errorf("incomplete: %+v", i)
 		}
 		_, err = Replay(testContext(t), ReplayOptions{Common: common(mpi, &out), Recording: dir})
-		var incomplete *trace.IncompleteError
+		var incomplete *decisions.IncompleteError
 		var refused *launch.RefusedError
 		if !errors.As(err, &incomplete) || !errors.As(err, &refused) || !strings.Contains(err.Error(), "MPI_Win_") {
 			t.Errorf("Replay: %v", err)
@@ -454,7 +455,7 @@ func TestRecordRefuses(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	r, _ := recordSteps(t, mpi)
-	packed := filepath.Join(r.Recording.Dir, trace.PackedFile(2))
+	packed := filepath.Join(r.Recording.Dir, recording.PackedFile(2))
 	if _, err := os.Stat(packed); err != nil {
 		t.Errorf("the traces are not packed: %v", err)
 	}

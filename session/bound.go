@@ -7,7 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // Bound is how the buffering of a replay is bounded.
@@ -21,7 +21,7 @@ type Bound struct {
 // BoundBuffering finds the control messages with which no more than limit messages wait at a rank in a replay, as far
 // as the program allows it. It needs the event graph of the recording, which is obtained as Graph does. What cannot be
 // bounded is a *RefusedError.
-func BoundBuffering(ctx context.Context, rec *trace.Recording, limit int, o GraphOptions) (*Bound, error) {
+func BoundBuffering(ctx context.Context, rec *recording.Recording, limit int, o GraphOptions) (*Bound, error) {
 	if limit < 1 {
 		return nil, refuse("The buffering of a replay cannot be bounded to %d messages for each rank: at least 1 "+
 			"must be let through.", limit)
@@ -34,7 +34,7 @@ func BoundBuffering(ctx context.Context, rec *trace.Recording, limit int, o Grap
 	return bound, err
 }
 
-func boundOf(rec *trace.Recording, graph *causal.Graph, limit int) (*causal.Bounding, *Bound, error) {
+func boundOf(rec *recording.Recording, graph *causal.Graph, limit int) (*causal.Bounding, *Bound, error) {
 	found, err := graph.BoundBuffering(limit)
 	if _, ok := errors.AsType[*causal.UnboundableError](err); ok {
 		return nil, nil, refuse("The buffering of a replay of %s cannot be bounded: %v.", rec.Dir, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // GraphOptions say how to obtain an event graph.
@@ -27,7 +28,7 @@ const rendezvous = 4000
 
 // Graph returns the event graph of a recording: of its own events if it was recorded in full mode, else of those that
 // one replay in full mode yields, which are kept in the recording (the four phases of Thoai & Volkert).
-func Graph(ctx context.Context, rec *trace.Recording, o GraphOptions) (*causal.Graph, error) {
+func Graph(ctx context.Context, rec *recording.Recording, o GraphOptions) (*causal.Graph, error) {
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
@@ -45,7 +46,7 @@ func Graph(ctx context.Context, rec *trace.Recording, o GraphOptions) (*causal.G
 	return causal.Load(traces, causal.Options{SyncBytes: rendezvous})
 }
 
-func obtain(ctx context.Context, rec *trace.Recording, o GraphOptions) error {
+func obtain(ctx context.Context, rec *recording.Recording, o GraphOptions) error {
 	const what = "replaying once in full mode to obtain the event graph"
 	options := runner.ReplayOptions{
 		Common: o.Common, Recording: rec.Dir, Program: o.Program, IncompleteOK: o.IncompleteOK, Full: true,

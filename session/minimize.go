@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/causal"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/rewrite"
 )
 
 // MinimizeReport is what `cohort trace minimize` prints.
@@ -40,7 +42,12 @@ func (e *DoubtError) Error() string {
 
 // Minimize writes to dir the recording with only those decisions of wildcard receives that a replay needs. Graph is its
 // event graph.
-func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.CreateOptions) (*trace.Recording,
+func Minimize(
+	rec *recording.Recording,
+	graph *causal.Graph,
+	dir string,
+	opt recording.CreateOptions,
+) (*recording.Recording,
 	*MinimizeReport, error,
 ) {
 	var doubt *DoubtError
@@ -55,13 +62,13 @@ func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.C
 	if doubt != nil {
 		return nil, nil, doubt
 	}
-	free := make([]map[trace.ReceiveID]bool, graph.Ranks())
+	free := make([]map[decisions.Receive]bool, graph.Ranks())
 	for r := range free {
-		free[r] = map[trace.ReceiveID]bool{}
+		free[r] = map[decisions.Receive]bool{}
 	}
 	bound, counts, err := graph.Bound(func(p *causal.RacePoint) bool {
 		if len(p.Others) == 0 && p.Hidden == 0 {
-			free[p.Post.Rank][trace.ReceiveID{Event: p.Post.Index, Which: p.Which}] = true
+			free[p.Post.Rank][decisions.Receive{Event: p.Post.Index, Which: p.Which}] = true
 		}
 		return true
 	})
@@ -69,9 +76,9 @@ func Minimize(rec *trace.Recording, graph *causal.Graph, dir string, opt trace.C
 		return nil, nil, fmt.Errorf("minimize %s: %w", rec.Dir, err)
 	}
 	graph.EachTagWildcard(func(post causal.EventID, which uint32) {
-		free[post.Rank][trace.ReceiveID{Event: post.Index, Which: which}] = true
+		free[post.Rank][decisions.Receive{Event: post.Index, Which: which}] = true
 	})
-	out, sum, err := rec.Reduce(dir, opt, func(rank int, r trace.ReceiveID) bool { return free[rank][r] })
+	out, sum, err := rewrite.Reduce(rec, dir, opt, func(rank int, r decisions.Receive) bool { return free[rank][r] })
 	if err != nil {
 		return nil, nil, err
 	}

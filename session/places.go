@@ -8,6 +8,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/sourceline"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // Place is a call in the program. What is unknown is empty or 0.
@@ -48,7 +49,7 @@ type module struct {
 	build string           // build-id, in hexadecimal
 }
 
-func newPlaces(rec *trace.Recording, program string) *places {
+func newPlaces(rec *recording.Recording, program string) *places {
 	return &places{
 		numbers: map[Place]int{}, modules: map[string]*module{}, program: program,
 		was: rec.Meta.Program.Path,
@@ -99,8 +100,15 @@ func (p *places) module(site causal.Site) *module {
 		p.modules[site.Module] = m
 	}
 	if want := hex.EncodeToString([]byte(site.BuildID)); m.file != nil && want != "" && m.build != want {
-		p.notes = append(p.notes,
-			fmt.Sprintf("%s is not the build that was recorded (build-id %s, recorded was %s): its lines are not known.", site.Module, m.build, want))
+		p.notes = append(
+			p.notes,
+			fmt.Sprintf(
+				"%s is not the build that was recorded (build-id %s, recorded was %s): its lines are not known.",
+				site.Module,
+				m.build,
+				want,
+			),
+		)
 		m.file.Close() //nolint:errcheck // read only
 		m.file = nil
 	}
@@ -118,7 +126,7 @@ func (p *places) open(path string) *module {
 		return m
 	}
 	m.file = file
-	if id, err := trace.IdentifyProgram(path); err == nil && id.IDKind == trace.IDBuild { // else it has none
+	if id, err := recording.IdentifyProgram(path); err == nil && id.IDKind == recording.IDBuild { // else it has none
 		m.build = id.ID
 	}
 	return m

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/causal"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // RaceReport is what `cohort races` prints.
@@ -64,7 +64,12 @@ type RaceMessage struct {
 
 // Races reports the races of a recording of which graph is the event graph. Program is where the recorded program is
 // now, if it was moved.
-func Races(rec *trace.Recording, graph *causal.Graph, filter causal.RaceFilter, program string) (*RaceReport, error) {
+func Races(
+	rec *recording.Recording,
+	graph *causal.Graph,
+	filter causal.RaceFilter,
+	program string,
+) (*RaceReport, error) {
 	p := newPlaces(rec, program)
 	defer p.close()
 	groups, counts, err := graph.GroupRaces(filter, p.number)

@@ -6,6 +6,10 @@ import (
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/rewrite"
+	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
 
 // IsRefusal tells whether an error means that nothing was started, because what was asked cannot work: a program or
@@ -14,11 +18,11 @@ import (
 func IsRefusal(err error) bool {
 	for _, kind := range []any{
 		new(*RefusedError), new(*launch.RefusedError), new(*pmpi.ProgramError), new(*pmpi.MissingError),
-		new(*trace.NotRecordingError), new(*trace.ExistsError), new(*trace.VersionError), new(*trace.ModeError),
-		new(*trace.MissingRankError), new(*trace.RankCountError), new(*trace.FormatError), new(*trace.ProgramError),
-		new(*trace.IncompleteError), new(*trace.UnfinishedError), new(*trace.SameRecordingError), new(*DoubtError),
-		new(*trace.GraphMismatchError), new(*trace.TextError),
-		new(*trace.RepairError),
+		new(*recording.PathError), new(*recording.ExistsError), new(*trace.VersionError), new(*trace.ModeError),
+		new(*recording.MissingRankError), new(*recording.RankCountError), new(*trace.FormatError), new(*recording.ProgramError),
+		new(*decisions.IncompleteError), new(*rewrite.UnfinishedError), new(*rewrite.SameRecordingError), new(*DoubtError),
+		new(*recording.GraphMismatchError), new(*tracetext.Error),
+		new(*rewrite.RepairError),
 	} {
 		if errors.As(err, kind) {
 			return true

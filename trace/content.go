@@ -17,14 +17,14 @@ type Content struct {
 // Kind implements Record.
 func (*Content) Kind() Kind { return KindContent }
 
-func (s *state) addContent(c *Content) *broken {
+func (s *state) addContent(c *Content) *RuleError {
 	switch {
 	case s.mode != ModeFull:
-		return &broken{"records without contents in a trace of mode " + s.mode.String(), "a CONTENT"}
+		return &RuleError{"records without contents in a trace of mode " + s.mode.String(), "a CONTENT"}
 	case s.events == 0:
-		return &broken{"a CONTENT after the event that sent the message", "one before the first event"}
+		return &RuleError{"a CONTENT after the event that sent the message", "one before the first event"}
 	case c.Which < s.contents:
-		return &broken{
+		return &RuleError{
 			fmt.Sprintf("the content of message %d or a later one of the event", s.contents),
 			fmt.Sprintf("that of message %d", c.Which),
 		}

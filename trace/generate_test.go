@@ -70,7 +70,7 @@ func genUndecided(t *rapid.T, mode Mode) Undecided {
 		if p.Op == OpStartall {
 			p.Which = rapid.Uint32().Draw(t, "which")
 		}
-		u.add(p)
+		u.Add(p)
 	}
 	return u
 }

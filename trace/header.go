@@ -42,8 +42,8 @@ const (
 
 var modeNames = [...]string{"off", "order", "racing", "full", "replay"} //nolint:gochecknoglobals // constant table
 
-// isRecorded reports whether a recording can be of this mode.
-func (m Mode) isRecorded() bool { return m == ModeOrder || m == ModeRacing || m == ModeFull }
+// IsRecorded reports whether a recording can be of this mode.
+func (m Mode) IsRecorded() bool { return m == ModeOrder || m == ModeRacing || m == ModeFull }
 
 func (m Mode) String() string {
 	if int64(m) < int64(len(modeNames)) {
@@ -82,6 +82,9 @@ const (
 	EndedRepaired     Ended = 4 // Repair left the rest out
 	endedLast               = EndedRepaired
 )
+
+// Known reports whether this version of the format has the reason.
+func (e Ended) Known() bool { return e <= endedLast }
 
 func (e Ended) String() string {
 	switch e {
@@ -190,7 +193,7 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		name = name[:i]
 	}
 	h.IncompleteCall = string(name)
-	if h.Ended > endedLast {
+	if !h.Ended.Known() {
 		return bad(ErrMalformed, 76, fmt.Sprintf("a reason from 0 to %d why the trace ends", endedLast),
 			fmt.Sprint(uint32(h.Ended)))
 	}
@@ -199,7 +202,7 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		return bad(ErrMalformed, 136, "an operation that is known", fmt.Sprint(current))
 	}
 	h.CurrentOp = Op(current)
-	if !h.Mode.isRecorded() {
+	if !h.Mode.IsRecorded() {
 		return Header{}, &ModeError{Path: path, Mode: h.Mode.String()}
 	}
 	if h.Mode == ModeRacing {

@@ -10,17 +10,18 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
 )
+
+// PackedSuffix is what the name of a packed trace has in addition.
+const PackedSuffix = ".zst"
 
 // A packed trace holds the bytes of a trace file up to `committed` as zstd frames, and ends with a seek table
 // (docs/trace-format.md, Packed traces). Any zstd unpacks it.
 const (
-	packedSuffix = ".zst"
-
 	// A frame holds whole chunks, and ends with the first that makes it at least this large.
 	packFrame = 1 << 20
 	// What a frame may hold at most: the largest chunk comes last.
@@ -33,82 +34,9 @@ const (
 	seekEntrySize  = 8 // compressed and decompressed size; the frames have checksums of their own
 )
 
-// PackedFile returns the name of a rank's packed trace: "rank-3.trace.zst".
-func PackedFile(rank int) string { return RankFile(rank) + packedSuffix }
-
-// Pack packs the traces of all ranks that are not packed yet. Each is written beside the trace, read back and compared,
-// forced to disk and renamed before the trace is removed: whenever that is interrupted, what was recorded is there.
-// What cannot be packed, because it lacks bytes, is damaged, or the disk is full, stays as it is; all such errors are
-// joined. The end of ctx leaves the rest unpacked. progress, if not nil, is called from several goroutines with numbers
-// of bytes that have been packed.
-func (rec *Recording) Pack(ctx context.Context, progress func(int64)) error {
-	return rec.eachRank(func(rank int) error {
-		path := filepath.Join(rec.Dir, RankFile(rank))
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil // packed, or missing, which Open tells
-		}
-		if _, err := os.Lstat(path + packedSuffix); err == nil {
-			// Cohort was killed between the last two steps.
-			if _, err := choose(path); err != nil {
-				return err
-			}
-			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("pack trace: %w", err)
-			}
-			return syncDir(rec.Dir)
-		}
-		if err := packFile(ctx, path, progress); err != nil {
-			return fmt.Errorf("pack the trace of rank %d: %w", rank, err)
-		}
-		return nil
-	})
-}
-
-// Unpack is the inverse of Pack, with the same care.
-func (rec *Recording) Unpack(ctx context.Context) error {
-	return rec.eachRank(func(rank int) error {
-		path := filepath.Join(rec.Dir, RankFile(rank))
-		if _, err := os.Lstat(path + packedSuffix); errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err := unpackFile(ctx, path); err != nil {
-			return fmt.Errorf("unpack the trace of rank %d: %w", rank, err)
-		}
-		return nil
-	})
-}
-
-// eachRank runs f for all ranks, as many at once as there are processors. The errors are joined in the order of the
-// ranks.
-func (rec *Recording) eachRank(f func(rank int) error) error {
-	errs := make([]error, rec.Meta.Ranks)
-	var group sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	for rank := range rec.Meta.Ranks {
-		slots <- struct{}{}
-		group.Go(func() {
-			errs[rank] = f(rank)
-			<-slots
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
-}
-
-// TraceSize is how many bytes the traces of all ranks have on disk; what is missing counts nothing.
-func (rec *Recording) TraceSize() int64 {
-	var size int64
-	for rank := range rec.Meta.Ranks {
-		for _, name := range []string{RankFile(rank), PackedFile(rank)} {
-			if info, err := os.Stat(filepath.Join(rec.Dir, name)); err == nil {
-				size += info.Size()
-			}
-		}
-	}
-	return size
-}
-
-func packFile(ctx context.Context, path string, progress func(int64)) error {
+// PackFile packs the trace at path: the packed one is written beside it, read back and compared, forced to disk and
+// renamed before the trace is removed. progress, if not nil, is called with numbers of bytes that have been packed.
+func PackFile(ctx context.Context, path string, progress func(int64)) error {
 	src, err := os.Open(path)
 	if err != nil {
 		return err //nolint:wrapcheck // Pack says what was being done
@@ -125,7 +53,7 @@ func packFile(ctx context.Context, path string, progress func(int64)) error {
 	if r.short() {
 		return r.truncated()
 	}
-	return replaceBy(path+packedSuffix, path, func(dst *os.File) error {
+	return replaceBy(path+PackedSuffix, path, func(dst *os.File) error {
 		if err := pack(ctx, dst, src, r.end, progress); err != nil {
 			return err
 		}
@@ -133,8 +61,9 @@ func packFile(ctx context.Context, path string, progress func(int64)) error {
 	})
 }
 
-func unpackFile(ctx context.Context, path string) error {
-	src, err := os.Open(path + packedSuffix)
+// UnpackFile is the inverse of PackFile, with the same care; path is that of the unpacked trace.
+func UnpackFile(ctx context.Context, path string) error {
+	src, err := os.Open(path + PackedSuffix)
 	if err != nil {
 		return err //nolint:wrapcheck // Unpack says what was being done
 	}
@@ -143,7 +72,7 @@ func unpackFile(ctx context.Context, path string) error {
 	if err != nil {
 		return err //nolint:wrapcheck // Unpack says what was being done
 	}
-	p, err := openPacked(src, info.Size(), path+packedSuffix)
+	p, err := openPacked(src, info.Size(), path+PackedSuffix)
 	if err != nil {
 		return err
 	}
@@ -151,37 +80,10 @@ func unpackFile(ctx context.Context, path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a packing that was interrupted
 		return err //nolint:wrapcheck // Unpack says what was being done
 	}
-	return replaceBy(path, path+packedSuffix, func(dst *os.File) error {
+	return replaceBy(path, path+PackedSuffix, func(dst *os.File) error {
 		_, err := io.Copy(dst, contextReader{ctx, io.NewSectionReader(p, 0, p.size)})
 		return err //nolint:wrapcheck // Unpack says what was being done
 	})
-}
-
-// replaceBy writes a file under a temporary name, forces it to disk, gives it its name and removes the old one.
-func replaceBy(path, old string, write func(*os.File) error) error {
-	dir := filepath.Dir(path)
-	dst, err := os.CreateTemp(dir, tempPrefix+filepath.Base(path)+"-*") // mode 0600, as the interposer makes traces
-	if err != nil {
-		return err //nolint:wrapcheck // callers say what was being done
-	}
-	err = write(dst)
-	if err == nil {
-		err = dst.Sync()
-	}
-	err = errors.Join(err, dst.Close())
-	if err == nil {
-		err = os.Rename(dst.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(dst.Name()))
-	}
-	if err := syncDir(dir); err != nil {
-		return err
-	}
-	if err := os.Remove(old); err != nil {
-		return err //nolint:wrapcheck // callers say what was being done
-	}
-	return syncDir(dir)
 }
 
 type contextReader struct {
@@ -297,4 +199,15 @@ func comparePacked(dst *os.File, src io.ReaderAt, size int64) error {
 		}
 	}
 	return nil
+}
+
+// replaceBy makes the file at path and then removes the old one.
+func replaceBy(path, old string, write func(*os.File) error) error {
+	if err := atomicfile.Make(path, write); err != nil {
+		return err
+	}
+	if err := os.Remove(old); err != nil {
+		return err //nolint:wrapcheck // callers say what was being done
+	}
+	return atomicfile.SyncDir(filepath.Dir(path))
 }

@@ -180,13 +180,13 @@ func (e *TwoTracesError) Error() string {
 		e.Path, e.Packed)
 }
 
-// choose returns which file of a trace counts: path, or the packed one beside it. Both are there when a packing was
+// Locate returns which file of a trace counts: path, or the packed one beside it. Both are there when a packing was
 // interrupted before its last step; the packed one is whole then, because it got its name last.
-func choose(path string) (string, error) {
-	if strings.HasSuffix(path, packedSuffix) {
+func Locate(path string) (string, error) {
+	if strings.HasSuffix(path, PackedSuffix) {
 		return path, nil
 	}
-	zst := path + packedSuffix
+	zst := path + PackedSuffix
 	if _, err := os.Lstat(zst); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return path, nil

@@ -35,7 +35,7 @@ type Reader struct {
 // are those of the file system, *FormatError, *VersionError, *ModeError and *TwoTracesError. The caller closes the
 // Reader.
 func OpenFile(path string) (*Reader, error) {
-	path, err := choose(path)
+	path, err := Locate(path)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (r *Reader) read() (Record, error) {
 		return nil, d.err
 	}
 	if b := r.st.add(rec); b != nil {
-		d.fail(ErrMalformed, start, b.want, b.got)
+		d.fail(ErrMalformed, start, b.Want, b.Got)
 		return nil, d.err
 	}
 	switch rec.(type) {
@@ -180,6 +180,17 @@ func (r *Reader) read() (Record, error) {
 		return nil, d.err
 	}
 	return rec, nil
+}
+
+// DecisionBytes returns how many bytes of the records so far are MATCH, RUN, POLL, SET and EVENT records.
+func (r *Reader) DecisionBytes() uint64 { return r.decided }
+
+// CheckLength returns the error that a file yields that lacks committed bytes; nil if it has them.
+func (r *Reader) CheckLength() error {
+	if !r.short() {
+		return nil
+	}
+	return r.truncated()
 }
 
 func (r *Reader) short() bool { return r.header.Committed > uint64(r.size) }

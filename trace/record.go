@@ -1,6 +1,10 @@
 package trace
 
-import "math"
+import (
+	"math"
+	"slices"
+	"strconv"
+)
 
 // Kind is the first byte of a record.
 type Kind uint8
@@ -230,3 +234,26 @@ func (*Set) Kind() Kind { return KindSet }
 
 // Kind implements Record.
 func (*Check) Kind() Kind { return KindCheck }
+
+var commKindNames = [...]string{
+	"0",
+	"intra",
+	"inter",
+	"cart",
+	"graph",
+	"null",
+	"dist-graph",
+} //nolint:gochecknoglobals // constant table
+
+// ParseCommKind is the inverse of CommKind.String.
+func ParseCommKind(name string) (CommKind, bool) {
+	i := slices.Index(commKindNames[:], name)
+	return CommKind(max(i, 0)), i >= 0
+}
+
+func (k CommKind) String() string {
+	if int(k) < len(commKindNames) {
+		return commKindNames[k]
+	}
+	return strconv.Itoa(int(k))
+}

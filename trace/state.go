@@ -23,29 +23,29 @@ func newState(mode Mode) state {
 	}
 }
 
-// broken is a rule that a record breaks.
-type broken struct{ want, got string }
+// RuleError is a rule of the format that a record breaks.
+type RuleError struct{ Want, Got string }
 
-func (b *broken) Error() string { return "expected " + b.want + ", found " + b.got }
+func (b *RuleError) Error() string { return "expected " + b.Want + ", found " + b.Got }
 
-func (s *state) needComm(index uint32) *broken {
+func (s *state) needComm(index uint32) *RuleError {
 	if s.comms[index] {
 		return nil
 	}
-	return &broken{"a communicator that was declared before", fmt.Sprintf("communicator %d", index)}
+	return &RuleError{"a communicator that was declared before", fmt.Sprintf("communicator %d", index)}
 }
 
-func (s *state) needSite(index uint64) *broken {
+func (s *state) needSite(index uint64) *RuleError {
 	if s.sites[index] {
 		return nil
 	}
-	return &broken{"a call site that was declared before", fmt.Sprintf("site %d", index)}
+	return &RuleError{"a call site that was declared before", fmt.Sprintf("site %d", index)}
 }
 
 // add checks r against the records before it and takes it in.
-func (s *state) add(r Record) *broken {
+func (s *state) add(r Record) *RuleError {
 	if s.ended {
-		return &broken{"nothing after END", fmt.Sprintf("a record of kind %#02x", r.Kind())}
+		return &RuleError{"nothing after END", fmt.Sprintf("a record of kind %#02x", r.Kind())}
 	}
 	if b := s.inMode(r.Kind()); b != nil {
 		return b
@@ -55,15 +55,15 @@ func (s *state) add(r Record) *broken {
 		return s.addComm(r)
 	case *Module:
 		if s.modules[r.Index] {
-			return &broken{"a new module", fmt.Sprintf("module %d again", r.Index)}
+			return &RuleError{"a new module", fmt.Sprintf("module %d again", r.Index)}
 		}
 		s.modules[r.Index] = true
 	case *Site:
 		if s.sites[r.Index] {
-			return &broken{"a new call site", fmt.Sprintf("site %d again", r.Index)}
+			return &RuleError{"a new call site", fmt.Sprintf("site %d again", r.Index)}
 		}
 		if !s.modules[r.Module] {
-			return &broken{"a module that was declared before", fmt.Sprintf("module %d", r.Module)}
+			return &RuleError{"a module that was declared before", fmt.Sprintf("module %d", r.Module)}
 		}
 		s.sites[r.Index] = true
 	case *Note:
@@ -74,7 +74,7 @@ func (s *state) add(r Record) *broken {
 		s.ended = true
 	case *Match:
 		if s.mode == ModeFull && r.Back == 0 {
-			return &broken{
+			return &RuleError{
 				"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(),
 				"a MATCH of its own event",
 			}
@@ -86,7 +86,7 @@ func (s *state) add(r Record) *broken {
 		return s.addOrder(r.Event, r.Op)
 	case *Check:
 		if r.Event <= s.checked {
-			return &broken{fmt.Sprintf("a check after event %d", s.checked), fmt.Sprintf("one of event %d", r.Event)}
+			return &RuleError{fmt.Sprintf("a check after event %d", s.checked), fmt.Sprintf("one of event %d", r.Event)}
 		}
 		s.checked = r.Event
 	case *Set:
@@ -96,54 +96,57 @@ func (s *state) add(r Record) *broken {
 	case *Content:
 		return s.addContent(r)
 	default:
-		return &broken{"a record of this format", fmt.Sprintf("%T", r)}
+		return &RuleError{"a record of this format", fmt.Sprintf("%T", r)}
 	}
 	return nil
 }
 
 // inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too,
 // for a receive whose request was freed, and one whose message is known before its completion.
-func (s *state) inMode(k Kind) *broken {
+func (s *state) inMode(k Kind) *RuleError {
 	order := k == KindPoll || k == KindSet
 	switch {
 	case k == KindEvent && s.mode != ModeFull:
-		return &broken{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
+		return &RuleError{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
 	case k == KindRun && s.mode != ModeRacing:
-		return &broken{"records of mode " + s.mode.String(), "a RUN"}
+		return &RuleError{"records of mode " + s.mode.String(), "a RUN"}
 	case order && s.mode == ModeFull:
-		return &broken{"EVENT records in a trace of mode " + s.mode.String(), fmt.Sprintf("a record of kind %#02x", k)}
+		return &RuleError{
+			"EVENT records in a trace of mode " + s.mode.String(),
+			fmt.Sprintf("a record of kind %#02x", k),
+		}
 	}
 	return nil
 }
 
-func (s *state) addComm(c *Comm) *broken {
+func (s *state) addComm(c *Comm) *RuleError {
 	if s.comms[c.Index] {
-		return &broken{"a new communicator", fmt.Sprintf("communicator %d again", c.Index)}
+		return &RuleError{"a new communicator", fmt.Sprintf("communicator %d again", c.Index)}
 	}
 	if c.CommKind < CommIntra || c.CommKind > CommDistGraph {
-		return &broken{"a kind of communicator from 1 to 6", fmt.Sprint(uint8(c.CommKind))}
+		return &RuleError{"a kind of communicator from 1 to 6", fmt.Sprint(uint8(c.CommKind))}
 	}
 	if c.CommKind != CommNull && int(c.MyRank) >= len(c.Members) {
-		return &broken{fmt.Sprintf("a rank below the size %d", len(c.Members)), fmt.Sprint(c.MyRank)}
+		return &RuleError{fmt.Sprintf("a rank below the size %d", len(c.Members)), fmt.Sprint(c.MyRank)}
 	}
 	s.comms[c.Index] = true
 	return nil
 }
 
-func (s *state) addOrder(event uint64, op Op) *broken {
+func (s *state) addOrder(event uint64, op Op) *RuleError {
 	if event == 0 || event < s.last {
-		return &broken{fmt.Sprintf("an event from %d on", max(s.last, 1)), fmt.Sprint(event)}
+		return &RuleError{fmt.Sprintf("an event from %d on", max(s.last, 1)), fmt.Sprint(event)}
 	}
 	if !op.Known() {
-		return &broken{"a known operation", op.String()}
+		return &RuleError{"a known operation", op.String()}
 	}
 	s.last = event
 	return nil
 }
 
-func (s *state) addEvent(e *Event) *broken {
+func (s *state) addEvent(e *Event) *RuleError {
 	if e.Index != s.events+1 {
-		return &broken{fmt.Sprintf("event %d", s.events+1), fmt.Sprintf("event %d", e.Index)}
+		return &RuleError{fmt.Sprintf("event %d", s.events+1), fmt.Sprintf("event %d", e.Index)}
 	}
 	if b := s.needSite(e.Site); b != nil {
 		return b
@@ -162,7 +165,7 @@ func (s *state) addEvent(e *Event) *broken {
 			comms = append(comms, e.Coll.NewComm-1)
 		}
 	case ClassNone:
-		return &broken{"a known operation", e.Op.String()}
+		return &RuleError{"a known operation", e.Op.String()}
 	case ClassStart, ClassCompletion, ClassRequest, ClassOther:
 	}
 	for _, c := range comms {
@@ -173,4 +176,18 @@ func (s *state) addEvent(e *Event) *broken {
 	s.events++
 	s.contents = 0
 	return nil
+}
+
+// Checker tells whether records may follow each other in a trace, without writing one.
+type Checker struct{ st state }
+
+// NewChecker is for a trace of a mode.
+func NewChecker(mode Mode) *Checker { return &Checker{newState(mode)} }
+
+// Add returns the rule that a Writer would refuse the record by, after those before it; nil if there is none.
+func (c *Checker) Add(r Record) *RuleError {
+	if b := c.st.add(r); b != nil {
+		return b
+	}
+	return checkFields(r)
 }

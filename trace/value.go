@@ -1,10 +1,8 @@
 package trace
 
 import (
-	"encoding/hex"
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // The kinds of the records of this file.
@@ -41,11 +39,19 @@ const (
 
 //nolint:gochecknoglobals // constant table
 var valueNames = map[ValueKind]string{
-	ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime",
+	ValueWtime:        "MPI_Wtime",
+	ValueWtick:        "MPI_Wtick",
+	ValueClockGettime: "clock_gettime",
 	ValueGettimeofday: "gettimeofday",
-	ValueTime:         "time", ValueClock: "clock", ValueArc4random: "arc4random", ValueRandomDevice: "std::random_device",
-	ValueRandom: "getrandom", ValueRusage: "getrusage",
-	ValueTimes: "times", ValueFetched: "fetched", ValueWindow: "window",
+	ValueTime:         "time",
+	ValueClock:        "clock",
+	ValueArc4random:   "arc4random",
+	ValueRandomDevice: "std::random_device",
+	ValueRandom:       "getrandom",
+	ValueRusage:       "getrusage",
+	ValueTimes:        "times",
+	ValueFetched:      "fetched",
+	ValueWindow:       "window",
 }
 
 // Known reports whether this version of the format has the kind.
@@ -62,7 +68,8 @@ func (k ValueKind) String() string {
 	return fmt.Sprintf("value(%d)", uint8(k))
 }
 
-func parseValueKind(name string) (ValueKind, bool) {
+// ParseValueKind is the inverse of ValueKind.String.
+func ParseValueKind(name string) (ValueKind, bool) {
 	for k, n := range valueNames {
 		if n == name {
 			return k, true
@@ -145,15 +152,15 @@ type valueState struct {
 
 func valueKey(thread uint32, what ValueKind) uint64 { return uint64(thread)<<8 | uint64(what) }
 
-func (s *valueState) needThread(index uint32) *broken {
+func (s *valueState) needThread(index uint32) *RuleError {
 	if index == 0 || s.threads[index] {
 		return nil
 	}
-	return &broken{"a thread that was declared before", fmt.Sprintf("thread %d", index)}
+	return &RuleError{"a thread that was declared before", fmt.Sprintf("thread %d", index)}
 }
 
 // add checks a Value, Thread or Turn against those before it and takes it in.
-func (s *valueState) add(r Record) *broken {
+func (s *valueState) add(r Record) *RuleError {
 	if s.threads == nil {
 		s.threads, s.last = map[uint32]bool{}, map[uint64]uint64{}
 	}
@@ -163,14 +170,14 @@ func (s *valueState) add(r Record) *broken {
 			return b
 		}
 		if !r.What.Known() {
-			return &broken{"a known kind of value", r.What.String()}
+			return &RuleError{"a known kind of value", r.What.String()}
 		}
 		if !r.What.IsBytes() {
 			s.last[valueKey(r.Thread, r.What)] = r.Number
 		}
 	case *Thread:
 		if r.Index == 0 || s.threads[r.Index] {
-			return &broken{"a new thread", fmt.Sprintf("thread %d", r.Index)}
+			return &RuleError{"a new thread", fmt.Sprintf("thread %d", r.Index)}
 		}
 		s.threads[r.Index] = true
 	case *Turn:
@@ -178,7 +185,7 @@ func (s *valueState) add(r Record) *broken {
 			return b
 		}
 		if r.Steps < s.steps {
-			return &broken{fmt.Sprintf("a turn after %d steps or more", s.steps), fmt.Sprint(r.Steps)}
+			return &RuleError{fmt.Sprintf("a turn after %d steps or more", s.steps), fmt.Sprint(r.Steps)}
 		}
 		s.steps = r.Steps
 	}
@@ -267,37 +274,4 @@ func appendValue(b []byte, v *Value, s *valueState) []byte {
 		return appendStr(b, v.Bytes)
 	}
 	return appendUv(b, zigzag(int64(v.Number-last)))
-}
-
-func valueText(v *Value) string {
-	if v.What.IsBytes() {
-		return fmt.Sprintf("value thread=%d what=%s bytes=%s", v.Thread, v.What,
-			strconv.Quote(hex.EncodeToString([]byte(v.Bytes))))
-	}
-	s := fmt.Sprintf("value thread=%d what=%s number=%d", v.Thread, v.What, v.Number)
-	if v.What == ValueWtime || v.What == ValueWtick {
-		s += fmt.Sprintf(" seconds=%s", strconv.FormatFloat(math.Float64frombits(v.Number), 'g', -1, 64))
-	}
-	return s
-}
-
-func (p *textParser) value() *Value {
-	v := &Value{Thread: p.u32("thread")}
-	name := p.take("what")
-	what, ok := parseValueKind(name)
-	if p.err == nil && !ok {
-		p.fail("the kind of a value", strconv.Quote(name))
-	}
-	v.What = what
-	if what.IsBytes() {
-		bytes, err := hex.DecodeString(p.str("bytes"))
-		if err != nil {
-			p.fail("bytes in hexadecimal", err.Error())
-		}
-		v.Bytes = string(bytes)
-		return v
-	}
-	v.Number = p.u64("number")
-	delete(p.fields, "seconds") // for people
-	return v
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Writer writes one rank's file as the interposer does. It is for tests, the text twin and tools; a Writer is for one
+// Writer writes one rank's file as the interposer does. It is for tests, the text form and tools; a Writer is for one
 // goroutine at a time. What has been written is in the file only after Finish or Cut.
 type Writer struct {
 	dst    io.WriterAt
@@ -45,8 +45,8 @@ func (w *Writer) Write(r Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := checkFields(r); err != nil {
-		return fmt.Errorf("write %T: %w", r, err)
+	if b := checkFields(r); b != nil {
+		return fmt.Errorf("write %T: %w", r, b)
 	}
 	last := w.st.last
 	var rec []byte
@@ -65,10 +65,9 @@ func (w *Writer) Write(r Record) error {
 		return w.err
 	}
 	if len(w.buf) > 0 && len(w.buf)+len(rec) > ChunkMax {
-		if w.err = w.seal(); w.err != nil {
-			return w.err
+		if err := w.sealUpTo(before); err != nil {
+			return err
 		}
-		w.first = before + 1
 	}
 	w.buf = append(w.buf, rec...)
 	return nil
@@ -79,6 +78,18 @@ func (w *Writer) eventsSoFar() uint64 {
 		return w.st.events
 	}
 	return w.st.last
+}
+
+// Seal ends the chunk: what has been written is in the file with its checksum.
+func (w *Writer) Seal() error { return w.sealUpTo(w.eventsSoFar()) }
+
+// sealUpTo seals the open chunk; the next begins after the event.
+func (w *Writer) sealUpTo(event uint64) error {
+	if w.err == nil {
+		w.err = w.seal()
+	}
+	w.first = event + 1
+	return w.err
 }
 
 // seal writes the open chunk with its checksum and begins the next.
@@ -148,49 +159,47 @@ func (w *Writer) end(closed bool) error {
 }
 
 // checkFields refuses what cannot be encoded.
-func checkFields(r Record) error {
+func checkFields(r Record) *RuleError {
 	switch r := r.(type) {
 	case *Event:
 		return checkEvent(r)
 	case *Run:
-		if b := r.check(); b != nil {
-			return b
-		}
+		return r.check()
 	case *Match:
 		if r.Back != 0 && r.Back >= r.Event {
-			return &broken{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}
+			return &RuleError{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}
 		}
 		if r.Which != 0 && r.Op != OpStartall {
-			return &broken{"which only with Startall", r.Op.String()}
+			return &RuleError{"which only with Startall", r.Op.String()}
 		}
 	}
 	return nil
 }
 
-func checkEvent(e *Event) error {
+func checkEvent(e *Event) *RuleError {
 	if e.FailedPolls != 0 && !e.Op.IsPoll() {
-		return &broken{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
+		return &RuleError{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
 	}
 	if e.Op.Class() == ClassCollectiveInit && e.Coll.Of.Class() != ClassCollective {
-		return &broken{"a blocking collective", e.Coll.Of.String()}
+		return &RuleError{"a blocking collective", e.Coll.Of.String()}
 	}
 	for _, earlier := range []uint64{e.Recv.Probe, e.Post} {
 		if earlier >= e.Index {
-			return &broken{fmt.Sprintf("an event before event %d", e.Index), fmt.Sprintf("event %d", earlier)}
+			return &RuleError{fmt.Sprintf("an event before event %d", e.Index), fmt.Sprintf("event %d", earlier)}
 		}
 	}
 	for _, init := range e.Inits {
 		if init >= e.Index {
-			return &broken{fmt.Sprintf("an _init before event %d", e.Index), fmt.Sprintf("event %d", init)}
+			return &RuleError{fmt.Sprintf("an _init before event %d", e.Index), fmt.Sprintf("event %d", init)}
 		}
 	}
 	for i := range e.Completed {
 		c := &e.Completed[i]
 		if c.Post >= e.Index {
-			return &broken{fmt.Sprintf("a post before event %d", e.Index), fmt.Sprintf("event %d", c.Post)}
+			return &RuleError{fmt.Sprintf("a post before event %d", e.Index), fmt.Sprintf("event %d", c.Post)}
 		}
 		if c.Class < RequestSend || c.Class > RequestOther {
-			return &broken{"a class of request from 1 to 4", fmt.Sprint(uint8(c.Class))}
+			return &RuleError{"a class of request from 1 to 4", fmt.Sprint(uint8(c.Class))}
 		}
 	}
 	return nil

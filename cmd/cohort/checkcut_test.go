@@ -13,11 +13,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // fullEvents reads the events of every rank from the full traces of a recording.
 func fullEvents(ts *testscript.TestScript, dir string) [][]*trace.Event {
-	rec, err := trace.Open(dir)
+	rec, err := recording.Open(dir)
 	ts.Check(err)
 	graph, err := rec.Graph()
 	ts.Check(err)

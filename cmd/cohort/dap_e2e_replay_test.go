@@ -13,7 +13,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // stepsProgram is a program whose rank 0 takes messages of the others with wildcards and answers each; its environment
@@ -25,9 +25,9 @@ func stepsProgram(t *testing.T, mpi mpitest.MPI) (program, source string) {
 }
 
 // graphOf is the event graph of a recording, which the debugger has left in it.
-func graphOf(t *testing.T, recording string) *causal.Graph {
+func graphOf(t *testing.T, recorded string) *causal.Graph {
 	t.Helper()
-	rec, err := trace.Open(recording)
+	rec, err := recording.Open(recorded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +81,9 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
-		recording := p.record("r.cohort", 3, nil, program)
+		recorded := p.record("r.cohort", 3, nil, program)
 		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recording})
+		e.Launch(protocol.LaunchArguments{Recording: recorded})
 		answer := markLine(t, source, "hash = hash * 33")
 		b := at(answer)
 		b.Mode, b.Condition = protocol.ModeCausal, "i % 5 == 4"
@@ -101,7 +101,7 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 			body := e.reaches(daptest.Stopped(0, "breakpoint"), daptest.Stopped(1, "stop point"),
 				daptest.Stopped(2, "stop point"))
 			if graph == nil {
-				graph = graphOf(t, recording)
+				graph = graphOf(t, recorded)
 			}
 			// The leader stands behind the receive of round i: two calls a round, MPI_Init is no event.
 			wantEvent := uint64(2*(5*hit+4) + 1)
@@ -162,14 +162,14 @@ func TestDAPRunTo(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
-		recording := p.record("r.cohort", 3, nil, program)
+		recorded := p.record("r.cohort", 3, nil, program)
 		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recording, StopOnEntry: true})
+		e.Launch(protocol.LaunchArguments{Recording: recorded, StopOnEntry: true})
 		e.ConfigurationDone()
 		e.Expect(stops("entry", 0, 1, 2)...)
 
 		text := e.Console("cut 2:5", 0)
-		graph := graphOf(t, recording)
+		graph := graphOf(t, recorded)
 		want, err := graph.CausalCut(2, 5)
 		if err != nil {
 			t.Fatal(err)
@@ -252,9 +252,9 @@ func TestDAPDivergence(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
-		recording := p.record("r.cohort", 2, nil, program)
+		recorded := p.record("r.cohort", 2, nil, program)
 		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recording, Env: map[string]string{"DIVERGE": "1"}})
+		e.Launch(protocol.LaunchArguments{Recording: recorded, Env: map[string]string{"DIVERGE": "1"}})
 		e.ConfigurationDone()
 		line := markLine(t, source, "diverges here")
 		before := fmt.Sprintf("0:14 MPI_Send (peer 1, tag 2) at steps.c:%d in main\n  0:15 MPI_Probe at steps.c:%d "+
@@ -287,9 +287,9 @@ func TestDAPRecordingCutShort(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program, source := stepsProgram(t, mpi)
-		recording := p.record("r.cohort", 2, []string{"DIE=1"}, program) // this environment is not recorded
+		recorded := p.record("r.cohort", 2, []string{"DIE=1"}, program) // this environment is not recorded
 		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recording})
+		e.Launch(protocol.LaunchArguments{Recording: recorded})
 		e.ConfigurationDone()
 		got := e.Expect(stops("stop point", 0, 1)...)
 		stopped := e.stoppedBody(got[1])

@@ -99,13 +99,13 @@ func TestDAPMatchOfRecordedEvents(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
 		program := mpi.BuildFile(t, filepath.Join(mpitest.Root(t), "cmd", "cohort", "testdata", "matchevent.c"))
-		recording := p.record("r.cohort", 4, nil, program)
+		recorded := p.record("r.cohort", 4, nil, program)
 		e := p.editor()
-		e.Launch(protocol.LaunchArguments{Recording: recording, StopOnEntry: true})
+		e.Launch(protocol.LaunchArguments{Recording: recorded, StopOnEntry: true})
 		e.ConfigurationDone()
 		e.Expect(stops("entry", 0, 1, 2, 3)...)
 		e.Console("cut 0:1", 0)
-		m := &matchSession{editor: e, graph: graphOf(t, recording)}
+		m := &matchSession{editor: e, graph: graphOf(t, recorded)}
 		m.refuses("0:5000", "here is no event 0:5000")
 
 		equal := m.message(1, 0, 1)

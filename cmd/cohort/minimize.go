@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/session"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 func newTraceMinimizeCommand(std streams) *cobra.Command {
@@ -45,7 +45,7 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 			if err != nil {
 				return err
 			}
-			small, report, err := session.Minimize(rec, events, out, trace.CreateOptions{Overwrite: force})
+			small, report, err := session.Minimize(rec, events, out, recording.CreateOptions{Overwrite: force})
 			if err != nil {
 				return err
 			}

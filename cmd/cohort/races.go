@@ -11,7 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // graphFlags are those of commands that need the event graph of a recording.
@@ -28,7 +28,7 @@ func (f *graphFlags) add(cmd *cobra.Command) {
 }
 
 // open opens a recording and obtains its event graph.
-func (f *graphFlags) open(ctx context.Context, std streams, dir string) (*trace.Recording, *causal.Graph, error) {
+func (f *graphFlags) open(ctx context.Context, std streams, dir string) (*recording.Recording, *causal.Graph, error) {
 	rec, notes, err := runner.Open(dir)
 	if err != nil {
 		return nil, nil, err
@@ -92,7 +92,12 @@ Failed polls and the order in which Waitany and its kin complete requests are no
 	flags.StringVar(&f.to, "to", "", "only races at receives of these `RANKS`, such as 0-3,7")
 	flags.StringVar(&f.from, "from", "", "only races in which one of the messages is of these `RANKS`")
 	flags.StringVar(&f.at, "at", "", "only races at the receive that the event `RANK:EVENT` posted or completed")
-	flags.StringVar(&f.only, "only", "", "only races of which it is said that the messages `VERDICT`: differ, equal or unknown")
+	flags.StringVar(
+		&f.only,
+		"only",
+		"",
+		"only races of which it is said that the messages `VERDICT`: differ, equal or unknown",
+	)
 	flags.StringVar(&f.colour, "color", "auto", "colours: auto, always or never")
 	f.add(cmd)
 	return cmd

@@ -16,6 +16,8 @@ import (
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
 	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // progressText is the line that is shown while a run is recorded.
@@ -74,7 +76,7 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 	io.WriteString(w, head+b.String()+next) //nolint:errcheck // nowhere else to say it
 }
 
-func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, races *causal.RaceCounts) {
+func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summary, races *causal.RaceCounts) {
 	fmt.Fprintf(b, "  %s, %s sent (%s), %s for replay, %s\n",
 		count(s.Events, "MPI event"), count(s.Messages, "message"), size(s.PayloadBytes),
 		count(s.Decisions, "decision"), count(s.FailedPolls, "failed poll"))
@@ -82,7 +84,11 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 		fmt.Fprintf(b, "  events: %s\n", classes)
 	}
 	if s.Values > 0 {
-		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n", count(s.Values, "value"))
+		fmt.Fprintf(
+			b,
+			"  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n",
+			count(s.Values, "value"),
+		)
 	}
 	if s.Windows > 0 {
 		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others " +
@@ -109,7 +115,7 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *trace.Summary, 
 
 // tracedText says how much a recording in racing mode tells, as Table 1 of Netzer & Miller does. A blocking probe
 // counts as a receive.
-func tracedText(s *trace.Summary) string {
+func tracedText(s *recording.Summary) string {
 	traced := s.Wildcards - s.Never - s.Polled
 	text := fmt.Sprintf("%s traced, of %s", count(traced, "receive"), count(s.Messages, "message"))
 	if s.Messages > 0 {
@@ -156,7 +162,7 @@ func recordWarnings(r *runner.RecordResult) []string {
 			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d%s; %s in all), which record/replay does "+
 				"not cover: "+
 				"the recording is incomplete, and replay refuses it without --incomplete-ok.",
-				rank.Rank, i.Call, rank.Rank, i.Event, trace.At(i.Place), count(i.Count, "such call")))
+				rank.Rank, i.Call, rank.Rank, i.Event, decisions.At(i.Place), count(i.Count, "such call")))
 		}
 	}
 	if r.Problem != nil {
@@ -183,7 +189,7 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 	var order []string
 	ranks := map[string][]int{}
 	for i, rank := range r.Recording.Meta.PerRank {
-		if onlyBad && rank.End.How == trace.EndFinalized {
+		if onlyBad && rank.End.How == recording.EndFinalized {
 			continue
 		}
 		text := endText(rank.End, r.Job.Stopped) + lastText(i, rank)
@@ -204,10 +210,10 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 }
 
 // lastText says where a rank ended that did not end well: ", in MPI_Recv at tsp.c:40 (event 1:17)".
-func lastText(rank int, meta trace.RankMeta) string {
+func lastText(rank int, meta recording.RankMeta) string {
 	last := meta.Last
 	switch {
-	case meta.End.How == trace.EndFinalized:
+	case meta.End.How == recording.EndFinalized:
 		return ""
 	case last == nil && meta.Events == 0:
 		return ", before its first MPI call"
@@ -228,13 +234,13 @@ func lastText(rank int, meta trace.RankMeta) string {
 	return fmt.Sprintf(", %s %s%s (event %d:%d)", how, last.Call, where, rank, last.Event)
 }
 
-func endText(end trace.RankEnd, stopped bool) string {
+func endText(end recording.RankEnd, stopped bool) string {
 	switch end.How {
-	case trace.EndFinalized:
+	case recording.EndFinalized:
 		return "ended well"
-	case trace.EndExited:
+	case recording.EndExited:
 		return fmt.Sprintf("exited with status %d", end.Code)
-	case trace.EndSignal:
+	case recording.EndSignal:
 		return "was ended by " + end.Signal
 	}
 	if stopped {
@@ -249,16 +255,16 @@ func elapsed(d time.Duration) string { return d.Round(10 * time.Millisecond).Str
 func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCounts) error {
 	meta := &r.Recording.Meta
 	text, err := json.MarshalIndent(struct {
-		Recording string             `json:"recording"`
-		Command   []string           `json:"command"`
-		Mode      string             `json:"mode"`
-		Status    int                `json:"status"` // the program's
-		ElapsedNS time.Duration      `json:"elapsedNs"`
-		Yield     bool               `json:"yield"`
-		Summary   *trace.Summary     `json:"summary"` // null: the recording cannot be read
-		Races     *causal.RaceCounts `json:"races"`   // null: not known yet
-		PerRank   []trace.RankMeta   `json:"perRank"`
-		Warnings  []string           `json:"warnings"`
+		Recording string               `json:"recording"`
+		Command   []string             `json:"command"`
+		Mode      string               `json:"mode"`
+		Status    int                  `json:"status"` // the program's
+		ElapsedNS time.Duration        `json:"elapsedNs"`
+		Yield     bool                 `json:"yield"`
+		Summary   *recording.Summary   `json:"summary"` // null: the recording cannot be read
+		Races     *causal.RaceCounts   `json:"races"`   // null: not known yet
+		PerRank   []recording.RankMeta `json:"perRank"`
+		Warnings  []string             `json:"warnings"`
 	}{
 		r.Recording.Dir, meta.Command, meta.Mode, r.Status(), r.Elapsed, r.Yield, r.Summary, races, meta.PerRank,
 		recordWarnings(r),

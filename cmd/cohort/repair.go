@@ -6,7 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/rewrite"
 )
 
 func newTraceRepairCommand(std streams) *cobra.Command {
@@ -38,7 +39,7 @@ A recording in racing mode is refused: what is lost of it may be about any event
 			}
 			ctx, cancel := withSignals(cmd.Context())
 			defer cancel()
-			rec, report, err := trace.Repair(args[0], out, trace.CreateOptions{Overwrite: force})
+			rec, report, err := rewrite.Repair(args[0], out, recording.CreateOptions{Overwrite: force})
 			if err != nil {
 				return err
 			}
@@ -49,10 +50,10 @@ A recording in racing mode is refused: what is lost of it may be about any event
 			}
 			if asJSON {
 				answer := struct {
-					From  string                `json:"from"`
-					To    string                `json:"to,omitempty"` // not written if nothing was damaged
-					Ranks []trace.RepairedTrace `json:"ranks"`
-				}{From: args[0], Ranks: append([]trace.RepairedTrace{}, report...)}
+					From  string               `json:"from"`
+					To    string               `json:"to,omitempty"` // not written if nothing was damaged
+					Ranks []recording.Repaired `json:"ranks"`
+				}{From: args[0], Ranks: append([]recording.Repaired{}, report...)}
 				if rec != nil {
 					answer.To = rec.Dir
 				}
@@ -67,7 +68,7 @@ A recording in racing mode is refused: what is lost of it may be about any event
 	return cmd
 }
 
-func repairText(from string, rec *trace.Recording, report []trace.RepairedTrace) string {
+func repairText(from string, rec *recording.Recording, report []recording.Repaired) string {
 	if rec == nil {
 		return from + ": all traces are whole; nothing was written.\n"
 	}

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
 
 func newTraceCommand(std streams) *cobra.Command {
@@ -34,7 +36,7 @@ func newTraceCommand(std streams) *cobra.Command {
 }
 
 // oneRecording opens the only argument, also one whose cohort was killed while it recorded.
-func oneRecording(std streams, args []string) (*trace.Recording, error) {
+func oneRecording(std streams, args []string) (*recording.Recording, error) {
 	if len(args) != 1 {
 		return nil, usageError("One recording is needed, %d arguments were given.", len(args))
 	}
@@ -58,14 +60,14 @@ func newTraceInfoCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			summary, err := trace.Summarize(rec)
+			summary, err := recording.Summarize(rec)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				return sayJSON(std.Out, struct {
-					Meta    trace.Meta     `json:"meta"`
-					Summary *trace.Summary `json:"summary"`
+					Meta    recording.Meta     `json:"meta"`
+					Summary *recording.Summary `json:"summary"`
 				}{rec.Meta, summary})
 			}
 			return printInfo(std.Out, rec, summary)
@@ -75,7 +77,7 @@ func newTraceInfoCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
+func printInfo(w io.Writer, rec *recording.Recording, s *recording.Summary) error {
 	m := rec.Meta
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", rec.Dir)
@@ -115,7 +117,7 @@ func printInfo(w io.Writer, rec *trace.Recording, s *trace.Summary) error {
 		}
 		if r.Incomplete != nil {
 			fmt.Fprintf(&b, "; not covered: %s (event %d%s, %d such calls)", r.Incomplete.Call, r.Incomplete.Event,
-				trace.At(r.Incomplete.Place), r.Incomplete.Count)
+				decisions.At(r.Incomplete.Place), r.Incomplete.Count)
 		}
 		b.WriteString("\n")
 	}
@@ -154,7 +156,7 @@ func newTraceDumpCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(trace.Dump(std.Out, reader), reader.Close())
+			return errors.Join(tracetext.Dump(std.Out, reader), reader.Close())
 		},
 	}
 	cmd.Flags().IntVar(&rank, "rank", 0, "whose trace")
@@ -190,7 +192,7 @@ In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst besi
 				defer f.Close() //nolint:errcheck // it was read
 				in = f
 			}
-			if err := trace.Undump(out, in); err != nil {
+			if err := tracetext.Undump(out, in); err != nil {
 				return fmt.Errorf("making %s of %s: %w", out, args[0], err)
 			}
 			return nil
@@ -226,7 +228,7 @@ func newTracePackCommand(std streams) *cobra.Command {
 disk and has been read back.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return repack(cmd, std, args, "packed", func(ctx context.Context, rec *trace.Recording) error {
+			return repack(cmd, std, args, "packed", func(ctx context.Context, rec *recording.Recording) error {
 				if err := rec.Verify(); err != nil {
 					return err
 				}
@@ -242,7 +244,7 @@ func newTraceUnpackCommand(std streams) *cobra.Command {
 		Short: "Put traces back as the ranks wrote them",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *trace.Recording) error {
+			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *recording.Recording) error {
 				return rec.Unpack(ctx)
 			})
 		},
@@ -250,7 +252,7 @@ func newTraceUnpackCommand(std streams) *cobra.Command {
 }
 
 func repack(cmd *cobra.Command, std streams, args []string, how string,
-	do func(context.Context, *trace.Recording) error,
+	do func(context.Context, *recording.Recording) error,
 ) error {
 	rec, err := oneRecording(std, args)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // unfinished is a recording of two ranks whose cohort was killed while it recorded; rank 1 had made its file, and not
@@ -16,10 +16,10 @@ import (
 func unfinished(t *testing.T, file []byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "r.cohort")
-	rec, err := trace.Create(dir, trace.Meta{
-		Ranks: 2, Mode: "order", MPI: trace.MPI{Kind: "mpich"},
+	rec, err := recording.Create(dir, recording.Meta{
+		Ranks: 2, Mode: "order", MPI: recording.MPI{Kind: "mpich"},
 		Command: []string{"p"}, Start: time.Now(),
-	}, trace.CreateOptions{})
+	}, recording.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func unfinished(t *testing.T, file []byte) string {
 		t.Fatal(err)
 	}
 	if file != nil {
-		if err := os.WriteFile(filepath.Join(dir, trace.RankFile(1)), file, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, recording.RankFile(1)), file, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

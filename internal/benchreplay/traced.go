@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/causal"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // Traced is what a recording in mode racing holds, and what it would have to.
@@ -33,11 +33,11 @@ func (j *job) traced(ctx context.Context) (*Traced, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec, err := trace.Open(j.recording(Racing))
+	rec, err := recording.Open(j.recording(Racing))
 	if err != nil {
 		return nil, fmt.Errorf("the recording in mode racing: %w", err)
 	}
-	summary, err1 := trace.Summarize(rec)
+	summary, err1 := recording.Summarize(rec)
 	traces, err2 := rec.Graph()
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("the recording in mode racing: %w", err)

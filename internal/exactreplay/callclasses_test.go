@@ -13,7 +13,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // notCovered are the classes that record/replay refuses by name, with what it calls them. A class that is covered
@@ -33,7 +33,9 @@ type classRank struct {
 	rank  int
 }
 
-var classLine = regexp.MustCompile(`(?m)^callclasses: rank (\d+) class (\S+) order ([0-9a-f]{16}) data ([0-9a-f]{16}) taken (\d+) polls (\d+)$`)
+var classLine = regexp.MustCompile(
+	`(?m)^callclasses: rank (\d+) class (\S+) order ([0-9a-f]{16}) data ([0-9a-f]{16}) taken (\d+) polls (\d+)$`,
+)
 
 // parseClasses finds the lines of all classes and ranks, and insists on every one of them.
 func parseClasses(text string, classes []string, ranks int) (map[classRank]hashes, error) {
@@ -228,7 +230,7 @@ func TestCallClassesNotCovered(t *testing.T) {
 			t.Run(class, func(t *testing.T) {
 				j := job{mpi: mpi, program: program, ranks: 2, args: []string{class}}
 				dir := filepath.Join(t.TempDir(), "class.cohort")
-				var incomplete *trace.IncompleteError
+				var incomplete *decisions.IncompleteError
 				if _, err := j.record(t.Context(), dir, "order", 1); !errors.As(err, &incomplete) ||
 					incomplete.Call != call {
 					t.Errorf("recording: %v; want it to be incomplete because of %s", err, call)

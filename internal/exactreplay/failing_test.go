@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // TestFailingCalls: calls that return an error replay as they were, whatever the mode, and leave an event graph without
@@ -45,7 +45,7 @@ func failing(t *testing.T, j job, mode string) {
 		refused = "that left requests pending" // the other message was late
 	}
 	if refused != "" {
-		if lacks, ok := errors.AsType[*trace.IncompleteError](err); !ok || !strings.Contains(lacks.Call, refused) {
+		if lacks, ok := errors.AsType[*decisions.IncompleteError](err); !ok || !strings.Contains(lacks.Call, refused) {
 			t.Fatalf("recording: %v; want it to be refused because of %s", err, refused)
 		}
 		return

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // fullDiskStall ends the replay of a recording that some ranks have less of: the others wait for them in vain, and that
@@ -78,7 +78,7 @@ func goesAsFar(t *testing.T, j job, dir, mode string) {
 		Env: append(perturbed(2), "EACH=1"), StallTimeout: fullDiskStall,
 	})
 	// a receive was under way then that had taken a message nobody knew yet
-	if errors.As(err, new(*trace.IncompleteError)) {
+	if errors.As(err, new(*decisions.IncompleteError)) {
 		t.Logf("refused: %v", err)
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // TestOvertaken: a rank is killed while a receive with a wildcard is open that has taken a message, after a later call
@@ -49,7 +49,7 @@ func overtaken(t *testing.T, mpi mpitest.MPI, program, call, size, mode string) 
 	}
 	again, err := j.replay(ctx, dir, false, 1)
 	switch {
-	case size != small && errors.As(err, new(*trace.IncompleteError)): // the message was still on its way
+	case size != small && errors.As(err, new(*decisions.IncompleteError)): // the message was still on its way
 		return
 	case err != nil:
 		t.Fatal(err)

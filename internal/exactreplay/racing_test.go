@@ -12,7 +12,8 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // What racing mode traces is compared with what the event graph of a full replay says about the same run: package
@@ -27,10 +28,10 @@ type receiveID struct {
 }
 
 // tracedReceives are the receives and blocking probes whose outcome is in a recording in racing mode.
-func tracedReceives(rec *trace.Recording) (map[receiveID]bool, error) {
+func tracedReceives(rec *recording.Recording) (map[receiveID]bool, error) {
 	traced := map[receiveID]bool{}
 	for rank := range rec.Meta.Ranks {
-		d, err := rec.Decisions(rank, trace.DecisionOptions{})
+		d, err := rec.Decisions(rank, decisions.Options{})
 		if err != nil {
 			return nil, err
 		}
@@ -54,7 +55,7 @@ type raceReport struct {
 }
 
 func compareRaces(dir string) (*raceReport, error) {
-	rec, err := trace.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		return nil, err
 	}

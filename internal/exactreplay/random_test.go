@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // randomWithout leaves features of testprograms/randomprog.c out that are not covered yet: letters of its third
@@ -48,7 +48,9 @@ func (r random) String() string {
 		strings.Join(r.args(), " "))
 }
 
-var phaseLine = regexp.MustCompile(`(?m)^randomprog: rank (\d+) phase (\d+) (\S+) (order [0-9a-f]{16} data [0-9a-f]{16} taken \d+ polls \d+)$`)
+var phaseLine = regexp.MustCompile(
+	`(?m)^randomprog: rank (\d+) phase (\d+) (\S+) (order [0-9a-f]{16} data [0-9a-f]{16} taken \d+ polls \d+)$`,
+)
 
 // parsePhases returns what each rank saw of each phase, by "phase 3 (exchange), rank 2", in the order in which they
 // were printed.
@@ -193,7 +195,7 @@ func must(t *testing.T, j job, r random, replays int) bool {
 		os.RemoveAll(filepath.Join(scratch, "1.cohort"))
 		return true
 	}
-	if errors.As(err, new(*trace.IncompleteError)) {
+	if errors.As(err, new(*decisions.IncompleteError)) {
 		t.Errorf("%s %s\n%v", j.mpi.Name, r, err)
 		return false
 	}

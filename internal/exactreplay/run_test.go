@@ -14,7 +14,8 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // patience is how long one run may take. It is generous: whatever hangs is a failure, and nothing waits for it in vain.
@@ -99,7 +100,7 @@ func (j job) record(ctx context.Context, dir, mode string, seed int) (string, er
 	}
 	for _, rank := range r.Recording.Meta.PerRank {
 		if i := rank.Incomplete; i != nil {
-			return text, &trace.IncompleteError{
+			return text, &decisions.IncompleteError{
 				Path: dir, Rank: rank.Rank, Call: i.Call, Event: i.Event,
 				Count: i.Count,
 			}
@@ -157,7 +158,7 @@ func (j job) replayWith(ctx context.Context, o runner.ReplayOptions) (string, er
 
 // boundOf finds the control messages of a replay, as package session does.
 func boundOf(dir string, limit int) (*causal.Bounding, []runner.ControlMessage, error) {
-	rec, err := trace.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -186,7 +187,7 @@ func boundOf(dir string, limit int) (*causal.Bounding, []runner.ControlMessage, 
 // checkGraph reads what a full recording or replay left: every trace whole, and nothing in the graph that has no
 // partner. Some kinds of problems may be excepted.
 func checkGraph(dir string, but ...causal.ProblemKind) error {
-	rec, err := trace.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func checkGraph(dir string, but ...causal.ProblemKind) error {
 
 // sameDecisions compares what a replay of an order recording decided (in its event graph) with what was recorded.
 func sameDecisions(dir string) error {
-	rec, err := trace.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func sameDecisions(dir string) error {
 		return err
 	}
 	for rank := range rec.Meta.Ranks {
-		recorded, err := rec.Decisions(rank, trace.DecisionOptions{})
+		recorded, err := rec.Decisions(rank, decisions.Options{})
 		if err != nil {
 			return err
 		}
@@ -235,7 +236,7 @@ func sameDecisions(dir string) error {
 		if err != nil {
 			return err
 		}
-		replayed, err := trace.BuildDecisions(reader, trace.DecisionOptions{})
+		replayed, err := decisions.Build(reader, decisions.Options{})
 		if err := errors.Join(err, reader.Close()); err != nil {
 			return fmt.Errorf("the decisions of rank %d's full trace: %w", rank, err)
 		}
@@ -246,7 +247,7 @@ func sameDecisions(dir string) error {
 	return nil
 }
 
-func compareDecisions(recorded, replayed *trace.Decisions) error {
+func compareDecisions(recorded, replayed *decisions.Plan) error {
 	for i := range max(len(recorded.Matches), len(replayed.Matches)) {
 		if i >= len(recorded.Matches) || i >= len(replayed.Matches) || recorded.Matches[i] != replayed.Matches[i] {
 			return fmt.Errorf("wildcard %d of (%d recorded, %d replayed) differs: %+v, replayed %+v", i,

@@ -1,57 +1,59 @@
-package trace
+package decisions
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/cohort-debugger/cohort/trace"
 )
 
-// DecisionMatch is the message that a wildcard receive or probe takes (struct cohort_match). Event is the event of the
+// Match is the message that a wildcard receive or probe takes (struct cohort_match). Event is the event of the
 // call that asked: of an Irecv its post, of a persistent receive its Start. Of one Startall the decisions come in the
 // order of its array.
-type DecisionMatch struct {
+type Match struct {
 	Event       uint64
 	Source, Tag int32
-	Op          Op
+	Op          trace.Op
 	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is
 	// its place in the array if Op is OpStartall, else 0; Tag is 0.
 	Never bool
 	Which uint32 // of an OpStartall: its place in the array
 }
 
-// DecisionPoll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never
+// Poll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never
 // set no success follows: Event is the constant Never, and Op is OpNone.
-type DecisionPoll struct {
+type Poll struct {
 	Event    uint64
 	Failures uint64
-	Op       Op
+	Op       trace.Op
 	Never    bool
 }
 
-// DecisionSet is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order (struct
+// Set is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order (struct
 // cohort_set).
-type DecisionSet struct {
+type Set struct {
 	Event   uint64
-	Op      Op
+	Op      trace.Op
 	Indices []uint32
 }
 
-// DecisionCheck is the hash that the calls of events 1..Event have (struct cohort_check).
-type DecisionCheck struct {
+// Check is the hash that the calls of events 1..Event have (struct cohort_check).
+type Check struct {
 	Event uint64
 	Hash  uint32
 }
 
-// DecisionOrder is one side of a control message (struct cohort_order), which no recording holds: it is added to bound
+// Order is one side of a control message (struct cohort_order), which no recording holds: it is added to bound
 // buffering. A wait is before Event begins, a grant when it has ended. The k-th grant of one rank to another is the
 // k-th wait of that one for it.
-type DecisionOrder struct {
+type Order struct {
 	Event uint64
 	Peer  uint32 // world rank
 }
 
-// Decisions is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
-type Decisions struct {
+// Plan is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
+type Plan struct {
 	// Sparse: a wildcard receive or probe that is not among Matches is posted as the program asks (a recording in
 	// ModeRacing).
 	Sparse bool
@@ -59,50 +61,50 @@ type Decisions struct {
 	Rank, WorldSize uint32
 	LastEvent       uint64 // the recording holds events 1..LastEvent
 	Finalized       bool   // the recorded rank reached MPI_Finalize
-	Matches         []DecisionMatch
-	Polls           []DecisionPoll
-	Sets            []DecisionSet
-	Streams         []DecisionStream // what each thread is given
-	Turns           []DecisionTurn
-	Checks          []DecisionCheck
-	Control         bool            // some rank of the replay has control messages
-	Waits, Grants   []DecisionOrder // those of this one
+	Matches         []Match
+	Polls           []Poll
+	Sets            []Set
+	Streams         []Stream // what each thread is given
+	Turns           []Turn
+	Checks          []Check
+	Control         bool    // some rank of the replay has control messages
+	Waits, Grants   []Order // those of this one
 	// cut short within this call, which was not complete; OpNone: outside MPI, or not known
-	CurrentOp Op
+	CurrentOp trace.Op
 	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it go on when the others need
 	// it no more.
 	Hold bool
 
 	// What follows is no part of the decisions file.
 
-	Modules []*Module // what called MPI
-	Ended   Ended     // why the recording of this rank ends here, although the rank went on
+	Modules []*trace.Module // what called MPI
+	Ended   trace.Ended     // why the recording of this rank ends here, although the rank went on
 }
 
-// DecisionError is a trace whose records are well formed but contradict each other.
-type DecisionError struct {
+// Error is a trace whose records are well formed but contradict each other.
+type Error struct {
 	Path   string
 	Event  uint64
 	Reason string
 }
 
-func (e *DecisionError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("%s: the decision of event %d cannot be told: %s", e.Path, e.Event, e.Reason)
 }
 
-// DecisionOptions changes what BuildDecisions accepts.
-type DecisionOptions struct {
+// Options changes what Build accepts.
+type Options struct {
 	// AllowIncomplete accepts a trace with calls that record/replay does not cover.
 	AllowIncomplete bool
 }
 
-// BuildDecisions reads the rest of a trace of either mode. Both modes of one execution give equal decisions. Errors:
-// those of the Reader, *DecisionError, and *IncompleteError unless it is allowed.
-func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
+// Build reads the rest of a trace of either mode. Both modes of one execution give equal decisions. Errors:
+// those of the Reader, *Error, and *IncompleteError unless it is allowed.
+func Build(r *trace.Reader, opt Options) (*Plan, error) {
 	h := r.Header()
-	b := newDecisionBuilder(r)
+	b := NewBuilder(r)
 	var incomplete *IncompleteError
-	sites := map[uint64]Site{}
+	sites := map[uint64]trace.Site{}
 	var ended bool
 	var endPolls uint64
 	for rec, err := range r.All() {
@@ -110,7 +112,7 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 			return nil, err
 		}
 		switch rec := rec.(type) {
-		case *Note:
+		case *trace.Note:
 			if incomplete == nil {
 				incomplete = &IncompleteError{
 					Path: r.Path(), Rank: int(h.Rank), Call: rec.Call, Event: rec.Event,
@@ -119,16 +121,16 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 				incomplete.locate(sites, b.out.Modules)
 			}
 			incomplete.Count++
-		case *End:
+		case *trace.End:
 			ended, endPolls = rec.How == 1, rec.FailedPolls
-		case *Module:
+		case *trace.Module:
 			b.out.Modules = append(b.out.Modules, rec)
-		case *Site:
+		case *trace.Site:
 			if incomplete == nil {
 				sites[rec.Index] = *rec
 			}
 		default:
-			err = b.take(rec)
+			err = b.Take(rec)
 		}
 		if err != nil {
 			return nil, err
@@ -164,25 +166,29 @@ func BuildDecisions(r *Reader, opt DecisionOptions) (*Decisions, error) {
 	return b.out, nil
 }
 
-// post names a receive: the event that posted it, and of a Startall its place in the array.
-type post struct {
-	event uint64
-	which uint32
+// Receive names a receive or probe with a wildcard of one rank: the event that asked, and the index in the array of a
+// Startall.
+type Receive struct {
+	Event uint64
+	Which uint32
 }
 
-type decisionBuilder struct {
+// Receive names the receive that the message is for.
+func (m *Match) Receive() Receive { return Receive{m.Event, m.Which} }
+
+// Builder makes a Plan of records. It is for one goroutine at a time.
+type Builder struct {
 	values valueBuilder
 	path   string
-	out    *Decisions
+	out    *Plan
 	last   uint64
 	racing bool
 	full   bool
-	events uint64       // completed, as the header has them
-	runs   uint64       // receives in block races
-	which  []uint32     // of each of out.Matches, its place in the array of a Startall
-	posted map[post]int // index in out.Matches of what was promised
+	events uint64          // completed, as the header has them
+	runs   uint64          // receives in block races
+	posted map[Receive]int // index in out.Matches of what was promised
 	// cancels are the receives of which it is known that they were cancelled before they took a message.
-	cancels map[post]bool
+	cancels map[Receive]bool
 	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the
 	// posts of receives with exact arguments that are not yet complete
 	inits  map[uint64]bool
@@ -190,67 +196,88 @@ type decisionBuilder struct {
 	exact  map[uint64]bool
 }
 
-func newDecisionBuilder(r *Reader) *decisionBuilder {
+// NewBuilder is for the records of r, which are handed to Take.
+func NewBuilder(r *trace.Reader) *Builder {
 	h := r.Header()
-	return &decisionBuilder{
-		path: r.Path(), out: &Decisions{Rank: h.Rank, WorldSize: h.WorldSize},
-		racing: h.Mode == ModeRacing, full: h.Mode == ModeFull, events: h.Events,
-		posted: map[post]int{}, cancels: map[post]bool{}, inits: map[uint64]bool{}, active: map[uint64]activation{},
-		exact: map[uint64]bool{},
+	return &Builder{
+		path:    r.Path(),
+		out:     &Plan{Rank: h.Rank, WorldSize: h.WorldSize},
+		racing:  h.Mode == trace.ModeRacing,
+		full:    h.Mode == trace.ModeFull,
+		events:  h.Events,
+		posted:  map[Receive]int{},
+		cancels: map[Receive]bool{},
+		inits:   map[uint64]bool{},
+		active:  map[uint64]activation{},
+		exact:   map[uint64]bool{},
 	}
 }
 
-// take takes in a record; one that says nothing of decisions is ignored.
-func (b *decisionBuilder) take(rec Record) error {
+// Take takes in a record; one that says nothing of decisions is ignored.
+func (b *Builder) Take(rec trace.Record) error {
 	switch rec := rec.(type) {
-	case *Run:
+	case *trace.Run:
 		return b.run(rec)
-	case *Event:
+	case *trace.Event:
 		return b.event(rec)
-	case *Match:
+	case *trace.Match:
 		return b.match(rec)
-	case *Check:
-		b.out.Checks = append(b.out.Checks, DecisionCheck{Event: rec.Event, Hash: rec.Hash})
-	case *Value, *Thread, *Turn:
+	case *trace.Check:
+		b.out.Checks = append(b.out.Checks, Check{Event: rec.Event, Hash: rec.Hash})
+	case *trace.Value, *trace.Thread, *trace.Turn:
 		b.values.add(rec)
-	case *Poll:
+	case *trace.Poll:
 		b.last = max(b.last, rec.Event)
-		b.out.Polls = append(b.out.Polls, DecisionPoll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
-	case *Set:
+		b.out.Polls = append(b.out.Polls, Poll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
+	case *trace.Set:
 		b.last = max(b.last, rec.Event)
-		b.out.Sets = append(b.out.Sets, DecisionSet{Event: rec.Event, Op: rec.Op, Indices: rec.Indices})
+		b.out.Sets = append(b.out.Sets, Set{Event: rec.Event, Op: rec.Op, Indices: rec.Indices})
 	}
 	return nil
 }
 
+// Plan returns the decisions of the records so far, in the order in which they became known; it is the Builder's.
+func (b *Builder) Plan() *Plan { return b.out }
+
+// Posted reports whether a receive is one whose message becomes known after the call that posted it.
+func (b *Builder) Posted(r Receive) bool {
+	_, posted := b.posted[r]
+	return posted
+}
+
+// Open reports whether a receive is Posted, and the records so far say neither what it took nor that it was cancelled.
+func (b *Builder) Open(r Receive) bool {
+	i, posted := b.posted[r]
+	return posted && b.out.Matches[i].Never && !b.cancels[r]
+}
+
 // activation is a Start of a persistent receive.
 type activation struct {
-	post
-	op Op
+	Receive
+	op trace.Op
 }
 
-func (b *decisionBuilder) add(p post, m DecisionMatch) {
-	m.Which = p.which
+func (b *Builder) add(p Receive, m Match) {
+	m.Which = p.Which
 	b.out.Matches = append(b.out.Matches, m)
-	b.which = append(b.which, p.which)
 }
 
-func (b *decisionBuilder) fault(event uint64, format string, args ...any) error {
-	return &DecisionError{Path: b.path, Event: event, Reason: fmt.Sprintf(format, args...)}
+func (b *Builder) fault(event uint64, format string, args ...any) error {
+	return &Error{Path: b.path, Event: event, Reason: fmt.Sprintf(format, args...)}
 }
 
-func (b *decisionBuilder) promise(p post, op Op) error {
+func (b *Builder) promise(p Receive, op trace.Op) error {
 	if _, twice := b.posted[p]; twice {
-		return b.fault(p.event, "its receive was promised twice")
+		return b.fault(p.Event, "its receive was promised twice")
 	}
 	b.posted[p] = len(b.out.Matches)
-	b.add(p, DecisionMatch{Event: p.event, Source: int32(p.which), Op: op, Never: true})
+	b.add(p, Match{Event: p.Event, Source: int32(p.Which), Op: op, Never: true})
 	return nil
 }
 
 // cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the
 // promise stands unkept.
-func (b *decisionBuilder) cancelled(p post, op Op) error {
+func (b *Builder) cancelled(p Receive, op trace.Op) error {
 	b.cancels[p] = true
 	i, promised := b.posted[p]
 	switch {
@@ -258,21 +285,21 @@ func (b *decisionBuilder) cancelled(p post, op Op) error {
 		return b.promise(p, op)
 	case !b.out.Matches[i].Never:
 		m := &b.out.Matches[i]
-		return b.fault(p.event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source,
+		return b.fault(p.Event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source,
 			m.Tag)
 	}
 	return nil
 }
 
-func (b *decisionBuilder) keep(p post, source, tag int32) error {
+func (b *Builder) keep(p Receive, source, tag int32) error {
 	i, ok := b.posted[p]
 	if !ok {
-		return b.fault(p.event, "a message from %d with tag %d completes a wildcard receive that was not promised",
+		return b.fault(p.Event, "a message from %d with tag %d completes a wildcard receive that was not promised",
 			source, tag)
 	}
 	m := &b.out.Matches[i]
 	if !m.Never && (m.Source != source || m.Tag != tag) {
-		return b.fault(p.event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source,
+		return b.fault(p.Event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source,
 			m.Tag, source, tag)
 	}
 	m.Never, m.Source, m.Tag = false, source, tag
@@ -280,20 +307,20 @@ func (b *decisionBuilder) keep(p post, source, tag int32) error {
 }
 
 // match takes in an order-mode MATCH.
-func (b *decisionBuilder) match(m *Match) error {
+func (b *Builder) match(m *trace.Match) error {
 	if !b.full { // there only an EVENT says that its event is complete
 		b.last = max(b.last, m.Event)
 	}
-	p := post{m.Event - m.Back, m.Which}
+	p := Receive{m.Event - m.Back, m.Which}
 	switch {
-	case b.racing && m.Source != PromiseSource:
+	case b.racing && m.Source != trace.PromiseSource:
 		return b.raced(p, m.Op, m.Source, m.Tag)
 	case m.IsPromise():
 		return b.promise(p, m.Op)
 	case m.IsCancelled():
 		return b.cancelled(p, m.Op)
 	case m.Back == 0:
-		b.add(p, DecisionMatch{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
+		b.add(p, Match{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
 		return nil
 	default:
 		return b.keep(p, m.Source, m.Tag)
@@ -301,66 +328,72 @@ func (b *decisionBuilder) match(m *Match) error {
 }
 
 // event takes in an EVENT, and derives what order mode would have written.
-func (b *decisionBuilder) event(e *Event) error {
+func (b *Builder) event(e *trace.Event) error {
 	b.last = e.Index
 	if e.Op.IsPoll() {
-		b.out.Polls = append(b.out.Polls, DecisionPoll{Event: e.Index, Failures: e.FailedPolls, Op: e.Op})
+		b.out.Polls = append(b.out.Polls, Poll{Event: e.Index, Failures: e.FailedPolls, Op: e.Op})
 	}
-	wild := IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
+	wild := trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
 	switch e.Op.Class() {
-	case ClassRecv, ClassProbe, ClassSendrecv:
+	case trace.ClassRecv, trace.ClassProbe, trace.ClassSendrecv:
 		switch {
-		case !wild || e.Op == OpMrecv:
-		case e.Recv.Source == ProcNull: // the call failed
-			b.add(post{}, DecisionMatch{Event: e.Index, Op: e.Op, Never: true})
+		case !wild || e.Op == trace.OpMrecv:
+		case e.Recv.Source == trace.ProcNull: // the call failed
+			b.add(Receive{}, Match{Event: e.Index, Op: e.Op, Never: true})
 		default:
-			b.add(post{}, DecisionMatch{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
+			b.add(Receive{}, Match{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
 		}
-	case ClassIrecv:
+	case trace.ClassIrecv:
 		switch {
-		case e.Op == OpImrecv:
+		case e.Op == trace.OpImrecv:
 		case wild:
-			return b.promise(post{e.Index, 0}, e.Op)
+			return b.promise(Receive{e.Index, 0}, e.Op)
 		default:
 			b.exact[e.Index] = true
 		}
-	case ClassRecvInit:
-		b.inits[e.Index] = IsWildcard(e.Send.Dest, e.Send.Tag)
-	case ClassStart:
+	case trace.ClassRecvInit:
+		b.inits[e.Index] = trace.IsWildcard(e.Send.Dest, e.Send.Tag)
+	case trace.ClassStart:
 		return b.start(e)
-	case ClassCompletion:
+	case trace.ClassCompletion:
 		return b.completion(e)
-	case ClassNone, ClassSend, ClassSendInit, ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm,
-		ClassRequest,
-		ClassOther: // no outcome to enforce
+	case trace.ClassNone,
+		trace.ClassSend,
+		trace.ClassSendInit,
+		trace.ClassCollective,
+		trace.ClassIcollective,
+		trace.ClassCollectiveInit,
+		trace.ClassComm,
+		trace.ClassRequest,
+		trace.ClassOther: // no outcome to enforce
 	}
 	return nil
 }
 
-func (b *decisionBuilder) start(e *Event) error {
+func (b *Builder) start(e *trace.Event) error {
 	for i, init := range e.Inits {
 		wild, receives := b.inits[init]
 		if !receives {
 			continue
 		}
-		a := activation{post{e.Index, 0}, e.Op}
-		if e.Op == OpStartall {
-			a.which = uint32(i)
+		a := activation{Receive{e.Index, 0}, e.Op}
+		if e.Op == trace.OpStartall {
+			a.Which = uint32(i)
 		}
 		b.active[init] = a
 		if !wild {
 			continue
 		}
-		if err := b.promise(a.post, a.op); err != nil {
+		if err := b.promise(a.Receive, a.op); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *decisionBuilder) completion(e *Event) error {
+func (b *Builder) completion(e *trace.Event) error {
 	if e.Op.HasSet() {
-		s := DecisionSet{Event: e.Index, Op: e.Op}
+		s := Set{Event: e.Index, Op: e.Op}
 		for i := range e.Completed {
 			s.Indices = append(s.Indices, e.Completed[i].ArrayIndex)
 		}
@@ -374,11 +407,11 @@ func (b *decisionBuilder) completion(e *Event) error {
 	return nil
 }
 
-func (b *decisionBuilder) completed(e *Event, c *Completion) error {
-	if c.Post == 0 || (c.Class != RequestRecv && c.Class != RequestOther) {
+func (b *Builder) completed(e *trace.Event, c *trace.Completion) error {
+	if c.Post == 0 || (c.Class != trace.RequestRecv && c.Class != trace.RequestOther) {
 		return nil
 	}
-	a := activation{post{c.Post, 0}, OpIrecv}
+	a := activation{Receive{c.Post, 0}, trace.OpIrecv}
 	wild, persistent := b.inits[c.Post]
 	if persistent {
 		var started bool
@@ -387,22 +420,22 @@ func (b *decisionBuilder) completed(e *Event, c *Completion) error {
 		}
 	}
 	exact := b.exact[c.Post] || (persistent && !wild)
-	_, promised := b.posted[a.post]
-	if e.Op != OpRequestGetStatus {
+	_, promised := b.posted[a.Receive]
+	if e.Op != trace.OpRequestGetStatus {
 		delete(b.exact, c.Post)
 	}
 	switch {
 	case !exact && !promised: // no receive, or one of a matched probe
 		return nil
-	case c.Class == RequestOther:
-		return b.cancelled(a.post, a.op)
+	case c.Class == trace.RequestOther:
+		return b.cancelled(a.Receive, a.op)
 	case !promised:
 		return nil
 	}
-	return b.keep(a.post, c.Source, c.Tag)
+	return b.keep(a.Receive, c.Source, c.Tag)
 }
 
-func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
+func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 	out := b.out
 	out.Finalized = h.Closed || ended
 	out.LastEvent, out.Ended = b.last, h.Ended
@@ -410,9 +443,9 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 		endPolls = h.Polls
 	}
 	switch {
-	case h.Ended == EndedDiskCounting && b.racing:
+	case h.Ended == trace.EndedDiskCounting && b.racing:
 		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
-	case h.Ended == EndedDiskCounting && h.Mode == ModeOrder:
+	case h.Ended == trace.EndedDiskCounting && h.Mode == trace.ModeOrder:
 		// The counter went on without the records. Of the event of the last record one may have been lost; before it
 		// all are there.
 		out.LastEvent = max(b.last, 1) - 1
@@ -420,31 +453,31 @@ func (b *decisionBuilder) finish(h *Header, ended bool, endPolls uint64) {
 			out.LastEvent = max(out.LastEvent, out.Checks[n-1].Event)
 		}
 		endPolls = 0
-	case h.Ended == EndedDiskCounting:
+	case h.Ended == trace.EndedDiskCounting:
 		endPolls = 0
-	case h.Mode != ModeFull && out.Finalized:
+	case h.Mode != trace.ModeFull && out.Finalized:
 		out.LastEvent = max(b.last, h.Events)
-	case h.Mode == ModeOrder, b.racing:
+	case h.Mode == trace.ModeOrder, b.racing:
 		// Events without a decision leave no record. One that was in progress may have left some of its records.
 		out.LastEvent = h.Events
 	}
-	if !out.Finalized && h.Ended == EndedNot && out.LastEvent == h.Events {
+	if !out.Finalized && h.Ended == trace.EndedNot && out.LastEvent == h.Events {
 		out.CurrentOp = h.CurrentOp
 	}
 	b.sort()
 	endPolls += out.trim()
 	if endPolls > 0 {
-		out.Polls = append(out.Polls, DecisionPoll{Event: Never, Failures: endPolls, Never: true})
+		out.Polls = append(out.Polls, Poll{Event: trace.Never, Failures: endPolls, Never: true})
 	}
 	b.values.finish(out)
 }
 
 // trim takes away what belongs to events after the last. It returns how many polls had failed before such a one.
-func (d *Decisions) trim() (failures uint64) {
-	d.Matches = slices.DeleteFunc(d.Matches, func(m DecisionMatch) bool { return m.Event > d.LastEvent })
-	d.Sets = slices.DeleteFunc(d.Sets, func(s DecisionSet) bool { return s.Event > d.LastEvent })
-	d.Checks = slices.DeleteFunc(d.Checks, func(c DecisionCheck) bool { return c.Event > d.LastEvent })
-	d.Polls = slices.DeleteFunc(d.Polls, func(p DecisionPoll) bool {
+func (d *Plan) trim() (failures uint64) {
+	d.Matches = slices.DeleteFunc(d.Matches, func(m Match) bool { return m.Event > d.LastEvent })
+	d.Sets = slices.DeleteFunc(d.Sets, func(s Set) bool { return s.Event > d.LastEvent })
+	d.Checks = slices.DeleteFunc(d.Checks, func(c Check) bool { return c.Event > d.LastEvent })
+	d.Polls = slices.DeleteFunc(d.Polls, func(p Poll) bool {
 		if p.Event > d.LastEvent {
 			failures += p.Failures
 		}
@@ -454,19 +487,8 @@ func (d *Decisions) trim() (failures uint64) {
 }
 
 // sort brings the matches into the order in which a replay needs them: of the posts, not of the completions.
-func (b *decisionBuilder) sort() {
-	place := make([]int, len(b.out.Matches))
-	for i := range place {
-		place[i] = i
-	}
-	slices.SortStableFunc(place, func(i, j int) int {
-		return cmp.Or(cmp.Compare(b.out.Matches[i].Event, b.out.Matches[j].Event), cmp.Compare(b.which[i], b.which[j]))
+func (b *Builder) sort() {
+	slices.SortStableFunc(b.out.Matches, func(x, y Match) int {
+		return cmp.Or(cmp.Compare(x.Event, y.Event), cmp.Compare(x.Which, y.Which))
 	})
-	sorted := make([]DecisionMatch, 0, len(place))
-	for _, i := range place {
-		sorted = append(sorted, b.out.Matches[i])
-	}
-	if len(sorted) > 0 {
-		b.out.Matches = sorted
-	}
 }

@@ -1,22 +1,23 @@
-package trace
+package decisions
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 // Sizes of the mirror of struct cohort_decisions and its entries.
 const (
-	decisionsMagic      = 0x00434544484f43
-	decisionsHeaderSize = 184
-	matchSize           = 24
-	pollSize            = 24
-	setSize             = 16
-	checkSize           = 16
-	orderSize           = 16
+	decisionsMagic = 0x00434544484f43
+	headerSize     = 184
+	matchSize      = 24
+	pollSize       = 24
+	setSize        = 16
+	checkSize      = 16
+	orderSize      = 16
 
 	flagNever       = 1 // COHORT_DECISION_NEVER
 	matchWhichShift = 8 // COHORT_DECISION_WHICH
@@ -24,31 +25,31 @@ const (
 
 // Write makes the file that a rank in replay maps (the fixed layout of cohort_abi.h). It appears under its name
 // complete, or not at all; a file of that name is replaced.
-func (d *Decisions) Write(path string) error {
-	if err := writeAtomic(path, d.Encode()); err != nil {
+func (d *Plan) Write(path string) error {
+	if err := atomicfile.Write(path, d.Encode()); err != nil {
 		return fmt.Errorf("write decisions of rank %d: %w", d.Rank, err)
 	}
 	return nil
 }
 
 // Encode returns the bytes of the decisions file.
-func (d *Decisions) Encode() []byte {
+func (d *Plan) Encode() []byte {
 	le := binary.LittleEndian
-	b := make([]byte, decisionsHeaderSize,
-		decisionsHeaderSize+len(d.Matches)*matchSize+len(d.Polls)*pollSize+len(d.Sets)*(setSize+8))
+	b := make([]byte, headerSize,
+		headerSize+len(d.Matches)*matchSize+len(d.Polls)*pollSize+len(d.Sets)*(setSize+8))
 	for _, m := range d.Matches {
 		b = le.AppendUint64(b, m.Event)
 		b = le.AppendUint32(b, uint32(m.Source))
 		b = le.AppendUint32(b, uint32(m.Tag))
 		b = le.AppendUint32(b, uint32(m.Op))
-		b = le.AppendUint32(b, b2u(m.Never)*flagNever|m.Which<<matchWhichShift)
+		b = le.AppendUint32(b, flag(m.Never)*flagNever|m.Which<<matchWhichShift)
 	}
 	polls := len(b)
 	for _, p := range d.Polls {
 		b = le.AppendUint64(b, p.Event)
 		b = le.AppendUint64(b, p.Failures)
 		b = le.AppendUint32(b, uint32(p.Op))
-		b = le.AppendUint32(b, b2u(p.Never)*flagNever)
+		b = le.AppendUint32(b, flag(p.Never)*flagNever)
 	}
 	sets := len(b)
 	for _, s := range d.Sets {
@@ -75,29 +76,29 @@ func (d *Decisions) Encode() []byte {
 	le.PutUint64(b[152:], uint64(waits))
 	le.PutUint64(b[160:], uint64(len(d.Grants)))
 	le.PutUint64(b[168:], uint64(grants))
-	le.PutUint32(b[176:], b2u(d.Control))
-	le.PutUint32(b[180:], b2u(d.Hold))
+	le.PutUint32(b[176:], flag(d.Control))
+	le.PutUint32(b[180:], flag(d.Hold))
 	le.PutUint64(b[0:], decisionsMagic)
-	le.PutUint32(b[8:], ABIVersion)
-	le.PutUint32(b[12:], decisionsHeaderSize)
+	le.PutUint32(b[8:], trace.ABIVersion)
+	le.PutUint32(b[12:], headerSize)
 	le.PutUint32(b[16:], d.Rank)
 	le.PutUint32(b[20:], d.WorldSize)
 	le.PutUint64(b[24:], uint64(len(d.Matches)))
 	le.PutUint64(b[32:], uint64(len(d.Polls)))
 	le.PutUint64(b[40:], uint64(len(d.Sets)))
-	le.PutUint64(b[48:], decisionsHeaderSize)
+	le.PutUint64(b[48:], headerSize)
 	le.PutUint64(b[56:], uint64(polls))
 	le.PutUint64(b[64:], uint64(sets))
 	le.PutUint64(b[72:], uint64(checks-sets))
 	le.PutUint64(b[80:], d.LastEvent)
-	le.PutUint32(b[88:], b2u(d.Finalized))
-	le.PutUint32(b[92:], uint32(d.CurrentOp)|b2u(d.Sparse)<<16)
+	le.PutUint32(b[88:], flag(d.Finalized))
+	le.PutUint32(b[92:], uint32(d.CurrentOp)|flag(d.Sparse)<<16)
 	le.PutUint64(b[96:], uint64(len(d.Checks)))
 	le.PutUint64(b[104:], uint64(checks))
 	return d.encodeValues(b, 112)
 }
 
-func appendOrders(b []byte, orders []DecisionOrder) []byte {
+func appendOrders(b []byte, orders []Order) []byte {
 	for _, o := range orders {
 		b = binary.LittleEndian.AppendUint64(b, o.Event)
 		b = binary.LittleEndian.AppendUint64(b, uint64(o.Peer))
@@ -105,32 +106,44 @@ func appendOrders(b []byte, orders []DecisionOrder) []byte {
 	return b
 }
 
-// ReadDecisions reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError,
+// Read reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError,
 // *VersionError.
-func ReadDecisions(path string) (*Decisions, error) {
+func Read(path string) (*Plan, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read decisions: %w", err)
 	}
-	return DecodeDecisions(path, b)
+	return Decode(path, b)
 }
 
-// DecodeDecisions is the inverse of Encode; name is for messages.
-func DecodeDecisions(name string, b []byte) (*Decisions, error) {
+// Decode is the inverse of Encode; name is for messages.
+func Decode(name string, b []byte) (*Plan, error) {
 	le := binary.LittleEndian
-	bad := func(at int, what, want, got string) (*Decisions, error) {
-		return nil, &FormatError{Path: name, Offset: int64(at), What: what, Want: want, Got: got, Kind: ErrMalformed}
+	bad := func(at int, what, want, got string) (*Plan, error) {
+		return nil, &trace.FormatError{
+			Path:   name,
+			Offset: int64(at),
+			What:   what,
+			Want:   want,
+			Got:    got,
+			Kind:   trace.ErrMalformed,
+		}
 	}
-	if len(b) < decisionsHeaderSize || le.Uint64(b) != decisionsMagic {
+	if len(b) < headerSize || le.Uint64(b) != decisionsMagic {
 		return bad(0, "header", "the magic of a decisions file", fmt.Sprintf("a file of %d bytes without it", len(b)))
 	}
-	if v := le.Uint32(b[8:]); v != ABIVersion {
-		return nil, &VersionError{Path: name, What: "decisions file", Found: int64(v), Supported: ABIVersion}
+	if v := le.Uint32(b[8:]); v != trace.ABIVersion {
+		return nil, &trace.VersionError{
+			Path:      name,
+			What:      "decisions file",
+			Found:     int64(v),
+			Supported: trace.ABIVersion,
+		}
 	}
-	d := &Decisions{
+	d := &Plan{
 		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]),
 		Finalized: le.Uint32(b[88:]) == 1,
-		CurrentOp: Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
+		CurrentOp: trace.Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
 	}
 	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
 		count, offset := le.Uint64(b[countAt:]), le.Uint64(b[offsetAt:])
@@ -144,9 +157,9 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 		return bad(24, "matches", "entries inside the file", fmt.Sprint(le.Uint64(b[24:])))
 	}
 	for ; n > 0; n, rest = n-1, rest[matchSize:] {
-		d.Matches = append(d.Matches, DecisionMatch{
+		d.Matches = append(d.Matches, Match{
 			Event: le.Uint64(rest), Source: int32(le.Uint32(rest[8:])), Tag: int32(le.Uint32(rest[12:])),
-			Op: Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
+			Op: trace.Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
 			Which: le.Uint32(rest[20:]) >> matchWhichShift,
 		})
 	}
@@ -154,8 +167,8 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 		return bad(32, "polls", "entries inside the file", fmt.Sprint(le.Uint64(b[32:])))
 	}
 	for ; n > 0; n, rest = n-1, rest[pollSize:] {
-		d.Polls = append(d.Polls, DecisionPoll{
-			Event: le.Uint64(rest), Failures: le.Uint64(rest[8:]), Op: Op(le.Uint32(rest[16:])),
+		d.Polls = append(d.Polls, Poll{
+			Event: le.Uint64(rest), Failures: le.Uint64(rest[8:]), Op: trace.Op(le.Uint32(rest[16:])),
 			Never: le.Uint32(rest[20:])&flagNever != 0,
 		})
 	}
@@ -167,7 +180,7 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 		if len(rest) < setSize {
 			return bad(at, "set", "an entry", fmt.Sprintf("%d bytes", len(rest)))
 		}
-		s := DecisionSet{Event: le.Uint64(rest), Op: Op(le.Uint32(rest[8:]))}
+		s := Set{Event: le.Uint64(rest), Op: trace.Op(le.Uint32(rest[8:]))}
 		count := int(le.Uint32(rest[12:]))
 		rest = rest[setSize:]
 		words := count + count%2
@@ -184,11 +197,11 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 		return bad(96, "checks", "entries inside the file", fmt.Sprint(le.Uint64(b[96:])))
 	}
 	for ; n > 0; n, rest = n-1, rest[checkSize:] {
-		d.Checks = append(d.Checks, DecisionCheck{Event: le.Uint64(rest), Hash: uint32(le.Uint64(rest[8:]))})
+		d.Checks = append(d.Checks, Check{Event: le.Uint64(rest), Hash: uint32(le.Uint64(rest[8:]))})
 	}
 	d.Control, d.Hold = le.Uint32(b[176:]) != 0, le.Uint32(b[180:]) != 0
 	for _, orders := range []struct {
-		of   *[]DecisionOrder
+		of   *[]Order
 		at   int
 		what string
 	}{{&d.Waits, 144, "waits"}, {&d.Grants, 160, "grants"}} {
@@ -196,7 +209,7 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 			return bad(orders.at, orders.what, "entries inside the file", fmt.Sprint(le.Uint64(b[orders.at:])))
 		}
 		for ; n > 0; n, rest = n-1, rest[orderSize:] {
-			*orders.of = append(*orders.of, DecisionOrder{Event: le.Uint64(rest), Peer: le.Uint32(rest[8:])})
+			*orders.of = append(*orders.of, Order{Event: le.Uint64(rest), Peer: le.Uint32(rest[8:])})
 		}
 	}
 	if err := d.decodeValues(b, 112); err != nil {
@@ -205,37 +218,9 @@ func DecodeDecisions(name string, b []byte) (*Decisions, error) {
 	return d, nil
 }
 
-// writeAtomic replaces path by a file with the given content: it is written beside it, forced to disk, and renamed.
-func writeAtomic(path string, content []byte) error {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, tempPrefix+filepath.Base(path)+"-*")
-	if err != nil {
-		return err //nolint:wrapcheck // callers say what was being written
+func flag(set bool) uint32 {
+	if set {
+		return 1
 	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(dir)
-}
-
-// tempPrefix begins the name of a file that is being written.
-const tempPrefix = ".cohort-tmp-"
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err //nolint:wrapcheck // callers say what was being written
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return 0
 }

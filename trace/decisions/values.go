@@ -1,9 +1,11 @@
-package trace
+package decisions
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 // Sizes of the mirrors of struct cohort_stream and struct cohort_turn, and of the header of struct cohort_value.
@@ -13,26 +15,26 @@ const (
 	valueHeaderSize = 8
 )
 
-// DecisionStream is what one thread is given, in order (struct cohort_stream).
-type DecisionStream struct {
+// Stream is what one thread is given, in order (struct cohort_stream).
+type Stream struct {
 	Thread uint64 // id
 	Count  uint64 // values
 	Data   []byte // struct cohort_value each; numbers of one kind that follow each other share one
 }
 
-// DecisionTurn says which thread makes the MPI calls after Steps of them (struct cohort_turn).
-type DecisionTurn struct {
+// Turn says which thread makes the MPI calls after Steps of them (struct cohort_turn).
+type Turn struct {
 	Steps  uint64
 	Thread uint64 // id
 }
 
 // openStream is one that is being built.
 type openStream struct {
-	DecisionStream
+	Stream
 	open int // where the last entry begins if a number may join it, plus 1; else 0
 }
 
-func (s *openStream) add(v *Value) {
+func (s *openStream) add(v *trace.Value) {
 	le := binary.LittleEndian
 	s.Count++
 	if v.What.IsBytes() {
@@ -45,7 +47,7 @@ func (s *openStream) add(v *Value) {
 		s.open = 0
 		return
 	}
-	if at := s.open - 1; at >= 0 && ValueKind(le.Uint32(s.Data[at:])) == v.What &&
+	if at := s.open - 1; at >= 0 && trace.ValueKind(le.Uint32(s.Data[at:])) == v.What &&
 		le.Uint32(s.Data[at+4:]) < math.MaxUint32-8 {
 		le.PutUint32(s.Data[at+4:], le.Uint32(s.Data[at+4:])+8)
 	} else {
@@ -61,29 +63,29 @@ type valueBuilder struct {
 	threads map[uint32]uint64
 	streams map[uint32]*openStream
 	order   []*openStream
-	turns   []DecisionTurn
+	turns   []Turn
 }
 
 func (b *valueBuilder) id(index uint32) uint64 {
 	if index == 0 {
-		return MainThread
+		return trace.MainThread
 	}
 	return b.threads[index] // declared: the reader has seen to that
 }
 
-func (b *valueBuilder) add(r Record) {
+func (b *valueBuilder) add(r trace.Record) {
 	if b.threads == nil {
 		b.threads, b.streams = map[uint32]uint64{}, map[uint32]*openStream{}
 	}
 	switch r := r.(type) {
-	case *Thread:
+	case *trace.Thread:
 		b.threads[r.Index] = r.ID
-	case *Turn:
-		b.turns = append(b.turns, DecisionTurn{Steps: r.Steps, Thread: b.id(r.Thread)})
-	case *Value:
+	case *trace.Turn:
+		b.turns = append(b.turns, Turn{Steps: r.Steps, Thread: b.id(r.Thread)})
+	case *trace.Value:
 		s := b.streams[r.Thread]
 		if s == nil {
-			s = &openStream{DecisionStream: DecisionStream{Thread: b.id(r.Thread)}}
+			s = &openStream{Stream: Stream{Thread: b.id(r.Thread)}}
 			b.streams[r.Thread] = s
 			b.order = append(b.order, s)
 		}
@@ -91,15 +93,15 @@ func (b *valueBuilder) add(r Record) {
 	}
 }
 
-func (b *valueBuilder) finish(out *Decisions) {
+func (b *valueBuilder) finish(out *Plan) {
 	for _, s := range b.order {
-		out.Streams = append(out.Streams, s.DecisionStream)
+		out.Streams = append(out.Streams, s.Stream)
 	}
 	out.Turns = b.turns
 }
 
 // encodeValues appends the streams and turns to a decisions file, and puts their places into its header.
-func (d *Decisions) encodeValues(b []byte, at int) []byte {
+func (d *Plan) encodeValues(b []byte, at int) []byte {
 	le := binary.LittleEndian
 	data := len(b)
 	for i := range d.Streams {
@@ -127,7 +129,7 @@ func (d *Decisions) encodeValues(b []byte, at int) []byte {
 }
 
 // decodeValues is the inverse of encodeValues. It returns what is wrong, or nil.
-func (d *Decisions) decodeValues(b []byte, at int) error {
+func (d *Plan) decodeValues(b []byte, at int) error {
 	le := binary.LittleEndian
 	n, from := le.Uint64(b[at:]), le.Uint64(b[at+8:])
 	if from > uint64(len(b)) || n > (uint64(len(b))-from)/streamSize {
@@ -139,7 +141,7 @@ func (d *Decisions) decodeValues(b []byte, at int) error {
 		if start > uint64(len(b)) || length > uint64(len(b))-start {
 			return fmt.Errorf("stream %d of values does not lie inside the file", i)
 		}
-		s := DecisionStream{Thread: le.Uint64(e), Count: le.Uint64(e[8:])}
+		s := Stream{Thread: le.Uint64(e), Count: le.Uint64(e[8:])}
 		if length > 0 {
 			s.Data = append(s.Data, b[start:start+length]...)
 		}
@@ -151,13 +153,13 @@ func (d *Decisions) decodeValues(b []byte, at int) error {
 	}
 	for i := range n {
 		e := b[from+i*turnSize:]
-		d.Turns = append(d.Turns, DecisionTurn{Steps: le.Uint64(e), Thread: le.Uint64(e[8:])})
+		d.Turns = append(d.Turns, Turn{Steps: le.Uint64(e), Thread: le.Uint64(e[8:])})
 	}
 	return nil
 }
 
 // Values is how many values all threads are given.
-func (d *Decisions) Values() uint64 {
+func (d *Plan) Values() uint64 {
 	var n uint64
 	for i := range d.Streams {
 		n += d.Streams[i].Count

@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"errors"
@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/trace"
 )
 
-const scratchPattern = tempPrefix + "graph-*"
+const scratchPattern = atomicfile.TempPrefix + "graph-*"
 
 // Graph gives the full traces of a recording, from which its event graph is built.
 type Graph struct {
@@ -19,7 +22,7 @@ type Graph struct {
 // HasGraph reports whether there are full traces: the recording is in full mode, or has been replayed once in full
 // mode.
 func (rec *Recording) HasGraph() bool {
-	if rec.Meta.Mode == ModeFull.String() {
+	if rec.Meta.Mode == trace.ModeFull.String() {
 		return true
 	}
 	info, err := os.Stat(filepath.Join(rec.Dir, graphName))
@@ -29,7 +32,7 @@ func (rec *Recording) HasGraph() bool {
 // Graph opens the full traces, and checks that they are of this recording. Errors: *NoGraphError, *GraphMismatchError,
 // and those of Open.
 func (rec *Recording) Graph() (*Graph, error) {
-	if rec.Meta.Mode == ModeFull.String() {
+	if rec.Meta.Mode == trace.ModeFull.String() {
 		return &Graph{rec, rec.Dir}, nil
 	}
 	if !rec.HasGraph() {
@@ -59,8 +62,8 @@ func (rec *Recording) checkGraph(dir string) error {
 		if err := errors.Join(full.Close(), recorded.Close()); err != nil {
 			return err
 		}
-		if hf.Mode != ModeFull {
-			return &ModeError{Path: full.Path(), Mode: hf.Mode.String()}
+		if hf.Mode != trace.ModeFull {
+			return &trace.ModeError{Path: full.Path(), Mode: hf.Mode.String()}
 		}
 		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that
 		// was recorded whole has a number of events to compare.
@@ -78,13 +81,13 @@ func (g *Graph) Dir() string { return g.dir }
 func (g *Graph) Ranks() int { return g.rec.Meta.Ranks }
 
 // Rank opens the full trace of one rank. The caller closes the Reader.
-func (g *Graph) Rank(rank int) (*Reader, error) {
+func (g *Graph) Rank(rank int) (*trace.Reader, error) {
 	r, err := g.rec.rankIn(g.dir, rank)
 	if err != nil {
 		return nil, err
 	}
-	if m := r.Header().Mode; m != ModeFull {
-		return nil, errors.Join(&ModeError{Path: r.Path(), Mode: m.String()}, r.Close())
+	if m := r.Header().Mode; m != trace.ModeFull {
+		return nil, errors.Join(&trace.ModeError{Path: r.Path(), Mode: m.String()}, r.Close())
 	}
 	return r, nil
 }
@@ -117,7 +120,7 @@ func (rec *Recording) InstallGraph(dir string) error {
 	if err := os.Rename(dir, target); err != nil {
 		return fmt.Errorf("install graph: %w", err)
 	}
-	if err := syncDir(rec.Dir); err != nil {
+	if err := atomicfile.SyncDir(rec.Dir); err != nil {
 		return fmt.Errorf("install graph: %w", err)
 	}
 	return nil

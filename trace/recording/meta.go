@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"encoding/json"
@@ -6,17 +6,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cohort-debugger/cohort/trace"
 )
 
-// RecordingVersion is the version of recording.json that this package writes, and the only one that it reads.
-const RecordingVersion = 2
+// Version is the version of recording.json that this package writes, and the only one that it reads.
+const Version = 2
 
 const recordingFormat = "cohort-recording"
 
 // Meta is what recording.json says about a run.
 type Meta struct {
 	Format  string `json:"format"`  // "cohort-recording"; set by this package
-	Version int    `json:"version"` // RecordingVersion; set by this package
+	Version int    `json:"version"` // Version; set by this package
 	Cohort  string `json:"cohort"`  // version of cohort that recorded
 
 	Command []string `json:"command"` // the program as given, and its arguments
@@ -57,7 +59,7 @@ type RankMeta struct {
 	Decisions  uint64          `json:"decisions"`
 	Incomplete *IncompleteCall `json:"incomplete,omitempty"`
 	// Repaired: the trace is what Repair left of a damaged one.
-	Repaired *RepairedTrace `json:"repaired,omitempty"`
+	Repaired *Repaired `json:"repaired,omitempty"`
 	// Calls says of the completed events how many are of each operation, by its name without "MPI_".
 	Calls map[string]uint64 `json:"calls,omitempty"`
 	// Last is the last MPI call of a rank that did not end well.
@@ -140,19 +142,19 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 		Version int64  `json:"version"`
 	}
 	if err := json.Unmarshal(content, &stamp); err != nil {
-		return Meta{}, &NotRecordingError{Path: dir, Reason: "its " + metaName + " cannot be read", Err: err}
+		return Meta{}, &PathError{Path: dir, Reason: "its " + metaName + " cannot be read", Err: err}
 	}
 	if stamp.Format != recordingFormat {
-		return Meta{}, &NotRecordingError{
+		return Meta{}, &PathError{
 			Path: dir, Reason: fmt.Sprintf("its %s has the format %q, not %q", metaName, stamp.Format, recordingFormat),
 		}
 	}
-	if stamp.Version != RecordingVersion {
-		return Meta{}, &VersionError{Path: dir, What: "recording", Found: stamp.Version, Supported: RecordingVersion}
+	if stamp.Version != Version {
+		return Meta{}, &trace.VersionError{Path: dir, What: "recording", Found: stamp.Version, Supported: Version}
 	}
 	var m Meta
 	if err := json.Unmarshal(content, &m); err != nil {
-		return Meta{}, &NotRecordingError{Path: dir, Reason: "its " + metaName + " cannot be read", Err: err}
+		return Meta{}, &PathError{Path: dir, Reason: "its " + metaName + " cannot be read", Err: err}
 	}
 	if err := checkMeta(dir, &m); err != nil {
 		return Meta{}, err
@@ -161,22 +163,30 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 }
 
 func checkMeta(dir string, m *Meta) error {
-	if mode, ok := ParseMode(m.Mode); !ok || !mode.isRecorded() {
-		return &ModeError{Path: dir, Mode: m.Mode}
+	if mode, ok := trace.ParseMode(m.Mode); !ok || !mode.IsRecorded() {
+		return &trace.ModeError{Path: dir, Mode: m.Mode}
 	}
 	if m.Ranks < 1 {
-		return &NotRecordingError{Path: dir, Reason: fmt.Sprintf("it says that it has %d ranks", m.Ranks)}
+		return &PathError{Path: dir, Reason: fmt.Sprintf("it says that it has %d ranks", m.Ranks)}
 	}
 	if len(m.PerRank) != m.Ranks {
 		return &RankCountError{Path: dir + "/" + metaName + " (perRank)", Found: len(m.PerRank), Want: m.Ranks}
 	}
 	for i := range m.PerRank {
 		if m.PerRank[i].Rank != i {
-			return &NotRecordingError{
+			return &PathError{
 				Path: dir, Reason: fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName,
 					m.PerRank[i].Rank),
 			}
 		}
 	}
 	return nil
+}
+
+// Repaired says what Repair left of one rank's trace.
+type Repaired struct {
+	Rank   int    `json:"rank"`
+	Events uint64 `json:"events"` // kept: 1 to this one
+	Of     uint64 `json:"of"`     // recorded; 0: not known
+	Fault  string `json:"fault"`  // what is wrong with the trace
 }

@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"encoding/json"
@@ -10,6 +10,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 const (
@@ -38,10 +42,10 @@ type CreateOptions struct {
 
 // Create makes the directory of a recording and writes its recording.json; the ranks add their traces, and Update tells
 // how they ended. Format, Version and, if it is empty, PerRank are filled in. A missing or empty directory is used, and
-// a recording that has no traces yet. Errors: *ExistsError, *NotRecordingError, *ModeError, *RankCountError, and those
+// a recording that has no traces yet. Errors: *ExistsError, *PathError, *ModeError, *RankCountError, and those
 // of the file system.
 func Create(dir string, meta Meta, opt CreateOptions) (*Recording, error) {
-	meta.Format, meta.Version = recordingFormat, RecordingVersion
+	meta.Format, meta.Version = recordingFormat, Version
 	if len(meta.PerRank) == 0 && meta.Ranks > 0 {
 		meta.PerRank = make([]RankMeta, meta.Ranks)
 		for i := range meta.PerRank {
@@ -101,7 +105,7 @@ func makeRoom(dir string, opt CreateOptions) error {
 func looksLikeRecording(dir string) error {
 	content, err := os.ReadFile(filepath.Join(dir, metaName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &NotRecordingError{
+		return &PathError{
 			Path:   dir,
 			Reason: "it is a directory with other things in it; nothing was changed there",
 		}
@@ -113,7 +117,7 @@ func looksLikeRecording(dir string) error {
 		Format string `json:"format"`
 	}
 	if err := json.Unmarshal(content, &stamp); err != nil || stamp.Format != recordingFormat {
-		return &NotRecordingError{
+		return &PathError{
 			Path: dir, Reason: "its " + metaName + " is not Cohort's; nothing was changed there",
 			Err: err,
 		}
@@ -144,7 +148,7 @@ func ownFiles(dir string) (names []string, traces bool, err error) {
 			switch name := e.Name(); {
 			case e.Type().IsRegular() && rankFilePattern.MatchString(name):
 				names, traces = append(names, filepath.Join(sub, name)), true
-			case e.Type().IsRegular() && strings.HasPrefix(name, tempPrefix):
+			case e.Type().IsRegular() && strings.HasPrefix(name, atomicfile.TempPrefix):
 				names = append(names, filepath.Join(sub, name))
 			default:
 				foreign = true
@@ -157,11 +161,11 @@ func ownFiles(dir string) (names []string, traces bool, err error) {
 	return append(names, metaName), traces, nil
 }
 
-// Open reads recording.json and the headers of all ranks' traces. Errors: *NotRecordingError, *VersionError,
+// Open reads recording.json and the headers of all ranks' traces. Errors: *PathError, *VersionError,
 // *ModeError, *MissingRankError, *RankCountError, *FormatError (kind ErrTruncated for a trace that lacks committed
 // bytes), and those of the file system.
 func Open(dir string) (*Recording, error) {
-	rec, err := open(dir)
+	rec, err := OpenUnchecked(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -171,19 +175,20 @@ func Open(dir string) (*Recording, error) {
 	return rec, nil
 }
 
-func open(dir string) (*Recording, error) {
+// OpenUnchecked is Open without a look at the traces, for what can do with damaged ones.
+func OpenUnchecked(dir string) (*Recording, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &NotRecordingError{Path: dir, Reason: "there is no such directory", Err: err}
+		return nil, &PathError{Path: dir, Reason: "there is no such directory", Err: err}
 	case err != nil:
 		return nil, fmt.Errorf("open recording: %w", err)
 	case !info.IsDir():
-		return nil, &NotRecordingError{Path: dir, Reason: "it is not a directory"}
+		return nil, &PathError{Path: dir, Reason: "it is not a directory"}
 	}
 	content, err := os.ReadFile(filepath.Join(dir, metaName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &NotRecordingError{Path: dir, Reason: "it holds no " + metaName, Err: err}
+		return nil, &PathError{Path: dir, Reason: "it holds no " + metaName, Err: err}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open recording: %w", err)
@@ -220,20 +225,20 @@ func (rec *Recording) check(dir string) error {
 	return nil
 }
 
-func (rec *Recording) rankIn(dir string, rank int) (*Reader, error) {
+func (rec *Recording) rankIn(dir string, rank int) (*trace.Reader, error) {
 	if rank < 0 || rank >= rec.Meta.Ranks {
 		return nil, fmt.Errorf("rank %d: the recording %s has ranks 0 to %d", rank, rec.Dir, rec.Meta.Ranks-1)
 	}
 	path := filepath.Join(dir, RankFile(rank))
-	r, err := OpenFile(path)
+	r, err := trace.OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &MissingRankError{Dir: rec.Dir, Path: path, Rank: rank, Ranks: rec.Meta.Ranks}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err = rec.owns(r, dir, rank); err == nil && r.short() {
-		err = r.truncated()
+	if err = rec.owns(r.Header(), dir, rank); err == nil {
+		err = r.CheckLength()
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -241,20 +246,23 @@ func (rec *Recording) rankIn(dir string, rank int) (*Reader, error) {
 	return r, nil
 }
 
-// owns checks that a trace, which is in dir, is that of a rank of this recording.
-func (rec *Recording) owns(r *Reader, dir string, rank int) error {
-	h, path := r.Header(), filepath.Join(dir, RankFile(rank))
+// CheckHeader checks that a header is that of the trace of a rank of this recording.
+func (rec *Recording) CheckHeader(h trace.Header, rank int) error { return rec.owns(h, rec.Dir, rank) }
+
+// owns checks that the header of a trace, which is in dir, is that of a rank of this recording.
+func (rec *Recording) owns(h trace.Header, dir string, rank int) error {
+	path := filepath.Join(dir, RankFile(rank))
 	switch {
 	case h.WorldSize != 0 && int(h.WorldSize) != rec.Meta.Ranks:
 		return &RankCountError{Path: path, Found: int(h.WorldSize), Want: rec.Meta.Ranks}
 	case int(h.Rank) != rank:
-		return &FormatError{
-			Path: path, Offset: 24, What: "header", Kind: ErrMalformed, Want: fmt.Sprintf("rank %d", rank),
+		return &trace.FormatError{
+			Path: path, Offset: 24, What: "header", Kind: trace.ErrMalformed, Want: fmt.Sprintf("rank %d", rank),
 			Got: fmt.Sprint(h.Rank),
 		}
 	case dir == rec.Dir && h.Mode.String() != rec.Meta.Mode:
-		return &FormatError{
-			Path: path, Offset: 16, What: "header", Kind: ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " +
+		return &trace.FormatError{
+			Path: path, Offset: 16, What: "header", Kind: trace.ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " +
 				metaName + " says", Got: h.Mode.String(),
 		}
 	}
@@ -262,12 +270,12 @@ func (rec *Recording) owns(r *Reader, dir string, rank int) error {
 }
 
 // Rank opens the trace of one rank. The caller closes the Reader.
-func (rec *Recording) Rank(rank int) (*Reader, error) { return rec.rankIn(rec.Dir, rank) }
+func (rec *Recording) Rank(rank int) (*trace.Reader, error) { return rec.rankIn(rec.Dir, rank) }
 
 // Update changes Meta and writes recording.json: it is replaced as a whole or not at all.
 func (rec *Recording) Update(change func(*Meta)) error {
 	change(&rec.Meta)
-	rec.Meta.Format, rec.Meta.Version = recordingFormat, RecordingVersion
+	rec.Meta.Format, rec.Meta.Version = recordingFormat, Version
 	if err := checkMeta(rec.Dir, &rec.Meta); err != nil {
 		return err
 	}
@@ -277,7 +285,7 @@ func (rec *Recording) Update(change func(*Meta)) error {
 func (rec *Recording) writeMeta() error {
 	content, err := json.MarshalIndent(&rec.Meta, "", "  ")
 	if err == nil {
-		err = writeAtomic(filepath.Join(rec.Dir, metaName), append(content, '\n'))
+		err = atomicfile.Write(filepath.Join(rec.Dir, metaName), append(content, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write %s of %s: %w", metaName, rec.Dir, err)
@@ -288,7 +296,7 @@ func (rec *Recording) writeMeta() error {
 // Verify reads every trace to its end, checksums included, and the graph if there is one. All faults are joined.
 func (rec *Recording) Verify() error {
 	errs := []error{rec.check(rec.Dir)}
-	verify := func(open func(int) (*Reader, error)) {
+	verify := func(open func(int) (*trace.Reader, error)) {
 		for rank := range rec.Meta.Ranks {
 			r, err := open(rank)
 			if err != nil {
@@ -304,7 +312,7 @@ func (rec *Recording) Verify() error {
 		}
 	}
 	verify(rec.Rank)
-	if rec.Meta.Mode != ModeFull.String() && rec.HasGraph() {
+	if rec.Meta.Mode != trace.ModeFull.String() && rec.HasGraph() {
 		if g, err := rec.Graph(); err != nil {
 			errs = append(errs, err)
 		} else {
@@ -315,20 +323,20 @@ func (rec *Recording) Verify() error {
 }
 
 // Decisions builds the decisions of one rank.
-func (rec *Recording) Decisions(rank int, opt DecisionOptions) (*Decisions, error) {
+func (rec *Recording) Decisions(rank int, opt decisions.Options) (*decisions.Plan, error) {
 	r, err := rec.Rank(rank)
 	if err != nil {
 		return nil, err
 	}
-	d, err := BuildDecisions(r, opt)
+	d, err := decisions.Build(r, opt)
 	return d, errors.Join(err, r.Close())
 }
 
 // AllDecisions builds the decisions of all ranks, as many at once as there are processors; of each rank there are
 // decisions or an error.
-func (rec *Recording) AllDecisions(opt DecisionOptions) ([]*Decisions, []error) {
-	all, errs := make([]*Decisions, rec.Meta.Ranks), make([]error, rec.Meta.Ranks)
-	_ = rec.eachRank(func(rank int) error {
+func (rec *Recording) AllDecisions(opt decisions.Options) ([]*decisions.Plan, []error) {
+	all, errs := make([]*decisions.Plan, rec.Meta.Ranks), make([]error, rec.Meta.Ranks)
+	_ = rec.EachRank(func(rank int) error {
 		all[rank], errs[rank] = rec.Decisions(rank, opt)
 		return nil
 	})
@@ -346,3 +354,6 @@ func (rec *Recording) CheckProgram(path string) error {
 	}
 	return nil
 }
+
+// PackedFile returns the name of a rank's packed trace: "rank-3.trace.zst".
+func PackedFile(rank int) string { return RankFile(rank) + trace.PackedSuffix }

@@ -1,4 +1,4 @@
-package trace
+package recording_test
 
 import (
 	"encoding/binary"
@@ -12,129 +12,70 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/tracetest"
 )
 
-func testMeta(ranks int) Meta {
-	return Meta{
-		Cohort: "v0", Command: []string{"./p", "a b"}, Cwd: "/tmp", Env: []string{"OMP_NUM_THREADS=1"}, Ranks: ranks,
-		MPI: MPI{"mpich", "4.0.2"}, Mode: "order", Program: Program{"/tmp/p", "00ff", IDBuild}, Interposer: "abc",
-		Start: time.Unix(1, 2).UTC(),
-	}
-}
-
-// fill writes traces of a tiny execution: rank 0 receives from anyone what the others send.
-func fill(t *testing.T, dir string, mode Mode, ranks int) {
-	t.Helper()
-	for rank := range ranks {
-		w, err := CreateFile(filepath.Join(dir, RankFile(rank)), Header{
-			Mode: mode, Rank: uint32(rank), WorldSize: uint32(ranks),
-			Events: uint64(max(ranks-1, 1)) * b2u64(rank == 0),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		put := func(r Record) {
-			if err := w.Write(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		world := &Comm{GlobalID: WorldID, CommKind: CommIntra, MyRank: uint32(rank)}
-		for i := range ranks {
-			world.Members = append(world.Members, uint32(i))
-		}
-		put(world)
-		for source := 1; source < ranks; source++ {
-			event := uint64(source)
-			switch {
-			case rank == 0 && mode == ModeOrder:
-				put(&Match{Event: event, Op: OpRecv, Source: int32(source), Tag: 1})
-			case rank == 0:
-				put(&Event{Index: event, Op: OpRecv, Recv: RecvArgs{
-					AskedSource: -1, AskedTag: 1, Source: int32(source),
-					Tag: 1, Bytes: 4,
-				}})
-			case rank == source && mode == ModeFull:
-				put(&Event{Index: 1, Op: OpSend, Send: SendArgs{Dest: 0, Tag: 1, Bytes: 4}})
-			}
-		}
-		if rank > 0 && mode == ModeOrder {
-			w.header.Events = 1
-		}
-		put(&End{How: 1})
-		if err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func b2u64(b bool) uint64 { return uint64(b2u(b)) }
-
-func testRecording(t *testing.T, ranks int) *Recording {
-	t.Helper()
-	rec, err := Create(filepath.Join(t.TempDir(), "run.cohort"), testMeta(ranks), CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill(t, rec.Dir, ModeOrder, ranks)
-	return rec
-}
-
 func TestRecordingRoundTrip(t *testing.T) {
-	rec := testRecording(t, 3)
-	err := rec.Update(func(m *Meta) {
+	rec := tracetest.Recording(t, 3)
+	err := rec.Update(func(m *recording.Meta) {
 		m.Elapsed = time.Second
-		m.PerRank[0].End = RankEnd{How: EndFinalized}
-		m.PerRank[1].End = RankEnd{How: EndExited, Code: 3}
-		m.PerRank[2].End = RankEnd{How: EndSignal, Signal: "SIGSEGV"}
-		m.PerRank[2].Incomplete = &IncompleteCall{Call: "MPI_Get", Event: 4, Count: 1}
+		m.PerRank[0].End = recording.RankEnd{How: recording.EndFinalized}
+		m.PerRank[1].End = recording.RankEnd{How: recording.EndExited, Code: 3}
+		m.PerRank[2].End = recording.RankEnd{How: recording.EndSignal, Signal: "SIGSEGV"}
+		m.PerRank[2].Incomplete = &recording.IncompleteCall{Call: "MPI_Get", Event: 4, Count: 1}
 		m.PerRank[1].Messages, m.PerRank[1].Bytes = 1, 4
 		m.Labels = map[string]string{"seed": "7"}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Open(rec.Dir)
+	got, err := recording.Open(rec.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := rec.Meta
-	want.PerRank[0].End.How = EndFinalized
+	want.PerRank[0].End.How = recording.EndFinalized
 	if d := cmp.Diff(want, got.Meta); d != "" {
 		t.Error(d)
 	}
 	if err := got.Verify(); err != nil {
 		t.Error(err)
 	}
-	d, err := got.Decisions(0, DecisionOptions{})
+	d, err := got.Decisions(0, decisions.Options{})
 	if err != nil || len(d.Matches) != 2 || d.LastEvent != 2 || !d.Finalized {
 		t.Errorf("%+v %v", d, err)
 	}
 	if _, err := got.Rank(3); err == nil {
 		t.Error("rank 3 of 3 was opened")
 	}
-	left, err := filepath.Glob(filepath.Join(rec.Dir, tempPrefix+"*"))
+	left, err := filepath.Glob(filepath.Join(rec.Dir, atomicfile.TempPrefix+"*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
 }
 
 func TestRankEndText(t *testing.T) {
-	for text, want := range map[string]RankEnd{
-		"unknown": {How: EndUnknown}, "finalized": {How: EndFinalized}, "exited 0": {How: EndExited},
-		"exited 137":     {How: EndExited, Code: 137},
-		"signal SIGKILL": {How: EndSignal, Signal: "SIGKILL"},
+	for text, want := range map[string]recording.RankEnd{
+		"unknown": {How: recording.EndUnknown}, "finalized": {How: recording.EndFinalized}, "exited 0": {How: recording.EndExited},
+		"exited 137":     {How: recording.EndExited, Code: 137},
+		"signal SIGKILL": {How: recording.EndSignal, Signal: "SIGKILL"},
 	} {
-		var got RankEnd
+		var got recording.RankEnd
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want || got.String() != text {
 			t.Errorf("%q: %+v %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "exited", "exited x", "signal", "signal ", "finalized 3", "gone"} {
-		if err := new(RankEnd).UnmarshalText([]byte(text)); err == nil {
+		if err := new(recording.RankEnd).UnmarshalText([]byte(text)); err == nil {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	if (RankEnd{}).String() != EndUnknown {
+	if (recording.RankEnd{}).String() != recording.EndUnknown {
 		t.Error("the zero value is not unknown")
 	}
 }
@@ -160,7 +101,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	meta := func(from, to string) func(string) string {
-		return func(dir string) string { edit(dir, metaName, replace(from, to)); return dir }
+		return func(dir string) string { edit(dir, recording.MetaName, replace(from, to)); return dir }
 	}
 	for _, c := range []struct {
 		name   string
@@ -170,58 +111,58 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"nothing there", func(dir string) string {
 			return dir + "x"
-		}, new(*NotRecordingError), "there is no such directory"},
+		}, new(*recording.PathError), "there is no such directory"},
 		{"a file", func(dir string) string {
-			return filepath.Join(dir, metaName)
-		}, new(*NotRecordingError), "it is not a directory"},
-		{"another directory", filepath.Dir, new(*NotRecordingError), "it holds no recording.json"},
+			return filepath.Join(dir, recording.MetaName)
+		}, new(*recording.PathError), "it is not a directory"},
+		{"another directory", filepath.Dir, new(*recording.PathError), "it holds no recording.json"},
 		{"no JSON", func(dir string) string {
-			edit(dir, metaName, func(b []byte) []byte { return b[:len(b)/2] })
+			edit(dir, recording.MetaName, func(b []byte) []byte { return b[:len(b)/2] })
 			return dir
-		}, new(*NotRecordingError), "cannot be read"},
-		{"other JSON", meta(recordingFormat, "else"), new(*NotRecordingError), `the format "else"`},
-		{"version", meta(`"version": 2`, `"version": 1`), new(*VersionError), "version 1; this cohort reads version 2"},
-		{"mode", meta(`"mode": "order"`, `"mode": "replay"`), new(*ModeError), `mode "replay"`},
-		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*RankCountError), "has 3 ranks where 4 were expected"},
-		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*NotRecordingError), "0 ranks"},
+		}, new(*recording.PathError), "cannot be read"},
+		{"other JSON", meta(recording.Format, "else"), new(*recording.PathError), `the format "else"`},
+		{"version", meta(`"version": 2`, `"version": 1`), new(*trace.VersionError), "version 1; this cohort reads version 2"},
+		{"mode", meta(`"mode": "order"`, `"mode": "replay"`), new(*trace.ModeError), `mode "replay"`},
+		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*recording.RankCountError), "has 3 ranks where 4 were expected"},
+		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*recording.PathError), "0 ranks"},
 		{"missing rank", func(dir string) string {
-			if err := os.Remove(filepath.Join(dir, RankFile(1))); err != nil {
+			if err := os.Remove(filepath.Join(dir, recording.RankFile(1))); err != nil {
 				t.Fatal(err)
 			}
 			return dir
-		}, new(*MissingRankError), "the trace of rank 1, is missing"},
+		}, new(*recording.MissingRankError), "the trace of rank 1, is missing"},
 		{"one rank too many", func(dir string) string {
-			if err := os.WriteFile(filepath.Join(dir, RankFile(3)), nil, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, recording.RankFile(3)), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			return dir
-		}, new(*RankCountError), "rank-3.trace has 4 ranks where 3 were expected"},
+		}, new(*recording.RankCountError), "rank-3.trace has 4 ranks where 3 were expected"},
 		{"swapped ranks", func(dir string) string {
-			b, err := os.ReadFile(filepath.Join(dir, RankFile(2)))
+			b, err := os.ReadFile(filepath.Join(dir, recording.RankFile(2)))
 			if err == nil {
-				err = os.WriteFile(filepath.Join(dir, RankFile(1)), b, 0o600)
+				err = os.WriteFile(filepath.Join(dir, recording.RankFile(1)), b, 0o600)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			return dir
-		}, new(*FormatError), "expected rank 1, found 2"},
+		}, new(*trace.FormatError), "expected rank 1, found 2"},
 		{"of another run", func(dir string) string {
-			edit(dir, RankFile(1), func(b []byte) []byte { b[28] = 9; return b })
+			edit(dir, recording.RankFile(1), func(b []byte) []byte { b[28] = 9; return b })
 			return dir
-		}, new(*RankCountError), "has 9 ranks where 3 were expected"},
+		}, new(*recording.RankCountError), "has 9 ranks where 3 were expected"},
 		{"truncated", func(dir string) string {
-			edit(dir, RankFile(1), func(b []byte) []byte { return b[:len(b)-1] })
+			edit(dir, recording.RankFile(1), func(b []byte) []byte { return b[:len(b)-1] })
 			return dir
-		}, new(*FormatError), "truncated"},
+		}, new(*trace.FormatError), "truncated"},
 		{"no trace", func(dir string) string {
-			edit(dir, RankFile(1), func([]byte) []byte { return []byte("hello, this is text") })
+			edit(dir, recording.RankFile(1), func([]byte) []byte { return []byte("hello, this is text") })
 			return dir
-		}, new(*FormatError), "not a Cohort trace"},
+		}, new(*trace.FormatError), "not a Cohort trace"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := c.damage(testRecording(t, 3).Dir)
-			_, err := Open(dir)
+			dir := c.damage(tracetest.Recording(t, 3).Dir)
+			_, err := recording.Open(dir)
 			if err == nil || !errors.As(err, c.want) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %v (%T), want %T saying %q", err, err, c.want, c.text)
 			}
@@ -230,8 +171,8 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestVerifyReadsToTheEnd(t *testing.T) {
-	rec := testRecording(t, 2)
-	path := filepath.Join(rec.Dir, RankFile(0))
+	rec := tracetest.Recording(t, 2)
+	path := filepath.Join(rec.Dir, recording.RankFile(0))
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -240,21 +181,21 @@ func TestVerifyReadsToTheEnd(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(rec.Dir); err != nil {
+	if _, err := recording.Open(rec.Dir); err != nil {
 		t.Errorf("Open looks at headers only, but says %v", err)
 	}
-	if err := rec.Verify(); !errors.Is(err, ErrChecksum) || !strings.Contains(err.Error(), path) {
+	if err := rec.Verify(); !errors.Is(err, trace.ErrChecksum) || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
 }
 
 func TestCreateKeepsWhatIsThere(t *testing.T) {
-	rec := testRecording(t, 2)
+	rec := tracetest.Recording(t, 2)
 	scratch, err := rec.GraphScratch()
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(t, scratch, ModeFull, 2)
+	tracetest.Fill(t, scratch, trace.ModeFull, 2)
 	if err := rec.InstallGraph(scratch); err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +203,9 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(t, stale, ModeFull, 2)
-	var exists *ExistsError
-	if _, err := Create(rec.Dir, testMeta(2), CreateOptions{}); !errors.As(err, &exists) {
+	tracetest.Fill(t, stale, trace.ModeFull, 2)
+	var exists *recording.ExistsError
+	if _, err := recording.Create(rec.Dir, tracetest.Meta(2), recording.CreateOptions{}); !errors.As(err, &exists) {
 		t.Fatal(err)
 	}
 	foreign := filepath.Join(rec.Dir, "notes.txt")
@@ -274,10 +215,10 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(outside, filepath.Join(rec.Dir, RankFile(7))); err != nil {
+	if err := os.Symlink(outside, filepath.Join(rec.Dir, recording.RankFile(7))); err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := Create(rec.Dir, testMeta(3), CreateOptions{Overwrite: true})
+	fresh, err := recording.Create(rec.Dir, tracetest.Meta(3), recording.CreateOptions{Overwrite: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +227,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if d := cmp.Diff([]string{"notes.txt", "rank-7.trace", metaName}, names); d != "" || err != nil {
+	if d := cmp.Diff([]string{"notes.txt", "rank-7.trace", recording.MetaName}, names); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	for _, path := range []string{foreign, outside} {
@@ -300,7 +241,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	// A recording without traces may be made anew without asking.
 	empty := filepath.Join(t.TempDir(), "e")
 	for range 2 {
-		if _, err := Create(empty, testMeta(1), CreateOptions{}); err != nil {
+		if _, err := recording.Create(empty, tracetest.Meta(1), recording.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,37 +249,55 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 
 func TestCreateRefusesWhatIsNoRecording(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, RankFile(0)) // looks like ours, but nothing says that it is
+	file := filepath.Join(dir, recording.RankFile(0)) // looks like ours, but nothing says that it is
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var not *NotRecordingError
-	if _, err := Create(dir, testMeta(1), CreateOptions{Overwrite: true}); !errors.As(err, &not) {
+	var not *recording.PathError
+	if _, err := recording.Create(
+		dir,
+		tracetest.Meta(1),
+		recording.CreateOptions{Overwrite: true},
+	); !errors.As(
+		err,
+		&not,
+	) {
 		t.Error(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, metaName), []byte(`{"format":"another tool's"}`), 0o600); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, recording.MetaName),
+		[]byte(`{"format":"another tool's"}`),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(dir, testMeta(1), CreateOptions{Overwrite: true}); !errors.As(err, &not) {
+	if _, err := recording.Create(
+		dir,
+		tracetest.Meta(1),
+		recording.CreateOptions{Overwrite: true},
+	); !errors.As(
+		err,
+		&not,
+	) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
 	}
-	if _, err := Create(file, testMeta(1), CreateOptions{Overwrite: true}); err == nil {
+	if _, err := recording.Create(file, tracetest.Meta(1), recording.CreateOptions{Overwrite: true}); err == nil {
 		t.Error("a file was taken for a directory")
 	}
-	bad := testMeta(1)
+	bad := tracetest.Meta(1)
 	bad.Mode = "full speed"
-	var mode *ModeError
-	if _, err := Create(filepath.Join(dir, "x"), bad, CreateOptions{}); !errors.As(err, &mode) {
+	var mode *trace.ModeError
+	if _, err := recording.Create(filepath.Join(dir, "x"), bad, recording.CreateOptions{}); !errors.As(err, &mode) {
 		t.Error(err)
 	}
 }
 
 func TestGraphOfARecording(t *testing.T) {
-	rec := testRecording(t, 3)
-	var none *NoGraphError
+	rec := tracetest.Recording(t, 3)
+	var none *recording.NoGraphError
 	if _, err := rec.Graph(); !errors.As(err, &none) {
 		t.Fatal(err)
 	}
@@ -347,7 +306,7 @@ func TestGraphOfARecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fill(t, dir, ModeFull, 3)
+		tracetest.Fill(t, dir, trace.ModeFull, 3)
 		if err := rec.InstallGraph(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -362,11 +321,11 @@ func TestGraphOfARecording(t *testing.T) {
 	if err := rec.Verify(); err != nil {
 		t.Error(err)
 	}
-	s, err := Summarize(rec)
+	s, err := recording.Summarize(rec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Summary{
+	want := &recording.Summary{
 		Ranks: 3, Events: 4, EventsByClass: map[string]uint64{"recv": 2, "send": 2}, Decisions: 2, Wildcards: 2,
 		TraceBytes: s.TraceBytes, GraphBytes: s.GraphBytes,
 		// kind, delta, op, source, tag, back; as the second has the tag of the first it has another shape
@@ -375,7 +334,7 @@ func TestGraphOfARecording(t *testing.T) {
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)
 	}
-	if s.TraceBytes <= 3*HeaderSize || s.GraphBytes <= 3*HeaderSize {
+	if s.TraceBytes <= 3*trace.HeaderSize || s.GraphBytes <= 3*trace.HeaderSize {
 		t.Errorf("%+v", s)
 	}
 	if _, err := json.Marshal(s); err != nil {
@@ -384,29 +343,29 @@ func TestGraphOfARecording(t *testing.T) {
 }
 
 func TestGraphOfAnotherRun(t *testing.T) {
-	rec := testRecording(t, 3)
+	rec := tracetest.Recording(t, 3)
 	for _, c := range []struct {
 		fill func(dir string)
 		want any
 	}{
-		{func(string) {}, new(*MissingRankError)},
-		{func(dir string) { fill(t, dir, ModeFull, 2) }, new(*RankCountError)},
-		{func(dir string) { fill(t, dir, ModeOrder, 3) }, new(*ModeError)},
+		{func(string) {}, new(*recording.MissingRankError)},
+		{func(dir string) { tracetest.Fill(t, dir, trace.ModeFull, 2) }, new(*recording.RankCountError)},
+		{func(dir string) { tracetest.Fill(t, dir, trace.ModeOrder, 3) }, new(*trace.ModeError)},
 		{func(dir string) {
-			fill(t, dir, ModeFull, 3)
-			path := filepath.Join(dir, RankFile(2))
+			tracetest.Fill(t, dir, trace.ModeFull, 3)
+			path := filepath.Join(dir, recording.RankFile(2))
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			w, err := CreateFile(path, Header{Mode: ModeFull, Rank: 2, WorldSize: 3})
+			w, err := trace.CreateFile(path, trace.Header{Mode: trace.ModeFull, Rank: 2, WorldSize: 3})
 			if err == nil {
-				err = errors.Join(w.Write(&Event{Index: 1, Op: OpAbort}), w.Write(&Event{Index: 2, Op: OpAbort}),
+				err = errors.Join(w.Write(&trace.Event{Index: 1, Op: trace.OpAbort}), w.Write(&trace.Event{Index: 2, Op: trace.OpAbort}),
 					w.Finish())
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, new(*GraphMismatchError)},
+		}, new(*recording.GraphMismatchError)},
 	} {
 		dir, err := rec.GraphScratch()
 		if err != nil {
@@ -440,23 +399,23 @@ func TestIdentifyProgram(t *testing.T) {
 		return exe
 	}
 	one := build("one", "int main(void){return 0;}", "-Wl,--build-id=0x00112233")
-	p, err := IdentifyProgram(one)
-	if err != nil || p != (Program{one, "00112233", IDBuild}) {
+	p, err := recording.IdentifyProgram(one)
+	if err != nil || p != (recording.Program{one, "00112233", recording.IDBuild}) {
 		t.Errorf("%+v %v", p, err)
 	}
 	two := build("two", "int main(void){return 0;}", "-Wl,--build-id=none")
-	q, err := IdentifyProgram(two)
-	if err != nil || q.IDKind != IDSHA256 || len(q.ID) != 64 {
+	q, err := recording.IdentifyProgram(two)
+	if err != nil || q.IDKind != recording.IDSHA256 || len(q.ID) != 64 {
 		t.Errorf("%+v %v", q, err)
 	}
-	if _, err := IdentifyProgram(filepath.Join(dir, "none")); err == nil {
+	if _, err := recording.IdentifyProgram(filepath.Join(dir, "none")); err == nil {
 		t.Error("no error for a missing program")
 	}
-	rec := &Recording{Dir: "run.cohort", Meta: Meta{Program: p}}
+	rec := &recording.Recording{Dir: "run.cohort", Meta: recording.Meta{Program: p}}
 	if err := rec.CheckProgram(one); err != nil {
 		t.Error(err)
 	}
-	var other *ProgramError
+	var other *recording.ProgramError
 	if err := rec.CheckProgram(two); !errors.As(err, &other) || !strings.Contains(err.Error(), "00112233") ||
 		!strings.Contains(err.Error(), q.ID) {
 		t.Error(err)
@@ -467,6 +426,6 @@ func TestIdentifyProgram(t *testing.T) {
 func FuzzBuildIDNote(f *testing.F) {
 	f.Add([]byte("\x04\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00GNU\x00ab\x00\x00"), uint64(4))
 	f.Fuzz(func(_ *testing.T, b []byte, align uint64) {
-		buildIDNote(b, binary.LittleEndian, align)
+		recording.BuildIDNote(b, binary.LittleEndian, align)
 	})
 }

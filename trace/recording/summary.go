@@ -1,9 +1,12 @@
-package trace
+package recording
 
 import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
 )
 
 // Summary is what a recording holds, counted.
@@ -39,7 +42,7 @@ type Summary struct {
 func Summarize(rec *Recording) (*Summary, error) {
 	s := &Summary{Ranks: rec.Meta.Ranks}
 	ranks := make([]Summary, rec.Meta.Ranks)
-	err := rec.eachRank(func(rank int) error {
+	err := rec.EachRank(func(rank int) error {
 		if err := ranks[rank].addRank(rec, rank); err != nil {
 			return fmt.Errorf("summarize rank %d: %w", rank, err)
 		}
@@ -51,12 +54,12 @@ func Summarize(rec *Recording) (*Summary, error) {
 	for i := range ranks {
 		s.add(&ranks[i])
 	}
-	if s.Wildcards > 0 && rec.Meta.Mode != ModeRacing.String() {
+	if s.Wildcards > 0 && rec.Meta.Mode != trace.ModeRacing.String() {
 		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
 	}
 	for i := range rec.Meta.PerRank { // counted by the ranks; the graph, which is exact, takes precedence
 		for name, n := range rec.Meta.PerRank[i].Calls {
-			if op, ok := ParseOp(name); ok {
+			if op, ok := trace.ParseOp(name); ok {
 				s.countCalls(op, n)
 			}
 		}
@@ -107,8 +110,8 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 		return err
 	}
 	h := r.Header()
-	d, err := BuildDecisions(r, DecisionOptions{AllowIncomplete: true})
-	n := r.decided
+	d, err := decisions.Build(r, decisions.Options{AllowIncomplete: true})
+	n := r.DecisionBytes()
 	if err := errors.Join(err, r.Close()); err != nil {
 		return err
 	}
@@ -140,12 +143,12 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 	return nil
 }
 
-func (s *Summary) countCalls(op Op, n uint64) {
+func (s *Summary) countCalls(op trace.Op, n uint64) {
 	if s.EventsByClass == nil {
 		s.EventsByClass = map[string]uint64{}
 	}
 	s.EventsByClass[op.Class().String()] += n
-	if op == OpWinCreate || op == OpWinAllocate {
+	if op == trace.OpWinCreate || op == trace.OpWinAllocate {
 		s.Windows += n
 	}
 }
@@ -159,7 +162,7 @@ func (s *Summary) addGraph(rec *Recording, g *Graph, rank int) error {
 		if err != nil {
 			return errors.Join(err, r.Close())
 		}
-		if e, ok := record.(*Event); ok {
+		if e, ok := record.(*trace.Event); ok {
 			s.countCalls(e.Op, 1)
 		}
 	}

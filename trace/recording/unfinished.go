@@ -1,4 +1,4 @@
-package trace
+package recording
 
 import (
 	"errors"
@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/cohort-debugger/cohort/trace"
 )
 
 // begun tells whether a rank had begun its trace. The rank writes the magic last of the header, so a file without it is
 // one that the rank had made and not begun when it was killed: it holds zeros, or nothing.
 func begun(path string) (bool, error) {
-	if _, err := os.Lstat(path + packedSuffix); err == nil {
+	if _, err := os.Lstat(path + trace.PackedSuffix); err == nil {
 		return true, nil
 	}
 	file, err := os.Open(path)
@@ -45,13 +47,17 @@ func (rec *Recording) MadeNotBegun(rank int) bool {
 // WriteEmpty writes the trace of a rank that was ended before its MPI_Init had: it has no event, and what the other
 // ranks recorded is good all the same. A trace that the rank had begun is left as it is.
 func (rec *Recording) WriteEmpty(rank int) error {
-	header := Header{Rank: uint32(rank), WorldSize: uint32(rec.Meta.Ranks), StartNS: uint64(rec.Meta.Start.UnixNano())}
-	mode, ok := ParseMode(rec.Meta.Mode)
+	header := trace.Header{
+		Rank:      uint32(rank),
+		WorldSize: uint32(rec.Meta.Ranks),
+		StartNS:   uint64(rec.Meta.Start.UnixNano()),
+	}
+	mode, ok := trace.ParseMode(rec.Meta.Mode)
 	if !ok {
-		return &ModeError{Path: rec.Dir, Mode: rec.Meta.Mode}
+		return &trace.ModeError{Path: rec.Dir, Mode: rec.Meta.Mode}
 	}
 	header.Mode = mode
-	header.MPI = map[string]uint32{"mpich": MPIMpich, "openmpi": MPIOpenMPI}[rec.Meta.MPI.Kind]
+	header.MPI = map[string]uint32{"mpich": trace.MPIMpich, "openmpi": trace.MPIOpenMPI}[rec.Meta.MPI.Kind]
 	path := filepath.Join(rec.Dir, RankFile(rank))
 	if there, err := begun(path); there || err != nil {
 		return err
@@ -59,7 +65,7 @@ func (rec *Recording) WriteEmpty(rank int) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace a trace that was not begun: %w", err)
 	}
-	w, err := CreateFile(path, header)
+	w, err := trace.CreateFile(path, header)
 	if err != nil {
 		return err
 	}
@@ -70,7 +76,7 @@ func (rec *Recording) WriteEmpty(rank int) error {
 // that have none; these it returns. A recording that was finished, so that it says how its ranks ended, is left as it
 // is, and so is one without any trace: there it is unknown what became of them. Errors are those of Open.
 func Restore(dir string) ([]int, error) {
-	rec, err := open(dir)
+	rec, err := OpenUnchecked(dir)
 	if err != nil {
 		return nil, err
 	}

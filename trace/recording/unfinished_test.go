@@ -1,4 +1,4 @@
-package trace
+package recording_test
 
 import (
 	"errors"
@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 func TestRestore(t *testing.T) {
@@ -22,10 +25,10 @@ func TestRestore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := Create(dir, Meta{
-				Ranks: 3, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"},
+			rec, err := recording.Create(dir, recording.Meta{
+				Ranks: 3, Mode: "order", MPI: recording.MPI{Kind: "mpich"}, Command: []string{"p"},
 				Start: time.Now(),
-			}, CreateOptions{})
+			}, recording.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -35,17 +38,19 @@ func TestRestore(t *testing.T) {
 				}
 			}
 			if c.finished {
-				if err := rec.Update(func(m *Meta) { m.PerRank[0].End = RankEnd{How: EndFinalized} }); err != nil {
+				if err := rec.Update(
+					func(m *recording.Meta) { m.PerRank[0].End = recording.RankEnd{How: recording.EndFinalized} },
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
-			got, err := Restore(dir)
+			got, err := recording.Restore(dir)
 			if err != nil || !slices.Equal(got, c.want) {
 				t.Fatalf("Restore: %v, %v; want %v", got, err, c.want)
 			}
-			opened, err := Open(dir)
+			opened, err := recording.Open(dir)
 			if len(c.have)+len(c.want) < 3 {
-				if !errors.As(err, new(*MissingRankError)) {
+				if !errors.As(err, new(*recording.MissingRankError)) {
 					t.Errorf("Open: %v", err)
 				}
 				return
@@ -54,7 +59,7 @@ func TestRestore(t *testing.T) {
 				t.Fatal(err)
 			}
 			for rank := range 3 {
-				d, err := opened.Decisions(rank, DecisionOptions{})
+				d, err := opened.Decisions(rank, decisions.Options{})
 				if err != nil || d.LastEvent != 0 || d.Finalized {
 					t.Errorf("rank %d: %+v, %v", rank, d, err)
 				}
@@ -65,8 +70,8 @@ func TestRestore(t *testing.T) {
 
 func TestWriteEmptyLeavesATraceAsItIs(t *testing.T) {
 	dir := t.TempDir()
-	rec := &Recording{Dir: dir, Meta: Meta{Ranks: 1, Mode: "order"}}
-	path := filepath.Join(dir, RankFile(0))
+	rec := &recording.Recording{Dir: dir, Meta: recording.Meta{Ranks: 1, Mode: "order"}}
+	path := filepath.Join(dir, recording.RankFile(0))
 	if err := os.WriteFile(path, []byte("events"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -86,31 +91,31 @@ func TestATraceThatWasNotBegunIsReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "r.cohort")
-			rec, err := Create(dir, Meta{
-				Ranks: 2, Mode: "order", MPI: MPI{Kind: "mpich"}, Command: []string{"p"},
+			rec, err := recording.Create(dir, recording.Meta{
+				Ranks: 2, Mode: "order", MPI: recording.MPI{Kind: "mpich"}, Command: []string{"p"},
 				Start: time.Now(),
-			}, CreateOptions{})
+			}, recording.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := rec.WriteEmpty(0); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, RankFile(1)), content, 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, recording.RankFile(1)), content, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if rec.MadeNotBegun(0) || !rec.MadeNotBegun(1) {
 				t.Errorf("made, not begun: rank 0 %v, rank 1 %v", rec.MadeNotBegun(0), rec.MadeNotBegun(1))
 			}
-			got, err := Restore(dir)
+			got, err := recording.Restore(dir)
 			if err != nil || !slices.Equal(got, []int{1}) {
 				t.Fatalf("Restore: %v, %v", got, err)
 			}
-			opened, err := Open(dir)
+			opened, err := recording.Open(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := opened.Decisions(1, DecisionOptions{}); err != nil || d.LastEvent != 0 || d.Finalized {
+			if d, err := opened.Decisions(1, decisions.Options{}); err != nil || d.LastEvent != 0 || d.Finalized {
 				t.Errorf("%+v, %v", d, err)
 			}
 		})

@@ -1,9 +1,13 @@
-package trace
+package rewrite
 
 import (
 	"cmp"
 	"errors"
 	"slices"
+
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
 // repairCut is where a damaged trace is cut.
@@ -12,7 +16,7 @@ type repairCut struct {
 	polls uint64 // failed after the last that succeeded up to there
 	// taken are the messages of receives that were posted up to there and completed later (full mode: what comes later
 	// is left out).
-	taken []DecisionMatch
+	taken []decisions.Match
 }
 
 // lastWhole finds where to cut. What the salvaged chunks hold is whole up to the event before the last record (in full
@@ -24,47 +28,51 @@ type repairCut struct {
 //   - how many polls failed since the last that succeeded: the cut is at that one, unless the next success is here, or
 //     it is known that none failed.
 //   - that a call is not covered: the header says which was the first.
-func (s *salvaged) lastWhole(meta *RankMeta) (repairCut, error) {
-	r, err := s.reader()
+func lastWhole(whole *trace.Salvaged, meta *recording.RankMeta) (repairCut, error) {
+	r, err := whole.Reader()
 	if err != nil {
 		return repairCut{}, err
 	}
-	b := newDecisionBuilder(r)
+	b := decisions.NewBuilder(r)
+	var cut repairCut
+	full := r.Header().Mode == trace.ModeFull
 	for rec, err := range r.All() {
 		if err == nil {
-			err = b.take(rec)
+			err = b.Take(rec)
 		}
 		if err != nil {
 			return repairCut{}, err
 		}
-	}
-	cut := repairCut{last: r.st.events}
-	if !b.full {
-		cut.last = max(r.st.last, 1) - 1
-		if n := len(b.out.Checks); n > 0 {
-			cut.last = max(cut.last, b.out.Checks[n-1].Event)
+		switch e, isEvent := rec.(*trace.Event); {
+		case isEvent:
+			cut.last = e.Index
+		case !full && eventOf(rec) != trace.Never:
+			cut.last = max(eventOf(rec), 1) - 1
 		}
 	}
-	for p, i := range b.posted {
-		if b.out.Matches[i].Never && !b.cancels[p] && p.event <= cut.last {
-			cut.last = p.event - 1
+	plan := b.Plan()
+	if n := len(plan.Checks); n > 0 && !full {
+		cut.last = max(cut.last, plan.Checks[n-1].Event)
+	}
+	for _, m := range plan.Matches {
+		if b.Open(m.Receive()) && m.Event <= cut.last {
+			cut.last = m.Event - 1
 		}
 	}
-	cut.lastOfPolls(b.out.Polls, meta)
-	for p, i := range b.posted {
-		if m := b.out.Matches[i]; !m.Never && p.event <= cut.last {
-			m.Which = p.which
+	cut.lastOfPolls(plan.Polls, meta)
+	for _, m := range plan.Matches {
+		if b.Posted(m.Receive()) && !m.Never && m.Event <= cut.last {
 			cut.taken = append(cut.taken, m)
 		}
 	}
-	slices.SortFunc(cut.taken, func(x, y DecisionMatch) int {
+	slices.SortFunc(cut.taken, func(x, y decisions.Match) int {
 		return cmp.Or(cmp.Compare(x.Event, y.Event), cmp.Compare(x.Which, y.Which))
 	})
 	return cut, nil
 }
 
 // lastOfPolls goes back to the last poll that succeeded if it is not known how many failed after it.
-func (c *repairCut) lastOfPolls(polls []DecisionPoll, meta *RankMeta) {
+func (c *repairCut) lastOfPolls(polls []decisions.Poll, meta *recording.RankMeta) {
 	var before, failures uint64
 	for _, p := range polls {
 		if p.Event > c.last {
@@ -75,59 +83,59 @@ func (c *repairCut) lastOfPolls(polls []DecisionPoll, meta *RankMeta) {
 		failures += p.Failures
 	}
 	// else all that ever failed are known
-	if meta.End.How == "" || meta.End.How == EndUnknown || meta.Polls != failures {
+	if meta.End.How == "" || meta.End.How == recording.EndUnknown || meta.Polls != failures {
 		c.last = before
 	}
 }
 
 // write writes the trace up to the cut.
-func (s *salvaged) write(path string, cut repairCut) error {
-	r, err := s.reader()
+func (c *repairCut) write(whole *trace.Salvaged, path string) error {
+	r, err := whole.Reader()
 	if err != nil {
 		return err
 	}
 	h := r.Header()
-	kept := Header{
+	kept := trace.Header{
 		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
-		Events: cut.last, Polls: cut.polls, Ended: EndedRepaired,
+		Events: c.last, Polls: c.polls, Ended: trace.EndedRepaired,
 	}
-	if h.Incomplete > 0 && h.IncompleteEvent <= cut.last {
+	if h.Incomplete > 0 && h.IncompleteEvent <= c.last {
 		kept.Incomplete, kept.IncompleteCall, kept.IncompleteEvent = h.Incomplete, h.IncompleteCall, h.IncompleteEvent
 	}
-	w, err := CreateFile(path, kept)
+	w, err := trace.CreateFile(path, kept)
 	if err != nil {
 		return err
 	}
-	if h.Mode == ModeFull {
-		err = cut.copyFull(w, r)
+	if h.Mode == trace.ModeFull {
+		err = c.copyFull(w, r)
 	} else {
-		err = cut.copyOrder(w, r)
+		err = c.copyOrder(w, r)
 	}
 	if err == nil {
-		err = w.seal()
+		err = w.Seal()
 	}
 	return errors.Join(err, w.Cut())
 }
 
 // copyOrder leaves out the decisions of later events, but not what receives took that were posted before.
-func (c *repairCut) copyOrder(w *Writer, r *Reader) error {
+func (c *repairCut) copyOrder(w *trace.Writer, r *trace.Reader) error {
 	for rec, err := range r.All() {
 		if err != nil {
 			return err
 		}
 		keep := true
 		switch rec := rec.(type) {
-		case *Match:
+		case *trace.Match:
 			keep = rec.Event-rec.Back <= c.last
-		case *Set:
+		case *trace.Set:
 			keep = rec.Event <= c.last
-		case *Check:
+		case *trace.Check:
 			keep = rec.Event <= c.last
-		case *Note:
+		case *trace.Note:
 			keep = rec.Event <= c.last
-		case *Poll:
+		case *trace.Poll:
 			keep = rec.Event <= c.last
-		case *End:
+		case *trace.End:
 			keep = false
 		}
 		if !keep {
@@ -142,37 +150,40 @@ func (c *repairCut) copyOrder(w *Writer, r *Reader) error {
 
 // copyFull ends with the last event, and adds what receives took that were not complete by then, as the rank itself
 // does when that becomes known.
-func (c *repairCut) copyFull(w *Writer, r *Reader) error {
-	b := newDecisionBuilder(r)
+func (c *repairCut) copyFull(w *trace.Writer, r *trace.Reader) error {
+	b := decisions.NewBuilder(r)
+	now := c.last + 1
 	for rec, err := range r.All() {
 		if err != nil {
 			return err
 		}
-		e, isEvent := rec.(*Event)
+		if m, isMatch := rec.(*trace.Match); isMatch {
+			now = max(now, m.Event+1)
+		}
+		e, isEvent := rec.(*trace.Event)
 		if isEvent && e.Index > c.last {
 			break
 		}
 		switch rec := rec.(type) {
-		case *End:
+		case *trace.End:
 			continue
-		case *Note:
+		case *trace.Note:
 			if rec.Event > c.last {
 				continue
 			}
 		}
-		if err = b.take(rec); err == nil {
+		if err = b.Take(rec); err == nil {
 			err = w.Write(rec)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	now := max(c.last, r.st.last) + 1
 	for _, m := range c.taken {
-		if i, promised := b.posted[post{m.Event, m.Which}]; !promised || !b.out.Matches[i].Never {
+		if !b.Open(m.Receive()) {
 			continue
 		}
-		if err := w.Write(&Match{
+		if err := w.Write(&trace.Match{
 			Event: now, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: now - m.Event,
 			Which: m.Which,
 		}); err != nil {

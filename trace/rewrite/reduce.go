@@ -1,18 +1,15 @@
-package trace
+package rewrite
 
 import (
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-)
 
-// ReceiveID names a receive or probe with a wildcard of one rank: the event that asked, and the place in the array of a
-// Startall.
-type ReceiveID struct {
-	Event uint64
-	Which uint32
-}
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+)
 
 // Reduced says what Reduce left out.
 type Reduced struct {
@@ -25,7 +22,7 @@ type Reduced struct {
 type UnfinishedError struct {
 	Dir  string
 	Rank int
-	End  RankEnd
+	End  recording.RankEnd
 }
 
 func (e *UnfinishedError) Error() string {
@@ -46,32 +43,37 @@ func (e *SameRecordingError) Error() string {
 // message then. Receives that never took a message are kept whatever drop says: they are not posted. All other
 // decisions are kept, and what else a replay needs. dir is made as Create makes it; if that fails later, it is removed
 // if it was not there. Errors: *SameRecordingError, *IncompleteError, *UnfinishedError, those of Create, Open and
-// BuildDecisions.
-func (rec *Recording) Reduce(dir string, opt CreateOptions, drop func(rank int, r ReceiveID) bool) (*Recording, Reduced,
+// decisions.Build.
+func Reduce(
+	rec *recording.Recording,
+	dir string,
+	opt recording.CreateOptions,
+	drop func(rank int, r decisions.Receive) bool,
+) (*recording.Recording, Reduced,
 	error,
 ) {
 	var sum Reduced
 	meta := rec.Meta
-	meta.Mode = ModeRacing.String()
-	meta.PerRank = append([]RankMeta(nil), meta.PerRank...)
+	meta.Mode = trace.ModeRacing.String()
+	meta.PerRank = append([]recording.RankMeta(nil), meta.PerRank...)
 	there, err := os.Stat(dir)
 	made := err != nil
 	if here, err := os.Stat(rec.Dir); !made && err == nil && os.SameFile(here, there) {
 		return nil, sum, &SameRecordingError{Path: dir}
 	}
-	out, err := Create(dir, meta, opt)
+	out, err := recording.Create(dir, meta, opt)
 	if err != nil {
 		return nil, sum, err
 	}
 	for rank := range meta.Ranks {
 		var n uint64
-		if n, err = rec.reduceRank(dir, rank, drop, &sum); err != nil {
+		if n, err = reduceRank(rec, dir, rank, drop, &sum); err != nil {
 			break
 		}
 		meta.PerRank[rank].Decisions = n
 	}
 	if err == nil {
-		err = out.Update(func(m *Meta) { m.PerRank = meta.PerRank })
+		err = out.Update(func(m *recording.Meta) { m.PerRank = meta.PerRank })
 	}
 	if err != nil && made {
 		err = errors.Join(err, os.RemoveAll(dir))
@@ -79,10 +81,16 @@ func (rec *Recording) Reduce(dir string, opt CreateOptions, drop func(rank int, 
 	return out, sum, err
 }
 
-func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID) bool, sum *Reduced) (decisions uint64,
+func reduceRank(
+	rec *recording.Recording,
+	dir string,
+	rank int,
+	drop func(int, decisions.Receive) bool,
+	sum *Reduced,
+) (kept uint64,
 	err error,
 ) {
-	d, err := rec.Decisions(rank, DecisionOptions{})
+	d, err := rec.Decisions(rank, decisions.Options{})
 	if err != nil {
 		return 0, err
 	}
@@ -95,8 +103,8 @@ func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID)
 	}
 	defer r.Close() //nolint:errcheck // read only
 	h := r.Header()
-	w, err := CreateFile(filepath.Join(dir, RankFile(rank)), Header{
-		Mode: ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
+	w, err := trace.CreateFile(filepath.Join(dir, recording.RankFile(rank)), trace.Header{
+		Mode: trace.ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
 		Events: max(h.Events, d.LastEvent), Polls: h.Polls,
 	})
 	if err != nil {
@@ -108,7 +116,7 @@ func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID)
 	}
 	for _, m := range d.Matches {
 		sum.Wildcards++
-		if !m.Never && drop(rank, ReceiveID{m.Event, m.Which}) {
+		if !m.Never && drop(rank, m.Receive()) {
 			continue
 		}
 		sum.Kept++
@@ -125,19 +133,19 @@ func (rec *Recording) reduceRank(dir string, rank int, drop func(int, ReceiveID)
 
 // reducer writes one rank's trace.
 type reducer struct {
-	w       *Writer
-	kept    []Record // MATCH and RUN, by event
+	w       *trace.Writer
+	kept    []trace.Record // MATCH and RUN, by event
 	written uint64
 }
 
 // rest copies what is no decision of messages, nor an event.
-func (red *reducer) rest(r *Reader) error {
+func (red *reducer) rest(r *trace.Reader) error {
 	for rec, err := range r.All() {
 		if err != nil {
 			return err
 		}
 		switch rec.(type) {
-		case *Comm, *Event, *Content, *Match, *Run, *Poll, *Set, *End:
+		case *trace.Comm, *trace.Event, *trace.Content, *trace.Match, *trace.Run, *trace.Poll, *trace.Set, *trace.End:
 		default:
 			if err := red.w.Write(rec); err != nil {
 				return err
@@ -148,24 +156,24 @@ func (red *reducer) rest(r *Reader) error {
 }
 
 // keep adds a decision. Those of one source in a row become a run.
-func (red *reducer) keep(m DecisionMatch) {
+func (red *reducer) keep(m decisions.Match) {
 	if m.Never {
-		red.kept = append(red.kept, &Match{Event: m.Event, Op: m.Op, Source: PromiseSource, Which: m.Which})
+		red.kept = append(red.kept, &trace.Match{Event: m.Event, Op: m.Op, Source: trace.PromiseSource, Which: m.Which})
 		return
 	}
-	one := &Match{Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Which: m.Which}
-	if n := len(red.kept); n > 0 && m.Op != OpStartall {
+	one := &trace.Match{Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Which: m.Which}
+	if n := len(red.kept); n > 0 && m.Op != trace.OpStartall {
 		switch last := red.kept[n-1].(type) {
-		case *Match:
+		case *trace.Match:
 			if stride := m.Event - last.Event; last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&
 				stride > 0 && stride <= maxStride {
-				red.kept[n-1] = &Run{
+				red.kept[n-1] = &trace.Run{
 					Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: stride, Count: 2,
 					Stride: uint32(stride),
 				}
 				return
 			}
-		case *Run:
+		case *trace.Run:
 			if last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&
 				m.Event == last.Event+uint64(last.Stride) && last.Count < maxStride {
 				last.Event, last.Back, last.Count = m.Event, last.Back+uint64(last.Stride), last.Count+1
@@ -173,8 +181,8 @@ func (red *reducer) keep(m DecisionMatch) {
 			}
 			// Two are no shorter as a run, and the second may begin one.
 			if last.Count == 2 {
-				first := &Match{Event: last.Event - last.Back, Op: last.Op, Source: last.Source, Tag: last.Tag}
-				second := &Match{Event: last.Event, Op: last.Op, Source: last.Source, Tag: last.Tag}
+				first := &trace.Match{Event: last.Event - last.Back, Op: last.Op, Source: last.Source, Tag: last.Tag}
+				second := &trace.Match{Event: last.Event, Op: last.Op, Source: last.Source, Tag: last.Tag}
 				red.kept[n-1] = first
 				red.kept = append(red.kept, second)
 				red.keep(m)
@@ -187,7 +195,7 @@ func (red *reducer) keep(m DecisionMatch) {
 
 const maxStride = 1 << 30
 
-func first(q []Record) Record {
+func first(q []trace.Record) trace.Record {
 	if len(q) == 0 {
 		return nil
 	}
@@ -195,37 +203,37 @@ func first(q []Record) Record {
 }
 
 // eventOf is Never of nothing.
-func eventOf(r Record) uint64 {
+func eventOf(r trace.Record) uint64 {
 	switch r := r.(type) {
-	case *Match:
+	case *trace.Match:
 		return r.Event
-	case *Run:
+	case *trace.Run:
 		return r.Event
-	case *Poll:
+	case *trace.Poll:
 		return r.Event
-	case *Set:
+	case *trace.Set:
 		return r.Event
 	}
-	return Never
+	return trace.Never
 }
 
 // decisions writes all decisions in the order of their events, and the end.
-func (red *reducer) decisions(d *Decisions) error {
-	var polls, sets []Record
-	end := &End{How: 1}
+func (red *reducer) decisions(d *decisions.Plan) error {
+	var polls, sets []trace.Record
+	end := &trace.End{How: 1}
 	for _, p := range d.Polls {
 		if p.Never {
 			end.FailedPolls = p.Failures
 			continue
 		}
-		polls = append(polls, &Poll{Event: p.Event, Op: p.Op, Failures: p.Failures})
+		polls = append(polls, &trace.Poll{Event: p.Event, Op: p.Op, Failures: p.Failures})
 	}
 	for _, s := range d.Sets {
-		sets = append(sets, &Set{Event: s.Event, Op: s.Op, Indices: s.Indices})
+		sets = append(sets, &trace.Set{Event: s.Event, Op: s.Op, Indices: s.Indices})
 	}
 	for len(polls)+len(sets)+len(red.kept) > 0 {
 		next, least := &polls, eventOf(first(polls))
-		for _, q := range []*[]Record{&sets, &red.kept} { // records of one event come in this order
+		for _, q := range []*[]trace.Record{&sets, &red.kept} { // records of one event come in this order
 			if event := eventOf(first(*q)); event < least {
 				next, least = q, event
 			}

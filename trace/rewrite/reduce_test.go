@@ -1,4 +1,4 @@
-package trace
+package rewrite
 
 import (
 	"errors"
@@ -9,18 +9,26 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/tracetest"
 )
 
 // recordingOf writes a recording of one rank.
-func recordingOf(t *testing.T, mode Mode, finalized bool, records []Record) *Recording {
+func recordingOf(t *testing.T, mode trace.Mode, finalized bool, records []trace.Record) *recording.Recording {
 	t.Helper()
-	meta := testMeta(1)
+	meta := tracetest.Meta(1)
 	meta.Mode = mode.String()
-	rec, err := Create(filepath.Join(t.TempDir(), "run.cohort"), meta, CreateOptions{})
+	rec, err := recording.Create(filepath.Join(t.TempDir(), "run.cohort"), meta, recording.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := CreateFile(filepath.Join(rec.Dir, RankFile(0)), Header{Mode: mode, WorldSize: 1, Events: 1000})
+	w, err := trace.CreateFile(
+		filepath.Join(rec.Dir, recording.RankFile(0)),
+		trace.Header{Mode: mode, WorldSize: 1, Events: 1000},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,10 +54,10 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 	runs := 0
 	for seed := range int64(40) {
 		src := rand.New(rand.NewSource(seed))
-		var records []Record
-		records = append(records, &Module{Path: "/prog", BuildID: "id"}, &Check{Event: 5, Hash: 7})
+		var records []trace.Record
+		records = append(records, &trace.Module{Path: "/prog", BuildID: "id"}, &trace.Check{Event: 5, Hash: 7})
 		event, stride := uint64(0), uint64(1)
-		dropped := map[ReceiveID]bool{}
+		dropped := map[decisions.Receive]bool{}
 		for range src.Intn(41) {
 			if src.Intn(6) == 0 {
 				stride = 1 + uint64(src.Intn(4))
@@ -58,53 +66,58 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			source := int32(src.Intn(2))
 			switch src.Intn(10) {
 			case 0:
-				records = append(records, &Poll{Event: event, Op: OpIprobe, Failures: 3},
-					&Match{Event: event, Op: OpIprobe, Source: source, Tag: 1})
+				records = append(records, &trace.Poll{Event: event, Op: trace.OpIprobe, Failures: 3},
+					&trace.Match{Event: event, Op: trace.OpIprobe, Source: source, Tag: 1})
 			case 1:
-				records = append(records, &Set{Event: event, Op: OpWaitsome, Indices: []uint32{2, 1}})
+				records = append(records, &trace.Set{Event: event, Op: trace.OpWaitsome, Indices: []uint32{2, 1}})
 			case 2: // never matched
-				records = append(records, &Match{Event: event, Op: OpIrecv, Source: PromiseSource})
+				records = append(records, &trace.Match{Event: event, Op: trace.OpIrecv, Source: trace.PromiseSource})
 			case 3: // by a Startall, and known later
-				records = append(records, &Match{Event: event, Op: OpStartall, Source: PromiseSource},
-					&Match{Event: event, Op: OpStartall, Source: PromiseSource, Which: 2})
+				records = append(records, &trace.Match{Event: event, Op: trace.OpStartall, Source: trace.PromiseSource},
+					&trace.Match{Event: event, Op: trace.OpStartall, Source: trace.PromiseSource, Which: 2})
 				event++
-				records = append(records, &Match{
-					Event: event, Op: OpStartall, Source: source, Tag: 1, Back: 1,
+				records = append(records, &trace.Match{
+					Event: event, Op: trace.OpStartall, Source: source, Tag: 1, Back: 1,
 					Which: 2,
 				})
 				if src.Intn(2) == 0 {
-					dropped[ReceiveID{event - 1, 2}] = true
+					dropped[decisions.Receive{Event: event - 1, Which: 2}] = true
 				}
 			default:
-				records = append(records, &Match{Event: event, Op: OpRecv, Source: source, Tag: 1})
+				records = append(records, &trace.Match{Event: event, Op: trace.OpRecv, Source: source, Tag: 1})
 			}
 			if src.Intn(4) == 0 {
-				dropped[ReceiveID{event, 0}] = true
+				dropped[decisions.Receive{Event: event, Which: 0}] = true
 			}
 		}
-		rec := recordingOf(t, ModeOrder, true, append(records, &End{FailedPolls: 4, How: 1}))
-		small, sum, err := rec.Reduce(rec.Dir+"-min", CreateOptions{}, func(_ int, r ReceiveID) bool {
-			return dropped[r]
-		})
+		rec := recordingOf(t, trace.ModeOrder, true, append(records, &trace.End{FailedPolls: 4, How: 1}))
+		small, sum, err := Reduce(
+			rec,
+			rec.Dir+"-min",
+			recording.CreateOptions{},
+			func(_ int, r decisions.Receive) bool {
+				return dropped[r]
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := small.Verify(); err != nil {
 			t.Fatal(err)
 		}
-		want, err := rec.Decisions(0, DecisionOptions{})
+		want, err := rec.Decisions(0, decisions.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		all := uint64(len(want.Matches))
 		want.Sparse = true
-		want.Matches = slices.DeleteFunc(want.Matches, func(m DecisionMatch) bool {
-			return !m.Never && dropped[ReceiveID{m.Event, m.Which}]
+		want.Matches = slices.DeleteFunc(want.Matches, func(m decisions.Match) bool {
+			return !m.Never && dropped[decisions.Receive{Event: m.Event, Which: m.Which}]
 		})
 		if len(want.Matches) == 0 {
 			want.Matches = nil
 		}
-		got, err := small.Decisions(0, DecisionOptions{})
+		got, err := small.Decisions(0, decisions.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +135,7 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := rec.(*Run); ok {
+			if _, ok := rec.(*trace.Run); ok {
 				runs++
 			}
 		}
@@ -136,24 +149,50 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 }
 
 func TestReduceRefuses(t *testing.T) {
-	none := func(int, ReceiveID) bool { return false }
+	none := func(int, decisions.Receive) bool { return false }
 	gone := func(dir string) {
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s was left", dir)
 		}
 	}
-	rec := recordingOf(t, ModeOrder, false, []Record{&Match{Event: 1, Op: OpRecv, Source: 0, Tag: 1}})
-	if _, _, err := rec.Reduce(rec.Dir+"-min", CreateOptions{}, none); !errors.As(err, new(*UnfinishedError)) {
+	rec := recordingOf(
+		t,
+		trace.ModeOrder,
+		false,
+		[]trace.Record{&trace.Match{Event: 1, Op: trace.OpRecv, Source: 0, Tag: 1}},
+	)
+	if _, _, err := Reduce(
+		rec,
+		rec.Dir+"-min",
+		recording.CreateOptions{},
+		none,
+	); !errors.As(
+		err,
+		new(*UnfinishedError),
+	) {
 		t.Error(err)
 	}
 	gone(rec.Dir + "-min")
-	rec = recordingOf(t, ModeOrder, true, []Record{&Note{Event: 1, Call: "MPI_Put"}, &End{How: 1}})
-	if _, _, err := rec.Reduce(rec.Dir+"-min", CreateOptions{}, none); !errors.As(err, new(*IncompleteError)) {
+	rec = recordingOf(
+		t,
+		trace.ModeOrder,
+		true,
+		[]trace.Record{&trace.Note{Event: 1, Call: "MPI_Put"}, &trace.End{How: 1}},
+	)
+	if _, _, err := Reduce(
+		rec,
+		rec.Dir+"-min",
+		recording.CreateOptions{},
+		none,
+	); !errors.As(
+		err,
+		new(*decisions.IncompleteError),
+	) {
 		t.Error(err)
 	}
 	gone(rec.Dir + "-min")
-	rec = recordingOf(t, ModeOrder, true, []Record{&End{How: 1}})
-	if _, _, err := rec.Reduce(rec.Dir, CreateOptions{Overwrite: true}, none); !errors.As(err,
+	rec = recordingOf(t, trace.ModeOrder, true, []trace.Record{&trace.End{How: 1}})
+	if _, _, err := Reduce(rec, rec.Dir, recording.CreateOptions{Overwrite: true}, none); !errors.As(err,
 		new(*SameRecordingError)) {
 		t.Error(err)
 	}
@@ -161,8 +200,8 @@ func TestReduceRefuses(t *testing.T) {
 		t.Error("the recording was touched:", err)
 	}
 	for _, overwrite := range []bool{false, false, true} {
-		_, _, err := rec.Reduce(rec.Dir+"-min", CreateOptions{Overwrite: overwrite}, none)
-		if exists := new(ExistsError); err != nil && (overwrite || !errors.As(err, &exists)) {
+		_, _, err := Reduce(rec, rec.Dir+"-min", recording.CreateOptions{Overwrite: overwrite}, none)
+		if exists := new(recording.ExistsError); err != nil && (overwrite || !errors.As(err, &exists)) {
 			t.Error(err)
 		}
 	}

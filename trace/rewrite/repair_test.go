@@ -1,8 +1,7 @@
-package trace
+package rewrite
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,70 +9,74 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace/recording"
+	"github.com/cohort-debugger/cohort/trace/tracetest"
 )
 
 // simulated is an execution of one rank, with what is true of it.
 type simulated struct {
-	*rankSim
-	failedAfter map[uint64]uint64 // polls, by the event before them
-	exact       map[post]bool     // receives with exact arguments that were cancelled at some time
+	*tracetest.Sim
+	failedAfter map[uint64]uint64          // polls, by the event before them
+	exact       map[decisions.Receive]bool // receives with exact arguments that were cancelled at some time
 }
 
 func simulate(t *rapid.T) *simulated {
 	s := &simulated{
-		rankSim: &rankSim{t: t, want: Decisions{Rank: 1, WorldSize: 2}}, failedAfter: map[uint64]uint64{},
-		exact: map[post]bool{},
+		Sim: tracetest.NewSim(t), failedAfter: map[uint64]uint64{},
+		exact: map[decisions.Receive]bool{},
 	}
-	s.order, s.full = []Record{worldComm()}, []Record{worldComm()}
+	s.Order, s.Full = []trace.Record{tracetest.WorldComm()}, []trace.Record{tracetest.WorldComm()}
 	for range rapid.IntRange(0, 120).Draw(t, "calls") {
-		event, failed, wild := s.event, s.failed, len(s.want.Matches)
-		s.step()
-		if s.event == event {
-			s.failedAfter[event] += s.failed - failed
+		event, failed, wild := s.Event, s.Failed, len(s.Want.Matches)
+		s.Step()
+		if s.Event == event {
+			s.failedAfter[event] += s.Failed - failed
 		}
-		for i, m := range s.want.Matches[wild:] {
-			s.exact[post{m.Event, s.which[wild+i]}] = m.Event < s.event && m.Never
+		for i, m := range s.Want.Matches[wild:] {
+			s.exact[decisions.Receive{Event: m.Event, Which: s.Which[wild+i]}] = m.Event < s.Event && m.Never
 		}
-		if rapid.IntRange(0, 7).Draw(t, "check") == 0 && s.event > 0 {
+		if rapid.IntRange(0, 7).Draw(t, "check") == 0 && s.Event > 0 {
 			s.check(rapid.Uint32().Draw(t, "hash"))
 		}
 	}
-	s.begin(OpFinalize)
-	s.order = append(s.order, &End{FailedPolls: s.failed, How: 1})
-	s.full = append(s.full, &End{FailedPolls: s.failed, How: 1})
-	s.sort()
+	s.Begin(trace.OpFinalize)
+	s.Order = append(s.Order, &trace.End{FailedPolls: s.Failed, How: 1})
+	s.Full = append(s.Full, &trace.End{FailedPolls: s.Failed, How: 1})
+	s.Sort()
 	return s
 }
 
 func (s *simulated) check(hash uint32) {
-	if n := len(s.want.Checks); n > 0 && s.want.Checks[n-1].Event >= s.event {
+	if n := len(s.Want.Checks); n > 0 && s.Want.Checks[n-1].Event >= s.Event {
 		return
 	}
-	s.want.Checks = append(s.want.Checks, DecisionCheck{Event: s.event, Hash: hash})
-	s.order, s.full = append(s.order, &Check{Event: s.event, Hash: hash}),
-		append(s.full, &Check{Event: s.event, Hash: hash})
+	s.Want.Checks = append(s.Want.Checks, decisions.Check{Event: s.Event, Hash: hash})
+	s.Order, s.Full = append(s.Order, &trace.Check{Event: s.Event, Hash: hash}),
+		append(s.Full, &trace.Check{Event: s.Event, Hash: hash})
 }
 
 // store writes the trace in chunks of a few records.
-func (s *simulated) store(t *rapid.T, path string, mode Mode) {
-	w, err := CreateFile(path, Header{Mode: mode, Rank: 1, WorldSize: 2, Events: s.event})
+func (s *simulated) store(t *rapid.T, path string, mode trace.Mode) {
+	w, err := trace.CreateFile(path, trace.Header{Mode: mode, Rank: 1, WorldSize: 2, Events: s.Event})
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := s.order
-	if mode == ModeFull {
-		records = s.full
+	records := s.Order
+	if mode == trace.ModeFull {
+		records = s.Full
 	}
 	for _, r := range records {
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)
 		}
 		if rapid.IntRange(0, 3).Draw(t, "seal") == 0 {
-			first := w.eventsSoFar() + 1
-			if err := w.seal(); err != nil {
+			if err := w.Seal(); err != nil {
 				t.Fatal(err)
 			}
-			w.first = first
 		}
 	}
 	if err := w.Finish(); err != nil {
@@ -82,20 +85,21 @@ func (s *simulated) store(t *rapid.T, path string, mode Mode) {
 }
 
 // upTo checks that decisions are those of the execution up to their last event, and nothing else.
-func (s *simulated) upTo(t *rapid.T, got *Decisions) {
+func (s *simulated) upTo(t *rapid.T, got *decisions.Plan) {
 	last := got.LastEvent
-	if got.Finalized || got.Ended != EndedRepaired || got.CurrentOp != OpNone || last == 0 || last > s.event {
+	if got.Finalized || got.Ended != trace.EndedRepaired || got.CurrentOp != trace.OpNone || last == 0 ||
+		last > s.Event {
 		t.Fatalf("%+v", got)
 	}
-	have := map[post]DecisionMatch{}
+	have := map[decisions.Receive]decisions.Match{}
 	for i, m := range got.Matches {
-		have[post{m.Event, m.Which}] = m
+		have[m.Receive()] = m
 		if i > 0 && m.Event < got.Matches[i-1].Event {
 			t.Fatalf("not in order: %v", got.Matches)
 		}
 	}
-	for _, m := range s.want.Matches {
-		p := post{m.Event, m.Which}
+	for _, m := range s.Want.Matches {
+		p := m.Receive()
 		if g, ok := have[p]; m.Event <= last && (!ok && !s.exact[p] || ok && g != m) {
 			t.Fatalf("up to event %d: %+v, want %+v", last, g, m)
 		}
@@ -111,15 +115,15 @@ func (s *simulated) upTo(t *rapid.T, got *Decisions) {
 			t.Fatalf("up to event %d: %s", last, d)
 		}
 	}
-	var sets []DecisionSet
-	for _, set := range s.want.Sets {
+	var sets []decisions.Set
+	for _, set := range s.Want.Sets {
 		if set.Event <= last {
 			sets = append(sets, set)
 		}
 	}
 	same(got.Sets, sets)
-	var checks []DecisionCheck
-	for _, check := range s.want.Checks {
+	var checks []decisions.Check
+	for _, check := range s.Want.Checks {
 		if check.Event <= last {
 			checks = append(checks, check)
 		}
@@ -134,10 +138,10 @@ func (s *simulated) upTo(t *rapid.T, got *Decisions) {
 }
 
 // polls: after the last success as many fail as are known to have failed, and not fewer than up to the last event.
-func (s *simulated) polls(t *rapid.T, got *Decisions) {
-	var polls []DecisionPoll
-	before, next := uint64(0), s.event
-	for _, p := range s.want.Polls {
+func (s *simulated) polls(t *rapid.T, got *decisions.Plan) {
+	var polls []decisions.Poll
+	before, next := uint64(0), s.Event
+	for _, p := range s.Want.Polls {
 		if p.Event <= got.LastEvent {
 			polls, before = append(polls, p), p.Event
 		} else {
@@ -155,7 +159,7 @@ func (s *simulated) polls(t *rapid.T, got *Decisions) {
 	if n := len(found); n > 0 && found[n-1].Never {
 		failures, found = found[n-1].Failures, found[:n-1]
 	}
-	if d := cmp.Diff(append([]DecisionPoll(nil), polls...), append([]DecisionPoll(nil), found...)); d != "" {
+	if d := cmp.Diff(append([]decisions.Poll(nil), polls...), append([]decisions.Poll(nil), found...)); d != "" {
 		t.Fatalf("up to event %d: %s", got.LastEvent, d)
 	}
 	if failures < least || failures > most {
@@ -190,7 +194,7 @@ func TestRepair(t *testing.T) {
 		memory = ""
 	}
 	kept, refused, whole := 0, 0, 0
-	for _, mode := range []Mode{ModeOrder, ModeFull} {
+	for _, mode := range []trace.Mode{trace.ModeOrder, trace.ModeFull} {
 		for _, packed := range []bool{false, true} {
 			t.Run(mode.String()+map[bool]string{true: " packed"}[packed], func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
@@ -200,23 +204,23 @@ func TestRepair(t *testing.T) {
 					}
 					defer os.RemoveAll(base)
 					s := simulate(t)
-					meta := testMeta(2)
+					meta := tracetest.Meta(2)
 					meta.Mode = mode.String()
-					rec, err := Create(filepath.Join(base, "a.cohort"), meta, CreateOptions{})
+					rec, err := recording.Create(filepath.Join(base, "a.cohort"), meta, recording.CreateOptions{})
 					if err != nil {
 						t.Fatal(err)
 					}
 					if err := rec.WriteEmpty(0); err != nil {
 						t.Fatal(err)
 					}
-					s.store(t, filepath.Join(rec.Dir, RankFile(1)), mode)
+					s.store(t, filepath.Join(rec.Dir, recording.RankFile(1)), mode)
 					if rapid.Bool().Draw(t, "ended") {
-						d, err := rec.Decisions(1, DecisionOptions{})
+						d, err := rec.Decisions(1, decisions.Options{})
 						if err != nil {
 							t.Fatal(err)
 						}
-						if err := rec.Update(func(m *Meta) {
-							m.PerRank[1].End = RankEnd{How: EndFinalized}
+						if err := rec.Update(func(m *recording.Meta) {
+							m.PerRank[1].End = recording.RankEnd{How: recording.EndFinalized}
 							for _, p := range d.Polls {
 								m.PerRank[1].Polls += p.Failures
 							}
@@ -224,15 +228,15 @@ func TestRepair(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					name := RankFile(1)
+					name := recording.RankFile(1)
 					if packed {
 						if err := rec.Pack(t.Context(), nil); err != nil {
 							t.Fatal(err)
 						}
-						name = PackedFile(1)
+						name = recording.PackedFile(1)
 					}
 					damaged(t, filepath.Join(rec.Dir, name))
-					out, report, err := Repair(rec.Dir, filepath.Join(base, "b.cohort"), CreateOptions{})
+					out, report, err := Repair(rec.Dir, filepath.Join(base, "b.cohort"), recording.CreateOptions{})
 					switch {
 					case err != nil:
 						refused++
@@ -252,11 +256,11 @@ func TestRepair(t *testing.T) {
 					if err := out.Verify(); err != nil {
 						t.Fatal(err)
 					}
-					again, err := Open(out.Dir)
+					again, err := recording.Open(out.Dir)
 					if err != nil {
 						t.Fatal(err)
 					}
-					d, err := again.Decisions(1, DecisionOptions{})
+					d, err := again.Decisions(1, decisions.Options{})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -264,7 +268,7 @@ func TestRepair(t *testing.T) {
 						t.Fatalf("%+v: event %d", report, d.LastEvent)
 					}
 					s.upTo(t, d)
-					left, err := filepath.Glob(filepath.Join(out.Dir, tempPrefix+"*"))
+					left, err := filepath.Glob(filepath.Join(out.Dir, atomicfile.TempPrefix+"*"))
 					if err != nil || len(left) > 0 {
 						t.Fatal(left, err)
 					}
@@ -281,10 +285,10 @@ func TestRepair(t *testing.T) {
 // named: the refusal says what is wrong, and with what.
 func named(t *rapid.T, err error) {
 	var repair *RepairError
-	var format *FormatError
-	var version *VersionError
-	var mode *ModeError
-	var count *RankCountError
+	var format *trace.FormatError
+	var version *trace.VersionError
+	var mode *trace.ModeError
+	var count *recording.RankCountError
 	if !errors.As(err, &repair) && !errors.As(err, &format) && !errors.As(err, &version) && !errors.As(err, &mode) &&
 		!errors.As(err, &count) {
 		t.Fatalf("%T: %v", err, err)
@@ -295,9 +299,9 @@ func named(t *rapid.T, err error) {
 }
 
 func TestRepairRefuses(t *testing.T) {
-	cut := func(rec *Recording, rank int, by int64) {
+	cut := func(rec *recording.Recording, rank int, by int64) {
 		t.Helper()
-		path := filepath.Join(rec.Dir, RankFile(rank))
+		path := filepath.Join(rec.Dir, recording.RankFile(rank))
 		info, err := os.Stat(path)
 		if err == nil {
 			err = os.Truncate(path, info.Size()-by)
@@ -307,33 +311,45 @@ func TestRepairRefuses(t *testing.T) {
 		}
 	}
 	target := filepath.Join(t.TempDir(), "to.cohort")
-	rec := testRecording(t, 3)
-	if out, report, err := Repair(rec.Dir, target, CreateOptions{}); out != nil || report != nil || err != nil {
+	rec := tracetest.Recording(t, 3)
+	if out, report, err := Repair(
+		rec.Dir,
+		target,
+		recording.CreateOptions{},
+	); out != nil || report != nil ||
+		err != nil {
 		t.Error("a whole recording:", out, report, err)
 	}
 	cut(rec, 0, 1)
-	if _, _, err := Repair(rec.Dir, rec.Dir, CreateOptions{}); !errors.As(err, new(*SameRecordingError)) {
+	if _, _, err := Repair(rec.Dir, rec.Dir, recording.CreateOptions{}); !errors.As(err, new(*SameRecordingError)) {
 		t.Error("onto itself:", err)
 	}
-	if _, _, err := Repair(rec.Dir, target, CreateOptions{}); !errors.As(err, new(*RepairError)) ||
+	if _, _, err := Repair(rec.Dir, target, recording.CreateOptions{}); !errors.As(err, new(*RepairError)) ||
 		!strings.Contains(err.Error(), "no event is left") {
 		t.Error("one chunk, which is cut:", err)
 	}
-	if err := os.Remove(filepath.Join(rec.Dir, RankFile(2))); err != nil {
+	if err := os.Remove(filepath.Join(rec.Dir, recording.RankFile(2))); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Repair(rec.Dir, target, CreateOptions{}); !errors.As(err, new(*MissingRankError)) {
+	if _, _, err := Repair(
+		rec.Dir,
+		target,
+		recording.CreateOptions{},
+	); !errors.As(
+		err,
+		new(*recording.MissingRankError),
+	) {
 		t.Error("a trace that is missing:", err)
 	}
-	meta := testMeta(1)
+	meta := tracetest.Meta(1)
 	meta.Mode = "racing"
-	racing, err := Create(filepath.Join(t.TempDir(), "run.cohort"), meta, CreateOptions{})
+	racing, err := recording.Create(filepath.Join(t.TempDir(), "run.cohort"), meta, recording.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(t, racing.Dir, ModeRacing, 1)
+	tracetest.Fill(t, racing.Dir, trace.ModeRacing, 1)
 	cut(racing, 0, 1)
-	if _, _, err := Repair(racing.Dir, target, CreateOptions{}); !errors.As(err, new(*RepairError)) ||
+	if _, _, err := Repair(racing.Dir, target, recording.CreateOptions{}); !errors.As(err, new(*RepairError)) ||
 		!strings.Contains(err.Error(), "racing mode") {
 		t.Error("racing mode:", err)
 	}
@@ -344,61 +360,67 @@ func TestRepairRefuses(t *testing.T) {
 
 // What is open when a trace is cut, and what it may not be cut after.
 func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
-	promise := func(event uint64) Record { return &Match{Event: event, Op: OpIrecv, Source: PromiseSource} }
-	kept := func(event uint64) Record { return &Match{Event: event, Op: OpRecv, Source: 1} }
+	promise := func(event uint64) trace.Record {
+		return &trace.Match{Event: event, Op: trace.OpIrecv, Source: trace.PromiseSource}
+	}
+	kept := func(event uint64) trace.Record { return &trace.Match{Event: event, Op: trace.OpRecv, Source: 1} }
 	for _, c := range []struct {
 		name  string
-		meta  RankMeta
-		kept  []Record
+		meta  recording.RankMeta
+		kept  []trace.Record
 		last  uint64
 		fault string
 	}{
-		{"the event of the last record", RankMeta{}, []Record{kept(5), kept(9)}, 8, ""},
-		{"a check", RankMeta{}, []Record{kept(5), &Check{Event: 64}}, 64, ""},
-		{"an open receive", RankMeta{}, []Record{kept(5), promise(7), kept(20)}, 6, ""},
+		{"the event of the last record", recording.RankMeta{}, []trace.Record{kept(5), kept(9)}, 8, ""},
+		{"a check", recording.RankMeta{}, []trace.Record{kept(5), &trace.Check{Event: 64}}, 64, ""},
+		{"an open receive", recording.RankMeta{}, []trace.Record{kept(5), promise(7), kept(20)}, 6, ""},
 		{
 			"one that is known",
-			RankMeta{},
-			[]Record{kept(5), promise(7), kept(20), &Match{Event: 22, Op: OpIrecv, Back: 15}},
+			recording.RankMeta{},
+			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{Event: 22, Op: trace.OpIrecv, Back: 15}},
 			21, "",
 		},
 		{
 			"one that was cancelled",
-			RankMeta{},
-			[]Record{kept(5), promise(7), kept(20), &Match{Event: 22, Op: OpIrecv, Source: PromiseSource, Back: 15}},
+			recording.RankMeta{},
+			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{Event: 22, Op: trace.OpIrecv, Source: trace.PromiseSource, Back: 15}},
 			21, "",
 		},
-		{"polls", RankMeta{}, []Record{kept(5), &Poll{Event: 7, Op: OpTest}, kept(20)}, 7, ""},
+		{"polls", recording.RankMeta{}, []trace.Record{kept(5), &trace.Poll{Event: 7, Op: trace.OpTest}, kept(20)}, 7, ""},
 		{
 			"polls that all failed before",
-			RankMeta{Polls: 3, End: RankEnd{How: EndFinalized}},
-			[]Record{&Poll{Event: 7, Op: OpTest, Failures: 3}, kept(20)},
+			recording.RankMeta{Polls: 3, End: recording.RankEnd{How: recording.EndFinalized}},
+			[]trace.Record{&trace.Poll{Event: 7, Op: trace.OpTest, Failures: 3}, kept(20)},
 			19, "",
 		},
-		{"the next poll", RankMeta{}, []Record{
-			kept(5), promise(7), &Poll{Event: 12, Op: OpTest, Failures: 3},
+		{"the next poll", recording.RankMeta{}, []trace.Record{
+			kept(5), promise(7), &trace.Poll{Event: 12, Op: trace.OpTest, Failures: 3},
 			kept(20),
 		}, 6, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			rec, err := Create(filepath.Join(t.TempDir(), "run.cohort"), testMeta(1), CreateOptions{})
+			rec, err := recording.Create(
+				filepath.Join(t.TempDir(), "run.cohort"),
+				tracetest.Meta(1),
+				recording.CreateOptions{},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.meta.Rank = 0
 			if c.meta.End.How == "" && c.name != "polls" {
-				c.meta.End = RankEnd{How: EndFinalized}
+				c.meta.End = recording.RankEnd{How: recording.EndFinalized}
 				for _, r := range c.kept {
-					if p, ok := r.(*Poll); ok {
+					if p, ok := r.(*trace.Poll); ok {
 						c.meta.Polls += p.Failures
 					}
 				}
 			}
-			if err := rec.Update(func(m *Meta) { m.PerRank[0] = c.meta }); err != nil {
+			if err := rec.Update(func(m *recording.Meta) { m.PerRank[0] = c.meta }); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(rec.Dir, RankFile(0))
-			w, err := CreateFile(path, Header{Mode: ModeOrder, WorldSize: 1})
+			path := filepath.Join(rec.Dir, recording.RankFile(0))
+			w, err := trace.CreateFile(path, trace.Header{Mode: trace.ModeOrder, WorldSize: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -407,7 +429,7 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := w.seal(); err != nil {
+			if err := w.Seal(); err != nil {
 				t.Fatal(err)
 			}
 			if err := w.Write(kept(100)); err != nil {
@@ -423,38 +445,14 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, report, err := Repair(rec.Dir, filepath.Join(t.TempDir(), "to.cohort"), CreateOptions{})
+			out, report, err := Repair(rec.Dir, filepath.Join(t.TempDir(), "to.cohort"), recording.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := out.Decisions(0, DecisionOptions{})
+			d, err := out.Decisions(0, decisions.Options{})
 			if err != nil || d.LastEvent != c.last || report[0].Events != c.last {
 				t.Errorf("event %d, %+v, want %d; %v", d.LastEvent, report, c.last, err)
 			}
 		})
-	}
-}
-
-// A packed trace unpacks as far as it goes.
-func TestUnpackWhatThereIs(t *testing.T) {
-	if n, err := unpackWhatThereIs(io.Discard, strings.NewReader("no frame")); n != 0 || err != nil {
-		t.Error(n, err)
-	}
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer full.Close()
-	rec := testRecording(t, 1)
-	if err := rec.Pack(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	src, err := os.Open(filepath.Join(rec.Dir, PackedFile(0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
-	if _, err := unpackWhatThereIs(full, src); err == nil {
-		t.Error("writing failed, and nothing is said")
 	}
 }

@@ -1,4 +1,4 @@
-package trace
+package tracetext
 
 import (
 	"bufio"
@@ -6,22 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/trace"
 )
 
-// textVersion is in the first line of the text twin.
+// textVersion is in the first line of the text form.
 const textVersion = "cohort-trace 1"
 
 // currentOpKey is the only field that a header line may lack: of a rank that was outside MPI when its trace ended.
 const currentOpKey = "current_op"
 
-// Dump writes the text twin of what r still has to read: the header, then a line per record. ParseText is its inverse.
+const undecidedKey = "undecided"
+
+// Dump writes the text form of what r still has to read: the header, then a line per record. Parse is its inverse.
 // If the trace ends with a fault, what could be read is written and the fault is returned.
 //
 // A line is the kind of record (of an EVENT its number and operation) and key=value fields; numbers are decimal unless
 // they begin with 0x, strings are quoted as in Go, and lines that begin with # are comments.
-func Dump(w io.Writer, r *Reader) error {
+func Dump(w io.Writer, r *trace.Reader) error {
 	out := bufio.NewWriter(w)
 	h := r.Header()
 	line := func(s string) {
@@ -36,7 +41,7 @@ func Dump(w io.Writer, r *Reader) error {
 			fault = err
 			break
 		}
-		line(Text(rec))
+		line(Line(rec))
 	}
 	if err := out.Flush(); err != nil {
 		return errors.Join(fault, fmt.Errorf("write text: %w", err))
@@ -44,60 +49,62 @@ func Dump(w io.Writer, r *Reader) error {
 	return fault
 }
 
-func headerText(h *Header) string {
+var flag = map[bool]int{true: 1} //nolint:gochecknoglobals // constant table
+
+func headerText(h *trace.Header) string {
 	text := fmt.Sprintf("header mode=%s flags=%d rank=%d size=%d mpi=%d closed=%d start=%d committed=%d events=%d "+
 		"polls=%d incomplete=%d "+
 		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI,
-		b2u(h.Closed), h.StartNS,
+		flag[h.Closed], h.StartNS,
 		h.Committed, h.Events, h.Polls, h.Incomplete, h.Ended, strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
-	if h.CurrentOp != OpNone {
+	if h.CurrentOp != trace.OpNone {
 		text += " " + currentOpKey + "=" + h.CurrentOp.String()
 	}
-	if h.Mode == ModeRacing {
-		return text + h.Undecided.text()
+	if h.Mode == trace.ModeRacing {
+		return text + undecidedText(&h.Undecided)
 	}
 	return text + fmt.Sprintf(" overtaken=%d", h.Undecided.Overtaken)
 }
 
-// Text returns the line of one record, without a newline.
-func Text(r Record) string {
+// Line returns the line of one record, without a newline.
+func Line(r trace.Record) string {
 	switch r := r.(type) {
-	case *Comm:
+	case *trace.Comm:
 		return fmt.Sprintf("comm index=%d id=%#x parent=%#x kind=%s rank=%d members=%s remote=%s", r.Index, r.GlobalID,
 			r.ParentID,
 			r.CommKind, r.MyRank, list(r.Members), list(r.Remote))
-	case *Module:
+	case *trace.Module:
 		return fmt.Sprintf("module index=%d bias=%#x path=%s build_id=%s", r.Index, r.LoadBias, strconv.Quote(r.Path),
 			strconv.Quote(hex.EncodeToString([]byte(r.BuildID))))
-	case *Site:
+	case *trace.Site:
 		return fmt.Sprintf("site index=%d module=%d offset=%#x", r.Index, r.Module, r.Offset)
-	case *Note:
+	case *trace.Note:
 		return fmt.Sprintf("note event=%d call=%s site=%d", r.Event, strconv.Quote(r.Call), r.Site)
-	case *Event:
+	case *trace.Event:
 		return eventText(r)
-	case *End:
+	case *trace.End:
 		return fmt.Sprintf("end polls=%d how=%d", r.FailedPolls, r.How)
-	case *Match:
+	case *trace.Match:
 		s := fmt.Sprintf("match event=%d op=%s source=%s tag=%d back=%d", r.Event, r.Op, matchSource(r), r.Tag, r.Back)
-		if r.Op == OpStartall {
+		if r.Op == trace.OpStartall {
 			s += fmt.Sprintf(" which=%d", r.Which)
 		}
 		return s
-	case *Run:
+	case *trace.Run:
 		return runText(r)
-	case *Poll:
+	case *trace.Poll:
 		return fmt.Sprintf("poll event=%d op=%s failures=%d", r.Event, r.Op, r.Failures)
-	case *Check:
+	case *trace.Check:
 		return fmt.Sprintf("check event=%d hash=%#08x", r.Event, r.Hash)
-	case *Set:
+	case *trace.Set:
 		return fmt.Sprintf("set event=%d op=%s indices=%s", r.Event, r.Op, list(r.Indices))
-	case *Value:
+	case *trace.Value:
 		return valueText(r)
-	case *Thread:
+	case *trace.Thread:
 		return fmt.Sprintf("thread index=%d id=%#x", r.Index, r.ID)
-	case *Turn:
+	case *trace.Turn:
 		return fmt.Sprintf("turn steps=%d thread=%d", r.Steps, r.Thread)
-	case *Content:
+	case *trace.Content:
 		return fmt.Sprintf("content which=%d value=%#x", r.Which, r.Value)
 	default:
 		return fmt.Sprintf("# unknown record %T", r)
@@ -107,20 +114,11 @@ func Text(r Record) string {
 const promiseText = "promise"
 
 // matchSource is the same for a promise and for a receive that was cancelled: back tells them apart.
-func matchSource(m *Match) string {
-	if m.Source == PromiseSource {
+func matchSource(m *trace.Match) string {
+	if m.Source == trace.PromiseSource {
 		return promiseText
 	}
 	return strconv.Itoa(int(m.Source))
-}
-
-var commKindNames = [...]string{"0", "intra", "inter", "cart", "graph", "null", "dist-graph"} //nolint:gochecknoglobals // constant table
-
-func (k CommKind) String() string {
-	if int(k) < len(commKindNames) {
-		return commKindNames[k]
-	}
-	return strconv.Itoa(int(k))
 }
 
 func list(all []uint32) string {
@@ -136,7 +134,7 @@ func list(all []uint32) string {
 	return b.String()
 }
 
-func eventText(e *Event) string {
+func eventText(e *trace.Event) string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("event n=%d op=%s site=%d polls=%d gap=%d dur=%d", e.Index, e.Op, e.Site, e.FailedPolls, e.Gap, e.Duration)
@@ -150,22 +148,22 @@ func eventText(e *Event) string {
 		}
 	}
 	switch e.Op.Class() {
-	case ClassSend, ClassSendInit, ClassRecvInit:
+	case trace.ClassSend, trace.ClassSendInit, trace.ClassRecvInit:
 		send()
-	case ClassRecv, ClassProbe:
+	case trace.ClassRecv, trace.ClassProbe:
 		recv(true)
-		if e.Op == OpMrecv {
+		if e.Op == trace.OpMrecv {
 			p(" probe=%d", e.Recv.Probe)
 		}
-	case ClassIrecv:
+	case trace.ClassIrecv:
 		recv(false)
-		if e.Op == OpImrecv {
+		if e.Op == trace.OpImrecv {
 			p(" probe=%d", e.Recv.Probe)
 		}
-	case ClassSendrecv:
+	case trace.ClassSendrecv:
 		send()
 		recv(true)
-	case ClassStart:
+	case trace.ClassStart:
 		p(" inits=[")
 		for i, init := range e.Inits {
 			if i > 0 {
@@ -174,7 +172,7 @@ func eventText(e *Event) string {
 			p("%d", init)
 		}
 		p("]")
-	case ClassCompletion:
+	case trace.ClassCompletion:
 		p(" done=[")
 		for i := range e.Completed {
 			if i > 0 {
@@ -182,21 +180,47 @@ func eventText(e *Event) string {
 			}
 			c := &e.Completed[i]
 			p("%d:%d:%d", c.ArrayIndex, c.Post, c.Class)
-			if c.Class == RequestRecv {
+			if c.Class == trace.RequestRecv {
 				p(":%d:%d:%d", c.Source, c.Tag, c.Bytes)
 			}
 		}
 		p("]")
-	case ClassCollective, ClassIcollective, ClassComm:
+	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
 		p(" comm=%d root=%d bytes=%d", e.Coll.Comm, e.Coll.Root, e.Coll.Bytes)
 		if e.Op.MakesComm() {
 			p(" new=%d", e.Coll.NewComm)
 		}
-	case ClassCollectiveInit:
+	case trace.ClassCollectiveInit:
 		p(" comm=%d root=%d bytes=%d of=%s", e.Coll.Comm, e.Coll.Root, e.Coll.Bytes, e.Coll.Of)
-	case ClassRequest:
+	case trace.ClassRequest:
 		p(" post=%d", e.Post)
-	case ClassOther, ClassNone:
+	case trace.ClassOther, trace.ClassNone:
 	}
 	return b.String()
+}
+
+func runText(r *trace.Run) string {
+	return fmt.Sprintf("run event=%d op=%s source=%d tag=%d back=%d count=%d stride=%d", r.Event, r.Op, r.Source, r.Tag,
+		r.Back, r.Count, r.Stride)
+}
+
+func undecidedText(u *trace.Undecided) string {
+	var all []string
+	for _, p := range u.Pending() {
+		all = append(all, fmt.Sprintf("%d:%d:%d:%s:%d:%d:%d", p.Event, p.Count, p.Stride, p.Op, p.Source, p.Tag,
+			p.Which))
+	}
+	return fmt.Sprintf(" whole=%d overtaken=%d %s=[%s]", u.Whole, u.Overtaken, undecidedKey, strings.Join(all, ","))
+}
+
+func valueText(v *trace.Value) string {
+	if v.What.IsBytes() {
+		return fmt.Sprintf("value thread=%d what=%s bytes=%s", v.Thread, v.What,
+			strconv.Quote(hex.EncodeToString([]byte(v.Bytes))))
+	}
+	s := fmt.Sprintf("value thread=%d what=%s number=%d", v.Thread, v.What, v.Number)
+	if v.What == trace.ValueWtime || v.What == trace.ValueWtick {
+		s += fmt.Sprintf(" seconds=%s", strconv.FormatFloat(math.Float64frombits(v.Number), 'g', -1, 64))
+	}
+	return s
 }

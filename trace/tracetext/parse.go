@@ -1,4 +1,4 @@
-package trace
+package tracetext
 
 import (
 	"bufio"
@@ -9,28 +9,33 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/trace"
 )
 
-// TextError says what is wrong with a line of a text twin.
-type TextError struct {
+// lineLimit is how long a line of text may be, in bytes.
+const lineLimit = 256 << 20
+
+// Error says what is wrong with a line of a text form.
+type Error struct {
 	Line int // from 1
 	Want string
 	Got  string
 }
 
-func (e *TextError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("line %d of the text trace: expected %s, found %s", e.Line, e.Want, e.Got)
 }
 
-// ParseText reads what Dump wrote. The records obey the same rules as those of a file. Errors are *TextError or those
+// Parse reads what Dump wrote. The records obey the same rules as those of a file. Errors are *Error or those
 // of r.
-func ParseText(r io.Reader) (Header, []Record, error) {
+func Parse(r io.Reader) (trace.Header, []trace.Record, error) {
 	in := bufio.NewScanner(r)
-	in.Buffer(nil, 16*chunkLimit)
+	in.Buffer(nil, lineLimit)
 	p := textParser{}
-	var h Header
-	var st state
-	var all []Record
+	var h trace.Header
+	var rules *trace.Checker
+	var all []trace.Record
 	seen := 0 // lines that count
 	for in.Scan() {
 		p.line++
@@ -41,24 +46,22 @@ func ParseText(r io.Reader) (Header, []Record, error) {
 		seen++
 		if seen == 1 {
 			if text != textVersion {
-				return h, nil, &TextError{p.line, strconv.Quote(textVersion), strconv.Quote(text)}
+				return h, nil, &Error{p.line, strconv.Quote(textVersion), strconv.Quote(text)}
 			}
 			continue
 		}
 		word := p.split(text)
-		var rec Record
+		var rec trace.Record
 		if seen == 2 {
 			h = p.header(word)
-			st = newState(h.Mode)
+			rules = trace.NewChecker(h.Mode)
 		} else {
 			rec = p.record(word)
 		}
 		p.leftOver()
 		if p.err == nil && rec != nil {
-			if b := st.add(rec); b != nil {
-				p.fail(b.want, b.got)
-			} else if err := checkFields(rec); err != nil {
-				p.fail("a record that can be written", err.Error())
+			if b := rules.Add(rec); b != nil {
+				p.fail(b.Want, b.Got)
 			}
 		}
 		if p.err != nil {
@@ -72,19 +75,19 @@ func ParseText(r io.Reader) (Header, []Record, error) {
 		return h, nil, fmt.Errorf("read text trace: %w", err)
 	}
 	if seen < 2 {
-		return h, nil, &TextError{p.line + 1, "a header line", "the end"}
+		return h, nil, &Error{p.line + 1, "a header line", "the end"}
 	}
 	return h, all, nil
 }
 
-// Undump makes the trace file of which text is the text twin: the inverse of Dump. A trace that was cut short is so
-// again. The file must not exist; none is left if there is an error. Errors are *TextError or those of files.
+// Undump makes the trace file of which text is the text form: the inverse of Dump. A trace that was cut short is so
+// again. The file must not exist; none is left if there is an error. Errors are *Error or those of files.
 func Undump(path string, text io.Reader) error {
-	h, records, err := ParseText(text)
+	h, records, err := Parse(text)
 	if err != nil {
 		return err
 	}
-	w, err := CreateFile(path, h)
+	w, err := trace.CreateFile(path, h)
 	if err != nil {
 		return err
 	}
@@ -93,8 +96,12 @@ func Undump(path string, text io.Reader) error {
 			break
 		}
 	}
-	if end := w.end(err == nil && h.Closed); err == nil {
-		err = end
+	end := w.Cut
+	if err == nil && h.Closed {
+		end = w.Finish
+	}
+	if ended := end(); err == nil {
+		err = ended
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(path))
@@ -110,7 +117,7 @@ type textParser struct {
 
 func (p *textParser) fail(want, got string) {
 	if p.err == nil {
-		p.err = &TextError{Line: p.line, Want: want, Got: got}
+		p.err = &Error{Line: p.line, Want: want, Got: got}
 	}
 }
 
@@ -227,44 +234,44 @@ func (p *textParser) list(key string) []uint32 {
 	return all
 }
 
-func (p *textParser) op() Op { return p.opOf("op") }
+func (p *textParser) op() trace.Op { return p.opOf("op") }
 
-func (p *textParser) opOf(key string) Op {
+func (p *textParser) opOf(key string) trace.Op {
 	name := p.take(key)
-	op, ok := ParseOp(name)
+	op, ok := trace.ParseOp(name)
 	if p.err == nil && !ok {
 		p.fail("the name of an operation", strconv.Quote(name))
 	}
 	return op
 }
 
-func (p *textParser) header(word string) Header {
+func (p *textParser) header(word string) trace.Header {
 	if word != "header" {
 		p.fail("the header", strconv.Quote(word))
-		return Header{}
+		return trace.Header{}
 	}
 	name := p.take("mode")
-	mode, ok := ParseMode(name)
-	if p.err == nil && (!ok || !mode.isRecorded()) {
+	mode, ok := trace.ParseMode(name)
+	if p.err == nil && (!ok || !mode.IsRecorded()) {
 		p.fail("mode order, racing or full", strconv.Quote(name))
 	}
-	h := Header{
-		Version: ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"),
+	h := trace.Header{
+		Version: trace.ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"),
 		MPI:    p.u32("mpi"),
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
-		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: Ended(p.u("full_disk", 3)),
+		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: trace.Ended(p.u("full_disk", 3)),
 		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
 	}
 	if _, within := p.fields[currentOpKey]; within {
 		h.CurrentOp = p.opOf(currentOpKey)
 	}
-	if mode == ModeRacing {
+	if mode == trace.ModeRacing {
 		h.Undecided = p.undecided()
 	} else {
 		h.Undecided.Overtaken = p.u32("overtaken")
 	}
-	if h.Ended > endedLast {
-		p.fail(fmt.Sprintf("full_disk from 0 to %d", endedLast), fmt.Sprint(uint32(h.Ended)))
+	if !h.Ended.Known() {
+		p.fail("a known value of full_disk", fmt.Sprint(uint32(h.Ended)))
 	}
 	if len(h.IncompleteCall) > 47 || strings.ContainsRune(h.IncompleteCall, 0) {
 		p.fail("incomplete_call of at most 47 bytes", strconv.Quote(h.IncompleteCall))
@@ -272,16 +279,16 @@ func (p *textParser) header(word string) Header {
 	return h
 }
 
-func (p *textParser) record(word string) Record {
+func (p *textParser) record(word string) trace.Record {
 	switch word {
 	case "comm":
-		return &Comm{
+		return &trace.Comm{
 			Index: p.u32("index"), GlobalID: p.u64("id"), ParentID: p.u64("parent"), CommKind: p.commKind(),
 			MyRank:  p.u32("rank"),
 			Members: p.list("members"), Remote: p.list("remote"),
 		}
 	case "module":
-		m := &Module{Index: p.u64("index"), LoadBias: p.u64("bias"), Path: p.str("path")}
+		m := &trace.Module{Index: p.u64("index"), LoadBias: p.u64("bias"), Path: p.str("path")}
 		id, err := hex.DecodeString(p.str("build_id"))
 		if err != nil {
 			p.fail("build_id in hexadecimal", err.Error())
@@ -289,131 +296,190 @@ func (p *textParser) record(word string) Record {
 		m.BuildID = string(id)
 		return m
 	case "site":
-		return &Site{Index: p.u64("index"), Module: p.u64("module"), Offset: p.u64("offset")}
+		return &trace.Site{Index: p.u64("index"), Module: p.u64("module"), Offset: p.u64("offset")}
 	case "note":
-		return &Note{Event: p.u64("event"), Call: p.str("call"), Site: p.u64("site")}
+		return &trace.Note{Event: p.u64("event"), Call: p.str("call"), Site: p.u64("site")}
 	case "event":
 		return p.event()
 	case "end":
-		return &End{FailedPolls: p.u64("polls"), How: uint8(p.u("how", 8))}
+		return &trace.End{FailedPolls: p.u64("polls"), How: uint8(p.u("how", 8))}
 	case "match":
 		return p.match()
 	case "run":
 		return p.run()
 	case "poll":
-		return &Poll{Event: p.u64("event"), Op: p.op(), Failures: p.u64("failures")}
+		return &trace.Poll{Event: p.u64("event"), Op: p.op(), Failures: p.u64("failures")}
 	case "check":
-		return &Check{Event: p.u64("event"), Hash: p.u32("hash")}
+		return &trace.Check{Event: p.u64("event"), Hash: p.u32("hash")}
 	case "set":
-		return &Set{Event: p.u64("event"), Op: p.op(), Indices: p.list("indices")}
+		return &trace.Set{Event: p.u64("event"), Op: p.op(), Indices: p.list("indices")}
 	case "value":
 		return p.value()
 	case "thread":
-		return &Thread{Index: p.u32("index"), ID: p.u64("id")}
+		return &trace.Thread{Index: p.u32("index"), ID: p.u64("id")}
 	case "turn":
-		return &Turn{Steps: p.u64("steps"), Thread: p.u32("thread")}
+		return &trace.Turn{Steps: p.u64("steps"), Thread: p.u32("thread")}
 	case "content":
-		return &Content{Which: p.u32("which"), Value: p.u64("value")}
+		return &trace.Content{Which: p.u32("which"), Value: p.u64("value")}
 	}
 	p.fail("comm, module, site, note, event, end, match, run, poll, set, check, value, thread, turn or content",
 		strconv.Quote(word))
 	return nil
 }
 
-func (p *textParser) commKind() CommKind {
+func (p *textParser) commKind() trace.CommKind {
 	name := p.take("kind")
-	for k, n := range commKindNames {
-		if n == name {
-			return CommKind(k)
-		}
+	if kind, ok := trace.ParseCommKind(name); ok {
+		return kind
 	}
 	p.fail("a kind of communicator", strconv.Quote(name))
 	return 0
 }
 
-func (p *textParser) match() *Match {
-	m := &Match{Event: p.u64("event"), Op: p.op()}
+func (p *textParser) match() *trace.Match {
+	m := &trace.Match{Event: p.u64("event"), Op: p.op()}
 	if p.fields["source"] == promiseText {
 		delete(p.fields, "source")
-		m.Source = PromiseSource
+		m.Source = trace.PromiseSource
 	} else {
 		m.Source = p.i32("source")
 	}
 	m.Tag, m.Back = p.i32("tag"), p.u64("back")
-	if m.Op == OpStartall {
+	if m.Op == trace.OpStartall {
 		m.Which = p.u32("which")
 	}
 	return m
 }
 
-func (p *textParser) event() *Event {
-	e := &Event{
+func (p *textParser) event() *trace.Event {
+	e := &trace.Event{
 		Index: p.u64("n"), Op: p.op(), Site: p.u64("site"), FailedPolls: p.u64("polls"), Gap: p.u64("gap"),
 		Duration: p.u64("dur"),
 	}
 	send := func() {
-		e.Send = SendArgs{Comm: p.u32("comm"), Dest: p.i32("dest"), Tag: p.i32("tag"), Bytes: p.u64("bytes")}
+		e.Send = trace.SendArgs{Comm: p.u32("comm"), Dest: p.i32("dest"), Tag: p.i32("tag"), Bytes: p.u64("bytes")}
 	}
 	recv := func(complete bool) {
-		e.Recv = RecvArgs{Comm: p.u32("rcomm"), AskedSource: p.i32("asked_source"), AskedTag: p.i32("asked_tag")}
+		e.Recv = trace.RecvArgs{Comm: p.u32("rcomm"), AskedSource: p.i32("asked_source"), AskedTag: p.i32("asked_tag")}
 		if complete {
 			e.Recv.Source, e.Recv.Tag, e.Recv.Bytes = p.i32("source"), p.i32("rtag"), p.u64("rbytes")
 		}
 	}
 	switch e.Op.Class() {
-	case ClassSend, ClassSendInit, ClassRecvInit:
+	case trace.ClassSend, trace.ClassSendInit, trace.ClassRecvInit:
 		send()
-	case ClassRecv, ClassProbe:
+	case trace.ClassRecv, trace.ClassProbe:
 		recv(true)
-		if e.Op == OpMrecv {
+		if e.Op == trace.OpMrecv {
 			e.Recv.Probe = p.u64("probe")
 		}
-	case ClassIrecv:
+	case trace.ClassIrecv:
 		recv(false)
-		if e.Op == OpImrecv {
+		if e.Op == trace.OpImrecv {
 			e.Recv.Probe = p.u64("probe")
 		}
-	case ClassSendrecv:
+	case trace.ClassSendrecv:
 		send()
 		recv(true)
-	case ClassStart:
+	case trace.ClassStart:
 		for _, item := range p.items("inits") {
 			e.Inits = append(e.Inits, p.uint("inits", item, 64))
 		}
-	case ClassCompletion:
+	case trace.ClassCompletion:
 		for _, item := range p.items("done") {
 			e.Completed = append(e.Completed, p.completion(item))
 		}
-	case ClassCollective, ClassIcollective, ClassComm:
-		e.Coll = CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes")}
+	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
+		e.Coll = trace.CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes")}
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = p.u32("new")
 		}
-	case ClassCollectiveInit:
-		e.Coll = CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes"), Of: p.opOf("of")}
-	case ClassRequest:
+	case trace.ClassCollectiveInit:
+		e.Coll = trace.CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes"), Of: p.opOf("of")}
+	case trace.ClassRequest:
 		e.Post = p.u64("post")
-	case ClassOther, ClassNone:
+	case trace.ClassOther, trace.ClassNone:
 	}
 	return e
 }
 
-func (p *textParser) completion(item string) Completion {
+func (p *textParser) completion(item string) trace.Completion {
 	parts := strings.Split(item, ":")
 	if len(parts) != 3 && len(parts) != 6 {
 		p.fail("done as index:post:class or index:post:2:source:tag:bytes", strconv.Quote(item))
-		return Completion{}
+		return trace.Completion{}
 	}
-	c := Completion{
+	c := trace.Completion{
 		ArrayIndex: uint32(p.uint("done", parts[0], 32)),
 		Post:       p.uint("done", parts[1], 64),
-		Class:      RequestClass(p.uint("done", parts[2], 8)),
+		Class:      trace.RequestClass(p.uint("done", parts[2], 8)),
 	}
-	if (c.Class == RequestRecv) != (len(parts) == 6) {
+	if (c.Class == trace.RequestRecv) != (len(parts) == 6) {
 		p.fail("source, tag and bytes with class 2 and only there", strconv.Quote(item))
 	}
 	if len(parts) == 6 {
 		c.Source, c.Tag, c.Bytes = p.int("done", parts[3]), p.int("done", parts[4]), p.uint("done", parts[5], 64)
 	}
 	return c
+}
+
+func (p *textParser) run() *trace.Run {
+	return &trace.Run{
+		Event: p.u64("event"), Op: p.op(), Source: p.i32("source"), Tag: p.i32("tag"), Back: p.u64("back"),
+		Count: p.u32("count"), Stride: p.u32("stride"),
+	}
+}
+
+func (p *textParser) undecided() trace.Undecided {
+	u := trace.Undecided{Whole: p.u64("whole"), Overtaken: p.u32("overtaken")}
+	items := p.items(undecidedKey)
+	if len(items) > len(u.Table) {
+		p.fail(fmt.Sprintf("at most %d undecided receives", len(u.Table)), strconv.Itoa(len(items)))
+		return u
+	}
+	for _, item := range items {
+		parts := strings.Split(item, ":")
+		if len(parts) != 7 {
+			p.fail("undecided as event:count:stride:op:source:tag:which", strconv.Quote(item))
+			return u
+		}
+		op, ok := trace.ParseOp(parts[3])
+		if !ok {
+			p.fail("the name of an operation", strconv.Quote(parts[3]))
+		}
+		one := trace.Pending{
+			Event: p.uint(undecidedKey, parts[0], 64), Count: uint32(p.uint(undecidedKey, parts[1], 32)),
+			Stride: uint32(p.uint(undecidedKey, parts[2], 32)), Op: op, Source: p.int(undecidedKey, parts[4]),
+			Tag: p.int(undecidedKey, parts[5]), Which: uint32(p.uint(undecidedKey, parts[6], 32)),
+		}
+		if b := one.Check(); p.err == nil && b != nil {
+			p.fail(b.Want, b.Got)
+		}
+		if p.err == nil && one.Count == 0 {
+			p.fail("one undecided receive or more", strconv.Quote(item))
+		}
+		u.Add(one)
+	}
+	return u
+}
+
+func (p *textParser) value() *trace.Value {
+	v := &trace.Value{Thread: p.u32("thread")}
+	name := p.take("what")
+	what, ok := trace.ParseValueKind(name)
+	if p.err == nil && !ok {
+		p.fail("the kind of a value", strconv.Quote(name))
+	}
+	v.What = what
+	if what.IsBytes() {
+		bytes, err := hex.DecodeString(p.str("bytes"))
+		if err != nil {
+			p.fail("bytes in hexadecimal", err.Error())
+		}
+		v.Bytes = string(bytes)
+		return v
+	}
+	v.Number = p.u64("number")
+	delete(p.fields, "seconds") // for people
+	return v
 }

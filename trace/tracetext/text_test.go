@@ -1,4 +1,4 @@
-package trace
+package tracetext
 
 import (
 	"bytes"
@@ -7,46 +7,29 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/trace/tracetest"
 )
 
-// Binary to text to binary to text: the same records, and the same text apart from the number of committed bytes of an
-// open chunk.
-func TestTextRoundTrip(t *testing.T) {
-	bothModes(t, func(t *rapid.T, mode Mode) {
-		h := genHeader(mode).Draw(t, "header")
-		want := genRecords(mode, 40).Draw(t, "records")
-		f := write(t, h, want, true)
-		var text bytes.Buffer
-		if err := Dump(&text, f.reader(t)); err != nil {
-			t.Fatal(err)
-		}
-		gh, got, err := ParseText(bytes.NewReader(text.Bytes()))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text.String())
-		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Fatal(d)
-		}
-		if again := write(t, gh, got, gh.Closed); !bytes.Equal(again.b, f.b) {
-			t.Fatalf("the file made from the text differs\n%s", text.String())
-		}
-	})
-}
-
 func TestTextIsReadable(t *testing.T) {
-	f := write(t, Header{Mode: ModeFull, Rank: 1, WorldSize: 2, MPI: MPIMpich}, []Record{
-		worldComm(),
-		&Event{Index: 1, Op: OpIrecv, Recv: RecvArgs{AskedSource: -1, AskedTag: 7}},
-		&Event{
-			Index: 2, Op: OpWait, Gap: 10, Duration: 20,
-			Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 0, Tag: 7, Bytes: 8}},
+	f := tracetest.Write(
+		t,
+		trace.Header{Mode: trace.ModeFull, Rank: 1, WorldSize: 2, MPI: trace.MPIMpich},
+		[]trace.Record{
+			tracetest.WorldComm(),
+			&trace.Event{Index: 1, Op: trace.OpIrecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 7}},
+			&trace.Event{
+				Index: 2, Op: trace.OpWait, Gap: 10, Duration: 20,
+				Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 0, Tag: 7, Bytes: 8}},
+			},
+			&trace.Event{Index: 3, Op: trace.OpFinalize},
+			&trace.End{How: 1},
 		},
-		&Event{Index: 3, Op: OpFinalize},
-		&End{How: 1},
-	}, true)
+		true,
+	)
 	var text strings.Builder
-	if err := Dump(&text, f.reader(t)); err != nil {
+	if err := Dump(&text, f.Reader(t)); err != nil {
 		t.Fatal(err)
 	}
 	want := `cohort-trace 1
@@ -63,10 +46,15 @@ end polls=0 how=1
 }
 
 func TestDumpOfADamagedTrace(t *testing.T) {
-	f := write(t, Header{Mode: ModeFull}, []Record{worldComm(), &Event{Index: 1, Op: OpFinalize}}, false)
-	f.b = f.b[:len(f.b)-1]
+	f := tracetest.Write(
+		t,
+		trace.Header{Mode: trace.ModeFull},
+		[]trace.Record{tracetest.WorldComm(), &trace.Event{Index: 1, Op: trace.OpFinalize}},
+		false,
+	)
+	f.Bytes = f.Bytes[:len(f.Bytes)-1]
 	var text strings.Builder
-	if err := Dump(&text, f.reader(t)); !errors.Is(err, ErrTruncated) {
+	if err := Dump(&text, f.Reader(t)); !errors.Is(err, trace.ErrTruncated) {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(text.String(), "comm index=0") {
@@ -75,7 +63,7 @@ func TestDumpOfADamagedTrace(t *testing.T) {
 }
 
 func TestBadText(t *testing.T) {
-	head := textVersion + "\n" + headerText(&Header{Mode: ModeFull}) + "\n"
+	head := textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeFull}) + "\n"
 	comm := "comm index=0 id=1 parent=0 kind=intra rank=0 members=[0] remote=[]\n"
 	for _, c := range []struct{ text, want string }{
 		{"", "line 1 of the text trace: expected a header line"},
@@ -104,8 +92,8 @@ func TestBadText(t *testing.T) {
 		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=0", "done in brackets"},
 		{head + "match event=1 op=Recv source=0 tag=0 back=0", "EVENT records"},
 	} {
-		_, _, err := ParseText(strings.NewReader(c.text))
-		var e *TextError
+		_, _, err := Parse(strings.NewReader(c.text))
+		var e *Error
 		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %q", c.text, err, c.want)
 		}
@@ -114,7 +102,7 @@ func TestBadText(t *testing.T) {
 
 // FuzzParseText: no crash; what is accepted is written and printed again without loss.
 func FuzzParseText(f *testing.F) {
-	f.Add(textVersion + "\n" + headerText(&Header{Mode: ModeFull}) + `
+	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeFull}) + `
 comm index=0 id=1 parent=0 kind=intra rank=0 members=[0] remote=[]
 module index=0 bias=0x10 path="/a b" build_id="00ff"
 site index=1 module=0 offset=0x4
@@ -123,21 +111,21 @@ event n=2 op=Startall site=0 polls=0 gap=0 dur=0 inits=[1]
 event n=3 op=Testany site=0 polls=4 gap=0 dur=0 done=[0:1:2:0:1:8]
 end polls=0 how=1
 `)
-	f.Add(textVersion + "\n" + headerText(&Header{Mode: ModeOrder}) + `
+	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeOrder}) + `
 match event=1 op=Startall source=promise tag=0 back=0 which=1
 poll event=2 op=Test failures=3
 set event=2 op=Testsome indices=[1,2]
 `)
 	f.Fuzz(func(t *testing.T, text string) {
-		h, records, err := ParseText(strings.NewReader(text))
+		h, records, err := Parse(strings.NewReader(text))
 		if err != nil {
 			return
 		}
 		var out bytes.Buffer
-		if err := Dump(&out, write(t, h, records, h.Closed).reader(t)); err != nil {
+		if err := Dump(&out, tracetest.Write(t, h, records, h.Closed).Reader(t)); err != nil {
 			t.Fatal(err)
 		}
-		_, again, err := ParseText(&out)
+		_, again, err := Parse(&out)
 		if err != nil {
 			t.Fatal(err)
 		}
