@@ -114,6 +114,26 @@ var rules = []rule{
 		reason: "a recording can be read without anything else of ours",
 	},
 	{
+		folder: "trace/decisions", may: []string{"trace"},
+		reason: "what a replay must enforce, made of one trace",
+	},
+	{
+		folder: "trace/recording", may: []string{"trace", "trace/decisions"},
+		reason: "the directory of a run's traces",
+	},
+	{
+		folder: "trace/rewrite", may: []string{"trace", "trace/decisions", "trace/recording"},
+		reason: "recordings made from others",
+	},
+	{
+		folder: "trace/tracetext", may: []string{"trace"},
+		reason: "the text form of a trace",
+	},
+	{
+		folder: "trace/tracetest", may: []string{"trace", "trace/decisions", "trace/recording"},
+		reason: "traces and recordings for tests",
+	},
+	{
 		folder: "causal", may: []string{"trace"},
 		reason: "pure algorithms on the events of a recording",
 	},
@@ -148,7 +168,10 @@ var rules = []rule{
 }
 
 // testHelpers may be imported by tests and by each other only: they import testing, or hold fakes.
-var testHelpers = []string{"internal/mpitest", "internal/proctest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest"}
+var testHelpers = []string{
+	"internal/mpitest", "internal/proctest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest",
+	"trace/tracetest",
+}
 
 // libraries that only some folders may import (without their tests: those may drive what they test).
 var libraries = []struct {

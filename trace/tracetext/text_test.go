@@ -100,8 +100,8 @@ func TestBadText(t *testing.T) {
 	}
 }
 
-// FuzzParseText: no crash; what is accepted is written and printed again without loss.
-func FuzzParseText(f *testing.F) {
+// FuzzParse: no crash; what is accepted is written and printed again without loss.
+func FuzzParse(f *testing.F) {
 	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeFull}) + `
 comm index=0 id=1 parent=0 kind=intra rank=0 members=[0] remote=[]
 module index=0 bias=0x10 path="/a b" build_id="00ff"
