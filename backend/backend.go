@@ -229,6 +229,9 @@ type Variable struct {
 	Indexed      int
 	Address      uint64 // 0 unknown
 	ReadOnly     bool
+	// Number is the value of an integer, an enumeration or a pointer, as Value.Number.
+	Number    uint64
+	HasNumber bool
 }
 
 // SetVariableRequest changes a variable among the children of Ref.
@@ -389,49 +392,6 @@ type Output struct {
 
 // Ended: the backend is gone; Err says why if it was not asked to.
 type Ended struct{ Err string }
-
-// HandleDecoder shows the meaning of MPI handles and runs mpipp. The gdb backend calls it with the rank stopped;
-// package prettyprint's types are adapted to it there.
-type HandleDecoder interface {
-	// Command runs an mpipp console command line (without the word mpipp).
-	Command(ctx context.Context, frame FrameID, args string) (EvaluateResult, error)
-}
-
-// HandleDescriber is what a HandleDecoder may be as well: then a variable whose type is an MPI handle is shown with its
-// meaning.
-type HandleDescriber interface {
-	// DescribeHandle returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const
-	// MPI_Comm", ...; "Type MPI_Datatype" in Fortran). It is called with the rank stopped and may read its memory
-	// through the Backend. An error leaves the variable as the debugger shows it.
-	DescribeHandle(ctx context.Context, typeName string, handle uint64) (HandleTree, error)
-}
-
-// HandleConsole is what a HandleDecoder may be as well: then the answers of mpipp can be opened as trees.
-type HandleConsole interface {
-	// Run is Command; what it returns besides has the same name, value and type, and is opened as long as the rank
-	// stands.
-	Run(ctx context.Context, frame FrameID, args string) (EvaluateResult, HandleTree, error)
-}
-
-// CallDescriber is what a HandleDecoder may be as well: then the MPI calls that a frame is in, or that its line holds,
-// are among its locals.
-type CallDescriber interface {
-	// DescribeCalls is called with the rank stopped, and may read its memory and evaluate through the Backend. Nothing
-	// is shown after an error.
-	DescribeCalls(ctx context.Context, frame Frame) ([]HandleTree, error)
-}
-
-// HandleTree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own. Unlike what
-// crosses the connection it may hold a function; it stays with the rank's debugger.
-type HandleTree struct {
-	Name, Value, Type string
-	Address           uint64
-	// Len is how many children Open gives; with Indexed they are entries of one list.
-	Len     int
-	Indexed bool
-	// Open returns the children [from, to). It may be called from any goroutine, but not after the rank has gone on.
-	Open func(ctx context.Context, from, to int) ([]HandleTree, error)
-}
 
 // EndedError: the backend has ended.
 type EndedError struct{ Why string }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -17,8 +16,8 @@ import (
 // maxSource is the size of the largest source file in which calls are looked for.
 const maxSource = 8 << 20
 
-// DescribeCalls implements backend.CallDescriber: the call that the frame is in, or those whose text covers its line.
-func (d *Decoder) DescribeCalls(ctx context.Context, frame backend.Frame) ([]backend.HandleTree, error) {
+// Calls returns the MPI calls of a frame as trees: the call that the frame is in, or those whose text covers its line.
+func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) ([]Tree, error) {
 	text := lineSource(frame)
 	found := mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line)
 	if len(found) == 0 && frame.ID.Level == 0 {
@@ -33,7 +32,7 @@ func (d *Decoder) DescribeCalls(ctx context.Context, frame backend.Frame) ([]bac
 	if err != nil {
 		return nil, err
 	}
-	out := make([]backend.HandleTree, len(calls))
+	out := make([]Tree, len(calls))
 	seen := map[string]int{}
 	for i, c := range calls {
 		n := c.Node()
@@ -85,17 +84,11 @@ func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*prettyp
 // frameHere is the resolver's frame and the source that it is in.
 func (r *resolver) frameHere() (backend.Frame, string, error) {
 	if r.at == nil {
-		got, err := r.rank.StackTrace(r.ctx, backend.StackTraceRequest{
-			Thread: r.frame.Thread, Start: r.frame.Level,
-			Count: 1,
-		})
+		at, err := r.rank.FrameAt(r.ctx, r.frame)
 		if err != nil {
 			return backend.Frame{}, "", err
 		}
-		r.at = &backend.Frame{ID: r.frame}
-		if len(got.Frames) == 1 {
-			r.at = &got.Frames[0]
-		}
+		r.at = &at
 		r.text = lineSource(*r.at)
 	}
 	return *r.at, r.text, nil
@@ -132,23 +125,13 @@ func (r *resolver) CallAt(site uint64, name string) *mpicall.Call {
 	return &same[0]
 }
 
-var kernelThread = regexp.MustCompile(`(?:LWP|process) (\d+)`)
-
 // Thread implements prettyprint.SourceText.
 func (r *resolver) Thread() int32 {
-	text, err := r.console("thread")
+	id, err := r.rank.KernelThread(r.ctx, r.frame)
 	if err != nil {
 		return 0
 	}
-	m := kernelThread.FindStringSubmatch(text)
-	if m == nil {
-		return 0
-	}
-	id, err := strconv.ParseInt(m[1], 10, 32)
-	if err != nil {
-		return 0
-	}
-	return int32(id)
+	return id
 }
 
 // lineSource is the source of a frame's line; "" if there is none here, or it is too large.
@@ -184,16 +167,11 @@ func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text str
 	}
 	inner := ""
 	if frame.ID.Level > 0 {
-		got, err := s.rank.StackTrace(ctx, backend.StackTraceRequest{
-			Thread: frame.ID.Thread, Start: frame.ID.Level - 1,
-			Count: 1,
-		})
+		at, err := s.rank.FrameAt(ctx, backend.FrameID{Thread: frame.ID.Thread, Level: frame.ID.Level - 1})
 		if err != nil {
 			return nil, err
 		}
-		if len(got.Frames) == 1 {
-			inner = got.Frames[0].Function
-		}
+		inner = at.Function
 	}
 	begins := frame.ID.Level == 0 && s.resolver.beginsLine(frame.PC)
 	at := fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
@@ -223,19 +201,9 @@ func sameFunction(frame, call string) bool {
 	return plain(frame) == plain(call)
 }
 
-var lineStarts = regexp.MustCompile(`starts at address (0x[0-9a-f]+)`)
-
 // beginsLine reports whether an instruction is the first of those that the line table has for its line there: what the
 // line calls has not been called yet.
 func (r *resolver) beginsLine(pc uint64) bool {
-	text, err := r.console(fmt.Sprintf("info line *0x%x", pc))
-	if err != nil {
-		return false
-	}
-	m := lineStarts.FindStringSubmatch(text)
-	if m == nil {
-		return false
-	}
-	start, err := strconv.ParseUint(m[1], 0, 64)
-	return err == nil && start == pc
+	at, err := r.rank.LineAt(r.ctx, pc)
+	return err == nil && at.Line != 0 && at.Start == pc
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -13,24 +11,32 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
-// A Decoder implements backend.HandleDecoder, HandleConsole, HandleDescriber and CallDescriber for the rank behind one
-// backend. It holds no state between calls; trees that it gave away read the rank when they are opened.
-type Decoder struct{ rank backend.Backend }
+// A Decoder decodes the MPI objects of the rank behind one debugger. It holds no state between calls; trees that it gave
+// away read the rank when they are opened.
+type Decoder struct {
+	rank backend.Inspector
+	// NoRegistry says why a rank has no registry, where somebody knows better than this package.
+	NoRegistry string
+}
 
 // New returns the decoder of a rank.
-func New(rank backend.Backend) *Decoder { return &Decoder{rank} }
-
-var (
-	_ backend.HandleDecoder   = (*Decoder)(nil)
-	_ backend.HandleConsole   = (*Decoder)(nil)
-	_ backend.HandleDescriber = (*Decoder)(nil)
-	_ backend.CallDescriber   = (*Decoder)(nil)
-)
+func New(rank backend.Inspector) *Decoder { return &Decoder{rank: rank} }
 
 // NoRegistryError: libcohort is not in the program, or has not begun.
 type NoRegistryError struct{ Why string }
 
 func (e *NoRegistryError) Error() string { return e.Why }
+
+// Tree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own.
+type Tree struct {
+	Name, Value, Type string
+	Address           uint64
+	// Len is how many children Open gives; with Indexed they are entries of one list.
+	Len     int
+	Indexed bool
+	// Open returns the children [from, to). It may be called from any goroutine, but not after the rank has resumed.
+	Open func(ctx context.Context, from, to int) ([]Tree, error)
+}
 
 // memory reads a rank's memory through its backend.
 type memory struct{ *session }
@@ -48,7 +54,7 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 // session is one view of a rank's registry, for one answer and the trees in it. It is used by one goroutine at a time,
 // each with a context of its own.
 type session struct {
-	rank     backend.Backend
+	rank     backend.Inspector
 	resolver *resolver
 	registry *prettyprint.Registry
 
@@ -64,20 +70,18 @@ func (s *session) with(ctx context.Context, f func() error) error {
 	return f()
 }
 
-// symbols is a backend that knows where symbols are without evaluating anything.
-type symbols interface {
-	SymbolAddress(ctx context.Context, name string) (uint64, error)
-}
-
 // open begins a session with the registry as it is now.
 func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, error) {
 	s := &session{rank: d.rank, ctx: ctx}
 	s.resolver = &resolver{session: s, frame: frame}
-	addr, err := d.registry(ctx, s.resolver)
+	addr, err := d.rank.SymbolAddress(ctx, "cohort_registry")
 	if err != nil {
 		var state *backend.StateError
 		if errors.As(err, &state) || ctx.Err() != nil {
 			return nil, err
+		}
+		if d.NoRegistry != "" {
+			return nil, &NoRegistryError{d.NoRegistry}
 		}
 		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be " +
 			"decoded. " +
@@ -91,35 +95,9 @@ func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, er
 	return s, nil
 }
 
-func (d *Decoder) registry(ctx context.Context, res *resolver) (uint64, error) {
-	const name = "cohort_registry"
-	if s, ok := d.rank.(symbols); ok {
-		return s.SymbolAddress(ctx, name)
-	}
-	text, err := res.value("&" + name)
-	if err != nil {
-		return 0, err
-	}
-	addr, ok := lastAddress(text)
-	if !ok {
-		return 0, fmt.Errorf("the debugger gives the address of %s as %q, which is no address", name, text)
-	}
-	return addr, nil
-}
-
-// Command implements backend.HandleDecoder.
-func (d *Decoder) Command(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult, error) {
-	result, _, err := d.Run(ctx, frame, args)
-	return result, err
-}
-
-// Run implements backend.HandleConsole.
-func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult,
-	backend.HandleTree, error,
-) {
-	refused := func(err error) (backend.EvaluateResult, backend.HandleTree, error) {
-		return backend.EvaluateResult{}, backend.HandleTree{}, err
-	}
+// Run runs a line of the mpipp command, without the word mpipp. The tree has the answer's name, value and type.
+func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult, Tree, error) {
+	refused := func(err error) (backend.EvaluateResult, Tree, error) { return backend.EvaluateResult{}, Tree{}, err }
 	s, err := d.open(ctx, frame)
 	if err != nil {
 		return refused(err)
@@ -137,13 +115,8 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 			"ask for less with --list, and for the rest with --from", text.Len(), maxText))
 	}
 	tree := s.tree(result.Node)
-	out := backend.EvaluateResult{
-		Text: text.String(),
-		Variable: backend.Variable{
-			Name: "mpipp " + args, Value: tree.Value, Type: tree.Type, Address: tree.Address,
-			ReadOnly: true,
-		},
-	}
+	out := backend.EvaluateResult{Text: text.String(), Variable: tree.variable()}
+	out.Name = "mpipp " + args
 	if result.File != nil {
 		out.File = &backend.File{Name: result.File.Name, Data: result.File.Data}
 	}
@@ -154,13 +127,13 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 const maxText = 48 << 20
 
 // tree shows a node with its children, which are made when they are asked for.
-func (s *session) tree(n prettyprint.Node) backend.HandleTree {
-	out := backend.HandleTree{Name: n.Name, Value: n.Value, Type: n.Type, Len: n.NumChildren, Indexed: n.IsList}
+func (s *session) tree(n prettyprint.Node) Tree {
+	out := Tree{Name: n.Name, Value: n.Value, Type: n.Type, Len: n.NumChildren, Indexed: n.IsList}
 	if n.HasAddress {
 		out.Address = n.Address
 	}
-	out.Open = func(ctx context.Context, from, to int) ([]backend.HandleTree, error) {
-		var kids []backend.HandleTree
+	out.Open = func(ctx context.Context, from, to int) ([]Tree, error) {
+		var kids []Tree
 		err := s.with(ctx, func() error {
 			nodes, err := n.Children(from, to)
 			for _, k := range nodes {
@@ -173,34 +146,20 @@ func (s *session) tree(n prettyprint.Node) backend.HandleTree {
 	return out
 }
 
-// DescribeHandle implements backend.HandleDescriber.
-func (d *Decoder) DescribeHandle(ctx context.Context, typeName string, handle uint64) (backend.HandleTree, error) {
+// Describe returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...;
+// "Type MPI_Datatype" in Fortran). An error leaves the variable as the debugger shows it.
+func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) (Tree, error) {
 	if prettyprint.KindOfType(typeName) == 0 {
-		return backend.HandleTree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
+		return Tree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
 	}
 	s, err := d.open(ctx, backend.FrameID{Thread: 1})
 	if err != nil {
-		return backend.HandleTree{}, err
+		return Tree{}, err
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
 	node, err := s.registry.Describe(typeName, handle, fortran)
 	if err != nil {
-		return backend.HandleTree{}, err
+		return Tree{}, err
 	}
 	return s.tree(node), nil
-}
-
-var hexAddress = regexp.MustCompile(`0x[0-9a-fA-F]+`)
-
-// lastAddress takes the address out of what gdb prints for a pointer: "(double (*)[66]) 0x7ffe0 <grid>".
-func lastAddress(text string) (uint64, bool) {
-	if i := strings.IndexByte(text, '<'); i > 0 && !strings.HasPrefix(text, "(<") {
-		text = text[:i]
-	}
-	all := hexAddress.FindAllString(text, -1)
-	if len(all) == 0 {
-		return 0, false
-	}
-	addr, err := strconv.ParseUint(all[len(all)-1], 0, 64)
-	return addr, err == nil
 }

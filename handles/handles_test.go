@@ -19,7 +19,7 @@ import (
 
 // rank is a program under gdb that stands at its line "breakpoint: handles": a job of one rank, without a launcher.
 type rank struct {
-	*gdb.Backend
+	*handles.Backend
 	t      testing.TB
 	source string
 }
@@ -57,9 +57,8 @@ func started(t testing.TB, mpi mpitest.MPI, source string, interposed bool) *ran
 		}
 		req.Env = append(req.Env, "LD_PRELOAD="+lib.Path)
 	}
-	r := &rank{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder {
-		return handles.New(b)
-	}}), t, path}
+	g := gdb.New(gdb.Options{})
+	r := &rank{handles.Around(g, handles.New(g), nil), t, path}
 	pid := 0
 	t.Cleanup(func() {
 		ended := make(chan struct{})

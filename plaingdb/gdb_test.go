@@ -111,9 +111,10 @@ func taken(t *testing.T, mpi mpitest.MPI, script, dir, source string, lines []st
 }
 
 // opened opens the core in Cohort's own gdb.
-func opened(t *testing.T, s subject) *gdb.Backend {
+func opened(t *testing.T, s subject) *handles.Backend {
 	t.Helper()
-	b := gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) }})
+	g := gdb.New(gdb.Options{})
+	b := handles.Around(g, handles.New(g), nil)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

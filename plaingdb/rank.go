@@ -6,19 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/gdb/cli"
 	"github.com/cohort-debugger/cohort/internal/effect"
 )
 
-// rank is the program in gdb as a backend.Backend, of which it has what package handles needs: reading, and evaluating
-// without effects.
-type rank struct {
-	*server
-	backend.Backend // nil: the rest is not called
-}
+// rank is the program in gdb. Whatever thread and frame are asked about, the answer is of those that are selected.
+type rank struct{ *server }
+
+var _ backend.Inspector = (*rank)(nil)
 
 // question is what the script is asked.
 type question struct {
@@ -64,34 +62,38 @@ func (s *server) ask(q question) (reply, error) {
 	return r, nil
 }
 
-// Evaluate implements backend.Backend for expressions without effects and for the questions that package handles asks
-// gdb itself.
-func (r *rank) Evaluate(_ context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
-	expression := strings.TrimSpace(req.Expression)
-	command, console := strings.CutPrefix(expression, "-exec ")
-	var text string
-	var err error
-	switch pc, isLine := strings.CutPrefix(command, "info line *"); {
-	case console && isLine:
-		text, err = r.infoLine(pc)
-	case console:
-		var got reply
-		if got, err = r.ask(question{Ask: "execute", Command: command}); err != nil && r.broken == nil {
-			err = fmt.Errorf("gdb refuses %q: %w", command, err)
-		}
-		text = strings.TrimSuffix(got.Text, "\n")
-	default:
-		text, err = r.value(expression)
+// Execute implements cli.Gdb.
+func (r *rank) Execute(command string) (string, error) {
+	got, err := r.ask(question{Ask: "execute", Command: command})
+	if err != nil && r.broken == nil {
+		err = fmt.Errorf("gdb refuses %q: %w", command, err)
 	}
-	return backend.EvaluateResult{Variable: backend.Variable{Name: expression, Value: text}, Text: text}, err
+	return strings.TrimSuffix(got.Text, "\n"), err
 }
 
-func (r *rank) value(expression string) (string, error) {
-	language, err := r.ask(question{Ask: "execute", Command: "show language"})
-	if err != nil {
-		return "", err
-	}
-	if what := effect.Of(expression, strings.Contains(language.Text, "fortran")); what != "" {
+// Resolve implements backend.Inspector.
+func (r *rank) Resolve(_ context.Context, _ backend.FrameID, expr string) (backend.Value, error) {
+	return cli.Resolve(r, expr)
+}
+
+// AliasOf implements backend.Inspector.
+func (r *rank) AliasOf(_ context.Context, _ backend.FrameID, name string) (string, error) {
+	return cli.AliasOf(r, name), nil
+}
+
+// KernelThread implements backend.Inspector.
+func (r *rank) KernelThread(context.Context, backend.FrameID) (int32, error) {
+	return cli.KernelThread(r), nil
+}
+
+// Target implements backend.Inspector. Whether there is a process here is not known.
+func (r *rank) Target(context.Context) (backend.Target, error) {
+	return backend.Target{Machine: cli.Machine(r)}, nil
+}
+
+// Value implements cli.Gdb.
+func (r *rank) Value(expression string) (string, error) {
+	if what := effect.Of(expression, cli.Language(r) == backend.Fortran); what != "" {
 		return "", fmt.Errorf("%s is not evaluated here, because %s would change the program", expression, what)
 	}
 	got, err := r.ask(question{Ask: "evaluate", Expression: expression})
@@ -101,23 +103,19 @@ func (r *rank) value(expression string) (string, error) {
 	return got.Text, nil
 }
 
-// infoLine says what gdb's command says, which would have effects on gdb's convenience variables and its list command.
-func (r *rank) infoLine(text string) (string, error) {
-	pc, err := strconv.ParseUint(text, 0, 64)
-	if err != nil {
-		return "", fmt.Errorf("the address %q is none: %w", text, err)
-	}
+// LineAt implements backend.Inspector. gdb's own command would have effects on its convenience variables and its list
+// command.
+func (r *rank) LineAt(_ context.Context, pc uint64) (backend.SourceLine, error) {
 	got, err := r.ask(question{Ask: "line", PC: pc})
-	switch {
-	case err != nil:
-		return "", err
-	case got.Line == 0 || got.File == "":
-		return fmt.Sprintf("No line number information available for address 0x%x <%s>", pc, got.Name), nil
+	if err != nil || got.Line == 0 || got.File == "" {
+		return backend.SourceLine{}, err
 	}
-	return fmt.Sprintf("Line %d of %q starts at address 0x%x <%s>.", got.Line, got.File, got.Start, got.Name), nil
+	return backend.SourceLine{
+		File: got.File, Line: got.Line, Start: got.Start, Function: cli.Procedure(got.File, got.Name),
+	}, nil
 }
 
-// SymbolAddress finds a symbol, as the backend of Cohort's own gdb does.
+// SymbolAddress implements backend.Inspector.
 func (r *rank) SymbolAddress(_ context.Context, name string) (uint64, error) {
 	got, err := r.ask(question{Ask: "address", Symbol: name})
 	if err != nil {
@@ -126,21 +124,20 @@ func (r *rank) SymbolAddress(_ context.Context, name string) (uint64, error) {
 	return got.Address, nil
 }
 
-// StackTrace implements backend.Backend for the frame that is selected, whatever its level, and, to a request with the
-// thread of that answer and the level below, for the frame that it has called. That is what package handles needs.
-func (r *rank) StackTrace(_ context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
-	got, err := r.ask(question{Ask: "frame", Inner: req.Thread == selectedThread})
+// FrameAt implements backend.Inspector for the frame that is selected, whatever its level, and, asked with the thread
+// of that answer and the level below, for the frame that it has called. That is what package handles needs.
+func (r *rank) FrameAt(_ context.Context, frame backend.FrameID) (backend.Frame, error) {
+	got, err := r.ask(question{Ask: "frame", Inner: frame.Thread == selectedThread})
 	switch {
 	case err != nil:
-		return backend.StackTraceResult{}, fmt.Errorf("reading the stack: %w", err)
-	case req.Thread == selectedThread && req.Start != got.Level:
-		return backend.StackTraceResult{}, &backend.UnsupportedError{What: "Reading the whole stack"}
+		return backend.Frame{}, fmt.Errorf("reading the stack: %w", err)
+	case frame.Thread == selectedThread && frame.Level != got.Level:
+		return backend.Frame{}, &backend.UnsupportedError{What: "Reading the whole stack"}
 	}
-	frame := backend.Frame{
+	return backend.Frame{
 		ID: backend.FrameID{Thread: selectedThread, Level: got.Level}, Function: got.Name,
 		File: got.File, Line: got.Line, PC: got.PC,
-	}
-	return backend.StackTraceResult{Frames: []backend.Frame{frame}, Total: -1}, nil
+	}, nil
 }
 
 // selectedThread is the thread of an answer about the selected frame.
@@ -153,7 +150,7 @@ const (
 	maxKept   = 64 << 20
 )
 
-// ReadMemory implements backend.Backend. Whole pages are read, and kept as long as the program's state is the same.
+// ReadMemory implements backend.Inspector. Whole pages are read, and kept as long as the program's state is the same.
 func (r *rank) ReadMemory(_ context.Context, addr uint64, n int) ([]byte, error) {
 	if n <= 0 {
 		return []byte{}, nil

@@ -58,7 +58,7 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
 	s := &server{lines: lines, out: out}
-	s.decoder = handles.New(&rank{server: s})
+	s.decoder = handles.New(&rank{s})
 	if err := s.send(hello{Protocol: Protocol, Cohort: "decoder", Version: version}); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (s *server) mpipp(req request) (string, error) {
 	if isHelp(req) {
 		return prettyprint.Usage, nil
 	}
-	result, err := s.decoder.Command(context.Background(), backend.FrameID{}, req.Line)
+	result, _, err := s.decoder.Run(context.Background(), backend.FrameID{}, req.Line)
 	if err != nil {
 		return "", err
 	}
@@ -205,7 +205,7 @@ func writeFile(dir string, file *backend.File) (path string, err error) {
 // describe is for a printer. What has no meaning to show is left to gdb: the answer is empty then.
 func (s *server) describe(req request) answer {
 	ctx := context.Background()
-	tree, err := s.decoder.DescribeHandle(ctx, req.Type, req.Handle)
+	tree, err := s.decoder.Describe(ctx, req.Type, req.Handle)
 	if err != nil {
 		return answer{} // gdb shows the handle as it is; mpipp says why
 	}

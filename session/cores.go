@@ -70,11 +70,12 @@ func (s *Starter) cores(ctx context.Context, args protocol.LaunchArguments, repo
 	j := job.New(job.Options{Ranks: found.size, Log: s.Log})
 	turns := make(chan struct{}, runtime.NumCPU()+2)
 	for _, c := range found.cores {
-		b := &coreBackend{core: c.path, turns: turns, Backend: gdb.New(gdb.Options{
-			Log:     s.Log,
-			Decoder: func(b *gdb.Backend) backend.HandleDecoder { return &coreDecoder{handles.New(b), c.noRegistry()} },
-			Control: c.controlState, Symbols: c.symbols(),
+		g := &coreBackend{core: c.path, turns: turns, Backend: gdb.New(gdb.Options{
+			Log: s.Log, Control: c.controlState, Symbols: c.symbols(),
 		})}
+		decoder := handles.New(g)
+		decoder.NoRegistry = c.noRegistry()
+		b := handles.Around(g, decoder, s.Log)
 		if err := j.Attach(c.rank, b, job.Info{Pid: c.pid}); err != nil {
 			err = errors.Join(err, b.Kill(ctx), j.Kill(ctx))
 			j.Close()
@@ -132,29 +133,6 @@ func (b *coreBackend) Launch(ctx context.Context, req backend.LaunchRequest) (ba
 	}
 	req.Core = b.core
 	return b.Backend.Launch(ctx, req)
-}
-
-// coreDecoder is the decoder of a core file: it knows better why there are no handles.
-type coreDecoder struct {
-	*handles.Decoder
-	why string
-}
-
-// Command implements backend.HandleDecoder.
-func (d *coreDecoder) Command(ctx context.Context, frame backend.FrameID, line string) (backend.EvaluateResult, error) {
-	result, _, err := d.Run(ctx, frame, line)
-	return result, err
-}
-
-// Run implements backend.HandleConsole.
-func (d *coreDecoder) Run(ctx context.Context, frame backend.FrameID, line string) (backend.EvaluateResult,
-	backend.HandleTree, error,
-) {
-	result, tree, err := d.Decoder.Run(ctx, frame, line)
-	if errors.As(err, new(*handles.NoRegistryError)) {
-		err = &handles.NoRegistryError{Why: d.why}
-	}
-	return result, tree, err
 }
 
 // coreSet are the core files of one run.

@@ -22,10 +22,6 @@ type Options struct {
 	Control func(context.Context, backend.ControlRequest) (backend.ControlState, error)
 	// Input serves Backend.Input, which is the other end of LaunchRequest.InferiorTTY; nil: input is refused.
 	Input func(ctx context.Context, data []byte, eof bool) error
-	// Decoder makes the reader of MPI handles; nil: mpipp is refused. It may call the Backend it is
-	// given, but not from the function itself. What it returns may also be a backend.HandleDescriber,
-	// and then variables of MPI handle types are shown with their meaning.
-	Decoder func(*Backend) backend.HandleDecoder
 	// Symbols are addresses of symbols that gdb may not find: in a core file whose libraries are not on this machine.
 	Symbols map[string]uint64
 	// Transcript, if not nil, receives all that is said to and by gdb, in the form that gdbmitest plays back.
@@ -34,9 +30,8 @@ type Options struct {
 
 // Backend debugs one rank with gdb. It must be ended with Kill, and its Events must be read.
 type Backend struct {
-	opt     Options
-	log     *slog.Logger
-	decoder backend.HandleDecoder
+	opt Options
+	log *slog.Logger
 
 	calls  chan func(*owner)
 	urgent chan func(*owner)
@@ -52,8 +47,6 @@ type Backend struct {
 	why        string // valid once ended is closed
 }
 
-var _ backend.Backend = (*Backend)(nil)
-
 // New makes a backend that has not launched anything yet.
 func New(opt Options) *Backend {
 	b := &Backend{
@@ -68,9 +61,6 @@ func New(opt Options) *Backend {
 		b.log = slog.New(slog.DiscardHandler)
 	}
 	b.life, b.kill = context.WithCancel(context.Background()) //nolint:gosec // Kill calls it
-	if opt.Decoder != nil {
-		b.decoder = opt.Decoder(b)
-	}
 	go newOwner(b).run()
 	return b
 }
@@ -203,27 +193,15 @@ func (b *Backend) Kill(ctx context.Context) error {
 
 // Evaluate implements backend.Backend.
 func (b *Backend) Evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
-	if rest, ok := cutWord(req.Expression, "mpipp"); ok && req.Context == backend.ContextREPL {
-		if b.decoder == nil {
-			return backend.EvaluateResult{}, &backend.UnsupportedError{What: "mpipp"}
-		}
-		return b.mpipp(ctx, req.Frame, rest)
-	}
 	stop := context.AfterFunc(ctx, func() {
 		if p := b.proc.Load(); p != nil && b.evaluating.Load() {
 			_ = p.Interrupt()
 		}
 	})
 	defer stop()
-	r, err := do(ctx, b, func(ctx context.Context, o *owner) (evaluated, error) { return o.evaluate(ctx, req) })
-	if err != nil {
-		return backend.EvaluateResult{}, err
-	}
-	v := b.describe(ctx, []shown{r.shown})[0]
-	if r.text == r.Value {
-		r.text = v.Value
-	}
-	return backend.EvaluateResult{Variable: v, Text: r.text}, nil
+	return do(ctx, b, func(ctx context.Context, o *owner) (backend.EvaluateResult, error) {
+		return o.evaluate(ctx, req)
+	})
 }
 
 // cutWord reports whether s begins with the word, and returns what follows it.
@@ -237,25 +215,10 @@ func cutWord(s, word string) (rest string, ok bool) {
 
 // Variables implements backend.Backend.
 func (b *Backend) Variables(ctx context.Context, req backend.VariablesRequest) (backend.VariablesResult, error) {
-	type found struct {
-		vs         []shown
-		tree       *node // its children are read here, not by the owner
-		generation uint64
-	}
-	got, err := do(ctx, b, func(ctx context.Context, o *owner) (found, error) {
-		if n := o.refs.nodes[req.Ref]; n != nil && n.kind == decoded && o.state == stopped {
-			return found{tree: n, generation: o.refs.generation}, nil
-		}
+	return do(ctx, b, func(ctx context.Context, o *owner) (backend.VariablesResult, error) {
 		vs, err := o.variables(ctx, req)
-		return found{vs: vs}, err
+		return backend.VariablesResult{Variables: vs}, err
 	})
-	if err == nil && got.tree != nil {
-		got.vs, err = b.decodedChildren(ctx, got.tree, req, got.generation)
-	}
-	if err != nil {
-		return backend.VariablesResult{}, err
-	}
-	return backend.VariablesResult{Variables: b.describe(ctx, got.vs)}, nil
 }
 
 // SetVariable implements backend.Backend.
@@ -302,20 +265,10 @@ func (b *Backend) StackTrace(ctx context.Context, req backend.StackTraceRequest)
 
 // Scopes implements backend.Backend.
 func (b *Backend) Scopes(ctx context.Context, frame backend.FrameID) ([]backend.Scope, error) {
-	s, err := do(ctx, b, func(ctx context.Context, o *owner) (scopesOf, error) { return o.scopes(ctx, frame) })
-	if err != nil {
-		return nil, err
-	}
-	return b.withCalls(ctx, s)
+	return do(ctx, b, func(ctx context.Context, o *owner) ([]backend.Scope, error) { return o.scopes(ctx, frame) })
 }
 
 // ReadMemory implements backend.Backend.
 func (b *Backend) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
 	return do(ctx, b, func(ctx context.Context, o *owner) ([]byte, error) { return o.readMemory(ctx, addr, n) })
-}
-
-// SymbolAddress returns the address of a global symbol of the program or its libraries, with or without debug
-// information for it. The rank must be stopped.
-func (b *Backend) SymbolAddress(ctx context.Context, name string) (uint64, error) {
-	return do(ctx, b, func(ctx context.Context, o *owner) (uint64, error) { return o.symbolAddress(ctx, name) })
 }

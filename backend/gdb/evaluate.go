@@ -8,16 +8,10 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/effect"
 )
 
-type evaluated struct {
-	shown
-	text string
-}
-
-func (o *owner) evaluate(ctx context.Context, req backend.EvaluateRequest) (evaluated, error) {
+func (o *owner) evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	expr := strings.TrimSpace(req.Expression)
 	if req.Context == backend.ContextREPL {
 		if line, ok := consoleLine(expr); ok {
@@ -25,10 +19,10 @@ func (o *owner) evaluate(ctx context.Context, req backend.EvaluateRequest) (eval
 		}
 	}
 	if err := o.needStopped("evaluate " + expr); err != nil {
-		return evaluated{}, err
+		return backend.EvaluateResult{}, err
 	}
 	if expr == "" {
-		return evaluated{}, errors.New("there is no expression to evaluate")
+		return backend.EvaluateResult{}, errors.New("there is no expression to evaluate")
 	}
 	o.b.evaluating.Store(true)
 	defer o.b.evaluating.Store(false)
@@ -49,9 +43,9 @@ func consoleLine(expr string) (string, bool) {
 	return "", false
 }
 
-func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line string) (evaluated, error) {
+func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line string) (backend.EvaluateResult, error) {
 	if o.gdb == nil {
-		return evaluated{}, &backend.StateError{Asked: "run a command of gdb", State: o.state.String()}
+		return backend.EvaluateResult{}, &backend.StateError{Asked: "run a command of gdb", State: o.state.String()}
 	}
 	o.b.evaluating.Store(o.state == stopped)
 	defer o.b.evaluating.Store(false)
@@ -59,7 +53,7 @@ func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line st
 		at = backend.FrameID{}
 	}
 	if err := o.needsNoProcess(line); err != nil {
-		return evaluated{}, err
+		return backend.EvaluateResult{}, err
 	}
 	text, err := o.consoleIn(ctx, at, line)
 	o.refs.stale = true
@@ -68,9 +62,9 @@ func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line st
 		o.b.log.Warn("what a console command has changed is not known yet", "command", line, "error", err)
 	}
 	if err != nil {
-		return evaluated{}, fmt.Errorf("gdb refuses %q: %s", line, message(err))
+		return backend.EvaluateResult{}, fmt.Errorf("gdb refuses %q: %s", line, message(err))
 	}
-	return evaluated{shown: shown{Variable: backend.Variable{Value: text}}, text: text}, nil
+	return backend.EvaluateResult{Variable: backend.Variable{Value: text}, Text: text}, nil
 }
 
 func (o *owner) consoleIn(ctx context.Context, at backend.FrameID, line string) (string, error) {
@@ -91,7 +85,7 @@ var (
 
 // evaluatePrint evaluates once, effects included, by gdb's print, and shows the result's structure
 // from gdb's value history.
-func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
+func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, expr string) (backend.EvaluateResult, error) {
 	format := ""
 	if m := printCommand.FindStringSubmatch(expr); len(m) == 3 && m[2] != "" {
 		format, expr = m[1], m[2]
@@ -107,14 +101,14 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 	}
 	o.refs.stale = true
 	if err != nil {
-		return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
+		return backend.EvaluateResult{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
 	}
-	e := evaluated{shown: shown{Variable: backend.Variable{Name: expr, Value: text}, frame: req.Frame}, text: text}
+	e := backend.EvaluateResult{Variable: backend.Variable{Name: expr, Value: text}, Text: text}
 	m := history.FindStringSubmatch(text)
 	if m == nil {
 		return e, nil
 	}
-	e.text, e.Value = m[2], m[2]
+	e.Text, e.Value = m[2], m[2]
 	n := &node{frame: req.Frame}
 	v, err := o.createVar(ctx, req.Frame, m[1])
 	if err != nil {
@@ -123,45 +117,37 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 	n.fortran = o.isFortran(ctx, req.Frame)
 	s := o.show(ctx, n, expr, v, false)
 	s.Value, s.EvaluateName = e.Value, expr
-	e.shown = s
+	e.Variable = s
 	return e, nil
 }
 
 // evaluateQuietly evaluates without any effect on the program: three locks, because each alone has a
 // gap (registers, convenience variables, calls of overloaded operators).
-func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (evaluated, error) {
+func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest, expr string) (backend.EvaluateResult, error) {
 	fortran := o.isFortran(ctx, req.Frame)
 	if what := effect.Of(expr, fortran); what != "" {
-		return evaluated{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; use the console for that", expr, what)
+		return backend.EvaluateResult{}, fmt.Errorf("%s is not evaluated here, because %s would change the program; use the console for that", expr, what)
 	}
-	locks := []string{"may-write-memory", "may-call-functions"}
-	defer func() {
-		for _, s := range locks {
-			if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "on")); err != nil {
-				o.b.log.Error("gdb does not lift a restriction again", "setting", s, "error", err)
-			}
-		}
-	}()
-	for _, s := range locks {
-		if _, err := o.send(ctx, gdbmi.Cmd("gdb-set", s, "off")); err != nil {
-			return evaluated{}, fmt.Errorf("this gdb cannot evaluate without effects: %w", err)
-		}
+	unlock, err := o.lockProgram(ctx)
+	defer unlock()
+	if err != nil {
+		return backend.EvaluateResult{}, err
 	}
 	v, err := o.createVar(ctx, req.Frame, expr)
 	if err != nil {
-		return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
+		return backend.EvaluateResult{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
 	}
 	if v.value == "" && v.children == 0 && !v.dynamic {
 		// gdb makes an object also of what it cannot evaluate; the reason is had only this way.
 		if _, err := o.value(ctx, req.Frame, expr); err != nil {
-			return evaluated{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
+			return backend.EvaluateResult{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
 		}
 	}
 	s := o.show(ctx, &node{frame: req.Frame, fortran: fortran}, expr, v, req.Hex)
 	if a, err := o.value(ctx, req.Frame, "&("+expr+")"); err == nil {
 		s.Address, _ = leadingAddress(a)
 	}
-	return evaluated{shown: s, text: s.Value}, nil
+	return backend.EvaluateResult{Variable: s, Text: s.Value}, nil
 }
 
 func (o *owner) symbolAddress(ctx context.Context, name string) (uint64, error) {

@@ -54,9 +54,6 @@ type owner struct {
 	library map[int]bool // threads that are known to belong, or not to belong, to the MPI library
 	refs    refs
 
-	// names that the program has for types, to the types of MPI handles that they mean, or ""
-	handleNames map[string]string
-
 	regNames []string
 	logText  string   // a log message whose end has not come yet
 	warnings []string // gdb's own messages since the last command that looks at them

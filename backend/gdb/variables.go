@@ -19,13 +19,13 @@ const manyChildren = 1000
 // mostListed bounds a request for all children.
 const mostListed = 5000
 
-func (o *owner) scopes(ctx context.Context, at backend.FrameID) (scopesOf, error) {
+func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope, error) {
 	if err := o.needStopped("read variables"); err != nil {
-		return scopesOf{}, err
+		return nil, err
 	}
 	names, err := o.listNames(ctx, at)
 	if err != nil {
-		return scopesOf{}, err
+		return nil, err
 	}
 	nargs := 0
 	for _, n := range names {
@@ -33,8 +33,7 @@ func (o *owner) scopes(ctx context.Context, at backend.FrameID) (scopesOf, error
 			nargs++
 		}
 	}
-	frame := o.frameInfo(ctx, at)
-	fortran := isFortranFile(frame.File)
+	fortran := o.isFortran(ctx, at)
 	add := func(kind nodeKind) backend.Ref {
 		return o.refs.add(&node{kind: kind, frame: at, fortran: fortran})
 	}
@@ -46,7 +45,7 @@ func (o *owner) scopes(ctx context.Context, at backend.FrameID) (scopesOf, error
 	if len(names) == nargs { // editors open the first scope by themselves, so it should hold something
 		scopes[0], scopes[1] = scopes[1], scopes[0]
 	}
-	return scopesOf{scopes: scopes, frame: frame, generation: o.refs.generation}, nil
+	return scopes, nil
 }
 
 type localName struct {
@@ -99,7 +98,7 @@ func pageOf(start, count, n int) (from, to int) {
 	return from, to
 }
 
-func (o *owner) variables(ctx context.Context, req backend.VariablesRequest) ([]shown, error) {
+func (o *owner) variables(ctx context.Context, req backend.VariablesRequest) ([]backend.Variable, error) {
 	if err := o.needStopped("read variables"); err != nil {
 		return nil, err
 	}
@@ -125,13 +124,11 @@ func (o *owner) variables(ctx context.Context, req backend.VariablesRequest) ([]
 		return o.frameVariables(ctx, n, req)
 	case registers:
 		return o.registers(ctx, n, req)
-	case decoded:
-		return nil, errors.New("there is no variable in a decoded object that can be set")
 	}
 	return o.children(ctx, n, req)
 }
 
-func (o *owner) frameVariables(ctx context.Context, n *node, req backend.VariablesRequest) ([]shown, error) {
+func (o *owner) frameVariables(ctx context.Context, n *node, req backend.VariablesRequest) ([]backend.Variable, error) {
 	all, err := o.listNames(ctx, n.frame)
 	if err != nil {
 		return nil, err
@@ -142,14 +139,14 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 			names = append(names, l)
 		}
 	}
-	first, last := pageOf(req.Start, req.Count, len(n.calls)+len(names))
-	out := o.opened(n.calls[min(first, len(n.calls)):min(last, len(n.calls))])
-	for _, l := range names[max(first-len(n.calls), 0):max(last-len(n.calls), 0)] {
+	first, last := pageOf(req.Start, req.Count, len(names))
+	var out []backend.Variable
+	for _, l := range names[first:last] {
 		if l.shadowed {
-			out = append(out, shown{Variable: backend.Variable{
+			out = append(out, backend.Variable{
 				Name: l.name + " (shadowed)", Value: l.value,
 				ReadOnly: true,
-			}})
+			})
 			continue
 		}
 		v, err := o.createVar(ctx, n.frame, l.name)
@@ -167,19 +164,19 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 }
 
 // unreadable shows gdb's refusal in the place of a value.
-func unreadable(name string, err error) (shown, bool) {
+func unreadable(name string, err error) (backend.Variable, bool) {
 	ce, ok := errors.AsType[*gdbmi.CommandError](err)
 	if !ok {
-		return shown{}, false
+		return backend.Variable{}, false
 	}
-	return shown{Variable: backend.Variable{
+	return backend.Variable{
 		Name: name, Value: "<" + strings.TrimSuffix(ce.Msg, ".") + ">",
 		ReadOnly: true,
-	}}, true
+	}, true
 }
 
 // children lists the members of a variable object.
-func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequest) ([]shown, error) {
+func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequest) ([]backend.Variable, error) {
 	if isArray(n.v) && !n.v.dynamic {
 		from, to := pageOf(req.Start, req.Count, n.v.children)
 		rest := 0
@@ -187,7 +184,7 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 			rest = to - from - mostListed
 			to = from + mostListed
 		}
-		var out []shown
+		var out []backend.Variable
 		var err error
 		if _, _, ok := elementExpr(n.v, n.fortran, 0); ok && n.v.children > manyChildren {
 			out, err = o.elements(ctx, n, from, to, req.Hex)
@@ -195,10 +192,10 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 			out, err = o.listed(ctx, n, from, to, req.Hex)
 		}
 		if rest > 0 && err == nil {
-			out = append(out, shown{Variable: backend.Variable{
+			out = append(out, backend.Variable{
 				Name:  "…",
 				Value: fmt.Sprintf("%d more elements; ask for a range", rest), ReadOnly: true,
-			}})
+			})
 		}
 		return out, err
 	}
@@ -221,8 +218,8 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 }
 
 // elements shows a page of a long array, each element by an expression of its own.
-func (o *owner) elements(ctx context.Context, n *node, from, to int, hex bool) ([]shown, error) {
-	out := make([]shown, 0, to-from)
+func (o *owner) elements(ctx context.Context, n *node, from, to int, hex bool) ([]backend.Variable, error) {
+	out := make([]backend.Variable, 0, to-from)
 	for i := from; i < to; i++ {
 		name, expr, _ := elementExpr(n.v, n.fortran, i)
 		v, err := o.createVar(ctx, n.frame, expr)
@@ -241,7 +238,7 @@ func (o *owner) elements(ctx context.Context, n *node, from, to int, hex bool) (
 }
 
 // listed shows the children from (inclusive) to (exclusive) as gdb lists them; -1: all.
-func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]shown, error) {
+func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]backend.Variable, error) {
 	c := gdbmi.Cmd("var-list-children", "--all-values", n.v.name)
 	if from >= 0 {
 		c = c.Opt(strconv.Itoa(from), strconv.Itoa(to))
@@ -250,7 +247,7 @@ func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]
 	if err != nil {
 		return nil, fmt.Errorf("the members of %s cannot be listed: %s", n.v.expr, message(err))
 	}
-	var out []shown
+	var out []backend.Variable
 	f := r.Fields()
 	var kids []varobj
 	var exps []string
@@ -292,8 +289,8 @@ func (o *owner) listed(ctx context.Context, n *node, from, to int, hex bool) ([]
 func isAccess(exp string) bool { return exp == "public" || exp == "private" || exp == "protected" }
 
 // mapEntries pairs the children of a map, which gdb gives as key, value, key, value.
-func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, hex bool) []shown {
-	var out []shown
+func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, hex bool) []backend.Variable {
+	var out []backend.Variable
 	for i := 0; i+1 < len(kids); i += 2 {
 		name := "[" + kids[i].value + "]"
 		n.kids[name] = kids[i+1].name
@@ -306,7 +303,7 @@ func (o *owner) mapEntries(ctx context.Context, n *node, kids []varobj, hex bool
 var wideRegisters = regexp.MustCompile(`^([xyzk]?mm\d*|[xyz]mm.*|st\d|k\d|v\d+|q\d+|d\d+|s\d+|h\d+|b\d+|z\d+|p\d+|vs\d+` +
 	`|f[a-z]*\d*|mxcsr|.*_raw|ftag|fctrl|fstat|[abcd][lhx]|[sd]il|[sb]pl|[sd]i|[sb]p|e[a-d]x|e[sd]i|e[sb]p|r\d+[lwd])$`)
 
-func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesRequest) ([]shown, error) {
+func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesRequest) ([]backend.Variable, error) {
 	if o.regNames == nil {
 		r, err := o.send(ctx, gdbmi.Cmd("data-list-register-names"))
 		if err != nil {
@@ -329,7 +326,7 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 	if err != nil {
 		return nil, err
 	}
-	var out []shown
+	var out []backend.Variable
 	f := r.Fields()
 	for t := range f.Tuples("register-values") {
 		i := t.Int("number")
@@ -337,8 +334,8 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 			continue
 		}
 		name := o.regNames[i]
-		out = append(out, shown{Variable: backend.Variable{Name: name, Value: t.String("value"), EvaluateName: "$" +
-			name}})
+		out = append(out, backend.Variable{Name: name, Value: t.String("value"), EvaluateName: "$" +
+			name})
 	}
 	return out, f.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/gdb/cli"
 	"github.com/cohort-debugger/cohort/gdbmi"
 )
 
@@ -18,9 +19,7 @@ type node struct {
 	frame   backend.FrameID
 	fortran bool
 	v       varobj
-	kids    map[string]string    // names of children that were shown, to gdb's names of their variable objects
-	tree    backend.HandleTree   // of decoded
-	calls   []backend.HandleTree // of locals: they come first
+	kids    map[string]string // names of children that were shown, to gdb's names of their variable objects
 }
 
 type nodeKind int
@@ -30,7 +29,6 @@ const (
 	arguments_
 	registers
 	object
-	decoded
 )
 
 // varobj is one of gdb's variable objects.
@@ -53,8 +51,6 @@ type refs struct {
 	first backend.Ref // the first of the present stop
 	roots []string    // variable objects to be deleted
 	stale bool        // memory was written since they were read
-
-	generation uint64 // counts the times that all were forgotten
 }
 
 func newRefs() refs { return refs{nodes: map[backend.Ref]*node{}, first: 1} }
@@ -81,7 +77,6 @@ func (r *refs) clear() {
 	r.first = r.last + 1
 	r.roots = nil
 	r.stale = false
-	r.generation++
 }
 
 // dropRefs deletes gdb's variable objects in one go, before the rank resumes.
@@ -143,100 +138,33 @@ func readVarobj(f *gdbmi.Fields) varobj {
 	}
 }
 
-// shown is a variable as it is shown, and what a HandleDescriber must know of it.
-type shown struct {
-	backend.Variable
-	frame  backend.FrameID
-	handle bool
-
-	generation uint64 // of refs
-}
-
 var (
 	cArray    = regexp.MustCompile(`\[(\d+)\]$`)
 	charArray = regexp.MustCompile(`^(const |volatile )*(char|unsigned char|signed char) \[\d+\]$`)
 	fArray    = regexp.MustCompile(` \(([-\d:,* ]+)\)$`)
 	ofLength  = regexp.MustCompile(`\bof length (\d+)\b`)
-	mpiHandle = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)( ?const)?( ?&&?)?$`)
-	// What MPI_Datatype and the others are in Open MPI, where a template or auto has lost the name.
-	openMPIHandle = regexp.MustCompile(`^(const )?(struct )?ompi_(datatype|communicator|group|request|win|op|errhandler|info|file)_t \*( ?const)?( ?&&?)?$`)
 	// A null pointer has, for gdb, the members of what it would point to, and theirs, without end; none can be read.
 	nullPointer = regexp.MustCompile(`^(\(.*\) )?0x0$`)
-	fMpiHandle  = regexp.MustCompile(`(?i)^type\(?\s*mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
+	// the value of an integer or a pointer
+	numberText = regexp.MustCompile(`^(\(.*\) )?(0x[0-9a-f]+|-?\d+)( |$)`)
+	floating   = regexp.MustCompile(`float|double|real|complex`)
 )
-
-// typeName is a name that a program can have given to another type; C's own types have several words or are in builtIn.
-var (
-	typeName = regexp.MustCompile(`^[A-Za-z_][\w:]*$`)
-	builtIn  = regexp.MustCompile(`^(_?[Bb]ool|char|wchar_t|short|int|long|float|double|void|unsigned|size_t|u?int(max|ptr|\d+)_t|integer.*|real.*|logical.*|character.*)$`)
-)
-
-func isHandle(typ string) bool {
-	return mpiHandle.MatchString(typ) || fMpiHandle.MatchString(typ) || openMPIHandle.MatchString(typ)
-}
-
-// handleType is a variable's type, and whether it is one of MPI handles: of a name of the program's own for one, what
-// it stands for.
-func (o *owner) handleType(ctx context.Context, at backend.FrameID, v varobj) (typ string, handle bool) {
-	if isHandle(v.typ) {
-		return v.typ, true
-	}
-	if typeName.MatchString(v.typ) && !v.dynamic && (v.children == 0 || strings.Contains(v.value, "0x")) {
-		if meant := o.meaning(ctx, at, v.typ); meant != "" {
-			return meant, true
-		}
-	}
-	return v.typ, false
-}
-
-// meaning is the type of MPI handles that a program's own name for it stands for, or "": typedef MPI_Comm comm_t. Each
-// name is asked about once: what it stands for depends on the scope in theory only.
-func (o *owner) meaning(ctx context.Context, at backend.FrameID, name string) string {
-	if builtIn.MatchString(name) {
-		return ""
-	}
-	if meant, known := o.handleNames[name]; known {
-		return meant
-	}
-	meant := name
-	for range 4 { // of names of names
-		text, err := o.consoleIn(ctx, at, "whatis "+meant)
-		_, under, ok := strings.Cut(text, "type = ")
-		if under = strings.TrimSpace(under); err != nil || !ok || under == meant || !isHandle(under) &&
-			!typeName.MatchString(under) {
-			meant = ""
-			break
-		}
-		if meant = under; isHandle(meant) {
-			break
-		}
-	}
-	if !isHandle(meant) {
-		meant = ""
-	}
-	if o.handleNames == nil {
-		o.handleNames = map[string]string{}
-	}
-	o.handleNames[name] = meant
-	return meant
-}
 
 func isArray(v varobj) bool {
 	return v.hint == "array" || !v.dynamic && v.children > 0 && (cArray.MatchString(v.typ) || fArray.MatchString(v.typ))
 }
 
 // show turns a variable object into a variable, with a Ref if it has children.
-func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bool) shown {
+func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bool) backend.Variable {
 	if hex && v.name != "" && v.children == 0 && !v.dynamic {
 		if r, err := o.send(ctx, gdbmi.Cmd("var-set-format", v.name, "hexadecimal")); err == nil {
 			v.value = r.Fields().OptString("value")
 		}
 	}
-	s := shown{
-		Variable: backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr},
-		frame:    n.frame, generation: o.refs.generation,
+	s := backend.Variable{Name: name, Value: v.value, Type: v.typ, EvaluateName: v.expr}
+	if !v.dynamic && numberText.MatchString(v.value) && !floating.MatchString(v.typ) {
+		s.Number, s.HasNumber = cli.Number(v.value)
 	}
-	s.Type, s.handle = o.handleType(ctx, n.frame, v)
 	switch {
 	case v.value == "" && !v.dynamic && v.expr != "":
 		// What cannot be read has no value here; say why rather than show nothing.

@@ -9,8 +9,6 @@ import (
 
 // newBackend is how an agent gets its rank's debugger.
 func newBackend(options agent.BackendOptions) (backend.Backend, error) {
-	return gdb.New(gdb.Options{
-		Log:     options.Log,
-		Decoder: func(b *gdb.Backend) backend.HandleDecoder { return handles.New(b) },
-	}), nil
+	g := gdb.New(gdb.Options{Log: options.Log})
+	return handles.Around(g, handles.New(g), options.Log), nil
 }

@@ -24,7 +24,7 @@ const (
 
 // session is a gdb as an agent has it, at the line of large.c where there is something to be looked at.
 type session struct {
-	*gdb.Backend
+	*handles.Backend
 	ended chan struct{}
 }
 
@@ -34,9 +34,8 @@ func line(source, text string) int {
 }
 
 func (p *programs) debug(ctx context.Context) (s *session, err error) {
-	s = &session{gdb.New(gdb.Options{Decoder: func(b *gdb.Backend) backend.HandleDecoder {
-		return handles.New(b)
-	}}), make(chan struct{})}
+	g := gdb.New(gdb.Options{})
+	s = &session{handles.Around(g, handles.New(g), nil), make(chan struct{})}
 	stopped := make(chan error, 1)
 	go func() {
 		defer close(s.ended)

@@ -51,7 +51,7 @@ var rules = []rule{
 		reason: "it joins the decoder of MPI handles to a rank's backend, and so is all that both know",
 	},
 	{
-		folder: "plaingdb", may: []string{"handles", "prettyprint"},
+		folder: "plaingdb", may: []string{"handles", "prettyprint", "backend/gdb/cli"},
 		reason: "it joins the decoder of MPI handles to a gdb that is not ours; only cmd imports it",
 		tests:  []string{"backend/gdb", "pmpi", "session", "dap"},
 	},
@@ -80,6 +80,10 @@ var rules = []rule{
 	{
 		folder: "backend", may: nil,
 		reason: "backend holds types and interfaces, and everyone may import it: so it imports nothing of ours",
+	},
+	{
+		folder: "backend/gdb/cli", may: nil,
+		reason: "what gdb answers in its command language; the two ways to a gdb share it",
 	},
 	{
 		folder: "backend/gdb", may: []string{"gdbmi"},
