@@ -1,0 +1,237 @@
+package mpispec
+
+import (
+	_ "embed"
+	"fmt"
+	"sync"
+)
+
+//go:embed functions.txt
+var text string
+
+// standard is the table of functions.txt, which is read when it is first asked for (2 ms). A mistake in it is one of
+// the program, and any test finds it.
+var standard = sync.OnceValue(func() *Table {
+	t, err := Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return t
+})
+
+// Text is the table in the notation that the package describes.
+func Text() string { return text }
+
+// Standard is the table of the functions of MPI.
+func Standard() *Table { return standard() }
+
+// Functions are those of the standard's table.
+func Functions() []*Function { return standard().functions }
+
+// Lookup finds a function by its name in C, MPI_Send or PMPI_Send or MPI_Send_c; Fortran's may be in any case.
+func Lookup(name string) (*Function, bool) { return standard().Lookup(name) }
+
+// Op is the number of an operation: what the traces of Cohort and its interposer call a call of MPI. Numbers are
+// stable.
+type Op uint32
+
+// The operations that Cohort's code names, with their numbers in the table. All others have a name and a class there.
+const (
+	OpNone              Op = 0
+	OpSend              Op = 1
+	OpBsend             Op = 2
+	OpSsend             Op = 3
+	OpRsend             Op = 4
+	OpIsend             Op = 5
+	OpIbsend            Op = 6
+	OpIssend            Op = 7
+	OpIrsend            Op = 8
+	OpRecv              Op = 9
+	OpIrecv             Op = 10
+	OpSendrecv          Op = 11
+	OpSendrecvReplace   Op = 12
+	OpProbe             Op = 13
+	OpIprobe            Op = 14
+	OpMprobe            Op = 15
+	OpImprobe           Op = 16
+	OpMrecv             Op = 17
+	OpImrecv            Op = 18
+	OpSendInit          Op = 19
+	OpBsendInit         Op = 20
+	OpSsendInit         Op = 21
+	OpRsendInit         Op = 22
+	OpRecvInit          Op = 23
+	OpStart             Op = 24
+	OpStartall          Op = 25
+	OpWait              Op = 26
+	OpWaitall           Op = 27
+	OpWaitany           Op = 28
+	OpWaitsome          Op = 29
+	OpTest              Op = 30
+	OpTestall           Op = 31
+	OpTestany           Op = 32
+	OpTestsome          Op = 33
+	OpRequestGetStatus  Op = 34
+	OpCancel            Op = 35
+	OpRequestFree       Op = 36
+	OpTestCancelled     Op = 37
+	OpGrequestStart     Op = 38
+	OpCollectiveInit    Op = 39
+	OpBarrier           Op = 40
+	OpBcast             Op = 41
+	OpGather            Op = 42
+	OpGatherv           Op = 43
+	OpScatter           Op = 44
+	OpScatterv          Op = 45
+	OpAllgather         Op = 46
+	OpAllgatherv        Op = 47
+	OpAlltoall          Op = 48
+	OpAlltoallv         Op = 49
+	OpAlltoallw         Op = 50
+	OpReduce            Op = 51
+	OpAllreduce         Op = 52
+	OpScan              Op = 55
+	OpExscan            Op = 56
+	OpNeighborAlltoallw Op = 61
+	OpWinCreate         Op = 62
+	OpWinAllocate       Op = 63
+	OpIbarrier          Op = 70
+	OpIbcast            Op = 71
+	OpIgather           Op = 72
+	OpIgatherv          Op = 73
+	OpIscatter          Op = 74
+	OpIscatterv         Op = 75
+	OpIallgather        Op = 76
+	OpIallgatherv       Op = 77
+	OpIalltoall         Op = 78
+	OpIalltoallv        Op = 79
+	OpIalltoallw        Op = 80
+	OpIreduce           Op = 81
+	OpIallreduce        Op = 82
+	OpIscan             Op = 85
+	OpIexscan           Op = 86
+	OpWinLock           Op = 99
+	OpCommDup           Op = 100
+	OpCommSplit         Op = 101
+	OpCommFree          Op = 109
+	OpCommIdup          Op = 111
+	OpCommCreateGroup   Op = 112
+	OpIntercommCreate   Op = 113
+	OpCommDisconnect    Op = 115
+	OpFinalize          Op = 120
+	OpAbort             Op = 121
+	OpOther             Op = 127
+)
+
+// Class groups operations by what an event of traces holds for them.
+type Class uint8
+
+// The classes of operations.
+const (
+	ClassNone           Class = iota // not an operation
+	ClassSend                        // Send..Rsend, Isend..Irsend
+	ClassRecv                        // Recv, Mrecv: a receive that is complete when the call returns
+	ClassIrecv                       // Irecv, Imrecv: a receive that completes in a later call
+	ClassSendrecv                    // Sendrecv, Sendrecv_replace
+	ClassProbe                       // Probe, Iprobe, Mprobe, Improbe
+	ClassSendInit                    // Send_init..Rsend_init
+	ClassRecvInit                    // Recv_init
+	ClassStart                       // Start, Startall
+	ClassCompletion                  // Wait.., Test.., Request_get_status
+	ClassCollective                  // blocking collectives
+	ClassIcollective                 // nonblocking collectives
+	ClassCollectiveInit              // a persistent collective
+	ClassComm                        // communicator management, collective over the parent
+	ClassRequest                     // Cancel, Request_free: the request
+	ClassOther                       // Test_cancelled, Grequest_start, Finalize, Abort, Other: no further fields
+)
+
+var classNames = [...]string{
+	"none", "send", "recv", "irecv", "sendrecv", "probe", "send-init", "recv-init", "start", "completion", "collective",
+	"icollective", "collective-init", "comm", "request", "other",
+}
+
+func (c Class) String() string {
+	if int(c) < len(classNames) {
+		return classNames[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// Classes returns all classes that an event may have, in the order of the format's table.
+func Classes() []Class {
+	var all []Class
+	for c := ClassSend; c <= ClassOther; c++ {
+		all = append(all, c)
+	}
+	return all
+}
+
+// Function is the function that the operation is the call of; of OpOther and OpCollectiveInit, which are calls of
+// several, what they have in common. Nil for an unknown number.
+func (op Op) Function() *Function { return standard().Op(op) }
+
+// String returns the operation's name without "MPI_": "Isend". An unknown number prints as op(N).
+func (op Op) String() string {
+	if f := op.Function(); f != nil {
+		return f.Short()
+	}
+	return fmt.Sprintf("op(%d)", uint32(op))
+}
+
+// Call returns the name as programs write it: "MPI_Isend".
+func (op Op) Call() string { return "MPI_" + op.String() }
+
+// Known reports whether this version of the format has the operation.
+func (op Op) Known() bool { return op.Function() != nil }
+
+// Class says what an event of this operation holds; ClassNone for an unknown one.
+func (op Op) Class() Class {
+	if f := op.Function(); f != nil {
+		return f.Class
+	}
+	return ClassNone
+}
+
+// IsPoll reports whether the operation may fail, and then is no event but only counted.
+func (op Op) IsPoll() bool {
+	f := op.Function()
+	return f != nil && f.Poll
+}
+
+// HasSet reports whether the outcome of the operation is a set of indices (Waitany, Waitsome, Testany, Testsome).
+func (op Op) HasSet() bool {
+	f := op.Function()
+	return f != nil && (f.Completes == CompletesAny || f.Completes == CompletesSome)
+}
+
+// MakesComm reports whether the operation makes a communicator.
+func (op Op) MakesComm() bool {
+	f := op.Function()
+	return f != nil && f.Class == ClassComm && f.OfType("MPI_Comm", Out) != nil
+}
+
+// OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective:
+// it makes events of one rank happen before those of another in a way that traces do not show.
+func (op Op) OrdersOneSided() bool {
+	f := op.Function()
+	return f != nil && f.Synchronizes
+}
+
+// After says whose calls must have begun for the call of a member to end, if the operation is a collective.
+func (op Op) After() Dependence {
+	if f := op.Function(); f != nil {
+		return f.After
+	}
+	return AfterAll
+}
+
+// ParseOp is the inverse of Op.String for known operations.
+func ParseOp(name string) (Op, bool) {
+	for _, op := range standard().Operations() {
+		if op.String() == name {
+			return op, true
+		}
+	}
+	return OpNone, false
+}
