@@ -13,15 +13,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/cohort-debugger/cohort/pmpi/internal/wrapgen"
 )
 
-//go:generate go run ./internal/wrapgen/cmd src
-
 //go:embed include/*.h src/*.c src/*.h
-var sources embed.FS
+var handWritten embed.FS
 
 // Options say how to build the interposer.
 type Options struct {
@@ -103,13 +104,8 @@ func cacheDir(asked string) (string, error) {
 
 func buildHash(w wrapper, debug bool) string {
 	h := sha256.New()
-	for _, name := range sourceNames() {
-		text, err := sources.ReadFile(name)
-		if err != nil {
-			panic(err) // embedded: it was there when it was listed
-		}
-		fmt.Fprintf(h, "%s %d\n", name, len(text))
-		h.Write(text)
+	for _, s := range sources() {
+		fmt.Fprintf(h, "%s %d\n%s", s.name, len(s.text), s.text)
 	}
 	fmt.Fprintf(h, "show %s\nflags %v\n", w.show, flags(debug))
 	if path, err := exec.LookPath(w.compiler); err == nil {
@@ -121,18 +117,29 @@ func buildHash(w wrapper, debug bool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func sourceNames() []string {
-	var names []string
-	//nolint:errcheck // the embedded tree always walks
-	fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			names = append(names, path)
+// source is one file that the library is built of; the name is relative to the folder in which it is compiled.
+type source struct{ name, text string }
+
+// sources are the files that the library is built of, sorted by name: written by hand, or generated, once in a process.
+var sources = sync.OnceValue(func() []source {
+	var all []source
+	err := fs.WalkDir(handWritten, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
 		}
+		text, err := handWritten.ReadFile(path)
+		all = append(all, source{path, string(text)})
 		return err
 	})
-	sort.Strings(names)
-	return names
-}
+	if err != nil {
+		panic(err) // embedded: it is there
+	}
+	for name, text := range wrapgen.Files() {
+		all = append(all, source{"src/" + name, text})
+	}
+	slices.SortFunc(all, func(a, b source) int { return strings.Compare(a.name, b.name) })
+	return all
+})
 
 func flags(debug bool) []string {
 	common := []string{
@@ -157,20 +164,16 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug
 		clean(cache, info.ModTime())
 	}
 	var units []string
-	for _, name := range sourceNames() {
-		text, err := sources.ReadFile(name)
-		if err != nil {
-			return fmt.Errorf("building the interposer: %w", err)
-		}
-		path := filepath.Join(work, filepath.FromSlash(name))
+	for _, s := range sources() {
+		path := filepath.Join(work, filepath.FromSlash(s.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("building the interposer: %w", err)
 		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(s.text), 0o600); err != nil {
 			return fmt.Errorf("building the interposer: %w", err)
 		}
-		if strings.HasSuffix(name, ".c") {
-			units = append(units, name)
+		if strings.HasSuffix(s.name, ".c") {
+			units = append(units, s.name)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)

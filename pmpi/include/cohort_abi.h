@@ -823,6 +823,30 @@ struct cohort_set {
 #define COHORT_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
 
+/* What a record begins with; the fields that follow are in docs/trace-format.md. */
+enum cohort_record {
+  COHORT_RECORD_COMM = 0x01,
+  COHORT_RECORD_MODULE = 0x02,
+  COHORT_RECORD_SITE = 0x03,
+  COHORT_RECORD_NOTE = 0x04,
+  COHORT_RECORD_EVENT = 0x05,
+  COHORT_RECORD_END = 0x06,
+  COHORT_RECORD_VALUE = 0x07,
+  COHORT_RECORD_THREAD = 0x08,
+  COHORT_RECORD_TURN = 0x09,
+  COHORT_RECORD_CONTENT = 0x0b,
+  COHORT_RECORD_MATCH = 0x10,
+  COHORT_RECORD_POLL = 0x11,
+  COHORT_RECORD_SET = 0x12,
+  COHORT_RECORD_CHECK = 0x13,
+  COHORT_RECORD_RACE = 0x14,
+  COHORT_RECORD_PENDING = 0x1f, /* only in shapes: a MATCH without a source */
+  /* short forms: the bits below are the first field */
+  COHORT_RECORD_TIME = 0x20,
+  COHORT_RECORD_KNOWN = 0x40,
+  COHORT_RECORD_EXPECTED = 0x80,
+};
+
 /* Why a trace ends although its rank went on. From DISK on the header is as it was at that moment: the trace counts as
  * that of a rank that was killed then. */
 enum cohort_ended {

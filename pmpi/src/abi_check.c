@@ -1,6 +1,6 @@
 /* The layout that Go mirrors (pmpi/abi), checked where the compiler knows it. A number that changes here is a new
  * COHORT_ABI_VERSION. */
-#include "cohort.h"
+#include "registry.h"
 
 #define SIZE(type, n) _Static_assert(sizeof(struct type) == n, "size of " #type)
 #define AT(type, field, n) _Static_assert(offsetof(struct type, field) == n, "offset of " #type "." #field)

@@ -3,7 +3,8 @@
  * could have had, the open one has matched another before. Replay must know which, or the later call would be given
  * that one: a rank may be killed before it waits for the open receive, and its promise would count as never kept.
  * Racing mode has the like in racing_race.c. */
-#include "cohort.h"
+#include "completion.h"
+#include "trace.h"
 
 struct open {
   uint64_t post;
@@ -39,7 +40,7 @@ static uint32_t new_open(void) {
 
 static void count_overtaken(int by) {
   struct cohort_undecided *u = cohort_trace_undecided();
-  g.overtaken += by;
+  g_requests.overtaken += by;
   if (u != NULL && (g.order || g.full)) __atomic_store_n(&u->overtaken, u->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,6 @@
 /* Who calls a function that we stand in for: the program and its libraries, or the MPI library, what it is made of, and
  * libc. */
-#include "cohort.h"
+#include "core.h"
 
 #include <dlfcn.h>
 #include <features.h>

@@ -5,7 +5,11 @@
  *
  * What a receive takes whose request the program has freed is not told to the program, but it decides what the receives
  * posted later take. So the request is kept until that is known. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
 #include "transport.h"
 
 #include <sched.h>
@@ -22,24 +26,24 @@ static const char pending_call[] = "MPI_Request_free of a receive not yet matche
 static void pending(void) {
   struct cohort_trace_header *h = g.header;
   if (g.control->incomplete != 0) return;
-  if (g.freed > 0 && h->incomplete == 0) {
+  if (g_requests.freed > 0 && h->incomplete == 0) {
     strncpy(h->incomplete_call, pending_call, sizeof h->incomplete_call - 1);
     h->incomplete_event = g.events + 1;
   }
-  __atomic_store_n(&h->incomplete, g.freed > 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&h->incomplete, g_requests.freed > 0, __ATOMIC_RELEASE);
 }
 
 static int keep_freed(MPI_Request request, const struct cohort_request *r) {
-  if ((size_t)g.freed == cap_freed) {
+  if ((size_t)g_requests.freed == cap_freed) {
     size_t cap = cap_freed ? 2 * cap_freed : 64;
     struct freed *grown = cohort_map(cap * sizeof *grown);
     if (grown == NULL) return 0;
-    if (g.freed > 0) memcpy(grown, freed, (size_t)g.freed * sizeof *grown);
+    if (g_requests.freed > 0) memcpy(grown, freed, (size_t)g_requests.freed * sizeof *grown);
     cohort_unmap(freed, cap_freed * sizeof *freed);
     freed = grown;
     cap_freed = cap;
   }
-  freed[g.freed++] = (struct freed){request, *r};
+  freed[g_requests.freed++] = (struct freed){request, *r};
   pending();
   return 1;
 }
@@ -47,7 +51,7 @@ static int keep_freed(MPI_Request request, const struct cohort_request *r) {
 /* What became of a receive that nobody waits for any more. */
 static void taken(const struct freed *f, const MPI_Status *status) {
   int cancelled = 0;
-  if (g.cancels) PMPI_Test_cancelled(status, &cancelled);
+  if (g_requests.cancels) PMPI_Test_cancelled(status, &cancelled);
   if (cancelled && (f->r.cls != REQUEST_RECEIVE || f->r.taken))
     cohort_completed_cancelled(&f->r);
   else if ((cancelled || f->r.wildcard) && (g.order || g.full))
@@ -55,16 +59,16 @@ static void taken(const struct freed *f, const MPI_Status *status) {
 }
 
 static void drop(int i) {
-  if (freed[i].request != MPI_REQUEST_NULL) x_request_free(&freed[i].request);
-  freed[i] = freed[--g.freed];
+  if (freed[i].request != MPI_REQUEST_NULL) carry_request_free(&freed[i].request);
+  freed[i] = freed[--g_requests.freed];
   pending();
 }
 
 static void look(void) {
-  for (int i = g.freed - 1; i >= 0; i--) {
+  for (int i = g_requests.freed - 1; i >= 0; i--) {
     MPI_Status status;
     int flag = 0;
-    if (x_test(&freed[i].request, &flag, &status) == MPI_SUCCESS && !flag) continue;
+    if (carry_test(&freed[i].request, &flag, &status) == MPI_SUCCESS && !flag) continue;
     if (flag) taken(&freed[i], &status);
     drop(i);
   }
@@ -73,12 +77,12 @@ static void look(void) {
 void cohort_look_at_freed(int last) {
   look();
   if (!last) return;
-  for (int round = 0; g.freed > 0 && round < 1000; round++) {
+  for (int round = 0; g_requests.freed > 0 && round < 1000; round++) {
     sched_yield();
     look();
   }
-  while (g.freed > 0) {
-    int i = g.freed - 1;
+  while (g_requests.freed > 0) {
+    int i = g_requests.freed - 1;
     MPI_Status status;
     if (cohort_is_never(freed[i].request)) {
       cohort_never_free(&freed[i].request);
@@ -95,7 +99,7 @@ void cohort_look_at_freed(int last) {
 
 /* In replay: what stands in for the request, or what will never complete, goes with it. */
 static int free_in_replay(MPI_Request *request) {
-  if (*request == MPI_REQUEST_NULL) return x_request_free(request);
+  if (*request == MPI_REQUEST_NULL) return carry_request_free(request);
   MPI_Request *standin = cohort_standin_of(*request);
   uint64_t handle = HANDLE(*request);
   if (cohort_is_never(*request)) return cohort_never_free(request);
@@ -104,9 +108,9 @@ static int free_in_replay(MPI_Request *request) {
     if (cohort_is_never(real))
       cohort_never_free(&real);
     else
-      x_request_free(&real);
+      carry_request_free(&real);
   }
-  int rc = x_request_free(request);
+  int rc = carry_request_free(request);
   if (rc == MPI_SUCCESS) cohort_persistent_freed(handle);
   return rc;
 }
@@ -125,7 +129,7 @@ static int free_undecided(MPI_Request *request, const struct cohort_request *r) 
   if (standin == NULL)
     *request = MPI_REQUEST_NULL;
   else
-    rc = x_request_free(request);
+    rc = carry_request_free(request);
   cohort_persistent_freed(handle);
   return rc;
 }
@@ -148,7 +152,7 @@ EXPORT int MPI_Request_free(MPI_Request *request) {
     rc = free_undecided(request, r);
   else if (g.replay)
     rc = free_in_replay(request);
-  else if ((rc = x_request_free(request)) == MPI_SUCCESS)
+  else if ((rc = carry_request_free(request)) == MPI_SUCCESS)
     cohort_persistent_freed(handle);
   request_event(r);
   if (r != NULL && rc == MPI_SUCCESS) cohort_request_remove(handle);
@@ -197,7 +201,7 @@ static void cancelled_at_once(MPI_Request request, struct cohort_request *r) {
   int flag = 0, cancelled = 0;
   MPI_Status status;
   if (r == NULL || !g.order || r->cls != REQUEST_RECEIVE || r->matched || (r->wildcard && !g.racing)) return;
-  if (x_request_get_status(request, &flag, &status) != MPI_SUCCESS || !flag) return;
+  if (carry_request_get_status(request, &flag, &status) != MPI_SUCCESS || !flag) return;
   PMPI_Test_cancelled(&status, &cancelled);
   if (!cancelled) return;
   cohort_completed_cancelled(r);
@@ -206,20 +210,20 @@ static void cancelled_at_once(MPI_Request request, struct cohort_request *r) {
 
 static int cancel_in_replay(MPI_Request *request, const struct cohort_request *r) {
   uint64_t event;
-  if (*request == MPI_REQUEST_NULL) return x_cancel(request);
+  if (*request == MPI_REQUEST_NULL) return carry_cancel(request);
   MPI_Request *standin = cohort_standin_of(*request);
-  if (standin != NULL) return cohort_is_never(*standin) ? x_cancel(standin) : MPI_SUCCESS;
-  if (cohort_is_never(*request)) return x_cancel(request);
+  if (standin != NULL) return cohort_is_never(*standin) ? carry_cancel(standin) : MPI_SUCCESS;
+  if (cohort_is_never(*request)) return carry_cancel(request);
   int other = r != NULL ? r->cls == REQUEST_OTHER : cohort_request_noted(HANDLE(*request), &event) == REQUEST_OTHER;
-  return other ? x_cancel(request) : MPI_SUCCESS; /* it was not cancelled */
+  return other ? carry_cancel(request) : MPI_SUCCESS; /* it was not cancelled */
 }
 
 EXPORT int MPI_Cancel(MPI_Request *request) {
   KEPT(Cancel, request);
   if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
-  g.cancels = 1;
+  g_requests.cancels = 1;
   struct cohort_request *r = to_cancel(*request);
-  int rc = g.replay ? cancel_in_replay(request, r) : x_cancel(request);
+  int rc = g.replay ? cancel_in_replay(request, r) : carry_cancel(request);
   if (rc == MPI_SUCCESS) cancelled_at_once(*request, r);
   request_event(r);
   cohort_leave();
@@ -240,7 +244,7 @@ EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
 void cohort_grequest_started(int rc, MPI_Request request) {
   if (rc == MPI_SUCCESS && g.full) cohort_request_add(request, REQUEST_OTHER, 0);
   if (rc == MPI_SUCCESS && (g.order || g.replay)) {
-    g.note = 1;
+    g_requests.note = 1;
     cohort_request_note(request, REQUEST_OTHER);
   }
   cohort_event_plain();

@@ -3,7 +3,8 @@
  * calls of the program and its libraries count, told by the return address: the MPI library goes on with the true time,
  * in replay too. What is not seen: the time stamp counter and the processor's random instructions, system calls that go
  * past the C library, and everything before MPI_Init. */
-#include "cohort.h"
+#include "replay.h"
+#include "values.h"
 
 #include <dlfcn.h>
 #include <errno.h>

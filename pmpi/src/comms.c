@@ -1,5 +1,10 @@
 /* Communicators: their records in the registry, their identity across ranks, and the calls that make and free them. */
-#include "cohort.h"
+#include "collective.h"
+#include "completion.h"
+#include "p2p.h"
+#include "registry.h"
+#include "trace.h"
+#include "tracking.h"
 
 #include <stdlib.h>
 
@@ -323,7 +328,7 @@ void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
 void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op,
                                    const MPI_Request *request) {
 #ifndef OPEN_MPI
-  g.wait_whole = 1; /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
+  g_requests.wait_whole = 1; /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
 #endif
   if (!g.full) return;
   struct cohort_comm *c = cohort_comm_find(comm);

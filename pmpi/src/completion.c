@@ -1,6 +1,10 @@
 /* Wait and Test, in all their forms: which requests completed, and which messages the wildcard receives among them
  * took. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
 #include "transport.h"
 
 #include <sched.h>
@@ -25,7 +29,7 @@ static MPI_Status *own_statuses(int count) {
 
 static int was_cancelled(const MPI_Status *status) {
   int cancelled = 0;
-  if (UNLIKELY(g.cancels)) PMPI_Test_cancelled(status, &cancelled);
+  if (UNLIKELY(g_requests.cancels)) PMPI_Test_cancelled(status, &cancelled);
   return cancelled;
 }
 
@@ -213,7 +217,7 @@ static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *
   int n = cohort_replay_set(g.op, &indices);
   if (n == 0) { /* recorded: nothing was active */
     int flag = 0;
-    int rc = x_testany(count, cohort_stand_in(count, requests), index, &flag, st);
+    int rc = carry_testany(count, cohort_stand_in(count, requests), index, &flag, st);
     if (rc == MPI_SUCCESS && (!flag || *index != MPI_UNDEFINED))
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     return rc;
@@ -257,7 +261,7 @@ EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, i
     else
       *index = MPI_UNDEFINED;
   } else {
-    rc = x_testany(count, array_of_requests, index, flag, st);
+    rc = carry_testany(count, array_of_requests, index, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -275,7 +279,7 @@ static int replay_some(int count, MPI_Request *requests, int *outcount, int *out
   int n = cohort_replay_set(g.op, &indices);
   int failed = 0;
   if (n == 0) {
-    int rc = x_testsome(count, cohort_stand_in(count, requests), outcount, out, statuses);
+    int rc = carry_testsome(count, cohort_stand_in(count, requests), outcount, out, statuses);
     if (rc == MPI_SUCCESS && *outcount != MPI_UNDEFINED)
       cohort_diverge(g.op, g.events + 1, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
     return rc;
@@ -332,7 +336,7 @@ EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outco
     if (st == MPI_STATUSES_IGNORE) st = own_statuses(incount);
   }
   if (!g.replay)
-    rc = x_testsome(incount, array_of_requests, outcount, array_of_indices, st);
+    rc = carry_testsome(incount, array_of_requests, outcount, array_of_indices, st);
   else if (cohort_replay_poll(COHORT_OP_TESTSOME))
     rc = replay_some(incount, array_of_requests, outcount, array_of_indices, st);
   else
@@ -361,7 +365,7 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
     *flag = cohort_replay_poll(COHORT_OP_TEST);
     if (*flag) rc = wait_one(request, st);
   } else {
-    rc = x_test(request, flag, st);
+    rc = carry_test(request, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -387,7 +391,7 @@ EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MP
     *flag = cohort_replay_poll(COHORT_OP_TESTALL);
     if (*flag) rc = wait_all(count, array_of_requests, st);
   } else {
-    rc = x_testall(count, array_of_requests, flag, st);
+    rc = carry_testall(count, array_of_requests, flag, st);
     none_left(rc, count, array_of_requests, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
@@ -414,11 +418,11 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
     *flag = cohort_replay_poll(COHORT_OP_REQUEST_GET_STATUS);
     MPI_Request *standin = cohort_standin_of(request);
     for (int done = 0; *flag && !done && rc == MPI_SUCCESS;) {
-      rc = x_request_get_status(standin == NULL ? request : *standin, &done, st);
+      rc = carry_request_get_status(standin == NULL ? request : *standin, &done, st);
       if (!done) sched_yield();
     }
   } else {
-    rc = x_request_get_status(request, flag, st);
+    rc = carry_request_get_status(request, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();

@@ -1,7 +1,8 @@
 /* What messages carry, so that it can be told later whether two racing messages differ: full traces have it after each
  * send (docs/trace-format.md, CONTENT). It is looked at after the call, which has found the arguments good; what is
  * sent may not change before its request is completed. */
-#include "cohort.h"
+#include "p2p.h"
+#include "trace.h"
 
 enum { PLAIN_MOST = 1 << 20, PACKED_MOST = 64 << 10, EXACT = 8 };
 
@@ -75,7 +76,7 @@ struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Data
 
 void cohort_put_content(struct cohort_content c, uint32_t which) {
   uint8_t record[1 + 5 + 10], *to = record;
-  *to++ = 0x0b;
+  *to++ = COHORT_RECORD_CONTENT;
   for (; which >= 0x80; which >>= 7) *to++ = (uint8_t)(which | 0x80);
   *to++ = (uint8_t)which;
   for (; c.value >= 0x80; c.value >>= 7) *to++ = (uint8_t)(c.value | 0x80);

@@ -1,5 +1,5 @@
 /* The control block: what Cohort asks of this rank, and what the rank says about itself. */
-#include "cohort.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,9 +14,8 @@
 
 static struct cohort_control private_control = {.park_at = COHORT_NEVER, .guard_at = COHORT_NEVER};
 EXPORT struct cohort_control *cohort_control_block;
+static uint32_t generation; /* of the last release acted upon */
 
-#define LOAD(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
-#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
 EXPORT __attribute__((noinline, noclone)) void cohort_stop_here(uint32_t reason) {
   __asm__ volatile("" : : "r"(reason) : "memory");
@@ -88,7 +87,7 @@ static uint32_t wait_for_release(void) {
   long wait_ns = 20000;
   for (int round = 0;; round++) {
     uint32_t release = LOAD(g.control->release);
-    if (release >> 8 != g.generation) return release;
+    if (release >> 8 != generation) return release;
     cohort_give_progress();
     if (round < 64) {
       sched_yield();
@@ -109,7 +108,7 @@ void cohort_park(void) {
     STORE(g.control->park_at, COHORT_NEVER);
     cohort_set_state(COHORT_STATE_PARKED);
     uint32_t release = wait_for_release();
-    g.generation = release >> 8;
+    generation = release >> 8;
     if ((release & 0xff) == COHORT_RELEASE_STOP)
       cohort_stop(COHORT_STOP_PARKED);
     else

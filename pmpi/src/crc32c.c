@@ -1,5 +1,5 @@
 /* CRC-32C (Castagnoli), by instruction where the processor has one. */
-#include "cohort.h"
+#include "trace.h"
 
 static uint32_t table[256];
 

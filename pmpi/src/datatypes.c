@@ -1,6 +1,8 @@
 /* Datatypes in the registry: one record per type, with its constructor's arguments exactly as MPI_Type_get_contents
  * returns them. A record lives while its handle does and while another record refers to it. */
-#include "cohort.h"
+#include "p2p.h"
+#include "registry.h"
+#include "trace.h"
 
 static struct registry_table table = {.published = &cohort_registry.datatypes};
 static uint64_t n_created;

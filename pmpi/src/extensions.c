@@ -1,5 +1,5 @@
 /* Functions that an MPI has beside the standard's, and that record/replay does not cover. */
-#include "cohort.h"
+#include "p2p.h"
 
 #ifndef OPEN_MPI
 #define UNCOVERED(name, parameters, arguments)                                    \

@@ -1,5 +1,8 @@
 /* Fortran: sentinels, arrays of handles, and the initialisation, which belongs to the MPI's own wrapper. */
+#include "completion.h"
 #include "fortran.h"
+#include "registry.h"
+#include "tracking.h"
 
 #include <dlfcn.h>
 

@@ -1,7 +1,7 @@
 /* What the Fortran wrappers convert with. */
 #ifndef COHORT_FORTRAN_H
 #define COHORT_FORTRAN_H
-#include "cohort.h"
+#include "p2p.h"
 
 #define ALIAS(name, target) extern __typeof(target) name EXPORT __attribute__((alias(#target)));
 #ifdef OPEN_MPI

@@ -2,6 +2,8 @@
  * passed on, and what they made is noted. */
 #include "fortran.h"
 #include "objects.h"
+#include "p2p.h"
+#include "registry.h"
 
 /* The calls of one procedure under all its names. */
 #ifdef OPEN_MPI

@@ -1,5 +1,7 @@
 /* MPI_Ops, error handlers and infos in the registry. */
+#include "fortran.h"
 #include "objects.h"
+#include "registry.h"
 
 #include "fortran.h"
 

@@ -1,14 +1,24 @@
 /* Beginning and end, and what every wrapped call begins and ends with. */
-#include "cohort.h"
+#include "completion.h"
 #include "objects.h"
+#include "p2p.h"
 #include "racing.h"
+#include "registry.h"
+#include "replay.h"
+#include "rma.h"
+#include "threads.h"
+#include "trace.h"
+#include "tracking.h"
+#include "values.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-struct cohort_global g = {.progress = MPI_COMM_NULL, .kept = 1, .grant_at = COHORT_NEVER};
+struct cohort_global g = {.progress = MPI_COMM_NULL, .kept = 1};
+struct cohort_requests_state g_requests;
+struct cohort_trace_state g_trace;
+struct cohort_threads_state g_threads;
 
 /* This thread is inside a call of ours: what the MPI library calls of itself is not the program's. */
 static __thread int inside __attribute__((tls_model("initial-exec")));
@@ -17,8 +27,6 @@ static __thread uint64_t fortran_site __attribute__((tls_model("initial-exec")))
 static __thread uint64_t passing __attribute__((tls_model("initial-exec")));
 
 enum { BUSY_CALL = 1, BUSY_RECORD = 2 };
-
-#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
 static struct cohort_trace_header private_header;
 static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_at = COHORT_NEVER};
@@ -48,7 +56,7 @@ static void choose_mode(void) {
   switch (g.control->mode) {
     case COHORT_MODE_OFF: return;
     case COHORT_MODE_ORDER:
-    case COHORT_MODE_RACING: g.order = g.note = 1; break;
+    case COHORT_MODE_RACING: g.order = g_requests.note = 1; break;
     case COHORT_MODE_FULL: g.full = 1; break;
     case COHORT_MODE_REPLAY:
       g.replay = 1;
@@ -94,7 +102,7 @@ static void open_all(void) {
   check_threads();
   if (g.control->mode == COHORT_MODE_RACING) cohort_racing_open();
   if (g.replay) cohort_orders_open();
-  g.thread = COHORT_MAIN_THREAD;
+  g_threads.last = COHORT_MAIN_THREAD;
   cohort_values_given = g.order || g.full || g.replay;
   cohort_clocks = cohort_values_given && (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0;
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
@@ -118,7 +126,7 @@ static int begin(void) {
   }
   if (g.phase == PHASE_NEW) {
     pthread_atfork(NULL, NULL, in_forked_child);
-    g.last_end = cohort_now();
+    g_trace.last_end = cohort_now();
     open_all();
     g.phase = PHASE_ACTIVE;
     if (UNLIKELY(__atomic_load_n(&g.control->park_at, __ATOMIC_ACQUIRE) == 0)) cohort_park();
@@ -137,7 +145,7 @@ static void concurrent_call(uint64_t site) {
   if (!g.order && !g.full && !g.replay) return;
   uint64_t none = 0;
   static _Atomic int noted;
-  if (!atomic_exchange(&noted, 1)) atomic_compare_exchange_strong(&g.concurrent, &none, site);
+  if (!atomic_exchange(&noted, 1)) atomic_compare_exchange_strong(&g_threads.concurrent, &none, site);
   if (__atomic_fetch_add(&c->incomplete, 1, __ATOMIC_ACQ_REL) == 0) {
     strncpy(c->incomplete_call, AT_ONCE, sizeof c->incomplete_call - 1);
     STORE(c->incomplete_event, g.events + 1);
@@ -150,7 +158,7 @@ static void concurrent_call(uint64_t site) {
 
 static void note_concurrent(void) {
   uint64_t before = g.site;
-  g.site = atomic_exchange(&g.concurrent, 0);
+  g.site = atomic_exchange(&g_threads.concurrent, 0);
   if (g.order || g.full) cohort_write_note(AT_ONCE);
   g.site = before;
 }
@@ -185,13 +193,13 @@ static int acquire(uint32_t op, uint64_t site) {
 }
 
 int cohort_short_enter(void) {
-  for (;;) {
+  for (uint64_t round = 0;; round++) {
     int expected = 0;
     if (LIKELY(atomic_compare_exchange_strong_explicit(&g.busy, &expected, BUSY_RECORD, memory_order_acquire,
                                                        memory_order_relaxed)))
       return 1;
     if (expected == BUSY_CALL) return 0;
-    sched_yield();
+    cohort_pause(round);
   }
 }
 
@@ -229,12 +237,12 @@ int cohort_enter(uint32_t op, uint64_t site) {
   *r = (struct cohort_recent){
       .event = g.events + 1, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
   STORE(g.header->current_op, op);
-  if (UNLIKELY(site - g.module_start >= g.module_size) && g.order) cohort_module_needed(site - 1);
-  if (g.full) g.call_start = cohort_now();
+  if (UNLIKELY(site - g_trace.module_start >= g_trace.module_size) && g.order) cohort_module_needed(site - 1);
+  if (g.full) g_trace.call_start = cohort_now();
   if (UNLIKELY(g.events >= __atomic_load_n(&c->guard_at, __ATOMIC_ACQUIRE)) && !g.refused &&
       !(g.replay && cohort_is_poll(op) && cohort_replay_poll_will_fail())) /* a poll that fails is no event */
     cohort_stop(COHORT_STOP_GUARD);
-  if (UNLIKELY(cohort_own_id != g.thread)) cohort_turn_changes();
+  if (UNLIKELY(cohort_own_id != g_threads.last)) cohort_turn_changes();
   if (UNLIKELY(g.replay)) cohort_replay_check(g.events + 1, op);
   return 1;
 }
@@ -243,7 +251,7 @@ static void leave(struct cohort_control *c) {
   STORE(g.header->current_op, 0);
   STORE(c->current, 0);
   STORE(g.steps, g.steps + 1);
-  if (UNLIKELY(atomic_load_explicit(&g.concurrent, memory_order_relaxed) != 0)) note_concurrent();
+  if (UNLIKELY(atomic_load_explicit(&g_threads.concurrent, memory_order_relaxed) != 0)) note_concurrent();
   if (UNLIKELY(g.events >= __atomic_load_n(&c->park_at, __ATOMIC_ACQUIRE))) cohort_park();
   inside = 0;
   atomic_store_explicit(&g.busy, 0, memory_order_release);
@@ -254,44 +262,44 @@ static void leave(struct cohort_control *c) {
  * then every 1024, and at the end. Only the program's own call sites count: replay makes sure that it is the same
  * build, but not of its libraries. */
 static void check(uint64_t events) {
-  uint64_t at = g.recent->site - g.program_start, h = g.check;
-  h = (h ^ (g.op | (at < g.program_size ? at << 8 : 0))) * 0x9E3779B97F4A7C15u;
+  uint64_t at = g.recent->site - g_trace.program_start, h = g_trace.check;
+  h = (h ^ (g.op | (at < g_trace.program_size ? at << 8 : 0))) * 0x9E3779B97F4A7C15u;
   h ^= h >> 29;
   h = (h ^ ((uint64_t)(uint32_t)g.recent->peer << 32 | (uint32_t)g.recent->tag)) * 0xBF58476D1CE4E5B9u;
-  g.check = h ^ h >> 32;
-  if (LIKELY(events < g.check_at && g.op != COHORT_OP_FINALIZE)) return;
-  g.check_at = events < 1024 ? 2 * events : events + 1024;
+  g_trace.check = h ^ h >> 32;
+  if (LIKELY(events < g_trace.check_at && g.op != COHORT_OP_FINALIZE)) return;
+  g_trace.check_at = events < 1024 ? 2 * events : events + 1024;
   if (g.replay)
-    cohort_replay_compare((uint32_t)g.check);
+    cohort_replay_compare((uint32_t)g_trace.check);
   else
-    cohort_write_check((uint32_t)g.check);
+    cohort_write_check((uint32_t)g_trace.check);
 }
 
 /* What receives took that are under way may be known by now. */
 static void look_at_pending(void) {
-  if (g.freed > 0) cohort_look_at_freed(0);
-  if (g.overtaken > 0 && g.racing) cohort_race_look();
-  if (g.overtaken > 0 && !g.racing) cohort_awaited_settle();
+  if (g_requests.freed > 0) cohort_look_at_freed(0);
+  if (g_requests.overtaken > 0 && g.racing) cohort_race_look();
+  if (g_requests.overtaken > 0 && !g.racing) cohort_awaited_settle();
 }
 
 void cohort_leave(void) {
   struct cohort_control *c = g.control;
   if (UNLIKELY(cohort_windows_small > 0)) cohort_windows_look();
-  if (UNLIKELY((g.freed | g.overtaken) != 0) && g.phase == PHASE_ACTIVE) look_at_pending();
+  if (UNLIKELY((g_requests.freed | g_requests.overtaken) != 0) && g.phase == PHASE_ACTIVE) look_at_pending();
   uint64_t events = ++g.events;
   uint64_t *calls = &c->calls[g.op % 128];
   __atomic_store_n(calls, *calls + 1, __ATOMIC_RELAXED);
-  if (g.check_at != 0) check(events);
+  if (g_trace.check_at != 0) check(events);
   STORE(g.header->events, events);
   STORE(c->events, events);
   STORE(c->polls, 0);
-  if (UNLIKELY(events >= g.grant_at)) cohort_orders_send();
+  if (UNLIKELY(events >= cohort_grant_at)) cohort_orders_send();
   leave(c);
 }
 
 void cohort_poll_failed(void) {
   struct cohort_control *c = g.control;
-  STORE(g.header->polls, ++g.failures);
+  STORE(g.header->polls, ++g_trace.failures);
   STORE(c->polls, c->polls + 1);
   leave(c);
 }
@@ -352,12 +360,12 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 EXPORT int MPI_Finalize(void) {
   KEPT_BARE(Finalize);
   if (!cohort_enter(COHORT_OP_FINALIZE, SITE)) return PMPI_Finalize();
-  if (g.freed > 0) cohort_look_at_freed(1);
+  if (g_requests.freed > 0) cohort_look_at_freed(1);
   if (g.replay) {
     cohort_replay_finalize();
     cohort_values_finalize();
   }
-  if (g.overtaken > 0 && !g.racing) cohort_awaited_settle();
+  if (g_requests.overtaken > 0 && !g.racing) cohort_awaited_settle();
   if (g.racing) cohort_racing_finalize();
   cohort_orders_close();
   cohort_progress_close();

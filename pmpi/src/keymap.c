@@ -1,5 +1,5 @@
 /* Small tables from a handle (or any number that is not 0) to a number. */
-#include "cohort.h"
+#include "core.h"
 
 static inline uint64_t place(uint64_t key, uint64_t capacity) {
   return (key * 0x9E3779B97F4A7C15u >> 20) & (capacity - 1);

@@ -1,7 +1,7 @@
 /* Counts that are greater than an int holds. */
 #ifndef COHORT_LARGE_H
 #define COHORT_LARGE_H
-#include "cohort.h"
+#include "core.h"
 
 struct large { int count, made; MPI_Datatype type; };
 

@@ -1,5 +1,6 @@
 /* Counts that are greater than an int holds. See gen_large.c. */
 #include "large.h"
+#include "p2p.h"
 
 #include <limits.h>
 

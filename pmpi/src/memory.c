@@ -1,6 +1,7 @@
 /* Memory of our own: mmap'd, so that the program's allocator, its hooks and its checkers never see us. How much it is,
  * a debugger is told in the registry. */
-#include "cohort.h"
+#include "registry.h"
+#include "values.h"
 
 #include <sys/mman.h>
 #include <time.h>

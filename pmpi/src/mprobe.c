@@ -1,7 +1,12 @@
 /* Matched probes: the message that one takes out of its queue is received by the Mrecv or Imrecv that is given its
  * handle. What a matched probe with a wildcard took is a decision, like that of any other probe; the receive has none
  * left to make. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "registry.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
 #include "transport.h"
 
 /* Full mode: which probe took the message of a handle, so that the event of the receive can say so. */
@@ -92,7 +97,7 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
     if (*flag && wildcard) cohort_replay_match(COHORT_OP_IMPROBE, &from, &with);
     if (*flag) rc = cohort_do_mprobe(from, with, comm, message, st);
   } else {
-    rc = x_improbe(source, tag, comm, flag, message, st);
+    rc = carry_improbe(source, tag, comm, flag, message, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();
@@ -134,7 +139,7 @@ EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *
   if (!cohort_enter(COHORT_OP_IMRECV, SITE)) return PMPI_Imrecv(buf, count, datatype, message, request);
   uint64_t handle = HANDLE(*message);
   struct matched m = recall(*message);
-  int rc = x_imrecv(buf, count, datatype, message, request);
+  int rc = carry_imrecv(buf, count, datatype, message, request);
   if (g.full) {
     forget(handle);
     if (rc == MPI_SUCCESS) {
@@ -147,7 +152,7 @@ EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *
     cohort_put_sv(cohort_tag(m.tag));
     cohort_put_uv(m.event == 0 ? 0 : g.events + 1 - m.event);
     cohort_event_end();
-  } else if (g.note && rc == MPI_SUCCESS) {
+  } else if (g_requests.note && rc == MPI_SUCCESS) {
     cohort_request_note(*request, REQUEST_TAKEN);
   }
   cohort_leave();

@@ -1,5 +1,8 @@
 /* Groups, windows and files in the registry. */
+#include "fortran.h"
 #include "objects.h"
+#include "p2p.h"
+#include "registry.h"
 
 #include "fortran.h"
 

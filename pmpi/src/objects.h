@@ -1,7 +1,7 @@
 /* The tables of the small objects: groups, windows, files (objects.c); ops, error handlers, infos (functions.c). */
 #ifndef COHORT_OBJECTS_H
 #define COHORT_OBJECTS_H
-#include "cohort.h"
+#include "registry.h"
 
 extern struct object_table cohort_groups, cohort_windows, cohort_files, cohort_reductions, cohort_errhandlers,
     cohort_infos;

@@ -1,5 +1,9 @@
 /* Point to point: receives, exchanges. The sends are generated. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
 #include "transport.h"
 
 EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
@@ -37,7 +41,7 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
       (wildcard ? !cohort_replay_match(COHORT_OP_IRECV, &from, &with) : cohort_replay_cancelled(COHORT_OP_IRECV, 0)))
     rc = cohort_never_request(request);
   else
-    rc = x_irecv(buf, count, datatype, from, with, comm, request);
+    rc = carry_irecv(buf, count, datatype, from, with, comm, request);
   if (!cohort_given(rc, wildcard)) wildcard = 0;
   if (g.order && wildcard) cohort_order_promise(COHORT_OP_IRECV, 0);
   if ((g.full || (g.order && (wildcard || cohort_awaited_count > 0))) && rc == MPI_SUCCESS) {
@@ -49,7 +53,7 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
       cohort_request_watch(r, g.order);
       if (wildcard) cohort_awaited_add(r, *request, comm, source, tag, from, with);
     }
-  } else if (g.note && rc == MPI_SUCCESS) {
+  } else if (g_requests.note && rc == MPI_SUCCESS) {
     cohort_request_note(*request, REQUEST_RECEIVE);
   }
   if (g.full) {

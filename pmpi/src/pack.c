@@ -1,6 +1,6 @@
 /* Packing what a program names by MPI_BOTTOM and absolute addresses: MPI_Pack and MPI_Unpack of MPICH 4.0 refuse that,
  * and the program's error handler would end it. A message to oneself carries it. */
-#include "cohort.h"
+#include "p2p.h"
 
 static int fits(uint64_t bytes, int position, int room) {
   return position >= 0 && position <= room && bytes <= (uint64_t)(room - position);

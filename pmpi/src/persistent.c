@@ -1,8 +1,13 @@
 /* Persistent receives, Start and Startall. Start cannot change what a persistent receive asks for, so in replay an
  * ordinary receive of exactly the recorded message stands in for it from Start to completion: the program keeps its
  * handle, which is inactive for MPI all the time, and Wait, Test and their kin are given the stand-in. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
 #include "racing.h"
+#include "registry.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
 #include "transport.h"
 
 struct receive {
@@ -49,7 +54,7 @@ EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source
                          MPI_Request *request) {
   KEPT(Recv_init, buf, count, datatype, source, tag, comm, request);
   if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
-  int rc = x_recv_init(buf, count, datatype, source, tag, comm, request);
+  int rc = carry_recv_init(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
   if (rc == MPI_SUCCESS && source != MPI_PROC_NULL && (g.replay || ((g.order || g.full) && wildcard))) {
     cohort_persistent_freed(HANDLE(*request)); /* in a way that was not seen */
@@ -93,7 +98,7 @@ void cohort_persistent_freed(uint64_t handle) {
   if (value == NULL) return;
   struct receive *p = (struct receive *)(uintptr_t)*value;
   cohort_keymap_remove(&receives, handle);
-  if (p->standin != MPI_REQUEST_NULL) g.standins--;
+  if (p->standin != MPI_REQUEST_NULL) g_requests.standins--;
   free_receive(p);
 }
 
@@ -109,7 +114,7 @@ int cohort_persistent_uses(MPI_Comm comm) {
 
 static int start_in_replay(MPI_Request *request, uint32_t which) {
   struct receive *p = find(*request);
-  if (p == NULL || p->standin != MPI_REQUEST_NULL) return x_start(request);
+  if (p == NULL || p->standin != MPI_REQUEST_NULL) return carry_start(request);
   int from = p->source, with = p->tag, takes;
   cohort_replay_place = which;
   if (p->wildcard)
@@ -117,34 +122,34 @@ static int start_in_replay(MPI_Request *request, uint32_t which) {
   else if (cohort_replay_cancelled(g.op, which))
     takes = 0;
   else
-    return x_start(request);
+    return carry_start(request);
   p->from = from;
   p->with = with;
-  int rc = takes ? x_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin)
+  int rc = takes ? carry_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin)
                  : cohort_never_request(&p->standin);
   if (rc == MPI_SUCCESS)
-    g.standins++;
+    g_requests.standins++;
   else
     p->standin = MPI_REQUEST_NULL;
   return rc;
 }
 
 static int startall_in_replay(int count, MPI_Request *requests) {
-  if (receives.used == 0) return x_startall(count, requests);
+  if (receives.used == 0) return carry_startall(count, requests);
   int rc = MPI_SUCCESS;
   for (int i = 0; i < count && rc == MPI_SUCCESS; i++) rc = start_in_replay(&requests[i], (uint32_t)i);
   return rc;
 }
 
 MPI_Request *cohort_standin_of(MPI_Request request) {
-  struct receive *p = g.standins > 0 ? find(request) : NULL;
+  struct receive *p = g_requests.standins > 0 ? find(request) : NULL;
   return p == NULL || p->standin == MPI_REQUEST_NULL ? NULL : &p->standin;
 }
 
 static struct cohort_buffer real_buffer;
 
 MPI_Request *cohort_stand_in(int count, MPI_Request *requests) {
-  if (LIKELY(g.standins == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request)))
+  if (LIKELY(g_requests.standins == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request)))
     return requests;
   MPI_Request *real = (MPI_Request *)real_buffer.data;
   for (int i = 0; i < count; i++) {
@@ -162,7 +167,7 @@ void cohort_stood_in(int count, MPI_Request *requests, MPI_Request *real) {
       requests[i] = real[i];
     } else if (real[i] == MPI_REQUEST_NULL) {
       *standin = MPI_REQUEST_NULL;
-      g.standins--;
+      g_requests.standins--;
     }
   }
 }
@@ -233,7 +238,7 @@ EXPORT int MPI_Start(MPI_Request *request) {
   KEPT(Start, request);
   if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
   uint64_t before = HANDLE(*request);
-  int rc = g.replay ? start_in_replay(request, 0) : x_start(request);
+  int rc = g.replay ? start_in_replay(request, 0) : carry_start(request);
   renamed(before, *request);
   started(rc == MPI_SUCCESS, request);
   cohort_leave();
@@ -244,7 +249,7 @@ EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
   KEPT(Startall, count, array_of_requests);
   if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
   const uint64_t *before = handles_of(count, array_of_requests);
-  int rc = g.replay ? startall_in_replay(count, array_of_requests) : x_startall(count, array_of_requests);
+  int rc = g.replay ? startall_in_replay(count, array_of_requests) : carry_startall(count, array_of_requests);
   for (int i = 0; before != NULL && i < count; i++) renamed(before[i], array_of_requests[i]);
   started(rc == MPI_SUCCESS ? count : 0, array_of_requests);
   cohort_leave();

@@ -1,5 +1,9 @@
 /* Probe and Iprobe. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
 #include "transport.h"
 
 EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
@@ -35,7 +39,7 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
     if (*flag && wildcard) cohort_replay_match(COHORT_OP_IPROBE, &from, &with);
     if (*flag) rc = cohort_do_probe(from, with, comm, st);
   } else {
-    rc = x_iprobe(source, tag, comm, flag, st);
+    rc = carry_iprobe(source, tag, comm, flag, st);
   }
   if (rc == MPI_SUCCESS && !*flag) {
     cohort_poll_failed();

@@ -3,7 +3,10 @@
  * is a clock, not a difference, and is merged by maximum: one that comes late, or never, leaves the receiver with an
  * older view, and an older view makes the race check find more, never less. So messages may be completed in any order.
  * */
+#include "collective.h"
+#include "p2p.h"
 #include "racing.h"
+#include "registry.h"
 
 #include <sched.h>
 

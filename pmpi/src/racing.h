@@ -4,7 +4,7 @@
  * the requests under way. */
 #ifndef COHORT_RACING_H
 #define COHORT_RACING_H
-#include "cohort.h"
+#include "core.h"
 
 /* ---- racing.c: vector time */
 

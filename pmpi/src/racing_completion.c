@@ -1,5 +1,7 @@
 /* Racing mode: completion. What a call completes is told by its handles, which MPI overwrites; so they are looked up
  * before. */
+#include "completion.h"
+#include "p2p.h"
 #include "racing.h"
 #include "racing_transport.h"
 
@@ -113,7 +115,7 @@ static int testall(int count, MPI_Request *requests, int *flag, MPI_Status *stat
 }
 
 static int waitall_raw(int count, MPI_Request *requests, MPI_Status *statuses) {
-  if (!g.yield || g.wait_whole) return PMPI_Waitall(count, requests, statuses);
+  if (!g.yield || g_requests.wait_whole) return PMPI_Waitall(count, requests, statuses);
   for (;;) {
     int flag = 0;
     int rc = testall(count, requests, &flag, statuses);
@@ -145,7 +147,7 @@ int cohort_r_testall(int count, MPI_Request *requests, int *flag, MPI_Status *st
 }
 
 static int waitany_raw(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-  if (!g.yield || g.wait_whole) return PMPI_Waitany(count, requests, index, status);
+  if (!g.yield || g_requests.wait_whole) return PMPI_Waitany(count, requests, index, status);
   for (;;) {
     int flag = 0;
     int rc = PMPI_Testany(count, requests, index, &flag, status);
@@ -182,7 +184,7 @@ int cohort_r_testany(int count, MPI_Request *requests, int *index, int *flag, MP
 }
 
 static int waitsome_raw(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
-  if (!g.yield || g.wait_whole) return PMPI_Waitsome(count, requests, outcount, indices, statuses);
+  if (!g.yield || g_requests.wait_whole) return PMPI_Waitsome(count, requests, outcount, indices, statuses);
   for (;;) {
     *outcount = 0;
     int rc = PMPI_Testsome(count, requests, outcount, indices, statuses);

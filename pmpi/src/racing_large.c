@@ -1,5 +1,6 @@
 /* Racing mode: the forms of MPI 4 that are not covered (large counts, Isendrecv). Their messages have a header all the
  * same: who receives one expects it. */
+#include "core.h"
 #include "racing.h"
 #include "racing_transport.h"
 

@@ -9,7 +9,11 @@
  * message that arrives is checked against the receives that are still undecided; these stand in a table in the trace
  * file's header page, where they count as traced if the rank dies. A receive leaves it when it is traced, when no
  * message that could race with it can come any more, or, traced, to make room. */
+#include "completion.h"
+#include "p2p.h"
 #include "racing.h"
+#include "trace.h"
+#include "tracking.h"
 
 enum { MOST = COHORT_PENDING_MAX, NONE = 255 };
 _Static_assert(MOST < NONE, "entries have numbers of one byte");
@@ -74,7 +78,7 @@ static void trace(uint8_t i, uint32_t kept) {
 static int fits(int asked_tag, int tag) { return asked_tag == MPI_ANY_TAG || asked_tag == tag; }
 
 static void store_overtaken(int by) {
-  g.overtaken += by;
+  g_requests.overtaken += by;
   __atomic_store_n(&undecided->overtaken, undecided->overtaken + (uint32_t)by, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,9 @@
 /* Racing mode: receiving messages with a header, and probing for them. */
+#include "p2p.h"
 #include "racing.h"
 #include "racing_transport.h"
+#include "registry.h"
+#include "replay.h"
 
 #include <sched.h>
 

@@ -1,5 +1,6 @@
 /* Racing mode: the requests whose messages have a header, by handle, and the memory of messages. Only requests that are
  * not complete when the call that makes them returns stand here, so that no two have one handle. */
+#include "core.h"
 #include "racing.h"
 
 static uint32_t *slots; /* number of a node; 0: empty */

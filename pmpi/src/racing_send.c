@@ -2,8 +2,10 @@
  * above, or where the program's datatype is not contiguous and may be freed before the message is there, a struct
  * datatype over MPI_BOTTOM names both where they are. What is on the wire is the same, so sender and receiver need not
  * choose alike. The receiver does not know who will send when it posts, so the header has one size. */
+#include "p2p.h"
 #include "racing.h"
 #include "racing_transport.h"
+#include "registry.h"
 
 #include <sched.h>
 

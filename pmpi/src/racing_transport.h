@@ -2,7 +2,7 @@
  * Blocking ones yield if they should. Those that send take the operation. */
 #ifndef COHORT_RACING_TRANSPORT_H
 #define COHORT_RACING_TRANSPORT_H
-#include "cohort.h"
+#include "core.h"
 
 int cohort_r_send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, uint32_t op);
 int cohort_r_isend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, uint32_t op,

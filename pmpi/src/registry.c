@@ -1,9 +1,8 @@
 /* Tables of MPI handles that a debugger reads at any instruction: a record is complete before its slot points to it,
  * and a table that grows is copied before the registry points to the copy. */
-#include "cohort.h"
+#include "registry.h"
 
 #include <execinfo.h>
-#include <sched.h>
 #include <stdlib.h>
 
 EXPORT struct cohort_registry cohort_registry = {
@@ -14,15 +13,8 @@ EXPORT struct cohort_registry cohort_registry = {
     .handle_size = sizeof(MPI_Datatype),
 };
 
-static atomic_flag lock = ATOMIC_FLAG_INIT;
+struct cohort_lock cohort_registry_mutex;
 int cohort_at_once = 1;
-
-/* Only calls of MPI look at the registry. */
-void cohort_registry_lock_among_threads(void) {
-  while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) sched_yield();
-}
-
-void cohort_registry_unlock_among_threads(void) { atomic_flag_clear_explicit(&lock, memory_order_release); }
 
 enum { FREED = 1 };
 

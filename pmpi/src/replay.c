@@ -1,6 +1,11 @@
 /* Replay: the decisions file says what every nondeterministic call must do; a program that makes another call has
  * diverged. */
-#include "cohort.h"
+#include "p2p.h"
+#include "registry.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
+#include "values.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -14,6 +19,7 @@ static const struct cohort_poll *poll, *poll_end;
 static const struct cohort_set *set, *set_end;
 static const struct cohort_check *check, *check_end;
 static const struct cohort_order *await, *await_end, *grant, *grant_end; /* control messages */
+uint64_t cohort_grant_at = COHORT_NEVER;
 static uint64_t await_at = COHORT_NEVER;
 static MPI_Comm orders = MPI_COMM_NULL;
 static uint64_t check_before; /* event of the last that was equal */
@@ -87,7 +93,7 @@ void cohort_replay_open(void) {
   set_end = (const void *)(base + d->off_sets + d->len_sets);
   check = (const void *)(base + d->off_checks);
   check_end = check + d->n_checks;
-  g.check_at = check < check_end ? check->event : 0;
+  g_trace.check_at = check < check_end ? check->event : 0;
   await = (const void *)(base + d->off_waits);
   await_end = await + d->n_waits;
   grant = (const void *)(base + d->off_grants);
@@ -105,7 +111,7 @@ void cohort_orders_open(void) {
   }
   PMPI_Comm_set_errhandler(orders, MPI_ERRORS_RETURN);
   await_at = await < await_end ? await->event : COHORT_NEVER;
-  g.grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
+  cohort_grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
 }
 
 void cohort_orders_close(void) {
@@ -136,7 +142,7 @@ void cohort_orders_send(void) {
         PMPI_Request_free(&request) != MPI_SUCCESS)
       cohort_refuse("A control message of this replay could not be sent.");
   }
-  g.grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
+  cohort_grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
 }
 
 static void __attribute__((noreturn)) diverged(struct cohort_divergence d) {
@@ -175,7 +181,7 @@ void cohort_replay_compare(uint32_t hash) {
                                         .kind = COHORT_DIVERGENCE_CHECK});
   check_before = check->event;
   check++;
-  g.check_at = check < check_end ? check->event : 0;
+  g_trace.check_at = check < check_end ? check->event : 0;
 }
 
 /* A value that the program asks for is not the one that it asked for then, or not now; or a thread is out of its turn.

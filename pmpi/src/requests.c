@@ -1,6 +1,7 @@
 /* The program's active requests, by handle. Handles are reused, and some are shared: an MPI hands out one request that
  * is complete from the beginning to many sends. So a handle leads to a queue of requests, the oldest first. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
 
 struct slot { uint64_t handle; uint32_t head, tail; }; /* head 0: empty */
 

@@ -13,7 +13,14 @@
  * is not recorded but hashed, so that a replay that gets something else is found out. The rest is refused by name:
  * locks on it, sums of floating-point numbers, replacements, fetching atomics. Every rank decides alike, by the
  * greatest part of a window that any rank has. */
-#include "cohort.h"
+#include "p2p.h"
+#include "registry.h"
+#include "replay.h"
+#include "rma.h"
+#include "threads.h"
+#include "trace.h"
+#include "tracking.h"
+#include "values.h"
 
 #include <sched.h>
 
@@ -65,15 +72,15 @@ static struct window *known(MPI_Win win) {
 static int keeping(void) { return g.order || g.full || g.replay; }
 
 static void record_bytes(uint32_t kind, const void *bytes, size_t length) {
-  g.owned = 1;
+  g_threads.owned = 1;
   cohort_value_record_bytes(kind, bytes, length);
-  g.owned = 0;
+  g_threads.owned = 0;
 }
 
 static const void *recorded_bytes(uint32_t kind, size_t *length) {
-  g.owned = 1;
+  g_threads.owned = 1;
   const void *bytes = cohort_value_recorded_bytes(kind, length, g.site);
-  g.owned = 0;
+  g_threads.owned = 0;
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 /* Call sites and the modules that they lie in, each written to the trace once, when it is first needed. A site is the
  * return address of the call minus one, so that it lies inside the call instruction and a line table finds the call's
  * line. */
-#include "cohort.h"
+#include "trace.h"
 
 #include <link.h>
 #include <unistd.h>
@@ -88,23 +88,23 @@ static int32_t module_written(uint64_t address) {
 
 void cohort_module_needed(uint64_t address) {
   int32_t module = module_written(address);
-  g.module_start = module < 0 ? address & ~(uint64_t)0xfff : modules[module].start;
-  g.module_size = module < 0 ? 0x1000 : modules[module].end - modules[module].start;
+  g_trace.module_start = module < 0 ? address & ~(uint64_t)0xfff : modules[module].start;
+  g_trace.module_size = module < 0 ? 0x1000 : modules[module].end - modules[module].start;
 }
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *ignored) {
   (void)size;
   (void)ignored;
   uint64_t end = 0;
-  g.program_start = UINT64_MAX;
+  g_trace.program_start = UINT64_MAX;
   for (int i = 0; i < info->dlpi_phnum; i++) {
     const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
     if (ph->p_type != PT_LOAD) continue;
     uint64_t from = info->dlpi_addr + ph->p_vaddr;
-    if (from < g.program_start) g.program_start = from;
+    if (from < g_trace.program_start) g_trace.program_start = from;
     if (from + ph->p_memsz > end) end = from + ph->p_memsz;
   }
-  g.program_size = end - g.program_start;
+  g_trace.program_size = end - g_trace.program_start;
   return 1;
 }
 

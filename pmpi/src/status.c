@@ -1,5 +1,9 @@
 /* Messages as the trace has them: peers, tags, bytes; and the counters. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "registry.h"
+#include "trace.h"
+#include "tracking.h"
 
 static MPI_Datatype last_type = MPI_DATATYPE_NULL;
 static uint64_t last_size;

@@ -6,12 +6,12 @@
  * a TURN, and replay lets a thread in only when it is its turn. What the threads do between their calls, and the order
  * in which they take the program's locks, is not recorded: should a thread hold a lock that the one needs whose turn it
  * is, nobody moves, and that is a divergence. Calls that do overlap are refused by name. */
-#include "cohort.h"
+#include "threads.h"
+#include "values.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -65,11 +65,11 @@ struct start {
   uint64_t id;
   struct start *next;
 };
-static atomic_flag starts_lock = ATOMIC_FLAG_INIT;
+static struct cohort_lock starts_lock;
 static struct start *free_starts;
 
 static struct start *new_start(void) {
-  while (atomic_flag_test_and_set_explicit(&starts_lock, memory_order_acquire)) sched_yield();
+  cohort_lock(&starts_lock);
   if (free_starts == NULL) {
     enum { BATCH = 4096 / sizeof(struct start) };
     struct start *batch = cohort_map(BATCH * sizeof *batch);
@@ -80,15 +80,15 @@ static struct start *new_start(void) {
   }
   struct start *s = free_starts;
   if (s != NULL) free_starts = s->next;
-  atomic_flag_clear_explicit(&starts_lock, memory_order_release);
+  cohort_unlock(&starts_lock);
   return s;
 }
 
 static void free_start(struct start *s) {
-  while (atomic_flag_test_and_set_explicit(&starts_lock, memory_order_acquire)) sched_yield();
+  cohort_lock(&starts_lock);
   s->next = free_starts;
   free_starts = s;
-  atomic_flag_clear_explicit(&starts_lock, memory_order_release);
+  cohort_unlock(&starts_lock);
 }
 
 static void *begin_thread(void *argument) {
@@ -130,13 +130,13 @@ void cohort_turns_open(const struct cohort_turn *first, uint64_t n) {
 
 /* The caller, which owns `busy`, may not be the thread of the call before. */
 void cohort_turn_changes(void) {
-  if (cohort_thread_id() == g.thread) return;
+  if (cohort_thread_id() == g_threads.last) return;
   struct cohort_thread *t = cohort_self();
   if (t == NULL) {
     cohort_uncovered("MPI calls of a thread for which there is no memory");
     return;
   }
-  g.thread = t->id;
+  g_threads.last = t->id;
   if (!g.order && !g.full) return;
   if (!t->known) cohort_uncovered("MPI calls of a thread that was not made with pthread_create");
   cohort_write_turn(t, g.steps);
@@ -156,7 +156,7 @@ static uint64_t cpu_time(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-enum { YIELDS = 64, SHORT_NAPS = 200, PATIENCE_US = 10000000 };
+enum { PATIENCE_US = 10000000 };
 
 /* Waits for somebody else to move. Returns 0 when the process has stood still for 10 s: no MPI call began or ended,
  * none is in progress, and next to nothing was computed. Time in which a debugger holds the process does not count:
@@ -174,13 +174,6 @@ int cohort_wait_for_others(struct cohort_patience *p) {
     p->waited_us = 0;
     p->cpu = cpu;
   }
-  if (p->round++ < YIELDS) {
-    sched_yield();
-    return 1;
-  }
-  uint64_t us = p->round < YIELDS + SHORT_NAPS ? 50 : 1000;
-  struct timespec t = {0, (long)us * 1000};
-  syscall(SYS_nanosleep, &t, NULL);
-  p->waited_us += us;
+  p->waited_us += cohort_pause(p->round++);
   return 1;
 }

@@ -1,14 +1,11 @@
 /* Values that the program is given and that another run would not be given: times, random bytes, what one-sided calls
  * fetch. Each thread has its own sequence of them, so threads need not be ordered for it. See docs/trace-format.md. */
-#include "cohort.h"
+#include "replay.h"
+#include "threads.h"
+#include "trace.h"
+#include "values.h"
 
 #include <math.h>
-#include <sched.h>
-
-#define VALUE 0x07
-#define THREAD 0x08
-#define TURN 0x09
-#define SHORT 0x20
 
 static size_t put_uv(uint8_t *p, uint64_t v) {
   size_t n = 0;
@@ -53,7 +50,7 @@ static void flush(struct cohort_thread *t) {
 }
 
 static void emit(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
-  int owner = cohort_inside() && g.owned;
+  int owner = cohort_inside() && g_threads.owned;
   if (!owner && (cohort_inside() || !cohort_short_enter())) {
     keep(t, head, n, tail, m);
     return;
@@ -73,7 +70,7 @@ static int own(struct cohort_thread *t) {
 static void declare(struct cohort_thread *t) {
   if (LIKELY(t->index != 0)) return;
   t->index = 1 + cohort_thread_new_index();
-  uint8_t r[24] = {THREAD};
+  uint8_t r[24] = {COHORT_RECORD_THREAD};
   size_t n = 1 + put_uv(r + 1, t->index - 1);
   memcpy(r + n, &t->id, 8);
   emit(t, r, n + 8, NULL, 0);
@@ -117,7 +114,7 @@ static size_t short_form(struct cohort_thread *t, uint64_t bits, uint8_t *r) {
   t->ns = ns;
   uint64_t u = zigzag(ns - before);
   if (before < 0 || u >= (uint64_t)1 << 40) return 0;
-  r[0] = (uint8_t)(SHORT | t->form << 3 | (u & 7));
+  r[0] = (uint8_t)(COHORT_RECORD_TIME | t->form << 3 | (u & 7));
   return 1 + put_uv(r + 1, u >> 3);
 }
 
@@ -128,7 +125,7 @@ static void write_number(uint32_t kind, uint64_t number) {
   uint8_t r[32];
   size_t n = kind == COHORT_VALUE_WTIME && t->index == 1 ? short_form(t, number, r) : 0;
   if (n == 0) {
-    r[0] = VALUE;
+    r[0] = COHORT_RECORD_VALUE;
     n = 1 + put_uv(r + 1, (uint64_t)(t->index - 1) << 5 | kind);
     n += put_uv(r + n, zigzag((int64_t)(number - t->last[kind])));
   }
@@ -141,7 +138,7 @@ static void write_bytes(uint32_t kind, const void *bytes, size_t length) {
   struct cohort_thread *t = cohort_self();
   if (t == NULL || !own(t)) return;
   declare(t);
-  uint8_t r[32] = {VALUE};
+  uint8_t r[32] = {COHORT_RECORD_VALUE};
   size_t n = 1 + put_uv(r + 1, (uint64_t)(t->index - 1) << 5 | kind);
   n += put_uv(r + n, length);
   emit(t, r, n, bytes, length);
@@ -157,12 +154,12 @@ void cohort_write_turn(struct cohort_thread *t, uint64_t steps) {
   }
   if (t->index == 0) {
     t->index = 1 + cohort_thread_new_index();
-    r[0] = THREAD;
+    r[0] = COHORT_RECORD_THREAD;
     size_t n = 1 + put_uv(r + 1, t->index - 1);
     memcpy(r + n, &t->id, 8);
     cohort_write_raw(r, n + 8, NULL, 0);
   }
-  r[0] = TURN;
+  r[0] = COHORT_RECORD_TURN;
   size_t n = 1 + put_uv(r + 1, steps);
   n += put_uv(r + n, t->index - 1);
   cohort_write_raw(r, n, NULL, 0);
@@ -170,7 +167,7 @@ void cohort_write_turn(struct cohort_thread *t, uint64_t steps) {
 
 void cohort_values_close(void) {
   for (struct cohort_thread *t = cohort_threads(); t != NULL; t = t->next) {
-    while (!own(t)) sched_yield();
+    for (uint64_t round = 0; !own(t); round++) cohort_pause(round);
     flush(t);
     /* It stays taken: what comes now is after the end of the recording. */
   }
@@ -223,7 +220,7 @@ static void find_stream(struct cohort_thread *t) {
 /* The recorded values of this thread end here. For a thread that makes no MPI calls that can be because MPI was
  * finalised by another at this moment: it waits for that. Returns 0 then. */
 static int ran_out(uint32_t kind, uint64_t site) {
-  int calls_mpi = cohort_thread_id() == g.thread;
+  int calls_mpi = cohort_thread_id() == g_threads.last;
   /* What another thread was given last may have died with the rank, before it could be written: the rank goes on
    * without that thread. */
   if (cut_short && !calls_mpi) cohort_wait_for_end();

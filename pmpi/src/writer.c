@@ -1,6 +1,10 @@
 /* The trace file: records are put together in a buffer and copied into a shared mapping of the file, whole, before
  * `committed` moves past them; so a rank that dies at any instant leaves a valid prefix. See docs/trace-format.md. */
-#include "cohort.h"
+#include "p2p.h"
+#include "replay.h"
+#include "trace.h"
+#include "tracking.h"
+#include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +14,6 @@
 #include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
-
-#define STORE(x, v) __atomic_store_n(&(x), (v), __ATOMIC_RELEASE)
 
 enum {
   CHECK_FIRST = 64,
@@ -233,16 +235,16 @@ void cohort_event_begin(void) {
   uint32_t site = cohort_site_index(g.site);
   uint64_t failures = 0;
   if (cohort_is_poll(g.op)) {
-    failures = g.failures;
-    g.failures = 0;
+    failures = g_trace.failures;
+    g_trace.failures = 0;
   }
-  put_u8(&event_record, 0x05);
+  put_u8(&event_record, COHORT_RECORD_EVENT);
   put_u8(&event_record, (uint8_t)g.op);
   put_uv(&event_record, site);
   put_uv(&event_record, failures);
-  put_uv(&event_record, g.call_start > g.last_end ? g.call_start - g.last_end : 0);
-  put_uv(&event_record, end - g.call_start);
-  g.last_end = end;
+  put_uv(&event_record, g_trace.call_start > g_trace.last_end ? g_trace.call_start - g_trace.last_end : 0);
+  put_uv(&event_record, end - g_trace.call_start);
+  g_trace.last_end = end;
 }
 
 void cohort_event_end(void) {
@@ -251,14 +253,14 @@ void cohort_event_end(void) {
     events_written++;
   }
   event_record.length = 0;
-  STORE(g.header->polls, g.failures);
+  STORE(g.header->polls, g_trace.failures);
 }
 
 /* ---- order mode: a record is a shape and a value. A loop of the program makes the same few shapes in the same order
  * over and over: the shape that is expected takes one byte together with a small value, a shape that was seen before
  * takes a byte of its own. Readers guess alike (docs/trace-format.md, Short forms). */
 struct shape { uint64_t a, b; }; /* kind, op, n or which, tag; event delta, back */
-enum { SHAPES = 64, CONTEXTS = 4096, SHORT_KNOWN = 0x40, SHORT_EXPECTED = 0x80, VALUE_LONG = 0x7f };
+enum { SHAPES = 64, CONTEXTS = 4096, VALUE_LONG = 0x7f };
 
 static struct shape shapes[SHAPES];
 static int32_t last_tag;              /* of the last MATCH with a source */
@@ -276,7 +278,7 @@ static void order_next(uint32_t place, uint32_t mix) {
 static int order_short(struct shape s, uint64_t value, uint32_t mix) {
   uint32_t place = expected[context];
   if (LIKELY(place != 0 && shapes[place - 1].a == s.a && shapes[place - 1].b == s.b)) {
-    put_u8(&side_record, (uint8_t)(SHORT_EXPECTED | (value < VALUE_LONG ? value : VALUE_LONG)));
+    put_u8(&side_record, (uint8_t)(COHORT_RECORD_EXPECTED | (value < VALUE_LONG ? value : VALUE_LONG)));
     if (value >= VALUE_LONG) put_uv(&side_record, value - VALUE_LONG);
     order_next(place - 1, mix);
     return 1;
@@ -284,7 +286,7 @@ static int order_short(struct shape s, uint64_t value, uint32_t mix) {
   uint32_t hash = (uint32_t)((s.a * 0x9E3779B97F4A7C15u ^ s.b) * 0xBF58476D1CE4E5B9u >> 56);
   place = found[hash];
   if (place != 0 && shapes[place - 1].a == s.a && shapes[place - 1].b == s.b) {
-    put_u8(&side_record, (uint8_t)(SHORT_KNOWN | (place - 1)));
+    put_u8(&side_record, (uint8_t)(COHORT_RECORD_KNOWN | (place - 1)));
     put_uv(&side_record, value);
     order_next(place - 1, mix);
     return 1;
@@ -321,11 +323,11 @@ static struct shape shape_of(uint8_t kind, uint32_t op, uint64_t n, int32_t tag,
 
 void cohort_order_poll(uint32_t op) {
   uint64_t delta = order_delta();
-  if (delta > UINT32_MAX || !order_short(shape_of(0x11, op, 0, 0, delta, 0), g.failures, 0)) {
-    order_long(0x11, op, delta);
-    put_uv(&side_record, g.failures);
+  if (delta > UINT32_MAX || !order_short(shape_of(COHORT_RECORD_POLL, op, 0, 0, delta, 0), g_trace.failures, 0)) {
+    order_long(COHORT_RECORD_POLL, op, delta);
+    put_uv(&side_record, g_trace.failures);
   }
-  g.failures = 0;
+  g_trace.failures = 0;
   order_end();
   STORE(g.header->polls, 0);
 }
@@ -334,8 +336,8 @@ void cohort_order_set(uint32_t op, int n, const int *indices) {
   uint64_t delta = order_delta(), first = n > 0 ? (uint64_t)indices[0] : 0;
   int i = 1;
   if (delta > UINT32_MAX || n > UINT16_MAX ||
-      !order_short(shape_of(0x12, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
-    order_long(0x12, op, delta);
+      !order_short(shape_of(COHORT_RECORD_SET, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
+    order_long(COHORT_RECORD_SET, op, delta);
     put_uv(&side_record, (uint64_t)n);
     i = 0;
   }
@@ -351,9 +353,9 @@ static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back,
   int32_t shown = none ? tag : (int32_t)((uint32_t)tag - (uint32_t)last_tag);
   if (!none) last_tag = tag;
   if (delta <= UINT32_MAX && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
-      order_short(shape_of(none ? 0x1f : 0x10, op, which, shown, delta, back), none ? 0 : (uint64_t)source, 0))
+      order_short(shape_of(none ? COHORT_RECORD_PENDING : COHORT_RECORD_MATCH, op, which, shown, delta, back), none ? 0 : (uint64_t)source, 0))
     return;
-  order_long(0x10, op, delta);
+  order_long(COHORT_RECORD_MATCH, op, delta);
   put_uv(&side_record, zigzag(source));
   put_uv(&side_record, zigzag(tag));
   put_uv(&side_record, back);
@@ -383,7 +385,7 @@ void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, ui
 }
 
 void cohort_write_check(uint32_t hash) {
-  put_u8(&side_record, 0x13);
+  put_u8(&side_record, COHORT_RECORD_CHECK);
   put_uv(&side_record, g.events);
   put_u32(&side_record, hash);
   commit(&side_record);
@@ -395,7 +397,7 @@ void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t
   if (count == 1) {
     order_match(op, source, tag, g.events + 1 - event, which);
   } else {
-    order_long(0x14, op, order_delta());
+    order_long(COHORT_RECORD_RACE, op, order_delta());
     put_uv(&side_record, zigzag(source));
     put_uv(&side_record, zigzag(tag));
     put_uv(&side_record, g.events + 1 - event);
@@ -407,7 +409,7 @@ void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t
 }
 
 void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length) {
-  put_u8(&side_record, 0x02);
+  put_u8(&side_record, COHORT_RECORD_MODULE);
   put_uv(&side_record, index);
   put_u64(&side_record, bias);
   put_bytes(&side_record, path, strlen(path));
@@ -416,7 +418,7 @@ void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const 
 }
 
 void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset) {
-  put_u8(&side_record, 0x03);
+  put_u8(&side_record, COHORT_RECORD_SITE);
   put_uv(&side_record, index);
   put_uv(&side_record, module);
   put_uv(&side_record, offset);
@@ -425,7 +427,7 @@ void cohort_write_site(uint32_t index, uint32_t module, uint64_t offset) {
 
 void cohort_write_note(const char *call) {
   uint32_t site = cohort_site_index(g.site);
-  put_u8(&side_record, 0x04);
+  put_u8(&side_record, COHORT_RECORD_NOTE);
   put_uv(&side_record, g.events + 1);
   put_bytes(&side_record, call, strlen(call));
   put_uv(&side_record, site);
@@ -434,7 +436,7 @@ void cohort_write_note(const char *call) {
 
 void cohort_write_comm(const struct cohort_comm *c) {
   const uint32_t *members = (const uint32_t *)(c + 1);
-  put_u8(&side_record, 0x01);
+  put_u8(&side_record, COHORT_RECORD_COMM);
   put_uv(&side_record, c->index);
   put_u64(&side_record, c->global_id);
   put_u64(&side_record, c->parent_id);
@@ -498,15 +500,15 @@ void cohort_trace_open(void) {
   h->committed = COHORT_TRACE_HEADER_SIZE;
   STORE(h->magic, COHORT_TRACE_MAGIC);
   g.header = mapped = h;
-  g.check_at = CHECK_FIRST;
+  g_trace.check_at = CHECK_FIRST;
 }
 
 void cohort_trace_close(void) {
   if (fd < 0) return;
   cohort_values_close();
   if (g.order || g.full) {
-    put_u8(&side_record, 0x06);
-    put_uv(&side_record, g.failures);
+    put_u8(&side_record, COHORT_RECORD_END);
+    put_uv(&side_record, g_trace.failures);
     put_u8(&side_record, 1);
     commit(&side_record);
   }

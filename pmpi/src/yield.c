@@ -1,16 +1,18 @@
 /* Blocking calls. Where a host holds more ranks than cores, an MPI that spins keeps the rank off the core that it waits
  * for; so with COHORT_FLAG_YIELD they are made of nonblocking calls and tests, with sched_yield between. */
-#include "cohort.h"
+#include "completion.h"
+#include "p2p.h"
+#include "replay.h"
 #include "transport.h"
 
 #include <sched.h>
 
 int cohort_do_wait(MPI_Request *request, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_wait(request, status);
-  if (!g.yield) return x_wait(request, status);
+  if (!g.yield) return carry_wait(request, status);
   for (;;) {
     int flag = 0;
-    int rc = x_test(request, &flag, status);
+    int rc = carry_test(request, &flag, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
@@ -18,10 +20,10 @@ int cohort_do_wait(MPI_Request *request, MPI_Status *status) {
 
 int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   if (UNLIKELY(g.racing)) return cohort_r_waitall(count, requests, statuses);
-  if (!g.yield || g.wait_whole) return x_waitall(count, requests, statuses);
+  if (!g.yield || g_requests.wait_whole) return carry_waitall(count, requests, statuses);
   for (;;) {
     int flag = 0;
-    int rc = x_testall(count, requests, &flag, statuses);
+    int rc = carry_testall(count, requests, &flag, statuses);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
@@ -29,10 +31,10 @@ int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
 
 int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_waitany(count, requests, index, status);
-  if (!g.yield || g.wait_whole) return x_waitany(count, requests, index, status);
+  if (!g.yield || g_requests.wait_whole) return carry_waitany(count, requests, index, status);
   for (;;) {
     int flag = 0;
-    int rc = x_testany(count, requests, index, &flag, status);
+    int rc = carry_testany(count, requests, index, &flag, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
@@ -40,10 +42,10 @@ int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *
 
 int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
   if (UNLIKELY(g.racing)) return cohort_r_waitsome(count, requests, outcount, indices, statuses);
-  if (!g.yield || g.wait_whole) return x_waitsome(count, requests, outcount, indices, statuses);
+  if (!g.yield || g_requests.wait_whole) return carry_waitsome(count, requests, outcount, indices, statuses);
   for (;;) {
     *outcount = 0;
-    int rc = x_testsome(count, requests, outcount, indices, statuses);
+    int rc = carry_testsome(count, requests, outcount, indices, statuses);
     if (rc != MPI_SUCCESS || *outcount != 0) return rc;
     sched_yield();
   }
@@ -56,13 +58,13 @@ begin_last(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, 
            int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm) {
   static MPI_Request send = MPI_REQUEST_NULL, receive = MPI_REQUEST_NULL;
   if (op != COHORT_OP_NONE) switch (op) {
-      case COHORT_OP_BSEND: x_bsend(sendbuf, sendcount, sendtype, dest, sendtag, comm); break;
-      case COHORT_OP_SSEND: x_issend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
-      case COHORT_OP_RSEND: x_irsend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
-      default: x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
+      case COHORT_OP_BSEND: carry_bsend(sendbuf, sendcount, sendtype, dest, sendtag, comm); break;
+      case COHORT_OP_SSEND: carry_issend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
+      case COHORT_OP_RSEND: carry_irsend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
+      default: carry_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send); break;
     }
   if (source != MPI_PROC_NULL && source != MPI_ANY_SOURCE && recvtag != MPI_ANY_TAG)
-    x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
+    carry_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
   cohort_end_of_recording();
 }
 
@@ -73,16 +75,16 @@ int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int 
   int rc;
   if (!g.yield || op == COHORT_OP_BSEND) {
     switch (op) {
-      case COHORT_OP_BSEND: return x_bsend(buf, count, type, dest, tag, comm);
-      case COHORT_OP_SSEND: return x_ssend(buf, count, type, dest, tag, comm);
-      case COHORT_OP_RSEND: return x_rsend(buf, count, type, dest, tag, comm);
-      default: return x_send(buf, count, type, dest, tag, comm);
+      case COHORT_OP_BSEND: return carry_bsend(buf, count, type, dest, tag, comm);
+      case COHORT_OP_SSEND: return carry_ssend(buf, count, type, dest, tag, comm);
+      case COHORT_OP_RSEND: return carry_rsend(buf, count, type, dest, tag, comm);
+      default: return carry_send(buf, count, type, dest, tag, comm);
     }
   }
   switch (op) {
-    case COHORT_OP_SSEND: rc = x_issend(buf, count, type, dest, tag, comm, &request); break;
-    case COHORT_OP_RSEND: rc = x_irsend(buf, count, type, dest, tag, comm, &request); break;
-    default: rc = x_isend(buf, count, type, dest, tag, comm, &request); break;
+    case COHORT_OP_SSEND: rc = carry_issend(buf, count, type, dest, tag, comm, &request); break;
+    case COHORT_OP_RSEND: rc = carry_irsend(buf, count, type, dest, tag, comm, &request); break;
+    default: rc = carry_isend(buf, count, type, dest, tag, comm, &request); break;
   }
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, MPI_STATUS_IGNORE) : rc;
 }
@@ -109,23 +111,23 @@ int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag,
     begin_last(NULL, 0, type, MPI_PROC_NULL, 0, COHORT_OP_NONE, buf, count, type, source, tag, comm);
   /* MPICH 4.0 does not set the status of an Irecv from MPI_PROC_NULL. */
   if (!g.yield || source == MPI_PROC_NULL || count < 0 || type == MPI_DATATYPE_NULL)
-    return x_recv(buf, count, type, source, tag, comm, status);
+    return carry_recv(buf, count, type, source, tag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm))) {
     MPI_Status probed;
     int rc = cohort_do_probe(source, tag, comm, &probed);
-    return rc == MPI_SUCCESS ? x_recv(buf, count, type, probed.MPI_SOURCE, probed.MPI_TAG, comm, status) : rc;
+    return rc == MPI_SUCCESS ? carry_recv(buf, count, type, probed.MPI_SOURCE, probed.MPI_TAG, comm, status) : rc;
   }
   MPI_Request request = MPI_REQUEST_NULL;
-  int rc = x_irecv(buf, count, type, source, tag, comm, &request);
+  int rc = carry_irecv(buf, count, type, source, tag, comm, &request);
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
 }
 
 int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_probe(source, tag, comm, status);
-  if (!g.yield) return x_probe(source, tag, comm, status);
+  if (!g.yield) return carry_probe(source, tag, comm, status);
   for (;;) {
     int flag = 0;
-    int rc = x_iprobe(source, tag, comm, &flag, status);
+    int rc = carry_iprobe(source, tag, comm, &flag, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
@@ -137,11 +139,11 @@ static int mrecv_must_block;
 
 int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_mprobe(source, tag, comm, message, status);
-  if (!g.yield) return x_mprobe(source, tag, comm, message, status);
+  if (!g.yield) return carry_mprobe(source, tag, comm, message, status);
   if (UNLIKELY(!cohort_may_test(comm))) mrecv_must_block = 1;
   for (;;) {
     int flag = 0;
-    int rc = x_improbe(source, tag, comm, &flag, message, status);
+    int rc = carry_improbe(source, tag, comm, &flag, message, status);
     if (rc != MPI_SUCCESS || flag) return rc;
     sched_yield();
   }
@@ -150,9 +152,9 @@ int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, M
 int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
   if (UNLIKELY(g.racing)) return cohort_r_mrecv(buf, count, type, message, status);
   if (!g.yield || mrecv_must_block || *message == MPI_MESSAGE_NO_PROC || *message == MPI_MESSAGE_NULL)
-    return x_mrecv(buf, count, type, message, status);
+    return carry_mrecv(buf, count, type, message, status);
   MPI_Request request = MPI_REQUEST_NULL;
-  int rc = x_imrecv(buf, count, type, message, &request);
+  int rc = carry_imrecv(buf, count, type, message, &request);
   return rc == MPI_SUCCESS ? cohort_do_wait(&request, status) : rc;
 }
 
@@ -160,10 +162,10 @@ int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *messag
 static int exchange(MPI_Request *receive, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
                     int sendtag, MPI_Comm comm, MPI_Status *status) {
   MPI_Request send = MPI_REQUEST_NULL;
-  int rc = x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
+  int rc = carry_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
   if (rc != MPI_SUCCESS) {
-    x_cancel(receive);
-    x_wait(receive, MPI_STATUS_IGNORE);
+    carry_cancel(receive);
+    carry_wait(receive, MPI_STATUS_IGNORE);
     return rc;
   }
   rc = cohort_do_wait(receive, status);
@@ -176,7 +178,7 @@ static int exchange_probed(const void *sendbuf, int sendcount, MPI_Datatype send
                            void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
                            MPI_Status *status) {
   MPI_Request send = MPI_REQUEST_NULL;
-  int rc = x_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
+  int rc = carry_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
   if (rc != MPI_SUCCESS) return rc;
   rc = cohort_do_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status);
   int sent = cohort_do_wait(&send, MPI_STATUS_IGNORE);
@@ -193,17 +195,17 @@ int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype
     begin_last(sendbuf, sendcount, sendtype, dest, sendtag, COHORT_OP_SEND, recvbuf, recvcount, recvtype, source,
                recvtag, comm);
   if (!g.yield)
-    return x_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+    return carry_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
                       status);
   if (source == MPI_PROC_NULL) {
     int rc = cohort_do_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
-    return rc == MPI_SUCCESS ? x_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
+    return rc == MPI_SUCCESS ? carry_recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
   }
   if (UNLIKELY(!cohort_may_test(comm)))
     return exchange_probed(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
                            comm, status);
   MPI_Request receive = MPI_REQUEST_NULL;
-  int rc = x_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
+  int rc = carry_irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, sendbuf, sendcount, sendtype, dest, sendtag, comm, status) : rc;
 }
 
@@ -221,17 +223,17 @@ int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest
   }
   if (g.yield && source == MPI_PROC_NULL) {
     int rc = cohort_do_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
-    return rc == MPI_SUCCESS ? x_recv(buf, count, type, source, recvtag, comm, status) : rc;
+    return rc == MPI_SUCCESS ? carry_recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
   if (!g.yield || PMPI_Pack_size(count, type, comm, &size) != MPI_SUCCESS || size == 0 ||
       !cohort_reserve(&packed, (size_t)size) ||
       cohort_pack(buf, count, type, packed.data, size, &position, comm) != MPI_SUCCESS)
-    return x_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
+    return carry_sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   if (UNLIKELY(!cohort_may_test(comm)))
     return exchange_probed(packed.data, position, MPI_PACKED, dest, sendtag, buf, count, type, source, recvtag, comm,
                            status);
   MPI_Request receive = MPI_REQUEST_NULL;
-  int rc = x_irecv(buf, count, type, source, recvtag, comm, &receive);
+  int rc = carry_irecv(buf, count, type, source, recvtag, comm, &receive);
   return rc == MPI_SUCCESS ? exchange(&receive, packed.data, position, MPI_PACKED, dest, sendtag, comm, status) : rc;
 }
 

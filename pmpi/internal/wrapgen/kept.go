@@ -62,7 +62,7 @@ func (f function) keptCondition() string {
 
 func keptHeader(all []function) string {
 	var b strings.Builder
-	b.WriteString(header + `#ifndef COHORT_GEN_KEPT_H
+	b.WriteString(notice + `#ifndef COHORT_GEN_KEPT_H
 #define COHORT_GEN_KEPT_H
 #ifndef OPEN_MPI
 #if MPI_VERSION >= 4
@@ -102,7 +102,7 @@ func keptHeader(all []function) string {
 // keptCalls are the functions that show a call and its request to a debugger.
 func keptCalls(all []function) string {
 	var b strings.Builder
-	b.WriteString(header + "#include \"cohort.h\"\n#include \"objects.h\"\n\n")
+	b.WriteString(header + "\n")
 	for _, f := range all {
 		if !f.isKept() || keptByHand[f.name] {
 			continue

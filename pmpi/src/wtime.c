@@ -1,6 +1,6 @@
 /* MPI_Wtime and MPI_Wtick: what they return is recorded always, and returned in replay. They are no events, and have no
  * numbers. */
-#include "cohort.h"
+#include "values.h"
 
 static double time_of(uint32_t kind, double (*ask)(void), uint64_t site) {
   double v;

@@ -1,8 +1,10 @@
-/* Requests and calls in progress in the registry (kept.h). Not a path of recordings and replays, unless a debugger is
+/* Requests and calls in progress in the registry (tracking.h). Not a path of recordings and replays, unless a debugger is
  * there. */
-#include "cohort.h"
 #include "fortran.h"
 #include "objects.h"
+#include "registry.h"
+#include "tracking.h"
+#include "values.h"
 
 #include <link.h>
 #include <signal.h>

@@ -1,0 +1,66 @@
+/* Messages: what they are in the trace, and how blocking calls carry them. */
+#ifndef COHORT_P2P_H
+#define COHORT_P2P_H
+#include "core.h"
+
+/* ---- status.c: sources and tags as the trace has them */
+static inline int cohort_peer(int rank) { return rank == MPI_ANY_SOURCE ? -1 : rank == MPI_PROC_NULL ? -2 : rank; }
+static inline int cohort_tag(int tag) { return tag == MPI_ANY_TAG ? -1 : tag; }
+/* What the call in progress names, for those who ask what the rank did last, and for the hash that finds divergences
+ * between decisions. */
+static inline void cohort_named(int peer, int tag) {
+  g.recent->peer = cohort_peer(peer);
+  g.recent->tag = cohort_tag(tag);
+}
+/* Every receive and probe asks this, with what the program named. */
+static inline int cohort_wildcard(int source, int tag) {
+  cohort_named(source, tag);
+  return source != MPI_PROC_NULL && (source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG);
+}
+uint64_t cohort_status_bytes(const MPI_Status *status);
+uint64_t cohort_bytes(int count, MPI_Datatype type);
+/* MPI_Pack and MPI_Unpack, of MPI_BOTTOM too. */
+int cohort_pack(const void *buf, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm);
+int cohort_unpack(const void *from, int size, int *position, void *buf, int count, MPI_Datatype type, MPI_Comm comm);
+void cohort_type_size_forget(void);
+void cohort_count_message(int dest, uint64_t bytes);
+void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void cohort_put_asked(MPI_Comm comm, int source, int tag);
+void cohort_put_status(const MPI_Status *status);
+void cohort_put_given(int given, const MPI_Status *status); /* not given: as from MPI_PROC_NULL */
+int cohort_truncated(int rc);
+int cohort_given(int rc, int wildcard);
+void cohort_event_plain(void);                 /* full mode: the EVENT of a call that has no fields of its own */
+void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes);
+void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag,
+                             const MPI_Request *request);
+void cohort_copy_name(char *to, size_t room, const char *from);
+
+/* ---- content.c */
+struct cohort_content { int known; uint64_t value; };
+struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Datatype type, int dest);
+/* of which message that the last EVENT sent, from 0 */
+void cohort_put_content(struct cohort_content c, uint32_t which);
+/* full mode: of the message that was just sent */
+void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest);
+
+/* ---- yield.c: blocking calls, with or without sched_yield */
+int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op);
+int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
+int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
+int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status);
+int cohort_do_wait(MPI_Request *request, MPI_Status *status);
+int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses);
+int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
+int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses);
+int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                       MPI_Status *status);
+int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
+                               MPI_Comm comm, MPI_Status *status);
+int cohort_may_test(MPI_Comm comm);            /* an error of a receive on it may be found by a test */
+void cohort_synchronise(MPI_Comm comm);        /* yield: wait, yielding, until all members are here */
+int cohort_yieldable(MPI_Comm comm);
+
+#endif

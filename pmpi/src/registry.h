@@ -1,0 +1,69 @@
+/* Tables of handles that a debugger reads. */
+#ifndef COHORT_REGISTRY_H
+#define COHORT_REGISTRY_H
+#include "core.h"
+
+/* ---- registry.c: tables of handles that a debugger reads */
+struct registry_table {
+  uint64_t *published;
+  struct cohort_slots *slots;
+  uint64_t used, live, last; /* slot that was put last: what is made is soon used */
+};
+void *cohort_table_find(const struct registry_table *t, uint64_t handle);
+/* what the handle led to before, or NULL; the record itself: there is no memory */
+void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record);
+void cohort_table_remove(struct registry_table *t, uint64_t handle);
+extern int cohort_at_once;       /* threads may call MPI at once: else there is nothing to lock */
+extern struct cohort_lock cohort_registry_mutex;
+/* Threads may make datatypes at once; held for no MPI call that could wait. */
+static inline void cohort_registry_lock(void) {
+  if (UNLIKELY(cohort_at_once)) cohort_lock(&cohort_registry_mutex);
+}
+static inline void cohort_registry_unlock(void) {
+  if (UNLIKELY(cohort_at_once)) cohort_unlock(&cohort_registry_mutex);
+}
+extern struct cohort_registry cohort_registry;
+void cohort_registry_open(void);
+uint64_t cohort_stack(uint64_t site, int of_request);
+struct object_table {
+  struct registry_table table;
+  uint64_t created;
+  int stacks; /* of requests: only if asked for */
+  void (*release)(struct cohort_object *); /* gives up what a record refers to; the lock is held */
+};
+void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site);
+void cohort_object_ref(struct cohort_object *o);
+void cohort_object_unref(struct cohort_object *o);
+void cohort_object_publish(struct cohort_object *o);
+void cohort_object_set_name(struct cohort_object *o, const char *name);
+void *cohort_object_get(struct object_table *t, uint64_t handle);
+void cohort_object_put(struct cohort_object *o);
+int cohort_object_again(struct object_table *t, uint64_t handle);
+void cohort_object_publish_given(struct cohort_object *o);
+void *cohort_object_freeing(struct object_table *t, uint64_t handle);
+void cohort_object_freed(struct cohort_object *o, int rc);
+
+/* ---- datatypes.c */
+void cohort_datatypes_open(void);
+struct cohort_datatype *cohort_datatype_ref(uint64_t handle); /* the lock is held; NULL: it is not known */
+void cohort_datatype_unref(struct cohort_datatype *d);
+void cohort_datatype_given(MPI_Datatype type);
+void cohort_datatype_committed(MPI_Datatype type);
+MPI_Fint cohort_datatype_c2f(MPI_Datatype type);         /* the program's Fortran is given it */
+void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f); /* Fortran has it */
+struct cohort_datatype *cohort_datatype_known(MPI_Datatype type);
+int cohort_is_builtin(uint64_t handle);                  /* the MPI library's own object */
+
+/* ---- comms.c */
+void cohort_comms_open(void);
+struct cohort_comm *cohort_comm_find(MPI_Comm comm); /* registers one that it does not know; NULL only without memory */
+uint32_t cohort_comm_index(MPI_Comm comm);
+struct cohort_comm *cohort_comm_known(MPI_Comm comm);    /* NULL: it is not */
+struct cohort_comm *cohort_comm_ref(uint64_t handle);    /* the lock is held; likewise */
+void cohort_comm_unref(struct cohort_comm *c);
+void cohort_comm_given(MPI_Comm comm, uint64_t site);
+struct cohort_comm *cohort_comm_freeing(MPI_Comm comm);
+void cohort_comm_freed(struct cohort_comm *c, int rc);
+int cohort_world_ranks(MPI_Group group, int n, uint32_t *out);
+
+#endif
