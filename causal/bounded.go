@@ -120,7 +120,7 @@ func (e *UnboundableError) Error() string {
 		"back messages could let ranks wait for ever", e.Problem)
 }
 
-// unboundable returns a problem of a graph that may lack an order which its run has.
+// unboundable returns a problem of a graph that may not have an order that its run has.
 func (g *Graph) unboundable() *Problem {
 	for i := range g.problems {
 		switch p := &g.problems[i]; p.Kind {

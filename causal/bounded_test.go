@@ -290,11 +290,11 @@ func TestBoundAnySchedule(t *testing.T) {
 		check := func(pred map[point][]point) {
 			with, whole := schedule(x, pred, draw)
 			if !whole {
-				t.Fatalf("with the control messages %+v the ranks stand still", b.Control)
+				t.Fatalf("with the control messages %+v no rank can continue", b.Control)
 			}
 			for r := range with {
 				if with[r] > b.Reached[r] {
-					t.Fatalf("%d messages wait at rank %d, %d were promised", with[r], r, b.Reached[r])
+					t.Fatalf("%d messages wait at rank %d, %d were announced", with[r], r, b.Reached[r])
 				}
 			}
 		}

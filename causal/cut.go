@@ -85,8 +85,8 @@ func (k depKind) relation() Relation {
 	return RelationCollective
 }
 
-// lacks returns an event that the cut must hold if it holds rank:index, and does not; nil if there is none.
-func (g *Graph) lacks(cut Cut, rank int, index uint64) *InconsistentCutError {
+// missing returns an event that the cut must hold if it holds rank:index, and does not; nil if there is none.
+func (g *Graph) missing(cut Cut, rank int, index uint64) *InconsistentCutError {
 	for _, d := range g.ranks[rank].of(index) {
 		var out EventID
 		if d.kind() != depCollective {
@@ -126,7 +126,7 @@ func (g *Graph) CheckCut(cut Cut) error {
 func (g *Graph) firstLack(cut Cut) *InconsistentCutError {
 	for r, last := range cut {
 		for e := uint64(1); e <= last; e++ {
-			if bad := g.lacks(cut, r, e); bad != nil {
+			if bad := g.missing(cut, r, e); bad != nil {
 				return bad
 			}
 		}
@@ -143,7 +143,7 @@ func (g *Graph) NearestConsistent(cut Cut) (below, above Cut, err error) {
 	return g.shrink(cut), g.close(cut), nil
 }
 
-// shrink takes out of a cut each event that lacks another, then those that need what was taken out, and so on.
+// shrink takes out of a cut each event that needs another which is not there, then those that need what was taken out, and so on.
 func (g *Graph) shrink(cut Cut) Cut {
 	rev := g.reverse()
 	below := append(Cut(nil), cut...)
@@ -160,7 +160,7 @@ func (g *Graph) shrink(cut Cut) Cut {
 	}
 	for r, last := range cut {
 		for e := uint64(1); e <= last; e++ {
-			if g.lacks(cut, r, e) != nil {
+			if g.missing(cut, r, e) != nil {
 				remove(r, e)
 				break
 			}

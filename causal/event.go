@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// EventID names one event: the Index-th MPI call of a rank, from 1. Index 0 stands for the position before the first
+// EventID names one event: the Index-th MPI call of a rank, from 1. Index 0 means the position before the first
 // event, after MPI_Init.
 type EventID struct {
 	Rank  int    `json:"rank"`
@@ -16,7 +16,7 @@ type EventID struct {
 // String returns the form that is used everywhere: "3:17".
 func (e EventID) String() string { return strconv.Itoa(e.Rank) + ":" + strconv.FormatUint(e.Index, 10) }
 
-// IsZero reports whether e is the zero value, which stands for "none": a rank's events begin at 1.
+// IsZero reports whether e is the zero value, which means "none": a rank's events begin at 1.
 func (e EventID) IsZero() bool { return e == EventID{} }
 
 // EventIDError is a text that names no event.

@@ -7,11 +7,11 @@ import (
 )
 
 // lazy goes through all points of a run in an order that it could have had, and in which messages are sent as late as
-// possible: one is sent when a rank cannot go on without it. Everything else happens as early as it can.
+// possible: one is sent when a rank cannot continue without it. Everything else happens as early as it can.
 //
 // A rank does not leave a send of Options.SyncBytes before its receive was posted, nor a blocking collective before all
 // have entered it, because an MPI may make it wait. Where the run cannot be explained so (ranks that send to each other
-// first, and receive then) the smallest of the sends that stand in each other's way is taken not to have waited, and so
+// first, and receive then) the smallest of the sends that block each other is taken not to have waited, and so
 // on.
 //
 // A rank that was ended within a call had begun it, after all its events: others may have gone on because of that.
@@ -28,7 +28,7 @@ type lazy struct {
 	last     map[EventID][]int // the ranks whose last call, which did not end, the end of an event follows
 	blocked  []block           // by rank: what it waits for
 	waiting  [][]int           // by rank: who waits for it
-	ready    []int             // ranks to go on with
+	ready    []int             // ranks that can continue
 	turn     int
 	scratch  []int
 }
@@ -83,7 +83,7 @@ func newLazy(g *Graph, v visitor) *lazy {
 	return l
 }
 
-// run visits all points. It returns where ranks stand in each other's way, which no run could get over; nil as a rule.
+// run visits all points. It returns where ranks block each other, which no run could get over; nil as a rule.
 func (l *lazy) run() (blocked []EventID) {
 	for {
 		for len(l.ready) > 0 {
@@ -122,7 +122,7 @@ func (l *lazy) goOn(r int) {
 			}
 			l.enter(r)
 		}
-		if b := l.lacks(r, e); b.rank >= 0 {
+		if b := l.waitsFor(r, e); b.rank >= 0 {
 			l.blocked[r] = b
 			l.waiting[b.rank] = append(l.waiting[b.rank], r)
 			return
@@ -169,7 +169,7 @@ func (l *lazy) enter(r int) {
 	l.wake(r)
 }
 
-// wake lets those go on that waited for what a rank has entered.
+// wake lets those continue that waited for what a rank has entered.
 func (l *lazy) wake(r int) {
 	l.waiting[r] = slices.DeleteFunc(l.waiting[r], func(q int) bool {
 		b := &l.blocked[q]
@@ -184,8 +184,8 @@ func (l *lazy) wake(r int) {
 	})
 }
 
-// lacks returns what the end of event e of rank r has to wait for: first what it follows in any case.
-func (l *lazy) lacks(r int, e uint64) block {
+// waitsFor returns what the end of event e of rank r has to wait for: first what it follows in any case.
+func (l *lazy) waitsFor(r int, e uint64) block {
 	found := block{rank: -1}
 	look := func(q int, entry uint64) {
 		if found.rank < 0 && l.entered[q] < entry {
@@ -239,7 +239,7 @@ func (l *lazy) lacks(r int, e uint64) block {
 	return found
 }
 
-// next chooses the rank that is to send: one without whose message another cannot go on, or one that has to get there,
+// next chooses the rank that is to send: one without whose message another cannot continue, or one that has to get there,
 // or else the one whose receiver has the fewest messages to keep. If ranks wait for each other, it returns one of these
 // as cycle.
 func (l *lazy) next() (sender, cycle int) {
@@ -298,7 +298,7 @@ func (l *lazy) kept(r int) int {
 	return kept
 }
 
-// relax lets one of the ranks go on that wait for each other: of those that send, the one with the smallest message,
+// relax lets one of the ranks continue that wait for each other: of those that send, the one with the smallest message,
 // since whether an MPI waits depends on the size.
 func (l *lazy) relax(cycle int) bool {
 	chosen := -1

@@ -203,7 +203,7 @@ func (g *Graph) walk(visit func(r int, e uint64)) *orderer {
 	return o
 }
 
-// run lets rank r go on until it has to wait for another's entry.
+// run advances rank r until it has to wait for another's entry.
 func (o *orderer) run(r int) {
 	events := &o.g.ranks[r]
 	for o.done[r] < events.last() {

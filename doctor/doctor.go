@@ -1,5 +1,5 @@
-// Package doctor finds out what of the things that Cohort needs is on this machine, what each lack costs, and how to
-// mend it.
+// Package doctor finds out what of the things that Cohort needs is on this machine, what is unavailable without each, and how
+// to fix it.
 //
 // **Invariant:** nothing is installed or changed, but that directories of dead jobs are removed as any start of a job
 // does. What is started (gdb on a child, version questions, one compilation into the cache) has ended when Examine
@@ -31,7 +31,7 @@ type Check struct {
 	Status Status `json:"status"`
 	Found  string `json:"found"`
 	Costs  string `json:"costs,omitempty"` // what does not work because of it
-	Mend   string `json:"mend,omitempty"`  // what to do
+	Fix    string `json:"fix,omitempty"`   // what to do
 }
 
 // Report is what Examine found.

@@ -30,7 +30,7 @@ func machine(context.Context) []Check {
 		c := Check{Name: "user", Status: Note, Found: "You are root."}
 		if os.Getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" || os.Getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1" {
 			c.Costs = "Open MPI refuses to run programs as root."
-			c.Mend = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 " +
+			c.Fix = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 " +
 				"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 		}
 		checks = append(checks, c)
@@ -44,14 +44,14 @@ func sharedMemory() Check {
 		return Check{
 			Name: "shared memory", Status: Warning, Found: fmt.Sprintf("/dev/shm cannot be used: %v.", err),
 			Costs: "MPI programs may not start, or run slowly.",
-			Mend:  "mount -t tmpfs none /dev/shm, as root",
+			Fix:   "mount -t tmpfs none /dev/shm, as root",
 		}
 	}
 	free := fs.Bavail * uint64(fs.Bsize)
 	c := Check{Name: "shared memory", Status: OK, Found: fmt.Sprintf("/dev/shm has %d MiB free", free>>20)}
 	if free < enoughShm {
 		c.Status, c.Costs = Warning, "MPI programs of more than a few ranks may fail with a bus error."
-		c.Mend = "Enlarge it: mount -o remount,size=2G /dev/shm, as root; in Docker: docker run --shm-size=2g"
+		c.Fix = "Enlarge it: mount -o remount,size=2G /dev/shm, as root; in Docker: docker run --shm-size=2g"
 	}
 	return c
 }
@@ -61,7 +61,7 @@ func jobDirectory() Check {
 	if err != nil {
 		return Check{
 			Name: "job directory", Status: Missing, Found: err.Error(), Costs: "No job can be started.",
-			Mend: "Set TMPDIR to a directory of your own with a short path.",
+			Fix: "Set TMPDIR to a directory of your own with a short path.",
 		}
 	}
 	base := strings.TrimSuffix(dir.Path, "/"+lastPart(dir.Path))
@@ -85,7 +85,7 @@ func terminal(is bool) []Check {
 		c.Costs = "Here \"cohort debug\" works with --batch only."
 	case term == "" || term == "dumb":
 		c.Status, c.Found = Warning, fmt.Sprintf("TERM is %q.", term)
-		c.Costs, c.Mend = "The terminal interface cannot draw.",
+		c.Costs, c.Fix = "The terminal interface cannot draw.",
 			"Use a terminal emulator, or export TERM=xterm-256color"
 	case os.Getenv("COLORTERM") == "truecolor" || os.Getenv("COLORTERM") == "24bit":
 		c.Found = term + ", 16 million colours"

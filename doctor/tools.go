@@ -28,14 +28,14 @@ func debugger(ctx context.Context) []Check {
 	if err != nil {
 		return []Check{{
 			Name: "gdb", Status: Missing, Found: "There is no gdb in PATH.", Costs: gdbCosts,
-			Mend: install("gdb"),
+			Fix: install("gdb"),
 		}}
 	}
 	out, err := tool.Ask(ctx, path, "-nx", "--version")
 	if err != nil {
 		return []Check{{
 			Name: "gdb", Status: Missing, Found: fmt.Sprintf("%s does not work: %v.", path, err),
-			Costs: gdbCosts, Mend: install("gdb"),
+			Costs: gdbCosts, Fix: install("gdb"),
 		}}
 	}
 	c := Check{Name: "gdb", Status: OK, Found: fmt.Sprintf("%s (%s)", firstLine(out), path)}
@@ -43,7 +43,7 @@ func debugger(ctx context.Context) []Check {
 		if major, err := strconv.Atoi(m[1]); err == nil && major < oldestGdb {
 			c.Status, c.Costs = Warning,
 				fmt.Sprintf("Cohort is tested with gdb %d and later; debugging may fail in places.", oldestGdb)
-			c.Mend = install("gdb")
+			c.Fix = install("gdb")
 		}
 	}
 	python := Check{Name: "gdb python", Status: OK}
@@ -52,7 +52,7 @@ func debugger(ctx context.Context) []Check {
 		python.Found = line
 	} else {
 		python.Status, python.Found = Warning, "This gdb was built without Python."
-		python.Costs, python.Mend = "Values of C++ containers are shown by their internals.", install("gdb")
+		python.Costs, python.Fix = "Values of C++ containers are shown by their internals.", install("gdb")
 	}
 	return []Check{c, python}
 }
@@ -67,10 +67,10 @@ func ptrace(ctx context.Context) []Check {
 		case "1":
 			scope.Status, scope.Found = Note, "Yama's ptrace_scope is 1: a debugger may trace what it has started."
 			scope.Costs = "Attaching to a job that runs already is refused; debugging a job that Cohort starts is not."
-			scope.Mend = "sysctl kernel.yama.ptrace_scope=0, as root"
+			scope.Fix = "sysctl kernel.yama.ptrace_scope=0, as root"
 		default:
 			scope.Status, scope.Found = Warning, fmt.Sprintf("Yama's ptrace_scope is %s: only root may trace.", s)
-			scope.Costs, scope.Mend = gdbCosts, "sysctl kernel.yama.ptrace_scope=1, as root"
+			scope.Costs, scope.Fix = gdbCosts, "sysctl kernel.yama.ptrace_scope=1, as root"
 		}
 	}
 	checks = append(checks, scope)
@@ -84,7 +84,7 @@ func ptrace(ctx context.Context) []Check {
 	if err != nil || !strings.Contains(out, "Program stopped") {
 		child.Status, child.Found = Missing, fmt.Sprintf("gdb cannot start a program: %s", reason(out))
 		child.Costs = gdbCosts
-		child.Mend = "In a container, allow ptrace: docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined"
+		child.Fix = "In a container, allow ptrace: docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined"
 	}
 	return append(checks, child)
 }
@@ -111,7 +111,7 @@ func mpis(ctx context.Context) []Check {
 		c := Check{Name: family.title, Status: OK}
 		found, err := pmpi.FindMPI(family.name)
 		if err != nil {
-			c.Status, c.Found, c.Mend = Note, err.Error(), install(family.runtime, family.develop)
+			c.Status, c.Found, c.Fix = Note, err.Error(), install(family.runtime, family.develop)
 			if !errors.As(err, new(*pmpi.MissingError)) {
 				c.Status = Warning
 			}
@@ -143,7 +143,7 @@ func interposer(ctx context.Context, title string, found pmpi.Installation) Chec
 		return Check{
 			Name: title + " interposer", Status: Warning, Found: "It cannot be built: " + err.Error(),
 			Costs: "Nothing that is linked to " + title + " can be recorded or replayed, and mpipp does not work.",
-			Mend:  "See what the compiler says, and install what it lacks, such as: " + install("gcc", "libc6-dev"),
+			Fix:   "See what the compiler says, and install what is missing, such as: " + install("gcc", "libc6-dev"),
 		}
 	}
 	return Check{Name: title + " interposer", Status: OK, Found: library.Path}
@@ -156,7 +156,7 @@ func fortran(title string, found pmpi.Installation) Check {
 		return Check{
 			Name: title + " Fortran", Status: Note, Found: "There is no " + path + ".",
 			Costs: "Fortran programs cannot be built here; those that are built already can be debugged.",
-			Mend:  install("gfortran"),
+			Fix:   install("gfortran"),
 		}
 	}
 	return Check{Name: title + " Fortran", Status: OK, Found: path}
@@ -177,7 +177,7 @@ func compilers(ctx context.Context) []Check {
 		if err != nil {
 			checks = append(checks, Check{
 				Name: c.name, Status: c.status, Found: "There is no " + c.name + " in PATH.",
-				Costs: c.costs, Mend: install(c.debian),
+				Costs: c.costs, Fix: install(c.debian),
 			})
 			continue
 		}

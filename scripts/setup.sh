@@ -19,8 +19,8 @@ packages=() # the same, as Debian's packages
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# lack WHAT PACKAGE... notes that something is not there.
-lack() {
+# need WHAT PACKAGE... notes that something is not there.
+need() {
     missing+=("$1 (on Debian and Ubuntu: ${*:2})")
     local package
     for package in "${@:2}"; do
@@ -77,21 +77,21 @@ check_go() {
 check_mpi() {
     local mpich=(/usr/lib64/mpich/bin /usr/lib/mpich/bin /opt/mpich/bin)
     local openmpi=(/usr/lib64/openmpi/bin /usr/lib/openmpi/bin /opt/openmpi/bin)
-    has_c_compiler || lack 'a C compiler with the C library'"'"'s headers' gcc libc6-dev
-    has_command gdb || lack 'gdb' gdb
-    has_command gfortran || lack 'a Fortran compiler' gfortran
-    has_command mpiexec.mpich "${mpich[@]}" || lack "MPICH's mpiexec" mpich
-    has_mpi_compiler mpich "${mpich[@]}" || lack "MPICH's mpicc with its headers" mpich libmpich-dev
-    has_command mpifort.mpich "${mpich[@]}" || lack "MPICH's mpifort" mpich libmpich-dev
-    has_command mpiexec.openmpi "${openmpi[@]}" || lack "Open MPI's mpiexec" openmpi-bin
-    has_mpi_compiler openmpi "${openmpi[@]}" || lack "Open MPI's mpicc with its headers" openmpi-bin libopenmpi-dev
-    has_command mpifort.openmpi "${openmpi[@]}" || lack "Open MPI's mpifort" openmpi-bin libopenmpi-dev
+    has_c_compiler || need 'a C compiler with the C library'"'"'s headers' gcc libc6-dev
+    has_command gdb || need 'gdb' gdb
+    has_command gfortran || need 'a Fortran compiler' gfortran
+    has_command mpiexec.mpich "${mpich[@]}" || need "MPICH's mpiexec" mpich
+    has_mpi_compiler mpich "${mpich[@]}" || need "MPICH's mpicc with its headers" mpich libmpich-dev
+    has_command mpifort.mpich "${mpich[@]}" || need "MPICH's mpifort" mpich libmpich-dev
+    has_command mpiexec.openmpi "${openmpi[@]}" || need "Open MPI's mpiexec" openmpi-bin
+    has_mpi_compiler openmpi "${openmpi[@]}" || need "Open MPI's mpicc with its headers" openmpi-bin libopenmpi-dev
+    has_command mpifort.openmpi "${openmpi[@]}" || need "Open MPI's mpifort" openmpi-bin libopenmpi-dev
 }
 
 check_node() {
     local found
-    has_command node || lack 'Node.js' nodejs
-    has_command npm || lack 'npm' npm
+    has_command node || need 'Node.js' nodejs
+    has_command npm || need 'npm' npm
     if found=$(npm --version 2>/dev/null) && [ "${found%%.*}" -lt "$NPM_LEAST" ]; then
         say "npm $found is too old for the VS Code extension: install npm $NPM_LEAST or newer (with the Node.js it comes with), then run this again."
         exit 1

@@ -13,9 +13,10 @@ func newDoctorCommand(std streams) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what of gdb, MPI and compilers is here, and what each lack costs",
-		Long: `Doctor looks at what Cohort needs: gdb and whether it may trace, MPI installations and whether the interposer builds with them,
-compilers, cores, shared memory, the terminal. For each lack it says what does not work because of it, and how to mend it.
+		Short: "Check gdb, MPI and compilers, and what is unavailable without them",
+		Long: `Doctor checks what Cohort needs: gdb and whether it may trace, MPI installations and whether the interposer
+builds with them, compilers, cores, shared memory, the terminal. For what is missing it reports what is unavailable
+without it, and how to fix that.
 
 The exit status is 1 if something essential is missing.`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -53,8 +54,8 @@ func doctorText(report doctor.Report) string {
 		if c.Costs != "" {
 			fmt.Fprintf(&b, "%31s %s\n", "", indentRest(c.Costs))
 		}
-		if c.Mend != "" {
-			fmt.Fprintf(&b, "%31s Mend: %s\n", "", indentRest(c.Mend))
+		if c.Fix != "" {
+			fmt.Fprintf(&b, "%31s Fix: %s\n", "", indentRest(c.Fix))
 		}
 	}
 	if report.OK {

@@ -26,7 +26,7 @@ export interface Surroundings {
   activeFile?: string;
 }
 
-/** A mistake in the configuration that the user can mend: a whole sentence. */
+/** A mistake in the configuration that the user can fix: a whole sentence. */
 export class ConfigurationError extends Error {}
 
 /** Fills in defaults. An empty configuration (F5 without launch.json) yields undefined where nothing can be guessed. */
@@ -127,7 +127,7 @@ export function parseServer(server: string): Server {
   return { kind: 'tcp', host: match[1] ?? match[2], port };
 }
 
-/** The configurations offered where there is no launch.json yet; paths are as they shall stand there (see inWorkspace). */
+/** The configurations offered where there is no launch.json yet; paths are as they are to be written there (see inWorkspace). */
 export function initialConfigurations(program: string | undefined, recordings: string[]): CohortConfiguration[] {
   const list: CohortConfiguration[] = [
     { type: 'cohort', request: 'launch', name: 'Cohort: launch', program: program ?? '${workspaceFolder}/a.out', args: [], ranks: 4, stopOnEntry: false },
@@ -144,7 +144,7 @@ export function guessProgram(activeFile: string | undefined, executable: (path: 
   return stem ? [stem, `${stem}.out`, stem.replace(/[^/]*$/, 'a.out')].find(executable) : undefined;
 }
 
-/** A path as it should stand in launch.json: below the workspace folder relative to that, so that the file can be shared. */
+/** A path as it should be written in launch.json: below the workspace folder relative to that, so that the file can be shared. */
 export function inWorkspace(path: string, workspaceFolder: string | undefined): string {
   const folder = workspaceFolder?.replace(/\/+$/, '');
   return folder !== undefined && path.startsWith(folder + '/') ? '${workspaceFolder}' + path.slice(folder.length) : path;

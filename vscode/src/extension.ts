@@ -60,7 +60,7 @@ class ConfigurationProvider implements vscode.DebugConfigurationProvider {
   }
 }
 
-/** Says in the debug console where every rank stands after a causal breakpoint; VS Code itself shows only the rank that hit it. */
+/** Says in the debug console where every rank is stopped after a causal breakpoint; VS Code itself shows only the rank that hit it. */
 function tellCut(event: vscode.DebugSessionCustomEvent): void {
   if (event.session.type === type && event.event === 'cohort/cutReached') {
     vscode.debug.activeDebugConsole.appendLine((event.body as { text: string }).text);
