@@ -53,7 +53,7 @@ func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) ([]Tree, error
 func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*prettyprint.Call, error) {
 	frame := s.resolver.at
 	if frame.ID.Level > 0 {
-		running, err := s.registry.CallsInProgress(s.resolver.CallAt)
+		running, err := prettyprint.CallsInProgress(s.registry, s.resolver.CallAt)
 		if err != nil && !prettyprint.IsKind(err, prettyprint.KindNotKept) {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (r *resolver) frameHere() (backend.Frame, string, error) {
 }
 
 // CallsOnLine implements prettyprint.SourceText.
-func (r *resolver) CallsOnLine(*prettyprint.Registry) ([]*prettyprint.Call, error) {
+func (r *resolver) CallsOnLine(*prettyprint.Rank) ([]*prettyprint.Call, error) {
 	frame, text, err := r.frameHere()
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text str
 		case inner != "" && sameFunction(inner, c.Name):
 			state = prettyprint.CallRunning
 		}
-		out = append(out, s.registry.SourceCall(s.resolver, c, constants, state, at))
+		out = append(out, prettyprint.SourceCall(s.registry, s.resolver, c, constants, state, at))
 	}
 	return out, nil
 }

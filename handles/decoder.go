@@ -56,7 +56,7 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 type session struct {
 	rank     backend.Inspector
 	resolver *resolver
-	registry *prettyprint.Registry
+	registry *prettyprint.Rank
 
 	mu  sync.Mutex
 	ctx context.Context //nolint:containedctx // of the call that holds mu
@@ -157,7 +157,7 @@ func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) 
 		return Tree{}, err
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
-	node, err := s.registry.Describe(typeName, handle, fortran)
+	node, err := prettyprint.Describe(s.registry, typeName, handle, fortran)
 	if err != nil {
 		return Tree{}, err
 	}

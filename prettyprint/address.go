@@ -269,3 +269,29 @@ func ParseAddress(s string) (exprs []string, addrs []Address) {
 
 // maxIndices of one address: the deepest type, with the most stages that are of any use.
 const maxIndices = 4 * maxDepth
+
+// typePart is a datatype and a place in it.
+type typePart struct {
+	name string
+	t    *Datatype
+	at   Address
+}
+
+// place finds what a type with an address behind it names; the address may name any instance.
+func (p typePart) place() (location, error) {
+	if p.t.problem != nil {
+		return location{}, p.t.problem
+	}
+	root := location{prefix: p.name, short: p.name, t: p.t, row: -1}
+	if p.at.Instance >= 0 {
+		root.row = p.at.Instance + 1
+	}
+	var c calc
+	c.mul(max(root.row, 1), p.t.elements)
+	c.mul(max(root.row, 1), p.t.Figures().Extent)
+	if c.bad {
+		return root, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.",
+			root.row, p.t.Title())
+	}
+	return root.at(p.at)
+}

@@ -216,10 +216,7 @@ func (t *Datatype) wideFloat() wideFormat {
 	if r == nil {
 		return wideX87
 	}
-	if !r.machineKnown && r.env.Machine != nil {
-		r.machine, r.machineKnown = r.env.Machine(), true
-	}
-	switch machine := strings.ToLower(r.machine); {
+	switch machine := strings.ToLower(r.Machine()); {
 	case machine == "" || strings.HasPrefix(machine, "i386"):
 		return wideX87
 	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"),

@@ -115,7 +115,7 @@ func BenchmarkPicture(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, err := dt.PictureForWidth("t", 1, 80)
+		p, err := prettyprint.PictureForWidth(dt, "t", 1, 80)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// maxPage is the largest number of elements or children that one call returns.
-const maxPage = 1 << 20
-
 // Buffer is memory as a datatype selects it: count instances of a type from an address on. Nothing is read before it is
 // asked for.
 type Buffer struct {
@@ -35,7 +32,7 @@ type Value struct {
 
 // Buffer views count instances of t at addr, as an MPI call with these arguments does; addr 0 is MPI_BOTTOM. name
 // stands for the type in addresses: t(STRUCT)[2][5](CHAR), or t{3}(STRUCT)[2][5](CHAR) if count is not 1.
-func (r *Registry) Buffer(name string, addr uint64, t *Datatype, count int64) (*Buffer, error) {
+func (r *Types) Buffer(name string, addr uint64, t *Datatype, count int64) (*Buffer, error) {
 	if t.problem != nil {
 		return nil, t.problem
 	}

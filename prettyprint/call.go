@@ -26,7 +26,7 @@ type Call struct {
 	name   string
 	state  CallState
 	given  arguments
-	r      *Registry
+	r      *Rank
 	source string // where it stands, or ""
 
 	sides []callSide
@@ -83,11 +83,8 @@ const (
 	rootNobody // MPI_PROC_NULL in the root's group of an intercommunicator
 )
 
-// maxParts bounds the parts of a buffer that has one for each member.
-const maxParts = 1 << 20
-
 // newCall works out the sides of a call.
-func newCall(r *Registry, fn *mpicall.Function, name string, given arguments, state CallState) *Call {
+func newCall(r *Rank, fn *mpicall.Function, name string, given arguments, state CallState) *Call {
 	c := &Call{fn: fn, name: name, state: state, given: given, r: r}
 	var commErr error
 	if fn.Has("comm") {
@@ -327,13 +324,6 @@ func (c *Call) howMany(times mpicall.Times) (int, error) {
 	}
 	return n, nil
 }
-
-// The values of MPI_PROC_NULL and MPI_ROOT, which mpi.h defines as numbers.
-func (r *Registry) procNull() int64  { return map[MPI]int64{MPICH: -1, OpenMPI: -2}[r.MPI()] }
-func (r *Registry) anySource() int64 { return map[MPI]int64{MPICH: -2, OpenMPI: -1}[r.MPI()] }
-func (r *Registry) rootConst() int64 { return map[MPI]int64{MPICH: -3, OpenMPI: -4}[r.MPI()] }
-
-const anyTag = -1 // of both
 
 func (c *Call) rootRole() rootRole {
 	if !c.fn.Has("root") || c.comm == nil {

@@ -19,7 +19,7 @@ func (s *callSide) what() string {
 	}
 	var elements int64
 	for i := range s.parts {
-		elements = satAdd(elements, satMul(max(s.parts[i].count, 0), s.parts[i].t.elements))
+		elements = satAdd(elements, satMul(max(s.parts[i].count, 0), s.parts[i].t.Elements()))
 	}
 	return plural(int64(len(s.parts)), "part") + ", " + basicElements(elements)
 }
@@ -95,29 +95,6 @@ func (c *Call) peer(parameter, how string) string {
 
 // rankText names a rank of the call's communicator.
 func (c *Call) rankText(n int64) string { return c.r.rankText(n, c.comm) }
-
-func (r *Registry) rankText(n int64, in *Comm) string {
-	switch {
-	case n == r.procNull():
-		return "MPI_PROC_NULL"
-	case n == r.anySource():
-		return "any rank"
-	case in == nil:
-		return fmt.Sprintf("rank %d", n)
-	}
-	group := in.Members()
-	if in.Kind() == CommInter {
-		group = in.Remote()
-	}
-	s := fmt.Sprintf("rank %d", n)
-	switch {
-	case n < 0 || n >= int64(len(group)) && len(group) > 0:
-		s += " (no such rank: the communicator has " + plural(int64(len(group)), "rank") + ")"
-	case in.GlobalID() != 1 && len(group) > 0 && group[n] != outsideWorld && int64(group[n]) != n:
-		s += fmt.Sprintf(" (%d in MPI_COMM_WORLD)", group[n])
-	}
-	return s
-}
 
 func (c *Call) tags() string {
 	var out []string
@@ -257,7 +234,7 @@ func (s *callSide) title(p *callPart) string {
 }
 
 // buffer views the part as the call does.
-func (p *callPart) buffer(r *Registry) (*Buffer, error) {
+func (p *callPart) buffer(r *Rank) (*Buffer, error) {
 	name := p.name
 	if !simpleName(name) {
 		name = p.t.Label()
@@ -265,7 +242,7 @@ func (p *callPart) buffer(r *Registry) (*Buffer, error) {
 	return r.Buffer(name, p.addr, p.t, p.count)
 }
 
-func (p *callPart) node(r *Registry, name string) Node {
+func (p *callPart) node(r *Rank, name string) Node {
 	b, err := p.buffer(r)
 	if err != nil {
 		return leafNode(name, err.Error())
@@ -305,7 +282,7 @@ func (c *Call) others() []Node {
 		}
 	}
 	if c.comm != nil {
-		n := c.comm.Node("comm", c.r.env.where())
+		n := c.comm.Node("comm", c.r.env.Locate)
 		n.Value = c.commText() + ": " + n.Value
 		out = append(out, n)
 	}
@@ -380,4 +357,47 @@ func (c *Call) sideText(w io.Writer, s *callSide, opt Options) error {
 		}
 	}
 	return nil
+}
+
+// envelope is that of the call's send or receive.
+func (c *Call) envelope(receives bool) *Envelope {
+	e := &Envelope{Call: c.name, Self: notKnown, Peer: notKnown, Tag: notKnown}
+	if c.comm == nil {
+		return e
+	}
+	e.Comm, e.CommName = c.comm.GlobalID(), c.comm.brief()
+	members := c.comm.Members()
+	if me := c.comm.Rank(); me < len(members) && members[me] != outsideWorld {
+		e.Self = int64(members[me])
+	}
+	group := members
+	if c.comm.Kind() == CommInter {
+		group = c.comm.Remote()
+	}
+	peer, tag := "dest", []string{"sendtag", "tag"}
+	if receives {
+		peer, tag = "source", []string{"recvtag", "tag"}
+	}
+	if !c.fn.Has(peer) {
+		e.Collective = true
+		return e
+	}
+	switch n, err := c.given.number(peer); {
+	case err != nil:
+	case n == c.r.procNull():
+		e.Peer = nullRank
+	case n == c.r.anySource():
+		e.Peer = anyRank
+	case n >= 0 && n < int64(len(group)) && group[n] != outsideWorld:
+		e.Peer = int64(group[n])
+	}
+	for _, t := range tag {
+		if n, err := c.given.number(t); c.fn.Has(t) && err == nil {
+			if e.Tag = n; n == anyTag {
+				e.Tag = anyRank
+			}
+			break
+		}
+	}
+	return e
 }

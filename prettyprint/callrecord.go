@@ -36,7 +36,7 @@ var opNames = strings.Fields(`
 	Win_flush_local_all Win_sync - Other`)
 
 // operation is the function that an action is of.
-func (a *abiAction) operation() string {
+func operation(a *abiAction) string {
 	switch {
 	case strings.HasPrefix(a.name, "MPI"):
 		return a.name
@@ -48,8 +48,8 @@ func (a *abiAction) operation() string {
 
 // recordCall is a call as the registry has it. source is the same call in the source text, for the names of things, or
 // nil.
-func (r *Registry) recordCall(a *abiAction, state CallState, source *mpicall.Call) *Call {
-	name := a.operation()
+func recordCall(r *Rank, a *abiAction, state CallState, source *mpicall.Call) *Call {
+	name := operation(a)
 	fn, known := mpicall.Lookup(name)
 	if !known {
 		fn = &mpicall.Function{Name: name}
@@ -134,8 +134,8 @@ func (c *Call) recordParts(a *abiSide, spec mpicall.Buffer) ([]callPart, error) 
 		case t == nil:
 			return nil, errorf(KindNotFound, 0,
 				"The datatype of the buffer at 0x%x, with the handle 0x%x, is not known.", a.buffer, a.handle)
-		case t.problem != nil:
-			return nil, t.problem
+		case t.Problem() != nil:
+			return nil, t.Problem()
 		}
 		types = []typePart{{name: c.typeName(spec, t), t: t}}
 	}
@@ -179,7 +179,7 @@ func (c *Call) typeName(spec mpicall.Buffer, t *Datatype) string {
 
 // recordArguments are arguments from the registry.
 type recordArguments struct {
-	r      *Registry
+	r      *Rank
 	a      *abiAction
 	fn     *mpicall.Function
 	source *mpicall.Call
@@ -253,7 +253,7 @@ func (g *recordArguments) node(parameter string) (Node, bool) {
 		if err != nil {
 			return leafNode(parameter, err.Error()), true
 		}
-		return o.Node(parameter, g.r.env), true
+		return o.Node(parameter), true
 	}
 	switch parameter {
 	case "op":
@@ -270,7 +270,7 @@ func (g *recordArguments) node(parameter string) (Node, bool) {
 		return leafNode("target", fmt.Sprintf("%s × %s", grouped(g.a.target.count), t.Title())), true
 	case "request", "array_of_requests":
 		if g.array != nil {
-			return g.r.requestList(*g.array), true
+			return requestList(g.r, *g.array), true
 		}
 	case "offset", "target_disp", "tag", "sendtag", "recvtag":
 		if n, err := g.number(parameter); err == nil {
@@ -308,7 +308,7 @@ const maxThreads = 1 << 14
 
 // CallsInProgress returns the calls that the threads of the rank are in. sources may give the same call in the source
 // text, by its return address.
-func (r *Registry) CallsInProgress(source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
+func CallsInProgress(r *Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
 	if err := r.lacks(featureCalls, "Calls in progress"); err != nil {
 		return nil, err
 	}
@@ -330,13 +330,27 @@ func (r *Registry) CallsInProgress(source func(site uint64, name string) *mpical
 		}
 		var in *mpicall.Call
 		if source != nil {
-			in = source(k.callSite, k.action.operation())
+			in = source(k.callSite, operation(&k.action))
 		}
-		c := r.recordCall(&k.action, CallRunning, in)
+		c := recordCall(r, &k.action, CallRunning, in)
 		if g, ok := c.given.(*recordArguments); ok && k.nRequests > 0 {
 			g.array = &requestArray{addr: k.requests, n: k.nRequests}
 		}
 		out = append(out, ThreadCall{Call: c, Thread: k.tid, Site: k.callSite, Event: k.event, Since: k.sinceNs})
 	}
 	return out, nil
+}
+
+// line is a call in a list.
+func (t *ThreadCall) line() string {
+	env := &t.r.env
+	s := t.name
+	if what := t.Call.line(); what != "" {
+		s += ": " + what
+	}
+	s += "; called " + createdText(t.Site, t.Event, env.Locate)
+	if since := env.since(t.Since); since != "" {
+		s += ", " + since + " ago"
+	}
+	return s
 }

@@ -1,9 +1,7 @@
 package prettyprint
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"regexp"
 	"strings"
 
@@ -13,11 +11,11 @@ import (
 // SourceCall evaluates a call that stands in source text, in the frame of res and without side effects: an argument
 // that calls a function is not evaluated. constants are what macros of the source stand for ([mpicall.Constants]), for
 // those that the debugger does not know. at names the place.
-func (r *Registry) SourceCall(res Resolver, call mpicall.Call, constants map[string]string, state CallState,
+func SourceCall(r *Rank, res Resolver, call mpicall.Call, constants map[string]string, state CallState,
 	at string,
 ) *Call {
 	c := newCall(r, call.Function, call.Name, &sourceArguments{
-		c: command{r: r, res: res}, call: call, constants: constants, values: map[string]outcome{},
+		c: evaluator{r: r, res: res}, call: call, constants: constants, values: map[string]outcome{},
 	}, state)
 	c.source = at
 	return c
@@ -25,7 +23,7 @@ func (r *Registry) SourceCall(res Resolver, call mpicall.Call, constants map[str
 
 // sourceArguments are arguments as expressions of the program's language.
 type sourceArguments struct {
-	c         command
+	c         evaluator
 	call      mpicall.Call
 	constants map[string]string
 	values    map[string]outcome // by expression: each is evaluated once
@@ -129,17 +127,6 @@ func (a *sourceArguments) place(parameter string) (place, error) {
 	return place{addr: addr}, err
 }
 
-// inPlace is MPI_IN_PLACE in C.
-func (r *Registry) inPlace() uint64 {
-	if r.abi.inPlace != 0 {
-		return r.abi.inPlace
-	}
-	if r.MPI() == OpenMPI {
-		return 1
-	}
-	return math.MaxUint64
-}
-
 // firstOfSection turns an array section of Fortran whose elements lie side by side into its first element. What an MPI
 // call is given of another one is a copy, which the source does not tell.
 func firstOfSection(expr string) (string, error) {
@@ -206,42 +193,6 @@ func (a *sourceArguments) numbers(parameter string, n int, wide bool) ([]int64, 
 	return a.c.r.integers(a.text(parameter), at.addr, n, wide)
 }
 
-// integers reads an array of n numbers, of 8 bytes each if wide, else of 4.
-func (r *Registry) integers(what string, addr uint64, n int, wide bool) ([]int64, error) {
-	size := 4
-	if wide {
-		size = 8
-	}
-	b, err := r.readArray(what, addr, n, size)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]int64, n)
-	for i := range out {
-		if wide {
-			out[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
-		} else {
-			out[i] = int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
-		}
-	}
-	return out, nil
-}
-
-func (r *Registry) readArray(what string, addr uint64, n, size int) ([]byte, error) {
-	if n > maxParts {
-		return nil, errorf(KindTooLarge, addr, "%s has %d entries; at most %d are read.", what, n, maxParts)
-	}
-	b := make([]byte, n*size)
-	if got, err := r.mem.ReadMemory(addr, b); got < len(b) {
-		return nil, &Error{
-			Kind: KindUnreadable, Address: addr + uint64(max(got, 0)), Err: err,
-			Message: fmt.Sprintf("The %s of %s at 0x%x cannot be read: unmapped at 0x%x.", plural(int64(n), "entry"),
-				what, addr, addr+uint64(max(got, 0))),
-		}
-	}
-	return b, nil
-}
-
 func (a *sourceArguments) datatype(parameter string) (typePart, error) {
 	expr, constant, err := a.named(parameter)
 	if err != nil {
@@ -272,39 +223,6 @@ func (a *sourceArguments) datatypes(parameter string, n int) ([]typePart, error)
 		return nil, err
 	}
 	return a.c.r.datatypeArray(a.text(parameter), at.addr, n, a.call.Fortran)
-}
-
-// datatypeArray reads an array of handles.
-func (r *Registry) datatypeArray(what string, addr uint64, n int, fortran bool) ([]typePart, error) {
-	size := r.HandleSize()
-	if fortran {
-		size = 4
-	}
-	b, err := r.readArray(what, addr, n, size)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]typePart, n)
-	for i := range out {
-		p := &out[i]
-		p.name = fmt.Sprintf("%s[%d]", what, i)
-		switch {
-		case fortran:
-			p.name = fmt.Sprintf("%s(%d)", what, i+1)
-			p.t, err = r.DatatypeByFortran(int32(binary.LittleEndian.Uint32(b[4*i:])))
-		case size == 4:
-			p.t, err = r.DatatypeByHandle(uint64(binary.LittleEndian.Uint32(b[4*i:])))
-		default:
-			p.t, err = r.DatatypeByHandle(binary.LittleEndian.Uint64(b[8*i:]))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
-		}
-		if p.t.problem != nil {
-			return nil, p.t.problem
-		}
-	}
-	return out, nil
 }
 
 func (a *sourceArguments) comm(parameter string) (*Comm, error) {
@@ -368,7 +286,7 @@ func (a *sourceArguments) requests(parameter string) (Node, bool) {
 	if err != nil {
 		return leafNode("requests", "not evaluated: "+err.Error()), true
 	}
-	return a.c.r.requestList(*array), true
+	return requestList(a.c.r, *array), true
 }
 
 // givenRequest is for MPI_Request_get_status, which takes the handle itself.
@@ -378,7 +296,7 @@ func (a *sourceArguments) givenRequest(parameter string) (n Node, given bool, er
 		strings.Contains(v.Type, "MPI_Request *") || parameter != "request" {
 		return Node{}, false, nil
 	}
-	n, err = a.c.r.Describe("MPI_Request", v.Number, false)
+	n, err = Describe(a.c.r, "MPI_Request", v.Number, false)
 	n.Name = parameter
 	return n, true, err
 }

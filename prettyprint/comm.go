@@ -43,7 +43,7 @@ const maxDims = 1 << 16
 
 // Comm is one communicator of the registry.
 type Comm struct {
-	reg     *Registry
+	reg     *Rank
 	hdr     abiComm
 	members []uint32 // world ranks, by rank in the communicator
 	remote  []uint32
@@ -51,9 +51,9 @@ type Comm struct {
 }
 
 // CommByHandle returns the live communicator whose C handle is h; only the low HandleSize bytes of h count.
-func (r *Registry) CommByHandle(h uint64) (*Comm, error) {
+func (r *Rank) CommByHandle(h uint64) (*Comm, error) {
 	h = r.maskHandle(h)
-	rec, freed, err := r.find(r.abi.comms, h, "communicators")
+	rec, freed, err := r.find(infoOf(HandleComm), h)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *Registry) CommByHandle(h uint64) (*Comm, error) {
 }
 
 // CommByFortran returns the live communicator whose Fortran handle is f.
-func (r *Registry) CommByFortran(f int32) (*Comm, error) {
+func (r *Rank) CommByFortran(f int32) (*Comm, error) {
 	var freed bool
 	rec, err := r.commWhere(func(h abiComm) bool {
 		if h.fHandle != f || f == abiNoFortran {
@@ -84,7 +84,7 @@ func (r *Registry) CommByFortran(f int32) (*Comm, error) {
 }
 
 // CommByName returns a live communicator by its name, such as MPI_COMM_WORLD.
-func (r *Registry) CommByName(name string) (*Comm, error) {
+func (r *Rank) CommByName(name string) (*Comm, error) {
 	rec, err := r.commWhere(func(h abiComm) bool { return h.name == name && h.state&commFreed == 0 })
 	if err != nil {
 		return nil, err
@@ -96,13 +96,12 @@ func (r *Registry) CommByName(name string) (*Comm, error) {
 }
 
 // commWhere returns the record of the first communicator that match accepts, or 0.
-func (r *Registry) commWhere(match func(h abiComm) bool) (uint64, error) {
-	slots, err := r.slots(&r.commSlots, r.abi.comms, "communicators")
+func (r *Rank) commWhere(match func(h abiComm) bool) (uint64, error) {
+	slots, err := r.slots(infoOf(HandleComm))
 	if err != nil {
 		return 0, err
 	}
-	r.prefetch(slots, commHeader)
-	for _, s := range slots.live {
+	for _, s := range slots {
 		h, err := r.commHeader(s.record)
 		if err != nil {
 			return 0, err
@@ -114,21 +113,7 @@ func (r *Registry) commWhere(match func(h abiComm) bool) (uint64, error) {
 	return 0, nil
 }
 
-func (r *Registry) commHeader(rec uint64) (abiComm, error) {
-	if c, ok := r.comms[rec]; ok {
-		return c.hdr, nil
-	}
-	if b, ok := r.commSlots.header(rec, commHeader); ok {
-		return decodeComm(b), nil
-	}
-	b, err := r.readFull(rec, commHeader, "A communicator's record")
-	if err != nil {
-		return abiComm{}, err
-	}
-	return decodeComm(b), nil
-}
-
-func (r *Registry) comm(rec uint64) (*Comm, error) {
+func (r *Rank) comm(rec uint64) (*Comm, error) {
 	if c, ok := r.comms[rec]; ok {
 		return c, nil
 	}
@@ -324,4 +309,38 @@ func ints(v []int32) string {
 		s[i] = fmt.Sprint(v[i])
 	}
 	return "{" + strings.Join(s, ", ") + "}"
+}
+
+func (r *Rank) commHeader(rec uint64) (abiComm, error) {
+	if c, ok := r.comms[rec]; ok {
+		return c.hdr, nil
+	}
+	b, err := r.header(infoOf(HandleComm), rec)
+	if err != nil {
+		return abiComm{}, err
+	}
+	return decodeComm(b), nil
+}
+
+func (r *Rank) rankText(n int64, in *Comm) string {
+	switch {
+	case n == r.procNull():
+		return "MPI_PROC_NULL"
+	case n == r.anySource():
+		return "any rank"
+	case in == nil:
+		return fmt.Sprintf("rank %d", n)
+	}
+	group := in.Members()
+	if in.Kind() == CommInter {
+		group = in.Remote()
+	}
+	s := fmt.Sprintf("rank %d", n)
+	switch {
+	case n < 0 || n >= int64(len(group)) && len(group) > 0:
+		s += " (no such rank: the communicator has " + plural(int64(len(group)), "rank") + ")"
+	case in.GlobalID() != 1 && len(group) > 0 && group[n] != outsideWorld && int64(group[n]) != n:
+		s += fmt.Sprintf(" (%d in MPI_COMM_WORLD)", group[n])
+	}
+	return s
 }

@@ -1,47 +1,10 @@
 package prettyprint
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"regexp"
-	"strconv"
 	"strings"
 )
-
-// Language is the language of the frame in which a Resolver evaluates.
-type Language int
-
-// The languages whose handles and arguments differ.
-const (
-	C       Language = iota + 1 // and C++
-	Fortran                     // handles are INTEGER or TYPE(MPI_Datatype); arguments are passed by reference
-)
-
-// Resolved is what an expression of the user's language stands for.
-type Resolved struct {
-	Number    uint64 // the value, if it is an integer, an enumeration or a pointer; signed ones extended to 64 bits
-	HasNumber bool
-	Address   uint64 // where the object lies, if it lies in memory
-	HasAddr   bool
-	Pointer   bool   // Number is a pointer's value
-	Array     bool   // the object is an array (or a string) that begins at Address
-	Struct    bool   // the object is a structure, union, class or derived type
-	Type      string // its type as declared, such as MPI_Datatype, double *, real(kind=8)
-	Language  Language
-}
-
-// Resolver evaluates expressions in the rank's current frame. The gdb backend implements it.
-type Resolver interface {
-	// Resolve evaluates one expression without side effects. Its error says in the debugger's words why it could not.
-	Resolve(expr string) (Resolved, error)
-}
-
-// Locator is implemented by a Resolver that can name the source line of an instruction: "heat.c:120 in exchange". An
-// empty string means that it is not known.
-type Locator interface {
-	Locate(pc uint64) string
-}
 
 // Result is what the command found: a tree for DAP and JSON, and text for the console.
 type Result struct {
@@ -96,7 +59,7 @@ Examples:
   mpipp --layout column       mpipp --svg column.svg column  mpipp --match column 2 to MPI_DOUBLE 64`
 
 // CommandLine runs the console command with its arguments in one line, as the user typed them after "mpipp".
-func CommandLine(r *Registry, res Resolver, line string) (*Result, error) {
+func CommandLine(r *Rank, res Resolver, line string) (*Result, error) {
 	opt, rest, err := splitOptions(line)
 	if err != nil {
 		return nil, err
@@ -108,26 +71,8 @@ func CommandLine(r *Registry, res Resolver, line string) (*Result, error) {
 	return run(r, res, opt, args)
 }
 
-// Command runs the console command mpipp. Its errors are an [*Error] with whole sentences for the user.
-func Command(r *Registry, res Resolver, args ...string) (*Result, error) {
-	var opt options
-	for len(args) > 0 && strings.HasPrefix(args[0], "--") {
-		n, err := opt.set(args[0], func() (string, bool) {
-			if len(args) < 2 {
-				return "", false
-			}
-			return args[1], true
-		})
-		if err != nil {
-			return nil, err
-		}
-		args = args[n:]
-	}
-	return run(r, res, opt, args)
-}
-
-func run(r *Registry, res Resolver, opt options, args []string) (*Result, error) {
-	c := command{r: r, res: res, opt: opt}
+func run(r *Rank, res Resolver, opt options, args []string) (*Result, error) {
+	c := command{evaluator: evaluator{r: r, res: res}, opt: opt}
 	if loc, ok := res.(Locator); ok {
 		c.where = loc.Locate
 		r.env.Locate = loc.Locate
@@ -171,13 +116,10 @@ func run(r *Registry, res Resolver, opt options, args []string) (*Result, error)
 }
 
 type command struct {
-	r     *Registry
-	res   Resolver
+	evaluator
 	opt   options
 	where func(pc uint64) string
 }
-
-var predefined = regexp.MustCompile(`^MPI_[A-Z][A-Z0-9_]*$`)
 
 // handle shows what one argument stands for; want is the option that tells its kind, or empty.
 func (c *command) handle(expr, want string) (*Result, error) {
@@ -346,89 +288,6 @@ func (c *command) handleOf(k *kindInfo, expr string, a Address, v Resolved) (*Re
 	}
 	return c.showHandle(k, expr, v)
 }
-
-func (c *command) value(expr string) (Resolved, error) {
-	if n, err := strconv.ParseUint(expr, 0, 64); err == nil { // a literal needs no program
-		return Resolved{Number: n, HasNumber: true, Type: "a number", Language: C}, nil
-	}
-	v, err := c.res.Resolve(expr)
-	if err != nil {
-		return v, &Error{
-			Kind: KindResolve, Err: err,
-			Message: fmt.Sprintf("The expression %s cannot be evaluated here: %s.", expr,
-				strings.TrimSuffix(err.Error(), ".")),
-		}
-	}
-	if kind := KindOfType(v.Type); v.Language == Fortran && !v.HasNumber && kind != 0 && kind != HandleStatus &&
-		!v.Array {
-		inner, err := c.res.Resolve(expr + "%mpi_val") // TYPE(MPI_Datatype) of mpi_f08
-		if err != nil {
-			return v, &Error{
-				Kind: KindResolve, Err: err,
-				Message: fmt.Sprintf("The handle in %s (of type %s) cannot be read: %v.", expr, v.Type, err),
-			}
-		}
-		v.Number, v.HasNumber = inner.Number, inner.HasNumber
-	}
-	return v, nil
-}
-
-func (c *command) datatype(expr string, v Resolved) (*Datatype, error) {
-	if err := noHandle(expr, v, infoOf(HandleDatatype)); err != nil {
-		return nil, err
-	}
-	t, err := c.r.typeOfHandle(v.Number, v.Language == Fortran)
-	switch {
-	case IsKind(err, KindNull):
-		return nil, nullDatatype(expr)
-	case err != nil:
-		return nil, c.explain(err, expr)
-	}
-	return t, nil
-}
-
-// Two of the null handles of MPICH, which its mpi.h defines as numbers. Open MPI's are addresses of objects.
-const (
-	mpichDatatypeNull = 0x0c000000
-	mpichCommNull     = 0x04000000
-)
-
-func (c *command) comm(expr string, v Resolved) (*Comm, error) {
-	if err := noHandle(expr, v, infoOf(HandleComm)); err != nil {
-		return nil, err
-	}
-	m, err := c.r.commOfHandle(v.Number, v.Language == Fortran)
-	switch {
-	case IsKind(err, KindNull):
-		return nil, nullComm(expr)
-	case err != nil:
-		return nil, c.explain(err, expr)
-	}
-	return m, nil
-}
-
-func handleType(name string, l Language) string {
-	if l == Fortran {
-		return "INTEGER or TYPE(" + name + ")"
-	}
-	return name
-}
-
-// explain puts the expression before an error about its value.
-func (c *command) explain(err error, expr string) error {
-	var e *Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	if e.Kind == KindNotFound || e.Kind == KindFreed {
-		return &Error{Kind: e.Kind, Address: e.Address, Err: e, Message: fmt.Sprintf("%s: %s", expr, e.Message)}
-	}
-	return err
-}
-
-func nullDatatype(expr string) error { return infoOf(HandleDatatype).nullError(expr) }
-
-func nullComm(expr string) error { return infoOf(HandleComm).nullError(expr) }
 
 func (c *command) showType(name string, t *Datatype) *Result {
 	return &Result{Node: t.Node(name, c.where), text: func(w io.Writer, opt Options) error {

@@ -45,7 +45,7 @@ func fortran(n uint64, ftype string) prettyprint.Resolved {
 }
 
 // demo is a rank with a column of a matrix, the struct of Fig. 1, communicators, and variables that name them.
-func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
+func demo(t *testing.T) (*prettyprint.Rank, variables, uint64) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	column := im.Vector(8, 1, 10, im.Named("MPI_DOUBLE"))
 	matrix := make([]byte, 8*10*8)

@@ -3,15 +3,7 @@ package prettyprint
 import (
 	"fmt"
 	"io"
-	"regexp"
 )
-
-// typePart is a datatype and a place in it.
-type typePart struct {
-	name string
-	t    *Datatype
-	at   Address
-}
 
 // typeArgument finds the datatype that an argument names, by a predefined name or by an expression, with an address
 // behind it or not.
@@ -102,9 +94,6 @@ func (c *command) showPart(name string, t *Datatype, a Address) (*Result, error)
 	}}, nil
 }
 
-// addressInteger are types of integers that hold addresses.
-var addressInteger = regexp.MustCompile(`(?i)^(MPI_Aint|u?intptr_t|size_t|unsigned long( long)?( int)?|a number)$`)
-
 // address evaluates BUFFER as an MPI call would: a pointer's value, an array's address, in Fortran the place of the
 // variable.
 func (c *command) address(expr string) (uint64, error) {
@@ -116,22 +105,6 @@ func (c *command) address(expr string) (uint64, error) {
 		return 0, err
 	}
 	return addressOf(expr, v)
-}
-
-// addressOf is where a buffer lies that an MPI call is given by this expression.
-func addressOf(expr string, v Resolved) (uint64, error) {
-	switch {
-	case v.Pointer && v.HasNumber:
-		return v.Number, nil
-	case v.HasAddr && (v.Language == Fortran || v.Array || v.Struct):
-		return v.Address, nil
-	case v.HasNumber && (!v.HasAddr || addressInteger.MatchString(v.Type)):
-		return v.Number, nil
-	case v.HasAddr:
-		return 0, errorf(KindUsage, 0, "The buffer %s is of type %s, which is neither a pointer nor an array. "+
-			"Write &%s to see what lies there.", expr, v.Type, expr)
-	}
-	return 0, errorf(KindUsage, 0, "The buffer %s (of type %s) has no address in memory.", expr, v.Type)
 }
 
 func (c *command) count(expr string) (int64, error) {
@@ -146,65 +119,4 @@ func (c *command) count(expr string) (int64, error) {
 		return 0, errorf(KindUsage, 0, "The count %s is %d; MPI takes counts from 0 on.", expr, n)
 	}
 	return int64(v.Number), nil
-}
-
-// Text writes the datatype for the console: its constructor in the form of the paper's Fig. 5, then its figures. name
-// stands for it; where names the source line of an instruction and may be nil.
-func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, opt Options) error {
-	if err := write(w, "%s = ", name); err != nil {
-		return err
-	}
-	if err := t.Constructor().Text(w, opt); err != nil {
-		return err
-	}
-	lines := []string{}
-	if t.problem == nil {
-		f := t.Figures()
-		lines = append(
-			lines,
-			fmt.Sprintf("size %d, extent %d (lb %d, ub %d), true extent %d (true lb %d)",
-				f.Size, f.Extent, f.LB, f.UB(), f.TrueExtent, f.TrueLB),
-			fmt.Sprintf("%s, contiguous blocks: %s, gaps: %s; depth %d",
-				basicElements(t.elements), t.blockText(), t.Gaps(), t.depth),
-			"signature: "+t.Signature().Text(32),
-		)
-	}
-	if s := t.unasked(); s != "" {
-		lines = append(lines, "figures "+s)
-	}
-	state := t.stateText()
-	if s := t.created(where); s != "" {
-		state += "; created " + s
-	}
-	lines = append(lines, state+"; handle "+t.handleText())
-	for _, s := range lines {
-		if err := write(w, "%s\n", s); err != nil {
-			return err
-		}
-	}
-	if t.problem != nil {
-		return write(w, "%s\n", t.problem.Message)
-	}
-	return writeWarnings(w, t)
-}
-
-func basicElements(n int64) string {
-	return plural(n, "basic element")
-}
-
-// writeWarnings tells what the user should know before trusting or using the type.
-func writeWarnings(w io.Writer, t *Datatype) error {
-	var out []string
-	if t.Freed() {
-		out = append(out, "The datatype was freed; using its handle in an MPI call is an error.")
-	} else if !t.Committed() {
-		out = append(out, "The datatype is not committed; using it in communication is an error.")
-	}
-	out = append(out, t.Differences()...)
-	for _, s := range out {
-		if err := write(w, "warning: %s\n", s); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -31,7 +31,7 @@ func (c *command) picture(args []string) (*Result, error) {
 	if c.opt.action == "svg" {
 		return c.svg(p, count)
 	}
-	pic, err := p.t.PictureForWidth(p.name, count, c.opt.width)
+	pic, err := PictureForWidth(p.t, p.name, count, c.opt.width)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (c *command) svg(p typePart, count int64) (*Result, error) {
 		return nil, errorf(KindUsage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.",
 			c.opt.file)
 	}
-	pic, err := p.t.Picture(p.name, count, PictureOptions{})
+	pic, err := NewPicture(p.t, p.name, count, PictureOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (c *command) namedSide(args []string, receives bool, peer int) (Side, error
 			if err != nil {
 				return Side{}, c.explain(err, args[0])
 			}
-			return o.request().call().matchSide(receives, peer)
+			return requestOf(o).call().matchSide(receives, peer)
 		}
 	}
 	p, err := c.typeArgument(args[0])
@@ -233,10 +233,10 @@ func (c *command) match(args []string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.result(c.opt), nil
+	return matchResult(m, c.opt), nil
 }
 
-func (m *Matching) result(o options) *Result {
+func matchResult(m *Matching, o options) *Result {
 	return &Result{Node: m.Node(), text: func(w io.Writer, _ Options) error { return m.Text(w, o.list) }}
 }
 
@@ -274,7 +274,7 @@ func (c *command) export(args []string) (*Result, error) {
 	var err error
 	if event.number > 0 {
 		var s Side
-		s, err = c.r.eventSide(event, receives, peer, c.res)
+		s, err = eventSide(c.r, event, receives, peer, c.res)
 		sides = []Side{s}
 	} else {
 		sides, err = c.sides(args, receives, peer)
@@ -296,4 +296,32 @@ func (c *command) export(args []string) (*Result, error) {
 			return write(w, "%s", all.String())
 		},
 	}, nil
+}
+
+// tree shows the expanded type-tree (paper, IV.B) with the addresses of its elements (IV.C).
+func (c *command) tree(args []string) (*Result, error) {
+	if len(args) != 1 {
+		return nil, errorf(KindUsage, 0,
+			"mpipp --tree takes one datatype, with or without an address behind it; %d arguments were given.",
+			len(args))
+	}
+	p, err := c.typeArgument(args[0])
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.place()
+	if err != nil {
+		return nil, err
+	}
+	n := groupNode(p.name+p.at.String(), l.typeText(), []Node{
+		leafNode("address", l.long()), numberNode("offset", l.start()), leafNode("type", l.typeText()),
+		numberNode("elements", l.elements()),
+	})
+	n.TreeAddress = l.long()
+	return &Result{Node: n, text: func(w io.Writer, opt Options) error {
+		if err := write(w, "%s is %s: %s\n", l.long(), l.typeText(), basicElements(l.elements())); err != nil {
+			return err
+		}
+		return l.treeText(w, c.opt.filled(opt).MaxList)
+	}}, nil
 }

@@ -7,7 +7,7 @@ import (
 // Datatype is one MPI datatype of the registry: a node of the meta type-tree (paper, IV.A). A datatype that several
 // others use is one Datatype.
 type Datatype struct {
-	reg      *Registry
+	reg      *Types
 	addr     uint64 // of its record
 	hdr      abiDatatype
 	integers words
@@ -42,41 +42,6 @@ type Figures struct{ Size, LB, Extent, TrueLB, TrueExtent int64 }
 
 // UB is the upper bound.
 func (f Figures) UB() int64 { return f.LB + f.Extent }
-
-// datatype decodes the record at rec, and those it refers to.
-func (r *Registry) datatype(rec uint64) (*Datatype, error) {
-	if t, ok := r.types[rec]; ok {
-		return t, nil
-	}
-	if r.decoding[rec] {
-		return nil, corrupt(rec, "a datatype is made of itself")
-	}
-	if len(r.decoding) >= maxDepth {
-		return nil, errorf(KindTooLarge, rec,
-			"The datatype is nested more than %d constructors deep. The registry is damaged, "+
-				"or the type is beyond what Cohort shows.", maxDepth)
-	}
-	r.decoding[rec] = true
-	defer delete(r.decoding, rec)
-
-	t := &Datatype{reg: r, addr: rec}
-	if err := t.read(); err != nil {
-		return nil, err
-	}
-	if err := t.checkArguments(); err != nil {
-		return nil, err
-	}
-	t.compute()
-	t.library = t.mergeFigures()
-	if t.elements == 0 && t.problem == nil {
-		// The standard defines no bounds for a typemap without data; what the library says is as good as any rule.
-		size := t.own.Size
-		t.own = t.library
-		t.own.Size = size
-	}
-	r.types[rec] = t
-	return t, nil
-}
 
 func (t *Datatype) read() error {
 	b, err := t.reg.readFull(t.addr, datatypeHeader, "A datatype's record")

@@ -3,6 +3,7 @@ package prettyprint
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Envelope is what a call or request says of its message besides its type: a message is received by a call with a
@@ -32,49 +33,6 @@ const (
 	nullRank = -2
 	notKnown = -3
 )
-
-// envelope is that of the call's send or receive.
-func (c *Call) envelope(receives bool) *Envelope {
-	e := &Envelope{Call: c.name, Self: notKnown, Peer: notKnown, Tag: notKnown}
-	if c.comm == nil {
-		return e
-	}
-	e.Comm, e.CommName = c.comm.GlobalID(), c.comm.brief()
-	members := c.comm.Members()
-	if me := c.comm.Rank(); me < len(members) && members[me] != outsideWorld {
-		e.Self = int64(members[me])
-	}
-	group := members
-	if c.comm.Kind() == CommInter {
-		group = c.comm.Remote()
-	}
-	peer, tag := "dest", []string{"sendtag", "tag"}
-	if receives {
-		peer, tag = "source", []string{"recvtag", "tag"}
-	}
-	if !c.fn.Has(peer) {
-		e.Collective = true
-		return e
-	}
-	switch n, err := c.given.number(peer); {
-	case err != nil:
-	case n == c.r.procNull():
-		e.Peer = nullRank
-	case n == c.r.anySource():
-		e.Peer = anyRank
-	case n >= 0 && n < int64(len(group)) && group[n] != outsideWorld:
-		e.Peer = int64(group[n])
-	}
-	for _, t := range tag {
-		if n, err := c.given.number(t); c.fn.Has(t) && err == nil {
-			if e.Tag = n; n == anyTag {
-				e.Tag = anyRank
-			}
-			break
-		}
-	}
-	return e
-}
 
 // Apart says, in whole sentences, why the two sides are not those of one message, as far as their envelopes tell.
 func (m *Matching) Apart() []string {
@@ -106,6 +64,78 @@ func (m *Matching) Apart() []string {
 	}
 	if s.Tag >= 0 && r.Tag >= 0 && s.Tag != r.Tag {
 		add("its tag is %d, and the receive's %d.", s.Tag, r.Tag)
+	}
+	return out
+}
+
+// PickMatch chooses, of what a rank sends and what another receives, the two that belong together by their envelopes,
+// the first if there are several (messages do not overtake each other, MPI-3.1, 3.5). note says, in a whole sentence,
+// that there were others; it is empty if there were none. Neither list is empty.
+func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
+	fits, first := 0, [2]int{}
+	for i := range sends {
+		for j := range recvs {
+			if m := (Matching{Send: sends[i], Recv: recvs[j]}); len(m.Apart()) > 0 {
+				continue
+			}
+			if fits == 0 {
+				first = [2]int{i, j}
+			}
+			fits++
+		}
+	}
+	switch {
+	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
+	case fits == 0:
+		return send, recv, "", errorf(KindNotFound, 0,
+			"Of %s and %s none fit each other by communicator, rank and tag: %s; %s.",
+			plural(int64(len(sends)), "send"),
+			plural(int64(len(recvs)), "receive"), listSides(sends, "sends"), listSides(recvs, "receives"))
+	case fits > 1:
+		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank "+
+			"and tag are compared; name a request to choose another.",
+			plural(int64(len(sends)), "send"), plural(int64(len(recvs)), "receive"))
+	}
+	return sends[first[0]], recvs[first[1]], note, nil
+}
+
+func listSides(sides []Side, verb string) string {
+	const few = 4
+	var out []string
+	for i, s := range sides {
+		if i == few {
+			out = append(out, fmt.Sprintf("%d more", len(sides)-few))
+			break
+		}
+		text := s.what()
+		if s.Envelope != nil {
+			text = s.Envelope.Call + " " + verb + " " + text + s.Envelope.text(verb == "receives")
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// text is whom the message is for, or from: " to rank 2, tag 7".
+func (e *Envelope) text(receives bool) string {
+	how := " to "
+	if receives {
+		how = " from "
+	}
+	out := ""
+	switch {
+	case e.Peer == anyRank:
+		out = how + "any rank"
+	case e.Peer == nullRank:
+		out = how + "MPI_PROC_NULL"
+	case e.Peer >= 0:
+		out = fmt.Sprintf("%srank %d", how, e.Peer)
+	}
+	switch {
+	case e.Tag == anyRank:
+		out += ", any tag"
+	case e.Tag >= 0:
+		out += fmt.Sprintf(", tag %d", e.Tag)
 	}
 	return out
 }

@@ -61,53 +61,6 @@ func (l location) expand(visit func(r treeRow) bool) bool {
 	return true
 }
 
-// place finds what a type with an address behind it names; the address may name any instance.
-func (p typePart) place() (location, error) {
-	if p.t.problem != nil {
-		return location{}, p.t.problem
-	}
-	root := location{prefix: p.name, short: p.name, t: p.t, row: -1}
-	if p.at.Instance >= 0 {
-		root.row = p.at.Instance + 1
-	}
-	var c calc
-	c.mul(max(root.row, 1), p.t.elements)
-	c.mul(max(root.row, 1), p.t.Figures().Extent)
-	if c.bad {
-		return root, errorf(KindTooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.",
-			root.row, p.t.Title())
-	}
-	return root.at(p.at)
-}
-
-// tree shows the expanded type-tree (paper, IV.B) with the addresses of its elements (IV.C).
-func (c *command) tree(args []string) (*Result, error) {
-	if len(args) != 1 {
-		return nil, errorf(KindUsage, 0,
-			"mpipp --tree takes one datatype, with or without an address behind it; %d arguments were given.",
-			len(args))
-	}
-	p, err := c.typeArgument(args[0])
-	if err != nil {
-		return nil, err
-	}
-	l, err := p.place()
-	if err != nil {
-		return nil, err
-	}
-	n := groupNode(p.name+p.at.String(), l.typeText(), []Node{
-		leafNode("address", l.long()), numberNode("offset", l.start()), leafNode("type", l.typeText()),
-		numberNode("elements", l.elements()),
-	})
-	n.TreeAddress = l.long()
-	return &Result{Node: n, text: func(w io.Writer, opt Options) error {
-		if err := write(w, "%s is %s: %s\n", l.long(), l.typeText(), basicElements(l.elements())); err != nil {
-			return err
-		}
-		return l.treeText(w, c.opt.filled(opt).MaxList)
-	}}, nil
-}
-
 func (l location) treeText(w io.Writer, limit int) error {
 	var rows []treeRow
 	shown, width := int64(0), 0

@@ -132,11 +132,7 @@ func Import(text string) (Side, error) {
 			return bad("a record refers to one that does not come before it")
 		}
 	}
-	reg := &Registry{
-		mem: mem, abi: abiRegistry{mpi: mpi, handleSize: handleSize},
-		types: map[uint64]*Datatype{}, decoding: map[uint64]bool{}, comms: map[uint64]*Comm{},
-		objects: map[uint64]*Object{}, tables: map[HandleKind]*slotTable{},
-	}
+	reg := NewTypes(Foreign(mem, MPI(mpi), int(handleSize)))
 	t, err := reg.datatype(mem.at[n-1])
 	if err != nil {
 		return Side{}, err

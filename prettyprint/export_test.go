@@ -15,13 +15,13 @@ func (t *Datatype) Arguments() (integers, addresses []int64) {
 func (t *Datatype) Refs() uint32 { return t.hdr.refs }
 
 // Comms are all communicators that are not MPI_COMM_NULL and not freed.
-func (r *Registry) Comms() ([]*Comm, error) {
-	slots, err := r.slots(&r.commSlots, r.abi.comms, "communicators")
+func (r *Rank) Comms() ([]*Comm, error) {
+	slots, err := r.slots(infoOf(HandleComm))
 	if err != nil {
 		return nil, err
 	}
 	var all []*Comm
-	for _, s := range slots.live {
+	for _, s := range slots {
 		c, err := r.comm(s.record)
 		if err != nil {
 			return nil, err
@@ -34,7 +34,7 @@ func (r *Registry) Comms() ([]*Comm, error) {
 }
 
 // Objects are all objects of a kind; an error if one of them cannot be read.
-func (r *Registry) Objects(kind HandleKind) ([]*Object, error) {
+func (r *Rank) Objects(kind HandleKind) ([]*Object, error) {
 	all, problems, unread, err := r.allObjects(infoOf(kind))
 	switch {
 	case err != nil:
@@ -48,7 +48,7 @@ func (r *Registry) Objects(kind HandleKind) ([]*Object, error) {
 }
 
 // Lost is how many records could not be kept.
-func (r *Registry) Lost() uint64 { return r.abi.lost }
+func (r *Rank) Lost() uint64 { return r.abi.lost }
 
 // QuoteBytes shows characters as a C string.
 func QuoteBytes(b []byte) string { return quoteBytes(b) }

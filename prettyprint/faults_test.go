@@ -493,7 +493,7 @@ func exploreSome(t require, mem prettyprint.MemoryReader, addr, buffer uint64, n
 
 // exploreType draws, compares and exports a type.
 func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
-	p, err := dt.PictureForWidth("t", 2, 80)
+	p, err := prettyprint.PictureForWidth(dt, "t", 2, 80)
 	check(err)
 	if err == nil {
 		check(p.Text(io.Discard, true))
@@ -518,7 +518,7 @@ func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
 }
 
 // exploreCommands runs what a user types, with literals for expressions.
-func exploreCommands(r *prettyprint.Registry, check func(error)) {
+func exploreCommands(r *prettyprint.Rank, check func(error)) {
 	for _, line := range []string{
 		"--request 0x98000010", "--buffer --request 0x98000013", "--group 0x88000001", "--win 0xa0000001",
 		"--file 0x5000", "--op 0x98000001", "--errhandler 0x94000001",
@@ -534,7 +534,7 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 		}
 	}
 	exploreSides(r, check)
-	calls, err := r.CallsInProgress(nil)
+	calls, err := prettyprint.CallsInProgress(r, nil)
 	check(err)
 	for _, c := range calls {
 		check(c.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
@@ -544,7 +544,7 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 		"MPI_Info", "MPI_Status", "MPI_Datatype", "MPI_Comm",
 	} {
 		for _, h := range []uint64{0x98000010, 0x9c000001, 77, 0} {
-			n, err := r.Describe(declared, h, h == 77)
+			n, err := prettyprint.Describe(r, declared, h, h == 77)
 			check(err)
 			if err == nil {
 				check(n.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
@@ -565,7 +565,7 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 }
 
 // exploreSides asks for what is compared with another rank's.
-func exploreSides(r *prettyprint.Registry, check func(error)) {
+func exploreSides(r *prettyprint.Rank, check func(error)) {
 	for _, m := range []prettyprint.MatchSide{
 		{Peer: 1},
 		{Peer: 3, Receives: true},

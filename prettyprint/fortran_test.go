@@ -33,7 +33,7 @@ func TestFortranConstructors(t *testing.T) {
 	})
 }
 
-func checkFortran(t *testing.T, r *prettyprint.Registry, lines []string) {
+func checkFortran(t *testing.T, r *prettyprint.Rank, lines []string) {
 	t.Helper()
 	kinds := map[prettyprint.Combiner]int{}
 	types := 0

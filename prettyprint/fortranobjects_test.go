@@ -45,7 +45,7 @@ var fortranMade = map[string]struct {
 }
 
 // described is what is said of a Fortran handle: in one line, and all.
-func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKind, f int32) (summary, whole string,
+func described(t *testing.T, r *prettyprint.Rank, kind prettyprint.HandleKind, f int32) (summary, whole string,
 	err error,
 ) {
 	t.Helper()
@@ -68,7 +68,8 @@ func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKin
 		if err != nil {
 			return "", "", err
 		}
-		summary, n = o.Summary(), o.Node("x", prettyprint.Surroundings{})
+		n = prettyprint.ObjectNode(o, "x")
+		summary = n.Value
 	}
 	var s strings.Builder
 	if err := n.Text(&s, prettyprint.Options{}); err != nil {
@@ -106,7 +107,7 @@ func TestFortranObjects(t *testing.T) {
 	})
 }
 
-func checkMade(t *testing.T, r *prettyprint.Registry, lines []string, path string) {
+func checkMade(t *testing.T, r *prettyprint.Rank, lines []string, path string) {
 	t.Helper()
 	seen := 0
 	for _, line := range lines {
@@ -148,7 +149,7 @@ func checkMade(t *testing.T, r *prettyprint.Registry, lines []string, path strin
 	}
 }
 
-func checkFreed(t *testing.T, r *prettyprint.Registry, lines []string) {
+func checkFreed(t *testing.T, r *prettyprint.Rank, lines []string) {
 	t.Helper()
 	for _, line := range lines {
 		var name string

@@ -205,3 +205,9 @@ func (k *kindInfo) shown(fortran bool, h uint64) string {
 	}
 	return fmt.Sprintf("0x%x", h)
 }
+
+// Two of the null handles of MPICH, which its mpi.h defines as numbers. Open MPI's are addresses of objects.
+const (
+	mpichDatatypeNull = 0x0c000000
+	mpichCommNull     = 0x04000000
+)

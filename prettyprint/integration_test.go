@@ -124,7 +124,7 @@ func (m procMemory) ReadMemory(addr uint64, p []byte) (int, error) {
 
 // openRank opens the registry of a live rank: its address is that of the library in /proc/PID/maps plus the symbol's in
 // its ELF file.
-func openRank(t *testing.T, j *job, rank int) *prettyprint.Registry {
+func openRank(t *testing.T, j *job, rank int) *prettyprint.Rank {
 	t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/mem", j.pids[rank]))
 	if err != nil {
@@ -205,7 +205,7 @@ func TestLiveTypes(t *testing.T) {
 // checkParts verifies that a type's record refers to the records of the types that the program passed. An interposer
 // that asks Open MPI's MPI_Type_get_contents for them gets copies with handles of their own, which die and are given
 // out again: then records refer to other types, and nothing else here can hold.
-func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
+func checkParts(t *testing.T, r *prettyprint.Rank, j *job) {
 	t.Helper()
 	for _, line := range j.lines {
 		var outer, inner uint64
@@ -225,7 +225,7 @@ func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
 	t.Fatal("the program made no NESTED type")
 }
 
-func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[prettyprint.Combiner]int) {
+func checkLiveType(t rapid.TB, r *prettyprint.Rank, line string, kinds map[prettyprint.Combiner]int) {
 	t.Helper()
 	var name, packed string
 	var handle, buffer uint64
@@ -327,7 +327,7 @@ func sane(dt *prettyprint.Datatype, want *prettyprint.Figures) {
 
 // overstated reports whether the only difference is the known one of MPICH (bounds.go): the true bounds of a type with
 // a cyclic darray in it are said to be wider than its data, and the user is told.
-func overstated(r *prettyprint.Registry, dt *prettyprint.Datatype, got, want prettyprint.Figures) bool {
+func overstated(r *prettyprint.Rank, dt *prettyprint.Datatype, got, want prettyprint.Figures) bool {
 	inside := got.TrueLB >= want.TrueLB && got.TrueLB+got.TrueExtent <= want.TrueLB+want.TrueExtent
 	got.TrueLB, got.TrueExtent = want.TrueLB, want.TrueExtent
 	_, asked := dt.Reported()
@@ -355,7 +355,7 @@ func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count i
 	if !strings.HasPrefix(name, "random") && dt.Depth() == 0 { // a picture of one value
 		return
 	}
-	p, err := dt.Picture(name, count, prettyprint.PictureOptions{BytesPerRow: 32, MaxLines: 16})
+	p, err := prettyprint.NewPicture(dt, name, count, prettyprint.PictureOptions{BytesPerRow: 32, MaxLines: 16})
 	if err != nil || !p.Complete {
 		t.Errorf("%s: %+v, %v", name, p, err)
 		return
@@ -455,7 +455,7 @@ func TestLiveComms(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		j := startLive(t, mpi, 4, "comms")
 		seen := map[string]int{}
-		regs := map[int]*prettyprint.Registry{}
+		regs := map[int]*prettyprint.Rank{}
 		for rank := range 4 {
 			regs[rank] = openRank(t, j, rank)
 		}
@@ -487,7 +487,7 @@ func TestLiveComms(t *testing.T) {
 	})
 }
 
-func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle uint64, fhandle int32, size, rank int,
+func checkLiveComm(t *testing.T, r *prettyprint.Rank, name string, handle uint64, fhandle int32, size, rank int,
 	members string,
 ) {
 	t.Helper()

@@ -10,9 +10,6 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 )
 
-// maxListed bounds the records whose headers are read for a listing; more are counted.
-const maxListed = 1 << 17
-
 // listing is all that a rank's registry holds.
 type listing struct {
 	types      []*entry[abiDatatype] // made by the program, by their creation
@@ -30,60 +27,9 @@ type entry[T any] struct {
 	hdr    T
 }
 
-// list reads the headers of all records. A record that cannot be read is a line in problems: the others are shown.
-func (r *Registry) list() (*listing, error) {
-	l := listing{lost: r.abi.lost}
-	types, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
-	if err != nil {
-		return nil, err
-	}
-	r.prefetch(types, datatypeHeader)
-	for i, s := range types.live {
-		if i >= maxListed {
-			l.unread += len(types.live) - i
-			break
-		}
-		h, err := r.datatypeHeader(s.record)
-		switch {
-		case err != nil:
-			l.problems = append(l.problems, err.Error())
-		case Combiner(h.combiner) == CombinerNamed:
-			l.predefined++
-		default:
-			l.types = append(l.types, &entry[abiDatatype]{s.record, h})
-		}
-	}
-	comms, err := r.slots(&r.commSlots, r.abi.comms, "communicators")
-	if err != nil {
-		return nil, err
-	}
-	r.prefetch(comms, commHeader)
-	for i, s := range comms.live {
-		if i >= maxListed {
-			l.unread += len(comms.live) - i
-			break
-		}
-		h, err := r.commHeader(s.record)
-		switch {
-		case err != nil:
-			l.problems = append(l.problems, err.Error())
-		case CommKind(h.kind) != CommNull:
-			l.comms = append(l.comms, &entry[abiComm]{s.record, h})
-		}
-	}
-	slices.SortFunc(l.types, func(a, b *entry[abiDatatype]) int {
-		// live ones first: the others are kept for those who use them
-		return cmp.Or(cmp.Compare(a.hdr.state&stateFreed, b.hdr.state&stateFreed), cmp.Compare(a.hdr.id, b.hdr.id))
-	})
-	slices.SortFunc(l.comms, func(a, b *entry[abiComm]) int {
-		return cmp.Or(cmp.Compare(a.hdr.state&commFreed, b.hdr.state&commFreed), cmp.Compare(a.hdr.id, b.hdr.id))
-	})
-	return &l, nil
-}
-
 // listAll is mpipp without arguments: first what is going on, then what there is.
 func (c *command) listAll() (*Result, error) {
-	l, err := c.r.list()
+	l, err := list(c.r)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +91,7 @@ func (c *command) activity(l *listing) []Node {
 	if at != nil {
 		source = at.CallAt
 	}
-	calls, err := c.r.CallsInProgress(source)
+	calls, err := CallsInProgress(c.r, source)
 	switch {
 	case IsKind(err, KindNotKept): // requests are not either, and they say so
 	case err != nil:
@@ -157,24 +103,11 @@ func (c *command) activity(l *listing) []Node {
 				t := &calls[i]
 				n := t.Node()
 				n.Name = fmt.Sprintf("thread %d", t.Thread)
-				n.Value = t.line(c.r.env)
+				n.Value = t.line()
 				return n
 			}))
 	}
 	return append(kids, c.requests(l)...)
-}
-
-// line is a call in a list.
-func (t *ThreadCall) line(env Surroundings) string {
-	s := t.name
-	if what := t.Call.line(); what != "" {
-		s += ": " + what
-	}
-	s += "; called " + createdText(t.Site, t.Event, env.where())
-	if since := env.since(t.Since); since != "" {
-		s += ", " + since + " ago"
-	}
-	return s
 }
 
 func (c *command) requests(l *listing) []Node {
@@ -203,13 +136,13 @@ func (c *command) requests(l *listing) []Node {
 			continue
 		}
 		live = append(live, o)
-		if o.request().pending() {
+		if requestOf(o).pending() {
 			pending++
 		}
 	}
 	slices.SortStableFunc(live, func(a, b *Object) int {
 		first := func(o *Object) int {
-			if o.request().pending() {
+			if requestOf(o).pending() {
 				return 0
 			}
 			return 1
@@ -221,8 +154,8 @@ func (c *command) requests(l *listing) []Node {
 		text += fmt.Sprintf(", %d pending", pending)
 	}
 	show := func(o *Object) Node {
-		n := o.Node(fmt.Sprintf("0x%x", o.hdr.handle), c.r.env)
-		n.Value = o.request().line(c.r.env)
+		n := ObjectNode(o, fmt.Sprintf("0x%x", o.hdr.handle))
+		n.Value = requestOf(o).line()
 		return n
 	}
 	kids := []Node{listNode("requests", text, len(live), func(i int) Node { return show(live[i]) })}
@@ -258,8 +191,8 @@ func (c *command) others(l *listing) []Node {
 			continue
 		}
 		out = append(out, listNode(k.words(), plural(int64(len(all)), k.word), len(all), func(i int) Node {
-			n := all[i].Node(fmt.Sprintf("0x%x", all[i].hdr.handle), c.r.env)
-			if s := all[i].created(c.r.env.where()); s != "" {
+			n := all[i].Node(fmt.Sprintf("0x%x", all[i].hdr.handle))
+			if s := all[i].created(c.r.env.Locate); s != "" {
 				how := "created"
 				if k.kind == HandleFile {
 					how = "opened"
@@ -284,29 +217,6 @@ func (l *listing) typesText() string {
 		s += fmt.Sprintf(", %d freed and still in use", freed)
 	}
 	return s + fmt.Sprintf(", %d predefined", l.predefined)
-}
-
-func listText(w io.Writer, list Node, most int) error {
-	if err := write(w, "%s\n", list.Value); err != nil {
-		return err
-	}
-	kids, err := list.Children(0, min(list.NumChildren, most))
-	if err != nil {
-		return err
-	}
-	width := 0
-	for _, k := range kids {
-		width = max(width, len(k.Name))
-	}
-	for _, k := range kids {
-		if err := write(w, "  %-*s  %s\n", width, k.Name, k.Value); err != nil {
-			return err
-		}
-	}
-	if rest := list.NumChildren - len(kids); rest > 0 {
-		return write(w, "  ... %d more\n", rest)
-	}
-	return nil
 }
 
 // rest tells what is not in the lists.
@@ -353,29 +263,51 @@ func (c *command) cachedWhere() func(pc uint64) string {
 	}
 }
 
-// prefetch reads the headers of a table's records, neighbours together: a debugger's memory is far away.
-func (r *Registry) prefetch(t *slotTable, size int) {
-	if t.headers != nil {
-		return
+// list reads the headers of all records. A record that cannot be read is a line in problems: the others are shown.
+func list(r *Rank) (*listing, error) {
+	l := listing{lost: r.abi.lost}
+	types, err := r.slots(infoOf(HandleDatatype))
+	if err != nil {
+		return nil, err
 	}
-	var reqs []request
-	for _, s := range t.live[:min(len(t.live), maxListed)] {
-		if s.record >= minMappedAddr && s.record+uint64(size) > s.record {
-			reqs = append(reqs, request{s.record, size})
+	for i, s := range types {
+		if i >= maxListed {
+			l.unread += len(types) - i
+			break
+		}
+		h, err := r.datatypeHeader(s.record)
+		switch {
+		case err != nil:
+			l.problems = append(l.problems, err.Error())
+		case Combiner(h.combiner) == CombinerNamed:
+			l.predefined++
+		default:
+			l.types = append(l.types, &entry[abiDatatype]{s.record, h})
 		}
 	}
-	slices.SortFunc(reqs, func(a, b request) int { return cmp.Compare(a.addr, b.addr) })
-	t.headers = readAll(r.mem, reqs)
-	for _, sp := range t.headers.spans {
-		r.bytesRead += int64(len(sp.data))
+	comms, err := r.slots(infoOf(HandleComm))
+	if err != nil {
+		return nil, err
 	}
-}
-
-// header returns a record's header if it was prefetched.
-func (t *slotTable) header(rec uint64, size int) ([]byte, bool) {
-	if t == nil || t.headers == nil {
-		return nil, false
+	for i, s := range comms {
+		if i >= maxListed {
+			l.unread += len(comms) - i
+			break
+		}
+		h, err := r.commHeader(s.record)
+		switch {
+		case err != nil:
+			l.problems = append(l.problems, err.Error())
+		case CommKind(h.kind) != CommNull:
+			l.comms = append(l.comms, &entry[abiComm]{s.record, h})
+		}
 	}
-	b := t.headers.bytesAt(rec, size)
-	return b, len(b) == size
+	slices.SortFunc(l.types, func(a, b *entry[abiDatatype]) int {
+		// live ones first: the others are kept for those who use them
+		return cmp.Or(cmp.Compare(a.hdr.state&stateFreed, b.hdr.state&stateFreed), cmp.Compare(a.hdr.id, b.hdr.id))
+	})
+	slices.SortFunc(l.comms, func(a, b *entry[abiComm]) int {
+		return cmp.Or(cmp.Compare(a.hdr.state&commFreed, b.hdr.state&commFreed), cmp.Compare(a.hdr.id, b.hdr.id))
+	})
+	return &l, nil
 }

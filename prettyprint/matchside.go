@@ -31,7 +31,7 @@ func (c *Call) matchSides(receives bool, peer int) ([]Side, error) {
 
 // requestSides are those of requests, in the order in which they were posted.
 func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]Side, error) {
-	at, err := c.r.readRequests(array)
+	at, err := readRequests(c.r, array)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]Side
 			return nil, err
 		default:
 			if _, again := place[o]; again { // the library gives this handle to several
-				if o, err = c.r.another(o, place); err != nil {
+				if o, err = another(c.r, o, place); err != nil {
 					return nil, err
 				}
 			}
@@ -58,7 +58,7 @@ func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]Side
 	var out []Side
 	var others []string
 	for _, o := range requests {
-		k := o.request().call()
+		k := requestOf(o).call()
 		s, err := k.matchSide(receives, peer)
 		if err != nil {
 			others = append(others, k.name+" "+k.Summary())
@@ -92,7 +92,7 @@ func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]Side
 }
 
 // another is the next request with the same handle that was not met yet.
-func (r *Registry) another(o *Object, met map[*Object]int) (*Object, error) {
+func another(r *Rank, o *Object, met map[*Object]int) (*Object, error) {
 	all, err := r.chain(o, sharedMax)
 	if err != nil {
 		return nil, err
@@ -180,12 +180,12 @@ func (e *eventAsked) starts() bool { return e.call == "MPI_Start" || e.call == "
 
 // eventSide is what a call sends or receives. It is known while the rank is in the call, be it at its end, and as long
 // as its request is pending. peer is as for matchSides.
-func (r *Registry) eventSide(e eventAsked, receives bool, peer int, res Resolver) (Side, error) {
+func eventSide(r *Rank, e eventAsked, receives bool, peer int, res Resolver) (Side, error) {
 	source := func(uint64, string) *mpicall.Call { return nil }
 	if text, ok := res.(SourceText); ok {
 		source = text.CallAt
 	}
-	running, err := r.CallsInProgress(source)
+	running, err := CallsInProgress(r, source)
 	for i := range running {
 		// A poll that fails is no event: the next one is another call.
 		if k := &running[i]; k.Event+1 == e.number && k.name == e.call {
@@ -205,7 +205,7 @@ func (r *Registry) eventSide(e eventAsked, receives bool, peer int, res Resolver
 		return Side{}, err
 	}
 	for _, o := range append(requests, detached...) {
-		q := o.request()
+		q := requestOf(o)
 		k := q.call()
 		posted := q.hdr.state&requestPersistent == 0 && q.hdr.event+1 == e.number && k.name == e.call
 		started := q.hdr.state&requestPersistent != 0 && q.abi.startEvent == e.number && e.starts()
@@ -235,7 +235,7 @@ func (c *Call) eventSide(e *eventAsked, receives bool, peer int) (Side, error) {
 		return c.matchSide(receives, peer)
 	}
 	which := e.which
-	at, err := c.r.readRequests(*given.array)
+	at, err := readRequests(c.r, *given.array)
 	if err != nil {
 		return Side{}, err
 	}
@@ -247,77 +247,5 @@ func (c *Call) eventSide(e *eventAsked, receives bool, peer int) (Side, error) {
 	if err != nil {
 		return Side{}, err
 	}
-	return o.request().call().matchSide(receives, peer)
-}
-
-// PickMatch chooses, of what a rank sends and what another receives, the two that belong together by their envelopes,
-// the first if there are several (messages do not overtake each other, MPI-3.1, 3.5). note says, in a whole sentence,
-// that there were others; it is empty if there were none. Neither list is empty.
-func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
-	fits, first := 0, [2]int{}
-	for i := range sends {
-		for j := range recvs {
-			if m := (Matching{Send: sends[i], Recv: recvs[j]}); len(m.Apart()) > 0 {
-				continue
-			}
-			if fits == 0 {
-				first = [2]int{i, j}
-			}
-			fits++
-		}
-	}
-	switch {
-	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
-	case fits == 0:
-		return send, recv, "", errorf(KindNotFound, 0,
-			"Of %s and %s none fit each other by communicator, rank and tag: %s; %s.",
-			plural(int64(len(sends)), "send"),
-			plural(int64(len(recvs)), "receive"), listSides(sends, "sends"), listSides(recvs, "receives"))
-	case fits > 1:
-		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank "+
-			"and tag are compared; name a request to choose another.",
-			plural(int64(len(sends)), "send"), plural(int64(len(recvs)), "receive"))
-	}
-	return sends[first[0]], recvs[first[1]], note, nil
-}
-
-func listSides(sides []Side, verb string) string {
-	const few = 4
-	var out []string
-	for i, s := range sides {
-		if i == few {
-			out = append(out, fmt.Sprintf("%d more", len(sides)-few))
-			break
-		}
-		text := s.what()
-		if s.Envelope != nil {
-			text = s.Envelope.Call + " " + verb + " " + text + s.Envelope.text(verb == "receives")
-		}
-		out = append(out, text)
-	}
-	return strings.Join(out, "; ")
-}
-
-// text is whom the message is for, or from: " to rank 2, tag 7".
-func (e *Envelope) text(receives bool) string {
-	how := " to "
-	if receives {
-		how = " from "
-	}
-	out := ""
-	switch {
-	case e.Peer == anyRank:
-		out = how + "any rank"
-	case e.Peer == nullRank:
-		out = how + "MPI_PROC_NULL"
-	case e.Peer >= 0:
-		out = fmt.Sprintf("%srank %d", how, e.Peer)
-	}
-	switch {
-	case e.Tag == anyRank:
-		out += ", any tag"
-	case e.Tag >= 0:
-		out += fmt.Sprintf(", tag %d", e.Tag)
-	}
-	return out
+	return requestOf(o).call().matchSide(receives, peer)
 }

@@ -16,9 +16,9 @@ import (
 // inCall is a resolver whose rank is in the call that the registry has.
 type inCall struct{ variables }
 
-func (inCall) CallsOnLine(*prettyprint.Registry) ([]*prettyprint.Call, error) { return nil, nil }
-func (inCall) CallAt(uint64, string) *mpicall.Call                            { return nil }
-func (inCall) Thread() int32                                                  { return 7 }
+func (inCall) CallsOnLine(*prettyprint.Rank) ([]*prettyprint.Call, error) { return nil, nil }
+func (inCall) CallAt(uint64, string) *mpicall.Call                        { return nil }
+func (inCall) Thread() int32                                              { return 7 }
 
 // The operations of enum cohort_op.
 const (
@@ -91,7 +91,7 @@ func (x *exchanging) call(op uint32, change func(a *prettyprinttest.Action), req
 }
 
 // export asks as a console of two ranks does, and says what comes: count, type, whom it is for, and the call.
-func export(t *testing.T, r *prettyprint.Registry, m prettyprint.MatchSide) ([]prettyprint.Side, string) {
+func export(t *testing.T, r *prettyprint.Rank, m prettyprint.MatchSide) ([]prettyprint.Side, string) {
 	t.Helper()
 	result, err := prettyprint.CommandLine(r, inCall{}, strings.TrimPrefix(m.ExportLine(), "mpipp "))
 	if err != nil {

@@ -1,6 +1,8 @@
 package prettyprint
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"sort"
 )
@@ -144,3 +146,59 @@ func (s *snapshot) add(addr uint64, data []byte) {
 	}
 	s.spans = append(s.spans, span{addr, data})
 }
+
+// text reads a NUL-terminated text; what cannot be read is left out.
+func (r *Registry) text(addr uint64, most int) string {
+	var out []byte
+	for len(out) < most {
+		b := make([]byte, min(256, most-len(out)))
+		n, _ := r.mem.ReadMemory(addr+uint64(len(out)), b) // a text at the end of mapped memory is shorter
+		n = min(max(n, 0), len(b))
+		if i := bytes.IndexByte(b[:n], 0); i >= 0 {
+			return string(bytes.ToValidUTF8(append(out, b[:i]...), []byte("?")))
+		}
+		if out = append(out, b[:n]...); n < len(b) {
+			break
+		}
+	}
+	return string(bytes.ToValidUTF8(out, []byte("?"))) + "..."
+}
+
+// integers reads an array of n numbers, of 8 bytes each if wide, else of 4.
+func (r *Registry) integers(what string, addr uint64, n int, wide bool) ([]int64, error) {
+	size := 4
+	if wide {
+		size = 8
+	}
+	b, err := r.readArray(what, addr, n, size)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int64, n)
+	for i := range out {
+		if wide {
+			out[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+		} else {
+			out[i] = int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
+		}
+	}
+	return out, nil
+}
+
+func (r *Registry) readArray(what string, addr uint64, n, size int) ([]byte, error) {
+	if n > maxParts {
+		return nil, errorf(KindTooLarge, addr, "%s has %d entries; at most %d are read.", what, n, maxParts)
+	}
+	b := make([]byte, n*size)
+	if got, err := r.mem.ReadMemory(addr, b); got < len(b) {
+		return nil, &Error{
+			Kind: KindUnreadable, Address: addr + uint64(max(got, 0)), Err: err,
+			Message: fmt.Sprintf("The %s of %s at 0x%x cannot be read: unmapped at 0x%x.", plural(int64(n), "entry"),
+				what, addr, addr+uint64(max(got, 0))),
+		}
+	}
+	return b, nil
+}
+
+// maxParts bounds the parts of a buffer that has one for each member.
+const maxParts = 1 << 20

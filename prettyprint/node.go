@@ -238,3 +238,29 @@ func (n Node) json(opt Options, depth int, lines *int) (jsonNode, error) {
 	j.More = n.NumChildren - show
 	return j, nil
 }
+
+// maxPage is the largest number of elements or children that one call returns.
+const maxPage = 1 << 20
+
+func listText(w io.Writer, list Node, most int) error {
+	if err := write(w, "%s\n", list.Value); err != nil {
+		return err
+	}
+	kids, err := list.Children(0, min(list.NumChildren, most))
+	if err != nil {
+		return err
+	}
+	width := 0
+	for _, k := range kids {
+		width = max(width, len(k.Name))
+	}
+	for _, k := range kids {
+		if err := write(w, "  %-*s  %s\n", width, k.Name, k.Value); err != nil {
+			return err
+		}
+	}
+	if rest := list.NumChildren - len(kids); rest > 0 {
+		return write(w, "  ... %d more\n", rest)
+	}
+	return nil
+}

@@ -1,16 +1,16 @@
 package prettyprint
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
 // Object is a handle of the registry that is neither a datatype nor a communicator: a request, group, window, file,
 // operation, error handler or info.
 type Object struct {
-	reg  *Registry
+	reg  *Rank
 	info *kindInfo
 	rec  uint64
 	hdr  abiObject
@@ -18,33 +18,17 @@ type Object struct {
 	raw  []byte // the record, without what follows it
 }
 
-// The states of enum cohort_object_state.
-const (
-	objectPredefined  = 1 << 0
-	objectFreed       = 1 << 1
-	objectTruncated   = 1 << 2
-	objectFortran     = 1 << 3
-	objectUnseen      = 1 << 4
-	objectAddressOnly = 1 << 5
-	requestActive     = 1 << 8
-	requestPersistent = 1 << 9
-	requestCancelled  = 1 << 10
-	requestComplete   = 1 << 11
-	requestShared     = 1 << 12
-	requestUnsure     = 1 << 13
-)
-
 const maxObjectName = 4096 // bytes of a name: a path
 
 // object reads the record at rec.
-func (r *Registry) object(k *kindInfo, rec uint64) (*Object, error) {
+func (r *Rank) object(k *kindInfo, rec uint64) (*Object, error) {
 	if o, ok := r.objects[rec]; ok {
 		if o.info.kind != k.kind {
 			return nil, corrupt(rec, "one record is said to be of a %s and of a %s", o.info.word, k.word)
 		}
 		return o, nil
 	}
-	raw, err := r.objectBytes(k, rec)
+	raw, err := r.header(k, rec)
 	if err != nil {
 		return nil, err
 	}
@@ -61,33 +45,9 @@ func (r *Registry) object(k *kindInfo, rec uint64) (*Object, error) {
 	return o, nil
 }
 
-func (r *Registry) objectBytes(k *kindInfo, rec uint64) ([]byte, error) {
-	if b, ok := r.tables[k.kind].header(rec, k.size); ok {
-		return b, nil
-	}
-	return r.readFull(rec, int64(k.size), "The record of a "+k.word)
-}
-
-// text reads a NUL-terminated text; what cannot be read is left out.
-func (r *Registry) text(addr uint64, most int) string {
-	var out []byte
-	for len(out) < most {
-		b := make([]byte, min(256, most-len(out)))
-		n, _ := r.mem.ReadMemory(addr+uint64(len(out)), b) // a text at the end of mapped memory is shorter
-		n = min(max(n, 0), len(b))
-		if i := bytes.IndexByte(b[:n], 0); i >= 0 {
-			return string(bytes.ToValidUTF8(append(out, b[:i]...), []byte("?")))
-		}
-		if out = append(out, b[:n]...); n < len(b) {
-			break
-		}
-	}
-	return string(bytes.ToValidUTF8(out, []byte("?"))) + "..."
-}
-
 // ObjectByHandle returns the live object of a kind whose C handle is h. Of a handle that several requests have it is
 // the oldest of them.
-func (r *Registry) ObjectByHandle(kind HandleKind, h uint64) (*Object, error) {
+func (r *Rank) ObjectByHandle(kind HandleKind, h uint64) (*Object, error) {
 	k := infoOf(kind)
 	h = r.maskOf(k, h)
 	if r.isNull(k, h) {
@@ -99,7 +59,7 @@ func (r *Registry) ObjectByHandle(kind HandleKind, h uint64) (*Object, error) {
 	if r.tableOf(kind) == 0 {
 		return nil, r.unknownObject(k, k.shown(false, h), h, false)
 	}
-	rec, freed, err := r.find(r.tableOf(kind), h, k.words())
+	rec, freed, err := r.find(k, h)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +87,7 @@ func (o *Object) nullError() error {
 }
 
 // ObjectByFortran returns the live object of a kind whose Fortran handle is f.
-func (r *Registry) ObjectByFortran(kind HandleKind, f int32) (*Object, error) {
+func (r *Rank) ObjectByFortran(kind HandleKind, f int32) (*Object, error) {
 	k := infoOf(kind)
 	if r.isNullFortran(k, f) {
 		return nil, k.nullError(fmt.Sprint(f))
@@ -155,7 +115,7 @@ func (r *Registry) ObjectByFortran(kind HandleKind, f int32) (*Object, error) {
 }
 
 // ObjectByName returns a predefined object, such as MPI_SUM.
-func (r *Registry) ObjectByName(kind HandleKind, name string) (*Object, error) {
+func (r *Rank) ObjectByName(kind HandleKind, name string) (*Object, error) {
 	k := infoOf(kind)
 	if name == k.null {
 		return nil, k.nullError(name)
@@ -172,7 +132,7 @@ func (r *Registry) ObjectByName(kind HandleKind, name string) (*Object, error) {
 	return nil, errorf(KindNotFound, 0, "This rank has no predefined %s %s.", k.word, name)
 }
 
-func (r *Registry) unknownObject(k *kindInfo, shown string, h uint64, freed bool) error {
+func (r *Rank) unknownObject(k *kindInfo, shown string, h uint64, freed bool) error {
 	if freed {
 		return errorf(KindFreed, 0,
 			"The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.", k.word, shown,
@@ -194,7 +154,7 @@ func (r *Registry) unknownObject(k *kindInfo, shown string, h uint64, freed bool
 
 // objectsOf reads all objects of a kind, those with the same handle after each other, in the order of their creation.
 // What cannot be read is left out; the error is the first met if there is nothing else.
-func (r *Registry) objectsOf(k *kindInfo) ([]*Object, error) {
+func (r *Rank) objectsOf(k *kindInfo) ([]*Object, error) {
 	all, problems, _, err := r.allObjects(k)
 	if err == nil && len(all) == 0 && len(problems) > 0 {
 		err = problems[0]
@@ -202,23 +162,20 @@ func (r *Registry) objectsOf(k *kindInfo) ([]*Object, error) {
 	return all, err
 }
 
-func (r *Registry) allObjects(k *kindInfo) (all []*Object, problems []error, unread int, err error) {
+func (r *Rank) allObjects(k *kindInfo) (all []*Object, problems []error, unread int, err error) {
 	if err := r.notKept(k); err != nil {
 		return nil, nil, 0, err
 	}
 	if r.tableOf(k.kind) == 0 {
 		return nil, nil, 0, nil
 	}
-	t := r.tables[k.kind]
-	slots, err := r.slots(&t, r.tableOf(k.kind), k.words())
+	slots, err := r.slots(k)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	r.tables[k.kind] = t
-	r.prefetch(slots, k.size)
-	for i, s := range slots.live {
+	for i, s := range slots {
 		if i >= maxListed {
-			unread = len(slots.live) - i
+			unread = len(slots) - i
 			break
 		}
 		o, err := r.object(k, s.record)
@@ -291,4 +248,78 @@ func (o *Object) common(where func(pc uint64) string) []Node {
 		handle += fmt.Sprintf(" (Fortran %d)", o.hdr.fHandle)
 	}
 	return append(kids, leafNode("handle", handle))
+}
+
+const (
+	sharedMax   = 1024 // COHORT_SHARED_MAX: requests of one handle
+	detachedMax = 64   // COHORT_DETACHED_MAX
+	noneInt32   = math.MinInt32
+)
+
+// chain follows the records with the same handle, or the detached ones.
+func (r *Rank) chain(first *Object, most int) ([]*Object, error) {
+	all := []*Object{first}
+	seen := map[uint64]bool{first.rec: true}
+	for next := decodeRequest(first.raw).next; next != 0; {
+		if seen[next] || len(all) > most {
+			return all, corrupt(next, "the requests of one handle go round in a circle, or are more than %d", most)
+		}
+		seen[next] = true
+		o, err := r.object(first.info, next)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, o)
+		next = decodeRequest(o.raw).next
+	}
+	return all, nil
+}
+
+// Detached returns the requests whose handle the program has given up while they were active.
+func (r *Rank) Detached() ([]*Object, error) {
+	if r.abi.detached == 0 {
+		return nil, nil
+	}
+	first, err := r.object(infoOf(HandleRequest), r.abi.detached)
+	if err != nil {
+		return nil, err
+	}
+	return r.chain(first, detachedMax)
+}
+
+func (r *Rank) commOfHandle(h uint64, fortran bool) (m *Comm, err error) {
+	k := infoOf(HandleComm)
+	switch {
+	case fortran && r.isNullFortran(k, int32(h)), !fortran && r.isNull(k, r.maskHandle(h)):
+		return nil, k.nullError(k.shown(fortran, r.maskHandle(h)))
+	case fortran:
+		m, err = r.CommByFortran(int32(h))
+	default:
+		m, err = r.CommByHandle(h)
+	}
+	if err == nil && m.Kind() == CommNull {
+		return nil, k.nullError(fmt.Sprintf("0x%x", h))
+	}
+	return m, r.nullByName(k, h, fortran, err)
+}
+
+func (r *Rank) objectOfHandle(k *kindInfo, h uint64, fortran bool) (o *Object, err error) {
+	if fortran {
+		return r.ObjectByFortran(k.kind, int32(h))
+	}
+	o, err = r.ObjectByHandle(k.kind, h)
+	return o, r.nullByName(k, h, fortran, err)
+}
+
+// nullByName replaces an error about a handle by the one that it is null, where only the address of a symbol tells: in
+// Open MPI.
+func (r *Rank) nullByName(k *kindInfo, h uint64, fortran bool, err error) error {
+	if fortran || r.MPI() != OpenMPI || k.openNull == "" || r.env.Symbol == nil || !IsKind(err, KindNotFound) &&
+		!IsKind(err, KindNotKept) {
+		return err
+	}
+	if at, ok := r.env.Symbol(k.openNull); ok && at == h {
+		return k.nullError(fmt.Sprintf("0x%x", h))
+	}
+	return err
 }

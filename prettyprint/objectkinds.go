@@ -23,8 +23,6 @@ func (o *Object) Summary() string {
 		s = o.errhandlerText()
 	case HandleInfo:
 		s = o.infoText()
-	case HandleRequest:
-		s = o.request().summary()
 	}
 	if o.Freed() {
 		s += ", freed"
@@ -32,8 +30,8 @@ func (o *Object) Summary() string {
 	return s
 }
 
-// Node is the object as a tree. where names the source line of an instruction and may be nil.
-func (o *Object) Node(name string, env Surroundings) Node {
+// Node is the object as a tree.
+func (o *Object) Node(name string) Node {
 	var kids []Node
 	switch o.info.kind { //nolint:exhaustive // likewise
 	case HandleGroup:
@@ -43,18 +41,16 @@ func (o *Object) Node(name string, env Surroundings) Node {
 	case HandleFile:
 		kids = o.fileNodes()
 	case HandleOp:
-		kids = o.functionNodes(decodeReduction(o.raw).function, env)
+		kids = o.functionNodes(decodeReduction(o.raw).function)
 		if !o.Predefined() {
 			kids = append(kids, leafNode("commutes", yesNo(decodeReduction(o.raw).commutes != 0)))
 		}
 	case HandleErrhandler:
-		kids = o.functionNodes(decodeErrhandler(o.raw).function, env)
+		kids = o.functionNodes(decodeErrhandler(o.raw).function)
 	case HandleInfo:
 		kids = o.infoNodes()
-	case HandleRequest:
-		kids = o.request().nodes(env)
 	}
-	kids = append(kids, o.common(env.where())...)
+	kids = append(kids, o.common(o.reg.env.Locate)...)
 	n := groupNode(name, o.Summary(), kids)
 	n.Type = o.info.ctype
 	return n
@@ -155,7 +151,7 @@ func (c *Comm) brief() string {
 }
 
 // commRecord reads the communicator at an address of a record; nil for 0.
-func (r *Registry) commRecord(rec uint64) (*Comm, error) {
+func (r *Rank) commRecord(rec uint64) (*Comm, error) {
 	if rec == 0 {
 		return nil, nil //nolint:nilnil // none is an answer
 	}
@@ -224,7 +220,7 @@ func (o *Object) windowNodes() []Node {
 }
 
 // commNode shows the communicator that a record refers to.
-func (r *Registry) commNode(rec uint64) []Node {
+func (r *Rank) commNode(rec uint64) []Node {
 	c, err := r.commRecord(rec)
 	switch {
 	case err != nil:
@@ -232,7 +228,7 @@ func (r *Registry) commNode(rec uint64) []Node {
 	case c == nil:
 		return []Node{leafNode("comm", "not known")}
 	}
-	return []Node{c.Node("comm", r.env.where())}
+	return []Node{c.Node("comm", r.env.Locate)}
 }
 
 // The access modes of MPI_File_open, the same in both libraries.
@@ -277,14 +273,6 @@ func (o *Object) fileText() string {
 	return s
 }
 
-// typeRecord reads the datatype at an address of a record; nil for 0.
-func (r *Registry) typeRecord(rec uint64) (*Datatype, error) {
-	if rec == 0 {
-		return nil, nil //nolint:nilnil // none is an answer
-	}
-	return r.datatype(rec)
-}
-
 func (o *Object) fileNodes() []Node {
 	f := decodeFile(o.raw)
 	kids := []Node{leafNode("mode", modeText(f.amode)), numberNode("displacement", f.disp)}
@@ -296,7 +284,7 @@ func (o *Object) fileNodes() []Node {
 		case err != nil:
 			kids = append(kids, leafNode(t.name, err.Error()))
 		case dt != nil:
-			kids = append(kids, dt.Node(t.name, o.reg.env.where()))
+			kids = append(kids, dt.Node(t.name, o.reg.env.Locate))
 		}
 	}
 	kids = append(kids, leafNode("representation", fmt.Sprintf("%q", f.datarep)))
@@ -324,7 +312,7 @@ func (o *Object) errhandlerText() string {
 }
 
 // functionNodes show the program's function of an operation or error handler.
-func (o *Object) functionNodes(addr uint64, env Surroundings) []Node {
+func (o *Object) functionNodes(addr uint64) []Node {
 	if addr == 0 || o.Predefined() {
 		if o.hdr.state&objectAddressOnly != 0 {
 			return []Node{leafNode("function", "not known")}
@@ -332,7 +320,7 @@ func (o *Object) functionNodes(addr uint64, env Surroundings) []Node {
 		return nil
 	}
 	text := fmt.Sprintf("0x%x", addr)
-	if where := env.where(); where != nil {
+	if where := o.reg.env.Locate; where != nil {
 		if s := where(addr + 1); s != "" { // where takes return addresses
 			text = s
 		}

@@ -110,7 +110,7 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 	return buffer
 }
 
-func objects(t *testing.T) (*prettyprint.Registry, variables, uint64) {
+func objects(t *testing.T) (*prettyprint.Rank, variables, uint64) {
 	t.Helper()
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	buffer := objectsImage(im)
@@ -221,7 +221,7 @@ handle 0x98000013 (Fortran 77)`},
 	}
 }
 
-func consoleText(t *testing.T, r *prettyprint.Registry, vars variables, line string, base uint64) string {
+func consoleText(t *testing.T, r *prettyprint.Rank, vars variables, line string, base uint64) string {
 	t.Helper()
 	res, err := prettyprint.CommandLine(r, vars, line)
 	if err != nil {
@@ -296,13 +296,13 @@ func TestDescribe(t *testing.T) {
 		{"MPI_File", 0, false, "MPI_FILE_NULL"},
 		{"MPI_Datatype", 0x0c000000, false, "MPI_DATATYPE_NULL"},
 	} {
-		n, err := r.Describe(c.declared, c.handle, c.fortran)
+		n, err := prettyprint.Describe(r, c.declared, c.handle, c.fortran)
 		if err != nil || n.Value != c.want {
 			t.Errorf("%s 0x%x: %q, %v; want %q", c.declared, c.handle, n.Value, err, c.want)
 		}
 	}
 	for _, declared := range []string{"int", "MPI_Message", "MPI_Requests"} {
-		if _, err := r.Describe(declared, 1, false); err == nil {
+		if _, err := prettyprint.Describe(r, declared, 1, false); err == nil {
 			t.Errorf("%s is described", declared)
 		}
 	}
@@ -343,7 +343,7 @@ func TestNotKept(t *testing.T) {
 			!strings.Contains(err.Error(), "Groups are not ") {
 			t.Errorf("features 0x%x: %v", c.features, err)
 		}
-		if n, err := r.Describe("MPI_Request", 0x98000010, false); c.features != 0 &&
+		if n, err := prettyprint.Describe(r, "MPI_Request", 0x98000010, false); c.features != 0 &&
 			(err != nil || n.Value != "0x98000010 (requests are not kept in this run)") {
 			t.Errorf("%q, %v", n.Value, err)
 		}

@@ -97,10 +97,10 @@ const (
 	overviewCells = 64
 )
 
-// Picture draws count instances of t side by side. name is the user's word for the type.
-func (t *Datatype) Picture(name string, count int64, opt PictureOptions) (*Picture, error) {
-	if t.problem != nil {
-		return nil, t.problem
+// NewPicture draws count instances of t side by side. name is the user's word for the type.
+func NewPicture(t *Datatype, name string, count int64, opt PictureOptions) (*Picture, error) {
+	if t.Problem() != nil {
+		return nil, t.Problem()
 	}
 	if count < 0 {
 		return nil, errorf(KindUsage, 0, "A picture of %d instances was asked for; counts are from 0 on.", count)
@@ -122,7 +122,7 @@ func (t *Datatype) Picture(name string, count int64, opt PictureOptions) (*Pictu
 	p.Size = c.mul(count, p.Figures.Size)
 	last := c.mul(max(count-1, 0), p.Figures.Extent)
 	c.add(c.add(last, p.Figures.LB), p.Figures.Extent)
-	if t.elements > 0 { // Open MPI's true bounds of a type without data are no offsets
+	if t.Elements() > 0 { // Open MPI's true bounds of a type without data are no offsets
 		c.add(last, t.hull().to)
 		c.add(last, t.hull().from)
 	}
@@ -148,7 +148,7 @@ func (p *Picture) span(last int64) {
 	lo, hi := min(f.LB, f.UB()), max(f.LB, f.UB()) // the extent may be negative
 	p.bounds = hull{lo, hi}.union(hull{lo + last, hi + last})
 	p.From, p.To = p.bounds.from, p.bounds.to
-	if p.t.elements > 0 {
+	if p.t.Elements() > 0 {
 		h := p.t.hull()
 		p.data = h.union(h.moved(last))
 		p.From, p.To = min(p.From, p.data.from), max(p.To, p.data.to)

@@ -47,7 +47,7 @@ func TestRandomPictures(t *testing.T) {
 		want := drawType(t, im, 4)
 		_, dt := openType(t, im, want)
 		count := rapid.Int64Range(0, 4).Draw(t, "count")
-		p, err := dt.Picture("t", count, prettyprint.PictureOptions{
+		p, err := prettyprint.NewPicture(dt, "t", count, prettyprint.PictureOptions{
 			BytesPerRow: rapid.SampledFrom([]int{8, 16, 32, 64}).Draw(t, "row"),
 			MaxLines:    rapid.IntRange(4, 60).Draw(t, "lines"),
 		})
@@ -141,7 +141,7 @@ func checkXML(t require, p *prettyprint.Picture) {
 
 func pictureText(t *testing.T, dt *prettyprint.Datatype, count int64, width int) string {
 	t.Helper()
-	p, err := dt.PictureForWidth("t", count, width)
+	p, err := prettyprint.PictureForWidth(dt, "t", count, width)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestLongBlockUnderShortOnes(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	ty := im.Indexed([]int64{200, 1, 1, 1, 1, 1, 1, 1}, []int64{0, 1, 3, 5, 7, 9, 11, 13}, im.Named("MPI_INT"))
 	_, dt := openType(t, im, ty)
-	p, err := dt.Picture("t", 1, prettyprint.PictureOptions{BytesPerRow: 8, MaxLines: 200})
+	p, err := prettyprint.NewPicture(dt, "t", 1, prettyprint.PictureOptions{BytesPerRow: 8, MaxLines: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestPicturesAreFast(t *testing.T) {
 			counts = counts[:1]
 		}
 		for _, count := range counts {
-			p, err := dt.Picture("t", count, prettyprint.PictureOptions{})
+			p, err := prettyprint.NewPicture(dt, "t", count, prettyprint.PictureOptions{})
 			if err != nil {
 				if !prettyprint.IsKind(err, prettyprint.KindTooLarge) {
 					t.Errorf("%s: %v", name, err)

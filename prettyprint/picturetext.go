@@ -17,13 +17,13 @@ func rowWidth(width, label int) int {
 	return n
 }
 
-// PictureForWidth is Picture with as many bytes in a row as fit into width columns (0: 80) of text.
-func (t *Datatype) PictureForWidth(name string, count int64, width int) (*Picture, error) {
+// PictureForWidth is NewPicture with as many bytes in a row as fit into width columns (0: 80) of text.
+func PictureForWidth(t *Datatype, name string, count int64, width int) (*Picture, error) {
 	if width <= 0 {
 		width = 80
 	}
 	draw := func(label int) (*Picture, error) {
-		return t.Picture(name, count,
+		return NewPicture(t, name, count,
 			PictureOptions{BytesPerRow: rowWidth(width, label), Overview: max(min(width-label-1, overviewCells), 8)})
 	}
 	p, err := draw(labelWidth(0, 0))
@@ -190,32 +190,6 @@ func (l *PictureLine) remark(perRow int) string {
 	default:
 		return ""
 	}
-}
-
-func byteCount(n int64) string { return plural(n, "byte") }
-
-// plural counts things; of an entry it makes entries.
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
-		return grouped(n) + " " + stem + "ies"
-	}
-	return grouped(n) + " " + what + "s"
-}
-
-// grouped writes a number with commas.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
 }
 
 // overviewText draws the whole in one line: a capital where at least half of the bytes are data, a small letter where

@@ -2,6 +2,7 @@ package prettyprint
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -13,17 +14,11 @@ type Registry struct {
 	addr uint64
 	abi  abiRegistry
 
-	types        map[uint64]*Datatype // by address of the record
-	decoding     map[uint64]bool      // records whose decoding is in progress: meeting one again is a cycle
-	comms        map[uint64]*Comm
-	typeSlots    *slotTable // read at the first listing or lookup by Fortran handle or name
-	commSlots    *slotTable
-	objects      map[uint64]*Object // by address of the record
-	tables       map[HandleKind]*slotTable
-	env          Surroundings
-	machine      string // see Surroundings.Machine
-	machineKnown bool
-	bytesRead    int64
+	types     map[uint64]abiDatatype    // headers that were read, by address of the record
+	tables    map[HandleKind]*slotTable // read whole at the first listing or lookup by Fortran handle or name
+	env       Surroundings
+	machine   *string // see Surroundings.Machine; nil: not asked yet
+	bytesRead int64
 }
 
 // slotTable is one hash table, read whole.
@@ -34,15 +29,14 @@ type slotTable struct {
 
 type slot struct{ handle, record uint64 }
 
-// Open reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with
+// OpenRegistry reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with
 // an [*Error] of kind KindNoInterposer, KindVersion, KindNotReady or KindUnreadable.
-func Open(mem MemoryReader, addr uint64) (*Registry, error) {
+func OpenRegistry(mem MemoryReader, addr uint64) (*Registry, error) {
 	if addr == 0 {
 		return nil, noInterposer(0, "The program has no symbol cohort_registry.")
 	}
 	r := &Registry{
-		mem: mem, addr: addr, types: map[uint64]*Datatype{}, decoding: map[uint64]bool{}, comms: map[uint64]*Comm{},
-		objects: map[uint64]*Object{}, tables: map[HandleKind]*slotTable{},
+		mem: mem, addr: addr, types: map[uint64]abiDatatype{}, tables: map[HandleKind]*slotTable{},
 	}
 	b, err := r.readFull(addr, registrySize, "The registry's header")
 	if err != nil {
@@ -73,6 +67,14 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	return r, nil
 }
 
+// Foreign is the registry of records that came from another rank: it has no tables.
+func Foreign(mem MemoryReader, mpi MPI, handleSize int) *Registry {
+	return &Registry{
+		mem: mem, abi: abiRegistry{mpi: uint32(mpi), handleSize: uint32(handleSize)},
+		types: map[uint64]abiDatatype{}, tables: map[HandleKind]*slotTable{},
+	}
+}
+
 func noInterposer(addr uint64, found string) *Error {
 	return errorf(KindNoInterposer, addr,
 		"%s MPI handles can be shown only in a program that runs with Cohort's interposer, "+
@@ -91,114 +93,6 @@ func (r *Registry) maskHandle(h uint64) uint64 {
 		return h & 0xffffffff
 	}
 	return h
-}
-
-// DatatypeByHandle returns the live datatype whose C handle is h; only the low HandleSize bytes of h count.
-func (r *Registry) DatatypeByHandle(h uint64) (*Datatype, error) {
-	h = r.maskHandle(h)
-	rec, freed, err := r.find(r.abi.datatypes, h, "datatypes")
-	if err != nil {
-		return nil, err
-	}
-	if rec == 0 {
-		return nil, r.unknownHandle("datatype", "MPI_Datatype", fmt.Sprintf("0x%x", h), h, freed)
-	}
-	t, err := r.datatype(rec)
-	if err != nil {
-		return nil, err
-	}
-	if t.Handle() != h {
-		return nil, corrupt(rec, "the table says that this is the record of handle 0x%x, the record says 0x%x", h,
-			t.Handle())
-	}
-	return t, nil
-}
-
-// DatatypeByFortran returns the live datatype whose Fortran handle is f.
-func (r *Registry) DatatypeByFortran(f int32) (*Datatype, error) {
-	slots, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
-	if err != nil {
-		return nil, err
-	}
-	r.prefetch(slots, datatypeHeader)
-	var freed bool
-	for _, s := range slots.live {
-		h, err := r.datatypeHeader(s.record)
-		if err != nil {
-			return nil, err
-		}
-		if h.fHandle != f || f == abiNoFortran {
-			continue
-		}
-		if h.state&stateFreed != 0 {
-			freed = true
-			continue
-		}
-		return r.datatype(s.record)
-	}
-	return nil, r.unknownHandle("datatype", "INTEGER or TYPE(MPI_Datatype)", fmt.Sprint(f), uint64(uint32(f)), freed)
-}
-
-// aliases are names that mpi.h gives a second time to the type of another name.
-var aliases = map[string]string{
-	"MPI_LONG_LONG_INT": "MPI_LONG_LONG", "MPI_C_FLOAT_COMPLEX": "MPI_C_COMPLEX",
-	"MPI_CXX_COMPLEX": "MPI_CXX_FLOAT_COMPLEX",
-}
-
-// DatatypeByName returns the predefined datatype of that name, such as MPI_INT.
-func (r *Registry) DatatypeByName(name string) (*Datatype, error) {
-	if alias, ok := aliases[name]; ok {
-		name = alias
-	}
-	slots, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
-	if err != nil {
-		return nil, err
-	}
-	r.prefetch(slots, datatypeHeader)
-	for _, s := range slots.live {
-		h, err := r.datatypeHeader(s.record)
-		if err != nil {
-			return nil, err
-		}
-		if h.name == name && Combiner(h.combiner) == CombinerNamed {
-			return r.datatype(s.record)
-		}
-	}
-	return nil, errorf(KindNotFound, 0, "The rank's %s has no predefined datatype %s.", r.MPI(), name)
-}
-
-// Datatypes returns all live datatypes whose records can be decoded, in the order of their creation, and the first
-// error met.
-func (r *Registry) Datatypes() ([]*Datatype, error) {
-	slots, err := r.slots(&r.typeSlots, r.abi.datatypes, "datatypes")
-	if err != nil {
-		return nil, err
-	}
-	r.prefetch(slots, datatypeHeader)
-	var list []*Datatype
-	var first error
-	for _, s := range slots.live {
-		t, err := r.datatype(s.record)
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			continue
-		}
-		if !t.Freed() {
-			list = append(list, t)
-		}
-	}
-	slices.SortFunc(list, func(a, b *Datatype) int {
-		if a.hdr.id != b.hdr.id {
-			if a.hdr.id < b.hdr.id {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
-	return list, first
 }
 
 func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool) error {
@@ -220,8 +114,9 @@ func (r *Registry) unknownHandle(what, ctype, shown string, h uint64, freed bool
 }
 
 // find looks h up by the table's own hash: a few reads, however large the table is.
-func (r *Registry) find(table, h uint64, what string) (record uint64, freed bool, err error) {
-	capacity, err := r.capacity(table, what)
+func (r *Registry) find(k *kindInfo, h uint64) (record uint64, freed bool, err error) {
+	table := r.tableOf(k.kind)
+	capacity, err := r.capacity(k)
 	if err != nil {
 		return 0, false, err
 	}
@@ -229,7 +124,7 @@ func (r *Registry) find(table, h uint64, what string) (record uint64, freed bool
 	at := hashHandle(h) & (capacity - 1)
 	for seen := uint64(0); seen < capacity; {
 		n := min(window, capacity-at)
-		b, err := r.readFull(table+slotsHeader+at*slotSize, int64(n*slotSize), "The table of "+what)
+		b, err := r.readFull(table+slotsHeader+at*slotSize, int64(n*slotSize), "The table of "+k.words())
 		if err != nil {
 			return 0, false, err
 		}
@@ -240,7 +135,7 @@ func (r *Registry) find(table, h uint64, what string) (record uint64, freed bool
 			case rec == slotFreed:
 				freed = freed || handle == h
 			case handle == h:
-				dead, err := r.isFreed(rec, what)
+				dead, err := r.isFreed(k, rec)
 				if err != nil {
 					return 0, false, err
 				}
@@ -256,54 +151,53 @@ func (r *Registry) find(table, h uint64, what string) (record uint64, freed bool
 	return 0, freed, nil
 }
 
-func (r *Registry) isFreed(rec uint64, what string) (bool, error) {
-	switch what {
-	case "datatypes":
-		h, err := r.datatypeHeader(rec)
-		return h.state&stateFreed != 0, err
-	case "communicators":
-		h, err := r.commHeader(rec)
-		return h.state&commFreed != 0, err
-	}
-	b, err := r.readFull(rec, objectSize, "A record of the table of "+what)
+func (r *Registry) isFreed(k *kindInfo, rec uint64) (bool, error) {
+	b, err := r.header(k, rec)
 	if err != nil {
 		return false, err
+	}
+	switch k.kind { //nolint:exhaustive // the others begin with a struct cohort_object
+	case HandleDatatype:
+		return decodeDatatype(b).state&stateFreed != 0, nil
+	case HandleComm:
+		return decodeComm(b).state&commFreed != 0, nil
 	}
 	c := cursor{b: b}
 	return c.object().state&objectFreed != 0, nil
 }
 
-func (r *Registry) capacity(table uint64, what string) (uint64, error) {
+func (r *Registry) capacity(k *kindInfo) (uint64, error) {
+	table := r.tableOf(k.kind)
 	if table == 0 {
 		return 0, errorf(KindNotReady, r.addr,
-			"The rank has no table of %s yet. Let it return from MPI_Init and ask again.", what)
+			"The rank has no table of %s yet. Let it return from MPI_Init and ask again.", k.words())
 	}
-	b, err := r.readFull(table, slotsHeader, "The table of "+what)
+	b, err := r.readFull(table, slotsHeader, "The table of "+k.words())
 	if err != nil {
 		return 0, err
 	}
 	c := cursor{b: b}
 	n := c.u64()
 	if n == 0 || n&(n-1) != 0 || n > maxSlots {
-		return 0, corrupt(table, "the table of %s claims %d slots, which is not a power of two up to %d", what, n,
+		return 0, corrupt(table, "the table of %s claims %d slots, which is not a power of two up to %d", k.words(), n,
 			maxSlots)
 	}
 	return n, nil
 }
 
-// slots reads a whole table, once per snapshot.
-func (r *Registry) slots(cache **slotTable, table uint64, what string) (*slotTable, error) {
-	if *cache != nil {
-		return *cache, nil
+// slots reads a whole table with the headers of its records, once per stop.
+func (r *Registry) slots(k *kindInfo) ([]slot, error) {
+	if t := r.tables[k.kind]; t != nil {
+		return t.live, nil
 	}
-	n, err := r.capacity(table, what)
+	n, err := r.capacity(k)
 	if err != nil {
 		return nil, err
 	}
 	t := &slotTable{}
 	for at := uint64(0); at < n; {
-		k := min(n-at, readChunk/slotSize)
-		b, err := r.readFull(table+slotsHeader+at*slotSize, int64(k*slotSize), "The table of "+what)
+		count := min(n-at, readChunk/slotSize)
+		b, err := r.readFull(r.tableOf(k.kind)+slotsHeader+at*slotSize, int64(count*slotSize), "The table of "+k.words())
 		if err != nil {
 			return nil, err
 		}
@@ -312,24 +206,52 @@ func (r *Registry) slots(cache **slotTable, table uint64, what string) (*slotTab
 				t.live = append(t.live, s)
 			}
 		}
-		at += k
+		at += count
 	}
-	*cache = t
-	return t, nil
+	r.prefetch(t, k.size)
+	r.tables[k.kind] = t
+	return t.live, nil
+}
+
+// maxListed bounds the records whose headers are read for a listing; more are counted.
+const maxListed = 1 << 17
+
+// prefetch reads the headers of a table's records, neighbours together: a debugger's memory is far away.
+func (r *Registry) prefetch(t *slotTable, size int) {
+	var reqs []request
+	for _, s := range t.live[:min(len(t.live), maxListed)] {
+		if s.record >= minMappedAddr && s.record+uint64(size) > s.record {
+			reqs = append(reqs, request{s.record, size})
+		}
+	}
+	slices.SortFunc(reqs, func(a, b request) int { return cmp.Compare(a.addr, b.addr) })
+	t.headers = readAll(r.mem, reqs)
+	for _, sp := range t.headers.spans {
+		r.bytesRead += int64(len(sp.data))
+	}
+}
+
+// header reads a record without what follows it.
+func (r *Registry) header(k *kindInfo, rec uint64) ([]byte, error) {
+	if t := r.tables[k.kind]; t != nil {
+		if b := t.headers.bytesAt(rec, k.size); len(b) == k.size {
+			return b, nil
+		}
+	}
+	return r.readFull(rec, int64(k.size), "The record of a "+k.word)
 }
 
 func (r *Registry) datatypeHeader(rec uint64) (abiDatatype, error) {
-	if t, ok := r.types[rec]; ok {
-		return t.hdr, nil
+	if h, ok := r.types[rec]; ok {
+		return h, nil
 	}
-	if b, ok := r.typeSlots.header(rec, datatypeHeader); ok {
-		return r.wholeName(decodeDatatype(b)), nil
-	}
-	b, err := r.readFull(rec, datatypeHeader, "A datatype's record")
+	b, err := r.header(infoOf(HandleDatatype), rec)
 	if err != nil {
 		return abiDatatype{}, err
 	}
-	return r.wholeName(decodeDatatype(b)), nil
+	h := r.wholeName(decodeDatatype(b))
+	r.types[rec] = h
+	return h, nil
 }
 
 // wholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that

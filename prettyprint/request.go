@@ -2,81 +2,9 @@ package prettyprint
 
 import (
 	"fmt"
-	"math"
+	"io"
 	"strings"
-	"time"
 )
-
-// Surroundings is what is known of where a rank runs besides its memory; any of it may be nil.
-type Surroundings struct {
-	Locate func(pc uint64) string // the source line of a call, by its return address
-	Symbol func(name string) (addr uint64, ok bool)
-	// Machine names the architecture of the program as gdb does, i386:x86-64 or aarch64: it decides what a long double
-	// is. nil: x86-64.
-	Machine func() string
-	Now     func() (ns int64, ok bool) // CLOCK_MONOTONIC on the rank's host
-}
-
-func (s Surroundings) where() func(pc uint64) string { return s.Locate }
-
-// since says how long ago a time of CLOCK_MONOTONIC was.
-func (s Surroundings) since(ns int64) string {
-	if s.Now == nil || ns <= 0 {
-		return ""
-	}
-	now, ok := s.Now()
-	const longest = int64(10 * 365 * 24 * time.Hour)
-	if !ok || now < ns || now-ns > longest {
-		return ""
-	}
-	d := time.Duration(now - ns)
-	switch {
-	case d < time.Second:
-		d = d.Round(time.Millisecond)
-	case d < time.Minute:
-		d = d.Round(100 * time.Millisecond)
-	default:
-		d = d.Round(time.Second)
-	}
-	return d.String()
-}
-
-const (
-	sharedMax   = 1024 // COHORT_SHARED_MAX: requests of one handle
-	detachedMax = 64   // COHORT_DETACHED_MAX
-	noneInt32   = math.MinInt32
-)
-
-// chain follows the records with the same handle, or the detached ones.
-func (r *Registry) chain(first *Object, most int) ([]*Object, error) {
-	all := []*Object{first}
-	seen := map[uint64]bool{first.rec: true}
-	for next := decodeRequest(first.raw).next; next != 0; {
-		if seen[next] || len(all) > most {
-			return all, corrupt(next, "the requests of one handle go round in a circle, or are more than %d", most)
-		}
-		seen[next] = true
-		o, err := r.object(first.info, next)
-		if err != nil {
-			return all, err
-		}
-		all = append(all, o)
-		next = decodeRequest(o.raw).next
-	}
-	return all, nil
-}
-
-// Detached returns the requests whose handle the program has given up while they were active.
-func (r *Registry) Detached() ([]*Object, error) {
-	if r.abi.detached == 0 {
-		return nil, nil
-	}
-	first, err := r.object(infoOf(HandleRequest), r.abi.detached)
-	if err != nil {
-		return nil, err
-	}
-	return r.chain(first, detachedMax)
-}
 
 // request is an Object that is a request.
 type pendingOp struct {
@@ -84,7 +12,7 @@ type pendingOp struct {
 	abi abiRequest
 }
 
-func (o *Object) request() *pendingOp { return &pendingOp{o, decodeRequest(o.raw)} }
+func requestOf(o *Object) *pendingOp { return &pendingOp{o, decodeRequest(o.raw)} }
 
 // pending reports whether the request is active and not known to be complete.
 func (q *pendingOp) pending() bool {
@@ -96,7 +24,7 @@ func (q *pendingOp) call() *Call {
 	if q.pending() {
 		state = CallPending
 	}
-	return q.reg.recordCall(&q.abi.action, state, nil)
+	return recordCall(q.reg, &q.abi.action, state, nil)
 }
 
 func (q *pendingOp) stateText() string {
@@ -135,23 +63,38 @@ func firstWord(s string) string {
 }
 
 // line is the summary with place and time, for lists.
-func (q *pendingOp) line(env Surroundings) string {
+func (q *pendingOp) line() string {
 	s := q.summary()
 	site, event := q.hdr.callSite, q.hdr.event
 	how := "posted "
 	if q.abi.startEvent != 0 {
 		site, event, how = q.abi.startSite, q.abi.startEvent-1, "started "
 	}
-	s += "; " + how + createdText(site, event, env.where())
+	s += "; " + how + createdText(site, event, q.reg.env.Locate)
 	if q.pending() {
-		if since := env.since(q.abi.sinceNs); since != "" {
+		if since := q.reg.env.since(q.abi.sinceNs); since != "" {
 			s += ", " + since + " ago"
 		}
 	}
 	return s
 }
 
-func (q *pendingOp) nodes(env Surroundings) []Node {
+// ObjectNode shows an object, be it a request or not.
+func ObjectNode(o *Object, name string) Node {
+	if o.Kind() != HandleRequest {
+		return o.Node(name)
+	}
+	q := requestOf(o)
+	value := q.summary()
+	if o.Freed() {
+		value += ", freed"
+	}
+	n := groupNode(name, value, append(q.nodes(), o.common(o.reg.env.Locate)...))
+	n.Type = o.info.ctype
+	return n
+}
+
+func (q *pendingOp) nodes() []Node {
 	c := q.call()
 	kids := []Node{leafNode("operation", c.name), leafNode("status", q.stateText())}
 	for i := range c.sides {
@@ -159,13 +102,41 @@ func (q *pendingOp) nodes(env Surroundings) []Node {
 	}
 	kids = append(kids, c.others()...)
 	if q.abi.startEvent != 0 {
-		kids = append(kids, leafNode("started", createdText(q.abi.startSite, q.abi.startEvent-1, env.where())))
+		kids = append(kids, leafNode("started", createdText(q.abi.startSite, q.abi.startEvent-1, q.reg.env.Locate)))
 	}
-	if since := env.since(q.abi.sinceNs); since != "" && q.pending() {
+	if since := q.reg.env.since(q.abi.sinceNs); since != "" && q.pending() {
 		kids = append(kids, leafNode("since", since))
 	}
 	if q.abi.tid != 0 {
 		kids = append(kids, leafNode("thread", fmt.Sprintf("posted by the thread with the kernel's id %d", q.abi.tid)))
 	}
 	return kids
+}
+
+// Text writes a request for the console: what it does, since when, and if asked for what lies in its buffers.
+func (q *pendingOp) Text(w io.Writer, name string, opt Options, buffers bool) error {
+	if err := write(w, "%s: %s\n", name, q.line()); err != nil {
+		return err
+	}
+	if state := q.stateText(); state != firstWord(state) {
+		if err := write(w, "%s\n", state); err != nil {
+			return err
+		}
+	}
+	call := q.call()
+	for i := range call.sides {
+		s := &call.sides[i]
+		if buffers && !s.none && s.err == nil {
+			if err := call.sideText(w, s, opt); err != nil {
+				return err
+			}
+			continue
+		}
+		n := call.sideNode(s)
+		if err := write(w, "%s %s\n", n.Name, n.Value); err != nil {
+			return err
+		}
+	}
+	handle := q.common(nil)
+	return write(w, "handle %s\n", handle[len(handle)-1].Value)
 }

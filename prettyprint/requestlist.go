@@ -13,7 +13,7 @@ type requestArray struct {
 }
 
 // readRequests returns what gives each of the requests.
-func (r *Registry) readRequests(a requestArray) (at func(i int) (*Object, error), err error) {
+func readRequests(r *Rank, a requestArray) (at func(i int) (*Object, error), err error) {
 	switch {
 	case a.n < 0:
 		return nil, errorf(KindUsage, 0, "the count %d is negative", a.n)
@@ -41,9 +41,9 @@ func (r *Registry) readRequests(a requestArray) (at func(i int) (*Object, error)
 }
 
 // requestList shows the requests of an array of handles that a call is given.
-func (r *Registry) requestList(a requestArray) Node {
+func requestList(r *Rank, a requestArray) Node {
 	const name = "requests"
-	at, err := r.readRequests(a)
+	at, err := readRequests(r, a)
 	if err != nil {
 		return leafNode(name, err.Error())
 	}
@@ -55,7 +55,7 @@ func (r *Registry) requestList(a requestArray) Node {
 		case err != nil:
 			return leafNode(name, err.Error())
 		}
-		return o.Node(name, r.env)
+		return ObjectNode(o, name)
 	}
 	if a.n == 1 {
 		return show(0, "request")

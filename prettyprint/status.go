@@ -7,14 +7,14 @@ import (
 
 // Status is an MPI_Status as the library has written it.
 type Status struct {
-	r                  *Registry
+	r                  *Rank
 	Source, Tag, Error int32
 	Bytes              int64
 	Cancelled          bool
 }
 
 // StatusAt reads the status at an address. In both libraries Fortran's has the bytes of C's.
-func (r *Registry) StatusAt(addr uint64) (*Status, error) {
+func (r *Rank) StatusAt(addr uint64) (*Status, error) {
 	size := map[MPI]int{MPICH: 20, OpenMPI: 24}[r.MPI()]
 	b := make([]byte, size)
 	if n, err := r.mem.ReadMemory(addr, b); n < size {

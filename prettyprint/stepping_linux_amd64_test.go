@@ -488,7 +488,7 @@ var churnObjects = map[prettyprint.HandleKind][]struct {
 	prettyprint.HandleInfo: {{"an info", regexp.MustCompile(`^info \{state="([^"]*)"\}$`)}},
 }
 
-func (w *watcher) lookAtObjects(r *prettyprint.Registry) error {
+func (w *watcher) lookAtObjects(r *prettyprint.Rank) error {
 	for kind, shapes := range churnObjects {
 		all, err := r.Objects(kind)
 		if err != nil {
@@ -524,9 +524,10 @@ func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKin
 	shape *regexp.Regexp
 },
 ) error {
-	said := o.Summary()
+	n := prettyprint.ObjectNode(o, "x")
+	said := n.Value
 	var whole strings.Builder
-	if err := o.Node("x", prettyprint.Surroundings{}).Text(&whole, prettyprint.Options{}); err != nil {
+	if err := n.Text(&whole, prettyprint.Options{}); err != nil {
 		return err
 	}
 	for _, s := range shapes {
@@ -557,8 +558,8 @@ func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKin
 }
 
 // lookAtCalls checks the call that the rank is in, as far as it is one that is kept.
-func (w *watcher) lookAtCalls(r *prettyprint.Registry) error {
-	calls, err := r.CallsInProgress(nil)
+func (w *watcher) lookAtCalls(r *prettyprint.Rank) error {
+	calls, err := prettyprint.CallsInProgress(r, nil)
 	if err != nil || len(calls) == 0 {
 		return err
 	}
@@ -579,7 +580,7 @@ func (w *watcher) lookAtCalls(r *prettyprint.Registry) error {
 	return nil
 }
 
-func (w *watcher) lookAtComms(r *prettyprint.Registry) error {
+func (w *watcher) lookAtComms(r *prettyprint.Rank) error {
 	comms, err := r.Comms()
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func startTeller(t *testing.T, mpi mpitest.MPI) *teller {
 }
 
 // open looks at the registry as it is now.
-func (p *teller) open(t rapid.TB) *prettyprint.Registry {
+func (p *teller) open(t rapid.TB) *prettyprint.Rank {
 	t.Helper()
 	r, err := prettyprint.Open(p.mem, p.registry)
 	if err != nil {
@@ -494,7 +494,7 @@ func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[pretty
 	}
 }
 
-func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Registry, handle uint64, answer string) {
+func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Rank, handle uint64, answer string) {
 	var want prettyprint.Figures
 	if n, err := fmt.Sscanf(answer, "FAR %d %d %d %d %d", &want.Size, &want.LB, &want.Extent, &want.TrueLB,
 		&want.TrueExtent); n != 5 || err != nil {

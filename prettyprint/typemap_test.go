@@ -119,7 +119,7 @@ func libraryOf(t *rapid.T) uint32 {
 	return rapid.SampledFrom([]uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI}).Draw(t, "mpi")
 }
 
-func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) (*prettyprint.Registry,
+func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) (*prettyprint.Rank,
 	*prettyprint.Datatype,
 ) {
 	r, err := prettyprint.Open(im, im.Publish())

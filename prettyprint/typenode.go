@@ -2,6 +2,7 @@ package prettyprint
 
 import (
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -257,17 +258,63 @@ func (t *Datatype) created(where func(pc uint64) string) string {
 	return createdText(t.hdr.callSite, t.hdr.event, where)
 }
 
-// createdText describes a call by its return address: one less lies within the call.
-func createdText(callSite, event uint64, where func(pc uint64) string) string {
-	s := ""
-	if callSite != 0 {
-		if where != nil {
-			s = where(callSite - 1)
-		}
-		if s == "" {
-			s = fmt.Sprintf("0x%x", callSite-1)
-		}
-		s = "at " + s + ", "
+// Text writes the datatype for the console: its constructor in the form of the paper's Fig. 5, then its figures. name
+// stands for it; where names the source line of an instruction and may be nil.
+func (t *Datatype) Text(w io.Writer, name string, where func(pc uint64) string, opt Options) error {
+	if err := write(w, "%s = ", name); err != nil {
+		return err
 	}
-	return s + fmt.Sprintf("after event %d", event)
+	if err := t.Constructor().Text(w, opt); err != nil {
+		return err
+	}
+	lines := []string{}
+	if t.problem == nil {
+		f := t.Figures()
+		lines = append(
+			lines,
+			fmt.Sprintf("size %d, extent %d (lb %d, ub %d), true extent %d (true lb %d)",
+				f.Size, f.Extent, f.LB, f.UB(), f.TrueExtent, f.TrueLB),
+			fmt.Sprintf("%s, contiguous blocks: %s, gaps: %s; depth %d",
+				basicElements(t.elements), t.blockText(), t.Gaps(), t.depth),
+			"signature: "+t.Signature().Text(32),
+		)
+	}
+	if s := t.unasked(); s != "" {
+		lines = append(lines, "figures "+s)
+	}
+	state := t.stateText()
+	if s := t.created(where); s != "" {
+		state += "; created " + s
+	}
+	lines = append(lines, state+"; handle "+t.handleText())
+	for _, s := range lines {
+		if err := write(w, "%s\n", s); err != nil {
+			return err
+		}
+	}
+	if t.problem != nil {
+		return write(w, "%s\n", t.problem.Message)
+	}
+	return writeWarnings(w, t)
+}
+
+func basicElements(n int64) string {
+	return plural(n, "basic element")
+}
+
+// writeWarnings tells what the user should know before trusting or using the type.
+func writeWarnings(w io.Writer, t *Datatype) error {
+	var out []string
+	if t.Freed() {
+		out = append(out, "The datatype was freed; using its handle in an MPI call is an error.")
+	} else if !t.Committed() {
+		out = append(out, "The datatype is not committed; using it in communication is an error.")
+	}
+	out = append(out, t.Differences()...)
+	for _, s := range out {
+		if err := write(w, "warning: %s\n", s); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -205,7 +205,7 @@ func TestLongDoubleOfMachine(t *testing.T) {
 		"i386:x86-64": "0",
 	} {
 		d := named("MPI_LONG_DOUBLE", BasicFloat, 16)
-		d.reg = &Registry{env: Surroundings{Machine: func() string { return machine }}}
+		d.reg = NewTypes(&Registry{env: Surroundings{Machine: func() string { return machine }}})
 		if got := d.formatFloat(quad); got != want {
 			t.Errorf("on %s: %s, want %s", machine, got, want)
 		}
