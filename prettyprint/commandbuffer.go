@@ -80,7 +80,7 @@ func (c *command) buffer(args []string) (*Result, error) {
 
 // showPart shows a place within a datatype, without a buffer: its address, offset and basic types.
 func (c *command) showPart(name string, t *Datatype, a Address) (*Result, error) {
-	l, err := typePart{name, t, a}.place()
+	l, err := typePart{name: name, t: t, at: a}.place()
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func (p *Picture) span(last int64) {
 	}
 	f := p.Figures
 	lo, hi := min(f.LB, f.UB()), max(f.LB, f.UB()) // the extent may be negative
-	p.bounds = hull{lo, hi}.union(hull{lo + last, hi + last})
+	p.bounds = hull{from: lo, to: hi}.union(hull{from: lo + last, to: hi + last})
 	p.From, p.To = p.bounds.from, p.bounds.to
 	if p.t.Elements() > 0 {
 		h := p.t.hull()
@@ -185,7 +185,7 @@ func (p *Picture) cells(row int64) (cells []PictureCell, used, ok bool) {
 			cells[i].Kind = CellPadding
 		}
 	}
-	w := hull{max(row, p.data.from), min(row+int64(p.BytesPerRow), p.data.to)}
+	w := hull{from: max(row, p.data.from), to: min(row+int64(p.BytesPerRow), p.data.to)}
 	if w.from >= w.to {
 		return cells, false, true
 	}
@@ -235,7 +235,7 @@ func (p *Picture) makeLines(most int) {
 	if from > at {
 		p.Lines = append(p.Lines, PictureLine{
 			Kind: LineElided, Offset: at, Rows: (from - at) / int64(p.BytesPerRow),
-			Data: p.dataIn(hull{at, from}),
+			Data: p.dataIn(hull{from: at, to: from}),
 		})
 	}
 	slices.Reverse(tail)
@@ -354,7 +354,7 @@ func (p *Picture) makeOverview() {
 	p.OverviewBytes = (p.To - p.From + n - 1) / n
 	budget := int64(1 << 21)
 	for at := p.From; at < p.To; at += p.OverviewBytes {
-		list, ok := p.t.tally(hull{at, min(at+p.OverviewBytes, p.To)}, p.Count, &budget)
+		list, ok := p.t.tally(hull{from: at, to: min(at+p.OverviewBytes, p.To)}, p.Count, &budget)
 		if !ok {
 			p.Overview = nil
 			return
