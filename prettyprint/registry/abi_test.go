@@ -23,7 +23,7 @@ func TestMirrorsHeader(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "layout")
-	build := exec.Command(cc, "-I", "../pmpi/include", "-o", program, "testdata/layout.c")
+	build := exec.Command(cc, "-I", "../../pmpi/include", "-o", program, "testdata/layout.c")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
 	}
