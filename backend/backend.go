@@ -59,7 +59,7 @@ type Backend interface {
 	Kill(ctx context.Context) error
 
 	// Events is the one ordered stream of what happened. It is closed after the Ended event. The receiver must keep
-	// reading; the backend buffers without bound rather than block the rank.
+	// reading: what it leaves is queued (package internal/queue says how that is bounded).
 	Events() <-chan Event
 }
 
@@ -344,6 +344,15 @@ type Event struct {
 	Control *ControlState // the state word changed: parked, diverged, end of recording, finalised
 	Changed *Breakpoint   // a breakpoint was verified later, moved or lost
 	Ended   *Ended
+}
+
+// Weight is about how many bytes the event takes while it is queued.
+func (e Event) Weight() int {
+	const each = 512
+	if e.Output != nil {
+		return each + len(e.Output.Data)
+	}
+	return each
 }
 
 // Reason of a stop.

@@ -7,9 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
-
-	"github.com/cohort-debugger/cohort/prettyprint/command"
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 // consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its
@@ -25,7 +23,7 @@ func (k *call) consoleMatch(line string) (text string, ours bool, err error) {
 		return "", false, nil
 	}
 	rest = strings.TrimSpace(rest)
-	if q, ours, err := command.ParseMatchEvent(rest); ours {
+	if q, ours, err := prettyprint.ParseMatchEvent(rest); ours {
 		if err == nil {
 			text, err = k.matchEvent(q)
 		}
@@ -34,14 +32,14 @@ func (k *call) consoleMatch(line string) (text string, ours bool, err error) {
 	if !strings.HasPrefix(rest, "[") {
 		return "", false, nil
 	}
-	send, recv, err := command.MatchSides(rest)
+	send, recv, err := prettyprint.MatchSides(rest)
 	if err == nil {
 		text, err = k.matchRanks(send, recv)
 	}
 	return text, true, err
 }
 
-func (k *call) matchRanks(send, recv command.MatchSide) (string, error) {
+func (k *call) matchRanks(send, recv prettyprint.MatchSide) (string, error) {
 	sends, err := k.sides(k.ctx, send)
 	if err != nil {
 		return "", k.whyNot(send, recv, err)
@@ -50,11 +48,11 @@ func (k *call) matchRanks(send, recv command.MatchSide) (string, error) {
 	if err != nil {
 		return "", k.whyNot(send, recv, err)
 	}
-	s, r, note, err := datatype.PickMatch(sends, recvs)
+	s, r, note, err := prettyprint.PickMatch(sends, recvs)
 	if err != nil {
 		return "", &requestError{text: err.Error(), quiet: true}
 	}
-	for _, side := range []*datatype.Side{&s, &r} {
+	for _, side := range []*prettyprint.Side{&s, &r} {
 		if side.Envelope != nil {
 			side.Where += ", " + side.Envelope.Name()
 		}
@@ -66,8 +64,8 @@ func (k *call) matchRanks(send, recv command.MatchSide) (string, error) {
 	return text, err
 }
 
-func matchText(send, recv datatype.Side) (string, error) {
-	m, err := datatype.Match(send, recv)
+func matchText(send, recv prettyprint.Side) (string, error) {
+	m, err := prettyprint.Match(send, recv)
 	if err != nil {
 		return "", err
 	}
@@ -80,11 +78,11 @@ func matchText(send, recv datatype.Side) (string, error) {
 
 // whyNot adds to the reason why a side is not there what is there instead, where calls are compared and no types are
 // named.
-func (k *call) whyNot(send, recv command.MatchSide, err error) error {
+func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
 	if len(send.Args)+len(recv.Args) > 0 || send.Rank == recv.Rank {
 		return err
 	}
-	other := func(s command.MatchSide) []datatype.Side {
+	other := func(s prettyprint.MatchSide) []prettyprint.Side {
 		s.Receives = !s.Receives
 		sides, err := k.sides(k.ctx, s)
 		if err != nil {
@@ -92,7 +90,7 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 		}
 		return sides
 	}
-	has := func(s command.MatchSide) bool {
+	has := func(s prettyprint.MatchSide) bool {
 		_, err := k.sides(k.ctx, s)
 		return err == nil
 	}
@@ -118,7 +116,7 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 }
 
 // waitsFor reports whether each of the receives takes messages of that rank only.
-func waitsFor(receives []datatype.Side, rank int) bool {
+func waitsFor(receives []prettyprint.Side, rank int) bool {
 	for _, r := range receives {
 		if r.Envelope == nil || r.Envelope.Collective || r.Envelope.Peer != int64(rank) {
 			return false
@@ -128,7 +126,7 @@ func waitsFor(receives []datatype.Side, rank int) bool {
 }
 
 // sides asks the side's rank for its type; for several types if it is in a call that waits for several requests.
-func (k *call) sides(ctx context.Context, s command.MatchSide) ([]datatype.Side, error) {
+func (k *call) sides(ctx context.Context, s prettyprint.MatchSide) ([]prettyprint.Side, error) {
 	if n := k.c.debuggee().Job.Ranks(); s.Rank >= n {
 		return nil, refuse("mpipp --match names rank %d; the job has the ranks 0 to %d", s.Rank, n-1)
 	}
@@ -139,9 +137,9 @@ func (k *call) sides(ctx context.Context, s command.MatchSide) ([]datatype.Side,
 	if err != nil {
 		return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 	}
-	var sides []datatype.Side
+	var sides []prettyprint.Side
 	for line := range strings.Lines(strings.TrimSpace(result.Text)) {
-		side, err := datatype.Import(line)
+		side, err := prettyprint.Import(line)
 		if err != nil {
 			return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 		}

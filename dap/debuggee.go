@@ -66,7 +66,7 @@ func (d *debuggee) begin(started Started, owner *client, stopOnEntry bool) {
 	d.launched = started.Running
 	d.mu.Unlock()
 	close(d.ready)
-	go d.watch(d.Job.Subscribe(0))
+	go d.watch(d.Job.Subscribe(job.WithoutOutput))
 }
 
 // add takes another client in. It waits while the job is being started.

@@ -2,6 +2,7 @@ package dap
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,11 +43,17 @@ func (c *client) follow(d *debuggee, sub *job.Subscription) {
 	for {
 		select {
 		case e, ok := <-sub.Events():
-			if !ok || e.Ended != nil {
+			switch {
+			case sub.Overflowed() && !ok:
+				c.giveUp("it leaves too much unread")
+				return
+			case !ok || e.Ended != nil:
 				f.farewell(e.Ended)
 				return
+			case e.Output != nil && !f.awaitReader():
+				return
 			}
-			f.handle(e, len(sub.Events()) > 0)
+			f.handle(e, sub.More())
 		case <-ended:
 			ended, late = nil, time.After(endGrace)
 		case <-late:
@@ -65,6 +72,30 @@ type follower struct {
 	focus    string
 	changed  []job.RankStatus // not told by cohort/ranks yet
 	progress map[string]*progress
+}
+
+// stuckTime is how long a client that shares its job may leave output unread before it is given up.
+const stuckTime = 30 * time.Second
+
+// awaitReader waits until the client has read most of what it was sent, before more output is: so a rank that prints
+// faster than its clients read is slowed down, and no memory fills up. One client alone may take as long as it likes. A
+// client that reads nothing while others share the job is given up, for it would stop their output too. It returns
+// false when the connection has ended.
+func (f *follower) awaitReader() bool {
+	for {
+		ctx, cancel := context.WithTimeout(f.c.ctx, stuckTime)
+		room := f.c.out.queue.Below(ctx, outputAhead)
+		cancel()
+		switch {
+		case f.c.ctx.Err() != nil:
+			return false
+		case room:
+			return true
+		case f.d.clientCount() > 1:
+			f.c.giveUp(fmt.Sprintf("it has read nothing for %v, and others share its job", stuckTime))
+			return false
+		}
+	}
 }
 
 // handle sends what one event means. more tells that another one is waiting: then changes of ranks are gathered

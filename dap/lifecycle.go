@@ -290,7 +290,7 @@ func (c *client) setShowLibraries(show bool) {
 
 // startFollowing begins this client's stream of events.
 func (c *client) startFollowing(d *debuggee) {
-	sub := d.Job.Subscribe(256)
+	sub := d.Job.Subscribe(job.Everything)
 	c.pump.Go(func() { c.follow(d, sub) })
 }
 

@@ -1,31 +1,31 @@
 package dap
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
-// maxQueued bounds the bytes that wait for a client that does not read. Beyond it the client is given up, so that one
-// stuck face cannot use up the memory of all.
-const maxQueued = 64 << 20
+// Bounds of what waits for a client to read it, in bytes.
+const (
+	// mostQueued is when the client is given up, so that one that is stuck cannot use up the memory of all.
+	mostQueued = 64 << 20
+	// outputAhead is when output waits, and with it in the end the ranks that print it.
+	outputAhead = 1 << 20
+)
 
 // outbox is the one ordered outgoing queue of a connection. post may be called from any goroutine and never blocks; one
 // goroutine, run, writes. It numbers the messages, so that seq is the order on the wire.
 type outbox struct {
-	w    io.Writer
-	wake chan struct{} // holds one token while there may be work
-	done chan struct{} // closed when run has returned
-
-	mu     sync.Mutex // guards the fields below; never held while writing
-	queue  []envelope
-	bytes  int
-	seq    int
-	closed bool
-	err    error // why nothing more is written
+	w     io.Writer
+	queue *queue.Queue[envelope]
+	seq   int // owned by run
 }
 
 // envelope is one message without its seq.
@@ -36,85 +36,35 @@ type envelope struct {
 }
 
 func newOutbox(w io.Writer) *outbox {
-	return &outbox{w: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return &outbox{w: w, queue: queue.New(mostQueued, func(e envelope) int { return len(e.body) + 256 })}
 }
 
 // post queues a message. The error says why it will not be sent; the caller has nothing to undo.
 func (o *outbox) post(e envelope) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err != nil {
-		return o.err
+	switch err := o.queue.Push(e); {
+	case errors.Is(err, queue.ErrFull):
+		return fmt.Errorf("the client does not read: over %d bytes wait to be sent to it", o.queue.Weight())
+	case err != nil:
+		return errors.New("the connection to the client is closed")
 	}
-	if o.closed {
-		return fmt.Errorf("the connection to the client is closed")
-	}
-	if o.bytes+len(e.body) > maxQueued {
-		o.err = fmt.Errorf("the client does not read: %d bytes wait to be sent to it", o.bytes)
-		o.signal()
-		return o.err
-	}
-	o.bytes += len(e.body)
-	o.queue = append(o.queue, e)
-	o.signal()
 	return nil
 }
 
 // close lets run write what is queued and then return.
-func (o *outbox) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-	o.signal()
-}
+func (o *outbox) close() { o.queue.Close() }
 
-func (o *outbox) signal() {
-	select {
-	case o.wake <- struct{}{}:
-	default:
-	}
-}
-
-// run writes until close was called and the queue is empty, or a write fails, or the client was given up; it returns
-// the error.
+// run writes until close was called and the queue is empty, or a write fails; it returns the error.
 func (o *outbox) run() error {
-	defer close(o.done)
 	for {
-		batch, closed, err := o.take()
-		if err != nil {
-			return err
-		}
-		for _, e := range batch {
-			if err := o.write(e); err != nil {
-				o.fail(err)
-				return err
-			}
-		}
-		if len(batch) > 0 {
-			continue
-		}
-		if closed {
+		e, ok := o.queue.Pop(context.Background())
+		if !ok {
 			return nil
 		}
-		<-o.wake
+		if err := o.write(e); err != nil {
+			o.queue.Discard()
+			return err
+		}
 	}
-}
-
-func (o *outbox) take() ([]envelope, bool, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	batch := o.queue
-	o.queue, o.bytes = nil, 0
-	return batch, o.closed, o.err
-}
-
-func (o *outbox) fail(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.err == nil {
-		o.err = err
-	}
-	o.queue, o.bytes = nil, 0
 }
 
 func (o *outbox) write(e envelope) error {

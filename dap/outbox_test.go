@@ -55,7 +55,7 @@ func TestOutboxGivesUp(t *testing.T) {
 	body := make([]byte, 1<<20)
 	var err error
 	posted := 0
-	for posted < 4*maxQueued>>20 && err == nil {
+	for posted < 4*mostQueued>>20 && err == nil {
 		err = o.post(envelope{event: "e", body: body})
 		posted++
 	}

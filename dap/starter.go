@@ -63,7 +63,7 @@ type Job interface {
 	Evaluate(ctx context.Context, ranks job.RankSet, request backend.EvaluateRequest) ([]job.MergedResult, error)
 	StackTrace(ctx context.Context, rank int, request backend.StackTraceRequest) (backend.StackTraceResult, error)
 	Backend(rank int) (backend.Backend, error)
-	Subscribe(buffer int) *job.Subscription
+	Subscribe(stream job.Stream) *job.Subscription
 	ReportProgress(p job.Progress) error
 	Kill(ctx context.Context) error
 	Close()

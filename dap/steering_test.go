@@ -283,7 +283,7 @@ func TestCausalContinueToTheEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, s, c, started := replayed(t, program)
 			s.run = func(ctx context.Context) error {
-				sub := started.Job.Subscribe(0)
+				sub := started.Job.Subscribe(job.Everything)
 				defer sub.Close()
 				if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err != nil {
 					return err

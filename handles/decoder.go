@@ -8,11 +8,7 @@ import (
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/prettyprint/call"
-	"github.com/cohort-debugger/cohort/prettyprint/command"
-	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
-	"github.com/cohort-debugger/cohort/prettyprint/view"
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 // A Decoder decodes the MPI objects of the rank behind one debugger. It holds no state between calls; trees that it gave
@@ -45,7 +41,7 @@ type Tree struct {
 // memory reads a rank's memory through its backend.
 type memory struct{ *session }
 
-// ReadMemory implements registry.MemoryReader.
+// ReadMemory implements prettyprint.MemoryReader.
 func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 	data, err := m.rank.ReadMemory(m.ctx, addr, len(p))
 	n := copy(p, data)
@@ -60,7 +56,7 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 type session struct {
 	rank     backend.Inspector
 	resolver *resolver
-	registry *handle.Rank
+	registry *prettyprint.Registry
 
 	mu  sync.Mutex
 	ctx context.Context //nolint:containedctx // of the call that holds mu
@@ -92,7 +88,7 @@ func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, er
 			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, " +
 			"without noInterpose."}
 	}
-	if s.registry, err = handle.Open(memory{s}, addr); err != nil {
+	if s.registry, err = prettyprint.Open(memory{s}, addr); err != nil {
 		return nil, err
 	}
 	s.registry.SetSurroundings(s.resolver.surroundings())
@@ -106,12 +102,12 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 	if err != nil {
 		return refused(err)
 	}
-	result, err := command.Run(s.registry, s.resolver, args)
+	result, err := prettyprint.CommandLine(s.registry, s.resolver, args)
 	if err != nil {
 		return refused(err)
 	}
 	var text strings.Builder
-	if err := result.Text(&text, view.Options{}); err != nil {
+	if err := result.Text(&text, prettyprint.Options{}); err != nil {
 		return refused(err)
 	}
 	if text.Len() > maxText {
@@ -131,7 +127,7 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 const maxText = 48 << 20
 
 // tree shows a node with its children, which are made when they are asked for.
-func (s *session) tree(n view.Node) Tree {
+func (s *session) tree(n prettyprint.Node) Tree {
 	out := Tree{Name: n.Name, Value: n.Value, Type: n.Type, Len: n.NumChildren, Indexed: n.IsList}
 	if n.HasAddress {
 		out.Address = n.Address
@@ -153,7 +149,7 @@ func (s *session) tree(n view.Node) Tree {
 // Describe returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...;
 // "Type MPI_Datatype" in Fortran). An error leaves the variable as the debugger shows it.
 func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) (Tree, error) {
-	if registry.KindOf(typeName) == 0 {
+	if prettyprint.KindOfType(typeName) == 0 {
 		return Tree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
 	}
 	s, err := d.open(ctx, backend.FrameID{Thread: 1})
@@ -161,7 +157,7 @@ func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) 
 		return Tree{}, err
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
-	node, err := call.Describe(s.registry, typeName, handle, fortran)
+	node, err := s.registry.Describe(typeName, handle, fortran)
 	if err != nil {
 		return Tree{}, err
 	}

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/prettyprint/call"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 // resolver evaluates expressions in one frame.
@@ -21,14 +20,14 @@ type resolver struct {
 }
 
 var (
-	_ call.Resolver   = (*resolver)(nil)
-	_ call.Locator    = (*resolver)(nil)
-	_ call.SourceText = (*resolver)(nil)
+	_ prettyprint.Resolver   = (*resolver)(nil)
+	_ prettyprint.Locator    = (*resolver)(nil)
+	_ prettyprint.SourceText = (*resolver)(nil)
 )
 
 // surroundings are what is known of the rank besides its memory.
-func (r *resolver) surroundings() registry.Surroundings {
-	return registry.Surroundings{Locate: r.Locate, Symbol: r.symbol, Machine: r.machine, Now: r.now}
+func (r *resolver) surroundings() prettyprint.Surroundings {
+	return prettyprint.Surroundings{Locate: r.Locate, Symbol: r.symbol, Machine: r.machine, Now: r.now}
 }
 
 // symbol is the address of a symbol of the MPI library.
@@ -57,19 +56,19 @@ func (r *resolver) now() (int64, bool) {
 	return t.Nano(), true
 }
 
-// Resolve implements call.Resolver.
-func (r *resolver) Resolve(expr string) (call.Resolved, error) {
+// Resolve implements prettyprint.Resolver.
+func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
 	v, err := r.rank.Resolve(r.ctx, r.frame, expr)
 	if err != nil {
-		return call.Resolved{}, err
+		return prettyprint.Resolved{}, err
 	}
-	out := call.Resolved{
+	out := prettyprint.Resolved{
 		Type: v.Type, Number: v.Number, HasNumber: v.HasNumber, Address: v.Address, HasAddr: v.HasAddr,
-		Pointer: v.Pointer, Array: v.Array, Struct: v.Struct, Language: call.C,
+		Pointer: v.Pointer, Array: v.Array, Struct: v.Struct, Language: prettyprint.C,
 	}
 	switch v.Language {
 	case backend.Fortran:
-		out.Language = call.Fortran
+		out.Language = prettyprint.Fortran
 	case backend.Go: // its handles are C's, under names of a binding's own
 		if k := handleKind(v.Type); k != "" {
 			out.Type = k
@@ -79,7 +78,7 @@ func (r *resolver) Resolve(expr string) (call.Resolved, error) {
 	return out, nil
 }
 
-// Locate implements call.Locator.
+// Locate implements prettyprint.Locator.
 func (r *resolver) Locate(pc uint64) string {
 	if pc == 0 {
 		return ""

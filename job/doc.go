@@ -25,7 +25,8 @@
 // **Invariant:** all fields of Job and rank below the line "owned" are touched only by the owner goroutine (methods in
 // this package that run on it are marked "owner").
 //
-// **Invariant:** the owner never blocks: it calls no backend, and its subscribers' queues have no bound.
+// **Invariant:** the owner never blocks: it calls no backend, and pushing to its subscribers' queues does not wait
+// (package internal/queue says how they are bounded).
 //
 // **Invariant:** every subscriber sees the same events in the same order (Event.Seq).
 //

@@ -145,4 +145,7 @@ func (j *Job) publishOutput(lines []Output) {
 	for i := range lines {
 		j.publish(Event{Output: &lines[i]})
 	}
+	if len(lines) > 0 {
+		j.holdOutput()
+	}
 }

@@ -83,7 +83,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	const n = 4
 	j := job.New(job.Options{Ranks: n})
 	t.Cleanup(j.Close)
-	sub := j.Subscribe(0)
+	sub := j.Subscribe(job.Everything)
 	t.Cleanup(sub.Close)
 	for r := range n {
 		must(j.Attach(r, ranked{gdb.New(gdb.Options{}), r}, job.Info{}))

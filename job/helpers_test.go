@@ -42,7 +42,7 @@ func newBench(t *testing.T, n int, o Options, setup func(*jobtest.World)) *bench
 	o.Ranks = n
 	j := New(o)
 	t.Cleanup(j.Close)
-	sub := j.Subscribe(0)
+	sub := j.Subscribe(Everything)
 	t.Cleanup(sub.Close)
 	b := &bench{t: t, ctx: ctx, w: w, j: j, sub: sub}
 	for i, f := range w.Ranks() {

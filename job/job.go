@@ -51,6 +51,7 @@ type Job struct {
 	out         *merger
 	wanted      breakpoints
 	steering    bool // RunToCut is under way
+	held        bool // the ranks' output is held, because a subscriber is far behind
 	timer       <-chan time.Time
 	stopTimer   func()
 	timerAt     time.Time

@@ -37,6 +37,9 @@ func (j *Job) attach(old *rank, b backend.Backend, info Info) {
 	old.cancel()
 	r := j.newRank(old.num, b, info)
 	j.ranks[r.num] = r
+	if j.held && info.HoldOutput != nil {
+		info.HoldOutput(true)
+	}
 	j.wanted.forget(r.num)
 	j.wg.Add(1)
 	go j.readEvents(r, b.Events())

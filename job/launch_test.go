@@ -258,7 +258,7 @@ func TestCloseFreesEveryone(t *testing.T) {
 	}
 	for range b.sub.Events() { // it ends
 	}
-	late := b.j.Subscribe(0)
+	late := b.j.Subscribe(Everything)
 	for range late.Events() {
 		t.Error("an event after the end")
 	}

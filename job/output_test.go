@@ -293,3 +293,76 @@ func BenchmarkMerger1000Ranks(b *testing.B) {
 		}
 	}
 }
+
+// While a subscriber is far behind, the ranks' output is held; what happens besides still reaches the others, and the
+// subscriber loses nothing.
+func TestOutputIsHeldForASlowSubscriber(t *testing.T) {
+	b := launched(t, 1, Options{MergeWindow: -1}, nil)
+	rank := b.w.Rank(0)
+	held := make(chan bool, 10)
+	if err := b.j.call(func() { b.j.ranks[0].info.HoldOutput = func(hold bool) { held <- hold } }); err != nil {
+		t.Fatal(err)
+	}
+	slow := b.j.Subscribe(Everything)
+	defer slow.Close()
+	states := b.j.Subscribe(WithoutOutput)
+	defer states.Close()
+	const lines = 3000
+	for i := range lines {
+		rank.Emit(backend.Event{Output: &backend.Output{
+			Category: "stdout", Data: fmt.Appendf(nil, "%d %s\n", i, strings.Repeat(".", 1000)),
+		}})
+	}
+	read := 0
+	last := fmt.Sprintf("%d ", lines-1)
+	b.until("the last line", func(e Event) bool { return e.Output != nil && strings.HasPrefix(e.Output.Text, last) })
+	if !<-held {
+		t.Fatal("the output was let go before it was held")
+	}
+	b.drain()
+	for e := range states.Events() {
+		if e.Output != nil {
+			t.Fatalf("output came: %q", e.Output.Text)
+		}
+		if e.Progress != nil {
+			break
+		}
+	}
+	for e := range slow.Events() {
+		if e.Output != nil {
+			if !strings.HasPrefix(e.Output.Text, fmt.Sprintf("%d ", read)) {
+				t.Fatalf("line %d is %.20q", read, e.Output.Text)
+			}
+			read++
+		}
+		if e.Progress != nil {
+			break
+		}
+	}
+	if read != lines {
+		t.Errorf("%d lines came", read)
+	}
+	for now := range held { // the test's own subscription may have been behind, too
+		if !now && slow.queue.Weight() == 0 {
+			break
+		}
+	}
+}
+
+// A subscriber that leaves far too much unread loses the rest, and is told so; the others go on.
+func TestSubscriptionOverflows(t *testing.T) {
+	b := launched(t, 1, Options{MergeWindow: -1}, nil)
+	stuck := b.j.Subscribe(Everything)
+	defer stuck.Close()
+	for range mostQueued>>20 + 2 {
+		b.must(b.j.ReportOutput(Output{Text: strings.Repeat(".", 1<<20)}))
+		b.until("the output", func(e Event) bool { return e.Output != nil })
+	}
+	n := 0
+	for range stuck.Events() {
+		n++
+	}
+	if n == 0 || !stuck.Overflowed() || b.sub.Overflowed() {
+		t.Errorf("%d events came; overflowed: %v, the other: %v", n, stuck.Overflowed(), b.sub.Overflowed())
+	}
+}

@@ -136,7 +136,7 @@ func TestRandomSchedules(t *testing.T) {
 		}
 		j := New(Options{Ranks: n, Clock: jobtest.NewClock()})
 		defer j.Close()
-		subs := []*Subscription{j.Subscribe(0), j.Subscribe(3)}
+		subs := []*Subscription{j.Subscribe(Everything), j.Subscribe(Everything)}
 		for i, f := range w.Ranks() {
 			if err := j.Attach(i, f, Info{}); err != nil {
 				t.Fatal(err)

@@ -1,30 +1,47 @@
 package job
 
-import "sync"
+import (
+	"context"
+
+	"github.com/cohort-debugger/cohort/internal/queue"
+)
+
+// A Stream is what a subscription delivers.
+type Stream int
+
+// The streams.
+const (
+	Everything Stream = iota
+	WithoutOutput
+)
 
 // A Subscription is one ordered stream of a job's events. Its owner reads Events until it is closed, or calls Close.
 type Subscription struct {
-	events   chan Event
-	in       chan Event // from the owner goroutine
-	end      chan struct{}
-	closed   chan struct{}
-	once     sync.Once
+	stream   Stream
+	queue    *queue.Queue[Event]
+	events   <-chan Event
+	end      context.CancelFunc
 	snapshot []RankStatus
 	focus    RankSet
 	idle     bool
 }
 
-// Subscribe begins a stream: everything that happens from now on, in the job's order. buffer is a hint for the capacity
-// of the channel; what does not fit is kept in a queue without bound, so a slow subscriber delays nobody. After
-// Job.Close the stream delivers what is left and then is closed; subscribing to a closed job gives a closed stream.
-func (j *Job) Subscribe(buffer int) *Subscription {
-	s := &Subscription{
-		events: make(chan Event, max(buffer, 0)),
-		in:     make(chan Event),
-		end:    make(chan struct{}),
-		closed: make(chan struct{}),
-	}
-	go s.pump()
+// Bounds of what waits for a subscriber, in bytes.
+const (
+	// mostBehind is how far a subscriber may be behind before the ranks' output is held.
+	mostBehind = 1 << 20
+	// mostQueued is what waits at most; only what cannot be held comes near it.
+	mostQueued = 64 << 20
+)
+
+// Subscribe begins a stream: everything that happens from now on, in the job's order. A slow subscriber delays nobody,
+// except that the ranks' output is held while one that wants it is far behind. One that leaves far too much unread
+// loses the rest: its stream ends, and Overflowed tells. After Job.Close the stream delivers what is left and then is
+// closed; subscribing to a closed job gives a closed stream.
+func (j *Job) Subscribe(stream Stream) *Subscription {
+	s := &Subscription{stream: stream, queue: queue.New(mostQueued, Event.weight)}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.events, s.end = s.queue.Chan(ctx), cancel
 	err := j.call(func() {
 		s.snapshot = j.statuses()
 		s.focus = j.focus
@@ -32,13 +49,19 @@ func (j *Job) Subscribe(buffer int) *Subscription {
 		j.subscribers[s] = struct{}{}
 	})
 	if err != nil {
-		close(s.end)
+		s.queue.Close()
 	}
 	return s
 }
 
 // Events delivers the stream. It is closed after the last event, or after Close.
 func (s *Subscription) Events() <-chan Event { return s.events }
+
+// More tells whether an event waits behind the one that was read last.
+func (s *Subscription) More() bool { return s.queue.Weight() > 0 }
+
+// Overflowed tells whether the stream ended because too much of it was not read.
+func (s *Subscription) Overflowed() bool { return s.queue.Overflowed() }
 
 // Snapshot is how the ranks stood, what the focus was and whether the job was idle immediately before the first event
 // of the stream.
@@ -47,31 +70,18 @@ func (s *Subscription) Snapshot() (ranks []RankStatus, focus RankSet, idle bool)
 }
 
 // Close ends the subscription and drops what was not read. It may be called more than once, and from any goroutine.
-func (s *Subscription) Close() { s.once.Do(func() { close(s.closed) }) }
+func (s *Subscription) Close() {
+	s.queue.Discard()
+	s.end()
+}
 
-// pump is the queue without bound between the owner, which must not block, and the reader, which may.
-func (s *Subscription) pump() {
-	defer close(s.events)
-	var queue []Event
-	end := s.end
-	for end != nil || len(queue) > 0 {
-		var out chan Event
-		var next Event
-		if len(queue) > 0 {
-			out, next = s.events, queue[0]
-		}
-		select {
-		case e := <-s.in:
-			queue = append(queue, e)
-		case out <- next:
-			queue[0] = Event{} // let go of what it points to
-			queue = queue[1:]
-		case <-end:
-			end = nil
-		case <-s.closed:
-			return
-		}
+// weight is about how many bytes the event takes while it is queued.
+func (e Event) weight() int {
+	const each = 512
+	if e.Output != nil {
+		return each + len(e.Output.Text)
 	}
+	return each
 }
 
 // publish gives the event to every subscriber. Owner.
@@ -79,10 +89,47 @@ func (j *Job) publish(e Event) {
 	j.seq++
 	e.Seq = j.seq
 	for s := range j.subscribers {
-		select {
-		case s.in <- e:
-		case <-s.closed:
+		if e.Output != nil && s.stream == WithoutOutput {
+			continue
+		}
+		if s.queue.Push(e) != nil {
 			delete(j.subscribers, s)
+		}
+	}
+}
+
+// holdOutput stops the ranks' output while a subscriber is far behind. Owner.
+func (j *Job) holdOutput() {
+	if j.held {
+		return
+	}
+	var behind []*Subscription
+	for s := range j.subscribers {
+		if s.queue.Weight() > mostBehind {
+			behind = append(behind, s)
+		}
+	}
+	if len(behind) == 0 {
+		return
+	}
+	j.setHeld(true)
+	j.wg.Go(func() {
+		for _, s := range behind {
+			s.queue.Below(j.ctx, mostBehind/2)
+		}
+		j.post(func() {
+			j.setHeld(false)
+			j.holdOutput() // another may be behind by now
+		})
+	})
+}
+
+// setHeld holds the output of all ranks, or lets it go. Owner.
+func (j *Job) setHeld(held bool) {
+	j.held = held
+	for _, r := range j.ranks {
+		if hold := r.info.HoldOutput; hold != nil {
+			hold(held)
 		}
 	}
 }
@@ -90,7 +137,7 @@ func (j *Job) publish(e Event) {
 // endSubscriptions lets each deliver what it has and end. Owner.
 func (j *Job) endSubscriptions() {
 	for s := range j.subscribers {
-		close(s.end)
+		s.queue.Close()
 	}
 	clear(j.subscribers)
 }

@@ -43,6 +43,9 @@ type Info struct {
 	Host     string
 	Pid      int // 0 unknown until it is launched
 	AgentPid int
+	// HoldOutput stops the rank's output, but for a bounded amount, until it is called with false; nil: that cannot be
+	// done. The job's owner calls it, so it must not block.
+	HoldOutput func(hold bool)
 }
 
 // RankStatus is how one rank stands. It is a snapshot: nothing in it changes later, and it must not be changed by its

@@ -6,6 +6,7 @@ import (
 	"net"
 	"time"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
 
@@ -24,12 +25,12 @@ func (a arrival) refuse(reason string) {
 	a.conn.Close()              //nolint:errcheck // refused
 }
 
-func (a arrival) accept() (*wire.Client, error) {
+func (a arrival) accept(tap func(backend.Event) bool) (*wire.Client, error) {
 	if err := wire.Accept(a.conn); err != nil {
 		a.conn.Close() //nolint:errcheck // it has gone
 		return nil, err
 	}
-	return wire.NewClient(a.conn, fmt.Sprintf("the agent of rank %d", a.hello.Rank)), nil
+	return wire.NewClient(a.conn, fmt.Sprintf("the agent of rank %d", a.hello.Rank), tap), nil
 }
 
 // accept takes connections until the listener is closed. Each introduces itself in a goroutine of its own: one that

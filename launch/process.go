@@ -168,7 +168,7 @@ func (l *launcherProcess) stream(s *Session, category string, asked io.Writer, s
 	default:
 		deliver = func(data []byte) { asked.Write(data) } //nolint:errcheck // the user closed standard output
 	}
-	p, err := pump.New(read, deliver)
+	p, err := pump.New(read, nil, deliver)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/queue"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
 
@@ -26,8 +27,10 @@ type Rank struct {
 	debug   bool
 	client  *wire.Client
 	remote  *remote
-	watched chan struct{} // closed when the last event has been seen
-	result  RankResult    // owned by watch until watched is closed
+	session *Session
+	output  *queue.Queue[backend.Output] // Run mode, if the session wants it; else nil
+	watched chan struct{}                // closed when the last event has been seen, and all output shown
+	result  RankResult                   // owned by note until watched is closed
 }
 
 // RankResult is how a rank ended.
@@ -61,6 +64,9 @@ func (r RankResult) String() string {
 // *backend.UnsupportedError. Events that nobody has read when Session.Stop has ended the job are dropped.
 func (r *Rank) Backend() backend.Backend { return r.remote }
 
+// HoldOutput stops the program's output, but for a bounded amount, until it is called with false. It does not block.
+func (r *Rank) HoldOutput(hold bool) { r.client.HoldOutput(hold) }
+
 // Debugged tells whether the rank has a debugger.
 func (r *Rank) Debugged() bool { return r.debug }
 
@@ -69,67 +75,74 @@ func (r *Rank) Info() RankInfo {
 	return RankInfo{Host: r.host, Pid: int(r.pid.Load()), AgentPid: r.agent}
 }
 
-// newRank takes over the connection of an agent that has been accepted.
-func newRank(s *Session, number int, hello wire.Hello, client *wire.Client) *Rank {
-	events := make(chan backend.Event)
+// newRank accepts an agent.
+func newRank(s *Session, a arrival) (*Rank, error) {
 	r := &Rank{
-		number: number, host: hello.Host, agent: hello.Pid, job: hello.Namespace, client: client,
-		watched: make(chan struct{}),
-		debug:   s.debugged(number),
+		number: a.hello.Rank, host: a.hello.Host, agent: a.hello.Pid, job: a.hello.Namespace, session: s,
+		watched: make(chan struct{}), debug: s.debugged(a.hello.Rank),
 	}
-	r.remote = &remote{client: client, debug: r.debug, events: events, pid: &r.pid}
-	queue := wire.NewQueue[backend.Event]()
-	go r.watch(s, queue)
-	go func() {
-		defer close(events)
-		for {
-			event, ok := queue.Pop(context.Background())
-			if !ok {
-				return
-			}
-			select {
-			case events <- event:
-			case <-s.unread:
-				return
-			}
-		}
-	}()
-	return r
+	if s.options.Mode == Run && s.options.Output != nil {
+		r.output = queue.New(mostOutput, func(o backend.Output) int { return len(o.Data) })
+	}
+	client, err := a.accept(r.note)
+	if err != nil {
+		return nil, err
+	}
+	r.client = client
+	r.remote = &remote{client: client, debug: r.debug, pid: &r.pid}
+	if r.output != nil {
+		go r.show()
+	}
+	return r, nil
 }
 
-// watch notes what the session must know of a rank, and passes all on.
-func (r *Rank) watch(s *Session, queue *wire.Queue[backend.Event]) {
+// mostOutput is never reached: the agent keeps to wire.Window, and no more than what the kernel keeps beyond it.
+const mostOutput = 64 << 20
+
+// note sees each event as it comes, and tells whether it is for the readers of the backend's events.
+func (r *Rank) note(event backend.Event) bool {
+	switch {
+	case event.Control != nil:
+		r.result.Control = *event.Control
+	case event.Exited != nil:
+		r.result.Exit = event.Exited
+		r.over()
+	case event.Ended != nil:
+		if r.result.Exit == nil {
+			r.result.Lost = event.Ended.Err
+			if r.session.options.Mode == Run {
+				defer r.session.agentLost()
+			}
+		}
+		r.over()
+		if r.output == nil {
+			close(r.watched)
+		} else {
+			r.output.Close()
+		}
+	case event.Output != nil && r.output != nil:
+		_ = r.output.Push(*event.Output) // it is open until Ended
+		return false
+	}
+	return true
+}
+
+// over notes the end of the rank, once.
+func (r *Rank) over() {
+	if r.result.Order == 0 {
+		r.result.Order = r.session.rankOver()
+	}
+}
+
+// show gives the output of a rank that has no debugger to whoever started the session, who may take their time.
+func (r *Rank) show() {
 	defer close(r.watched)
-	defer queue.Close()
-	over := false
-	note := func() {
-		if !over {
-			over = true
-			r.result.Order = s.rankOver()
+	for {
+		o, ok := r.output.Pop(context.Background())
+		if !ok {
+			return
 		}
-	}
-	for event := range r.client.Events() {
-		switch {
-		case event.Control != nil:
-			r.result.Control = *event.Control
-		case event.Exited != nil:
-			r.result.Exit = event.Exited
-			note()
-		case event.Ended != nil:
-			if r.result.Exit == nil {
-				r.result.Lost = event.Ended.Err
-			}
-			note()
-		case event.Output != nil && s.options.Mode == Run:
-			if s.options.Output != nil {
-				s.output(OutputChunk{Rank: r.number, Category: event.Output.Category, Data: event.Output.Data})
-			}
-			continue
-		}
-		queue.Push(event)
-	}
-	note()
-	if s.options.Mode == Run && r.result.Exit == nil {
-		s.agentLost()
+		r.session.output(OutputChunk{Rank: r.number, Category: o.Category, Data: o.Data})
+		r.client.Took(len(o.Data))
 	}
 }

@@ -13,7 +13,6 @@ import (
 type remote struct {
 	client *wire.Client
 	debug  bool
-	events <-chan backend.Event
 	pid    *atomic.Int64 // of the program, set by Launch
 }
 
@@ -130,4 +129,4 @@ func (r *remote) Kill(ctx context.Context) error {
 	return err
 }
 
-func (r *remote) Events() <-chan backend.Event { return r.events }
+func (r *remote) Events() <-chan backend.Event { return r.client.Events() }

@@ -48,9 +48,7 @@ type Session struct {
 	result   Result
 	ends     atomic.Int64 // ranks whose end is known
 	stopped  atomic.Bool
-	unread   chan struct{} // closed when the ranks' events need not be delivered any more
-	drop     sync.Once     // closes it
-	outputMu sync.Mutex    // Output is called once at a time
+	outputMu sync.Mutex // Output is called once at a time
 	ending   sync.Once
 	losing   sync.Once
 	handlers sync.WaitGroup // of connections
@@ -104,7 +102,7 @@ func Start(ctx context.Context, options Options) (*Session, error) {
 	}
 	s := &Session{
 		options: options, log: log, command: line, dir: dir, ranks: make([]*Rank, options.Ranks),
-		arrivals: make(chan arrival), over: make(chan struct{}), unread: make(chan struct{}),
+		arrivals: make(chan arrival), over: make(chan struct{}),
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "unix", dir.Socket()); err != nil {
 		return nil, errors.Join(fmt.Errorf("listening for the agents: %w", err), dir.Remove())
@@ -222,12 +220,12 @@ func (s *Session) gather(ctx context.Context) error {
 				a.refuse(duplicate(a.hello.Rank))
 				continue
 			}
-			client, err := a.accept()
+			rank, err := newRank(s, a)
 			if err != nil {
 				s.log.Warn("an agent left while it was being accepted", "rank", a.hello.Rank, "err", err)
 				continue
 			}
-			s.ranks[a.hello.Rank] = newRank(s, a.hello.Rank, a.hello, client)
+			s.ranks[a.hello.Rank] = rank
 			missing--
 		case <-s.launcher.gone:
 			for _, p := range s.launcher.pumps {
@@ -482,7 +480,11 @@ func (s *Session) Stop(ctx context.Context) Result {
 	s.stopped.Store(true)
 	s.end(ctx)
 	<-s.over
-	s.drop.Do(func() { close(s.unread) })
+	for _, rank := range s.ranks {
+		if rank != nil {
+			rank.client.Drop()
+		}
+	}
 	return s.result
 }
 

@@ -22,12 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-
-	"github.com/cohort-debugger/cohort/prettyprint/call"
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
-	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
-	"github.com/cohort-debugger/cohort/prettyprint/view"
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 var (
@@ -264,7 +259,7 @@ func newWatcher(t *testing.T, j *job) *watcher {
 		symbols: librarySymbols(t, j), seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{},
 		kinds: map[string]bool{},
 	}
-	r, err := handle.Open(w.mem, w.registry)
+	r, err := prettyprint.Open(w.mem, w.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +407,7 @@ func isName(name string) bool {
 
 // look decodes everything.
 func (w *watcher) look() error {
-	r, err := handle.Open(w.mem, w.registry)
+	r, err := prettyprint.Open(w.mem, w.registry)
 	if err != nil {
 		return err
 	}
@@ -452,8 +447,8 @@ func (w *watcher) look() error {
 	if found != len(w.lasting) {
 		return fmt.Errorf("%d of %d lasting types are there", found, len(w.lasting))
 	}
-	if r.Header.Lost > 0 {
-		return fmt.Errorf("%d records are lost", r.Header.Lost)
+	if r.Lost() > 0 {
+		return fmt.Errorf("%d records are lost", r.Lost())
 	}
 	return errors.Join(w.lookAtComms(r), w.lookAtObjects(r), w.lookAtCalls(r))
 }
@@ -474,32 +469,32 @@ const (
 )
 
 // churnObjects are what churn.c has, in one line each, and what it is called in churnKinds.
-var churnObjects = map[registry.Kind][]struct {
+var churnObjects = map[prettyprint.HandleKind][]struct {
 	kind  string
 	shape *regexp.Regexp
 }{
-	registry.KindRequest: {
+	prettyprint.HandleRequest: {
 		{"a pending receive", regexp.MustCompile(`^pending MPI_Irecv: ` + churnReceive + `$`)},
 		{"a send that is complete at once", regexp.MustCompile(`^complete MPI_Isend: ` + churnSend + `$`)},
 		{"a persistent receive", regexp.MustCompile(`^inactive MPI_Recv_init: ` + churnReceive + `$`)},
 		{"a persistent receive that is started", regexp.MustCompile(`^pending MPI_Recv_init: ` + churnReceive + `$`)},
 		{"a receive that was given up", regexp.MustCompile(`^pending MPI_Irecv: ` + churnReceive + `, freed$`)},
 	},
-	registry.KindGroup: {{"a group", regexp.MustCompile(`^group of 1 rank, this one is rank 0: 0$`)}},
-	registry.KindWindow: {
+	prettyprint.HandleGroup: {{"a group", regexp.MustCompile(`^group of 1 rank, this one is rank 0: 0$`)}},
+	prettyprint.HandleWindow: {
 		{"a window", regexp.MustCompile(`^window(?: "([^"]*)")? of 16 bytes at 0x[0-9a-f]+ over MPI_COMM_SELF$`)},
 		{"a window that is locked", regexp.MustCompile(`^window(?: "([^"]*)")? of 16 bytes at 0x[0-9a-f]+ over MPI_COMM_SELF, open epoch: exclusive lock of rank 0$`)},
 	},
-	registry.KindInfo: {{"an info", regexp.MustCompile(`^info \{state="([^"]*)"\}$`)}},
+	prettyprint.HandleInfo: {{"an info", regexp.MustCompile(`^info \{state="([^"]*)"\}$`)}},
 }
 
-func (w *watcher) lookAtObjects(r *handle.Rank) error {
+func (w *watcher) lookAtObjects(r *prettyprint.Registry) error {
 	for kind, shapes := range churnObjects {
-		all, err := objectsOf(r, kind)
+		all, err := r.Objects(kind)
 		if err != nil {
 			return err
 		}
-		if kind == registry.KindRequest {
+		if kind == prettyprint.HandleRequest {
 			gone, err := r.Detached()
 			if err != nil {
 				return err
@@ -516,23 +511,22 @@ func (w *watcher) lookAtObjects(r *handle.Rank) error {
 				return err
 			}
 		}
-		if kind == registry.KindInfo && made != 1 || kind == registry.KindWindow && made < 1 ||
-			kind == registry.KindGroup && made > 2 {
+		if kind == prettyprint.HandleInfo && made != 1 || kind == prettyprint.HandleWindow && made < 1 ||
+			kind == prettyprint.HandleGroup && made > 2 {
 			return fmt.Errorf("there are %d objects of the kind %s", made, kind)
 		}
 	}
 	return nil
 }
 
-func (w *watcher) lookAtObject(o *handle.Object, kind registry.Kind, shapes []struct {
+func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKind, shapes []struct {
 	kind  string
 	shape *regexp.Regexp
 },
 ) error {
-	n := call.ObjectNode(o, "x")
-	said := n.Value
+	said := o.Summary()
 	var whole strings.Builder
-	if err := n.Text(&whole, view.Options{}); err != nil {
+	if err := o.Node("x", prettyprint.Surroundings{}).Text(&whole, prettyprint.Options{}); err != nil {
 		return err
 	}
 	for _, s := range shapes {
@@ -540,7 +534,7 @@ func (w *watcher) lookAtObject(o *handle.Object, kind registry.Kind, shapes []st
 		if m == nil {
 			continue
 		}
-		if kind == registry.KindRequest {
+		if kind == prettyprint.HandleRequest {
 			if len(m) > 2 && m[2] != "" && m[1] != m[2] {
 				return fmt.Errorf("the count and the tag of a request do not go together: %s", said)
 			}
@@ -563,14 +557,14 @@ func (w *watcher) lookAtObject(o *handle.Object, kind registry.Kind, shapes []st
 }
 
 // lookAtCalls checks the call that the rank is in, as far as it is one that is kept.
-func (w *watcher) lookAtCalls(r *handle.Rank) error {
-	calls, err := call.InProgress(r, nil)
+func (w *watcher) lookAtCalls(r *prettyprint.Registry) error {
+	calls, err := r.CallsInProgress(nil)
 	if err != nil || len(calls) == 0 {
 		return err
 	}
 	c := calls[0]
 	var whole strings.Builder
-	if err := c.Node().Text(&whole, view.Options{}); err != nil {
+	if err := c.Node().Text(&whole, prettyprint.Options{}); err != nil {
 		return err
 	}
 	if len(calls) > 1 || !slices.Contains(churnKinds, c.Name()) || !w.program.has(c.Site) {
@@ -585,8 +579,8 @@ func (w *watcher) lookAtCalls(r *handle.Rank) error {
 	return nil
 }
 
-func (w *watcher) lookAtComms(r *handle.Rank) error {
-	comms, err := commsOf(r)
+func (w *watcher) lookAtComms(r *prettyprint.Registry) error {
+	comms, err := r.Comms()
 	if err != nil {
 		return err
 	}
@@ -607,7 +601,7 @@ func (w *watcher) lookAtComms(r *handle.Rank) error {
 }
 
 // fingerprint is all of a type that does not change.
-func fingerprint(dt *datatype.Type) string {
+func fingerprint(dt *prettyprint.Datatype) string {
 	ints, addrs := dt.Arguments()
 	s := fmt.Sprintf("0x%x %s %v %v %+v", dt.Handle(), dt.Combiner(), ints, addrs, dt.Figures())
 	for _, sub := range dt.Types() {
@@ -617,7 +611,7 @@ func fingerprint(dt *datatype.Type) string {
 }
 
 // follows checks that a type is one that churn.c makes, and whole.
-func follows(dt *datatype.Type, mpi registry.MPI) error {
+func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
 	if err := dt.Problem(); err != nil {
 		return err
 	}
@@ -629,31 +623,31 @@ func follows(dt *datatype.Type, mpi registry.MPI) error {
 			dt.Freed())
 	}
 	// Open MPI makes none until it is asked for
-	if f, ok := dt.FortranHandle(); f == 0 || mpi == registry.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
+	if f, ok := dt.FortranHandle(); f == 0 || mpi == prettyprint.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
 		return fmt.Errorf("its Fortran handle is %d (known: %v)", f, ok)
 	}
 	ints, addrs := dt.Arguments()
 	good := true
 	switch dt.Combiner() {
-	case datatype.CombinerVector:
+	case prettyprint.CombinerVector:
 		good = ints[2] == 5*ints[0]+ints[1]
-	case datatype.CombinerResized:
+	case prettyprint.CombinerResized:
 		// 16: a copy of the lasting one, from MPI_Type_get_contents
 		good = addrs[0] == -8 && (addrs[1] == 4096 || addrs[1] == 16)
-	case datatype.CombinerIndexed, datatype.CombinerStruct:
+	case prettyprint.CombinerIndexed, prettyprint.CombinerStruct:
 		for i := range ints[0] {
 			good = good && ints[1+i] == i+1
-			if dt.Combiner() == datatype.CombinerStruct {
+			if dt.Combiner() == prettyprint.CombinerStruct {
 				good = good && addrs[i] == 4096*i
 			} else {
 				good = good && ints[1+ints[0]+i] == 10*i
 			}
 		}
-	case datatype.CombinerSubarray:
+	case prettyprint.CombinerSubarray:
 		good = slices.Equal(ints[:7], []int64{2, 4, 5, 2, 3, 1, 1})
-	case datatype.CombinerContiguous:
+	case prettyprint.CombinerContiguous:
 		good = ints[0] >= 1 && ints[0] <= 6
-	case datatype.CombinerDup:
+	case prettyprint.CombinerDup:
 	default:
 		good = false
 	}
@@ -664,11 +658,11 @@ func follows(dt *datatype.Type, mpi registry.MPI) error {
 }
 
 // references checks that each record counts at least those that can be seen to refer to it.
-func references(types []*datatype.Type) error {
-	count := map[*datatype.Type]uint32{}
-	visited := map[*datatype.Type]bool{}
-	var visit func(dt *datatype.Type)
-	visit = func(dt *datatype.Type) {
+func references(types []*prettyprint.Datatype) error {
+	count := map[*prettyprint.Datatype]uint32{}
+	visited := map[*prettyprint.Datatype]bool{}
+	var visit func(dt *prettyprint.Datatype)
+	visit = func(dt *prettyprint.Datatype) {
 		if visited[dt] {
 			return
 		}
@@ -683,8 +677,8 @@ func references(types []*datatype.Type) error {
 		visit(dt)
 	}
 	for dt, n := range count {
-		if dt.Record.Refs < n {
-			return fmt.Errorf("a record has %d references, and counts %d: %s", n, dt.Record.Refs, fingerprint(dt))
+		if dt.Refs() < n {
+			return fmt.Errorf("a record has %d references, and counts %d: %s", n, dt.Refs(), fingerprint(dt))
 		}
 	}
 	return nil

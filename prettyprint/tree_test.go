@@ -14,11 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
-	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
-	"github.com/cohort-debugger/cohort/prettyprint/view"
+	"github.com/cohort-debugger/cohort/prettyprint"
 )
 
 // teller is a running testdata/tree.c: it builds what it is told and says what MPI makes of it.
@@ -26,7 +22,7 @@ type teller struct {
 	*job
 	mem      procMemory
 	registry uint64
-	mpi      registry.MPI
+	mpi      prettyprint.MPI
 	unasked  int // types of which the library was not asked
 }
 
@@ -48,9 +44,9 @@ func startTeller(t *testing.T, mpi mpitest.MPI) *teller {
 }
 
 // open looks at the registry as it is now.
-func (p *teller) open(t rapid.TB) *handle.Rank {
+func (p *teller) open(t rapid.TB) *prettyprint.Registry {
 	t.Helper()
-	r, err := handle.Open(p.mem, p.registry)
+	r, err := prettyprint.Open(p.mem, p.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +75,7 @@ func (p *teller) ask(t rapid.TB, lines ...string) []string {
 type part struct {
 	name        string
 	how         string // make, large or old
-	kind        datatype.Combiner
+	kind        prettyprint.Combiner
 	ints, addrs []int64
 	kids        []int
 	freed       []int // parts that are freed when this one has been made
@@ -101,22 +97,22 @@ func (p *part) line(numbers []int) string {
 }
 
 // translated are the integers as the library has them.
-func (p *part) translated(mpi registry.MPI) []int64 {
+func (p *part) translated(mpi prettyprint.MPI) []int64 {
 	ints := slices.Clone(p.ints)
 	if len(ints) == 0 {
 		return nil
 	}
 	order, cyclic, undefined := &ints[len(ints)-1], int64(0), int64(-32766)
 	argument := int64(-1)
-	if mpi == registry.MPICH {
+	if mpi == prettyprint.MPICH {
 		cyclic, argument = 121, -49767
 	}
 	switch p.kind {
-	case datatype.CombinerSubarray, datatype.CombinerDarray:
-		if mpi == registry.MPICH {
+	case prettyprint.CombinerSubarray, prettyprint.CombinerDarray:
+		if mpi == prettyprint.MPICH {
 			*order += 56
 		}
-		if p.kind == datatype.CombinerDarray {
+		if p.kind == prettyprint.CombinerDarray {
 			n := ints[2]
 			for i := range n {
 				ints[3+n+i] += cyclic
@@ -125,7 +121,7 @@ func (p *part) translated(mpi registry.MPI) []int64 {
 				}
 			}
 		}
-	case datatype.CombinerF90Real, datatype.CombinerF90Complex:
+	case prettyprint.CombinerF90Real, prettyprint.CombinerF90Complex:
 		for i := range ints {
 			if ints[i] < 0 {
 				ints[i] = undefined
@@ -145,7 +141,7 @@ const mostElements = 600
 
 // drawParts draws a description. Its last part is made of the others, or of some of them; estimates keep the number of
 // elements small.
-func drawParts(t *rapid.T, mpi registry.MPI) []part {
+func drawParts(t *rapid.T, mpi prettyprint.MPI) []part {
 	var parts []part
 	var elements []int64
 	add := func(p part, n int64) {
@@ -179,7 +175,7 @@ func drawParts(t *rapid.T, mpi registry.MPI) []part {
 		}
 		add(p, n)
 	}
-	if p := &parts[len(parts)-1]; mpi == registry.MPICH && p.how == "large" { // Open MPI 4 has none
+	if p := &parts[len(parts)-1]; mpi == prettyprint.MPICH && p.how == "large" { // Open MPI 4 has none
 		p.enlarge(t)
 	}
 	return parts
@@ -198,18 +194,18 @@ func (p *part) enlarge(t *rapid.T) {
 		}
 	}
 	switch p.kind {
-	case datatype.CombinerVector:
+	case prettyprint.CombinerVector:
 		p.ints[2] += far
-	case datatype.CombinerHvector, datatype.CombinerHindexed, datatype.CombinerHindexedBlock,
-		datatype.CombinerStruct:
+	case prettyprint.CombinerHvector, prettyprint.CombinerHindexed, prettyprint.CombinerHindexedBlock,
+		prettyprint.CombinerStruct:
 		some(p.addrs)
-	case datatype.CombinerIndexed:
+	case prettyprint.CombinerIndexed:
 		some(p.ints[1+p.ints[0]:])
-	case datatype.CombinerIndexedBlock:
+	case prettyprint.CombinerIndexedBlock:
 		some(p.ints[2:])
-	case datatype.CombinerResized:
+	case prettyprint.CombinerResized:
 		p.addrs[1] += max(far, 0)
-	case datatype.CombinerSubarray:
+	case prettyprint.CombinerSubarray:
 		n := p.ints[0]
 		p.ints[1+rapid.Int64Range(0, n-1).Draw(t, "which")] += max(far, 0)
 	default:
@@ -245,7 +241,7 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		}
 		return -2
 	}
-	of := func(kind datatype.Combiner, ints, addrs []int64) part {
+	of := func(kind prettyprint.Combiner, ints, addrs []int64) part {
 		return part{kind: kind, ints: ints, addrs: addrs, kids: []int{kid}}
 	}
 	sum := func(l []int64) (s int64) {
@@ -256,33 +252,33 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 	}
 	switch rapid.IntRange(0, 12).Draw(t, "kind") {
 	case 0:
-		return of(datatype.CombinerDup, nil, nil), elements[kid]
+		return of(prettyprint.CombinerDup, nil, nil), elements[kid]
 	case 1:
 		c := small("count", 7)
-		return of(datatype.CombinerContiguous, []int64{c}, nil), c * elements[kid]
+		return of(prettyprint.CombinerContiguous, []int64{c}, nil), c * elements[kid]
 	case 2:
 		n, l := small("n", 5), number("length", 0, 3)
-		return of(datatype.CombinerVector, []int64{n, l, stride(6)}, nil), n * l * elements[kid]
+		return of(prettyprint.CombinerVector, []int64{n, l, stride(6)}, nil), n * l * elements[kid]
 	case 3:
 		n, l := small("n", 5), number("length", 0, 3)
-		return of(datatype.CombinerHvector, []int64{n, l}, []int64{stride(100)}), n * l * elements[kid]
+		return of(prettyprint.CombinerHvector, []int64{n, l}, []int64{stride(100)}), n * l * elements[kid]
 	case 4:
 		l := lengths()
-		return of(datatype.CombinerIndexed, slices.Concat([]int64{n}, l, list("disps", -20, 20)), nil), sum(l)
+		return of(prettyprint.CombinerIndexed, slices.Concat([]int64{n}, l, list("disps", -20, 20)), nil), sum(l)
 	case 5:
 		l := lengths()
-		return of(datatype.CombinerHindexed, slices.Concat([]int64{n}, l), list("disps", -200, 200)), sum(l)
+		return of(prettyprint.CombinerHindexed, slices.Concat([]int64{n}, l), list("disps", -200, 200)), sum(l)
 	case 6:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(datatype.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
+		return of(prettyprint.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
 			n * l * elements[kid]
 	case 7:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(datatype.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
+		return of(prettyprint.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
 	case 8:
-		return of(datatype.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
+		return of(prettyprint.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
 			elements[kid]
 	case 9:
 		return drawSubarrayPart(t, kid, elements[kid], room)
@@ -292,7 +288,7 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		return drawF90(t), 1
 	}
 	l := lengths()
-	p := part{kind: datatype.CombinerStruct, ints: slices.Concat([]int64{n}, l), addrs: list("disps", -200, 200)}
+	p := part{kind: prettyprint.CombinerStruct, ints: slices.Concat([]int64{n}, l), addrs: list("disps", -200, 200)}
 	total := int64(0)
 	for i := range n {
 		k := kid
@@ -331,7 +327,7 @@ func drawSubarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 		starts = append(starts, rapid.Int64Range(0, size-sub).Draw(t, "start"))
 	}
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: datatype.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
+	return part{kind: prettyprint.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
 		[]int64{order}), kids: []int{kid}}, each
 }
 
@@ -358,7 +354,7 @@ func drawDarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 	}
 	rank := rapid.Int64Range(0, ranks-1).Draw(t, "rank")
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: datatype.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
+	return part{kind: prettyprint.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
 		grid, []int64{order}), kids: []int{kid}}, each
 }
 
@@ -366,17 +362,17 @@ func drawF90(t *rapid.T) part {
 	switch rapid.IntRange(0, 2).Draw(t, "f90") {
 	case 0:
 		return part{
-			kind: datatype.CombinerF90Integer,
+			kind: prettyprint.CombinerF90Integer,
 			ints: []int64{rapid.SampledFrom([]int64{2, 4, 9, 18}).Draw(t, "range")},
 		}
 	case 1:
 		return part{
-			kind: datatype.CombinerF90Complex,
+			kind: prettyprint.CombinerF90Complex,
 			ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
 		}
 	}
 	return part{
-		kind: datatype.CombinerF90Real,
+		kind: prettyprint.CombinerF90Real,
 		ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
 	}
 }
@@ -404,7 +400,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds, asked := map[datatype.Combiner]int{}, true
+		kinds, asked := map[prettyprint.Combiner]int{}, true
 		check := func(t *rapid.T) {
 			parts := drawParts(t, p.mpi)
 			p.checkTree(t, parts, rapid.IntRange(1, 3).Draw(t, "count"), kinds, asked)
@@ -435,10 +431,10 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 }
 
 // f90Types are those that are never freed.
-func f90Types(all []*datatype.Type) (some []*datatype.Type) {
+func f90Types(all []*prettyprint.Datatype) (some []*prettyprint.Datatype) {
 	for _, dt := range all {
 		switch dt.Combiner() {
-		case datatype.CombinerF90Real, datatype.CombinerF90Complex, datatype.CombinerF90Integer:
+		case prettyprint.CombinerF90Real, prettyprint.CombinerF90Complex, prettyprint.CombinerF90Integer:
 			some = append(some, dt)
 		default:
 		}
@@ -453,7 +449,7 @@ type made struct {
 }
 
 // checkTree has the parts made and looks at each, and at the last one as a buffer.
-func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[datatype.Combiner]int, asked bool) {
+func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[prettyprint.Combiner]int, asked bool) {
 	all, numbers := make([]made, len(parts)), make([]int, len(parts))
 	last := -1
 	for i := range parts {
@@ -498,13 +494,13 @@ func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[dataty
 	}
 }
 
-func (p *teller) checkFigures(t *rapid.T, r *handle.Rank, rawHandle uint64, answer string) {
-	var want datatype.Figures
+func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Registry, handle uint64, answer string) {
+	var want prettyprint.Figures
 	if n, err := fmt.Sscanf(answer, "FAR %d %d %d %d %d", &want.Size, &want.LB, &want.Extent, &want.TrueLB,
 		&want.TrueExtent); n != 5 || err != nil {
 		t.Fatalf("%q: %v", answer, err)
 	}
-	dt, err := r.DatatypeByHandle(rawHandle)
+	dt, err := r.DatatypeByHandle(handle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -512,16 +508,16 @@ func (p *teller) checkFigures(t *rapid.T, r *handle.Rank, rawHandle uint64, answ
 	if overstated(r, dt, dt.Computed(), want) {
 		return
 	}
-	if diff := cmp.Diff([]datatype.Figures{want, want},
-		[]datatype.Figures{dt.Figures(), dt.Computed()}); diff != "" {
+	if diff := cmp.Diff([]prettyprint.Figures{want, want},
+		[]prettyprint.Figures{dt.Figures(), dt.Computed()}); diff != "" {
 		t.Fatalf("figures reported and computed (-want +got):\n%s", diff)
 	}
 }
 
-func nodeText(t rapid.TB, dt *datatype.Type) string {
+func nodeText(t rapid.TB, dt *prettyprint.Datatype) string {
 	t.Helper()
 	var s strings.Builder
-	if err := dt.Node("t", nil).Text(&s, view.Options{}); err != nil {
+	if err := dt.Node("t", nil).Text(&s, prettyprint.Options{}); err != nil {
 		t.Error(err)
 	}
 	return s.String()
@@ -578,19 +574,19 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		}
 		packed := p.ask(t, fmt.Sprintf("pack %d 1", m.number))[0]
 		r := p.open(t)
-		checkLiveType(t, r, packed, map[datatype.Combiner]int{})
+		checkLiveType(t, r, packed, map[prettyprint.Combiner]int{})
 		dt, err := r.DatatypeByHandle(m.handle)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var s strings.Builder
-		if err := dt.Constructor().Text(&s, view.Options{}); err != nil {
+		if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(fig5, s.String()); diff != "" {
 			t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
 		}
-		if f := dt.Figures(); f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
+		if f := dt.Figures(); f != (prettyprint.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
 			dt.CallSite() == 0 {
 			t.Errorf("%+v, made at 0x%x", f, dt.CallSite())
 		}

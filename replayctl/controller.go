@@ -49,7 +49,7 @@ func New(o Options) *Controller {
 		o.Say = func(string) {}
 	}
 	c := &Controller{
-		o: o, sub: o.Job.Subscribe(0), busy: make(chan struct{}, 1), known: map[int]*found{},
+		o: o, sub: o.Job.Subscribe(job.WithoutOutput), busy: make(chan struct{}, 1), known: map[int]*found{},
 		places: places{}, done: make(chan struct{}),
 	}
 	c.busy <- struct{}{}

@@ -202,7 +202,7 @@ func TestDebuggerKilled(t *testing.T) {
 	if err := started.Job.Launch(ctx, started.Launch); err != nil {
 		t.Fatal(err)
 	}
-	sub := started.Job.Subscribe(64)
+	sub := started.Job.Subscribe(job.Everything)
 	defer sub.Close()
 	stop := context.AfterFunc(ctx, sub.Close)
 	defer stop()

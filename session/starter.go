@@ -165,7 +165,9 @@ func (s *Starter) launch(ctx context.Context, options launch.Options, args proto
 	for i, rank := range running.Ranks() {
 		info := rank.Info()
 		if err := j.Attach(i, rank.Backend(),
-			job.Info{Host: info.Host, Pid: info.Pid, AgentPid: info.AgentPid}); err != nil {
+			job.Info{
+				Host: info.Host, Pid: info.Pid, AgentPid: info.AgentPid, HoldOutput: rank.HoldOutput,
+			}); err != nil {
 			running.Stop(context.WithoutCancel(ctx))
 			j.Close()
 			return dap.Started{}, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
 // Options are what the agent supplies. The zero value makes a backend without a control block, input or decoder.
@@ -35,7 +36,8 @@ type Backend struct {
 
 	calls  chan func(*owner)
 	urgent chan func(*owner)
-	queue  *eventQueue
+	queue  *queue.Queue[backend.Event]
+	events <-chan backend.Event
 
 	life context.Context // ends when Kill is called
 	kill context.CancelFunc
@@ -54,23 +56,34 @@ func New(opt Options) *Backend {
 		log:    opt.Log,
 		calls:  make(chan func(*owner)),
 		urgent: make(chan func(*owner)),
-		queue:  newEventQueue(),
+		queue:  queue.New(mostEvents, backend.Event.Weight),
 		ended:  make(chan struct{}),
 	}
 	if b.log == nil {
 		b.log = slog.New(slog.DiscardHandler)
 	}
+	b.events = b.queue.Chan(context.Background())
 	b.life, b.kill = context.WithCancel(context.Background()) //nolint:gosec // Kill calls it
 	go newOwner(b).run()
 	return b
 }
 
 // Events implements backend.Backend.
-func (b *Backend) Events() <-chan backend.Event { return b.queue.out }
+func (b *Backend) Events() <-chan backend.Event { return b.events }
 
 // Publish adds an event to the one ordered stream: the program's output and changes of the control block, which
-// the agent sees first. It never blocks for long; after the Ended event it does nothing.
-func (b *Backend) Publish(e backend.Event) { b.queue.push(e) }
+// the agent sees first. It never blocks; after the Ended event it does nothing.
+func (b *Backend) Publish(e backend.Event) {
+	if err := b.queue.Push(e); errors.Is(err, queue.ErrFull) {
+		b.log.Error("nobody reads the rank's events")
+	}
+	if e.Ended != nil {
+		b.queue.Close()
+	}
+}
+
+// mostEvents bounds the events that wait to be read, in bytes. Only log messages that nobody reads come near it.
+const mostEvents = 64 << 20
 
 type outcome[T any] struct {
 	value T

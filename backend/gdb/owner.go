@@ -124,7 +124,7 @@ func (o *owner) settle(ctx context.Context) error {
 	return o.pump(ctx, func() bool { return o.marks >= asked })
 }
 
-func (o *owner) publish(e backend.Event) { o.b.queue.push(e) }
+func (o *owner) publish(e backend.Event) { o.b.Publish(e) }
 
 // end is called once, when there is no gdb any more.
 func (o *owner) end(why string) {

@@ -18,6 +18,7 @@ import (
 	"github.com/cohort-debugger/cohort/launch/jobdir"
 	"github.com/cohort-debugger/cohort/launch/leftovers"
 	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/launch/pump"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
 
@@ -90,7 +91,10 @@ func Run(options Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	a := &agent{options: options, dir: dir, id: id, log: log, server: wire.NewServer(conn), ready: make(chan engine, 1)}
+	a := &agent{
+		options: options, dir: dir, id: id, log: log, server: wire.NewServer(conn), ready: make(chan engine, 1),
+		window: pump.NewWindow(wire.Window),
+	}
 	return a.live(signals), nil
 }
 
@@ -123,6 +127,18 @@ type agent struct {
 	server  *wire.Server
 	ready   chan engine // receives once: what Setup made
 	engine  atomic.Pointer[engine]
+	window  *pump.Window
+}
+
+// Taken implements wire.Handler.
+func (a *agent) Taken(bytes int) { a.window.Give(bytes) }
+
+// send sends an event; output uses up the window.
+func (a *agent) send(event backend.Event) {
+	if event.Output != nil {
+		a.window.Take(len(event.Output.Data))
+	}
+	a.server.Send(event)
 }
 
 func (a *agent) live(signals <-chan os.Signal) Outcome {
@@ -241,18 +257,17 @@ func (a *agent) setup(setup *wire.Setup) *wire.Response {
 	if a.engine.Load() != nil {
 		return failed(&backend.StateError{Asked: "set up", State: "set up already"})
 	}
-	send := func(event backend.Event) { a.server.Send(context.Background(), event) }
 	var e engine
 	if setup.Debug {
 		e = &debugger{
 			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, factory: a.options.NewBackend,
 			log:  a.log,
-			send: send, ended: make(chan Outcome, 1), over: make(chan struct{}),
+			send: a.send, window: a.window, ended: make(chan Outcome, 1), over: make(chan struct{}),
 		}
 	} else {
 		e = &runner{
-			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, send: send,
-			ended: make(chan Outcome, 2),
+			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, send: a.send,
+			window: a.window, ended: make(chan Outcome, 2),
 		}
 	}
 	a.engine.Store(&e)

@@ -99,7 +99,7 @@ func received(t interface{ Fatal(...any) }, send func(*terminal)) []byte {
 	}
 	var mu sync.Mutex
 	var got bytes.Buffer
-	p, err := pump.New(term.master, func(data []byte) {
+	p, err := pump.New(term.master, nil, func(data []byte) {
 		mu.Lock()
 		defer mu.Unlock()
 		got.Write(data)
@@ -177,7 +177,7 @@ func TestPumpDoesNotWaitForOthers(t *testing.T) {
 	}
 	defer write.Close() // held open all the time
 	var got bytes.Buffer
-	p, err := pump.New(read, func(data []byte) { got.Write(data) })
+	p, err := pump.New(read, nil, func(data []byte) { got.Write(data) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,4 +192,52 @@ func TestPumpDoesNotWaitForOthers(t *testing.T) {
 	p.Close()
 	p.Close()
 	p.Drain()
+}
+
+// A window without room leaves the writer waiting; a drain reads beyond it; room lets the pump go on.
+func TestPumpKeepsToItsWindow(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const room = 100_000
+	window := pump.NewWindow(room)
+	delivered := make(chan int, 1<<10)
+	p, err := pump.New(read, window, func(data []byte) {
+		window.Take(len(data))
+		delivered <- len(data)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = 1 << 20
+	written := make(chan error, 1)
+	go func() {
+		_, err := write.Write(make([]byte, all))
+		written <- errors.Join(err, write.Close())
+	}()
+	got := 0
+	for got < room {
+		got += <-delivered
+	}
+	p.Drain()
+	for len(delivered) > 0 {
+		got += <-delivered
+	}
+	select {
+	case err := <-written:
+		t.Fatalf("all was written, and %d bytes read: %v", got, err)
+	default:
+	}
+	for got < all {
+		window.Give(all / 8)
+		got += <-delivered
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	p.Close()
+	if got != all {
+		t.Errorf("%d bytes were read", got)
+	}
 }

@@ -34,6 +34,7 @@ type debugger struct {
 	factory NewBackend
 	log     *slog.Logger
 	send    func(backend.Event)
+	window  *pump.Window
 	ended   chan Outcome
 
 	mu       sync.Mutex
@@ -95,7 +96,7 @@ func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	if err != nil {
 		return err
 	}
-	output, err := pump.New(terminal.master, func(data []byte) {
+	output, err := pump.New(terminal.master, d.window, func(data []byte) {
 		d.send(backend.Event{Output: &backend.Output{Category: "stdout", Data: data}})
 	})
 	if err != nil {

@@ -23,6 +23,7 @@ type runner struct {
 	program string
 	args    []string
 	send    func(backend.Event)
+	window  *pump.Window
 	ended   chan Outcome // receives once, when the program has gone and its events are sent
 
 	mu       sync.Mutex
@@ -108,7 +109,7 @@ func (r *runner) capture(cmd *exec.Cmd) ([]*pump.Pump, error) {
 		if err != nil {
 			return nil, fmt.Errorf("making a pipe for the program's output: %w", err)
 		}
-		p, err := pump.New(read, func(data []byte) {
+		p, err := pump.New(read, r.window, func(data []byte) {
 			r.send(backend.Event{Output: &backend.Output{Category: category, Data: data}})
 		})
 		if err != nil {

@@ -12,9 +12,58 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Window is how many more bytes of output whoever reads it wants. Several pumps may share one. Its methods may be called
+// from any goroutine.
+type Window struct {
+	mu    sync.Mutex
+	room  int // negative: more was drained than there was room for
+	pumps []*Pump
+}
+
+// NewWindow makes a window of some bytes.
+func NewWindow(bytes int) *Window { return &Window{room: bytes} }
+
+// Take uses up room.
+func (w *Window) Take(bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.room -= bytes
+}
+
+// Give makes room, and wakes the pumps that wait for it.
+func (w *Window) Give(bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	was := w.room
+	if w.room += bytes; was > 0 || w.room <= 0 {
+		return
+	}
+	for _, p := range w.pumps {
+		p.attend()
+	}
+}
+
+func (w *Window) open() bool {
+	if w == nil {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.room > 0
+}
+
+func (w *Window) add(p *Pump) {
+	if w != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.pumps = append(w.pumps, p)
+	}
+}
+
 // Pump reads from one file. Its methods may be called from any goroutine, but not from deliver.
 type Pump struct {
 	fd      int
+	window  *Window
 	deliver func([]byte)
 	wake    [2]int // a pipe: a byte asks for attention
 	mu      sync.Mutex
@@ -24,16 +73,23 @@ type Pump struct {
 	gone    chan struct{}
 }
 
-const pumpBuffer = 32 << 10
+const (
+	pumpBuffer = 32 << 10
+	// mostDrained bounds what one drain reads: a terminal or pipe holds less, and others than the process that it is
+	// about may still be writing.
+	mostDrained = 4 << 20
+)
 
 // New takes over the file and calls deliver, from one goroutine, with what is read; the slice is deliver's to keep.
-func New(file *os.File, deliver func([]byte)) (*Pump, error) {
+// While the window has no room nothing is read but by Drain and Close, so that the writers wait; nil: it always has.
+// deliver takes from the window what it delivers.
+func New(file *os.File, window *Window, deliver func([]byte)) (*Pump, error) {
 	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
 		return nil, fmt.Errorf("reading output: %w", err)
 	}
 	file.Close() //nolint:errcheck // the duplicate lives
-	p := &Pump{fd: fd, deliver: deliver, gone: make(chan struct{})}
+	p := &Pump{fd: fd, window: window, deliver: deliver, gone: make(chan struct{})}
 	if err := unix.Pipe2(p.wake[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		unix.Close(fd) //nolint:errcheck // nothing was read
 		return nil, fmt.Errorf("reading output: %w", err)
@@ -41,6 +97,7 @@ func New(file *os.File, deliver func([]byte)) (*Pump, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, fmt.Errorf("reading output: %w", err)
 	}
+	window.add(p)
 	go p.run()
 	return p, nil
 }
@@ -60,11 +117,20 @@ func (p *Pump) ask(stop bool) {
 	}
 	p.waiting = append(p.waiting, done)
 	p.stop = p.stop || stop
-	unix.Write(p.wake[1], []byte{0}) //nolint:errcheck // full: it is awake anyway
 	p.mu.Unlock()
+	p.attend()
 	select {
 	case <-done:
 	case <-p.gone:
+	}
+}
+
+// attend has run look at what is asked of it.
+func (p *Pump) attend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		unix.Write(p.wake[1], []byte{0}) //nolint:errcheck // full: it is awake anyway
 	}
 }
 
@@ -84,8 +150,8 @@ func (p *Pump) run() {
 	open := true
 	for {
 		fds := []unix.PollFd{{Fd: int32(p.wake[0]), Events: unix.POLLIN}, {Fd: int32(p.fd), Events: unix.POLLIN}}
-		if !open {
-			fds = fds[:1] // at its end, but drains must still be answered
+		if !open || !p.window.open() {
+			fds = fds[:1] // drains must still be answered
 		}
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
 			return
@@ -99,7 +165,7 @@ func (p *Pump) run() {
 		p.waiting = nil
 		p.mu.Unlock()
 		if len(waiting) > 0 || stop {
-			for open && p.read(buffer, &open) {
+			for n := 0; open && n < mostDrained && p.read(buffer, &open); n += pumpBuffer {
 			}
 			for _, w := range waiting {
 				close(w)
@@ -109,7 +175,7 @@ func (p *Pump) run() {
 			}
 			continue
 		}
-		if open {
+		if open && len(fds) > 1 {
 			p.read(buffer, &open)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
 // Client is the job's end of the connection to one agent. Its methods may be called from any goroutine.
@@ -23,24 +24,41 @@ type Client struct {
 	ended   bool          // the Ended event came
 	readers chan struct{} // closed when the reader has gone
 
-	queue  *Queue[backend.Event]
-	events chan backend.Event
+	tap    func(backend.Event) bool
+	queue  *queue.Queue[backend.Event]
+	events func() <-chan backend.Event
+	unread context.Context // ends with Drop
+	drop   context.CancelFunc
+
+	takenMu sync.Mutex // guards the fields below
+	taken   int        // bytes of output that were taken and of which the agent has not been told
+	held    bool       // it shall not be told
 }
 
-// NewClient takes over a connection after its handshake. The name says in messages who is at the other end.
-func NewClient(conn net.Conn, name string) *Client {
+// NewClient takes over a connection after its handshake. The name says in messages who is at the other end. tap sees
+// each event as it comes, in order, and last of all the Ended event, which comes even if the connection is cut; it must
+// not block. Events delivers those of which it returns true.
+func NewClient(conn net.Conn, name string, tap func(backend.Event) bool) *Client {
 	c := &Client{
-		link: newLink(conn), name: name, calls: map[uint64]chan *Response{}, readers: make(chan struct{}),
-		queue: NewQueue[backend.Event](), events: make(chan backend.Event),
+		link: newLink(conn), name: name, calls: map[uint64]chan *Response{}, readers: make(chan struct{}), tap: tap,
+		queue: queue.New(mostQueued, backend.Event.Weight),
 	}
+	c.unread, c.drop = context.WithCancel(context.Background())
+	c.events = sync.OnceValue(func() <-chan backend.Event {
+		events := make(chan backend.Event)
+		go c.pump(events)
+		return events
+	})
 	go c.read()
-	go c.pump()
 	return c
 }
 
-// Events is closed after the Ended event, which comes even if the connection is cut. The receiver must keep reading
-// until then. Calls are possible after it, as an agent outlives what it carries.
-func (c *Client) Events() <-chan backend.Event { return c.events }
+// Events is closed after the Ended event, which comes even if the connection is cut, or after Drop. Whoever has begun
+// to read must keep reading until then. Calls are possible after it, as an agent outlives what it carries.
+func (c *Client) Events() <-chan backend.Event { return c.events() }
+
+// Drop gives up events that nobody has read.
+func (c *Client) Drop() { c.drop() }
 
 // Gone is closed when the connection has ended.
 func (c *Client) Gone() <-chan struct{} { return c.readers }
@@ -48,14 +66,46 @@ func (c *Client) Gone() <-chan struct{} { return c.readers }
 // Close ends the connection at once. The agent at the other end kills its program.
 func (c *Client) Close() { c.link.end(errClosed) }
 
-func (c *Client) pump() {
-	defer close(c.events)
+func (c *Client) pump(events chan<- backend.Event) {
+	defer close(events)
 	for {
-		event, ok := c.queue.Pop(context.Background())
+		event, ok := c.queue.Pop(c.unread)
 		if !ok {
 			return
 		}
-		c.events <- event
+		select {
+		case events <- event:
+		case <-c.unread.Done():
+			return
+		}
+		if event.Output != nil {
+			c.Took(len(event.Output.Data))
+		}
+	}
+}
+
+// Took notes that output was taken, and lets the agent send as much again. It is for output that tap has kept.
+func (c *Client) Took(bytes int) {
+	c.takenMu.Lock()
+	defer c.takenMu.Unlock()
+	c.taken += bytes
+	c.tellTaken()
+}
+
+// HoldOutput stops the program's output after at most Window bytes more, until it is called with false. It does not
+// block, and nothing else is held up by it.
+func (c *Client) HoldOutput(hold bool) {
+	c.takenMu.Lock()
+	defer c.takenMu.Unlock()
+	c.held = hold
+	c.tellTaken()
+}
+
+// tellTaken opens the agent's window, not for every line. c.takenMu is held.
+func (c *Client) tellTaken() {
+	if !c.held && c.taken >= Window/4 {
+		c.link.send(&Message{Taken: c.taken})
+		c.taken = 0
 	}
 }
 
@@ -69,14 +119,8 @@ func (c *Client) read() {
 		}
 		switch {
 		case message.Event != nil:
-			event := message.Event.Backend()
-			if c.ended {
-				continue // nothing comes after Ended
-			}
-			c.queue.Push(event)
-			if event.Ended != nil {
-				c.ended = true
-				c.queue.Close()
+			if !c.ended { // nothing comes after Ended
+				c.deliver(message.Event.Backend())
 			}
 		case message.Response != nil:
 			c.mu.Lock()
@@ -90,6 +134,19 @@ func (c *Client) read() {
 			c.finish(&FrameError{Reason: "an agent sent a message that is neither an answer nor an event"})
 			return
 		}
+	}
+}
+
+// deliver passes an event on. If nobody reads them the stream ends early; what tap needs, it has.
+func (c *Client) deliver(event backend.Event) {
+	if c.tap(event) {
+		if err := c.queue.Push(event); errors.Is(err, queue.ErrFull) {
+			c.link.end(errors.New("the rank's events are not read"))
+		}
+	}
+	if event.Ended != nil {
+		c.ended = true
+		c.queue.Close()
 	}
 }
 
@@ -110,9 +167,8 @@ func (c *Client) finish(err error) {
 	c.calls, c.why = nil, &backend.EndedError{Why: why}
 	c.mu.Unlock()
 	if !c.ended {
-		c.queue.Push(backend.Event{Ended: &backend.Ended{Err: why}})
+		c.deliver(backend.Event{Ended: &backend.Ended{Err: why}})
 	}
-	c.queue.Close()
 }
 
 // Call sends a request and waits for its answer, which may be an error of the types of package backend.
@@ -129,7 +185,7 @@ func (c *Client) Call(ctx context.Context, request *Request) (*Response, error) 
 	c.nextID++
 	id := c.nextID
 	c.calls[id] = answer
-	c.link.out.Push(&Message{ID: id, Request: request}) // under the lock: ids go out in order
+	c.link.send(&Message{ID: id, Request: request}) // under the lock: ids go out in order
 	c.mu.Unlock()
 	select {
 	case response := <-answer:
@@ -140,7 +196,7 @@ func (c *Client) Call(ctx context.Context, request *Request) (*Response, error) 
 			delete(c.calls, id)
 		}
 		c.mu.Unlock()
-		c.link.out.Push(&Message{ID: id, Cancel: true})
+		c.link.send(&Message{ID: id, Cancel: true})
 		return nil, ctx.Err()
 	case <-c.readers:
 		select {

@@ -41,6 +41,8 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
+func everything(backend.Event) bool { return true }
+
 // connect gives two ends of a unix socket.
 func connect(t *testing.T) (job, agent net.Conn) {
 	t.Helper()
@@ -61,6 +63,7 @@ func connect(t *testing.T) (job, agent net.Conn) {
 type handlerFunc func(context.Context, *Request) *Response
 
 func (f handlerFunc) Handle(ctx context.Context, r *Request) *Response { return f(ctx, r) }
+func (f handlerFunc) Taken(int)                                        {}
 
 // serve runs an agent's end and returns both; the cleanup checks that both end.
 func serve(t *testing.T, handle handlerFunc) (*Client, *Server) {
@@ -69,7 +72,7 @@ func serve(t *testing.T, handle handlerFunc) (*Client, *Server) {
 	server := NewServer(agentConn)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(handle) }()
-	client := NewClient(jobConn, "the agent of rank 2")
+	client := NewClient(jobConn, "the agent of rank 2", everything)
 	t.Cleanup(func() {
 		client.Close()
 		for range client.Events() {
@@ -309,9 +312,9 @@ func TestInputHoldsUpNothing(t *testing.T) {
 func TestEventsAndAnswersKeepTheirOrder(t *testing.T) {
 	var server *Server
 	ready := make(chan struct{})
-	client, s := serve(t, func(ctx context.Context, r *Request) *Response {
+	client, s := serve(t, func(_ context.Context, r *Request) *Response {
 		<-ready
-		server.Send(ctx, backend.Event{Output: &backend.Output{Data: []byte(r.Evaluate.Expression)}})
+		server.Send(backend.Event{Output: &backend.Output{Data: []byte(r.Evaluate.Expression)}})
 		return &Response{}
 	})
 	server = s
@@ -322,7 +325,7 @@ func TestEventsAndAnswersKeepTheirOrder(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		server.Send(context.Background(), backend.Event{Ended: &backend.Ended{}})
+		server.Send(backend.Event{Ended: &backend.Ended{}})
 		server.Finish(time.Second)
 	}()
 	n := 0
@@ -344,7 +347,7 @@ func TestEventsAndAnswersKeepTheirOrder(t *testing.T) {
 
 func TestCutConnection(t *testing.T) {
 	jobConn, agentConn := connect(t)
-	client := NewClient(jobConn, "the agent of rank 2")
+	client := NewClient(jobConn, "the agent of rank 2", everything)
 	failed := make(chan error, 1)
 	go func() {
 		_, err := client.Call(testContext(t), evaluate("x"))
@@ -373,7 +376,7 @@ func TestCutConnection(t *testing.T) {
 func TestRubbishEndsTheConnection(t *testing.T) {
 	jobConn, agentConn := connect(t)
 	defer agentConn.Close()
-	client := NewClient(jobConn, "the agent of rank 2")
+	client := NewClient(jobConn, "the agent of rank 2", everything)
 	if _, err := agentConn.Write([]byte{4, 0, 0, 0, 1, 2, 3, 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +401,7 @@ func TestServerEndsWhenTheJobGoes(t *testing.T) {
 			return &Response{}
 		}))
 	}()
-	client := NewClient(jobConn, "the agent of rank 2")
+	client := NewClient(jobConn, "the agent of rank 2", everything)
 	go func() { _, _ = client.Call(testContext(t), evaluate("x")) }()
 	<-blocked
 	client.Close()
@@ -409,39 +412,85 @@ func TestServerEndsWhenTheJobGoes(t *testing.T) {
 	}
 }
 
-func TestQueueBelow(t *testing.T) {
-	q := NewQueue[int]()
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	for i := range 3 {
-		if !q.Below(ended, 3) {
-			t.Fatalf("%d items are not below 3", i)
+// takenHandler counts what the job has taken.
+type takenHandler struct {
+	handlerFunc
+	taken chan int
+}
+
+func (h takenHandler) Taken(bytes int) { h.taken <- bytes }
+
+// The agent is told what was taken, but not while output is held; answers and other events come all the same.
+func TestHeldOutput(t *testing.T) {
+	jobConn, agentConn := connect(t)
+	server := NewServer(agentConn)
+	handler := takenHandler{
+		func(context.Context, *Request) *Response { return &Response{} },
+		make(chan int, 10),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(handler) }()
+	client := NewClient(jobConn, "the agent of rank 2", everything)
+	output := func() {
+		server.Send(backend.Event{Output: &backend.Output{Data: make([]byte, Window/2)}})
+		if event := <-client.Events(); event.Output == nil {
+			t.Errorf("%+v came", event)
 		}
-		q.Push(i)
 	}
-	if q.Below(ended, 3) {
-		t.Error("3 items are below 3")
+	output()
+	if n := <-handler.taken; n != Window/2 {
+		t.Errorf("%d bytes were taken", n)
 	}
-	waited := make(chan bool)
-	go func() { waited <- q.Below(testContext(t), 3) }()
-	for want := range 3 {
-		if got, ok := q.Pop(testContext(t)); !ok || got != want {
-			t.Errorf("popped %d %v, want %d", got, ok, want)
+	client.HoldOutput(true)
+	output()
+	output()
+	server.Send(backend.Event{Resumed: &backend.Resumed{}})
+	if event := <-client.Events(); event.Resumed == nil { // by now the output before it has been counted
+		t.Errorf("%+v came", event)
+	}
+	if _, err := client.Call(testContext(t), evaluate("x")); err != nil {
+		t.Error(err)
+	}
+	if n := len(handler.taken); n != 0 {
+		t.Errorf("the agent was told %d times, though output is held", n)
+	}
+	client.HoldOutput(false)
+	if n := <-handler.taken; n != Window {
+		t.Errorf("%d bytes were taken", n)
+	}
+	client.Close()
+	for range client.Events() {
+	}
+	<-served
+}
+
+// A job that does not read what an agent floods it with gives up the connection: its stream ends, and every call with it.
+func TestFloodEndsTheConnection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("moves 200 MiB")
+	}
+	client, server := serve(t, func(context.Context, *Request) *Response { return &Response{} })
+	const piece = 32 << 20
+	for range mostQueued/piece + 2 {
+		server.link.out.Below(testContext(t), 1) // the agent's own queue is bounded, too
+		server.Send(backend.Event{Output: &backend.Output{Data: make([]byte, piece)}})
+	}
+	select {
+	case <-client.Gone():
+	case <-testContext(t).Done():
+		t.Fatal("the connection goes on")
+	}
+	var bytes int
+	for event := range client.Events() {
+		if event.Output != nil {
+			bytes += len(event.Output.Data)
 		}
 	}
-	if !<-waited {
-		t.Error("an empty queue is not below 3")
+	if bytes == 0 || bytes > mostQueued {
+		t.Errorf("%d bytes came", bytes)
 	}
-	q.Push(3)
-	q.Close()
-	if q.Push(4) {
-		t.Error("a closed queue takes items")
-	}
-	if got, ok := q.Pop(testContext(t)); !ok || got != 3 {
-		t.Errorf("what was queued before the end is %d %v", got, ok)
-	}
-	if _, ok := q.Pop(testContext(t)); ok {
-		t.Error("a closed, empty queue gives items")
+	if _, err := client.Call(testContext(t), evaluate("x")); err == nil {
+		t.Error("a request was carried out")
 	}
 }
 
@@ -470,7 +519,7 @@ func TestLastWordsAreHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := &heldConn{Conn: job, may: make(chan struct{})}
-	c := NewClient(held, "the agent of rank 0")
+	c := NewClient(held, "the agent of rank 0", everything)
 	defer c.Close()
 	called := make(chan error, 1)
 	go func() {

@@ -9,24 +9,45 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
 // link is what both ends of a connection share: the outgoing queue and its writer, and the way it ends.
 type link struct {
 	conn    net.Conn
 	reader  *messageReader
-	out     *Queue[*Message]
+	out     *queue.Queue[*Message]
 	written chan struct{} // closed when the writer has gone
 	ctx     context.Context
 	fail    context.CancelCauseFunc
 	once    sync.Once
 }
 
-// outputQueue is how many messages may wait before whoever produces output is slowed down.
-const outputQueue = 256
+const (
+	// Window is how many bytes of a rank's output may be on their way from its agent to whoever takes the events.
+	Window = 256 << 10
+	// mostQueued bounds what is queued at either end, in bytes; it is reached only by what cannot be slowed, for
+	// output keeps to the window. Beyond it the connection is given up.
+	mostQueued = 128 << 20
+)
+
+// weight is about how many bytes a message takes while it is queued.
+func weight(m *Message) int {
+	const each = 512
+	switch {
+	case m.Event != nil && m.Event.Output != nil:
+		return each + len(m.Event.Output.Data)
+	case m.Response != nil:
+		return each + len(m.Response.Memory)
+	}
+	return each
+}
 
 func newLink(conn net.Conn) *link {
-	l := &link{conn: conn, reader: newMessageReader(conn), out: NewQueue[*Message](), written: make(chan struct{})}
+	l := &link{
+		conn: conn, reader: newMessageReader(conn), out: queue.New(mostQueued, weight), written: make(chan struct{}),
+	}
 	l.ctx, l.fail = context.WithCancelCause(context.Background())
 	go l.writer()
 	return l
@@ -50,6 +71,13 @@ func (l *link) writer() {
 			l.end(err)
 			return
 		}
+	}
+}
+
+// send queues a message. A connection that has ended takes none, and says so by its end.
+func (l *link) send(m *Message) {
+	if err := l.out.Push(m); errors.Is(err, queue.ErrFull) {
+		l.end(errors.New("the other end does not read what it is sent"))
 	}
 }
 

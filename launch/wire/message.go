@@ -4,13 +4,14 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Message is what a gob frame holds: exactly one of Request, Response, Cancel and Event.
+// Message is what a gob frame holds: exactly one of Request, Response, Cancel, Event and Taken.
 type Message struct {
 	ID       uint64 // of the request; 0 in events
 	Request  *Request
 	Response *Response
 	Cancel   bool // the request ID is not wanted any more
 	Event    *Event
+	Taken    int // bytes of output that have been taken at the job's end, and may be followed by as many
 }
 
 // Request is one call; exactly one field is set.

@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
 // Handler carries out requests at the agent. Handle is called for one request at a time, in order of arrival, except
 // for those that may overtake: Input has a lane of its own, and Interrupt, Control and Kill are called at once, each in
-// a goroutine. The response is never nil.
+// a goroutine. The response is never nil. Taken is told of bytes of output that have been taken at the other end; it
+// must not block.
 type Handler interface {
 	Handle(ctx context.Context, request *Request) *Response
+	Taken(bytes int)
 }
 
 // Server is the agent's end of the connection.
@@ -24,13 +27,9 @@ type Server struct {
 // NewServer takes over a connection after its handshake; Serve must follow.
 func NewServer(conn net.Conn) *Server { return &Server{link: newLink(conn)} }
 
-// Send queues an event. It never blocks, except that Output events slow their sender down while the job is behind.
-func (s *Server) Send(ctx context.Context, event backend.Event) {
-	if event.Output != nil {
-		s.link.out.Below(ctx, outputQueue)
-	}
-	s.link.out.Push(&Message{Event: EventOf(event)})
-}
+// Send queues an event and never blocks. The sender must see to it that no more than Window bytes of the program's
+// output are sent and not Taken, as far as it can wait before it reads them.
+func (s *Server) Send(event backend.Event) { s.link.send(&Message{Event: EventOf(event)}) }
 
 // Done is closed when the connection has ended.
 func (s *Server) Done() <-chan struct{} { return s.link.ctx.Done() }
@@ -48,9 +47,12 @@ type serving struct {
 	mu      sync.Mutex
 	cancels map[uint64]context.CancelFunc
 	workers sync.WaitGroup
-	ordered *Queue[job] // carried out one after the other
-	inputs  *Queue[job] // likewise, beside the others: a program that does not read its input holds up nothing else
+	ordered *queue.Queue[job] // carried out one after the other
+	inputs  *queue.Queue[job] // likewise, beside the others: a program that does not read its input holds up nothing else
 }
+
+// mostRequests bounds those that wait at an agent; a job sends a rank one at a time, but for a few.
+const mostRequests = 1 << 16
 
 type job struct {
 	ctx     context.Context
@@ -62,7 +64,7 @@ type job struct {
 func (s *Server) Serve(handler Handler) error {
 	v := &serving{
 		Server: s, handler: handler, cancels: map[uint64]context.CancelFunc{},
-		ordered: NewQueue[job](), inputs: NewQueue[job](),
+		ordered: queue.New[job](mostRequests, nil), inputs: queue.New[job](mostRequests, nil),
 	}
 	v.workers.Go(func() { v.lane(v.ordered) })
 	v.workers.Go(func() { v.lane(v.inputs) })
@@ -87,15 +89,19 @@ func (v *serving) read() error {
 				cancel()
 			}
 			v.mu.Unlock()
+		case message.Taken > 0:
+			v.handler.Taken(message.Taken)
 		case message.Request != nil:
-			v.dispatch(message)
+			if err := v.dispatch(message); err != nil {
+				return err
+			}
 		default:
 			return &FrameError{Reason: "the job sent a message that is neither a request nor a cancellation"}
 		}
 	}
 }
 
-func (v *serving) dispatch(message *Message) {
+func (v *serving) dispatch(message *Message) error {
 	ctx, cancel := context.WithCancel(v.link.ctx)
 	v.mu.Lock()
 	v.cancels[message.ID] = cancel
@@ -103,17 +109,18 @@ func (v *serving) dispatch(message *Message) {
 	j := job{ctx: ctx, message: message}
 	switch {
 	case message.Request.Input != nil:
-		v.inputs.Push(j)
+		return v.inputs.Push(j)
 	case message.Request.Overtakes():
 		v.workers.Go(func() { v.carryOut(j) })
 	default:
-		v.ordered.Push(j)
+		return v.ordered.Push(j)
 	}
+	return nil
 }
 
-func (v *serving) lane(queue *Queue[job]) {
+func (v *serving) lane(q *queue.Queue[job]) {
 	for {
-		j, ok := queue.Pop(v.link.ctx)
+		j, ok := q.Pop(v.link.ctx)
 		if !ok {
 			return
 		}
@@ -130,5 +137,5 @@ func (v *serving) carryOut(j job) {
 	if cancel != nil {
 		cancel()
 	}
-	v.link.out.Push(&Message{ID: j.message.ID, Response: response})
+	v.link.send(&Message{ID: j.message.ID, Response: response})
 }

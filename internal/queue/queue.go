@@ -1,0 +1,194 @@
+// Package queue is how Cohort's goroutines hand events and messages to each other: from a rank's debugger over the
+// connection of its agent and the job to the clients.
+//
+// # Why nothing is lost, nothing grows without bound and nothing waits for ever
+//
+// Whoever pushes never waits. An owner goroutine (a job, a debugger, a connection's reader) that waited for a consumer
+// could not answer that very consumer, which may be waiting for an answer. So queues are bounded where things arise:
+//
+//   - Answers: one per request, and requests in progress are limited by those who send them.
+//   - State events: each follows a request (a stop needs a resume), or happens a few times in a rank's life.
+//   - Output: the agent of a rank reads no more of its terminal or pipe than its window (package launch/pump), and the
+//     window opens again as the job takes the output. While a subscriber of the job is behind, the job lets no window
+//     open (backend.Backend's HoldOutput). So a program that prints faster than the slowest client reads waits in its
+//     own write, as it would for a slow terminal. What was written before a stop or an end is read beyond the window,
+//     and is at most what the kernel keeps of a terminal or pipe: therefore stops, ends and answers never wait for
+//     room.
+//
+// The one consumer that waits is the goroutine that translates events for a DAP client: it handles no output event
+// while the client's own queue is long. Nobody else waits for it but requests of that client, which has to read to see
+// their answers; and reading makes room.
+//
+// What cannot be slowed (messages that a debugger prints at log points) is bounded by the queue's limit. A queue that
+// overflows is closed: what was pushed before is delivered, and then the stream ends, so there is never one with a gap.
+package queue
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Errors of Push.
+var (
+	ErrClosed = errors.New("the queue is closed")
+	ErrFull   = errors.New("the queue is full")
+)
+
+// Queue is a first-in-first-out queue between any number of goroutines that push and one that takes.
+type Queue[T any] struct {
+	limit int
+	weigh func(T) int
+
+	mu      sync.Mutex
+	items   []T
+	weight  int
+	closed  error         // why nothing more is taken in; nil: open
+	changed chan struct{} // closed at the next change; nil: nobody waits for one
+}
+
+// New makes an empty queue whose items may weigh limit together; a single one is taken in whatever it weighs. A nil
+// weigh means 1 each.
+func New[T any](limit int, weigh func(T) int) *Queue[T] {
+	if weigh == nil {
+		weigh = func(T) int { return 1 }
+	}
+	return &Queue[T]{limit: limit, weigh: weigh}
+}
+
+// Push adds an item and never waits. ErrClosed and ErrFull mean that it was not added; after ErrFull the queue is
+// closed.
+func (q *Queue[T]) Push(item T) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed != nil {
+		return q.closed
+	}
+	defer q.signal()
+	w := q.weigh(item)
+	if len(q.items) > 0 && q.weight+w > q.limit {
+		q.closed = ErrFull
+		return ErrFull
+	}
+	q.items = append(q.items, item)
+	q.weight += w
+	return nil
+}
+
+// Close lets what is queued be taken and nothing be added. A second Close does nothing.
+func (q *Queue[T]) Close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed == nil {
+		q.closed = ErrClosed
+		q.signal()
+	}
+}
+
+// Discard closes the queue and drops what is in it.
+func (q *Queue[T]) Discard() {
+	q.Close()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.items, q.weight = nil, 0
+	q.signal()
+}
+
+// Overflowed tells whether the queue was closed because it was full.
+func (q *Queue[T]) Overflowed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return errors.Is(q.closed, ErrFull)
+}
+
+// Weight is what the queued items weigh.
+func (q *Queue[T]) Weight() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.weight
+}
+
+// signal wakes whoever waits for a change. q.mu is held.
+func (q *Queue[T]) signal() {
+	if q.changed != nil {
+		close(q.changed)
+		q.changed = nil
+	}
+}
+
+// wait returns when something has changed since the caller looked, holding q.mu; false: ctx ended first. It gives q.mu
+// back.
+func (q *Queue[T]) wait(ctx context.Context) bool {
+	if q.changed == nil {
+		q.changed = make(chan struct{})
+	}
+	changed := q.changed
+	q.mu.Unlock()
+	select {
+	case <-changed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Pop waits for an item; ok is false when the queue is closed and empty, or ctx has ended.
+func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
+	for {
+		q.mu.Lock()
+		if len(q.items) > 0 {
+			break
+		}
+		if q.closed != nil {
+			q.mu.Unlock()
+			return item, false
+		}
+		if !q.wait(ctx) {
+			return item, false
+		}
+	}
+	defer q.mu.Unlock()
+	var none T
+	item, q.items[0] = q.items[0], none // let go of what it points to
+	if q.items = q.items[1:]; len(q.items) == 0 {
+		q.items = nil
+	}
+	q.weight -= q.weigh(item)
+	q.signal()
+	return item, true
+}
+
+// Below waits until the items weigh less than that, or the queue is closed; false: ctx ended first.
+func (q *Queue[T]) Below(ctx context.Context, weight int) bool {
+	for {
+		q.mu.Lock()
+		if q.weight < weight || q.closed != nil {
+			q.mu.Unlock()
+			return true
+		}
+		if !q.wait(ctx) {
+			return false
+		}
+	}
+}
+
+// Chan delivers the items on a channel, until the queue is closed and empty or ctx ends; then the channel is closed. To
+// be called once, by the one who takes.
+func (q *Queue[T]) Chan(ctx context.Context) <-chan T {
+	out := make(chan T)
+	go func() {
+		defer close(out)
+		for {
+			item, ok := q.Pop(ctx)
+			if !ok {
+				return
+			}
+			select {
+			case out <- item:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}

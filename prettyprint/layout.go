@@ -1,0 +1,391 @@
+package prettyprint
+
+import (
+	"fmt"
+	"math"
+)
+
+// layout says where copies of the children lie, in typemap order. It has one of two forms: a product of dimensions over
+// one child (contiguous, vector, subarray, darray, ...), or a list of blocks (indexed, struct, ...).
+type layout struct {
+	dims  []dim
+	child *Datatype
+	list  *blockList
+}
+
+// dim is one stage of the expanded type-tree: n copies at base + (k/run)*jump + (k%run)*step bytes.
+type dim struct {
+	n, base   int64
+	step      int64
+	run, jump int64 // run <= 0: all n in one run
+}
+
+func (d dim) at(k int64) int64 {
+	if d.run <= 0 {
+		return d.base + k*d.step
+	}
+	return d.base + k/d.run*d.jump + k%d.run*d.step
+}
+
+// bounds returns the lowest and the highest offset of a copy; d.n must be positive.
+func (d dim) bounds(c *calc) (lo, hi int64) {
+	run := d.run
+	if run <= 0 || run > d.n {
+		run = d.n
+	}
+	cycles := (d.n - 1) / run
+	c.add(d.base, c.add(c.mul(cycles, d.jump), c.mul(run-1, d.step)))
+	if c.bad {
+		return 0, 0
+	}
+	lo, hi = d.base, d.base
+	for _, k := range []int64{run - 1, cycles*run - 1, cycles * run, d.n - 1} {
+		if k >= 0 {
+			lo, hi = min(lo, d.at(k)), max(hi, d.at(k))
+		}
+	}
+	return lo, hi
+}
+
+// blockList is a list of n blocks, each of length(i) copies of child(i), side by side from offset(i) bytes on.
+type blockList struct {
+	n      int
+	length func(i int) int64
+	offset func(i int) int64
+	child  func(i int) *Datatype
+}
+
+// stages is the number of indices that an element's address has in this type: the levels of the expanded type-tree
+// between the type and its child (paper, IV.C).
+func (t *Datatype) stages() int {
+	if t.layout.list != nil {
+		return 2
+	}
+	return len(t.layout.dims)
+}
+
+// calc does checked arithmetic; bad stays set once a result leaves the range of displacements.
+type calc struct{ bad bool }
+
+const maxOffset = int64(1) << 62
+
+func (c *calc) add(a, b int64) int64 {
+	s := a + b
+	if (b > 0 && s < a) || (b < 0 && s > a) || s > maxOffset || s < -maxOffset {
+		c.bad = true
+		return 0
+	}
+	return s
+}
+
+func (c *calc) mul(a, b int64) int64 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	if a == math.MinInt64 || b == math.MinInt64 {
+		c.bad = true
+		return 0
+	}
+	p := a * b
+	if p/b != a || p > maxOffset || p < -maxOffset {
+		c.bad = true
+		return 0
+	}
+	return p
+}
+
+// argumentCounts lists how many integers, addresses and types each combiner has, given its first integer
+// (MPI-3.1, 4.1.13, MPI_Type_get_contents).
+func argumentCounts(k Combiner, first func(i int) int64) (ints, addrs, types int64, ok bool) {
+	n := first(0)
+	switch k {
+	case CombinerDup:
+		return 0, 0, 1, true
+	case CombinerContiguous:
+		return 1, 0, 1, true
+	case CombinerVector:
+		return 3, 0, 1, true
+	case CombinerHvector:
+		return 2, 1, 1, true
+	case CombinerIndexed:
+		return 1 + 2*n, 0, 1, true
+	case CombinerHindexed:
+		return 1 + n, n, 1, true
+	case CombinerIndexedBlock:
+		return 2 + n, 0, 1, true
+	case CombinerHindexedBlock:
+		return 2, n, 1, true
+	case CombinerStruct:
+		return 1 + n, n, n, true
+	case CombinerSubarray:
+		return 2 + 3*n, 0, 1, true
+	case CombinerDarray:
+		return 4 + 4*first(2), 0, 1, true
+	case CombinerResized:
+		return 0, 2, 1, true
+	case CombinerF90Real, CombinerF90Complex:
+		return 2, 0, 0, true
+	case CombinerF90Integer:
+		return 1, 0, 0, true
+	default:
+		return 0, 0, 0, false
+	}
+}
+
+// checkArguments verifies that the record holds the arguments that its combiner needs, and that counts are not
+// negative.
+func (t *Datatype) checkArguments() error {
+	first := func(i int) int64 {
+		if i < t.integers.len() {
+			if v := t.integers.at(i); v >= 0 && v <= maxRecord {
+				return v
+			}
+		}
+		return 0
+	}
+	k := t.Combiner()
+	ints, addrs, types, ok := argumentCounts(k, first)
+	if !ok { // NAMED, UNKNOWN: whatever they hold is not used
+		return nil
+	}
+	if int64(t.integers.len()) != ints || int64(t.addrs.len()) != addrs || int64(len(t.types)) != types {
+		return corrupt(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts ask for "+
+			"%d, %d and %d",
+			k, t.integers.len(), t.addrs.len(), len(t.types), ints, addrs, types)
+	}
+	negative := func(from, to int, what string) error {
+		for i := from; i < to; i++ {
+			if v := t.integers.at(i); v < 0 {
+				return corrupt(t.addr, "a datatype of kind %s has the %s %d", k, what, v)
+			}
+		}
+		return nil
+	}
+	n := int(first(0))
+	switch k {
+	case CombinerContiguous:
+		return negative(0, 1, "count")
+	case CombinerVector, CombinerHvector:
+		return negative(0, 2, "count or blocklength")
+	case CombinerIndexed, CombinerHindexed, CombinerStruct:
+		return negative(0, 1+n, "count or blocklength")
+	case CombinerIndexedBlock, CombinerHindexedBlock:
+		return negative(0, 2, "count or blocklength")
+	case CombinerSubarray:
+		if n < 1 {
+			return corrupt(t.addr, "a subarray has no dimension")
+		}
+		return negative(0, 1+3*n, "size, subsize or start")
+	case CombinerDarray:
+		return t.checkDarray(negative)
+	default:
+		return nil
+	}
+}
+
+func (t *Datatype) checkDarray(negative func(from, to int, what string) error) error {
+	n := int(t.integers.at(2))
+	if n < 1 {
+		return corrupt(t.addr, "a darray has no dimension")
+	}
+	if err := negative(0, 3+n, "size, rank or gsize"); err != nil {
+		return err
+	}
+	procs := int64(1)
+	var c calc
+	for i := range n {
+		p := t.integers.at(3 + 3*n + i)
+		if p < 1 {
+			return corrupt(t.addr, "a darray has a process grid with %d processes in a dimension", p)
+		}
+		procs = c.mul(procs, p)
+	}
+	if size, rank := t.integers.at(0), t.integers.at(1); c.bad || procs != size || rank >= size {
+		return corrupt(t.addr, "a darray is made for rank %d of %d, and its process grid has %d", rank, size, procs)
+	}
+	return nil
+}
+
+// place builds the layout from the constructor's arguments.
+func (t *Datatype) place(c *calc) error {
+	in := t.integers
+	if len(t.types) > 0 {
+		t.layout.child = t.types[0]
+	}
+	child := t.layout.child
+	var ext int64
+	if child != nil {
+		ext = child.Figures().Extent
+	}
+	switch t.Combiner() {
+	case CombinerDup, CombinerResized:
+		t.layout.dims = []dim{{n: 1}}
+	case CombinerContiguous:
+		t.layout.dims = []dim{{n: in.at(0), step: ext}}
+	case CombinerVector:
+		t.layout.dims = []dim{{n: in.at(0), step: c.mul(in.at(2), ext)}, {n: in.at(1), step: ext}}
+	case CombinerHvector:
+		t.layout.dims = []dim{{n: in.at(0), step: t.addrs.at(0)}, {n: in.at(1), step: ext}}
+	case CombinerSubarray:
+		return t.placeSubarray(c, ext)
+	case CombinerDarray:
+		return t.placeDarray(c, ext)
+	default:
+		t.placeBlocks(c, ext)
+	}
+	return nil
+}
+
+func (t *Datatype) placeBlocks(c *calc, ext int64) {
+	in, ad, child := t.integers, t.addrs, t.layout.child
+	l := &blockList{n: int(in.at(0)), child: func(int) *Datatype { return child }}
+	same := func(int) int64 { return in.at(1) }
+	each := func(i int) int64 { return in.at(1 + i) }
+	bytes := func(i int) int64 { return ad.at(i) }
+	units := func(first int) func(i int) int64 {
+		for i := range l.n {
+			c.mul(in.at(first+i), ext)
+		}
+		return func(i int) int64 { return in.at(first+i) * ext }
+	}
+	switch t.Combiner() {
+	case CombinerIndexed:
+		l.length, l.offset = each, units(1+l.n)
+	case CombinerHindexed:
+		l.length, l.offset = each, bytes
+	case CombinerIndexedBlock:
+		l.length, l.offset = same, units(2)
+	case CombinerHindexedBlock:
+		l.length, l.offset = same, bytes
+	case CombinerStruct:
+		l.length, l.offset = each, bytes
+		l.child = func(i int) *Datatype { return t.types[i] }
+	default: // place sends no others here
+	}
+	t.layout.list = l
+}
+
+// order returns the dimensions of an array from the slowest to the fastest; fortran tells the order of the array.
+func (t *Datatype) order(n int, value int64) (dims []int, fortran bool, err error) {
+	switch {
+	case t.reg.MPI() == MPICH && (value == 56 || value == 57):
+		fortran = value == 57
+	case t.reg.MPI() == OpenMPI && (value == 0 || value == 1):
+		fortran = value == 1
+	default:
+		return nil, false, corrupt(t.addr, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN of %s",
+			value, t.reg.MPI())
+	}
+	dims = make([]int, n)
+	for i := range dims {
+		dims[i] = i
+		if fortran {
+			dims[i] = n - 1 - i
+		}
+	}
+	return dims, fortran, nil
+}
+
+func (t *Datatype) placeSubarray(c *calc, ext int64) error {
+	in := t.integers
+	n := int(in.at(0))
+	order, _, err := t.order(n, in.at(1+3*n))
+	if err != nil {
+		return err
+	}
+	t.layout.dims = make([]dim, n)
+	stride := ext
+	for s := n - 1; s >= 0; s-- {
+		d := order[s]
+		size, sub, start := in.at(1+d), in.at(1+n+d), in.at(1+2*n+d)
+		if c.add(start, sub) > size {
+			return corrupt(t.addr, "a subarray takes %d from %d in a dimension of size %d", sub, start, size)
+		}
+		t.layout.dims[s] = dim{n: sub, base: c.mul(start, stride), step: stride}
+		stride = c.mul(stride, size)
+	}
+	return nil
+}
+
+// distribution of a dimension of a darray.
+type distribution int
+
+const (
+	distributeBlock distribution = iota
+	distributeCyclic
+	distributeNone
+)
+
+func (d distribution) String() string { return [...]string{"BLOCK", "CYCLIC", "NONE"}[d] }
+
+// distribution translates the library's constants; dflt tells whether darg is MPI_DISTRIBUTE_DFLT_DARG.
+func (t *Datatype) distribution(value, darg int64) (d distribution, dflt bool, err error) {
+	base, dfltDarg := int64(0), int64(-1)
+	if t.reg.MPI() == MPICH {
+		base, dfltDarg = 121, -49767
+	}
+	if value < base || value > base+2 {
+		return 0, false, corrupt(t.addr, "a darray has the distribution %d, which %s does not have", value, t.reg.MPI())
+	}
+	dflt = darg == dfltDarg
+	if !dflt && darg < 1 {
+		return 0, false, corrupt(t.addr, "a darray has the distribution argument %d", darg)
+	}
+	return distribution(value - base), dflt, nil
+}
+
+// placeDarray follows MPI-3.1, 4.1.4: every distribution is a cyclic one with blocks of b elements; the grid of
+// processes is in row-major order whatever the order of the array.
+func (t *Datatype) placeDarray(c *calc, ext int64) error {
+	in := t.integers
+	n := int(in.at(2))
+	arg := func(group, i int) int64 { return in.at(3 + group*n + i) }
+	order, _, err := t.order(n, in.at(3+4*n))
+	if err != nil {
+		return err
+	}
+	coords := make([]int64, n)
+	left, rank := in.at(0), in.at(1)
+	for i := range n {
+		left /= arg(3, i)
+		coords[i], rank = rank/left, rank%left
+	}
+	t.layout.dims = make([]dim, n)
+	stride := ext
+	for s := n - 1; s >= 0; s-- {
+		i := order[s]
+		size, procs, r := arg(0, i), arg(3, i), coords[i]
+		dist, dflt, err := t.distribution(arg(1, i), arg(2, i))
+		if err != nil {
+			return err
+		}
+		b := arg(2, i)
+		switch {
+		case dist == distributeNone:
+			if procs != 1 {
+				return corrupt(t.addr, "a darray has %d processes in a dimension that is not distributed", procs)
+			}
+			b = size
+		case dflt && dist == distributeBlock:
+			b = (size + procs - 1) / procs
+		case dflt:
+			b = 1
+		}
+		b = max(b, 1)
+		cycle := c.mul(procs, b)
+		if c.bad {
+			break
+		}
+		count := size/cycle*b + min(max(size%cycle-r*b, 0), b)
+		t.layout.dims[s] = dim{n: count, base: c.mul(r*b, stride), step: stride, run: b, jump: c.mul(cycle, stride)}
+		stride = c.mul(stride, size)
+	}
+	return nil
+}
+
+// tooLarge is the problem of a type whose figures leave the range of displacements.
+func (t *Datatype) tooLarge() *Error {
+	return errorf(KindTooLarge, t.addr,
+		"The datatype %s spans more than 2^62 bytes or elements; the library cannot use it either.",
+		fmt.Sprintf("%s (handle 0x%x)", t.Title(), t.Handle()))
+}
