@@ -13,6 +13,8 @@ package backend
 import (
 	"context"
 	"fmt"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // A Backend debugs one rank. All methods may be called from any goroutine; calls are carried out one at a time in the
@@ -279,7 +281,7 @@ type File struct {
 type ControlRequest struct {
 	ParkAt  *uint64
 	GuardAt *uint64
-	Release *uint32 // 1 stop, 2 go (enum cohort_release); the generation is the agent's matter
+	Release *abi.Release // the generation is the agent's matter
 	// Wait, when not 0, returns only when the state is one of the bits (1<<state), or the rank has gone.
 	Wait uint32
 }
@@ -287,8 +289,8 @@ type ControlRequest struct {
 // ControlState is a snapshot of the control block. Positions are event numbers of this rank.
 type ControlState struct {
 	Present         bool
-	State           int // enum cohort_state
-	StopReason      int
+	State           abi.State
+	StopReason      abi.StopReason
 	Events          uint64
 	Current         uint64
 	CurrentOp       int

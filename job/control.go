@@ -6,30 +6,6 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Never is a position that is never reached (COHORT_NEVER of pmpi/include/cohort_abi.h).
-const Never = ^uint64(0)
-
-// enum cohort_state, cohort_stop_reason and cohort_release of pmpi/include/cohort_abi.h, as backend.ControlState and
-// ControlRequest hold them. A test compares them with the header; this package does not import package pmpi.
-const (
-	controlNew       = 0
-	controlRunning   = 1
-	controlParked    = 2
-	controlStopped   = 3
-	controlDiverged  = 4
-	controlEnd       = 5
-	controlFinalized = 6
-	controlRefused   = 7
-
-	stopParked     = 1
-	stopGuard      = 2
-	stopDivergence = 3
-	stopEnd        = 4
-
-	releaseStop uint32 = 1
-	releaseGo   uint32 = 2
-)
-
 // Control reads, and where asked changes, the control blocks of the ranks, all at the same time; see
 // backend.ControlRequest. The ranks that answered are in the map; the error is a *RanksError about the others.
 func (j *Job) Control(ctx context.Context, ranks RankSet, req backend.ControlRequest) (map[int]backend.ControlState,

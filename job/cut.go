@@ -3,6 +3,8 @@ package job
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // RunToCutRequest names a cut and how to end at it.
@@ -103,7 +105,7 @@ func (j *Job) checkCut(req *RunToCutRequest) error {
 			req.Leader, req.GuardLeader+1, req.Positions[req.Leader])
 	}
 	for r, p := range req.Positions {
-		if p == Never {
+		if p == abi.Never {
 			return refuse("The cut has no position for rank %d.", r)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // A cutRun follows the movers until each has arrived, or one has not. Its fields but done are for the owner.
@@ -120,7 +121,7 @@ func (c *cutRun) move(waits context.Context, r *rank) {
 			c.fail(r.num, fmt.Sprintf("Rank %d could not be resumed: %s", r.num, sentence(err.Error())))
 		}
 	})
-	const arrivals = 1<<controlParked | 1<<controlDiverged | 1<<controlEnd | 1<<controlFinalized | 1<<controlRefused
+	const arrivals = 1<<abi.StateParked | 1<<abi.StateDiverged | 1<<abi.StateEnd | 1<<abi.StateFinalized | 1<<abi.StateRefused
 	c.j.read(waits, r, func(ctx context.Context) func() {
 		s, err := r.backend.Control(ctx, backend.ControlRequest{Wait: arrivals})
 		if ctx.Err() != nil {
@@ -143,19 +144,19 @@ func (c *cutRun) reported(r *rank, s backend.ControlState, err error) {
 	r.control = s
 	position := c.req.Positions[r.num]
 	switch s.State {
-	case controlParked, controlFinalized, controlEnd:
+	case abi.StateParked, abi.StateFinalized, abi.StateEnd:
 		if s.Events != position {
 			c.fail(r.num, fmt.Sprintf("Rank %d passed its position %d or cannot reach it: %s", r.num, position,
 				blocked(s)))
 			return
 		}
-	case controlDiverged, controlRefused:
+	case abi.StateDiverged, abi.StateRefused:
 		c.fail(r.num, fmt.Sprintf("Rank %d cannot go on to event %d: %s", r.num, position, sentence(blocked(s))))
 		return
 	default:
 		return // the rank has gone; an event says so
 	}
-	if s.State == controlParked {
+	if s.State == abi.StateParked {
 		c.arrive(r.num, parkedThere)
 	} else {
 		c.arrive(r.num, runningThere)
@@ -218,7 +219,7 @@ func (c *cutRun) stoppedOnTheWay(r *rank) {
 }
 
 func atRecordingsEnd(r *rank) bool {
-	return r.state == Stopped && r.stop.Reason == backend.ReasonStopPoint && stopReason(&r.stop.Control) == stopEnd
+	return r.state == Stopped && r.stop.Reason == backend.ReasonStopPoint && stopReason(&r.stop.Control) == abi.StopEnd
 }
 
 // askLast reads the control block of a rank that has exited once more, for what is known of it may be old. Owner.

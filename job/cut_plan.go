@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // errLostRank and its like are reasons in a CutRefusedError; they follow "[ranks]".
@@ -38,7 +39,7 @@ func (j *Job) standStill(ctx context.Context) (interrupted RankSet, err error) {
 		for _, r := range j.ranks {
 			c := states[r.num]
 			if (r.state == Running || r.resuming) &&
-				!(c.Present && (c.State == controlParked || c.State == controlFinalized)) {
+				!(c.Present && (c.State == abi.StateParked || c.State == abi.StateFinalized)) {
 				moving.add(r.num)
 				j.interrupt(r, nil)
 			}
@@ -118,21 +119,21 @@ func (p *cutPlan) place(r *rank, c backend.ControlState, position uint64) {
 		p.errs[r.num] = errNotAtEntry
 	case !c.Present:
 		p.errs[r.num] = errNoControl
-	case c.State == controlDiverged, c.State == controlRefused,
-		c.State != controlNew && c.Events < position && (c.State == controlFinalized || c.State == controlEnd):
+	case c.State == abi.StateDiverged, c.State == abi.StateRefused,
+		c.State != abi.StateNew && c.Events < position && (c.State == abi.StateFinalized || c.State == abi.StateEnd):
 		p.errs[r.num] = fmt.Errorf("it cannot go on to event %d: %s", position, blocked(c))
-	case c.State == controlNew || c.Events < position:
+	case c.State == abi.StateNew || c.Events < position:
 		put(&p.movers)
-		if c.State == controlParked {
+		if c.State == abi.StateParked {
 			put(&p.unpark)
 		}
-	case inStopPoint(r) && c.State == controlStopped && c.StopReason == stopParked:
+	case inStopPoint(r) && c.State == abi.StateStopped && c.StopReason == abi.StopParked:
 		put(&p.movers) // into its parking loop again, to give progress
 	case r.state == Stopped:
 		put(&p.standing)
-	case c.State == controlParked:
+	case c.State == abi.StateParked:
 		put(&p.parked)
-	case c.State == controlFinalized, c.State == controlEnd:
+	case c.State == abi.StateFinalized, c.State == abi.StateEnd:
 		put(&p.past)
 	default:
 		p.errs[r.num] = errors.New("it runs, although it was asked to stop, so its position is not certain")
@@ -142,13 +143,13 @@ func (p *cutPlan) place(r *rank, c backend.ControlState, position uint64) {
 // blocked says why a rank cannot complete any more events.
 func blocked(c backend.ControlState) string {
 	switch c.State {
-	case controlDiverged:
+	case abi.StateDiverged:
 		return "it left the recording: " + divergenceText(c.Divergence)
-	case controlRefused:
+	case abi.StateRefused:
 		return "libcohort refused: " + sentence(c.Message)
-	case controlEnd:
+	case abi.StateEnd:
 		return fmt.Sprintf("its recording ends after event %d.", c.Events)
-	case controlFinalized:
+	case abi.StateFinalized:
 		return fmt.Sprintf("it finished with MPI after event %d.", c.Events)
 	}
 	return fmt.Sprintf("it is at event %d.", c.Events)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 func (b *bench) wantPartial(err error, stopped string) *PartialCutError {
@@ -43,7 +44,7 @@ func TestARankBeyondItsPositionIsRefusedBeforeAnythingMoves(t *testing.T) {
 		"in the cut is 2; a replay does not run backwards, so start it anew to get there")
 	b.idle()
 	for r := range 3 {
-		if b.w.Rank(r).Called(jobtest.Resume) != resumes[r] || b.w.Rank(r).ParkAt() != Never {
+		if b.w.Rank(r).Called(jobtest.Resume) != resumes[r] || b.w.Rank(r).ParkAt() != abi.Never {
 			t.Errorf("rank %d was moved", r)
 		}
 	}
@@ -61,7 +62,7 @@ func TestABreakpointOnTheWayGivesTheCutUp(t *testing.T) {
 	))
 	b.breakAt(101, ModeRank, NewRankSet(1))
 	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error { // so that rank 0 has arrived by then
-		_, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked})
+		_, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked})
 		return err
 	})
 	err := b.runToCut(-1, 2, 4, 3)
@@ -163,7 +164,7 @@ func TestARankThatDoesNotArriveEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(b.ctx)
 	go func() {
 		for _, r := range []int{0, 2} {
-			b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked})
+			b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked})
 		}
 		b.w.Rank(1).WaitIn(b.ctx, "MPI_Recv")
 		cancel()
@@ -198,14 +199,14 @@ func TestAFaultyDebuggerOnTheWay(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		b.idle()
-		if b.w.Rank(0).ParkAt() != Never || b.w.Rank(0).Called(jobtest.Resume) != 0 {
+		if b.w.Rank(0).ParkAt() != abi.Never || b.w.Rank(0).Called(jobtest.Resume) != 0 {
 			t.Error("rank 0 was moved")
 		}
 	})
 	t.Run("it dies while the rank is parked", func(t *testing.T) {
 		b := launched(t, 2, Options{}, programs(program(5), program(1, jobtest.Block("", nil))))
 		go func() {
-			b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked})
+			b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked})
 			b.w.Rank(0).End("gdb crashed")
 		}()
 		b.wantPartial(b.runToCut(-1, 2, 2), "map[0:Rank 0 is lost: gdb crashed.]")
@@ -245,7 +246,7 @@ func TestCutsThatAreRefused(t *testing.T) {
 			RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: 1, GuardLeader: 1},
 			"The cut's leader, rank 1, is to stop before event 2, which lies before its position 2.",
 		},
-		{RunToCutRequest{Positions: []uint64{1, Never, 3}, Leader: -1}, "The cut has no position for rank 1."},
+		{RunToCutRequest{Positions: []uint64{1, abi.Never, 3}, Leader: -1}, "The cut has no position for rank 1."},
 		{
 			RunToCutRequest{Positions: []uint64{1, 2, 3}, Leader: -1},
 			"cannot run to the cut: [2] it runs without libcohort's control block, so its position is unknown",

@@ -7,6 +7,7 @@ import (
 	"maps"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its
@@ -128,7 +129,7 @@ func (j *Job) leaveParking(ctx context.Context, ranks RankSet) error {
 	if ranks.Empty() {
 		return nil
 	}
-	stop := releaseStop
+	stop := abi.ReleaseStop
 	_, err := j.controlEach(ctx, ranks, "leave the parking position", func(int) backend.ControlRequest {
 		return backend.ControlRequest{Release: &stop}
 	})
@@ -173,7 +174,7 @@ func inStopPoint(r *rank) bool {
 // stop them later.
 func (j *Job) setPositions(ctx context.Context, req *RunToCutRequest, plan *cutPlan) error {
 	live := j.All().Minus(plan.finished)
-	never := Never
+	never := abi.Never
 	request := func(rank int) backend.ControlRequest {
 		c := backend.ControlRequest{ParkAt: &never, GuardAt: &never}
 		if plan.movers.Contains(rank) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // stopAll ends the cut when all ranks are at their positions: it stops every rank but the leader where it is, then lets
@@ -67,7 +68,7 @@ func (c *cutRun) arrivedAs(rank int, how arrival) bool {
 // finished with MPI cannot be told, and is interrupted.
 func (c *cutRun) freeze(ctx context.Context, parked, past RankSet) error {
 	if !parked.Empty() {
-		stop := releaseStop
+		stop := abi.ReleaseStop
 		_, err := c.j.controlEach(ctx, parked, "stop at the position", func(int) backend.ControlRequest {
 			return backend.ControlRequest{Release: &stop}
 		})
@@ -104,7 +105,7 @@ func (c *cutRun) sendLeader(ctx context.Context, parked, standing bool) error {
 	var err error
 	switch {
 	case parked:
-		goOn := releaseGo
+		goOn := abi.ReleaseGo
 		_, err = c.j.controlEach(ctx, leader, "go on from the position", func(int) backend.ControlRequest {
 			return backend.ControlRequest{Release: &goOn}
 		})
@@ -201,7 +202,7 @@ func (c *cutRun) verify() error {
 
 // dropGuard takes the leader's guard away: it has done its work, and would stop the next continue.
 func (c *cutRun) dropGuard(ctx context.Context) error {
-	never := Never
+	never := abi.Never
 	_, err := c.j.controlEach(ctx, NewRankSet(c.req.Leader), "take the guard away", func(int) backend.ControlRequest {
 		return backend.ControlRequest{GuardAt: &never}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // program is MPI_Init, n events with a line of source after each (line 100+event), and more.
@@ -48,7 +49,7 @@ func reasonOf(s RankStatus) backend.Reason {
 
 func (b *bench) runToCut(leader int, positions ...uint64) error {
 	b.t.Helper()
-	req := RunToCutRequest{At: "1:3", Positions: positions, Leader: leader, GuardLeader: Never}
+	req := RunToCutRequest{At: "1:3", Positions: positions, Leader: leader, GuardLeader: abi.Never}
 	if leader >= 0 {
 		req.GuardLeader = positions[leader]
 	}
@@ -66,7 +67,7 @@ func (b *bench) untilParked(ranks ...int) {
 	for !left.Empty() {
 		e := b.until("ranks "+left.String()+" park", func(e Event) bool {
 			return e.RankChanged != nil && e.RankChanged.State == Running &&
-				e.RankChanged.Control.State == controlParked
+				e.RankChanged.Control.State == abi.StateParked
 		})
 		left = left.Without(e.RankChanged.Rank)
 	}
@@ -86,7 +87,7 @@ func TestRunToCut(t *testing.T) {
 	b.wantAt(3, 5, backend.ReasonStopPoint)
 	wantText(t, "text", b.status(0).Text,
 		"Rank 0 is at its causal position, after event 2 (MPI_Send) in main (main.c:101).")
-	if g := b.w.Rank(1).GuardAt(); g != Never {
+	if g := b.w.Rank(1).GuardAt(); g != abi.Never {
 		t.Errorf("the leader's guard is still there: %d", g)
 	}
 	var kinds []string
@@ -115,8 +116,8 @@ func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
 	b.drain()
 	go func() {
 		// Only when rank 0 has parked does rank 1 begin to receive.
-		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil &&
-			s.State == controlParked {
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err == nil &&
+			s.State == abi.StateParked {
 			close(parked)
 		}
 	}()
@@ -137,8 +138,8 @@ func TestTheLeaderParksBeforeItsBreakpoint(t *testing.T) {
 	))
 	b.breakAt(7, ModeCausal, NewRankSet(0))
 	go func() {
-		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err == nil &&
-			s.State == controlParked {
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err == nil &&
+			s.State == abi.StateParked {
 			close(parked)
 		}
 	}()
@@ -158,7 +159,7 @@ func TestRunToCutWithoutALeader(t *testing.T) {
 	b.wantAt(0, 4, backend.ReasonStopPoint)
 	b.wantAt(1, 2, backend.ReasonStopPoint)
 	b.wantAt(2, 3, backend.ReasonStopPoint)
-	if b.w.Rank(1).ParkAt() != Never {
+	if b.w.Rank(1).ParkAt() != abi.Never {
 		t.Error("a rank at its position is to park again")
 	}
 }
@@ -250,7 +251,7 @@ func TestParkedRanksGoOn(t *testing.T) {
 		b.breakAt(101, ModeRank, NewRankSet(1))
 		b.w.Rank(1).On(jobtest.Resume, func(context.Context) error {
 			for _, r := range []int{0, 2} {
-				if _, err := b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << controlParked}); err != nil {
+				if _, err := b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err != nil {
 					return err
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Resume lets the stopped ones among ranks go on and returns when each runs, with the set of those that do; ranks that
@@ -62,7 +63,7 @@ func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRe
 // stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave
 // it there for ever. Owner.
 func stoppedInPark(r *rank) bool {
-	return r.stop.Control.Present && r.stop.Control.State == controlParked
+	return r.stop.Control.Present && r.stop.Control.State == abi.StateParked
 }
 
 // resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. With unpark it is
@@ -78,7 +79,7 @@ func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered f
 	j.enqueue(r, func(ctx context.Context) func() {
 		var err error
 		if unpark {
-			goOn := releaseGo
+			goOn := abi.ReleaseGo
 			if _, err = r.backend.Control(ctx, backend.ControlRequest{Release: &goOn}); err != nil {
 				err = fmt.Errorf("release it from its parking position: %w", err)
 			}

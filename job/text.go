@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // stopText says in whole sentences why and where a rank stopped.
@@ -72,17 +73,17 @@ func signalName(s *backend.Stopped) string {
 func stopPointSentence(who, at string, s *backend.Stopped) string {
 	c := s.Control
 	switch stopReason(&c) {
-	case stopParked:
+	case abi.StopParked:
 		if c.Events == 0 {
 			return who + " is at its causal position, before its first event" + at + "."
 		}
 		return fmt.Sprintf("%s is at its causal position, after event %d%s%s.", who, c.Events, calledMPI(s.Frames), at)
-	case stopGuard:
+	case abi.StopGuard:
 		return fmt.Sprintf("%s is about to begin event %d%s%s, and goes no further because the cut ends before it.",
 			who, c.Events+1, calledMPI(s.Frames), at)
-	case stopDivergence:
+	case abi.StopDivergence:
 		return fmt.Sprintf("%s left the recording%s: %s", who, at, divergenceText(c.Divergence))
-	case stopEnd:
+	case abi.StopEnd:
 		return fmt.Sprintf("%s has come to the end of its recording, after event %d%s; the recorded run was cut "+
 			"short there, so what follows is not known.", who, c.Events, at)
 	}
@@ -90,21 +91,21 @@ func stopPointSentence(who, at string, s *backend.Stopped) string {
 }
 
 // stopReason is why a rank is in cohort_stop_here. The control block's stop_reason is about the state STOPPED only.
-func stopReason(c *backend.ControlState) int {
+func stopReason(c *backend.ControlState) abi.StopReason {
 	switch c.State {
-	case controlDiverged:
-		return stopDivergence
-	case controlEnd:
-		return stopEnd
+	case abi.StateDiverged:
+		return abi.StopDivergence
+	case abi.StateEnd:
+		return abi.StopEnd
 	}
 	return c.StopReason
 }
 
 // Diverged tells whether a rank that stands at a stop point is there because it left the recording.
-func Diverged(c backend.ControlState) bool { return stopReason(&c) == stopDivergence }
+func Diverged(c backend.ControlState) bool { return stopReason(&c) == abi.StopDivergence }
 
 // AtRecordingEnd tells whether a rank that stands at a stop point is there because its recording was cut short.
-func AtRecordingEnd(c backend.ControlState) bool { return stopReason(&c) == stopEnd }
+func AtRecordingEnd(c backend.ControlState) bool { return stopReason(&c) == abi.StopEnd }
 
 func divergenceText(d *backend.Divergence) string {
 	if d == nil {
@@ -257,17 +258,17 @@ func statusText(s *RankStatus) string {
 func runningText(s *RankStatus) string {
 	switch c := s.Control; {
 	case !c.Present:
-	case c.State == controlParked:
+	case c.State == abi.StateParked:
 		return fmt.Sprintf("Rank %d waits at its position, after event %d, until the others have reached theirs.",
 			s.Rank, c.Events)
-	case c.State == controlFinalized:
+	case c.State == abi.StateFinalized:
 		return fmt.Sprintf("Rank %d runs, and has finished with MPI.", s.Rank)
-	case c.State == controlDiverged:
+	case c.State == abi.StateDiverged:
 		return fmt.Sprintf("Rank %d left the recording: %s", s.Rank, divergenceText(c.Divergence))
-	case c.State == controlEnd:
+	case c.State == abi.StateEnd:
 		return fmt.Sprintf("Rank %d has come to the end of its recording, after event %d, and waits there.", s.Rank,
 			c.Events)
-	case c.State == controlRefused:
+	case c.State == abi.StateRefused:
 		return fmt.Sprintf("Rank %d: libcohort refused: %s", s.Rank, sentence(c.Message))
 	}
 	return fmt.Sprintf("Rank %d is running.", s.Rank)

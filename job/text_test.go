@@ -1,13 +1,10 @@
 package job
 
 import (
-	"math"
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 func TestStopTexts(t *testing.T) {
@@ -18,11 +15,11 @@ func TestStopTexts(t *testing.T) {
 		{Function: "MPI_Recv", Internal: true},
 		main,
 	}
-	stopPoint := func(reason int, c backend.ControlState) backend.Stopped {
+	stopPoint := func(reason abi.StopReason, c backend.ControlState) backend.Stopped {
 		c.Present, c.StopReason = true, reason
 		return backend.Stopped{Reason: backend.ReasonStopPoint, Frames: inRecv, Control: c}
 	}
-	na := math.MinInt32
+	na := abi.NoRank
 	for _, c := range []struct {
 		stop backend.Stopped
 		want string
@@ -59,19 +56,19 @@ func TestStopTexts(t *testing.T) {
 		},
 		{backend.Stopped{Reason: "watchpoint"}, "Rank 2 stopped (watchpoint)."},
 		{
-			stopPoint(stopParked, backend.ControlState{Events: 17}),
+			stopPoint(abi.StopParked, backend.ControlState{Events: 17}),
 			"Rank 2 is at its causal position, after event 17 (MPI_Recv) in exchange (heat.c:40).",
 		},
 		{
-			stopPoint(stopParked, backend.ControlState{}),
+			stopPoint(abi.StopParked, backend.ControlState{}),
 			"Rank 2 is at its causal position, before its first event in exchange (heat.c:40).",
 		},
-		{stopPoint(stopGuard, backend.ControlState{Events: 17}), "Rank 2 is about to begin event 18 (MPI_Recv) in " +
+		{stopPoint(abi.StopGuard, backend.ControlState{Events: 17}), "Rank 2 is about to begin event 18 (MPI_Recv) in " +
 			"exchange (heat.c:40), and goes no further because the cut ends before it."},
-		{stopPoint(stopEnd, backend.ControlState{Events: 17}), "Rank 2 has come to the end of its recording, after " +
+		{stopPoint(abi.StopEnd, backend.ControlState{Events: 17}), "Rank 2 has come to the end of its recording, after " +
 			"event 17 in exchange (heat.c:40); the recorded run was cut short there, so what follows is not known."},
 		{
-			stopPoint(stopDivergence, backend.ControlState{Divergence: &backend.Divergence{
+			stopPoint(abi.StopDivergence, backend.ControlState{Divergence: &backend.Divergence{
 				Event: 12, RecordedEvent: 12, RecordedOp: "MPI_Recv", RecordedSource: 1, RecordedTag: 5,
 				ActualOp: "MPI_Probe", ActualSource: na, ActualTag: na, File: "/src/heat.c", Line: 41,
 			}}),
@@ -79,7 +76,7 @@ func TestStopTexts(t *testing.T) {
 				"recording has MPI_Recv (source 1, tag 5).",
 		},
 		{
-			stopPoint(stopDivergence, backend.ControlState{Divergence: &backend.Divergence{
+			stopPoint(abi.StopDivergence, backend.ControlState{Divergence: &backend.Divergence{
 				Event: 12, RecordedEvent: 14, RecordedOp: "MPI_Recv", RecordedSource: na, RecordedTag: na,
 				ActualOp: "MPI_Irecv", ActualSource: 0, ActualTag: na,
 			}}),
@@ -87,7 +84,7 @@ func TestStopTexts(t *testing.T) {
 				"recording has MPI_Recv as event 14.",
 		},
 		{
-			stopPoint(stopDivergence,
+			stopPoint(abi.StopDivergence,
 				backend.ControlState{Divergence: &backend.Divergence{
 					Event: 12, ActualOp: "MPI_Recv", ActualSource: na,
 					ActualTag: na,
@@ -96,7 +93,7 @@ func TestStopTexts(t *testing.T) {
 				"further decision.",
 		},
 		{
-			stopPoint(stopDivergence, backend.ControlState{}),
+			stopPoint(abi.StopDivergence, backend.ControlState{}),
 			"Rank 2 left the recording in exchange (heat.c:40): it made a call that is not the recorded one.",
 		},
 		{
@@ -109,7 +106,7 @@ func TestStopTexts(t *testing.T) {
 }
 
 func TestStatusTexts(t *testing.T) {
-	control := func(state int) backend.ControlState {
+	control := func(state abi.State) backend.ControlState {
 		return backend.ControlState{
 			Present: true, State: state, Events: 4,
 			Message: "the recording is of another rank count",
@@ -121,25 +118,25 @@ func TestStatusTexts(t *testing.T) {
 	}{
 		{RankStatus{Rank: 1}, "Rank 1 has not come to its entry yet."},
 		{RankStatus{Rank: 1, State: Running}, "Rank 1 is running."},
-		{RankStatus{Rank: 1, State: Running, Control: control(controlRunning)}, "Rank 1 is running."},
+		{RankStatus{Rank: 1, State: Running, Control: control(abi.StateRunning)}, "Rank 1 is running."},
 		{
-			RankStatus{Rank: 1, State: Running, Control: control(controlParked)},
+			RankStatus{Rank: 1, State: Running, Control: control(abi.StateParked)},
 			"Rank 1 waits at its position, after event 4, until the others have reached theirs.",
 		},
 		{
-			RankStatus{Rank: 1, State: Running, Control: control(controlFinalized)},
+			RankStatus{Rank: 1, State: Running, Control: control(abi.StateFinalized)},
 			"Rank 1 runs, and has finished with MPI.",
 		},
 		{
-			RankStatus{Rank: 1, State: Running, Control: control(controlDiverged)},
+			RankStatus{Rank: 1, State: Running, Control: control(abi.StateDiverged)},
 			"Rank 1 left the recording: it made a call that is not the recorded one.",
 		},
 		{
-			RankStatus{Rank: 1, State: Running, Control: control(controlEnd)},
+			RankStatus{Rank: 1, State: Running, Control: control(abi.StateEnd)},
 			"Rank 1 has come to the end of its recording, after event 4, and waits there.",
 		},
 		{
-			RankStatus{Rank: 1, State: Running, Control: control(controlRefused)},
+			RankStatus{Rank: 1, State: Running, Control: control(abi.StateRefused)},
 			"Rank 1: libcohort refused: the recording is of another rank count.",
 		},
 		{RankStatus{Rank: 1, State: Exited, Exit: &backend.Exited{Code: 3}}, "Rank 1 exited with code 3."},
@@ -147,29 +144,5 @@ func TestStatusTexts(t *testing.T) {
 		{RankStatus{Rank: 1, State: Lost, Lost: "Rank 1 is lost: why."}, "Rank 1 is lost: why."},
 	} {
 		wantText(t, c.s.State.String(), statusText(&c.s), c.want)
-	}
-}
-
-// The numbers are those of the C header; this package does not import pmpi/abi.
-func TestControlNumbersAreTheHeaders(t *testing.T) {
-	header, err := os.ReadFile("../pmpi/include/cohort_abi.h")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]int{
-		"STATE_NEW": controlNew, "STATE_RUNNING": controlRunning, "STATE_PARKED": controlParked,
-		"STATE_STOPPED":  controlStopped,
-		"STATE_DIVERGED": controlDiverged, "STATE_END": controlEnd, "STATE_FINALIZED": controlFinalized,
-		"STATE_REFUSED": controlRefused,
-		"STOP_PARKED":   stopParked, "STOP_GUARD": stopGuard, "STOP_DIVERGENCE": stopDivergence, "STOP_END": stopEnd,
-		"RELEASE_STOP": int(releaseStop), "RELEASE_GO": int(releaseGo),
-	} {
-		m := regexp.MustCompile(`COHORT_` + name + ` = (\d+)`).FindSubmatch(header)
-		if len(m) != 2 || string(m[1]) != strconv.Itoa(want) {
-			t.Errorf("COHORT_%s is %s in the header, %d here", name, m, want)
-		}
-	}
-	if !regexp.MustCompile(`#define COHORT_NEVER UINT64_MAX`).Match(header) || Never != math.MaxUint64 {
-		t.Error("COHORT_NEVER is another number")
 	}
 }

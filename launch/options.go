@@ -53,7 +53,7 @@ type Options struct {
 type Interpose struct {
 	Library      string
 	Mode         uint32 // abi.Mode
-	Flags        uint32 // abi.Flags
+	Flags        uint32 // abi.Flag
 	TraceDir     string // where each rank writes rank-R.trace; "": no trace
 	DecisionsDir string // where each rank finds rank-R.decisions; needed in replay
 	// WriteDecisions, if set, is called before anything is started with a directory of the job's own, which then is the

@@ -21,6 +21,8 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/internal/wrapgen"
 )
 
+//go:generate go run ./internal/abigen/cmd include/cohort_abi.h abi/layout.go
+
 //go:embed include/*.h src/*.c src/*.h
 var handWritten embed.FS
 

@@ -18,7 +18,7 @@ func TestHandles(t *testing.T) {
 		for _, c := range []struct {
 			name  string
 			mode  abi.Mode
-			flags abi.Flags
+			flags abi.Flag
 			env   string
 			kept  bool
 			more  []string

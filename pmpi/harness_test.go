@@ -14,6 +14,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -28,8 +29,8 @@ type job struct {
 	dir       string // control blocks; traces unless traceDir is set
 	traceDir  string
 	decisions string // directory of the decisions files, or empty
-	start     abi.Start
-	controls  []*abi.Control
+	start     control.Start
+	controls  []*control.Block
 	cmdEnv    []string // more of the launcher's environment
 	cmd       *exec.Cmd
 	output    bytes.Buffer
@@ -50,7 +51,7 @@ func newJob(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode) *job {
 	t.Helper()
 	j := &job{t: t, mpi: mpi, ranks: ranks, dir: t.TempDir()}
 	j.traceDir = j.dir
-	j.start = abi.Start{Mode: mode, WorldSize: ranks, ParkAt: abi.Never, GuardAt: abi.Never}
+	j.start = control.Start{Mode: mode, WorldSize: ranks, ParkAt: abi.Never, GuardAt: abi.Never}
 	return j
 }
 
@@ -59,7 +60,7 @@ func (j *job) launch(ctx context.Context, prog string, args ...string) {
 	for rank := range j.ranks {
 		start := j.start
 		start.Rank = rank
-		c, err := abi.CreateControl(filepath.Join(j.dir, "control-"+strconv.Itoa(rank)), start)
+		c, err := control.Create(filepath.Join(j.dir, "control-"+strconv.Itoa(rank)), start)
 		if err != nil {
 			j.t.Fatal(err)
 		}

@@ -119,7 +119,7 @@ func TestOneSidedRefused(t *testing.T) {
 			t.Errorf("refused (-want +got):\n%s", diff)
 		}
 		record.decisions = decide(t, record.traceDir, 1, decisions.Options{AllowIncomplete: true})
-		for _, flags := range []abi.Flags{0, abi.FlagIncompleteOK} {
+		for _, flags := range []abi.Flag{0, abi.FlagIncompleteOK} {
 			j := newJob(t, mpi, 1, abi.ModeReplay)
 			j.start.Flags, j.decisions = flags, record.decisions
 			if flags != 0 {

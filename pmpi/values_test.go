@@ -11,6 +11,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 )
@@ -30,7 +31,7 @@ func sorted(output string) string {
 
 // exact records a program and replays it; the replay must print what the recording did. It returns the recording and
 // the replay, whose trace is full.
-func exact(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, flags abi.Flags, prog string,
+func exact(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, flags abi.Flag, prog string,
 	args ...string,
 ) (record, again *job) {
 	t.Helper()
@@ -114,7 +115,7 @@ func TestWtimeReplaysInFortran(t *testing.T) {
 
 // diverges replays a recording with more in the environment, and returns what the rank says about its divergence, and
 // in which state it is.
-func diverges(t *testing.T, record *job, flags abi.Flags, env []string, prog string, args ...string) abi.Progress {
+func diverges(t *testing.T, record *job, flags abi.Flag, env []string, prog string, args ...string) control.Progress {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // abandonTime bounds how long the ranks may take to stop where they are.
@@ -29,7 +30,7 @@ func (c *Controller) runToCut(ctx context.Context, request job.RunToCutRequest) 
 func (c *Controller) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
-	never := job.Never
+	never := abi.Never
 	if _, err := c.o.Job.Control(ctx, c.o.Job.All(),
 		backend.ControlRequest{ParkAt: &never, GuardAt: &never}); err != nil {
 		c.o.Log.Debug("abandoning a cut: positions", "error", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Options of a Controller.
@@ -319,7 +320,7 @@ func (c *Controller) runTo(ctx context.Context, target candidate, status []job.R
 	switch s := status[target.rank]; {
 	case s.Stop == nil:
 		return hitEnded, nil
-	case s.Stop.Reason == backend.ReasonStopPoint && s.Stop.Control.StopReason == stopGuard:
+	case s.Stop.Reason == backend.ReasonStopPoint && s.Stop.Control.StopReason == abi.StopGuard:
 		return hitPassed, nil
 	}
 	return hitReached, nil
@@ -341,9 +342,6 @@ func (c *Controller) runBeforeInit(ctx context.Context, rank int, status []job.R
 	}
 	return hitReached, err
 }
-
-// stopGuard is COHORT_STOP_GUARD.
-const stopGuard = 2
 
 // InconsistentError refuses a cut that is no state that the job can be in, and offers the consistent ones next to it.
 type InconsistentError struct {
@@ -381,5 +379,5 @@ func (c *Controller) RunTo(ctx context.Context, at string, cut []uint64) error {
 	case err != nil:
 		return err
 	}
-	return c.runToCut(ctx, job.RunToCutRequest{At: at, Positions: cut, Leader: -1, GuardLeader: job.Never})
+	return c.runToCut(ctx, job.RunToCutRequest{At: at, Positions: cut, Leader: -1, GuardLeader: abi.Never})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // maxHits bounds the hits that one scout looks for per rank; each costs a stop of the debugger (some milliseconds).
@@ -66,7 +67,7 @@ func explore(ctx context.Context, b backend.Backend, w wanted) (*found, error) {
 		}
 		for _, id := range stop.Breakpoints {
 			f.hits[id] = append(f.hits[id],
-				Hit{Event: stop.Control.Events, Initialised: stop.Control.State != stateNew})
+				Hit{Event: stop.Control.Events, Initialised: stop.Control.State != abi.StateNew})
 			total++
 		}
 	}
@@ -83,13 +84,6 @@ func letGo(ctx context.Context, b backend.Backend, list []job.Breakpoint) error 
 	return b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue})
 }
 
-// States of the control block: COHORT_STATE_NEW, _PARKED and _END.
-const (
-	stateNew    = 0
-	stateParked = 2
-	stateEnd    = 5
-)
-
 // skipTo runs the rank to a position, where breakpoints begin to count; done if it ended before.
 func skipTo(ctx context.Context, b backend.Backend, position uint64) (done bool, err error) {
 	if _, err := b.Control(ctx, backend.ControlRequest{ParkAt: &position}); err != nil {
@@ -104,10 +98,10 @@ func skipTo(ctx context.Context, b backend.Backend, position uint64) (done bool,
 			switch {
 			case !ok, e.Exited != nil, e.Ended != nil:
 				return true, nil
-			case e.Control != nil && e.Control.State == stateEnd:
+			case e.Control != nil && e.Control.State == abi.StateEnd:
 				return true, nil
-			case e.Control != nil && e.Control.State == stateParked:
-				release := uint32(1)
+			case e.Control != nil && e.Control.State == abi.StateParked:
+				release := abi.ReleaseStop
 				if _, err := b.Control(ctx, backend.ControlRequest{Release: &release}); err != nil {
 					return false, err
 				}
@@ -159,7 +153,7 @@ func resume(ctx context.Context, b backend.Backend) (*backend.Stopped, error) {
 				return nil, nil
 			case e.Stopped != nil:
 				return e.Stopped, nil
-			case e.Control != nil && e.Control.State == stateEnd:
+			case e.Control != nil && e.Control.State == abi.StateEnd:
 				return nil, nil // within a call that may never return
 			}
 		case <-ctx.Done():

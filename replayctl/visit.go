@@ -10,6 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // PassedError: a rank is beyond the end of a call that it was to be looked at in. Nothing was moved.
@@ -182,7 +183,7 @@ func (c *Controller) Visit(ctx context.Context, events []causal.EventID,
 		}
 		request := job.RunToCutRequest{
 			At: strings.Join(slices.Compact(names), " and "), Positions: l.cut,
-			Beyond: l.beyond, Leader: -1, GuardLeader: job.Never,
+			Beyond: l.beyond, Leader: -1, GuardLeader: abi.Never,
 		}
 		if err := c.runToCut(ctx, request); err != nil {
 			return err
@@ -195,8 +196,6 @@ func (c *Controller) Visit(ctx context.Context, events []causal.EventID,
 	}
 	return nil
 }
-
-const stateFinalized = 6 // COHORT_STATE_FINALIZED
 
 // stand is where the ranks are, if they all stand still.
 func (c *Controller) stand(ctx context.Context) (causal.Cut, error) {
@@ -212,7 +211,7 @@ func (c *Controller) stand(ctx context.Context) (causal.Cut, error) {
 	running := job.RankSet{}
 	for r, s := range status {
 		now[r] = s.Control.Events
-		still := s.Control.Present && slices.Contains([]int{stateParked, stateEnd, stateFinalized}, s.Control.State)
+		still := s.Control.Present && slices.Contains([]abi.State{abi.StateParked, abi.StateEnd, abi.StateFinalized}, s.Control.State)
 		if s.State == job.Running && !still {
 			running = running.With(r)
 		}

@@ -105,7 +105,7 @@ func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolcha
 }
 
 // Interpose makes launch's options for the interposer in a mode.
-func (t Toolchain) Interpose(mode abi.Mode, flags abi.Flags) *launch.Interpose {
+func (t Toolchain) Interpose(mode abi.Mode, flags abi.Flag) *launch.Interpose {
 	return &launch.Interpose{Library: t.Library.Path, Mode: uint32(mode), Flags: uint32(flags)}
 }
 

@@ -52,24 +52,24 @@ func TestKilledBeforeTheTrace(t *testing.T) {
 	}{
 		"in MPI_Init": {launch.RankResult{
 			Exit:    killed,
-			Control: backend.ControlState{Present: true, State: int(abi.StateNew)},
+			Control: backend.ControlState{Present: true, State: abi.StateNew},
 		}, true},
 		"at its end": {launch.RankResult{
 			Exit:    killed,
-			Control: backend.ControlState{Present: true, State: int(abi.StateRunning)},
+			Control: backend.ControlState{Present: true, State: abi.StateRunning},
 		}, true},
 		"of an unknown end": {launch.RankResult{}, false},
 		"that could not": {launch.RankResult{
 			Exit:    killed,
-			Control: backend.ControlState{Present: true, State: int(abi.StateRunning), Message: "no"},
+			Control: backend.ControlState{Present: true, State: abi.StateRunning, Message: "no"},
 		}, false},
 		"that refused": {launch.RankResult{
 			Exit:    killed,
-			Control: backend.ControlState{Present: true, State: int(abi.StateRefused)},
+			Control: backend.ControlState{Present: true, State: abi.StateRefused},
 		}, false},
 		"that was not killed": {launch.RankResult{
 			Exit:    &backend.Exited{},
-			Control: backend.ControlState{Present: true, State: int(abi.StateRunning)},
+			Control: backend.ControlState{Present: true, State: abi.StateRunning},
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -240,7 +240,7 @@ func (p *Prepared) options(o ReplayOptions) {
 	}
 	l.Env = append(append([]string{}, meta.Env...), o.Env...)
 	o.fill(&l)
-	var flags abi.Flags
+	var flags abi.Flag
 	if p.Yield {
 		flags |= abi.FlagYield
 	}

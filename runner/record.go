@@ -147,7 +147,7 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	var flags abi.Flags
+	var flags abi.Flag
 	if yield {
 		flags |= abi.FlagYield
 		o.notef("There are more ranks (%d) than cores (%d), so blocking MPI calls yield the processor; "+
@@ -230,7 +230,7 @@ func watchRecording(ctx context.Context, session *launch.Session, refusals map[i
 	for i, rank := range session.Ranks() {
 		group.Go(func() {
 			for event := range rank.Backend().Events() {
-				if c := event.Control; c != nil && c.State == int(abi.StateRefused) {
+				if c := event.Control; c != nil && c.State == abi.StateRefused {
 					mu.Lock()
 					refusals[i] = c.Message
 					mu.Unlock()
@@ -268,7 +268,7 @@ func (r *RecordResult) finish(session *launch.Session) {
 			}
 			ranks[i].Calls[trace.Op(op).String()] = n
 		}
-		if c.Message != "" && c.State != int(abi.StateRefused) {
+		if c.Message != "" && c.State != abi.StateRefused {
 			r.Cut[i] = c.Message
 		}
 		if c.Incomplete > 0 {
@@ -302,9 +302,9 @@ func (r *RecordResult) finishRank(i int, rank *recording.RankMeta) ([]*trace.Mod
 	end := r.Job.Ranks[i]
 	wasKilled := end.Exit == nil || end.Exit.Signal != ""
 	// before its MPI_Init had ended
-	inInit := wasKilled && end.Control.Present && end.Control.State == int(abi.StateNew)
+	inInit := wasKilled && end.Control.Present && end.Control.State == abi.StateNew
 	// The library marks the control block first and makes the trace then. What it could not make it says.
-	inInit = inInit || wasKilled && end.Control.Present && end.Control.State == int(abi.StateRunning) &&
+	inInit = inInit || wasKilled && end.Control.Present && end.Control.State == abi.StateRunning &&
 		rank.Events == 0 && end.Control.Message == ""
 	if inInit || rank.Events == 0 && r.Recording.MadeNotBegun(i) {
 		if err := r.Recording.WriteEmpty(i); err != nil {
@@ -359,7 +359,7 @@ func rankEnd(end launch.RankResult) recording.RankEnd {
 		return recording.RankEnd{How: recording.EndUnknown}
 	case end.Exit.Signal != "":
 		return recording.RankEnd{How: recording.EndSignal, Signal: end.Exit.Signal}
-	case end.Exit.Code == 0 && end.Control.State == int(abi.StateFinalized):
+	case end.Exit.Code == 0 && end.Control.State == abi.StateFinalized:
 		return recording.RankEnd{How: recording.EndFinalized}
 	default:
 		return recording.RankEnd{How: recording.EndExited, Code: end.Exit.Code}

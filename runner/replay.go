@@ -251,7 +251,7 @@ func (w *watch) allStand() bool {
 // goOn lets the ranks go on that stand at the end of their recording; false: there is none.
 func (w *watch) goOn() bool {
 	some := false
-	release := uint32(abi.ReleaseGo)
+	release := abi.ReleaseGo
 	for i, rank := range w.session.Ranks() {
 		if w.at[i] != abi.StateParked || w.over[i] || w.letGo[i] {
 			continue
@@ -317,7 +317,7 @@ func (w *watch) take(e rankEvent) {
 		if located != nil && located.File != "" {
 			w.last[e.rank].Divergence, w.last[e.rank].Recent = located, recent
 		}
-		w.at[e.rank] = abi.State(e.event.Control.State)
+		w.at[e.rank] = e.event.Control.State
 	case e.event.Exited != nil, e.event.Ended != nil:
 		w.over[e.rank] = true
 	}
@@ -381,7 +381,7 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 		if last.Divergence != nil {
 			rank.Recent = last.Recent
 		}
-		if abi.State(last.State) == abi.StateRefused {
+		if last.State == abi.StateRefused {
 			rank.Refused = last.Message
 		}
 		if last.Events < d.LastEvent && rank.Divergence == nil && rank.Refused == "" {

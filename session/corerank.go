@@ -20,6 +20,7 @@ import (
 	jobmark "github.com/cohort-debugger/cohort/launch/marked"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/trace"
 )
@@ -144,11 +145,11 @@ func (c *coreRank) named(pattern *regexp.Regexp, base, how string) {
 
 // readControl reads the control block, which is in the core only if shared files were dumped.
 func (c *coreRank) readControl(addr uint64) {
-	mem := make([]byte, abi.ControlSize)
+	mem := make([]byte, abi.Size[abi.Control]())
 	if n, _ := c.file.ReadMemory(addr, mem); n < len(mem) {
 		return
 	}
-	if rank, size, progress, err := abi.ReadControl(mem); err == nil {
+	if rank, size, progress, err := control.Read(mem); err == nil {
 		c.rank, c.size, c.how, c.control = rank, size, "its control block says so", controlblock.State(progress)
 	}
 }
@@ -165,7 +166,7 @@ func (c *coreRank) readTrace() {
 		return
 	}
 	c.size = int(h.WorldSize)
-	c.control = backend.ControlState{Present: true, State: int(abi.StateRunning), Events: h.Events}
+	c.control = backend.ControlState{Present: true, State: abi.StateRunning, Events: h.Events}
 	if h.CurrentOp != trace.OpNone {
 		c.control.Current, c.control.CurrentOp = h.Events+1, int(h.CurrentOp)
 	}

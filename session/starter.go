@@ -139,7 +139,7 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 		if err != nil {
 			return dap.Started{}, err
 		}
-		flags := abi.Flags(0)
+		flags := abi.Flag(0)
 		if yield {
 			flags |= abi.FlagYield
 			n.add("Waiting ranks yield their cores, as there are more ranks than cores; \"yield\": \"off\" turns " +

@@ -59,7 +59,6 @@ func TestCallName(t *testing.T) {
 // The constants of the mirror against what the C compiler says.
 func TestLayoutIsThatOfTheABI(t *testing.T) {
 	mpitest.CheckABI(t, map[string]uint64{
-		"COHORT_ABI_VERSION":         ABIVersion,
 		"COHORT_TRACE_MAGIC":         traceMagic,
 		"COHORT_CHUNK_MAGIC":         chunkMagic,
 		"COHORT_TRACE_HEADER_SIZE":   HeaderSize,

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 type fataler interface{ Fatal(args ...any) }
@@ -43,7 +45,7 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 		size := rapid.Uint32Range(1, 9).Draw(t, "size")
 		return Header{
 			Undecided: genUndecided(t, mode),
-			Version:   ABIVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
+			Version:   abi.TraceVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
 			Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), MPI: rapid.Uint32Range(0, 2).Draw(t, "mpi"),
 			StartNS: rapid.Uint64().Draw(t, "start"), Polls: rapid.Uint64().Draw(t, "polls"),
 			Incomplete:      rapid.Uint32().Draw(t, "incomplete"),

@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Sizes and magics of the mirror of cohort_abi.h.
 const (
-	// COHORT_ABI_VERSION: the one version of trace and decisions files that this package reads and writes
-	ABIVersion = 3
-
 	HeaderSize = 4096 // bytes before the first chunk (COHORT_TRACE_HEADER_SIZE)
 	ChunkMax   = 65536
 
@@ -171,8 +170,8 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		}
 		return bad(ErrNotTrace, 0, "the magic of a Cohort trace", got)
 	}
-	if v := le.Uint32(page[8:]); v != ABIVersion {
-		return Header{}, &VersionError{Path: path, What: "trace file", Found: int64(v), Supported: ABIVersion}
+	if v := le.Uint32(page[8:]); v != abi.TraceVersion {
+		return Header{}, &VersionError{Path: path, What: "trace file", Found: int64(v), Supported: abi.TraceVersion}
 	}
 	if len(page) < HeaderSize {
 		return bad(ErrTruncated, int64(len(page)), fmt.Sprintf("a header page of %d bytes", HeaderSize),

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -147,7 +149,7 @@ func TestBadInput(t *testing.T) {
 			false).b
 	}
 	payload := func(mode Mode, b ...byte) []byte {
-		h := Header{Version: ABIVersion, Mode: mode, Committed: uint64(HeaderSize + chunkHeaderSize + len(b))}
+		h := Header{Version: abi.TraceVersion, Mode: mode, Committed: uint64(HeaderSize + chunkHeaderSize + len(b))}
 		file := h.encode()
 		file = binary.LittleEndian.AppendUint32(file, chunkMagic)
 		file = binary.LittleEndian.AppendUint32(file, uint32(len(b)))

@@ -6,6 +6,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Writer writes one rank's file as the interposer does. It is for tests, the text form and tools; a Writer is for one
@@ -36,7 +38,7 @@ func CreateFile(path string, h Header) (*Writer, error) {
 // NewWriter writes to dst. Of h the fields Version, Committed and Closed are set by the Writer; Events is raised to the
 // number of the last event that was written.
 func NewWriter(dst io.WriterAt, h Header) *Writer {
-	h.Version = ABIVersion
+	h.Version = abi.TraceVersion
 	return &Writer{dst: dst, header: h, st: newState(h.Mode), at: HeaderSize, first: 1}
 }
 

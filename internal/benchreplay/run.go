@@ -161,7 +161,7 @@ func (j *job) bare(ctx context.Context, output *collector) error {
 
 // unrecorded starts it as for a recording, with the interposer in mode off.
 func (j *job) unrecorded(ctx context.Context, output *collector) error {
-	var flags abi.Flags
+	var flags abi.Flag
 	if j.yields() {
 		flags = abi.FlagYield
 	}

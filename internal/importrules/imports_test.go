@@ -135,12 +135,12 @@ func check(importer, imported string, inTest bool) string {
 			return fmt.Sprintf("%s imports the test helper %s outside its tests", importer, target)
 		}
 		return ""
-	case target == "backend", within(target, "internal"), within(target, r.folder), slices.Contains(r.may, everything),
+	case slices.Contains(leaves, target), within(target, "internal"), within(target, r.folder), slices.Contains(r.may, everything),
 		withinAny(target, r.may),
 		inTest && (withinAny(target, r.tests) || target == importer):
 		return ""
 	}
-	may := "nothing of ours but backend and internal"
+	may := "nothing of ours but " + strings.Join(leaves, ", ") + " and internal"
 	if len(r.may) > 0 {
 		may = "only " + strings.Join(r.may, ", ") + ", backend and internal"
 	}

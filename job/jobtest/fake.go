@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // A Method names a method of backend.Backend.
@@ -96,7 +97,7 @@ func newFake(w *World, rank int) *Fake {
 		Rank: rank, w: w, hooks: map[Method]func(context.Context) error{}, done: make(chan struct{}),
 		file: "/src/main.c", at: 1, function: "main",
 		bps: map[string][]backend.SourceBreakpoint{}, hits: map[int]int{}, events: make(chan backend.Event),
-		ctl: controlBlock{parkAt: Never, guardAt: Never},
+		ctl: controlBlock{parkAt: abi.Never, guardAt: abi.Never},
 	}
 	w.wg.Add(1)
 	go f.pump()

@@ -1,43 +1,18 @@
 package jobtest
 
 import (
-	"math"
-
 	"github.com/cohort-debugger/cohort/backend"
-)
-
-// Never is COHORT_NEVER.
-const Never = math.MaxUint64
-
-// States of the control block (enum cohort_state).
-const (
-	StateNew       = 0
-	StateRunning   = 1
-	StateParked    = 2
-	StateStopped   = 3
-	StateDiverged  = 4
-	StateEnd       = 5
-	StateFinalized = 6
-	StateRefused   = 7
-)
-
-// Stop reasons (enum cohort_stop_reason) and releases (enum cohort_release).
-const (
-	StopParked     = 1
-	StopGuard      = 2
-	StopDivergence = 3
-	StopEnd        = 4
-	ReleaseStop    = 1
-	ReleaseGo      = 2
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // controlBlock behaves as struct cohort_control does.
 type controlBlock struct {
-	state, reason   int
+	state           abi.State
+	reason          abi.StopReason
 	events, current uint64
 	parkAt, guardAt uint64
 	generation      int // of release
-	release         uint32
+	release         abi.Release
 	acted           int // generation that the rank acted upon last
 	divergence      *backend.Divergence
 	message         string
@@ -54,10 +29,10 @@ func (f *Fake) snapshot() backend.ControlState {
 	}
 }
 
-func (f *Fake) setState(state int) {
+func (f *Fake) setState(state abi.State) {
 	f.ctl.state = state
 	switch state {
-	case StateParked, StateDiverged, StateEnd, StateFinalized, StateRefused:
+	case abi.StateParked, abi.StateDiverged, abi.StateEnd, abi.StateFinalized, abi.StateRefused:
 		s := f.snapshot()
 		f.emit(backend.Event{Control: &s})
 	}
@@ -89,7 +64,7 @@ func (f *Fake) GuardAt() uint64 {
 func Init() Step {
 	return func(f *Fake) bool {
 		f.inMPI = "MPI_Init"
-		f.setState(StateRunning)
+		f.setState(abi.StateRunning)
 		ok := f.park()
 		f.inMPI = ""
 		return ok
@@ -145,13 +120,13 @@ func event(function string, complete func() bool) Step {
 		c := &f.ctl
 		f.inMPI = function
 		defer func() { f.inMPI = "" }()
-		if c.guardAt != Never && c.events >= c.guardAt {
+		if c.guardAt != abi.Never && c.events >= c.guardAt {
 			c.current = c.events + 1
-			c.reason = StopGuard
-			if !f.stopHere(StateStopped) {
+			c.reason = abi.StopGuard
+			if !f.stopHere(abi.StateStopped) {
 				return false
 			}
-			f.setState(StateRunning)
+			f.setState(abi.StateRunning)
 		}
 		c.current = c.events + 1
 		f.w.changed.Broadcast()
@@ -168,26 +143,26 @@ func event(function string, complete func() bool) Step {
 // park waits for a release if the rank is at its position.
 func (f *Fake) park() bool {
 	c := &f.ctl
-	for !f.NoControl && c.parkAt != Never && c.events >= c.parkAt {
-		c.parkAt = Never
-		f.setState(StateParked)
+	for !f.NoControl && c.parkAt != abi.Never && c.events >= c.parkAt {
+		c.parkAt = abi.Never
+		f.setState(abi.StateParked)
 		if !f.until(func() bool { return c.generation != c.acted }) {
 			return false
 		}
 		c.acted = c.generation
-		if c.release == ReleaseStop {
-			c.reason = StopParked
-			if !f.stopHere(StateStopped) {
+		if c.release == abi.ReleaseStop {
+			c.reason = abi.StopParked
+			if !f.stopHere(abi.StateStopped) {
 				return false
 			}
 		}
-		f.setState(StateRunning)
+		f.setState(abi.StateRunning)
 	}
 	return true
 }
 
 // stopHere is cohort_stop_here. The control block's stop_reason is only written for the state STOPPED, by the caller.
-func (f *Fake) stopHere(state int) bool {
+func (f *Fake) stopHere(state abi.State) bool {
 	f.setState(state)
 	f.stop(backend.Stopped{Reason: backend.ReasonStopPoint})
 	return f.run()
@@ -197,7 +172,7 @@ func (f *Fake) stopHere(state int) bool {
 func Diverge(d backend.Divergence) Step {
 	return func(f *Fake) bool {
 		f.ctl.divergence = &d
-		f.stopHere(StateDiverged)
+		f.stopHere(abi.StateDiverged)
 		return f.until(func() bool { return false })
 	}
 }
@@ -205,7 +180,7 @@ func Diverge(d backend.Divergence) Step {
 // RecordingEnds is the end of a recording that was cut short; the rank waits to be ended.
 func RecordingEnds() Step {
 	return func(f *Fake) bool {
-		f.stopHere(StateEnd)
+		f.stopHere(abi.StateEnd)
 		return f.until(func() bool { return false })
 	}
 }
@@ -214,7 +189,7 @@ func RecordingEnds() Step {
 func Refuse(message string) Step {
 	return func(f *Fake) bool {
 		f.ctl.message = message
-		f.setState(StateRefused)
+		f.setState(abi.StateRefused)
 		return f.until(func() bool { return false })
 	}
 }
@@ -225,8 +200,8 @@ func Finalize() Step {
 		f.inMPI = "MPI_Finalize"
 		defer func() { f.inMPI = "" }()
 		f.ctl.events++
-		f.ctl.parkAt = Never
-		f.setState(StateFinalized)
+		f.ctl.parkAt = abi.Never
+		f.setState(abi.StateFinalized)
 		return true
 	}
 }

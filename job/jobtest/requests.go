@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Launch implements backend.Backend.
@@ -106,7 +107,7 @@ func (f *Fake) StackTrace(ctx context.Context, req backend.StackTraceRequest) (r
 			res, err = f.OnStackTrace(req)
 			return err
 		}
-		all := f.frames(f.ctl.state == StateStopped)
+		all := f.frames(f.ctl.state == abi.StateStopped)
 		res = backend.StackTraceResult{Total: len(all)}
 		if req.Start < len(all) {
 			res.Frames = all[req.Start:]

@@ -10,12 +10,13 @@ import (
 	"github.com/cohort-debugger/cohort/internal/sourceline"
 	"github.com/cohort-debugger/cohort/launch/controlblock"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 )
 
 // steering is the agent's side of its rank's control block. The block is never unmapped: the process ends soon after
 // the rank does.
 type steering struct {
-	block *abi.Control    // nil: the program runs without libcohort
+	block *control.Block  // nil: the program runs without libcohort
 	pid   atomic.Int64    // 0: not known yet
 	gone  context.Context // ends with the program
 
@@ -98,7 +99,7 @@ func (s *steering) control(ctx context.Context, req backend.ControlRequest) (bac
 		s.block.SetParkAt(*req.ParkAt)
 	}
 	if req.Release != nil {
-		s.block.Release(abi.Release(*req.Release))
+		s.block.Release(*req.Release)
 	}
 	if req.Wait != 0 {
 		if err := s.wait(ctx, req.Wait); err != nil {

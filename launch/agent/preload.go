@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/launch/wire"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 )
 
 // programEnv are the changes to the environment with which the program starts, as in backend.LaunchRequest.Env.
@@ -75,16 +76,16 @@ func apply(env, changes []string) []string {
 }
 
 // createControl makes the control block of the rank, if it is to have one.
-func createControl(setup *wire.Setup, rank int) (*abi.Control, error) {
+func createControl(setup *wire.Setup, rank int) (*control.Block, error) {
 	i := setup.Interpose
 	if i == nil {
 		return nil, nil //nolint:nilnil // none is wanted
 	}
-	flags := abi.Flags(i.Flags) &^ abi.FlagDebugged
+	flags := abi.Flag(i.Flags) &^ abi.FlagDebugged
 	if setup.Debug {
 		flags |= abi.FlagDebugged | abi.FlagKeep
 	}
-	block, err := abi.CreateControl(i.ControlPath, abi.Start{
+	block, err := control.Create(i.ControlPath, control.Start{
 		Mode: abi.Mode(i.Mode), Flags: flags, Rank: rank, WorldSize: setup.Ranks, ParkAt: i.ParkAt, GuardAt: i.GuardAt,
 	})
 	if err != nil {

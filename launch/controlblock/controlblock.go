@@ -7,13 +7,14 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
 // State converts a snapshot. Where the divergence is in the source is left open: that needs the rank's memory map.
-func State(p abi.Progress) backend.ControlState {
+func State(p control.Progress) backend.ControlState {
 	s := backend.ControlState{
-		Present: true, State: int(p.State), StopReason: int(p.StopReason), Events: p.Events, Current: p.Current,
+		Present: true, State: p.State, StopReason: p.StopReason, Events: p.Events, Current: p.Current,
 		CurrentOp: int(p.CurrentOp),
 		Polls:     p.Polls, Messages: p.Messages, Bytes: p.Bytes, Decisions: p.Decisions, TraceBytes: p.TraceBytes,
 		Calls: map[int]uint64{}, Incomplete: int(p.Incomplete), IncompleteCall: p.IncompleteCall,
@@ -25,7 +26,7 @@ func State(p abi.Progress) backend.ControlState {
 			Event: d.Event, ActualOp: trace.CallName(d.ActualOp), RecordedEvent: d.RecordedEvent,
 			RecordedSource: number(d.RecordedSource), RecordedTag: number(d.RecordedTag),
 			ActualSource: number(d.ActualSource), ActualTag: number(d.ActualTag), CallSite: d.CallSite,
-			Unnoticed: abi.DivergenceKind(d.Kind) == abi.DivergenceCheck,
+			Unnoticed: d.Kind == abi.DivergenceCheck,
 		}
 		if d.RecordedOp != uint32(trace.OpNone) {
 			s.Divergence.RecordedOp = trace.CallName(d.RecordedOp)
@@ -54,7 +55,7 @@ func number(v int32) int {
 
 // Read takes a snapshot of the control block in a file. It is not there once the job's directory has gone.
 func Read(path string) (backend.ControlState, error) {
-	block, err := abi.OpenControl(path)
+	block, err := control.Open(path)
 	if err != nil {
 		return backend.ControlState{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 func TestReadFrame(t *testing.T) {
@@ -130,7 +131,7 @@ func drawControl(t *rapid.T) backend.ControlRequest {
 		r.GuardAt = &v
 	}
 	if rapid.Bool().Draw(t, "release") {
-		v := rapid.Uint32Range(0, 2).Draw(t, "how")
+		v := abi.Release(rapid.Uint32Range(0, 2).Draw(t, "how"))
 		r.Release = &v
 	}
 	r.Wait = rapid.Uint32().Draw(t, "wait")

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Message is what a gob frame holds: exactly one of Request, Response, Cancel, Event and Taken.
@@ -94,7 +95,7 @@ type Interpose struct {
 type Control struct {
 	SetPark, SetGuard, SetRelease bool
 	ParkAt, GuardAt               uint64
-	Release                       uint32
+	Release                       abi.Release
 	Wait                          uint32
 }
 

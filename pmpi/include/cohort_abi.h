@@ -1,32 +1,51 @@
 /*
- * cohort_abi.h: the one contract between the interposer (C, inside a rank) and Cohort (Go, outside it).
+ * cohort_abi.h: the contracts between the interposer (C, inside a rank) and Cohort (Go, outside it).
  *
- * Four things cross the border, each with its own magic and the one version below:
- *   1. struct cohort_control   a mmap'd page per rank: steering in, progress out      (COHORT_CONTROL)
+ * There are four, each with a magic and a version of its own:
+ *   1. struct cohort_control   a mapped file per rank: orders in, progress out        (COHORT_CONTROL)
  *   2. struct cohort_registry  the rank's MPI handles, in anonymous memory            (symbol cohort_registry)
  *   3. the trace file          written by the rank; see docs/trace-format.md          (COHORT_TRACE)
- *   4. the decisions file      what replay must enforce, prepared by Go; fixed layout (COHORT_DECISIONS)
+ *   4. the decisions file      what replay must enforce, prepared by Go               (COHORT_DECISIONS)
  *
  * All integers are little endian and naturally aligned; no bit fields, no pointers typed as pointers: an address in
- * the rank is a uint64_t. Go mirrors these structs by offset (pmpi/abi), and a test compares the offsets with the DWARF
- * of a library that was built with -g.
+ * the rank is a uint64_t.
  *
- * Version history
- *   1  first
- * 2 issue 3: the control block keeps the last calls (recent) and says of what kind a divergence is; the trace header
- * has the call in progress; short
- * forms of order-mode records and CHECK records in the trace, checks in the decisions file; whatever else issue 3 adds
- * to records
- * 3 issue 4: the registry has all kinds of handles, requests, and the calls in progress; COHORT_FLAG_KEEP; a datatype's
- * record is smaller: its name has 32
- *      bytes, a longer one lies elsewhere
- *      the decisions file has control messages, and may tell a rank to stand at the end of its recording
+ * Package pmpi/abi is generated from this file by pmpi/internal/abigen (`go generate ./pmpi`), comments included; tests
+ * fail where it is stale, and where it differs from the DWARF of a library that was built with -g. The generator reads
+ * a small part of C, so keep to it: #define of a number or a string; enums whose values are written out; structs of
+ * fixed-width integers, char arrays, arrays of these, and structs; a last member without a length stays out. A uint32_t
+ * whose comment begins with "enum cohort_..." has that enum's type in Go; a first member that is a struct is embedded.
+ * A comment belongs to what it follows on its line, or to what begins on the line below it.
+ *
+ * Versions. A change of a layout, or of what a field means, is a new version of that contract, and of no other: a
+ * change of the registry must not orphan recordings. Versions 1 to 3 were counted together, so some changed nothing.
+ *
+ *   control block
+ *     1  first
+ *     2  the last calls (recent); the kind of a divergence
+ *     3  COHORT_FLAG_KEEP
+ *     4  room for the counts of 512 operations
+ *   registry
+ *     1  datatypes and communicators
+ *     3  all kinds of handles, requests and calls in progress; where things were made; a datatype's record has 32 bytes
+ *        for its name, a longer name is elsewhere
+ *   trace
+ *     1  first
+ *     2  the header has the call in progress; short forms of records in order mode; CHECK records
+ *     3  no change of the format; what was added since (`ended`, `undecided`) is 0 in older traces
+ *   decisions
+ *     1  first
+ *     2  checks; streams and turns
+ *     3  control messages; a rank may be told to stay at the end of its recording
  */
 #ifndef COHORT_ABI_H
 #define COHORT_ABI_H
 #include <stdint.h>
 
-#define COHORT_ABI_VERSION 3u
+#define COHORT_CONTROL_VERSION 4u
+#define COHORT_REGISTRY_VERSION 3u
+#define COHORT_TRACE_VERSION 3u
+#define COHORT_DECISIONS_VERSION 3u
 
 #define COHORT_CONTROL_MAGIC 0x004c5443484f43ull   /* "COHCTL\0" */
 #define COHORT_REGISTRY_MAGIC 0x00474552484f43ull  /* "COHREG\0" */
@@ -40,12 +59,21 @@
 #define COHORT_ENV_DECISIONS "COHORT_DECISIONS" /* path of the decisions file; required in replay */
 
 /* Environment variables that a user may set. What they ask for is told by cohort_registry.features. */
-#define COHORT_ENV_KEEP                                                                                                \
-  "COHORT_KEEP" /* 1: requests and calls in progress are kept in the registry although no debugger is there; 0: they are not, in any case */
-#define COHORT_ENV_STACKS                                                                                              \
-  "COHORT_STACKS" /* 1: where handles were made is kept as whole stacks, that of requests too; 0: not, in any case */
+/* 1: requests and calls in progress are tracked in the registry although no debugger is there; 0: never */
+#define COHORT_ENV_KEEP "COHORT_KEEP"
+/* 1: the registry has whole stacks of where handles were made, that of requests too; 0: never */
+#define COHORT_ENV_STACKS "COHORT_STACKS"
+
+/* Symbols of the library that a debugger looks for. */
+#define COHORT_SYMBOL_STOP "cohort_stop_here"        /* function(reason): the debugger has a breakpoint here */
+#define COHORT_SYMBOL_REGISTRY "cohort_registry"     /* struct cohort_registry */
+#define COHORT_SYMBOL_CONTROL "cohort_control_block" /* struct cohort_control * */
+
+/* The MPI libraries. */
+enum cohort_mpi { COHORT_MPICH = 1, COHORT_OPEN_MPI = 2 };
 
 #define COHORT_NEVER UINT64_MAX /* a position that is never reached */
+#define COHORT_NO_RANK INT32_MIN /* where a rank or a tag could be: not known, or not applicable */
 
 /* ------------------------------------------------------------------ operations
  * Every call below that the program makes, with MPI initialised and not yet finalised, is one EVENT of the rank, except
@@ -203,24 +231,18 @@ enum cohort_mode {
 };
 
 enum cohort_flag {
-  COHORT_FLAG_YIELD =
-      1u
-      << 0, /* waits become test + sched_yield: some host holds more ranks than cores. The same on ALL ranks of a job: blocking collectives
-                                          become nonblocking ones, or have an Ibarrier before them, and these must match
-                                          */
+  /* Waits become test + sched_yield: some host has more ranks than cores. The same on ALL ranks of a job: blocking
+   * collectives become nonblocking ones, or have an Ibarrier before them, and these must match. */
+  COHORT_FLAG_YIELD = 1u << 0,
   COHORT_FLAG_DEBUGGED = 1u << 1, /* a debugger has a breakpoint on cohort_stop_here: call it at stops */
+  COHORT_FLAG_INCOMPLETE_OK = 1u << 2, /* replay continues past calls that are not covered */
   /* the program's calls of clock_gettime, getrandom and their kin are recorded, and in replay given what was */
   COHORT_FLAG_RECORD_TIME = 1u << 3,
-  COHORT_FLAG_INCOMPLETE_OK = 1u << 2, /* replay goes on past calls that are not covered */
-  /* requests, calls in progress and creation stacks are kept in the registry: somebody may look at them */
+  /* requests, calls in progress and creation stacks are tracked in the registry: somebody may look at them */
   COHORT_FLAG_KEEP = 1u << 4
 };
 
-/* The block belongs to the first process that initialises MPI with it (NEW -> RUNNING by compare and swap): a program
- * that the rank starts inherits the environment, finds another state, and stays inert. A child that the rank forks is
- * inert too.
- *
- * What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which
+/* What the rank is doing, written by the rank, in this order at most once each but RUNNING/PARKED/STOPPED, which
  * alternate. */
 enum cohort_state {
   COHORT_STATE_NEW = 0,       /* the library has not seen MPI initialised */
@@ -245,11 +267,11 @@ enum cohort_stop_reason {
   COHORT_STOP_END = 4
 };
 
-/* How a parked rank goes on. Written by Cohort as (generation << 8 | enum); a parked rank acts on a value whose
+/* How a parked rank continues. Written by Cohort as (generation << 8 | enum); a parked rank acts on a value whose
  * generation differs from the one it last acted upon. */
 enum cohort_release {
-  COHORT_RELEASE_STOP = 1, /* call cohort_stop_here (if DEBUGGED), then go on with the program */
-  COHORT_RELEASE_GO = 2    /* go on with the program without stopping */
+  COHORT_RELEASE_STOP = 1, /* call cohort_stop_here (if DEBUGGED), then continue the program */
+  COHORT_RELEASE_GO = 2    /* continue the program without stopping */
 };
 
 enum cohort_divergence_kind {
@@ -260,10 +282,10 @@ enum cohort_divergence_kind {
 };
 
 struct cohort_divergence {
-  uint64_t event;         /* number of the event at which the program departed */
-  uint32_t recorded_op;   /* enum cohort_op; 0: the recording holds no further decision */
+  uint64_t event;          /* number of the event at which the program departed */
+  uint32_t recorded_op;    /* enum cohort_op; 0: the recording has no further decision */
   uint32_t actual_op;
-  int32_t recorded_source, recorded_tag; /* INT32_MIN: not applicable */
+  int32_t recorded_source, recorded_tag; /* COHORT_NO_RANK: not applicable; likewise below */
   int32_t actual_source, actual_tag;
   uint64_t recorded_event; /* event number of the recorded decision */
   uint64_t call_site;      /* return address in the program */
@@ -271,19 +293,25 @@ struct cohort_divergence {
   uint32_t pad0;
 };
 
+#define COHORT_RECENT_MAX 16u /* calls in cohort_control.recent */
+
 /* One of the last calls that a rank began, for people: what it did before it ended or left its recording. Written in
  * every mode. */
-#define COHORT_RECENT 16u
 struct cohort_recent {
   uint64_t event;     /* its number; a poll that failed has that of the event that was to follow; 0: no call yet */
   uint64_t site;      /* return address in the program */
   uint32_t op;        /* enum cohort_op */
-  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL). INT32_MIN: not known, or
+  /* that it named: destination or source, as a trace has them (-1 any, -2 MPI_PROC_NULL). COHORT_NO_RANK: not known, or
    * none; likewise `got` */
   int32_t peer, tag;
-  int32_t got;        /* of a call with a wildcard: the source of the message that it took, or in replay is given */
+  int32_t got;        /* of a call with a wildcard: the source of the message that it matched, or in replay is given */
 };
 
+#define COHORT_OPERATIONS 512u /* numbers of operations are below this */
+
+/* The block belongs to the first process that initialises MPI with it (NEW -> RUNNING by compare and swap): a program
+ * that the rank starts inherits the environment, finds another state, and stays inert. A child that the rank forks is
+ * inert too. */
 struct cohort_control {
   /* written by Cohort before the program starts */
   uint64_t magic;
@@ -295,14 +323,15 @@ struct cohort_control {
   uint32_t world_size; /* 0: unknown; else checked */
 
   /* written by Cohort at any time, read by the rank at the end (park) or beginning (guard) of each event */
-  uint64_t
-      park_at; /* park when `events` >= park_at at the end of an event (or of MPI_Init); COHORT_NEVER: do not. The rank itself sets it back to COHORT_NEVER when it parks. Also looked at after a failed poll. A rank that is released stays PARKED for
-                         an instant: it stands at a new park_at when the state is PARKED and park_at is COHORT_NEVER
-                         again. A rank that was stopped at a park_at and is resumed parks again
-                         at once if the new park_at is not beyond its position */
-  uint64_t
-      guard_at; /* stop at the beginning of event guard_at + 1 or a later one; a poll that is to fail is no event and does not count; COHORT_NEVER: do not. It stays set: the rank stops at every later call, until Cohort moves it. Only with DEBUGGED does
-                         the rank stand there; without, it shows STOPPED and goes on */
+  /* Park when `events` >= park_at, at the end of an event (or of MPI_Init) or after a failed poll; COHORT_NEVER: do
+   * not. The rank itself sets it back to COHORT_NEVER when it parks. A rank that is released stays PARKED for an
+   * instant: it is at a new park_at when the state is PARKED and park_at is COHORT_NEVER again. A rank that was
+   * stopped at a park_at and is resumed parks again at once if the new park_at is not beyond its position. */
+  uint64_t park_at;
+  /* Stop at the beginning of event guard_at + 1 or a later one; COHORT_NEVER: do not. A poll that is to fail is no
+   * event and does not count. It stays set: the rank stops at every later call, until Cohort moves it. Only with
+   * DEBUGGED does the rank really stop; without, it shows STOPPED and continues. */
+  uint64_t guard_at;
   uint32_t release;   /* see enum cohort_release; futex word for parked ranks that have nothing in flight */
   uint32_t pad0;
 
@@ -322,8 +351,8 @@ struct cohort_control {
   uint64_t incomplete_event; /* its event number */
   struct cohort_divergence divergence;
   char message[160];  /* REFUSED, or a trace that cannot be written (disk full): one sentence */
-  struct cohort_recent recent[COHORT_RECENT]; /* event n is in recent[n % COHORT_RECENT] */
-  uint64_t calls[128]; /* of the events completed, how many are of each enum cohort_op */
+  struct cohort_recent recent[COHORT_RECENT_MAX]; /* event n is in recent[n % COHORT_RECENT_MAX] */
+  uint64_t calls[COHORT_OPERATIONS]; /* of the events completed, how many are of each enum cohort_op */
 };
 
 /* ------------------------------------------------------------------ registry
@@ -374,13 +403,14 @@ struct cohort_registry {
   uint64_t magic;
   uint32_t version;
   uint32_t size;
-  uint32_t mpi;         /* 1 MPICH, 2 Open MPI */
+  uint32_t mpi;         /* enum cohort_mpi */
   uint32_t handle_size; /* sizeof(MPI_Datatype) */
   /* address of a struct cohort_slots; 0 before initialisation, or if none are kept; likewise those that follow */
   uint64_t datatypes;
   uint64_t comms;
   uint64_t requests;    /* struct cohort_request_record: the oldest of those that have the handle */
-  uint64_t groups, windows, files, ops, errhandlers, infos;
+  uint64_t groups, windows, files;
+  uint64_t ops, errhandlers, infos;
   uint64_t calls;       /* address of the first struct cohort_call, one per thread that has called MPI; 0: none */
   /* address of the first struct cohort_request_record whose handle the program has given up while it was active, the
    * newest first */
@@ -439,8 +469,9 @@ enum cohort_type_state {
   COHORT_TYPE_LONG_NAME = 1u << 2 /* see name */
 };
 
+#define COHORT_STACK_MAX 16u /* frames */
+
 /* Where something was made: return addresses, the innermost first. Equal ones share a record, which is never freed. */
-#define COHORT_STACK_MAX 16u
 struct cohort_stack {
   uint32_t n, pad0;
   /* uint64_t frames[n] */
@@ -463,9 +494,9 @@ struct cohort_datatype {
   uint64_t id;        /* counts creations: tells two lives of one handle apart */
   uint64_t event;     /* events completed when it was created */
   uint64_t call_site; /* return address in the program */
-  char name
-      [32]; /* predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins here, and the last 8 bytes are the
-                         address of the whole (NUL-terminated, at most 128 bytes with the NUL) */
+  /* predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins here,
+   * and the last 8 bytes are the address of the whole (NUL-terminated, at most 128 bytes with the NUL) */
+  char name[32];
   uint64_t stack;     /* address of a struct cohort_stack; 0: not kept */
   uint32_t n_integers, n_addresses, n_types;
   /* how often the program holds the handle: MPI_Type_get_contents may give it again, to be freed again */
@@ -519,10 +550,9 @@ enum cohort_object_state {
   COHORT_REQUEST_PERSISTENT = 1u << 9,
   /* MPI_Cancel was called for it; whether it took effect is told by the call that completes it */
   COHORT_REQUEST_CANCELLED = 1u << 10,
-  COHORT_REQUEST_COMPLETE =
-      1u
-      << 11, /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives only to
-                                          operations that are complete at once */
+  /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives
+   * only to operations that are complete at once */
+  COHORT_REQUEST_COMPLETE = 1u << 11,
   /* others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it */
   COHORT_REQUEST_SHARED = 1u << 12,
   /* a call that waited for it ended with an error that does not tell what became of it */
@@ -562,15 +592,17 @@ enum cohort_epoch { /* open ones, by the calls that open and close them */
   COHORT_EPOCH_POST = 1u << 2,     /* exposure: `exposure_group` */
   COHORT_EPOCH_LOCK_ALL = 1u << 3
 };
+
 #define COHORT_LOCKS_MAX 8u
 #define COHORT_LOCK_EXCLUSIVE (1u << 31)
+
 struct cohort_window { /* kind: enum cohort_window_kind */
   struct cohort_object o;
   uint64_t comm;      /* record of the communicator that it was made over */
   uint64_t base;      /* address of this rank's part */
   int64_t bytes;      /* of it */
   int32_t disp_unit;
-  uint32_t epochs;    /* enum cohort_epoch; it and the rest are kept only with COHORT_FEATURE_CALLS */
+  uint32_t epochs;    /* enum cohort_epoch; it and the rest are tracked only with COHORT_FEATURE_CALLS */
   uint64_t access_group, exposure_group; /* records; 0: none */
   uint32_t n_locks;   /* MPI_Win_lock that are open; the first COHORT_LOCKS_MAX are in `locks` */
   uint32_t pad0;
@@ -607,10 +639,11 @@ struct cohort_errhandler { /* kind: PREDEFINED, or for which objects it is; USER
   uint64_t function;
 };
 
-/* A change makes a new record with the same id. TRUNCATED: entries are left out (n_entries < n_keys), or a value is
- * cut. */
 #define COHORT_INFO_KEYS_MAX 64u
 #define COHORT_INFO_VALUE_MAX 256u /* bytes with the NUL */
+
+/* A change makes a new record with the same id. TRUNCATED: entries are left out (n_entries < n_keys), or a value is
+ * cut. */
 struct cohort_info { /* kind: 0 */
   struct cohort_object o;
   uint32_t n_keys;    /* that MPI has */
@@ -689,9 +722,9 @@ struct cohort_call {
   struct cohort_action a;
 };
 
-/* ------------------------------------------------------------------ decisions file (Go writes, the rank mmaps it
- * read-only) Three arrays, each in the order in which the rank will need it, so that the rank does no thinking and no
- * search.
+/* ------------------------------------------------------------------ decisions file
+ * Go writes it, the rank maps it read-only. Three arrays, each in the order in which the rank will need it, so that
+ * the rank does no thinking and no search.
  */
 struct cohort_decisions {
   uint64_t magic;
@@ -773,10 +806,9 @@ struct cohort_stream {
   uint64_t offset, bytes;
 };
 
-/* `length` bytes follow, padded to 8. Numbers of one kind that follow each other share an entry: length is 8 for each.
- * */
+/* `length` bytes follow, padded to 8. Numbers of one kind that follow each other share an entry, with 8 bytes each. */
 struct cohort_value {
-  uint32_t kind;
+  uint32_t kind; /* enum cohort_value_kind */
   uint32_t length;
 };
 
@@ -797,7 +829,7 @@ struct cohort_match {
   int32_t source;
   int32_t tag;
   uint32_t op;
-  uint32_t flags;
+  uint32_t flags; /* enum cohort_decision_flag; see COHORT_DECISION_WHICH */
 };
 
 /* One per successful poll: `failures` polls fail first (of whatever kind, in program order), then the poll that is
@@ -806,7 +838,7 @@ struct cohort_poll {
   uint64_t event;
   uint64_t failures;
   uint32_t op;
-  uint32_t flags;
+  uint32_t flags; /* enum cohort_decision_flag */
 };
 
 /* One per Waitany, Testany, Waitsome, Testsome that succeeded with an index. `count` uint32_t indices follow, padded to
@@ -817,8 +849,8 @@ struct cohort_set {
   uint32_t count;
 };
 
-/* ------------------------------------------------------------------ trace file: header page; the rest is in
- * docs/trace-format.md */
+/* ------------------------------------------------------------------ trace file
+ * The header page; the rest is in docs/trace-format.md. */
 #define COHORT_TRACE_HEADER_SIZE 4096u
 #define COHORT_CHUNK_MAGIC 0x4b4e4843u /* "CHNK" */
 #define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
@@ -861,10 +893,10 @@ struct cohort_trace_header {
   uint64_t magic;
   uint32_t version;
   uint32_t size;       /* sizeof(struct cohort_trace_header) */
-  uint32_t mode;       /* ORDER or FULL */
+  uint32_t mode;       /* enum cohort_mode: ORDER, RACING or FULL */
   uint32_t flags;      /* enum cohort_flag as run */
   uint32_t rank, world_size;
-  uint32_t mpi;        /* 1 MPICH, 2 Open MPI */
+  uint32_t mpi;        /* enum cohort_mpi */
   uint32_t closed;     /* 1: closed after MPI_Finalize; 0: cut short */
   uint64_t start_ns;   /* CLOCK_REALTIME at initialisation */
   uint64_t committed;  /* bytes of the file that are valid, header included; release store after each record */
@@ -878,10 +910,10 @@ struct cohort_trace_header {
   uint32_t pad0;
 };
 
-/* ------------------------------------------------------------------ racing mode: what is undecided, in the trace
- * file's header page A receive from MPI_ANY_SOURCE that is complete stands here until it is known whether it raced, and
- * counts as traced as long as it does; so a rank that dies at any instant leaves a recording that replays. At a clean
- * close the table is empty. */
+/* ------------------------------------------------------------------ racing mode
+ * What is undecided, in the trace file's header page. A receive from MPI_ANY_SOURCE that is complete stands here
+ * until it is known whether it raced, and counts as traced as long as it does; so a rank that dies at any instant
+ * leaves a recording that replays. At a clean close the table is empty. */
 #define COHORT_UNDECIDED_OFFSET 512u /* in the file */
 #define COHORT_PENDING_MAX 111u
 

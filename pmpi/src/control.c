@@ -32,7 +32,7 @@ void cohort_control_open(void) {
   close(fd);
   if (p == MAP_FAILED) return;
   struct cohort_control *c = p;
-  if (length < (off_t)sizeof *c || c->magic != COHORT_CONTROL_MAGIC || c->version != COHORT_ABI_VERSION ||
+  if (length < (off_t)sizeof *c || c->magic != COHORT_CONTROL_MAGIC || c->version != COHORT_CONTROL_VERSION ||
       c->size != sizeof *c) {
     munmap(p, sizeof *c);
     return;

@@ -52,10 +52,10 @@
 
 /* MPICH's handles are ints, Open MPI's pointers. */
 #ifdef OPEN_MPI
-#define COHORT_MPI 2u
+#define COHORT_MPI COHORT_OPEN_MPI
 #define HANDLE(h) ((uint64_t)(uintptr_t)(h))
 #else
-#define COHORT_MPI 1u
+#define COHORT_MPI COHORT_MPICH
 #define HANDLE(h) ((uint64_t)(uint32_t)(h))
 #endif
 

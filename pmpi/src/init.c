@@ -233,7 +233,7 @@ int cohort_enter(uint32_t op, uint64_t site) {
   struct cohort_control *c = g.control;
   STORE(c->current_op, op);
   STORE(c->current, g.events + 1);
-  struct cohort_recent *r = g.recent = &c->recent[(g.events + 1) % COHORT_RECENT];
+  struct cohort_recent *r = g.recent = &c->recent[(g.events + 1) % COHORT_RECENT_MAX];
   *r = (struct cohort_recent){
       .event = g.events + 1, .site = site, .op = op, .peer = INT32_MIN, .tag = INT32_MIN, .got = INT32_MIN};
   STORE(g.header->current_op, op);
@@ -287,7 +287,7 @@ void cohort_leave(void) {
   if (UNLIKELY(cohort_windows_small > 0)) cohort_windows_look();
   if (UNLIKELY((g_requests.freed | g_requests.overtaken) != 0) && g.phase == PHASE_ACTIVE) look_at_pending();
   uint64_t events = ++g.events;
-  uint64_t *calls = &c->calls[g.op % 128];
+  uint64_t *calls = &c->calls[g.op % COHORT_OPERATIONS];
   __atomic_store_n(calls, *calls + 1, __ATOMIC_RELAXED);
   if (g_trace.check_at != 0) check(events);
   STORE(g.header->events, events);

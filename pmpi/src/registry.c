@@ -7,7 +7,7 @@
 
 EXPORT struct cohort_registry cohort_registry = {
     .magic = COHORT_REGISTRY_MAGIC,
-    .version = COHORT_ABI_VERSION,
+    .version = COHORT_REGISTRY_VERSION,
     .size = sizeof(struct cohort_registry),
     .mpi = COHORT_MPI,
     .handle_size = sizeof(MPI_Datatype),

@@ -65,7 +65,7 @@ void cohort_replay_open(void) {
     cohort_refuse("Replay needs a decisions file, and the one named in COHORT_DECISIONS could not be read.");
     return;
   }
-  if (d->magic != COHORT_DECISIONS_MAGIC || d->version != COHORT_ABI_VERSION || d->size != sizeof *d) {
+  if (d->magic != COHORT_DECISIONS_MAGIC || d->version != COHORT_DECISIONS_VERSION || d->size != sizeof *d) {
     cohort_refuse("The decisions file is not one, or is of another version than the interposer.");
     return;
   }

@@ -489,7 +489,7 @@ void cohort_trace_open(void) {
   }
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
-  h->version = COHORT_ABI_VERSION;
+  h->version = COHORT_TRACE_VERSION;
   h->size = sizeof *h;
   h->mode = g.full ? COHORT_MODE_FULL : g.control->mode == COHORT_MODE_RACING ? COHORT_MODE_RACING : COHORT_MODE_ORDER;
   h->flags = g.control->flags;

@@ -647,7 +647,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   int kept = strcmp(argv[1], "kept") == 0;
-  NEED(cohort_registry.magic == COHORT_REGISTRY_MAGIC && cohort_registry.version == COHORT_ABI_VERSION);
+  NEED(cohort_registry.magic == COHORT_REGISTRY_MAGIC && cohort_registry.version == COHORT_REGISTRY_VERSION);
   CHECK(((cohort_registry.features & COHORT_FEATURE_REQUESTS) != 0) == kept && ((cohort_registry.features & COHORT_FEATURE_CALLS) != 0) == kept);
   CHECK(cohort_registry.features & COHORT_FEATURE_GROUPS);
   if (kept) {

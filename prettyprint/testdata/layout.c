@@ -20,7 +20,7 @@ static void bytes(const char *name, const void *p, size_t n) {
                 .target = SIDE(70), .name = "twenty-seven"}
 
 int main(void) {
-  struct cohort_registry r = {.magic = COHORT_REGISTRY_MAGIC, .version = COHORT_ABI_VERSION, .size = sizeof r, .mpi = 2, .handle_size = 8,
+  struct cohort_registry r = {.magic = COHORT_REGISTRY_MAGIC, .version = COHORT_REGISTRY_VERSION, .size = sizeof r, .mpi = 2, .handle_size = 8,
                               .datatypes = 101, .comms = 102, .requests = 103, .groups = 104, .windows = 105, .files = 106, .ops = 107,
                               .errhandlers = 108, .infos = 109, .calls = 110, .detached = 111, .detached_dropped = 112, .lost = 113,
                               .features = 114, .mode = 115, .in_place = 116, .comm_null = 117, .request_null = 118};

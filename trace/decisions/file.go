@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -79,7 +80,7 @@ func (d *Plan) Encode() []byte {
 	le.PutUint32(b[176:], flag(d.Control))
 	le.PutUint32(b[180:], flag(d.Hold))
 	le.PutUint64(b[0:], decisionsMagic)
-	le.PutUint32(b[8:], trace.ABIVersion)
+	le.PutUint32(b[8:], abi.DecisionsVersion)
 	le.PutUint32(b[12:], headerSize)
 	le.PutUint32(b[16:], d.Rank)
 	le.PutUint32(b[20:], d.WorldSize)
@@ -132,12 +133,12 @@ func Decode(name string, b []byte) (*Plan, error) {
 	if len(b) < headerSize || le.Uint64(b) != decisionsMagic {
 		return bad(0, "header", "the magic of a decisions file", fmt.Sprintf("a file of %d bytes without it", len(b)))
 	}
-	if v := le.Uint32(b[8:]); v != trace.ABIVersion {
+	if v := le.Uint32(b[8:]); v != abi.DecisionsVersion {
 		return nil, &trace.VersionError{
 			Path:      name,
 			What:      "decisions file",
 			Found:     int64(v),
-			Supported: trace.ABIVersion,
+			Supported: abi.DecisionsVersion,
 		}
 	}
 	d := &Plan{

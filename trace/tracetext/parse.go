@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -256,7 +257,7 @@ func (p *textParser) header(word string) trace.Header {
 		p.fail("mode order, racing or full", strconv.Quote(name))
 	}
 	h := trace.Header{
-		Version: trace.ABIVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"),
+		Version: abi.TraceVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"),
 		MPI:    p.u32("mpi"),
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
 		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: trace.Ended(p.u("full_disk", 3)),

@@ -1,4 +1,4 @@
-package abi
+package control
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 const (
@@ -23,14 +25,14 @@ const cancelSlice = 100 * time.Millisecond
 // WaitChange blocks until the rank's state is not old, and returns the new one; or until ctx ends, with its error. It
 // occupies one OS thread while it waits. A rank that dies does not change its state: whoever waits must end ctx when
 // the process is gone.
-func (c *Control) WaitChange(ctx context.Context, old State) (State, error) {
-	word := &c.block.State
+func (c *Block) WaitChange(ctx context.Context, old abi.State) (abi.State, error) {
+	word := (*uint32)(&c.block.State)
 	stop := context.AfterFunc(ctx, func() { futexWake(word) })
 	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address
 	// (EFAULT).
 	defer stop()
 	for {
-		if now := State(atomic.LoadUint32(word)); now != old {
+		if now := abi.State(atomic.LoadUint32(word)); now != old {
 			return now, nil
 		}
 		if err := ctx.Err(); err != nil {
@@ -44,21 +46,21 @@ func (c *Control) WaitChange(ctx context.Context, old State) (State, error) {
 
 // WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not
 // leave by itself (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for
-// StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left yet.
-func (c *Control) WaitParked(ctx context.Context) (State, error) {
-	word := &c.block.State
+// abi.StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left yet.
+func (c *Block) WaitParked(ctx context.Context) (abi.State, error) {
+	word := (*uint32)(&c.block.State)
 	stop := context.AfterFunc(ctx, func() { futexWake(word) })
 	defer stop()
 	for {
-		now := State(atomic.LoadUint32(word))
+		now := abi.State(atomic.LoadUint32(word))
 		switch now {
-		case StateParked:
-			if c.ParkAt() == Never {
+		case abi.StateParked:
+			if c.ParkAt() == abi.Never {
 				return now, nil
 			}
-		case StateDiverged, StateEnd, StateRefused, StateFinalized:
+		case abi.StateDiverged, abi.StateEnd, abi.StateRefused, abi.StateFinalized:
 			return now, nil
-		case StateNew, StateRunning, StateStopped:
+		case abi.StateNew, abi.StateRunning, abi.StateStopped:
 		}
 		if err := ctx.Err(); err != nil {
 			return now, fmt.Errorf("waiting for the rank to park: %w", context.Cause(ctx))

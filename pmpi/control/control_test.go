@@ -1,4 +1,4 @@
-package abi_test
+package control_test
 
 import (
 	"context"
@@ -11,14 +11,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/pmpi/control"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func create(t *testing.T) (string, *abi.Control) {
+func create(t *testing.T) (string, *control.Block) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "control")
-	c, err := abi.CreateControl(path, abi.Start{
+	c, err := control.Create(path, control.Start{
 		Mode: abi.ModeOrder, Flags: abi.FlagYield, Rank: 3, WorldSize: 4, ParkAt: 17, GuardAt: abi.Never,
 	})
 	if err != nil {
@@ -34,7 +35,7 @@ func create(t *testing.T) (string, *abi.Control) {
 
 func TestControlIsShared(t *testing.T) {
 	path, c := create(t)
-	other, err := abi.OpenControl(path)
+	other, err := control.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestControlIsShared(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if _, err := abi.CreateControl(path, abi.Start{}); !errors.Is(err, os.ErrExist) {
+	if _, err := control.Create(path, control.Start{}); !errors.Is(err, os.ErrExist) {
 		t.Errorf("created over another: %v", err)
 	}
 }
@@ -69,11 +70,11 @@ func TestOpenControlRefuses(t *testing.T) {
 		if err := os.WriteFile(bad, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if c, err := abi.OpenControl(bad); err == nil {
+		if c, err := control.Open(bad); err == nil {
 			t.Errorf("%s: opened %v", name, c)
 		}
 	}
-	if _, err := abi.OpenControl(path + "-missing"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := control.Open(path + "-missing"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 }

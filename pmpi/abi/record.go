@@ -1,0 +1,34 @@
+//go:build amd64 || arm64 || loong64 || mips64le || ppc64le || riscv64
+
+// On these machines a struct of Go has the layout that the header prescribes: little endian, 64-bit integers aligned
+// to 8 bytes. On others this package does not compile.
+
+package abi
+
+import (
+	"bytes"
+	"unsafe"
+)
+
+// Bytes is the memory of a record, in the layout that C has. Any bytes are a valid record: it has integers only.
+func Bytes[T Record](r *T) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r)) //nolint:gosec // the memory of r, no more
+}
+
+// Read copies a record from the beginning of b. What b is too short for is 0.
+func Read[T Record](b []byte) (r T) {
+	copy(Bytes(&r), b)
+	return r
+}
+
+// Size is the number of bytes of a record.
+func Size[T Record]() int {
+	var r T
+	return int(unsafe.Sizeof(r))
+}
+
+// Text is the string in a field of characters: up to the first NUL, or the whole field.
+func Text(field []byte) string {
+	text, _, _ := bytes.Cut(field, []byte{0})
+	return string(text)
+}
