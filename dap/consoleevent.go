@@ -7,12 +7,14 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/job"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 )
 
 // matchEvent is `mpipp --match 2:17`: the two types of a message of the recording. They are not in the recording, so
 // the ranks are brought to the ends of the two calls that were given them, and asked there.
-func (k *call) matchEvent(q prettyprint.MatchEvent) (string, error) {
+func (k *call) matchEvent(q command.MatchEvent) (string, error) {
 	d := k.c.debuggee()
 	if d.Steering == nil {
 		return "", refuse("mpipp --match %s is about an event of a recording and needs a replay, and %s. "+
@@ -79,7 +81,7 @@ func plural(n uint64, what string) string {
 }
 
 // choose finds the message that is meant.
-func choose(q prettyprint.MatchEvent, found RecordedMessages) (*RecordedMessage, error) {
+func choose(q command.MatchEvent, found RecordedMessages) (*RecordedMessage, error) {
 	var left []int
 	for i := range found.Messages {
 		m := &found.Messages[i]
@@ -119,10 +121,10 @@ func choose(q prettyprint.MatchEvent, found RecordedMessages) (*RecordedMessage,
 // matchRecorded obtains the two sides of a message, and compares them. of is the event that was asked about.
 func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMessage) (string, error) {
 	calls := []RecordedCall{m.Send, m.Receive}
-	sides := make([]prettyprint.Side, len(calls))
+	sides := make([]datatype.Side, len(calls))
 	ask := func(ctx context.Context, i int) error {
 		c, other := calls[i], calls[1-i]
-		got, err := k.sides(ctx, prettyprint.MatchSide{
+		got, err := k.sides(ctx, command.MatchSide{
 			Rank: c.Rank, Peer: other.Rank, Receives: i == 1, Event: c.Event,
 			Call: c.Name, Which: c.Which,
 		})
@@ -182,7 +184,7 @@ func (k *call) visit(ctx context.Context, of RecordedCall, calls []RecordedCall,
 }
 
 // contradictions says where the calls are not what the recording says of the message.
-func (m *RecordedMessage) contradictions(sides []prettyprint.Side) string {
+func (m *RecordedMessage) contradictions(sides []datatype.Side) string {
 	out := ""
 	if m.Doubt != "" {
 		out += "\n" + m.Doubt

@@ -14,32 +14,34 @@ import (
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/job/jobtest"
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
 )
 
 // sideText is what a rank answers to mpipp --export: count integers or doubles.
-func sideText(t *testing.T, name string, count int64, e *prettyprint.Envelope) string {
+func sideText(t *testing.T, name string, count int64, e *datatype.Envelope) string {
 	t.Helper()
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
-	handle := im.Named(name).Handle
-	r, err := prettyprint.Open(im, im.Publish())
+	rawHandle := im.Named(name).Handle
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dt, err := r.DatatypeByHandle(handle)
+	dt, err := r.DatatypeByHandle(rawHandle)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := prettyprint.Side{Name: name, Type: dt, Count: count, Envelope: e}.Export()
+	text, err := datatype.Side{Name: name, Type: dt, Count: count, Envelope: e}.Export()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func envelope(call string, self, peer, tag int64) *prettyprint.Envelope {
-	return &prettyprint.Envelope{Call: call, Comm: 1, Self: self, Peer: peer, Tag: tag}
+func envelope(call string, self, peer, tag int64) *datatype.Envelope {
+	return &datatype.Envelope{Call: call, Comm: 1, Self: self, Peer: peer, Tag: tag}
 }
 
 // answers makes the ranks answer the lines of mpipp --export that begin so; all else is an error. known is asked first,

@@ -7,7 +7,9 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 )
 
 // consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its
@@ -23,7 +25,7 @@ func (k *call) consoleMatch(line string) (text string, ours bool, err error) {
 		return "", false, nil
 	}
 	rest = strings.TrimSpace(rest)
-	if q, ours, err := prettyprint.ParseMatchEvent(rest); ours {
+	if q, ours, err := command.ParseMatchEvent(rest); ours {
 		if err == nil {
 			text, err = k.matchEvent(q)
 		}
@@ -32,14 +34,14 @@ func (k *call) consoleMatch(line string) (text string, ours bool, err error) {
 	if !strings.HasPrefix(rest, "[") {
 		return "", false, nil
 	}
-	send, recv, err := prettyprint.MatchSides(rest)
+	send, recv, err := command.MatchSides(rest)
 	if err == nil {
 		text, err = k.matchRanks(send, recv)
 	}
 	return text, true, err
 }
 
-func (k *call) matchRanks(send, recv prettyprint.MatchSide) (string, error) {
+func (k *call) matchRanks(send, recv command.MatchSide) (string, error) {
 	sends, err := k.sides(k.ctx, send)
 	if err != nil {
 		return "", k.whyNot(send, recv, err)
@@ -48,11 +50,11 @@ func (k *call) matchRanks(send, recv prettyprint.MatchSide) (string, error) {
 	if err != nil {
 		return "", k.whyNot(send, recv, err)
 	}
-	s, r, note, err := prettyprint.PickMatch(sends, recvs)
+	s, r, note, err := datatype.PickMatch(sends, recvs)
 	if err != nil {
 		return "", &requestError{text: err.Error(), quiet: true}
 	}
-	for _, side := range []*prettyprint.Side{&s, &r} {
+	for _, side := range []*datatype.Side{&s, &r} {
 		if side.Envelope != nil {
 			side.Where += ", " + side.Envelope.Name()
 		}
@@ -64,8 +66,8 @@ func (k *call) matchRanks(send, recv prettyprint.MatchSide) (string, error) {
 	return text, err
 }
 
-func matchText(send, recv prettyprint.Side) (string, error) {
-	m, err := prettyprint.Match(send, recv)
+func matchText(send, recv datatype.Side) (string, error) {
+	m, err := datatype.Match(send, recv)
 	if err != nil {
 		return "", err
 	}
@@ -78,11 +80,11 @@ func matchText(send, recv prettyprint.Side) (string, error) {
 
 // whyNot adds to the reason why a side is not there what is there instead, where calls are compared and no types are
 // named.
-func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
+func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 	if len(send.Args)+len(recv.Args) > 0 || send.Rank == recv.Rank {
 		return err
 	}
-	other := func(s prettyprint.MatchSide) []prettyprint.Side {
+	other := func(s command.MatchSide) []datatype.Side {
 		s.Receives = !s.Receives
 		sides, err := k.sides(k.ctx, s)
 		if err != nil {
@@ -90,7 +92,7 @@ func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
 		}
 		return sides
 	}
-	has := func(s prettyprint.MatchSide) bool {
+	has := func(s command.MatchSide) bool {
 		_, err := k.sides(k.ctx, s)
 		return err == nil
 	}
@@ -116,7 +118,7 @@ func (k *call) whyNot(send, recv prettyprint.MatchSide, err error) error {
 }
 
 // waitsFor reports whether each of the receives takes messages of that rank only.
-func waitsFor(receives []prettyprint.Side, rank int) bool {
+func waitsFor(receives []datatype.Side, rank int) bool {
 	for _, r := range receives {
 		if r.Envelope == nil || r.Envelope.Collective || r.Envelope.Peer != int64(rank) {
 			return false
@@ -126,7 +128,7 @@ func waitsFor(receives []prettyprint.Side, rank int) bool {
 }
 
 // sides asks the side's rank for its type; for several types if it is in a call that waits for several requests.
-func (k *call) sides(ctx context.Context, s prettyprint.MatchSide) ([]prettyprint.Side, error) {
+func (k *call) sides(ctx context.Context, s command.MatchSide) ([]datatype.Side, error) {
 	if n := k.c.debuggee().Job.Ranks(); s.Rank >= n {
 		return nil, refuse("mpipp --match names rank %d; the job has the ranks 0 to %d", s.Rank, n-1)
 	}
@@ -137,9 +139,9 @@ func (k *call) sides(ctx context.Context, s prettyprint.MatchSide) ([]prettyprin
 	if err != nil {
 		return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 	}
-	var sides []prettyprint.Side
+	var sides []datatype.Side
 	for line := range strings.Lines(strings.TrimSpace(result.Text)) {
-		side, err := prettyprint.Import(line)
+		side, err := datatype.Import(line)
 		if err != nil {
 			return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
 		}

@@ -164,7 +164,7 @@ func (b *Backend) SetVariable(ctx context.Context, req backend.SetVariableReques
 // Evaluate implements backend.Backend.
 func (b *Backend) Evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	stop := b.now()
-	if line, ok := command(req.Expression); ok && req.Context == backend.ContextREPL {
+	if line, ok := mpippLine(req.Expression); ok && req.Context == backend.ContextREPL {
 		result, tree, err := b.decoder.Run(ctx, req.Frame, line)
 		if err == nil {
 			b.openable(&result.Variable, tree, stop)
@@ -183,8 +183,8 @@ func (b *Backend) Evaluate(ctx context.Context, req backend.EvaluateRequest) (ba
 	return result, nil
 }
 
-// command reports whether a line of the console is the MPI pretty printer's, and returns what follows its name.
-func command(line string) (args string, ok bool) {
+// mpippLine reports whether a line of the console is the MPI pretty printer's, and returns what follows its name.
+func mpippLine(line string) (args string, ok bool) {
 	args, ok = strings.CutPrefix(strings.TrimSpace(line), "mpipp")
 	if !ok || args != "" && args[0] != ' ' && args[0] != '\t' {
 		return "", false
@@ -208,7 +208,7 @@ func (b *Backend) describe(ctx context.Context, frame backend.FrameID, v *backen
 	if handleGo.FindString(v.Type) == "" {
 		v.Type = kind
 	}
-	value, ok := handle(ctx, b, frame, v, kind)
+	value, ok := handleValue(ctx, b, frame, v, kind)
 	if !ok {
 		return
 	}

@@ -9,8 +9,11 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
 )
 
 // maxSource is the size of the largest source file in which calls are looked for.
@@ -40,7 +43,7 @@ func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) ([]Tree, error
 		if k := seen[c.Name()]; k > 1 { // a scope's variables have names of their own
 			n.Name += fmt.Sprintf(" (%d)", k)
 		}
-		if c.State() != prettyprint.CallRunning && newerThanProgram(frame) {
+		if c.State() != call.Running && newerThanProgram(frame) {
 			n.Value += " (the source is newer than the program: this may not be the call that was compiled)"
 		}
 		out[i] = s.tree(n)
@@ -50,14 +53,14 @@ func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) ([]Tree, error
 
 // callsOf are the calls of the resolver's frame: that which the registry says the thread is in from there, else those
 // that were found in the source.
-func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*prettyprint.Call, error) {
+func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*call.Call, error) {
 	frame := s.resolver.at
 	if frame.ID.Level > 0 {
-		running, err := s.registry.CallsInProgress(s.resolver.CallAt)
-		if err != nil && !prettyprint.IsKind(err, prettyprint.KindNotKept) {
+		running, err := call.InProgress(s.registry, s.resolver.CallAt)
+		if err != nil && !fault.Is(err, fault.NotKept) {
 			return nil, err
 		}
-		var here []*prettyprint.Call
+		var here []*call.Call
 		for i := range running {
 			if running[i].Site == frame.PC {
 				here = append(here, running[i].Call)
@@ -94,8 +97,8 @@ func (r *resolver) frameHere() (backend.Frame, string, error) {
 	return *r.at, r.text, nil
 }
 
-// CallsOnLine implements prettyprint.SourceText.
-func (r *resolver) CallsOnLine(*prettyprint.Registry) ([]*prettyprint.Call, error) {
+// CallsOnLine implements call.SourceText.
+func (r *resolver) CallsOnLine(*handle.Rank) ([]*call.Call, error) {
 	frame, text, err := r.frameHere()
 	if err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (r *resolver) CallsOnLine(*prettyprint.Registry) ([]*prettyprint.Call, erro
 	return r.sourceCalls(r.ctx, frame, text, found)
 }
 
-// CallAt implements prettyprint.SourceText, for the resolver's frame.
+// CallAt implements call.SourceText, for the resolver's frame.
 func (r *resolver) CallAt(site uint64, name string) *mpicall.Call {
 	frame, text, err := r.frameHere()
 	if err != nil || frame.PC != site {
@@ -125,7 +128,7 @@ func (r *resolver) CallAt(site uint64, name string) *mpicall.Call {
 	return &same[0]
 }
 
-// Thread implements prettyprint.SourceText.
+// Thread implements call.SourceText.
 func (r *resolver) Thread() int32 {
 	id, err := r.rank.KernelThread(r.ctx, r.frame)
 	if err != nil {
@@ -160,7 +163,7 @@ func newerThanProgram(frame backend.Frame) bool {
 // sourceCalls evaluates calls in a frame.
 func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text string,
 	found []mpicall.Call,
-) ([]*prettyprint.Call, error) {
+) ([]*call.Call, error) {
 	var constants map[string]string
 	if mpicall.LanguageOf(frame.File) == mpicall.C {
 		constants = mpicall.Constants(text)
@@ -175,16 +178,16 @@ func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text str
 	}
 	begins := frame.ID.Level == 0 && s.resolver.beginsLine(frame.PC)
 	at := fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
-	var out []*prettyprint.Call
+	var out []*call.Call
 	for _, c := range found {
-		state := prettyprint.CallNear
+		state := call.Near
 		switch {
 		case begins:
-			state = prettyprint.CallAhead
+			state = call.Ahead
 		case inner != "" && sameFunction(inner, c.Name):
-			state = prettyprint.CallRunning
+			state = call.Running
 		}
-		out = append(out, s.registry.SourceCall(s.resolver, c, constants, state, at))
+		out = append(out, call.FromSource(s.registry, s.resolver, c, constants, state, at))
 	}
 	return out, nil
 }

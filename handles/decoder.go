@@ -8,7 +8,11 @@ import (
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/prettyprint"
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // A Decoder decodes the MPI objects of the rank behind one debugger. It holds no state between calls; trees that it gave
@@ -41,7 +45,7 @@ type Tree struct {
 // memory reads a rank's memory through its backend.
 type memory struct{ *session }
 
-// ReadMemory implements prettyprint.MemoryReader.
+// ReadMemory implements registry.MemoryReader.
 func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 	data, err := m.rank.ReadMemory(m.ctx, addr, len(p))
 	n := copy(p, data)
@@ -56,7 +60,7 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 type session struct {
 	rank     backend.Inspector
 	resolver *resolver
-	registry *prettyprint.Registry
+	registry *handle.Rank
 
 	mu  sync.Mutex
 	ctx context.Context //nolint:containedctx // of the call that holds mu
@@ -88,7 +92,7 @@ func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, er
 			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, " +
 			"without noInterpose."}
 	}
-	if s.registry, err = prettyprint.Open(memory{s}, addr); err != nil {
+	if s.registry, err = handle.Open(memory{s}, addr); err != nil {
 		return nil, err
 	}
 	s.registry.SetSurroundings(s.resolver.surroundings())
@@ -102,12 +106,12 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 	if err != nil {
 		return refused(err)
 	}
-	result, err := prettyprint.CommandLine(s.registry, s.resolver, args)
+	result, err := command.Run(s.registry, s.resolver, args)
 	if err != nil {
 		return refused(err)
 	}
 	var text strings.Builder
-	if err := result.Text(&text, prettyprint.Options{}); err != nil {
+	if err := result.Text(&text, view.Options{}); err != nil {
 		return refused(err)
 	}
 	if text.Len() > maxText {
@@ -127,7 +131,7 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 const maxText = 48 << 20
 
 // tree shows a node with its children, which are made when they are asked for.
-func (s *session) tree(n prettyprint.Node) Tree {
+func (s *session) tree(n view.Node) Tree {
 	out := Tree{Name: n.Name, Value: n.Value, Type: n.Type, Len: n.NumChildren, Indexed: n.IsList}
 	if n.HasAddress {
 		out.Address = n.Address
@@ -149,7 +153,7 @@ func (s *session) tree(n prettyprint.Node) Tree {
 // Describe returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...;
 // "Type MPI_Datatype" in Fortran). An error leaves the variable as the debugger shows it.
 func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) (Tree, error) {
-	if prettyprint.KindOfType(typeName) == 0 {
+	if registry.KindOf(typeName) == 0 {
 		return Tree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
 	}
 	s, err := d.open(ctx, backend.FrameID{Thread: 1})
@@ -157,7 +161,7 @@ func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) 
 		return Tree{}, err
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
-	node, err := s.registry.Describe(typeName, handle, fortran)
+	node, err := call.Describe(s.registry, typeName, handle, fortran)
 	if err != nil {
 		return Tree{}, err
 	}

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/prettyprint"
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // resolver evaluates expressions in one frame.
@@ -20,14 +21,14 @@ type resolver struct {
 }
 
 var (
-	_ prettyprint.Resolver   = (*resolver)(nil)
-	_ prettyprint.Locator    = (*resolver)(nil)
-	_ prettyprint.SourceText = (*resolver)(nil)
+	_ call.Resolver   = (*resolver)(nil)
+	_ call.Locator    = (*resolver)(nil)
+	_ call.SourceText = (*resolver)(nil)
 )
 
 // surroundings are what is known of the rank besides its memory.
-func (r *resolver) surroundings() prettyprint.Surroundings {
-	return prettyprint.Surroundings{Locate: r.Locate, Symbol: r.symbol, Machine: r.machine, Now: r.now}
+func (r *resolver) surroundings() registry.Surroundings {
+	return registry.Surroundings{Locate: r.Locate, Symbol: r.symbol, Machine: r.machine, Now: r.now}
 }
 
 // symbol is the address of a symbol of the MPI library.
@@ -56,19 +57,19 @@ func (r *resolver) now() (int64, bool) {
 	return t.Nano(), true
 }
 
-// Resolve implements prettyprint.Resolver.
-func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
+// Resolve implements call.Resolver.
+func (r *resolver) Resolve(expr string) (call.Resolved, error) {
 	v, err := r.rank.Resolve(r.ctx, r.frame, expr)
 	if err != nil {
-		return prettyprint.Resolved{}, err
+		return call.Resolved{}, err
 	}
-	out := prettyprint.Resolved{
+	out := call.Resolved{
 		Type: v.Type, Number: v.Number, HasNumber: v.HasNumber, Address: v.Address, HasAddr: v.HasAddr,
-		Pointer: v.Pointer, Array: v.Array, Struct: v.Struct, Language: prettyprint.C,
+		Pointer: v.Pointer, Array: v.Array, Struct: v.Struct, Language: call.C,
 	}
 	switch v.Language {
 	case backend.Fortran:
-		out.Language = prettyprint.Fortran
+		out.Language = call.Fortran
 	case backend.Go: // its handles are C's, under names of a binding's own
 		if k := handleKind(v.Type); k != "" {
 			out.Type = k
@@ -78,7 +79,7 @@ func (r *resolver) Resolve(expr string) (prettyprint.Resolved, error) {
 	return out, nil
 }
 
-// Locate implements prettyprint.Locator.
+// Locate implements call.Locator.
 func (r *resolver) Locate(pc uint64) string {
 	if pc == 0 {
 		return ""

@@ -81,8 +81,8 @@ func (a *aliases) handleKind(ctx context.Context, rank backend.Inspector, at bac
 	return kind
 }
 
-// handle is what Describe is given of a variable: the handle, or the address of a status, which is no handle.
-func handle(ctx context.Context, rank backend.Inspector, at backend.FrameID, v *backend.Variable,
+// handleValue is what Describe is given of a variable: the handle, or the address of a status, which is no handle.
+func handleValue(ctx context.Context, rank backend.Inspector, at backend.FrameID, v *backend.Variable,
 	kind string,
 ) (uint64, bool) {
 	if isStatus(kind) && v.Address != 0 {

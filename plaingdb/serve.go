@@ -14,7 +14,9 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/handles"
 	"github.com/cohort-debugger/cohort/internal/prose"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
 // Protocol is the version of what script.py and Serve say to each other.
@@ -145,12 +147,12 @@ func isHelp(req request) bool {
 // explain is an error for somebody in gdb.
 func explain(err error) string {
 	var none *handles.NoRegistryError
-	if errors.As(err, &none) || prettyprint.IsKind(err, prettyprint.KindNoInterposer) {
+	if errors.As(err, &none) || fault.Is(err, fault.NoInterposer) {
 		return "The program runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. `cohort library PROGRAM` prints the library's path. In gdb, write " +
 			"`set environment LD_PRELOAD PATH` before `run`; ranks that gdb is to attach to, or that are to leave core files, are started with it: " +
 			"mpiexec -n 4 env LD_PRELOAD=PATH PROGRAM."
 	}
-	if errors.As(err, new(*prettyprint.Error)) { // whole sentences, which may begin with an expression of the user's
+	if errors.As(err, new(*fault.Error)) { // whole sentences, which may begin with an expression of the user's
 		return err.Error()
 	}
 	return prose.Sentence(err.Error())
@@ -158,7 +160,7 @@ func explain(err error) string {
 
 func (s *server) mpipp(req request) (string, error) {
 	if isHelp(req) {
-		return prettyprint.Usage, nil
+		return command.Usage, nil
 	}
 	result, _, err := s.decoder.Run(context.Background(), backend.FrameID{}, req.Line)
 	if err != nil {

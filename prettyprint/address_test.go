@@ -6,8 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
 )
 
 func TestParseAddress(t *testing.T) {
@@ -36,7 +40,7 @@ func TestParseAddress(t *testing.T) {
 		{"t{1}{2}", []candidate{{"t{1}{2}", ""}, {"t{1}", "{2}"}}},
 		{"t[99999999999999999999]", []candidate{{"t[99999999999999999999]", ""}}},
 	} {
-		exprs, addrs := prettyprint.ParseAddress(c.in)
+		exprs, addrs := datatype.ParseAddress(c.in)
 		var got []candidate
 		for i := range exprs {
 			got = append(got, candidate{exprs[i], addrs[i].String()})
@@ -67,7 +71,7 @@ func TestAddressErrors(t *testing.T) {
 		{"--tree column[8]", "fits as far as column, which is VECTOR: indices there run from 0 to 7"},
 		{"--layout column[2]", "mpipp --tree column[2] shows where that lies"},
 	} {
-		_, err := prettyprint.CommandLine(r, vars, c.line)
+		_, err := command.Run(r, vars, c.line)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("mpipp %s: %v; want %q", c.line, err, c.want)
 		}
@@ -81,7 +85,7 @@ func FuzzAddress(f *testing.F) {
 	ty := im.Struct([]int64{1, 2}, []int64{0, 64},
 		[]*prettyprinttest.Type{im.Subarray([]int64{4, 4}, []int64{2, 3}, []int64{1, 0}, true,
 			im.Named("MPI_SHORT_INT")), fig1(im)})
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -101,7 +105,7 @@ func FuzzAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		exprs, addrs := prettyprint.ParseAddress(s)
+		exprs, addrs := datatype.ParseAddress(s)
 		if len(exprs) == 0 || len(exprs) != len(addrs) || exprs[0] != strings.TrimSpace(s) || !addrs[0].IsZero() {
 			t.Fatalf("%q: %q, %v", s, exprs, addrs)
 		}
@@ -111,7 +115,7 @@ func FuzzAddress(f *testing.F) {
 			}
 			part, err := b.Select(a)
 			if err != nil {
-				if !prettyprint.IsKind(err, prettyprint.KindAddress) || !strings.HasSuffix(err.Error(), ".") {
+				if !fault.Is(err, fault.Address) || !strings.HasSuffix(err.Error(), ".") {
 					t.Fatalf("%q: %v", s, err)
 				}
 				continue

@@ -6,8 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/picture"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // wholeMemory is mapped everywhere, and counts what is read: the buffer of a benchmark needs no memory of its own.
@@ -45,13 +50,13 @@ func benchType(b testing.TB, build func(im *prettyprinttest.Image) *prettyprintt
 	return &wholeMemory{Image: im}, im.Publish(), ty.Handle
 }
 
-func openBuffer(b testing.TB, mem prettyprint.MemoryReader, registry, handle uint64, count int64) *prettyprint.Buffer {
+func openBuffer(b testing.TB, mem registry.MemoryReader, registryAddr, rawHandle uint64, count int64) *datatype.Buffer {
 	b.Helper()
-	r, err := prettyprint.Open(mem, registry)
+	r, err := handle.Open(mem, registryAddr)
 	if err != nil {
 		b.Fatal(err)
 	}
-	dt, err := r.DatatypeByHandle(handle)
+	dt, err := r.DatatypeByHandle(rawHandle)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,11 +83,11 @@ func indexed(im *prettyprinttest.Image, blocks int64) *prettyprinttest.Type {
 // BenchmarkFirstPage decodes an indexed type of 10^5 blocks from a fresh registry and shows the first page of its 10^8
 // elements.
 func BenchmarkFirstPage(b *testing.B) {
-	mem, registry, handle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
+	mem, registryAddr, rawHandle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
 		return indexed(im, 100_000)
 	})
 	for b.Loop() {
-		if err := openBuffer(b, mem, registry, handle, 1).Text(io.Discard, prettyprint.Options{}); err != nil {
+		if err := openBuffer(b, mem, registryAddr, rawHandle, 1).Text(io.Discard, view.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -90,12 +95,12 @@ func BenchmarkFirstPage(b *testing.B) {
 
 // BenchmarkColumn reads and formats all of a vector column of 10^6 doubles.
 func BenchmarkColumn(b *testing.B) {
-	mem, registry, handle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
+	mem, registryAddr, rawHandle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
 		return rawType(im, 4, []int64{1_000_000, 1, 10}, nil, im.Named("MPI_DOUBLE"))
 	})
-	buf := openBuffer(b, mem, registry, handle, 1)
+	buf := openBuffer(b, mem, registryAddr, rawHandle, 1)
 	for b.Loop() {
-		if err := buf.Text(io.Discard, prettyprint.Options{MaxList: 1 << 20}); err != nil {
+		if err := buf.Text(io.Discard, view.Options{MaxList: 1 << 20}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -103,19 +108,19 @@ func BenchmarkColumn(b *testing.B) {
 
 // BenchmarkPicture draws a type of 10^5 blocks out of order, in both forms, from a fresh registry.
 func BenchmarkPicture(b *testing.B) {
-	mem, registry, handle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
+	mem, registryAddr, rawHandle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
 		return hugeTypes(im)["10^5 blocks out of order"]
 	})
 	for b.Loop() {
-		r, err := prettyprint.Open(mem, registry)
+		r, err := handle.Open(mem, registryAddr)
 		if err != nil {
 			b.Fatal(err)
 		}
-		dt, err := r.DatatypeByHandle(handle)
+		dt, err := r.DatatypeByHandle(rawHandle)
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, err := dt.PictureForWidth("t", 1, 80)
+		p, err := picture.ForWidth(dt, "t", 1, 80)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -128,16 +133,16 @@ func BenchmarkPicture(b *testing.B) {
 // BenchmarkMatch compares 10^8 doubles in 10^5 blocks with a contiguous buffer.
 func BenchmarkMatch(b *testing.B) {
 	var other uint64
-	mem, registry, handle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
+	mem, registryAddr, rawHandle := benchType(b, func(im *prettyprinttest.Image) *prettyprinttest.Type {
 		other = rawType(im, 3, []int64{100_000_000}, nil, im.Named("MPI_DOUBLE")).Handle
 		return indexed(im, 100_000)
 	})
 	for b.Loop() {
-		r, err := prettyprint.Open(mem, registry)
+		r, err := handle.Open(mem, registryAddr)
 		if err != nil {
 			b.Fatal(err)
 		}
-		send, err := r.DatatypeByHandle(handle)
+		send, err := r.DatatypeByHandle(rawHandle)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -145,8 +150,8 @@ func BenchmarkMatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m, err := prettyprint.Match(prettyprint.Side{Type: send, Count: 1}, prettyprint.Side{Type: recv, Count: 1})
-		if err != nil || m.Verdict != prettyprint.MatchEqual {
+		m, err := datatype.Match(datatype.Side{Type: send, Count: 1}, datatype.Side{Type: recv, Count: 1})
+		if err != nil || m.Verdict != datatype.MatchEqual {
 			b.Fatal(m, err)
 		}
 	}
@@ -179,9 +184,9 @@ func TestPagesReadWhatTheyShow(t *testing.T) {
 			return rawType(im, 4, []int64{100_000_000, 1, 2}, nil, im.Named("MPI_DOUBLE"))
 		}, 0, 3200, 0, 3200},
 	} {
-		mem, registry, handle := benchType(t, c.make)
+		mem, registryAddr, rawHandle := benchType(t, c.make)
 		var s strings.Builder
-		if err := openBuffer(t, mem, registry, handle, 1).Text(&s, prettyprint.Options{From: c.from}); err != nil {
+		if err := openBuffer(t, mem, registryAddr, rawHandle, 1).Text(&s, view.Options{From: c.from}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}

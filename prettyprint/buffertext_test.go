@@ -9,13 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // linesOf is what Text is to write of a page of elements, made from their values.
-func linesOf(vals []prettyprint.Value, width *int) string {
-	group := func(v prettyprint.Value) (prefix string, last int64, ok bool) {
+func linesOf(vals []datatype.Value, width *int) string {
+	group := func(v datatype.Value) (prefix string, last int64, ok bool) {
 		if v.Type.Name() != "MPI_CHAR" || len(v.Bytes) != 1 {
 			return "", 0, false
 		}
@@ -50,7 +52,7 @@ func linesOf(vals []prettyprint.Value, width *int) string {
 			_, last, _ := group(vals[j-1])
 			r = row{
 				fmt.Sprintf("%s..%d%s", r.name[:at], last, r.name[at:]),
-				fmt.Sprintf("0x%012x  %s", vals[i].Memory, prettyprint.QuoteBytes([]byte(text))),
+				fmt.Sprintf("0x%012x  %s", vals[i].Memory, datatype.QuoteBytes([]byte(text))),
 			}
 		}
 		*width = max(*width, utf8.RuneCountInString(r.name))
@@ -83,7 +85,7 @@ func TestTextIsOfElements(t *testing.T) {
 			t.Fatalf("Elements: %v", err)
 		}
 		var got strings.Builder
-		if err := b.Text(&got, prettyprint.Options{MaxList: 1 << 20}); err != nil {
+		if err := b.Text(&got, view.Options{MaxList: 1 << 20}); err != nil {
 			t.Fatalf("Text: %v", err)
 		}
 		width := 0
@@ -111,7 +113,7 @@ func TestTextOfPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got strings.Builder
-		if err := b.Text(&got, prettyprint.Options{MaxList: n}); err != nil {
+		if err := b.Text(&got, view.Options{MaxList: n}); err != nil {
 			t.Fatal(err)
 		}
 		var expected strings.Builder

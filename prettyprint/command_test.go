@@ -9,18 +9,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // variables is a Resolver for a handful of expressions.
-type variables map[string]prettyprint.Resolved
+type variables map[string]call.Resolved
 
-func (v variables) Resolve(expr string) (prettyprint.Resolved, error) {
+func (v variables) Resolve(expr string) (call.Resolved, error) {
 	if r, ok := v[expr]; ok {
 		return r, nil
 	}
-	return prettyprint.Resolved{}, errors.New(`No symbol "` + expr + `" in current context.`)
+	return call.Resolved{}, errors.New(`No symbol "` + expr + `" in current context.`)
 }
 
 func (v variables) Locate(pc uint64) string {
@@ -30,22 +36,22 @@ func (v variables) Locate(pc uint64) string {
 	return ""
 }
 
-func handleOf(h uint64, ctype string) prettyprint.Resolved {
-	return prettyprint.Resolved{
+func handleOf(h uint64, ctype string) call.Resolved {
+	return call.Resolved{
 		Number: h, HasNumber: true, HasAddr: true, Address: 0x7ffc0010, Type: ctype,
-		Language: prettyprint.C,
+		Language: call.C,
 	}
 }
 
-func fortran(n uint64, ftype string) prettyprint.Resolved {
-	return prettyprint.Resolved{
+func fortran(n uint64, ftype string) call.Resolved {
+	return call.Resolved{
 		Number: n, HasNumber: true, HasAddr: true, Address: 0x7ffc0020, Type: ftype,
-		Language: prettyprint.Fortran,
+		Language: call.Fortran,
 	}
 }
 
 // demo is a rank with a column of a matrix, the struct of Fig. 1, communicators, and variables that name them.
-func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
+func demo(t *testing.T) (*handle.Rank, variables, uint64) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	column := im.Vector(8, 1, 10, im.Named("MPI_DOUBLE"))
 	matrix := make([]byte, 8*10*8)
@@ -79,7 +85,7 @@ func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 		Members: []uint32{3, 2, 1, 0},
 		Dims:    []int32{2, 2}, Periods: []int32{0, 1}, Coords: []int32{1, 0},
 	})
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,40 +103,40 @@ func demo(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 		"grid":     handleOf(0x84000001, "MPI_Comm"),
 		"f_type":   fortran(77, "integer(kind=4)"),
 		"req":      handleOf(0x98000000, "MPI_Request"),
-		"x":        {HasAddr: true, Address: addr, Type: "double", Language: prettyprint.C},
+		"x":        {HasAddr: true, Address: addr, Type: "double", Language: call.C},
 		"i":        handleOf(3, "int"),
 		"list[1]":  handleOf(0x0c000000, "MPI_Datatype"),
 		"list[2]":  handleOf(0x8c0000dd, "MPI_Datatype"),
 		"list[3]":  handleOf(0x12345, "MPI_Datatype"),
-		"list":     {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: prettyprint.C},
+		"list":     {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: call.C},
 		"p_type": {
 			Number: addr, HasNumber: true, Pointer: true, Type: "const MPI_Datatype *",
-			Language: prettyprint.C,
+			Language: call.C,
 		},
-		"&list[1]": {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: prettyprint.C},
+		"&list[1]": {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: call.C},
 		"f_types": {
 			HasAddr: true, Address: 0x50, Array: true, Type: "integer(kind=4) (4)",
-			Language: prettyprint.Fortran,
+			Language: call.Fortran,
 		},
-		"statuses": {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: prettyprint.C},
+		"statuses": {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: call.C},
 		"neg":      handleOf(math.MaxUint64, "int"),
 		"u": {
 			Number: addr, HasNumber: true, HasAddr: true, Address: 0x10, Pointer: true, Type: "double *",
-			Language: prettyprint.C,
+			Language: call.C,
 		},
-		"m":          {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: prettyprint.C},
-		"&m[0][9]":   {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
-		"u + 1":      {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: prettyprint.C},
-		"(char *) u": {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: prettyprint.C},
+		"m":          {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: call.C},
+		"&m[0][9]":   {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: call.C},
+		"u + 1":      {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: call.C},
+		"(char *) u": {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: call.C},
 		"f(1,2)": {
 			HasAddr: true, Address: addr, HasNumber: true, Number: 5, Type: "real(kind=8)",
-			Language: prettyprint.Fortran,
+			Language: call.Fortran,
 		},
-		"&s":          {Number: sAddr, HasNumber: true, Pointer: true, Type: "struct s *", Language: prettyprint.C},
-		"register_db": {Type: "double", Language: prettyprint.C},
+		"&s":          {Number: sAddr, HasNumber: true, Pointer: true, Type: "struct s *", Language: call.C},
+		"register_db": {Type: "double", Language: call.C},
 		"f08": {
 			HasAddr: true, Address: 0x30, Struct: true, Type: "Type mpi_comm",
-			Language: prettyprint.Fortran,
+			Language: call.Fortran,
 		},
 		"f08%mpi_val": fortran(77, "integer(kind=4)"),
 	}, addr
@@ -230,24 +236,24 @@ warning: The datatype is not committed; using it in communication is an error.
 warning: The extent computed from the constructor is 8; MPICH reported 12.
 `},
 	} {
-		res, err := prettyprint.CommandLine(r, vars, c.line)
+		res, err := command.Run(r, vars, c.line)
 		if err != nil {
 			t.Errorf("mpipp %s: %v", c.line, err)
 			continue
 		}
 		var s strings.Builder
-		if err := res.Text(&s, prettyprint.Options{MaxList: 3}); err != nil {
+		if err := res.Text(&s, view.Options{MaxList: 3}); err != nil {
 			t.Errorf("mpipp %s: %v", c.line, err)
 		}
 		if diff := cmp.Diff(c.want, "\n"+relative(s.String(), addr)); diff != "" {
 			t.Errorf("mpipp %s (-want +got):\n%s", c.line, diff)
 		}
 		var j strings.Builder
-		if err := res.JSON(&j, prettyprint.Options{}); err != nil {
+		if err := res.JSON(&j, view.Options{}); err != nil {
 			t.Errorf("mpipp %s as JSON: %v", c.line, err)
 		}
 	}
-	if res, err := prettyprint.CommandLine(r, vars, "f08"); err != nil || res.Node.Type != "MPI_Comm" {
+	if res, err := command.Run(r, vars, "f08"); err != nil || res.Node.Type != "MPI_Comm" {
 		t.Errorf("mpipp f08: %+v, %v", res, err)
 	}
 }
@@ -256,56 +262,56 @@ func TestCommandErrors(t *testing.T) {
 	r, vars, _ := demo(t)
 	for _, c := range []struct {
 		line string
-		kind prettyprint.ErrorKind
+		kind fault.Kind
 		want string
 	}{
-		{"--type", prettyprint.KindUsage, "mpipp --type needs an expression"},
-		{"a b c d", prettyprint.KindUsage, "at most three arguments"},
-		{"--what x", prettyprint.KindUsage, "no option --what"},
-		{"--comm x y", prettyprint.KindUsage, "takes one communicator"},
-		{"column (u", prettyprint.KindUsage, `end before the closing ")"`},
-		{"nothing", prettyprint.KindResolve, `The expression nothing cannot be evaluated here: No symbol "nothing" in current context.`},
-		{"gone", prettyprint.KindFreed, "gone: The datatype handle 0x8c0000dd was freed"},
-		{"kept", prettyprint.KindFreed, "0x8c0000cc was freed"},
-		{"zero", prettyprint.KindNotFound, "may not be initialised"},
-		{"junk u", prettyprint.KindNotFound, "No datatype with the handle 0x12345 is known in this rank"},
-		{"null u", prettyprint.KindNull, "MPI_DATATYPE_NULL"},
-		{"MPI_DATATYPE_NULL", prettyprint.KindNull, "MPI_DATATYPE_NULL"},
-		{"nocomm", prettyprint.KindNull, "MPI_COMM_NULL"},
-		{"MPI_COMM_NULL", prettyprint.KindNull, "MPI_COMM_NULL"},
-		{"new u", prettyprint.KindNotDecoded, "created by MPI_Type_new, which Cohort does not decode yet"},
-		{"req", prettyprint.KindNotKept, "Requests are not kept in this run"},
-		{"grid u", prettyprint.KindUsage, "is of type MPI_Comm; mpipp TYPE BUFFER takes a datatype first"},
-		{"x", prettyprint.KindUsage, "is of type double; the handle of a datatype is expected"},
-		{"list[1]", prettyprint.KindNull, "list[1] is MPI_DATATYPE_NULL"},
-		{"list[1] u", prettyprint.KindNull, "list[1] is MPI_DATATYPE_NULL"},
-		{"list[2]", prettyprint.KindFreed, "list[2]: The datatype handle 0x8c0000dd was freed"},
-		{"list[3]", prettyprint.KindNotFound, "list[3]: No datatype with the handle 0x12345"},
-		{"list", prettyprint.KindUsage, "is of type MPI_Datatype [4]; the handle of a datatype is expected, a " +
+		{"--type", fault.Usage, "mpipp --type needs an expression"},
+		{"a b c d", fault.Usage, "at most three arguments"},
+		{"--what x", fault.Usage, "no option --what"},
+		{"--comm x y", fault.Usage, "takes one communicator"},
+		{"column (u", fault.Usage, `end before the closing ")"`},
+		{"nothing", fault.Resolve, `The expression nothing cannot be evaluated here: No symbol "nothing" in current context.`},
+		{"gone", fault.Freed, "gone: The datatype handle 0x8c0000dd was freed"},
+		{"kept", fault.Freed, "0x8c0000cc was freed"},
+		{"zero", fault.NotFound, "may not be initialised"},
+		{"junk u", fault.NotFound, "No datatype with the handle 0x12345 is known in this rank"},
+		{"null u", fault.Null, "MPI_DATATYPE_NULL"},
+		{"MPI_DATATYPE_NULL", fault.Null, "MPI_DATATYPE_NULL"},
+		{"nocomm", fault.Null, "MPI_COMM_NULL"},
+		{"MPI_COMM_NULL", fault.Null, "MPI_COMM_NULL"},
+		{"new u", fault.NotDecoded, "created by MPI_Type_new, which Cohort does not decode yet"},
+		{"req", fault.NotKept, "Requests are not kept in this run"},
+		{"grid u", fault.Usage, "is of type MPI_Comm; mpipp TYPE BUFFER takes a datatype first"},
+		{"x", fault.Usage, "is of type double; the handle of a datatype is expected"},
+		{"list[1]", fault.Null, "list[1] is MPI_DATATYPE_NULL"},
+		{"list[1] u", fault.Null, "list[1] is MPI_DATATYPE_NULL"},
+		{"list[2]", fault.Freed, "list[2]: The datatype handle 0x8c0000dd was freed"},
+		{"list[3]", fault.NotFound, "list[3]: No datatype with the handle 0x12345"},
+		{"list", fault.Usage, "is of type MPI_Datatype [4]; the handle of a datatype is expected, a " +
 			"variable of type MPI_Datatype. Write list[0] for the first of the array."},
-		{"p_type", prettyprint.KindUsage, "is of type const MPI_Datatype *, a pointer to a handle. Write *p_type."},
-		{"&list[1]", prettyprint.KindUsage, "Write *(&list[1])."},
-		{"f_types", prettyprint.KindUsage, "Write f_types(1) for the first"},
-		{"statuses", prettyprint.KindUsage, "several statuses. Write statuses[0] for the first."},
-		{"i", prettyprint.KindNotFound, "neither a datatype nor a communicator"},
-		{"f_type", prettyprint.KindUsage, "Write mpipp --type f_type or mpipp --comm f_type"},
-		{"column x", prettyprint.KindUsage, "neither a pointer nor an array. Write &x"},
-		{"column i", prettyprint.KindUsage, "Write &i"},
-		{"column register_db", prettyprint.KindUsage, "has no address in memory"},
-		{"column u x", prettyprint.KindUsage, "an integer is expected"},
-		{"column u neg", prettyprint.KindUsage, "takes counts from 0 on"},
-		{"column u 9223372036854775807", prettyprint.KindTooLarge, "more than 2^62"},
-		{"column[8] u", prettyprint.KindAddress, "indices there run from 0 to 7"},
+		{"p_type", fault.Usage, "is of type const MPI_Datatype *, a pointer to a handle. Write *p_type."},
+		{"&list[1]", fault.Usage, "Write *(&list[1])."},
+		{"f_types", fault.Usage, "Write f_types(1) for the first"},
+		{"statuses", fault.Usage, "several statuses. Write statuses[0] for the first."},
+		{"i", fault.NotFound, "neither a datatype nor a communicator"},
+		{"f_type", fault.Usage, "Write mpipp --type f_type or mpipp --comm f_type"},
+		{"column x", fault.Usage, "neither a pointer nor an array. Write &x"},
+		{"column i", fault.Usage, "Write &i"},
+		{"column register_db", fault.Usage, "has no address in memory"},
+		{"column u x", fault.Usage, "an integer is expected"},
+		{"column u neg", fault.Usage, "takes counts from 0 on"},
+		{"column u 9223372036854775807", fault.TooLarge, "more than 2^62"},
+		{"column[8] u", fault.Address, "indices there run from 0 to 7"},
 		{
-			"column[1][0][0] u", prettyprint.KindAddress,
+			"column[1][0][0] u", fault.Address,
 			"goes on below column[1][0], which is MPI_DOUBLE and has no parts",
 		},
-		{"column{1} u", prettyprint.KindAddress, "names instance {1}; the buffer has 1"},
-		{"column[1] u 2", prettyprint.KindAddress, "say which one, as in {0}[1]"},
-		{"MPI_NO_SUCH u", prettyprint.KindNotFound, "has no predefined datatype MPI_NO_SUCH"},
+		{"column{1} u", fault.Address, "names instance {1}; the buffer has 1"},
+		{"column[1] u 2", fault.Address, "say which one, as in {0}[1]"},
+		{"MPI_NO_SUCH u", fault.NotFound, "has no predefined datatype MPI_NO_SUCH"},
 	} {
-		_, err := prettyprint.CommandLine(r, vars, c.line)
-		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		_, err := command.Run(r, vars, c.line)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("mpipp %s: %v; want kind %d and %q", c.line, err, c.kind, c.want)
 		}
 	}
@@ -341,13 +347,13 @@ func TestSplitArguments(t *testing.T) {
 		{"t x%y", []string{"t", "x%y"}},
 		{"t x % y", []string{"t", "x % y"}},
 	} {
-		got, err := prettyprint.SplitArguments(c.in)
+		got, err := call.SplitArguments(c.in)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("%q: %v (-want +got)\n%s", c.in, err, diff)
 		}
 	}
 	for _, bad := range []string{",t", "t,,b", "t,", "(t", "t)", "t[1", "(a]", `"t`, "'t", `f("a`, `t "x\`} {
-		if got, err := prettyprint.SplitArguments(bad); !prettyprint.IsKind(err, prettyprint.KindUsage) {
+		if got, err := call.SplitArguments(bad); !fault.Is(err, fault.Usage) {
 			t.Errorf("%q: %q, %v", bad, got, err)
 		}
 	}
@@ -358,9 +364,9 @@ func FuzzSplitArguments(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
-		args, err := prettyprint.SplitArguments(line)
+		args, err := call.SplitArguments(line)
 		if err != nil {
-			if !prettyprint.IsKind(err, prettyprint.KindUsage) {
+			if !fault.Is(err, fault.Usage) {
 				t.Errorf("%v", err)
 			}
 			return
@@ -369,7 +375,7 @@ func FuzzSplitArguments(f *testing.F) {
 			if strings.TrimSpace(a) == "" && !strings.ContainsAny(line, `"'`) {
 				t.Errorf("an empty argument in %q of %q", args, line)
 			}
-			exprs, addrs := prettyprint.ParseAddress(a)
+			exprs, addrs := datatype.ParseAddress(a)
 			if len(exprs) == 0 || len(exprs) != len(addrs) {
 				t.Errorf("ParseAddress(%q): %q, %v", a, exprs, addrs)
 			}
@@ -396,21 +402,21 @@ func TestCommParents(t *testing.T) {
 		Kind: 1, Handle: 0x84000003, GlobalID: 7, ParentID: 99, Size: 1,
 		Members: []uint32{0},
 	})
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for handle, want := range map[string]string{
+	for rawHandle, want := range map[string]string{
 		"0x84000001": "parent = MPI_COMM_WORLD,",
 		"0x84000002": "parent = intracommunicator of 1 rank (handle 0x84000001),",
 		"0x84000003": "parent = a communicator that is not live any more,",
 	} {
-		res, err := prettyprint.CommandLine(r, variables{}, "--comm "+handle)
+		res, err := command.Run(r, variables{}, "--comm "+rawHandle)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var s strings.Builder
-		if err := res.Text(&s, prettyprint.Options{}); err != nil || !strings.Contains(s.String(), want) {
+		if err := res.Text(&s, view.Options{}); err != nil || !strings.Contains(s.String(), want) {
 			t.Errorf("%v; %s without %q", err, s.String(), want)
 		}
 	}

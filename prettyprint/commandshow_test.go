@@ -7,8 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 func TestShowCommands(t *testing.T) {
@@ -87,13 +91,13 @@ receive  MPI_INT: MPI_INT, 1 entry, 4 bytes
 The message is truncated, which is an error: the receive ends after 1 entry, and the send has 13 more, from types[1](STRUCT)[1][1](INT) on.
 `},
 	} {
-		res, err := prettyprint.CommandLine(r, vars, c.line)
+		res, err := command.Run(r, vars, c.line)
 		if err != nil {
 			t.Errorf("mpipp %s: %v", c.line, err)
 			continue
 		}
 		var s strings.Builder
-		if err := res.Text(&s, prettyprint.Options{MaxList: 3}); err != nil {
+		if err := res.Text(&s, view.Options{MaxList: 3}); err != nil {
 			t.Errorf("mpipp %s: %v", c.line, err)
 		}
 		got := "\n" + relative(s.String(), addr)
@@ -103,18 +107,18 @@ The message is truncated, which is an error: the receive ends after 1 entry, and
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("mpipp %s (-want +got):\n%s", c.line, diff)
 		}
-		if err := res.JSON(&s, prettyprint.Options{}); err != nil {
+		if err := res.JSON(&s, view.Options{}); err != nil {
 			t.Errorf("mpipp %s as JSON: %v", c.line, err)
 		}
 	}
-	res, err := prettyprint.CommandLine(r, vars, "--svg 'my picture.svg' types[1] 2")
+	res, err := command.Run(r, vars, "--svg 'my picture.svg' types[1] 2")
 	if err != nil || res.File == nil || res.File.Name != "my picture.svg" ||
 		!strings.HasPrefix(string(res.File.Data), "<svg") {
 		t.Errorf("--svg: %+v, %v", res, err)
 	}
 	var colour strings.Builder
-	if res, err = prettyprint.CommandLine(r, vars, "--colour --layout types[1]"); err != nil ||
-		res.Text(&colour, prettyprint.Options{}) != nil ||
+	if res, err = command.Run(r, vars, "--colour --layout types[1]"); err != nil ||
+		res.Text(&colour, view.Options{}) != nil ||
 		!strings.Contains(colour.String(), "\x1b[30;48;5;153mIiiiIiii\x1b[0m") {
 		t.Errorf("--colour: %v\n%s", err, colour.String())
 	}
@@ -124,44 +128,44 @@ func TestShowErrors(t *testing.T) {
 	r, vars, _ := demo(t)
 	for _, c := range []struct {
 		line string
-		kind prettyprint.ErrorKind
+		kind fault.Kind
 		want string
 	}{
-		{"--layout", prettyprint.KindUsage, "takes a datatype and a count; 0 arguments"},
-		{"--layout column u 3", prettyprint.KindUsage, "3 arguments"},
-		{"--layout column neg", prettyprint.KindUsage, "takes counts from 0 on"},
-		{"--layout new", prettyprint.KindNotDecoded, "MPI_Type_new"},
-		{"--layout column 9223372036854775807", prettyprint.KindTooLarge, "more than 2^62"},
-		{"--layout --tree column", prettyprint.KindUsage, "does one of them at a time"},
-		{"--svg", prettyprint.KindUsage, "--svg needs the name of the file"},
-		{"--svg /tmp/x column", prettyprint.KindUsage, "names end in .svg"},
-		{"--width 5 --layout column", prettyprint.KindUsage, "a number from 20 to 1000 is expected"},
-		{"--from x column u", prettyprint.KindUsage, "a number from 0"},
-		{"--list 0 column", prettyprint.KindUsage, "a number from 1"},
-		{"--tree", prettyprint.KindUsage, "takes one datatype"},
-		{"--tree grid", prettyprint.KindUsage, "is of type MPI_Comm"},
-		{"--match column", prettyprint.KindUsage, "takes SEND [COUNT] to RECV [COUNT]"},
-		{"--match column 2 column 3", prettyprint.KindUsage, "takes SEND [COUNT] to RECV [COUNT]"},
-		{"--match to column", prettyprint.KindResolve, "The expression to cannot be evaluated"},
-		{"--match column 1 2 to column", prettyprint.KindUsage, "takes SEND [COUNT]"},
-		{"--match column neg to column", prettyprint.KindUsage, "counts from 0 on"},
-		{"--match column[2] to column", prettyprint.KindUsage, "a part of one"},
-		{"--match [0] column to column", prettyprint.KindUsage, "for one side only"},
-		{"--match [x] column to [1] column", prettyprint.KindUsage, "[x] is not a rank"},
-		{"--match [0] column to [1] column", prettyprint.KindUsage, "sees one rank"},
-		{"--match column to nothing", prettyprint.KindResolve, "nothing"},
-		{"--match column to new", prettyprint.KindNotDecoded, "MPI_Type_new"},
+		{"--layout", fault.Usage, "takes a datatype and a count; 0 arguments"},
+		{"--layout column u 3", fault.Usage, "3 arguments"},
+		{"--layout column neg", fault.Usage, "takes counts from 0 on"},
+		{"--layout new", fault.NotDecoded, "MPI_Type_new"},
+		{"--layout column 9223372036854775807", fault.TooLarge, "more than 2^62"},
+		{"--layout --tree column", fault.Usage, "does one of them at a time"},
+		{"--svg", fault.Usage, "--svg needs the name of the file"},
+		{"--svg /tmp/x column", fault.Usage, "names end in .svg"},
+		{"--width 5 --layout column", fault.Usage, "a number from 20 to 1000 is expected"},
+		{"--from x column u", fault.Usage, "a number from 0"},
+		{"--list 0 column", fault.Usage, "a number from 1"},
+		{"--tree", fault.Usage, "takes one datatype"},
+		{"--tree grid", fault.Usage, "is of type MPI_Comm"},
+		{"--match column", fault.Usage, "takes SEND [COUNT] to RECV [COUNT]"},
+		{"--match column 2 column 3", fault.Usage, "takes SEND [COUNT] to RECV [COUNT]"},
+		{"--match to column", fault.Resolve, "The expression to cannot be evaluated"},
+		{"--match column 1 2 to column", fault.Usage, "takes SEND [COUNT]"},
+		{"--match column neg to column", fault.Usage, "counts from 0 on"},
+		{"--match column[2] to column", fault.Usage, "a part of one"},
+		{"--match [0] column to column", fault.Usage, "for one side only"},
+		{"--match [x] column to [1] column", fault.Usage, "[x] is not a rank"},
+		{"--match [0] column to [1] column", fault.Usage, "sees one rank"},
+		{"--match column to nothing", fault.Resolve, "nothing"},
+		{"--match column to new", fault.NotDecoded, "MPI_Type_new"},
 	} {
-		_, err := prettyprint.CommandLine(r, vars, c.line)
-		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		_, err := command.Run(r, vars, c.line)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("mpipp %s: %v; want kind %d and %q", c.line, err, c.kind, c.want)
 		}
 	}
-	res, err := prettyprint.CommandLine(r, vars, "--from 8 column u")
+	res, err := command.Run(r, vars, "--from 8 column u")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := res.Text(new(strings.Builder), prettyprint.Options{}); err == nil ||
+	if err := res.Text(new(strings.Builder), view.Options{}); err == nil ||
 		!strings.Contains(err.Error(), "there is no element 8") {
 		t.Errorf("--from beyond the end: %v", err)
 	}
@@ -171,20 +175,20 @@ func TestShowErrors(t *testing.T) {
 func TestExportLine(t *testing.T) {
 	r, vars, _ := demo(t)
 	vars[`table["a b"]`] = vars["column"]
-	send, recv, err := prettyprint.MatchSides(`[1] "table[\"a b\"]" 2 to [0] types[1]`)
+	send, recv, err := command.MatchSides(`[1] "table[\"a b\"]" 2 to [0] types[1]`)
 	if err != nil || send.Rank != 1 || recv.Rank != 0 || !slices.Equal(send.Args, []string{`table["a b"]`, "2"}) {
 		t.Fatalf("%+v, %+v, %v", send, recv, err)
 	}
 	line := strings.TrimPrefix(send.ExportLine(), "mpipp ")
-	res, err := prettyprint.CommandLine(r, vars, line)
+	res, err := command.Run(r, vars, line)
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
 	var s strings.Builder
-	if err := res.Text(&s, prettyprint.Options{}); err != nil {
+	if err := res.Text(&s, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	side, err := prettyprint.Import(s.String())
+	side, err := datatype.Import(s.String())
 	if err != nil || side.Count != 2 || side.Type.Summary() != "VECTOR: 8 MPI_DOUBLE, size 64, extent 568" {
 		t.Errorf("%+v, %v", side, err)
 	}

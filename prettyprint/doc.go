@@ -6,19 +6,21 @@
 // 2012): the meta type-tree (section IV.A) is what the registry holds, the expanded type-tree (IV.B) gives each element
 // its address (IV.C, t(STRUCT)[2][5](CHAR)), and the constructor is printed in the form of the paper's Fig. 5.
 //
-// It owns no process, no connection and no goroutine. All it needs is a [MemoryReader] and the address of the symbol
-// cohort_registry; whoever implements a [Resolver] lends it the user's expressions. It neither calls into the program
-// nor writes to it, so it serves a live rank, a replayed one and a core file alike.
+// Its packages, each of which imports only those before it:
+//
+//   - fault: the error; view: the tree that is shown
+//   - registry: the records in the rank's memory
+//   - datatype: constructor trees, buffers, signatures; picture: layouts as text and SVG
+//   - handle: communicators, groups, windows, files, ...
+//   - mpicall: what MPI functions do with their arguments, and calls in source text; call: calls and requests
+//   - command: the console command mpipp
+//
+// They own no process, no connection and no goroutine. All they need is a [registry.MemoryReader] and the address of the
+// symbol cohort_registry; whoever implements a [call.Resolver] lends them the user's expressions. They neither call into
+// the program nor write to it, so they serve a live rank, a replayed one and a core file alike.
 //
 // **Invariant:** nothing that is read from the rank is trusted. Every count is bounded before it is used, every record
 // is read in pieces that must be mapped before more is allocated, cycles and depth are checked, and arithmetic on
-// displacements is checked for overflow. A corrupt registry yields an [*Error], never a panic, a hang or a giant
+// displacements is checked for overflow. A corrupt registry yields a [fault.Error], never a panic, a hang or a giant
 // allocation.
-//
-// **Invariant:** what is shown lazily stays lazy. A datatype knows its number of elements, so that the n-th element is
-// found in O(depth + log blocks) without walking the first n; memory is read only for the elements of the page asked
-// for.
-//
-// **Invariant:** this package imports nothing of ours. It mirrors the registry structs of pmpi/include/cohort_abi.h by
-// offset (abi.go), and a test compares the mirror with that header.
 package prettyprint

@@ -14,8 +14,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/picture"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 func unknownFigures(r prettyprinttest.TypeRecord) prettyprinttest.TypeRecord {
@@ -44,43 +52,43 @@ func TestOpenErrors(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func() (*prettyprinttest.Image, uint64)
-		kind prettyprint.ErrorKind
+		kind fault.Kind
 		want string
 	}{
-		{"no symbol", func() (*prettyprinttest.Image, uint64) { im, _ := image(func(*prettyprinttest.Image) {}); return im, 0 }, prettyprint.KindNoInterposer, "Start it with `cohort debug`"},
+		{"no symbol", func() (*prettyprinttest.Image, uint64) { im, _ := image(func(*prettyprinttest.Image) {}); return im, 0 }, fault.NoInterposer, "Start it with `cohort debug`"},
 		{"unmapped", func() (*prettyprinttest.Image, uint64) {
 			im, _ := image(func(*prettyprinttest.Image) {})
 			return im, 0x1000
-		}, prettyprint.KindUnreadable, "memory at 0x1000"},
+		}, fault.Unreadable, "memory at 0x1000"},
 		{"other bytes", func() (*prettyprinttest.Image, uint64) {
 			return image(func(im *prettyprinttest.Image) { im.Magic = 1 })
-		}, prettyprint.KindNoInterposer, "is not Cohort's registry"},
-		{"empty", func() (*prettyprinttest.Image, uint64) { return header() }, prettyprint.KindNotReady, "MPI_Init"},
+		}, fault.NoInterposer, "is not Cohort's registry"},
+		{"empty", func() (*prettyprinttest.Image, uint64) { return header() }, fault.NotReady, "MPI_Init"},
 		{"version", func() (*prettyprinttest.Image, uint64) {
 			return image(func(im *prettyprinttest.Image) { im.Version = 7 })
-		}, prettyprint.KindVersion, "version 7"},
+		}, fault.Version, "version 7"},
 		{"size", func() (*prettyprinttest.Image, uint64) {
 			return header(magic, 3|40<<32, 1|4<<32)
-		}, prettyprint.KindCorrupt, "40 bytes"},
+		}, fault.Corrupt, "40 bytes"},
 		{"mpi", func() (*prettyprinttest.Image, uint64) {
 			return header(magic, 3|176<<32, 9|4<<32)
-		}, prettyprint.KindCorrupt, "MPI number 9"},
+		}, fault.Corrupt, "MPI number 9"},
 		{"handle size", func() (*prettyprinttest.Image, uint64) {
 			return header(magic, 3|176<<32, 1|5<<32)
-		}, prettyprint.KindCorrupt, "a handle has 5 bytes"},
+		}, fault.Corrupt, "a handle has 5 bytes"},
 	} {
 		im, addr := c.make()
-		_, err := prettyprint.Open(im, addr)
-		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		_, err := handle.Open(im, addr)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
 	}
 	im, addr := header(magic, 3|176<<32, 1|4<<32)
-	r, err := prettyprint.Open(im, addr)
+	r, err := handle.Open(im, addr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.DatatypeByHandle(5); !prettyprint.IsKind(err, prettyprint.KindNotReady) {
+	if _, err := r.DatatypeByHandle(5); !fault.Is(err, fault.NotReady) {
 		t.Errorf("before initialisation: %v", err)
 	}
 }
@@ -90,13 +98,13 @@ func TestCorruptTypes(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(im *prettyprinttest.Image)
-		kind prettyprint.ErrorKind
+		kind fault.Kind
 		want string
 	}{
 		{"a cycle", func(im *prettyprinttest.Image) {
 			at := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}}))
 			patch(im, at, 160, at)
-		}, prettyprint.KindCorrupt, "made of itself"},
+		}, fault.Corrupt, "made of itself"},
 		{"too deep", func(im *prettyprinttest.Image) {
 			rec := im.Named("MPI_INT").Record
 			for i := range 1100 {
@@ -106,53 +114,53 @@ func TestCorruptTypes(t *testing.T) {
 				}
 				rec = im.Datatype(r)
 			}
-		}, prettyprint.KindTooLarge, "more than 1000 constructors deep"},
+		}, fault.TooLarge, "more than 1000 constructors deep"},
 		{"a huge record", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{
 				Combiner: 10, Handle: h, OverrideSize: math.MaxUint32,
 				OverrideIntegers: 400 << 20,
 			})
-		}, prettyprint.KindTooLarge, "Cohort reads at most"},
+		}, fault.TooLarge, "Cohort reads at most"},
 		{"counts beyond the record", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 10, Handle: h, OverrideIntegers: 1000})
-		}, prettyprint.KindCorrupt, "claims 1000 integers"},
+		}, fault.Corrupt, "claims 1000 integers"},
 		{"a record that is not mapped to its end", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{
 				Combiner: 10, Handle: h, OverrideSize: 90 << 20,
 				OverrideIntegers: 10 << 20,
 			})
-		}, prettyprint.KindUnreadable, "The arguments of a datatype"},
+		}, fault.Unreadable, "The arguments of a datatype"},
 		{"a null type", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}})
-		}, prettyprint.KindCorrupt, "cannot lie there"},
+		}, fault.Corrupt, "cannot lie there"},
 		{"an unknown combiner", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 42, Handle: h})
-		}, prettyprint.KindCorrupt, "unknown combiner 42"},
+		}, fault.Corrupt, "unknown combiner 42"},
 		{"a negative count", func(im *prettyprinttest.Image) {
 			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{
 				Combiner: 3, Handle: h, Integers: []int64{-1},
 				Types: []uint64{im.Named("MPI_INT").Record},
 			}))
-		}, prettyprint.KindCorrupt, "count -1"},
+		}, fault.Corrupt, "count -1"},
 		{"missing arguments", func(im *prettyprinttest.Image) {
 			im.Datatype(unknownFigures(prettyprinttest.TypeRecord{
 				Combiner: 10, Handle: h, Integers: []int64{2, 1, 1},
 				Addresses: []int64{0},
 			}))
-		}, prettyprint.KindCorrupt, "its counts ask for 3, 2 and 2"},
+		}, fault.Corrupt, "its counts ask for 3, 2 and 2"},
 		{"another handle", func(im *prettyprinttest.Image) {
 			at := im.Datatype(prettyprinttest.TypeRecord{Combiner: 1, Handle: h, Basic: 2, BasicSize: 4})
 			patch(im, at, 16, 0x77)
-		}, prettyprint.KindCorrupt, "the record says 0x77"},
+		}, fault.Corrupt, "the record says 0x77"},
 	} {
 		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 		c.make(im)
-		r, err := prettyprint.Open(im, im.Publish())
+		r, err := handle.Open(im, im.Publish())
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.DatatypeByHandle(h)
-		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
 	}
@@ -231,7 +239,7 @@ func TestProblems(t *testing.T) {
 		rec := unknownFigures(c.rec(im))
 		rec.Handle = h
 		im.Datatype(rec)
-		r, err := prettyprint.Open(im, im.Publish())
+		r, err := handle.Open(im, im.Publish())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +255,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: a buffer can be viewed", c.name)
 		}
 		var s strings.Builder
-		if err := dt.Text(&s, "t", nil, prettyprint.Options{}); err != nil || !strings.Contains(s.String(), c.want) {
+		if err := dt.Text(&s, "t", nil, view.Options{}); err != nil || !strings.Contains(s.String(), c.want) {
 			t.Errorf("%s: %v in\n%s", c.name, err, s.String())
 		}
 	}
@@ -391,14 +399,14 @@ func (f *flat) ReadMemory(addr uint64, p []byte) (int, error) {
 }
 
 // flatten copies a compact image into one piece.
-func flatten(im *prettyprinttest.Image, registry uint64) *flat {
+func flatten(im *prettyprinttest.Image, registryAddr uint64) *flat {
 	const base = 0x7f0000001000
 	f := &flat{base: base}
 	for _, r := range im.Regions() {
 		f.data = append(f.data, make([]byte, (len(f.data)+15)/16*16-len(f.data))...)
 		f.data = append(f.data, r...)
 	}
-	if uint64(len(f.data)) != registry+176-base {
+	if uint64(len(f.data)) != registryAddr+176-base {
 		panic("the image is not compact")
 	}
 	return f
@@ -430,26 +438,26 @@ func richImage(mpi uint32) *prettyprinttest.Image {
 }
 
 // explore does all that a user can do with a registry. It must end, without a panic, whatever the bytes are.
-func explore(t require, mem prettyprint.MemoryReader, addr, buffer uint64) {
+func explore(t require, mem registry.MemoryReader, addr, buffer uint64) {
 	exploreSome(t, mem, addr, buffer, 1, 0)
 }
 
 // exploreSome looks at every n-th type only, from the k-th on.
-func exploreSome(t require, mem prettyprint.MemoryReader, addr, buffer uint64, n, k int) {
+func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k int) {
 	check := func(err error) {
-		var e *prettyprint.Error
+		var e *fault.Error
 		if err != nil && !errors.As(err, &e) {
 			t.Fatalf("an error that is not a *prettyprint.Error: %T %v", err, err)
 		}
 	}
-	r, err := prettyprint.Open(mem, addr)
+	r, err := handle.Open(mem, addr)
 	if err != nil {
 		check(err)
 		return
 	}
 	types, err := r.Datatypes()
 	check(err)
-	opt := prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 10}
+	opt := view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 10}
 	for i, dt := range types {
 		if i%n != k {
 			continue
@@ -492,62 +500,62 @@ func exploreSome(t require, mem prettyprint.MemoryReader, addr, buffer uint64, n
 }
 
 // exploreType draws, compares and exports a type.
-func exploreType(t require, dt *prettyprint.Datatype, check func(error)) {
-	p, err := dt.PictureForWidth("t", 2, 80)
+func exploreType(t require, dt *datatype.Type, check func(error)) {
+	p, err := picture.ForWidth(dt, "t", 2, 80)
 	check(err)
 	if err == nil {
 		check(p.Text(io.Discard, true))
 		check(p.SVG(io.Discard))
 	}
-	s := prettyprint.Side{Name: "t", Type: dt, Count: 2}
-	m, err := prettyprint.Match(s, s)
+	s := datatype.Side{Name: "t", Type: dt, Count: 2}
+	m, err := datatype.Match(s, s)
 	check(err)
 	if err == nil {
 		check(m.Text(io.Discard, 3))
-		check(m.Node().JSON(io.Discard, prettyprint.Options{}))
-		if m.Verdict == prettyprint.MatchDifferent || m.Verdict == prettyprint.MatchTruncated {
+		check(m.Node().JSON(io.Discard, view.Options{}))
+		if m.Verdict == datatype.MatchDifferent || m.Verdict == datatype.MatchTruncated {
 			t.Fatalf("a type does not match itself: %s", m.Explain())
 		}
 	}
 	text, err := s.Export()
 	check(err)
 	if err == nil {
-		_, err := prettyprint.Import(text)
+		_, err := datatype.Import(text)
 		check(err)
 	}
 }
 
 // exploreCommands runs what a user types, with literals for expressions.
-func exploreCommands(r *prettyprint.Registry, check func(error)) {
+func exploreCommands(r *handle.Rank, check func(error)) {
 	for _, line := range []string{
 		"--request 0x98000010", "--buffer --request 0x98000013", "--group 0x88000001", "--win 0xa0000001",
 		"--file 0x5000", "--op 0x98000001", "--errhandler 0x94000001",
 		"--info 0x9c000001", "--status fst", "--stack 0x98000010", "MPI_SUM",
 	} {
-		res, err := prettyprint.CommandLine(r,
-			variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: prettyprint.Fortran}},
+		res, err := command.Run(r,
+			variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: call.Fortran}},
 			line)
 		check(err)
 		if err == nil {
-			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
-			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+			check(res.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
+			check(res.JSON(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
 	exploreSides(r, check)
-	calls, err := r.CallsInProgress(nil)
+	calls, err := call.InProgress(r, nil)
 	check(err)
 	for _, c := range calls {
-		check(c.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
+		check(c.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
 	}
 	for _, declared := range []string{
 		"MPI_Request", "MPI_Group", "MPI_Win", "MPI_File", "MPI_Op", "MPI_Errhandler",
 		"MPI_Info", "MPI_Status", "MPI_Datatype", "MPI_Comm",
 	} {
 		for _, h := range []uint64{0x98000010, 0x9c000001, 77, 0} {
-			n, err := r.Describe(declared, h, h == 77)
+			n, err := call.Describe(r, declared, h, h == 77)
 			check(err)
 			if err == nil {
-				check(n.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+				check(n.JSON(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 			}
 		}
 	}
@@ -555,18 +563,18 @@ func exploreCommands(r *prettyprint.Registry, check func(error)) {
 		"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3",
 		"--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000",
 	} {
-		res, err := prettyprint.CommandLine(r, variables{}, line)
+		res, err := command.Run(r, variables{}, line)
 		check(err)
 		if err == nil {
-			check(res.Text(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50}))
-			check(res.JSON(io.Discard, prettyprint.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+			check(res.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
+			check(res.JSON(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
 }
 
 // exploreSides asks for what is compared with another rank's.
-func exploreSides(r *prettyprint.Registry, check func(error)) {
-	for _, m := range []prettyprint.MatchSide{
+func exploreSides(r *handle.Rank, check func(error)) {
+	for _, m := range []command.MatchSide{
 		{Peer: 1},
 		{Peer: 3, Receives: true},
 		{Peer: -1, Receives: true, Event: 12, Call: "MPI_Irecv"},
@@ -574,15 +582,15 @@ func exploreSides(r *prettyprint.Registry, check func(error)) {
 		{Peer: 1, Event: 13, Call: "MPI_Startall", Which: 2},
 		{Peer: 0, Args: []string{"0x98000010"}},
 	} {
-		res, err := prettyprint.CommandLine(r, inCall{}, strings.TrimPrefix(m.ExportLine(), "mpipp "))
+		res, err := command.Run(r, inCall{}, strings.TrimPrefix(m.ExportLine(), "mpipp "))
 		check(err)
 		if err != nil {
 			continue
 		}
 		var b strings.Builder
-		check(res.Text(&b, prettyprint.Options{}))
+		check(res.Text(&b, view.Options{}))
 		for line := range strings.Lines(b.String()) {
-			_, err := prettyprint.Import(line)
+			_, err := datatype.Import(line)
 			check(err)
 		}
 	}
@@ -591,12 +599,12 @@ func exploreSides(r *prettyprint.Registry, check func(error)) {
 // TestMutatedImages damages sound images word by word.
 func TestMutatedImages(t *testing.T) {
 	images := map[uint32]*flat{}
-	registry := map[uint32]uint64{}
+	registryAddr := map[uint32]uint64{}
 	for _, mpi := range []uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI} {
 		im := richImage(mpi)
-		registry[mpi] = im.Publish()
-		images[mpi] = flatten(im, registry[mpi])
-		explore(t, images[mpi], registry[mpi], images[mpi].base)
+		registryAddr[mpi] = im.Publish()
+		images[mpi] = flatten(im, registryAddr[mpi])
+		explore(t, images[mpi], registryAddr[mpi], images[mpi].base)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		mpi := libraryOf(t)
@@ -615,7 +623,7 @@ func TestMutatedImages(t *testing.T) {
 				binary.LittleEndian.PutUint32(f.data[at&^3:], rapid.Uint32Max(100).Draw(t, "small"))
 			}
 		}
-		explore(t, f, registry[mpi], f.base)
+		explore(t, f, registryAddr[mpi], f.base)
 	})
 }
 
@@ -630,16 +638,16 @@ func endless(limit time.Duration) *time.Timer {
 }
 
 func FuzzRegistry(f *testing.F) {
-	var registry uint64
+	var registryAddr uint64
 	for _, mpi := range []uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI} {
 		im := richImage(mpi)
-		registry = im.Publish()
-		f.Add(flatten(im, registry).data)
+		registryAddr = im.Publish()
+		f.Add(flatten(im, registryAddr).data)
 	}
 	f.Add([]byte("COHREG\x00\x00\x01\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const base = 0x7f0000001000
-		addr := registry
+		addr := registryAddr
 		if addr >= base+uint64(len(data)) {
 			addr = base
 		}

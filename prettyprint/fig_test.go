@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // fig1 is the datatype of the paper's Fig. 1.
@@ -52,14 +54,14 @@ func TestFig5(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	_, dt := openType(t, im, fig1(im))
 	var s strings.Builder
-	if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
+	if err := dt.Constructor().Text(&s, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(fig5, s.String()); diff != "" {
 		t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
 	}
 	// the paper's section IV.C: [3] is the block of doubles, [2][5](CHAR) the sixth character
-	if f := dt.Computed(); f != (prettyprint.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) {
+	if f := dt.Computed(); f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) {
 		t.Errorf("figures %+v", f)
 	}
 	if s := dt.Signature().Text(9); s != "5 MPI_INT, 7 MPI_CHAR, 2 MPI_DOUBLE" {
@@ -116,7 +118,7 @@ func TestBufferText(t *testing.T) {
 `},
 	} {
 		var s strings.Builder
-		if err := b.Text(&s, prettyprint.Options{MaxList: c.limit}); err != nil {
+		if err := b.Text(&s, view.Options{MaxList: c.limit}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(c.want, "\n"+relative(s.String(), addr)); diff != "" {
@@ -157,7 +159,7 @@ func TestBufferTree(t *testing.T) {
 		t.Errorf("address 0x%x", kids[3].Address)
 	}
 	var j bytes.Buffer
-	if err := kids[3].JSON(&j, prettyprint.Options{}); err != nil {
+	if err := kids[3].JSON(&j, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(`{"name":"[3]","value":"{0.1, -2}","type":"2 × MPI_DOUBLE","address":"ADDR+76","treeAddress":"s(STRUCT)[3]",`+
@@ -201,7 +203,7 @@ func TestNodeFieldCounts(t *testing.T) {
 		}
 	}
 	var s strings.Builder
-	if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
+	if err := dt.Constructor().Text(&s, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -232,7 +234,7 @@ func TestSharedTypesDoNotExplode(t *testing.T) {
 		t.Errorf("%d elements", dt.Elements())
 	}
 	var s strings.Builder
-	if err := dt.Text(&s, "t", nil, prettyprint.Options{MaxLines: 500}); err != nil {
+	if err := dt.Text(&s, "t", nil, view.Options{MaxLines: 500}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(s.String(), "\n"); n > 5000 {

@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
 )
 
 // TestFortranConstructors has every constructor called from Fortran, in each binding: testdata/constructors.f90 with
@@ -33,21 +35,21 @@ func TestFortranConstructors(t *testing.T) {
 	})
 }
 
-func checkFortran(t *testing.T, r *prettyprint.Registry, lines []string) {
+func checkFortran(t *testing.T, r *handle.Rank, lines []string) {
 	t.Helper()
-	kinds := map[prettyprint.Combiner]int{}
+	kinds := map[datatype.Combiner]int{}
 	types := 0
 	for _, line := range lines {
-		var handle int32
+		var rawHandle int32
 		switch {
 		case strings.HasPrefix(line, "TYPE"):
 			checkLiveType(t, r, line, kinds)
 			types++
 		case strings.HasPrefix(line, "NAMED"):
-			if n, err := fmt.Sscanf(line, "NAMED %d named in Fortran", &handle); n != 1 || err != nil {
+			if n, err := fmt.Sscanf(line, "NAMED %d named in Fortran", &rawHandle); n != 1 || err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
-			if dt, err := r.DatatypeByFortran(handle); err != nil || dt.Name() != "named in Fortran" {
+			if dt, err := r.DatatypeByFortran(rawHandle); err != nil || dt.Name() != "named in Fortran" {
 				t.Errorf("MPI_Type_set_name: %v, %v", dt, err)
 			}
 		default:

@@ -9,55 +9,59 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // fortranMade is what testdata/objects.f90 makes: by the name that it prints, its kind and what is to be said of it.
 var fortranMade = map[string]struct {
-	kind    prettyprint.HandleKind
+	kind    registry.Kind
 	summary string   // a regular expression, and so are the parts
 	parts   []string // of all that is said
 }{
-	"commuting": {prettyprint.HandleOp, `^operation of the program's, commutative$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = yes`}},
-	"ordered":   {prettyprint.HandleOp, `^operation of the program's, not commutative$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = no`}},
+	"commuting": {registry.KindOp, `^operation of the program's, commutative$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = yes`}},
+	"ordered":   {registry.KindOp, `^operation of the program's, not commutative$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`, `commutes = no`}},
 	"comm-handler": {
-		prettyprint.HandleErrhandler, `^error handler of the program's for communicators$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`},
+		registry.KindErrhandler, `^error handler of the program's for communicators$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`},
 	},
-	"win-handler":  {prettyprint.HandleErrhandler, `^error handler of the program's for windows$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
-	"file-handler": {prettyprint.HandleErrhandler, `^error handler of the program's for files$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
-	"got-handler":  {prettyprint.HandleErrhandler, `^error handler of the program's for communicators$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
-	"info":         {prettyprint.HandleInfo, `^info \{second="two"\}$`, nil},
-	"copied":       {prettyprint.HandleInfo, `^info \{first="1", second="two"\}$`, nil},
+	"win-handler":  {registry.KindErrhandler, `^error handler of the program's for windows$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
+	"file-handler": {registry.KindErrhandler, `^error handler of the program's for files$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
+	"got-handler":  {registry.KindErrhandler, `^error handler of the program's for communicators$`, []string{`function = 0x[0-9a-f]+ \(Fortran\)`}},
+	"info":         {registry.KindInfo, `^info \{second="two"\}$`, nil},
+	"copied":       {registry.KindInfo, `^info \{first="1", second="two"\}$`, nil},
 	"window": {
-		prettyprint.HandleWindow, `^window "ghost cells" of 32 bytes at 0x[0-9a-f]+ over MPI_COMM_WORLD, open epoch: exclusive lock of rank 0$`,
+		registry.KindWindow, `^window "ghost cells" of 32 bytes at 0x[0-9a-f]+ over MPI_COMM_WORLD, open epoch: exclusive lock of rank 0$`,
 		[]string{`kind = MPI_Win_create\b`, `disp_unit = 4\b`},
 	},
-	"dynamic":  {prettyprint.HandleWindow, `^window over MPI_COMM_WORLD$`, []string{`kind = MPI_Win_create_dynamic`}},
-	"file":     {prettyprint.HandleFile, `^file "PATH", MPI_MODE_RDWR \| MPI_MODE_CREATE \| MPI_MODE_DELETE_ON_CLOSE, over MPI_COMM_SELF, view of VECTOR$`, []string{`displacement = 16\b`, `representation = "native"`}},
-	"world":    {prettyprint.HandleGroup, `^group of 2 ranks, this one is rank 0: 0-1$`, nil},
-	"one":      {prettyprint.HandleGroup, `^group of 1 rank, this one is rank 0: 0$`, nil},
-	"copy":     {prettyprint.HandleComm, `^intracommunicator the copy of 2 ranks`, nil},
-	"grid":     {prettyprint.HandleComm, `^Cartesian communicator of 2 ranks`, nil},
-	"etype":    {prettyprint.HandleDatatype, `^MPI_INT`, nil},
-	"filetype": {prettyprint.HandleDatatype, `^(DUP|VECTOR|CONTIGUOUS): 2 MPI_INT(EGER)?, size 8, extent 12\b`, nil},
-	"receive":  {prettyprint.HandleRequest, `^pending MPI_Irecv: receives up to 3 × MPI_INT(EGER)? from rank 0, tag 5, the copy$`, nil},
-	"waiting":  {prettyprint.HandleRequest, `^inactive MPI_Recv_init: receives up to 1 × VECTOR from any rank, any tag, the copy$`, nil},
+	"dynamic":  {registry.KindWindow, `^window over MPI_COMM_WORLD$`, []string{`kind = MPI_Win_create_dynamic`}},
+	"file":     {registry.KindFile, `^file "PATH", MPI_MODE_RDWR \| MPI_MODE_CREATE \| MPI_MODE_DELETE_ON_CLOSE, over MPI_COMM_SELF, view of VECTOR$`, []string{`displacement = 16\b`, `representation = "native"`}},
+	"world":    {registry.KindGroup, `^group of 2 ranks, this one is rank 0: 0-1$`, nil},
+	"one":      {registry.KindGroup, `^group of 1 rank, this one is rank 0: 0$`, nil},
+	"copy":     {registry.KindComm, `^intracommunicator the copy of 2 ranks`, nil},
+	"grid":     {registry.KindComm, `^Cartesian communicator of 2 ranks`, nil},
+	"etype":    {registry.KindDatatype, `^MPI_INT`, nil},
+	"filetype": {registry.KindDatatype, `^(DUP|VECTOR|CONTIGUOUS): 2 MPI_INT(EGER)?, size 8, extent 12\b`, nil},
+	"receive":  {registry.KindRequest, `^pending MPI_Irecv: receives up to 3 × MPI_INT(EGER)? from rank 0, tag 5, the copy$`, nil},
+	"waiting":  {registry.KindRequest, `^inactive MPI_Recv_init: receives up to 1 × VECTOR from any rank, any tag, the copy$`, nil},
 }
 
 // described is what is said of a Fortran handle: in one line, and all.
-func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKind, f int32) (summary, whole string,
+func described(t *testing.T, r *handle.Rank, kind registry.Kind, f int32) (summary, whole string,
 	err error,
 ) {
 	t.Helper()
-	var n prettyprint.Node
+	var n view.Node
 	switch kind {
-	case prettyprint.HandleDatatype:
+	case registry.KindDatatype:
 		dt, err := r.DatatypeByFortran(f)
 		if err != nil {
 			return "", "", err
 		}
 		summary, n = dt.Summary(), dt.Node("x", nil)
-	case prettyprint.HandleComm:
+	case registry.KindComm:
 		c, err := r.CommByFortran(f)
 		if err != nil {
 			return "", "", err
@@ -68,10 +72,11 @@ func described(t *testing.T, r *prettyprint.Registry, kind prettyprint.HandleKin
 		if err != nil {
 			return "", "", err
 		}
-		summary, n = o.Summary(), o.Node("x", prettyprint.Surroundings{})
+		n = call.ObjectNode(o, "x")
+		summary = n.Value
 	}
 	var s strings.Builder
-	if err := n.Text(&s, prettyprint.Options{}); err != nil {
+	if err := n.Text(&s, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return summary, s.String(), nil
@@ -106,7 +111,7 @@ func TestFortranObjects(t *testing.T) {
 	})
 }
 
-func checkMade(t *testing.T, r *prettyprint.Registry, lines []string, path string) {
+func checkMade(t *testing.T, r *handle.Rank, lines []string, path string) {
 	t.Helper()
 	seen := 0
 	for _, line := range lines {
@@ -131,7 +136,7 @@ func checkMade(t *testing.T, r *prettyprint.Registry, lines []string, path strin
 			t.Errorf("%s is %q; want %s", name, summary, want.summary)
 		}
 		parts := append([]string{fmt.Sprintf(`handle = "?0x[0-9a-f]+ \(Fortran %d\)`, f)}, want.parts...)
-		if want.kind != prettyprint.HandleDatatype {
+		if want.kind != registry.KindDatatype {
 			parts = append(parts, `(created|posted|opened) = "?at 0x[0-9a-f]+, after event \d+`)
 		}
 		for _, p := range parts {
@@ -143,12 +148,12 @@ func checkMade(t *testing.T, r *prettyprint.Registry, lines []string, path strin
 	if seen != len(fortranMade) {
 		t.Errorf("%d of %d handles were made:\n%s", seen, len(fortranMade), strings.Join(lines, "\n"))
 	}
-	if r.Lost() > 0 {
-		t.Errorf("%d records are lost", r.Lost())
+	if r.Header.Lost > 0 {
+		t.Errorf("%d records are lost", r.Header.Lost)
 	}
 }
 
-func checkFreed(t *testing.T, r *prettyprint.Registry, lines []string) {
+func checkFreed(t *testing.T, r *handle.Rank, lines []string) {
 	t.Helper()
 	for _, line := range lines {
 		var name string
@@ -159,7 +164,7 @@ func checkFreed(t *testing.T, r *prettyprint.Registry, lines []string) {
 		}
 		want := fortranMade[name]
 		if name == "column" {
-			want.kind = prettyprint.HandleDatatype
+			want.kind = registry.KindDatatype
 		}
 		if said, _, err := described(t, r, want.kind, f); err == nil {
 			t.Errorf("%s was freed, and is %q", name, said)

@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 var hexNumber = regexp.MustCompile(`0x([0-9a-f]+)`)
@@ -23,6 +25,39 @@ func relative(s string, base uint64) string {
 }
 
 func isOurs(err error) bool {
-	var e *prettyprint.Error
+	var e *fault.Error
 	return errors.As(err, &e)
+}
+
+// commsOf are all communicators of a rank that are not MPI_COMM_NULL and not freed.
+func commsOf(r *handle.Rank) ([]*handle.Comm, error) {
+	slots, err := r.Slots(registry.ClassOf(registry.KindComm))
+	if err != nil {
+		return nil, err
+	}
+	var all []*handle.Comm
+	for _, s := range slots {
+		c, err := r.CommAt(s.Record)
+		if err != nil {
+			return nil, err
+		}
+		if c.Kind() != handle.CommNull && !c.Freed() {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// objectsOf are all objects of a kind; an error if one of them cannot be read.
+func objectsOf(r *handle.Rank, kind registry.Kind) ([]*handle.Object, error) {
+	all, problems, unread, err := r.AllObjects(registry.ClassOf(kind))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(problems) > 0:
+		return nil, problems[0]
+	case unread > 0:
+		return nil, fmt.Errorf("%d are not read", unread)
+	}
+	return all, nil
 }

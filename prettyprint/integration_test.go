@@ -22,7 +22,13 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/picture"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // job is a running program of testdata whose ranks wait, with what they printed of their handles.
@@ -124,7 +130,7 @@ func (m procMemory) ReadMemory(addr uint64, p []byte) (int, error) {
 
 // openRank opens the registry of a live rank: its address is that of the library in /proc/PID/maps plus the symbol's in
 // its ELF file.
-func openRank(t *testing.T, j *job, rank int) *prettyprint.Registry {
+func openRank(t *testing.T, j *job, rank int) *handle.Rank {
 	t.Helper()
 	file, err := os.Open(fmt.Sprintf("/proc/%d/mem", j.pids[rank]))
 	if err != nil {
@@ -135,7 +141,7 @@ func openRank(t *testing.T, j *job, rank int) *prettyprint.Registry {
 			t.Error(err)
 		}
 	})
-	r, err := prettyprint.Open(procMemory{file}, registryAddress(t, j, rank))
+	r, err := handle.Open(procMemory{file}, registryAddress(t, j, rank))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +191,7 @@ func TestLiveTypes(t *testing.T) {
 		for _, seed := range []string{"1", "20261120", "77"} {
 			j := startLive(t, mpi, 1, "types", seed, "150")
 			r := openRank(t, j, 0)
-			kinds := map[prettyprint.Combiner]int{}
+			kinds := map[datatype.Combiner]int{}
 			checkParts(t, r, j)
 			for _, line := range j.lines {
 				if strings.HasPrefix(line, "TYPE") {
@@ -205,7 +211,7 @@ func TestLiveTypes(t *testing.T) {
 // checkParts verifies that a type's record refers to the records of the types that the program passed. An interposer
 // that asks Open MPI's MPI_Type_get_contents for them gets copies with handles of their own, which die and are given
 // out again: then records refer to other types, and nothing else here can hold.
-func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
+func checkParts(t *testing.T, r *handle.Rank, j *job) {
 	t.Helper()
 	for _, line := range j.lines {
 		var outer, inner uint64
@@ -225,21 +231,21 @@ func checkParts(t *testing.T, r *prettyprint.Registry, j *job) {
 	t.Fatal("the program made no NESTED type")
 }
 
-func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[prettyprint.Combiner]int) {
+func checkLiveType(t rapid.TB, r *handle.Rank, line string, kinds map[datatype.Combiner]int) {
 	t.Helper()
 	var name, packed string
-	var handle, buffer uint64
+	var rawHandle, buffer uint64
 	var fhandle int32
 	var count int64
-	var want prettyprint.Figures
-	if n, err := fmt.Sscanf(line, "TYPE %s %v %d %d %d %d %d %d %d %v %s", &name, &handle, &fhandle, &want.Size,
+	var want datatype.Figures
+	if n, err := fmt.Sscanf(line, "TYPE %s %v %d %d %d %d %d %d %d %v %s", &name, &rawHandle, &fhandle, &want.Size,
 		&want.LB, &want.Extent,
 		&want.TrueLB, &want.TrueExtent, &count, &buffer, &packed); n != 11 || err != nil {
 		t.Fatalf("%d fields of %q: %v", n, line, err)
 	}
-	find := func() (*prettyprint.Datatype, error) { return r.DatatypeByHandle(handle) }
-	if handle == 0 { // a Fortran program knows no other handle
-		find = func() (*prettyprint.Datatype, error) { return r.DatatypeByFortran(fhandle) }
+	find := func() (*datatype.Type, error) { return r.DatatypeByHandle(rawHandle) }
+	if rawHandle == 0 { // a Fortran program knows no other handle
+		find = func() (*datatype.Type, error) { return r.DatatypeByFortran(fhandle) }
 	}
 	dt, err := find()
 	if err != nil {
@@ -304,7 +310,7 @@ func checkLiveType(t rapid.TB, r *prettyprint.Registry, line string, kinds map[p
 // sane puts the decoder's figures in the place of those that a library has not: Open MPI has no bounds for a struct of
 // nothing but markers. The standard has no bounds for types without data either, so what the library says can be known
 // only where it was asked.
-func sane(dt *prettyprint.Datatype, want *prettyprint.Figures) {
+func sane(dt *datatype.Type, want *datatype.Figures) {
 	if dt.Elements() > 0 {
 		return
 	}
@@ -327,16 +333,16 @@ func sane(dt *prettyprint.Datatype, want *prettyprint.Figures) {
 
 // overstated reports whether the only difference is the known one of MPICH (bounds.go): the true bounds of a type with
 // a cyclic darray in it are said to be wider than its data, and the user is told.
-func overstated(r *prettyprint.Registry, dt *prettyprint.Datatype, got, want prettyprint.Figures) bool {
+func overstated(r *handle.Rank, dt *datatype.Type, got, want datatype.Figures) bool {
 	inside := got.TrueLB >= want.TrueLB && got.TrueLB+got.TrueExtent <= want.TrueLB+want.TrueExtent
 	got.TrueLB, got.TrueExtent = want.TrueLB, want.TrueExtent
 	_, asked := dt.Reported()
-	return r.MPI() == prettyprint.MPICH && hasCyclic(dt) && inside && got == want &&
+	return r.MPI() == registry.MPICH && hasCyclic(dt) && inside && got == want &&
 		(!asked || len(dt.Differences()) > 0)
 }
 
-func hasCyclic(dt *prettyprint.Datatype) bool {
-	if dt.Combiner() == prettyprint.CombinerDarray {
+func hasCyclic(dt *datatype.Type) bool {
+	if dt.Combiner() == datatype.CombinerDarray {
 		ints, _ := dt.Arguments()
 		n := ints[2]
 		if slices.Contains(ints[3+n:3+2*n], 122) {
@@ -348,14 +354,14 @@ func hasCyclic(dt *prettyprint.Datatype) bool {
 
 // checkLivePicture compares a picture with the elements, whose bytes are those that MPI_Pack takes, and the type with
 // itself.
-func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count int64, buffer uint64,
-	vals []prettyprint.Value,
+func checkLivePicture(t rapid.TB, name string, dt *datatype.Type, count int64, buffer uint64,
+	vals []datatype.Value,
 ) {
 	t.Helper()
 	if !strings.HasPrefix(name, "random") && dt.Depth() == 0 { // a picture of one value
 		return
 	}
-	p, err := dt.Picture(name, count, prettyprint.PictureOptions{BytesPerRow: 32, MaxLines: 16})
+	p, err := picture.New(dt, name, count, picture.Options{BytesPerRow: 32, MaxLines: 16})
 	if err != nil || !p.Complete {
 		t.Errorf("%s: %+v, %v", name, p, err)
 		return
@@ -372,15 +378,15 @@ func checkLivePicture(t rapid.TB, name string, dt *prettyprint.Datatype, count i
 		}
 	}
 	checkPicture(t, p, m)
-	s := prettyprint.Side{Name: name, Type: dt, Count: count}
-	if match, err := prettyprint.Match(s, s); err != nil || match.Verdict != prettyprint.MatchEqual ||
+	s := datatype.Side{Name: name, Type: dt, Count: count}
+	if match, err := datatype.Match(s, s); err != nil || match.Verdict != datatype.MatchEqual ||
 		match.SendTotal < int64(len(vals)) {
 		t.Errorf("%s does not match itself: %+v, %v", name, match, err)
 	}
 }
 
 // partsOf are the bytes of a value, from and to: of pairs with a gap in it, both parts.
-func partsOf(v prettyprint.Value) [][2]int64 {
+func partsOf(v datatype.Value) [][2]int64 {
 	switch size := int64(len(v.Bytes)); v.Type.Name() {
 	case "MPI_SHORT_INT":
 		return [][2]int64{{0, 2}, {4, 8}}
@@ -398,19 +404,19 @@ func partsOf(v prettyprint.Value) [][2]int64 {
 }
 
 // sameBasic allows for a name that shares a handle in one library, and has one of its own in another.
-func sameBasic(a, b *prettyprint.Datatype) bool { return a != nil && a.Figures() == b.Figures() }
+func sameBasic(a, b *datatype.Type) bool { return a != nil && a.Figures() == b.Figures() }
 
-func countKinds(dt *prettyprint.Datatype, kinds map[prettyprint.Combiner]int) {
+func countKinds(dt *datatype.Type, kinds map[datatype.Combiner]int) {
 	kinds[dt.Combiner()]++
 	for _, sub := range dt.Types() {
 		countKinds(sub, kinds)
 	}
 }
 
-func text(t rapid.TB, dt *prettyprint.Datatype) string {
+func text(t rapid.TB, dt *datatype.Type) string {
 	t.Helper()
 	var s strings.Builder
-	if err := dt.Text(&s, "t", nil, prettyprint.Options{}); err != nil {
+	if err := dt.Text(&s, "t", nil, view.Options{}); err != nil {
 		t.Error(err)
 	}
 	return s.String()
@@ -424,16 +430,16 @@ func TestLiveFig1(t *testing.T) {
 	j := startLive(t, mpitest.Need(t, "mpich"), 1, "types", "1", "0")
 	r := openRank(t, j, 0)
 	for _, line := range j.lines {
-		var handle uint64
-		if n, err := fmt.Sscanf(line, "TYPE fig1 %v", &handle); n != 1 || err != nil {
+		var rawHandle uint64
+		if n, err := fmt.Sscanf(line, "TYPE fig1 %v", &rawHandle); n != 1 || err != nil {
 			continue
 		}
-		dt, err := r.DatatypeByHandle(handle)
+		dt, err := r.DatatypeByHandle(rawHandle)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var s strings.Builder
-		if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
+		if err := dt.Constructor().Text(&s, view.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(fig5, s.String()); diff != "" {
@@ -455,16 +461,16 @@ func TestLiveComms(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		j := startLive(t, mpi, 4, "comms")
 		seen := map[string]int{}
-		regs := map[int]*prettyprint.Registry{}
+		regs := map[int]*handle.Rank{}
 		for rank := range 4 {
 			regs[rank] = openRank(t, j, rank)
 		}
 		for _, line := range j.lines {
 			var name, members string
-			var handle uint64
+			var rawHandle uint64
 			var fhandle int32
 			var size, rank int
-			if n, err := fmt.Sscanf(line, "COMM %s %v %d %d %d %s", &name, &handle, &fhandle, &size, &rank,
+			if n, err := fmt.Sscanf(line, "COMM %s %v %d %d %d %s", &name, &rawHandle, &fhandle, &size, &rank,
 				&members); n != 6 || err != nil {
 				t.Fatalf("%d fields of %q: %v", n, line, err)
 			}
@@ -472,7 +478,7 @@ func TestLiveComms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkLiveComm(t, regs[world], name, handle, fhandle, size, rank, members)
+			checkLiveComm(t, regs[world], name, rawHandle, fhandle, size, rank, members)
 			seen[name]++
 		}
 		if diff := cmp.Diff(map[string]int{
@@ -487,12 +493,12 @@ func TestLiveComms(t *testing.T) {
 	})
 }
 
-func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle uint64, fhandle int32, size, rank int,
+func checkLiveComm(t *testing.T, r *handle.Rank, name string, rawHandle uint64, fhandle int32, size, rank int,
 	members string,
 ) {
 	t.Helper()
-	c, err := r.CommByHandle(handle)
-	if name == "inter" && prettyprint.IsKind(err, prettyprint.KindNotFound) &&
+	c, err := r.CommByHandle(rawHandle)
+	if name == "inter" && fault.Is(err, fault.NotFound) &&
 		strings.Contains(err.Error(), "MPI_Intercomm_create") {
 		t.Logf("the interposer does not follow MPI_Intercomm_create yet, and the decoder says so: %v", err)
 		return
@@ -527,7 +533,7 @@ func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle ui
 	case "cart":
 		dims, periods, coords := c.Cart()
 		if diff := cmp.Diff([][]int32{{2, 2}, {1, 0}, {int32(rank / 2), int32(rank % 2)}},
-			[][]int32{dims, periods, coords}); diff != "" || c.Kind() != prettyprint.CommCart {
+			[][]int32{dims, periods, coords}); diff != "" || c.Kind() != handle.CommCart {
 			t.Errorf("cart (-want +got):\n%s", diff)
 		}
 	case "inter":
@@ -535,7 +541,7 @@ func checkLiveComm(t *testing.T, r *prettyprint.Registry, name string, handle ui
 		if members == "3,1" {
 			remote = []uint32{2, 0}
 		}
-		if diff := cmp.Diff(remote, c.Remote()); diff != "" || c.Kind() != prettyprint.CommInter {
+		if diff := cmp.Diff(remote, c.Remote()); diff != "" || c.Kind() != handle.CommInter {
 			t.Errorf("inter (-want +got):\n%s", diff)
 		}
 	}

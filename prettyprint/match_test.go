@@ -11,8 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // entriesOf expands a signature naively, pairs as their definition has them, with the path of each entry.
@@ -40,7 +44,7 @@ func entriesOf(want *prettyprinttest.Type, count int64) (names, paths []string) 
 
 // TestRandomMatches compares pairs of random types, many of them alike, with their expanded signatures.
 func TestRandomMatches(t *testing.T) {
-	verdicts := map[prettyprint.Verdict]int{}
+	verdicts := map[datatype.Verdict]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		im := prettyprinttest.NewImage(libraryOf(t))
 		a := drawType(t, im, 3)
@@ -63,8 +67,8 @@ func TestRandomMatches(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: da, Count: ca},
-			prettyprint.Side{Name: "t", Type: db, Count: cb})
+		m, err := datatype.Match(datatype.Side{Name: "t", Type: da, Count: ca},
+			datatype.Side{Name: "t", Type: db, Count: cb})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -87,27 +91,27 @@ func flattened(im *prettyprinttest.Image, a *prettyprinttest.Type, changed int) 
 	return im.Struct(lengths, disps, types)
 }
 
-func checkMatching(t *rapid.T, m *prettyprint.Matching, a, b *prettyprinttest.Type) {
+func checkMatching(t *rapid.T, m *datatype.Matching, a, b *prettyprinttest.Type) {
 	sn, sp := entriesOf(a, m.Send.Count)
 	rn, rp := entriesOf(b, m.Recv.Count)
 	at := 0
 	for at < len(sn) && at < len(rn) && sn[at] == rn[at] {
 		at++
 	}
-	want := prettyprint.MatchDifferent
+	want := datatype.MatchDifferent
 	switch {
 	case at == len(sn) && at == len(rn):
-		want = prettyprint.MatchEqual
+		want = datatype.MatchEqual
 	case at == len(sn):
-		want = prettyprint.MatchPartial
+		want = datatype.MatchPartial
 	case at == len(rn):
-		want = prettyprint.MatchTruncated
+		want = datatype.MatchTruncated
 	}
 	if m.Verdict != want || m.At != int64(at) || m.SendTotal != int64(len(sn)) || m.RecvTotal != int64(len(rn)) {
 		t.Fatalf("%s at %d of %d and %d; want %s at %d of %d and %d", m.Verdict, m.At, m.SendTotal, m.RecvTotal, want,
 			at, len(sn), len(rn))
 	}
-	check := func(e *prettyprint.MatchEntry, names, paths []string) {
+	check := func(e *datatype.MatchEntry, names, paths []string) {
 		switch {
 		case at >= len(names) && e == nil:
 		case at < len(names) && e != nil && e.Basic == names[at] && e.Short == paths[at]:
@@ -134,8 +138,8 @@ func TestMatchTableI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := prettyprint.Match(prettyprint.Side{Name: "Type", Where: "rank 0", Type: ds, Count: 1},
-		prettyprint.Side{Name: "Type", Where: "rank 1", Type: dr, Count: 1})
+	m, err := datatype.Match(datatype.Side{Name: "Type", Where: "rank 0", Type: ds, Count: 1},
+		datatype.Side{Name: "Type", Where: "rank 1", Type: dr, Count: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,24 +178,24 @@ func TestMatchLarge(t *testing.T) {
 	types[n-2] = odd
 	other := rawType(im, 3, []int64{100}, nil, rawType(im, 10, lengths, disps, types...))
 	r, ds := openType(t, im, send)
-	side := func(ty *prettyprinttest.Type) prettyprint.Side {
+	side := func(ty *prettyprinttest.Type) datatype.Side {
 		dt, err := r.DatatypeByHandle(ty.Handle)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return prettyprint.Side{Name: "t", Type: dt, Count: 1}
+		return datatype.Side{Name: "t", Type: dt, Count: 1}
 	}
 	for _, c := range []struct {
-		recv    prettyprint.Side
-		verdict prettyprint.Verdict
+		recv    datatype.Side
+		verdict datatype.Verdict
 		at      int64
 		address string
 	}{
-		{side(same), prettyprint.MatchEqual, 1_900_000_000, ""},
-		{side(other), prettyprint.MatchDifferent, 19*10*(n-2) + 17, "t[0][99998][0][2][0]"},
+		{side(same), datatype.MatchEqual, 1_900_000_000, ""},
+		{side(other), datatype.MatchDifferent, 19*10*(n-2) + 17, "t[0][99998][0][2][0]"},
 	} {
 		begin := time.Now()
-		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: ds, Count: 1}, c.recv)
+		m, err := datatype.Match(datatype.Side{Name: "t", Type: ds, Count: 1}, c.recv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +251,7 @@ func TestMatchRules(t *testing.T) {
 		Handle: 11 << 20, Name: "MPI_2INT", Basic: 10, Pair: 2, BasicSize: 4, TypeSize: 8,
 		Extent: 8, TrueExtent: 8,
 	})
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,30 +260,30 @@ func TestMatchRules(t *testing.T) {
 		sendCount int64
 		recv      uint64
 		recvCount int64
-		want      prettyprint.Verdict
+		want      datatype.Verdict
 		says      string
 	}{
-		{1, 100, 6, 25, prettyprint.MatchPacked, "cannot be seen here"},
-		{6, 25, 1, 200, prettyprint.MatchPacked, "takes up to 200 bytes"},
-		{6, 25, 1, 99, prettyprint.MatchTruncated, "100 bytes and the receive takes 99 bytes"},
-		{6, 1, 2, 1, prettyprint.MatchDifferent, "stored alike here"},
-		{5, 4, 6, 1, prettyprint.MatchDifferent, "MPI libraries do not notice"},
-		{3, 1, 4, 1, prettyprint.MatchEqual, "all 1 entry agree"},
-		{7, 2, 8, 2, prettyprint.MatchEqual, "match"},
-		{7, 1, 9, 1, prettyprint.MatchDifferent, "create_f90_real(15,300)"},
-		{10, 1, 10, 1, prettyprint.MatchUnknown, "does not decode"},
-		{11, 3, 6, 6, prettyprint.MatchEqual, "all 6 entries"},
-		{6, 6, 11, 4, prettyprint.MatchPartial, "2 more, from t{3}(2INT) on"},
-		{6, 0, 5, 0, prettyprint.MatchEqual, "Nothing is sent"},
-		{6, 0, 5, 4, prettyprint.MatchPartial, "ends after 0 entries"},
-		{6, 4, 5, 0, prettyprint.MatchTruncated, "the receive ends after 0 entries"},
+		{1, 100, 6, 25, datatype.MatchPacked, "cannot be seen here"},
+		{6, 25, 1, 200, datatype.MatchPacked, "takes up to 200 bytes"},
+		{6, 25, 1, 99, datatype.MatchTruncated, "100 bytes and the receive takes 99 bytes"},
+		{6, 1, 2, 1, datatype.MatchDifferent, "stored alike here"},
+		{5, 4, 6, 1, datatype.MatchDifferent, "MPI libraries do not notice"},
+		{3, 1, 4, 1, datatype.MatchEqual, "all 1 entry agree"},
+		{7, 2, 8, 2, datatype.MatchEqual, "match"},
+		{7, 1, 9, 1, datatype.MatchDifferent, "create_f90_real(15,300)"},
+		{10, 1, 10, 1, datatype.MatchUnknown, "does not decode"},
+		{11, 3, 6, 6, datatype.MatchEqual, "all 6 entries"},
+		{6, 6, 11, 4, datatype.MatchPartial, "2 more, from t{3}(2INT) on"},
+		{6, 0, 5, 0, datatype.MatchEqual, "Nothing is sent"},
+		{6, 0, 5, 4, datatype.MatchPartial, "ends after 0 entries"},
+		{6, 4, 5, 0, datatype.MatchTruncated, "the receive ends after 0 entries"},
 	} {
-		side := func(h uint64, count int64) prettyprint.Side {
+		side := func(h uint64, count int64) datatype.Side {
 			dt, err := r.DatatypeByHandle(h << 20)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return prettyprint.Side{Name: "t", Type: dt, Count: count}
+			return datatype.Side{Name: "t", Type: dt, Count: count}
 		}
 		send, recv := side(c.send, c.sendCount), side(c.recv, c.recvCount)
 		if c.send == 10 { // the same type on another rank
@@ -287,11 +291,11 @@ func TestMatchRules(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if recv, err = prettyprint.Import(text); err != nil {
+			if recv, err = datatype.Import(text); err != nil {
 				t.Fatal(err)
 			}
 		}
-		m, err := prettyprint.Match(send, recv)
+		m, err := datatype.Match(send, recv)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,22 +315,22 @@ func TestRandomExports(t *testing.T) {
 		im := prettyprinttest.NewImage(libraryOf(t))
 		want := drawType(t, im, 4)
 		_, dt := openType(t, im, want)
-		text, err := prettyprint.Side{Name: "a b", Type: dt, Count: 7}.Export()
+		text, err := datatype.Side{Name: "a b", Type: dt, Count: 7}.Export()
 		if err != nil {
 			t.Fatalf("Export: %v", err)
 		}
-		got, err := prettyprint.Import(text)
+		got, err := datatype.Import(text)
 		if err != nil || got.Name != "a b" || got.Count != 7 {
 			t.Fatalf("Import: %+v, %v", got, err)
 		}
 		var a, b strings.Builder
-		if dt.Text(&a, "t", nil, prettyprint.Options{}) != nil ||
-			got.Type.Text(&b, "t", nil, prettyprint.Options{}) != nil || a.String() != b.String() {
+		if dt.Text(&a, "t", nil, view.Options{}) != nil ||
+			got.Type.Text(&b, "t", nil, view.Options{}) != nil || a.String() != b.String() {
 			t.Fatalf("exported\n%s\nimported\n%s", a.String(), b.String())
 		}
-		m, err := prettyprint.Match(prettyprint.Side{Name: "t", Type: dt, Count: 2},
-			prettyprint.Side{Name: "t", Type: got.Type, Count: 2})
-		if err != nil || m.Verdict != prettyprint.MatchEqual {
+		m, err := datatype.Match(datatype.Side{Name: "t", Type: dt, Count: 2},
+			datatype.Side{Name: "t", Type: got.Type, Count: 2})
+		if err != nil || m.Verdict != datatype.MatchEqual {
 			t.Fatalf("%+v, %v", m, err)
 		}
 	})
@@ -336,7 +340,7 @@ func TestRandomExports(t *testing.T) {
 func TestImportErrors(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	_, dt := openType(t, im, im.Dup(im.Named("MPI_INT")))
-	text, err := prettyprint.Side{Name: "t", Type: dt, Count: 1}.Export()
+	text, err := datatype.Side{Name: "t", Type: dt, Count: 1}.Export()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +362,7 @@ func TestImportErrors(t *testing.T) {
 		{changed(len(raw)-8, 2), "does not come before it"},
 		{"cohort-type:" + base64.StdEncoding.EncodeToString(raw[:len(raw)-1]), "records are not whole"},
 	} {
-		if _, err := prettyprint.Import(c.text); !prettyprint.IsKind(err, prettyprint.KindCorrupt) ||
+		if _, err := datatype.Import(c.text); !fault.Is(err, fault.Corrupt) ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
@@ -367,7 +371,7 @@ func TestImportErrors(t *testing.T) {
 
 func FuzzImport(f *testing.F) {
 	im := richImage(prettyprinttest.OpenMPI)
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -376,22 +380,22 @@ func FuzzImport(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, dt := range types {
-		text, err := prettyprint.Side{Name: "t", Type: dt, Count: 2}.Export()
+		text, err := datatype.Side{Name: "t", Type: dt, Count: 2}.Export()
 		if err != nil {
 			f.Fatal(err)
 		}
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := prettyprint.Import(text)
+		s, err := datatype.Import(text)
 		if err != nil {
 			if !isOurs(err) {
 				t.Errorf("%T %v", err, err)
 			}
 			return
 		}
-		if m, err := prettyprint.Match(s, s); err == nil && m.Verdict != prettyprint.MatchEqual &&
-			m.Verdict != prettyprint.MatchPacked && m.Verdict != prettyprint.MatchUnknown {
+		if m, err := datatype.Match(s, s); err == nil && m.Verdict != datatype.MatchEqual &&
+			m.Verdict != datatype.MatchPacked && m.Verdict != datatype.MatchUnknown {
 			t.Errorf("a type does not match itself: %s", m.Explain())
 		}
 	})

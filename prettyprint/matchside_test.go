@@ -8,17 +8,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // inCall is a resolver whose rank is in the call that the registry has.
 type inCall struct{ variables }
 
-func (inCall) CallsOnLine(*prettyprint.Registry) ([]*prettyprint.Call, error) { return nil, nil }
-func (inCall) CallAt(uint64, string) *mpicall.Call                            { return nil }
-func (inCall) Thread() int32                                                  { return 7 }
+func (inCall) CallsOnLine(*handle.Rank) ([]*call.Call, error) { return nil, nil }
+func (inCall) CallAt(uint64, string) *mpicall.Call            { return nil }
+func (inCall) Thread() int32                                  { return 7 }
 
 // The operations of enum cohort_op.
 const (
@@ -64,11 +69,11 @@ func newExchanging() *exchanging {
 	return x
 }
 
-func (x *exchanging) request(handle uint64, state uint32, event, started uint64, op uint32,
+func (x *exchanging) request(rawHandle uint64, state uint32, event, started uint64, op uint32,
 	change func(a *prettyprinttest.Action),
 ) {
 	x.im.Request(prettyprinttest.RequestRecord{
-		ObjectRecord: prettyprinttest.ObjectRecord{Handle: handle, State: state, Event: event}, StartEvent: started,
+		ObjectRecord: prettyprinttest.ObjectRecord{Handle: rawHandle, State: state, Event: event}, StartEvent: started,
 		Action: action(op, x.world, change),
 	})
 }
@@ -91,20 +96,20 @@ func (x *exchanging) call(op uint32, change func(a *prettyprinttest.Action), req
 }
 
 // export asks as a console of two ranks does, and says what comes: count, type, whom it is for, and the call.
-func export(t *testing.T, r *prettyprint.Registry, m prettyprint.MatchSide) ([]prettyprint.Side, string) {
+func export(t *testing.T, r *handle.Rank, m command.MatchSide) ([]datatype.Side, string) {
 	t.Helper()
-	result, err := prettyprint.CommandLine(r, inCall{}, strings.TrimPrefix(m.ExportLine(), "mpipp "))
+	result, err := command.Run(r, inCall{}, strings.TrimPrefix(m.ExportLine(), "mpipp "))
 	if err != nil {
 		return nil, err.Error()
 	}
 	var b strings.Builder
-	if err := result.Text(&b, prettyprint.Options{}); err != nil {
+	if err := result.Text(&b, view.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	var sides []prettyprint.Side
+	var sides []datatype.Side
 	var all []string
 	for line := range strings.Lines(b.String()) {
-		s, err := prettyprint.Import(line)
+		s, err := datatype.Import(line)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,12 +122,12 @@ func export(t *testing.T, r *prettyprint.Registry, m prettyprint.MatchSide) ([]p
 
 func TestSidesOfCallsAndEvents(t *testing.T) {
 	const none = 0x2c000000
-	send, recv := prettyprint.MatchSide{Peer: -1}, prettyprint.MatchSide{Peer: -1, Receives: true}
-	event := func(m prettyprint.MatchSide, event uint64, call string, which int) prettyprint.MatchSide {
-		m.Event, m.Call, m.Which = event, call, which
+	send, recv := command.MatchSide{Peer: -1}, command.MatchSide{Peer: -1, Receives: true}
+	event := func(m command.MatchSide, event uint64, callName string, which int) command.MatchSide {
+		m.Event, m.Call, m.Which = event, callName, which
 		return m
 	}
-	peer := func(m prettyprint.MatchSide, rank int) prettyprint.MatchSide {
+	peer := func(m command.MatchSide, rank int) command.MatchSide {
 		m.Peer = rank
 		return m
 	}
@@ -137,7 +142,7 @@ func TestSidesOfCallsAndEvents(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   func(x *exchanging) *exchanging
-		ask  prettyprint.MatchSide
+		ask  command.MatchSide
 		want string
 	}{
 		{"the two sides of a call", sendrecv, send, "1 MPI_INT, MPI_Sendrecv, peer 3, tag 1"},
@@ -220,7 +225,7 @@ func TestSidesOfCallsAndEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := c.in(newExchanging())
-			r, err := prettyprint.Open(x.im, x.im.Publish())
+			r, err := handle.Open(x.im, x.im.Publish())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +261,7 @@ func alltoallv(x *exchanging) *exchanging {
 func TestPickMatch(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.OpenMPI)
 	double := im.Named("MPI_DOUBLE")
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,43 +269,43 @@ func TestPickMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(count, self, peer, tag int64) prettyprint.Side {
-		return prettyprint.Side{
+	of := func(count, self, peer, tag int64) datatype.Side {
+		return datatype.Side{
 			Type: dt, Count: count,
-			Envelope: &prettyprint.Envelope{Call: "MPI_X", Comm: 1, Self: self, Peer: peer, Tag: tag},
+			Envelope: &datatype.Envelope{Call: "MPI_X", Comm: 1, Self: self, Peer: peer, Tag: tag},
 		}
 	}
-	named := prettyprint.Side{Type: dt, Count: 9}
+	named := datatype.Side{Type: dt, Count: 9}
 	for _, c := range []struct {
 		name         string
-		sends, recvs []prettyprint.Side
+		sends, recvs []datatype.Side
 		send, recv   int64 // counts
 		note, err    string
 	}{
 		{
 			"one of each, which do not fit",
-			[]prettyprint.Side{of(1, 0, 2, 5)},
-			[]prettyprint.Side{of(2, 1, 0, 5)},
+			[]datatype.Side{of(1, 0, 2, 5)},
+			[]datatype.Side{of(2, 1, 0, 5)},
 			1, 2,
 			"", "",
 		},
 		{
 			"only one fits",
-			[]prettyprint.Side{of(1, 0, 2, 5), of(2, 0, 1, 5)},
-			[]prettyprint.Side{of(3, 1, 0, 4), of(4, 1, -1, -1)},
+			[]datatype.Side{of(1, 0, 2, 5), of(2, 0, 1, 5)},
+			[]datatype.Side{of(3, 1, 0, 4), of(4, 1, -1, -1)},
 			2, 4, "", "",
 		},
 		{
 			"several fit",
-			[]prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 5)},
-			[]prettyprint.Side{of(3, 1, 0, 5)},
+			[]datatype.Side{of(1, 0, 1, 5), of(2, 0, 1, 5)},
+			[]datatype.Side{of(3, 1, 0, 5)},
 			1, 3,
 			"Of 2 sends and 1 receive that could be meant", "",
 		},
 		{
 			"none fits",
-			[]prettyprint.Side{of(1, 0, 1, 5), of(2, 0, 1, 6)},
-			[]prettyprint.Side{of(3, 1, 0, 7)},
+			[]datatype.Side{of(1, 0, 1, 5), of(2, 0, 1, 6)},
+			[]datatype.Side{of(3, 1, 0, 7)},
 			0, 0, "",
 			"Of 2 sends and 1 receive none fit each other by communicator, rank and tag: MPI_X sends MPI_DOUBLE to " +
 				"rank 1, tag 5; " +
@@ -308,13 +313,13 @@ func TestPickMatch(t *testing.T) {
 		},
 		{
 			"a type that was named",
-			[]prettyprint.Side{named},
-			[]prettyprint.Side{of(3, 1, 0, 7), of(4, 1, 0, 7)},
+			[]datatype.Side{named},
+			[]datatype.Side{of(3, 1, 0, 7), of(4, 1, 0, 7)},
 			9, 3,
 			"Of 1 send and 2 receives", "",
 		},
 	} {
-		send, recv, note, err := prettyprint.PickMatch(c.sends, c.recvs)
+		send, recv, note, err := datatype.PickMatch(c.sends, c.recvs)
 		if c.err != "" {
 			if err == nil || err.Error() != c.err {
 				t.Errorf("%s: %v; want %q", c.name, err, c.err)
@@ -332,23 +337,23 @@ func TestParseMatchEvent(t *testing.T) {
 	five := 5
 	for _, c := range []struct {
 		line string
-		want prettyprint.MatchEvent
+		want command.MatchEvent
 		err  string
 	}{
-		{"2:17", prettyprint.MatchEvent{At: "2:17"}, ""},
-		{" 2:17  from 0 ", prettyprint.MatchEvent{At: "2:17", From: "0"}, ""},
-		{"2:17 from [0] to 3:4 tag 5 message 2", prettyprint.MatchEvent{
+		{"2:17", command.MatchEvent{At: "2:17"}, ""},
+		{" 2:17  from 0 ", command.MatchEvent{At: "2:17", From: "0"}, ""},
+		{"2:17 from [0] to 3:4 tag 5 message 2", command.MatchEvent{
 			At: "2:17", From: "0", To: "3:4", Tag: &five,
 			Number: 2,
 		}, ""},
-		{"2:17 from", prettyprint.MatchEvent{}, `nothing follows "from"`},
-		{"2:17 from x", prettyprint.MatchEvent{}, `"x" is neither a rank nor an event`},
-		{"2:17 tag x", prettyprint.MatchEvent{}, `"x" is no tag`},
-		{"2:17 message 0", prettyprint.MatchEvent{}, "counted from 1"},
-		{"2:17 to 1 by 2", prettyprint.MatchEvent{}, `"by" is none of these`},
-		{"2:17 column to MPI_INT", prettyprint.MatchEvent{}, `"column" is none of these`},
+		{"2:17 from", command.MatchEvent{}, `nothing follows "from"`},
+		{"2:17 from x", command.MatchEvent{}, `"x" is neither a rank nor an event`},
+		{"2:17 tag x", command.MatchEvent{}, `"x" is no tag`},
+		{"2:17 message 0", command.MatchEvent{}, "counted from 1"},
+		{"2:17 to 1 by 2", command.MatchEvent{}, `"by" is none of these`},
+		{"2:17 column to MPI_INT", command.MatchEvent{}, `"column" is none of these`},
 	} {
-		got, ours, err := prettyprint.ParseMatchEvent(c.line)
+		got, ours, err := command.ParseMatchEvent(c.line)
 		if c.err != "" {
 			if !ours || err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: %v; want %q", c.line, err, c.err)
@@ -360,7 +365,7 @@ func TestParseMatchEvent(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"", "[0] to [1]", "column to MPI_INT", "2:x", "-1:2", "2:17x"} {
-		if _, ours, _ := prettyprint.ParseMatchEvent(line); ours {
+		if _, ours, _ := command.ParseMatchEvent(line); ours {
 			t.Errorf("%q is taken for an event", line)
 		}
 	}

@@ -11,8 +11,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // send and receive are sides with one type.
@@ -47,8 +53,8 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 	})
 	double := im.Named("MPI_DOUBLE").Record
 	column := im.Vector(2, 1, 3, im.Named("MPI_DOUBLE")).Record
-	obj := func(handle uint64, site, event uint64) prettyprinttest.ObjectRecord {
-		return prettyprinttest.ObjectRecord{Handle: handle, CallSite: site, Event: event}
+	obj := func(rawHandle uint64, site, event uint64) prettyprinttest.ObjectRecord {
+		return prettyprinttest.ObjectRecord{Handle: rawHandle, CallSite: site, Event: event}
 	}
 	group := im.Group(obj(0x88000001, 0x401000, 3), 1, 0, 2, 3)
 	im.Group(prettyprinttest.ObjectRecord{
@@ -110,7 +116,7 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 	return buffer
 }
 
-func objects(t *testing.T) (*prettyprint.Registry, variables, uint64) {
+func objects(t *testing.T) (*handle.Rank, variables, uint64) {
 	t.Helper()
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	buffer := objectsImage(im)
@@ -119,11 +125,11 @@ func objects(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 		binary.LittleEndian.PutUint32(status[4*i:], v)
 	}
 	at := im.Alloc(status)
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.SetSurroundings(prettyprint.Surroundings{Now: func() (int64, bool) { return 3_500_000_000, true }})
+	r.SetSurroundings(registry.Surroundings{Now: func() (int64, bool) { return 3_500_000_000, true }})
 	return r, variables{
 		"req": handleOf(0x98000010, "MPI_Request"), "done": handleOf(0x98000011, "MPI_Request"),
 		"idle": handleOf(0x98000012, "MPI_Request"),
@@ -134,10 +140,10 @@ func objects(t *testing.T) (*prettyprint.Registry, variables, uint64) {
 		"closed": handleOf(0, "MPI_File"), "op": handleOf(0x98000001, "MPI_Op"),
 		"eh":   handleOf(0x94000001, "MPI_Errhandler"),
 		"info": handleOf(0x9c000001, "MPI_Info"), "freq": fortran(77, "integer(kind=4)"),
-		"st":   {HasAddr: true, Address: at, Struct: true, Type: "MPI_Status", Language: prettyprint.C},
-		"stp":  {HasNumber: true, Number: at, Pointer: true, Type: "MPI_Status *", Language: prettyprint.C},
-		"fst":  {HasAddr: true, Address: at, Array: true, Type: "integer(kind=4) (5)", Language: prettyprint.Fortran},
-		"lost": {HasAddr: true, Address: 16, Struct: true, Type: "MPI_Status", Language: prettyprint.C},
+		"st":   {HasAddr: true, Address: at, Struct: true, Type: "MPI_Status", Language: call.C},
+		"stp":  {HasNumber: true, Number: at, Pointer: true, Type: "MPI_Status *", Language: call.C},
+		"fst":  {HasAddr: true, Address: at, Array: true, Type: "integer(kind=4) (5)", Language: call.Fortran},
+		"lost": {HasAddr: true, Address: 16, Struct: true, Type: "MPI_Status", Language: call.C},
 	}, buffer
 }
 
@@ -196,43 +202,43 @@ handle 0x98000013 (Fortran 77)`},
 	}
 	for _, c := range []struct {
 		line string
-		kind prettyprint.ErrorKind
+		kind fault.Kind
 		want string
 	}{
-		{"nothing", prettyprint.KindNull, "nothing is MPI_REQUEST_NULL: nothing is pending"},
-		{"closed", prettyprint.KindNull, "closed is MPI_FILE_NULL: it was closed or never opened"},
-		{"MPI_REQUEST_NULL", prettyprint.KindNull, "nothing is pending"},
+		{"nothing", fault.Null, "nothing is MPI_REQUEST_NULL: nothing is pending"},
+		{"closed", fault.Null, "closed is MPI_FILE_NULL: it was closed or never opened"},
+		{"MPI_REQUEST_NULL", fault.Null, "nothing is pending"},
 		{
-			"stale", prettyprint.KindNotFound,
+			"stale", fault.NotFound,
 			"stale: No request with the handle 0x98000099 is known in this rank. It may be complete",
 		},
-		{"lost", prettyprint.KindUnreadable, "unmapped at 0x10"},
-		{"--status req", prettyprint.KindUsage, "an MPI_Status"},
-		{"--group req", prettyprint.KindNotFound, "No group with the handle"},
-		{"--stack req", prettyprint.KindNotKept, "COHORT_STACKS=1"},
-		{"--call", prettyprint.KindResolve, "Which line the rank stands at is not known here"},
-		{"--match 2:17", prettyprint.KindUsage, "write `mpipp --match 2:17` in its console, without a rank before it"},
-		{"MPI_NONE_SUCH", prettyprint.KindNotFound, "no predefined handle MPI_NONE_SUCH"},
+		{"lost", fault.Unreadable, "unmapped at 0x10"},
+		{"--status req", fault.Usage, "an MPI_Status"},
+		{"--group req", fault.NotFound, "No group with the handle"},
+		{"--stack req", fault.NotKept, "COHORT_STACKS=1"},
+		{"--call", fault.Resolve, "Which line the rank stands at is not known here"},
+		{"--match 2:17", fault.Usage, "write `mpipp --match 2:17` in its console, without a rank before it"},
+		{"MPI_NONE_SUCH", fault.NotFound, "no predefined handle MPI_NONE_SUCH"},
 	} {
-		_, err := prettyprint.CommandLine(r, vars, c.line)
-		if !prettyprint.IsKind(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+		_, err := command.Run(r, vars, c.line)
+		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("mpipp %s: %v; want kind %d and %q", c.line, err, c.kind, c.want)
 		}
 	}
 }
 
-func consoleText(t *testing.T, r *prettyprint.Registry, vars variables, line string, base uint64) string {
+func consoleText(t *testing.T, r *handle.Rank, vars variables, line string, base uint64) string {
 	t.Helper()
-	res, err := prettyprint.CommandLine(r, vars, line)
+	res, err := command.Run(r, vars, line)
 	if err != nil {
 		t.Errorf("mpipp %s: %v", line, err)
 		return ""
 	}
 	var b strings.Builder
-	if err := res.Text(&b, prettyprint.Options{}); err != nil {
+	if err := res.Text(&b, view.Options{}); err != nil {
 		t.Errorf("mpipp %s: %v", line, err)
 	}
-	if err := res.JSON(io.Discard, prettyprint.Options{}); err != nil {
+	if err := res.JSON(io.Discard, view.Options{}); err != nil {
 		t.Errorf("mpipp %s: %v", line, err)
 	}
 	return relative(b.String(), base)
@@ -296,13 +302,13 @@ func TestDescribe(t *testing.T) {
 		{"MPI_File", 0, false, "MPI_FILE_NULL"},
 		{"MPI_Datatype", 0x0c000000, false, "MPI_DATATYPE_NULL"},
 	} {
-		n, err := r.Describe(c.declared, c.handle, c.fortran)
+		n, err := call.Describe(r, c.declared, c.handle, c.fortran)
 		if err != nil || n.Value != c.want {
 			t.Errorf("%s 0x%x: %q, %v; want %q", c.declared, c.handle, n.Value, err, c.want)
 		}
 	}
 	for _, declared := range []string{"int", "MPI_Message", "MPI_Requests"} {
-		if _, err := r.Describe(declared, 1, false); err == nil {
+		if _, err := call.Describe(r, declared, 1, false); err == nil {
 			t.Errorf("%s is described", declared)
 		}
 	}
@@ -330,20 +336,20 @@ func TestNotKept(t *testing.T) {
 		if c.features == 0 {
 			patch32(im, addr+128, 0)
 		}
-		r, err := prettyprint.Open(im, addr)
+		r, err := handle.Open(im, addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		vars := variables{"req": handleOf(0x98000010, "MPI_Request"), "g": handleOf(0x88000001, "MPI_Group")}
-		if _, err := prettyprint.CommandLine(r, vars, "req"); err == nil || !strings.Contains(err.Error(), c.want) ||
+		if _, err := command.Run(r, vars, "req"); err == nil || !strings.Contains(err.Error(), c.want) ||
 			!strings.Contains(err.Error(), "Requests are not ") {
 			t.Errorf("features 0x%x: %v; want %q", c.features, err, c.want)
 		}
-		if _, err := prettyprint.CommandLine(r, vars, "g"); err == nil ||
+		if _, err := command.Run(r, vars, "g"); err == nil ||
 			!strings.Contains(err.Error(), "Groups are not ") {
 			t.Errorf("features 0x%x: %v", c.features, err)
 		}
-		if n, err := r.Describe("MPI_Request", 0x98000010, false); c.features != 0 &&
+		if n, err := call.Describe(r, "MPI_Request", 0x98000010, false); c.features != 0 &&
 			(err != nil || n.Value != "0x98000010 (requests are not kept in this run)") {
 			t.Errorf("%q, %v", n.Value, err)
 		}
@@ -426,14 +432,14 @@ func TestCorruptObjects(t *testing.T) {
 				Name: "MPI_COMM_WORLD", Members: []uint32{0},
 			})
 			c.make(im)
-			r, err := prettyprint.Open(im, im.Publish())
+			r, err := handle.Open(im, im.Publish())
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := prettyprint.CommandLine(r, variables{"req": handleOf(h, "MPI_Request")}, c.line)
+			res, err := command.Run(r, variables{"req": handleOf(h, "MPI_Request")}, c.line)
 			var b strings.Builder
 			if err == nil {
-				err = res.Text(&b, prettyprint.Options{})
+				err = res.Text(&b, view.Options{})
 			}
 			if got := b.String() + fmt.Sprint(err); !strings.Contains(strings.ToLower(got), strings.ToLower(c.want)) {
 				t.Errorf("mpipp %s says\n%s\nwithout %q", c.line, got, c.want)

@@ -11,8 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/picture"
 )
 
 // byteMap is the oracle: what count instances of a type select, byte by byte.
@@ -47,7 +50,7 @@ func TestRandomPictures(t *testing.T) {
 		want := drawType(t, im, 4)
 		_, dt := openType(t, im, want)
 		count := rapid.Int64Range(0, 4).Draw(t, "count")
-		p, err := dt.Picture("t", count, prettyprint.PictureOptions{
+		p, err := picture.New(dt, "t", count, picture.Options{
 			BytesPerRow: rapid.SampledFrom([]int{8, 16, 32, 64}).Draw(t, "row"),
 			MaxLines:    rapid.IntRange(4, 60).Draw(t, "lines"),
 		})
@@ -72,7 +75,7 @@ func TestRandomPictures(t *testing.T) {
 	})
 }
 
-func checkPicture(t require, p *prettyprint.Picture, m byteMap) {
+func checkPicture(t require, p *picture.Picture, m byteMap) {
 	seen := map[int64]bool{}
 	end := int64(0)
 	for i, l := range p.Lines {
@@ -84,14 +87,14 @@ func checkPicture(t require, p *prettyprint.Picture, m byteMap) {
 		for b := l.Offset; b < end; b++ {
 			seen[b] = true
 			data += int64(m.used[b])
-			if l.Kind == prettyprint.LineBytes || l.Kind == prettyprint.LineSame {
+			if l.Kind == picture.LineBytes || l.Kind == picture.LineSame {
 				checkCell(t, p, l.Cells[(b-l.Offset)%int64(p.BytesPerRow)], m, b)
 			}
 		}
 		switch {
-		case l.Kind == prettyprint.LineEmpty && data != 0:
+		case l.Kind == picture.LineEmpty && data != 0:
 			t.Fatalf("%d bytes of data in a line that is said to be empty: %+v", data, l)
-		case l.Kind == prettyprint.LineElided && l.Data != data:
+		case l.Kind == picture.LineElided && l.Data != data:
 			t.Fatalf("%d bytes of data in a line that is said to have %d", data, l.Data)
 		}
 	}
@@ -112,19 +115,19 @@ func checkPicture(t require, p *prettyprint.Picture, m byteMap) {
 	}
 }
 
-func checkCell(t require, p *prettyprint.Picture, c prettyprint.PictureCell, m byteMap, b int64) {
+func checkCell(t require, p *picture.Picture, c picture.Cell, m byteMap, b int64) {
 	switch n := m.used[b]; {
-	case n == 0 && (c.Kind == prettyprint.CellGap || c.Kind == prettyprint.CellPadding ||
-		c.Kind == prettyprint.CellOutside):
-	case n == 1 && c.Kind == prettyprint.CellData && p.Legend[c.Legend].Type.Name() == m.basic[b] &&
+	case n == 0 && (c.Kind == picture.CellGap || c.Kind == picture.CellPadding ||
+		c.Kind == picture.CellOutside):
+	case n == 1 && c.Kind == picture.CellData && p.Legend[c.Legend].Type.Name() == m.basic[b] &&
 		c.Start == m.start[b]:
-	case n > 1 && c.Kind == prettyprint.CellOverlap && p.Overlaps:
+	case n > 1 && c.Kind == picture.CellOverlap && p.Overlaps:
 	default:
 		t.Fatalf("byte %d is selected %d times, and drawn as %+v", b, n, c)
 	}
 }
 
-func checkXML(t require, p *prettyprint.Picture) {
+func checkXML(t require, p *picture.Picture) {
 	var svg strings.Builder
 	if err := p.SVG(&svg); err != nil {
 		t.Fatalf("SVG: %v", err)
@@ -139,9 +142,9 @@ func checkXML(t require, p *prettyprint.Picture) {
 	}
 }
 
-func pictureText(t *testing.T, dt *prettyprint.Datatype, count int64, width int) string {
+func pictureText(t *testing.T, dt *datatype.Type, count int64, width int) string {
 	t.Helper()
-	p, err := dt.PictureForWidth("t", count, width)
+	p, err := picture.ForWidth(dt, "t", count, width)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +271,7 @@ func TestLongBlockUnderShortOnes(t *testing.T) {
 	im := prettyprinttest.NewImage(prettyprinttest.MPICH)
 	ty := im.Indexed([]int64{200, 1, 1, 1, 1, 1, 1, 1}, []int64{0, 1, 3, 5, 7, 9, 11, 13}, im.Named("MPI_INT"))
 	_, dt := openType(t, im, ty)
-	p, err := dt.Picture("t", 1, prettyprint.PictureOptions{BytesPerRow: 8, MaxLines: 200})
+	p, err := picture.New(dt, "t", 1, picture.Options{BytesPerRow: 8, MaxLines: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,9 +289,9 @@ func TestPicturesAreFast(t *testing.T) {
 			counts = counts[:1]
 		}
 		for _, count := range counts {
-			p, err := dt.Picture("t", count, prettyprint.PictureOptions{})
+			p, err := picture.New(dt, "t", count, picture.Options{})
 			if err != nil {
-				if !prettyprint.IsKind(err, prettyprint.KindTooLarge) {
+				if !fault.Is(err, fault.TooLarge) {
 					t.Errorf("%s: %v", name, err)
 				}
 				continue

@@ -15,8 +15,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/command"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // dump is memory of a real rank as far as a decoder has looked at it, in one piece of bytes that can be damaged: u64
@@ -68,7 +72,7 @@ func (m dumped) ReadMemory(addr uint64, p []byte) (int, error) {
 
 // recorder remembers what is read from a rank.
 type recorder struct {
-	prettyprint.MemoryReader
+	registry.MemoryReader
 	seen map[uint64][]byte
 }
 
@@ -84,8 +88,8 @@ func (r recorder) ReadMemory(addr uint64, p []byte) (int, error) {
 	return n, err
 }
 
-func (r recorder) dump(registry uint64) dump {
-	d := binary.LittleEndian.AppendUint64(nil, registry)
+func (r recorder) dump(registryAddr uint64) dump {
+	d := binary.LittleEndian.AppendUint64(nil, registryAddr)
 	addrs := make([]uint64, 0, len(r.seen))
 	for a := range r.seen {
 		addrs = append(addrs, a)
@@ -146,7 +150,7 @@ func TestRealRegistry(t *testing.T) {
 		mpitest.Each(t, writeDump)
 	}
 	for mpi, d := range realDumps(t) {
-		r, err := prettyprint.Open(dumped{d.spans()}, d.registry())
+		r, err := handle.Open(dumped{d.spans()}, d.registry())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +158,7 @@ func TestRealRegistry(t *testing.T) {
 		if err != nil || len(types) < 60 {
 			t.Errorf("%s: %d types, %v", mpi, len(types), err)
 		}
-		kinds := map[prettyprint.Combiner]int{}
+		kinds := map[datatype.Combiner]int{}
 		for _, dt := range types {
 			countKinds(dt, kinds)
 			if d := dt.Differences(); len(d) > 0 {
@@ -174,16 +178,16 @@ func writeDump(t *testing.T, mpi mpitest.MPI) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := registryAddress(t, j, 0)
+	registryAddr := registryAddress(t, j, 0)
 	rec := recorder{procMemory{file}, map[uint64][]byte{}}
-	r, err := prettyprint.Open(rec, registry)
+	r, err := handle.Open(rec, registryAddr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Datatypes(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := prettyprint.CommandLine(r, variables{}, ""); err != nil {
+	if _, err := command.Run(r, variables{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.CommByName("MPI_COMM_WORLD"); err != nil {
@@ -191,7 +195,7 @@ func writeDump(t *testing.T, mpi mpitest.MPI) {
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write(rec.dump(registry)); err != nil {
+	if _, err := z.Write(rec.dump(registryAddr)); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {

@@ -22,7 +22,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 var (
@@ -259,7 +264,7 @@ func newWatcher(t *testing.T, j *job) *watcher {
 		symbols: librarySymbols(t, j), seen: map[uint64]bool{}, tables: map[uint64]bool{}, states: map[string]bool{},
 		kinds: map[string]bool{},
 	}
-	r, err := prettyprint.Open(w.mem, w.registry)
+	r, err := handle.Open(w.mem, w.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -407,7 +412,7 @@ func isName(name string) bool {
 
 // look decodes everything.
 func (w *watcher) look() error {
-	r, err := prettyprint.Open(w.mem, w.registry)
+	r, err := handle.Open(w.mem, w.registry)
 	if err != nil {
 		return err
 	}
@@ -447,8 +452,8 @@ func (w *watcher) look() error {
 	if found != len(w.lasting) {
 		return fmt.Errorf("%d of %d lasting types are there", found, len(w.lasting))
 	}
-	if r.Lost() > 0 {
-		return fmt.Errorf("%d records are lost", r.Lost())
+	if r.Header.Lost > 0 {
+		return fmt.Errorf("%d records are lost", r.Header.Lost)
 	}
 	return errors.Join(w.lookAtComms(r), w.lookAtObjects(r), w.lookAtCalls(r))
 }
@@ -469,32 +474,32 @@ const (
 )
 
 // churnObjects are what churn.c has, in one line each, and what it is called in churnKinds.
-var churnObjects = map[prettyprint.HandleKind][]struct {
+var churnObjects = map[registry.Kind][]struct {
 	kind  string
 	shape *regexp.Regexp
 }{
-	prettyprint.HandleRequest: {
+	registry.KindRequest: {
 		{"a pending receive", regexp.MustCompile(`^pending MPI_Irecv: ` + churnReceive + `$`)},
 		{"a send that is complete at once", regexp.MustCompile(`^complete MPI_Isend: ` + churnSend + `$`)},
 		{"a persistent receive", regexp.MustCompile(`^inactive MPI_Recv_init: ` + churnReceive + `$`)},
 		{"a persistent receive that is started", regexp.MustCompile(`^pending MPI_Recv_init: ` + churnReceive + `$`)},
 		{"a receive that was given up", regexp.MustCompile(`^pending MPI_Irecv: ` + churnReceive + `, freed$`)},
 	},
-	prettyprint.HandleGroup: {{"a group", regexp.MustCompile(`^group of 1 rank, this one is rank 0: 0$`)}},
-	prettyprint.HandleWindow: {
+	registry.KindGroup: {{"a group", regexp.MustCompile(`^group of 1 rank, this one is rank 0: 0$`)}},
+	registry.KindWindow: {
 		{"a window", regexp.MustCompile(`^window(?: "([^"]*)")? of 16 bytes at 0x[0-9a-f]+ over MPI_COMM_SELF$`)},
 		{"a window that is locked", regexp.MustCompile(`^window(?: "([^"]*)")? of 16 bytes at 0x[0-9a-f]+ over MPI_COMM_SELF, open epoch: exclusive lock of rank 0$`)},
 	},
-	prettyprint.HandleInfo: {{"an info", regexp.MustCompile(`^info \{state="([^"]*)"\}$`)}},
+	registry.KindInfo: {{"an info", regexp.MustCompile(`^info \{state="([^"]*)"\}$`)}},
 }
 
-func (w *watcher) lookAtObjects(r *prettyprint.Registry) error {
+func (w *watcher) lookAtObjects(r *handle.Rank) error {
 	for kind, shapes := range churnObjects {
-		all, err := r.Objects(kind)
+		all, err := objectsOf(r, kind)
 		if err != nil {
 			return err
 		}
-		if kind == prettyprint.HandleRequest {
+		if kind == registry.KindRequest {
 			gone, err := r.Detached()
 			if err != nil {
 				return err
@@ -511,22 +516,23 @@ func (w *watcher) lookAtObjects(r *prettyprint.Registry) error {
 				return err
 			}
 		}
-		if kind == prettyprint.HandleInfo && made != 1 || kind == prettyprint.HandleWindow && made < 1 ||
-			kind == prettyprint.HandleGroup && made > 2 {
+		if kind == registry.KindInfo && made != 1 || kind == registry.KindWindow && made < 1 ||
+			kind == registry.KindGroup && made > 2 {
 			return fmt.Errorf("there are %d objects of the kind %s", made, kind)
 		}
 	}
 	return nil
 }
 
-func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKind, shapes []struct {
+func (w *watcher) lookAtObject(o *handle.Object, kind registry.Kind, shapes []struct {
 	kind  string
 	shape *regexp.Regexp
 },
 ) error {
-	said := o.Summary()
+	n := call.ObjectNode(o, "x")
+	said := n.Value
 	var whole strings.Builder
-	if err := o.Node("x", prettyprint.Surroundings{}).Text(&whole, prettyprint.Options{}); err != nil {
+	if err := n.Text(&whole, view.Options{}); err != nil {
 		return err
 	}
 	for _, s := range shapes {
@@ -534,7 +540,7 @@ func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKin
 		if m == nil {
 			continue
 		}
-		if kind == prettyprint.HandleRequest {
+		if kind == registry.KindRequest {
 			if len(m) > 2 && m[2] != "" && m[1] != m[2] {
 				return fmt.Errorf("the count and the tag of a request do not go together: %s", said)
 			}
@@ -557,14 +563,14 @@ func (w *watcher) lookAtObject(o *prettyprint.Object, kind prettyprint.HandleKin
 }
 
 // lookAtCalls checks the call that the rank is in, as far as it is one that is kept.
-func (w *watcher) lookAtCalls(r *prettyprint.Registry) error {
-	calls, err := r.CallsInProgress(nil)
+func (w *watcher) lookAtCalls(r *handle.Rank) error {
+	calls, err := call.InProgress(r, nil)
 	if err != nil || len(calls) == 0 {
 		return err
 	}
 	c := calls[0]
 	var whole strings.Builder
-	if err := c.Node().Text(&whole, prettyprint.Options{}); err != nil {
+	if err := c.Node().Text(&whole, view.Options{}); err != nil {
 		return err
 	}
 	if len(calls) > 1 || !slices.Contains(churnKinds, c.Name()) || !w.program.has(c.Site) {
@@ -579,8 +585,8 @@ func (w *watcher) lookAtCalls(r *prettyprint.Registry) error {
 	return nil
 }
 
-func (w *watcher) lookAtComms(r *prettyprint.Registry) error {
-	comms, err := r.Comms()
+func (w *watcher) lookAtComms(r *handle.Rank) error {
+	comms, err := commsOf(r)
 	if err != nil {
 		return err
 	}
@@ -601,7 +607,7 @@ func (w *watcher) lookAtComms(r *prettyprint.Registry) error {
 }
 
 // fingerprint is all of a type that does not change.
-func fingerprint(dt *prettyprint.Datatype) string {
+func fingerprint(dt *datatype.Type) string {
 	ints, addrs := dt.Arguments()
 	s := fmt.Sprintf("0x%x %s %v %v %+v", dt.Handle(), dt.Combiner(), ints, addrs, dt.Figures())
 	for _, sub := range dt.Types() {
@@ -611,7 +617,7 @@ func fingerprint(dt *prettyprint.Datatype) string {
 }
 
 // follows checks that a type is one that churn.c makes, and whole.
-func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
+func follows(dt *datatype.Type, mpi registry.MPI) error {
 	if err := dt.Problem(); err != nil {
 		return err
 	}
@@ -623,31 +629,31 @@ func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
 			dt.Freed())
 	}
 	// Open MPI makes none until it is asked for
-	if f, ok := dt.FortranHandle(); f == 0 || mpi == prettyprint.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
+	if f, ok := dt.FortranHandle(); f == 0 || mpi == registry.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
 		return fmt.Errorf("its Fortran handle is %d (known: %v)", f, ok)
 	}
 	ints, addrs := dt.Arguments()
 	good := true
 	switch dt.Combiner() {
-	case prettyprint.CombinerVector:
+	case datatype.CombinerVector:
 		good = ints[2] == 5*ints[0]+ints[1]
-	case prettyprint.CombinerResized:
+	case datatype.CombinerResized:
 		// 16: a copy of the lasting one, from MPI_Type_get_contents
 		good = addrs[0] == -8 && (addrs[1] == 4096 || addrs[1] == 16)
-	case prettyprint.CombinerIndexed, prettyprint.CombinerStruct:
+	case datatype.CombinerIndexed, datatype.CombinerStruct:
 		for i := range ints[0] {
 			good = good && ints[1+i] == i+1
-			if dt.Combiner() == prettyprint.CombinerStruct {
+			if dt.Combiner() == datatype.CombinerStruct {
 				good = good && addrs[i] == 4096*i
 			} else {
 				good = good && ints[1+ints[0]+i] == 10*i
 			}
 		}
-	case prettyprint.CombinerSubarray:
+	case datatype.CombinerSubarray:
 		good = slices.Equal(ints[:7], []int64{2, 4, 5, 2, 3, 1, 1})
-	case prettyprint.CombinerContiguous:
+	case datatype.CombinerContiguous:
 		good = ints[0] >= 1 && ints[0] <= 6
-	case prettyprint.CombinerDup:
+	case datatype.CombinerDup:
 	default:
 		good = false
 	}
@@ -658,11 +664,11 @@ func follows(dt *prettyprint.Datatype, mpi prettyprint.MPI) error {
 }
 
 // references checks that each record counts at least those that can be seen to refer to it.
-func references(types []*prettyprint.Datatype) error {
-	count := map[*prettyprint.Datatype]uint32{}
-	visited := map[*prettyprint.Datatype]bool{}
-	var visit func(dt *prettyprint.Datatype)
-	visit = func(dt *prettyprint.Datatype) {
+func references(types []*datatype.Type) error {
+	count := map[*datatype.Type]uint32{}
+	visited := map[*datatype.Type]bool{}
+	var visit func(dt *datatype.Type)
+	visit = func(dt *datatype.Type) {
 		if visited[dt] {
 			return
 		}
@@ -677,8 +683,8 @@ func references(types []*prettyprint.Datatype) error {
 		visit(dt)
 	}
 	for dt, n := range count {
-		if dt.Refs() < n {
-			return fmt.Errorf("a record has %d references, and counts %d: %s", n, dt.Refs(), fingerprint(dt))
+		if dt.Record.Refs < n {
+			return fmt.Errorf("a record has %d references, and counts %d: %s", n, dt.Record.Refs, fingerprint(dt))
 		}
 	}
 	return nil

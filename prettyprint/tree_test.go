@@ -14,7 +14,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/prettyprint"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // teller is a running testdata/tree.c: it builds what it is told and says what MPI makes of it.
@@ -22,7 +26,7 @@ type teller struct {
 	*job
 	mem      procMemory
 	registry uint64
-	mpi      prettyprint.MPI
+	mpi      registry.MPI
 	unasked  int // types of which the library was not asked
 }
 
@@ -44,9 +48,9 @@ func startTeller(t *testing.T, mpi mpitest.MPI) *teller {
 }
 
 // open looks at the registry as it is now.
-func (p *teller) open(t rapid.TB) *prettyprint.Registry {
+func (p *teller) open(t rapid.TB) *handle.Rank {
 	t.Helper()
-	r, err := prettyprint.Open(p.mem, p.registry)
+	r, err := handle.Open(p.mem, p.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +79,7 @@ func (p *teller) ask(t rapid.TB, lines ...string) []string {
 type part struct {
 	name        string
 	how         string // make, large or old
-	kind        prettyprint.Combiner
+	kind        datatype.Combiner
 	ints, addrs []int64
 	kids        []int
 	freed       []int // parts that are freed when this one has been made
@@ -97,22 +101,22 @@ func (p *part) line(numbers []int) string {
 }
 
 // translated are the integers as the library has them.
-func (p *part) translated(mpi prettyprint.MPI) []int64 {
+func (p *part) translated(mpi registry.MPI) []int64 {
 	ints := slices.Clone(p.ints)
 	if len(ints) == 0 {
 		return nil
 	}
 	order, cyclic, undefined := &ints[len(ints)-1], int64(0), int64(-32766)
 	argument := int64(-1)
-	if mpi == prettyprint.MPICH {
+	if mpi == registry.MPICH {
 		cyclic, argument = 121, -49767
 	}
 	switch p.kind {
-	case prettyprint.CombinerSubarray, prettyprint.CombinerDarray:
-		if mpi == prettyprint.MPICH {
+	case datatype.CombinerSubarray, datatype.CombinerDarray:
+		if mpi == registry.MPICH {
 			*order += 56
 		}
-		if p.kind == prettyprint.CombinerDarray {
+		if p.kind == datatype.CombinerDarray {
 			n := ints[2]
 			for i := range n {
 				ints[3+n+i] += cyclic
@@ -121,7 +125,7 @@ func (p *part) translated(mpi prettyprint.MPI) []int64 {
 				}
 			}
 		}
-	case prettyprint.CombinerF90Real, prettyprint.CombinerF90Complex:
+	case datatype.CombinerF90Real, datatype.CombinerF90Complex:
 		for i := range ints {
 			if ints[i] < 0 {
 				ints[i] = undefined
@@ -141,7 +145,7 @@ const mostElements = 600
 
 // drawParts draws a description. Its last part is made of the others, or of some of them; estimates keep the number of
 // elements small.
-func drawParts(t *rapid.T, mpi prettyprint.MPI) []part {
+func drawParts(t *rapid.T, mpi registry.MPI) []part {
 	var parts []part
 	var elements []int64
 	add := func(p part, n int64) {
@@ -175,7 +179,7 @@ func drawParts(t *rapid.T, mpi prettyprint.MPI) []part {
 		}
 		add(p, n)
 	}
-	if p := &parts[len(parts)-1]; mpi == prettyprint.MPICH && p.how == "large" { // Open MPI 4 has none
+	if p := &parts[len(parts)-1]; mpi == registry.MPICH && p.how == "large" { // Open MPI 4 has none
 		p.enlarge(t)
 	}
 	return parts
@@ -194,18 +198,18 @@ func (p *part) enlarge(t *rapid.T) {
 		}
 	}
 	switch p.kind {
-	case prettyprint.CombinerVector:
+	case datatype.CombinerVector:
 		p.ints[2] += far
-	case prettyprint.CombinerHvector, prettyprint.CombinerHindexed, prettyprint.CombinerHindexedBlock,
-		prettyprint.CombinerStruct:
+	case datatype.CombinerHvector, datatype.CombinerHindexed, datatype.CombinerHindexedBlock,
+		datatype.CombinerStruct:
 		some(p.addrs)
-	case prettyprint.CombinerIndexed:
+	case datatype.CombinerIndexed:
 		some(p.ints[1+p.ints[0]:])
-	case prettyprint.CombinerIndexedBlock:
+	case datatype.CombinerIndexedBlock:
 		some(p.ints[2:])
-	case prettyprint.CombinerResized:
+	case datatype.CombinerResized:
 		p.addrs[1] += max(far, 0)
-	case prettyprint.CombinerSubarray:
+	case datatype.CombinerSubarray:
 		n := p.ints[0]
 		p.ints[1+rapid.Int64Range(0, n-1).Draw(t, "which")] += max(far, 0)
 	default:
@@ -241,7 +245,7 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		}
 		return -2
 	}
-	of := func(kind prettyprint.Combiner, ints, addrs []int64) part {
+	of := func(kind datatype.Combiner, ints, addrs []int64) part {
 		return part{kind: kind, ints: ints, addrs: addrs, kids: []int{kid}}
 	}
 	sum := func(l []int64) (s int64) {
@@ -252,33 +256,33 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 	}
 	switch rapid.IntRange(0, 12).Draw(t, "kind") {
 	case 0:
-		return of(prettyprint.CombinerDup, nil, nil), elements[kid]
+		return of(datatype.CombinerDup, nil, nil), elements[kid]
 	case 1:
 		c := small("count", 7)
-		return of(prettyprint.CombinerContiguous, []int64{c}, nil), c * elements[kid]
+		return of(datatype.CombinerContiguous, []int64{c}, nil), c * elements[kid]
 	case 2:
 		n, l := small("n", 5), number("length", 0, 3)
-		return of(prettyprint.CombinerVector, []int64{n, l, stride(6)}, nil), n * l * elements[kid]
+		return of(datatype.CombinerVector, []int64{n, l, stride(6)}, nil), n * l * elements[kid]
 	case 3:
 		n, l := small("n", 5), number("length", 0, 3)
-		return of(prettyprint.CombinerHvector, []int64{n, l}, []int64{stride(100)}), n * l * elements[kid]
+		return of(datatype.CombinerHvector, []int64{n, l}, []int64{stride(100)}), n * l * elements[kid]
 	case 4:
 		l := lengths()
-		return of(prettyprint.CombinerIndexed, slices.Concat([]int64{n}, l, list("disps", -20, 20)), nil), sum(l)
+		return of(datatype.CombinerIndexed, slices.Concat([]int64{n}, l, list("disps", -20, 20)), nil), sum(l)
 	case 5:
 		l := lengths()
-		return of(prettyprint.CombinerHindexed, slices.Concat([]int64{n}, l), list("disps", -200, 200)), sum(l)
+		return of(datatype.CombinerHindexed, slices.Concat([]int64{n}, l), list("disps", -200, 200)), sum(l)
 	case 6:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(prettyprint.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
+		return of(datatype.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
 			n * l * elements[kid]
 	case 7:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(prettyprint.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
+		return of(datatype.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
 	case 8:
-		return of(prettyprint.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
+		return of(datatype.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
 			elements[kid]
 	case 9:
 		return drawSubarrayPart(t, kid, elements[kid], room)
@@ -288,7 +292,7 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		return drawF90(t), 1
 	}
 	l := lengths()
-	p := part{kind: prettyprint.CombinerStruct, ints: slices.Concat([]int64{n}, l), addrs: list("disps", -200, 200)}
+	p := part{kind: datatype.CombinerStruct, ints: slices.Concat([]int64{n}, l), addrs: list("disps", -200, 200)}
 	total := int64(0)
 	for i := range n {
 		k := kid
@@ -327,7 +331,7 @@ func drawSubarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 		starts = append(starts, rapid.Int64Range(0, size-sub).Draw(t, "start"))
 	}
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: prettyprint.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
+	return part{kind: datatype.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
 		[]int64{order}), kids: []int{kid}}, each
 }
 
@@ -354,7 +358,7 @@ func drawDarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 	}
 	rank := rapid.Int64Range(0, ranks-1).Draw(t, "rank")
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: prettyprint.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
+	return part{kind: datatype.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
 		grid, []int64{order}), kids: []int{kid}}, each
 }
 
@@ -362,17 +366,17 @@ func drawF90(t *rapid.T) part {
 	switch rapid.IntRange(0, 2).Draw(t, "f90") {
 	case 0:
 		return part{
-			kind: prettyprint.CombinerF90Integer,
+			kind: datatype.CombinerF90Integer,
 			ints: []int64{rapid.SampledFrom([]int64{2, 4, 9, 18}).Draw(t, "range")},
 		}
 	case 1:
 		return part{
-			kind: prettyprint.CombinerF90Complex,
+			kind: datatype.CombinerF90Complex,
 			ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
 		}
 	}
 	return part{
-		kind: prettyprint.CombinerF90Real,
+		kind: datatype.CombinerF90Real,
 		ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
 	}
 }
@@ -400,7 +404,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds, asked := map[prettyprint.Combiner]int{}, true
+		kinds, asked := map[datatype.Combiner]int{}, true
 		check := func(t *rapid.T) {
 			parts := drawParts(t, p.mpi)
 			p.checkTree(t, parts, rapid.IntRange(1, 3).Draw(t, "count"), kinds, asked)
@@ -431,10 +435,10 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 }
 
 // f90Types are those that are never freed.
-func f90Types(all []*prettyprint.Datatype) (some []*prettyprint.Datatype) {
+func f90Types(all []*datatype.Type) (some []*datatype.Type) {
 	for _, dt := range all {
 		switch dt.Combiner() {
-		case prettyprint.CombinerF90Real, prettyprint.CombinerF90Complex, prettyprint.CombinerF90Integer:
+		case datatype.CombinerF90Real, datatype.CombinerF90Complex, datatype.CombinerF90Integer:
 			some = append(some, dt)
 		default:
 		}
@@ -449,7 +453,7 @@ type made struct {
 }
 
 // checkTree has the parts made and looks at each, and at the last one as a buffer.
-func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[prettyprint.Combiner]int, asked bool) {
+func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[datatype.Combiner]int, asked bool) {
 	all, numbers := make([]made, len(parts)), make([]int, len(parts))
 	last := -1
 	for i := range parts {
@@ -494,13 +498,13 @@ func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[pretty
 	}
 }
 
-func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Registry, handle uint64, answer string) {
-	var want prettyprint.Figures
+func (p *teller) checkFigures(t *rapid.T, r *handle.Rank, rawHandle uint64, answer string) {
+	var want datatype.Figures
 	if n, err := fmt.Sscanf(answer, "FAR %d %d %d %d %d", &want.Size, &want.LB, &want.Extent, &want.TrueLB,
 		&want.TrueExtent); n != 5 || err != nil {
 		t.Fatalf("%q: %v", answer, err)
 	}
-	dt, err := r.DatatypeByHandle(handle)
+	dt, err := r.DatatypeByHandle(rawHandle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -508,16 +512,16 @@ func (p *teller) checkFigures(t *rapid.T, r *prettyprint.Registry, handle uint64
 	if overstated(r, dt, dt.Computed(), want) {
 		return
 	}
-	if diff := cmp.Diff([]prettyprint.Figures{want, want},
-		[]prettyprint.Figures{dt.Figures(), dt.Computed()}); diff != "" {
+	if diff := cmp.Diff([]datatype.Figures{want, want},
+		[]datatype.Figures{dt.Figures(), dt.Computed()}); diff != "" {
 		t.Fatalf("figures reported and computed (-want +got):\n%s", diff)
 	}
 }
 
-func nodeText(t rapid.TB, dt *prettyprint.Datatype) string {
+func nodeText(t rapid.TB, dt *datatype.Type) string {
 	t.Helper()
 	var s strings.Builder
-	if err := dt.Node("t", nil).Text(&s, prettyprint.Options{}); err != nil {
+	if err := dt.Node("t", nil).Text(&s, view.Options{}); err != nil {
 		t.Error(err)
 	}
 	return s.String()
@@ -574,19 +578,19 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		}
 		packed := p.ask(t, fmt.Sprintf("pack %d 1", m.number))[0]
 		r := p.open(t)
-		checkLiveType(t, r, packed, map[prettyprint.Combiner]int{})
+		checkLiveType(t, r, packed, map[datatype.Combiner]int{})
 		dt, err := r.DatatypeByHandle(m.handle)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var s strings.Builder
-		if err := dt.Constructor().Text(&s, prettyprint.Options{}); err != nil {
+		if err := dt.Constructor().Text(&s, view.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(fig5, s.String()); diff != "" {
 			t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
 		}
-		if f := dt.Figures(); f != (prettyprint.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
+		if f := dt.Figures(); f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
 			dt.CallSite() == 0 {
 			t.Errorf("%+v, made at 0x%x", f, dt.CallSite())
 		}

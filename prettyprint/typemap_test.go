@@ -9,8 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 const maxOracle = 400 // entries of an explicit typemap
@@ -119,10 +123,10 @@ func libraryOf(t *rapid.T) uint32 {
 	return rapid.SampledFrom([]uint32{prettyprinttest.MPICH, prettyprinttest.OpenMPI}).Draw(t, "mpi")
 }
 
-func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) (*prettyprint.Registry,
-	*prettyprint.Datatype,
+func openType(t require, im *prettyprinttest.Image, want *prettyprinttest.Type) (*handle.Rank,
+	*datatype.Type,
 ) {
-	r, err := prettyprint.Open(im, im.Publish())
+	r, err := handle.Open(im, im.Publish())
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
@@ -151,7 +155,7 @@ func TestRandomTypes(t *testing.T) {
 		if dt.Elements() != int64(len(want.Map)) {
 			t.Fatalf("%d elements, want %d", dt.Elements(), len(want.Map))
 		}
-		figures := prettyprint.Figures{
+		figures := datatype.Figures{
 			Size: want.Size, LB: want.LB, Extent: want.Extent(), TrueLB: want.TrueLB,
 			TrueExtent: want.TrueUB - want.TrueLB,
 		}
@@ -176,7 +180,7 @@ func TestRandomTypes(t *testing.T) {
 			}
 			checkEntry(t, i, e, want.Map[i])
 		}
-		if _, err := dt.Element(int64(len(want.Map))); !prettyprint.IsKind(err, prettyprint.KindAddress) {
+		if _, err := dt.Element(int64(len(want.Map))); !fault.Is(err, fault.Address) {
 			t.Fatalf("Element past the end: %v", err)
 		}
 		checkSignature(t, dt, want)
@@ -184,14 +188,14 @@ func TestRandomTypes(t *testing.T) {
 	})
 }
 
-func checkEntry(t *rapid.T, n int, e prettyprint.Element, want prettyprinttest.Entry) {
+func checkEntry(t *rapid.T, n int, e datatype.Element, want prettyprinttest.Entry) {
 	if e.Index != int64(n) || e.Offset != want.Disp || e.Leaf.Name() != want.Basic || pathOf(e) != want.Path {
 		t.Fatalf("entry %d is (%d, %s, %d) at %s, want (%s, %d) at %s", n, e.Index, e.Leaf.Name(), e.Offset, pathOf(e),
 			want.Basic, want.Disp, want.Path)
 	}
 }
 
-func pathOf(e prettyprint.Element) string {
+func pathOf(e datatype.Element) string {
 	var s strings.Builder
 	for _, st := range e.Path {
 		for _, k := range st.Index {
@@ -201,10 +205,10 @@ func pathOf(e prettyprint.Element) string {
 	return s.String()
 }
 
-func checkSignature(t *rapid.T, dt *prettyprint.Datatype, want *prettyprinttest.Type) {
+func checkSignature(t *rapid.T, dt *datatype.Type, want *prettyprinttest.Type) {
 	var got []string
-	var expand func(s *prettyprint.Signature)
-	expand = func(s *prettyprint.Signature) {
+	var expand func(s *datatype.Signature)
+	expand = func(s *datatype.Signature) {
 		for i, it := range s.Items {
 			if i > 0 && it.Basic != nil && s.Items[i-1].Basic != nil && it.Basic.Name() == s.Items[i-1].Basic.Name() {
 				t.Fatalf("the signature has %s twice in a row", it.Basic.Name())
@@ -229,7 +233,7 @@ func checkSignature(t *rapid.T, dt *prettyprint.Datatype, want *prettyprinttest.
 }
 
 // checkBlocks counts the contiguous blocks one by one, and finds gaps and overlaps with a byte map.
-func checkBlocks(t *rapid.T, dt *prettyprint.Datatype, want *prettyprinttest.Type) {
+func checkBlocks(t *rapid.T, dt *datatype.Type, want *prettyprinttest.Type) {
 	blocks, end := int64(0), int64(0)
 	used := map[int64]int{}
 	for _, e := range want.Map {
@@ -247,7 +251,7 @@ func checkBlocks(t *rapid.T, dt *prettyprint.Datatype, want *prettyprinttest.Typ
 		t.Fatalf("%d blocks, want %d", dt.Blocks(), blocks)
 	}
 	lb, ext := want.Data()
-	exp := prettyprint.Gaps{Known: true}
+	exp := datatype.Gaps{Known: true}
 	for b := lb; b < lb+ext; b++ {
 		if used[b] == 0 {
 			exp.Bytes++
@@ -316,9 +320,9 @@ func TestRandomBuffers(t *testing.T) {
 }
 
 // checkSelect takes an element's address as input and finds the same element, in both forms.
-func checkSelect(t *rapid.T, b *prettyprint.Buffer, v prettyprint.Value) {
+func checkSelect(t *rapid.T, b *datatype.Buffer, v datatype.Value) {
 	for _, s := range []string{v.Address, v.Short} {
-		exprs, addrs := prettyprint.ParseAddress(s)
+		exprs, addrs := datatype.ParseAddress(s)
 		last := len(exprs) - 1
 		if exprs[last] != "t" {
 			t.Fatalf("ParseAddress(%q) ends with the expression %q", s, exprs[last])
@@ -336,10 +340,10 @@ func checkSelect(t *rapid.T, b *prettyprint.Buffer, v prettyprint.Value) {
 }
 
 // walkNodes opens the whole tree and counts its leaves.
-func walkNodes(t *rapid.T, b *prettyprint.Buffer, elements int64) {
+func walkNodes(t *rapid.T, b *datatype.Buffer, elements int64) {
 	leaves := int64(0)
-	var walk func(n prettyprint.Node)
-	walk = func(n prettyprint.Node) {
+	var walk func(n view.Node)
+	walk = func(n view.Node) {
 		kids, err := n.Children(0, n.NumChildren)
 		if err != nil || len(kids) != n.NumChildren {
 			t.Fatalf("%s: %d children, %v; want %d", n.Name, len(kids), err, n.NumChildren)

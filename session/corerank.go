@@ -21,8 +21,9 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/pmpi/control"
-	"github.com/cohort-debugger/cohort/prettyprint"
 	"github.com/cohort-debugger/cohort/trace"
+
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
 )
 
 // coreRank is one core file, and what is known of the rank that left it.
@@ -179,7 +180,7 @@ func (m coreMemory) ReadMemory(addr uint64, p []byte) (int, error) { return m.fi
 
 // readWorld asks the registry for MPI_COMM_WORLD, which there is once MPI is initialised.
 func (c *coreRank) readWorld() {
-	registry, err := prettyprint.Open(coreMemory{c.file}, c.registry)
+	registry, err := handle.Open(coreMemory{c.file}, c.registry)
 	if err != nil {
 		return
 	}

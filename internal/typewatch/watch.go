@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/prettyprint"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // mostProblems are reported in full; the rest is counted.
@@ -47,7 +49,7 @@ func (w *watch) problemf(format string, args ...any) {
 // freed looks at the type that is about to be freed, whose handle lies at an address.
 func (w *watch) freed(file io.ReaderAt, registry, at uint64) {
 	w.seen++
-	r, err := prettyprint.Open(memory{file}, registry)
+	r, err := handle.Open(memory{file}, registry)
 	if err != nil {
 		w.problemf("the registry: %v", err)
 		return
@@ -67,7 +69,7 @@ func (w *watch) freed(file io.ReaderAt, registry, at uint64) {
 
 // left looks at all types that are alive.
 func (w *watch) left(file io.ReaderAt, registry uint64) {
-	r, err := prettyprint.Open(memory{file}, registry)
+	r, err := handle.Open(memory{file}, registry)
 	if err != nil {
 		w.problemf("the registry: %v", err)
 		return
@@ -77,7 +79,7 @@ func (w *watch) left(file io.ReaderAt, registry uint64) {
 		w.problemf("the types that are left: %v", err)
 	}
 	for _, t := range types {
-		if t.Combiner() != prettyprint.CombinerNamed {
+		if t.Combiner() != datatype.CombinerNamed {
 			w.open++
 			w.look(t)
 		}
@@ -85,7 +87,7 @@ func (w *watch) left(file io.ReaderAt, registry uint64) {
 }
 
 // look decodes a type, and all that it is made of.
-func (w *watch) look(t *prettyprint.Datatype) {
+func (w *watch) look(t *datatype.Type) {
 	if err := t.Problem(); err != nil {
 		w.problemf("%s: %v", t.Title(), err)
 	}
@@ -109,29 +111,29 @@ func (w *watch) look(t *prettyprint.Datatype) {
 	if n != min(t.Elements(), 1000) {
 		w.problemf("%s: the typemap has %d elements, and there are %d\n%s", t.Title(), n, t.Elements(), text(t))
 	}
-	if err := t.Text(io.Discard, "t", nil, prettyprint.Options{}); err != nil {
+	if err := t.Text(io.Discard, "t", nil, view.Options{}); err != nil {
 		w.problemf("%s: %v", t.Title(), err)
 	}
 }
 
-func (w *watch) count(t *prettyprint.Datatype) {
+func (w *watch) count(t *datatype.Type) {
 	if w.kinds == nil {
 		w.kinds = map[string]int{}
 	}
-	if t.Combiner() == prettyprint.CombinerUnknown {
+	if t.Combiner() == datatype.CombinerUnknown {
 		w.problemf("a type is not decoded: it was made by %s", t.Name())
 	}
 	w.kinds[t.Combiner().String()]++
 	for _, sub := range t.Types() {
-		if sub.Combiner() != prettyprint.CombinerNamed {
+		if sub.Combiner() != datatype.CombinerNamed {
 			w.count(sub)
 		}
 	}
 }
 
-func text(t *prettyprint.Datatype) string {
+func text(t *datatype.Type) string {
 	var s strings.Builder
-	if err := t.Text(&s, "t", nil, prettyprint.Options{MaxLines: 40}); err != nil {
+	if err := t.Text(&s, "t", nil, view.Options{MaxLines: 40}); err != nil {
 		return err.Error()
 	}
 	return s.String()

@@ -1,0 +1,146 @@
+package call
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// request is an Object that is a request.
+type Request struct {
+	*handle.Object
+	abi registry.RequestRecord
+}
+
+func RequestOf(o *handle.Object) *Request { return &Request{o, registry.DecodeRequest(o.Raw)} }
+
+// pending reports whether the request is active and not known to be complete.
+func (q *Request) Pending() bool {
+	return q.Record.State&(registry.RequestActive|registry.RequestComplete) == registry.RequestActive
+}
+
+func (q *Request) Call() *Call {
+	state := Near
+	if q.Pending() {
+		state = Pending
+	}
+	return recordCall(q.Rank, &q.abi.Action, state, nil)
+}
+
+func (q *Request) stateText() string {
+	s := "pending"
+	switch state := q.Record.State; {
+	case state&registry.RequestComplete != 0:
+		s = "complete, not waited for yet"
+	case state&registry.RequestActive == 0 && q.abi.StartEvent == 0:
+		s = "inactive, never started"
+	case state&registry.RequestActive == 0:
+		s = "inactive"
+	case state&registry.RequestUnsure != 0:
+		s = "pending or complete: a call that waited for it ended with an error"
+	case state&registry.RequestCancelled != 0:
+		s = "pending, MPI_Cancel was called"
+	}
+	if q.Record.State&registry.RequestPersistent != 0 {
+		s += ", persistent"
+	}
+	if q.Record.State&registry.RequestShared != 0 {
+		s += "; others have the same handle"
+	}
+	return s
+}
+
+func (q *Request) summary() string {
+	c := q.Call()
+	return fmt.Sprintf("%s %s: %s", firstWord(q.stateText()), c.name, c.Summary())
+}
+
+func firstWord(s string) string {
+	w, _, _ := strings.Cut(s, ",")
+	w, _, _ = strings.Cut(w, ";")
+	w, _, _ = strings.Cut(w, ":")
+	return w
+}
+
+// line is the summary with place and time, for lists.
+func (q *Request) Line() string {
+	s := q.summary()
+	site, event := q.Record.CallSite, q.Record.Event
+	how := "posted "
+	if q.abi.StartEvent != 0 {
+		site, event, how = q.abi.StartSite, q.abi.StartEvent-1, "started "
+	}
+	s += "; " + how + registry.CreatedText(site, event, q.Rank.Env.Locate)
+	if q.Pending() {
+		if since := q.Rank.Env.Since(q.abi.SinceNs); since != "" {
+			s += ", " + since + " ago"
+		}
+	}
+	return s
+}
+
+// ObjectNode shows an object, be it a request or not.
+func ObjectNode(o *handle.Object, name string) view.Node {
+	if o.Kind() != registry.KindRequest {
+		return o.Node(name)
+	}
+	q := RequestOf(o)
+	value := q.summary()
+	if o.Freed() {
+		value += ", freed"
+	}
+	n := view.Group(name, value, append(q.nodes(), o.Common(o.Rank.Env.Locate)...))
+	n.Type = o.Class.Ctype
+	return n
+}
+
+func (q *Request) nodes() []view.Node {
+	c := q.Call()
+	kids := []view.Node{view.Leaf("operation", c.name), view.Leaf("status", q.stateText())}
+	for i := range c.sides {
+		kids = append(kids, c.sideNode(&c.sides[i]))
+	}
+	kids = append(kids, c.others()...)
+	if q.abi.StartEvent != 0 {
+		kids = append(kids, view.Leaf("started", registry.CreatedText(q.abi.StartSite, q.abi.StartEvent-1, q.Rank.Env.Locate)))
+	}
+	if since := q.Rank.Env.Since(q.abi.SinceNs); since != "" && q.Pending() {
+		kids = append(kids, view.Leaf("since", since))
+	}
+	if q.abi.Tid != 0 {
+		kids = append(kids, view.Leaf("thread", fmt.Sprintf("posted by the thread with the kernel's id %d", q.abi.Tid)))
+	}
+	return kids
+}
+
+// Text writes a request for the console: what it does, since when, and if asked for what lies in its buffers.
+func (q *Request) Text(w io.Writer, name string, opt view.Options, buffers bool) error {
+	if err := view.Write(w, "%s: %s\n", name, q.Line()); err != nil {
+		return err
+	}
+	if state := q.stateText(); state != firstWord(state) {
+		if err := view.Write(w, "%s\n", state); err != nil {
+			return err
+		}
+	}
+	call := q.Call()
+	for i := range call.sides {
+		s := &call.sides[i]
+		if buffers && !s.none && s.err == nil {
+			if err := call.sideText(w, s, opt); err != nil {
+				return err
+			}
+			continue
+		}
+		n := call.sideNode(s)
+		if err := view.Write(w, "%s %s\n", n.Name, n.Value); err != nil {
+			return err
+		}
+	}
+	handle := q.Common(nil)
+	return view.Write(w, "handle %s\n", handle[len(handle)-1].Value)
+}

@@ -1,0 +1,69 @@
+package call
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// requestArray is an array of handles of requests in the rank.
+type requestArray struct {
+	addr    uint64
+	n       int64
+	fortran bool // its handles are Fortran's
+}
+
+// readRequests returns what gives each of the requests.
+func readRequests(r *handle.Rank, a requestArray) (at func(i int) (*handle.Object, error), err error) {
+	switch {
+	case a.n < 0:
+		return nil, fault.Errorf(fault.Usage, 0, "the count %d is negative", a.n)
+	case a.n > registry.MaxParts:
+		return nil, fault.Errorf(fault.TooLarge, 0, "%d requests, of which at most %d are shown", a.n, registry.MaxParts)
+	}
+	size := r.HandleSize()
+	if a.fortran {
+		size = 4
+	}
+	b, err := r.ReadArray("the array of requests", a.addr, int(a.n), size)
+	if err != nil {
+		return nil, err
+	}
+	return func(i int) (*handle.Object, error) {
+		if size == 8 {
+			return r.ObjectByHandle(registry.KindRequest, binary.LittleEndian.Uint64(b[8*i:]))
+		}
+		h := binary.LittleEndian.Uint32(b[4*i:])
+		if a.fortran {
+			return r.ObjectByFortran(registry.KindRequest, int32(h))
+		}
+		return r.ObjectByHandle(registry.KindRequest, uint64(h))
+	}, nil
+}
+
+// requestList shows the requests of an array of handles that a call is given.
+func requestList(r *handle.Rank, a requestArray) view.Node {
+	const name = "requests"
+	at, err := readRequests(r, a)
+	if err != nil {
+		return view.Leaf(name, err.Error())
+	}
+	show := func(i int, name string) view.Node {
+		o, err := at(i)
+		switch {
+		case fault.Is(err, fault.Null):
+			return view.Leaf(name, "MPI_REQUEST_NULL")
+		case err != nil:
+			return view.Leaf(name, err.Error())
+		}
+		return ObjectNode(o, name)
+	}
+	if a.n == 1 {
+		return show(0, "request")
+	}
+	return view.List(name, view.Plural(a.n, "request"), int(a.n), func(i int) view.Node { return show(i, fmt.Sprintf("[%d]", i)) })
+}

@@ -1,0 +1,314 @@
+// Package command is the console command mpipp.
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// Result is what the command found: a tree for DAP and JSON, and text for the console.
+type Result struct {
+	Node view.Node
+	// File is what the user asked to have written, or nil. This package writes no files: the caller does, relative to
+	// the user's directory.
+	File *File
+	text func(w io.Writer, opt view.Options) error
+}
+
+// File is a file that the user asked for.
+type File struct {
+	Name string // as the user wrote it
+	Data []byte
+}
+
+// Text writes the result for the console.
+func (r *Result) Text(w io.Writer, opt view.Options) error { return r.text(w, opt) }
+
+// JSON writes the result's tree.
+func (r *Result) JSON(w io.Writer, opt view.Options) error { return r.Node.JSON(w, opt) }
+
+// Usage describes the console command.
+const Usage = `mpipp                         all live handles of the rank; the calls that its threads are in and pending requests first
+mpipp TYPE                    the datatype: its constructor, size, extent, signature, state
+mpipp TYPE BUFFER [COUNT]     the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER
+mpipp COMM                    the communicator: its members, kind and place of this rank
+mpipp REQUEST                 the request: operation, peer, tag, communicator, count, type, since when, where posted
+mpipp X                       likewise a group, window, file, operation, error handler, info or status
+mpipp --call                  the MPI call that the rank is in or its line holds: its buffers as the call sees them
+mpipp --tree TYPE             the expanded type-tree: the address and offset of each basic element
+mpipp --layout TYPE [COUNT]   a picture of the memory that COUNT instances select
+mpipp --svg FILE TYPE [COUNT] the same picture as an SVG file
+mpipp --match SEND [COUNT] to RECV [COUNT]           whether what is sent fits what is received, and where not
+mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]   the same for types of two ranks
+mpipp --match [0] to [3]      the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]
+mpipp --match 2:17            in a replay: the same for the message of an event of the recording; the ranks are run to its two calls.
+                              If the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2
+mpipp --stack X               by which functions a handle was made
+TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other predefined names work too.
+TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR), and t{3}[2] for the fourth of COUNT instances.
+Options, before the rest:
+  --type, --comm, --request, --group, --win, --file, --op, --errhandler, --info, --status
+                   what X is, where its declared type does not tell
+  --buffer         with a request: the values in its buffers
+  --from N         begin with basic element N of the buffer
+  --list N         show N elements or entries instead of 200
+  --width N        columns for --layout (80)
+  --colour         colour for --layout
+Examples:
+  mpipp column &u[0][1]       mpipp column[6] &u[0][1]       mpipp MPI_DOUBLE u 10       mpipp --from 1000 MPI_INT buf n
+  mpipp --layout column       mpipp --svg column.svg column  mpipp --match column 2 to MPI_DOUBLE 64`
+
+// CommandLine runs the console command with its arguments in one line, as the user typed them after "mpipp".
+func Run(r *handle.Rank, res call.Resolver, line string) (*Result, error) {
+	opt, rest, err := splitOptions(line)
+	if err != nil {
+		return nil, err
+	}
+	args, err := call.SplitArguments(rest)
+	if err != nil {
+		return nil, err
+	}
+	return execute(r, res, opt, args)
+}
+
+func execute(r *handle.Rank, res call.Resolver, opt options, args []string) (*Result, error) {
+	c := command{Evaluator: call.Evaluator{Rank: r, Resolver: res}, opt: opt}
+	if loc, ok := res.(call.Locator); ok {
+		c.where = loc.Locate
+		r.Env.Locate = loc.Locate
+	}
+	switch opt.action {
+	case "help":
+		return &Result{Node: view.Leaf("help", Usage), text: func(w io.Writer, _ view.Options) error {
+			return view.Write(w, "%s\n", Usage)
+		}}, nil
+	case "tree":
+		return c.tree(args)
+	case "layout", "svg":
+		return c.picture(args)
+	case "match":
+		return c.match(args)
+	case "export":
+		return c.export(args)
+	case "stack":
+		return c.stack(args)
+	case "call":
+		return c.calls(args)
+	}
+	switch len(args) {
+	case 0:
+		if opt.action == "" {
+			return c.listAll()
+		}
+		return nil, fault.Errorf(fault.Usage, 0, "mpipp --%s needs an expression. Usage:\n%s", opt.action, Usage)
+	case 1:
+		return c.handle(args[0], opt.action)
+	case 2, 3:
+		if opt.action != "" && opt.action != "type" {
+			return nil, fault.Errorf(fault.Usage, 0, "mpipp --%s takes one %s; %d arguments were given.", opt.action,
+				registry.KindOfOption(opt.action), len(args))
+		}
+		return c.buffer(args)
+	}
+	return nil, fault.Errorf(fault.Usage, 0, "mpipp takes at most three arguments, and %d were given: %s. "+
+		"Put an expression with spaces in quotes. Usage:\n%s",
+		len(args), strings.Join(args, " | "), Usage)
+}
+
+type command struct {
+	call.Evaluator
+	opt   options
+	where func(pc uint64) string
+}
+
+// handle shows what one argument stands for; want is the option that tells its kind, or empty.
+func (c *command) handle(expr, want string) (*Result, error) {
+	if call.Predefined.MatchString(expr) {
+		if result, known, err := c.predefinedHandle(expr, registry.KindOfOption(want)); known {
+			return result, err
+		}
+	}
+	return tryAddresses(expr, func(expr string, a datatype.Address) (*Result, error) {
+		v, err := c.Value(expr)
+		if err != nil {
+			return nil, err
+		}
+		return c.handleValue(expr, a, v, registry.KindOfOption(want))
+	})
+}
+
+// predefinedHandle shows what MPI calls by that name; known is false if it is no name of MPI's: a program may have
+// names that look so.
+func (c *command) predefinedHandle(name string, want registry.Kind) (result *Result, known bool, err error) {
+	for i := range registry.Classes {
+		k := &registry.Classes[i]
+		if want != 0 && want != k.Kind {
+			continue
+		}
+		if name == k.Null {
+			return nil, true, k.NullError(name)
+		}
+		switch k.Kind { //nolint:exhaustive // the others have no predefined ones, or are Objects
+		case registry.KindDatatype:
+			p, err := c.typeArgument(name)
+			if err == nil {
+				return c.showType(name, p.Type), true, nil
+			}
+			if !fault.Is(err, fault.NotFound) {
+				return nil, true, err
+			}
+		case registry.KindComm:
+			if m, err := c.Rank.CommByName(name); err == nil && strings.HasPrefix(name, "MPI_COMM_") {
+				return c.showComm(name, m), true, nil
+			}
+		case registry.KindGroup, registry.KindOp, registry.KindErrhandler, registry.KindInfo:
+			if o, err := c.Rank.ObjectByName(k.Kind, name); err == nil {
+				result, err := c.showObject(name, o)
+				return result, true, err
+			}
+		}
+	}
+	_, err = c.Resolver.Resolve(name)
+	if err == nil {
+		return nil, false, nil
+	}
+	if want == 0 || want == registry.KindDatatype {
+		_, err = c.Rank.DatatypeByName(name)
+		if fault.Is(err, fault.NotFound) {
+			err = fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort keeps.",
+				c.Rank.MPI(), name)
+		}
+		return nil, true, err
+	}
+	return nil, false, nil
+}
+
+// tryAddresses calls try with an expression and the address that may follow it, beginning with the whole as an
+// expression. An error about the handle that an expression is ends the search: requests[2] that is null is no address
+// within requests. Else, if none succeeds, the error is that of the shortest expression that could be
+// evaluated: it tells most.
+func tryAddresses[T any](expr string, try func(expr string, a datatype.Address) (T, error)) (T, error) {
+	exprs, addrs := datatype.ParseAddress(expr)
+	var best error
+	for i := range exprs {
+		v, err := try(exprs[i], addrs[i])
+		if err == nil {
+			return v, nil
+		}
+		if best == nil || !fault.Is(err, fault.Resolve) {
+			best = err
+		}
+		if aboutHandle(err) {
+			break
+		}
+	}
+	var none T
+	return none, best
+}
+
+// aboutHandle reports whether an error tells what is wrong with a handle, and not that there is none.
+func aboutHandle(err error) bool {
+	return fault.Is(err, fault.Null) || fault.Is(err, fault.Freed) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotKept)
+}
+
+func (c *command) handleValue(expr string, a datatype.Address, v call.Resolved, want registry.Kind) (*Result, error) {
+	if want == 0 {
+		want = registry.KindOf(v.Type)
+	}
+	if want != 0 {
+		if !a.IsZero() && want != registry.KindDatatype {
+			return nil, fault.Errorf(fault.Usage, 0, "%s is a %s; only datatypes have addresses such as %s in them.", expr,
+				want, a)
+		}
+		return c.handleOf(registry.ClassOf(want), expr, a, v)
+	}
+	if !a.IsZero() {
+		return c.handleOf(registry.ClassOf(registry.KindDatatype), expr, a, v)
+	}
+	var found []*Result
+	var of []*registry.Class
+	var first error
+	for i := range registry.Classes {
+		k := &registry.Classes[i]
+		r, err := c.handleOf(k, expr, a, v)
+		switch {
+		case err == nil:
+			found, of = append(found, r), append(of, k)
+		case fault.Is(err, fault.NotKept), fault.Is(err, fault.Null) && v.Language == call.Fortran && first != nil:
+			// 0 is null of many kinds
+		case first == nil || fault.Is(first, fault.NotFound) && !fault.Is(err, fault.NotFound):
+			first = err
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		var what, how []string
+		for i, r := range found {
+			what = append(what, fmt.Sprintf("of a %s (%s)", of[i].Word, r.Node.Value))
+			how = append(how, fmt.Sprintf("mpipp --%s %s", of[i].Option, expr))
+		}
+		return nil, fault.Errorf(fault.Usage, 0,
+			"The value of %s is the handle %s, and its declared type, %s, does not tell which is meant. Write %s.",
+			expr, joinAnd(what, "and"), v.Type, joinAnd(how, "or"))
+	case fault.Is(first, fault.NotFound):
+		return nil, fault.Errorf(fault.NotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a "+
+			"datatype nor a communicator nor anything else "+
+			"that is kept. %s", expr, v.Type, first)
+	}
+	return nil, first
+}
+
+func joinAnd(parts []string, word string) string {
+	if len(parts) < 2 {
+		return strings.Join(parts, "")
+	}
+	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
+}
+
+// handleOf shows a value as a handle of one kind.
+func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v call.Resolved) (*Result, error) {
+	switch k.Kind { //nolint:exhaustive // the others are Objects
+	case registry.KindDatatype:
+		t, err := c.Datatype(expr, v)
+		if err != nil {
+			return nil, err
+		}
+		if !a.IsZero() {
+			return c.showPart(expr, t, a)
+		}
+		return c.showType(expr, t), nil
+	case registry.KindComm:
+		m, err := c.Comm(expr, v)
+		if err != nil {
+			return nil, err
+		}
+		return c.showComm(expr, m), nil
+	}
+	return c.showHandle(k, expr, v)
+}
+
+func (c *command) showType(name string, t *datatype.Type) *Result {
+	return &Result{Node: t.Node(name, c.where), text: func(w io.Writer, opt view.Options) error {
+		return t.Text(w, name, c.where, c.opt.filled(opt))
+	}}
+}
+
+func (c *command) showComm(name string, m *handle.Comm) *Result {
+	n := m.Node(name, c.where)
+	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
+		if err := view.Write(w, "%s: %s\n", name, n.Value); err != nil {
+			return err
+		}
+		return n.Text(w, c.opt.filled(opt))
+	}}
+}

@@ -1,0 +1,144 @@
+package datatype
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// Envelope is what a call or request says of its message besides its type: a message is received by a call with a
+// matching envelope (MPI-3.1, 3.2.3), or of a collective by the same call of the same communicator.
+type Envelope struct {
+	Call       string `json:"call"`
+	Collective bool   `json:"collective,omitempty"`
+	Comm       uint64 `json:"comm"` // the communicator's id that is the same in all ranks; 0: not known
+	CommName   string `json:"commName,omitempty"`
+	Self       int64  `json:"self"`              // of this rank, in MPI_COMM_WORLD; see Peer
+	Peer       int64  `json:"peer"`              // in MPI_COMM_WORLD, or one of the numbers below
+	Tag        int64  `json:"tag"`               // or anyRank, notKnown
+	Request    string `json:"request,omitempty"` // of several that a call waits for: "request [2] of MPI_Waitall"
+}
+
+// Name is the call, and which of several requests it made, for people.
+func (e *Envelope) Name() string {
+	if e.Request == "" {
+		return e.Call
+	}
+	return e.Call + ", " + e.Request
+}
+
+// Numbers of an Envelope that are no ranks.
+const (
+	AnyRank  = -1
+	NullRank = -2
+	NotKnown = -3
+)
+
+// Apart says, in whole sentences, why the two sides are not those of one message, as far as their envelopes tell.
+func (m *Matching) Apart() []string {
+	s, r := m.Send.Envelope, m.Recv.Envelope
+	if s == nil || r == nil {
+		return nil
+	}
+	var out []string
+	add := func(format string, args ...any) {
+		out = append(out, "This send is not what this receive takes: "+fmt.Sprintf(format, args...))
+	}
+	if s.Comm != 0 && r.Comm != 0 && s.Comm != r.Comm {
+		add("the send is in the communicator %s, and the receive in %s.", s.CommName, r.CommName)
+	}
+	if s.Collective != r.Collective || s.Collective && s.Call != r.Call &&
+		!slices.Contains([]string{s.Call, r.Call}, "") {
+		add("one is %s, the other %s.", s.Call, r.Call)
+		return out
+	}
+	if s.Peer == NullRank || r.Peer == NullRank {
+		add("one of them names MPI_PROC_NULL.")
+		return out
+	}
+	if s.Peer >= 0 && r.Self >= 0 && s.Peer != r.Self {
+		add("it goes to rank %d of MPI_COMM_WORLD, and the receive is in rank %d.", s.Peer, r.Self)
+	}
+	if r.Peer >= 0 && s.Self >= 0 && r.Peer != s.Self {
+		add("the receive is from rank %d of MPI_COMM_WORLD, and the send is in rank %d.", r.Peer, s.Self)
+	}
+	if s.Tag >= 0 && r.Tag >= 0 && s.Tag != r.Tag {
+		add("its tag is %d, and the receive's %d.", s.Tag, r.Tag)
+	}
+	return out
+}
+
+// PickMatch chooses, of what a rank sends and what another receives, the two that belong together by their envelopes,
+// the first if there are several (messages do not overtake each other, MPI-3.1, 3.5). note says, in a whole sentence,
+// that there were others; it is empty if there were none. Neither list is empty.
+func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
+	fits, first := 0, [2]int{}
+	for i := range sends {
+		for j := range recvs {
+			if m := (Matching{Send: sends[i], Recv: recvs[j]}); len(m.Apart()) > 0 {
+				continue
+			}
+			if fits == 0 {
+				first = [2]int{i, j}
+			}
+			fits++
+		}
+	}
+	switch {
+	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
+	case fits == 0:
+		return send, recv, "", fault.Errorf(fault.NotFound, 0,
+			"Of %s and %s none fit each other by communicator, rank and tag: %s; %s.",
+			view.Plural(int64(len(sends)), "send"),
+			view.Plural(int64(len(recvs)), "receive"), listSides(sends, "sends"), listSides(recvs, "receives"))
+	case fits > 1:
+		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank "+
+			"and tag are compared; name a request to choose another.",
+			view.Plural(int64(len(sends)), "send"), view.Plural(int64(len(recvs)), "receive"))
+	}
+	return sends[first[0]], recvs[first[1]], note, nil
+}
+
+func listSides(sides []Side, verb string) string {
+	const few = 4
+	var out []string
+	for i, s := range sides {
+		if i == few {
+			out = append(out, fmt.Sprintf("%d more", len(sides)-few))
+			break
+		}
+		text := s.what()
+		if s.Envelope != nil {
+			text = s.Envelope.Call + " " + verb + " " + text + s.Envelope.text(verb == "receives")
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// text is whom the message is for, or from: " to rank 2, tag 7".
+func (e *Envelope) text(receives bool) string {
+	how := " to "
+	if receives {
+		how = " from "
+	}
+	out := ""
+	switch {
+	case e.Peer == AnyRank:
+		out = how + "any rank"
+	case e.Peer == NullRank:
+		out = how + "MPI_PROC_NULL"
+	case e.Peer >= 0:
+		out = fmt.Sprintf("%srank %d", how, e.Peer)
+	}
+	switch {
+	case e.Tag == AnyRank:
+		out += ", any tag"
+	case e.Tag >= 0:
+		out += fmt.Sprintf(", tag %d", e.Tag)
+	}
+	return out
+}

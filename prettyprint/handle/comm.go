@@ -1,0 +1,350 @@
+package handle
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// CommKind is the kind of a communicator, numbered as enum cohort_comm_kind.
+type CommKind uint32
+
+// The kinds of enum cohort_comm_kind.
+const (
+	CommIntra     CommKind = 1
+	CommInter     CommKind = 2
+	CommCart      CommKind = 3
+	CommGraph     CommKind = 4
+	CommNull      CommKind = 5
+	CommDistGraph CommKind = 6
+)
+
+func (k CommKind) String() string {
+	switch k {
+	case CommIntra:
+		return "intracommunicator"
+	case CommInter:
+		return "intercommunicator"
+	case CommCart:
+		return "Cartesian communicator"
+	case CommGraph:
+		return "graph communicator"
+	case CommDistGraph:
+		return "distributed graph communicator"
+	case CommNull:
+		return "MPI_COMM_NULL"
+	}
+	return fmt.Sprintf("communicator of unknown kind %d", uint32(k))
+}
+
+const maxDims = 1 << 16
+
+// Comm is one communicator of the registry.
+type Comm struct {
+	rank    *Rank
+	Record  registry.CommRecord
+	members []uint32 // world ranks, by rank in the communicator
+	remote  []uint32
+	cart    []int32 // dims, periods, coords
+}
+
+// CommByHandle returns the live communicator whose C handle is h; only the low HandleSize bytes of h count.
+func (r *Rank) CommByHandle(h uint64) (*Comm, error) {
+	h = r.MaskHandle(h)
+	rec, freed, err := r.Find(registry.ClassOf(registry.KindComm), h)
+	if err != nil {
+		return nil, err
+	}
+	if rec == 0 {
+		return nil, r.UnknownHandle("communicator", "MPI_Comm", fmt.Sprintf("0x%x", h), h, freed)
+	}
+	return r.CommAt(rec)
+}
+
+// CommByFortran returns the live communicator whose Fortran handle is f.
+func (r *Rank) CommByFortran(f int32) (*Comm, error) {
+	var freed bool
+	rec, err := r.commWhere(func(h registry.CommRecord) bool {
+		if h.FHandle != f || f == registry.NoFortran {
+			return false
+		}
+		freed = freed || h.State&registry.CommFreed != 0
+		return h.State&registry.CommFreed == 0
+	})
+	if err != nil {
+		return nil, err
+	}
+	if rec == 0 {
+		return nil, r.UnknownHandle("communicator", "INTEGER or TYPE(MPI_Comm)", fmt.Sprint(f), uint64(uint32(f)),
+			freed)
+	}
+	return r.CommAt(rec)
+}
+
+// CommByName returns a live communicator by its name, such as MPI_COMM_WORLD.
+func (r *Rank) CommByName(name string) (*Comm, error) {
+	rec, err := r.commWhere(func(h registry.CommRecord) bool { return h.Name == name && h.State&registry.CommFreed == 0 })
+	if err != nil {
+		return nil, err
+	}
+	if rec == 0 {
+		return nil, fault.Errorf(fault.NotFound, 0, "This rank has no communicator named %s.", name)
+	}
+	return r.CommAt(rec)
+}
+
+// commWhere returns the record of the first communicator that match accepts, or 0.
+func (r *Rank) commWhere(match func(h registry.CommRecord) bool) (uint64, error) {
+	slots, err := r.Slots(registry.ClassOf(registry.KindComm))
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range slots {
+		h, err := r.CommRecord(s.Record)
+		if err != nil {
+			return 0, err
+		}
+		if match(h) {
+			return s.Record, nil
+		}
+	}
+	return 0, nil
+}
+
+func (r *Rank) CommAt(rec uint64) (*Comm, error) {
+	if c, ok := r.comms[rec]; ok {
+		return c, nil
+	}
+	h, err := r.CommRecord(rec)
+	if err != nil {
+		return nil, err
+	}
+	need := int64(registry.CommSize) + 4*(int64(h.NMembers)+int64(h.NRemote)+3*int64(h.NDims))
+	if int64(h.Size) < need || h.NDims > maxDims {
+		return nil, fault.Corruptf(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and "+
+			"%d dimensions",
+			h.Size, h.NMembers, h.NRemote, h.NDims)
+	}
+	b, err := r.ReadFull(rec+registry.CommSize, need-registry.CommSize, "The members of a communicator")
+	if err != nil {
+		return nil, err
+	}
+	c := &Comm{rank: r, Record: h}
+	take := func(n int) []uint32 {
+		out := make([]uint32, n)
+		for i := range out {
+			out[i] = binary.LittleEndian.Uint32(b[4*i:])
+		}
+		b = b[4*n:]
+		return out
+	}
+	c.members, c.remote = take(int(h.NMembers)), take(int(h.NRemote))
+	for _, v := range take(3 * int(h.NDims)) {
+		c.cart = append(c.cart, int32(v))
+	}
+	r.comms[rec] = c
+	return c, nil
+}
+
+// Kind is the kind of communicator.
+func (c *Comm) Kind() CommKind { return CommKind(c.Record.Kind) }
+
+// Name is the name by MPI_Comm_set_name or the predefined one, or empty.
+func (c *Comm) Name() string { return c.Record.Name }
+
+// Size is the number of ranks in it (of an intercommunicator: in the local group).
+func (c *Comm) Size() int { return int(c.Record.CommSize) }
+
+// Rank is this rank's number in it.
+func (c *Comm) Rank() int { return int(c.Record.CommRank) }
+
+// Members are the ranks in MPI_COMM_WORLD of its ranks 0, 1, ...; of an intercommunicator, of its local group.
+func (c *Comm) Members() []uint32 { return c.members }
+
+// Remote are the ranks in MPI_COMM_WORLD of an intercommunicator's remote group.
+func (c *Comm) Remote() []uint32 { return c.remote }
+
+// Cart returns the dimensions, periods and this rank's coordinates of a Cartesian communicator, else nil slices.
+func (c *Comm) Cart() (dims, periods, coords []int32) {
+	n := len(c.cart) / 3
+	return c.cart[:n], c.cart[n : 2*n], c.cart[2*n:]
+}
+
+// Freed reports whether the program freed the handle.
+func (c *Comm) Freed() bool { return c.Record.State&registry.CommFreed != 0 }
+
+// GlobalID is the same in all members of the communicator; MPI_COMM_WORLD has 1.
+func (c *Comm) GlobalID() uint64 { return c.Record.GlobalID }
+
+// Parent returns the communicator from which it was made; nil if it has none, or if that one is not in the registry any
+// more.
+func (c *Comm) Parent() (*Comm, error) {
+	if c.Record.ParentID == 0 {
+		return nil, nil //nolint:nilnil // no parent is an answer
+	}
+	rec, err := c.rank.commWhere(func(h registry.CommRecord) bool { return h.GlobalID == c.Record.ParentID })
+	if err != nil || rec == 0 {
+		return nil, err
+	}
+	return c.rank.CommAt(rec)
+}
+
+// Summary says in one line what the communicator is.
+func (c *Comm) Summary() string {
+	if c.Kind() == CommNull {
+		return "MPI_COMM_NULL"
+	}
+	name := ""
+	if c.Name() != "" {
+		name = " " + c.Name()
+	}
+	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", c.Kind(), name, view.Plural(int64(c.Size()), "rank"), c.Rank(),
+		membersText(c.members))
+	if c.Kind() == CommInter {
+		s += "; remote group " + membersText(c.remote)
+	}
+	return s
+}
+
+// Node is the communicator as a tree.
+func (c *Comm) Node(name string, where func(pc uint64) string) view.Node {
+	kids := []view.Node{view.Leaf("kind", c.Kind().String())}
+	if c.Name() != "" {
+		kids = append(kids, view.Leaf("name", fmt.Sprintf("%q", c.Name())))
+	}
+	kids = append(kids, view.Number("size", c.Size()), view.Number("rank", c.Rank()), memberNode("members", c.members))
+	if c.Kind() == CommInter {
+		kids = append(kids, memberNode("remote", c.remote))
+	}
+	if dims, periods, coords := c.Cart(); len(dims) > 0 {
+		kids = append(kids, view.Leaf("dims", ints(dims)), view.Leaf("periods", ints(periods)),
+			view.Leaf("coords", ints(coords)))
+	}
+	switch parent, err := c.Parent(); {
+	case err != nil:
+		kids = append(kids, view.Leaf("parent", err.Error()))
+	case parent != nil && parent.Name() != "":
+		kids = append(kids, view.Leaf("parent", parent.Name()))
+	case parent != nil:
+		kids = append(kids, view.Leaf("parent", fmt.Sprintf("%s (handle 0x%x)", parent.Brief(), parent.Record.Handle)))
+	case c.Record.ParentID != 0:
+		kids = append(kids, view.Leaf("parent", "a communicator that is not live any more"))
+	}
+	state := "live"
+	if c.Freed() {
+		state = "freed"
+	}
+	kids = append(kids, view.Leaf("state", state))
+	if c.Record.CallSite != 0 {
+		kids = append(kids, view.Leaf("created", registry.CreatedText(c.Record.CallSite, c.Record.Event, where)))
+	}
+	handle := fmt.Sprintf("0x%x", c.Record.Handle)
+	if c.Record.FHandle != registry.NoFortran {
+		handle += fmt.Sprintf(" (Fortran %d)", c.Record.FHandle)
+	}
+	kids = append(kids, view.Leaf("handle", handle))
+	n := view.Group(name, c.Summary(), kids)
+	n.Type = "MPI_Comm"
+	return n
+}
+
+// memberNode shows world ranks as a rank set, and opened, which rank of the communicator each is.
+func memberNode(name string, ranks []uint32) view.Node {
+	return view.List(name, membersText(ranks), len(ranks), func(i int) view.Node {
+		if ranks[i] == OutsideWorld {
+			return view.Leaf(fmt.Sprintf("[%d]", i), "a process outside MPI_COMM_WORLD")
+		}
+		return view.Node{Name: fmt.Sprintf("[%d]", i), Value: fmt.Sprintf("rank %d of MPI_COMM_WORLD", ranks[i])}
+	})
+}
+
+func membersText(ranks []uint32) string {
+	if len(ranks) == 0 {
+		return "members unknown"
+	}
+	s := RankSet(ranks)
+	if !slices.IsSorted(ranks) {
+		s += " in this order"
+	}
+	return s
+}
+
+// outsideWorld stands for a process that is not in MPI_COMM_WORLD (of a job that was connected or spawned).
+const OutsideWorld = math.MaxUint32
+
+// RankSet writes ranks as Cohort's rank sets are written, in the order given: 0-3,7 or 0-12:4. A process outside
+// MPI_COMM_WORLD is a question mark.
+func RankSet(ranks []uint32) string {
+	var out []string
+	for i := 0; i < len(ranks); {
+		step, j := int64(0), i+1
+		if j < len(ranks) && !slices.Contains(ranks[i:j+1], OutsideWorld) {
+			step = int64(ranks[j]) - int64(ranks[i])
+		}
+		for j < len(ranks) && step > 0 && ranks[j] != OutsideWorld && int64(ranks[j])-int64(ranks[j-1]) == step {
+			j++
+		}
+		switch {
+		case step == 1 && j-i >= 2:
+			out = append(out, fmt.Sprintf("%d-%d", ranks[i], ranks[j-1]))
+		case step > 1 && j-i >= 3:
+			out = append(out, fmt.Sprintf("%d-%d:%d", ranks[i], ranks[j-1], step))
+		case ranks[i] == OutsideWorld:
+			j = i + 1
+			out = append(out, "?")
+		default:
+			j = i + 1
+			out = append(out, fmt.Sprint(ranks[i]))
+		}
+		i = j
+	}
+	return strings.Join(out, ",")
+}
+
+func ints(v []int32) string {
+	s := make([]string, len(v))
+	for i := range v {
+		s[i] = fmt.Sprint(v[i])
+	}
+	return "{" + strings.Join(s, ", ") + "}"
+}
+
+func (r *Rank) CommRecord(rec uint64) (registry.CommRecord, error) {
+	if c, ok := r.comms[rec]; ok {
+		return c.Record, nil
+	}
+	b, err := r.RecordBytes(registry.ClassOf(registry.KindComm), rec)
+	if err != nil {
+		return registry.CommRecord{}, err
+	}
+	return registry.DecodeComm(b), nil
+}
+
+func (r *Rank) RankText(n int64, in *Comm) string {
+	switch {
+	case n == r.ProcNull():
+		return "MPI_PROC_NULL"
+	case n == r.AnySource():
+		return "any rank"
+	case in == nil:
+		return fmt.Sprintf("rank %d", n)
+	}
+	group := in.Members()
+	if in.Kind() == CommInter {
+		group = in.Remote()
+	}
+	s := fmt.Sprintf("rank %d", n)
+	switch {
+	case n < 0 || n >= int64(len(group)) && len(group) > 0:
+		s += " (no such rank: the communicator has " + view.Plural(int64(len(group)), "rank") + ")"
+	case in.GlobalID() != 1 && len(group) > 0 && group[n] != OutsideWorld && int64(group[n]) != n:
+		s += fmt.Sprintf(" (%d in MPI_COMM_WORLD)", group[n])
+	}
+	return s
+}

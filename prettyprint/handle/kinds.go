@@ -1,0 +1,400 @@
+package handle
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// Summary says in one line what the object is.
+func (o *Object) Summary() string {
+	s := ""
+	switch o.Class.Kind { //nolint:exhaustive // datatypes and communicators are no Objects
+	case registry.KindGroup:
+		s = o.groupText()
+	case registry.KindWindow:
+		s = o.windowText()
+	case registry.KindFile:
+		s = o.fileText()
+	case registry.KindOp:
+		s = o.opText()
+	case registry.KindErrhandler:
+		s = o.errhandlerText()
+	case registry.KindInfo:
+		s = o.infoText()
+	}
+	if o.Freed() {
+		s += ", freed"
+	}
+	return s
+}
+
+// Node is the object as a tree.
+func (o *Object) Node(name string) view.Node {
+	var kids []view.Node
+	switch o.Class.Kind { //nolint:exhaustive // likewise
+	case registry.KindGroup:
+		kids = o.groupNodes()
+	case registry.KindWindow:
+		kids = o.windowNodes()
+	case registry.KindFile:
+		kids = o.fileNodes()
+	case registry.KindOp:
+		kids = o.functionNodes(registry.DecodeReduction(o.Raw).Function)
+		if !o.Predefined() {
+			kids = append(kids, view.Leaf("commutes", yesNo(registry.DecodeReduction(o.Raw).Commutes != 0)))
+		}
+	case registry.KindErrhandler:
+		kids = o.functionNodes(registry.DecodeErrhandler(o.Raw).Function)
+	case registry.KindInfo:
+		kids = o.infoNodes()
+	}
+	kids = append(kids, o.Common(o.Rank.Env.Locate)...)
+	n := view.Group(name, o.Summary(), kids)
+	n.Type = o.Class.Ctype
+	return n
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// titled puts the object's name behind a word, in quotes.
+func (o *Object) titled(word string) string {
+	switch {
+	case o.name == "":
+		return word
+	case o.Predefined():
+		return o.name
+	}
+	return fmt.Sprintf("%s %q", word, o.name)
+}
+
+const notInGroup = math.MaxUint32
+
+func (o *Object) members() ([]uint32, error) {
+	g := registry.DecodeGroup(o.Raw)
+	if int64(g.Size) < registry.GroupSize+4*int64(g.NMembers) || g.NMembers > registry.MaxParts {
+		return nil, fault.Corruptf(o.rec, "a group's record has %d bytes and claims %d members", g.Size, g.NMembers)
+	}
+	b, err := o.Rank.ReadFull(o.rec+registry.GroupSize, 4*int64(g.NMembers), "The members of a group")
+	if err != nil {
+		return nil, err
+	}
+	out := make([]uint32, g.NMembers)
+	for i := range out {
+		out[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return out, nil
+}
+
+func (o *Object) groupText() string {
+	g := registry.DecodeGroup(o.Raw)
+	place := "this one is not in it"
+	if g.GroupRank != notInGroup {
+		place = fmt.Sprintf("this one is rank %d", g.GroupRank)
+	}
+	s := fmt.Sprintf("%s of %s, %s", o.titled("group"), view.Plural(int64(g.NMembers), "rank"), place)
+	if g.NMembers == 0 {
+		return o.titled("group") + " without members"
+	}
+	if m, err := o.members(); err == nil {
+		s += ": " + membersText(m)
+	}
+	return s
+}
+
+func (o *Object) groupNodes() []view.Node {
+	g := registry.DecodeGroup(o.Raw)
+	rank := "not in it"
+	if g.GroupRank != notInGroup {
+		rank = fmt.Sprint(g.GroupRank)
+	}
+	kids := []view.Node{view.Number("size", g.NMembers), view.Leaf("rank", rank)}
+	m, err := o.members()
+	if err != nil {
+		return append(kids, view.Leaf("members", err.Error()))
+	}
+	return append(kids, memberNode("members", m))
+}
+
+var windowKinds = map[uint32]string{
+	1: "MPI_Win_create", 2: "MPI_Win_allocate", 3: "MPI_Win_create_dynamic",
+	4: "MPI_Win_allocate_shared",
+}
+
+func (o *Object) windowText() string {
+	w := registry.DecodeWindow(o.Raw)
+	s := o.titled("window")
+	if w.Kind != 3 {
+		s += fmt.Sprintf(" of %s at 0x%x", view.ByteCount(w.Bytes), w.Base)
+	}
+	if c, err := o.Rank.CommIfAny(w.Comm); err == nil && c != nil {
+		s += " over " + c.Brief()
+	}
+	if e := o.epochs(); e != "none" {
+		s += ", " + e
+	}
+	return s
+}
+
+// brief names a communicator in a few words.
+func (c *Comm) Brief() string {
+	if c.Name() != "" {
+		return c.Name()
+	}
+	return fmt.Sprintf("%s of %s", c.Kind(), view.Plural(int64(c.Size()), "rank"))
+}
+
+// commRecord reads the communicator at an address of a record; nil for 0.
+func (r *Rank) CommIfAny(rec uint64) (*Comm, error) {
+	if rec == 0 {
+		return nil, nil //nolint:nilnil // none is an answer
+	}
+	return r.CommAt(rec)
+}
+
+// epochs says which access and exposure epochs are open.
+func (o *Object) epochs() string {
+	w := registry.DecodeWindow(o.Raw)
+	var out []string
+	if w.Epochs&1 != 0 {
+		out = append(out, "fence")
+	}
+	for _, e := range []struct {
+		bit   uint32
+		what  string
+		group uint64
+	}{{2, "access (MPI_Win_start)", w.AccessGroup}, {4, "exposure (MPI_Win_post)", w.ExposureGroup}} {
+		if w.Epochs&e.bit == 0 {
+			continue
+		}
+		text := e.what
+		if e.group != 0 {
+			if g, err := o.Rank.ObjectAt(registry.ClassOf(registry.KindGroup), e.group); err == nil {
+				if m, err := g.members(); err == nil {
+					text += " to " + membersText(m)
+				}
+			}
+		}
+		out = append(out, text)
+	}
+	if w.Epochs&8 != 0 {
+		out = append(out, "lock of all")
+	}
+	for i := range min(w.NLocks, registry.LocksMax) {
+		how := "shared"
+		if w.Locks[i]&(1<<31) != 0 {
+			how = "exclusive"
+		}
+		out = append(out, fmt.Sprintf("%s lock of rank %d", how, w.Locks[i]&^(1<<31)))
+	}
+	if w.NLocks > registry.LocksMax {
+		out = append(out, fmt.Sprintf("%d more locks", w.NLocks-registry.LocksMax))
+	}
+	if len(out) == 0 {
+		return "none"
+	}
+	return "open epoch: " + strings.Join(out, ", ")
+}
+
+func (o *Object) windowNodes() []view.Node {
+	w := registry.DecodeWindow(o.Raw)
+	kind, known := windowKinds[w.Kind]
+	if !known {
+		kind = fmt.Sprintf("unknown kind %d", w.Kind)
+	}
+	kids := []view.Node{view.Leaf("kind", kind)}
+	if w.Kind != 3 {
+		kids = append(
+			kids, view.Leaf("base", fmt.Sprintf("0x%x", w.Base)), view.Leaf("size", view.ByteCount(w.Bytes)),
+			view.Number("disp_unit", w.DispUnit),
+		)
+	}
+	kids = append(kids, view.Leaf("epochs", o.epochs()))
+	return append(kids, o.Rank.commNode(w.Comm)...)
+}
+
+// commNode shows the communicator that a record refers to.
+func (r *Rank) commNode(rec uint64) []view.Node {
+	c, err := r.CommIfAny(rec)
+	switch {
+	case err != nil:
+		return []view.Node{view.Leaf("comm", err.Error())}
+	case c == nil:
+		return []view.Node{view.Leaf("comm", "not known")}
+	}
+	return []view.Node{c.Node("comm", r.Env.Locate)}
+}
+
+// The access modes of MPI_File_open, the same in both libraries.
+var fileModes = []struct {
+	bit  int32
+	name string
+}{
+	{2, "MPI_MODE_RDONLY"},
+	{4, "MPI_MODE_WRONLY"},
+	{8, "MPI_MODE_RDWR"},
+	{1, "MPI_MODE_CREATE"},
+	{64, "MPI_MODE_EXCL"},
+	{16, "MPI_MODE_DELETE_ON_CLOSE"},
+	{32, "MPI_MODE_UNIQUE_OPEN"},
+	{128, "MPI_MODE_APPEND"},
+	{256, "MPI_MODE_SEQUENTIAL"},
+}
+
+func modeText(mode int32) string {
+	var out []string
+	for _, m := range fileModes {
+		if mode&m.bit != 0 {
+			out = append(out, m.name)
+			mode &^= m.bit
+		}
+	}
+	if mode != 0 || len(out) == 0 {
+		out = append(out, fmt.Sprintf("0x%x", uint32(mode)))
+	}
+	return strings.Join(out, " | ")
+}
+
+func (o *Object) fileText() string {
+	f := registry.DecodeFile(o.Raw)
+	s := o.titled("file") + ", " + modeText(f.Amode)
+	if c, err := o.Rank.CommIfAny(f.Comm); err == nil && c != nil {
+		s += ", over " + c.Brief()
+	}
+	if t, err := o.Rank.DatatypeIfAny(f.Filetype); err == nil && t != nil && t.Combiner() != datatype.CombinerNamed {
+		s += ", view of " + t.Title()
+	}
+	return s
+}
+
+func (o *Object) fileNodes() []view.Node {
+	f := registry.DecodeFile(o.Raw)
+	kids := []view.Node{view.Leaf("mode", modeText(f.Amode)), view.Number("displacement", f.Disp)}
+	for _, t := range []struct {
+		name string
+		rec  uint64
+	}{{"etype", f.Etype}, {"filetype", f.Filetype}} {
+		switch dt, err := o.Rank.DatatypeIfAny(t.rec); {
+		case err != nil:
+			kids = append(kids, view.Leaf(t.name, err.Error()))
+		case dt != nil:
+			kids = append(kids, dt.Node(t.name, o.Rank.Env.Locate))
+		}
+	}
+	kids = append(kids, view.Leaf("representation", fmt.Sprintf("%q", f.Datarep)))
+	return append(kids, o.Rank.commNode(f.Comm)...)
+}
+
+func (o *Object) opText() string {
+	if o.Predefined() {
+		return o.titled("operation")
+	}
+	s := "operation of the program's"
+	if registry.DecodeReduction(o.Raw).Commutes == 0 {
+		return s + ", not commutative"
+	}
+	return s + ", commutative"
+}
+
+var handlerKinds = map[uint32]string{3: "for communicators", 4: "for windows", 5: "for files", 6: "for sessions"}
+
+func (o *Object) errhandlerText() string {
+	if o.Predefined() {
+		return o.titled("error handler")
+	}
+	return strings.TrimSpace("error handler of the program's " + handlerKinds[o.Record.Kind])
+}
+
+// functionNodes show the program's function of an operation or error handler.
+func (o *Object) functionNodes(addr uint64) []view.Node {
+	if addr == 0 || o.Predefined() {
+		if o.Record.State&registry.ObjectAddressOnly != 0 {
+			return []view.Node{view.Leaf("function", "not known")}
+		}
+		return nil
+	}
+	text := fmt.Sprintf("0x%x", addr)
+	if where := o.Rank.Env.Locate; where != nil {
+		if s := where(addr + 1); s != "" { // where takes return addresses
+			text = s
+		}
+	}
+	if o.Record.State&registry.ObjectFortran != 0 {
+		text += " (Fortran)"
+	}
+	return []view.Node{view.Leaf("function", text)}
+}
+
+const (
+	infoKeysMax = 64
+	maxInfoText = infoKeysMax * (256 + 256)
+)
+
+// entries are the keys and values that are kept.
+func (o *Object) entries() ([][2]string, error) {
+	i := registry.DecodeInfo(o.Raw)
+	size := int64(i.Size) - registry.InfoSize
+	if i.NEntries > infoKeysMax || size > maxInfoText || size < 0 {
+		return nil, fault.Corruptf(o.rec, "an info's record has %d bytes and claims %d entries", i.Size, i.NEntries)
+	}
+	b, err := o.Rank.ReadFull(o.rec+registry.InfoSize, size, "The entries of an info")
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.Split(strings.ToValidUTF8(string(b), "?"), "\x00")
+	if len(parts) < 2*int(i.NEntries) {
+		return nil, fault.Corruptf(o.rec, "an info claims %d entries and has %d texts", i.NEntries, len(parts))
+	}
+	out := make([][2]string, i.NEntries)
+	for k := range out {
+		out[k] = [2]string{parts[2*k], parts[2*k+1]}
+	}
+	return out, nil
+}
+
+func (o *Object) infoText() string {
+	if o.Predefined() {
+		return o.titled("info")
+	}
+	entries, err := o.entries()
+	if err != nil {
+		return err.Error()
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, fmt.Sprintf("%s=%q", e[0], e[1]))
+	}
+	if rest := int64(registry.DecodeInfo(o.Raw).NKeys) - int64(len(entries)); rest > 0 {
+		out = append(out, fmt.Sprintf("%d more that are not kept", rest))
+	}
+	if len(out) == 0 {
+		return "info without entries"
+	}
+	return "info {" + strings.Join(out, ", ") + "}"
+}
+
+func (o *Object) infoNodes() []view.Node {
+	entries, err := o.entries()
+	if err != nil {
+		return []view.Node{view.Leaf("entries", err.Error())}
+	}
+	var kids []view.Node
+	for _, e := range entries {
+		kids = append(kids, view.Leaf(e[0], fmt.Sprintf("%q", e[1])))
+	}
+	if o.Record.State&registry.ObjectTruncated != 0 {
+		kids = append(kids, view.Leaf("…", "not all is kept"))
+	}
+	return kids
+}

@@ -1,0 +1,215 @@
+package registry
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+)
+
+// HandleKind is a kind of MPI handle.
+type Kind int
+
+// The kinds of handles, and MPI_Status, which is none but is shown like them.
+const (
+	KindDatatype Kind = iota + 1
+	KindComm
+	KindRequest
+	KindGroup
+	KindWindow
+	KindFile
+	KindOp
+	KindErrhandler
+	KindInfo
+	KindStatus
+)
+
+// kindInfo is what there is to know of a kind whose record begins with a struct cohort_object.
+type Class struct {
+	Kind      Kind
+	Word      string // in sentences
+	Option    string // of mpipp
+	Ctype     string
+	Null      string
+	mpichNull uint64
+	OpenNull  string // Open MPI's object of that null handle
+	Feature   uint32
+	Size      int // of the record without what follows
+}
+
+// The features of enum cohort_feature.
+const (
+	FeatureRequests = 1 << 2
+	FeatureCalls    = 1 << 3
+	featureControl  = 1 << 16
+	featureAsked    = 1 << 17
+)
+
+var Classes = []Class{
+	{
+		KindDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", mpichDatatypeNull, "", 1 << 0,
+		DatatypeSize,
+	},
+	{
+		KindComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", mpichCommNull, "ompi_mpi_comm_null", 1 << 1,
+		CommSize,
+	},
+	{
+		KindRequest, "request", "request", "MPI_Request", "MPI_REQUEST_NULL", 0x2c000000, "ompi_request_null",
+		FeatureRequests, requestSize,
+	},
+	{
+		KindGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", 1 << 4,
+		GroupSize,
+	},
+	{KindWindow, "window", "win", "MPI_Win", "MPI_WIN_NULL", 0x20000000, "ompi_mpi_win_null", 1 << 5, windowSize},
+	{KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", 1 << 6, fileSize},
+	{KindOp, "operation", "op", "MPI_Op", "MPI_OP_NULL", 0x18000000, "ompi_mpi_op_null", 1 << 7, reductionSize},
+	{
+		KindErrhandler, "error handler", "errhandler", "MPI_Errhandler", "MPI_ERRHANDLER_NULL", 0x14000000,
+		"ompi_mpi_errhandler_null", 1 << 8, errhandlerSize,
+	},
+	{KindInfo, "info", "info", "MPI_Info", "MPI_INFO_NULL", 0x1c000000, "ompi_mpi_info_null", 1 << 9, InfoSize},
+}
+
+func ClassOf(k Kind) *Class {
+	for i := range Classes {
+		if Classes[i].Kind == k {
+			return &Classes[i]
+		}
+	}
+	return &Class{Kind: k, Word: "status", Option: "status", Ctype: "MPI_Status"}
+}
+
+func KindOfOption(option string) Kind {
+	for _, k := range Classes {
+		if k.Option == option {
+			return k.Kind
+		}
+	}
+	if option == "status" {
+		return KindStatus
+	}
+	return 0
+}
+
+func (k Kind) String() string { return ClassOf(k).Word }
+
+// plural of the word.
+func (k *Class) Words() string { return k.Word + "s" }
+
+var (
+	wordHandle = regexp.MustCompile(`(?i)\bmpi_(datatype|comm|request|group|win|file|op|errhandler|info|status)\b`)
+	openHandle = regexp.MustCompile(`\bompi_(datatype|communicator|request|group|win|file|op|errhandler|info|status_public)_t\b`)
+)
+
+// KindOfType tells the kind of handle that a variable of this declared type is, or points to; 0 if it is none. The type
+// is as a debugger writes it: MPI_Comm, Type MPI_Comm of Fortran, or what MPI_Comm stands for in Open MPI.
+func KindOf(declared string) Kind {
+	m := wordHandle.FindStringSubmatch(declared)
+	if m == nil {
+		m = openHandle.FindStringSubmatch(declared)
+	}
+	if m == nil {
+		return 0
+	}
+	switch word := strings.ToLower(m[1]); word {
+	case "datatype":
+		return KindDatatype
+	case "communicator":
+		return KindComm
+	case "status_public":
+		return KindStatus
+	default:
+		return KindOfOption(word)
+	}
+}
+
+func (r *Registry) TableOf(k Kind) uint64 {
+	return map[Kind]uint64{
+		KindDatatype: r.Header.datatypes, KindComm: r.Header.comms, KindRequest: r.Header.requests,
+		KindGroup: r.Header.groups, KindWindow: r.Header.windows,
+		KindFile: r.Header.files, KindOp: r.Header.ops, KindErrhandler: r.Header.errhandlers, KindInfo: r.Header.infos,
+	}[k]
+}
+
+// notKept is an error if the registry of this process does not keep handles of a kind.
+func (r *Registry) NotKept(k *Class) error {
+	return r.Lacks(k.Feature, strings.ToUpper(k.Words()[:1])+k.Words()[1:])
+}
+
+// lacks is an error if a feature is not there, of what is called so.
+func (r *Registry) Lacks(feature uint32, what string) error {
+	f := r.Header.Features
+	const cost = "they cost time in every call"
+	switch {
+	case f&feature != 0:
+		return nil
+	case f == 0:
+		return fault.Errorf(fault.NotReady, r.addr,
+			"%s are not known yet: the rank has not returned from MPI_Init. Let it run and ask again.", what)
+	case feature&(FeatureRequests|FeatureCalls) == 0:
+		return fault.Errorf(fault.NotKept, r.addr, "%s are not kept by the libcohort.so of this rank.", what)
+	case f&featureAsked != 0:
+		return fault.Errorf(fault.NotKept, r.addr, "%s are not kept in this run, because COHORT_KEEP=0 is in the rank's "+
+			"environment. Start it without, and they are.", what)
+	case f&featureControl != 0:
+		return fault.Errorf(fault.NotKept, r.addr, "%s are not kept in this run: %s, and no debugger was there when it began. "+
+			"`cohort debug` keeps them; so does COHORT_KEEP=1 in the environment of `cohort record` and `cohort replay`.", what, cost)
+	}
+	return fault.Errorf(fault.NotKept, r.addr,
+		"%s are not kept in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
+}
+
+// isNull reports whether a C handle is the null handle of its kind, as far as the number tells.
+func (r *Registry) IsNull(k *Class, h uint64) bool {
+	if k.Kind == KindFile && r.MPI() == MPICH {
+		return h == 0
+	}
+	return r.MPI() == MPICH && h == k.mpichNull
+}
+
+// isNullFortran is isNull for a Fortran handle.
+func (r *Registry) IsNullFortran(k *Class, f int32) bool {
+	if r.MPI() == MPICH {
+		return k.Kind == KindFile && f == 0 || k.Kind != KindFile && uint64(uint32(f)) == k.mpichNull
+	}
+	return f == 0 && k.Kind != KindComm && k.Kind != KindDatatype || k.Kind == KindComm && f == 2
+}
+
+func (k *Class) NullError(expr string) error {
+	why := map[Kind]string{
+		KindDatatype:   "the type was freed or never made. It describes no memory, and no MPI call takes it.",
+		KindComm:       "it was freed, or this rank is not a member of the communicator that was made.",
+		KindRequest:    "nothing is pending: it is complete, was freed, or was never started.",
+		KindGroup:      "it was freed or never made.",
+		KindWindow:     "it was freed or never made.",
+		KindFile:       "it was closed or never opened.",
+		KindOp:         "it was freed or never made.",
+		KindErrhandler: "it was freed or never made.",
+		KindInfo:       "it gives no hints.",
+	}[k.Kind]
+	return fault.Errorf(fault.Null, 0, "%s is %s: %s", expr, k.Null, why)
+}
+
+// maskOf cuts a sign-extended value to the width of a C handle of that kind.
+func (r *Registry) MaskOf(k *Class, h uint64) uint64 {
+	if k.Kind == KindFile {
+		return h // a pointer in both libraries
+	}
+	return r.MaskHandle(h)
+}
+
+func (k *Class) Shown(fortran bool, h uint64) string {
+	if fortran {
+		return fmt.Sprint(int32(h))
+	}
+	return fmt.Sprintf("0x%x", h)
+}
+
+// Two of the null handles of MPICH, which its mpi.h defines as numbers. Open MPI's are addresses of objects.
+const (
+	mpichDatatypeNull = 0x0c000000
+	mpichCommNull     = 0x04000000
+)
