@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -21,7 +22,7 @@ func scattered(ranks int, add func(int, trace.Event)) {
 	for n, round := 0, 0; n < million; round++ {
 		for r := range ranks {
 			dest := src.Intn(ranks)
-			add(r, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{
+			add(r, trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{
 				Dest: int32(dest), Tag: int32(round % 3),
 				Bytes: 8,
 			}})
@@ -34,7 +35,7 @@ func scattered(ranks int, add func(int, trace.Event)) {
 					m := inbox[r][0]
 					inbox[r] = inbox[r][1:]
 					add(r, trace.Event{
-						Op:   trace.OpRecv,
+						Op:   mpispec.OpRecv,
 						Recv: trace.RecvArgs{AskedSource: -1, AskedTag: -1, Source: m >> 2, Tag: m & 3, Bytes: 8},
 					})
 					n++
@@ -43,7 +44,7 @@ func scattered(ranks int, add func(int, trace.Event)) {
 		}
 		if round%100 == 99 {
 			for r := range ranks {
-				add(r, trace.Event{Op: trace.OpAllreduce, Coll: trace.CollArgs{Root: -1}})
+				add(r, trace.Event{Op: mpispec.OpAllreduce, Coll: trace.CollArgs{Root: -1}})
 				n++
 			}
 		}
@@ -55,24 +56,24 @@ func masterWorker(ranks int, add func(int, trace.Event)) {
 	src := rand.New(rand.NewSource(1))
 	for n := 0; n < million; n += 5 {
 		w := 1 + src.Intn(ranks-1)
-		add(w, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Tag: 1, Bytes: 8}})
-		add(0, trace.Event{Op: trace.OpIprobe, Recv: trace.RecvArgs{
+		add(w, trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{Tag: 1, Bytes: 8}})
+		add(0, trace.Event{Op: mpispec.OpIprobe, Recv: trace.RecvArgs{
 			AskedSource: -1, AskedTag: -1, Source: int32(w),
 			Tag: 1, Bytes: 8,
 		}})
-		add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+		add(0, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 			AskedSource: int32(w), AskedTag: 1, Source: int32(w),
 			Tag: 1, Bytes: 8,
 		}})
-		add(0, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(w), Tag: 1, Bytes: 8}})
-		add(w, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8}})
+		add(0, trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{Dest: int32(w), Tag: 1, Bytes: 8}})
+		add(w, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8}})
 	}
 }
 
 func onlyCollectives(ranks int, add func(int, trace.Event)) {
 	for n := 0; n < million; n += ranks {
 		for r := range ranks {
-			add(r, trace.Event{Op: trace.OpAllreduce, Coll: trace.CollArgs{Root: -1}})
+			add(r, trace.Event{Op: mpispec.OpAllreduce, Coll: trace.CollArgs{Root: -1}})
 		}
 	}
 }

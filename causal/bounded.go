@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // ControlMessage is an order that a replay adds: Before must not begin until After has ended. They are events of two
@@ -149,7 +149,7 @@ func (g *Graph) unboundable() *Problem {
 // isCut says whether a rank was ended before MPI_Finalize.
 func (g *Graph) isCut(rank int) bool {
 	last := g.Events(rank)
-	return last == 0 || g.ranks[rank].ops[last-1] != trace.OpFinalize
+	return last == 0 || g.ranks[rank].ops[last-1] != mpispec.OpFinalize
 }
 
 // unmatched is a receive or probe that ended, and there is no send.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -73,8 +74,8 @@ func TestBoundKeepsSendersInTheirOrder(t *testing.T) {
 func TestBoundThatCannotBeHeld(t *testing.T) {
 	p := newProgram(2)
 	for tag := range int32(5) {
-		p.add(0, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: 1, Tag: tag, Bytes: 8}})
-		p.add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{AskedTag: 4 - tag, Tag: 4 - tag, Bytes: 8}})
+		p.add(0, trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{Dest: 1, Tag: tag, Bytes: 8}})
+		p.add(1, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{AskedTag: 4 - tag, Tag: 4 - tag, Bytes: 8}})
 	}
 	got := bound(t, p.build(t, causal.Options{}), 2)
 	if rank, n := got.Most(); rank != 1 || n != 5 || len(got.Control) > 0 {
@@ -88,10 +89,10 @@ func TestBoundBelievesTheRun(t *testing.T) {
 	p := newProgram(2)
 	for range 4 {
 		for r := range 2 {
-			p.add(r, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: int32(1 - r), Tag: 1, Bytes: 5000}})
+			p.add(r, trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{Dest: int32(1 - r), Tag: 1, Bytes: 5000}})
 		}
 		for r := range 2 {
-			p.add(r, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+			p.add(r, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 				AskedSource: int32(1 - r), AskedTag: 1,
 				Source: int32(1 - r), Tag: 1, Bytes: 5000,
 			}})
@@ -114,7 +115,7 @@ func TestBoundRefusesWhatItDoesNotKnow(t *testing.T) {
 		t.Error(err)
 	}
 	// A receive without a send, of a rank that came to its end.
-	p = newProgram(2).recv(1, 0).add(0, trace.Event{Op: trace.OpFinalize})
+	p = newProgram(2).recv(1, 0).add(0, trace.Event{Op: mpispec.OpFinalize})
 	if _, err := p.build(t, causal.Options{}).BoundBuffering(1); err == nil {
 		t.Error("a receive without a send was accepted")
 	}
@@ -212,28 +213,28 @@ func mayWait(x *causaltest.Execution, pred map[point][]point, rendezvous uint64)
 			}
 			here := id{Rank: r, Index: e.Index}
 			switch {
-			case e.Op == trace.OpSend || e.Op == trace.OpRsend || e.Op.Class() == trace.ClassSendrecv:
+			case e.Op == mpispec.OpSend || e.Op == mpispec.OpRsend || e.Op.Class() == mpispec.ClassSendrecv:
 				for _, m := range sent[here] {
 					end(here, m)
 				}
-			case e.Op == trace.OpIsend || e.Op == trace.OpIrsend:
+			case e.Op == mpispec.OpIsend || e.Op == mpispec.OpIrsend:
 				for _, m := range sent[here] {
 					active[e.Index] = m
 				}
-			case e.Op == trace.OpSendInit || e.Op == trace.OpRsendInit || e.Op == trace.OpBsendInit ||
-				e.Op == trace.OpSsendInit:
+			case e.Op == mpispec.OpSendInit || e.Op == mpispec.OpRsendInit || e.Op == mpispec.OpBsendInit ||
+				e.Op == mpispec.OpSsendInit:
 				inits[e.Index] = e
-			case e.Op.Class() == trace.ClassStart:
+			case e.Op.Class() == mpispec.ClassStart:
 				k := 0
 				for _, i := range e.Inits {
 					if init := inits[i]; init != nil && init.Send.Dest != trace.ProcNull {
-						if init.Op == trace.OpSendInit || init.Op == trace.OpRsendInit {
+						if init.Op == mpispec.OpSendInit || init.Op == mpispec.OpRsendInit {
 							active[i] = sent[here][k]
 						}
 						k++
 					}
 				}
-			case e.Op.Class() == trace.ClassCompletion:
+			case e.Op.Class() == mpispec.ClassCompletion:
 				for _, c := range e.Completed {
 					end(here, active[c.Post])
 				}

@@ -1,33 +1,6 @@
 package causal
 
-import "github.com/cohort-debugger/cohort/trace"
-
-// dependence says whose entries a member's exit from a collective follows.
-type dependence uint8
-
-const (
-	onAll   dependence = iota
-	onRoot             // members other than the root follow the root
-	rootOn             // the root follows all
-	onBelow            // member i follows members below i (and itself, as always)
-	onNone
-)
-
-// dependenceOf holds for intracommunicators; others are onAll.
-func dependenceOf(op trace.Op) dependence {
-	switch op {
-	case trace.OpBcast, trace.OpIbcast, trace.OpScatter, trace.OpIscatter, trace.OpScatterv, trace.OpIscatterv:
-		return onRoot
-	case trace.OpGather, trace.OpIgather, trace.OpGatherv, trace.OpIgatherv, trace.OpReduce, trace.OpIreduce:
-		return rootOn
-	case trace.OpScan, trace.OpIscan, trace.OpExscan, trace.OpIexscan:
-		return onBelow // Scan takes in a member's own data too, which it has anyway
-	case trace.OpCommFree, trace.OpCommDisconnect, trace.OpFinalize:
-		return onNone
-	default:
-		return onAll
-	}
-}
+import "github.com/cohort-debugger/cohort/mpispec"
 
 // part is one member's call of a collective. Entry 0: the trace has no such call. Exit 0: it is not completed in the
 // trace.
@@ -36,29 +9,29 @@ type part struct{ entry, exit uint64 }
 // instance is one collective.
 type instance struct {
 	comm     *comm
-	op       trace.Op
+	op       mpispec.Op
 	root     int32
-	place    int  // in the communicator's sequence, from 1
-	blocking bool // entry and exit are one event
-	dep      dependence
-	parts    []part // by the member's place in comm.world
+	place    int                // in the communicator's sequence, from 1
+	blocking bool               // entry and exit are one event
+	dep      mpispec.Dependence // AfterExchange is AfterAll here
+	parts    []part             // by the member's place in comm.world
 }
 
 // eachDependence calls f with the entries that the exit of member i follows. Its own is left out.
 func (in *instance) eachDependence(i int, f func(rank int, entry uint64)) {
 	lo, hi := 0, len(in.parts)
 	switch in.dep {
-	case onNone:
+	case mpispec.AfterNone:
 		return
-	case onRoot:
+	case mpispec.AfterRoot:
 		lo, hi = int(in.root), int(in.root)+1
-	case rootOn:
+	case mpispec.RootAfterAll:
 		if i != int(in.root) {
 			return
 		}
-	case onBelow:
+	case mpispec.AfterLower:
 		hi = i
-	case onAll:
+	case mpispec.AfterAll, mpispec.AfterExchange:
 	}
 	for j := lo; j < hi; j++ {
 		if j != i && in.parts[j].entry != 0 {

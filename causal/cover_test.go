@@ -6,6 +6,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -159,28 +160,28 @@ func TestBound(t *testing.T) {
 	// Three messages that all race (Netzer & Miller, figure 5a): two are traced, and no less is possible.
 	p := newProgram(4).send(1, 0).send(2, 0).send(3, 0)
 	for source := 1; source <= 3; source++ {
-		p.any(0, trace.OpRecv, 1, source, 1)
+		p.any(0, mpispec.OpRecv, 1, source, 1)
 	}
 	wantBound(t, p, causal.TraceBound{Traced: 2, Least: 2})
 	// Three messages of one sender in a row, which race with one of another: to tag that one would be enough.
 	p = newProgram(3).send(1, 0).send(1, 0).send(1, 0).send(2, 0)
 	for _, source := range []int{1, 1, 1, 2} {
-		p.any(0, trace.OpRecv, 1, source, 1)
+		p.any(0, mpispec.OpRecv, 1, source, 1)
 	}
 	wantBound(t, p, causal.TraceBound{Traced: 3, Least: 1})
 	// The messages of rounds do not race with those of the next.
 	p = newProgram(3)
 	for range 4 {
-		p.send(1, 0).send(2, 0).any(0, trace.OpRecv, 1, 1, 1).any(0, trace.OpRecv, 1, 2, 1)
+		p.send(1, 0).send(2, 0).any(0, mpispec.OpRecv, 1, 1, 1).any(0, mpispec.OpRecv, 1, 2, 1)
 		for r := range 3 {
-			p.coll(r, trace.OpBarrier, 0, -1)
+			p.coll(r, mpispec.OpBarrier, 0, -1)
 		}
 	}
 	wantBound(t, p, causal.TraceBound{Traced: 4, Least: 4})
 	// A receive that is shielded by an earlier one must be told, as that one is told too, and then is no shield.
-	p = newProgram(4).any(0, trace.OpIrecv, 1, 0, 0).tagged(1, trace.OpSend, 0, 2).any(0, trace.OpRecv, anyTag, 1,
+	p = newProgram(4).any(0, mpispec.OpIrecv, 1, 0, 0).tagged(1, mpispec.OpSend, 0, 2).any(0, mpispec.OpRecv, anyTag, 1,
 		2).send(0, 2).
-		recv(2, 0).send(2, 0).send(3, 0).got(0, 1, 2, 1).any(0, trace.OpRecv, 1, 3, 1)
+		recv(2, 0).send(2, 0).send(3, 0).got(0, 1, 2, 1).any(0, mpispec.OpRecv, 1, 3, 1)
 	wantBound(t, p, causal.TraceBound{Traced: 2, Least: 1})
 }
 
@@ -193,11 +194,11 @@ func wantBound(t *testing.T, p *program, want causal.TraceBound) {
 
 // A wildcard tag alone is no choice.
 func TestEachTagWildcard(t *testing.T) {
-	recv := trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+	recv := trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 		AskedSource: 0, AskedTag: trace.AnyTag, Source: 0,
 		Tag: 1, Bytes: 8,
 	}}
-	g := newProgram(2).send(0, 1).send(0, 1).send(0, 1).add(1, recv).recv(1, 0).any(1, trace.OpRecv, anyTag, 0,
+	g := newProgram(2).send(0, 1).send(0, 1).send(0, 1).add(1, recv).recv(1, 0).any(1, mpispec.OpRecv, anyTag, 0,
 		1).build(t, causal.Options{})
 	var all []id
 	g.EachTagWildcard(func(post id, _ uint32) { all = append(all, post) })

@@ -3,7 +3,7 @@ package causal
 import (
 	"fmt"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // NoEventError asks for an event that the run does not have.
@@ -33,8 +33,8 @@ type CollectiveMismatchError struct {
 	Comm   uint64 // global id
 	Place  int    // from 1
 	A, B   EventID
-	CallA  trace.Op
-	CallB  trace.Op
+	CallA  mpispec.Op
+	CallB  mpispec.Op
 	RootA  int32 // trace.NoRoot if none
 	RootB  int32
 	IsRoot bool // the calls agree, their roots do not
@@ -103,11 +103,11 @@ const (
 // ends a synchronous send and Send the post of its receive; for RelationCollective they are two calls of one
 // collective.
 type InconsistentCutError struct {
-	Send     EventID  `json:"send"`
-	Receive  EventID  `json:"receive"`
-	Relation Relation `json:"relation"`
-	SendOp   trace.Op `json:"-"`
-	RecvOp   trace.Op `json:"-"`
+	Send     EventID    `json:"send"`
+	Receive  EventID    `json:"receive"`
+	Relation Relation   `json:"relation"`
+	SendOp   mpispec.Op `json:"-"`
+	RecvOp   mpispec.Op `json:"-"`
 }
 
 func (e *InconsistentCutError) Error() string {

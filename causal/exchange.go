@@ -3,7 +3,7 @@ package causal
 import (
 	"sort"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // Part says what an event has to do with a message.
@@ -96,7 +96,7 @@ func (g *Graph) CollectiveOf(e EventID) (c Collective, ok bool) {
 		return Collective{}, false
 	}
 	for _, in := range g.instances {
-		if in.op == trace.OpNone {
+		if in.op == mpispec.OpNone {
 			continue
 		}
 		if j, member := in.comm.member[e.Rank]; member &&

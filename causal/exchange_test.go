@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -91,19 +92,19 @@ func checkExchanges(t *rapid.T, x *causaltest.Execution, g *causal.Graph) {
 
 func TestExchanges(t *testing.T) {
 	p := newProgram(2)
-	p.add(0, trace.Event{Op: trace.OpSendInit, Send: trace.SendArgs{Dest: trace.ProcNull, Tag: 1, Bytes: 8}})
-	p.add(0, trace.Event{Op: trace.OpSendInit, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 8}})
-	p.add(0, trace.Event{Op: trace.OpSendInit, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 16}})
-	p.add(0, trace.Event{Op: trace.OpStartall, Inits: []uint64{1, 2, 3}})
-	p.add(0, trace.Event{Op: trace.OpWaitall, Completed: []trace.Completion{
+	p.add(0, trace.Event{Op: mpispec.OpSendInit, Send: trace.SendArgs{Dest: trace.ProcNull, Tag: 1, Bytes: 8}})
+	p.add(0, trace.Event{Op: mpispec.OpSendInit, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 8}})
+	p.add(0, trace.Event{Op: mpispec.OpSendInit, Send: trace.SendArgs{Dest: 1, Tag: 1, Bytes: 16}})
+	p.add(0, trace.Event{Op: mpispec.OpStartall, Inits: []uint64{1, 2, 3}})
+	p.add(0, trace.Event{Op: mpispec.OpWaitall, Completed: []trace.Completion{
 		{Post: 2, Class: trace.RequestSend},
 		{Post: 3, Class: trace.RequestSend},
 	}})
-	p.recvOp(1, trace.OpMprobe, 0)
+	p.recvOp(1, mpispec.OpMprobe, 0)
 	p.recv(1, 0)
 	p.mrecv(1, 1)
-	p.coll(0, trace.OpBcast, 0, 1)
-	p.coll(1, trace.OpBcast, 0, 1)
+	p.coll(0, mpispec.OpBcast, 0, 1)
+	p.coll(1, mpispec.OpBcast, 0, 1)
 	g := p.build(t, causal.Options{})
 	at := func(rank int, index uint64) []causal.Exchange {
 		t.Helper()
@@ -138,7 +139,7 @@ func TestExchanges(t *testing.T) {
 	if _, err := g.Exchanges(id{Index: 7}); !errors.As(err, &no) {
 		t.Error(err)
 	}
-	if c, ok := g.CollectiveOf(id{Rank: 1, Index: 4}); !ok || c.Op != trace.OpBcast ||
+	if c, ok := g.CollectiveOf(id{Rank: 1, Index: 4}); !ok || c.Op != mpispec.OpBcast ||
 		c.Members[0].Entry != (id{Index: 6}) {
 		t.Errorf("the collective is %+v, %v", c, ok)
 	}

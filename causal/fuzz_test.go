@@ -9,6 +9,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
@@ -120,7 +121,7 @@ func FuzzBuild(f *testing.F) {
 			}
 			return true
 		})
-		groups, _, groupErr := g.GroupRaces(causal.RaceFilter{}, func(causal.Site, bool, trace.Op) int { return 0 })
+		groups, _, groupErr := g.GroupRaces(causal.RaceFilter{}, func(causal.Site, bool, mpispec.Op) int { return 0 })
 		if len(groups) > 1 || groupErr != nil || (len(groups) == 1) != (counts.Races > 0) || len(groups) == 1 &&
 			groups[0].Races != counts.Races {
 			t.Fatalf("%+v in groups %+v %v", counts, groups, groupErr)

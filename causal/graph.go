@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // depKind says why an event's exit follows, or a cut that holds the event needs, another event.
@@ -43,14 +43,14 @@ type edge struct {
 
 // rankEvents is the events of one rank: operations, and dependences in the order of their events.
 type rankEvents struct {
-	ops      []trace.Op
+	ops      []mpispec.Op
 	sites    []uint32 // by event: place in declared, plus 1; 0: unknown
 	declared []Site
 	first    []uint32 // deps[first[i-1]:first[i]] are those of event i
 	deps     []dep
 }
 
-func newRankEvents(ops []trace.Op, edges []edge) rankEvents {
+func newRankEvents(ops []mpispec.Op, edges []edge) rankEvents {
 	r := rankEvents{ops: ops, first: make([]uint32, len(ops)+1), deps: make([]dep, len(edges))}
 	for _, e := range edges {
 		r.first[e.at]++
@@ -117,16 +117,16 @@ func (g *Graph) Ranks() int { return len(g.ranks) }
 func (g *Graph) Events(rank int) uint64 { return g.ranks[rank].last() }
 
 // Op returns the operation of an event.
-func (g *Graph) Op(e EventID) (trace.Op, error) {
+func (g *Graph) Op(e EventID) (mpispec.Op, error) {
 	if err := g.check(e); err != nil {
-		return trace.OpNone, err
+		return mpispec.OpNone, err
 	}
 	return g.op(e), nil
 }
 
-func (g *Graph) op(e EventID) trace.Op {
+func (g *Graph) op(e EventID) mpispec.Op {
 	if e.Index == 0 {
-		return trace.OpNone
+		return mpispec.OpNone
 	}
 	return g.ranks[e.Rank].ops[e.Index-1]
 }

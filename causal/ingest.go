@@ -3,6 +3,7 @@ package causal
 import (
 	"fmt"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -27,7 +28,7 @@ type sendRec struct {
 	event   uint64
 	done    uint64 // the call after which the sender goes on only if the message could be sent; 0 unknown
 	bytes   uint64
-	op      trace.Op
+	op      mpispec.Op
 	which   uint32 // place in the array of the Startall that sent it
 	take    int    // index in the receiver's takes, or none
 	void    bool   // cancelled
@@ -96,7 +97,7 @@ type request struct {
 type persistent struct {
 	send   bool
 	args   trace.SendArgs
-	op     trace.Op
+	op     mpispec.Op
 	active bool
 	which  uint32 // its place in the array of the Startall that made it active
 	req    request
@@ -119,7 +120,7 @@ type ingest struct {
 	b        *Builder
 	rank     int
 	comms    map[uint32]*view
-	ops      []trace.Op
+	ops      []mpispec.Op
 	sites    []uint32 // by event: place in declared, plus 1; 0: unknown
 	declared []Site
 	siteOf   map[uint64]uint32
@@ -155,45 +156,45 @@ func (in *ingest) event(e *trace.Event) error {
 		return in.fault(e, "expected event %d", len(in.ops))
 	}
 	switch e.Op.Class() {
-	case trace.ClassSend:
+	case mpispec.ClassSend:
 		return in.send(e)
-	case trace.ClassRecv:
-		if e.Op == trace.OpMrecv {
+	case mpispec.ClassRecv:
+		if e.Op == mpispec.OpMrecv {
 			return in.matched(e)
 		}
 		return in.receive(e)
-	case trace.ClassIrecv:
+	case mpispec.ClassIrecv:
 		return in.irecv(e)
-	case trace.ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		if _, err := in.addSend(e, e.Op, &e.Send, e.Index); err != nil {
 			return err
 		}
 		return in.receive(e)
-	case trace.ClassProbe:
+	case mpispec.ClassProbe:
 		return in.probe(e)
-	case trace.ClassSendInit, trace.ClassRecvInit:
-		in.inits[e.Index] = &persistent{send: e.Op.Class() == trace.ClassSendInit, args: e.Send, op: e.Op}
+	case mpispec.ClassSendInit, mpispec.ClassRecvInit:
+		in.inits[e.Index] = &persistent{send: e.Op.Class() == mpispec.ClassSendInit, args: e.Send, op: e.Op}
 		return nil
-	case trace.ClassCollectiveInit:
+	case mpispec.ClassCollectiveInit:
 		return in.collectiveInit(e)
-	case trace.ClassStart:
+	case mpispec.ClassStart:
 		return in.start(e)
-	case trace.ClassCompletion:
+	case mpispec.ClassCompletion:
 		return in.completion(e)
-	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		return in.collective(e)
-	case trace.ClassRequest:
-		if e.Op == trace.OpRequestFree {
+	case mpispec.ClassRequest:
+		if e.Op == mpispec.OpRequestFree {
 			in.free(e)
 		} else if req, known := in.requests[e.Post]; known && req.kind == requestTake && req.index != none {
 			in.takes[req.index].cancelled = true
 		}
 		return nil
-	case trace.ClassOther:
+	case mpispec.ClassOther:
 		switch e.Op {
-		case trace.OpFinalize:
+		case mpispec.OpFinalize:
 			return in.join(e, e.Op, e.Coll.Root, in.b.ends, true)
-		case trace.OpGrequestStart:
+		case mpispec.OpGrequestStart:
 			in.requests[e.Index] = request{kind: requestOther, index: none}
 		default:
 			if e.Op.OrdersOneSided() && !in.oneSided {
@@ -203,13 +204,13 @@ func (in *ingest) event(e *trace.Event) error {
 			}
 		}
 		return nil
-	case trace.ClassNone:
+	case mpispec.ClassNone:
 	}
 	return in.fault(e, "an operation that this version does not know")
 }
 
 func (in *ingest) send(e *trace.Event) error {
-	nonblocking := e.Op >= trace.OpIsend
+	nonblocking := e.Op.MakesRequest()
 	var done uint64
 	if !nonblocking {
 		done = e.Index
@@ -229,7 +230,7 @@ func (in *ingest) peer(e *trace.Event, v *view, rank int32) (uint32, error) {
 }
 
 // addSend returns the index of the message, or none if it goes to MPI_PROC_NULL.
-func (in *ingest) addSend(e *trace.Event, op trace.Op, a *trace.SendArgs, done uint64) (int, error) {
+func (in *ingest) addSend(e *trace.Event, op mpispec.Op, a *trace.SendArgs, done uint64) (int, error) {
 	v, err := in.view(e, a.Comm)
 	if err != nil || a.Dest == trace.ProcNull {
 		return none, err
@@ -308,7 +309,7 @@ func (in *ingest) asked(e *trace.Event, i int) {
 }
 
 func (in *ingest) irecv(e *trace.Event) error {
-	if e.Op == trace.OpImrecv {
+	if e.Op == mpispec.OpImrecv {
 		return in.matched(e)
 	}
 	i, err := in.addTake(e, takeReceive, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
@@ -320,7 +321,7 @@ func (in *ingest) irecv(e *trace.Event) error {
 
 func (in *ingest) probe(e *trace.Event) error {
 	kind := takeProbe
-	if e.Op == trace.OpMprobe || e.Op == trace.OpImprobe {
+	if e.Op == mpispec.OpMprobe || e.Op == mpispec.OpImprobe {
 		kind = takeMatched
 	}
 	i, err := in.addTake(e, kind, e.Recv.Comm, e.Recv.Source, e.Recv.Tag)
@@ -347,7 +348,7 @@ func (in *ingest) matched(e *trace.Event) error {
 		delete(in.probed, e.Recv.Probe)
 		in.takes[i].start = e.Index
 	}
-	if e.Op == trace.OpImrecv {
+	if e.Op == mpispec.OpImrecv {
 		in.requests[e.Index] = request{kind: requestTake, index: i}
 	} else if i != none {
 		in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes

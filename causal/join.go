@@ -1,18 +1,21 @@
 package causal
 
-import "github.com/cohort-debugger/cohort/trace"
+import (
+	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/trace"
+)
 
 func (in *ingest) collective(e *trace.Event) error {
 	v, err := in.view(e, e.Coll.Comm)
 	if err != nil {
 		return err
 	}
-	if e.Op == trace.OpCommCreateGroup || e.Op == trace.OpIntercommCreate {
+	if e.Op == mpispec.OpCommCreateGroup || e.Op == mpispec.OpIntercommCreate {
 		return in.create(e)
 	}
 	n := in.calls[v.comm]
 	in.calls[v.comm]++
-	blocking := e.Op.Class() != trace.ClassIcollective && e.Op != trace.OpCommIdup
+	blocking := !e.Op.MakesRequest()
 	inst := v.comm.at(n)
 	if !blocking {
 		in.requests[e.Index] = request{kind: requestCollective, index: none, coll: inst}
@@ -49,20 +52,23 @@ func (in *ingest) create(e *trace.Event) error {
 }
 
 // join makes event e this rank's call of a collective.
-func (in *ingest) join(e *trace.Event, op trace.Op, root int32, inst *instance, blocking bool) error {
+func (in *ingest) join(e *trace.Event, op mpispec.Op, root int32, inst *instance, blocking bool) error {
 	me := inst.comm.member[in.rank]
-	dep := dependenceOf(op)
-	if inst.comm.inter {
-		dep, root = onAll, trace.NoRoot // MPI_ROOT and MPI_PROC_NULL name no rank
+	dep := op.After()
+	switch {
+	case inst.comm.inter:
+		dep, root = mpispec.AfterAll, trace.NoRoot // MPI_ROOT and MPI_PROC_NULL name no rank
+	case dep == mpispec.AfterExchange:
+		dep = mpispec.AfterAll
 	}
-	if dep == onRoot || dep == rootOn {
+	if dep == mpispec.AfterRoot || dep == mpispec.RootAfterAll {
 		if root < 0 || int(root) >= len(inst.comm.world) {
 			return in.fault(e, "%s with root %d in a communicator of %d", op.Call(), root, len(inst.comm.world))
 		}
 	} else {
 		root = trace.NoRoot
 	}
-	if inst.op == trace.OpNone {
+	if inst.op == mpispec.OpNone {
 		inst.op, inst.root, inst.dep, inst.blocking = op, root, dep, blocking
 	}
 	if inst.op != op || inst.root != root {
@@ -78,7 +84,7 @@ func (in *ingest) join(e *trace.Event, op trace.Op, root int32, inst *instance, 
 	return nil
 }
 
-func (in *ingest) mismatch(e *trace.Event, op trace.Op, inst *instance, root int32) error {
+func (in *ingest) mismatch(e *trace.Event, op mpispec.Op, inst *instance, root int32) error {
 	err := &CollectiveMismatchError{
 		Comm: inst.comm.id, Place: inst.place, B: EventID{in.rank, e.Index}, CallA: inst.op, CallB: op,
 		RootA: inst.root, RootB: root,

@@ -1,6 +1,6 @@
 package causal
 
-import "github.com/cohort-debugger/cohort/trace"
+import "github.com/cohort-debugger/cohort/mpispec"
 
 // Knowledge is vector time of a few ranks only, of all events: which event of rank p was entered before a point in the
 // run, for each p that receives with wildcards. It is counted in half steps: 2*i means that the entry of p:i precedes
@@ -103,7 +103,7 @@ func (s *sweep) event(r int, e uint64) {
 			s.entry(row, d.rank(), d.index(), 0)
 		case depSync:
 			matched := uint32(0)
-			if c := s.g.ranks[d.rank()].ops[d.index()-1].Class(); c == trace.ClassRecv || c == trace.ClassSendrecv {
+			if c := s.g.ranks[d.rank()].ops[d.index()-1].Class(); c == mpispec.ClassRecv || c == mpispec.ClassSendrecv {
 				matched = 1
 			}
 			s.entry(row, d.rank(), d.index(), matched)
@@ -127,7 +127,7 @@ func (s *sweep) entry(row []uint32, q int, i uint64, matched uint32) {
 
 func (s *sweep) collective(row []uint32, r int, id uint64) {
 	in := s.g.instances[id]
-	if in.dep != onAll {
+	if in.dep != mpispec.AfterAll {
 		in.eachDependence(in.comm.member[r], func(q int, entry uint64) { s.entry(row, q, entry, 0) })
 		return
 	}

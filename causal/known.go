@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // known is what each rank can be sure of, at its point in an order of all points, about the others: how many of their
@@ -74,7 +74,7 @@ func newKnown(g *Graph) *known {
 
 // waitsForAll: a collective without data may end early for some members (an Allreduce of no elements does).
 func waitsForAll(in *instance) bool {
-	return !in.comm.inter && (in.op == trace.OpBarrier || in.op == trace.OpIbarrier)
+	return !in.comm.inter && (in.op == mpispec.OpBarrier || in.op == mpispec.OpIbarrier)
 }
 
 // learn tells rank r that event e of rank q has ended.

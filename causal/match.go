@@ -1,6 +1,6 @@
 package causal
 
-import "github.com/cohort-debugger/cohort/trace"
+import "github.com/cohort-debugger/cohort/mpispec"
 
 // queue is the messages of one channel, in the order in which they were sent: indices in the sender's sends.
 type queue struct {
@@ -132,12 +132,12 @@ func (m *matcher) graph() *Graph {
 
 // sync says whether a send ends only when its receive has been posted.
 func (m *matcher) sync(s *sendRec) (depKind, bool) {
-	switch s.op {
-	case trace.OpSsend, trace.OpIssend, trace.OpSsendInit:
+	switch s.op.SendMode() {
+	case mpispec.ModeSynchronous:
 		return depSync, true
-	case trace.OpBsend, trace.OpIbsend, trace.OpBsendInit:
+	case mpispec.ModeBuffered:
 		return 0, false
-	default:
-		return depLarge, m.opt.SyncBytes > 0 && s.bytes >= m.opt.SyncBytes
+	case mpispec.ModeStandard, mpispec.ModeReady:
 	}
+	return depLarge, m.opt.SyncBytes > 0 && s.bytes >= m.opt.SyncBytes
 }

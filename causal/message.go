@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // Message is one message of the run. Events that the traces do not have are zero.
@@ -118,7 +118,7 @@ type Collective struct {
 	Comm uint64 // global id; 0 for MPI_Finalize
 	// in the communicator's sequence of collectives, from 1; 0 for a call over the communicator that it makes
 	Place   int
-	Op      trace.Op
+	Op      mpispec.Op
 	Root    int32 // rank in the communicator, or trace.NoRoot
 	Inter   bool  // over an intercommunicator: Members are those of both groups
 	Members []Member
@@ -128,7 +128,7 @@ type Collective struct {
 func (g *Graph) Collectives() iter.Seq[Collective] {
 	return func(yield func(Collective) bool) {
 		for _, in := range g.instances {
-			if in.op == trace.OpNone { // nobody reached MPI_Finalize
+			if in.op == mpispec.OpNone { // nobody reached MPI_Finalize
 				continue
 			}
 			if !yield(in.collective()) {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // Verdict says whether two racing messages differ in what the receiver gets.
@@ -88,7 +88,7 @@ func (r *RaceGroup) Verdict() Verdict {
 
 // PlaceFunc gives a place in the program a number, which groups are made by. It is asked once for each call site of
 // each rank; known is false if the trace does not have the site.
-type PlaceFunc func(site Site, known bool, op trace.Op) int
+type PlaceFunc func(site Site, known bool, op mpispec.Op) int
 
 // GroupRaces groups the races that a filter selects by the places of their receives and sends. Groups with races that
 // differ come first, then those of which that is not known; among these the ones with most races. The counts are those

@@ -10,11 +10,12 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
 // byOp makes the operation of an event its place.
-func byOp(_ causal.Site, _ bool, op trace.Op) int { return int(op) }
+func byOp(_ causal.Site, _ bool, op mpispec.Op) int { return int(op) }
 
 // Groups add up to what a visit of all races finds, whatever is selected.
 func TestGroupsAgainstCounting(t *testing.T) {
@@ -86,7 +87,7 @@ func TestGroupsAgainstCounting(t *testing.T) {
 	}
 }
 
-func op(t *testing.T, g *causal.Graph, e id) trace.Op {
+func op(t *testing.T, g *causal.Graph, e id) mpispec.Op {
 	t.Helper()
 	op, err := g.Op(e)
 	if err != nil {
@@ -98,7 +99,7 @@ func op(t *testing.T, g *causal.Graph, e id) trace.Op {
 // The verdicts, and the order of groups.
 func TestRaceVerdicts(t *testing.T) {
 	send := func(bytes uint64, tag int32) trace.Event {
-		return trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Dest: 0, Tag: tag, Bytes: bytes}}
+		return trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{Dest: 0, Tag: tag, Bytes: bytes}}
 	}
 	content := func(e trace.Event, value uint64) trace.Event { // carried in the duration
 		e.Duration = value + 1
@@ -125,7 +126,7 @@ func TestRaceVerdicts(t *testing.T) {
 			}
 		}
 		p = p.
-			add(0, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+			add(0, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 				AskedSource: -1, AskedTag: -1, Source: 1,
 				Tag: c.a.Send.Tag, Bytes: c.a.Send.Bytes,
 			}})
@@ -138,7 +139,8 @@ func TestRaceVerdicts(t *testing.T) {
 
 // A filter for one receive finds it by its post and by its completion.
 func TestRacesAtOneReceive(t *testing.T) {
-	g := newProgram(3).send(0, 1).send(2, 1).any(1, trace.OpIrecv, 1, 0, 0).any(1, trace.OpRecv, 1, 2, 1).got(1, 1, 0,
+	g := newProgram(3).send(0, 1).send(2, 1).any(1, mpispec.OpIrecv, 1, 0, 0).any(1, mpispec.OpRecv, 1, 2, 1).got(1, 1,
+		0,
 		1).build(t, causal.Options{})
 	for at, want := range map[id]int{
 		{Rank: 1, Index: 1}: 1, {Rank: 1, Index: 3}: 1, {Rank: 1, Index: 2}: 0,

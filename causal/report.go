@@ -1,6 +1,6 @@
 package causal
 
-import "github.com/cohort-debugger/cohort/trace"
+import "github.com/cohort-debugger/cohort/mpispec"
 
 // Position is where a cut stops one rank, for people: the last event that it holds.
 type Position struct {
@@ -53,7 +53,7 @@ func (g *Graph) ReportCut(cut Cut) (*CutReport, error) {
 	r := &CutReport{Cut: cut, Consistent: true}
 	for rank, index := range cut {
 		p := Position{Rank: rank, Event: index, Last: g.Events(rank)}
-		if op := g.op(EventID{rank, index}); op != trace.OpNone {
+		if op := g.op(EventID{rank, index}); op != mpispec.OpNone {
 			p.Call = op.Call()
 		}
 		r.Positions = append(r.Positions, p)

@@ -1,6 +1,9 @@
 package causal
 
-import "github.com/cohort-debugger/cohort/trace"
+import (
+	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/trace"
+)
 
 func (in *ingest) start(e *trace.Event) error {
 	for which, at := range e.Inits {
@@ -35,7 +38,7 @@ func (in *ingest) start(e *trace.Event) error {
 			return err
 		}
 		p.active = true
-		if p.which = 0; e.Op == trace.OpStartall {
+		if p.which = 0; e.Op == mpispec.OpStartall {
 			p.which = uint32(which)
 			switch p.req.kind {
 			case requestTake:
@@ -128,7 +131,7 @@ func (in *ingest) completion(e *trace.Event) error {
 		if err := in.complete(e, c, req); err != nil {
 			return err
 		}
-		if e.Op != trace.OpRequestGetStatus { // which leaves the request
+		if e.Op != mpispec.OpRequestGetStatus { // which leaves the request
 			delete(in.requests, c.Post)
 			if p != nil {
 				p.active = false

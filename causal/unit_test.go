@@ -9,6 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -43,15 +44,15 @@ func (p *program) add(rank int, e trace.Event) *program {
 	return p
 }
 
-func (p *program) send(rank, dest int) *program { return p.sendOp(rank, trace.OpSend, dest) }
+func (p *program) send(rank, dest int) *program { return p.sendOp(rank, mpispec.OpSend, dest) }
 
-func (p *program) sendOp(rank int, op trace.Op, dest int) *program {
+func (p *program) sendOp(rank int, op mpispec.Op, dest int) *program {
 	return p.add(rank, trace.Event{Op: op, Send: trace.SendArgs{Dest: int32(dest), Tag: 1, Bytes: 8}})
 }
 
-func (p *program) recv(rank, source int) *program { return p.recvOp(rank, trace.OpRecv, source) }
+func (p *program) recv(rank, source int) *program { return p.recvOp(rank, mpispec.OpRecv, source) }
 
-func (p *program) recvOp(rank int, op trace.Op, source int) *program {
+func (p *program) recvOp(rank int, op mpispec.Op, source int) *program {
 	return p.add(rank, trace.Event{
 		Op: op, Recv: trace.RecvArgs{AskedSource: int32(source), AskedTag: 1, Source: int32(source), Tag: 1, Bytes: 8},
 	})
@@ -60,7 +61,7 @@ func (p *program) recvOp(rank int, op trace.Op, source int) *program {
 // mrecv receives the message that the matched probe of an earlier event took.
 func (p *program) mrecv(rank int, probe uint64) *program {
 	return p.add(rank, trace.Event{
-		Op:   trace.OpMrecv,
+		Op:   mpispec.OpMrecv,
 		Recv: trace.RecvArgs{AskedTag: 1, Tag: 1, Bytes: 8, Probe: probe},
 	})
 }
@@ -70,10 +71,10 @@ func (p *program) wait(rank int, post uint64, class trace.RequestClass, source i
 	if class == trace.RequestRecv {
 		c.Source, c.Tag, c.Bytes = int32(source), 1, 8
 	}
-	return p.add(rank, trace.Event{Op: trace.OpWait, Completed: []trace.Completion{c}})
+	return p.add(rank, trace.Event{Op: mpispec.OpWait, Completed: []trace.Completion{c}})
 }
 
-func (p *program) coll(rank int, op trace.Op, comm uint32, root int32) *program {
+func (p *program) coll(rank int, op mpispec.Op, comm uint32, root int32) *program {
 	return p.add(rank, trace.Event{Op: op, Coll: trace.CollArgs{Comm: comm, Root: root}})
 }
 
@@ -107,7 +108,7 @@ func TestRingOfSendrecv(t *testing.T) {
 	p := newProgram(4)
 	for r := range 4 {
 		p.add(r, trace.Event{
-			Op: trace.OpSendrecv, Send: trace.SendArgs{Dest: int32((r + 1) % 4), Tag: 1, Bytes: 8},
+			Op: mpispec.OpSendrecv, Send: trace.SendArgs{Dest: int32((r + 1) % 4), Tag: 1, Bytes: 8},
 			Recv: trace.RecvArgs{
 				AskedSource: trace.AnySource, AskedTag: 1, Source: int32((r + 3) % 4), Tag: 1,
 				Bytes: 8,
@@ -126,7 +127,7 @@ func TestRingOfSendrecv(t *testing.T) {
 func TestBcastIsTakenWhole(t *testing.T) {
 	p := newProgram(3)
 	for r := range 3 {
-		p.coll(r, trace.OpBcast, 0, 1)
+		p.coll(r, mpispec.OpBcast, 0, 1)
 	}
 	g := p.build(t, causal.Options{})
 	wantVector(t, g, 1, 1, 0, 1, 0) // the root waits for nobody
@@ -146,7 +147,7 @@ func TestNonblockingCollectiveNeedsThePosts(t *testing.T) {
 		if r != 1 {
 			p.recv(r, int(trace.ProcNull))
 		}
-		p.coll(r, trace.OpIbarrier, 0, trace.NoRoot)
+		p.coll(r, mpispec.OpIbarrier, 0, trace.NoRoot)
 	}
 	p.wait(0, 2, trace.RequestCollective, 0).send(1, 0).wait(1, 1, trace.RequestCollective, 0)
 	g := p.build(t, causal.Options{})
@@ -158,8 +159,8 @@ func TestNonblockingCollectiveNeedsThePosts(t *testing.T) {
 
 func TestFinalizeIsTakenWhole(t *testing.T) {
 	p := newProgram(2)
-	p.add(0, trace.Event{Op: trace.OpFinalize})
-	p.send(1, 1).add(1, trace.Event{Op: trace.OpFinalize})
+	p.add(0, trace.Event{Op: mpispec.OpFinalize})
+	p.send(1, 1).add(1, trace.Event{Op: mpispec.OpFinalize})
 	g := p.build(t, causal.Options{})
 	wantVector(t, g, 0, 1, 1, 0)
 	wantCut(t, g, 0, 1, 1, 2)
@@ -168,8 +169,8 @@ func TestFinalizeIsTakenWhole(t *testing.T) {
 // An Ssend that an Mprobe took ends only after the Mrecv began.
 func TestSynchronousSends(t *testing.T) {
 	p := newProgram(2)
-	p.sendOp(0, trace.OpSsend, 1).sendOp(0, trace.OpIssend, 1).wait(0, 2, trace.RequestSend, 0).send(0, 1)
-	p.recvOp(1, trace.OpMprobe, 0).mrecv(1, 1).recvOp(1, trace.OpIrecv, 0).recv(1, int(trace.ProcNull))
+	p.sendOp(0, mpispec.OpSsend, 1).sendOp(0, mpispec.OpIssend, 1).wait(0, 2, trace.RequestSend, 0).send(0, 1)
+	p.recvOp(1, mpispec.OpMprobe, 0).mrecv(1, 1).recvOp(1, mpispec.OpIrecv, 0).recv(1, int(trace.ProcNull))
 	p.wait(1, 3, trace.RequestRecv, 0).recv(1, 0)
 	g := p.build(t, causal.Options{})
 	wantCut(t, g, 0, 1, 1, 2)
@@ -196,7 +197,7 @@ func TestIntercommunicatorAndGroupCreation(t *testing.T) {
 				Index: 1, GlobalID: 1<<63 | uint64(g), CommKind: trace.CommIntra, MyRank: uint32(me), Members: members,
 			})
 			p.add(int(r), trace.Event{
-				Op:   trace.OpCommCreateGroup,
+				Op:   mpispec.OpCommCreateGroup,
 				Coll: trace.CollArgs{Root: trace.NoRoot, NewComm: 2},
 			})
 			p.comm(int(r), &trace.Comm{
@@ -204,20 +205,20 @@ func TestIntercommunicatorAndGroupCreation(t *testing.T) {
 				Remote: groups[1-g],
 			})
 			p.add(int(r), trace.Event{
-				Op:   trace.OpIntercommCreate,
+				Op:   mpispec.OpIntercommCreate,
 				Coll: trace.CollArgs{Comm: 1, Root: trace.NoRoot, NewComm: 3},
 			})
 		}
 	}
 	// Rank 0 is 0 of the one group; remote rank 1 is world rank 1.
-	p.add(0, trace.Event{Op: trace.OpSend, Send: trace.SendArgs{Comm: 2, Dest: 1, Tag: 1, Bytes: 8}})
-	p.add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{
+	p.add(0, trace.Event{Op: mpispec.OpSend, Send: trace.SendArgs{Comm: 2, Dest: 1, Tag: 1, Bytes: 8}})
+	p.add(1, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 		Comm: 2, AskedSource: -1, AskedTag: 1, Source: 0,
 		Tag: 1, Bytes: 8,
 	}})
 	for r := range 4 {
 		root := int32(-3) // MPI_ROOT, or whatever
-		p.coll(r, trace.OpBcast, 2, root)
+		p.coll(r, mpispec.OpBcast, 2, root)
 	}
 	g := p.build(t, causal.Options{})
 	if len(g.Problems()) > 0 {
@@ -229,7 +230,7 @@ func TestIntercommunicatorAndGroupCreation(t *testing.T) {
 	wantVector(t, g, 2, 3, 4, 4, 3, 3)
 }
 
-func any1(op trace.Op) trace.Event {
+func any1(op mpispec.Op) trace.Event {
 	return trace.Event{Op: op, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 1}}
 }
 
@@ -241,20 +242,20 @@ func TestProblemsAreReported(t *testing.T) {
 	}{
 		{causal.ProblemSend, func(p *program) { p.send(0, 1) }, id{Rank: 0, Index: 1}},
 		{causal.ProblemReceive, func(p *program) { p.recv(1, 0) }, id{Rank: 1, Index: 1}},
-		{causal.ProblemProbe, func(p *program) { p.recvOp(1, trace.OpProbe, 0) }, id{Rank: 1, Index: 1}},
-		{causal.ProblemPending, func(p *program) { p.recvOp(1, trace.OpIrecv, 0) }, id{Rank: 1, Index: 1}},
-		{causal.ProblemUnknown, func(p *program) { p.add(1, any1(trace.OpIrecv)) }, id{Rank: 1, Index: 1}},
+		{causal.ProblemProbe, func(p *program) { p.recvOp(1, mpispec.OpProbe, 0) }, id{Rank: 1, Index: 1}},
+		{causal.ProblemPending, func(p *program) { p.recvOp(1, mpispec.OpIrecv, 0) }, id{Rank: 1, Index: 1}},
+		{causal.ProblemUnknown, func(p *program) { p.add(1, any1(mpispec.OpIrecv)) }, id{Rank: 1, Index: 1}},
 		{causal.ProblemRequest, func(p *program) { p.wait(1, 0, trace.RequestRecv, 0) }, id{Rank: 1, Index: 1}},
-		{causal.ProblemCollective, func(p *program) { p.coll(1, trace.OpBarrier, 0, -1) }, id{Rank: 1, Index: 1}},
+		{causal.ProblemCollective, func(p *program) { p.coll(1, mpispec.OpBarrier, 0, -1) }, id{Rank: 1, Index: 1}},
 		{causal.ProblemUncovered, func(p *program) {
 			p.records[1] = append(p.records[1], &trace.Note{Event: 1, Call: "MPI_Mprobe"})
-			p.add(1, trace.Event{Op: trace.OpOther})
+			p.add(1, trace.Event{Op: mpispec.OpOther})
 		}, id{Rank: 1, Index: 1}},
 		{causal.ProblemUncovered, func(p *program) {
-			p.add(1, trace.Event{Op: trace.OpWinLock})
+			p.add(1, trace.Event{Op: mpispec.OpWinLock})
 		}, id{Rank: 1, Index: 1}},
 		{causal.ProblemSize, func(p *program) {
-			p.send(0, 1).add(1, trace.Event{Op: trace.OpRecv, Recv: trace.RecvArgs{Tag: 1, Bytes: 9}})
+			p.send(0, 1).add(1, trace.Event{Op: mpispec.OpRecv, Recv: trace.RecvArgs{Tag: 1, Bytes: 9}})
 		}, id{Rank: 1, Index: 1}},
 	} {
 		p := newProgram(2)
@@ -289,54 +290,55 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		{
 			"different collectives", func(p *program) {
-				p.coll(0, trace.OpBarrier, 0, -1).coll(0, trace.OpBarrier, 0, -1).coll(1, trace.OpBarrier, 0, -1).coll(1,
-					trace.OpReduce, 0, 0)
+				p.coll(0, mpispec.OpBarrier, 0, -1).coll(0, mpispec.OpBarrier, 0, -1).coll(1, mpispec.OpBarrier, 0,
+					-1).coll(1,
+					mpispec.OpReduce, 0, 0)
 			}, new(*causal.CollectiveMismatchError),
 			"collective call number 2 on communicator 0x1 is MPI_Barrier at 0:2 but MPI_Reduce at 1:2",
 		},
 		{"different roots", func(p *program) {
-			p.coll(0, trace.OpBcast, 0, 0).coll(1, trace.OpBcast, 0, 1)
+			p.coll(0, mpispec.OpBcast, 0, 0).coll(1, mpispec.OpBcast, 0, 1)
 		}, new(*causal.CollectiveMismatchError), "MPI_Bcast with root 0 at 0:1 but with root 1 at 1:1"},
 		{"root too high", func(p *program) {
-			p.coll(0, trace.OpBcast, 0, 5)
+			p.coll(0, mpispec.OpBcast, 0, 5)
 		}, new(*causal.TraceError), "event 0:1: MPI_Bcast with root 5"},
 		{"undeclared", func(p *program) {
-			p.coll(0, trace.OpBarrier, 4, -1)
+			p.coll(0, mpispec.OpBarrier, 4, -1)
 		}, new(*causal.TraceError), "communicator 4"},
 		{"peer", func(p *program) { p.send(0, 7) }, new(*causal.TraceError), "names rank 7 of a communicator of 2"},
 		{"Mrecv alone", func(p *program) {
 			p.recv(0, int(trace.ProcNull)).mrecv(0, 1)
 		}, new(*causal.TraceError), "took none that is still"},
 		{"Mrecv twice", func(p *program) {
-			p.send(0, 1).recvOp(1, trace.OpMprobe, 0).mrecv(1, 1).mrecv(1, 1)
+			p.send(0, 1).recvOp(1, mpispec.OpMprobe, 0).mrecv(1, 1).mrecv(1, 1)
 		}, new(*causal.TraceError), "took none that is still"},
 		{"freed unknown", func(p *program) {
-			p.add(1, any1(trace.OpIrecv)).add(1, trace.Event{Op: trace.OpBarrier})
-			p.records[1] = append(p.records[1], &trace.Match{Event: 3, Op: trace.OpIrecv, Tag: 1, Back: 1})
+			p.add(1, any1(mpispec.OpIrecv)).add(1, trace.Event{Op: mpispec.OpBarrier})
+			p.records[1] = append(p.records[1], &trace.Match{Event: 3, Op: mpispec.OpIrecv, Tag: 1, Back: 1})
 		}, new(*causal.TraceError), "a receive took that event 2 posted, and there is none"},
 		{"taken otherwise", func(p *program) {
-			p.add(1, any1(trace.OpIrecv))
-			p.records[1] = append(p.records[1], &trace.Match{Event: 2, Op: trace.OpIrecv, Tag: 1, Back: 1})
+			p.add(1, any1(mpispec.OpIrecv))
+			p.records[1] = append(p.records[1], &trace.Match{Event: 2, Op: mpispec.OpIrecv, Tag: 1, Back: 1})
 			p.add(1, trace.Event{
-				Op:        trace.OpWait,
+				Op:        mpispec.OpWait,
 				Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 1, Tag: 1}},
 			})
 		}, new(*causal.TraceError), "took a message from world rank 1 with tag 1"},
 		{"Start of nothing", func(p *program) {
-			p.send(0, 1).add(0, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
+			p.send(0, 1).add(0, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}})
 		}, new(*causal.TraceError), "makes no persistent one"},
 		{"Start twice", func(p *program) {
-			p.sendOp(0, trace.OpSendInit, 1).add(0, trace.Event{Op: trace.OpStart, Inits: []uint64{1}}).
-				add(0, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
+			p.sendOp(0, mpispec.OpSendInit, 1).add(0, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}}).
+				add(0, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}})
 		}, new(*causal.TraceError), "which is active"},
 		{"class of request", func(p *program) {
-			p.sendOp(0, trace.OpIsend, 1).wait(0, 1, trace.RequestRecv, 0)
+			p.sendOp(0, mpispec.OpIsend, 1).wait(0, 1, trace.RequestRecv, 0)
 		}, new(*causal.TraceError), "as one of class 2, but it is of class 1"},
 		{"other message than asked", func(p *program) {
-			p.recvOp(0, trace.OpIrecv, 1).wait(0, 1, trace.RequestRecv, 0)
+			p.recvOp(0, mpispec.OpIrecv, 1).wait(0, 1, trace.RequestRecv, 0)
 		}, new(*causal.TraceError), "took a message from world rank 0"},
 		{"gap in the events", func(p *program) {
-			p.records[0] = append(p.records[0], &trace.Event{Index: 2, Op: trace.OpFinalize})
+			p.records[0] = append(p.records[0], &trace.Event{Index: 2, Op: mpispec.OpFinalize})
 		}, new(*causal.TraceError), "expected event 1"},
 		{"members differ", func(p *program) {
 			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: trace.CommIntra, Members: []uint32{0, 1}})
@@ -458,23 +460,23 @@ func TestReports(t *testing.T) {
 func TestPersistentCollectives(t *testing.T) {
 	p := newProgram(2)
 	for rank := range 2 {
-		for i, op := range []trace.Op{trace.OpAllreduce, trace.OpBcast} {
-			p.add(rank, trace.Event{Op: trace.OpCollectiveInit, Coll: trace.CollArgs{Root: int32(i), Of: op}})
+		for i, op := range []mpispec.Op{mpispec.OpAllreduce, mpispec.OpBcast} {
+			p.add(rank, trace.Event{Op: mpispec.OpCollectiveInit, Coll: trace.CollArgs{Root: int32(i), Of: op}})
 		}
 		inits := []uint64{1, 2}
 		if rank == 1 {
 			inits = []uint64{2, 1}
 		}
-		p.add(rank, trace.Event{Op: trace.OpStartall, Inits: inits})
+		p.add(rank, trace.Event{Op: mpispec.OpStartall, Inits: inits})
 		p.add(rank, trace.Event{
-			Op:        trace.OpWait,
+			Op:        mpispec.OpWait,
 			Completed: []trace.Completion{{Post: 1, Class: trace.RequestCollective}},
 		})
 		p.add(rank, trace.Event{
-			Op:        trace.OpWait,
+			Op:        mpispec.OpWait,
 			Completed: []trace.Completion{{Post: 2, Class: trace.RequestCollective}},
 		})
-		p.add(rank, trace.Event{Op: trace.OpStart, Inits: []uint64{1}})
+		p.add(rank, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}})
 		p.wait(rank, 1, trace.RequestCollective, 0)
 	}
 	g := p.build(t, causal.Options{})
@@ -492,16 +494,16 @@ func TestFreedReceives(t *testing.T) {
 	for range 4 {
 		p.send(0, 1)
 	}
-	p.add(1, any1(trace.OpIrecv)).recvOp(1, trace.OpIrecv, 0).add(1, any1(trace.OpRecvInit)) // 1:1, 1:2, 1:3
+	p.add(1, any1(mpispec.OpIrecv)).recvOp(1, mpispec.OpIrecv, 0).add(1, any1(mpispec.OpRecvInit)) // 1:1, 1:2, 1:3
 	p.records[1][len(p.records[1])-1].(*trace.Event).Send = trace.SendArgs{Dest: trace.AnySource, Tag: 1}
-	p.add(1, trace.Event{Op: trace.OpStartall, Inits: []uint64{3}}) // 1:4
+	p.add(1, trace.Event{Op: mpispec.OpStartall, Inits: []uint64{3}}) // 1:4
 	for _, post := range []uint64{1, 2, 3} {
-		p.add(1, trace.Event{Op: trace.OpRequestFree, Post: post}) // 1:5, 1:6, 1:7
+		p.add(1, trace.Event{Op: mpispec.OpRequestFree, Post: post}) // 1:5, 1:6, 1:7
 	}
 	p.recv(1, 0) // 1:8
 	p.records[1] = append(p.records[1],
-		&trace.Match{Event: 8, Op: trace.OpIrecv, Tag: 1, Back: 7},
-		&trace.Match{Event: 8, Op: trace.OpStartall, Tag: 1, Back: 4})
+		&trace.Match{Event: 8, Op: mpispec.OpIrecv, Tag: 1, Back: 7},
+		&trace.Match{Event: 8, Op: mpispec.OpStartall, Tag: 1, Back: 4})
 	g := p.build(t, causal.Options{})
 	if all := g.Problems(); len(all) > 0 {
 		t.Error(all)

@@ -3,6 +3,8 @@ package causal
 import (
 	"cmp"
 	"slices"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // VectorTime returns, of each rank, the last event whose entry precedes the exit of the event (its own for its own
@@ -134,7 +136,7 @@ func (s *scratch) follow(r int, d dep) {
 		s.reach(d.rank(), d.index())
 	case depCollective:
 		in := s.g.instances[d.index()]
-		if in.dep == onAll {
+		if in.dep == mpispec.AfterAll {
 			if s.seen[d.index()] == s.query {
 				return
 			}

@@ -39,6 +39,7 @@
 //	objects          is watched for the registry of handles only
 //	operation        an operation of traces that is no function
 //	local, nonlocal  may need another rank to act before it returns; local is the default
+//	mode=MODE        of a send: standard, buffered, synchronous or ready
 //	poll             may find that nothing is complete: then it is no event but counted
 //	completes=SET    one, all, any or some of the requests given; none of Request_get_status
 //	after=WHO        of a collective: whose calls must have begun for a call to end; see Dependence

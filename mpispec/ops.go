@@ -43,7 +43,6 @@ const (
 	OpSsend             Op = 3
 	OpRsend             Op = 4
 	OpIsend             Op = 5
-	OpIbsend            Op = 6
 	OpIssend            Op = 7
 	OpIrsend            Op = 8
 	OpRecv              Op = 9
@@ -82,42 +81,23 @@ const (
 	OpGather            Op = 42
 	OpGatherv           Op = 43
 	OpScatter           Op = 44
-	OpScatterv          Op = 45
 	OpAllgather         Op = 46
-	OpAllgatherv        Op = 47
 	OpAlltoall          Op = 48
-	OpAlltoallv         Op = 49
-	OpAlltoallw         Op = 50
 	OpReduce            Op = 51
 	OpAllreduce         Op = 52
 	OpScan              Op = 55
 	OpExscan            Op = 56
 	OpNeighborAlltoallw Op = 61
-	OpWinCreate         Op = 62
-	OpWinAllocate       Op = 63
 	OpIbarrier          Op = 70
 	OpIbcast            Op = 71
-	OpIgather           Op = 72
-	OpIgatherv          Op = 73
-	OpIscatter          Op = 74
-	OpIscatterv         Op = 75
-	OpIallgather        Op = 76
-	OpIallgatherv       Op = 77
-	OpIalltoall         Op = 78
-	OpIalltoallv        Op = 79
-	OpIalltoallw        Op = 80
 	OpIreduce           Op = 81
 	OpIallreduce        Op = 82
-	OpIscan             Op = 85
-	OpIexscan           Op = 86
 	OpWinLock           Op = 99
 	OpCommDup           Op = 100
 	OpCommSplit         Op = 101
 	OpCommFree          Op = 109
-	OpCommIdup          Op = 111
 	OpCommCreateGroup   Op = 112
 	OpIntercommCreate   Op = 113
-	OpCommDisconnect    Op = 115
 	OpFinalize          Op = 120
 	OpAbort             Op = 121
 	OpOther             Op = 127
@@ -209,6 +189,26 @@ func (op Op) HasSet() bool {
 func (op Op) MakesComm() bool {
 	f := op.Function()
 	return f != nil && f.Class == ClassComm && f.OfType("MPI_Comm", Out) != nil
+}
+
+// MakesRequest reports whether a call of the operation makes a request, for later calls to complete or to start.
+func (op Op) MakesRequest() bool {
+	f := op.Function()
+	return f != nil && f.OfType("MPI_Request", Out) != nil
+}
+
+// MakesWindow reports whether the operation makes a window.
+func (op Op) MakesWindow() bool {
+	f := op.Function()
+	return f != nil && f.OfType("MPI_Win", Out) != nil
+}
+
+// SendMode is the mode of a send.
+func (op Op) SendMode() SendMode {
+	if f := op.Function(); f != nil {
+		return f.Mode
+	}
+	return ModeStandard
 }
 
 // OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective:

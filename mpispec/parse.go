@@ -135,6 +135,7 @@ var knownTraits = map[string][]string{
 	"event": classNames[:], "uncovered": {""}, "value": {""}, "lifecycle": {""}, "objects": {""}, "operation": {""},
 	"local": {""}, "nonlocal": {""}, "poll": {""}, "completes": {"none", "one", "all", "any", "some"},
 	"after":  {"all", "exchange", "root", "toroot", "lower", "none"},
+	"mode":   {"standard", "buffered", "synchronous", "ready"},
 	"orders": {""}, "synchronizes": {""}, "forms": nil, "fortran": {"plain", "", "own", "pass"}, "f08": {"own"},
 	"always": {""}, "hidden": {""}, "verbs": nil, "since": nil, "until": nil, "lacks": nil, "returns": nil,
 }
@@ -271,6 +272,9 @@ func (f *Function) setTraits(traits map[string]string) error {
 	f.F08Own, f.Always, f.Hidden = has("f08"), has("always"), has("hidden")
 	if has("completes") {
 		f.Completes = Completion(which("completes"))
+	}
+	if has("mode") {
+		f.Mode = SendMode(which("mode"))
 	}
 	if has("after") {
 		f.After = Dependence(which("after"))

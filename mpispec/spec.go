@@ -21,6 +21,7 @@ type Function struct {
 	// Persistent are its inverse. Large is the form with large counts, Small that without. Nil where there is none.
 	Base, Nonblocking, Persistent, Large, Small *Function
 
+	Mode         SendMode   // of a send
 	Nonlocal     bool       // may need another rank to act before it returns
 	Poll         bool       // may find nothing complete, and then is no event
 	Completes    Completion // which of the requests given it completes
@@ -49,6 +50,17 @@ const (
 	Value                     // what it returns is recorded as a value
 	Lifecycle                 // starts the recorder
 	Objects                   // watched for the registry of handles only
+)
+
+// SendMode is the mode of a send.
+type SendMode uint8
+
+// The modes of sends.
+const (
+	ModeStandard SendMode = iota
+	ModeBuffered
+	ModeSynchronous
+	ModeReady
 )
 
 // Completion says which requests a call completes.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
@@ -27,11 +28,11 @@ func TestContents(t *testing.T) {
 			case *trace.Event:
 				first = len(all)
 				switch rec.Op.Class() {
-				case trace.ClassSend, trace.ClassSendrecv:
+				case mpispec.ClassSend, mpispec.ClassSendrecv:
 					all = append(all, message{send: rec.Send})
-				case trace.ClassSendInit:
+				case mpispec.ClassSendInit:
 					persistent[rec.Index] = rec.Send
-				case trace.ClassStart:
+				case mpispec.ClassStart:
 					for _, init := range rec.Inits {
 						if send := persistent[init]; send.Dest != trace.ProcNull {
 							all = append(all, message{send: send})

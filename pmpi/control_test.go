@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
@@ -163,11 +164,11 @@ func TestDivergence(t *testing.T) {
 		for name, check := range map[string]struct {
 			args          []string
 			event         uint64
-			actual, noted trace.Op
+			actual, noted mpispec.Op
 		}{
-			"a barrier more": {[]string{"10", "more"}, 17, trace.OpIsend, trace.OpRecv},
-			"a step more":    {[]string{"11"}, 31, trace.OpIsend, trace.OpFinalize},
-			"a step less":    {[]string{"9"}, 28, trace.OpFinalize, trace.OpRecv},
+			"a barrier more": {[]string{"10", "more"}, 17, mpispec.OpIsend, mpispec.OpRecv},
+			"a step more":    {[]string{"11"}, 31, mpispec.OpIsend, mpispec.OpFinalize},
+			"a step less":    {[]string{"9"}, 28, mpispec.OpFinalize, mpispec.OpRecv},
 		} {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)

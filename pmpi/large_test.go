@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
@@ -49,7 +50,7 @@ func TestLargeCounts(t *testing.T) {
 			record, _ := exact(t, mpi, 1, abi.ModeFull, 0, prog, "null")
 			all := events(t, record.traceDir, 0)
 			if len(all) < 2 || all[0].Send.Bytes != 1<<31+8 || all[1].Send.Bytes != 8*(1<<31+8) ||
-				all[0].Op != trace.OpSend || all[1].Op != trace.OpIsend {
+				all[0].Op != mpispec.OpSend || all[1].Op != mpispec.OpIsend {
 				t.Errorf("events %+v", all)
 			}
 		})
@@ -76,9 +77,9 @@ func TestLargeMessage(t *testing.T) {
 		}
 		for _, e := range events(t, j.traceDir, 0) {
 			switch {
-			case e.Op == trace.OpIsend && e.Send.Bytes != bytes:
+			case e.Op == mpispec.OpIsend && e.Send.Bytes != bytes:
 				t.Errorf("sent %d bytes, want %d", e.Send.Bytes, bytes)
-			case e.Op == trace.OpRecv && e.Recv.Bytes != bytes:
+			case e.Op == mpispec.OpRecv && e.Recv.Bytes != bytes:
 				t.Errorf("received %d bytes, want %d", e.Recv.Bytes, bytes)
 			}
 		}

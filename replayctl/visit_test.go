@@ -11,6 +11,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -35,18 +36,18 @@ func handmade(t *testing.T, ranks ...string) *causal.Graph {
 			e := &trace.Event{Index: uint64(i + 1)}
 			switch call {
 			case 's':
-				e.Op, e.Send = trace.OpSend, send
+				e.Op, e.Send = mpispec.OpSend, send
 			case 'S':
-				e.Op, e.Send = trace.OpSsend, send
+				e.Op, e.Send = mpispec.OpSsend, send
 			case 'r':
-				e.Op, e.Recv = trace.OpRecv, recv
+				e.Op, e.Recv = mpispec.OpRecv, recv
 			case 'i':
-				e.Op, e.Recv, post = trace.OpIrecv, recv, e.Index
+				e.Op, e.Recv, post = mpispec.OpIrecv, recv, e.Index
 			case 'w':
-				e.Op, e.Completed = trace.OpWait,
+				e.Op, e.Completed = mpispec.OpWait,
 					[]trace.Completion{{Post: post, Class: trace.RequestRecv, Source: other, Tag: 1, Bytes: 8}}
 			case 'x':
-				e.Op, e.Send, e.Recv = trace.OpSendrecv, send, recv
+				e.Op, e.Send, e.Recv = mpispec.OpSendrecv, send, recv
 			}
 			records[r] = append(records[r], e)
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
@@ -97,22 +97,22 @@ func TestFinalizeOfARecordingThatWasCutShort(t *testing.T) {
 		ok        bool
 	}{
 		"it waits": {
-			backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpFinalize)},
+			backend.ControlState{Present: true, Events: 41, CurrentOp: int(mpispec.OpFinalize)},
 			false,
 			true,
 		},
 		"in another call": {
-			backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpRecv)},
+			backend.ControlState{Present: true, Events: 41, CurrentOp: int(mpispec.OpRecv)},
 			false,
 			false,
 		},
 		"too early": {
-			backend.ControlState{Present: true, Events: 40, CurrentOp: int(trace.OpFinalize)},
+			backend.ControlState{Present: true, Events: 40, CurrentOp: int(mpispec.OpFinalize)},
 			false,
 			false,
 		},
 		"all got there": {
-			backend.ControlState{Present: true, Events: 41, CurrentOp: int(trace.OpFinalize)},
+			backend.ControlState{Present: true, Events: 41, CurrentOp: int(mpispec.OpFinalize)},
 			true,
 			false,
 		},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
@@ -73,7 +74,7 @@ func (r *RecordResult) Status() int { return Status(r.Job) }
 // aborted tells whether a rank called MPI_Abort: how each rank ended then says in which order the launcher killed them.
 func aborted(job launch.Result) bool {
 	return slices.ContainsFunc(job.Ranks, func(r launch.RankResult) bool {
-		return r.Control.Present && r.Control.CurrentOp == int(trace.OpAbort)
+		return r.Control.Present && r.Control.CurrentOp == int(mpispec.OpAbort)
 	})
 }
 
@@ -266,7 +267,7 @@ func (r *RecordResult) finish(session *launch.Session) {
 			if ranks[i].Calls == nil {
 				ranks[i].Calls = map[string]uint64{}
 			}
-			ranks[i].Calls[trace.Op(op).String()] = n
+			ranks[i].Calls[mpispec.Op(op).String()] = n
 		}
 		if c.Message != "" && c.State != abi.StateRefused {
 			r.Cut[i] = c.Message

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -113,7 +114,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 // not sent off yet, and what it has not taken in would fill a queue in which others still have messages to put.
 func (p *Prepared) hold() {
 	for _, d := range p.Decisions {
-		d.Hold = !d.Finalized && d.Ended == trace.EndedNot && d.CurrentOp == trace.OpNone
+		d.Hold = !d.Finalized && d.Ended == trace.EndedNot && d.CurrentOp == mpispec.OpNone
 	}
 }
 
@@ -372,7 +373,7 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 				w.last[i].Divergence, w.last[i].Recent = located, recent
 			}
 		}
-		aborted = aborted || w.last[i].CurrentOp == int(trace.OpAbort)
+		aborted = aborted || w.last[i].CurrentOp == int(mpispec.OpAbort)
 	}
 	w.report()
 	for i, d := range w.prepared.Decisions {
@@ -389,7 +390,8 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 			switch ended := w.prepared.ended(); {
 			case aborted:
 				rank.Excused, rank.Excuse = true, "because a rank called MPI_Abort, as recorded"
-			case w.stalled && last.CurrentOp == int(trace.OpFinalize) && last.Events+1 == d.LastEvent && d.Finalized &&
+			case w.stalled && last.CurrentOp == int(mpispec.OpFinalize) && last.Events+1 == d.LastEvent &&
+				d.Finalized &&
 				r.CutShort:
 				rank.Excused, rank.Excuse = true,
 					"because MPI_Finalize waits for ranks whose recordings end before theirs"
@@ -415,8 +417,8 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 func (w *watch) why(rank int, job launch.Result) string {
 	end := job.Ranks[rank]
 	switch {
-	case w.stalled && !w.gone[rank] && w.last[rank].CurrentOp != int(trace.OpNone):
-		return "the replay stood still, and it was in " + trace.Op(w.last[rank].CurrentOp).Call()
+	case w.stalled && !w.gone[rank] && w.last[rank].CurrentOp != int(mpispec.OpNone):
+		return "the replay stood still, and it was in " + mpispec.Op(w.last[rank].CurrentOp).Call()
 	case w.stalled && !w.gone[rank]:
 		return "the replay stood still"
 	case job.Stopped && end.Exit != nil && end.Exit.Signal == "SIGKILL":

@@ -18,6 +18,7 @@ import (
 	"github.com/cohort-debugger/cohort/launch/agent"
 	"github.com/cohort-debugger/cohort/launch/controlblock"
 	jobmark "github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/pmpi/control"
@@ -168,7 +169,7 @@ func (c *coreRank) readTrace() {
 	}
 	c.size = int(h.WorldSize)
 	c.control = backend.ControlState{Present: true, State: abi.StateRunning, Events: h.Events}
-	if h.CurrentOp != trace.OpNone {
+	if h.CurrentOp != mpispec.OpNone {
 		c.control.Current, c.control.CurrentOp = h.Events+1, int(h.CurrentOp)
 	}
 }

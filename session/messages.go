@@ -8,8 +8,8 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/dap"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/replayctl"
-	"github.com/cohort-debugger/cohort/trace"
 )
 
 // Messages implements dap.Steering.
@@ -103,7 +103,8 @@ func noMessage(graph *causal.Graph, event causal.EventID) string {
 		}
 	}
 	switch op.Class() {
-	case trace.ClassSend, trace.ClassRecv, trace.ClassIrecv, trace.ClassSendrecv, trace.ClassStart, trace.ClassProbe:
+	case mpispec.ClassSend, mpispec.ClassRecv, mpispec.ClassIrecv, mpispec.ClassSendrecv, mpispec.ClassStart,
+		mpispec.ClassProbe:
 		return fmt.Sprintf("Event %s (%s) has no message in the recording: it names MPI_PROC_NULL, or it was cancelled.", event, op.Call())
 	default:
 		return fmt.Sprintf("Event %s (%s) has no part in a message: it neither sends nor receives one, nor completes "+
@@ -131,21 +132,12 @@ func partText(p causal.Part) string {
 
 // pairs are, of a collective, who gives data to whom with that rank among them: the calls of giver and taker.
 func pairs(c causal.Collective, rank int) [][2]causal.EventID {
-	var toAll, toRoot bool
-	switch c.Op {
-	case trace.OpBcast, trace.OpIbcast, trace.OpScatter, trace.OpIscatter, trace.OpScatterv, trace.OpIscatterv:
-		toAll = true
-	case trace.OpGather, trace.OpIgather, trace.OpGatherv, trace.OpIgatherv, trace.OpReduce, trace.OpIreduce:
-		toRoot = true
-	case trace.OpAllgather, trace.OpIallgather, trace.OpAllgatherv, trace.OpIallgatherv, trace.OpAlltoall,
-		trace.OpIalltoall, trace.OpAlltoallv, trace.OpIalltoallv,
-		trace.OpAlltoallw, trace.OpIalltoallw, trace.OpAllreduce, trace.OpIallreduce:
-	default:
-		return nil
-	}
+	after := c.Op.After()
+	toAll, toRoot := after == mpispec.AfterRoot, after == mpispec.RootAfterAll
 	rooted := toAll || toRoot
 	// of an intercommunicator groups and root are not known
-	if c.Inter || rooted && (c.Root < 0 || int(c.Root) >= len(c.Members)) {
+	if c.Inter || !rooted && after != mpispec.AfterExchange ||
+		rooted && (c.Root < 0 || int(c.Root) >= len(c.Members)) {
 		return nil
 	}
 	me := slices.IndexFunc(c.Members, func(m causal.Member) bool { return m.Rank == rank })

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -36,30 +37,30 @@ func events(t *testing.T, ranks ...[]trace.Event) *causal.Graph {
 }
 
 func TestMessagesOfEvents(t *testing.T) {
-	recv := func(op trace.Op, bytes uint64) trace.Event {
+	recv := func(op mpispec.Op, bytes uint64) trace.Event {
 		return trace.Event{Op: op, Recv: trace.RecvArgs{AskedSource: 0, AskedTag: 4, Source: 0, Tag: 4, Bytes: bytes}}
 	}
-	coll := func(op trace.Op, root int32) trace.Event {
+	coll := func(op mpispec.Op, root int32) trace.Event {
 		return trace.Event{Op: op, Coll: trace.CollArgs{Root: root}}
 	}
-	isend := trace.Event{Op: trace.OpIsend, Send: trace.SendArgs{Dest: 1, Tag: 4, Bytes: 16}}
+	isend := trace.Event{Op: mpispec.OpIsend, Send: trace.SendArgs{Dest: 1, Tag: 4, Bytes: 16}}
 	common := []trace.Event{
-		coll(trace.OpBcast, 1), coll(trace.OpGather, 0), coll(trace.OpAllreduce, trace.NoRoot),
-		coll(trace.OpBarrier, trace.NoRoot),
+		coll(mpispec.OpBcast, 1), coll(mpispec.OpGather, 0), coll(mpispec.OpAllreduce, trace.NoRoot),
+		coll(mpispec.OpBarrier, trace.NoRoot),
 	}
 	g := events(t,
 		append([]trace.Event{
 			isend,
-			{Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestSend}}},
+			{Op: mpispec.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestSend}}},
 		}, common...),
 		append([]trace.Event{
-			recv(trace.OpIrecv, 0),
-			{Op: trace.OpWait, Completed: []trace.Completion{{
+			recv(mpispec.OpIrecv, 0),
+			{Op: mpispec.OpWait, Completed: []trace.Completion{{
 				Post: 1, Class: trace.RequestRecv, Source: 0, Tag: 4,
 				Bytes: 8,
 			}}},
 		}, common...),
-		append([]trace.Event{{Op: trace.OpTestCancelled}, {Op: trace.OpTestCancelled}}, common...),
+		append([]trace.Event{{Op: mpispec.OpTestCancelled}, {Op: mpispec.OpTestCancelled}}, common...),
 	)
 	for _, c := range []struct {
 		at   causal.EventID

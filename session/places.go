@@ -7,7 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/sourceline"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
@@ -65,7 +65,7 @@ func (p *places) close() {
 }
 
 // number is a causal.PlaceFunc.
-func (p *places) number(site causal.Site, known bool, op trace.Op) int {
+func (p *places) number(site causal.Site, known bool, op mpispec.Op) int {
 	place := Place{Call: op.Call()}
 	if known {
 		p.locate(&place, site)

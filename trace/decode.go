@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // decoder reads fields from one chunk's payload. The first fault sticks; what is read after it is zero.
@@ -126,11 +128,11 @@ func (d *decoder) str(field string) string {
 	return v
 }
 
-func (d *decoder) op() Op {
+func (d *decoder) op() mpispec.Op {
 	at := d.pos
-	op := Op(d.u8("operation"))
+	op := mpispec.Op(d.uv32("operation"))
 	if d.err == nil && !op.Known() {
-		d.fail(ErrMalformed, at, "a known operation", fmt.Sprint(uint8(op)))
+		d.fail(ErrMalformed, at, "a known operation", fmt.Sprint(uint32(op)))
 	}
 	return op
 }
@@ -201,45 +203,45 @@ func (d *decoder) event(index uint64) *Event {
 		d.fail(ErrMalformed, d.pos, "no failed polls before a "+e.Op.String(), fmt.Sprint(e.FailedPolls))
 	}
 	switch e.Op.Class() {
-	case ClassSend, ClassSendInit, ClassRecvInit:
+	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		e.Send = d.sendArgs()
-	case ClassRecv, ClassProbe:
+	case mpispec.ClassRecv, mpispec.ClassProbe:
 		e.Recv = d.recvArgs(true)
-		if e.Op == OpMrecv {
+		if e.Op == mpispec.OpMrecv {
 			e.Recv.Probe = d.back(index, "back to the matched probe")
 		}
-	case ClassIrecv:
+	case mpispec.ClassIrecv:
 		e.Recv = d.recvArgs(false)
-		if e.Op == OpImrecv {
+		if e.Op == mpispec.OpImrecv {
 			e.Recv.Probe = d.back(index, "back to the matched probe")
 		}
-	case ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		e.Send = d.sendArgs()
 		e.Recv = d.recvArgs(true)
-	case ClassStart:
+	case mpispec.ClassStart:
 		if n := d.count("number of requests", 1); n > 0 {
 			e.Inits = make([]uint64, n)
 		}
 		for i := range e.Inits {
 			e.Inits[i] = d.back(index, "back to the _init")
 		}
-	case ClassCompletion:
+	case mpispec.ClassCompletion:
 		e.Completed = d.completions(index)
-	case ClassCollective, ClassIcollective, ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		e.Coll = CollArgs{Comm: d.uv32("comm"), Root: d.sv("root"), Bytes: d.uv("bytes")}
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = d.uv32("new comm")
 		}
-	case ClassCollectiveInit:
+	case mpispec.ClassCollectiveInit:
 		e.Coll = CollArgs{Comm: d.uv32("comm"), Root: d.sv("root"), Bytes: d.uv("bytes")}
 		at := d.pos
 		e.Coll.Of = d.op()
-		if d.err == nil && e.Coll.Of.Class() != ClassCollective {
+		if d.err == nil && e.Coll.Of.Class() != mpispec.ClassCollective {
 			d.fail(ErrMalformed, at, "a blocking collective", e.Coll.Of.String())
 		}
-	case ClassRequest:
+	case mpispec.ClassRequest:
 		e.Post = d.back(index, "back to the post")
-	case ClassOther, ClassNone:
+	case mpispec.ClassOther, mpispec.ClassNone:
 	}
 	return e
 }
@@ -286,7 +288,7 @@ func (d *decoder) match(last uint64) *Match {
 	if m.Back != 0 && m.Back >= m.Event {
 		d.fail(ErrMalformed, at, fmt.Sprintf("back from event %d to an earlier one", m.Event), fmt.Sprint(m.Back))
 	}
-	if m.Op == OpStartall {
+	if m.Op == mpispec.OpStartall {
 		m.Which = d.uv32("which")
 	}
 	return m

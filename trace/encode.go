@@ -1,6 +1,10 @@
 package trace
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/cohort-debugger/cohort/mpispec"
+)
 
 func appendUv(b []byte, v ...uint64) []byte {
 	for _, x := range v {
@@ -52,20 +56,20 @@ func appendRecord(b []byte, r Record, last uint64) []byte {
 	case *End:
 		b = append(appendUv(b, r.FailedPolls), r.How)
 	case *Match:
-		b = append(appendUv(b, r.Event-last), byte(r.Op))
+		b = appendUv(b, r.Event-last, uint64(r.Op))
 		b = appendUv(appendSv(b, r.Source, r.Tag), r.Back)
-		if r.Op == OpStartall {
+		if r.Op == mpispec.OpStartall {
 			b = appendUv(b, uint64(r.Which))
 		}
 	case *Run:
 		b = appendRun(b, r, last)
 	case *Poll:
-		b = append(appendUv(b, r.Event-last), byte(r.Op))
+		b = appendUv(b, r.Event-last, uint64(r.Op))
 		b = appendUv(b, r.Failures)
 	case *Check:
 		b = binary.LittleEndian.AppendUint32(appendUv(b, r.Event), r.Hash)
 	case *Set:
-		b = append(appendUv(b, r.Event-last), byte(r.Op))
+		b = appendUv(b, r.Event-last, uint64(r.Op))
 		b = appendUv(b, uint64(len(r.Indices)))
 		for _, i := range r.Indices {
 			b = appendUv(b, uint64(i))
@@ -97,47 +101,46 @@ func appendRecv(b []byte, a *RecvArgs, complete bool) []byte {
 }
 
 func appendEvent(b []byte, e *Event) []byte {
-	b = append(b, byte(e.Op))
-	b = appendUv(b, e.Site, e.FailedPolls, e.Gap, e.Duration)
+	b = appendUv(b, uint64(e.Op), e.Site, e.FailedPolls, e.Gap, e.Duration)
 	switch e.Op.Class() {
-	case ClassSend, ClassSendInit, ClassRecvInit:
+	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		b = appendSend(b, &e.Send)
-	case ClassRecv, ClassProbe:
+	case mpispec.ClassRecv, mpispec.ClassProbe:
 		b = appendRecv(b, &e.Recv, true)
-		if e.Op == OpMrecv {
+		if e.Op == mpispec.OpMrecv {
 			b = appendBack(b, e.Index, e.Recv.Probe)
 		}
-	case ClassIrecv:
+	case mpispec.ClassIrecv:
 		b = appendRecv(b, &e.Recv, false)
-		if e.Op == OpImrecv {
+		if e.Op == mpispec.OpImrecv {
 			b = appendBack(b, e.Index, e.Recv.Probe)
 		}
-	case ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		b = appendRecv(appendSend(b, &e.Send), &e.Recv, true)
-	case ClassStart:
+	case mpispec.ClassStart:
 		b = appendUv(b, uint64(len(e.Inits)))
 		for _, init := range e.Inits {
 			b = appendUv(b, e.Index-init)
 		}
-	case ClassCompletion:
+	case mpispec.ClassCompletion:
 		b = appendUv(b, uint64(len(e.Completed)))
 		for i := range e.Completed {
 			b = appendCompletion(b, e.Index, &e.Completed[i])
 		}
-	case ClassCollective, ClassIcollective, ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		b = appendUv(b, uint64(e.Coll.Comm))
 		b = appendSv(b, e.Coll.Root)
 		b = appendUv(b, e.Coll.Bytes)
 		if e.Op.MakesComm() {
 			b = appendUv(b, uint64(e.Coll.NewComm))
 		}
-	case ClassCollectiveInit:
+	case mpispec.ClassCollectiveInit:
 		b = appendUv(b, uint64(e.Coll.Comm))
 		b = appendSv(b, e.Coll.Root)
-		b = append(appendUv(b, e.Coll.Bytes), byte(e.Coll.Of))
-	case ClassRequest:
+		b = appendUv(b, e.Coll.Bytes, uint64(e.Coll.Of))
+	case mpispec.ClassRequest:
 		b = appendBack(b, e.Index, e.Post)
-	case ClassOther, ClassNone:
+	case mpispec.ClassOther, mpispec.ClassNone:
 	}
 	return b
 }

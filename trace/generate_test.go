@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
@@ -30,16 +31,6 @@ func (f *buffer) reader(t fataler) *Reader {
 	return r
 }
 
-func knownOps() []Op {
-	var ops []Op
-	for op := range opTable {
-		if Op(op).Known() {
-			ops = append(ops, Op(op))
-		}
-	}
-	return ops
-}
-
 func genHeader(mode Mode) *rapid.Generator[Header] {
 	return rapid.Custom(func(t *rapid.T) Header {
 		size := rapid.Uint32Range(1, 9).Draw(t, "size")
@@ -52,7 +43,8 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 			Ended:           Ended(rapid.Uint32Range(0, uint32(endedLast)).Draw(t, "ended")),
 			IncompleteCall:  rapid.StringMatching(`[A-Za-z_ "\\=]{0,47}`).Draw(t, "call"),
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
-			CurrentOp:       rapid.SampledFrom(append(knownOps(), OpNone)).Draw(t, "current"),
+			CurrentOp: rapid.SampledFrom(append(mpispec.Standard().Operations(), mpispec.OpNone)).Draw(t,
+				"current"),
 		}
 	})
 }
@@ -67,9 +59,9 @@ func genUndecided(t *rapid.T, mode Mode) Undecided {
 			Event: rapid.Uint64Range(1, 1<<60).Draw(t, "event"), Count: rapid.Uint32Range(1, 5).Draw(t, "count"),
 			Stride: rapid.Uint32Range(1, 1<<20).Draw(t, "stride"), Source: rapid.Int32().Draw(t, "source"),
 			Tag: rapid.Int32().Draw(t, "tag"),
-			Op:  rapid.SampledFrom(knownOps()).Draw(t, "op"),
+			Op:  rapid.SampledFrom(mpispec.Standard().Operations()).Draw(t, "op"),
 		}
-		if p.Op == OpStartall {
+		if p.Op == mpispec.OpStartall {
 			p.Which = rapid.Uint32().Draw(t, "which")
 		}
 		u.Add(p)
@@ -162,7 +154,8 @@ func (g *recordGen) step() {
 			// what a receive took whose request was freed
 			g.last = rapid.Uint64Range(max(g.last, 2), g.events).Draw(t, "event")
 			g.all = append(g.all, &Match{
-				Event: g.last, Op: OpIrecv, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag"),
+				Event: g.last, Op: mpispec.OpIrecv, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t,
+					"tag"),
 				Back: rapid.Uint64Range(1, g.last-1).Draw(t, "back"),
 			})
 		default:
@@ -188,9 +181,9 @@ func (g *recordGen) order() {
 	if g.last == 0 {
 		g.last = 1
 	}
-	op := rapid.SampledFrom(knownOps()).Draw(t, "op")
+	op := rapid.SampledFrom(mpispec.Standard().Operations()).Draw(t, "op")
 	kind := rapid.IntRange(0, 3).Draw(t, "kind")
-	if kind == 3 && g.mode == ModeRacing && g.last > 2 && op != OpStartall {
+	if kind == 3 && g.mode == ModeRacing && g.last > 2 && op != mpispec.OpStartall {
 		r := &Run{Event: g.last, Op: op, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag")}
 		r.Back = rapid.Uint64Range(2, g.last-1).Draw(t, "back")
 		r.Stride = uint32(rapid.Uint64Range(1, min(r.Back, 1<<31)).Draw(t, "stride"))
@@ -204,7 +197,7 @@ func (g *recordGen) order() {
 	case 0:
 		m := &Match{Event: g.last, Op: op, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag")}
 		m.Back = rapid.Uint64Range(0, g.last-1).Draw(t, "back")
-		if op == OpStartall {
+		if op == mpispec.OpStartall {
 			m.Which = rapid.Uint32().Draw(t, "which")
 		}
 		if rapid.Bool().Draw(t, "promise") {
@@ -247,10 +240,11 @@ func (g *recordGen) earlier(label string) uint64 {
 
 func (g *recordGen) event() {
 	t := g.t
-	op := rapid.SampledFrom(knownOps()).Draw(t, "op")
+	op := rapid.SampledFrom(mpispec.Standard().Operations()).Draw(t, "op")
 	class := op.Class()
-	if len(g.comms) == 0 && class != ClassStart && class != ClassCompletion && class != ClassRequest &&
-		class != ClassOther {
+	if len(g.comms) == 0 && class != mpispec.ClassStart && class != mpispec.ClassCompletion &&
+		class != mpispec.ClassRequest &&
+		class != mpispec.ClassOther {
 		return
 	}
 	e := &Event{
@@ -261,27 +255,27 @@ func (g *recordGen) event() {
 		e.FailedPolls = rapid.Uint64().Draw(t, "failed")
 	}
 	switch class {
-	case ClassSend, ClassSendInit, ClassRecvInit:
+	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		e.Send = g.send()
-	case ClassRecv, ClassProbe:
+	case mpispec.ClassRecv, mpispec.ClassProbe:
 		e.Recv = g.recv(true)
-		if op == OpMrecv {
+		if op == mpispec.OpMrecv {
 			e.Recv.Probe = g.earlier("probe")
 		}
-	case ClassIrecv:
+	case mpispec.ClassIrecv:
 		e.Recv = g.recv(false)
-		if op == OpImrecv {
+		if op == mpispec.OpImrecv {
 			e.Recv.Probe = g.earlier("probe")
 		}
-	case ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		e.Send, e.Recv = g.send(), g.recv(true)
-	case ClassStart:
+	case mpispec.ClassStart:
 		for range rapid.IntRange(0, 4).Draw(t, "n") {
 			if g.events > 0 {
 				e.Inits = append(e.Inits, rapid.Uint64Range(1, g.events).Draw(t, "init"))
 			}
 		}
-	case ClassCompletion:
+	case mpispec.ClassCompletion:
 		for range rapid.IntRange(0, 4).Draw(t, "n") {
 			c := Completion{
 				ArrayIndex: rapid.Uint32().Draw(t, "index"), Post: rapid.Uint64Range(0, g.events).Draw(t, "post"),
@@ -293,7 +287,7 @@ func (g *recordGen) event() {
 			}
 			e.Completed = append(e.Completed, c)
 		}
-	case ClassCollective, ClassIcollective, ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		e.Coll = CollArgs{
 			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"),
 			Bytes: rapid.Uint64().Draw(t, "bytes"),
@@ -301,13 +295,16 @@ func (g *recordGen) event() {
 		if op.MakesComm() && rapid.Bool().Draw(t, "new") {
 			e.Coll.NewComm = rapid.SampledFrom(g.comms).Draw(t, "new comm") + 1
 		}
-	case ClassCollectiveInit:
+	case mpispec.ClassCollectiveInit:
 		e.Coll = CollArgs{
 			Comm: rapid.SampledFrom(g.comms).Draw(t, "comm"), Root: rapid.Int32().Draw(t, "root"),
 			Bytes: rapid.Uint64().Draw(t, "bytes"),
-			Of:    rapid.SampledFrom([]Op{OpBcast, OpAllreduce, OpNeighborAlltoallw}).Draw(t, "of"),
+			Of: rapid.SampledFrom([]mpispec.Op{
+				mpispec.OpBcast, mpispec.OpAllreduce,
+				mpispec.OpNeighborAlltoallw,
+			}).Draw(t, "of"),
 		}
-	case ClassRequest:
+	case mpispec.ClassRequest:
 		e.Post = g.earlier("post")
 	}
 	g.events++

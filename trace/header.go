@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
@@ -115,8 +116,8 @@ type Header struct {
 	Ended           Ended  // why the trace ends although its rank went on
 	IncompleteCall  string // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
-	Undecided       Undecided // of other modes than ModeRacing only Overtaken
-	CurrentOp       Op        // the call in progress, event Events + 1; OpNone: outside MPI
+	Undecided       Undecided  // of other modes than ModeRacing only Overtaken
+	CurrentOp       mpispec.Op // the call in progress, event Events + 1; OpNone: outside MPI
 }
 
 // Start returns the time at which the rank's MPI was initialised.
@@ -197,10 +198,10 @@ func decodeHeader(path string, page []byte) (Header, error) {
 			fmt.Sprint(uint32(h.Ended)))
 	}
 	current := le.Uint32(page[136:])
-	if current > 0xff || (current != uint32(OpNone) && !Op(current).Known()) {
+	if current != uint32(mpispec.OpNone) && !mpispec.Op(current).Known() {
 		return bad(ErrMalformed, 136, "an operation that is known", fmt.Sprint(current))
 	}
-	h.CurrentOp = Op(current)
+	h.CurrentOp = mpispec.Op(current)
 	if !h.Mode.IsRecorded() {
 		return Header{}, &ModeError{Path: path, Mode: h.Mode.String()}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // packBytes packs a file in memory.
@@ -61,9 +63,12 @@ func TestPackedRoundTrip(t *testing.T) {
 func longTrace(t fataler) ([]Record, *buffer) {
 	records := []Record{worldComm()}
 	for i := uint64(1); i <= 200_000; i++ {
-		e := &Event{Index: i, Op: OpSend, Gap: i * 7919 % 4099, Send: SendArgs{Dest: 1, Tag: int32(i), Bytes: i * i}}
+		e := &Event{Index: i, Op: mpispec.OpSend, Gap: i * 7919 % 4099, Send: SendArgs{
+			Dest: 1, Tag: int32(i),
+			Bytes: i * i,
+		}}
 		if i == 100_000 {
-			e = &Event{Index: i, Op: OpWaitall}
+			e = &Event{Index: i, Op: mpispec.OpWaitall}
 			for k := range uint32(400_000) {
 				e.Completed = append(e.Completed, Completion{ArrayIndex: k, Post: 1, Class: RequestSend})
 			}
@@ -116,7 +121,7 @@ func TestPackedInManyFrames(t *testing.T) {
 func orderTrace(t fataler) ([]Record, []byte) {
 	var records []Record
 	for i := uint64(1); i <= 60; i++ {
-		records = append(records, &Match{Event: 2 * i, Op: OpRecv, Source: int32(i * i % 5), Tag: 3})
+		records = append(records, &Match{Event: 2 * i, Op: mpispec.OpRecv, Source: int32(i * i % 5), Tag: 3})
 	}
 	f := write(t, Header{Mode: ModeOrder}, records, true)
 	return records, packBytes(t, f.b, int64(len(f.b)))

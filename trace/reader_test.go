@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
@@ -49,7 +50,10 @@ func worldComm() *Comm {
 func TestManyChunks(t *testing.T) {
 	want := []Record{worldComm()}
 	for i := uint64(1); i <= 50_000; i++ {
-		want = append(want, &Event{Index: i, Op: OpSend, Gap: i, Send: SendArgs{Dest: 1, Tag: int32(i), Bytes: i * i}})
+		want = append(want, &Event{Index: i, Op: mpispec.OpSend, Gap: i, Send: SendArgs{
+			Dest: 1, Tag: int32(i),
+			Bytes: i * i,
+		}})
 	}
 	for _, closed := range []bool{true, false} {
 		f := write(t, Header{Mode: ModeFull}, want, closed)
@@ -77,11 +81,11 @@ func equalRecords(t *testing.T, want, got []Record) {
 
 // A Waitall of more requests than a chunk holds.
 func TestLargeRecord(t *testing.T) {
-	big := &Event{Index: 2, Op: OpWaitall}
+	big := &Event{Index: 2, Op: mpispec.OpWaitall}
 	for i := range uint32(60_000) {
 		big.Completed = append(big.Completed, Completion{ArrayIndex: i, Post: 1, Class: RequestSend})
 	}
-	want := []Record{&Event{Index: 1, Op: OpFinalize}, big, &Event{Index: 3, Op: OpFinalize}}
+	want := []Record{&Event{Index: 1, Op: mpispec.OpFinalize}, big, &Event{Index: 3, Op: mpispec.OpFinalize}}
 	f := write(t, Header{Mode: ModeFull}, want, true)
 	got, err := readAll(f.reader(t))
 	if err != nil {
@@ -94,7 +98,10 @@ func TestLargeRecord(t *testing.T) {
 func TestTruncatedAtEveryByte(t *testing.T) {
 	records := []Record{worldComm()}
 	for i := uint64(1); i <= 40; i++ {
-		records = append(records, &Event{Index: i, Op: OpSend, Gap: i * 1000, Send: SendArgs{Dest: 1, Tag: int32(i)}})
+		records = append(records, &Event{Index: i, Op: mpispec.OpSend, Gap: i * 1000, Send: SendArgs{
+			Dest: 1,
+			Tag:  int32(i),
+		}})
 	}
 	for _, closed := range []bool{true, false} {
 		f := write(t, Header{Mode: ModeFull}, records, closed)
@@ -125,8 +132,8 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 func TestFlippedBit(t *testing.T) {
 	f := write(t, Header{Mode: ModeFull}, []Record{
 		worldComm(),
-		&Event{Index: 1, Op: OpSend, Send: SendArgs{Dest: 1, Tag: 5, Bytes: 8}},
-		&Event{Index: 2, Op: OpFinalize},
+		&Event{Index: 1, Op: mpispec.OpSend, Send: SendArgs{Dest: 1, Tag: 5, Bytes: 8}},
+		&Event{Index: 2, Op: mpispec.OpFinalize},
 		&End{How: 1},
 	}, true)
 	for at := HeaderSize; at < len(f.b); at++ {
@@ -145,7 +152,10 @@ func TestFlippedBit(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	good := func() []byte {
-		return write(t, Header{Mode: ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{Index: 1, Op: OpFinalize}},
+		return write(t, Header{Mode: ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{
+			Index: 1,
+			Op:    mpispec.OpFinalize,
+		}},
 			false).b
 	}
 	payload := func(mode Mode, b ...byte) []byte {
@@ -246,14 +256,17 @@ func TestWriterRefuses(t *testing.T) {
 		rec  Record
 		want string
 	}{
-		{ModeFull, &Event{Index: 2, Op: OpFinalize}, "expected event 1, found event 2"},
-		{ModeFull, &Event{Index: 1, Op: OpSend}, "communicator 0"},
-		{ModeFull, &Event{Index: 1, Op: OpNone}, "a known operation"},
-		{ModeFull, &Event{Index: 1, Op: OpStart, Inits: []uint64{1}}, "an _init before event 1"},
-		{ModeFull, &Event{Index: 1, Op: OpWait, Completed: []Completion{{Post: 4, Class: 1}}}, "a post before event 1"},
-		{ModeFull, &Match{Event: 1, Op: OpRecv}, "EVENT records"},
-		{ModeOrder, &Match{Event: 3, Op: OpRecv, Back: 3}, "back from event 3"},
-		{ModeOrder, &Set{Event: 0, Op: OpWaitany}, "an event from 1"},
+		{ModeFull, &Event{Index: 2, Op: mpispec.OpFinalize}, "expected event 1, found event 2"},
+		{ModeFull, &Event{Index: 1, Op: mpispec.OpSend}, "communicator 0"},
+		{ModeFull, &Event{Index: 1, Op: mpispec.OpNone}, "a known operation"},
+		{ModeFull, &Event{Index: 1, Op: mpispec.OpStart, Inits: []uint64{1}}, "an _init before event 1"},
+		{
+			ModeFull, &Event{Index: 1, Op: mpispec.OpWait, Completed: []Completion{{Post: 4, Class: 1}}},
+			"a post before event 1",
+		},
+		{ModeFull, &Match{Event: 1, Op: mpispec.OpRecv}, "EVENT records"},
+		{ModeOrder, &Match{Event: 3, Op: mpispec.OpRecv, Back: 3}, "back from event 3"},
+		{ModeOrder, &Set{Event: 0, Op: mpispec.OpWaitany}, "an event from 1"},
 	} {
 		w := NewWriter(&buffer{}, Header{Mode: c.mode})
 		if err := w.Write(c.rec); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -268,7 +281,7 @@ func TestFileOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Record{&Event{Index: 1, Op: OpFinalize}, &End{How: 1}}
+	want := []Record{&Event{Index: 1, Op: mpispec.OpFinalize}, &End{How: 1}}
 	for _, rec := range want {
 		if err := w.Write(rec); err != nil {
 			t.Fatal(err)
@@ -298,18 +311,21 @@ func TestFileOnDisk(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	f.Add(write(f, Header{Mode: ModeFull, WorldSize: 2}, []Record{
 		worldComm(), &Module{Path: "/bin/p", BuildID: "x"}, &Site{Index: 1}, &Note{Event: 1, Call: "MPI_Get"},
-		&Event{Index: 1, Op: OpIrecv, Site: 1, Recv: RecvArgs{AskedSource: -1, AskedTag: -1}},
+		&Event{Index: 1, Op: mpispec.OpIrecv, Site: 1, Recv: RecvArgs{AskedSource: -1, AskedTag: -1}},
 		&Event{
-			Index: 2, Op: OpTestsome, FailedPolls: 3,
+			Index: 2, Op: mpispec.OpTestsome, FailedPolls: 3,
 			Completed: []Completion{{Post: 1, Class: RequestRecv, Source: 1, Tag: 2, Bytes: 3}},
 		},
-		&Event{Index: 3, Op: OpCommDup, Coll: CollArgs{Root: -1, NewComm: 1}}, &Event{Index: 4, Op: OpFinalize},
+		&Event{Index: 3, Op: mpispec.OpCommDup, Coll: CollArgs{Root: -1, NewComm: 1}}, &Event{
+			Index: 4,
+			Op:    mpispec.OpFinalize,
+		},
 		&End{How: 1},
 	}, false).b)
 	f.Add(write(f, Header{Mode: ModeOrder}, []Record{
-		&Match{Event: 3, Op: OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: OpTest, Failures: 9},
-		&Set{Event: 4, Op: OpTestany, Indices: []uint32{1}},
-		&Match{Event: 4, Op: OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
+		&Match{Event: 3, Op: mpispec.OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: mpispec.OpTest, Failures: 9},
+		&Set{Event: 4, Op: mpispec.OpTestany, Indices: []uint32{1}},
+		&Match{Event: 4, Op: mpispec.OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
 	}, true).b)
 	_, packed := orderTrace(f)
 	f.Add(packed)
@@ -347,7 +363,10 @@ func BenchmarkReader(b *testing.B) {
 	records := []Record{worldComm()}
 	for i := uint64(1); i <= 100_000; i++ {
 		records = append(records,
-			&Event{Index: i, Op: OpSend, Gap: 1500, Duration: 700, Send: SendArgs{Dest: 1, Tag: 3, Bytes: 4096}})
+			&Event{Index: i, Op: mpispec.OpSend, Gap: 1500, Duration: 700, Send: SendArgs{
+				Dest: 1, Tag: 3,
+				Bytes: 4096,
+			}})
 	}
 	f := write(b, Header{Mode: ModeFull}, records, true)
 	b.ReportMetric(float64(len(f.b)-HeaderSize)/100_000, "bytes/event")

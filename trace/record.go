@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // Kind is the first byte of a record.
@@ -106,7 +108,7 @@ type End struct {
 // whose request the program freed, which no event completes.
 type Match struct {
 	Event       uint64
-	Op          Op // the call that asked
+	Op          mpispec.Op // the call that asked
 	Source, Tag int32
 	Back        uint64
 	Which       uint32 // OpStartall only: the receive's place in that call's array, from 0
@@ -122,7 +124,7 @@ func (m *Match) IsCancelled() bool { return m.Source == PromiseSource && m.Back 
 // Poll is a successful poll (ModeOrder): Failures polls failed since the event of the previous Poll.
 type Poll struct {
 	Event    uint64
-	Op       Op
+	Op       mpispec.Op
 	Failures uint64
 }
 
@@ -130,7 +132,7 @@ type Poll struct {
 // returned them; empty for MPI_UNDEFINED.
 type Set struct {
 	Event   uint64
-	Op      Op
+	Op      mpispec.Op
 	Indices []uint32
 }
 
@@ -144,7 +146,7 @@ type Check struct {
 // as in the table of docs/trace-format.md; the others are zero.
 type Event struct {
 	Index       uint64 // number of the event, from 1
-	Op          Op
+	Op          mpispec.Op
 	Site        uint64 // index of a Site; 0 unknown
 	FailedPolls uint64 // polls that failed before this one succeeded
 	Gap         uint64 // nanoseconds since the end of the previous event
@@ -181,7 +183,7 @@ type CollArgs struct {
 	Root    int32 // NoRoot if the operation has none
 	Bytes   uint64
 	NewComm uint32
-	Of      Op // ClassCollectiveInit: the blocking form
+	Of      mpispec.Op // ClassCollectiveInit: the blocking form
 }
 
 // RequestClass says what a completed request was.

@@ -3,6 +3,8 @@ package trace
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // KindRun is the kind of Run.
@@ -11,8 +13,8 @@ const KindRun Kind = 0x14
 // Run is a block race in ModeRacing: Count receives or probes took messages of one source and tag. The calls that asked
 // are the events Event - Back, and from there each Stride events on. A single one is a Match.
 type Run struct {
-	Event         uint64 // at which it became known that they race
-	Op            Op     // of the calls that asked
+	Event         uint64     // at which it became known that they race
+	Op            mpispec.Op // of the calls that asked
 	Source, Tag   int32
 	Back          uint64
 	Count, Stride uint32
@@ -36,7 +38,7 @@ func (r *Run) check() *RuleError {
 			fmt.Sprintf("receives up to event %d", r.Event),
 			fmt.Sprintf("%d from event %d on, %d events apart", r.Count, r.Event-r.Back, r.Stride),
 		}
-	case r.Op == OpStartall:
+	case r.Op == mpispec.OpStartall:
 		return &RuleError{"a run of calls that post one receive", r.Op.String()}
 	}
 	return nil
@@ -55,7 +57,7 @@ func (d *decoder) run(last uint64) *Run {
 }
 
 func appendRun(b []byte, r *Run, last uint64) []byte {
-	b = append(appendUv(b, r.Event-last), byte(r.Op))
+	b = appendUv(b, r.Event-last, uint64(r.Op))
 	return appendUv(appendSv(b, r.Source, r.Tag), r.Back, uint64(r.Count), uint64(r.Stride))
 }
 
@@ -65,7 +67,7 @@ type Pending struct {
 	Event         uint64
 	Count, Stride uint32
 	Source, Tag   int32
-	Op            Op
+	Op            mpispec.Op
 	Which         uint32 // OpStartall only: place in its array
 }
 
@@ -119,7 +121,7 @@ func decodeUndecided(path string, page []byte) (Undecided, error) {
 		b := page[at:]
 		p := Pending{
 			Event: le.Uint64(b), Count: le.Uint32(b[8:]), Stride: le.Uint32(b[12:]), Source: int32(le.Uint32(b[16:])),
-			Tag: int32(le.Uint32(b[20:])), Op: Op(le.Uint32(b[24:])), Which: le.Uint32(b[28:]),
+			Tag: int32(le.Uint32(b[20:])), Op: mpispec.Op(le.Uint32(b[24:])), Which: le.Uint32(b[28:]),
 		}
 		if p.Count == 0 {
 			continue
@@ -147,7 +149,7 @@ func (p *Pending) Check() *RuleError {
 			"undecided receives whose events fit 64 bits",
 			fmt.Sprintf("%d from event %d on", p.Count, p.Event),
 		}
-	case p.Which != 0 && p.Op != OpStartall:
+	case p.Which != 0 && p.Op != mpispec.OpStartall:
 		return &RuleError{"which only with Startall", p.Op.String()}
 	}
 	return nil

@@ -3,6 +3,8 @@ package trace
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // The first bytes of the short forms of order-mode records (docs/trace-format.md, Short forms).
@@ -64,9 +66,9 @@ func (s *shapes) learn(h shape, mix uint32) {
 // shapeOf takes a record apart; last is the event and tag the tag before it. ok is false for what has no shape: other
 // kinds, and values that do not fit one. rest are the indices of a SET after the first.
 func shapeOf(r Record, last uint64, tag int32) (h shape, value uint64, mix uint32, rest []uint32, ok bool) {
-	pack := func(kind uint64, op Op, n uint64, tag int32, event, back uint64) bool {
+	pack := func(kind uint64, op mpispec.Op, n uint64, tag int32, event, back uint64) bool {
 		h = shape{kind | uint64(op)<<8 | n<<16 | uint64(uint32(tag))<<32, (event - last) | back<<32}
-		return event-last <= math.MaxUint32 && back <= math.MaxUint32 && n <= math.MaxUint16
+		return op <= math.MaxUint8 && event-last <= math.MaxUint32 && back <= math.MaxUint32 && n <= math.MaxUint16
 	}
 	switch r := r.(type) {
 	case *Match:
@@ -92,7 +94,7 @@ func shapeOf(r Record, last uint64, tag int32) (h shape, value uint64, mix uint3
 
 // record is the inverse of shapeOf, but for the rest of a SET.
 func (h shape) record(value, last uint64, lastTag int32) (Record, bool) {
-	op, n, tag := Op(h.a>>8&0xff), uint32(h.a>>16&0xffff), int32(uint32(h.a>>32))
+	op, n, tag := mpispec.Op(h.a>>8&0xff), uint32(h.a>>16&0xffff), int32(uint32(h.a>>32))
 	delta, back := h.b&math.MaxUint32, h.b>>32
 	if delta > Never-1-last {
 		return nil, false

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // Few shapes in any order: every short form comes, and places are reused.
@@ -22,13 +24,16 @@ func TestShortFormsRoundTrip(t *testing.T) {
 			switch k % 4 {
 			case 0:
 				tag := rapid.SampledFrom([]int32{0, int32(k), -1, math.MaxInt32, math.MinInt32}).Draw(t, "tag")
-				want = append(want, &Match{Event: event, Op: OpRecv, Source: int32(value & 0x7fffffff), Tag: tag})
+				want = append(want, &Match{
+					Event: event, Op: mpispec.OpRecv, Source: int32(value & 0x7fffffff),
+					Tag: tag,
+				})
 			case 1:
-				want = append(want, &Match{Event: event, Op: OpIrecv, Source: PromiseSource})
+				want = append(want, &Match{Event: event, Op: mpispec.OpIrecv, Source: PromiseSource})
 			case 2:
-				want = append(want, &Poll{Event: event, Op: OpIprobe, Failures: value << (k % 33)})
+				want = append(want, &Poll{Event: event, Op: mpispec.OpIprobe, Failures: value << (k % 33)})
 			default:
-				s := &Set{Event: event, Op: OpWaitsome}
+				s := &Set{Event: event, Op: mpispec.OpWaitsome}
 				for i := range k % 5 {
 					s.Indices = append(s.Indices, uint32(value)+uint32(i))
 				}
@@ -50,22 +55,22 @@ func TestLoopsAreShort(t *testing.T) {
 	const rounds = 1000
 	for name, loop := range map[string]func(round, event uint64) []Record{
 		"recv": func(round, event uint64) []Record {
-			return []Record{&Match{Event: event, Op: OpRecv, Source: int32(round * 7 % 3), Tag: 7}}
+			return []Record{&Match{Event: event, Op: mpispec.OpRecv, Source: int32(round * 7 % 3), Tag: 7}}
 		},
 		"recv with tags that count up": func(round, event uint64) []Record {
-			return []Record{&Match{Event: event, Op: OpRecv, Source: int32(round * 7 % 3), Tag: int32(round)}}
+			return []Record{&Match{Event: event, Op: mpispec.OpRecv, Source: int32(round * 7 % 3), Tag: int32(round)}}
 		},
 		"iprobe and recv": func(round, event uint64) []Record {
 			return []Record{
-				&Poll{Event: 2*event - 1, Op: OpIprobe, Failures: round % 100},
-				&Match{Event: 2*event - 1, Op: OpIprobe, Source: int32(round * 7 % 3), Tag: 7},
+				&Poll{Event: 2*event - 1, Op: mpispec.OpIprobe, Failures: round % 100},
+				&Match{Event: 2*event - 1, Op: mpispec.OpIprobe, Source: int32(round * 7 % 3), Tag: 7},
 			}
 		},
 		"irecv and waitany": func(round, event uint64) []Record {
 			return []Record{
-				&Match{Event: 2*event - 1, Op: OpIrecv, Source: PromiseSource},
-				&Set{Event: 2 * event, Op: OpWaitany, Indices: []uint32{0}},
-				&Match{Event: 2 * event, Op: OpIrecv, Source: int32(round * 7 % 3), Tag: 7, Back: 1},
+				&Match{Event: 2*event - 1, Op: mpispec.OpIrecv, Source: PromiseSource},
+				&Set{Event: 2 * event, Op: mpispec.OpWaitany, Indices: []uint32{0}},
+				&Match{Event: 2 * event, Op: mpispec.OpIrecv, Source: int32(round * 7 % 3), Tag: 7, Back: 1},
 			}
 		},
 	} {
@@ -86,10 +91,10 @@ func TestLoopsAreShort(t *testing.T) {
 }
 
 func TestBadShortForms(t *testing.T) {
-	match := appendRecord(nil, &Match{Event: 1, Op: OpRecv, Source: 1, Tag: 2}, 0)
-	promise := appendRecord(nil, &Match{Event: 1, Op: OpIrecv, Source: PromiseSource}, 0)
-	set := appendRecord(nil, &Set{Event: 1, Op: OpWaitsome, Indices: []uint32{1, 2, 3}}, 0)
-	far := appendRecord(nil, &Poll{Event: 0xffffffff, Op: OpTest}, 0)
+	match := appendRecord(nil, &Match{Event: 1, Op: mpispec.OpRecv, Source: 1, Tag: 2}, 0)
+	promise := appendRecord(nil, &Match{Event: 1, Op: mpispec.OpIrecv, Source: PromiseSource}, 0)
+	set := appendRecord(nil, &Set{Event: 1, Op: mpispec.OpWaitsome, Indices: []uint32{1, 2, 3}}, 0)
+	far := appendRecord(nil, &Poll{Event: 0xffffffff, Op: mpispec.OpTest}, 0)
 	if len(far) > 8 {
 		t.Fatal(len(far))
 	}

@@ -1,6 +1,10 @@
 package trace
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/mpispec"
+)
 
 // state is what the records so far mean for the next one: the rules that hold between records, the same for reading and
 // writing.
@@ -133,7 +137,7 @@ func (s *state) addComm(c *Comm) *RuleError {
 	return nil
 }
 
-func (s *state) addOrder(event uint64, op Op) *RuleError {
+func (s *state) addOrder(event uint64, op mpispec.Op) *RuleError {
 	if event == 0 || event < s.last {
 		return &RuleError{fmt.Sprintf("an event from %d on", max(s.last, 1)), fmt.Sprint(event)}
 	}
@@ -153,20 +157,20 @@ func (s *state) addEvent(e *Event) *RuleError {
 	}
 	var comms []uint32
 	switch e.Op.Class() {
-	case ClassSend, ClassSendInit, ClassRecvInit:
+	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		comms = []uint32{e.Send.Comm}
-	case ClassRecv, ClassIrecv, ClassProbe:
+	case mpispec.ClassRecv, mpispec.ClassIrecv, mpispec.ClassProbe:
 		comms = []uint32{e.Recv.Comm}
-	case ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		comms = []uint32{e.Send.Comm, e.Recv.Comm}
-	case ClassCollective, ClassIcollective, ClassCollectiveInit, ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassCollectiveInit, mpispec.ClassComm:
 		comms = []uint32{e.Coll.Comm}
 		if e.Coll.NewComm != 0 {
 			comms = append(comms, e.Coll.NewComm-1)
 		}
-	case ClassNone:
+	case mpispec.ClassNone:
 		return &RuleError{"a known operation", e.Op.String()}
-	case ClassStart, ClassCompletion, ClassRequest, ClassOther:
+	case mpispec.ClassStart, mpispec.ClassCompletion, mpispec.ClassRequest, mpispec.ClassOther:
 	}
 	for _, c := range comms {
 		if b := s.needComm(c); b != nil {

@@ -3,6 +3,8 @@ package trace
 import (
 	"fmt"
 	"math"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // The kinds of the records of this file.
@@ -87,6 +89,23 @@ const (
 
 // TurnName is how a divergence names, instead of an operation, that it was another thread's turn to call MPI.
 const TurnName = "a call of another thread"
+
+// CallName names the call of a number that a rank wrote into its control block: "MPI_Recv", "none" for 0, "uncovered
+// call" for OpOther (the recording's note says which), and "op N" for a number that this version does not know.
+func CallName(number uint32) string {
+	if name, ok := callNameOfValue(number); ok {
+		return name
+	}
+	switch op := mpispec.Op(number); {
+	case op == mpispec.OpNone:
+		return "none"
+	case op == mpispec.OpOther:
+		return "uncovered call"
+	case op.Known():
+		return op.Call()
+	}
+	return fmt.Sprintf("op %d", number)
+}
 
 func callNameOfValue(number uint32) (string, bool) {
 	switch {

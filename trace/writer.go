@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
@@ -171,7 +172,7 @@ func checkFields(r Record) *RuleError {
 		if r.Back != 0 && r.Back >= r.Event {
 			return &RuleError{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}
 		}
-		if r.Which != 0 && r.Op != OpStartall {
+		if r.Which != 0 && r.Op != mpispec.OpStartall {
 			return &RuleError{"which only with Startall", r.Op.String()}
 		}
 	}
@@ -182,7 +183,7 @@ func checkEvent(e *Event) *RuleError {
 	if e.FailedPolls != 0 && !e.Op.IsPoll() {
 		return &RuleError{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
 	}
-	if e.Op.Class() == ClassCollectiveInit && e.Coll.Of.Class() != ClassCollective {
+	if e.Op.Class() == mpispec.ClassCollectiveInit && e.Coll.Of.Class() != mpispec.ClassCollective {
 		return &RuleError{"a blocking collective", e.Coll.Of.String()}
 	}
 	for _, earlier := range []uint64{e.Recv.Probe, e.Post} {

@@ -2,6 +2,7 @@ package causaltest
 
 import (
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -187,22 +188,23 @@ func (p *program) matched() *program {
 func (b *rankBuilder) event(e *trace.Event) bool {
 	here := causal.EventID{Rank: b.rank, Index: e.Index}
 	switch e.Op.Class() {
-	case trace.ClassSend:
-		m := b.send(here, 0, &e.Send, e.Op == trace.OpSsend || e.Op == trace.OpIssend)
-		if e.Op >= trace.OpIsend {
+	case mpispec.ClassSend:
+		m := b.send(here, 0, &e.Send, e.Op == mpispec.OpSsend || e.Op == mpispec.OpIssend)
+		if e.Op >= mpispec.OpIsend {
 			b.requests[e.Index] = handle{take: none, send: m}
-		} else if m != none && e.Op == trace.OpSsend {
+		} else if m != none && e.Op == mpispec.OpSsend {
 			b.c.sends = append(b.c.sends, m)
 		}
-	case trace.ClassRecv, trace.ClassSendrecv:
-		if e.Op.Class() == trace.ClassSendrecv {
+	case mpispec.ClassRecv, mpispec.ClassSendrecv:
+		if e.Op.Class() == mpispec.ClassSendrecv {
 			b.send(here, 0, &e.Send, false)
 		}
-		if t := b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag); e.Op != trace.OpMrecv && t != none {
+		if t := b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag); e.Op != mpispec.OpMrecv &&
+			t != none {
 			b.c.takes = append(b.c.takes, t)
 		}
-	case trace.ClassIrecv:
-		if e.Op == trace.OpImrecv {
+	case mpispec.ClassIrecv:
+		if e.Op == mpispec.OpImrecv {
 			b.requests[e.Index] = handle{take: none, send: none}
 			break
 		}
@@ -210,20 +212,20 @@ func (b *rankBuilder) event(e *trace.Event) bool {
 			take: b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag),
 			send: none,
 		}
-	case trace.ClassProbe:
+	case mpispec.ClassProbe:
 		t := b.take(here, 0, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
 		switch {
 		case t == none:
-		case e.Op == trace.OpProbe || e.Op == trace.OpIprobe:
+		case e.Op == mpispec.OpProbe || e.Op == mpispec.OpIprobe:
 			b.p.takes[t].probe, b.c.probe = true, t
 		default:
 			b.c.takes = append(b.c.takes, t)
 		}
-	case trace.ClassSendInit, trace.ClassRecvInit:
+	case mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		b.inits[e.Index] = e
-	case trace.ClassStart:
+	case mpispec.ClassStart:
 		b.start(here, e)
-	case trace.ClassCompletion:
+	case mpispec.ClassCompletion:
 		for _, c := range e.Completed {
 			if c.Class == trace.RequestOther {
 				return false // cancelled
@@ -237,10 +239,10 @@ func (b *rankBuilder) event(e *trace.Event) bool {
 			}
 			b.c.entered = append(b.c.entered, h.entered...)
 		}
-	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		b.collective(here, e)
 	default:
-		return e.Op != trace.OpCancel
+		return e.Op != mpispec.OpCancel
 	}
 	return true
 }
@@ -249,10 +251,10 @@ func (b *rankBuilder) start(here causal.EventID, e *trace.Event) {
 	sends, takes := 0, 0
 	for _, init := range e.Inits {
 		a, h := b.inits[init], handle{take: none, send: none}
-		if a.Op == trace.OpRecvInit {
+		if a.Op == mpispec.OpRecvInit {
 			h.take = b.take(here, takes, a.Send.Comm, a.Send.Dest, a.Send.Tag)
 			takes++
-		} else if h.send = b.send(here, sends, &a.Send, a.Op == trace.OpSsendInit); h.send != none {
+		} else if h.send = b.send(here, sends, &a.Send, a.Op == mpispec.OpSsendInit); h.send != none {
 			sends++
 		}
 		b.requests[init] = h

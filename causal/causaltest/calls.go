@@ -3,6 +3,7 @@ package causaltest
 import (
 	"slices"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -90,13 +91,13 @@ func (p *posting) got(a *trace.RecvArgs) {
 
 func (s *sim) send(r *rank) {
 	comm, a := s.sendArgs(r)
-	op := pick(s, []trace.Op{trace.OpSend, trace.OpBsend, trace.OpRsend})
+	op := pick(s, []mpispec.Op{mpispec.OpSend, mpispec.OpBsend, mpispec.OpRsend})
 	if s.cfg.Sync && s.chance(60) && (s.expected(r, comm, a) || s.chance(3)) {
-		op = trace.OpSsend
+		op = mpispec.OpSsend
 	}
-	m := s.inject(r, comm, a, op == trace.OpSsend)
-	s.until(r, func() bool { return op != trace.OpSsend || m == nil || m.started }, func() {
-		if op == trace.OpSsend && m != nil {
+	m := s.inject(r, comm, a, op == mpispec.OpSsend)
+	s.until(r, func() bool { return op != mpispec.OpSsend || m == nil || m.started }, func() {
+		if op == mpispec.OpSsend && m != nil {
 			m.truth.Done = r.next()
 		}
 		s.end(r, &trace.Event{Op: op, Send: a})
@@ -123,7 +124,7 @@ func (s *sim) recvOf(r *rank, comm *commDef, a trace.RecvArgs) {
 	s.until(r, p.done, func() {
 		p.got(&a)
 		s.received(r, p)
-		s.end(r, &trace.Event{Op: trace.OpRecv, Recv: a})
+		s.end(r, &trace.Event{Op: mpispec.OpRecv, Recv: a})
 	})
 }
 
@@ -169,7 +170,7 @@ func (s *sim) exchange(r *rank, comm *commDef, send trace.SendArgs, rcomm *commD
 		p.got(&recv)
 		s.received(r, p)
 		s.end(r, &trace.Event{
-			Op: pick(s, []trace.Op{trace.OpSendrecv, trace.OpSendrecvReplace}), Send: send,
+			Op: pick(s, []mpispec.Op{mpispec.OpSendrecv, mpispec.OpSendrecvReplace}), Send: send,
 			Recv: recv,
 		})
 	})
@@ -177,37 +178,37 @@ func (s *sim) exchange(r *rank, comm *commDef, send trace.SendArgs, rcomm *commD
 
 func (s *sim) isend(r *rank) {
 	comm, a := s.sendArgs(r)
-	op := trace.OpIsend
+	op := mpispec.OpIsend
 	if s.cfg.Sync && s.chance(30) {
-		op = trace.OpIssend
+		op = mpispec.OpIssend
 	}
-	r.requests = append(r.requests, &request{post: r.events + 1, send: s.inject(r, comm, a, op == trace.OpIssend)})
+	r.requests = append(r.requests, &request{post: r.events + 1, send: s.inject(r, comm, a, op == mpispec.OpIssend)})
 	s.end(r, &trace.Event{Op: op, Send: a})
 }
 
 func (s *sim) irecv(r *rank) {
 	comm, a := s.recvArgs(r)
 	r.requests = append(r.requests, &request{post: r.events + 1, recv: s.post(r, comm, a.AskedSource, a.AskedTag)})
-	s.end(r, &trace.Event{Op: trace.OpIrecv, Recv: a})
+	s.end(r, &trace.Event{Op: mpispec.OpIrecv, Recv: a})
 }
 
 func (s *sim) init(r *rank) {
-	p := &persistent{event: r.events + 1, op: trace.OpSendInit}
+	p := &persistent{event: r.events + 1, op: mpispec.OpSendInit}
 	p.comm, p.args = s.sendArgs(r)
 	switch {
 	case s.chance(50):
 		comm, a := s.recvArgs(r)
-		p.op, p.comm, p.args = trace.OpRecvInit, comm,
+		p.op, p.comm, p.args = mpispec.OpRecvInit, comm,
 			trace.SendArgs{Comm: comm.index, Dest: a.AskedSource, Tag: a.AskedTag}
 	case s.cfg.Sync && s.chance(40):
-		p.op = trace.OpSsendInit
+		p.op = mpispec.OpSsendInit
 	}
 	r.inits = append(r.inits, p)
 	s.end(r, &trace.Event{Op: p.op, Send: p.args})
 }
 
 func (s *sim) start(r *rank) {
-	e := &trace.Event{Op: trace.OpStartall}
+	e := &trace.Event{Op: mpispec.OpStartall}
 	for _, p := range r.inits {
 		if p.active || s.chance(30) {
 			continue
@@ -215,10 +216,10 @@ func (s *sim) start(r *rank) {
 		p.active = true
 		e.Inits = append(e.Inits, p.event)
 		q := &request{post: p.event, init: p}
-		if p.op == trace.OpRecvInit {
+		if p.op == mpispec.OpRecvInit {
 			q.recv = s.post(r, p.comm, p.args.Dest, p.args.Tag)
 		} else {
-			q.send = s.inject(r, p.comm, p.args, p.op == trace.OpSsendInit)
+			q.send = s.inject(r, p.comm, p.args, p.op == mpispec.OpSsendInit)
 		}
 		r.requests = append(r.requests, q)
 	}
@@ -226,7 +227,7 @@ func (s *sim) start(r *rank) {
 		return
 	}
 	if len(e.Inits) == 1 && s.chance(50) {
-		e.Op = trace.OpStart
+		e.Op = mpispec.OpStart
 	}
 	s.end(r, e)
 }
@@ -243,7 +244,7 @@ func (s *sim) cancel(r *rank) {
 				break
 			}
 		}
-		s.end(r, &trace.Event{Op: trace.OpCancel, Post: q.post})
+		s.end(r, &trace.Event{Op: mpispec.OpCancel, Post: q.post})
 		return
 	}
 }
@@ -251,11 +252,14 @@ func (s *sim) cancel(r *rank) {
 func (s *sim) probe(r *rank) {
 	comm, a := s.recvArgs(r)
 	p := &posting{comm: comm, source: a.AskedSource, tag: a.AskedTag, event: r.next()}
-	op := pick(s, []trace.Op{trace.OpProbe, trace.OpIprobe, trace.OpIprobe, trace.OpMprobe, trace.OpImprobe})
+	op := pick(s, []mpispec.Op{
+		mpispec.OpProbe, mpispec.OpIprobe, mpispec.OpIprobe, mpispec.OpMprobe,
+		mpispec.OpImprobe,
+	})
 	if p.source == trace.ProcNull {
-		op = trace.OpIprobe
+		op = mpispec.OpIprobe
 	}
-	matched := op == trace.OpMprobe || op == trace.OpImprobe
+	matched := op == mpispec.OpMprobe || op == mpispec.OpImprobe
 	find := func() int {
 		for i, m := range r.unexpected {
 			if p.fits(m) {
@@ -280,7 +284,7 @@ func (s *sim) probe(r *rank) {
 		s.end(r, &trace.Event{Op: op, Recv: a})
 	}
 	switch {
-	case op == trace.OpMprobe && find() < 0, op == trace.OpProbe && find() < 0 && s.chance(95):
+	case op == mpispec.OpMprobe && find() < 0, op == mpispec.OpProbe && find() < 0 && s.chance(95):
 		return
 	case op.IsPoll() && p.source != trace.ProcNull && find() < 0:
 		r.failed++
@@ -302,10 +306,10 @@ func (s *sim) mrecv(r *rank) {
 	if s.cfg.Requests && s.chance(50) {
 		p := &posting{comm: m.comm, source: source, tag: m.tag, event: r.next(), msg: m}
 		r.requests = append(r.requests, &request{post: r.events + 1, recv: p})
-		s.end(r, &trace.Event{Op: trace.OpImrecv, Recv: a})
+		s.end(r, &trace.Event{Op: mpispec.OpImrecv, Recv: a})
 		return
 	}
 	a.Source, a.Tag, a.Bytes = source, m.tag, m.bytes
 	m.truth.Receive = r.next()
-	s.end(r, &trace.Event{Op: trace.OpMrecv, Recv: a})
+	s.end(r, &trace.Event{Op: mpispec.OpMrecv, Recv: a})
 }

@@ -2,6 +2,7 @@ package causaltest
 
 import (
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -9,7 +10,7 @@ import (
 // cannot block each other for good.
 type planned struct {
 	comm  *commDef
-	op    trace.Op
+	op    mpispec.Op
 	truth *Collective
 	root  int32
 	made  []*commDef // by member: what a Comm_split makes
@@ -30,11 +31,12 @@ func (p *planned) mayExit(i int) bool {
 	return true
 }
 
-func collectiveOps() []trace.Op {
-	return []trace.Op{
-		trace.OpBarrier, trace.OpBcast, trace.OpGather, trace.OpScatter, trace.OpAllgather, trace.OpAlltoall,
-		trace.OpReduce,
-		trace.OpAllreduce, trace.OpScan, trace.OpExscan, trace.OpCommSplit, trace.OpCommSplit,
+func collectiveOps() []mpispec.Op {
+	return []mpispec.Op{
+		mpispec.OpBarrier, mpispec.OpBcast, mpispec.OpGather, mpispec.OpScatter, mpispec.OpAllgather,
+		mpispec.OpAlltoall,
+		mpispec.OpReduce,
+		mpispec.OpAllreduce, mpispec.OpScan, mpispec.OpExscan, mpispec.OpCommSplit, mpispec.OpCommSplit,
 	}
 }
 
@@ -44,22 +46,22 @@ func (s *sim) newPlan(r *rank) {
 		truth: &Collective{Root: -1, Blocking: true},
 	}
 	if s.cfg.Requests && s.chance(30) {
-		p.op, p.truth.Blocking = pick(s, []trace.Op{
-			trace.OpIbarrier, trace.OpIbcast, trace.OpIreduce,
-			trace.OpIallreduce,
+		p.op, p.truth.Blocking = pick(s, []mpispec.Op{
+			mpispec.OpIbarrier, mpispec.OpIbcast, mpispec.OpIreduce,
+			mpispec.OpIallreduce,
 		}), false
 	}
-	if p.op == trace.OpCommSplit && len(s.comms) > 5 {
-		p.op = trace.OpBarrier
+	if p.op == mpispec.OpCommSplit && len(s.comms) > 5 {
+		p.op = mpispec.OpBarrier
 	}
 	if s.chance(20) {
-		p.op = trace.OpSendrecv // no collective, but as easily stuck
+		p.op = mpispec.OpSendrecv // no collective, but as easily stuck
 	}
 	switch p.op {
-	case trace.OpBcast, trace.OpGather, trace.OpScatter, trace.OpReduce, trace.OpIbcast, trace.OpIreduce:
+	case mpispec.OpBcast, mpispec.OpGather, mpispec.OpScatter, mpispec.OpReduce, mpispec.OpIbcast, mpispec.OpIreduce:
 		p.root = int32(s.src.Intn(len(p.comm.members)))
 		p.truth.Root = p.comm.members[p.root]
-	case trace.OpCommSplit:
+	case mpispec.OpCommSplit:
 		s.split(p)
 	default:
 	}
@@ -105,7 +107,7 @@ func (s *sim) collective(r *rank) {
 }
 
 func (s *sim) join(r *rank, p *plan) {
-	if p.op == trace.OpSendrecv {
+	if p.op == mpispec.OpSendrecv {
 		s.shift(r, p.comm)
 		return
 	}

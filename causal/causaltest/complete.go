@@ -3,6 +3,7 @@ package causaltest
 import (
 	"slices"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -43,18 +44,18 @@ func (s *sim) finishSome(r *rank) {
 		all := readyOnes()
 		return all[:1+s.src.Intn(len(all))]
 	}
-	op := pick(s, []trace.Op{
-		trace.OpWait, trace.OpWaitall, trace.OpWaitany, trace.OpWaitsome,
-		trace.OpTest, trace.OpTestall, trace.OpTestany, trace.OpTestsome, trace.OpRequestGetStatus,
+	op := pick(s, []mpispec.Op{
+		mpispec.OpWait, mpispec.OpWaitall, mpispec.OpWaitany, mpispec.OpWaitsome,
+		mpispec.OpTest, mpispec.OpTestall, mpispec.OpTestany, mpispec.OpTestsome, mpispec.OpRequestGetStatus,
 	})
 	enough := func() bool { return len(readyOnes()) > 0 }
 	switch op {
-	case trace.OpWait, trace.OpTest, trace.OpRequestGetStatus:
+	case mpispec.OpWait, mpispec.OpTest, mpispec.OpRequestGetStatus:
 		array = array[:1]
 		some = readyOnes
-	case trace.OpWaitany, trace.OpTestany:
+	case mpispec.OpWaitany, mpispec.OpTestany:
 		some = func() []*request { return readyOnes()[:1] }
-	case trace.OpWaitall, trace.OpTestall:
+	case mpispec.OpWaitall, mpispec.OpTestall:
 		some = readyOnes
 		enough = func() bool { return len(readyOnes()) == len(array) }
 	default: // Waitsome and Testsome
@@ -74,7 +75,7 @@ func (s *sim) finishSome(r *rank) {
 }
 
 // complete ends a Wait or Test of an array of requests with some of them done.
-func (s *sim) complete(r *rank, op trace.Op, array, done []*request) {
+func (s *sim) complete(r *rank, op mpispec.Op, array, done []*request) {
 	e := &trace.Event{Op: op}
 	for _, q := range done {
 		c := trace.Completion{ArrayIndex: uint32(slices.Index(array, q)), Post: q.post, Class: trace.RequestSend}
@@ -100,7 +101,7 @@ func (s *sim) complete(r *rank, op trace.Op, array, done []*request) {
 			}
 		}
 		e.Completed = append(e.Completed, c)
-		if op == trace.OpRequestGetStatus {
+		if op == mpispec.OpRequestGetStatus {
 			continue
 		}
 		r.requests = slices.DeleteFunc(r.requests, func(x *request) bool { return x == q })

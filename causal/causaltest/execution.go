@@ -2,6 +2,7 @@ package causaltest
 
 import (
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -43,7 +44,7 @@ type Message struct {
 
 // Collective is the truth about one collective.
 type Collective struct {
-	Op       trace.Op
+	Op       mpispec.Op
 	Root     int // world rank, or -1
 	Blocking bool
 	Members  []causal.Member // in the order of the communicator's ranks
@@ -55,13 +56,13 @@ func (c *Collective) Follows(i, j int) bool {
 		return false
 	}
 	switch c.Op {
-	case trace.OpBcast, trace.OpIbcast, trace.OpScatter:
+	case mpispec.OpBcast, mpispec.OpIbcast, mpispec.OpScatter:
 		return c.Members[j].Rank == c.Root
-	case trace.OpReduce, trace.OpIreduce, trace.OpGather:
+	case mpispec.OpReduce, mpispec.OpIreduce, mpispec.OpGather:
 		return c.Members[i].Rank == c.Root
-	case trace.OpScan, trace.OpExscan:
+	case mpispec.OpScan, mpispec.OpExscan:
 		return j < i
-	case trace.OpFinalize, trace.OpCommFree:
+	case mpispec.OpFinalize, mpispec.OpCommFree:
 		return false
 	default:
 		return true

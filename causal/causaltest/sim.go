@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -64,7 +65,7 @@ type request struct {
 
 type persistent struct {
 	event  uint64
-	op     trace.Op
+	op     mpispec.Op
 	args   trace.SendArgs
 	comm   *commDef
 	active bool
@@ -110,7 +111,7 @@ func newSim(src Source, cfg Config) *sim {
 	world := &commDef{id: trace.WorldID}
 	s := &sim{
 		src: src, cfg: cfg, travel: map[link][]*message{}, comms: []*commDef{world},
-		finalize: &Collective{Op: trace.OpFinalize, Root: -1, Blocking: true},
+		finalize: &Collective{Op: mpispec.OpFinalize, Root: -1, Blocking: true},
 		x:        &Execution{Records: make([][]trace.Record, cfg.Ranks)},
 	}
 	for i := range cfg.Ranks {
@@ -281,7 +282,7 @@ func (s *sim) windDown() {
 		at := r.next()
 		m := &s.finalize.Members[r.world]
 		m.Entry, m.Exit = at, at
-		s.end(r, &trace.Event{Op: trace.OpFinalize})
+		s.end(r, &trace.Event{Op: mpispec.OpFinalize})
 		s.record(r, &trace.End{FailedPolls: r.failed, How: 1})
 	}
 }
@@ -301,7 +302,7 @@ func (s *sim) drain(r *rank) {
 func (s *sim) completeOne(r *rank) bool {
 	for _, q := range r.requests {
 		if s.ready(q) {
-			s.complete(r, trace.OpWait, []*request{q}, []*request{q})
+			s.complete(r, mpispec.OpWait, []*request{q}, []*request{q})
 			return true
 		}
 	}
@@ -310,7 +311,7 @@ func (s *sim) completeOne(r *rank) bool {
 
 func (s *sim) finish() *Execution {
 	for _, p := range s.plans {
-		if p.op == trace.OpSendrecv {
+		if p.op == mpispec.OpSendrecv {
 			continue
 		}
 		s.x.Collectives = append(s.x.Collectives, p.truth)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
@@ -59,18 +60,18 @@ func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node
 				before[n] = append(before[n], node{r, uint64(i)})
 			}
 			switch e.Op.Class() {
-			case trace.ClassSend:
+			case mpispec.ClassSend:
 				c := channel{int32(r), e.Send.Dest, e.Send.Tag}
 				sends[c] = append(sends[c], n)
-			case trace.ClassRecv, trace.ClassProbe:
-			case trace.ClassCollective:
+			case mpispec.ClassRecv, mpispec.ClassProbe:
+			case mpispec.ClassCollective:
 				k := seen[r]
 				seen[r]++
 				for len(collectives) <= k {
 					collectives = append(collectives, nil)
 				}
 				collectives[k] = append(collectives[k], n)
-			case trace.ClassCompletion:
+			case mpispec.ClassCompletion:
 				for _, c := range e.Completed {
 					if c.Class != trace.RequestSend {
 						ts.Fatalf("event %d:%d completes a request of class %v, which this check does not know", r, i+1,
@@ -78,7 +79,7 @@ func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node
 					}
 				}
 			default:
-				if e.Op != trace.OpFinalize {
+				if e.Op != mpispec.OpFinalize {
 					ts.Fatalf("event %d:%d is a %v, which this check does not know", r, i+1, e.Op)
 				}
 			}
@@ -88,12 +89,12 @@ func edgesOf(ts *testscript.TestScript, events [][]*trace.Event) map[node][]node
 		taken := map[channel]int{}
 		for i, e := range list {
 			class := e.Op.Class()
-			if class != trace.ClassRecv && class != trace.ClassProbe {
+			if class != mpispec.ClassRecv && class != mpispec.ClassProbe {
 				continue
 			}
 			c := channel{e.Recv.Source, int32(r), e.Recv.Tag}
 			k := taken[c]
-			if class == trace.ClassRecv {
+			if class == mpispec.ClassRecv {
 				taken[c]++
 			}
 			if k >= len(sends[c]) {

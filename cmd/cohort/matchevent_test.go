@@ -12,7 +12,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/trace"
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // matchSession is a replay of testdata/matchevent.c, in which messages have tags of their own.
@@ -47,7 +47,7 @@ func (m *matchSession) message(tag int32, from, n int) causal.Exchange {
 }
 
 // collective is the call of a rank in the only collective of that kind.
-func (m *matchSession) collective(op trace.Op, rank int) causal.EventID {
+func (m *matchSession) collective(op mpispec.Op, rank int) causal.EventID {
 	m.t.Helper()
 	for c := range m.graph.Collectives() {
 		for _, member := range c.Members {
@@ -170,13 +170,13 @@ func TestDAPMatchOfRecordedEvents(t *testing.T) {
 		m.says(m.message(14, 0, 1).Send.String(), "They match: all 4,096 entries agree.")
 		m.says(m.message(15, 3, 1).Receive.String(), "rank 3, event", "They do not match")
 
-		m.says(m.collective(trace.OpBcast, 0).String(), "MPI_Bcast is of a collective in which 2:", "column (rank 2",
+		m.says(m.collective(mpispec.OpBcast, 0).String(), "MPI_Bcast is of a collective in which 2:", "column (rank 2",
 			"They match: all 4 entries agree.")
-		gather := m.collective(trace.OpGather, 1)
+		gather := m.collective(mpispec.OpGather, 1)
 		m.refuses(gather.String(), "3 messages")
 		m.says(gather.String()+" from 3", "They match: all 3 entries agree.")
-		m.says(m.collective(trace.OpGatherv, 0).String()+" from 2", "They match: all 3 entries agree.")
-		m.says(m.collective(trace.OpAllreduce, 1).String()+" from 2", "They match: all 3 entries agree.")
+		m.says(m.collective(mpispec.OpGatherv, 0).String()+" from 2", "They match: all 3 entries agree.")
+		m.says(m.collective(mpispec.OpAllreduce, 1).String()+" from 2", "They match: all 3 entries agree.")
 
 		m.refuses(equal.Send.String(), "has completed", "start it anew")
 		e.Continue(0)

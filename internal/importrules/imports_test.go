@@ -135,8 +135,8 @@ func check(importer, imported string, inTest bool) string {
 			return fmt.Sprintf("%s imports the test helper %s outside its tests", importer, target)
 		}
 		return ""
-	case slices.Contains(leaves, target), within(target, "internal"), within(target, r.folder), slices.Contains(r.may, everything),
-		withinAny(target, r.may),
+	case slices.Contains(leaves, target), within(target, "internal"), within(target, r.folder),
+		slices.Contains(r.may, everything), withinAny(target, r.may),
 		inTest && (withinAny(target, r.tests) || target == importer):
 		return ""
 	}

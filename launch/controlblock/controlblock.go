@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/pmpi/control"
 	"github.com/cohort-debugger/cohort/trace"
@@ -28,7 +29,7 @@ func State(p control.Progress) backend.ControlState {
 			ActualSource: number(d.ActualSource), ActualTag: number(d.ActualTag), CallSite: d.CallSite,
 			Unnoticed: d.Kind == abi.DivergenceCheck,
 		}
-		if d.RecordedOp != uint32(trace.OpNone) {
+		if d.RecordedOp != uint32(mpispec.OpNone) {
 			s.Divergence.RecordedOp = trace.CallName(d.RecordedOp)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -14,7 +15,7 @@ import (
 type Match struct {
 	Event       uint64
 	Source, Tag int32
-	Op          trace.Op
+	Op          mpispec.Op
 	// Never: the receive took no message in the recording, with a wildcard or (if it was cancelled) without. Source is
 	// its place in the array if Op is OpStartall, else 0; Tag is 0.
 	Never bool
@@ -26,7 +27,7 @@ type Match struct {
 type Poll struct {
 	Event    uint64
 	Failures uint64
-	Op       trace.Op
+	Op       mpispec.Op
 	Never    bool
 }
 
@@ -34,7 +35,7 @@ type Poll struct {
 // cohort_set).
 type Set struct {
 	Event   uint64
-	Op      trace.Op
+	Op      mpispec.Op
 	Indices []uint32
 }
 
@@ -70,7 +71,7 @@ type Plan struct {
 	Control         bool    // some rank of the replay has control messages
 	Waits, Grants   []Order // those of this one
 	// cut short within this call, which was not complete; OpNone: outside MPI, or not known
-	CurrentOp trace.Op
+	CurrentOp mpispec.Op
 	// Hold: not recorded either. The rank parks after LastEvent, and whoever replays lets it go on when the others need
 	// it no more.
 	Hold bool
@@ -254,7 +255,7 @@ func (b *Builder) Open(r Receive) bool {
 // activation is a Start of a persistent receive.
 type activation struct {
 	Receive
-	op trace.Op
+	op mpispec.Op
 }
 
 func (b *Builder) add(p Receive, m Match) {
@@ -266,7 +267,7 @@ func (b *Builder) fault(event uint64, format string, args ...any) error {
 	return &Error{Path: b.path, Event: event, Reason: fmt.Sprintf(format, args...)}
 }
 
-func (b *Builder) promise(p Receive, op trace.Op) error {
+func (b *Builder) promise(p Receive, op mpispec.Op) error {
 	if _, twice := b.posted[p]; twice {
 		return b.fault(p.Event, "its receive was promised twice")
 	}
@@ -277,7 +278,7 @@ func (b *Builder) promise(p Receive, op trace.Op) error {
 
 // cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the
 // promise stands unkept.
-func (b *Builder) cancelled(p Receive, op trace.Op) error {
+func (b *Builder) cancelled(p Receive, op mpispec.Op) error {
 	b.cancels[p] = true
 	i, promised := b.posted[p]
 	switch {
@@ -335,37 +336,37 @@ func (b *Builder) event(e *trace.Event) error {
 	}
 	wild := trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
 	switch e.Op.Class() {
-	case trace.ClassRecv, trace.ClassProbe, trace.ClassSendrecv:
+	case mpispec.ClassRecv, mpispec.ClassProbe, mpispec.ClassSendrecv:
 		switch {
-		case !wild || e.Op == trace.OpMrecv:
+		case !wild || e.Op == mpispec.OpMrecv:
 		case e.Recv.Source == trace.ProcNull: // the call failed
 			b.add(Receive{}, Match{Event: e.Index, Op: e.Op, Never: true})
 		default:
 			b.add(Receive{}, Match{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
 		}
-	case trace.ClassIrecv:
+	case mpispec.ClassIrecv:
 		switch {
-		case e.Op == trace.OpImrecv:
+		case e.Op == mpispec.OpImrecv:
 		case wild:
 			return b.promise(Receive{e.Index, 0}, e.Op)
 		default:
 			b.exact[e.Index] = true
 		}
-	case trace.ClassRecvInit:
+	case mpispec.ClassRecvInit:
 		b.inits[e.Index] = trace.IsWildcard(e.Send.Dest, e.Send.Tag)
-	case trace.ClassStart:
+	case mpispec.ClassStart:
 		return b.start(e)
-	case trace.ClassCompletion:
+	case mpispec.ClassCompletion:
 		return b.completion(e)
-	case trace.ClassNone,
-		trace.ClassSend,
-		trace.ClassSendInit,
-		trace.ClassCollective,
-		trace.ClassIcollective,
-		trace.ClassCollectiveInit,
-		trace.ClassComm,
-		trace.ClassRequest,
-		trace.ClassOther: // no outcome to enforce
+	case mpispec.ClassNone,
+		mpispec.ClassSend,
+		mpispec.ClassSendInit,
+		mpispec.ClassCollective,
+		mpispec.ClassIcollective,
+		mpispec.ClassCollectiveInit,
+		mpispec.ClassComm,
+		mpispec.ClassRequest,
+		mpispec.ClassOther: // no outcome to enforce
 	}
 	return nil
 }
@@ -377,7 +378,7 @@ func (b *Builder) start(e *trace.Event) error {
 			continue
 		}
 		a := activation{Receive{e.Index, 0}, e.Op}
-		if e.Op == trace.OpStartall {
+		if e.Op == mpispec.OpStartall {
 			a.Which = uint32(i)
 		}
 		b.active[init] = a
@@ -411,7 +412,7 @@ func (b *Builder) completed(e *trace.Event, c *trace.Completion) error {
 	if c.Post == 0 || (c.Class != trace.RequestRecv && c.Class != trace.RequestOther) {
 		return nil
 	}
-	a := activation{Receive{c.Post, 0}, trace.OpIrecv}
+	a := activation{Receive{c.Post, 0}, mpispec.OpIrecv}
 	wild, persistent := b.inits[c.Post]
 	if persistent {
 		var started bool
@@ -421,7 +422,7 @@ func (b *Builder) completed(e *trace.Event, c *trace.Completion) error {
 	}
 	exact := b.exact[c.Post] || (persistent && !wild)
 	_, promised := b.posted[a.Receive]
-	if e.Op != trace.OpRequestGetStatus {
+	if e.Op != mpispec.OpRequestGetStatus {
 		delete(b.exact, c.Post)
 	}
 	switch {

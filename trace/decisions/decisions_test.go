@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/tracetest"
@@ -27,7 +28,7 @@ func TestBothModesGiveTheSameDecisions(t *testing.T) {
 		h := trace.Header{Rank: 1, WorldSize: 2}
 		closed := rapid.Bool().Draw(t, "closed")
 		if closed {
-			s.Begin(trace.OpFinalize)
+			s.Begin(mpispec.OpFinalize)
 			s.Order = append(s.Order, &trace.End{FailedPolls: s.Failed, How: 1})
 			s.Full = append(s.Full, &trace.End{FailedPolls: s.Failed, How: 1})
 		} else {
@@ -66,16 +67,16 @@ func TestDecisionsLayout(t *testing.T) {
 		LastEvent: 9,
 		Finalized: true,
 		Matches: []decisions.Match{
-			{Event: 5, Source: 2, Tag: -1, Op: trace.OpRecv},
-			{Event: 6, Op: trace.OpIrecv, Never: true},
+			{Event: 5, Source: 2, Tag: -1, Op: mpispec.OpRecv},
+			{Event: 6, Op: mpispec.OpIrecv, Never: true},
 		},
 		Polls: []decisions.Poll{{Event: trace.Never, Failures: 7, Never: true}},
 		Sets: []decisions.Set{
-			{Event: 8, Op: trace.OpWaitsome, Indices: []uint32{4, 1, 2}},
-			{Event: 9, Op: trace.OpWaitany},
+			{Event: 8, Op: mpispec.OpWaitsome, Indices: []uint32{4, 1, 2}},
+			{Event: 9, Op: mpispec.OpWaitany},
 		},
 		Checks:    []decisions.Check{{Event: 7, Hash: 0x89abcdef}},
-		CurrentOp: trace.OpBarrier,
+		CurrentOp: mpispec.OpBarrier,
 		Hold:      true,
 		Control:   true,
 		Waits:     []decisions.Order{{Event: 4, Peer: 2}},
@@ -140,7 +141,7 @@ func TestIncompleteIsRefused(t *testing.T) {
 		&trace.Site{Index: 1},
 		&trace.Note{Event: 2, Call: "MPI_Get", Site: 1},
 		&trace.Note{Event: 4, Call: "MPI_Put"},
-		&trace.Match{Event: 5, Op: trace.OpRecv, Source: 1, Tag: 2},
+		&trace.Match{Event: 5, Op: mpispec.OpRecv, Source: 1, Tag: 2},
 		&trace.End{How: 1},
 	}
 	f := tracetest.Write(t, trace.Header{
@@ -182,11 +183,14 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 		polls   []decisions.Poll
 	}{
 		{nil, 0, 0, nil},
-		{[]trace.Record{&trace.Match{Event: 5, Op: trace.OpRecv}}, 4, 0, nil},
-		{[]trace.Record{&trace.Match{Event: 5, Op: trace.OpRecv}, &trace.Check{Event: 64, Hash: 1}}, 64, 1, nil},
+		{[]trace.Record{&trace.Match{Event: 5, Op: mpispec.OpRecv}}, 4, 0, nil},
+		{[]trace.Record{&trace.Match{Event: 5, Op: mpispec.OpRecv}, &trace.Check{Event: 64, Hash: 1}}, 64, 1, nil},
 		{
 			// its MATCH may be lost
-			[]trace.Record{&trace.Match{Event: 5, Op: trace.OpRecv}, &trace.Poll{Event: 9, Op: trace.OpIprobe, Failures: 3}},
+			[]trace.Record{&trace.Match{Event: 5, Op: mpispec.OpRecv}, &trace.Poll{
+				Event: 9, Op: mpispec.OpIprobe,
+				Failures: 3,
+			}},
 			8, 1,
 			[]decisions.Poll{{Event: trace.Never, Failures: 3, Never: true}},
 		},
@@ -198,7 +202,7 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 				Events:    1000,
 				Polls:     77,
 				Ended:     trace.EndedDiskCounting,
-				CurrentOp: trace.OpBarrier,
+				CurrentOp: mpispec.OpBarrier,
 			},
 			c.records,
 			false,
@@ -208,7 +212,7 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d.LastEvent != c.last || len(d.Matches) != c.matches || !cmp.Equal(d.Polls, c.polls) || d.Finalized ||
-			d.CurrentOp != trace.OpNone {
+			d.CurrentOp != mpispec.OpNone {
 			t.Errorf("%v: %+v", c.records, d)
 		}
 	}
@@ -218,13 +222,13 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 // earlier event, or one of the event in progress is there.
 func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 	records := []trace.Record{
-		&trace.Poll{Event: 9, Op: trace.OpIprobe, Failures: 3}, &trace.Match{Event: 9, Op: trace.OpIprobe},
-		&trace.Match{Event: 21, Op: trace.OpRecv},
+		&trace.Poll{Event: 9, Op: mpispec.OpIprobe, Failures: 3}, &trace.Match{Event: 9, Op: mpispec.OpIprobe},
+		&trace.Match{Event: 21, Op: mpispec.OpRecv},
 	}
 	for _, ended := range []trace.Ended{trace.EndedDisk, trace.EndedUnable, trace.EndedRepaired} {
 		for _, mode := range []trace.Mode{trace.ModeOrder, trace.ModeRacing} {
 			f := &tracetest.Buffer{}
-			w := trace.NewWriter(f, trace.Header{Mode: mode, Polls: 7, Ended: ended, CurrentOp: trace.OpRecv})
+			w := trace.NewWriter(f, trace.Header{Mode: mode, Polls: 7, Ended: ended, CurrentOp: mpispec.OpRecv})
 			for _, r := range records {
 				if err := w.Write(r); err != nil {
 					t.Fatal(err)
@@ -242,9 +246,9 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 				Sparse:    mode == trace.ModeRacing,
 				LastEvent: 20,
 				Ended:     ended,
-				Matches:   []decisions.Match{{Event: 9, Op: trace.OpIprobe}},
+				Matches:   []decisions.Match{{Event: 9, Op: mpispec.OpIprobe}},
 				Polls: []decisions.Poll{
-					{Event: 9, Op: trace.OpIprobe, Failures: 3},
+					{Event: 9, Op: mpispec.OpIprobe, Failures: 3},
 					{Event: trace.Never, Failures: 7, Never: true},
 				},
 			}
@@ -258,10 +262,10 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 // A rank that was killed between two records of one event: the event was not complete.
 func TestAnEventInProgressIsNotDecided(t *testing.T) {
 	f := &tracetest.Buffer{}
-	w := trace.NewWriter(f, trace.Header{Mode: trace.ModeOrder, CurrentOp: trace.OpIprobe})
+	w := trace.NewWriter(f, trace.Header{Mode: trace.ModeOrder, CurrentOp: mpispec.OpIprobe})
 	for _, r := range []trace.Record{
-		&trace.Match{Event: 5, Op: trace.OpRecv, Source: 1, Tag: 2},
-		&trace.Poll{Event: 9, Op: trace.OpIprobe, Failures: 3},
+		&trace.Match{Event: 5, Op: mpispec.OpRecv, Source: 1, Tag: 2},
+		&trace.Poll{Event: 9, Op: mpispec.OpIprobe, Failures: 3},
 	} {
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)
@@ -277,8 +281,8 @@ func TestAnEventInProgressIsNotDecided(t *testing.T) {
 	}
 	want := &decisions.Plan{
 		LastEvent: 8,
-		CurrentOp: trace.OpIprobe,
-		Matches:   []decisions.Match{{Event: 5, Op: trace.OpRecv, Source: 1, Tag: 2}},
+		CurrentOp: mpispec.OpIprobe,
+		Matches:   []decisions.Match{{Event: 5, Op: mpispec.OpRecv, Source: 1, Tag: 2}},
 		Polls:     []decisions.Poll{{Event: trace.Never, Failures: 3, Never: true}},
 	}
 	if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
@@ -288,7 +292,7 @@ func TestAnEventInProgressIsNotDecided(t *testing.T) {
 
 func TestContradictoryDecisions(t *testing.T) {
 	promise := func(event uint64) trace.Record {
-		return &trace.Match{Event: event, Op: trace.OpIrecv, Source: trace.PromiseSource}
+		return &trace.Match{Event: event, Op: mpispec.OpIrecv, Source: trace.PromiseSource}
 	}
 	for _, c := range []struct {
 		name    string
@@ -296,15 +300,24 @@ func TestContradictoryDecisions(t *testing.T) {
 		records []trace.Record
 		want    string
 	}{
-		{"no promise", trace.ModeOrder, []trace.Record{&trace.Match{Event: 3, Op: trace.OpIrecv, Source: 1, Back: 2}}, "was not promised"},
+		{"no promise", trace.ModeOrder, []trace.Record{&trace.Match{
+			Event: 3, Op: mpispec.OpIrecv, Source: 1,
+			Back: 2,
+		}}, "was not promised"},
 		{"two promises", trace.ModeOrder, []trace.Record{promise(3), promise(3)}, "promised twice"},
 		{"two messages", trace.ModeOrder, []trace.Record{
-			promise(1), &trace.Match{Event: 3, Op: trace.OpIrecv, Source: 1, Back: 2},
-			&trace.Match{Event: 4, Op: trace.OpIrecv, Source: 2, Back: 3},
+			promise(1), &trace.Match{Event: 3, Op: mpispec.OpIrecv, Source: 1, Back: 2},
+			&trace.Match{Event: 4, Op: mpispec.OpIrecv, Source: 2, Back: 3},
 		}, "two messages"},
 		{"not started", trace.ModeFull, []trace.Record{
-			tracetest.WorldComm(), &trace.Event{Index: 1, Op: trace.OpRecvInit, Send: trace.SendArgs{Dest: trace.AnySource}},
-			&trace.Event{Index: 2, Op: trace.OpWait, Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv}}},
+			tracetest.WorldComm(), &trace.Event{
+				Index: 1, Op: mpispec.OpRecvInit,
+				Send: trace.SendArgs{Dest: trace.AnySource},
+			},
+			&trace.Event{Index: 2, Op: mpispec.OpWait, Completed: []trace.Completion{{
+				Post:  1,
+				Class: trace.RequestRecv,
+			}}},
 		}, "not started"},
 	} {
 		_, err := decisions.Build(

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
@@ -144,7 +145,7 @@ func Decode(name string, b []byte) (*Plan, error) {
 	d := &Plan{
 		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]),
 		Finalized: le.Uint32(b[88:]) == 1,
-		CurrentOp: trace.Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
+		CurrentOp: mpispec.Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
 	}
 	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
 		count, offset := le.Uint64(b[countAt:]), le.Uint64(b[offsetAt:])
@@ -160,7 +161,7 @@ func Decode(name string, b []byte) (*Plan, error) {
 	for ; n > 0; n, rest = n-1, rest[matchSize:] {
 		d.Matches = append(d.Matches, Match{
 			Event: le.Uint64(rest), Source: int32(le.Uint32(rest[8:])), Tag: int32(le.Uint32(rest[12:])),
-			Op: trace.Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
+			Op: mpispec.Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
 			Which: le.Uint32(rest[20:]) >> matchWhichShift,
 		})
 	}
@@ -169,7 +170,7 @@ func Decode(name string, b []byte) (*Plan, error) {
 	}
 	for ; n > 0; n, rest = n-1, rest[pollSize:] {
 		d.Polls = append(d.Polls, Poll{
-			Event: le.Uint64(rest), Failures: le.Uint64(rest[8:]), Op: trace.Op(le.Uint32(rest[16:])),
+			Event: le.Uint64(rest), Failures: le.Uint64(rest[8:]), Op: mpispec.Op(le.Uint32(rest[16:])),
 			Never: le.Uint32(rest[20:])&flagNever != 0,
 		})
 	}
@@ -181,7 +182,7 @@ func Decode(name string, b []byte) (*Plan, error) {
 		if len(rest) < setSize {
 			return bad(at, "set", "an entry", fmt.Sprintf("%d bytes", len(rest)))
 		}
-		s := Set{Event: le.Uint64(rest), Op: trace.Op(le.Uint32(rest[8:]))}
+		s := Set{Event: le.Uint64(rest), Op: mpispec.Op(le.Uint32(rest[8:]))}
 		count := int(le.Uint32(rest[12:]))
 		rest = rest[setSize:]
 		words := count + count%2

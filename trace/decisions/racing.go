@@ -3,12 +3,13 @@ package decisions
 import (
 	"math"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
 // raced takes in one receive that raced. It may be there twice: a rank that dies leaves it in the table and in the
 // file.
-func (b *Builder) raced(p Receive, op trace.Op, source, tag int32) error {
+func (b *Builder) raced(p Receive, op mpispec.Op, source, tag int32) error {
 	if i, twice := b.posted[p]; twice {
 		if m := &b.out.Matches[i]; m.Never || m.Source != source || m.Tag != tag {
 			return b.fault(p.Event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source,
@@ -21,7 +22,7 @@ func (b *Builder) raced(p Receive, op trace.Op, source, tag int32) error {
 	return nil
 }
 
-func (b *Builder) racedRun(first uint64, op trace.Op, source, tag int32, count, stride, which uint32) error {
+func (b *Builder) racedRun(first uint64, op mpispec.Op, source, tag int32, count, stride, which uint32) error {
 	for i := range uint64(count) {
 		if err := b.raced(Receive{first + i*uint64(stride), which}, op, source, tag); err != nil {
 			return err

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -359,7 +360,10 @@ func TestGraphOfAnotherRun(t *testing.T) {
 			}
 			w, err := trace.CreateFile(path, trace.Header{Mode: trace.ModeFull, Rank: 2, WorldSize: 3})
 			if err == nil {
-				err = errors.Join(w.Write(&trace.Event{Index: 1, Op: trace.OpAbort}), w.Write(&trace.Event{Index: 2, Op: trace.OpAbort}),
+				err = errors.Join(w.Write(&trace.Event{Index: 1, Op: mpispec.OpAbort}), w.Write(&trace.Event{
+					Index: 2,
+					Op:    mpispec.OpAbort,
+				}),
 					w.Finish())
 			}
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 )
@@ -59,7 +60,7 @@ func Summarize(rec *Recording) (*Summary, error) {
 	}
 	for i := range rec.Meta.PerRank { // counted by the ranks; the graph, which is exact, takes precedence
 		for name, n := range rec.Meta.PerRank[i].Calls {
-			if op, ok := trace.ParseOp(name); ok {
+			if op, ok := mpispec.ParseOp(name); ok {
 				s.countCalls(op, n)
 			}
 		}
@@ -143,12 +144,12 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 	return nil
 }
 
-func (s *Summary) countCalls(op trace.Op, n uint64) {
+func (s *Summary) countCalls(op mpispec.Op, n uint64) {
 	if s.EventsByClass == nil {
 		s.EventsByClass = map[string]uint64{}
 	}
 	s.EventsByClass[op.Class().String()] += n
-	if op == trace.OpWinCreate || op == trace.OpWinAllocate {
+	if op.MakesWindow() {
 		s.Windows += n
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -162,7 +163,7 @@ func (red *reducer) keep(m decisions.Match) {
 		return
 	}
 	one := &trace.Match{Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Which: m.Which}
-	if n := len(red.kept); n > 0 && m.Op != trace.OpStartall {
+	if n := len(red.kept); n > 0 && m.Op != mpispec.OpStartall {
 		switch last := red.kept[n-1].(type) {
 		case *trace.Match:
 			if stride := m.Event - last.Event; last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -66,25 +67,28 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			source := int32(src.Intn(2))
 			switch src.Intn(10) {
 			case 0:
-				records = append(records, &trace.Poll{Event: event, Op: trace.OpIprobe, Failures: 3},
-					&trace.Match{Event: event, Op: trace.OpIprobe, Source: source, Tag: 1})
+				records = append(records, &trace.Poll{Event: event, Op: mpispec.OpIprobe, Failures: 3},
+					&trace.Match{Event: event, Op: mpispec.OpIprobe, Source: source, Tag: 1})
 			case 1:
-				records = append(records, &trace.Set{Event: event, Op: trace.OpWaitsome, Indices: []uint32{2, 1}})
+				records = append(records, &trace.Set{Event: event, Op: mpispec.OpWaitsome, Indices: []uint32{2, 1}})
 			case 2: // never matched
-				records = append(records, &trace.Match{Event: event, Op: trace.OpIrecv, Source: trace.PromiseSource})
+				records = append(records, &trace.Match{Event: event, Op: mpispec.OpIrecv, Source: trace.PromiseSource})
 			case 3: // by a Startall, and known later
-				records = append(records, &trace.Match{Event: event, Op: trace.OpStartall, Source: trace.PromiseSource},
-					&trace.Match{Event: event, Op: trace.OpStartall, Source: trace.PromiseSource, Which: 2})
+				records = append(records, &trace.Match{
+					Event: event, Op: mpispec.OpStartall,
+					Source: trace.PromiseSource,
+				},
+					&trace.Match{Event: event, Op: mpispec.OpStartall, Source: trace.PromiseSource, Which: 2})
 				event++
 				records = append(records, &trace.Match{
-					Event: event, Op: trace.OpStartall, Source: source, Tag: 1, Back: 1,
+					Event: event, Op: mpispec.OpStartall, Source: source, Tag: 1, Back: 1,
 					Which: 2,
 				})
 				if src.Intn(2) == 0 {
 					dropped[decisions.Receive{Event: event - 1, Which: 2}] = true
 				}
 			default:
-				records = append(records, &trace.Match{Event: event, Op: trace.OpRecv, Source: source, Tag: 1})
+				records = append(records, &trace.Match{Event: event, Op: mpispec.OpRecv, Source: source, Tag: 1})
 			}
 			if src.Intn(4) == 0 {
 				dropped[decisions.Receive{Event: event, Which: 0}] = true
@@ -159,7 +163,7 @@ func TestReduceRefuses(t *testing.T) {
 		t,
 		trace.ModeOrder,
 		false,
-		[]trace.Record{&trace.Match{Event: 1, Op: trace.OpRecv, Source: 0, Tag: 1}},
+		[]trace.Record{&trace.Match{Event: 1, Op: mpispec.OpRecv, Source: 0, Tag: 1}},
 	)
 	if _, _, err := Reduce(
 		rec,

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -43,7 +44,7 @@ func simulate(t *rapid.T) *simulated {
 			s.check(rapid.Uint32().Draw(t, "hash"))
 		}
 	}
-	s.Begin(trace.OpFinalize)
+	s.Begin(mpispec.OpFinalize)
 	s.Order = append(s.Order, &trace.End{FailedPolls: s.Failed, How: 1})
 	s.Full = append(s.Full, &trace.End{FailedPolls: s.Failed, How: 1})
 	s.Sort()
@@ -87,7 +88,7 @@ func (s *simulated) store(t *rapid.T, path string, mode trace.Mode) {
 // upTo checks that decisions are those of the execution up to their last event, and nothing else.
 func (s *simulated) upTo(t *rapid.T, got *decisions.Plan) {
 	last := got.LastEvent
-	if got.Finalized || got.Ended != trace.EndedRepaired || got.CurrentOp != trace.OpNone || last == 0 ||
+	if got.Finalized || got.Ended != trace.EndedRepaired || got.CurrentOp != mpispec.OpNone || last == 0 ||
 		last > s.Event {
 		t.Fatalf("%+v", got)
 	}
@@ -361,9 +362,9 @@ func TestRepairRefuses(t *testing.T) {
 // What is open when a trace is cut, and what it may not be cut after.
 func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 	promise := func(event uint64) trace.Record {
-		return &trace.Match{Event: event, Op: trace.OpIrecv, Source: trace.PromiseSource}
+		return &trace.Match{Event: event, Op: mpispec.OpIrecv, Source: trace.PromiseSource}
 	}
-	kept := func(event uint64) trace.Record { return &trace.Match{Event: event, Op: trace.OpRecv, Source: 1} }
+	kept := func(event uint64) trace.Record { return &trace.Match{Event: event, Op: mpispec.OpRecv, Source: 1} }
 	for _, c := range []struct {
 		name  string
 		meta  recording.RankMeta
@@ -377,24 +378,32 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 		{
 			"one that is known",
 			recording.RankMeta{},
-			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{Event: 22, Op: trace.OpIrecv, Back: 15}},
+			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{Event: 22, Op: mpispec.OpIrecv, Back: 15}},
 			21, "",
 		},
 		{
 			"one that was cancelled",
 			recording.RankMeta{},
-			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{Event: 22, Op: trace.OpIrecv, Source: trace.PromiseSource, Back: 15}},
+			[]trace.Record{kept(5), promise(7), kept(20), &trace.Match{
+				Event: 22, Op: mpispec.OpIrecv,
+				Source: trace.PromiseSource, Back: 15,
+			}},
 			21, "",
 		},
-		{"polls", recording.RankMeta{}, []trace.Record{kept(5), &trace.Poll{Event: 7, Op: trace.OpTest}, kept(20)}, 7, ""},
+		{
+			"polls",
+			recording.RankMeta{},
+			[]trace.Record{kept(5), &trace.Poll{Event: 7, Op: mpispec.OpTest}, kept(20)},
+			7, "",
+		},
 		{
 			"polls that all failed before",
 			recording.RankMeta{Polls: 3, End: recording.RankEnd{How: recording.EndFinalized}},
-			[]trace.Record{&trace.Poll{Event: 7, Op: trace.OpTest, Failures: 3}, kept(20)},
+			[]trace.Record{&trace.Poll{Event: 7, Op: mpispec.OpTest, Failures: 3}, kept(20)},
 			19, "",
 		},
 		{"the next poll", recording.RankMeta{}, []trace.Record{
-			kept(5), promise(7), &trace.Poll{Event: 12, Op: trace.OpTest, Failures: 3},
+			kept(5), promise(7), &trace.Poll{Event: 12, Op: mpispec.OpTest, Failures: 3},
 			kept(20),
 		}, 6, ""},
 	} {

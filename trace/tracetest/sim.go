@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 )
@@ -26,7 +27,7 @@ type Sim struct {
 type simRequest struct {
 	post   uint64 // event that posted it
 	which  uint32
-	op     trace.Op
+	op     mpispec.Op
 	wild   bool
 	recv   bool
 	matchd bool     // of a matched probe, which cannot be cancelled
@@ -60,7 +61,7 @@ func (s *Sim) args(wild bool) (asked, got trace.RecvArgs) {
 }
 
 // Begin numbers an event; a poll takes the failures before it.
-func (s *Sim) Begin(op trace.Op) *trace.Event {
+func (s *Sim) Begin(op mpispec.Op) *trace.Event {
 	s.Event++
 	e := &trace.Event{Index: s.Event, Op: op}
 	s.Full = append(s.Full, e)
@@ -82,42 +83,51 @@ func (s *Sim) Step() {
 	switch rapid.IntRange(0, 9).Draw(t, "call") {
 	case 0:
 		e := s.Begin(
-			rapid.SampledFrom([]trace.Op{trace.OpSend, trace.OpBarrier, trace.OpSendrecv, trace.OpCancel, trace.OpImrecv}).
+			rapid.SampledFrom([]mpispec.Op{
+				mpispec.OpSend, mpispec.OpBarrier, mpispec.OpSendrecv, mpispec.OpCancel,
+				mpispec.OpImrecv,
+			}).
 				Draw(t, "op"),
 		)
-		if e.Op == trace.OpImrecv {
+		if e.Op == mpispec.OpImrecv {
 			_, got := s.args(false)
 			e.Recv.AskedSource, e.Recv.AskedTag = got.Source, got.Tag
 			s.open = append(s.open, &simRequest{
-				post: e.Index, op: trace.OpImrecv, recv: true, matchd: true,
+				post: e.Index, op: mpispec.OpImrecv, recv: true, matchd: true,
 				source: got.Source, tag: got.Tag,
 			})
 		}
 		e.Coll.Root = 0
-		if e.Op == trace.OpSendrecv {
+		if e.Op == mpispec.OpSendrecv {
 			s.taken(e, wild)
 		}
 	case 1:
 		s.taken(
 			s.Begin(
-				rapid.SampledFrom([]trace.Op{trace.OpRecv, trace.OpProbe, trace.OpMprobe, trace.OpSendrecvReplace}).
+				rapid.SampledFrom([]mpispec.Op{
+					mpispec.OpRecv, mpispec.OpProbe, mpispec.OpMprobe,
+					mpispec.OpSendrecvReplace,
+				}).
 					Draw(t, "op"),
 			),
 			wild,
 		)
 	case 2:
-		s.taken(s.Begin(rapid.SampledFrom([]trace.Op{trace.OpIprobe, trace.OpImprobe}).Draw(t, "op")), wild)
+		s.taken(s.Begin(rapid.SampledFrom([]mpispec.Op{mpispec.OpIprobe, mpispec.OpImprobe}).Draw(t, "op")), wild)
 	case 3:
 		s.Failed += rapid.Uint64Range(1, 5).Draw(t, "failures")
 	case 4:
-		e := s.Begin(trace.OpIrecv)
+		e := s.Begin(mpispec.OpIrecv)
 		asked, got := s.args(wild)
 		e.Recv = asked
-		s.post(&simRequest{post: e.Index, op: trace.OpIrecv, wild: wild, recv: true, source: got.Source, tag: got.Tag})
+		s.post(&simRequest{
+			post: e.Index, op: mpispec.OpIrecv, wild: wild, recv: true, source: got.Source,
+			tag: got.Tag,
+		})
 	case 5:
-		s.open = append(s.open, &simRequest{post: s.Begin(trace.OpIsend).Index})
+		s.open = append(s.open, &simRequest{post: s.Begin(mpispec.OpIsend).Index})
 	case 6:
-		e := s.Begin(trace.OpRecvInit)
+		e := s.Begin(mpispec.OpRecvInit)
 		asked, _ := s.args(wild)
 		e.Send = trace.SendArgs{Dest: asked.AskedSource, Tag: asked.AskedTag}
 		s.inits = append(s.inits, &simInit{event: e.Index, wild: wild})
@@ -162,9 +172,9 @@ func (s *Sim) start() {
 	if len(idle) == 0 {
 		return
 	}
-	op := trace.OpStartall
+	op := mpispec.OpStartall
 	if rapid.Bool().Draw(s.t, "one") {
-		op, idle = trace.OpStart, idle[:1]
+		op, idle = mpispec.OpStart, idle[:1]
 	}
 	e := s.Begin(op)
 	for which, i := range idle {
@@ -180,19 +190,22 @@ func (s *Sim) start() {
 
 func (s *Sim) complete() {
 	t := s.t
-	op := rapid.SampledFrom([]trace.Op{
-		trace.OpWait,
-		trace.OpWaitall,
-		trace.OpWaitany,
-		trace.OpWaitsome,
-		trace.OpTest,
-		trace.OpTestall,
-		trace.OpTestany,
-		trace.OpTestsome,
-		trace.OpRequestGetStatus,
+	op := rapid.SampledFrom([]mpispec.Op{
+		mpispec.OpWait,
+		mpispec.OpWaitall,
+		mpispec.OpWaitany,
+		mpispec.OpWaitsome,
+		mpispec.OpTest,
+		mpispec.OpTestall,
+		mpispec.OpTestany,
+		mpispec.OpTestsome,
+		mpispec.OpRequestGetStatus,
 	}).Draw(t, "op")
 	n := rapid.IntRange(0, len(s.open)).Draw(t, "n")
-	if n > 1 && !slices.Contains([]trace.Op{trace.OpWaitall, trace.OpWaitsome, trace.OpTestall, trace.OpTestsome}, op) {
+	if n > 1 && !slices.Contains([]mpispec.Op{
+		mpispec.OpWaitall, mpispec.OpWaitsome, mpispec.OpTestall,
+		mpispec.OpTestsome,
+	}, op) {
 		n = 1
 	}
 	order := rapid.Permutation(s.open).Draw(t, "order")
@@ -212,7 +225,7 @@ func (s *Sim) complete() {
 		if r.recv {
 			c.Class, c.Source, c.Tag, c.Bytes = trace.RequestRecv, r.source, r.tag, 8
 		}
-		cancelled := r.recv && !r.matchd && op != trace.OpRequestGetStatus && !r.seen &&
+		cancelled := r.recv && !r.matchd && op != mpispec.OpRequestGetStatus && !r.seen &&
 			rapid.IntRange(0, 3).Draw(t, "cancelled") == 0
 		r.seen = true
 		switch {
@@ -235,7 +248,7 @@ func (s *Sim) complete() {
 		}
 		set.Indices = append(set.Indices, c.ArrayIndex)
 		e.Completed = append(e.Completed, c)
-		if op != trace.OpRequestGetStatus {
+		if op != mpispec.OpRequestGetStatus {
 			done[r] = true
 			if r.init != nil {
 				r.init.live = false

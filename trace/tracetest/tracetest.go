@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -62,14 +63,14 @@ func Fill(t *testing.T, dir string, mode trace.Mode, ranks int) {
 			event := uint64(source)
 			switch {
 			case rank == 0 && mode == trace.ModeOrder:
-				put(&trace.Match{Event: event, Op: trace.OpRecv, Source: int32(source), Tag: 1})
+				put(&trace.Match{Event: event, Op: mpispec.OpRecv, Source: int32(source), Tag: 1})
 			case rank == 0:
-				put(&trace.Event{Index: event, Op: trace.OpRecv, Recv: trace.RecvArgs{
+				put(&trace.Event{Index: event, Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 					AskedSource: -1, AskedTag: 1, Source: int32(source),
 					Tag: 1, Bytes: 4,
 				}})
 			case rank == source && mode == trace.ModeFull:
-				put(&trace.Event{Index: 1, Op: trace.OpSend, Send: trace.SendArgs{Dest: 0, Tag: 1, Bytes: 4}})
+				put(&trace.Event{Index: 1, Op: mpispec.OpSend, Send: trace.SendArgs{Dest: 0, Tag: 1, Bytes: 4}})
 			}
 		}
 		put(&trace.End{How: 1})

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -57,7 +58,7 @@ func headerText(h *trace.Header) string {
 		"full_disk=%d incomplete_call=%s incomplete_event=%d", h.Mode, h.Flags, h.Rank, h.WorldSize, h.MPI,
 		flag[h.Closed], h.StartNS,
 		h.Committed, h.Events, h.Polls, h.Incomplete, h.Ended, strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
-	if h.CurrentOp != trace.OpNone {
+	if h.CurrentOp != mpispec.OpNone {
 		text += " " + currentOpKey + "=" + h.CurrentOp.String()
 	}
 	if h.Mode == trace.ModeRacing {
@@ -86,7 +87,7 @@ func Line(r trace.Record) string {
 		return fmt.Sprintf("end polls=%d how=%d", r.FailedPolls, r.How)
 	case *trace.Match:
 		s := fmt.Sprintf("match event=%d op=%s source=%s tag=%d back=%d", r.Event, r.Op, matchSource(r), r.Tag, r.Back)
-		if r.Op == trace.OpStartall {
+		if r.Op == mpispec.OpStartall {
 			s += fmt.Sprintf(" which=%d", r.Which)
 		}
 		return s
@@ -148,22 +149,22 @@ func eventText(e *trace.Event) string {
 		}
 	}
 	switch e.Op.Class() {
-	case trace.ClassSend, trace.ClassSendInit, trace.ClassRecvInit:
+	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		send()
-	case trace.ClassRecv, trace.ClassProbe:
+	case mpispec.ClassRecv, mpispec.ClassProbe:
 		recv(true)
-		if e.Op == trace.OpMrecv {
+		if e.Op == mpispec.OpMrecv {
 			p(" probe=%d", e.Recv.Probe)
 		}
-	case trace.ClassIrecv:
+	case mpispec.ClassIrecv:
 		recv(false)
-		if e.Op == trace.OpImrecv {
+		if e.Op == mpispec.OpImrecv {
 			p(" probe=%d", e.Recv.Probe)
 		}
-	case trace.ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		send()
 		recv(true)
-	case trace.ClassStart:
+	case mpispec.ClassStart:
 		p(" inits=[")
 		for i, init := range e.Inits {
 			if i > 0 {
@@ -172,7 +173,7 @@ func eventText(e *trace.Event) string {
 			p("%d", init)
 		}
 		p("]")
-	case trace.ClassCompletion:
+	case mpispec.ClassCompletion:
 		p(" done=[")
 		for i := range e.Completed {
 			if i > 0 {
@@ -185,16 +186,16 @@ func eventText(e *trace.Event) string {
 			}
 		}
 		p("]")
-	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		p(" comm=%d root=%d bytes=%d", e.Coll.Comm, e.Coll.Root, e.Coll.Bytes)
 		if e.Op.MakesComm() {
 			p(" new=%d", e.Coll.NewComm)
 		}
-	case trace.ClassCollectiveInit:
+	case mpispec.ClassCollectiveInit:
 		p(" comm=%d root=%d bytes=%d of=%s", e.Coll.Comm, e.Coll.Root, e.Coll.Bytes, e.Coll.Of)
-	case trace.ClassRequest:
+	case mpispec.ClassRequest:
 		p(" post=%d", e.Post)
-	case trace.ClassOther, trace.ClassNone:
+	case mpispec.ClassOther, mpispec.ClassNone:
 	}
 	return b.String()
 }

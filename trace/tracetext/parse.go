@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
@@ -235,11 +236,11 @@ func (p *textParser) list(key string) []uint32 {
 	return all
 }
 
-func (p *textParser) op() trace.Op { return p.opOf("op") }
+func (p *textParser) op() mpispec.Op { return p.opOf("op") }
 
-func (p *textParser) opOf(key string) trace.Op {
+func (p *textParser) opOf(key string) mpispec.Op {
 	name := p.take(key)
-	op, ok := trace.ParseOp(name)
+	op, ok := mpispec.ParseOp(name)
 	if p.err == nil && !ok {
 		p.fail("the name of an operation", strconv.Quote(name))
 	}
@@ -346,7 +347,7 @@ func (p *textParser) match() *trace.Match {
 		m.Source = p.i32("source")
 	}
 	m.Tag, m.Back = p.i32("tag"), p.u64("back")
-	if m.Op == trace.OpStartall {
+	if m.Op == mpispec.OpStartall {
 		m.Which = p.u32("which")
 	}
 	return m
@@ -367,39 +368,39 @@ func (p *textParser) event() *trace.Event {
 		}
 	}
 	switch e.Op.Class() {
-	case trace.ClassSend, trace.ClassSendInit, trace.ClassRecvInit:
+	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecvInit:
 		send()
-	case trace.ClassRecv, trace.ClassProbe:
+	case mpispec.ClassRecv, mpispec.ClassProbe:
 		recv(true)
-		if e.Op == trace.OpMrecv {
+		if e.Op == mpispec.OpMrecv {
 			e.Recv.Probe = p.u64("probe")
 		}
-	case trace.ClassIrecv:
+	case mpispec.ClassIrecv:
 		recv(false)
-		if e.Op == trace.OpImrecv {
+		if e.Op == mpispec.OpImrecv {
 			e.Recv.Probe = p.u64("probe")
 		}
-	case trace.ClassSendrecv:
+	case mpispec.ClassSendrecv:
 		send()
 		recv(true)
-	case trace.ClassStart:
+	case mpispec.ClassStart:
 		for _, item := range p.items("inits") {
 			e.Inits = append(e.Inits, p.uint("inits", item, 64))
 		}
-	case trace.ClassCompletion:
+	case mpispec.ClassCompletion:
 		for _, item := range p.items("done") {
 			e.Completed = append(e.Completed, p.completion(item))
 		}
-	case trace.ClassCollective, trace.ClassIcollective, trace.ClassComm:
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassComm:
 		e.Coll = trace.CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes")}
 		if e.Op.MakesComm() {
 			e.Coll.NewComm = p.u32("new")
 		}
-	case trace.ClassCollectiveInit:
+	case mpispec.ClassCollectiveInit:
 		e.Coll = trace.CollArgs{Comm: p.u32("comm"), Root: p.i32("root"), Bytes: p.u64("bytes"), Of: p.opOf("of")}
-	case trace.ClassRequest:
+	case mpispec.ClassRequest:
 		e.Post = p.u64("post")
-	case trace.ClassOther, trace.ClassNone:
+	case mpispec.ClassOther, mpispec.ClassNone:
 	}
 	return e
 }
@@ -444,7 +445,7 @@ func (p *textParser) undecided() trace.Undecided {
 			p.fail("undecided as event:count:stride:op:source:tag:which", strconv.Quote(item))
 			return u
 		}
-		op, ok := trace.ParseOp(parts[3])
+		op, ok := mpispec.ParseOp(parts[3])
 		if !ok {
 			p.fail("the name of an operation", strconv.Quote(parts[3]))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/tracetest"
 )
@@ -18,12 +19,12 @@ func TestTextIsReadable(t *testing.T) {
 		trace.Header{Mode: trace.ModeFull, Rank: 1, WorldSize: 2, MPI: trace.MPIMpich},
 		[]trace.Record{
 			tracetest.WorldComm(),
-			&trace.Event{Index: 1, Op: trace.OpIrecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 7}},
+			&trace.Event{Index: 1, Op: mpispec.OpIrecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 7}},
 			&trace.Event{
-				Index: 2, Op: trace.OpWait, Gap: 10, Duration: 20,
+				Index: 2, Op: mpispec.OpWait, Gap: 10, Duration: 20,
 				Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 0, Tag: 7, Bytes: 8}},
 			},
-			&trace.Event{Index: 3, Op: trace.OpFinalize},
+			&trace.Event{Index: 3, Op: mpispec.OpFinalize},
 			&trace.End{How: 1},
 		},
 		true,
@@ -49,7 +50,7 @@ func TestDumpOfADamagedTrace(t *testing.T) {
 	f := tracetest.Write(
 		t,
 		trace.Header{Mode: trace.ModeFull},
-		[]trace.Record{tracetest.WorldComm(), &trace.Event{Index: 1, Op: trace.OpFinalize}},
+		[]trace.Record{tracetest.WorldComm(), &trace.Event{Index: 1, Op: mpispec.OpFinalize}},
 		false,
 	)
 	f.Bytes = f.Bytes[:len(f.Bytes)-1]
