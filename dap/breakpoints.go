@@ -13,6 +13,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // breakpointBooks holds what each client of a debuggee wants of breakpoints. A job has one list per source; several
@@ -248,10 +249,14 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 	w.bp.Ranks, w.bp.Condition = ranks, condition
 	if extra.Ranks != "" {
 		if prefixed {
-			w.refused = fmt.Sprintf("The ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give them once.", extra.Ranks, ranks)
+			w.refused = fmt.Sprintf(
+				"The ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give them once.",
+				extra.Ranks,
+				ranks,
+			)
 			return w
 		}
-		if w.bp.Ranks, err = job.ParseRankSet(extra.Ranks, d.Job.Ranks()); err != nil {
+		if w.bp.Ranks, err = rankset.Parse(extra.Ranks, d.Job.Ranks()); err != nil {
 			w.refused = sentence(err.Error())
 			return w
 		}
@@ -287,18 +292,21 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 
 // splitRanks takes a rank set in front of a condition or console line apart: "[0,2] x > 3". given is false if there is
 // none; then ranks is empty, which means all.
-func splitRanks(text string, n int) (ranks job.RankSet, rest string, given bool, err error) {
+func splitRanks(text string, n int) (ranks rankset.Set, rest string, given bool, err error) {
 	trimmed := strings.TrimSpace(text)
 	if !strings.HasPrefix(trimmed, "[") {
-		return job.RankSet{}, text, false, nil
+		return rankset.Set{}, text, false, nil
 	}
 	inside, rest, ok := strings.Cut(trimmed[1:], "]")
 	if !ok {
-		return job.RankSet{}, "", true, refuse("the rank set in %s has no closing bracket: write it as in `[0,2] x > 3`", quoteShort(trimmed))
+		return rankset.Set{}, "", true, refuse(
+			"the rank set in %s has no closing bracket: write it as in `[0,2] x > 3`",
+			quoteShort(trimmed),
+		)
 	}
-	ranks, err = job.ParseRankSet(strings.TrimSpace(inside), n)
+	ranks, err = rankset.Parse(strings.TrimSpace(inside), n)
 	if err != nil {
-		return job.RankSet{}, "", true, err
+		return rankset.Set{}, "", true, err
 	}
 	return ranks, strings.TrimSpace(rest), true, nil
 }

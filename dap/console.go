@@ -9,7 +9,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // consoleEntry is a line of the console's help. run is nil for what a rank's debugger carries out.
@@ -130,7 +130,7 @@ func consoleRanks(k *call, arguments string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	byText := map[string]job.RankSet{}
+	byText := map[string]rankset.Set{}
 	var order []string
 	for _, r := range body.Ranks {
 		text := describeRank(r)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/job"
 
 	"github.com/cohort-debugger/cohort/prettyprint/command"
@@ -70,14 +71,14 @@ func (m *RecordedMessage) line() string {
 	if m.Collective {
 		return fmt.Sprintf("is of a collective in which %s gives data to %s", m.Send, to)
 	}
-	return fmt.Sprintf("%s the message of %s to %s, tag %d, %s", m.Part, m.Send, to, m.Tag, plural(m.Bytes, "byte"))
-}
-
-func plural(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf(
+		"%s the message of %s to %s, tag %d, %s",
+		m.Part,
+		m.Send,
+		to,
+		m.Tag,
+		prose.Count(m.Bytes, "byte"),
+	)
 }
 
 // choose finds the message that is meant.
@@ -101,10 +102,10 @@ func choose(q command.MatchEvent, found RecordedMessages) (*RecordedMessage, err
 			which = append(which, i)
 		}
 		fmt.Fprintf(&b, "event %s has a part in %s, none of which is meant:", found.Call,
-			plural(uint64(len(found.Messages)), "message"))
+			prose.Count(uint64(len(found.Messages)), "message"))
 	} else {
 		fmt.Fprintf(&b, "event %s has a part in %s; say which is meant:", found.Call,
-			plural(uint64(len(left)), "message"))
+			prose.Count(uint64(len(left)), "message"))
 	}
 	const few = 32
 	for n, i := range which {
@@ -193,8 +194,11 @@ func (m *RecordedMessage) contradictions(sides []datatype.Side) string {
 		return out
 	}
 	if size := sides[0].Bytes(); size != int64(m.Bytes) {
-		out += fmt.Sprintf("\nBut the recording has %s for this message, and the send %d.", plural(m.Bytes, "byte"),
-			size)
+		out += fmt.Sprintf(
+			"\nBut the recording has %s for this message, and the send %d.",
+			prose.Count(m.Bytes, "byte"),
+			size,
+		)
 	}
 	for _, s := range sides {
 		if s.Envelope != nil && s.Envelope.Comm != 0 && m.Comm != 0 && s.Envelope.Comm != m.Comm {

@@ -12,12 +12,12 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap"
 	"github.com/cohort-debugger/cohort/dap/daptest"
-	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/job/jobtest"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // sideText is what a rank answers to mpipp --export: count integers or doubles.
@@ -74,7 +74,18 @@ func TestMatchOfARecordedEvent(t *testing.T) {
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
 	b.answers(0, nil, map[string]string{"mpipp --export send @peer:1 @event:4 @call:MPI_Send @which:0": sideText(t,
 		"MPI_INT", 2, envelope("MPI_Send", 0, 1, 3))})
-	b.answers(1, nil, map[string]string{"mpipp --export receive @peer:0 @event:5 @call:MPI_Startall @which:2": sideText(t, "MPI_INT", 5, envelope("MPI_Recv_init", 1, -1, 3))})
+	b.answers(
+		1,
+		nil,
+		map[string]string{
+			"mpipp --export receive @peer:0 @event:5 @call:MPI_Startall @which:2": sideText(
+				t,
+				"MPI_INT",
+				5,
+				envelope("MPI_Recv_init", 1, -1, 3),
+			),
+		},
+	)
 	var visited []dap.RecordedCall
 	s.visit = func(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error {
 		visited = calls
@@ -201,7 +212,7 @@ func TestPauseEndsAMatch(t *testing.T) {
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
 	begun := make(chan struct{}, 1)
 	s.visit = func(ctx context.Context, _ []dap.RecordedCall, _ func(context.Context, int) error) error {
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		begun <- struct{}{}
 		<-ctx.Done()
 		return errors.Join(err, ctx.Err())
@@ -291,7 +302,7 @@ func TestMatchWithoutARun(t *testing.T) {
 		return []jobtest.Step{jobtest.Init(), jobtest.Events(6), jobtest.Block("MPI_Barrier", nil)}
 	})
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		return err
 	}
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // keepFile writes the file that a console command has made, on the host of this server, which is the user's, and names
 // it in the answer. Where several ranks give different ones, of is the ranks that gave this, which its name then tells.
-func (k *call) keepFile(r *backend.EvaluateResult, of job.RankSet) error {
+func (k *call) keepFile(r *backend.EvaluateResult, of rankset.Set) error {
 	if r.File == nil {
 		return nil
 	}

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/job"
 
 	"github.com/cohort-debugger/cohort/prettyprint/command"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // consoleMatch is `mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]`: types of two ranks, each evaluated where its
@@ -132,7 +132,7 @@ func (k *call) sides(ctx context.Context, s command.MatchSide) ([]datatype.Side,
 	if n := k.c.debuggee().Job.Ranks(); s.Rank >= n {
 		return nil, refuse("mpipp --match names rank %d; the job has the ranks 0 to %d", s.Rank, n-1)
 	}
-	results, err := k.c.debuggee().Job.Evaluate(ctx, job.NewRankSet(s.Rank), backend.EvaluateRequest{
+	results, err := k.c.debuggee().Job.Evaluate(ctx, rankset.New(s.Rank), backend.EvaluateRequest{
 		Expression: s.ExportLine(), Context: backend.ContextREPL,
 	})
 	result, err := oneAnswer(s.Rank, results, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // evaluateRead is evaluate without side effects: hover, watch and the like, in the rank of the frame.
@@ -20,7 +21,10 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 		context = backend.ContextHover
 	}
 	if a.FrameId == 0 {
-		return nil, &requestError{text: "evaluate needs `frameId`, which says in which rank: take one from stackTrace", quiet: true}
+		return nil, &requestError{
+			text:  "evaluate needs `frameId`, which says in which rank: take one from stackTrace",
+			quiet: true,
+		}
 	}
 	frame, err := c.view.frame(a.FrameId)
 	if err != nil {
@@ -74,7 +78,10 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 		a.Format.Hex}
 	if given {
 		if expression == "" {
-			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`", quoteShort(line))
+			return nil, refuse(
+				"the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`",
+				quoteShort(line),
+			)
 		}
 		return k.evaluateOn(ranks, req)
 	}
@@ -103,21 +110,21 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	}
 	body := k.c.evaluated(rank, generation, result)
 	// No frame was given, so which rank answered must be said.
-	body.Result = job.MergedResult{Ranks: job.NewRankSet(rank), Text: body.Result}.String()
+	body.Result = job.MergedResult{Ranks: rankset.New(rank), Text: body.Result}.String()
 	return body, nil
 }
 
 func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
-	results, err := k.c.debuggee().Job.Evaluate(k.ctx, job.NewRankSet(rank), req)
+	results, err := k.c.debuggee().Job.Evaluate(k.ctx, rankset.New(rank), req)
 	result, err := oneAnswer(rank, results, err)
 	if err == nil {
-		err = k.keepFile(&result, job.RankSet{})
+		err = k.keepFile(&result, rankset.Set{})
 	}
 	return result, err
 }
 
 // evaluateOn evaluates on a rank set. The answer of a single rank can be opened.
-func (k *call) evaluateOn(ranks job.RankSet, req backend.EvaluateRequest) (any, error) {
+func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, error) {
 	generation := k.c.view.generation(max(ranks.Min(), 0))
 	results, err := k.c.debuggee().Job.Evaluate(k.ctx, ranks, req)
 	if err != nil {
@@ -131,7 +138,7 @@ func (k *call) evaluateOn(ranks job.RankSet, req backend.EvaluateRequest) (any, 
 	}
 	for i := range results {
 		r := &results[i]
-		var of job.RankSet
+		var of rankset.Set
 		if files > 1 {
 			of = r.Ranks
 		}

@@ -8,22 +8,23 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else
 // the rank alone; with single the rank alone.
-func (k *call) acting(threadID int, single bool) (rank, thread int, ranks job.RankSet, err error) {
+func (k *call) acting(threadID int, single bool) (rank, thread int, ranks rankset.Set, err error) {
 	d := k.c.debuggee()
 	if rank, thread, err = k.thread(threadID); err != nil {
-		return 0, 0, job.RankSet{}, err
+		return 0, 0, rankset.Set{}, err
 	}
-	alone := job.NewRankSet(rank)
+	alone := rankset.New(rank)
 	if single {
 		return rank, thread, alone, nil
 	}
 	focus, err := d.Job.Focus(k.ctx)
 	if err != nil {
-		return 0, 0, job.RankSet{}, err
+		return 0, 0, rankset.Set{}, err
 	}
 	if !focus.Contains(rank) {
 		return rank, thread, alone, nil
@@ -77,25 +78,25 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 }
 
 // resume lets ranks go on, for a request on rank. It is an error if nothing went on, or rank did not.
-func (k *call) resume(rank int, ranks job.RankSet, how backend.ResumeRequest) (job.RankSet, error) {
+func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (rankset.Set, error) {
 	d := k.c.debuggee()
 	thread := how.Thread
 	status, err := d.Job.Status(k.ctx)
 	if err != nil {
-		return job.RankSet{}, err
+		return rankset.Set{}, err
 	}
 	own := status[rank]
 	if own.State != job.Stopped && (how.Kind != backend.Continue || ranks.Len() == 1) {
-		return job.RankSet{}, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, own.State)
+		return rankset.Set{}, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, own.State)
 	}
 	// Of the rank that was asked for, the thread that was asked for steps; of each other one, the thread that has
 	// stopped.
 	if own.Stop != nil && own.Stop.Thread == thread {
 		how.Thread = 0
 	}
-	var resumed job.RankSet
+	var resumed rankset.Set
 	if how.Thread != 0 && ranks.Len() > 1 {
-		resumed, err = resumeRanks(k.ctx, d.Job, job.NewRankSet(rank), how)
+		resumed, err = resumeRanks(k.ctx, d.Job, rankset.New(rank), how)
 		if err != nil {
 			return resumed, err
 		}
@@ -114,7 +115,7 @@ func (k *call) resume(rank int, ranks job.RankSet, how backend.ResumeRequest) (j
 	return resumed, err
 }
 
-func resumeRanks(ctx context.Context, j Job, ranks job.RankSet, how backend.ResumeRequest) (job.RankSet, error) {
+func resumeRanks(ctx context.Context, j Job, ranks rankset.Set, how backend.ResumeRequest) (rankset.Set, error) {
 	if how.Instruction {
 		return j.ResumeInstruction(ctx, ranks, how.Kind, how.Thread)
 	}
@@ -218,7 +219,10 @@ func setExceptionBreakpoints(k *call, a godap.SetExceptionBreakpointsArguments) 
 		body.Breakpoints = append(body.Breakpoints, b)
 	}
 	if !signals {
-		k.c.say("console", "Ranks stop at signals that are errors all the same: that cannot be switched off. Use `-exec handle SIGFPE nostop` for one signal.\n")
+		k.c.say(
+			"console",
+			"Ranks stop at signals that are errors all the same: that cannot be switched off. Use `-exec handle SIGFPE nostop` for one signal.\n",
+		)
 	}
 	return body, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func initialize(k *call, a initializeArguments) (any, error) {
@@ -160,11 +161,16 @@ var errWrongToken = fmt.Errorf("%w: wrong token", errGone)
 func checkLaunch(a protocol.LaunchArguments) error {
 	switch {
 	case a.Program == "" && a.Recording == "" && len(a.Cores) == 0:
-		return refuse("launch needs either the argument `program`, the MPI program to debug, or `recording`, the recording to replay; neither was given")
+		return refuse(
+			"launch needs either the argument `program`, the MPI program to debug, or `recording`, the recording to replay; neither was given",
+		)
 	case a.Ranks < 0:
 		return refuse("launch cannot start %d ranks: the argument `ranks` must be 1 or more", a.Ranks)
 	case a.Yield != "" && a.Yield != "auto" && a.Yield != "on" && a.Yield != "off":
-		return refuse("the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"", quoteShort(a.Yield))
+		return refuse(
+			"the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"",
+			quoteShort(a.Yield),
+		)
 	}
 	return nil
 }
@@ -243,7 +249,7 @@ func (d *debuggee) launchRanks(k *call) error {
 	if entryStop || d.Cores {
 		return nil
 	}
-	all := job.AllRanks(d.Job.Ranks())
+	all := rankset.All(d.Job.Ranks())
 	if d.books.causal() {
 		k.c.view.wantLeader()
 		return d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), all) })
@@ -335,7 +341,9 @@ func cancelRequest(k *call, a godap.CancelArguments) (any, error) {
 		}
 		d.cancelWhere(func(o *call) bool { return o.req.seq == seq })
 	default:
-		return nil, refuse("cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither was given")
+		return nil, refuse(
+			"cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither was given",
+		)
 	}
 	// An unknown number is no error: the request has been answered meanwhile.
 	return nil, nil

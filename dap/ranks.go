@@ -2,7 +2,7 @@ package dap
 
 import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func ranks(k *call, _ struct{}) (any, error) { return k.ranksBody() }
@@ -53,7 +53,7 @@ func setFocus(k *call, a protocol.FocusArguments) (any, error) {
 
 func (k *call) focusOn(set string) (protocol.FocusBody, error) {
 	d := k.c.debuggee()
-	ranks, err := job.ParseRankSet(set, d.Job.Ranks())
+	ranks, err := rankset.Parse(set, d.Job.Ranks())
 	if err != nil {
 		return protocol.FocusBody{}, err
 	}

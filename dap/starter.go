@@ -6,6 +6,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // A Starter starts the ranks of a job, live or as a replay. cmd/cohort supplies the real one.
@@ -54,13 +55,13 @@ type Job interface {
 	Status(ctx context.Context) ([]job.RankStatus, error)
 	Idle(ctx context.Context) (bool, error)
 	WaitIdle(ctx context.Context) error
-	SetFocus(ctx context.Context, ranks job.RankSet) error
-	Focus(ctx context.Context) (job.RankSet, error)
+	SetFocus(ctx context.Context, ranks rankset.Set) error
+	Focus(ctx context.Context) (rankset.Set, error)
 	SetBreakpoints(ctx context.Context, source string, breakpoints []job.Breakpoint) ([]job.BreakpointStatus, error)
-	Resume(ctx context.Context, ranks job.RankSet, kind backend.ResumeKind, thread int) (job.RankSet, error)
-	ResumeInstruction(ctx context.Context, ranks job.RankSet, kind backend.ResumeKind, thread int) (job.RankSet, error)
-	Interrupt(ctx context.Context, ranks job.RankSet) error
-	Evaluate(ctx context.Context, ranks job.RankSet, request backend.EvaluateRequest) ([]job.MergedResult, error)
+	Resume(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error)
+	ResumeInstruction(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error)
+	Interrupt(ctx context.Context, ranks rankset.Set) error
+	Evaluate(ctx context.Context, ranks rankset.Set, request backend.EvaluateRequest) ([]job.MergedResult, error)
 	StackTrace(ctx context.Context, rank int, request backend.StackTraceRequest) (backend.StackTraceResult, error)
 	Backend(rank int) (backend.Backend, error)
 	Subscribe(stream job.Stream) *job.Subscription
@@ -78,7 +79,7 @@ type Steering interface {
 	// breakpoints are all that are set, of every mode. When ctx ends (the user pauses, terminates or goes on otherwise)
 	// it returns ctx.Err() promptly, lifts the stop points that it has set, and leaves each rank as it stands.
 	// An error that comes before any rank was resumed is the answer to the request; a later one is shown as output.
-	Continue(ctx context.Context, breakpoints []job.Breakpoint, focus job.RankSet) error
+	Continue(ctx context.Context, breakpoints []job.Breakpoint, focus rankset.Set) error
 	// RunTo brings every rank to the causal cut of arguments.At, or to arguments.Cut, which must be consistent, and
 	// publishes Event.Cut. As for ctx and errors, like Continue. A cut that is behind a rank's position, or
 	// inconsistent, is refused by an error that says which rank, or which pair of events, and what to do.

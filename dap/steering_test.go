@@ -15,6 +15,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // steering is a dap.Steering whose runs the test decides.
@@ -25,11 +26,11 @@ type steering struct {
 
 	mu          sync.Mutex
 	breakpoints []job.Breakpoint
-	focus       job.RankSet
+	focus       rankset.Set
 	to          protocol.CutArguments
 }
 
-func (s *steering) Continue(ctx context.Context, bps []job.Breakpoint, focus job.RankSet) error {
+func (s *steering) Continue(ctx context.Context, bps []job.Breakpoint, focus rankset.Set) error {
 	s.mu.Lock()
 	s.breakpoints, s.focus = bps, focus
 	s.mu.Unlock()
@@ -82,7 +83,7 @@ func TestCausalContinue(t *testing.T) {
 	reached := make(chan struct{})
 	s.run = func(ctx context.Context) error {
 		defer close(reached)
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		return err
 	}
 	var body godap.ContinueResponseBody
@@ -101,7 +102,7 @@ func TestCausalContinueShowsTheLeader(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("", nil)} }
 	b, s, c, started := replayed(t, program)
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		return err
 	}
 	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
@@ -121,7 +122,7 @@ func TestRunToShowsTheRankOfTheEvent(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("", nil)} }
 	b, s, c, started := replayed(t, program)
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		return err
 	}
 	c.Do(protocol.RequestRunTo, protocol.CutArguments{At: "1:5"}, nil)
@@ -150,7 +151,7 @@ func TestCausalContinueFailsLater(t *testing.T) {
 	_, s, c, started := replayed(t, endless)
 	fail := make(chan struct{})
 	s.run = func(ctx context.Context) error {
-		if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err != nil {
+		if _, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0); err != nil {
 			return err
 		}
 		<-fail
@@ -169,7 +170,7 @@ func TestPauseEndsSteering(t *testing.T) {
 	ended := make(chan error, 1)
 	s.run = func(ctx context.Context) error {
 		// The pause may come while a part of the ranks is still being resumed; then Resume ends with ctx.
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		<-ctx.Done()
 		ended <- errors.Join(ctx.Err(), err)
 		return ctx.Err()
@@ -252,7 +253,7 @@ func TestCutRequests(t *testing.T) {
 	c.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2, 3}}, "3 positions", "2 ranks")
 
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
 		return err
 	}
 	if got := c.Console("runto 2:17", 0); got != "All ranks run to the causal cut of 2:17." || s.to.At != "2:17" {
@@ -285,7 +286,7 @@ func TestCausalContinueToTheEnd(t *testing.T) {
 			s.run = func(ctx context.Context) error {
 				sub := started.Job.Subscribe(job.Everything)
 				defer sub.Close()
-				if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err != nil {
+				if _, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0); err != nil {
 					return err
 				}
 				if late {

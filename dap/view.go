@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // view is what one client has been told: which threads there are, what the frame ids and variable references stand for
@@ -87,7 +88,7 @@ func (v *view) forgetStop(rv *rankView) {
 }
 
 // goesOn is forgetStop for requests that make ranks run: the stream of events tells it a moment later.
-func (v *view) goesOn(ranks job.RankSet) {
+func (v *view) goesOn(ranks rankset.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for r := range ranks.Each {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // breakpoints is what the user wants, and what the ranks have answered. Owned by the job's goroutine.
@@ -20,14 +21,14 @@ type breakpoints struct {
 
 type sourceBreakpoints struct {
 	wanted []*wantedBreakpoint // in the order in which they were given
-	sent   RankSet             // ranks that may have breakpoints of this source
+	sent   rankset.Set         // ranks that may have breakpoints of this source
 }
 
 type wantedBreakpoint struct {
 	bp      Breakpoint
 	perRank map[int]backend.Breakpoint
 	failed  map[int]string // ranks whose backend could not set it, and why
-	hitBy   RankSet
+	hitBy   rankset.Set
 	dirty   bool // changed since it was published or given to a caller
 	awaited bool // a caller waits for it and will get it; until then it is not published
 	shown   bool // it was published or given as verified
@@ -149,7 +150,7 @@ func (j *Job) checkBreakpoints(source string, bps []Breakpoint) error {
 		case source != "" && bp.Line < 1:
 			return refuse("line %d does not exist; lines count from 1.", bp.Line)
 		case bp.Ranks.Max() >= j.n:
-			return refuse("it is limited to ranks %s, but the job has %s.", bp.Ranks, ranksOf(j.n))
+			return refuse("it is limited to ranks %s, but the job has %s.", bp.Ranks, rankset.Of(j.n))
 		case bp.Mode != "" && bp.Mode != ModeRank && bp.Mode != ModeAll && bp.Mode != ModeCausal:
 			return refuse("its mode %q is unknown; there are %q, %q and %q.", bp.Mode, ModeRank, ModeAll, ModeCausal)
 		}
@@ -169,7 +170,7 @@ func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpo
 		s = &sourceBreakpoints{}
 		b.bySource[source] = s
 	}
-	hits := map[int]RankSet{}
+	hits := map[int]rankset.Set{}
 	for _, w := range s.wanted {
 		hits[w.bp.ID] = w.hitBy
 		delete(b.byID, w.bp.ID)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func TestBreakpointsAreMerged(t *testing.T) {
@@ -18,18 +19,18 @@ func TestBreakpointsAreMerged(t *testing.T) {
 		w.Rank(3).Moved = map[int]int{10: 12}
 		w.Rank(4).On(jobtest.SetBreakpoints, jobtest.Fail(errors.New("cannot insert")))
 	})
-	st := b.breakAt(10, ModeRank, RankSet{})
+	st := b.breakAt(10, ModeRank, rankset.Set{})
 	if len(st) != 1 || !st[0].Verified || st[0].Line != 10 || st[0].Source != src || len(st[0].PerRank) != 4 {
 		t.Fatalf("%+v", st)
 	}
 	wantText(t, "message", st[0].Message, "[1-2] There is no code at line 10 of main.c. [3] It is at line 12. It was "+
 		"moved to the next line with code. [4] It could not be set: cannot insert.")
 
-	st = b.breakAt(20, ModeRank, NewRankSet(0))
+	st = b.breakAt(20, ModeRank, rankset.New(0))
 	if !st[0].Verified || st[0].Message != "" {
 		t.Errorf("%+v", st[0])
 	}
-	st = b.breakAt(10, ModeRank, NewRankSet(1, 2))
+	st = b.breakAt(10, ModeRank, rankset.New(1, 2))
 	if st[0].Verified {
 		t.Errorf("%+v", st[0])
 	}
@@ -39,8 +40,8 @@ func TestBreakpointsAreMerged(t *testing.T) {
 func TestBreakpointsGoOnlyToTheirRanks(t *testing.T) {
 	b := launched(t, 4, Options{}, each(jobtest.Line(src, 5), jobtest.Line(src, 6), jobtest.Block("", nil)))
 	if _, err := b.j.SetBreakpoints(b.ctx, src, []Breakpoint{
-		{ID: 1, Source: src, Line: 5, Ranks: NewRankSet(0, 1)},
-		{ID: 2, Source: src, Line: 6, Ranks: NewRankSet(1, 2)},
+		{ID: 1, Source: src, Line: 5, Ranks: rankset.New(0, 1)},
+		{ID: 2, Source: src, Line: 6, Ranks: rankset.New(1, 2)},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func TestBreakpointsGoOnlyToTheirRanks(t *testing.T) {
 
 func TestBreakpointsSetBeforeLaunch(t *testing.T) {
 	b := newBench(t, 3, Options{}, each(jobtest.Enter("solve"), jobtest.Exit(0)))
-	st, err := b.j.SetBreakpoints(b.ctx, "", []Breakpoint{{ID: 9, Function: "solve", Ranks: NewRankSet(1, 2)}})
+	st, err := b.j.SetBreakpoints(b.ctx, "", []Breakpoint{{ID: 9, Function: "solve", Ranks: rankset.New(1, 2)}})
 	b.must(err)
 	if st[0].Verified {
 		t.Error("verified before there is a program")
@@ -104,8 +105,8 @@ func TestModeAllStopsEveryRank(t *testing.T) {
 	b := launched(t, 4, Options{}, func(w *jobtest.World) {
 		w.Rank(2).Program = []jobtest.Step{jobtest.Line(src, 5)}
 	})
-	b.breakAt(5, ModeAll, RankSet{})
-	b.resume(NewRankSet(0, 1, 2), backend.Continue)
+	b.breakAt(5, ModeAll, rankset.Set{})
+	b.resume(rankset.New(0, 1, 2), backend.Continue)
 	b.untilState(2, Stopped)
 	b.idle()
 	for r, want := range []backend.Reason{
@@ -123,7 +124,7 @@ func TestModeAllStopsEveryRank(t *testing.T) {
 
 func TestModeRankStopsOneRank(t *testing.T) {
 	b := launched(t, 3, Options{}, func(w *jobtest.World) { w.Rank(1).Program = []jobtest.Step{jobtest.Line(src, 5)} })
-	b.breakAt(5, "", RankSet{})
+	b.breakAt(5, "", rankset.Set{})
 	b.resume(b.j.All(), backend.Continue)
 	b.untilState(1, Stopped)
 	b.idle()
@@ -134,7 +135,7 @@ func TestModeRankStopsOneRank(t *testing.T) {
 
 func TestBreakpointsThatAreRefused(t *testing.T) {
 	b := launched(t, 2, Options{}, nil)
-	b.breakAt(5, ModeRank, RankSet{})
+	b.breakAt(5, ModeRank, rankset.Set{})
 	for _, c := range []struct {
 		source string
 		bp     Breakpoint
@@ -151,7 +152,7 @@ func TestBreakpointsThatAreRefused(t *testing.T) {
 		},
 		{
 			src,
-			Breakpoint{ID: 1, Source: src, Line: 1, Ranks: NewRankSet(0, 2)},
+			Breakpoint{ID: 1, Source: src, Line: 1, Ranks: rankset.New(0, 2)},
 			"Breakpoint 1 is refused: it is limited to ranks 0,2, but the job has ranks 0 to 1.",
 		},
 		{src, Breakpoint{ID: 1, Source: src, Line: 1, Mode: "some"}, `Breakpoint 1 is refused: its mode "some" is unknown; there are "rank", "all" and "causal".`},
@@ -197,7 +198,7 @@ func TestLateVerificationIsPublished(t *testing.T) {
 			f.NoCode = map[int]string{5: "The library is not loaded yet."}
 		}
 	})
-	if st := b.breakAt(5, ModeRank, RankSet{}); st[0].Verified {
+	if st := b.breakAt(5, ModeRank, rankset.Set{}); st[0].Verified {
 		t.Fatal(st)
 	}
 	b.drain()

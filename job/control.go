@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // Control reads, and where asked changes, the control blocks of the ranks, all at the same time; see
 // backend.ControlRequest. The ranks that answered are in the map; the error is a *RanksError about the others.
-func (j *Job) Control(ctx context.Context, ranks RankSet, req backend.ControlRequest) (map[int]backend.ControlState,
+func (j *Job) Control(ctx context.Context, ranks rankset.Set, req backend.ControlRequest) (map[int]backend.ControlState,
 	error,
 ) {
 	if err := j.checkRanks(ranks); err != nil {
@@ -18,7 +19,7 @@ func (j *Job) Control(ctx context.Context, ranks RankSet, req backend.ControlReq
 }
 
 // controlEach is Control with a request per rank.
-func (j *Job) controlEach(ctx context.Context, ranks RankSet, what string,
+func (j *Job) controlEach(ctx context.Context, ranks rankset.Set, what string,
 	req func(rank int) backend.ControlRequest,
 ) (map[int]backend.ControlState, error) {
 	g := newGather[backend.ControlState]()

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // RunToCutRequest names a cut and how to end at it.
@@ -15,7 +16,7 @@ type RunToCutRequest struct {
 	Positions []uint64
 	// Beyond are ranks whose positions lie beyond what At asks for, because they had gone so far before; it is only
 	// passed on to CutReached.
-	Beyond RankSet
+	Beyond rankset.Set
 	// Leader is the rank that goes on from its position to its breakpoint when all ranks have reached theirs; -1: none,
 	// all stop at their positions.
 	Leader int
@@ -58,11 +59,11 @@ func (e *BeyondPositionError) Error() string {
 // progress, until another RunToCut or, after a pause, Resume lets them go.
 type PartialCutError struct {
 	Stopped map[int]string // the ranks that are the reason, and what happened to each, in a whole sentence
-	Arrived RankSet        // have reached their positions
-	Under   RankSet        // have not, and are on their way to them
+	Arrived rankset.Set    // have reached their positions
+	Under   rankset.Set    // have not, and are on their way to them
 	// Standing are those of Arrived that stood stopped at their positions from the beginning and so gave no MPI
 	// progress: if those on their way do not arrive, they may be waiting for one of these.
-	Standing RankSet
+	Standing rankset.Set
 	Cause    error // the context's error, or that of a rank's debugger; nil if Stopped says it all
 }
 
@@ -99,7 +100,7 @@ func (j *Job) checkCut(req *RunToCutRequest) error {
 	case len(req.Positions) != j.n:
 		return refuse("The cut has %d positions, but the job has %d ranks.", len(req.Positions), j.n)
 	case req.Leader < -1 || req.Leader >= j.n:
-		return refuse("The cut's leader is rank %d, but the job has %s.", req.Leader, ranksOf(j.n))
+		return refuse("The cut's leader is rank %d, but the job has %s.", req.Leader, rankset.Of(j.n))
 	case req.Leader >= 0 && req.GuardLeader < req.Positions[req.Leader]:
 		return refuse("The cut's leader, rank %d, is to stop before event %d, which lies before its position %d.",
 			req.Leader, req.GuardLeader+1, req.Positions[req.Leader])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // A cutRun follows the movers until each has arrived, or one has not. Its fields but done are for the owner.
@@ -105,7 +106,7 @@ func (c *cutRun) partial(cause error) *PartialCutError {
 	c.over = true
 	return &PartialCutError{
 		Stopped: c.stopped, Cause: cause,
-		Arrived: NewRankSet(sortedKeys(c.arrived)...), Under: NewRankSet(sortedKeys(c.open)...),
+		Arrived: rankset.New(sortedKeys(c.arrived)...), Under: rankset.New(sortedKeys(c.open)...),
 		Standing: c.plan.standing,
 	}
 }

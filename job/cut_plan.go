@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // errLostRank and its like are reasons in a CutRefusedError; they follow "[ranks]".
@@ -17,38 +18,38 @@ var (
 
 // A cutPlan says for each rank what has to happen. Every rank is in exactly one of the sets.
 type cutPlan struct {
-	finished RankSet // has ended, at or before its position
-	standing RankSet // stopped at its position, but not by an earlier cut: stays where it is
-	parked   RankSet // waits at its position in its parking loop
-	past     RankSet // runs at its position but cannot park: it has finished with MPI
-	movers   RankSet // stands before its position
-	unpark   RankSet // subset of movers: in its parking loop, at an earlier position
+	finished rankset.Set // has ended, at or before its position
+	standing rankset.Set // stopped at its position, but not by an earlier cut: stays where it is
+	parked   rankset.Set // waits at its position in its parking loop
+	past     rankset.Set // runs at its position but cannot park: it has finished with MPI
+	movers   rankset.Set // stands before its position
+	unpark   rankset.Set // subset of movers: in its parking loop, at an earlier position
 	errs     map[int]error
 }
 
 // standStill makes the ranks' positions knowable: whoever runs freely is interrupted. Ranks in their parking loop keep
 // running there, for others may need their progress; their positions do not change. It returns the ranks that it
 // stopped.
-func (j *Job) standStill(ctx context.Context) (interrupted RankSet, err error) {
+func (j *Job) standStill(ctx context.Context) (interrupted rankset.Set, err error) {
 	states, err := j.positions(ctx)
 	if err != nil {
-		return RankSet{}, err
+		return rankset.Set{}, err
 	}
-	var moving rankSetBuilder
+	var moving rankset.Builder
 	err = j.call(func() {
 		for _, r := range j.ranks {
 			c := states[r.num]
 			if (r.state == Running || r.resuming) &&
 				!(c.Present && (c.State == abi.StateParked || c.State == abi.StateFinalized)) {
-				moving.add(r.num)
+				moving.Add(r.num)
 				j.interrupt(r, nil)
 			}
 		}
 	})
 	if err != nil {
-		return RankSet{}, err
+		return rankset.Set{}, err
 	}
-	interrupted = moving.set()
+	interrupted = moving.Set()
 	left, err := j.await(ctx, interrupted, func(r *rank) bool {
 		return r.state != Running && !r.resuming || !r.pending // not pending: it could not be asked
 	})
@@ -61,18 +62,18 @@ func (j *Job) standStill(ctx context.Context) (interrupted RankSet, err error) {
 
 // positions reads the control blocks of all ranks that have one to read; ranks that cannot be asked are absent.
 func (j *Job) positions(ctx context.Context) (map[int]backend.ControlState, error) {
-	var ask rankSetBuilder
+	var ask rankset.Builder
 	err := j.call(func() {
 		for _, r := range j.ranks {
 			if r.backend != nil && !r.finished {
-				ask.add(r.num)
+				ask.Add(r.num)
 			}
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	states, err := j.controlEach(ctx, ask.set(), "read the position", func(int) backend.ControlRequest {
+	states, err := j.controlEach(ctx, ask.Set(), "read the position", func(int) backend.ControlRequest {
 		return backend.ControlRequest{}
 	})
 	var some *RanksError
@@ -106,7 +107,7 @@ func (j *Job) planCut(ctx context.Context, req *RunToCutRequest) (*cutPlan, erro
 
 // place puts one rank into its set. Owner.
 func (p *cutPlan) place(r *rank, c backend.ControlState, position uint64) {
-	put := func(s *RankSet) { *s = s.With(r.num) }
+	put := func(s *rankset.Set) { *s = s.With(r.num) }
 	beyond := c.Present && c.Events > position
 	switch {
 	case beyond:
@@ -157,7 +158,7 @@ func blocked(c backend.ControlState) string {
 
 // await returns when ok holds for each of ranks; ok is asked when a rank changes, by the owner. When ctx ends it
 // returns the ranks for which it does not hold.
-func (j *Job) await(ctx context.Context, ranks RankSet, ok func(*rank) bool) (left RankSet, err error) {
+func (j *Job) await(ctx context.Context, ranks rankset.Set, ok func(*rank) bool) (left rankset.Set, err error) {
 	done := make(chan struct{})
 	open := map[int]struct{}{}
 	var remove func()
@@ -191,7 +192,7 @@ func (j *Job) await(ctx context.Context, ranks RankSet, ok func(*rank) bool) (le
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	if cerr := j.call(func() { remove(); left = NewRankSet(sortedKeys(open)...) }); cerr != nil {
+	if cerr := j.call(func() { remove(); left = rankset.New(sortedKeys(open)...) }); cerr != nil {
 		return ranks, cerr
 	}
 	if left.Empty() {

@@ -9,6 +9,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func (b *bench) wantPartial(err error, stopped string) *PartialCutError {
@@ -27,7 +28,7 @@ func (b *bench) wantPartial(err error, stopped string) *PartialCutError {
 func TestARankBeyondItsPositionIsRefusedBeforeAnythingMoves(t *testing.T) {
 	b := launched(t, 4, Options{}, programs(program(5), program(5), program(5), program(2, jobtest.Block("", nil))))
 	b.must(b.runToCut(-1, 1, 3, 0, 0))
-	b.resume(NewRankSet(3), backend.Continue) // rank 3 runs on its own
+	b.resume(rankset.New(3), backend.Continue) // rank 3 runs on its own
 	b.must(b.w.Rank(3).WaitCalled(b.ctx, jobtest.Resume, 2))
 	resumes := []int{
 		b.w.Rank(0).Called(jobtest.Resume), b.w.Rank(1).Called(jobtest.Resume),
@@ -60,7 +61,7 @@ func TestABreakpointOnTheWayGivesTheCutUp(t *testing.T) {
 		program(5),
 		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Block("", ready), jobtest.Events(4)},
 	))
-	b.breakAt(101, ModeRank, NewRankSet(1))
+	b.breakAt(101, ModeRank, rankset.New(1))
 	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error { // so that rank 0 has arrived by then
 		_, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked})
 		return err
@@ -132,7 +133,7 @@ func TestWhatElseGivesTheCutUp(t *testing.T) {
 			}
 			b.idle()
 			// The rank that can go on is usable.
-			b.must(b.j.Interrupt(b.ctx, NewRankSet(0)))
+			b.must(b.j.Interrupt(b.ctx, rankset.New(0)))
 			b.idle()
 			if s := b.status(0); s.State != Stopped {
 				t.Errorf("rank 0 is %s", s.State)
@@ -145,7 +146,7 @@ func TestARankThatStandsGivesNoProgress(t *testing.T) {
 	b := launched(t, 2, Options{},
 		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
-	_, err := b.j.Resume(b.ctx, NewRankSet(0), backend.Next, 0)
+	_, err := b.j.Resume(b.ctx, rankset.New(0), backend.Next, 0)
 	b.must(err)
 	b.idle()
 	ctx, cancel := context.WithCancel(b.ctx)
@@ -287,6 +288,6 @@ func TestAPauseGivesTheCutUp(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- b.runToCut(-1, 2, 2) }()
 	b.must(b.w.Rank(1).WaitIn(b.ctx, "MPI_Recv"))
-	b.must(b.j.Interrupt(b.ctx, NewRankSet(1)))
+	b.must(b.j.Interrupt(b.ctx, rankset.New(1)))
 	b.wantPartial(<-done, "map[1:Rank 1 was paused in main (main.c:101).]")
 }

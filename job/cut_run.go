@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // RunToCut brings every rank of a replay to its position and stops it there, and then lets the leader go on to its
@@ -114,7 +115,7 @@ func (j *Job) runToCut(ctx context.Context, req *RunToCutRequest) (*CutReached, 
 }
 
 // letGo resumes ranks that were stopped only to learn their positions.
-func (j *Job) letGo(ranks RankSet) error {
+func (j *Job) letGo(ranks rankset.Set) error {
 	if ranks.Empty() {
 		return nil
 	}
@@ -125,7 +126,7 @@ func (j *Job) letGo(ranks RankSet) error {
 // leaveParking brings ranks that wait in their parking loop at an earlier position out of it, into a stop. Their state
 // would otherwise still say PARKED for a moment after they have gone on, and be taken for an arrival at the new
 // position.
-func (j *Job) leaveParking(ctx context.Context, ranks RankSet) error {
+func (j *Job) leaveParking(ctx context.Context, ranks rankset.Set) error {
 	if ranks.Empty() {
 		return nil
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // stopAll ends the cut when all ranks are at their positions: it stops every rank but the leader where it is, then lets
 // the leader go on, and returns when each has stopped or ended.
 func (c *cutRun) stopAll(ctx context.Context) error {
 	leader := c.req.Leader
-	var parked, past, standingLeader rankSetBuilder
+	var parked, past, standingLeader rankset.Builder
 	watch := &stopWatch{c: c, open: map[int]bool{}, done: make(chan struct{})}
 	err := c.j.call(func() {
 		for _, r := range c.j.ranks {
@@ -25,11 +26,11 @@ func (c *cutRun) stopAll(ctx context.Context) error {
 				if r.num != leader {
 					continue
 				}
-				standingLeader.add(r.num)
+				standingLeader.Add(r.num)
 			case c.arrivedAs(r.num, parkedThere):
-				parked.add(r.num)
+				parked.Add(r.num)
 			default:
-				past.add(r.num)
+				past.Add(r.num)
 			}
 			watch.open[r.num] = r.state == Stopped
 		}
@@ -39,11 +40,11 @@ func (c *cutRun) stopAll(ctx context.Context) error {
 		return err
 	}
 	defer watch.remove()
-	if err := c.freeze(ctx, parked.set().Without(leader), past.set().Without(leader)); err != nil {
+	if err := c.freeze(ctx, parked.Set().Without(leader), past.Set().Without(leader)); err != nil {
 		return err
 	}
 	if leader >= 0 {
-		if err := c.sendLeader(ctx, parked.set().Contains(leader), standingLeader.set().Contains(leader)); err != nil {
+		if err := c.sendLeader(ctx, parked.Set().Contains(leader), standingLeader.Set().Contains(leader)); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func (c *cutRun) arrivedAs(rank int, how arrival) bool {
 
 // freeze stops the ranks other than the leader. The parked ones are told to call cohort_stop_here; one that has
 // finished with MPI cannot be told, and is interrupted.
-func (c *cutRun) freeze(ctx context.Context, parked, past RankSet) error {
+func (c *cutRun) freeze(ctx context.Context, parked, past rankset.Set) error {
 	if !parked.Empty() {
 		stop := abi.ReleaseStop
 		_, err := c.j.controlEach(ctx, parked, "stop at the position", func(int) backend.ControlRequest {
@@ -101,7 +102,7 @@ func allEnded(err error) bool {
 
 // sendLeader lets the leader go on to its breakpoint.
 func (c *cutRun) sendLeader(ctx context.Context, parked, standing bool) error {
-	leader := NewRankSet(c.req.Leader)
+	leader := rankset.New(c.req.Leader)
 	var err error
 	switch {
 	case parked:
@@ -203,7 +204,7 @@ func (c *cutRun) verify() error {
 // dropGuard takes the leader's guard away: it has done its work, and would stop the next continue.
 func (c *cutRun) dropGuard(ctx context.Context) error {
 	never := abi.Never
-	_, err := c.j.controlEach(ctx, NewRankSet(c.req.Leader), "take the guard away", func(int) backend.ControlRequest {
+	_, err := c.j.controlEach(ctx, rankset.New(c.req.Leader), "take the guard away", func(int) backend.ControlRequest {
 		return backend.ControlRequest{GuardAt: &never}
 	})
 	if err == nil || allEnded(err) {

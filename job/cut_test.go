@@ -10,6 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // program is MPI_Init, n events with a line of source after each (line 100+event), and more.
@@ -63,7 +64,7 @@ func (b *bench) runToCut(leader int, positions ...uint64) error {
 // untilParked reads the stream until the ranks have been shown as parked.
 func (b *bench) untilParked(ranks ...int) {
 	b.t.Helper()
-	left := NewRankSet(ranks...)
+	left := rankset.New(ranks...)
 	for !left.Empty() {
 		e := b.until("ranks "+left.String()+" park", func(e Event) bool {
 			return e.RankChanged != nil && e.RankChanged.State == Running &&
@@ -75,7 +76,7 @@ func (b *bench) untilParked(ranks ...int) {
 
 func TestRunToCut(t *testing.T) {
 	b := launched(t, 4, Options{}, programs(program(5), program(5), program(5), program(5)))
-	b.breakAt(103, ModeCausal, NewRankSet(1))
+	b.breakAt(103, ModeCausal, rankset.New(1))
 	b.drain()
 	b.seen = nil
 	b.must(b.runToCut(1, 2, 3, 0, 5))
@@ -112,7 +113,7 @@ func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
 		program(1),
 		[]jobtest.Step{jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 7)},
 	))
-	b.breakAt(7, ModeCausal, NewRankSet(1))
+	b.breakAt(7, ModeCausal, rankset.New(1))
 	b.drain()
 	go func() {
 		// Only when rank 0 has parked does rank 1 begin to receive.
@@ -136,7 +137,7 @@ func TestTheLeaderParksBeforeItsBreakpoint(t *testing.T) {
 			jobtest.Block("", nil),
 		},
 	))
-	b.breakAt(7, ModeCausal, NewRankSet(0))
+	b.breakAt(7, ModeCausal, rankset.New(0))
 	go func() {
 		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err == nil &&
 			s.State == abi.StateParked {
@@ -168,7 +169,7 @@ func TestALeaderAtItsPositionIsResumedLast(t *testing.T) {
 	b := launched(t, 3, Options{}, programs(program(5), program(5), program(5)))
 	b.must(b.runToCut(-1, 1, 1, 1))
 	// A step takes it out of the stop point: now it stands in its own code, and cannot park there.
-	_, err := b.j.Resume(b.ctx, NewRankSet(1), backend.Next, 0)
+	_, err := b.j.Resume(b.ctx, rankset.New(1), backend.Next, 0)
 	b.must(err)
 	b.idle()
 	resumed := b.w.Rank(1).Called(jobtest.Resume)
@@ -194,9 +195,9 @@ func TestTheGuardStopsALeaderWithoutABreakpoint(t *testing.T) {
 	b.wantAt(0, 3, backend.ReasonStopPoint)
 	wantText(t, "text", b.status(0).Text, "Rank 0 is about to begin event 4 (MPI_Send) in main (main.c:103), and "+
 		"goes no further because the cut ends before it.")
-	b.breakAt(105, ModeRank, NewRankSet(0))
+	b.breakAt(105, ModeRank, rankset.New(0))
 	b.drain()
-	b.resume(NewRankSet(0), backend.Continue) // the guard is gone
+	b.resume(rankset.New(0), backend.Continue) // the guard is gone
 	b.untilState(0, Stopped)
 	b.wantAt(0, 5, backend.ReasonBreakpoint)
 }
@@ -207,7 +208,7 @@ func TestRunningRanksAreStoppedFirst(t *testing.T) {
 		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Block("MPI_Recv", ready), jobtest.Events(3)},
 		program(4),
 	))
-	b.resume(NewRankSet(0), backend.Continue)
+	b.resume(rankset.New(0), backend.Continue)
 	b.w.Rank(1).On(jobtest.Resume, func(context.Context) error { close(ready); return nil })
 	b.must(b.runToCut(-1, 3, 2))
 	b.wantAt(0, 3, backend.ReasonStopPoint)
@@ -223,7 +224,7 @@ func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 		[]jobtest.Step{jobtest.Exit(7)},                           // never initialises MPI
 		program(1, jobtest.Finalize(), jobtest.Block("exp", nil)), // goes on without MPI
 	))
-	b.resume(NewRankSet(1), backend.Continue)
+	b.resume(rankset.New(1), backend.Continue)
 	b.untilState(1, Exited)
 	cut, err := b.j.RunToCut(b.ctx, RunToCutRequest{Positions: []uint64{2, 3, 3, 0, 2}, Leader: -1})
 	b.must(err)
@@ -248,7 +249,7 @@ func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 func TestParkedRanksGoOn(t *testing.T) {
 	setup := func(t *testing.T) *bench {
 		b := launched(t, 3, Options{}, programs(program(9, jobtest.Block("MPI_Wait", nil)), program(9), program(9)))
-		b.breakAt(101, ModeRank, NewRankSet(1))
+		b.breakAt(101, ModeRank, rankset.New(1))
 		b.w.Rank(1).On(jobtest.Resume, func(context.Context) error {
 			for _, r := range []int{0, 2} {
 				if _, err := b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err != nil {
@@ -273,7 +274,7 @@ func TestParkedRanksGoOn(t *testing.T) {
 	})
 	t.Run("to a later cut, from a pause in the loop", func(t *testing.T) {
 		b := setup(t)
-		b.must(b.j.Interrupt(b.ctx, NewRankSet(0)))
+		b.must(b.j.Interrupt(b.ctx, rankset.New(0)))
 		b.idle()
 		b.wantAt(0, 2, backend.ReasonPause)
 		b.must(b.runToCut(-1, 5, 4, 6))
@@ -290,15 +291,15 @@ func TestParkedRanksGoOn(t *testing.T) {
 	})
 	t.Run("by pause and resume", func(t *testing.T) {
 		b := setup(t)
-		b.must(b.j.Interrupt(b.ctx, NewRankSet(0)))
+		b.must(b.j.Interrupt(b.ctx, rankset.New(0)))
 		b.idle()
-		b.must(b.j.Interrupt(b.ctx, NewRankSet(0))) // no effect on a stopped one
-		b.resume(NewRankSet(0), backend.Continue)
+		b.must(b.j.Interrupt(b.ctx, rankset.New(0))) // no effect on a stopped one
+		b.resume(rankset.New(0), backend.Continue)
 		b.must(b.w.Rank(0).WaitIn(b.ctx, "MPI_Wait")) // it has got out of the loop
 	})
 	t.Run("as the leader", func(t *testing.T) {
 		b := setup(t)
-		b.breakAt(102, ModeCausal, NewRankSet(0))
+		b.breakAt(102, ModeCausal, rankset.New(0))
 		b.must(b.runToCut(0, 2, 4, 3))
 		b.wantAt(0, 2, backend.ReasonBreakpoint)
 	})

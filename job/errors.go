@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // ErrClosed is returned by every method after Close.
@@ -35,7 +37,7 @@ func (e *RanksError) Unwrap() []error {
 }
 
 // Ranks are those that the error is about.
-func (e *RanksError) Ranks() RankSet { return NewRankSet(sortedKeys(e.PerRank)...) }
+func (e *RanksError) Ranks() rankset.Set { return rankset.New(sortedKeys(e.PerRank)...) }
 
 // ranksError returns nil if no rank failed.
 func ranksError(what string, perRank map[int]error) error {
@@ -70,12 +72,12 @@ func (e *BreakpointError) Error() string { return e.Reason }
 
 func (j *Job) checkRank(rank int) error {
 	if rank < 0 || rank >= j.n {
-		return &RankError{rank, fmt.Sprintf("Rank %d was asked for, but the job has %s.", rank, ranksOf(j.n))}
+		return &RankError{rank, fmt.Sprintf("Rank %d was asked for, but the job has %s.", rank, rankset.Of(j.n))}
 	}
 	return nil
 }
 
-func (j *Job) checkRanks(ranks RankSet) error {
+func (j *Job) checkRanks(ranks rankset.Set) error {
 	if ranks.Empty() {
 		return &RankError{-1, "The command names no rank."}
 	}
@@ -94,13 +96,13 @@ func mergeTexts(perRank map[int]string) []string {
 
 type group[K comparable] struct {
 	key   K
-	ranks RankSet
+	ranks rankset.Set
 }
 
 // groupBy collects the ranks that have equal values, ordered by their lowest rank.
 func groupBy[K comparable](perRank map[int]K) []group[K] {
 	index := map[K]int{}
-	var builders []rankSetBuilder
+	var builders []rankset.Builder
 	var out []group[K]
 	for _, r := range sortedKeys(perRank) {
 		k := perRank[r]
@@ -109,12 +111,12 @@ func groupBy[K comparable](perRank map[int]K) []group[K] {
 			i = len(out)
 			index[k] = i
 			out = append(out, group[K]{key: k})
-			builders = append(builders, rankSetBuilder{})
+			builders = append(builders, rankset.Builder{})
 		}
-		builders[i].add(r)
+		builders[i].Add(r)
 	}
 	for i := range out {
-		out[i].ranks = builders[i].set()
+		out[i].ranks = builders[i].Set()
 	}
 	return out
 }

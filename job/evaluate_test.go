@@ -5,6 +5,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // A rank that answers at once, because it runs, does not end the wait for the others.
@@ -14,14 +15,14 @@ func TestEvaluateWaitsForAllThoughTheFirstRuns(t *testing.T) {
 			f.Values = map[string]string{"x": "5"}
 		}
 	})
-	if _, err := b.j.Resume(b.ctx, NewRankSet(0), backend.Continue, 0); err != nil {
+	if _, err := b.j.Resume(b.ctx, rankset.New(0), backend.Continue, 0); err != nil {
 		t.Fatal(err)
 	}
 	ready := make(chan struct{})
 	b.w.Rank(1).On(jobtest.Evaluate, b.w.Rank(1).SlowUntil(ready))
 	go close(ready)
 	got, err := b.j.Evaluate(b.ctx, b.j.All(), backend.EvaluateRequest{Expression: "x", Context: backend.ContextWatch})
-	if err != nil || len(got) != 2 || got[0].Err == "" || got[1].Text != "5" || !got[1].Ranks.Equal(NewRankSet(1, 2)) {
+	if err != nil || len(got) != 2 || got[0].Err == "" || got[1].Text != "5" || !got[1].Ranks.Equal(rankset.New(1, 2)) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }

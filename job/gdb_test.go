@@ -17,6 +17,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/gdb"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // ranked tells its program which rank it is, as a launcher would.
@@ -116,7 +117,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	// stopped waits until all of ranks have stopped since the last call.
 	stopped := func(ranks ...int) {
 		t.Helper()
-		left := job.NewRankSet(ranks...)
+		left := rankset.New(ranks...)
 		for !left.Empty() {
 			e := next("the stop of ranks "+left.String(), func(e job.Event) bool {
 				return e.RankChanged != nil && e.RankChanged.State == job.Stopped
@@ -130,7 +131,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		must(err)
 		return s[rank]
 	}
-	evaluate := func(ranks job.RankSet, expr string) string {
+	evaluate := func(ranks rankset.Set, expr string) string {
 		t.Helper()
 		got, err := j.Evaluate(ctx, ranks, backend.EvaluateRequest{Expression: expr, Context: backend.ContextREPL})
 		must(err)
@@ -144,8 +145,8 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	}
 
 	st, err := j.SetBreakpoints(ctx, source, []job.Breakpoint{
-		{ID: 1, Source: source, Line: line("breakpoint: compute"), Ranks: job.NewRankSet(0, 1, 2)},
-		{ID: 2, Source: source, Line: line("breakpoint: all"), Ranks: job.NewRankSet(1), Mode: job.ModeAll},
+		{ID: 1, Source: source, Line: line("breakpoint: compute"), Ranks: rankset.New(0, 1, 2)},
+		{ID: 2, Source: source, Line: line("breakpoint: all"), Ranks: rankset.New(1), Mode: job.ModeAll},
 		{ID: 3, Source: source, Line: line("int rank ="), LogMessage: "main of {text}"},
 		{ID: 4, Source: source, Line: 1000},
 	})
@@ -187,9 +188,9 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		t.Errorf("log message: %+v", log)
 	}
 	want("equal answers", evaluate(all, "step"), "[[0-2] 1 [3] cannot evaluate step: the rank is running.]")
-	want("different answers", evaluate(job.NewRankSet(0, 1, 2), "rank"), "[[0] 0 [1] 1 [2] 2]")
+	want("different answers", evaluate(rankset.New(0, 1, 2), "rank"), "[[0] 0 [1] 1 [2] 2]")
 
-	three := job.NewRankSet(0, 1, 2)
+	three := rankset.New(0, 1, 2)
 	_, err = j.Resume(ctx, three, backend.Next, 0) // over the assignment, to the log message's line
 	must(err)
 	must(j.WaitIdle(ctx))
@@ -207,11 +208,11 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	// crashes on the way or is stopped.
 	_, err = j.SetBreakpoints(ctx, source,
 		[]job.Breakpoint{{
-			ID: 2, Source: source, Line: line("breakpoint: all"), Ranks: job.NewRankSet(1),
+			ID: 2, Source: source, Line: line("breakpoint: all"), Ranks: rankset.New(1),
 			Mode: job.ModeAll,
 		}})
 	must(err)
-	_, err = j.Resume(ctx, job.NewRankSet(1), backend.Continue, 0)
+	_, err = j.Resume(ctx, rankset.New(1), backend.Continue, 0)
 	must(err)
 	stopped(1)
 	must(j.WaitIdle(ctx))
@@ -219,7 +220,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		t.Errorf("rank 3: %s", s.Text)
 	}
 
-	_, err = j.Resume(ctx, job.NewRankSet(2), backend.Continue, 0)
+	_, err = j.Resume(ctx, rankset.New(2), backend.Continue, 0)
 	must(err)
 	next("the crash", func(e job.Event) bool {
 		return e.RankChanged != nil && e.RankChanged.Rank == 2 && e.RankChanged.State == job.Stopped &&
@@ -235,7 +236,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		t.Errorf("%+v", trace)
 	}
 
-	if got := evaluate(job.NewRankSet(3), "go_on = 1"); !strings.HasSuffix(got, "1]") {
+	if got := evaluate(rankset.New(3), "go_on = 1"); !strings.HasSuffix(got, "1]") {
 		// It may have been stopped in usleep, where go_on is visible all the same: a static of the program.
 		t.Errorf("%s", got)
 	}

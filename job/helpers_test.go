@@ -10,6 +10,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 const src = "/src/main.c"
@@ -140,14 +141,14 @@ func (b *bench) status(rank int) RankStatus {
 	return s[rank]
 }
 
-func (b *bench) resume(ranks RankSet, kind backend.ResumeKind) RankSet {
+func (b *bench) resume(ranks rankset.Set, kind backend.ResumeKind) rankset.Set {
 	b.t.Helper()
 	got, err := b.j.Resume(b.ctx, ranks, kind, 0)
 	b.must(err)
 	return got
 }
 
-func (b *bench) breakAt(line int, mode Mode, ranks RankSet) []BreakpointStatus {
+func (b *bench) breakAt(line int, mode Mode, ranks rankset.Set) []BreakpointStatus {
 	b.t.Helper()
 	st, err := b.j.SetBreakpoints(b.ctx, src,
 		[]Breakpoint{{ID: line, Source: src, Line: line, Mode: mode, Ranks: ranks}})

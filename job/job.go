@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // Options of a Job.
@@ -37,7 +38,7 @@ type Job struct {
 
 	// owned
 	ranks       []*rank
-	focus       RankSet
+	focus       rankset.Set
 	subscribers map[*Subscription]struct{}
 	seq         uint64
 	inFlight    int // commands, see "Idle" in the package comment
@@ -78,7 +79,7 @@ func New(o Options) *Job {
 	j := &Job{
 		n: o.Ranks, log: o.Log, clock: o.Clock,
 		inbox: make(chan func()), done: make(chan struct{}),
-		ranks: make([]*rank, o.Ranks), focus: AllRanks(o.Ranks),
+		ranks: make([]*rank, o.Ranks), focus: rankset.All(o.Ranks),
 		subscribers: map[*Subscription]struct{}{}, idleWaiters: map[chan struct{}]struct{}{},
 		hooks: map[*hook]struct{}{},
 		out:   newMerger(max(o.MergeWindow, 0), o.Ranks),
@@ -96,7 +97,7 @@ func New(o Options) *Job {
 func (j *Job) Ranks() int { return j.n }
 
 // All is the set of all ranks of the job.
-func (j *Job) All() RankSet { return AllRanks(j.n) }
+func (j *Job) All() rankset.Set { return rankset.All(j.n) }
 
 // Close ends the model, not the ranks: call Kill first. Calls to backends are given up, waiting callers get ErrClosed,
 // subscriptions deliver what they have and end. Close returns when the job's goroutines have ended; for those of
@@ -263,7 +264,7 @@ func (j *Job) Idle(ctx context.Context) (bool, error) {
 }
 
 // SetFocus sets the rank set that commands of the faces act on, and publishes it if it is another one than before.
-func (j *Job) SetFocus(ctx context.Context, ranks RankSet) error {
+func (j *Job) SetFocus(ctx context.Context, ranks rankset.Set) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -279,11 +280,11 @@ func (j *Job) SetFocus(ctx context.Context, ranks RankSet) error {
 }
 
 // Focus is the rank set that commands of the faces act on; all ranks at first.
-func (j *Job) Focus(ctx context.Context) (RankSet, error) {
+func (j *Job) Focus(ctx context.Context) (rankset.Set, error) {
 	if err := ctx.Err(); err != nil {
-		return RankSet{}, err
+		return rankset.Set{}, err
 	}
-	var out RankSet
+	var out rankset.Set
 	err := j.call(func() { out = j.focus })
 	return out, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func TestLaunchStopsEveryRankAtItsEntry(t *testing.T) {
@@ -89,7 +90,7 @@ func TestLaunchDoesNotWaitForAHangingRankBeyondTheContext(t *testing.T) {
 
 func TestLateAndRestartedRanks(t *testing.T) {
 	b := launched(t, 2, Options{}, each(jobtest.Line(src, 5), jobtest.Exit(0)))
-	b.breakAt(5, ModeRank, RankSet{})
+	b.breakAt(5, ModeRank, rankset.Set{})
 	if err := b.j.Attach(0, b.w.Rank(0), Info{}); err == nil ||
 		err.Error() != "Rank 0 already has a debugger, and is stopped." {
 		t.Errorf("attaching twice: %v", err)
@@ -113,7 +114,7 @@ func TestLateAndRestartedRanks(t *testing.T) {
 		t.Error("rank 0 was launched twice")
 	}
 	b.drain()
-	b.resume(NewRankSet(1), backend.Continue)
+	b.resume(rankset.New(1), backend.Continue)
 	if s := b.untilState(1, Stopped); s.Stop.Reason != backend.ReasonBreakpoint || s.Host != "other" {
 		t.Errorf("%+v", s)
 	}
@@ -130,7 +131,7 @@ func TestEndedIsPublishedOnceWithASummary(t *testing.T) {
 	b.resume(b.j.All(), backend.Continue)
 	s := b.untilState(3, Stopped)
 	wantText(t, "text", s.Text, "Rank 3 received SIGSEGV (Segmentation fault) for address 0x10 in main (main.c:1).")
-	b.resume(NewRankSet(3), backend.Continue)
+	b.resume(rankset.New(3), backend.Continue)
 	end := b.until("the end", func(e Event) bool { return e.Ended != nil }).Ended
 	wantText(t, "summary", end.Summary,
 		"[0-2] exited with code 0, [3] was killed by SIGSEGV, [4] was lost: the connection was cut")
@@ -163,7 +164,7 @@ func TestARankThatDiesLeavesTheOthersUsable(t *testing.T) {
 
 func TestKill(t *testing.T) {
 	b := launched(t, 3, Options{}, nil)
-	b.resume(NewRankSet(0), backend.Continue)
+	b.resume(rankset.New(0), backend.Continue)
 	b.must(b.j.Kill(b.ctx))
 	b.idle()
 	end := b.until("the end", func(e Event) bool { return e.Ended != nil }).Ended

@@ -5,6 +5,8 @@ import (
 	"sort"
 	"time"
 	"unicode/utf8"
+
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 const (
@@ -44,7 +46,7 @@ type line struct {
 	number uint64
 	text   text
 	until  time.Time
-	ranks  rankSetBuilder
+	ranks  rankset.Builder
 	count  int
 }
 
@@ -113,7 +115,7 @@ func (m *merger) append(now time.Time, rank int, t text) {
 		m.equal[t] = same
 	}
 	l := same[i]
-	l.ranks.add(rank)
+	l.ranks.Add(rank)
 	l.count++
 	m.last[rank] = l.number
 }
@@ -181,7 +183,7 @@ func (m *merger) pop() Output {
 	} else {
 		delete(m.equal, l.text)
 	}
-	return Output{Ranks: l.ranks.set(), Category: l.text.category, Text: l.text.text}
+	return Output{Ranks: l.ranks.Set(), Category: l.text.category, Text: l.text.text}
 }
 
 // oldestPartial is the partial that waits longest.
@@ -210,7 +212,7 @@ func (m *merger) expirePartial(now time.Time, rank int) Output {
 		}
 	}
 	shown := wholeCharacters(p.data)
-	o := Output{Ranks: NewRankSet(ranks...), Category: p.category, Text: string(shown)}
+	o := Output{Ranks: rankset.New(ranks...), Category: p.category, Text: string(shown)}
 	rest := p.data[len(shown):]
 	for _, r := range ranks {
 		m.take(r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // A watcher checks what a subscriber must be able to rely on, from the stream alone.
@@ -158,8 +159,8 @@ func TestRandomSchedules(t *testing.T) {
 				running <- struct{}{}
 			}()
 		}
-		some := func() RankSet {
-			set := NewRankSet(rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 1, n, rapid.ID[int]).Draw(t, "some")...)
+		some := func() rankset.Set {
+			set := rankset.New(rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 1, n, rapid.ID[int]).Draw(t, "some")...)
 			return set
 		}
 		background(func() { j.Launch(ctx, backend.LaunchRequest{Program: "./prog"}) })
@@ -326,7 +327,7 @@ func TestRandomCuts(t *testing.T) {
 			req := RunToCutRequest{Positions: cut, Leader: leader}
 			if leader >= 0 {
 				req.GuardLeader = cut[leader]
-				bp := []Breakpoint{{ID: 1, Source: src, Line: int(cut[leader]) + 1, Ranks: NewRankSet(leader)}}
+				bp := []Breakpoint{{ID: 1, Source: src, Line: int(cut[leader]) + 1, Ranks: rankset.New(leader)}}
 				if rapid.Bool().Draw(t, "only the guard") {
 					bp = nil
 				}

@@ -6,31 +6,33 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // Resume lets the stopped ones among ranks go on and returns when each runs, with the set of those that do; ranks that
 // are not stopped are left out. thread is the debugger's number of the thread that a step is about, 0 the one that
 // stopped; it must be 0 if several ranks are named. A rank that stands in its parking loop (see RunToCut) is released
 // too. The error is a *RanksError about ranks that could not be resumed.
-func (j *Job) Resume(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet, error) {
+func (j *Job) Resume(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error) {
 	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread})
 }
 
 // ResumeInstruction is Resume with steps by one instruction of the machine instead of one line.
-func (j *Job) ResumeInstruction(ctx context.Context, ranks RankSet, kind backend.ResumeKind, thread int) (RankSet,
+func (j *Job) ResumeInstruction(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set,
 	error,
 ) {
 	return j.resumeAll(ctx, ranks,
 		backend.ResumeRequest{Kind: kind, Thread: thread, Instruction: kind != backend.Continue})
 }
 
-func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRequest) (RankSet, error) {
+func (j *Job) resumeAll(ctx context.Context, ranks rankset.Set, req backend.ResumeRequest) (rankset.Set, error) {
 	if err := j.checkRanks(ranks); err != nil {
-		return RankSet{}, err
+		return rankset.Set{}, err
 	}
 	if req.Thread != 0 && ranks.Len() > 1 {
-		return RankSet{}, &RankError{
+		return rankset.Set{}, &RankError{
 			-1,
 			fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", req.Thread,
 				ranks),
@@ -51,13 +53,13 @@ func (j *Job) resumeAll(ctx context.Context, ranks RankSet, req backend.ResumeRe
 		g.sealIfComplete()
 	})
 	if err != nil {
-		return RankSet{}, err
+		return rankset.Set{}, err
 	}
 	got, errs, err := g.wait(ctx, j)
 	if err != nil {
-		return RankSet{}, err
+		return rankset.Set{}, err
 	}
-	return NewRankSet(sortedKeys(got)...), ranksError(req.Kind.String(), errs)
+	return rankset.New(sortedKeys(got)...), ranksError(req.Kind.String(), errs)
 }
 
 // stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave
@@ -115,7 +117,7 @@ func (j *Job) resumed(r *rank, err error) {
 // Interrupt asks the running ones among ranks to stop and returns when each was asked; their stops follow in the stream
 // (WaitIdle waits for them). It has no effect on the others. The error is a *RanksError about ranks that could not be
 // asked.
-func (j *Job) Interrupt(ctx context.Context, ranks RankSet) error {
+func (j *Job) Interrupt(ctx context.Context, ranks rankset.Set) error {
 	if err := j.checkRanks(ranks); err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
 // req.Frame.Thread (0: the one that stopped). Equal answers are merged, and so are equal errors; the results are
 // ordered by their lowest rank. A rank that runs, or has not answered when ctx ends, has its own
 // entry with Err. The error is not nil only if nobody could be asked.
-func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateRequest) ([]MergedResult, error) {
+func (j *Job) Evaluate(ctx context.Context, ranks rankset.Set, req backend.EvaluateRequest) ([]MergedResult, error) {
 	if err := j.checkRanks(ranks); err != nil {
 		return nil, err
 	}
@@ -201,7 +203,7 @@ func (j *Job) Evaluate(ctx context.Context, ranks RankSet, req backend.EvaluateR
 func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest, g *gather[backend.EvaluateResult]) {
 	if r.state != Stopped || r.resuming {
 		g.answer(r.num, backend.EvaluateResult{}, &backend.StateError{
-			Asked: "evaluate " + clip(req.Expression),
+			Asked: "evaluate " + prose.Clip(req.Expression, 60),
 			State: r.stateForPeople(),
 		})
 		return

@@ -7,12 +7,13 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job/jobtest"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func TestStepsOfSeveralRanks(t *testing.T) {
 	b := launched(t, 3, Options{}, each(jobtest.Line(src, 2), jobtest.Line(src, 3), jobtest.Line(src, 4)))
 	for line := 2; line <= 3; line++ {
-		if got := b.resume(NewRankSet(0, 2), backend.Next); got.String() != "0,2" {
+		if got := b.resume(rankset.New(0, 2), backend.Next); got.String() != "0,2" {
 			t.Fatalf("resumed %s", got)
 		}
 		b.idle() // a step is a stop pending, so this waits for both
@@ -27,7 +28,7 @@ func TestStepsOfSeveralRanks(t *testing.T) {
 
 func TestResumeLeavesOutRanksThatAreNotStopped(t *testing.T) {
 	b := launched(t, 3, Options{}, nil)
-	b.resume(NewRankSet(1), backend.Continue)
+	b.resume(rankset.New(1), backend.Continue)
 	if got := b.resume(b.j.All(), backend.Continue); got.String() != "0,2" {
 		t.Errorf("resumed %s", got)
 	}
@@ -35,11 +36,11 @@ func TestResumeLeavesOutRanksThatAreNotStopped(t *testing.T) {
 		t.Error("rank 1 was resumed twice")
 	}
 	var rankErr *RankError
-	if _, err := b.j.Resume(b.ctx, NewRankSet(0, 3), backend.Continue, 0); !errors.As(err, &rankErr) ||
+	if _, err := b.j.Resume(b.ctx, rankset.New(0, 3), backend.Continue, 0); !errors.As(err, &rankErr) ||
 		rankErr.Rank != 3 {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.j.Resume(b.ctx, RankSet{}, backend.Continue, 0); err == nil ||
+	if _, err := b.j.Resume(b.ctx, rankset.Set{}, backend.Continue, 0); err == nil ||
 		err.Error() != "The command names no rank." {
 		t.Errorf("%v", err)
 	}
@@ -71,11 +72,11 @@ func TestAFailedResumeLeavesTheRankStopped(t *testing.T) {
 func TestASlowRankDoesNotHoldUpTheOthers(t *testing.T) {
 	ready := make(chan struct{})
 	b := launched(t, 3, Options{}, each(jobtest.Line(src, 2), jobtest.Exit(3)))
-	b.breakAt(2, ModeRank, RankSet{})
+	b.breakAt(2, ModeRank, rankset.Set{})
 	b.w.Rank(1).On(jobtest.Resume, b.w.Rank(1).SlowUntil(ready))
 	ctx, cancel := context.WithCancel(b.ctx)
 	type answer struct {
-		got RankSet
+		got rankset.Set
 		err error
 	}
 	answers := make(chan answer, 1)
@@ -85,7 +86,7 @@ func TestASlowRankDoesNotHoldUpTheOthers(t *testing.T) {
 	}()
 	b.untilState(0, Stopped) // while rank 1 has not even answered
 	b.untilNow(2, Stopped)
-	b.resume(NewRankSet(0), backend.Continue)
+	b.resume(rankset.New(0), backend.Continue)
 	b.untilState(0, Exited)
 	cancel()
 	a := <-answers
@@ -107,7 +108,7 @@ func TestASlowRankDoesNotHoldUpTheOthers(t *testing.T) {
 
 func TestInterrupt(t *testing.T) {
 	b := launched(t, 3, Options{}, each(jobtest.Init(), jobtest.Block("MPI_Recv", nil)))
-	b.resume(NewRankSet(0, 1), backend.Continue)
+	b.resume(rankset.New(0, 1), backend.Continue)
 	b.idle() // ranks that run freely do not keep it from being idle
 	for r := range 2 {
 		b.must(b.w.Rank(r).WaitIn(b.ctx, "MPI_Recv"))
@@ -212,22 +213,22 @@ func TestFocus(t *testing.T) {
 	if f, err := b.j.Focus(b.ctx); err != nil || f.String() != "0-3" {
 		t.Fatal(f, err)
 	}
-	b.must(b.j.SetFocus(b.ctx, NewRankSet(1, 2)))
+	b.must(b.j.SetFocus(b.ctx, rankset.New(1, 2)))
 	e := b.until("focus", func(e Event) bool { return e.Focus != nil })
 	if f, _ := b.j.Focus(b.ctx); f.String() != "1-2" || e.Focus.String() != "1-2" {
 		t.Error(f, e.Focus)
 	}
-	b.must(b.j.SetFocus(b.ctx, NewRankSet(2, 1)))
+	b.must(b.j.SetFocus(b.ctx, rankset.New(2, 1)))
 	b.drain()
 	for _, e := range b.seen[len(b.seen)-1:] {
 		if e.Focus != nil {
 			t.Error("an unchanged focus was published")
 		}
 	}
-	if err := b.j.SetFocus(b.ctx, NewRankSet(4)); err == nil {
+	if err := b.j.SetFocus(b.ctx, rankset.New(4)); err == nil {
 		t.Error("a rank outside the job can be in focus")
 	}
-	if err := b.j.SetFocus(b.ctx, RankSet{}); err == nil {
+	if err := b.j.SetFocus(b.ctx, rankset.Set{}); err == nil {
 		t.Error("the focus can be empty")
 	}
 }
@@ -242,10 +243,15 @@ func TestEvaluateMergesEqualAnswers(t *testing.T) {
 		}
 		w.Rank(4).Values = nil
 	})
-	b.resume(NewRankSet(5), backend.Continue)
+	b.resume(rankset.New(5), backend.Continue)
 	got, err := b.j.Evaluate(b.ctx, b.j.All(), backend.EvaluateRequest{Expression: "n", Context: backend.ContextWatch})
 	b.must(err)
-	want := []string{"[0-2] 5", "[3] 7", `[4] no symbol "n" in current context.`, "[5] cannot evaluate n: the rank is running."}
+	want := []string{
+		"[0-2] 5",
+		"[3] 7",
+		`[4] no symbol "n" in current context.`,
+		"[5] cannot evaluate n: the rank is running.",
+	}
 	if len(got) != len(want) {
 		t.Fatalf("%v", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cohort-debugger/cohort/internal/queue"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // A Stream is what a subscription delivers.
@@ -22,7 +23,7 @@ type Subscription struct {
 	events   <-chan Event
 	end      context.CancelFunc
 	snapshot []RankStatus
-	focus    RankSet
+	focus    rankset.Set
 	idle     bool
 }
 
@@ -65,7 +66,7 @@ func (s *Subscription) Overflowed() bool { return s.queue.Overflowed() }
 
 // Snapshot is how the ranks stood, what the focus was and whether the job was idle immediately before the first event
 // of the stream.
-func (s *Subscription) Snapshot() (ranks []RankStatus, focus RankSet, idle bool) {
+func (s *Subscription) Snapshot() (ranks []RankStatus, focus rankset.Set, idle bool) {
 	return s.snapshot, s.focus, s.idle
 }
 

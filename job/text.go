@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // stopText says in whole sentences why and where a rank stopped.
@@ -295,20 +296,20 @@ func lostText(r *rank, e backend.Ended) string {
 // summary describes how all ranks ended. Owner.
 func (j *Job) summary() *Ended {
 	texts := make(map[int]string, j.n)
-	var failed rankSetBuilder
+	var failed rankset.Builder
 	for _, r := range j.ranks {
 		switch {
 		case r.exit != nil && r.state == Exited:
 			texts[r.num] = exitText(*r.exit)
 			if r.exit.Code != 0 || r.exit.Signal != "" {
-				failed.add(r.num)
+				failed.Add(r.num)
 			}
 		default:
 			texts[r.num] = "was lost: " + withoutSubject(r.lost)
-			failed.add(r.num)
+			failed.Add(r.num)
 		}
 	}
-	return &Ended{Summary: strings.Join(mergeTexts(texts), ", "), Failed: failed.set()}
+	return &Ended{Summary: strings.Join(mergeTexts(texts), ", "), Failed: failed.Set()}
 }
 
 // withoutSubject turns "Rank 3 is lost: why." into "why" and "Rank 3 was ended ..." into "it was ended ...", so that

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // RankState is what a rank is doing.
@@ -85,7 +86,7 @@ type Breakpoint struct {
 	Condition    string
 	HitCondition string
 	LogMessage   string
-	Ranks        RankSet // only these have it; empty: all
+	Ranks        rankset.Set // only these have it; empty: all
 	Mode         Mode
 }
 
@@ -99,7 +100,7 @@ type BreakpointStatus struct {
 	// to say.
 	Message string
 	PerRank map[int]backend.Breakpoint // answers so far; must not be changed by the reader
-	HitBy   RankSet                    // ranks that have stopped at it so far
+	HitBy   rankset.Set                // ranks that have stopped at it so far
 }
 
 // An Event is one thing that happened. Exactly one of the fields below Seq is set.
@@ -110,7 +111,7 @@ type Event struct {
 	Breakpoint  *BreakpointStatus
 	Idle        bool
 	Ended       *Ended
-	Focus       *RankSet
+	Focus       *rankset.Set
 	Cut         *CutReached
 	Progress    *Progress
 }
@@ -118,15 +119,15 @@ type Event struct {
 // Output is one line, with its newline, or a part of a line that waited too long for its end. All Ranks printed exactly
 // Text.
 type Output struct {
-	Ranks    RankSet
+	Ranks    rankset.Set
 	Category string // "stdout", "stderr", "console"
 	Text     string // the bytes as they came: not necessarily UTF-8
 }
 
 // Ended: every rank has exited or is lost.
 type Ended struct {
-	Summary string  // such as "[0-2] exited with code 0, [3] was killed by SIGSEGV"
-	Failed  RankSet // ranks that did not exit with code 0
+	Summary string      // such as "[0-2] exited with code 0, [3] was killed by SIGSEGV"
+	Failed  rankset.Set // ranks that did not exit with code 0
 }
 
 // CutReached: all ranks stand at a cut.
@@ -134,8 +135,8 @@ type CutReached struct {
 	At        string // what the cut belongs to, as its requester named it, such as the event "2:17"
 	Leader    int    // the rank that went on from its position to its breakpoint; -1 none
 	Positions []uint64
-	Finished  RankSet // ranks that had ended before the cut, at or before their position
-	Beyond    RankSet // ranks that had gone further than the causal cut of At before, and stay there
+	Finished  rankset.Set // ranks that had ended before the cut, at or before their position
+	Beyond    rankset.Set // ranks that had gone further than the causal cut of At before, and stay there
 }
 
 // Progress of something long that belongs to the job, such as the scout run that obtains the event graph.
@@ -148,7 +149,7 @@ type Progress struct {
 
 // MergedResult is the answer of all ranks that answered the same, also in the file that goes with it.
 type MergedResult struct {
-	Ranks RankSet
+	Ranks rankset.Set
 	Text  string
 	Err   string // whole sentence; then Text is empty
 	// Result is the full answer of the lowest of Ranks; its Ref is valid on that rank only.

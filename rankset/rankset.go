@@ -1,4 +1,5 @@
-package job
+// Package rankset has sets of ranks, and their text: "0-3,7", "0-60:4".
+package rankset
 
 import (
 	"fmt"
@@ -6,36 +7,36 @@ import (
 	"slices"
 )
 
-// A RankSet is a set of ranks. The zero value is the empty set. Values are immutable and may be shared between
+// A Set is a set of ranks. The zero value is the empty set. Values are immutable and may be shared between
 // goroutines; compare them with Equal. Operations take time in proportion to the largest rank divided by 64, so 100,000
 // ranks cost about 1,600 machine words.
-type RankSet struct {
+type Set struct {
 	words []uint64 // bit r%64 of words[r/64]; the last word is not zero, so that equal sets have equal words
 }
 
 const wordBits = 64
 
-// NewRankSet returns the set of the given ranks. It panics if one is negative: that is a defect of the caller, never
+// New returns the set of the given ranks. It panics if one is negative: that is a defect of the caller, never
 // input.
-func NewRankSet(ranks ...int) RankSet {
-	var b rankSetBuilder
+func New(ranks ...int) Set {
+	var b Builder
 	for _, r := range ranks {
-		b.add(r)
+		b.Add(r)
 	}
-	return b.set()
+	return b.Set()
 }
 
-// AllRanks returns 0..n-1.
-func AllRanks(n int) RankSet {
-	var b rankSetBuilder
+// All returns 0..n-1.
+func All(n int) Set {
+	var b Builder
 	if n > 0 {
 		b.addRange(0, n-1)
 	}
-	return b.set()
+	return b.Set()
 }
 
 // Contains tells whether rank is in s.
-func (s RankSet) Contains(rank int) bool {
+func (s Set) Contains(rank int) bool {
 	if rank < 0 || rank/wordBits >= len(s.words) {
 		return false
 	}
@@ -44,7 +45,7 @@ func (s RankSet) Contains(rank int) bool {
 
 // Each calls yield for each rank in ascending order until it returns false. It has the form of an iterator: `for r :=
 // range s.Each`.
-func (s RankSet) Each(yield func(rank int) bool) {
+func (s Set) Each(yield func(rank int) bool) {
 	for i, w := range s.words {
 		for ; w != 0; w &= w - 1 {
 			if !yield(i*wordBits + bits.TrailingZeros64(w)) {
@@ -55,7 +56,7 @@ func (s RankSet) Each(yield func(rank int) bool) {
 }
 
 // Len is the number of ranks in s.
-func (s RankSet) Len() int {
+func (s Set) Len() int {
 	n := 0
 	for _, w := range s.words {
 		n += bits.OnesCount64(w)
@@ -64,10 +65,10 @@ func (s RankSet) Len() int {
 }
 
 // Empty tells whether s has no ranks.
-func (s RankSet) Empty() bool { return len(s.words) == 0 }
+func (s Set) Empty() bool { return len(s.words) == 0 }
 
 // Min is the lowest rank, or -1 if s is empty.
-func (s RankSet) Min() int {
+func (s Set) Min() int {
 	for r := range s.Each {
 		return r
 	}
@@ -75,7 +76,7 @@ func (s RankSet) Min() int {
 }
 
 // Max is the highest rank, or -1 if s is empty.
-func (s RankSet) Max() int {
+func (s Set) Max() int {
 	if len(s.words) == 0 {
 		return -1
 	}
@@ -84,7 +85,7 @@ func (s RankSet) Max() int {
 }
 
 // Slice returns the ranks in ascending order.
-func (s RankSet) Slice() []int {
+func (s Set) Slice() []int {
 	out := make([]int, 0, s.Len())
 	for r := range s.Each {
 		out = append(out, r)
@@ -93,10 +94,10 @@ func (s RankSet) Slice() []int {
 }
 
 // Equal tells whether s and t hold the same ranks.
-func (s RankSet) Equal(t RankSet) bool { return slices.Equal(s.words, t.words) }
+func (s Set) Equal(t Set) bool { return slices.Equal(s.words, t.words) }
 
 // Union returns the ranks that are in s or in t.
-func (s RankSet) Union(t RankSet) RankSet {
+func (s Set) Union(t Set) Set {
 	if len(s.words) < len(t.words) {
 		s, t = t, s
 	}
@@ -104,44 +105,44 @@ func (s RankSet) Union(t RankSet) RankSet {
 	for i, x := range t.words {
 		w[i] |= x
 	}
-	return RankSet{w}
+	return Set{w}
 }
 
 // Intersect returns the ranks that are in s and in t.
-func (s RankSet) Intersect(t RankSet) RankSet {
+func (s Set) Intersect(t Set) Set {
 	w := slices.Clone(s.words[:min(len(s.words), len(t.words))])
 	for i := range w {
 		w[i] &= t.words[i]
 	}
-	return RankSet{trim(w)}
+	return Set{trim(w)}
 }
 
 // Minus returns the ranks of s that are not in t.
-func (s RankSet) Minus(t RankSet) RankSet {
+func (s Set) Minus(t Set) Set {
 	w := slices.Clone(s.words)
 	for i := range min(len(w), len(t.words)) {
 		w[i] &^= t.words[i]
 	}
-	return RankSet{trim(w)}
+	return Set{trim(w)}
 }
 
 // With returns s and the given ranks. It panics if one is negative.
-func (s RankSet) With(ranks ...int) RankSet {
-	b := rankSetBuilder{slices.Clone(s.words)}
+func (s Set) With(ranks ...int) Set {
+	b := Builder{slices.Clone(s.words)}
 	for _, r := range ranks {
-		b.add(r)
+		b.Add(r)
 	}
-	return b.set()
+	return b.Set()
 }
 
 // Without returns s without rank.
-func (s RankSet) Without(rank int) RankSet {
+func (s Set) Without(rank int) Set {
 	if !s.Contains(rank) {
 		return s
 	}
 	w := slices.Clone(s.words)
 	w[rank/wordBits] &^= 1 << (rank % wordBits)
-	return RankSet{trim(w)}
+	return Set{trim(w)}
 }
 
 func trim(w []uint64) []uint64 {
@@ -154,19 +155,19 @@ func trim(w []uint64) []uint64 {
 	return w
 }
 
-// A rankSetBuilder collects ranks in place; set hands its memory over.
-type rankSetBuilder struct{ words []uint64 }
+// A Builder collects ranks in place; set hands its memory over.
+type Builder struct{ words []uint64 }
 
-func (b *rankSetBuilder) add(rank int) {
+func (b *Builder) Add(rank int) {
 	if rank < 0 {
-		panic(fmt.Sprintf("job: negative rank %d", rank))
+		panic(fmt.Sprintf("rankset: negative rank %d", rank))
 	}
 	b.grow(rank)
 	b.words[rank/wordBits] |= 1 << (rank % wordBits)
 }
 
 // addRange adds lo..hi, whole words at a time.
-func (b *rankSetBuilder) addRange(lo, hi int) {
+func (b *Builder) addRange(lo, hi int) {
 	b.grow(hi)
 	for lo <= hi {
 		if lo%wordBits == 0 && hi-lo >= wordBits-1 {
@@ -174,15 +175,15 @@ func (b *rankSetBuilder) addRange(lo, hi int) {
 			lo += wordBits
 			continue
 		}
-		b.add(lo)
+		b.Add(lo)
 		lo++
 	}
 }
 
-func (b *rankSetBuilder) grow(rank int) {
+func (b *Builder) grow(rank int) {
 	if need := rank/wordBits + 1; need > len(b.words) {
 		b.words = append(b.words, make([]uint64, need-len(b.words))...)
 	}
 }
 
-func (b *rankSetBuilder) set() RankSet { return RankSet{trim(b.words)} }
+func (b *Builder) Set() Set { return Set{trim(b.words)} }

@@ -1,4 +1,4 @@
-package job
+package rankset
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestParseRankSet(t *testing.T) {
+func TestParse(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"0-3,7", "0-3,7"},
 		{"all", "0-63"},
@@ -26,14 +26,14 @@ func TestParseRankSet(t *testing.T) {
 		{"63", "63"},
 		{"0-63:9223372036854775807", "0"},
 	} {
-		got, err := ParseRankSet(c.in, 64)
+		got, err := Parse(c.in, 64)
 		if err != nil || got.String() != c.want {
-			t.Errorf("ParseRankSet(%q) = %v, %v; want %s", c.in, got, err, c.want)
+			t.Errorf("Parse(%q) = %v, %v; want %s", c.in, got, err, c.want)
 		}
 	}
 }
 
-func TestParseRankSetRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct {
 		in   string
 		n    int
@@ -55,10 +55,10 @@ func TestParseRankSetRefuses(t *testing.T) {
 		{"0-3-4", 5, `In the rank set "0-3-4", "3-4" is not a rank; write ranks such as "0-3,7", or "all".`},
 		{"none", 4, `In the rank set "none", "none" is not a rank; write ranks such as "0-3,7", or "all".`},
 	} {
-		_, err := ParseRankSet(c.in, c.n)
-		var want *RankSetError
+		_, err := Parse(c.in, c.n)
+		var want *Error
 		if !errors.As(err, &want) || err.Error() != c.want {
-			t.Errorf("ParseRankSet(%q, %d):\n got %v\nwant %s", c.in, c.n, err, c.want)
+			t.Errorf("Parse(%q, %d):\n got %v\nwant %s", c.in, c.n, err, c.want)
 		}
 	}
 }
@@ -80,15 +80,15 @@ func ranksGen(n int) *rapid.Generator[map[int]bool] {
 	})
 }
 
-func toSet(m map[int]bool) RankSet { return NewRankSet(sortedKeys(m)...) }
+func toSet(m map[int]bool) Set { return New(slices.Sorted(maps.Keys(m))...) }
 
-func sameAs(t *rapid.T, what string, s RankSet, m map[int]bool) {
+func sameAs(t *rapid.T, what string, s Set, m map[int]bool) {
 	t.Helper()
-	want := sortedKeys(m)
+	want := slices.Sorted(maps.Keys(m))
 	if !slices.Equal(s.Slice(), want) || s.Len() != len(want) || s.Empty() != (len(want) == 0) {
 		t.Fatalf("%s: got %v, want %v", what, s.Slice(), want)
 	}
-	if !s.Equal(NewRankSet(want...)) {
+	if !s.Equal(New(want...)) {
 		t.Fatalf("%s: words are not canonical", what)
 	}
 	lo, hi := -1, -1
@@ -147,7 +147,7 @@ func TestRankSetTextRoundTrips(t *testing.T) {
 			return
 		}
 		text := s.String()
-		back, err := ParseRankSet(text, n)
+		back, err := Parse(text, n)
 		if err != nil || !back.Equal(s) {
 			t.Fatalf("%v -> %q -> %v, %v", s.Slice(), text, back.Slice(), err)
 		}
@@ -167,11 +167,11 @@ func listText(ranks []int) string {
 
 func TestRankSetOf100000(t *testing.T) {
 	const n = 100_000
-	all := AllRanks(n)
+	all := All(n)
 	if all.String() != "0-99999" || all.Len() != n {
 		t.Fatal(all.String())
 	}
-	odd, err := ParseRankSet("1-99999:2", n)
+	odd, err := Parse("1-99999:2", n)
 	if err != nil || odd.Len() != n/2 || odd.String() != "1-99999:2" {
 		t.Fatal(odd.String(), err)
 	}
@@ -181,15 +181,15 @@ func TestRankSetOf100000(t *testing.T) {
 }
 
 func BenchmarkRankSetString100000(b *testing.B) {
-	odd, _ := ParseRankSet("1-99999:2", 100_000)
+	odd, _ := Parse("1-99999:2", 100_000)
 	for b.Loop() {
 		_ = odd.String()
 	}
 }
 
-// FuzzParseRankSet: whatever is given, the answer is a set within bounds that survives its own text, or a whole
+// FuzzParse: whatever is given, the answer is a set within bounds that survives its own text, or a whole
 // sentence.
-func FuzzParseRankSet(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"0-3,7", "all", "0-63:4", "1,,2", "9-1", "0-9:0", "all:2", "18446744073709551616",
 		"0-9:9223372036854775807", "-", ":", "１",
@@ -200,7 +200,7 @@ func FuzzParseRankSet(f *testing.F) {
 		if n < 0 || n > 1<<16 || len(text) > 1<<12 {
 			return
 		}
-		s, err := ParseRankSet(text, n)
+		s, err := Parse(text, n)
 		if err != nil {
 			if !strings.HasSuffix(err.Error(), ".") {
 				t.Fatalf("not a sentence: %q", err)
@@ -216,9 +216,32 @@ func FuzzParseRankSet(f *testing.F) {
 			}
 			return
 		}
-		back, err := ParseRankSet(s.String(), n)
+		back, err := Parse(s.String(), n)
 		if err != nil || !back.Equal(s) {
 			t.Fatalf("%q -> %q -> %v, %v", text, s, back, err)
 		}
 	})
+}
+
+func TestInOrder(t *testing.T) {
+	for _, c := range []struct {
+		in   []int
+		want string
+	}{
+		{nil, ""},
+		{[]int{5}, "5"},
+		{[]int{0, 1, 2, 3, 7}, "0-3,7"},
+		{[]int{0, 4, 8, 12}, "0-12:4"},
+		{[]int{0, 4}, "0,4"},
+		{[]int{3, 2, 1, 0}, "3,2,1,0"},
+		{[]int{4, 5, 0, 1}, "4-5,0-1"},
+		{[]int{1, 1, 1}, "1,1,1"},
+		{[]int{4294967294, -1, 0, 1}, "4294967294,?,0-1"},
+		{[]int{-1, 0, -1, -1}, "?,0,?,?"},
+		{[]int{-1, 1, 3, 5, 7, 9}, "?,1-9:2"},
+	} {
+		if got := InOrder(c.in); got != c.want {
+			t.Errorf("%v: %s, want %s", c.in, got, c.want)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // abandonTime bounds how long the ranks may take to stop where they are.
@@ -35,7 +36,7 @@ func (c *Controller) abandon(ctx context.Context) {
 		backend.ControlRequest{ParkAt: &never, GuardAt: &never}); err != nil {
 		c.o.Log.Debug("abandoning a cut: positions", "error", err)
 	}
-	running := job.RankSet{}
+	running := rankset.Set{}
 	status, err := c.o.Job.Status(ctx)
 	for _, s := range status {
 		if s.State == job.Running {

@@ -12,6 +12,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // Options of a Controller.
@@ -212,7 +213,7 @@ func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpo
 		c.known, c.knownFor = map[int]*found{}, signature
 	}
 	var list []wanted
-	ranks := job.RankSet{}
+	ranks := rankset.Set{}
 	for _, s := range status {
 		w := wanted{rank: s.Rank, from: s.Control.Events}
 		enough := true
@@ -228,7 +229,7 @@ func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpo
 		}
 		if len(w.breakpoints) > 0 && !enough {
 			list = append(list, w)
-			ranks = ranks.Union(job.NewRankSet(s.Rank))
+			ranks = ranks.Union(rankset.New(s.Rank))
 		}
 	}
 	if len(list) == 0 {
@@ -237,7 +238,7 @@ func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpo
 	return c.send(ctx, ranks, list)
 }
 
-func (c *Controller) send(ctx context.Context, ranks job.RankSet, list []wanted) error {
+func (c *Controller) send(ctx context.Context, ranks rankset.Set, list []wanted) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.o.Log.Debug("scout: starts", "ranks", ranks.String())
@@ -278,7 +279,7 @@ func (c *Controller) send(ctx context.Context, ranks job.RankSet, list []wanted)
 // reachable is the least cut that can be reached from where the ranks are: replays do not run backwards, and so a rank
 // that an earlier stop (at a hit that is concurrent with this one) has brought further than this hit's past stays. It
 // is consistent, being the union of two consistent cuts.
-func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond job.RankSet) {
+func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond rankset.Set) {
 	cut = slices.Clone(target.cut)
 	for _, s := range status {
 		if s.Rank != target.rank && s.Control.Events > cut[s.Rank] {
@@ -336,7 +337,7 @@ func (c *Controller) runBeforeInit(ctx context.Context, rank int, status []job.R
 	c.o.Say(fmt.Sprintf("Rank %d goes on to a hit before MPI_Init; nothing of other ranks happened before that, and "+
 		"they stay where they are. If rank %d is past the hit already, "+
 		"it runs into MPI_Init and waits there: continue again.", rank, rank))
-	_, err := c.o.Job.Resume(ctx, job.NewRankSet(rank), backend.Continue, 0)
+	_, err := c.o.Job.Resume(ctx, rankset.New(rank), backend.Continue, 0)
 	if err == nil {
 		err = c.o.Job.WaitIdle(ctx)
 	}

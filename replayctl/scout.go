@@ -8,6 +8,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // maxHits bounds the hits that one scout looks for per rank; each costs a stop of the debugger (some milliseconds).
@@ -22,7 +23,7 @@ type Scout struct {
 }
 
 // StartScout starts one.
-type StartScout func(ctx context.Context, debugged job.RankSet) (*Scout, error)
+type StartScout func(ctx context.Context, debugged rankset.Set) (*Scout, error)
 
 // wanted is what a scout is to find out on one rank.
 type wanted struct {

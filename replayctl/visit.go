@@ -11,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // PassedError: a rank is beyond the end of a call that it was to be looked at in. Nothing was moved.
@@ -44,7 +45,7 @@ func (e *NoStandError) Error() string {
 }
 
 // RunningError: ranks run freely, so that it is not known from where they are to be steered. Nothing was moved.
-type RunningError struct{ Ranks job.RankSet }
+type RunningError struct{ Ranks rankset.Set }
 
 func (e *RunningError) Error() string {
 	return fmt.Sprintf("The ranks [%s] are running: pause them first.", e.Ranks)
@@ -54,7 +55,7 @@ func (e *RunningError) Error() string {
 type leg struct {
 	cut    causal.Cut
 	at     []int // places among the events
-	beyond job.RankSet
+	beyond rankset.Set
 }
 
 // itinerary plans runs to cuts, from where the ranks are, such that at the end of one of them each of the events is the
@@ -208,7 +209,7 @@ func (c *Controller) stand(ctx context.Context) (causal.Cut, error) {
 		return nil, err
 	}
 	now := make(causal.Cut, len(status))
-	running := job.RankSet{}
+	running := rankset.Set{}
 	for r, s := range status {
 		now[r] = s.Control.Events
 		still := s.Control.Present && slices.Contains([]abi.State{abi.StateParked, abi.StateEnd, abi.StateFinalized}, s.Control.State)

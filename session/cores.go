@@ -17,6 +17,7 @@ import (
 	"github.com/cohort-debugger/cohort/handles"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // checkCores refuses arguments that make no sense with core files.
@@ -227,7 +228,13 @@ func (s *coreSet) number(n *notes) error {
 			continue
 		}
 		if c.rank >= launch.MaxRanks {
-			return refuse("The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d ranks.", c.path, c.rank, c.how, launch.MaxRanks)
+			return refuse(
+				"The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d ranks.",
+				c.path,
+				c.rank,
+				c.how,
+				launch.MaxRanks,
+			)
 		}
 		if other := owner[c.rank]; other != nil {
 			return refuse("Two core files are of rank %d: %s (process %d) and %s (process %d). Give the files of one "+
@@ -245,8 +252,10 @@ func (s *coreSet) number(n *notes) error {
 			next++
 		}
 		c.rank, owner[next] = next, c
-		n.add(fmt.Sprintf("Which rank the core file %s was is not known: neither its memory nor its environment tells. "+
-			"It is shown as rank %d because of its place among the files.", c.path, next))
+		n.add(
+			fmt.Sprintf("Which rank the core file %s was is not known: neither its memory nor its environment tells. "+
+				"It is shown as rank %d because of its place among the files.", c.path, next),
+		)
 	}
 	s.size = max(s.size, next+1, len(s.cores))
 	if s.size > launch.MaxRanks {
@@ -259,7 +268,7 @@ func (s *coreSet) number(n *notes) error {
 			ranks = append(ranks, r)
 		}
 		n.add(fmt.Sprintf("The run had %d ranks, and there are core files of %d of them: %s. The others are shown as "+
-			"lost.", s.size, len(s.cores), job.NewRankSet(ranks...)))
+			"lost.", s.size, len(s.cores), rankset.New(ranks...)))
 	}
 	return nil
 }

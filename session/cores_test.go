@@ -21,6 +21,7 @@ import (
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/session"
 )
 
@@ -157,7 +158,7 @@ func TestWhichRanks(t *testing.T) {
 					}
 				}
 				if len(lost) > 0 {
-					got += ", lost " + job.NewRankSet(lost...).String()
+					got += ", lost " + rankset.New(lost...).String()
 				}
 				if len(started.Notes) > 0 {
 					got += ": " + strings.Join(started.Notes, " ")
@@ -176,7 +177,11 @@ func TestRefusedArguments(t *testing.T) {
 		"incompleteOk": {IncompleteOK: true},
 	} {
 		args.Cores = []string{"core"}
-		if _, err := open(t, args); err == nil || !session.IsRefusal(err) || !strings.Contains(err.Error(), `"`+name+`" cannot be given with "cores"`) {
+		if _, err := open(
+			t,
+			args,
+		); err == nil || !session.IsRefusal(err) ||
+			!strings.Contains(err.Error(), `"`+name+`" cannot be given with "cores"`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -208,7 +213,7 @@ func TestDebuggerKilled(t *testing.T) {
 	defer stop()
 	var pid [2]int
 	for rank := range pid {
-		got, err := started.Job.Evaluate(ctx, job.NewRankSet(rank),
+		got, err := started.Job.Evaluate(ctx, rankset.New(rank),
 			backend.EvaluateRequest{
 				Expression: "-exec python import os; print(os.getpid())",
 				Context:    backend.ContextREPL,
@@ -228,12 +233,12 @@ func TestDebuggerKilled(t *testing.T) {
 			break
 		}
 	}
-	got, err := started.Job.Evaluate(ctx, job.AllRanks(2),
+	got, err := started.Job.Evaluate(ctx, rankset.All(2),
 		backend.EvaluateRequest{Expression: "6 * 7", Context: backend.ContextWatch})
 	if err != nil || len(got) != 2 || got[0].Text != "42" || !strings.Contains(got[1].Err, "lost") {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := started.Job.Resume(ctx, job.AllRanks(2), backend.Continue, 0); err == nil ||
+	if _, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0); err == nil ||
 		!strings.Contains(err.Error(), "a core file: its process has ended") {
 		t.Errorf("%v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
 	"github.com/cohort-debugger/cohort/trace/rewrite"
@@ -93,8 +94,8 @@ func Minimize(
 func MinimizeText(r *MinimizeReport) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: of %s in %s a replay needs %d (%s of %s).\n", r.From,
-		plural(r.Wildcards, "wildcard decision", "wildcard decisions"), "mode "+r.Mode,
-		r.Kept, percent(r.Kept, r.Messages), plural(r.Messages, "message", "messages"))
+		prose.Count(r.Wildcards, "wildcard decision"), "mode "+r.Mode,
+		r.Kept, percent(r.Kept, r.Messages), prose.Count(r.Messages, "message"))
 	if r.Never > 0 {
 		fmt.Fprintf(&b, "Of these %d are of receives that never took a message.\n", r.Never)
 	}
@@ -104,7 +105,7 @@ func MinimizeText(r *MinimizeReport) string {
 		b.WriteString("No message raced: the replay takes the same messages whatever the timing.\n")
 	case r.Optimal:
 		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n",
-			plural(r.Bound.Least, "message", "messages"))
+			prose.Count(r.Bound.Least, "message"))
 	default:
 		if told == r.Bound.Traced {
 			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have "+

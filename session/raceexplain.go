@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
 // ExplainRace draws the example of a group: the two sends, the receive, and why both messages were possible.
 func ExplainRace(r *RaceReport, g *RaceGroup, style RaceStyle) string {
 	var b strings.Builder
 	e := &g.Example
-	fmt.Fprintf(&b, "Group %d, one of %s: %s.\n\n", g.Number, plural(g.Races, "race", "races"),
+	fmt.Fprintf(&b, "Group %d, one of %s: %s.\n\n", g.Number, prose.Count(g.Races, "race"),
 		style.verdictText(e.Verdict))
 	if e.Took.Send.Rank != e.Post.Rank && e.Other.Send.Rank != e.Post.Rank {
 		drawRace(&b, e)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // RaceStyle says how `cohort races` prints for people.
@@ -47,36 +49,11 @@ func percent(part, whole uint64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
 }
 
-func plural(n uint64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.FormatUint(n, 10) + " " + many
-}
-
-// Ranges is "0-2,5" for ascending ranks.
-func Ranges(ranks []int) string {
-	var parts []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		if j == i {
-			parts = append(parts, strconv.Itoa(ranks[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
-}
-
 func rankText(ranks []int) string {
 	if len(ranks) == 1 {
 		return "rank " + strconv.Itoa(ranks[0])
 	}
-	return "ranks " + Ranges(ranks)
+	return "ranks " + rankset.InOrder(ranks)
 }
 
 // RacesText prints a report for people.
@@ -84,11 +61,11 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 	var b strings.Builder
 	c := r.Counts
 	fmt.Fprintf(&b, "%s: %d of %s with MPI_ANY_SOURCE could have taken another message (%s).\n",
-		r.Recording, c.Racing, plural(c.Wildcards, "receive or probe", "receives and probes"),
+		r.Recording, c.Racing, prose.Count(c.Wildcards, "receive or probe", "receives and probes"),
 		percent(c.Racing, c.Wildcards))
 	fmt.Fprintf(&b, "%d of %s race (%s): %s.\n",
-		c.RacingMessages, plural(c.Messages, "message", "messages"), percent(c.RacingMessages, c.Messages),
-		plural(c.Races, "frontier race", "frontier races"))
+		c.RacingMessages, prose.Count(c.Messages, "message"), percent(c.RacingMessages, c.Messages),
+		prose.Count(c.Races, "frontier race"))
 	shown, races := r.Groups, uint64(0)
 	if style.Most > 0 && len(shown) > style.Most {
 		shown = shown[:style.Most]
@@ -110,8 +87,8 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 		if races < c.Races {
 			all = "Shown are " + strconv.FormatUint(races, 10) + " of"
 		}
-		fmt.Fprintf(&b, "%s %s, in %d of %s.", all, plural(c.Races, "race", "races"), len(shown),
-			plural(uint64(len(r.Groups)), "group", "groups"))
+		fmt.Fprintf(&b, "%s %s, in %d of %s.", all, prose.Count(c.Races, "race"), len(shown),
+			prose.Count(uint64(len(r.Groups)), "group", "groups"))
 		if len(shown) < len(r.Groups) {
 			b.WriteString(" -n 0 shows all groups.")
 		}
@@ -122,7 +99,7 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 	}
 	if r.DoubtN > 0 {
 		fmt.Fprintf(&b, "%s, as the trace does not settle them:\n",
-			plural(uint64(r.DoubtN), "thing puts the races in doubt", "things put the races in doubt"))
+			prose.Count(uint64(r.DoubtN), "thing puts the races in doubt", "things put the races in doubt"))
 		for _, d := range r.Doubts {
 			fmt.Fprintf(&b, "  %s\n", d)
 		}
@@ -151,8 +128,8 @@ func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
 	}
 	fmt.Fprintf(b, "%s  %s: %s\n", style.paint(colourBold, strconv.Itoa(g.Number)),
 		style.paint(colourBold, g.Receive.Call+" "+style.in(g.Receive)), style.verdictText(g.Verdict))
-	line("where", "%s of %s, in %s; at most %d messages for one", plural(g.Receives, "time", "times"),
-		rankText(g.Receivers), plural(g.Races, "race", "races"), g.Most)
+	line("where", "%s of %s, in %s; at most %d messages for one", prose.Count(g.Receives, "time"),
+		rankText(g.Receivers), prose.Count(g.Races, "race"), g.Most)
 	for i, p := range g.Sends {
 		head := ""
 		if i == 0 {
@@ -189,5 +166,5 @@ func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
 }
 
 func (m *RaceMessage) size() string {
-	return fmt.Sprintf("%s, tag %d", plural(m.Bytes, "byte", "bytes"), m.Tag)
+	return fmt.Sprintf("%s, tag %d", prose.Count(m.Bytes, "byte"), m.Tag)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/launch"
+	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/replayctl"
 	"github.com/cohort-debugger/cohort/runner"
 )
@@ -132,7 +133,7 @@ func (s *steering) loadGraph(ctx context.Context) (*causal.Graph, error) {
 func (s *steering) progress(p job.Progress) { _ = s.job.ReportProgress(p) }
 
 // scout starts a second replay, unseen, in which only some ranks have a debugger.
-func (s *steering) scout(ctx context.Context, debugged job.RankSet) (*replayctl.Scout, error) {
+func (s *steering) scout(ctx context.Context, debugged rankset.Set) (*replayctl.Scout, error) {
 	o := underDebugger(s.prepared, s.args)
 	o.Mode, o.DebugRanks, o.Output = launch.Debug, debugged.Slice(), discard
 	running, err := launch.Start(ctx, o)
@@ -184,7 +185,7 @@ func (s *steering) scout(ctx context.Context, debugged job.RankSet) (*replayctl.
 }
 
 // Continue implements dap.Steering.
-func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, focus job.RankSet) error {
+func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, focus rankset.Set) error {
 	var causalOnes []job.Breakpoint
 	for _, b := range breakpoints {
 		if b.Mode == job.ModeCausal {
@@ -200,7 +201,7 @@ func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, f
 
 // goOn lets the ranks of the focus run on without a breakpoint ahead: the rest of the run is ordinary. why they do, and
 // from where, is said.
-func (s *steering) goOn(ctx context.Context, why string, focus job.RankSet) error {
+func (s *steering) goOn(ctx context.Context, why string, focus rankset.Set) error {
 	before, err := s.job.Status(ctx)
 	if err != nil {
 		return errors.Join(errors.New(why), err)
@@ -214,9 +215,9 @@ func (s *steering) goOn(ctx context.Context, why string, focus job.RankSet) erro
 }
 
 // goingOn says which ranks go on and from which positions, and how the others stand.
-func goingOn(before []job.RankStatus, resumed job.RankSet) string {
+func goingOn(before []job.RankStatus, resumed rankset.Set) string {
 	var from []string
-	var gone, running, standing job.RankSet
+	var gone, running, standing rankset.Set
 	for _, s := range before {
 		switch {
 		case resumed.Contains(s.Rank):
@@ -237,7 +238,7 @@ func goingOn(before []job.RankStatus, resumed job.RankSet) string {
 		parts = append(parts, fmt.Sprintf("Ranks [%s] go on, from %s", resumed, strings.Join(from, " ")))
 	}
 	for _, other := range []struct {
-		ranks job.RankSet
+		ranks rankset.Set
 		how   string
 	}{{running, "running"}, {standing, "standing, not being in focus"}, {gone, "at their ends"}} {
 		if !other.ranks.Empty() {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // pane draws one pane: a title line and rows lines of exactly width cells.
@@ -162,7 +163,7 @@ func (m *Model) sourcePane(rows int) []string {
 	}
 	gutter := 2
 	for _, ranks := range at {
-		gutter = max(gutter, len(compactRanks(ranks)))
+		gutter = max(gutter, len(rankset.New(ranks...).String()))
 	}
 	gutter = min(gutter, 9)
 	number := len(fmt.Sprint(len(m.source.lines)))
@@ -170,7 +171,7 @@ func (m *Model) sourcePane(rows int) []string {
 	for i := m.top; i < len(m.source.lines) && len(out) < rows; i++ {
 		ranks, arrow := "", " "
 		if here := at[i+1]; len(here) > 0 {
-			ranks, arrow = compactRanks(here), "▸"
+			ranks, arrow = rankset.New(here...).String(), "▸"
 			if len(ranks) > gutter {
 				ranks = fmt.Sprintf("%d ranks", len(here))
 			}

@@ -3,8 +3,6 @@ package tui
 import (
 	"fmt"
 	"os"
-	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
@@ -70,26 +68,4 @@ func ranksByLine(ranks []protocol.RankStatus, path string) map[int][]int {
 		}
 	}
 	return at
-}
-
-// compactRanks prints ranks as a rank set: 0-3,7.
-func compactRanks(ranks []int) string {
-	sort.Ints(ranks)
-	var parts []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		switch j - i {
-		case 0:
-			parts = append(parts, strconv.Itoa(ranks[i]))
-		case 1:
-			parts = append(parts, strconv.Itoa(ranks[i]), strconv.Itoa(ranks[j]))
-		default:
-			parts = append(parts, fmt.Sprintf("%d-%d", ranks[i], ranks[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
 }

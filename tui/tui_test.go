@@ -182,7 +182,7 @@ func TestScreenAt80x24(t *testing.T) {
 	checkShape(t, h.m)
 	screen := h.screen()
 	for _, want := range []string{
-		"4 ranks · focus all", "1 ■ e11 heat.c:3", "3 ▶ in MPI_Recv", "0,1▸", "2▸",
+		"4 ranks · focus all", "1 ■ e11 heat.c:3", "3 ▶ in MPI_Recv", "0-1▸", "2▸",
 		"exchange_halo(grid)", "grid = [250]", "Stack of rank 1", "Rank 1 stopped at a breakpoint.", "c cont",
 		"q quit",
 	} {

@@ -17,7 +17,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // idleReader is a connection whose client can stop reading for a while.
@@ -161,7 +161,7 @@ func TestDAPOutputThatNobodyReads(t *testing.T) {
 				continue
 			}
 			label, text, _ := strings.Cut(strings.TrimPrefix(body.Output, "["), "] ")
-			ranks, err := job.ParseRankSet(label, printers) // the ends of two lines may be equal
+			ranks, err := rankset.Parse(label, printers) // the ends of two lines may be equal
 			if err != nil {
 				t.Fatalf("%.30q…: %v", body.Output, err)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/causal"
-	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -188,7 +188,7 @@ func (f *racesFlags) ranks(filter *causal.RaceFilter, n int) error {
 		if one.text == "" {
 			continue
 		}
-		set, err := job.ParseRankSet(one.text, n)
+		set, err := rankset.Parse(one.text, n)
 		if err != nil {
 			return usageError("%s: %v", one.flag, err)
 		}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
 	"github.com/cohort-debugger/cohort/trace"
@@ -26,7 +28,7 @@ func progressText(p runner.RecordProgress) string {
 		return fmt.Sprintf("cohort: packing the traces, %s of %s", size(uint64(p.Packed)), size(uint64(p.ToPack)))
 	}
 	return fmt.Sprintf("cohort: recording for %s: %s, %s (%s), %s written",
-		p.Elapsed.Round(time.Second), count(p.Events, "event"), count(p.Messages, "message"), size(p.Bytes),
+		p.Elapsed.Round(time.Second), prose.Count(p.Events, "event"), prose.Count(p.Messages, "message"), size(p.Bytes),
 		size(p.TraceBytes))
 }
 
@@ -66,7 +68,7 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 	if quiet && b.Len() == 0 {
 		return
 	}
-	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", count(uint64(len(r.Job.Ranks)), "rank"),
+	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", prose.Count(uint64(len(r.Job.Ranks)), "rank"),
 		strings.Join(rec.Meta.Command, " "), elapsed(r.Elapsed))
 	next := fmt.Sprintf("  The recording is %s. Next:\n    cohort replay %s\n    cohort debug %s\n", rec.Dir, rec.Dir,
 		rec.Dir)
@@ -78,8 +80,8 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 
 func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summary, races *causal.RaceCounts) {
 	fmt.Fprintf(b, "  %s, %s sent (%s), %s for replay, %s\n",
-		count(s.Events, "MPI event"), count(s.Messages, "message"), size(s.PayloadBytes),
-		count(s.Decisions, "decision"), count(s.FailedPolls, "failed poll"))
+		prose.Count(s.Events, "MPI event"), prose.Count(s.Messages, "message"), size(s.PayloadBytes),
+		prose.Count(s.Decisions, "decision"), prose.Count(s.FailedPolls, "failed poll"))
 	if classes := classText(s.EventsByClass); classes != "" {
 		fmt.Fprintf(b, "  events: %s\n", classes)
 	}
@@ -87,7 +89,7 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 		fmt.Fprintf(
 			b,
 			"  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n",
-			count(s.Values, "value"),
+			prose.Count(s.Values, "value"),
 		)
 	}
 	if s.Windows > 0 {
@@ -117,12 +119,12 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 // counts as a receive.
 func tracedText(s *recording.Summary) string {
 	traced := s.Wildcards - s.Never - s.Polled
-	text := fmt.Sprintf("%s traced, of %s", count(traced, "receive"), count(s.Messages, "message"))
+	text := fmt.Sprintf("%s traced, of %s", prose.Count(traced, "receive"), prose.Count(s.Messages, "message"))
 	if s.Messages > 0 {
 		text += fmt.Sprintf(" (%.1f %%)", 100*float64(traced)/float64(s.Messages))
 	}
 	if s.Polled > 0 {
-		text += fmt.Sprintf("; and what %s found", count(s.Polled, "nonblocking probe"))
+		text += fmt.Sprintf("; and what %s found", prose.Count(s.Polled, "nonblocking probe"))
 	}
 	return text
 }
@@ -152,7 +154,7 @@ func recordWarnings(r *runner.RecordResult) []string {
 			}
 		}
 		for _, text := range slices.Sorted(mapKeys(ranks)) {
-			all = append(all, fmt.Sprintf(format, session.Ranges(ranks[text]), text))
+			all = append(all, fmt.Sprintf(format, rankset.InOrder(ranks[text]), text))
 		}
 	}
 	bySentence(r.Refusals, "[%s] not recorded: %s")
@@ -162,7 +164,7 @@ func recordWarnings(r *runner.RecordResult) []string {
 			all = append(all, fmt.Sprintf("rank %d called %s (event %d:%d%s; %s in all), which record/replay does "+
 				"not cover: "+
 				"the recording is incomplete, and replay refuses it without --incomplete-ok.",
-				rank.Rank, i.Call, rank.Rank, i.Event, decisions.At(i.Place), count(i.Count, "such call")))
+				rank.Rank, i.Call, rank.Rank, i.Event, decisions.At(i.Place), prose.Count(i.Count, "such call")))
 		}
 	}
 	if r.Problem != nil {
@@ -204,7 +206,7 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 		if rest, ok := strings.CutPrefix(text, "was "); ok && len(ranks[text]) > 1 {
 			said = "were " + rest
 		}
-		lines = append(lines, fmt.Sprintf("[%s] %s", session.Ranges(ranks[text]), said))
+		lines = append(lines, fmt.Sprintf("[%s] %s", rankset.InOrder(ranks[text]), said))
 	}
 	return lines
 }

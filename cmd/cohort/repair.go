@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/trace/recording"
 	"github.com/cohort-debugger/cohort/trace/rewrite"
 )
@@ -80,7 +81,7 @@ func repairText(from string, rec *recording.Recording, report []recording.Repair
 		}
 		fmt.Fprintf(&b, "Rank %d: events 1 to %d%s are kept. %s.\n", r.Rank, r.Events, of, r.Fault)
 	}
-	others := count(uint64(rec.Meta.Ranks-len(report)), "other rank")
+	others := prose.Count(uint64(rec.Meta.Ranks-len(report)), "other rank")
 	fmt.Fprintf(&b, "%s was written; the traces of %s are as they were. A replay goes as far as the damaged traces "+
 		"do.\n", rec.Dir, others)
 	return b.String()

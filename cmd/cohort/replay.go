@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
@@ -74,7 +75,12 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false,
 		"go on where the recording lacks decisions: the replay may differ from there")
 	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
-	f.IntVar(&limit, "bound-buffering", 0, "hold senders back, so that at most `N` messages wait at a rank for their receives")
+	f.IntVar(
+		&limit,
+		"bound-buffering",
+		0,
+		"hold senders back, so that at most `N` messages wait at a rank for their receives",
+	)
 	f.DurationVar(&o.StallTimeout, "stall-timeout", 0,
 		"end the replay when no rank has made an MPI call for so long, such as 30s\n"+
 			"(default: 1m0s once all ranks wait within MPI calls)")
@@ -108,8 +114,8 @@ func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, li
 func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n",
-		count(r.Events, "event"), count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed),
-		count(r.Decisions, "decision"))
+		prose.Count(r.Events, "event"), prose.Count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed),
+		prose.Count(r.Decisions, "decision"))
 	for i, rank := range r.Ranks {
 		switch {
 		case rank.Divergence != nil:

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/launch"
 )
@@ -75,19 +75,11 @@ func plainOutput(std streams) func(launch.OutputChunk) {
 	}
 }
 
-// count is "1 rank", "2 ranks".
-func count(n uint64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.FormatUint(n, 10) + " " + what + "s"
-}
-
 // size is a number of bytes for people.
 func size(n uint64) string {
 	const unit = 1024
 	if n < unit {
-		return count(n, "byte")
+		return prose.Count(n, "byte")
 	}
 	value, prefix := float64(n), ""
 	for _, prefix = range []string{"KiB", "MiB", "GiB", "TiB"} {

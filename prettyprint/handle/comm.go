@@ -10,6 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // CommKind is the kind of a communicator, numbered as enum cohort_comm_kind.
@@ -268,7 +269,13 @@ func membersText(ranks []uint32) string {
 	if len(ranks) == 0 {
 		return "members unknown"
 	}
-	s := RankSet(ranks)
+	numbers := make([]int, len(ranks))
+	for i, r := range ranks {
+		if numbers[i] = int(r); r == OutsideWorld {
+			numbers[i] = -1
+		}
+	}
+	s := rankset.InOrder(numbers)
 	if !slices.IsSorted(ranks) {
 		s += " in this order"
 	}
@@ -277,35 +284,6 @@ func membersText(ranks []uint32) string {
 
 // outsideWorld stands for a process that is not in MPI_COMM_WORLD (of a job that was connected or spawned).
 const OutsideWorld = math.MaxUint32
-
-// RankSet writes ranks as Cohort's rank sets are written, in the order given: 0-3,7 or 0-12:4. A process outside
-// MPI_COMM_WORLD is a question mark.
-func RankSet(ranks []uint32) string {
-	var out []string
-	for i := 0; i < len(ranks); {
-		step, j := int64(0), i+1
-		if j < len(ranks) && !slices.Contains(ranks[i:j+1], OutsideWorld) {
-			step = int64(ranks[j]) - int64(ranks[i])
-		}
-		for j < len(ranks) && step > 0 && ranks[j] != OutsideWorld && int64(ranks[j])-int64(ranks[j-1]) == step {
-			j++
-		}
-		switch {
-		case step == 1 && j-i >= 2:
-			out = append(out, fmt.Sprintf("%d-%d", ranks[i], ranks[j-1]))
-		case step > 1 && j-i >= 3:
-			out = append(out, fmt.Sprintf("%d-%d:%d", ranks[i], ranks[j-1], step))
-		case ranks[i] == OutsideWorld:
-			j = i + 1
-			out = append(out, "?")
-		default:
-			j = i + 1
-			out = append(out, fmt.Sprint(ranks[i]))
-		}
-		i = j
-	}
-	return strings.Join(out, ",")
-}
 
 func ints(v []int32) string {
 	s := make([]string, len(v))

@@ -2,23 +2,16 @@ package view
 
 import (
 	"strconv"
-	"strings"
+
+	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
 func ByteCount(n int64) string { return Plural(n, "byte") }
 
 // plural counts things; of an entry it makes entries.
-func Plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	if stem, ok := strings.CutSuffix(what, "y"); ok {
-		return Grouped(n) + " " + stem + "ies"
-	}
-	return Grouped(n) + " " + what + "s"
-}
+// Plural counts things.
+func Plural(n int64, what string) string { return Grouped(n) + " " + prose.Plural(n, what) }
 
-// grouped writes a number with commas.
 func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
