@@ -30,7 +30,7 @@ export GOFLAGS := $(GOFLAGS) -buildvcs=false
 endif
 
 # What bench-replay is given.
-BENCH ?= -o docs/bench-replay.md -json docs/bench-replay.json
+BENCH ?= -o docs/bench-replay.md
 
 .PHONY: all demo test short bench-replay bench-datatypes lint build man vsix setup clean
 all: build

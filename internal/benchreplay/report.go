@@ -71,8 +71,8 @@ func (r *Report) head(b *strings.Builder) {
 	versions := slices.Sorted(maps.Values(r.Machine.MPIs))
 	fmt.Fprintf(b, `# What recording and replaying cost
 
-Written by `+"`make bench-replay`"+` (internal/benchreplay) on %s, in %.0f minutes; the same figures, run by run, are in bench-replay.json beside
-this page.
+Written by `+"`make bench-replay`"+` (internal/benchreplay) on %s, in %.0f minutes; with `+"`-json FILE`"+`
+it also writes the figures of each run.
 
 * Machine: %s. Load before the first run: %s.
 * %s; programs and interposer compiled by their mpicc, programs with -O2. Cohort %s.
