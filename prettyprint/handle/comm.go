@@ -282,7 +282,7 @@ func membersText(ranks []uint32) string {
 	return s
 }
 
-// outsideWorld stands for a process that is not in MPI_COMM_WORLD (of a job that was connected or spawned).
+// OutsideWorld stands for a process that is not in MPI_COMM_WORLD (of a job that was connected or spawned).
 const OutsideWorld = math.MaxUint32
 
 func ints(v []int32) string {
