@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // A Backend is a rank's debugger with MPI in it: mpipp in the console, the meaning of variables that are handles, and the
@@ -22,8 +23,8 @@ type Backend struct {
 	mu     sync.Mutex
 	stop   uint64                          // counts the times that the rank resumed, or was seen to have stopped
 	frames map[backend.Ref]backend.FrameID // of references that the debugger gave out in this stop
-	calls  map[backend.Ref][]Tree          // of the locals that calls come first in
-	trees  map[backend.Ref]Tree            // of the references that this type gives out
+	calls  map[backend.Ref][]view.Node     // of the locals that calls come first in
+	nodes  map[backend.Ref]view.Node       // of the references that this type gives out
 	last   backend.Ref
 	first  backend.Ref // of this stop
 }
@@ -59,9 +60,10 @@ func (b *Backend) forward() {
 func (b *Backend) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.decoder.Forget()
 	b.stop++
 	b.first = b.last + 1
-	b.frames, b.calls, b.trees = map[backend.Ref]backend.FrameID{}, map[backend.Ref][]Tree{}, map[backend.Ref]Tree{}
+	b.frames, b.calls, b.nodes = map[backend.Ref]backend.FrameID{}, map[backend.Ref][]view.Node{}, map[backend.Ref]view.Node{}
 }
 
 func (b *Backend) now() uint64 {
@@ -107,7 +109,7 @@ func (b *Backend) Scopes(ctx context.Context, frame backend.FrameID) ([]backend.
 	return scopes, nil
 }
 
-func (b *Backend) callsAt(ctx context.Context, id backend.FrameID) []Tree {
+func (b *Backend) callsAt(ctx context.Context, id backend.FrameID) []view.Node {
 	frame, err := b.FrameAt(ctx, id)
 	if err != nil || frame.NoSource && frame.Module == "" {
 		return nil
@@ -124,7 +126,7 @@ func (b *Backend) Variables(ctx context.Context, req backend.VariablesRequest) (
 	b.mu.Lock()
 	stop, frame := b.stop, b.frames[req.Ref]
 	calls := b.calls[req.Ref]
-	tree, decoded := b.trees[req.Ref]
+	node, decoded := b.nodes[req.Ref]
 	stale := req.Ref > base && req.Ref < b.first
 	b.mu.Unlock()
 	switch {
@@ -132,7 +134,7 @@ func (b *Backend) Variables(ctx context.Context, req backend.VariablesRequest) (
 		return backend.VariablesResult{}, fmt.Errorf(
 			"the variables reference %d is from before the rank resumed; ask for the scopes again", req.Ref)
 	case decoded:
-		vs, err := b.children(ctx, tree, req, stop)
+		vs, err := b.children(ctx, node, req, stop)
 		return backend.VariablesResult{Variables: vs}, err
 	}
 	from, to := page(req.Start, req.Count, len(calls))
@@ -158,6 +160,7 @@ func (b *Backend) SetVariable(ctx context.Context, req backend.SetVariableReques
 	if req.Ref > base {
 		return backend.Variable{}, fmt.Errorf("%s is part of a decoded MPI object, which cannot be set", req.Name)
 	}
+	defer b.decoder.Forget()
 	return b.Debugger.SetVariable(ctx, req)
 }
 
@@ -165,13 +168,16 @@ func (b *Backend) SetVariable(ctx context.Context, req backend.SetVariableReques
 func (b *Backend) Evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	stop := b.now()
 	if line, ok := mpippLine(req.Expression); ok && req.Context == backend.ContextREPL {
-		result, tree, err := b.decoder.Run(ctx, req.Frame, line)
+		result, node, err := b.decoder.Run(ctx, req.Frame, line)
 		if err == nil {
-			b.openable(&result.Variable, tree, stop)
+			b.openable(&result.Variable, node, stop)
 		}
 		return result, err
 	}
 	result, err := b.Debugger.Evaluate(ctx, req)
+	if req.Context == backend.ContextREPL { // which may have changed the rank
+		b.decoder.Forget()
+	}
 	if err != nil {
 		return result, err
 	}
@@ -212,20 +218,20 @@ func (b *Backend) describe(ctx context.Context, frame backend.FrameID, v *backen
 	if !ok {
 		return
 	}
-	tree, err := b.decoder.Describe(ctx, kind, value)
+	node, err := b.decoder.Describe(ctx, kind, value)
 	if err != nil {
 		b.log.Debug("an MPI handle is not described", "type", v.Type, "error", err)
 		return
 	}
-	if tree.Value != "" {
-		v.Value = tree.Value
+	if node.Value != "" {
+		v.Value = node.Value
 	}
-	b.openable(v, tree, stop)
+	b.openable(v, node, stop)
 }
 
-// openable gives a variable the children of a tree, unless the rank has resumed since.
-func (b *Backend) openable(v *backend.Variable, tree Tree, stop uint64) {
-	if tree.Len == 0 {
+// openable gives a variable the children of a node, unless the rank has resumed since.
+func (b *Backend) openable(v *backend.Variable, n view.Node, stop uint64) {
+	if n.Len() == 0 {
 		return
 	}
 	b.mu.Lock()
@@ -234,51 +240,42 @@ func (b *Backend) openable(v *backend.Variable, tree Tree, stop uint64) {
 		return
 	}
 	b.last++
-	b.trees[b.last] = tree
-	v.Ref, v.Named, v.Indexed = b.last, tree.Len, 0
-	if tree.Indexed {
-		v.Named, v.Indexed = 0, tree.Len
-	}
+	b.nodes[b.last] = n
+	v.Ref, v.Named, v.Indexed = b.last, n.Named, n.Indexed
 }
 
-// opened shows decoded trees as variables.
-func (b *Backend) opened(trees []Tree, stop uint64) []backend.Variable {
-	out := make([]backend.Variable, len(trees))
-	for i, t := range trees {
-		out[i] = t.variable()
-		b.openable(&out[i], t, stop)
+// opened shows nodes as variables.
+func (b *Backend) opened(nodes []view.Node, stop uint64) []backend.Variable {
+	out := make([]backend.Variable, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.Variable
+		b.openable(&out[i], n, stop)
 	}
 	return out
-}
-
-func (t *Tree) variable() backend.Variable {
-	return backend.Variable{Name: t.Name, Value: t.Value, Type: t.Type, Address: t.Address, ReadOnly: true}
 }
 
 // mostChildren bounds a request for all children of a decoded object.
 const mostChildren = 1000
 
-// children opens a page of a tree.
-func (b *Backend) children(ctx context.Context, t Tree, req backend.VariablesRequest,
+// children opens a page of a node.
+func (b *Backend) children(ctx context.Context, n view.Node, req backend.VariablesRequest,
 	stop uint64,
 ) ([]backend.Variable, error) {
-	if t.Indexed && req.Filter == "named" || !t.Indexed && req.Filter == "indexed" {
+	if n.Indexed > 0 && req.Filter == "named" || n.Named > 0 && req.Filter == "indexed" {
 		return nil, nil
 	}
-	from, to := page(req.Start, req.Count, t.Len)
+	from, to := page(req.Start, req.Count, n.Len())
 	rest := 0
 	if req.Count == 0 && to-from > mostChildren {
 		rest = to - from - mostChildren
 		to = from + mostChildren
 	}
-	kids, err := t.Open(ctx, from, to)
+	kids, err := b.decoder.Children(ctx, &n, from, to)
 	if err != nil {
 		return nil, err
 	}
 	if rest > 0 {
-		kids = append(kids, Tree{
-			Name: "…", Value: fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console", rest),
-		})
+		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console", rest)))
 	}
 	if b.now() != stop {
 		return nil, &backend.StateError{Asked: "read variables", State: "running again"}

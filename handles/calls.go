@@ -6,82 +6,72 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
-
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // maxSource is the size of the largest source file in which calls are looked for.
 const maxSource = 8 << 20
 
-// Calls returns the MPI calls of a frame as trees: the call that the frame is in, or those whose text covers its line.
-func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) ([]Tree, error) {
+// Calls returns the MPI calls of a frame: the call that the frame is in, or those whose text covers its line.
+func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) (nodes []view.Node, err error) {
 	text := lineSource(frame)
 	found := mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line)
 	if len(found) == 0 && frame.ID.Level == 0 {
 		return nil, nil
 	}
-	s, err := d.open(ctx, frame.ID)
-	if err != nil {
-		return nil, err
-	}
-	s.resolver.at, s.resolver.text = &frame, text
-	calls, err := s.callsOf(ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Tree, len(calls))
-	seen := map[string]int{}
-	for i, c := range calls {
-		n := c.Node()
-		seen[c.Name()]++
-		if k := seen[c.Name()]; k > 1 { // a scope's variables have names of their own
-			n.Name += fmt.Sprintf(" (%d)", k)
+	err = d.with(ctx, func() error {
+		r := &resolver{Decoder: d, frame: frame.ID, at: &frame, text: text}
+		calls, err := r.calls(found)
+		if err != nil {
+			return err
 		}
-		if c.State() != call.Running && newerThanProgram(frame) {
-			n.Value += " (the source is newer than the program: this may not be the call that was compiled)"
+		seen := map[string]int{}
+		for _, c := range calls {
+			n := c.Node()
+			seen[c.Name()]++
+			if k := seen[c.Name()]; k > 1 { // a scope's variables have names of their own
+				n.Name += fmt.Sprintf(" (%d)", k)
+			}
+			if c.State() != call.Running && newerThanProgram(frame) {
+				n.Value += " (the source is newer than the program: this may not be the call that was compiled)"
+			}
+			nodes = append(nodes, n)
 		}
-		out[i] = s.tree(n)
-	}
-	return out, nil
+		return nil
+	})
+	return nodes, err
 }
 
-// callsOf are the calls of the resolver's frame: that which the registry says the thread is in from there, else those
-// that were found in the source.
-func (s *session) callsOf(ctx context.Context, found []mpicall.Call) ([]*call.Call, error) {
-	frame := s.resolver.at
-	if frame.ID.Level > 0 {
-		running, err := call.InProgress(s.registry, s.resolver.CallAt)
+// calls are those of the resolver's frame: that which the registry says the thread is in from there, else those that
+// were found in the source.
+func (r *resolver) calls(found []mpicall.Call) ([]*call.Call, error) {
+	rank, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	if r.frame.Level > 0 {
+		running, err := call.InProgress(rank, r.CallAt)
 		if err != nil && !fault.Is(err, fault.NotKept) {
 			return nil, err
 		}
-		var here []*call.Call
-		for i := range running {
-			if running[i].Site == frame.PC {
-				here = append(here, running[i].Call)
-			}
+		running = slices.DeleteFunc(running, func(c call.ThreadCall) bool { return c.Site != r.at.PC })
+		if len(running) > 1 { // several threads are in the same call
+			thread := r.Thread()
+			running = slices.DeleteFunc(running, func(c call.ThreadCall) bool { return c.Thread != thread })
 		}
-		if len(here) > 1 { // several threads are in the same call
-			here = here[:0]
-			for i := range running {
-				if running[i].Site == frame.PC && running[i].Thread == s.resolver.Thread() {
-					here = append(here, running[i].Call)
-				}
-			}
-		}
-		if len(here) == 1 {
-			return here, nil
+		if len(running) == 1 {
+			return []*call.Call{running[0].Call}, nil
 		}
 	}
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return s.sourceCalls(ctx, *frame, s.resolver.text, found)
+	return r.sourceCalls(rank, found)
 }
 
 // frameHere is the resolver's frame and the source that it is in.
@@ -98,16 +88,12 @@ func (r *resolver) frameHere() (backend.Frame, string, error) {
 }
 
 // CallsOnLine implements call.SourceText.
-func (r *resolver) CallsOnLine(*handle.Rank) ([]*call.Call, error) {
+func (r *resolver) CallsOnLine(rank *handle.Rank) ([]*call.Call, error) {
 	frame, text, err := r.frameHere()
 	if err != nil {
 		return nil, err
 	}
-	found := mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line)
-	if len(found) == 0 {
-		return nil, nil
-	}
-	return r.sourceCalls(r.ctx, frame, text, found)
+	return r.sourceCalls(rank, mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line))
 }
 
 // CallAt implements call.SourceText, for the resolver's frame.
@@ -160,23 +146,25 @@ func newerThanProgram(frame backend.Frame) bool {
 	return err1 == nil && err2 == nil && source.ModTime().After(object.ModTime())
 }
 
-// sourceCalls evaluates calls in a frame.
-func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text string,
-	found []mpicall.Call,
-) ([]*call.Call, error) {
+// sourceCalls evaluates calls that were found in the source of the resolver's frame.
+func (r *resolver) sourceCalls(rank *handle.Rank, found []mpicall.Call) ([]*call.Call, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	frame := *r.at
 	var constants map[string]string
 	if mpicall.LanguageOf(frame.File) == mpicall.C {
-		constants = mpicall.Constants(text)
+		constants = mpicall.Constants(r.text)
 	}
 	inner := ""
 	if frame.ID.Level > 0 {
-		at, err := s.rank.FrameAt(ctx, backend.FrameID{Thread: frame.ID.Thread, Level: frame.ID.Level - 1})
+		at, err := r.rank.FrameAt(r.ctx, backend.FrameID{Thread: frame.ID.Thread, Level: frame.ID.Level - 1})
 		if err != nil {
 			return nil, err
 		}
 		inner = at.Function
 	}
-	begins := frame.ID.Level == 0 && s.resolver.beginsLine(frame.PC)
+	begins := frame.ID.Level == 0 && r.beginsLine(frame.PC)
 	at := fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
 	var out []*call.Call
 	for _, c := range found {
@@ -187,7 +175,7 @@ func (s *session) sourceCalls(ctx context.Context, frame backend.Frame, text str
 		case inner != "" && sameFunction(inner, c.Name):
 			state = call.Running
 		}
-		out = append(out, call.FromSource(s.registry, s.resolver, c, constants, state, at))
+		out = append(out, call.FromSource(rank, r, c, constants, state, at))
 	}
 	return out, nil
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
@@ -15,39 +15,37 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// A Decoder decodes the MPI objects of the rank behind one debugger. It holds no state between calls; trees that it gave
-// away read the rank when they are opened.
+// A Decoder decodes the MPI objects of the rank behind one debugger. What it has read of the registry serves until
+// Forget. Its methods may be called from any goroutine; all but Forget are carried out one at a time. The nodes that it
+// gives out are opened by Children, and not after the rank has resumed.
 type Decoder struct {
 	rank backend.Inspector
 	// NoRegistry says why a rank has no registry, where somebody knows better than this package.
 	NoRegistry string
+
+	forgotten atomic.Uint64 // how often
+
+	turn     chan struct{}   // holds one token; who has it may use what follows
+	ctx      context.Context //nolint:containedctx // of the request that has the turn
+	registry *handle.Rank    // nil: to be opened
+	read     uint64          // forgotten, when it was opened
+	places   map[uint64]string
 }
 
 // New returns the decoder of a rank.
-func New(rank backend.Inspector) *Decoder { return &Decoder{rank: rank} }
+func New(rank backend.Inspector) *Decoder { return &Decoder{rank: rank, turn: make(chan struct{}, 1)} }
+
+// Forget says that the rank's memory may have changed. It waits for nobody.
+func (d *Decoder) Forget() { d.forgotten.Add(1) }
 
 // NoRegistryError: libcohort is not in the program, or has not begun.
 type NoRegistryError struct{ Why string }
 
 func (e *NoRegistryError) Error() string { return e.Why }
 
-// Tree is a decoded MPI object as a tree of variables. Value "" of the root: keep the debugger's own.
-type Tree struct {
-	Name, Value, Type string
-	Address           uint64
-	// Len is how many children Open gives; with Indexed they are entries of one list.
-	Len     int
-	Indexed bool
-	// Open returns the children [from, to). It may be called from any goroutine, but not after the rank has resumed.
-	Open func(ctx context.Context, from, to int) ([]Tree, error)
-}
-
-// memory reads a rank's memory through its backend.
-type memory struct{ *session }
-
-// ReadMemory implements registry.MemoryReader.
-func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
-	data, err := m.rank.ReadMemory(m.ctx, addr, len(p))
+// ReadMemory implements registry.MemoryReader, for the request that has the turn.
+func (d *Decoder) ReadMemory(addr uint64, p []byte) (int, error) {
+	data, err := d.rank.ReadMemory(d.ctx, addr, len(p))
 	n := copy(p, data)
 	if err == nil && n < len(p) {
 		err = fmt.Errorf("unmapped at 0x%x", addr+uint64(n))
@@ -55,115 +53,105 @@ func (m memory) ReadMemory(addr uint64, p []byte) (int, error) {
 	return n, err
 }
 
-// session is one view of a rank's registry, for one answer and the trees in it. It is used by one goroutine at a time,
-// each with a context of its own.
-type session struct {
-	rank     backend.Inspector
-	resolver *resolver
-	registry *handle.Rank
-
-	mu  sync.Mutex
-	ctx context.Context //nolint:containedctx // of the call that holds mu
+// with lets f use the decoder when its turn has come.
+func (d *Decoder) with(ctx context.Context, f func() error) error {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-d.turn }()
+	d.ctx = ctx
+	err := f()
+	if ctx.Err() != nil { // what could not be read in time must not count as unreadable
+		d.registry = nil
+	}
+	return err
 }
 
-// with lets f use the session.
-func (s *session) with(ctx context.Context, f func() error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ctx = ctx
-	return f()
-}
-
-// open begins a session with the registry as it is now.
-func (d *Decoder) open(ctx context.Context, frame backend.FrameID) (*session, error) {
-	s := &session{rank: d.rank, ctx: ctx}
-	s.resolver = &resolver{session: s, frame: frame}
-	addr, err := d.rank.SymbolAddress(ctx, "cohort_registry")
+// open gives the registry as it is since the last Forget.
+func (d *Decoder) open() (*handle.Rank, error) {
+	now := d.forgotten.Load()
+	if d.registry != nil && d.read == now {
+		return d.registry, nil
+	}
+	addr, err := d.rank.SymbolAddress(d.ctx, "cohort_registry")
 	if err != nil {
 		var state *backend.StateError
-		if errors.As(err, &state) || ctx.Err() != nil {
+		if errors.As(err, &state) || d.ctx.Err() != nil {
 			return nil, err
 		}
 		if d.NoRegistry != "" {
 			return nil, &NoRegistryError{d.NoRegistry}
 		}
 		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be " +
-			"decoded. " +
-			"It is loaded when the program is linked to an MPI library dynamically and was started by cohort, " +
-			"without noInterpose."}
+			"decoded. It is loaded when the program is linked to an MPI library dynamically and was started by " +
+			"cohort, without noInterpose."}
 	}
-	if s.registry, err = handle.Open(memory{s}, addr); err != nil {
+	d.registry = nil
+	r, err := handle.Open(d, addr)
+	if err != nil {
 		return nil, err
 	}
-	s.registry.SetSurroundings(s.resolver.surroundings())
-	return s, nil
+	r.Env = registry.Surroundings{Locate: d.locate, Symbol: d.symbol, Machine: d.machine, Now: d.now}
+	d.registry, d.read, d.places = r, now, map[uint64]string{}
+	return r, nil
 }
 
-// Run runs a line of the mpipp command, without the word mpipp. The tree has the answer's name, value and type.
-func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (backend.EvaluateResult, Tree, error) {
-	refused := func(err error) (backend.EvaluateResult, Tree, error) { return backend.EvaluateResult{}, Tree{}, err }
-	s, err := d.open(ctx, frame)
-	if err != nil {
-		return refused(err)
-	}
-	result, err := command.Run(s.registry, s.resolver, args)
-	if err != nil {
-		return refused(err)
-	}
-	var text strings.Builder
-	if err := result.Text(&text, view.Options{}); err != nil {
-		return refused(err)
-	}
-	if text.Len() > maxText {
-		return refused(fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; "+
-			"ask for less with --list, and for the rest with --from", text.Len(), maxText))
-	}
-	tree := s.tree(result.Node)
-	out := backend.EvaluateResult{Text: text.String(), Variable: tree.variable()}
-	out.Name = "mpipp " + args
-	if result.File != nil {
-		out.File = &backend.File{Name: result.File.Name, Data: result.File.Data}
-	}
-	return out, tree, nil
+// Children opens a page of a node.
+func (d *Decoder) Children(ctx context.Context, n *view.Node, from, to int) (kids []view.Node, err error) {
+	err = d.with(ctx, func() error {
+		kids, err = n.Children(from, to)
+		return err
+	})
+	return kids, err
+}
+
+// Run runs a line of the mpipp command, without the word mpipp. The node has the answer's name, value and type.
+func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (out backend.EvaluateResult,
+	node view.Node, err error,
+) {
+	err = d.with(ctx, func() error {
+		r, err := d.open()
+		if err != nil {
+			return err
+		}
+		result, err := command.Run(r, &resolver{Decoder: d, frame: frame}, args)
+		if err != nil {
+			return err
+		}
+		var text strings.Builder
+		if err := result.Text(&text, view.Options{}); err != nil {
+			return err
+		}
+		if text.Len() > maxText {
+			return fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; "+
+				"ask for less with --list, and for the rest with --from", text.Len(), maxText)
+		}
+		node = result.Node
+		out = backend.EvaluateResult{Text: text.String(), Variable: node.Variable, File: result.File}
+		out.Name = "mpipp " + args
+		return nil
+	})
+	return out, node, err
 }
 
 // maxText bounds an answer: it travels in one frame (launch/wire), and somebody is to read it.
 const maxText = 48 << 20
 
-// tree shows a node with its children, which are made when they are asked for.
-func (s *session) tree(n view.Node) Tree {
-	out := Tree{Name: n.Name, Value: n.Value, Type: n.Type, Len: n.NumChildren, Indexed: n.IsList}
-	if n.HasAddress {
-		out.Address = n.Address
-	}
-	out.Open = func(ctx context.Context, from, to int) ([]Tree, error) {
-		var kids []Tree
-		err := s.with(ctx, func() error {
-			nodes, err := n.Children(from, to)
-			for _, k := range nodes {
-				kids = append(kids, s.tree(k))
-			}
-			return err
-		})
-		return kids, err
-	}
-	return out
-}
-
 // Describe returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...;
 // "Type MPI_Datatype" in Fortran). An error leaves the variable as the debugger shows it.
-func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) (Tree, error) {
+func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) (node view.Node, err error) {
 	if registry.KindOf(typeName) == 0 {
-		return Tree{}, &backend.UnsupportedError{What: "Decoding " + typeName}
-	}
-	s, err := d.open(ctx, backend.FrameID{Thread: 1})
-	if err != nil {
-		return Tree{}, err
+		return view.Node{}, &backend.UnsupportedError{What: "Decoding " + typeName}
 	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
-	node, err := call.Describe(s.registry, typeName, handle, fortran)
-	if err != nil {
-		return Tree{}, err
-	}
-	return s.tree(node), nil
+	err = d.with(ctx, func() error {
+		r, err := d.open()
+		if err == nil {
+			node, err = call.Describe(r, typeName, handle, fortran)
+		}
+		return err
+	})
+	return node, err
 }

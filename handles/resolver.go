@@ -8,12 +8,11 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // resolver evaluates expressions in one frame.
 type resolver struct {
-	*session
+	*Decoder
 	frame backend.FrameID
 
 	at   *backend.Frame // the frame, once it was asked for
@@ -22,23 +21,17 @@ type resolver struct {
 
 var (
 	_ call.Resolver   = (*resolver)(nil)
-	_ call.Locator    = (*resolver)(nil)
 	_ call.SourceText = (*resolver)(nil)
 )
 
-// surroundings are what is known of the rank besides its memory.
-func (r *resolver) surroundings() registry.Surroundings {
-	return registry.Surroundings{Locate: r.Locate, Symbol: r.symbol, Machine: r.machine, Now: r.now}
-}
-
 // symbol is the address of a symbol of the MPI library.
-func (r *resolver) symbol(name string) (uint64, bool) {
-	addr, err := r.rank.SymbolAddress(r.ctx, name)
+func (d *Decoder) symbol(name string) (uint64, bool) {
+	addr, err := d.rank.SymbolAddress(d.ctx, name)
 	return addr, err == nil
 }
 
-func (r *resolver) machine() string {
-	target, err := r.rank.Target(r.ctx)
+func (d *Decoder) machine() string {
+	target, err := d.rank.Target(d.ctx)
 	if err != nil {
 		return ""
 	}
@@ -46,8 +39,8 @@ func (r *resolver) machine() string {
 }
 
 // now is the time by the clock that the rank's times are of.
-func (r *resolver) now() (int64, bool) {
-	if target, err := r.rank.Target(r.ctx); err != nil || !target.Living {
+func (d *Decoder) now() (int64, bool) {
+	if target, err := d.rank.Target(d.ctx); err != nil || !target.Living {
 		return 0, false
 	}
 	var t unix.Timespec
@@ -57,34 +50,12 @@ func (r *resolver) now() (int64, bool) {
 	return t.Nano(), true
 }
 
-// Resolve implements call.Resolver.
-func (r *resolver) Resolve(expr string) (call.Resolved, error) {
-	v, err := r.rank.Resolve(r.ctx, r.frame, expr)
-	if err != nil {
-		return call.Resolved{}, err
+// locate names the line of a call by its return address. Each is asked about once: types are made in loops.
+func (d *Decoder) locate(pc uint64) string {
+	if where, known := d.places[pc]; known || pc == 0 {
+		return where
 	}
-	out := call.Resolved{
-		Type: v.Type, Number: v.Number, HasNumber: v.HasNumber, Address: v.Address, HasAddr: v.HasAddr,
-		Pointer: v.Pointer, Array: v.Array, Struct: v.Struct, Language: call.C,
-	}
-	switch v.Language {
-	case backend.Fortran:
-		out.Language = call.Fortran
-	case backend.Go: // its handles are C's, under names of a binding's own
-		if k := handleKind(v.Type); k != "" {
-			out.Type = k
-		}
-	case backend.C:
-	}
-	return out, nil
-}
-
-// Locate implements call.Locator.
-func (r *resolver) Locate(pc uint64) string {
-	if pc == 0 {
-		return ""
-	}
-	at, err := r.rank.LineAt(r.ctx, pc-1) // pc is a return address
+	at, err := d.rank.LineAt(d.ctx, pc-1)
 	if err != nil || at.Line == 0 {
 		return ""
 	}
@@ -92,5 +63,20 @@ func (r *resolver) Locate(pc uint64) string {
 	if at.Function != "" {
 		where += " in " + at.Function
 	}
+	d.places[pc] = where
 	return where
+}
+
+// Resolve implements call.Resolver.
+func (r *resolver) Resolve(expr string) (backend.Value, error) {
+	v, err := r.rank.Resolve(r.ctx, r.frame, expr)
+	if v.Language == backend.Go { // its handles are C's, under names of a binding's own
+		if k := handleKind(v.Type); k != "" {
+			v.Type = k
+		}
+	}
+	if v.Language != backend.Fortran {
+		v.Language = backend.C
+	}
+	return v, err
 }

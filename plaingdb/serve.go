@@ -74,6 +74,7 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 		}
 		if req.State != s.state || req.State == "" {
 			s.state, s.memory = req.State, nil
+			s.decoder.Forget()
 		}
 		got := s.serve(req)
 		if s.broken != nil {
@@ -207,16 +208,16 @@ func writeFile(dir string, file *backend.File) (path string, err error) {
 // describe is for a printer. What has no meaning to show is left to gdb: the answer is empty then.
 func (s *server) describe(req request) answer {
 	ctx := context.Background()
-	tree, err := s.decoder.Describe(ctx, req.Type, req.Handle)
+	node, err := s.decoder.Describe(ctx, req.Type, req.Handle)
 	if err != nil {
 		return answer{} // gdb shows the handle as it is; mpipp says why
 	}
-	got := answer{Value: tree.Value}
-	if !req.Tree || tree.Len == 0 || tree.Open == nil {
+	got := answer{Value: node.Value}
+	if !req.Tree || node.Len() == 0 {
 		return got
 	}
-	shown := min(tree.Len, maxChildren)
-	kids, err := tree.Open(ctx, 0, shown)
+	shown := min(node.Len(), maxChildren)
+	kids, err := s.decoder.Children(ctx, &node, 0, shown)
 	if err != nil {
 		return got // likewise
 	}
@@ -227,7 +228,7 @@ func (s *server) describe(req request) answer {
 		}
 		got.Children = append(got.Children, [2]string{name, k.Value})
 	}
-	if rest := tree.Len - shown; rest > 0 {
+	if rest := node.Len() - shown; rest > 0 {
 		got.Children = append(got.Children, [2]string{"…", fmt.Sprintf("%d more; mpipp shows them", rest)})
 	}
 	return got

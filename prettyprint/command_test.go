@@ -3,13 +3,17 @@ package prettyprint_test
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/cohort-debugger/cohort/backend"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/command"
@@ -20,33 +24,34 @@ import (
 )
 
 // variables is a Resolver for a handful of expressions.
-type variables map[string]call.Resolved
+type variables map[string]backend.Value
 
-func (v variables) Resolve(expr string) (call.Resolved, error) {
+func (v variables) Resolve(expr string) (backend.Value, error) {
 	if r, ok := v[expr]; ok {
 		return r, nil
 	}
-	return call.Resolved{}, errors.New(`No symbol "` + expr + `" in current context.`)
+	return backend.Value{}, errors.New(`No symbol "` + expr + `" in current context.`)
 }
 
-func (v variables) Locate(pc uint64) string {
-	if pc == 0x400fff {
+// locate knows one call.
+func locate(pc uint64) string {
+	if pc == 0x401000 {
 		return "heat.c:120 in main"
 	}
 	return ""
 }
 
-func handleOf(h uint64, ctype string) call.Resolved {
-	return call.Resolved{
+func handleOf(h uint64, ctype string) backend.Value {
+	return backend.Value{
 		Number: h, HasNumber: true, HasAddr: true, Address: 0x7ffc0010, Type: ctype,
-		Language: call.C,
+		Language: backend.C,
 	}
 }
 
-func fortran(n uint64, ftype string) call.Resolved {
-	return call.Resolved{
+func fortran(n uint64, ftype string) backend.Value {
+	return backend.Value{
 		Number: n, HasNumber: true, HasAddr: true, Address: 0x7ffc0020, Type: ftype,
-		Language: call.Fortran,
+		Language: backend.Fortran,
 	}
 }
 
@@ -89,6 +94,7 @@ func demo(t *testing.T) (*handle.Rank, variables, uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.Env = registry.Surroundings{Locate: locate}
 	return r, variables{
 		"column":   handleOf(column.Handle, "MPI_Datatype"),
 		"types[1]": handleOf(s.Handle, "MPI_Datatype"),
@@ -103,40 +109,40 @@ func demo(t *testing.T) (*handle.Rank, variables, uint64) {
 		"grid":     handleOf(0x84000001, "MPI_Comm"),
 		"f_type":   fortran(77, "integer(kind=4)"),
 		"req":      handleOf(0x98000000, "MPI_Request"),
-		"x":        {HasAddr: true, Address: addr, Type: "double", Language: call.C},
+		"x":        {HasAddr: true, Address: addr, Type: "double", Language: backend.C},
 		"i":        handleOf(3, "int"),
 		"list[1]":  handleOf(0x0c000000, "MPI_Datatype"),
 		"list[2]":  handleOf(0x8c0000dd, "MPI_Datatype"),
 		"list[3]":  handleOf(0x12345, "MPI_Datatype"),
-		"list":     {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: call.C},
+		"list":     {HasAddr: true, Address: 0x40, Array: true, Type: "MPI_Datatype [4]", Language: backend.C},
 		"p_type": {
 			Number: addr, HasNumber: true, Pointer: true, Type: "const MPI_Datatype *",
-			Language: call.C,
+			Language: backend.C,
 		},
-		"&list[1]": {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: call.C},
+		"&list[1]": {Number: 0x48, HasNumber: true, Pointer: true, Type: "MPI_Datatype *", Language: backend.C},
 		"f_types": {
 			HasAddr: true, Address: 0x50, Array: true, Type: "integer(kind=4) (4)",
-			Language: call.Fortran,
+			Language: backend.Fortran,
 		},
-		"statuses": {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: call.C},
+		"statuses": {HasAddr: true, Address: 0x60, Array: true, Type: "MPI_Status [3]", Language: backend.C},
 		"neg":      handleOf(math.MaxUint64, "int"),
 		"u": {
 			Number: addr, HasNumber: true, HasAddr: true, Address: 0x10, Pointer: true, Type: "double *",
-			Language: call.C,
+			Language: backend.C,
 		},
-		"m":          {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: call.C},
-		"&m[0][9]":   {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: call.C},
-		"u + 1":      {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: call.C},
-		"(char *) u": {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: call.C},
+		"m":          {HasAddr: true, Address: addr, Array: true, Type: "double [8][10]", Language: backend.C},
+		"&m[0][9]":   {Number: addr + 72, HasNumber: true, Pointer: true, Type: "double *", Language: backend.C},
+		"u + 1":      {Number: addr + 8, HasNumber: true, Pointer: true, Type: "double *", Language: backend.C},
+		"(char *) u": {Number: addr, HasNumber: true, Pointer: true, Type: "char *", Language: backend.C},
 		"f(1,2)": {
 			HasAddr: true, Address: addr, HasNumber: true, Number: 5, Type: "real(kind=8)",
-			Language: call.Fortran,
+			Language: backend.Fortran,
 		},
-		"&s":          {Number: sAddr, HasNumber: true, Pointer: true, Type: "struct s *", Language: call.C},
-		"register_db": {Type: "double", Language: call.C},
+		"&s":          {Number: sAddr, HasNumber: true, Pointer: true, Type: "struct s *", Language: backend.C},
+		"register_db": {Type: "double", Language: backend.C},
 		"f08": {
 			HasAddr: true, Address: 0x30, Struct: true, Type: "Type mpi_comm",
-			Language: call.Fortran,
+			Language: backend.Fortran,
 		},
 		"f08%mpi_val": fortran(77, "integer(kind=4)"),
 	}, addr
@@ -248,9 +254,8 @@ warning: The extent computed from the constructor is 8; MPICH reported 12.
 		if diff := cmp.Diff(c.want, "\n"+relative(s.String(), addr)); diff != "" {
 			t.Errorf("mpipp %s (-want +got):\n%s", c.line, diff)
 		}
-		var j strings.Builder
-		if err := res.JSON(&j, view.Options{}); err != nil {
-			t.Errorf("mpipp %s as JSON: %v", c.line, err)
+		if err := res.Node.Text(io.Discard, view.Options{}); err != nil {
+			t.Errorf("the tree of mpipp %s: %v", c.line, err)
 		}
 	}
 	if res, err := command.Run(r, vars, "f08"); err != nil || res.Node.Type != "MPI_Comm" {

@@ -1,6 +1,7 @@
 package prettyprint_test
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -107,8 +108,8 @@ The message is truncated, which is an error: the receive ends after 1 entry, and
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("mpipp %s (-want +got):\n%s", c.line, diff)
 		}
-		if err := res.JSON(&s, view.Options{}); err != nil {
-			t.Errorf("mpipp %s as JSON: %v", c.line, err)
+		if err := res.Node.Text(io.Discard, view.Options{}); err != nil {
+			t.Errorf("the tree of mpipp %s: %v", c.line, err)
 		}
 	}
 	res, err := command.Run(r, vars, "--svg 'my picture.svg' types[1] 2")

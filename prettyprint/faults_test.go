@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cohort-debugger/cohort/backend"
+
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
@@ -255,7 +257,7 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: a buffer can be viewed", c.name)
 		}
 		var s strings.Builder
-		if err := dt.Text(&s, "t", nil, view.Options{}); err != nil || !strings.Contains(s.String(), c.want) {
+		if err := dt.Text(&s, "t", view.Options{}); err != nil || !strings.Contains(s.String(), c.want) {
 			t.Errorf("%s: %v in\n%s", c.name, err, s.String())
 		}
 	}
@@ -364,11 +366,11 @@ func TestLazy(t *testing.T) {
 	}
 	im.Reads, im.Bytes = 0, 0
 	n := b.Node("t")
-	if n.NumChildren != 100_000 {
-		t.Fatalf("%d children", n.NumChildren)
+	if n.Len() != 100_000 {
+		t.Fatalf("%d children", n.Len())
 	}
 	kids, err := n.Children(99_990, 100_000)
-	if err != nil || len(kids) != 10 || kids[9].NumChildren != 1000 {
+	if err != nil || len(kids) != 10 || kids[9].Len() != 1000 {
 		t.Fatalf("%+v, %v", kids, err)
 	}
 	leaves, err := kids[9].Children(900, 1000)
@@ -462,8 +464,8 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		if i%n != k {
 			continue
 		}
-		check(dt.Text(io.Discard, "t", nil, opt))
-		check(dt.Node("t", nil).JSON(io.Discard, opt))
+		check(dt.Text(io.Discard, "t", opt))
+		check(dt.Node("t").Text(io.Discard, opt))
 		_, err := r.DatatypeByHandle(dt.Handle())
 		check(err)
 		if f, ok := dt.FortranHandle(); ok {
@@ -479,7 +481,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 			continue
 		}
 		check(b.Text(io.Discard, opt))
-		check(b.Node("t").JSON(io.Discard, opt))
+		check(b.Node("t").Text(io.Discard, opt))
 		if n := b.Len(); n > 0 {
 			_, err := b.Elements(n-1, n)
 			check(err)
@@ -489,7 +491,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		m, err := r.CommByHandle(h)
 		check(err)
 		if err == nil {
-			check(m.Node("c", nil).Text(io.Discard, opt))
+			check(m.Node("c").Text(io.Discard, opt))
 		}
 		_, err = r.DatatypeByHandle(h)
 		check(err)
@@ -512,7 +514,7 @@ func exploreType(t require, dt *datatype.Type, check func(error)) {
 	check(err)
 	if err == nil {
 		check(m.Text(io.Discard, 3))
-		check(m.Node().JSON(io.Discard, view.Options{}))
+		check(m.Node().Text(io.Discard, view.Options{}))
 		if m.Verdict == datatype.MatchDifferent || m.Verdict == datatype.MatchTruncated {
 			t.Fatalf("a type does not match itself: %s", m.Explain())
 		}
@@ -533,12 +535,12 @@ func exploreCommands(r *handle.Rank, check func(error)) {
 		"--info 0x9c000001", "--status fst", "--stack 0x98000010", "MPI_SUM",
 	} {
 		res, err := command.Run(r,
-			variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: call.Fortran}},
+			variables{"fst": {HasAddr: true, Address: 0x7f0000001000, Array: true, Language: backend.Fortran}},
 			line)
 		check(err)
 		if err == nil {
 			check(res.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
-			check(res.JSON(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+			check(res.Node.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
 	exploreSides(r, check)
@@ -555,7 +557,7 @@ func exploreCommands(r *handle.Rank, check func(error)) {
 			n, err := call.Describe(r, declared, h, h == 77)
 			check(err)
 			if err == nil {
-				check(n.JSON(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+				check(n.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 			}
 		}
 	}
@@ -567,7 +569,7 @@ func exploreCommands(r *handle.Rank, check func(error)) {
 		check(err)
 		if err == nil {
 			check(res.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
-			check(res.JSON(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
+			check(res.Node.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
 }

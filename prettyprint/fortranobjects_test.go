@@ -60,13 +60,13 @@ func described(t *testing.T, r *handle.Rank, kind registry.Kind, f int32) (summa
 		if err != nil {
 			return "", "", err
 		}
-		summary, n = dt.Summary(), dt.Node("x", nil)
+		summary, n = dt.Summary(), dt.Node("x")
 	case registry.KindComm:
 		c, err := r.CommByFortran(f)
 		if err != nil {
 			return "", "", err
 		}
-		summary, n = c.Summary(), c.Node("x", nil)
+		summary, n = c.Summary(), c.Node("x")
 	default:
 		o, err := r.ObjectByFortran(kind, f)
 		if err != nil {

@@ -416,7 +416,7 @@ func countKinds(dt *datatype.Type, kinds map[datatype.Combiner]int) {
 func text(t rapid.TB, dt *datatype.Type) string {
 	t.Helper()
 	var s strings.Builder
-	if err := dt.Text(&s, "t", nil, view.Options{}); err != nil {
+	if err := dt.Text(&s, "t", view.Options{}); err != nil {
 		t.Error(err)
 	}
 	return s.String()

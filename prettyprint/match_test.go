@@ -324,8 +324,8 @@ func TestRandomExports(t *testing.T) {
 			t.Fatalf("Import: %+v, %v", got, err)
 		}
 		var a, b strings.Builder
-		if dt.Text(&a, "t", nil, view.Options{}) != nil ||
-			got.Type.Text(&b, "t", nil, view.Options{}) != nil || a.String() != b.String() {
+		if dt.Text(&a, "t", view.Options{}) != nil ||
+			got.Type.Text(&b, "t", view.Options{}) != nil || a.String() != b.String() {
 			t.Fatalf("exported\n%s\nimported\n%s", a.String(), b.String())
 		}
 		m, err := datatype.Match(datatype.Side{Name: "t", Type: dt, Count: 2},

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cohort-debugger/cohort/backend"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
@@ -129,7 +131,7 @@ func objects(t *testing.T) (*handle.Rank, variables, uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.SetSurroundings(registry.Surroundings{Now: func() (int64, bool) { return 3_500_000_000, true }})
+	r.Env = registry.Surroundings{Locate: locate, Now: func() (int64, bool) { return 3_500_000_000, true }}
 	return r, variables{
 		"req": handleOf(0x98000010, "MPI_Request"), "done": handleOf(0x98000011, "MPI_Request"),
 		"idle": handleOf(0x98000012, "MPI_Request"),
@@ -140,10 +142,10 @@ func objects(t *testing.T) (*handle.Rank, variables, uint64) {
 		"closed": handleOf(0, "MPI_File"), "op": handleOf(0x98000001, "MPI_Op"),
 		"eh":   handleOf(0x94000001, "MPI_Errhandler"),
 		"info": handleOf(0x9c000001, "MPI_Info"), "freq": fortran(77, "integer(kind=4)"),
-		"st":   {HasAddr: true, Address: at, Struct: true, Type: "MPI_Status", Language: call.C},
-		"stp":  {HasNumber: true, Number: at, Pointer: true, Type: "MPI_Status *", Language: call.C},
-		"fst":  {HasAddr: true, Address: at, Array: true, Type: "integer(kind=4) (5)", Language: call.Fortran},
-		"lost": {HasAddr: true, Address: 16, Struct: true, Type: "MPI_Status", Language: call.C},
+		"st":   {HasAddr: true, Address: at, Struct: true, Type: "MPI_Status", Language: backend.C},
+		"stp":  {HasNumber: true, Number: at, Pointer: true, Type: "MPI_Status *", Language: backend.C},
+		"fst":  {HasAddr: true, Address: at, Array: true, Type: "integer(kind=4) (5)", Language: backend.Fortran},
+		"lost": {HasAddr: true, Address: 16, Struct: true, Type: "MPI_Status", Language: backend.C},
 	}, buffer
 }
 
@@ -238,7 +240,7 @@ func consoleText(t *testing.T, r *handle.Rank, vars variables, line string, base
 	if err := res.Text(&b, view.Options{}); err != nil {
 		t.Errorf("mpipp %s: %v", line, err)
 	}
-	if err := res.JSON(io.Discard, view.Options{}); err != nil {
+	if err := res.Text(io.Discard, view.Options{}); err != nil {
 		t.Errorf("mpipp %s: %v", line, err)
 	}
 	return relative(b.String(), base)

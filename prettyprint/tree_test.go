@@ -521,7 +521,7 @@ func (p *teller) checkFigures(t *rapid.T, r *handle.Rank, rawHandle uint64, answ
 func nodeText(t rapid.TB, dt *datatype.Type) string {
 	t.Helper()
 	var s strings.Builder
-	if err := dt.Node("t", nil).Text(&s, view.Options{}); err != nil {
+	if err := dt.Node("t").Text(&s, view.Options{}); err != nil {
 		t.Error(err)
 	}
 	return s.String()

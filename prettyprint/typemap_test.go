@@ -344,14 +344,14 @@ func walkNodes(t *rapid.T, b *datatype.Buffer, elements int64) {
 	leaves := int64(0)
 	var walk func(n view.Node)
 	walk = func(n view.Node) {
-		kids, err := n.Children(0, n.NumChildren)
-		if err != nil || len(kids) != n.NumChildren {
-			t.Fatalf("%s: %d children, %v; want %d", n.Name, len(kids), err, n.NumChildren)
+		kids, err := n.Children(0, n.Len())
+		if err != nil || len(kids) != n.Len() {
+			t.Fatalf("%s: %d children, %v; want %d", n.Name, len(kids), err, n.Len())
 		}
 		for _, k := range kids {
 			walk(k)
 		}
-		if n.NumChildren == 0 && !strings.Contains(n.Value, "no elements") && !strings.Contains(n.Value, "at offset") {
+		if n.Len() == 0 && !strings.Contains(n.Value, "no elements") && !strings.Contains(n.Value, "at offset") {
 			leaves++
 		}
 	}

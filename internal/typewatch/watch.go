@@ -111,7 +111,7 @@ func (w *watch) look(t *datatype.Type) {
 	if n != min(t.Elements(), 1000) {
 		w.problemf("%s: the typemap has %d elements, and there are %d\n%s", t.Title(), n, t.Elements(), text(t))
 	}
-	if err := t.Text(io.Discard, "t", nil, view.Options{}); err != nil {
+	if err := t.Text(io.Discard, "t", view.Options{}); err != nil {
 		w.problemf("%s: %v", t.Title(), err)
 	}
 }
@@ -133,7 +133,7 @@ func (w *watch) count(t *datatype.Type) {
 
 func text(t *datatype.Type) string {
 	var s strings.Builder
-	if err := t.Text(&s, "t", nil, view.Options{MaxLines: 40}); err != nil {
+	if err := t.Text(&s, "t", view.Options{MaxLines: 40}); err != nil {
 		return err.Error()
 	}
 	return s.String()

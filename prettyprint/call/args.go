@@ -178,7 +178,7 @@ func (s *Splitter) bracketed() error {
 	return fault.Errorf(fault.Usage, 0, "The arguments %q end before the closing %q.", s.In, string(open[len(open)-1]))
 }
 
-// quoted skips a string or character in quotes, which begins at s.at.
+// Quoted skips a string or character in quotes, which begins at s.at.
 func (s *Splitter) Quoted() error {
 	q := s.In[s.At]
 	for s.At++; s.At < len(s.In); s.At++ {
@@ -194,7 +194,7 @@ func (s *Splitter) Quoted() error {
 	return fault.Errorf(fault.Usage, 0, "The arguments %q end within quotes: the closing %q is missing.", s.In, string(q))
 }
 
-// unquote takes off quotes that enclose the whole argument.
+// Unquote takes off quotes that enclose the whole argument.
 func Unquote(s string) string {
 	if len(s) < 2 || s[0] != '"' && s[0] != '\'' || s[len(s)-1] != s[0] {
 		return s

@@ -15,7 +15,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// CallState says how far a call has come.
+// State says how far a call has come.
 type State int
 
 // The states of a call.

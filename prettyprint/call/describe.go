@@ -48,13 +48,13 @@ func nodeOf(r *handle.Rank, k *registry.Class, value uint64, fortran bool) (view
 		if err != nil {
 			return view.Node{}, err
 		}
-		return t.Node("", r.Env.Locate), nil
+		return t.Node(""), nil
 	case registry.KindComm:
 		m, err := r.CommOfHandle(value, fortran)
 		if err != nil {
 			return view.Node{}, err
 		}
-		return m.Node("", r.Env.Locate), nil
+		return m.Node(""), nil
 	}
 	o, err := r.ObjectOfHandle(k, value, fortran)
 	if err != nil {

@@ -17,7 +17,7 @@ type SourceText interface {
 	Thread() int32
 }
 
-// FrameCalls are the calls that the resolver's frame is about: that which its thread is in, else those of its line. An
+// OfFrame are the calls that the resolver's frame is about: that which its thread is in, else those of its line. An
 // error says why there are none.
 func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
 	text, ok := res.(SourceText)
@@ -28,7 +28,7 @@ func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
 	for i := range running {
 		t := &running[i]
 		if id := text.Thread(); id == t.Thread || id == 0 && len(running) == 1 {
-			t.source = siteText(r, t.Site)
+			t.source = r.Line(t.Site)
 			return []*Call{t.Call}, nil
 		}
 	}
@@ -44,11 +44,4 @@ func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
 		why = "The line holds no MPI call whose arguments Cohort can read. " + notKept.Error()
 	}
 	return nil, fault.Errorf(fault.NotFound, 0, "%s", why)
-}
-
-func siteText(r *handle.Rank, site uint64) string {
-	if where := r.Env.Locate; where != nil && site != 0 {
-		return where(site)
-	}
-	return ""
 }

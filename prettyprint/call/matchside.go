@@ -15,10 +15,10 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// noPeer: whose part of a side is wanted is not known.
+// NoPeer: whose part of a side is wanted is not known.
 const NoPeer = -1
 
-// matchSides are what the call sends or receives, for [Match]: one side, or one of each of the requests that it waits
+// MatchSides are what the call sends or receives, for [Match]: one side, or one of each of the requests that it waits
 // for. Of a side with a part for each member it is that for the rank peer of MPI_COMM_WORLD. The error says why there
 // is none, or why it is not known.
 func (c *Call) MatchSides(receives bool, peer int) ([]datatype.Side, error) {
@@ -111,7 +111,7 @@ func another(r *handle.Rank, o *handle.Object, met map[*handle.Object]int) (*han
 	return nil, fault.Errorf(fault.NotFound, 0, "The handle 0x%x is there more often than requests have it.", o.Record.Handle)
 }
 
-// matchSide is what the call sends or receives itself.
+// MatchSide is what the call sends or receives itself.
 func (c *Call) MatchSide(receives bool, peer int) (datatype.Side, error) {
 	for i := range c.sides {
 		s := &c.sides[i]
@@ -174,7 +174,7 @@ func (c *Call) partFor(s *callSide, peer int) (*callPart, error) {
 		len(s.parts))
 }
 
-// eventAsked is a call of this rank by the number of its event.
+// Event is a call of this rank by the number of its event.
 type Event struct {
 	Number uint64
 	Call   string // MPI_Isend, MPI_Startall
@@ -184,7 +184,7 @@ type Event struct {
 // starts reports whether the call starts requests that were made before.
 func (e *Event) starts() bool { return e.Call == "MPI_Start" || e.Call == "MPI_Startall" }
 
-// eventSide is what a call sends or receives. It is known while the rank is in the call, be it at its end, and as long
+// EventSide is what a call sends or receives. It is known while the rank is in the call, be it at its end, and as long
 // as its request is pending. peer is as for matchSides.
 func EventSide(r *handle.Rank, e Event, receives bool, peer int, res Resolver) (datatype.Side, error) {
 	source := func(uint64, string) *mpicall.Call { return nil }

@@ -180,7 +180,7 @@ func (c *Call) line() string {
 // requestsText writes the requests that a call is given, if they are several.
 func (c *Call) requestsText(w io.Writer, opt view.Options) error {
 	kids := c.others()
-	if len(kids) == 0 || kids[0].Name != "requests" || kids[0].NumChildren == 0 {
+	if len(kids) == 0 || kids[0].Name != "requests" || kids[0].Len() == 0 {
 		return nil
 	}
 	return view.ListText(w, kids[0], opt.MaxList)
@@ -287,7 +287,7 @@ func (c *Call) others() []view.Node {
 		}
 	}
 	if c.comm != nil {
-		n := c.comm.Node("comm", c.r.Env.Locate)
+		n := c.comm.Node("comm")
 		n.Value = c.commText() + ": " + n.Value
 		out = append(out, n)
 	}

@@ -315,7 +315,7 @@ type ThreadCall struct {
 // maxThreads bounds the records of calls that are read.
 const maxThreads = 1 << 14
 
-// CallsInProgress returns the calls that the threads of the rank are in. sources may give the same call in the source
+// InProgress returns the calls that the threads of the rank are in. sources may give the same call in the source
 // text, by its return address.
 func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
 	if err := r.Lacks(registry.FeatureCalls, "Calls in progress"); err != nil {
@@ -350,14 +350,14 @@ func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.C
 	return out, nil
 }
 
-// line is a call in a list.
+// Line is a call in a list.
 func (t *ThreadCall) Line() string {
 	env := &t.r.Env
 	s := t.name
 	if what := t.Call.line(); what != "" {
 		s += ": " + what
 	}
-	s += "; called " + registry.CreatedText(t.Site, t.Event, env.Locate)
+	s += "; called " + t.r.CreatedText(t.Site, t.Event)
 	if since := env.Since(t.Since); since != "" {
 		s += ", " + since + " ago"
 	}

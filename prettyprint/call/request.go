@@ -10,7 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// request is an Object that is a request.
+// Request is an Object that is a request.
 type Request struct {
 	*handle.Object
 	abi registry.RequestRecord
@@ -18,7 +18,7 @@ type Request struct {
 
 func RequestOf(o *handle.Object) *Request { return &Request{o, registry.DecodeRequest(o.Raw)} }
 
-// pending reports whether the request is active and not known to be complete.
+// Pending reports whether the request is active and not known to be complete.
 func (q *Request) Pending() bool {
 	return q.Record.State&(registry.RequestActive|registry.RequestComplete) == registry.RequestActive
 }
@@ -66,7 +66,7 @@ func firstWord(s string) string {
 	return w
 }
 
-// line is the summary with place and time, for lists.
+// Line is the summary with place and time, for lists.
 func (q *Request) Line() string {
 	s := q.summary()
 	site, event := q.Record.CallSite, q.Record.Event
@@ -74,7 +74,7 @@ func (q *Request) Line() string {
 	if q.abi.StartEvent != 0 {
 		site, event, how = q.abi.StartSite, q.abi.StartEvent-1, "started "
 	}
-	s += "; " + how + registry.CreatedText(site, event, q.Rank.Env.Locate)
+	s += "; " + how + q.Rank.CreatedText(site, event)
 	if q.Pending() {
 		if since := q.Rank.Env.Since(q.abi.SinceNs); since != "" {
 			s += ", " + since + " ago"
@@ -93,7 +93,7 @@ func ObjectNode(o *handle.Object, name string) view.Node {
 	if o.Freed() {
 		value += ", freed"
 	}
-	n := view.Group(name, value, append(q.nodes(), o.Common(o.Rank.Env.Locate)...))
+	n := view.Group(name, value, append(q.nodes(), o.Common()...))
 	n.Type = o.Class.Ctype
 	return n
 }
@@ -106,7 +106,7 @@ func (q *Request) nodes() []view.Node {
 	}
 	kids = append(kids, c.others()...)
 	if q.abi.StartEvent != 0 {
-		kids = append(kids, view.Leaf("started", registry.CreatedText(q.abi.StartSite, q.abi.StartEvent-1, q.Rank.Env.Locate)))
+		kids = append(kids, view.Leaf("started", q.Rank.CreatedText(q.abi.StartSite, q.abi.StartEvent-1)))
 	}
 	if since := q.Rank.Env.Since(q.abi.SinceNs); since != "" && q.Pending() {
 		kids = append(kids, view.Leaf("since", since))
@@ -141,6 +141,6 @@ func (q *Request) Text(w io.Writer, name string, opt view.Options, buffers bool)
 			return err
 		}
 	}
-	handle := q.Common(nil)
+	handle := q.Common()
 	return view.Write(w, "handle %s\n", handle[len(handle)-1].Value)
 }

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
+
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
@@ -14,7 +16,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// SourceCall evaluates a call that stands in source text, in the frame of res and without side effects: an argument
+// FromSource evaluates a call that stands in source text, in the frame of res and without side effects: an argument
 // that calls a function is not evaluated. constants are what macros of the source stand for ([mpicall.Constants]), for
 // those that the debugger does not know. at names the place.
 func FromSource(r *handle.Rank, res Resolver, call mpicall.Call, constants map[string]string, state State,
@@ -36,7 +38,7 @@ type sourceArguments struct {
 }
 
 type outcome struct {
-	v   Resolved
+	v   backend.Value
 	err error
 }
 
@@ -75,7 +77,7 @@ func callIn(expr string) string {
 	return ""
 }
 
-func (a *sourceArguments) value(expr string) (Resolved, error) {
+func (a *sourceArguments) value(expr string) (backend.Value, error) {
 	if got, ok := a.values[expr]; ok {
 		return got.v, got.err
 	}
@@ -91,7 +93,7 @@ func (a *sourceArguments) evaluate(expr string) outcome {
 				expr, name)}
 		}
 		if expr == "NULL" || expr == "nullptr" {
-			return outcome{v: Resolved{HasNumber: true, Pointer: true, Type: "void *", Language: C}}
+			return outcome{v: backend.Value{HasNumber: true, Pointer: true, Type: "void *", Language: backend.C}}
 		}
 	}
 	v, err := a.c.Value(expr)

@@ -94,7 +94,6 @@ func (c *command) showPart(name string, t *datatype.Type, a datatype.Address) (*
 		view.Leaf("address", l.Long()), view.Number("offset", l.Start()), view.Leaf("type", l.TypeText()),
 		view.Number("elements", l.Elements()),
 	})
-	n.TreeAddress = l.Long()
 	return &Result{Node: n, text: func(w io.Writer, _ view.Options) error {
 		return view.Write(w, "%s is %s at offset %d: %s\n", l.Long(), l.TypeText(), l.Start(), datatype.BasicElements(l.Elements()))
 	}}, nil

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -14,26 +15,17 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// Result is what the command found: a tree for DAP and JSON, and text for the console.
+// Result is what the command found: a tree for DAP, and text for the console.
 type Result struct {
 	Node view.Node
 	// File is what the user asked to have written, or nil. This package writes no files: the caller does, relative to
 	// the user's directory.
-	File *File
+	File *backend.File
 	text func(w io.Writer, opt view.Options) error
-}
-
-// File is a file that the user asked for.
-type File struct {
-	Name string // as the user wrote it
-	Data []byte
 }
 
 // Text writes the result for the console.
 func (r *Result) Text(w io.Writer, opt view.Options) error { return r.text(w, opt) }
-
-// JSON writes the result's tree.
-func (r *Result) JSON(w io.Writer, opt view.Options) error { return r.Node.JSON(w, opt) }
 
 // Usage describes the console command.
 const Usage = `mpipp                         all live handles of the rank; the calls that its threads are in and pending requests first
@@ -66,7 +58,7 @@ Examples:
   mpipp column &u[0][1]       mpipp column[6] &u[0][1]       mpipp MPI_DOUBLE u 10       mpipp --from 1000 MPI_INT buf n
   mpipp --layout column       mpipp --svg column.svg column  mpipp --match column 2 to MPI_DOUBLE 64`
 
-// CommandLine runs the console command with its arguments in one line, as the user typed them after "mpipp".
+// Run runs the console command with its arguments in one line, as the user typed them after "mpipp".
 func Run(r *handle.Rank, res call.Resolver, line string) (*Result, error) {
 	opt, rest, err := splitOptions(line)
 	if err != nil {
@@ -81,10 +73,6 @@ func Run(r *handle.Rank, res call.Resolver, line string) (*Result, error) {
 
 func execute(r *handle.Rank, res call.Resolver, opt options, args []string) (*Result, error) {
 	c := command{Evaluator: call.Evaluator{Rank: r, Resolver: res}, opt: opt}
-	if loc, ok := res.(call.Locator); ok {
-		c.where = loc.Locate
-		r.Env.Locate = loc.Locate
-	}
 	switch opt.action {
 	case "help":
 		return &Result{Node: view.Leaf("help", Usage), text: func(w io.Writer, _ view.Options) error {
@@ -125,8 +113,7 @@ func execute(r *handle.Rank, res call.Resolver, opt options, args []string) (*Re
 
 type command struct {
 	call.Evaluator
-	opt   options
-	where func(pc uint64) string
+	opt options
 }
 
 // handle shows what one argument stands for; want is the option that tells its kind, or empty.
@@ -219,7 +206,7 @@ func aboutHandle(err error) bool {
 	return fault.Is(err, fault.Null) || fault.Is(err, fault.Freed) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotKept)
 }
 
-func (c *command) handleValue(expr string, a datatype.Address, v call.Resolved, want registry.Kind) (*Result, error) {
+func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, want registry.Kind) (*Result, error) {
 	if want == 0 {
 		want = registry.KindOf(v.Type)
 	}
@@ -242,7 +229,7 @@ func (c *command) handleValue(expr string, a datatype.Address, v call.Resolved, 
 		switch {
 		case err == nil:
 			found, of = append(found, r), append(of, k)
-		case fault.Is(err, fault.NotKept), fault.Is(err, fault.Null) && v.Language == call.Fortran && first != nil:
+		case fault.Is(err, fault.NotKept), fault.Is(err, fault.Null) && v.Language == backend.Fortran && first != nil:
 			// 0 is null of many kinds
 		case first == nil || fault.Is(first, fault.NotFound) && !fault.Is(err, fault.NotFound):
 			first = err
@@ -276,7 +263,7 @@ func joinAnd(parts []string, word string) string {
 }
 
 // handleOf shows a value as a handle of one kind.
-func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v call.Resolved) (*Result, error) {
+func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v backend.Value) (*Result, error) {
 	switch k.Kind { //nolint:exhaustive // the others are Objects
 	case registry.KindDatatype:
 		t, err := c.Datatype(expr, v)
@@ -298,13 +285,13 @@ func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v
 }
 
 func (c *command) showType(name string, t *datatype.Type) *Result {
-	return &Result{Node: t.Node(name, c.where), text: func(w io.Writer, opt view.Options) error {
-		return t.Text(w, name, c.where, c.opt.filled(opt))
+	return &Result{Node: t.Node(name), text: func(w io.Writer, opt view.Options) error {
+		return t.Text(w, name, c.opt.filled(opt))
 	}}
 }
 
 func (c *command) showComm(name string, m *handle.Comm) *Result {
-	n := m.Node(name, c.where)
+	n := m.Node(name)
 	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
 		if err := view.Write(w, "%s: %s\n", name, n.Value); err != nil {
 			return err

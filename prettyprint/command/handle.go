@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
+
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -14,14 +16,14 @@ import (
 )
 
 // showHandle is mpipp X for anything but a datatype's part.
-func (c *command) showHandle(k *registry.Class, expr string, v call.Resolved) (*Result, error) {
+func (c *command) showHandle(k *registry.Class, expr string, v backend.Value) (*Result, error) {
 	if k.Kind == registry.KindStatus {
 		return c.showStatus(expr, v)
 	}
 	if err := call.NoHandle(expr, v, k); err != nil {
 		return nil, err
 	}
-	o, err := c.Rank.ObjectOfHandle(k, v.Number, v.Language == call.Fortran)
+	o, err := c.Rank.ObjectOfHandle(k, v.Number, v.Language == backend.Fortran)
 	switch {
 	case fault.Is(err, fault.Null):
 		return nil, k.NullError(expr)
@@ -45,7 +47,7 @@ func (c *command) showObject(name string, o *handle.Object) (*Result, error) {
 	}}, nil
 }
 
-func (c *command) showStatus(expr string, v call.Resolved) (*Result, error) {
+func (c *command) showStatus(expr string, v backend.Value) (*Result, error) {
 	addr, err := statusAddress(expr, v)
 	if err != nil {
 		return nil, err
@@ -60,14 +62,14 @@ func (c *command) showStatus(expr string, v call.Resolved) (*Result, error) {
 	}}, nil
 }
 
-func statusAddress(expr string, v call.Resolved) (uint64, error) {
+func statusAddress(expr string, v backend.Value) (uint64, error) {
 	switch {
 	case v.Array && registry.KindOf(v.Type) == registry.KindStatus:
 		return 0, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s: several statuses. Write %s for the first.",
 			expr, v.Type, call.FirstOf(expr, v.Language))
 	case v.Pointer && v.HasNumber:
 		return v.Number, nil
-	case v.HasAddr && (v.Struct || v.Array || v.Language == call.Fortran):
+	case v.HasAddr && (v.Struct || v.Array || v.Language == backend.Fortran):
 		return v.Address, nil
 	}
 	return 0, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; an MPI_Status, or in Fortran an array of "+
@@ -87,7 +89,7 @@ func (c *command) stack(args []string) (*Result, error) {
 	if !v.HasNumber {
 		return nil, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, which is no handle.", args[0], v.Type)
 	}
-	fortran := v.Language == call.Fortran
+	fortran := v.Language == backend.Fortran
 	var at, site, event uint64
 	var predefinedOne bool
 	switch k.Kind {
@@ -116,7 +118,7 @@ func (c *command) stack(args []string) (*Result, error) {
 	if at == 0 {
 		why := "Whole stacks are kept with COHORT_STACKS=1 in the rank's environment."
 		return nil, fault.Errorf(fault.NotKept, 0, "The stack of where %s was made is not kept in this run; it was made %s. %s",
-			args[0], registry.CreatedText(site, event, c.where), why)
+			args[0], c.Rank.CreatedText(site, event), why)
 	}
 	frames, err := c.Rank.StackFrames(at)
 	if err != nil {
@@ -125,10 +127,7 @@ func (c *command) stack(args []string) (*Result, error) {
 	var lines []string
 	var kids []view.Node
 	for i, pc := range frames {
-		text := ""
-		if c.where != nil {
-			text = c.where(pc)
-		}
+		text := c.Rank.Line(pc)
 		if text == "" {
 			text = fmt.Sprintf("0x%x", pc)
 		}

@@ -40,8 +40,6 @@ func (c *command) listAll() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := c.cachedWhere()
-	c.Rank.Env.Locate = where
 	typeNode := func(i int) view.Node {
 		e := l.types[i]
 		name := fmt.Sprintf("0x%x", e.hdr.Handle)
@@ -49,9 +47,9 @@ func (c *command) listAll() (*Result, error) {
 		if err != nil {
 			return view.Leaf(name, err.Error())
 		}
-		n := t.Node(name, where)
+		n := t.Node(name)
 		n.Value = t.Summary()
-		if s := t.Created(where); s != "" {
+		if s := t.Created(); s != "" {
 			n.Value += "; created " + s
 		}
 		return n
@@ -63,7 +61,7 @@ func (c *command) listAll() (*Result, error) {
 		if err != nil {
 			return view.Leaf(name, err.Error())
 		}
-		return m.Node(name, where)
+		return m.Node(name)
 	}
 	kids := c.activity(l)
 	kids = append(
@@ -199,7 +197,7 @@ func (c *command) others(l *listing) []view.Node {
 		}
 		out = append(out, view.List(k.Words(), view.Plural(int64(len(all)), k.Word), len(all), func(i int) view.Node {
 			n := all[i].Node(fmt.Sprintf("0x%x", all[i].Record.Handle))
-			if s := all[i].Created(c.Rank.Env.Locate); s != "" {
+			if s := all[i].Created(); s != "" {
 				how := "created"
 				if k.Kind == registry.KindFile {
 					how = "opened"
@@ -252,22 +250,6 @@ func (l *listing) rest(w io.Writer) error {
 		return view.Write(w, "%s more records were not looked at.\n", view.Grouped(int64(l.unread)))
 	}
 	return nil
-}
-
-// cachedWhere asks for each place in the program only once: types are made in loops.
-func (c *command) cachedWhere() func(pc uint64) string {
-	if c.where == nil {
-		return nil
-	}
-	known := map[uint64]string{}
-	return func(pc uint64) string {
-		s, ok := known[pc]
-		if !ok {
-			s = c.where(pc)
-			known[pc] = s
-		}
-		return s
-	}
 }
 
 // list reads the headers of all records. A record that cannot be read is a line in problems: the others are shown.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -64,7 +65,7 @@ func (c *command) svg(p datatype.Part, count int64) (*Result, error) {
 		return nil, err
 	}
 	return &Result{
-		Node: view.Leaf(p.Name, p.Type.Summary()), File: &File{c.opt.file, []byte(b.String())},
+		Node: view.Leaf(p.Name, p.Type.Summary()), File: &backend.File{Name: c.opt.file, Data: []byte(b.String())},
 		text: func(w io.Writer, _ view.Options) error {
 			if err := view.Write(w, "%s", pic.Head()); err != nil {
 				return err
@@ -91,7 +92,7 @@ func (c *command) namedSide(args []string, receives bool, peer int) (datatype.Si
 			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
 	case len(args) == 1 && !call.Predefined.MatchString(args[0]):
 		if v, err := c.Value(args[0]); err == nil && registry.KindOf(v.Type) == registry.KindRequest {
-			o, err := c.Rank.ObjectOfHandle(registry.ClassOf(registry.KindRequest), v.Number, v.Language == call.Fortran)
+			o, err := c.Rank.ObjectOfHandle(registry.ClassOf(registry.KindRequest), v.Number, v.Language == backend.Fortran)
 			if err != nil {
 				return datatype.Side{}, c.Explain(err, args[0])
 			}
@@ -324,7 +325,6 @@ func (c *command) tree(args []string) (*Result, error) {
 		view.Leaf("address", l.Long()), view.Number("offset", l.Start()), view.Leaf("type", l.TypeText()),
 		view.Number("elements", l.Elements()),
 	})
-	n.TreeAddress = l.Long()
 	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
 		if err := view.Write(w, "%s is %s: %s\n", l.Long(), l.TypeText(), datatype.BasicElements(l.Elements())); err != nil {
 			return err

@@ -55,7 +55,7 @@ func (l Location) child(k int64) Location {
 	return Location{inner.Long(), inner.brief(), below, f.position(), -1, nil}
 }
 
-// long is the address in the paper's long form: t(STRUCT)[2][5](CHAR).
+// Long is the address in the paper's long form: t(STRUCT)[2][5](CHAR).
 func (l Location) Long() string {
 	if l.row >= 0 {
 		return l.prefix
@@ -76,7 +76,7 @@ func brackets(idx []int64) string {
 	return s.String()
 }
 
-// elements is the number of basic elements at and below the place.
+// Elements is the number of basic elements at and below the place.
 func (l Location) Elements() int64 {
 	switch {
 	case l.row >= 0:
@@ -273,14 +273,14 @@ func ParseAddress(s string) (exprs []string, addrs []Address) {
 // maxIndices of one address: the deepest type, with the most stages that are of any use.
 const maxIndices = 4 * registry.MaxDepth
 
-// typePart is a datatype and a place in it.
+// Part is a datatype and a place in it.
 type Part struct {
 	Name string
 	Type *Type
 	At   Address
 }
 
-// place finds what a type with an address behind it names; the address may name any instance.
+// Locate finds what a type with an address behind it names; the address may name any instance.
 func (p Part) Locate() (Location, error) {
 	if p.Type.problem != nil {
 		return Location{}, p.Type.problem

@@ -23,23 +23,14 @@ func (b *Buffer) node(name string, l Location) view.Node {
 	if l.row < 0 && l.t.isMarker() {
 		value = fmt.Sprintf("%s at offset %d", l.t.Label(), l.base)
 	}
-	n := view.Node{
-		Name: name, Value: value, Type: l.TypeText(), Address: addr, HasAddress: true, TreeAddress: l.Long(),
-		NumChildren: int(min(l.width(), math.MaxInt32)), IsList: true,
+	n := view.Leaf(name, value)
+	if w := min(l.width(), math.MaxInt32); w > 0 {
+		n = view.List(name, value, int(w), func(k int) view.Node {
+			c := l.child(int64(k)).only()
+			return b.node(strings.TrimPrefix(c.brief(), l.brief()), c)
+		})
 	}
-	if n.NumChildren == 0 {
-		n.IsList = false
-		return n
-	}
-	n.Open = func(from, to int) ([]view.Node, error) {
-		kids := make([]view.Node, 0, to-from)
-		for k := from; k < to; k++ {
-			c := l.child(int64(k))
-			c = c.only()
-			kids = append(kids, b.node(strings.TrimPrefix(c.brief(), l.brief()), c))
-		}
-		return kids, nil
-	}
+	n.Type, n.Address = l.TypeText(), addr
 	return n
 }
 
@@ -51,7 +42,7 @@ func (l Location) only() Location {
 	return l
 }
 
-// start is the offset of the place: of its first element if it has one.
+// Start is the offset of the place: of its first element if it has one.
 func (l Location) Start() int64 {
 	if l.Elements() == 0 {
 		return l.base
@@ -61,7 +52,7 @@ func (l Location) Start() int64 {
 	return at
 }
 
-// typeText says what lies at the place.
+// TypeText says what lies at the place.
 func (l Location) TypeText() string {
 	switch {
 	case l.row >= 0:

@@ -13,7 +13,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
-// Datatype is one MPI datatype of the registry: a node of the meta type-tree (paper, IV.A). A datatype that several
+// Type is one MPI datatype of the registry: a node of the meta type-tree (paper, IV.A). A datatype that several
 // others use is one Datatype.
 type Type struct {
 	reg      *Types

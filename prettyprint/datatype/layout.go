@@ -67,7 +67,7 @@ func (t *Type) stages() int {
 	return len(t.layout.dims)
 }
 
-// calc does checked arithmetic; bad stays set once a result leaves the range of displacements.
+// Calc does checked arithmetic; bad stays set once a result leaves the range of displacements.
 type Calc struct{ Bad bool }
 
 const MaxOffset = int64(1) << 62

@@ -376,9 +376,7 @@ func (m *Matching) Node() view.Node {
 			view.Number("bytes", s.size()),
 		}
 		if e != nil && m.Verdict != MatchEqual && m.Verdict != MatchPacked {
-			at := view.Leaf("at", e.cell())
-			at.TreeAddress = e.Address
-			kids = append(kids, at)
+			kids = append(kids, view.Leaf("at", e.cell()))
 		}
 		return view.Group(name, s.what(), kids)
 	}

@@ -12,7 +12,7 @@ type share struct {
 	Bytes int64
 }
 
-// basicKey is what two basic types have in common that a user would call the same.
+// BasicKey is what two basic types have in common that a user would call the same.
 func (t *Type) BasicKey() string {
 	if t.Combiner() == CombinerNamed && t.Name() != "" {
 		return t.Name()
@@ -46,7 +46,7 @@ func (s *shares) addAll(t *Type, n int64) {
 	}
 }
 
-// mix is how many bytes one instance selects of each basic type, in the order of the typemap; bytes that it selects
+// Mix is how many bytes one instance selects of each basic type, in the order of the typemap; bytes that it selects
 // twice count twice.
 func (t *Type) Mix() []share {
 	if t.mixture != nil || t.problem != nil || t.elements == 0 {
@@ -74,7 +74,7 @@ func (t *Type) Mix() []share {
 	return t.mixture
 }
 
-// tally counts the bytes that count instances of t select within h, by basic type. ok is false if the budget ended it.
+// Tally counts the bytes that count instances of t select within h, by basic type. ok is false if the budget ended it.
 func (t *Type) Tally(h Hull, count int64, budget *int64) (list []share, ok bool) {
 	var s shares
 	w := Window{Hull: h, Budget: budget, whole: s.addAll, Each: func(p Piece) bool {
@@ -92,7 +92,7 @@ func (t *Type) selects(h Hull, count int64, budget *int64) (found, ok bool) {
 	return found, found || *budget >= 0
 }
 
-// nextUsed finds the first byte from `from` on, and before end, that is selected, or end.
+// NextUsed finds the first byte from `from` on, and before end, that is selected, or end.
 func (t *Type) NextUsed(from, end, count int64, budget *int64) (int64, bool) {
 	if found, ok := t.selects(Hull{from, end}, count, budget); !found {
 		return end, ok
@@ -128,7 +128,7 @@ func (t *Type) NextUsed(from, end, count int64, budget *int64) (int64, bool) {
 	return lo, true
 }
 
-// lastUsed finds the last byte before `end`, and from `from` on, that is selected; from-1 if there is none.
+// LastUsed finds the last byte before `end`, and from `from` on, that is selected; from-1 if there is none.
 func (t *Type) LastUsed(from, end, count int64, budget *int64) (int64, bool) {
 	if found, ok := t.selects(Hull{from, end}, count, budget); !found {
 		return from - 1, ok
@@ -149,7 +149,7 @@ func (t *Type) LastUsed(from, end, count int64, budget *int64) (int64, bool) {
 	return lo, true
 }
 
-// legendLetters gives each basic type a letter of its own, of its name if there is one left; after 26 they are '?'.
+// LegendLetters gives each basic type a letter of its own, of its name if there is one left; after 26 they are '?'.
 func LegendLetters(leaves []*Type) []byte {
 	var taken [128]bool
 	out := make([]byte, len(leaves))
@@ -166,7 +166,7 @@ func LegendLetters(leaves []*Type) []byte {
 	return out
 }
 
-// dominant is the largest share.
+// Dominant is the largest share.
 func Dominant(list []share) (s share, ok bool) {
 	if len(list) == 0 {
 		return s, false

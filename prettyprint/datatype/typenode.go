@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -14,25 +13,22 @@ import (
 // in extents of the type, as in the call.
 func (t *Type) Constructor() view.Node {
 	n := typeField(t)
-	n.Name = t.Title()
 	if t.Combiner() == CombinerNamed {
-		n.NumChildren = len(t.fields())
-		n.Open = func(from, to int) ([]view.Node, error) { return t.fields()[from:to], nil }
+		n = view.Group("", n.Value, t.fields())
+		n.Type = "MPI_Datatype"
 	}
+	n.Name = t.Title()
 	return n
 }
 
 // typeField is the "type" of a constructor: a predefined type by its name in quotes, as the paper prints it, another as
 // a tree, which is built when it is opened: a type that is shared may occur 2^50 times.
 func typeField(t *Type) view.Node {
-	n := view.Node{Name: "type", Type: "MPI_Datatype"}
-	if t.Combiner() == CombinerNamed {
-		n.Value = fmt.Sprintf("%q", t.Title())
-		return n
+	n := view.Leaf("type", fmt.Sprintf("%q", t.Title()))
+	if t.Combiner() != CombinerNamed {
+		n = view.Lazy("type", t.Summary(), fieldCount[t.Combiner()], t.fields)
 	}
-	n.Value = t.Summary()
-	n.NumChildren = fieldCount[t.Combiner()]
-	n.Open = func(from, to int) ([]view.Node, error) { return t.fields()[from:to], nil }
+	n.Type = "MPI_Datatype"
 	return n
 }
 
@@ -183,7 +179,7 @@ func (t *Type) Summary() string {
 }
 
 // Node is all that is known of the datatype, as a tree: its constructor, its figures, its state.
-func (t *Type) Node(name string, where func(pc uint64) string) view.Node {
+func (t *Type) Node(name string) view.Node {
 	kids := []view.Node{t.Constructor()}
 	kids[0].Name = "constructor"
 	if t.problem == nil {
@@ -203,7 +199,7 @@ func (t *Type) Node(name string, where func(pc uint64) string) view.Node {
 		kids = append(kids, view.Leaf("problem", t.problem.Message))
 	}
 	kids = append(kids, view.Number("depth", t.depth), view.Leaf("state", t.stateText()))
-	if s := t.Created(where); s != "" {
+	if s := t.Created(); s != "" {
 		kids = append(kids, view.Leaf("created", s))
 	}
 	kids = append(kids, view.Leaf("handle", t.handleText()))
@@ -253,17 +249,17 @@ func (t *Type) handleText() string {
 	return s + " (its Fortran handle is not known)"
 }
 
-// created says where and when the type was made. where may be nil.
-func (t *Type) Created(where func(pc uint64) string) string {
+// Created says where and when the type was made; "" of a predefined one.
+func (t *Type) Created() string {
 	if t.Combiner() == CombinerNamed {
 		return ""
 	}
-	return registry.CreatedText(t.Record.CallSite, t.Record.Event, where)
+	return t.reg.CreatedText(t.Record.CallSite, t.Record.Event)
 }
 
 // Text writes the datatype for the console: its constructor in the form of the paper's Fig. 5, then its figures. name
-// stands for it; where names the source line of an instruction and may be nil.
-func (t *Type) Text(w io.Writer, name string, where func(pc uint64) string, opt view.Options) error {
+// stands for it.
+func (t *Type) Text(w io.Writer, name string, opt view.Options) error {
 	if err := view.Write(w, "%s = ", name); err != nil {
 		return err
 	}
@@ -286,7 +282,7 @@ func (t *Type) Text(w io.Writer, name string, where func(pc uint64) string, opt 
 		lines = append(lines, "figures "+s)
 	}
 	state := t.stateText()
-	if s := t.Created(where); s != "" {
+	if s := t.Created(); s != "" {
 		state += "; created " + s
 	}
 	lines = append(lines, state+"; handle "+t.handleText())
@@ -305,7 +301,7 @@ func BasicElements(n int64) string {
 	return view.Plural(n, "basic element")
 }
 
-// writeWarnings tells what the user should know before trusting or using the type.
+// WriteWarnings tells what the user should know before trusting or using the type.
 func WriteWarnings(w io.Writer, t *Type) error {
 	var out []string
 	if t.Freed() {

@@ -126,7 +126,7 @@ func (r *Types) Datatypes() ([]*Type, error) {
 	return list, first
 }
 
-// datatype decodes the record at rec, and those it refers to.
+// DatatypeAt decodes the record at rec, and those it refers to.
 func (r *Types) DatatypeAt(rec uint64) (*Type, error) {
 	if t, ok := r.all[rec]; ok {
 		return t, nil
@@ -161,7 +161,7 @@ func (r *Types) DatatypeAt(rec uint64) (*Type, error) {
 	return t, nil
 }
 
-// typeRecord reads the datatype at an address of a record; nil for 0.
+// DatatypeIfAny reads the datatype at an address of a record; nil for 0.
 func (r *Types) DatatypeIfAny(rec uint64) (*Type, error) {
 	if rec == 0 {
 		return nil, nil //nolint:nilnil // none is an answer
@@ -184,7 +184,7 @@ func (r *Types) DatatypeOfHandle(h uint64, fortran bool) (t *Type, err error) {
 	return t, err
 }
 
-// datatypeArray reads an array of handles.
+// DatatypeArray reads an array of handles.
 func (r *Types) DatatypeArray(what string, addr uint64, n int, fortran bool) ([]Part, error) {
 	size := r.HandleSize()
 	if fortran {

@@ -12,7 +12,7 @@ import (
 // al., VIII, keep the strided block for the same reason.) The cost of a window is that of what lies in it, not of the
 // type, but for copies that interleave.
 
-// hull is an interval that holds all data of something, relative to where it lies.
+// Hull is an interval that holds all data of something, relative to where it lies.
 type Hull struct{ From, To int64 }
 
 func (h Hull) Moved(by int64) Hull { return Hull{SatAdd(h.From, by), SatAdd(h.To, by)} }
@@ -22,7 +22,7 @@ func (h Hull) Union(o Hull) Hull { return Hull{min(h.From, o.From), max(h.To, o.
 // spread is the hull of n > 0 copies of h, each step bytes after the one before.
 func (h Hull) spread(n, step int64) Hull { return h.Union(h.Moved(SatMul(n-1, step))) }
 
-// satAdd and satMul stay within the range of int64 instead of leaving it: a window's edges may lie beyond any
+// SatAdd and satMul stay within the range of int64 instead of leaving it: a window's edges may lie beyond any
 // displacement.
 func SatAdd(a, b int64) int64 {
 	switch s := a + b; {
@@ -48,7 +48,7 @@ func SatMul(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// hull is where the data of one instance lies.
+// Hull is where the data of one instance lies.
 func (t *Type) Hull() Hull { return Hull{t.own.TrueLB, SatAdd(t.own.TrueLB, t.own.TrueExtent)} }
 
 // innerHulls holds, for a type that is a product of dimensions, the hull of what lies below each stage.
@@ -94,14 +94,14 @@ func (t *Type) blockHulls() []blockHull {
 	return t.byMemory
 }
 
-// piece is one value of a basic element, so often as copies of it lie at the same place.
+// Piece is one value of a basic element, so often as copies of it lie at the same place.
 type Piece struct {
 	Hull
 	Leaf   *Type
 	Copies int64
 }
 
-// window visits what a type selects within [from, to).
+// Window visits what a type selects within [from, to).
 type Window struct {
 	Hull
 	Budget *int64 // steps left; below 0 the walk has ended early, and what it found is not all
@@ -112,7 +112,7 @@ type Window struct {
 	whole func(t *Type, n int64)
 }
 
-// walkRow visits n instances side by side.
+// WalkRow visits n instances side by side.
 func (w *Window) WalkRow(t *Type, n int64) bool {
 	if n == 0 || t.elements == 0 {
 		return true

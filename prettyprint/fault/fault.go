@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// ErrorKind says what a caller can do about an [Error].
+// Kind says what a caller can do about an [Error].
 type Kind int
 
 // The kinds of errors.
@@ -42,7 +42,7 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// IsKind reports whether err is, or wraps, an [*Error] of that kind.
+// Is reports whether err is, or wraps, an [*Error] of that kind.
 func Is(err error, kind Kind) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Kind == kind

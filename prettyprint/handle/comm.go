@@ -214,7 +214,7 @@ func (c *Comm) Summary() string {
 }
 
 // Node is the communicator as a tree.
-func (c *Comm) Node(name string, where func(pc uint64) string) view.Node {
+func (c *Comm) Node(name string) view.Node {
 	kids := []view.Node{view.Leaf("kind", c.Kind().String())}
 	if c.Name() != "" {
 		kids = append(kids, view.Leaf("name", fmt.Sprintf("%q", c.Name())))
@@ -243,7 +243,7 @@ func (c *Comm) Node(name string, where func(pc uint64) string) view.Node {
 	}
 	kids = append(kids, view.Leaf("state", state))
 	if c.Record.CallSite != 0 {
-		kids = append(kids, view.Leaf("created", registry.CreatedText(c.Record.CallSite, c.Record.Event, where)))
+		kids = append(kids, view.Leaf("created", c.rank.CreatedText(c.Record.CallSite, c.Record.Event)))
 	}
 	handle := fmt.Sprintf("0x%x", c.Record.Handle)
 	if c.Record.FHandle != registry.NoFortran {
@@ -258,10 +258,11 @@ func (c *Comm) Node(name string, where func(pc uint64) string) view.Node {
 // memberNode shows world ranks as a rank set, and opened, which rank of the communicator each is.
 func memberNode(name string, ranks []uint32) view.Node {
 	return view.List(name, membersText(ranks), len(ranks), func(i int) view.Node {
-		if ranks[i] == OutsideWorld {
-			return view.Leaf(fmt.Sprintf("[%d]", i), "a process outside MPI_COMM_WORLD")
+		value := "a process outside MPI_COMM_WORLD"
+		if ranks[i] != OutsideWorld {
+			value = fmt.Sprintf("rank %d of MPI_COMM_WORLD", ranks[i])
 		}
-		return view.Node{Name: fmt.Sprintf("[%d]", i), Value: fmt.Sprintf("rank %d of MPI_COMM_WORLD", ranks[i])}
+		return view.Leaf(fmt.Sprintf("[%d]", i), value)
 	})
 }
 

@@ -55,7 +55,7 @@ func (o *Object) Node(name string) view.Node {
 	case registry.KindInfo:
 		kids = o.infoNodes()
 	}
-	kids = append(kids, o.Common(o.Rank.Env.Locate)...)
+	kids = append(kids, o.Common()...)
 	n := view.Group(name, o.Summary(), kids)
 	n.Type = o.Class.Ctype
 	return n
@@ -147,7 +147,7 @@ func (o *Object) windowText() string {
 	return s
 }
 
-// brief names a communicator in a few words.
+// Brief names a communicator in a few words.
 func (c *Comm) Brief() string {
 	if c.Name() != "" {
 		return c.Name()
@@ -155,7 +155,7 @@ func (c *Comm) Brief() string {
 	return fmt.Sprintf("%s of %s", c.Kind(), view.Plural(int64(c.Size()), "rank"))
 }
 
-// commRecord reads the communicator at an address of a record; nil for 0.
+// CommIfAny reads the communicator at an address of a record; nil for 0.
 func (r *Rank) CommIfAny(rec uint64) (*Comm, error) {
 	if rec == 0 {
 		return nil, nil //nolint:nilnil // none is an answer
@@ -233,7 +233,7 @@ func (r *Rank) commNode(rec uint64) []view.Node {
 	case c == nil:
 		return []view.Node{view.Leaf("comm", "not known")}
 	}
-	return []view.Node{c.Node("comm", r.Env.Locate)}
+	return []view.Node{c.Node("comm")}
 }
 
 // The access modes of MPI_File_open, the same in both libraries.
@@ -289,7 +289,7 @@ func (o *Object) fileNodes() []view.Node {
 		case err != nil:
 			kids = append(kids, view.Leaf(t.name, err.Error()))
 		case dt != nil:
-			kids = append(kids, dt.Node(t.name, o.Rank.Env.Locate))
+			kids = append(kids, dt.Node(t.name))
 		}
 	}
 	kids = append(kids, view.Leaf("representation", fmt.Sprintf("%q", f.Datarep)))
@@ -325,10 +325,8 @@ func (o *Object) functionNodes(addr uint64) []view.Node {
 		return nil
 	}
 	text := fmt.Sprintf("0x%x", addr)
-	if where := o.Rank.Env.Locate; where != nil {
-		if s := where(addr + 1); s != "" { // where takes return addresses
-			text = s
-		}
+	if s := o.Rank.Line(addr + 1); s != "" { // it takes return addresses
+		text = s
 	}
 	if o.Record.State&registry.ObjectFortran != 0 {
 		text += " (Fortran)"

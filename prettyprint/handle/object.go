@@ -24,7 +24,7 @@ type Object struct {
 
 const maxObjectName = 4096 // bytes of a name: a path
 
-// object reads the record at rec.
+// ObjectAt reads the record at rec.
 func (r *Rank) ObjectAt(k *registry.Class, rec uint64) (*Object, error) {
 	if o, ok := r.objects[rec]; ok {
 		if o.Class.Kind != k.Kind {
@@ -82,7 +82,7 @@ func (r *Rank) ObjectByHandle(kind registry.Kind, h uint64) (*Object, error) {
 	return o, err
 }
 
-// nullError is an error for the record of a null handle.
+// NullError is an error for the record of a null handle.
 func (o *Object) NullError() error {
 	if o.Record.State&registry.ObjectPredefined != 0 && o.name == o.Class.Null {
 		return o.Class.NullError(o.Class.Shown(false, o.Record.Handle))
@@ -156,7 +156,7 @@ func (r *Rank) unknownObject(k *registry.Class, shown string, h uint64, freed bo
 	return fault.Errorf(fault.NotFound, 0, "No %s with the handle %s is known in this rank.%s", k.Word, shown, hint)
 }
 
-// objectsOf reads all objects of a kind, those with the same handle after each other, in the order of their creation.
+// ObjectsOf reads all objects of a kind, those with the same handle after each other, in the order of their creation.
 // What cannot be read is left out; the error is the first met if there is nothing else.
 func (r *Rank) ObjectsOf(k *registry.Class) ([]*Object, error) {
 	all, problems, _, err := r.AllObjects(k)
@@ -215,20 +215,20 @@ func (o *Object) Freed() bool { return o.Record.State&registry.ObjectFreed != 0 
 // Predefined reports whether MPI defines the object.
 func (o *Object) Predefined() bool { return o.Record.State&registry.ObjectPredefined != 0 }
 
-// created says where the object was made.
-func (o *Object) Created(where func(pc uint64) string) string {
+// Created says where the object was made.
+func (o *Object) Created() string {
 	if o.Predefined() {
 		return ""
 	}
-	s := registry.CreatedText(o.Record.CallSite, o.Record.Event, where)
+	s := o.Rank.CreatedText(o.Record.CallSite, o.Record.Event)
 	if o.Record.State&registry.ObjectUnseen != 0 {
 		s = "by a call that Cohort does not follow; first seen " + s
 	}
 	return s
 }
 
-// common are the nodes that all kinds end with.
-func (o *Object) Common(where func(pc uint64) string) []view.Node {
+// Common are the nodes that all kinds end with.
+func (o *Object) Common() []view.Node {
 	state := "live"
 	switch {
 	case o.Predefined():
@@ -237,7 +237,7 @@ func (o *Object) Common(where func(pc uint64) string) []view.Node {
 		state = "freed, still used"
 	}
 	kids := []view.Node{view.Leaf("state", state)}
-	if s := o.Created(where); s != "" {
+	if s := o.Created(); s != "" {
 		name := "created"
 		switch o.Class.Kind { //nolint:exhaustive // the others are created
 		case registry.KindRequest:
@@ -260,7 +260,7 @@ const (
 	NoneInt32   = math.MinInt32
 )
 
-// chain follows the records with the same handle, or the detached ones.
+// Chain follows the records with the same handle, or the detached ones.
 func (r *Rank) Chain(first *Object, most int) ([]*Object, error) {
 	all := []*Object{first}
 	seen := map[uint64]bool{first.rec: true}

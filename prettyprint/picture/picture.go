@@ -49,7 +49,7 @@ const (
 	LineElided                 // Rows rows that are not drawn
 )
 
-// PictureLine is one line of a picture.
+// Line is one line of a picture.
 type Line struct {
 	Kind   LineKind
 	Offset int64 // of its first byte
@@ -70,7 +70,7 @@ const (
 	CellOverlap // selected more than once
 )
 
-// PictureCell is one byte.
+// Cell is one byte.
 type Cell struct {
 	Kind   CellKind
 	Legend int  // of data
@@ -91,7 +91,7 @@ type LegendEntry struct {
 	Bytes  int64 // of all instances
 }
 
-// PictureOptions say how large a picture may be.
+// Options say how large a picture may be.
 type Options struct {
 	BytesPerRow int // 0: 64
 	MaxLines    int // 0: 24
@@ -104,7 +104,7 @@ const (
 	overviewCells = 64
 )
 
-// NewPicture draws count instances of t side by side. name is the user's word for the type.
+// New draws count instances of t side by side. name is the user's word for the type.
 func New(t *datatype.Type, name string, count int64, opt Options) (*Picture, error) {
 	if t.Problem() != nil {
 		return nil, t.Problem()

@@ -20,7 +20,7 @@ func rowWidth(width, label int) int {
 	return n
 }
 
-// PictureForWidth is NewPicture with as many bytes in a row as fit into width columns (0: 80) of text.
+// ForWidth is NewPicture with as many bytes in a row as fit into width columns (0: 80) of text.
 func ForWidth(t *datatype.Type, name string, count int64, width int) (*Picture, error) {
 	if width <= 0 {
 		width = 80

@@ -48,7 +48,7 @@ const (
 	CommFreed      = 1 << 1
 )
 
-// abiDatatype mirrors struct cohort_datatype without its arguments.
+// DatatypeRecord mirrors struct cohort_datatype without its arguments.
 type DatatypeRecord struct {
 	Size, Combiner, State, Refs          uint32
 	Handle                               uint64
@@ -83,7 +83,7 @@ func DecodeDatatype(b []byte) DatatypeRecord {
 	return d
 }
 
-// abiComm mirrors struct cohort_comm without what follows it.
+// CommRecord mirrors struct cohort_comm without what follows it.
 type CommRecord struct {
 	Size, Kind          uint32
 	Handle              uint64
@@ -114,7 +114,7 @@ func DecodeComm(b []byte) CommRecord {
 	return m
 }
 
-// abiRegistry mirrors struct cohort_registry.
+// Header mirrors struct cohort_registry.
 type Header struct {
 	magic                            uint64
 	version, size                    uint32
@@ -141,7 +141,7 @@ func decodeRegistry(b []byte) Header {
 	return r
 }
 
-// cursor reads fields in their order. Its callers have checked the length.
+// Cursor reads fields in their order. Its callers have checked the length.
 type Cursor struct{ B []byte }
 
 func (c *Cursor) u32() uint32 {
@@ -182,7 +182,7 @@ const (
 	CallSize       = 360 // sizeof(struct cohort_call)
 )
 
-// abiObject mirrors struct cohort_object.
+// ObjectRecord mirrors struct cohort_object.
 type ObjectRecord struct {
 	Size, Kind          uint32
 	Handle              uint64
@@ -202,7 +202,7 @@ func (c *Cursor) Object() ObjectRecord {
 	return o
 }
 
-// abiGroup mirrors struct cohort_group without its members.
+// GroupRecord mirrors struct cohort_group without its members.
 type GroupRecord struct {
 	ObjectRecord
 	GroupRank, NMembers uint32
@@ -215,7 +215,7 @@ func DecodeGroup(b []byte) GroupRecord {
 
 const LocksMax = 8 // COHORT_LOCKS_MAX
 
-// abiWindow mirrors struct cohort_window.
+// WindowRecord mirrors struct cohort_window.
 type WindowRecord struct {
 	ObjectRecord
 	Comm, Base                 uint64
@@ -242,7 +242,7 @@ func DecodeWindow(b []byte) WindowRecord {
 	return w
 }
 
-// abiFile mirrors struct cohort_file.
+// FileRecord mirrors struct cohort_file.
 type FileRecord struct {
 	ObjectRecord
 	Comm            uint64
@@ -261,7 +261,7 @@ func DecodeFile(b []byte) FileRecord {
 	return f
 }
 
-// abiReduction mirrors struct cohort_reduction.
+// ReductionRecord mirrors struct cohort_reduction.
 type ReductionRecord struct {
 	ObjectRecord
 	Function uint64
@@ -273,7 +273,7 @@ func DecodeReduction(b []byte) ReductionRecord {
 	return ReductionRecord{ObjectRecord: c.Object(), Function: c.u64(), Commutes: c.u32()}
 }
 
-// abiErrhandler mirrors struct cohort_errhandler.
+// ErrhandlerRecord mirrors struct cohort_errhandler.
 type ErrhandlerRecord struct {
 	ObjectRecord
 	Function uint64
@@ -284,7 +284,7 @@ func DecodeErrhandler(b []byte) ErrhandlerRecord {
 	return ErrhandlerRecord{ObjectRecord: c.Object(), Function: c.u64()}
 }
 
-// abiInfo mirrors struct cohort_info without its texts.
+// InfoRecord mirrors struct cohort_info without its texts.
 type InfoRecord struct {
 	ObjectRecord
 	NKeys, NEntries uint32
@@ -295,7 +295,7 @@ func DecodeInfo(b []byte) InfoRecord {
 	return InfoRecord{ObjectRecord: c.Object(), NKeys: c.u32(), NEntries: c.u32()}
 }
 
-// abiSide mirrors struct cohort_side.
+// SideRecord mirrors struct cohort_side.
 type SideRecord struct {
 	Buffer                uint64
 	Count                 int64
@@ -315,7 +315,7 @@ func (c *Cursor) side() SideRecord {
 	return s
 }
 
-// abiAction mirrors struct cohort_action.
+// ActionRecord mirrors struct cohort_action.
 type ActionRecord struct {
 	Op                                  uint32
 	Root                                int32
@@ -335,7 +335,7 @@ func (c *Cursor) action() ActionRecord {
 	return a
 }
 
-// abiRequest mirrors struct cohort_request_record.
+// RequestRecord mirrors struct cohort_request_record.
 type RequestRecord struct {
 	ObjectRecord
 	StartEvent, StartSite uint64
@@ -356,7 +356,7 @@ func DecodeRequest(b []byte) RequestRecord {
 	return r
 }
 
-// abiCall mirrors struct cohort_call.
+// CallRecord mirrors struct cohort_call.
 type CallRecord struct {
 	Next            uint64
 	Tid             int32
@@ -382,7 +382,7 @@ func DecodeCall(b []byte) CallRecord {
 // hashHandle is cohort_hash of cohort_abi.h.
 func hashHandle(h uint64) uint64 { return (h * 0x9E3779B97F4A7C15) >> 20 }
 
-// words is an array of 64-bit integers that stays in the form in which it was read, to be allocated once.
+// Words is an array of 64-bit integers that stays in the form in which it was read, to be allocated once.
 type Words []byte
 
 func (w Words) Len() int          { return len(w) / 8 }

@@ -11,7 +11,7 @@ func (r *Registry) RootConst() int64 { return map[MPI]int64{MPICH: -3, OpenMPI: 
 
 const AnyTag = -1 // of both
 
-// inPlace is MPI_IN_PLACE in C.
+// InPlace is MPI_IN_PLACE in C.
 func (r *Registry) InPlace() uint64 {
 	if r.Header.inPlace != 0 {
 		return r.Header.inPlace

@@ -8,7 +8,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
-// HandleKind is a kind of MPI handle.
+// Kind is a kind of MPI handle.
 type Kind int
 
 // The kinds of handles, and MPI_Status, which is none but is shown like them.
@@ -25,7 +25,7 @@ const (
 	KindStatus
 )
 
-// kindInfo is what there is to know of a kind whose record begins with a struct cohort_object.
+// Class is what there is to know of a kind whose record begins with a struct cohort_object.
 type Class struct {
 	Kind      Kind
 	Word      string // in sentences
@@ -104,7 +104,7 @@ var (
 	openHandle = regexp.MustCompile(`\bompi_(datatype|communicator|request|group|win|file|op|errhandler|info|status_public)_t\b`)
 )
 
-// KindOfType tells the kind of handle that a variable of this declared type is, or points to; 0 if it is none. The type
+// KindOf tells the kind of handle that a variable of this declared type is, or points to; 0 if it is none. The type
 // is as a debugger writes it: MPI_Comm, Type MPI_Comm of Fortran, or what MPI_Comm stands for in Open MPI.
 func KindOf(declared string) Kind {
 	m := wordHandle.FindStringSubmatch(declared)
@@ -134,12 +134,12 @@ func (r *Registry) TableOf(k Kind) uint64 {
 	}[k]
 }
 
-// notKept is an error if the registry of this process does not keep handles of a kind.
+// NotKept is an error if the registry of this process does not keep handles of a kind.
 func (r *Registry) NotKept(k *Class) error {
 	return r.Lacks(k.Feature, strings.ToUpper(k.Words()[:1])+k.Words()[1:])
 }
 
-// lacks is an error if a feature is not there, of what is called so.
+// Lacks is an error if a feature is not there, of what is called so.
 func (r *Registry) Lacks(feature uint32, what string) error {
 	f := r.Header.Features
 	const cost = "they cost time in every call"
@@ -162,7 +162,7 @@ func (r *Registry) Lacks(feature uint32, what string) error {
 		"%s are not kept in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
 }
 
-// isNull reports whether a C handle is the null handle of its kind, as far as the number tells.
+// IsNull reports whether a C handle is the null handle of its kind, as far as the number tells.
 func (r *Registry) IsNull(k *Class, h uint64) bool {
 	if k.Kind == KindFile && r.MPI() == MPICH {
 		return h == 0
@@ -170,7 +170,7 @@ func (r *Registry) IsNull(k *Class, h uint64) bool {
 	return r.MPI() == MPICH && h == k.mpichNull
 }
 
-// isNullFortran is isNull for a Fortran handle.
+// IsNullFortran is isNull for a Fortran handle.
 func (r *Registry) IsNullFortran(k *Class, f int32) bool {
 	if r.MPI() == MPICH {
 		return k.Kind == KindFile && f == 0 || k.Kind != KindFile && uint64(uint32(f)) == k.mpichNull
@@ -193,7 +193,7 @@ func (k *Class) NullError(expr string) error {
 	return fault.Errorf(fault.Null, 0, "%s is %s: %s", expr, k.Null, why)
 }
 
-// maskOf cuts a sign-extended value to the width of a C handle of that kind.
+// MaskOf cuts a sign-extended value to the width of a C handle of that kind.
 func (r *Registry) MaskOf(k *Class, h uint64) uint64 {
 	if k.Kind == KindFile {
 		return h // a pointer in both libraries

@@ -30,7 +30,7 @@ const (
 	minMappedAddr = 4096    // no record lies in the first page
 )
 
-// readFull reads n bytes of the registry at addr for the purpose named by what. It allocates no more than was mapped,
+// ReadFull reads n bytes of the registry at addr for the purpose named by what. It allocates no more than was mapped,
 // plus one chunk.
 func (r *Registry) ReadFull(addr uint64, n int64, what string) ([]byte, error) {
 	if n < 0 || n > MaxRecord {
@@ -72,16 +72,16 @@ type span struct {
 	data []byte
 }
 
-// request is one piece of memory that an element needs.
+// Piece is one piece of memory that an element needs.
 type Piece struct {
 	Addr uint64
 	Size int
 }
 
-// snapshot holds the memory of one page of elements.
+// Snapshot holds the memory of one page of elements.
 type Snapshot struct{ spans []span } // ordered by address
 
-// bytesAt returns the readable prefix of the size bytes at addr; when it is shorter than size, the byte after it is
+// BytesAt returns the readable prefix of the size bytes at addr; when it is shorter than size, the byte after it is
 // unmapped.
 func (s *Snapshot) BytesAt(addr uint64, size int) []byte {
 	i := sort.Search(len(s.spans), func(i int) bool { return s.spans[i].addr > addr }) - 1
@@ -96,7 +96,7 @@ func (s *Snapshot) BytesAt(addr uint64, size int) []byte {
 	return sp.data[off:min(off+uint64(size), uint64(len(sp.data)))]
 }
 
-// readAll reads what the requests (ordered by address) ask for. Neighbours are read together; around an unmapped page
+// ReadAll reads what the requests (ordered by address) ask for. Neighbours are read together; around an unmapped page
 // the rest is still read.
 func ReadAll(mem MemoryReader, reqs []Piece) *Snapshot {
 	var s Snapshot
@@ -150,7 +150,7 @@ func (s *Snapshot) add(addr uint64, data []byte) {
 	s.spans = append(s.spans, span{addr, data})
 }
 
-// text reads a NUL-terminated text; what cannot be read is left out.
+// Text reads a NUL-terminated text; what cannot be read is left out.
 func (r *Registry) Text(addr uint64, most int) string {
 	var out []byte
 	for len(out) < most {
@@ -167,7 +167,7 @@ func (r *Registry) Text(addr uint64, most int) string {
 	return string(bytes.ToValidUTF8(out, []byte("?"))) + "..."
 }
 
-// integers reads an array of n numbers, of 8 bytes each if wide, else of 4.
+// Integers reads an array of n numbers, of 8 bytes each if wide, else of 4.
 func (r *Registry) Integers(what string, addr uint64, n int, wide bool) ([]int64, error) {
 	size := 4
 	if wide {
@@ -203,5 +203,5 @@ func (r *Registry) ReadArray(what string, addr uint64, n, size int) ([]byte, err
 	return b, nil
 }
 
-// maxParts bounds the parts of a buffer that has one for each member.
+// MaxParts bounds the parts of a buffer that has one for each member.
 const MaxParts = 1 << 20

@@ -36,7 +36,7 @@ type slotTable struct {
 
 type slot struct{ handle, Record uint64 }
 
-// OpenRegistry reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with
+// Open reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with
 // an [*Error] of kind KindNoInterposer, KindVersion, KindNotReady or KindUnreadable.
 func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	if addr == 0 {
@@ -94,7 +94,7 @@ func (r *Registry) MPI() MPI { return MPI(r.Header.mpi) }
 // HandleSize is the number of bytes of an MPI_Datatype or MPI_Comm in C.
 func (r *Registry) HandleSize() int { return int(r.Header.handleSize) }
 
-// maskHandle cuts a sign-extended value to the width of a C handle.
+// MaskHandle cuts a sign-extended value to the width of a C handle.
 func (r *Registry) MaskHandle(h uint64) uint64 {
 	if r.Header.handleSize == 4 {
 		return h & 0xffffffff
@@ -120,7 +120,7 @@ func (r *Registry) UnknownHandle(what, ctype, shown string, h uint64, freed bool
 		"The expression must be a variable of type %s that was assigned by MPI.", what, shown, hint, ctype)
 }
 
-// find looks h up by the table's own hash: a few reads, however large the table is.
+// Find looks h up by the table's own hash: a few reads, however large the table is.
 func (r *Registry) Find(k *Class, h uint64) (record uint64, freed bool, err error) {
 	table := r.TableOf(k.Kind)
 	capacity, err := r.capacity(k)
@@ -159,14 +159,15 @@ func (r *Registry) Find(k *Class, h uint64) (record uint64, freed bool, err erro
 }
 
 func (r *Registry) isFreed(k *Class, rec uint64) (bool, error) {
+	if k.Kind == KindDatatype {
+		h, err := r.DatatypeRecord(rec)
+		return h.State&StateFreed != 0, err
+	}
 	b, err := r.RecordBytes(k, rec)
 	if err != nil {
 		return false, err
 	}
-	switch k.Kind { //nolint:exhaustive // the others begin with a struct cohort_object
-	case KindDatatype:
-		return DecodeDatatype(b).State&StateFreed != 0, nil
-	case KindComm:
+	if k.Kind == KindComm {
 		return DecodeComm(b).State&CommFreed != 0, nil
 	}
 	c := Cursor{B: b}
@@ -192,7 +193,7 @@ func (r *Registry) capacity(k *Class) (uint64, error) {
 	return n, nil
 }
 
-// slots reads a whole table with the headers of its records, once per stop.
+// Slots reads a whole table with the headers of its records, once per stop.
 func (r *Registry) Slots(k *Class) ([]slot, error) {
 	if t := r.tables[k.Kind]; t != nil {
 		return t.live, nil
@@ -220,7 +221,7 @@ func (r *Registry) Slots(k *Class) ([]slot, error) {
 	return t.live, nil
 }
 
-// maxListed bounds the records whose headers are read for a listing; more are counted.
+// MaxListed bounds the records whose headers are read for a listing; more are counted.
 const MaxListed = 1 << 17
 
 // prefetch reads the headers of a table's records, neighbours together: a debugger's memory is far away.
@@ -238,7 +239,7 @@ func (r *Registry) prefetch(t *slotTable, size int) {
 	}
 }
 
-// header reads a record without what follows it.
+// RecordBytes reads a record without what follows it.
 func (r *Registry) RecordBytes(k *Class, rec uint64) ([]byte, error) {
 	if t := r.tables[k.Kind]; t != nil {
 		if b := t.headers.BytesAt(rec, k.Size); len(b) == k.Size {
@@ -261,7 +262,7 @@ func (r *Registry) DatatypeRecord(rec uint64) (DatatypeRecord, error) {
 	return h, nil
 }
 
-// wholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that
+// WholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that
 // it is one.
 func (r *Registry) WholeName(h DatatypeRecord) DatatypeRecord {
 	if h.State&stateLongName == 0 {

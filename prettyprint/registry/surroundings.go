@@ -29,9 +29,6 @@ func (r *Registry) StackFrames(at uint64) ([]uint64, error) {
 
 const stackMax = 16 // COHORT_STACK_MAX
 
-// SetSurroundings tells the registry what is known of where the rank runs.
-func (r *Registry) SetSurroundings(env Surroundings) { r.Env = env }
-
 // Surroundings is what is known of where a rank runs besides its memory; any of it may be nil.
 type Surroundings struct {
 	Locate func(pc uint64) string // the source line of a call, by its return address
@@ -42,7 +39,7 @@ type Surroundings struct {
 	Now     func() (ns int64, ok bool) // CLOCK_MONOTONIC on the rank's host
 }
 
-// since says how long ago a time of CLOCK_MONOTONIC was.
+// Since says how long ago a time of CLOCK_MONOTONIC was.
 func (s *Surroundings) Since(ns int64) string {
 	if s.Now == nil || ns <= 0 {
 		return ""
@@ -64,14 +61,19 @@ func (s *Surroundings) Since(ns int64) string {
 	return d.String()
 }
 
-// createdText describes a call by its return address: one less lies within the call.
-func CreatedText(callSite, event uint64, where func(pc uint64) string) string {
+// Line names the source line of a call by its return address; "" if it is not known.
+func (r *Registry) Line(site uint64) string {
+	if r.Env.Locate == nil || site == 0 {
+		return ""
+	}
+	return r.Env.Locate(site)
+}
+
+// CreatedText says where and when something was made, by the return address of the call.
+func (r *Registry) CreatedText(callSite, event uint64) string {
 	s := ""
 	if callSite != 0 {
-		if where != nil {
-			s = where(callSite - 1)
-		}
-		if s == "" {
+		if s = r.Line(callSite); s == "" {
 			s = fmt.Sprintf("0x%x", callSite-1)
 		}
 		s = "at " + s + ", "

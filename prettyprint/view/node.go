@@ -1,39 +1,34 @@
-// Package view is the tree that everything shown of MPI is turned into: a row of Variables, a line of the console, an
-// object of JSON. It knows nothing of MPI.
+// Package view is the tree that everything shown of MPI is turned into: a row of Variables, a line of the console. It
+// knows nothing of MPI.
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
-// Node is one place in a tree for users: a variable of DAP, a line of the console, an object of JSON. Its children are
-// made when they are asked for. A Node is valid as long as its Registry.
+// Node is one item of a tree for users: a variable, as it crosses the connection to the job and becomes one of DAP, and
+// what makes its children when they are asked for. It is valid until the rank resumes.
 type Node struct {
-	Name    string
-	Value   string
-	Type    string
-	Address uint64 // in the rank's memory, if HasAddress
-	// TreeAddress is the place in the expanded type-tree, t(STRUCT)[2][5](CHAR), or empty.
-	TreeAddress string
-	HasAddress  bool
-	NumChildren int
-	// IsList says that the children are entries of one list, to be numbered and paged (DAP: indexed variables).
-	IsList bool
-	Open   func(from, to int) ([]Node, error)
+	backend.Variable
+	// Open returns the children [from, to). nil: the node can have none; with no children it is an empty list.
+	Open func(from, to int) ([]Node, error)
 }
 
-// Children returns the children [from, to), reading no more of the rank's memory than they need. to is cut to
-// NumChildren; at most 1048576 children come at once.
-func (n Node) Children(from, to int) ([]Node, error) {
-	to = min(to, n.NumChildren)
+// Len is the number of children: entries of one list, numbered and paged, if Indexed counts them.
+func (n *Node) Len() int { return n.Named + n.Indexed }
+
+// Children returns the children [from, to), reading no more of the rank's memory than they need. to is cut to Len; at
+// most 1048576 children come at once.
+func (n *Node) Children(from, to int) ([]Node, error) {
+	to = min(to, n.Len())
 	if from < 0 || from > to {
 		return nil, fault.Errorf(fault.Usage, 0, "Children %d to %d of %q were asked for; it has %d.", from, to, n.Name,
-			n.NumChildren)
+			n.Len())
 	}
 	if to-from > MaxPage {
 		return nil, fault.Errorf(fault.Usage, 0, "%d children of %q were asked for at once; at most %d come in one page.",
@@ -45,32 +40,43 @@ func (n Node) Children(from, to int) ([]Node, error) {
 	return n.Open(from, to)
 }
 
-func Leaf(name, value string) Node { return Node{Name: name, Value: value} }
-
-func Number[T int | int64 | uint32 | int32](name string, v T) Node {
-	return Node{Name: name, Value: fmt.Sprint(v)}
+// Leaf has a value and no children.
+func Leaf(name, value string) Node {
+	return Node{Variable: backend.Variable{Name: name, Value: value, ReadOnly: true}}
 }
 
-// groupNode has the given children.
+// Number is a leaf with a number.
+func Number[T int | int64 | uint32 | int32](name string, v T) Node { return Leaf(name, fmt.Sprint(v)) }
+
+// Group has the given children.
 func Group(name, value string, kids []Node) Node {
-	return Node{
-		Name: name, Value: value, NumChildren: len(kids),
-		Open: func(from, to int) ([]Node, error) { return kids[from:to], nil },
-	}
+	return Lazy(name, value, len(kids), func() []Node { return kids })
 }
 
-// listNode has n children made by at.
+// Lazy has n children, which are made when one of them is asked for.
+func Lazy(name, value string, n int, kids func() []Node) Node {
+	out := Leaf(name, value)
+	if out.Named = n; n > 0 {
+		out.Open = func(from, to int) ([]Node, error) { return kids()[from:to], nil }
+	}
+	return out
+}
+
+// List has n children made by at.
 func List(name, value string, n int, at func(i int) Node) Node {
-	return Node{Name: name, Value: value, NumChildren: n, IsList: true, Open: func(from, to int) ([]Node, error) {
+	out := Leaf(name, value)
+	out.Indexed = n
+	out.Open = func(from, to int) ([]Node, error) {
 		kids := make([]Node, 0, to-from)
 		for i := from; i < to; i++ {
 			kids = append(kids, at(i))
 		}
 		return kids, nil
-	}}
+	}
+	return out
 }
 
-// Options limit what Text and JSON write.
+// Options limit what Text writes.
 type Options struct {
 	MaxList  int // entries of one list; 0: 200
 	MaxLines int // lines in all; 0: 10000
@@ -79,6 +85,7 @@ type Options struct {
 	From int64 // the first element of a buffer that is shown
 }
 
+// Filled are the options with the defaults in place of zeros.
 func (o Options) Filled() Options {
 	if o.MaxList <= 0 {
 		o.MaxList = 200
@@ -106,6 +113,7 @@ func (p *printer) printf(format string, args ...any) {
 	}
 }
 
+// Write is fmt.Fprintf with an error that says what failed.
 func Write(w io.Writer, format string, args ...any) error {
 	if _, err := fmt.Fprintf(w, format, args...); err != nil {
 		return fmt.Errorf("writing text: %w", err)
@@ -131,8 +139,8 @@ func (n Node) Text(w io.Writer, opt Options) error {
 }
 
 func (p *printer) node(n Node, depth int) {
-	if n.NumChildren == 0 {
-		if n.IsList {
+	if n.Len() == 0 {
+		if n.Open != nil {
 			p.printf("{}")
 			return
 		}
@@ -140,11 +148,11 @@ func (p *printer) node(n Node, depth int) {
 		return
 	}
 	if depth >= p.opt.MaxDepth || p.lines >= p.opt.MaxLines {
-		p.printf("{... %d more}", n.NumChildren)
+		p.printf("{... %d more}", n.Len())
 		return
 	}
-	show := n.NumChildren
-	if n.IsList {
+	show := n.Len()
+	if n.Indexed > 0 {
 		show = min(show, p.opt.MaxList)
 	}
 	kids, err := n.Children(0, show)
@@ -152,7 +160,7 @@ func (p *printer) node(n Node, depth int) {
 		p.printf("<%v>", err)
 		return
 	}
-	if n.IsList {
+	if n.Indexed > 0 {
 		p.list(n, kids, depth)
 		return
 	}
@@ -160,7 +168,7 @@ func (p *printer) node(n Node, depth int) {
 	for i, k := range kids {
 		p.printf("%s%s = ", indent(depth+1), k.Name)
 		p.node(k, depth+1)
-		p.comma(i+1 < n.NumChildren)
+		p.comma(i+1 < n.Len())
 	}
 	p.printf("%s}", indent(depth))
 }
@@ -182,7 +190,7 @@ func (p *printer) list(n Node, kids []Node, depth int) {
 		}
 		p.node(k, depth)
 	}
-	if rest := n.NumChildren - len(kids); rest > 0 {
+	if rest := n.Len() - len(kids); rest > 0 {
 		p.printf(", ... %d more", rest)
 	}
 	p.printf("}")
@@ -190,67 +198,15 @@ func (p *printer) list(n Node, kids []Node, depth int) {
 
 func indent(depth int) string { return strings.Repeat("    ", depth) }
 
-// jsonNode is the form of a node in JSON.
-type jsonNode struct {
-	Name        string     `json:"name"`
-	Value       string     `json:"value,omitempty"`
-	Type        string     `json:"type,omitempty"`
-	Address     string     `json:"address,omitempty"`     // hexadecimal: 64 bits do not fit a JSON number
-	TreeAddress string     `json:"treeAddress,omitempty"` // t(STRUCT)[2][5](CHAR)
-	Children    []jsonNode `json:"children,omitempty"`
-	More        int        `json:"more,omitempty"` // children that are not in Children
-}
-
-// JSON writes the tree as one JSON object; what exceeds the options is counted in "more".
-func (n Node) JSON(w io.Writer, opt Options) error {
-	opt = opt.Filled()
-	lines := 0
-	j, err := n.json(opt, 0, &lines)
-	if err != nil {
-		return err
-	}
-	if err := json.NewEncoder(w).Encode(j); err != nil {
-		return fmt.Errorf("writing %q as JSON: %w", n.Name, err)
-	}
-	return nil
-}
-
-func (n Node) json(opt Options, depth int, lines *int) (jsonNode, error) {
-	*lines++
-	j := jsonNode{Name: n.Name, Value: n.Value, Type: n.Type, TreeAddress: n.TreeAddress}
-	if n.HasAddress {
-		j.Address = fmt.Sprintf("0x%x", n.Address)
-	}
-	show := n.NumChildren
-	if n.IsList {
-		show = min(show, opt.MaxList)
-	}
-	if depth >= opt.MaxDepth || *lines >= opt.MaxLines {
-		show = 0
-	}
-	kids, err := n.Children(0, show)
-	if err != nil {
-		return j, err
-	}
-	for _, k := range kids {
-		c, err := k.json(opt, depth+1, lines)
-		if err != nil {
-			return j, err
-		}
-		j.Children = append(j.Children, c)
-	}
-	j.More = n.NumChildren - show
-	return j, nil
-}
-
-// maxPage is the largest number of elements or children that one call returns.
+// MaxPage is the largest number of elements or children that one call returns.
 const MaxPage = 1 << 20
 
+// ListText writes a list with a line for each entry, at most so many.
 func ListText(w io.Writer, list Node, most int) error {
 	if err := Write(w, "%s\n", list.Value); err != nil {
 		return err
 	}
-	kids, err := list.Children(0, min(list.NumChildren, most))
+	kids, err := list.Children(0, min(list.Len(), most))
 	if err != nil {
 		return err
 	}
@@ -263,7 +219,7 @@ func ListText(w io.Writer, list Node, most int) error {
 			return err
 		}
 	}
-	if rest := list.NumChildren - len(kids); rest > 0 {
+	if rest := list.Len() - len(kids); rest > 0 {
 		return Write(w, "  ... %d more\n", rest)
 	}
 	return nil

@@ -6,12 +6,13 @@ import (
 	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
+// ByteCount is a number of bytes in words.
 func ByteCount(n int64) string { return Plural(n, "byte") }
 
-// plural counts things; of an entry it makes entries.
-// Plural counts things.
+// Plural counts things; of an entry it makes entries.
 func Plural(n int64, what string) string { return Grouped(n) + " " + prose.Plural(n, what) }
 
+// Grouped writes a number with commas.
 func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	sign := ""
