@@ -226,7 +226,7 @@ type Buffer struct {
 	Parts     string // with Partitions: the parameter that says how many
 }
 
-// Base name of the function, without "MPI_": "Send".
+// Short is the name without "MPI_": "Send".
 func (f *Function) Short() string { return strings.TrimPrefix(f.Name, "MPI_") }
 
 // Param is the parameter of that name, or nil.
@@ -236,6 +236,9 @@ func (f *Function) Param(name string) *Param {
 	}
 	return nil
 }
+
+// Has reports whether it has a parameter of that name.
+func (f *Function) Has(name string) bool { return f.Param(name) != nil }
 
 // WithRole is the first parameter of a role, or nil.
 func (f *Function) WithRole(r Role) *Param {

@@ -122,3 +122,34 @@ func TestStandard(t *testing.T) {
 		}
 	}
 }
+
+// TestBuffers looks for data that the table leaves out: where a call names a datatype and an address, the address is a
+// buffer, with its count and type.
+func TestBuffers(t *testing.T) {
+	n := 0
+	for _, f := range mpispec.Functions() {
+		if f.OfType("MPI_Datatype", mpispec.In) == nil {
+			continue
+		}
+		for i := range f.Params {
+			if p := &f.Params[i]; p.Type == "void*" && p.Role != mpispec.RoleBuffer && p.Name != "attribute_val" {
+				t.Errorf("%s: %s is no buffer", f.Name, p.Name)
+			}
+		}
+		for _, b := range f.Buffers {
+			n++
+			count, kind := f.Param(b.Count), f.Param(b.Type)
+			packed := strings.Contains(f.Name, "ack")
+			if (kind == nil || kind.Array != b.ByType) && !packed || count == nil && b.Count != "" ||
+				b.Count == "" && f.Param("op") == nil && f.Name != "MPI_Compare_and_swap" {
+				t.Errorf("%s: %+v", f.Name, b)
+			}
+			if b.Array != (b.Displs != "") || b.Parts != "" && f.Param(b.Parts) == nil {
+				t.Errorf("%s: %+v", f.Name, b)
+			}
+		}
+	}
+	if n < 200 {
+		t.Errorf("%d buffers", n)
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
+	"github.com/cohort-debugger/cohort/mpispec"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -30,7 +30,7 @@ const (
 // count and type, as the call sees them (paper, X.D). It reads the rank's memory when its nodes are opened, and is
 // valid as long as its Registry.
 type Call struct {
-	fn     *mpicall.Function
+	fn     *mpispec.Function
 	name   string
 	state  State
 	given  arguments
@@ -64,7 +64,7 @@ type place struct {
 
 // callSide is one buffer of a call.
 type callSide struct {
-	spec  mpicall.Buffer
+	spec  mpispec.Buffer
 	verb  string
 	note  string // what must be known of it: "not received yet", "in place"
 	err   error  // why it is not known
@@ -92,11 +92,11 @@ const (
 )
 
 // newCall works out the sides of a call.
-func newCall(r *handle.Rank, fn *mpicall.Function, name string, given arguments, state State) *Call {
+func newCall(r *handle.Rank, fn *mpispec.Function, name string, given arguments, state State) *Call {
 	c := &Call{fn: fn, name: name, state: state, given: given, r: r}
 	var commErr error
-	if fn.Has("comm") {
-		c.comm, commErr = given.comm("comm")
+	if p := fn.WithRole(mpispec.RoleComm); p != nil {
+		c.comm, commErr = given.comm(p.Name)
 	}
 	c.root = c.rootRole()
 	inPlace := false
@@ -107,8 +107,8 @@ func newCall(r *handle.Rank, fn *mpicall.Function, name string, given arguments,
 	}
 	if inPlace {
 		for i := range c.sides {
-			if s := &c.sides[i]; s.note != noteInPlace && s.spec.Direction == mpicall.Receives {
-				s.verb = fn.Verb(mpicall.Both)
+			if s := &c.sides[i]; s.note != noteInPlace && s.spec.Direction == mpispec.Receives {
+				s.verb = fn.Verb(mpispec.Both)
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func newCall(r *handle.Rank, fn *mpicall.Function, name string, given arguments,
 
 const noteInPlace = "in place: what it sends lies in the receive buffer"
 
-func (c *Call) side(spec mpicall.Buffer, commErr error) callSide {
+func (c *Call) side(spec mpispec.Buffer, commErr error) callSide {
 	s := callSide{spec: spec, verb: c.fn.Verb(spec.Direction)}
 	if spec.AtRoot && c.root != rootSelf && c.root != rootUnknown {
 		s.none, s.note = true, "means nothing here: this rank is not the root"
@@ -127,12 +127,12 @@ func (c *Call) side(spec mpicall.Buffer, commErr error) callSide {
 		s.none, s.note = true, "means nothing here: the root is another rank of this group"
 		return s
 	}
-	if spec.Direction == mpicall.BcastBuf {
+	if spec.Direction == mpispec.BcastBuf {
 		switch c.root {
 		case rootSelf:
-			s.verb = c.fn.Verb(mpicall.Sends)
+			s.verb = c.fn.Verb(mpispec.Sends)
 		case rootOther:
-			s.verb = c.fn.Verb(mpicall.Receives)
+			s.verb = c.fn.Verb(mpispec.Receives)
 		default:
 			s.verb = "sends or receives"
 		}
@@ -144,7 +144,7 @@ func (c *Call) side(spec mpicall.Buffer, commErr error) callSide {
 	}
 	if at.inPlace {
 		s.none, s.note = true, noteInPlace
-		if spec.Direction == mpicall.Receives {
+		if spec.Direction == mpispec.Receives {
 			s.note = "in place: what it receives stays in the send buffer"
 		}
 		return s
@@ -168,7 +168,7 @@ func (c *Call) receiveNote(s *callSide) {
 	if c.state == Pending {
 		s.note = "not complete yet"
 	}
-	switch c.fn.Verb(mpicall.Receives) {
+	switch c.fn.Verb(mpispec.Receives) {
 	case "reads":
 		s.note = strings.Replace(s.note, "received", "read", 1)
 	case "gets":
@@ -179,14 +179,14 @@ func (c *Call) receiveNote(s *callSide) {
 }
 
 func (s *callSide) receives() bool {
-	return s.spec.Direction != mpicall.Sends && s.verb != "sends"
+	return s.spec.Direction != mpispec.Sends && s.verb != "sends"
 }
 
 // parts evaluates counts, displacements and types.
-func (c *Call) parts(spec mpicall.Buffer, addr uint64, commErr error) ([]callPart, error) {
+func (c *Call) parts(spec mpispec.Buffer, addr uint64, commErr error) ([]callPart, error) {
 	n := 1
-	if spec.Array || spec.Times == mpicall.PerMember || spec.Times == mpicall.PerSource ||
-		spec.Times == mpicall.PerTarget || spec.Times == mpicall.SumOf {
+	if spec.Array || spec.Times == mpispec.PerMember || spec.Times == mpispec.PerSource ||
+		spec.Times == mpispec.PerTarget || spec.Times == mpispec.SumOf {
 		if commErr != nil {
 			return nil, commErr
 		}
@@ -209,7 +209,7 @@ func (c *Call) parts(spec mpicall.Buffer, addr uint64, commErr error) ([]callPar
 			return nil, err
 		}
 	}
-	if spec.Times == mpicall.PerMember || spec.Times == mpicall.PerSource || spec.Times == mpicall.PerTarget {
+	if spec.Times == mpispec.PerMember || spec.Times == mpispec.PerSource || spec.Times == mpispec.PerTarget {
 		part.peers = int64(n)
 	}
 	return []callPart{part}, nil
@@ -223,19 +223,19 @@ func (c *Call) typeOf(parameter string) (datatype.Part, error) {
 	return c.given.datatype(parameter)
 }
 
-func (c *Call) countOf(spec mpicall.Buffer, n int, commErr error) (int64, error) {
+func (c *Call) countOf(spec mpispec.Buffer, n int, commErr error) (int64, error) {
 	switch spec.Times {
-	case mpicall.OwnOf:
+	case mpispec.OwnOf:
 		if commErr != nil {
 			return 0, commErr
 		}
-		counts, err := c.given.numbers(spec.Count, c.comm.Rank()+1, mpicall.Large(c.name))
+		counts, err := c.given.numbers(spec.Count, c.comm.Rank()+1, c.wide(spec.Count))
 		if err != nil {
 			return 0, err
 		}
 		return counts[c.comm.Rank()], nil
-	case mpicall.SumOf:
-		counts, err := c.given.numbers(spec.Count, n, mpicall.Large(c.name))
+	case mpispec.SumOf:
+		counts, err := c.given.numbers(spec.Count, n, c.wide(spec.Count))
 		if err != nil {
 			return 0, err
 		}
@@ -244,7 +244,7 @@ func (c *Call) countOf(spec mpicall.Buffer, n int, commErr error) (int64, error)
 			sum = datatype.SatAdd(sum, max(k, 0))
 		}
 		return sum, nil
-	case mpicall.Partitions:
+	case mpispec.Partitions:
 		parts, err := c.given.number(spec.Parts)
 		if err != nil {
 			return 0, err
@@ -263,17 +263,18 @@ func (c *Call) countOf(spec mpicall.Buffer, n int, commErr error) (int64, error)
 	return datatype.SatMul(count, int64(n)), nil
 }
 
+// wide reports whether the numbers of an array are of 64 bits: MPI_Count or MPI_Aint, no int.
+func (c *Call) wide(parameter string) bool { return c.fn.Param(parameter).Type != "int" }
+
 // partArray evaluates a buffer that has a count, a displacement, and perhaps a type, for each of n parts.
-func (c *Call) partArray(spec mpicall.Buffer, addr uint64, n int) ([]callPart, error) {
-	wide := mpicall.Large(c.name)
-	counts, err := c.given.numbers(spec.Count, n, wide)
+func (c *Call) partArray(spec mpispec.Buffer, addr uint64, n int) ([]callPart, error) {
+	counts, err := c.given.numbers(spec.Count, n, c.wide(spec.Count))
 	if err != nil {
 		return nil, err
 	}
 	displs := make([]int64, n)
 	if spec.Displs != "" {
-		aints := spec.ByType && strings.Contains(c.fn.Name, "eighbor") // MPI_Aint there, int elsewhere
-		if displs, err = c.given.numbers(spec.Displs, n, wide || aints); err != nil {
+		if displs, err = c.given.numbers(spec.Displs, n, c.wide(spec.Displs)); err != nil {
 			return nil, err
 		}
 	}
@@ -312,12 +313,12 @@ func placeParts(types []datatype.Part, counts, displs []int64, addr uint64, inBy
 }
 
 // howMany parts a buffer has.
-func (c *Call) howMany(times mpicall.Times) (int, error) {
+func (c *Call) howMany(times mpispec.Times) (int, error) {
 	n := c.comm.Size()
 	if c.comm.Kind() == handle.CommInter {
 		n = len(c.comm.Remote())
 	}
-	if times == mpicall.PerSource || times == mpicall.PerTarget {
+	if times == mpispec.PerSource || times == mpispec.PerTarget {
 		dims, _, _ := c.comm.Cart()
 		if len(dims) == 0 {
 			return 0, fault.Errorf(fault.NotDecoded, 0,

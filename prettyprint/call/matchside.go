@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
@@ -115,7 +116,7 @@ func another(r *handle.Rank, o *handle.Object, met map[*handle.Object]int) (*han
 func (c *Call) MatchSide(receives bool, peer int) (datatype.Side, error) {
 	for i := range c.sides {
 		s := &c.sides[i]
-		is := s.receives() == receives || s.spec.Direction == mpicall.Both
+		is := s.receives() == receives || s.spec.Direction == mpispec.Both
 		switch {
 		case !is:
 			continue

@@ -266,7 +266,8 @@ func (c *Call) others() []view.Node {
 		}
 	}
 	var out []view.Node
-	for _, p := range c.fn.Parameters {
+	for i := range c.fn.Params {
+		p := c.fn.Params[i].Name
 		if used[p] {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
@@ -27,27 +28,13 @@ const (
 	sidePerPeer     = 1 << 8
 )
 
-// operations are the functions of enum cohort_op that are written otherwise than MPI_ and their name with one capital
-// letter; the others follow from opNames.
-var opNames = strings.Fields(`
-	- Send Bsend Ssend Rsend Isend Ibsend Issend Irsend Recv Irecv Sendrecv Sendrecv_replace Probe Iprobe Mprobe Improbe Mrecv Imrecv Send_init Bsend_init
-	Ssend_init Rsend_init Recv_init Start Startall Wait Waitall Waitany Waitsome Test Testall Testany Testsome Request_get_status Cancel Request_free Test_cancelled
-	Grequest_start - Barrier Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Alltoallw Reduce Allreduce Reduce_scatter
-	Reduce_scatter_block Scan Exscan Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw Win_create Win_allocate
-	Win_free Put Get Accumulate Get_accumulate Fetch_and_op Ibarrier Ibcast Igather Igatherv Iscatter Iscatterv Iallgather Iallgatherv Ialltoall Ialltoallv
-	Ialltoallw Ireduce Iallreduce Ireduce_scatter Ireduce_scatter_block Iscan Iexscan Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall
-	Ineighbor_alltoallv Ineighbor_alltoallw Compare_and_swap Win_fence Win_start Win_complete Win_post Win_wait - Win_lock Comm_dup Comm_split Comm_create
-	Comm_split_type Cart_create Graph_create Dist_graph_create Dist_graph_create_adjacent Cart_sub Comm_free Comm_dup_with_info Comm_idup Comm_create_group
-	Intercomm_create Intercomm_merge Comm_disconnect Win_unlock Win_lock_all Win_unlock_all Win_flush Finalize Abort Win_flush_all Win_flush_local
-	Win_flush_local_all Win_sync - Other`)
-
 // operation is the function that an action is of.
 func operation(a *registry.ActionRecord) string {
-	switch {
-	case strings.HasPrefix(a.Name, "MPI"):
+	if strings.HasPrefix(a.Name, "MPI") {
 		return a.Name
-	case a.Op < uint32(len(opNames)) && opNames[a.Op] != "-" && opNames[a.Op] != "Other":
-		return "MPI_" + opNames[a.Op]
+	}
+	if f, ok := mpispec.Lookup(mpispec.Op(a.Op).Call()); ok {
+		return f.Name
 	}
 	return fmt.Sprintf("a call of MPI (operation %d)", a.Op)
 }
@@ -56,17 +43,17 @@ func operation(a *registry.ActionRecord) string {
 // nil.
 func recordCall(r *handle.Rank, a *registry.ActionRecord, state State, source *mpicall.Call) *Call {
 	name := operation(a)
-	fn, known := mpicall.Lookup(name)
+	fn, known := mpispec.Lookup(name)
 	if !known {
-		fn = &mpicall.Function{Name: name}
+		fn = &mpispec.Function{Name: name}
 		if a.Comm != 0 || a.CommHandle != 0 {
-			fn.Parameters = append(fn.Parameters, "comm")
+			fn.Params = []mpispec.Param{{Name: "comm", Type: "MPI_Comm", Role: mpispec.RoleComm}}
 		}
 	}
 	given := &recordArguments{r: r, a: a, fn: fn, source: source}
 	c := &Call{fn: fn, name: name, state: state, given: given, r: r}
-	if fn.Has("comm") {
-		if m, err := given.comm("comm"); err == nil {
+	if p := fn.WithRole(mpispec.RoleComm); p != nil {
+		if m, err := given.comm(p.Name); err == nil {
 			c.comm = m
 		}
 	}
@@ -74,24 +61,24 @@ func recordCall(r *handle.Rank, a *registry.ActionRecord, state State, source *m
 	inPlace := a.Send.Flags&sideInPlace != 0 || a.Receive.Flags&sideInPlace != 0
 	for _, s := range []struct {
 		abi       *registry.SideRecord
-		direction mpicall.Direction
-	}{{&a.Send, mpicall.Sends}, {&a.Receive, mpicall.Receives}} {
+		direction mpispec.BufferDirection
+	}{{&a.Send, mpispec.Sends}, {&a.Receive, mpispec.Receives}} {
 		if s.abi.Flags&sidePresent == 0 {
 			continue
 		}
 		side := c.recordSide(s.abi, s.direction)
-		if inPlace && !side.none && s.direction == mpicall.Receives {
-			side.verb = fn.Verb(mpicall.Both)
+		if inPlace && !side.none && s.direction == mpispec.Receives {
+			side.verb = fn.Verb(mpispec.Both)
 		}
 		c.sides = append(c.sides, side)
 	}
 	return c
 }
 
-func (c *Call) recordSide(a *registry.SideRecord, direction mpicall.Direction) callSide {
-	spec := mpicall.Buffer{Address: "buffer", Direction: direction}
+func (c *Call) recordSide(a *registry.SideRecord, direction mpispec.BufferDirection) callSide {
+	spec := mpispec.Buffer{Address: "buffer", Direction: direction}
 	for _, b := range c.fn.Buffers {
-		if b.Direction == direction || b.Direction == mpicall.Both || b.Direction == mpicall.BcastBuf {
+		if b.Direction == direction || b.Direction == mpispec.Both || b.Direction == mpispec.BcastBuf {
 			spec = b
 			break
 		}
@@ -99,10 +86,10 @@ func (c *Call) recordSide(a *registry.SideRecord, direction mpicall.Direction) c
 	spec.Direction = direction
 	s := callSide{spec: spec, verb: c.fn.Verb(direction)}
 	if s.verb == "" {
-		s.verb = map[mpicall.Direction]string{mpicall.Sends: "sends", mpicall.Receives: "receives"}[direction]
+		s.verb = map[mpispec.BufferDirection]string{mpispec.Sends: "sends", mpispec.Receives: "receives"}[direction]
 	}
 	switch {
-	case a.Flags&sideInPlace != 0 && direction == mpicall.Receives:
+	case a.Flags&sideInPlace != 0 && direction == mpispec.Receives:
 		s.none, s.note = true, "in place: what it receives stays in the send buffer"
 	case a.Flags&sideInPlace != 0:
 		s.none, s.note = true, noteInPlace
@@ -120,7 +107,7 @@ func (c *Call) recordSide(a *registry.SideRecord, direction mpicall.Direction) c
 	return s
 }
 
-func (c *Call) recordParts(a *registry.SideRecord, spec mpicall.Buffer) ([]callPart, error) {
+func (c *Call) recordParts(a *registry.SideRecord, spec mpispec.Buffer) ([]callPart, error) {
 	n := int(min(a.N, registry.MaxParts+1))
 	if n > registry.MaxParts {
 		return nil, fault.Errorf(fault.TooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", a.N,
@@ -173,7 +160,7 @@ func (c *Call) recordParts(a *registry.SideRecord, spec mpicall.Buffer) ([]callP
 }
 
 // typeName is how the program calls a type: in this call, or by its name.
-func (c *Call) typeName(spec mpicall.Buffer, t *datatype.Type) string {
+func (c *Call) typeName(spec mpispec.Buffer, t *datatype.Type) string {
 	if text := c.given.text(spec.Type); simpleName(text) && spec.Type != "" {
 		return text
 	}
@@ -187,7 +174,7 @@ func (c *Call) typeName(spec mpicall.Buffer, t *datatype.Type) string {
 type recordArguments struct {
 	r      *handle.Rank
 	a      *registry.ActionRecord
-	fn     *mpicall.Function
+	fn     *mpispec.Function
 	source *mpicall.Call
 	array  *requestArray // of the requests that the call is given, or nil
 }

@@ -3,11 +3,13 @@ package mpicall
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
 // Call is a call of an MPI function in source text.
 type Call struct {
-	Function    *Function
+	Function    *mpispec.Function
 	Name        string // as written
 	Fortran     bool
 	Arguments   []Argument
@@ -23,8 +25,8 @@ type Argument struct {
 // Argument returns the text that the call gives a parameter; ok is false if the function has none of that name, or it
 // was left out.
 func (c *Call) Argument(parameter string) (text string, ok bool) {
-	for i, p := range c.Function.Parameters {
-		if p != parameter {
+	for i, p := range c.Function.Params {
+		if p.Name != parameter {
 			continue
 		}
 		if i < len(c.Arguments) && c.Arguments[i].Keyword == "" {
@@ -60,7 +62,24 @@ func LanguageOf(path string) Language {
 	return C
 }
 
-// Find returns the calls of MPI functions that the table holds, whose text covers the line, counted from 1, in the
+// lookup finds a function whose calls are of interest: those that move data, complete or start requests, or wait for
+// messages or for all members of a communicator.
+func lookup(name string) (*mpispec.Function, bool) {
+	f, ok := mpispec.Lookup(name)
+	if !ok {
+		return nil, false
+	}
+	switch f.Class {
+	case mpispec.ClassProbe, mpispec.ClassStart, mpispec.ClassCompletion, mpispec.ClassRequest:
+		return f, true
+	case mpispec.ClassCollective, mpispec.ClassIcollective, mpispec.ClassCollectiveInit:
+		return f, len(f.Buffers) > 0 || !f.OneSided()
+	default:
+		return f, len(f.Buffers) > 0
+	}
+}
+
+// Find returns the calls of MPI functions that move data or wait for others, whose text covers the line, counted from 1, in the
 // order of the text.
 func Find(source string, language Language, line int) []Call {
 	var all []Call
@@ -80,7 +99,7 @@ func Find(source string, language Language, line int) []Call {
 
 // fits reports whether the arguments can be those of the function.
 func (c *Call) fits() bool {
-	most := len(c.Function.Parameters)
+	most := len(c.Function.Params)
 	if c.Fortran {
 		// ierror comes last; in mpi_f08 it may be left out, and arguments may have keywords.
 		if len(c.Arguments) != most && len(c.Arguments) != most+1 {

@@ -165,7 +165,7 @@ func declares(before string) bool {
 // callAt reads a call whose name is text[from:to] and stands on that line.
 func (c *cleaned) callAt(from, to, line int) (Call, bool) {
 	s := c.text
-	f, ok := Lookup(s[from:to])
+	f, ok := lookup(s[from:to])
 	if !ok || !strings.HasPrefix(s[from:to], "MPI_") && !strings.HasPrefix(s[from:to], "PMPI_") {
 		return Call{}, false
 	}

@@ -149,7 +149,7 @@ func fortranCall(s string, i int) (Call, bool) {
 	begin := i
 	i = wordEnd(s, i)
 	name := s[begin:i]
-	f, ok := Lookup(name)
+	f, ok := lookup(name)
 	if !ok {
 		return Call{}, false
 	}
