@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
@@ -226,6 +227,32 @@ func (p *Prepared) control(all []ControlMessage) error {
 	return nil
 }
 
+// recordedEnv is the environment that a replay takes from a recording. Refused are the settings of the dynamic linker:
+// they load code into the ranks, and a recording may come from anywhere (docs/replay.md, Trust).
+func recordedEnv(meta *recording.Meta) (env, refused []string) {
+	for _, v := range meta.Env {
+		if strings.HasPrefix(v, "LD_") {
+			refused = append(refused, v)
+		} else {
+			env = append(env, v)
+		}
+	}
+	return env, refused
+}
+
+// Describe says what a replay of a recording runs, for the user to see before it is run.
+func Describe(meta *recording.Meta, program string) string {
+	command := []string{cmp.Or(program, meta.Program.Path)}
+	if len(meta.Command) > 1 {
+		command = append(command, meta.Command[1:]...)
+	}
+	text := fmt.Sprintf("%s on %s in %s", strings.Join(command, " "), prose.Count(meta.Ranks, "rank"), meta.Cwd)
+	if env, _ := recordedEnv(meta); len(env) > 0 {
+		text += ", with " + strings.Join(env, ", ")
+	}
+	return text
+}
+
 func (p *Prepared) options(o ReplayOptions) {
 	meta := p.Recording.Meta
 	l := launch.Options{
@@ -238,7 +265,12 @@ func (p *Prepared) options(o ReplayOptions) {
 	if o.Cwd != "" {
 		l.Cwd = o.Cwd
 	}
-	l.Env = append(append([]string{}, meta.Env...), o.Env...)
+	env, refused := recordedEnv(&meta)
+	if len(refused) > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("The recording was made with %s, which a replay does not take from a "+
+			"recording; --env (env in a launch request) sets it.", strings.Join(refused, ", ")))
+	}
+	l.Env = append(env, o.Env...)
 	o.fill(&l)
 	var flags abi.Flag
 	if p.Yield {

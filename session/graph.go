@@ -48,6 +48,10 @@ func Graph(ctx context.Context, rec *recording.Recording, o GraphOptions) (*caus
 
 func obtain(ctx context.Context, rec *recording.Recording, o GraphOptions) error {
 	const what = "replaying once in full mode to obtain the event graph"
+	if o.Common.Note != nil {
+		o.Common.Note("Replaying once to obtain the event graph, which is kept. This runs " +
+			runner.Describe(&rec.Meta, o.Program) + ".")
+	}
 	options := runner.ReplayOptions{
 		Common: o.Common, Recording: rec.Dir, Program: o.Program, IncompleteOK: o.IncompleteOK, Full: true,
 		Progress: func(done, total uint64) { o.Progress(what, int64(done), int64(total)) },

@@ -5,16 +5,14 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
-	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
 )
 
 func newCutCommand(std streams) *cobra.Command {
 	var (
-		at           string
-		asJSON       bool
-		incompleteOK bool
-		program      string
+		at     string
+		asJSON bool
+		flags  graphFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "cut RECORDING --at RANK:EVENT",
@@ -44,21 +42,7 @@ The cut is computed from the event graph. A recording in order mode has none yet
 			}
 			ctx, cancel := withSignals(cmd.Context())
 			defer cancel()
-			rec, notes, err := runner.Open(args[0])
-			if err != nil {
-				return err
-			}
-			for _, note := range notes {
-				if err := say(std.Err, "cohort: "+note+"\n"); err != nil {
-					return err
-				}
-			}
-			bar := newProgressLine(std)
-			graph, err := session.Graph(ctx, rec, session.GraphOptions{
-				Program: program, IncompleteOK: incompleteOK,
-				Progress: bar.show,
-			})
-			bar.clear()
+			_, graph, err := flags.open(ctx, std, args[0])
 			if err != nil {
 				return err
 			}
@@ -74,9 +58,6 @@ The cut is computed from the event graph. A recording in order mode has none yet
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the event, `RANK:EVENT`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&incompleteOK, "incomplete-ok", false,
-		"use a recording that holds calls which replay does not cover")
-	cmd.Flags().StringVar(&program, "program", "",
-		"another copy of the recorded program, for the replay that obtains the graph")
+	flags.add(cmd)
 	return cmd
 }

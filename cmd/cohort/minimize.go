@@ -62,7 +62,6 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-min.cohort")
 	cmd.Flags().BoolVar(&force, "force", false, "replace a recording that is there already")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&graph.program, "program", "",
-		"another copy of the recorded program, for the replay that obtains the graph")
+	cmd.Flags().StringVar(&graph.program, "program", "", graphProgramUsage)
 	return cmd
 }

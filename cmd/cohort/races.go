@@ -20,11 +20,13 @@ type graphFlags struct {
 	program      string
 }
 
+const graphProgramUsage = "another copy of the recorded program, for its lines and for the replay that obtains the " +
+	"graph"
+
 func (f *graphFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.incompleteOK, "incomplete-ok", false,
 		"use a recording that holds calls which replay does not cover")
-	cmd.Flags().StringVar(&f.program, "program", "",
-		"another copy of the recorded program, for its lines and for the replay that obtains the graph")
+	cmd.Flags().StringVar(&f.program, "program", "", graphProgramUsage)
 }
 
 // open opens a recording and obtains its event graph.
@@ -33,15 +35,13 @@ func (f *graphFlags) open(ctx context.Context, std streams, dir string) (*record
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, note := range notes {
-		if err := say(std.Err, "cohort: "+note+"\n"); err != nil {
-			return nil, nil, err
-		}
+	note := noteTo(std)
+	for _, text := range notes {
+		note(text)
 	}
 	bar := newProgressLine(std)
 	graph, err := session.Graph(ctx, rec, session.GraphOptions{
-		Program: f.program, IncompleteOK: f.incompleteOK,
-		Progress: bar.show,
+		Common: runner.Common{Note: note}, Program: f.program, IncompleteOK: f.incompleteOK, Progress: bar.show,
 	})
 	bar.clear()
 	return rec, graph, err

@@ -109,10 +109,15 @@ func mpiFlags(cmd *cobra.Command, o *runner.Common) {
 	cmd.Flags().StringArrayVar(&o.LauncherArgs, "launcher-arg", nil, "argument passed on to mpiexec (may be repeated)")
 }
 
+// noteTo tells the user what is not the command's output.
+func noteTo(std streams) func(string) {
+	return func(text string) { fmt.Fprintf(std.Err, "cohort: %s\n", text) } //nolint:errcheck // nowhere else to say it
+}
+
 // passOutput decides where the ranks' output goes. The function that it returns writes what is still held back.
 func passOutput(std streams, o *runner.Common, label bool, ranks int) func() {
 	o.Stdin = std.In
-	o.Note = func(text string) { fmt.Fprintf(std.Err, "cohort: %s\n", text) } //nolint:errcheck // nowhere else to say it
+	o.Note = noteTo(std)
 	_, outIs := std.Out.(fileLike)
 	_, errIs := std.Err.(fileLike)
 	_, shared := std.Err.(screenWriter)
