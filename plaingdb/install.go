@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/internal/privatedir"
 )
 
 //go:embed script.py
@@ -19,17 +21,8 @@ const scriptName = "cohort_gdb.py"
 // Install writes the script for a cohort at the given absolute path into the directory, unless it is there already, and
 // returns its path.
 func Install(dir, cohort string) (string, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the directory of gdb's script: %w; set XDG_CACHE_HOME to a directory that can "+
-			"be written", err)
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return "", fmt.Errorf("looking at the directory of gdb's script: %w", err)
-	}
-	if info.Mode().Perm()&0o022 != 0 { // what is in it is run by the user's gdb
-		return "", fmt.Errorf("the directory %s can be written by others (mode %v); make it private with chmod 700",
-			dir, info.Mode().Perm())
+	if err := privatedir.Make(dir); err != nil { // what is in it is run by the user's gdb
+		return "", fmt.Errorf("making the directory of gdb's script: %w; set XDG_CACHE_HOME to another place", err)
 	}
 	quoted, err := json.Marshal(cohort) // a Python string as well
 	if err != nil {

@@ -66,7 +66,7 @@ func TestInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := plaingdb.Install(dir, "/cohort"); err == nil ||
-		!strings.Contains(err.Error(), "can be written by others") {
+		!strings.Contains(err.Error(), "chmod 700") {
 		t.Errorf("%v", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cohort-debugger/cohort/internal/privatedir"
 	"github.com/cohort-debugger/cohort/pmpi/internal/wrapgen"
 )
 
@@ -66,8 +67,8 @@ func Build(ctx context.Context, options Options) (Library, error) {
 	library := Library{MPI: w.mpi, Hash: buildHash(w, options.Debug)}
 	dir := filepath.Join(cache, libraryPrefix+library.Hash[:24])
 	library.Path = filepath.Join(dir, libraryName)
-	if cached(dir) {
-		return library, nil
+	if there, err := cached(dir); there || err != nil {
+		return library, err
 	}
 	if err := compileInto(ctx, cache, dir, mpicc, w, options.Debug); err != nil {
 		return Library{}, err
@@ -88,18 +89,9 @@ func cacheDir(asked string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("making the path of the cache absolute: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("making the cache directory: %w; set XDG_CACHE_HOME to a directory that can be written",
-			err)
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return "", fmt.Errorf("looking at the cache directory: %w", err)
-	}
 	// The library is loaded into the user's programs: nobody else may be able to put one there.
-	if info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("the cache directory %s can be written by others (mode %v); make it private with chmod "+
-			"700", dir, info.Mode().Perm())
+	if err := privatedir.Make(dir); err != nil {
+		return "", fmt.Errorf("making the cache directory: %w; set XDG_CACHE_HOME to another place", err)
 	}
 	return dir, nil
 }

@@ -85,3 +85,32 @@ func TestBuildRefuses(t *testing.T) {
 		t.Errorf("a cache that anyone can write to: %v", err)
 	}
 }
+
+// A directory or a library that somebody else could have put there is not loaded into the user's programs.
+func TestBuildRefusesWhatIsNotTheUsers(t *testing.T) {
+	mpi := mpitest.Need(t, "mpich")
+	if os.Getuid() != 0 {
+		t.Skip("only root can give a directory to another user")
+	}
+	cache := filepath.Join(t.TempDir(), "cache")
+	options := pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: cache}
+	library, err := pmpi.Build(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Dir(library.Path), cache} {
+		if err := os.Chown(dir, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pmpi.Build(t.Context(), options); err == nil ||
+			!strings.Contains(err.Error(), dir+" belongs to another user") {
+			t.Errorf("%s: %v", dir, err)
+		}
+		if err := os.Chown(dir, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := pmpi.Build(t.Context(), options); err != nil {
+		t.Errorf("given back: %v", err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/lifetime"
+	"github.com/cohort-debugger/cohort/internal/privatedir"
 )
 
 // The cache holds libcohort-HASH/libcohort.so, and building-PROCESS-* while PROCESS (lifetime.Process) builds or
@@ -26,22 +27,25 @@ const (
 )
 
 // cached reports whether the library in dir is there, and notes that it is used: in its time of access, which is that
-// of the last load as well, where the file system keeps it.
-func cached(dir string) bool {
+// of the last load as well, where the file system keeps it. One that somebody else could have put there is an error.
+func cached(dir string) (bool, error) {
 	path := filepath.Join(dir, libraryName)
-	if _, err := os.Stat(path); err != nil {
-		return false
+	if _, err := os.Lstat(path); err != nil {
+		return false, nil //nolint:nilerr // it is built then
+	}
+	if err := privatedir.Check(dir); err != nil {
+		return false, fmt.Errorf("using a library of the cache: %w", err)
 	}
 	if time.Since(lastUse(dir)) < touchTime {
-		return true
+		return true, nil
 	}
 	// now, by the file system's clock
 	now, leave := unix.Timespec{Nsec: unix.UTIME_NOW}, unix.Timespec{Nsec: unix.UTIME_OMIT}
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{now, leave}, 0); err != nil {
-		return true // it belongs to somebody else, who alone can drop it
+		return false, nil //nolint:nilerr // it was dropped just before
 	}
-	_, err := os.Stat(path) // it may have been dropped just before
-	return err == nil
+	_, err := os.Stat(path)
+	return err == nil, nil
 }
 
 // ownFolder makes a folder of this process's in the cache.

@@ -105,13 +105,22 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func isCached(t *testing.T, dir string) bool {
+	t.Helper()
+	there, err := cached(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return there
+}
+
 // TestUseKeeps: a library that is asked for is not dropped, and one that is asked for often is not written to each
 // time.
 func TestUseKeeps(t *testing.T) {
 	cache := t.TempDir()
 	now := time.Now()
 	dir := made(t, cache, "libcohort-a", true, now.Add(-31*24*time.Hour))
-	if !cached(dir) {
+	if !isCached(t, dir) {
 		t.Fatal("a library that is there is not found")
 	}
 	first := lastUse(dir)
@@ -122,10 +131,10 @@ func TestUseKeeps(t *testing.T) {
 		t.Errorf("gdb takes the library for a new one: %v, %v", info.ModTime(), err)
 	}
 	clean(cache, now)
-	if !cached(dir) || !lastUse(dir).Equal(first) {
+	if !isCached(t, dir) || !lastUse(dir).Equal(first) {
 		t.Errorf("the library was dropped, or written to again: %v and %v", lastUse(dir), first)
 	}
-	if cached(filepath.Join(cache, "libcohort-b")) {
+	if isCached(t, filepath.Join(cache, "libcohort-b")) {
 		t.Error("a library that is not there is found")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/internal/lifetime"
+	"github.com/cohort-debugger/cohort/internal/privatedir"
 )
 
 const (
@@ -63,14 +64,8 @@ func Create() (*Dir, error) {
 
 // Open is how an agent finds its job.
 func Open(path string) (*Dir, error) {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, fmt.Errorf("the directory of the job is not there (has the job ended?): %w", err)
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ok || int(stat.Uid) != os.Getuid() {
-		return nil, fmt.Errorf("%s is not the directory of a job: it must be a directory of this user's with mode 0700",
-			path)
+	if err := privatedir.Check(path); err != nil {
+		return nil, fmt.Errorf("looking for the directory of the job (has the job ended?): %w", err)
 	}
 	token, err := os.ReadFile(filepath.Join(path, tokenName))
 	if err != nil {
