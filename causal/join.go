@@ -10,7 +10,7 @@ func (in *ingest) collective(e *trace.Event) error {
 	if err != nil {
 		return err
 	}
-	if e.Op == mpispec.OpCommCreateGroup || e.Op == mpispec.OpIntercommCreate {
+	if e.Op.Among() {
 		return in.create(e)
 	}
 	n := in.calls[v.comm]

@@ -11,8 +11,8 @@
 // A line that begins with a tab continues the row before it, a number sign begins a comment, and a line in brackets
 // gives the rows below it, up to the next one, their traits. Names are those of C without MPI_. OPERATION is the number
 // that traces have for a call; of a collective, a second one for its nonblocking form. Numbers are part of the format
-// of traces and never change meaning; a new one takes the next free one from 128 (98 and 126 were never written and
-// stay unused).
+// of traces and never change meaning; a new one takes the next free one from 128 on (98 and 126 were never written and
+// stay unused; 256 to 767 are what divergences have for other things).
 //
 // A PARAMETER is named as in the standard: [SIGN]NAME[:TYPE][[LENGTH]].
 //
@@ -33,6 +33,7 @@
 // A TRAIT is one of:
 //
 //	event=CLASS      a call is an event of that class in traces, and replay enforces its outcome
+//	as=NAME          is the same operation as the function of that name, in a row above
 //	uncovered        record and replay do not cover it: it makes a recording incomplete, by name
 //	value            what it returns is recorded as a value
 //	lifecycle        starts the recorder
@@ -43,6 +44,7 @@
 //	poll             may find that nothing is complete: then it is no event but counted
 //	completes=SET    one, all, any or some of the requests given; none of Request_get_status
 //	after=WHO        of a collective: whose calls must have begun for a call to end; see Dependence
+//	among            collective over the members of the communicator that it makes, and no others
 //	orders           of a collective: racing mode takes its order of events from it
 //	synchronizes     orders one-sided communication of several ranks in a way that traces do not show
 //	forms=I,init,R   has forms whose names begin with I or R, or end in _init

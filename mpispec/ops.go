@@ -191,6 +191,12 @@ func (op Op) MakesComm() bool {
 	return f != nil && f.Class == ClassComm && f.OfType("MPI_Comm", Out) != nil
 }
 
+// Among reports whether the operation is collective over the members of the communicator that it makes, and no others.
+func (op Op) Among() bool {
+	f := op.Function()
+	return f != nil && f.Among
+}
+
 // MakesRequest reports whether a call of the operation makes a request, for later calls to complete or to start.
 func (op Op) MakesRequest() bool {
 	f := op.Function()

@@ -85,6 +85,11 @@ func Parse(text string) (*Table, error) {
 	if err := p.large(); err != nil {
 		return nil, err
 	}
+	for _, f := range p.table.functions {
+		if of := p.table.Op(f.Op); of != nil {
+			f.Operation = of.Short()
+		}
+	}
 	return p.table, nil
 }
 
@@ -132,11 +137,11 @@ func (p *parser) row(row string) error {
 
 // knownTraits are the traits, with the values that they may have; nil: any.
 var knownTraits = map[string][]string{
-	"event": classNames[:], "uncovered": {""}, "value": {""}, "lifecycle": {""}, "objects": {""}, "operation": {""},
+	"event": classNames[:], "as": nil, "uncovered": {""}, "value": {""}, "lifecycle": {""}, "objects": {""}, "operation": {""},
 	"local": {""}, "nonlocal": {""}, "poll": {""}, "completes": {"none", "one", "all", "any", "some"},
-	"after":  {"all", "exchange", "root", "toroot", "lower", "none"},
-	"mode":   {"standard", "buffered", "synchronous", "ready"},
-	"orders": {""}, "synchronizes": {""}, "forms": nil, "fortran": {"plain", "", "own", "pass"}, "f08": {"own"},
+	"after": {"all", "exchange", "root", "toroot", "lower", "none"},
+	"mode":  {"standard", "buffered", "synchronous", "ready"},
+	"among": {""}, "orders": {""}, "synchronizes": {""}, "forms": nil, "fortran": {"plain", "", "own", "pass"}, "f08": {"own"},
 	"always": {""}, "hidden": {""}, "verbs": nil, "since": nil, "until": nil, "lacks": nil, "returns": nil,
 }
 
@@ -214,8 +219,11 @@ func (p *parser) add(name, number string, parameters []string, traits map[string
 		}
 		p.table.byOp[op] = f
 	}
+	as, same := p.table.byName["MPI_"+traits["as"]]
 	switch {
 	case f.Op != OpNone:
+	case same:
+		f.Op = as.Op
 	case f.Class == ClassCollectiveInit:
 		f.Op = OpCollectiveInit
 	case f.Coverage == Uncovered:
@@ -268,7 +276,7 @@ func (f *Function) setTraits(traits map[string]string) error {
 		f.Class = Class(which("event"))
 	}
 	f.Nonlocal = has("nonlocal") && !has("local")
-	f.Poll, f.Orders, f.Synchronizes = has("poll"), has("orders"), has("synchronizes")
+	f.Among, f.Poll, f.Orders, f.Synchronizes = has("among"), has("poll"), has("orders"), has("synchronizes")
 	f.F08Own, f.Always, f.Hidden = has("f08"), has("always"), has("hidden")
 	if has("completes") {
 		f.Completes = Completion(which("completes"))

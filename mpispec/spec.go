@@ -13,9 +13,10 @@ type Function struct {
 	Returns string   // C type: int, but of a few
 	Buffers []Buffer // parameters that are buffers, in order
 
-	Op       Op    // what traces call it: OpOther of a function that is not covered, OpNone of one that is no event
-	Class    Class // of Op; ClassNone of a function that is no event
-	Coverage Coverage
+	Op        Op     // what traces call it: OpOther of a function that is not covered, OpNone of one that is no event
+	Operation string // its name in the table that the function is of: "Isend"; "" of OpNone
+	Class     Class  // of Op; ClassNone of a function that is no event
+	Coverage  Coverage
 
 	// Base is the blocking form of which this one is the nonblocking, persistent or request-based one; Nonblocking and
 	// Persistent are its inverse. Large is the form with large counts, Small that without. Nil where there is none.
@@ -26,6 +27,7 @@ type Function struct {
 	Poll         bool       // may find nothing complete, and then is no event
 	Completes    Completion // which of the requests given it completes
 	After        Dependence // of a collective
+	Among        bool       // of a collective: over the members of the communicator that it makes
 	Orders       bool       // of a collective: racing mode takes its order of events from it
 	Synchronizes bool       // orders one-sided communication of several ranks in a way that traces do not show
 
