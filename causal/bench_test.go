@@ -7,6 +7,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -81,7 +82,7 @@ func onlyCollectives(ranks int, add func(int, trace.Event)) {
 func buildFeed(b *testing.B, ranks int, f feed) *causal.Graph {
 	b.Helper()
 	builder := causal.NewBuilder(ranks)
-	world := &trace.Comm{GlobalID: trace.WorldID, CommKind: trace.CommIntra}
+	world := &trace.Comm{GlobalID: trace.WorldID, CommKind: abi.CommIntra}
 	for r := range ranks {
 		world.Members = append(world.Members, uint32(r))
 	}

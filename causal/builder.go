@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -122,7 +123,7 @@ func (b *Builder) addComm(in *ingest, c *trace.Comm) error {
 	bad := func(format string, args ...any) error {
 		return &CommError{Rank: in.rank, Comm: c.GlobalID, Reason: fmt.Sprintf(format, args...)}
 	}
-	if c.CommKind == trace.CommNull {
+	if c.CommKind == abi.CommNull {
 		in.comms[c.Index] = &view{}
 		return nil
 	}
@@ -136,7 +137,7 @@ func (b *Builder) addComm(in *ingest, c *trace.Comm) error {
 	if int(c.MyRank) >= len(local) || local[c.MyRank] != in.rank {
 		return bad("its member %d is not that rank", c.MyRank)
 	}
-	inter := c.CommKind == trace.CommInter
+	inter := c.CommKind == abi.CommInter
 	world := local
 	if inter {
 		// Both groups see the same order.

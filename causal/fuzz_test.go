@@ -10,6 +10,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
@@ -27,7 +28,7 @@ func (m *memory) WriteAt(p []byte, at int64) (int, error) {
 // traceFile is the file of one rank of an execution.
 func traceFile(t fataler, records []trace.Record, rank, ranks int) *memory {
 	m := &memory{}
-	w := trace.NewWriter(m, trace.Header{Mode: trace.ModeFull, Rank: uint32(rank), WorldSize: uint32(ranks)})
+	w := trace.NewWriter(m, trace.Header{Mode: abi.ModeFull, Rank: uint32(rank), WorldSize: uint32(ranks)})
 	for _, r := range records {
 		if err := w.Write(r); err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -24,7 +25,7 @@ func newProgram(ranks int) *program {
 	}
 	for r := range ranks {
 		p.comm(r, &trace.Comm{
-			Index: 0, GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r),
+			Index: 0, GlobalID: trace.WorldID, CommKind: abi.CommIntra, MyRank: uint32(r),
 			Members: all,
 		})
 	}
@@ -194,14 +195,14 @@ func TestIntercommunicatorAndGroupCreation(t *testing.T) {
 	for g, members := range groups {
 		for me, r := range members {
 			p.comm(int(r), &trace.Comm{
-				Index: 1, GlobalID: 1<<63 | uint64(g), CommKind: trace.CommIntra, MyRank: uint32(me), Members: members,
+				Index: 1, GlobalID: 1<<63 | uint64(g), CommKind: abi.CommIntra, MyRank: uint32(me), Members: members,
 			})
 			p.add(int(r), trace.Event{
 				Op:   mpispec.OpCommCreateGroup,
 				Coll: trace.CollArgs{Root: trace.NoRoot, NewComm: 2},
 			})
 			p.comm(int(r), &trace.Comm{
-				Index: 2, GlobalID: 1<<63 | 9, CommKind: trace.CommInter, MyRank: uint32(me), Members: members,
+				Index: 2, GlobalID: 1<<63 | 9, CommKind: abi.CommInter, MyRank: uint32(me), Members: members,
 				Remote: groups[1-g],
 			})
 			p.add(int(r), trace.Event{
@@ -341,17 +342,17 @@ func TestBuildRefuses(t *testing.T) {
 			p.records[0] = append(p.records[0], &trace.Event{Index: 2, Op: mpispec.OpFinalize})
 		}, new(*causal.TraceError), "expected event 1"},
 		{"members differ", func(p *program) {
-			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: trace.CommIntra, Members: []uint32{0, 1}})
-			p.comm(1, &trace.Comm{Index: 1, GlobalID: 7, CommKind: trace.CommIntra, Members: []uint32{1}})
+			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{0, 1}})
+			p.comm(1, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{1}})
 		}, new(*causal.CommError), "its members are [1], but another rank says [0 1]"},
 		{"not a member", func(p *program) {
-			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: trace.CommIntra, Members: []uint32{1}})
+			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{1}})
 		}, new(*causal.CommError), "its member 0 is not that rank"},
 		{"a rank too many", func(p *program) {
-			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: trace.CommIntra, Members: []uint32{0, 4}})
+			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{0, 4}})
 		}, new(*causal.CommError), "the run has 2 ranks"},
 		{"a rank twice", func(p *program) {
-			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: trace.CommIntra, Members: []uint32{0, 0}})
+			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{0, 0}})
 		}, new(*causal.CommError), "in it twice"},
 		{"no order", func(p *program) {
 			p.recv(0, 1).send(0, 1).recv(1, 0).send(1, 0)

@@ -291,7 +291,7 @@ func testFullDisk(t *testing.T, mpi mpitest.MPI, mode abi.Mode, disk string, env
 		full++
 		r := open(t, j, rank)
 		h := r.Header()
-		if h.Ended != trace.EndedDisk || h.Closed || h.Events == 0 || h.Events >= 60000 {
+		if h.Ended != abi.EndedDisk || h.Closed || h.Events == 0 || h.Events >= 60000 {
 			t.Errorf("rank %d: header %+v", rank, h)
 		}
 		d, err := decisions.Build(r, decisions.Options{})

@@ -54,13 +54,13 @@ func TestShortForms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if len(want) > trace.HeaderSize+trace.ChunkMax {
+				if len(want) > abi.TraceHeaderSize+abi.ChunkMax {
 					t.Fatalf("%d bytes are more than one chunk", len(want))
 				}
-				if !bytes.Equal(want[trace.HeaderSize:], got[trace.HeaderSize:]) {
+				if !bytes.Equal(want[abi.TraceHeaderSize:], got[abi.TraceHeaderSize:]) {
 					t.Errorf("%s, rank %d: %d bytes of the interposer, %d of package trace:\n% x\n% x", mode, rank,
 						len(want), len(got),
-						want[trace.HeaderSize:], got[trace.HeaderSize:])
+						want[abi.TraceHeaderSize:], got[abi.TraceHeaderSize:])
 				}
 			}
 		}

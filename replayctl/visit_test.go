@@ -12,6 +12,7 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/causal/causaltest"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -26,7 +27,7 @@ func handmade(t *testing.T, ranks ...string) *causal.Graph {
 	records := make([][]trace.Record, len(ranks))
 	for r, program := range ranks {
 		records[r] = []trace.Record{&trace.Comm{
-			GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r),
+			GlobalID: trace.WorldID, CommKind: abi.CommIntra, MyRank: uint32(r),
 			Members: all,
 		}}
 		other, post := int32(1-r), uint64(0)

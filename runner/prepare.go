@@ -74,7 +74,7 @@ func (p *Prepared) Total() uint64 {
 func (p *Prepared) ended() int {
 	first := -1
 	for rank, d := range p.Decisions {
-		if d.Ended != trace.EndedNot && (first < 0 || d.LastEvent < p.Decisions[first].LastEvent) {
+		if d.Ended != abi.EndedNot && (first < 0 || d.LastEvent < p.Decisions[first].LastEvent) {
 			first = rank
 		}
 	}
@@ -179,7 +179,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		}
 		if !d.Finalized {
 			why := p.Recording.Meta.PerRank[rank].End.String()
-			if d.Ended != trace.EndedNot {
+			if d.Ended != abi.EndedNot {
 				why = d.Ended.String()
 			}
 			p.Notes = append(p.Notes,

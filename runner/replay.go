@@ -11,7 +11,6 @@ import (
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
@@ -78,7 +77,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 	}
 	p.hold()
 	scratch := ""
-	if o.Full && p.Recording.Meta.Mode != trace.ModeFull.String() {
+	if o.Full && p.Recording.Meta.Mode != abi.ModeFull.String() {
 		if scratch, err = p.Recording.GraphScratch(); err != nil {
 			return nil, err
 		}
@@ -114,7 +113,7 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 // not sent off yet, and what it has not taken in would fill a queue in which others still have messages to put.
 func (p *Prepared) hold() {
 	for _, d := range p.Decisions {
-		d.Hold = !d.Finalized && d.Ended == trace.EndedNot && d.CurrentOp == mpispec.OpNone
+		d.Hold = !d.Finalized && d.Ended == abi.EndedNot && d.CurrentOp == mpispec.OpNone
 	}
 }
 

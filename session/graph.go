@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/causal"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/runner"
-	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
@@ -32,7 +32,7 @@ func Graph(ctx context.Context, rec *recording.Recording, o GraphOptions) (*caus
 	if o.Progress == nil {
 		o.Progress = func(string, int64, int64) {}
 	}
-	full := rec.Meta.Mode == trace.ModeFull.String()
+	full := rec.Meta.Mode == abi.ModeFull.String()
 	if !full && !rec.HasGraph() {
 		if err := obtain(ctx, rec, o); err != nil {
 			return nil, err

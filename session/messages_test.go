@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -21,7 +22,7 @@ func events(t *testing.T, ranks ...[]trace.Event) *causal.Graph {
 	records := make([][]trace.Record, len(ranks))
 	for r, list := range ranks {
 		records[r] = []trace.Record{&trace.Comm{
-			GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(r),
+			GlobalID: trace.WorldID, CommKind: abi.CommIntra, MyRank: uint32(r),
 			Members: all,
 		}}
 		for i := range list {

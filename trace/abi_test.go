@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/mpispec"
 )
 
@@ -55,51 +54,4 @@ func TestCallName(t *testing.T) {
 			t.Errorf("%d is %q, not %q", number, got, want)
 		}
 	}
-}
-
-// The constants of the mirror against what the C compiler says.
-func TestLayoutIsThatOfTheABI(t *testing.T) {
-	mpitest.CheckABI(t, map[string]uint64{
-		"COHORT_TRACE_MAGIC":         traceMagic,
-		"COHORT_CHUNK_MAGIC":         chunkMagic,
-		"COHORT_TRACE_HEADER_SIZE":   HeaderSize,
-		"COHORT_CHUNK_MAX":           ChunkMax,
-		"COHORT_NEVER":               Never,
-		"COHORT_MODE_ORDER":          uint64(ModeOrder),
-		"COHORT_MODE_RACING":         uint64(ModeRacing),
-		"COHORT_MODE_FULL":           uint64(ModeFull),
-		"COHORT_COMM_DIST_GRAPH":     uint64(CommDistGraph),
-		"COHORT_ENDED_DISK_COUNTING": uint64(EndedDiskCounting),
-		"COHORT_ENDED_DISK":          uint64(EndedDisk),
-		"COHORT_ENDED_UNABLE":        uint64(EndedUnable),
-		"COHORT_ENDED_REPAIRED":      uint64(EndedRepaired),
-		"COHORT_UNDECIDED_OFFSET":    undecidedOffset,
-		"COHORT_PENDING_MAX":         pendingMax,
-		"COHORT_UNDECIDED_OFFSET + offsetof(struct cohort_undecided, pending)": pendingOffset,
-		"sizeof(struct cohort_pending)":                                        pendingSize,
-		"sizeof(struct cohort_trace_header)":                                   headerStructSize,
-		"sizeof(struct cohort_chunk)":                                          chunkHeaderSize,
-		"offsetof(struct cohort_trace_header, version)":                        8,
-		"offsetof(struct cohort_trace_header, size)":                           12,
-		"offsetof(struct cohort_trace_header, mode)":                           16,
-		"offsetof(struct cohort_trace_header, flags)":                          20,
-		"offsetof(struct cohort_trace_header, rank)":                           24,
-		"offsetof(struct cohort_trace_header, world_size)":                     28,
-		"offsetof(struct cohort_trace_header, mpi)":                            32,
-		"offsetof(struct cohort_trace_header, closed)":                         36,
-		"offsetof(struct cohort_trace_header, start_ns)":                       40,
-		"offsetof(struct cohort_trace_header, committed)":                      48,
-		"offsetof(struct cohort_trace_header, events)":                         56,
-		"offsetof(struct cohort_trace_header, polls)":                          64,
-		"offsetof(struct cohort_trace_header, incomplete)":                     72,
-		"offsetof(struct cohort_trace_header, ended)":                          76,
-		"offsetof(struct cohort_trace_header, incomplete_call)":                80,
-		"offsetof(struct cohort_trace_header, incomplete_event)":               128,
-		"offsetof(struct cohort_trace_header, current_op)":                     136,
-		"offsetof(struct cohort_chunk, magic)":                                 0,
-		"offsetof(struct cohort_chunk, length)":                                4,
-		"offsetof(struct cohort_chunk, crc32c)":                                8,
-		"offsetof(struct cohort_chunk, flags)":                                 12,
-		"offsetof(struct cohort_chunk, first_event)":                           16,
-	})
 }

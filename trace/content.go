@@ -1,6 +1,10 @@
 package trace
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
+)
 
 // KindContent is the kind of Content.
 const KindContent Kind = 0x0b
@@ -19,7 +23,7 @@ func (*Content) Kind() Kind { return KindContent }
 
 func (s *state) addContent(c *Content) *RuleError {
 	switch {
-	case s.mode != ModeFull:
+	case s.mode != abi.ModeFull:
 		return &RuleError{"records without contents in a trace of mode " + s.mode.String(), "a CONTENT"}
 	case s.events == 0:
 		return &RuleError{"a CONTENT after the event that sent the message", "one before the first event"}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // decoder reads fields from one chunk's payload. The first fault sticks; what is read after it is zero.
@@ -167,7 +168,7 @@ func (d *decoder) ranks(n int, field string) []uint32 {
 func (d *decoder) comm() *Comm {
 	c := &Comm{
 		Index: d.uv32("index"), GlobalID: d.u64("global id"), ParentID: d.u64("parent id"),
-		CommKind: CommKind(d.u8("kind")),
+		CommKind: abi.CommKind(d.u8("kind")),
 	}
 	size := d.count("size", 1)
 	c.MyRank = d.uv32("my rank")
@@ -274,7 +275,7 @@ func (d *decoder) completions(index uint64) []Completion {
 func (d *decoder) delta(last uint64) uint64 {
 	at := d.pos
 	v := d.uv("event delta")
-	if v > Never-1-last {
+	if v > abi.Never-1-last {
 		d.fail(ErrMalformed, at, "an event delta that fits", fmt.Sprint(v))
 		return last
 	}

@@ -31,16 +31,16 @@ func (f *buffer) reader(t fataler) *Reader {
 	return r
 }
 
-func genHeader(mode Mode) *rapid.Generator[Header] {
+func genHeader(mode abi.Mode) *rapid.Generator[Header] {
 	return rapid.Custom(func(t *rapid.T) Header {
 		size := rapid.Uint32Range(1, 9).Draw(t, "size")
 		return Header{
 			Undecided: genUndecided(t, mode),
-			Version:   abi.TraceVersion, Mode: mode, Flags: rapid.Uint32().Draw(t, "flags"), WorldSize: size,
-			Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), MPI: rapid.Uint32Range(0, 2).Draw(t, "mpi"),
+			Version:   abi.TraceVersion, Mode: mode, Flags: abi.Flag(rapid.Uint32().Draw(t, "flags")), WorldSize: size,
+			Rank: rapid.Uint32Range(0, size-1).Draw(t, "rank"), MPI: abi.MPI(rapid.Uint32Range(0, 2).Draw(t, "mpi")),
 			StartNS: rapid.Uint64().Draw(t, "start"), Polls: rapid.Uint64().Draw(t, "polls"),
 			Incomplete:      rapid.Uint32().Draw(t, "incomplete"),
-			Ended:           Ended(rapid.Uint32Range(0, uint32(endedLast)).Draw(t, "ended")),
+			Ended:           abi.Ended(rapid.Uint32Range(0, uint32(abi.EndedRepaired)).Draw(t, "ended")),
 			IncompleteCall:  rapid.StringMatching(`[A-Za-z_ "\\=]{0,47}`).Draw(t, "call"),
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
 			CurrentOp: rapid.SampledFrom(append(mpispec.Standard().Operations(), mpispec.OpNone)).Draw(t,
@@ -49,12 +49,12 @@ func genHeader(mode Mode) *rapid.Generator[Header] {
 	})
 }
 
-func genUndecided(t *rapid.T, mode Mode) Undecided {
-	if mode != ModeRacing {
+func genUndecided(t *rapid.T, mode abi.Mode) Undecided {
+	if mode != abi.ModeRacing {
 		return Undecided{Overtaken: rapid.Uint32().Draw(t, "overtaken")}
 	}
 	u := Undecided{Whole: rapid.Uint64().Draw(t, "whole"), Overtaken: rapid.Uint32().Draw(t, "overtaken")}
-	for range rapid.IntRange(0, pendingMax).Draw(t, "undecided") {
+	for range rapid.IntRange(0, abi.PendingMax).Draw(t, "undecided") {
 		p := Pending{
 			Event: rapid.Uint64Range(1, 1<<60).Draw(t, "event"), Count: rapid.Uint32Range(1, 5).Draw(t, "count"),
 			Stride: rapid.Uint32Range(1, 1<<20).Draw(t, "stride"), Source: rapid.Int32().Draw(t, "source"),
@@ -70,7 +70,7 @@ func genUndecided(t *rapid.T, mode Mode) Undecided {
 }
 
 // genRecords draws a sequence that obeys the rules of the format, with all fields anywhere in their ranges.
-func genRecords(mode Mode, most int) *rapid.Generator[[]Record] {
+func genRecords(mode abi.Mode, most int) *rapid.Generator[[]Record] {
 	return rapid.Custom(func(t *rapid.T) []Record {
 		g := recordGen{t: t, mode: mode}
 		for range rapid.IntRange(0, most).Draw(t, "records") {
@@ -85,7 +85,7 @@ func genRecords(mode Mode, most int) *rapid.Generator[[]Record] {
 
 type recordGen struct {
 	t       *rapid.T
-	mode    Mode
+	mode    abi.Mode
 	all     []Record
 	comms   []uint32
 	modules []uint64
@@ -113,7 +113,7 @@ func (g *recordGen) step() {
 		c := &Comm{
 			Index: uint32(len(g.comms)) * 3, GlobalID: rapid.Uint64().Draw(t, "id"),
 			ParentID: rapid.Uint64().Draw(t, "parent"),
-			CommKind: CommKind(rapid.IntRange(1, 6).Draw(t, "kind")),
+			CommKind: abi.CommKind(rapid.IntRange(1, 6).Draw(t, "kind")),
 			Members:  rapid.SliceOfN(rapid.Uint32(), 1, 5).Draw(t, "members"), Remote: g.u32s("remote", 4),
 		}
 		c.MyRank = uint32(rapid.IntRange(0, len(c.Members)-1).Draw(t, "my rank"))
@@ -148,7 +148,7 @@ func (g *recordGen) step() {
 		g.value()
 	default:
 		switch {
-		case g.mode != ModeFull:
+		case g.mode != abi.ModeFull:
 			g.order()
 		case g.events > 1 && g.last < g.events && rapid.IntRange(0, 9).Draw(t, "freed") == 0:
 			// what a receive took whose request was freed
@@ -183,7 +183,7 @@ func (g *recordGen) order() {
 	}
 	op := rapid.SampledFrom(mpispec.Standard().Operations()).Draw(t, "op")
 	kind := rapid.IntRange(0, 3).Draw(t, "kind")
-	if kind == 3 && g.mode == ModeRacing && g.last > 2 && op != mpispec.OpStartall {
+	if kind == 3 && g.mode == abi.ModeRacing && g.last > 2 && op != mpispec.OpStartall {
 		r := &Run{Event: g.last, Op: op, Source: rapid.Int32().Draw(t, "source"), Tag: rapid.Int32().Draw(t, "tag")}
 		r.Back = rapid.Uint64Range(2, g.last-1).Draw(t, "back")
 		r.Stride = uint32(rapid.Uint64Range(1, min(r.Back, 1<<31)).Draw(t, "stride"))
@@ -345,9 +345,9 @@ func readAll(r *Reader) ([]Record, error) {
 	}
 }
 
-func bothModes(t *testing.T, f func(t *rapid.T, mode Mode)) {
+func bothModes(t *testing.T, f func(t *rapid.T, mode abi.Mode)) {
 	t.Helper()
-	for _, mode := range []Mode{ModeOrder, ModeRacing, ModeFull} {
+	for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeRacing, abi.ModeFull} {
 		t.Run(mode.String(), func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) { f(t, mode) })
 		})

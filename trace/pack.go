@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // PackedSuffix is what the name of a packed trace has in addition.
@@ -150,20 +151,20 @@ func seekTable(entries []byte) []byte {
 // frameLength says how many bytes from `at` make a frame: the header page, or whole chunks.
 func frameLength(src io.ReaderAt, at, size int64) (int64, error) {
 	if at == 0 {
-		return HeaderSize, nil
+		return abi.TraceHeaderSize, nil
 	}
 	var n int64
 	for n < packFrame && at+n < size {
-		var head [chunkHeaderSize]byte
-		if _, err := src.ReadAt(head[:], at+n); err != nil {
+		var head abi.Chunk
+		if _, err := src.ReadAt(abi.Bytes(&head), at+n); err != nil {
 			return 0, fmt.Errorf("read the chunk at %d: %w", at+n, err)
 		}
-		length := int64(binary.LittleEndian.Uint32(head[4:]))
+		length := int64(head.Length)
 		rest := size - at - n - chunkHeaderSize
 		if length == 0 { // the open one
 			length = rest
 		}
-		if magic := binary.LittleEndian.Uint32(head[:]); magic != chunkMagic || length > rest || length > chunkLimit {
+		if head.Magic != abi.ChunkMagic || length > rest || length > chunkLimit {
 			return 0, fmt.Errorf("the chunk at %d: %w", at+n, ErrMalformed)
 		}
 		n += chunkHeaderSize + length

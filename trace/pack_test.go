@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // packBytes packs a file in memory.
@@ -36,7 +37,7 @@ func readerOf(t fataler, b []byte) *Reader {
 }
 
 func TestPackedRoundTrip(t *testing.T) {
-	bothModes(t, func(t *rapid.T, mode Mode) {
+	bothModes(t, func(t *rapid.T, mode abi.Mode) {
 		h := genHeader(mode).Draw(t, "header")
 		want := genRecords(mode, 40).Draw(t, "records")
 		f := write(t, h, want, rapid.Bool().Draw(t, "closed"))
@@ -75,7 +76,7 @@ func longTrace(t fataler) ([]Record, *buffer) {
 		}
 		records = append(records, e)
 	}
-	return records, write(t, Header{Mode: ModeFull}, records, true)
+	return records, write(t, Header{Mode: abi.ModeFull}, records, true)
 }
 
 func TestPackedInManyFrames(t *testing.T) {
@@ -123,7 +124,7 @@ func orderTrace(t fataler) ([]Record, []byte) {
 	for i := uint64(1); i <= 60; i++ {
 		records = append(records, &Match{Event: 2 * i, Op: mpispec.OpRecv, Source: int32(i * i % 5), Tag: 3})
 	}
-	f := write(t, Header{Mode: ModeOrder}, records, true)
+	f := write(t, Header{Mode: abi.ModeOrder}, records, true)
 	return records, packBytes(t, f.b, int64(len(f.b)))
 }
 
@@ -179,8 +180,8 @@ func TestPackedBombs(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for name, c := range map[string]struct{ body, table []byte }{
 		"a frame that is too large":             {bomb, entry(len(bomb), 512<<20)},
-		"a frame that lies":                     {bomb, entry(len(bomb), HeaderSize)},
-		"a frame that lies less":                {bomb, entry(len(bomb), packFrameMax)},
+		"a frame that lies":                     {bomb, entry(len(bomb), abi.TraceHeaderSize)},
+		"a frame that lies less":                {bomb, entry(len(bomb), int(packFrameMax))},
 		"a table that is longer than the file":  {bomb[:100], bytes.Repeat(entry(100, 100), 3)},
 		"frames that are longer than the file":  {bomb[:100], entry(1<<31, 100)},
 		"frames that are shorter than the file": {bomb[:100], entry(50, 100)},

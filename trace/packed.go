@@ -88,7 +88,7 @@ func openPacked(src io.ReaderAt, size int64, name string) (*packed, error) {
 	if from != start {
 		return bad(ErrMalformed, from, fmt.Sprintf("frames of %d bytes", start), fmt.Sprint(from))
 	}
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax),
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(packFrameMax)),
 		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return nil, fmt.Errorf("zstd: %w", err)

@@ -1,13 +1,14 @@
 package trace
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"iter"
 	"os"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 //nolint:gochecknoglobals // a constant table
@@ -27,7 +28,7 @@ type Reader struct {
 	st      state
 	decided uint64 // bytes of the records so far that a replay needs
 	shapes  shapes
-	lone    bool // the chunk is larger than ChunkMax: one record only
+	lone    bool // the chunk is larger than abi.ChunkMax: one record only
 	err     error
 }
 
@@ -76,7 +77,7 @@ func NewReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 }
 
 func newReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
-	page := make([]byte, min(max(size, 0), HeaderSize))
+	page := make([]byte, min(max(size, 0), abi.TraceHeaderSize))
 	if _, err := src.ReadAt(page, 0); err != nil && !(errors.Is(err, io.EOF) && len(page) == 0) {
 		return nil, fmt.Errorf("read the header of %s: %w", name, err)
 	}
@@ -84,7 +85,7 @@ func newReader(src io.ReaderAt, size int64, name string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reader{path: name, src: src, header: h, size: size, end: size, next: HeaderSize, st: newState(h.Mode)}
+	r := &Reader{path: name, src: src, header: h, size: size, end: size, next: abi.TraceHeaderSize, st: newState(h.Mode)}
 	if h.Committed < uint64(size) {
 		r.end = int64(h.Committed)
 	}
@@ -175,7 +176,7 @@ func (r *Reader) read() (Record, error) {
 		r.decided += uint64(d.pos - start)
 	}
 	if r.lone && d.left() > 0 {
-		d.fail(ErrMalformed, d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", ChunkMax),
+		d.fail(ErrMalformed, d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", abi.ChunkMax),
 			"another")
 		return nil, d.err
 	}
@@ -217,18 +218,17 @@ func (r *Reader) chunk() error {
 		return bad(ErrMalformed, fmt.Sprintf("a chunk header of %d bytes", chunkHeaderSize),
 			fmt.Sprintf("%d bytes", rest))
 	}
-	var head [chunkHeaderSize]byte
-	if _, err := r.src.ReadAt(head[:], r.next); err != nil {
+	var head abi.Chunk
+	if _, err := r.src.ReadAt(abi.Bytes(&head), r.next); err != nil {
 		return fmt.Errorf("read %s at %d: %w", r.path, r.next, err)
 	}
-	le := binary.LittleEndian
-	length, sum, first := int64(le.Uint32(head[4:])), le.Uint32(head[8:]), le.Uint64(head[16:])
-	if m := le.Uint32(head[0:]); m != chunkMagic {
-		return bad(ErrMalformed, "the magic of a chunk", fmt.Sprintf("%#08x", m))
+	length := int64(head.Length)
+	if head.Magic != abi.ChunkMagic {
+		return bad(ErrMalformed, "the magic of a chunk", fmt.Sprintf("%#08x", head.Magic))
 	}
-	if r.header.Mode == ModeFull && first != r.st.events+1 {
+	if r.header.Mode == abi.ModeFull && head.FirstEvent != r.st.events+1 {
 		return bad(ErrMalformed, fmt.Sprintf("a chunk that begins at event %d", r.st.events+1),
-			fmt.Sprintf("event %d", first))
+			fmt.Sprintf("event %d", head.FirstEvent))
 	}
 	sealed := length != 0
 	rest -= chunkHeaderSize
@@ -252,12 +252,12 @@ func (r *Reader) chunk() error {
 		return fmt.Errorf("read %s at %d: %w", r.path, r.next+chunkHeaderSize, err)
 	}
 	if sealed && !cut {
-		if got := crc32.Checksum(buf, castagnoli); got != sum {
-			return bad(ErrChecksum, fmt.Sprintf("CRC-32C %#08x", sum), fmt.Sprintf("%#08x", got))
+		if got := crc32.Checksum(buf, castagnoli); got != head.CRC32C {
+			return bad(ErrChecksum, fmt.Sprintf("CRC-32C %#08x", head.CRC32C), fmt.Sprintf("%#08x", got))
 		}
 	}
 	r.d = decoder{path: r.path, buf: buf, base: r.next + chunkHeaderSize}
-	r.lone = length > ChunkMax && sealed
+	r.lone = length > abi.ChunkMax && sealed
 	r.next += chunkHeaderSize + length
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func TestRoundTrip(t *testing.T) {
-	bothModes(t, func(t *rapid.T, mode Mode) {
+	bothModes(t, func(t *rapid.T, mode abi.Mode) {
 		h := genHeader(mode).Draw(t, "header")
 		want := genRecords(mode, 60).Draw(t, "records")
 		closed := rapid.Bool().Draw(t, "closed")
@@ -43,7 +43,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func worldComm() *Comm {
-	return &Comm{Index: 0, GlobalID: WorldID, CommKind: CommIntra, MyRank: 0, Members: []uint32{0, 1}}
+	return &Comm{Index: 0, GlobalID: WorldID, CommKind: abi.CommIntra, MyRank: 0, Members: []uint32{0, 1}}
 }
 
 // Many chunks, and bytes beyond `committed`, which are no part of the trace.
@@ -56,7 +56,7 @@ func TestManyChunks(t *testing.T) {
 		}})
 	}
 	for _, closed := range []bool{true, false} {
-		f := write(t, Header{Mode: ModeFull}, want, closed)
+		f := write(t, Header{Mode: abi.ModeFull}, want, closed)
 		f.b = append(f.b, bytes.Repeat([]byte{0xff}, 100_000)...)
 		got, err := readAll(f.reader(t))
 		if err != nil {
@@ -86,7 +86,7 @@ func TestLargeRecord(t *testing.T) {
 		big.Completed = append(big.Completed, Completion{ArrayIndex: i, Post: 1, Class: RequestSend})
 	}
 	want := []Record{&Event{Index: 1, Op: mpispec.OpFinalize}, big, &Event{Index: 3, Op: mpispec.OpFinalize}}
-	f := write(t, Header{Mode: ModeFull}, want, true)
+	f := write(t, Header{Mode: abi.ModeFull}, want, true)
 	got, err := readAll(f.reader(t))
 	if err != nil {
 		t.Fatal(err)
@@ -104,10 +104,10 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 		}})
 	}
 	for _, closed := range []bool{true, false} {
-		f := write(t, Header{Mode: ModeFull}, records, closed)
+		f := write(t, Header{Mode: abi.ModeFull}, records, closed)
 		for size := range len(f.b) {
 			r, err := NewReader(bytes.NewReader(f.b[:size]), int64(size), "cut")
-			if size < HeaderSize {
+			if size < abi.TraceHeaderSize {
 				if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrNotTrace) {
 					t.Fatalf("%d bytes: %v", size, err)
 				}
@@ -130,14 +130,14 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 
 // One flipped bit in a sealed chunk is never taken for a trace.
 func TestFlippedBit(t *testing.T) {
-	f := write(t, Header{Mode: ModeFull}, []Record{
+	f := write(t, Header{Mode: abi.ModeFull}, []Record{
 		worldComm(),
 		&Event{Index: 1, Op: mpispec.OpSend, Send: SendArgs{Dest: 1, Tag: 5, Bytes: 8}},
 		&Event{Index: 2, Op: mpispec.OpFinalize},
 		&End{How: 1},
 	}, true)
-	for at := HeaderSize; at < len(f.b); at++ {
-		if at >= HeaderSize+12 && at < HeaderSize+16 {
+	for at := abi.TraceHeaderSize; at < len(f.b); at++ {
+		if at >= abi.TraceHeaderSize+12 && at < abi.TraceHeaderSize+16 {
 			continue // flags of the chunk: reserved
 		}
 		for bit := range 8 {
@@ -152,16 +152,16 @@ func TestFlippedBit(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	good := func() []byte {
-		return write(t, Header{Mode: ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{
+		return write(t, Header{Mode: abi.ModeFull, WorldSize: 2}, []Record{worldComm(), &Event{
 			Index: 1,
 			Op:    mpispec.OpFinalize,
 		}},
 			false).b
 	}
-	payload := func(mode Mode, b ...byte) []byte {
-		h := Header{Version: abi.TraceVersion, Mode: mode, Committed: uint64(HeaderSize + chunkHeaderSize + len(b))}
+	payload := func(mode abi.Mode, b ...byte) []byte {
+		h := Header{Version: abi.TraceVersion, Mode: mode, Committed: uint64(abi.TraceHeaderSize + chunkHeaderSize + int64(len(b)))}
 		file := h.encode()
-		file = binary.LittleEndian.AppendUint32(file, chunkMagic)
+		file = binary.LittleEndian.AppendUint32(file, abi.ChunkMagic)
 		file = binary.LittleEndian.AppendUint32(file, uint32(len(b)))
 		file = binary.LittleEndian.AppendUint32(file, crc32.Checksum(b, castagnoli))
 		file = binary.LittleEndian.AppendUint32(file, 0)
@@ -174,7 +174,7 @@ func TestBadInput(t *testing.T) {
 		return file
 	}
 	world := appendRecord(nil, worldComm(), 0)
-	after := func(b ...byte) []byte { return payload(ModeFull, append(bytes.Clone(world), b...)...) }
+	after := func(b ...byte) []byte { return payload(abi.ModeFull, append(bytes.Clone(world), b...)...) }
 	for _, c := range []struct {
 		name string
 		file []byte
@@ -188,41 +188,41 @@ func TestBadInput(t *testing.T) {
 		{"mode replay", patch(16, 4), `mode "replay"`},
 		{"rank", patch(24, 2), "a rank below the world size 2"},
 		{"committed", patch(48, 0, 0), "at least 4096 committed bytes"},
-		{"chunk magic", patch(HeaderSize, 'X'), "the magic of a chunk"},
-		{"chunk length", patch(HeaderSize+4, 0xff, 0xff), "bytes in the chunk"},
-		{"first event", patch(HeaderSize+16, 9), "a chunk that begins at event 1"},
-		{"kind", payload(ModeFull, 0x1e), "a known kind of record"},
-		{"op", payload(ModeFull, 5, 126), "a known operation"},
-		{"event in order mode", payload(ModeOrder, 5, 120, 0, 0, 0, 0), "order-mode records"},
-		{"match in full mode", payload(ModeFull, 0x10, 1, 9, 0, 0, 0), "EVENT records"},
-		{"match of event 0", payload(ModeOrder, 0x10, 0, 9, 0, 0, 0), "an event from 1 on"},
-		{"match back too far", payload(ModeOrder, 0x10, 2, 10, 0, 0, 2), "back from event 2"},
+		{"chunk magic", patch(abi.TraceHeaderSize, 'X'), "the magic of a chunk"},
+		{"chunk length", patch(abi.TraceHeaderSize+4, 0xff, 0xff), "bytes in the chunk"},
+		{"first event", patch(abi.TraceHeaderSize+16, 9), "a chunk that begins at event 1"},
+		{"kind", payload(abi.ModeFull, 0x1e), "a known kind of record"},
+		{"op", payload(abi.ModeFull, 5, 126), "a known operation"},
+		{"event in order mode", payload(abi.ModeOrder, 5, 120, 0, 0, 0, 0), "order-mode records"},
+		{"match in full mode", payload(abi.ModeFull, 0x10, 1, 9, 0, 0, 0), "EVENT records"},
+		{"match of event 0", payload(abi.ModeOrder, 0x10, 0, 9, 0, 0, 0), "an event from 1 on"},
+		{"match back too far", payload(abi.ModeOrder, 0x10, 2, 10, 0, 0, 2), "back from event 2"},
 		{
-			"endless varint", payload(ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
+			"endless varint", payload(abi.ModeFull, 0x06, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01),
 			"does not end",
 		},
-		{"cut varint", payload(ModeFull, 0x06, 0x80), "does not end"},
-		{"undeclared comm", payload(ModeFull, 5, 40, 0, 0, 0, 0, 7, 1, 0), "communicator 7"},
+		{"cut varint", payload(abi.ModeFull, 0x06, 0x80), "does not end"},
+		{"undeclared comm", payload(abi.ModeFull, 5, 40, 0, 0, 0, 0, 7, 1, 0), "communicator 7"},
 		{"undeclared new comm", after(5, 100, 0, 0, 0, 0, 0, 1, 0, 9), "communicator 8"},
-		{"undeclared site", payload(ModeFull, 5, 120, 3, 0, 0, 0), "site 3"},
-		{"undeclared module", payload(ModeFull, 3, 1, 4, 0), "module 4"},
+		{"undeclared site", payload(abi.ModeFull, 5, 120, 3, 0, 0, 0), "site 3"},
+		{"undeclared module", payload(abi.ModeFull, 3, 1, 4, 0), "module 4"},
 		{"comm twice", after(world...), "communicator 0 again"},
 		{"polls before a send", after(5, 1, 0, 2, 0, 0, 0, 2, 0, 0), "no failed polls before a Send"},
-		{"string that lies", payload(ModeFull, 4, 1, 0xff, 0xff, 0xff, 0x7f), "length of call that fits"},
+		{"string that lies", payload(abi.ModeFull, 4, 1, 0xff, 0xff, 0xff, 0x7f), "length of call that fits"},
 		{
-			"count that lies", payload(ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f),
+			"count that lies", payload(abi.ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f),
 			"number of requests that fits",
 		},
 		{
-			"ranks that lie", payload(ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0),
+			"ranks that lie", payload(abi.ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0),
 			"size that fits",
 		},
-		{"back to nothing", payload(ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "back to the _init"},
-		{"back before the first", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "back to the post"},
-		{"class of request", payload(ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 0, 5), "a class of request"},
+		{"back to nothing", payload(abi.ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "back to the _init"},
+		{"back before the first", payload(abi.ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "back to the post"},
+		{"class of request", payload(abi.ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 0, 5), "a class of request"},
 		{"tag beyond 32 bits", after(5, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0), "tag in 32 bits"},
-		{"after END", payload(ModeFull, 6, 0, 1, 6, 0, 1), "nothing after END"},
-		{"ends inside", payload(ModeFull, 5, 120, 0, 0), "the end of the chunk"},
+		{"after END", payload(abi.ModeFull, 6, 0, 1, 6, 0, 1), "nothing after END"},
+		{"ends inside", payload(abi.ModeFull, 5, 120, 0, 0), "the end of the chunk"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := NewReader(bytes.NewReader(c.file), int64(len(c.file)), "bad.trace")
@@ -252,21 +252,21 @@ func TestBadInput(t *testing.T) {
 
 func TestWriterRefuses(t *testing.T) {
 	for _, c := range []struct {
-		mode Mode
+		mode abi.Mode
 		rec  Record
 		want string
 	}{
-		{ModeFull, &Event{Index: 2, Op: mpispec.OpFinalize}, "expected event 1, found event 2"},
-		{ModeFull, &Event{Index: 1, Op: mpispec.OpSend}, "communicator 0"},
-		{ModeFull, &Event{Index: 1, Op: mpispec.OpNone}, "a known operation"},
-		{ModeFull, &Event{Index: 1, Op: mpispec.OpStart, Inits: []uint64{1}}, "an _init before event 1"},
+		{abi.ModeFull, &Event{Index: 2, Op: mpispec.OpFinalize}, "expected event 1, found event 2"},
+		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpSend}, "communicator 0"},
+		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpNone}, "a known operation"},
+		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpStart, Inits: []uint64{1}}, "an _init before event 1"},
 		{
-			ModeFull, &Event{Index: 1, Op: mpispec.OpWait, Completed: []Completion{{Post: 4, Class: 1}}},
+			abi.ModeFull, &Event{Index: 1, Op: mpispec.OpWait, Completed: []Completion{{Post: 4, Class: 1}}},
 			"a post before event 1",
 		},
-		{ModeFull, &Match{Event: 1, Op: mpispec.OpRecv}, "EVENT records"},
-		{ModeOrder, &Match{Event: 3, Op: mpispec.OpRecv, Back: 3}, "back from event 3"},
-		{ModeOrder, &Set{Event: 0, Op: mpispec.OpWaitany}, "an event from 1"},
+		{abi.ModeFull, &Match{Event: 1, Op: mpispec.OpRecv}, "EVENT records"},
+		{abi.ModeOrder, &Match{Event: 3, Op: mpispec.OpRecv, Back: 3}, "back from event 3"},
+		{abi.ModeOrder, &Set{Event: 0, Op: mpispec.OpWaitany}, "an event from 1"},
 	} {
 		w := NewWriter(&buffer{}, Header{Mode: c.mode})
 		if err := w.Write(c.rec); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -277,7 +277,7 @@ func TestWriterRefuses(t *testing.T) {
 
 func TestFileOnDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rank-0.trace")
-	w, err := CreateFile(path, Header{Mode: ModeFull, WorldSize: 1})
+	w, err := CreateFile(path, Header{Mode: abi.ModeFull, WorldSize: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestFileOnDisk(t *testing.T) {
 	if err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateFile(path, Header{Mode: ModeFull}); err == nil {
+	if _, err := CreateFile(path, Header{Mode: abi.ModeFull}); err == nil {
 		t.Error("an existing trace was overwritten")
 	}
 	r, err := OpenFile(path)
@@ -309,7 +309,7 @@ func TestFileOnDisk(t *testing.T) {
 // FuzzReader: whatever the bytes, the reader ends with typed errors only; and what it reads can be written and read
 // again.
 func FuzzReader(f *testing.F) {
-	f.Add(write(f, Header{Mode: ModeFull, WorldSize: 2}, []Record{
+	f.Add(write(f, Header{Mode: abi.ModeFull, WorldSize: 2}, []Record{
 		worldComm(), &Module{Path: "/bin/p", BuildID: "x"}, &Site{Index: 1}, &Note{Event: 1, Call: "MPI_Get"},
 		&Event{Index: 1, Op: mpispec.OpIrecv, Site: 1, Recv: RecvArgs{AskedSource: -1, AskedTag: -1}},
 		&Event{
@@ -322,7 +322,7 @@ func FuzzReader(f *testing.F) {
 		},
 		&End{How: 1},
 	}, false).b)
-	f.Add(write(f, Header{Mode: ModeOrder}, []Record{
+	f.Add(write(f, Header{Mode: abi.ModeOrder}, []Record{
 		&Match{Event: 3, Op: mpispec.OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: mpispec.OpTest, Failures: 9},
 		&Set{Event: 4, Op: mpispec.OpTestany, Indices: []uint32{1}},
 		&Match{Event: 4, Op: mpispec.OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
@@ -368,8 +368,8 @@ func BenchmarkReader(b *testing.B) {
 				Bytes: 4096,
 			}})
 	}
-	f := write(b, Header{Mode: ModeFull}, records, true)
-	b.ReportMetric(float64(len(f.b)-HeaderSize)/100_000, "bytes/event")
+	f := write(b, Header{Mode: abi.ModeFull}, records, true)
+	b.ReportMetric(float64(len(f.b)-abi.TraceHeaderSize)/100_000, "bytes/event")
 	b.SetBytes(int64(len(f.b)))
 	for b.Loop() {
 		n := 0

@@ -2,10 +2,9 @@ package trace
 
 import (
 	"math"
-	"slices"
-	"strconv"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Kind is the first byte of a record.
@@ -47,19 +46,6 @@ type Record interface {
 	Kind() Kind
 }
 
-// CommKind is enum cohort_comm_kind.
-type CommKind uint8
-
-// The kinds of communicators.
-const (
-	CommIntra     CommKind = 1
-	CommInter     CommKind = 2
-	CommCart      CommKind = 3
-	CommGraph     CommKind = 4
-	CommNull      CommKind = 5
-	CommDistGraph CommKind = 6
-)
-
 // WorldID is the GlobalID of MPI_COMM_WORLD.
 const WorldID uint64 = 1
 
@@ -69,7 +55,7 @@ type Comm struct {
 	Index    uint32
 	GlobalID uint64
 	ParentID uint64
-	CommKind CommKind
+	CommKind abi.CommKind
 	MyRank   uint32
 	Members  []uint32
 	Remote   []uint32
@@ -236,26 +222,3 @@ func (*Set) Kind() Kind { return KindSet }
 
 // Kind implements Record.
 func (*Check) Kind() Kind { return KindCheck }
-
-var commKindNames = [...]string{
-	"0",
-	"intra",
-	"inter",
-	"cart",
-	"graph",
-	"null",
-	"dist-graph",
-} //nolint:gochecknoglobals // constant table
-
-// ParseCommKind is the inverse of CommKind.String.
-func ParseCommKind(name string) (CommKind, bool) {
-	i := slices.Index(commKindNames[:], name)
-	return CommKind(max(i, 0)), i >= 0
-}
-
-func (k CommKind) String() string {
-	if int(k) < len(commKindNames) {
-		return commKindNames[k]
-	}
-	return strconv.Itoa(int(k))
-}

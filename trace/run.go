@@ -1,10 +1,11 @@
 package trace
 
 import (
-	"encoding/binary"
 	"fmt"
+	"unsafe"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // KindRun is the kind of Run.
@@ -78,7 +79,7 @@ type Undecided struct {
 	// Overtaken is how many receives were under way that had taken a message which is not known, although it matters.
 	Overtaken uint32
 	Count     int // of Table
-	Table     [pendingMax]Pending
+	Table     [abi.PendingMax]Pending
 }
 
 // Pending returns the receives that were undecided. The slice is a part of u.
@@ -90,51 +91,37 @@ func (u *Undecided) Add(p Pending) {
 	u.Count++
 }
 
-const (
-	undecidedOffset = 512 // COHORT_UNDECIDED_OFFSET
-	pendingOffset   = undecidedOffset + 32
-	pendingSize     = 32
-	pendingMax      = (HeaderSize - pendingOffset) / pendingSize
-)
-
-func (u *Undecided) encode(page []byte) {
-	le := binary.LittleEndian
-	le.PutUint64(page[undecidedOffset:], u.Whole)
-	le.PutUint32(page[undecidedOffset+8:], u.Overtaken)
-	for i := range u.Count {
-		p, b := &u.Table[i], page[pendingOffset+i*pendingSize:]
-		le.PutUint64(b, p.Event)
-		le.PutUint32(b[8:], p.Count)
-		le.PutUint32(b[12:], p.Stride)
-		le.PutUint32(b[16:], uint32(p.Source))
-		le.PutUint32(b[20:], uint32(p.Tag))
-		le.PutUint32(b[24:], uint32(p.Op))
-		le.PutUint32(b[28:], p.Which)
+func (u *Undecided) encode() abi.Undecided {
+	out := abi.Undecided{Whole: u.Whole, Overtaken: u.Overtaken}
+	for i, p := range u.Pending() {
+		out.Pending[i] = abi.Pending{
+			Event: p.Event, Count: p.Count, Stride: p.Stride, Source: p.Source, Tag: p.Tag, Op: uint32(p.Op),
+			Which: p.Which,
+		}
 	}
+	return out
 }
 
-func decodeUndecided(path string, page []byte) (Undecided, error) {
-	le := binary.LittleEndian
-	u := Undecided{Whole: le.Uint64(page[undecidedOffset:]), Overtaken: le.Uint32(page[undecidedOffset+8:])}
-	for i := range pendingMax {
-		at := pendingOffset + i*pendingSize
-		b := page[at:]
+// decode is the inverse of encode, of a header page; path is for messages.
+func (u *Undecided) decode(path string, in *abi.Undecided) error {
+	u.Whole, u.Overtaken = in.Whole, in.Overtaken
+	for i, q := range in.Pending {
 		p := Pending{
-			Event: le.Uint64(b), Count: le.Uint32(b[8:]), Stride: le.Uint32(b[12:]), Source: int32(le.Uint32(b[16:])),
-			Tag: int32(le.Uint32(b[20:])), Op: mpispec.Op(le.Uint32(b[24:])), Which: le.Uint32(b[28:]),
+			Event: q.Event, Count: q.Count, Stride: q.Stride, Source: q.Source, Tag: q.Tag, Op: mpispec.Op(q.Op),
+			Which: q.Which,
 		}
 		if p.Count == 0 {
 			continue
 		}
 		if b := p.Check(); b != nil {
-			return u, &FormatError{
-				Path: path, Offset: int64(at), What: "header", Want: b.Want, Got: b.Got,
-				Kind: ErrMalformed,
+			at := abi.UndecidedOffset + int(unsafe.Offsetof(in.Pending)) + i*abi.Size[abi.Pending]()
+			return &FormatError{
+				Path: path, Offset: int64(at), What: "header", Want: b.Want, Got: b.Got, Kind: ErrMalformed,
 			}
 		}
 		u.Add(p)
 	}
-	return u, nil
+	return nil
 }
 
 // Check returns the rule that the entry breaks, or nil.
@@ -144,7 +131,7 @@ func (p *Pending) Check() *RuleError {
 		return &RuleError{"an undecided receive of a known operation", fmt.Sprintf("%s of event %d", p.Op, p.Event)}
 	case p.Count > 1 && p.Stride == 0:
 		return &RuleError{"undecided receives at different events", fmt.Sprintf("%d at event %d", p.Count, p.Event)}
-	case p.Count > 1 && p.Event > Never-uint64(p.Count)*uint64(p.Stride):
+	case p.Count > 1 && p.Event > abi.Never-uint64(p.Count)*uint64(p.Stride):
 		return &RuleError{
 			"undecided receives whose events fit 64 bits",
 			fmt.Sprintf("%d from event %d on", p.Count, p.Event),

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -12,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Salvaged is the part of a damaged trace whose checksums hold.
@@ -80,7 +80,7 @@ func (s *Salvaged) find(src *os.File, scratch string) error {
 	if _, err := newReader(s.src, size, s.path); err != nil {
 		return err
 	}
-	for s.end = HeaderSize; ; {
+	for s.end = abi.TraceHeaderSize; ; {
 		n, err := sealedChunk(s.src, s.end, size)
 		if err != nil || n == 0 {
 			return err
@@ -96,7 +96,7 @@ func (r remover) Close() error { return os.Remove(string(r)) } //nolint:wrapchec
 // unpackWhatThereIs unpacks frames until one is damaged, or the file ends. The bytes are not yet known to be good: of
 // the last frame the checksum was not seen.
 func unpackWhatThereIs(dst io.Writer, src io.Reader) (int64, error) {
-	dec, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(packFrameMax),
+	dec, err := zstd.NewReader(src, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(packFrameMax)),
 		zstd.WithDecoderLowmem(true))
 	if err != nil {
 		return 0, fmt.Errorf("zstd: %w", err)
@@ -126,23 +126,22 @@ func (s *sticky) Write(p []byte) (int, error) {
 // sealedChunk returns the length of the chunk at an offset, header included; 0 if there is none that was sealed and has
 // its checksum.
 func sealedChunk(src io.ReaderAt, at, size int64) (int64, error) {
-	var head [chunkHeaderSize]byte
+	var head abi.Chunk
 	if size-at < chunkHeaderSize {
 		return 0, nil
 	}
-	if _, err := src.ReadAt(head[:], at); err != nil {
+	if _, err := src.ReadAt(abi.Bytes(&head), at); err != nil {
 		return 0, fmt.Errorf("read the chunk at %d: %w", at, err)
 	}
-	le := binary.LittleEndian
-	length := int64(le.Uint32(head[4:]))
-	if le.Uint32(head[:]) != chunkMagic || length == 0 || length > chunkLimit || length > size-at-chunkHeaderSize {
+	length := int64(head.Length)
+	if head.Magic != abi.ChunkMagic || length == 0 || length > chunkLimit || length > size-at-chunkHeaderSize {
 		return 0, nil
 	}
 	payload := make([]byte, length)
 	if _, err := src.ReadAt(payload, at+chunkHeaderSize); err != nil {
 		return 0, fmt.Errorf("read the chunk at %d: %w", at, err)
 	}
-	if crc32.Checksum(payload, castagnoli) != le.Uint32(head[8:]) {
+	if crc32.Checksum(payload, castagnoli) != head.CRC32C {
 		return 0, nil
 	}
 	return chunkHeaderSize + length, nil

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // The first bytes of the short forms of order-mode records (docs/trace-format.md, Short forms).
@@ -96,7 +97,7 @@ func shapeOf(r Record, last uint64, tag int32) (h shape, value uint64, mix uint3
 func (h shape) record(value, last uint64, lastTag int32) (Record, bool) {
 	op, n, tag := mpispec.Op(h.a>>8&0xff), uint32(h.a>>16&0xffff), int32(uint32(h.a>>32))
 	delta, back := h.b&math.MaxUint32, h.b>>32
-	if delta > Never-1-last {
+	if delta > abi.Never-1-last {
 		return nil, false
 	}
 	event := last + delta

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Few shapes in any order: every short form comes, and places are reused.
@@ -40,7 +41,7 @@ func TestShortFormsRoundTrip(t *testing.T) {
 				want = append(want, s)
 			}
 		}
-		got, err := readAll(write(t, Header{Mode: ModeOrder}, want, true).reader(t))
+		got, err := readAll(write(t, Header{Mode: abi.ModeOrder}, want, true).reader(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +75,7 @@ func TestLoopsAreShort(t *testing.T) {
 			}
 		},
 	} {
-		w := NewWriter(&buffer{}, Header{Mode: ModeOrder})
+		w := NewWriter(&buffer{}, Header{Mode: abi.ModeOrder})
 		n := 0
 		for i := range uint64(rounds) {
 			for _, r := range loop(i, i+1) {
@@ -113,9 +114,9 @@ func TestBadShortForms(t *testing.T) {
 		"in full mode: what is not known":    nil,
 		"an expected shape without its rest": slices.Concat(set, []byte{0x80}),
 	} {
-		mode := ModeOrder
+		mode := abi.ModeOrder
 		if b == nil {
-			mode, b = ModeFull, []byte{0x80}
+			mode, b = abi.ModeFull, []byte{0x80}
 		}
 		w := NewWriter(&buffer{}, Header{Mode: mode})
 		w.buf = b

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // state is what the records so far mean for the next one: the rules that hold between records, the same for reading and
 // writing.
 type state struct {
-	mode     Mode
+	mode     abi.Mode
 	events   uint64 // EVENT records so far
 	contents uint32 // of the messages of the last EVENT: those that a CONTENT may not be of any more
 	last     uint64 // event of the last order-mode record
@@ -21,7 +22,7 @@ type state struct {
 	values   valueState
 }
 
-func newState(mode Mode) state {
+func newState(mode abi.Mode) state {
 	return state{
 		mode: mode, comms: map[uint32]bool{}, modules: map[uint64]bool{}, sites: map[uint64]bool{0: true},
 	}
@@ -77,7 +78,7 @@ func (s *state) add(r Record) *RuleError {
 	case *End:
 		s.ended = true
 	case *Match:
-		if s.mode == ModeFull && r.Back == 0 {
+		if s.mode == abi.ModeFull && r.Back == 0 {
 			return &RuleError{
 				"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(),
 				"a MATCH of its own event",
@@ -110,11 +111,11 @@ func (s *state) add(r Record) *RuleError {
 func (s *state) inMode(k Kind) *RuleError {
 	order := k == KindPoll || k == KindSet
 	switch {
-	case k == KindEvent && s.mode != ModeFull:
+	case k == KindEvent && s.mode != abi.ModeFull:
 		return &RuleError{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
-	case k == KindRun && s.mode != ModeRacing:
+	case k == KindRun && s.mode != abi.ModeRacing:
 		return &RuleError{"records of mode " + s.mode.String(), "a RUN"}
-	case order && s.mode == ModeFull:
+	case order && s.mode == abi.ModeFull:
 		return &RuleError{
 			"EVENT records in a trace of mode " + s.mode.String(),
 			fmt.Sprintf("a record of kind %#02x", k),
@@ -127,10 +128,10 @@ func (s *state) addComm(c *Comm) *RuleError {
 	if s.comms[c.Index] {
 		return &RuleError{"a new communicator", fmt.Sprintf("communicator %d again", c.Index)}
 	}
-	if c.CommKind < CommIntra || c.CommKind > CommDistGraph {
+	if c.CommKind < abi.CommIntra || c.CommKind > abi.CommDistGraph {
 		return &RuleError{"a kind of communicator from 1 to 6", fmt.Sprint(uint8(c.CommKind))}
 	}
-	if c.CommKind != CommNull && int(c.MyRank) >= len(c.Members) {
+	if c.CommKind != abi.CommNull && int(c.MyRank) >= len(c.Members) {
 		return &RuleError{fmt.Sprintf("a rank below the size %d", len(c.Members)), fmt.Sprint(c.MyRank)}
 	}
 	s.comms[c.Index] = true
@@ -186,7 +187,7 @@ func (s *state) addEvent(e *Event) *RuleError {
 type Checker struct{ st state }
 
 // NewChecker is for a trace of a mode.
-func NewChecker(mode Mode) *Checker { return &Checker{newState(mode)} }
+func NewChecker(mode abi.Mode) *Checker { return &Checker{newState(mode)} }
 
 // Add returns the rule that a Writer would refuse the record by, after those before it; nil if there is none.
 func (c *Checker) Add(r Record) *RuleError {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/tracetest"
 	"github.com/cohort-debugger/cohort/trace/tracetext"
@@ -15,7 +16,7 @@ import (
 // Binary to text to binary to text: the same records, and the same text apart from the number of committed bytes of an
 // open chunk.
 func TestTextRoundTrip(t *testing.T) {
-	trace.BothModes(t, func(t *rapid.T, mode trace.Mode) {
+	trace.BothModes(t, func(t *rapid.T, mode abi.Mode) {
 		h := trace.GenHeader(mode).Draw(t, "header")
 		want := trace.GenRecords(mode, 40).Draw(t, "records")
 		f := tracetest.Write(t, h, want, true)

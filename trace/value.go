@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // The kinds of the records of this file.
@@ -16,75 +17,6 @@ const (
 	// A VALUE of MPI_Wtime of the main thread that is near to the one before it has one of these kinds.
 	kindShortValue Kind = 0x20
 	kindShortLast  Kind = 0x3f
-)
-
-// ValueKind says where a value came from (enum cohort_value_kind).
-type ValueKind uint8
-
-// The kinds of values. Those below ValueRandom are numbers, the others bytes.
-const (
-	ValueWtime        ValueKind = 1 // the bits of a double
-	ValueWtick        ValueKind = 2 // likewise
-	ValueClockGettime ValueKind = 3 // nanoseconds
-	ValueGettimeofday ValueKind = 4 // microseconds
-	ValueTime         ValueKind = 5 // seconds
-	ValueClock        ValueKind = 6
-	ValueArc4random   ValueKind = 7
-	ValueRandomDevice ValueKind = 8  // std::random_device of libstdc++
-	ValueRandom       ValueKind = 16 // what getrandom, getentropy or arc4random_buf filled a buffer with
-	ValueRusage       ValueKind = 17 // a struct rusage
-	ValueTimes        ValueKind = 18 // a struct tms and the result of times
-	ValueFetched      ValueKind = 19 // what a one-sided call fetched
-	// what changed in a window: pieces of u64 offset, u64 length and the bytes, each padded to 8
-	ValueWindow ValueKind = 20
-)
-
-//nolint:gochecknoglobals // constant table
-var valueNames = map[ValueKind]string{
-	ValueWtime:        "MPI_Wtime",
-	ValueWtick:        "MPI_Wtick",
-	ValueClockGettime: "clock_gettime",
-	ValueGettimeofday: "gettimeofday",
-	ValueTime:         "time",
-	ValueClock:        "clock",
-	ValueArc4random:   "arc4random",
-	ValueRandomDevice: "std::random_device",
-	ValueRandom:       "getrandom",
-	ValueRusage:       "getrusage",
-	ValueTimes:        "times",
-	ValueFetched:      "fetched",
-	ValueWindow:       "window",
-}
-
-// Known reports whether this version of the format has the kind.
-func (k ValueKind) Known() bool { return valueNames[k] != "" }
-
-// IsBytes reports whether values of the kind are bytes rather than a number.
-func (k ValueKind) IsBytes() bool { return k >= ValueRandom }
-
-// String returns the name of the function, as programs write it, or what the value is of.
-func (k ValueKind) String() string {
-	if name := valueNames[k]; name != "" {
-		return name
-	}
-	return fmt.Sprintf("value(%d)", uint8(k))
-}
-
-// ParseValueKind is the inverse of ValueKind.String.
-func ParseValueKind(name string) (ValueKind, bool) {
-	for k, n := range valueNames {
-		if n == name {
-			return k, true
-		}
-	}
-	return 0, false
-}
-
-// Numbers in struct cohort_divergence that are no operations: a kind of value, or that a thread made a call when it was
-// another's turn.
-const (
-	divergedValue = 0x100
-	divergedTurn  = 0x200
 )
 
 // TurnName is how a divergence names, instead of an operation, that it was another thread's turn to call MPI.
@@ -109,14 +41,14 @@ func CallName(number uint32) string {
 
 func callNameOfValue(number uint32) (string, bool) {
 	switch {
-	case number == divergedTurn:
+	case number == abi.DivergedTurn:
 		return TurnName, true
-	case number > divergedValue && number < divergedTurn && ValueKind(number-divergedValue).Known() &&
-		number < divergedValue+0x100:
-		switch k := ValueKind(number - divergedValue); k {
-		case ValueFetched:
+	case number > abi.DivergedValue && number < abi.DivergedTurn && abi.ValueKind(number-abi.DivergedValue).Known() &&
+		number < abi.DivergedValue+0x100:
+		switch k := abi.ValueKind(number - abi.DivergedValue); k {
+		case abi.ValueFetched:
 			return "values fetched by a one-sided call", true
-		case ValueWindow:
+		case abi.ValueWindow:
 			return "the content of a window", true
 		default:
 			return k.String(), true
@@ -130,7 +62,7 @@ func callNameOfValue(number uint32) (string, bool) {
 // them.
 type Value struct {
 	Thread uint32 // index of a Thread; 0 is the main thread
-	What   ValueKind
+	What   abi.ValueKind
 	Number uint64 // unless What.IsBytes()
 	Bytes  string
 }
@@ -150,9 +82,6 @@ type Turn struct {
 	Thread uint32
 }
 
-// MainThread is the ID of the thread with index 0.
-const MainThread uint64 = 1
-
 // Kind implements Record.
 func (*Value) Kind() Kind { return KindValue }
 
@@ -169,7 +98,7 @@ type valueState struct {
 	steps   uint64            // of the last Turn
 }
 
-func valueKey(thread uint32, what ValueKind) uint64 { return uint64(thread)<<8 | uint64(what) }
+func valueKey(thread uint32, what abi.ValueKind) uint64 { return uint64(thread)<<8 | uint64(what) }
 
 func (s *valueState) needThread(index uint32) *RuleError {
 	if index == 0 || s.threads[index] {
@@ -249,7 +178,7 @@ const shortLimit = 1 << 40
 // value reads a VALUE after its kind byte.
 func (d *decoder) value(s *valueState) *Value {
 	head := d.uv("thread and kind")
-	v := &Value{Thread: uint32(head >> 5), What: ValueKind(head & 31)}
+	v := &Value{Thread: uint32(head >> 5), What: abi.ValueKind(head & 31)}
 	if head>>5 > math.MaxUint32 {
 		d.fail(ErrMalformed, d.pos, "a thread below 2^32", fmt.Sprint(head>>5))
 	}
@@ -267,13 +196,13 @@ func (d *decoder) value(s *valueState) *Value {
 func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
 	at := d.pos
 	u := d.uv("difference")<<3 | uint64(kind&7)
-	before, _, ok := nanoseconds(s.last[valueKey(0, ValueWtime)])
+	before, _, ok := nanoseconds(s.last[valueKey(0, abi.ValueWtime)])
 	ns := before + (int64(u>>1) ^ -int64(u&1))
 	if d.err == nil && (!ok || u >= shortLimit || ns < 0 || ns >= 9e18) {
 		d.fail(ErrMalformed, at, "a difference to a time before", fmt.Sprint(u))
-		return &Value{What: ValueWtime}
+		return &Value{What: abi.ValueWtime}
 	}
-	return &Value{What: ValueWtime, Number: wtime(ns, int(kind>>3&3))}
+	return &Value{What: abi.ValueWtime, Number: wtime(ns, int(kind>>3&3))}
 }
 
 func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
@@ -281,7 +210,7 @@ func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
 // appendValue appends a VALUE with its kind byte, in the form that the interposer chooses.
 func appendValue(b []byte, v *Value, s *valueState) []byte {
 	last := s.last[valueKey(v.Thread, v.What)]
-	if v.What == ValueWtime && v.Thread == 0 {
+	if v.What == abi.ValueWtime && v.Thread == 0 {
 		before, _, ok := nanoseconds(last)
 		ns, form, ok2 := nanoseconds(v.Number)
 		if u := zigzag(ns - before); ok && ok2 && u < shortLimit {

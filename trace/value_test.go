@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // value draws a VALUE, and what must stand before it.
@@ -22,9 +24,9 @@ func (g *recordGen) value() {
 		g.all = append(g.all, &Turn{Steps: g.steps, Thread: thread})
 	case 2:
 		g.time += rapid.Float64Range(-1e-3, 1e3).Draw(t, "time")
-		g.all = append(g.all, &Value{Thread: thread, What: ValueWtime, Number: math.Float64bits(g.time)})
+		g.all = append(g.all, &Value{Thread: thread, What: abi.ValueWtime, Number: math.Float64bits(g.time)})
 	default:
-		kinds := []ValueKind{ValueWtime, ValueWtick, ValueClockGettime, ValueArc4random, ValueRandom, ValueWindow}
+		kinds := []abi.ValueKind{abi.ValueWtime, abi.ValueWtick, abi.ValueClockGettime, abi.ValueArc4random, abi.ValueRandom, abi.ValueWindow}
 		v := &Value{Thread: thread, What: rapid.SampledFrom(kinds).Draw(t, "kind")}
 		if v.What.IsBytes() {
 			v.Bytes = string(rapid.SliceOfN(rapid.Byte(), 0, 20).Draw(t, "bytes"))
@@ -42,7 +44,7 @@ func TestTimesAreShort(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			ns := rapid.Int64Range(0, 4e15).Draw(t, "start")
 			f := &buffer{}
-			w := NewWriter(f, Header{Mode: ModeOrder, WorldSize: 1})
+			w := NewWriter(f, Header{Mode: abi.ModeOrder, WorldSize: 1})
 			var want []uint64
 			for i := range rapid.IntRange(2, 40).Draw(t, "n") {
 				bits := wtime(ns, form)
@@ -52,7 +54,7 @@ func TestTimesAreShort(t *testing.T) {
 				}
 				want = append(want, bits)
 				before := len(w.buf)
-				if err := w.Write(&Value{What: ValueWtime, Number: bits}); err != nil {
+				if err := w.Write(&Value{What: abi.ValueWtime, Number: bits}); err != nil {
 					t.Fatal(err)
 				}
 				if i > 0 && len(w.buf)-before > 2 {
@@ -81,14 +83,14 @@ func TestTimesAreShort(t *testing.T) {
 
 func TestValueRules(t *testing.T) {
 	for name, records := range map[string][]Record{
-		"a thread that was not declared": {&Value{Thread: 2, What: ValueTime}},
+		"a thread that was not declared": {&Value{Thread: 2, What: abi.ValueTime}},
 		"a turn of no thread":            {&Turn{Thread: 3}},
 		"the main thread declared":       {&Thread{}},
 		"a thread twice":                 {&Thread{Index: 1, ID: 5}, &Thread{Index: 1, ID: 6}},
 		"turns that go back":             {&Turn{Steps: 5}, &Turn{Steps: 4}},
 		"a kind that is none":            {&Value{What: 15}},
 	} {
-		w := NewWriter(&buffer{}, Header{Mode: ModeFull, WorldSize: 1})
+		w := NewWriter(&buffer{}, Header{Mode: abi.ModeFull, WorldSize: 1})
 		for i, r := range records {
 			if err := w.Write(r); (err != nil) != (i == len(records)-1) {
 				t.Errorf("%s: record %d: %v", name, i, err)
@@ -100,13 +102,13 @@ func TestValueRules(t *testing.T) {
 // A short form without a time before that it can differ from is malformed.
 func TestShortValueOfNothing(t *testing.T) {
 	var b []byte
-	s := valueState{last: map[uint64]uint64{valueKey(0, ValueWtime): math.Float64bits(math.Pi)}}
+	s := valueState{last: map[uint64]uint64{valueKey(0, abi.ValueWtime): math.Float64bits(math.Pi)}}
 	d := decoder{buf: append(b, 0), path: "x"}
 	d.shortValue(kindShortValue, &s)
 	if d.err == nil {
 		t.Error("a difference to a time that is no number of nanoseconds was read")
 	}
-	if !bytes.Equal(appendValue(nil, &Value{What: ValueWtime, Number: math.Float64bits(math.Pi)}, &s),
+	if !bytes.Equal(appendValue(nil, &Value{What: abi.ValueWtime, Number: math.Float64bits(math.Pi)}, &s),
 		[]byte{7, 1, 0}) {
 		t.Error("the same time again does not take the long form")
 	}

@@ -1,11 +1,11 @@
 package trace
 
 import (
-	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -40,7 +40,7 @@ func CreateFile(path string, h Header) (*Writer, error) {
 // number of the last event that was written.
 func NewWriter(dst io.WriterAt, h Header) *Writer {
 	h.Version = abi.TraceVersion
-	return &Writer{dst: dst, header: h, st: newState(h.Mode), at: HeaderSize, first: 1}
+	return &Writer{dst: dst, header: h, st: newState(h.Mode), at: abi.TraceHeaderSize, first: 1}
 }
 
 // Write appends one record. A record that breaks the rules of the format is refused, and nothing of it is written.
@@ -67,7 +67,7 @@ func (w *Writer) Write(r Record) error {
 		w.err = fmt.Errorf("write %T: %d bytes are more than a record may have (%d)", r, len(rec), chunkLimit)
 		return w.err
 	}
-	if len(w.buf) > 0 && len(w.buf)+len(rec) > ChunkMax {
+	if len(w.buf) > 0 && len(w.buf)+len(rec) > abi.ChunkMax {
 		if err := w.sealUpTo(before); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (w *Writer) Write(r Record) error {
 }
 
 func (w *Writer) eventsSoFar() uint64 {
-	if w.header.Mode == ModeFull {
+	if w.header.Mode == abi.ModeFull {
 		return w.st.events
 	}
 	return w.st.last
@@ -103,21 +103,17 @@ func (w *Writer) seal() error {
 	if err := w.put(true); err != nil {
 		return err
 	}
-	w.at += int64(chunkHeaderSize + len(w.buf))
+	w.at += chunkHeaderSize + int64(len(w.buf))
 	w.buf = w.buf[:0]
 	return nil
 }
 
 func (w *Writer) put(sealed bool) error {
-	var head [chunkHeaderSize]byte
-	le := binary.LittleEndian
-	le.PutUint32(head[0:], chunkMagic)
+	head := abi.Chunk{Magic: abi.ChunkMagic, FirstEvent: w.first}
 	if sealed {
-		le.PutUint32(head[4:], uint32(len(w.buf)))
-		le.PutUint32(head[8:], crc32.Checksum(w.buf, castagnoli))
+		head.Length, head.CRC32C = uint32(len(w.buf)), crc32.Checksum(w.buf, castagnoli)
 	}
-	le.PutUint64(head[16:], w.first)
-	if _, err := w.dst.WriteAt(append(head[:], w.buf...), w.at); err != nil {
+	if _, err := w.dst.WriteAt(append(slices.Clone(abi.Bytes(&head)), w.buf...), w.at); err != nil {
 		return fmt.Errorf("write chunk: %w", err)
 	}
 	return nil
@@ -145,14 +141,14 @@ func (w *Writer) end(closed bool) error {
 		w.err = w.seal()
 	} else if len(w.buf) > 0 {
 		w.err = w.put(false)
-		w.at += int64(chunkHeaderSize + len(w.buf))
+		w.at += chunkHeaderSize + int64(len(w.buf))
 	}
 	if w.err != nil {
 		return w.err
 	}
 	w.header.Closed = closed
 	w.header.Committed = uint64(w.at)
-	if w.header.Ended != EndedRepaired { // there a record may say what became of an earlier event
+	if w.header.Ended != abi.EndedRepaired { // there a record may say what became of an earlier event
 		w.header.Events = max(w.header.Events, w.eventsSoFar())
 	}
 	if _, err := w.dst.WriteAt(w.header.encode(), 0); err != nil {

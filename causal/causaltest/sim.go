@@ -5,6 +5,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -135,7 +136,7 @@ func (s *sim) record(r *rank, rec trace.Record) {
 }
 
 func (s *sim) declare(r *rank, c *commDef) {
-	rec := &trace.Comm{Index: c.index, GlobalID: c.id, CommKind: trace.CommIntra, MyRank: uint32(c.rankOf(r.world))}
+	rec := &trace.Comm{Index: c.index, GlobalID: c.id, CommKind: abi.CommIntra, MyRank: uint32(c.rankOf(r.world))}
 	for _, m := range c.members {
 		rec.Members = append(rec.Members, uint32(m))
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
-	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
@@ -98,7 +98,7 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 			"(docs/what-is-recorded.md)\n")
 	}
 	switch {
-	case r.Recording.Meta.Mode == trace.ModeRacing.String(): // others are not counted
+	case r.Recording.Meta.Mode == abi.ModeRacing.String(): // others are not counted
 		fmt.Fprintf(b, "  racing messages: %s\n", tracedText(s))
 	case s.Wildcards == 0:
 		b.WriteString("  racing messages: none, as no receive or probe had a wildcard\n")

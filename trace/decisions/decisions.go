@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -79,7 +80,7 @@ type Plan struct {
 	// What follows is no part of the decisions file.
 
 	Modules []*trace.Module // what called MPI
-	Ended   trace.Ended     // why the recording of this rank ends here, although the rank went on
+	Ended   abi.Ended       // why the recording of this rank ends here, although the rank went on
 }
 
 // Error is a trace whose records are well formed but contradict each other.
@@ -203,8 +204,8 @@ func NewBuilder(r *trace.Reader) *Builder {
 	return &Builder{
 		path:    r.Path(),
 		out:     &Plan{Rank: h.Rank, WorldSize: h.WorldSize},
-		racing:  h.Mode == trace.ModeRacing,
-		full:    h.Mode == trace.ModeFull,
+		racing:  h.Mode == abi.ModeRacing,
+		full:    h.Mode == abi.ModeFull,
 		events:  h.Events,
 		posted:  map[Receive]int{},
 		cancels: map[Receive]bool{},
@@ -444,9 +445,9 @@ func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 		endPolls = h.Polls
 	}
 	switch {
-	case h.Ended == trace.EndedDiskCounting && b.racing:
+	case h.Ended == abi.EndedDiskCounting && b.racing:
 		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
-	case h.Ended == trace.EndedDiskCounting && h.Mode == trace.ModeOrder:
+	case h.Ended == abi.EndedDiskCounting && h.Mode == abi.ModeOrder:
 		// The counter went on without the records. Of the event of the last record one may have been lost; before it
 		// all are there.
 		out.LastEvent = max(b.last, 1) - 1
@@ -454,21 +455,21 @@ func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 			out.LastEvent = max(out.LastEvent, out.Checks[n-1].Event)
 		}
 		endPolls = 0
-	case h.Ended == trace.EndedDiskCounting:
+	case h.Ended == abi.EndedDiskCounting:
 		endPolls = 0
-	case h.Mode != trace.ModeFull && out.Finalized:
+	case h.Mode != abi.ModeFull && out.Finalized:
 		out.LastEvent = max(b.last, h.Events)
-	case h.Mode == trace.ModeOrder, b.racing:
+	case h.Mode == abi.ModeOrder, b.racing:
 		// Events without a decision leave no record. One that was in progress may have left some of its records.
 		out.LastEvent = h.Events
 	}
-	if !out.Finalized && h.Ended == trace.EndedNot && out.LastEvent == h.Events {
+	if !out.Finalized && h.Ended == abi.EndedNot && out.LastEvent == h.Events {
 		out.CurrentOp = h.CurrentOp
 	}
 	b.sort()
 	endPolls += out.trim()
 	if endPolls > 0 {
-		out.Polls = append(out.Polls, Poll{Event: trace.Never, Failures: endPolls, Never: true})
+		out.Polls = append(out.Polls, Poll{Event: abi.Never, Failures: endPolls, Never: true})
 	}
 	b.values.finish(out)
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/tracetest"
@@ -35,11 +36,11 @@ func TestBothModesGiveTheSameDecisions(t *testing.T) {
 			h.Polls = s.Failed
 		}
 		if s.Failed > 0 {
-			s.Want.Polls = append(s.Want.Polls, decisions.Poll{Event: trace.Never, Failures: s.Failed, Never: true})
+			s.Want.Polls = append(s.Want.Polls, decisions.Poll{Event: abi.Never, Failures: s.Failed, Never: true})
 		}
 		s.Sort()
 		s.Want.LastEvent, s.Want.Finalized, h.Events = s.Event, closed, s.Event
-		for mode, records := range map[trace.Mode][]trace.Record{trace.ModeOrder: s.Order, trace.ModeFull: s.Full} {
+		for mode, records := range map[abi.Mode][]trace.Record{abi.ModeOrder: s.Order, abi.ModeFull: s.Full} {
 			h.Mode = mode
 			got, err := decisions.Build(tracetest.Write(t, h, records, closed).Reader(t), decisions.Options{})
 			if err != nil {
@@ -70,7 +71,7 @@ func TestDecisionsLayout(t *testing.T) {
 			{Event: 5, Source: 2, Tag: -1, Op: mpispec.OpRecv},
 			{Event: 6, Op: mpispec.OpIrecv, Never: true},
 		},
-		Polls: []decisions.Poll{{Event: trace.Never, Failures: 7, Never: true}},
+		Polls: []decisions.Poll{{Event: abi.Never, Failures: 7, Never: true}},
 		Sets: []decisions.Set{
 			{Event: 8, Op: mpispec.OpWaitsome, Indices: []uint32{4, 1, 2}},
 			{Event: 9, Op: mpispec.OpWaitany},
@@ -84,9 +85,9 @@ func TestDecisionsLayout(t *testing.T) {
 	}
 	d.AddValues([]trace.Record{
 		&trace.Thread{Index: 4, ID: 77},
-		&trace.Value{What: trace.ValueTime, Number: 11}, &trace.Value{What: trace.ValueTime, Number: 12},
-		&trace.Value{What: trace.ValueRusage, Bytes: "abc"},
-		&trace.Value{Thread: 4, What: trace.ValueWtick, Number: 13}, &trace.Turn{Steps: 6, Thread: 4},
+		&trace.Value{What: abi.ValueTime, Number: 11}, &trace.Value{What: abi.ValueTime, Number: 12},
+		&trace.Value{What: abi.ValueRusage, Bytes: "abc"},
+		&trace.Value{Thread: 4, What: abi.ValueWtick, Number: 13}, &trace.Turn{Steps: 6, Thread: 4},
 	})
 	b := d.Encode()
 	word := func(at int) uint32 {
@@ -145,7 +146,7 @@ func TestIncompleteIsRefused(t *testing.T) {
 		&trace.End{How: 1},
 	}
 	f := tracetest.Write(t, trace.Header{
-		Mode: trace.ModeOrder, Rank: 1, WorldSize: 2, Incomplete: 2, IncompleteCall: "MPI_Get",
+		Mode: abi.ModeOrder, Rank: 1, WorldSize: 2, Incomplete: 2, IncompleteCall: "MPI_Get",
 		IncompleteEvent: 2,
 	}, records, true)
 	_, err := decisions.Build(f.Reader(t), decisions.Options{})
@@ -164,7 +165,7 @@ func TestIncompleteIsRefused(t *testing.T) {
 	// The NOTE did not reach the file.
 	f = tracetest.Write(
 		t,
-		trace.Header{Mode: trace.ModeOrder, Incomplete: 1, IncompleteCall: "MPI_Get", IncompleteEvent: 2},
+		trace.Header{Mode: abi.ModeOrder, Incomplete: 1, IncompleteCall: "MPI_Get", IncompleteEvent: 2},
 		nil,
 		false,
 	)
@@ -192,16 +193,16 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 				Failures: 3,
 			}},
 			8, 1,
-			[]decisions.Poll{{Event: trace.Never, Failures: 3, Never: true}},
+			[]decisions.Poll{{Event: abi.Never, Failures: 3, Never: true}},
 		},
 	} {
 		f := tracetest.Write(
 			t,
 			trace.Header{
-				Mode:      trace.ModeOrder,
+				Mode:      abi.ModeOrder,
 				Events:    1000,
 				Polls:     77,
-				Ended:     trace.EndedDiskCounting,
+				Ended:     abi.EndedDiskCounting,
 				CurrentOp: mpispec.OpBarrier,
 			},
 			c.records,
@@ -225,8 +226,8 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 		&trace.Poll{Event: 9, Op: mpispec.OpIprobe, Failures: 3}, &trace.Match{Event: 9, Op: mpispec.OpIprobe},
 		&trace.Match{Event: 21, Op: mpispec.OpRecv},
 	}
-	for _, ended := range []trace.Ended{trace.EndedDisk, trace.EndedUnable, trace.EndedRepaired} {
-		for _, mode := range []trace.Mode{trace.ModeOrder, trace.ModeRacing} {
+	for _, ended := range []abi.Ended{abi.EndedDisk, abi.EndedUnable, abi.EndedRepaired} {
+		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeRacing} {
 			f := &tracetest.Buffer{}
 			w := trace.NewWriter(f, trace.Header{Mode: mode, Polls: 7, Ended: ended, CurrentOp: mpispec.OpRecv})
 			for _, r := range records {
@@ -243,13 +244,13 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := &decisions.Plan{
-				Sparse:    mode == trace.ModeRacing,
+				Sparse:    mode == abi.ModeRacing,
 				LastEvent: 20,
 				Ended:     ended,
 				Matches:   []decisions.Match{{Event: 9, Op: mpispec.OpIprobe}},
 				Polls: []decisions.Poll{
 					{Event: 9, Op: mpispec.OpIprobe, Failures: 3},
-					{Event: trace.Never, Failures: 7, Never: true},
+					{Event: abi.Never, Failures: 7, Never: true},
 				},
 			}
 			if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
@@ -262,7 +263,7 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 // A rank that was killed between two records of one event: the event was not complete.
 func TestAnEventInProgressIsNotDecided(t *testing.T) {
 	f := &tracetest.Buffer{}
-	w := trace.NewWriter(f, trace.Header{Mode: trace.ModeOrder, CurrentOp: mpispec.OpIprobe})
+	w := trace.NewWriter(f, trace.Header{Mode: abi.ModeOrder, CurrentOp: mpispec.OpIprobe})
 	for _, r := range []trace.Record{
 		&trace.Match{Event: 5, Op: mpispec.OpRecv, Source: 1, Tag: 2},
 		&trace.Poll{Event: 9, Op: mpispec.OpIprobe, Failures: 3},
@@ -283,7 +284,7 @@ func TestAnEventInProgressIsNotDecided(t *testing.T) {
 		LastEvent: 8,
 		CurrentOp: mpispec.OpIprobe,
 		Matches:   []decisions.Match{{Event: 5, Op: mpispec.OpRecv, Source: 1, Tag: 2}},
-		Polls:     []decisions.Poll{{Event: trace.Never, Failures: 3, Never: true}},
+		Polls:     []decisions.Poll{{Event: abi.Never, Failures: 3, Never: true}},
 	}
 	if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)
@@ -296,20 +297,20 @@ func TestContradictoryDecisions(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		mode    trace.Mode
+		mode    abi.Mode
 		records []trace.Record
 		want    string
 	}{
-		{"no promise", trace.ModeOrder, []trace.Record{&trace.Match{
+		{"no promise", abi.ModeOrder, []trace.Record{&trace.Match{
 			Event: 3, Op: mpispec.OpIrecv, Source: 1,
 			Back: 2,
 		}}, "was not promised"},
-		{"two promises", trace.ModeOrder, []trace.Record{promise(3), promise(3)}, "promised twice"},
-		{"two messages", trace.ModeOrder, []trace.Record{
+		{"two promises", abi.ModeOrder, []trace.Record{promise(3), promise(3)}, "promised twice"},
+		{"two messages", abi.ModeOrder, []trace.Record{
 			promise(1), &trace.Match{Event: 3, Op: mpispec.OpIrecv, Source: 1, Back: 2},
 			&trace.Match{Event: 4, Op: mpispec.OpIrecv, Source: 2, Back: 3},
 		}, "two messages"},
-		{"not started", trace.ModeFull, []trace.Record{
+		{"not started", abi.ModeFull, []trace.Record{
 			tracetest.WorldComm(), &trace.Event{
 				Index: 1, Op: mpispec.OpRecvInit,
 				Send: trace.SendArgs{Dest: trace.AnySource},

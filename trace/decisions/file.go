@@ -11,20 +11,6 @@ import (
 	"github.com/cohort-debugger/cohort/trace"
 )
 
-// Sizes of the mirror of struct cohort_decisions and its entries.
-const (
-	decisionsMagic = 0x00434544484f43
-	headerSize     = 184
-	matchSize      = 24
-	pollSize       = 24
-	setSize        = 16
-	checkSize      = 16
-	orderSize      = 16
-
-	flagNever       = 1 // COHORT_DECISION_NEVER
-	matchWhichShift = 8 // COHORT_DECISION_WHICH
-)
-
 // Write makes the file that a rank in replay maps (the fixed layout of cohort_abi.h). It appears under its name
 // complete, or not at all; a file of that name is replaced.
 func (d *Plan) Write(path string) error {
@@ -36,77 +22,63 @@ func (d *Plan) Write(path string) error {
 
 // Encode returns the bytes of the decisions file.
 func (d *Plan) Encode() []byte {
-	le := binary.LittleEndian
-	b := make([]byte, headerSize,
-		headerSize+len(d.Matches)*matchSize+len(d.Polls)*pollSize+len(d.Sets)*(setSize+8))
-	for _, m := range d.Matches {
-		b = le.AppendUint64(b, m.Event)
-		b = le.AppendUint32(b, uint32(m.Source))
-		b = le.AppendUint32(b, uint32(m.Tag))
-		b = le.AppendUint32(b, uint32(m.Op))
-		b = le.AppendUint32(b, flag(m.Never)*flagNever|m.Which<<matchWhichShift)
+	h := abi.Decisions{
+		Magic: abi.DecisionsMagic, Version: abi.DecisionsVersion, Size: uint32(abi.Size[abi.Decisions]()),
+		Rank: d.Rank, WorldSize: d.WorldSize, LastEvent: d.LastEvent, Finalized: flag(d.Finalized),
+		CurrentOp: uint16(d.CurrentOp), Sparse: uint16(flag(d.Sparse)), Control: flag(d.Control), Hold: flag(d.Hold),
 	}
-	polls := len(b)
-	for _, p := range d.Polls {
-		b = le.AppendUint64(b, p.Event)
-		b = le.AppendUint64(b, p.Failures)
-		b = le.AppendUint32(b, uint32(p.Op))
-		b = le.AppendUint32(b, flag(p.Never)*flagNever)
-	}
-	sets := len(b)
+	b := make([]byte, h.Size)
+	b, h.NMatches, h.OffMatches = appendAll(b, d.Matches, func(m *Match) abi.Match {
+		return abi.Match{
+			Event: m.Event, Source: m.Source, Tag: m.Tag, Op: uint32(m.Op),
+			Flags: never(m.Never) | abi.DecisionFlag(m.Which<<abi.DecisionWhich),
+		}
+	})
+	b, h.NPolls, h.OffPolls = appendAll(b, d.Polls, func(p *Poll) abi.Poll {
+		return abi.Poll{Event: p.Event, Failures: p.Failures, Op: uint32(p.Op), Flags: never(p.Never)}
+	})
+	h.NSets, h.OffSets = uint64(len(d.Sets)), uint64(len(b))
 	for _, s := range d.Sets {
-		b = le.AppendUint64(b, s.Event)
-		b = le.AppendUint32(b, uint32(s.Op))
-		b = le.AppendUint32(b, uint32(len(s.Indices)))
+		b = append(b, abi.Bytes(&abi.Set{Event: s.Event, Op: uint32(s.Op), Count: uint32(len(s.Indices))})...)
 		for _, i := range s.Indices {
-			b = le.AppendUint32(b, i)
+			b = binary.LittleEndian.AppendUint32(b, i)
 		}
-		if len(s.Indices)%2 == 1 {
-			b = le.AppendUint32(b, 0)
-		}
+		b = append(b, make([]byte, -len(b)&7)...)
 	}
-	checks := len(b)
-	for _, c := range d.Checks {
-		b = le.AppendUint64(b, c.Event)
-		b = le.AppendUint64(b, uint64(c.Hash))
+	h.LenSets = uint64(len(b)) - h.OffSets
+	b, h.NChecks, h.OffChecks = appendAll(b, d.Checks, func(c *Check) abi.Check {
+		return abi.Check{Event: c.Event, Hash: uint64(c.Hash)}
+	})
+	order := func(o *Order) abi.Order { return abi.Order{Event: o.Event, Peer: o.Peer} }
+	b, h.NWaits, h.OffWaits = appendAll(b, d.Waits, order)
+	b, h.NGrants, h.OffGrants = appendAll(b, d.Grants, order)
+	data := uint64(len(b))
+	for i := range d.Streams {
+		b = append(b, d.Streams[i].Data...)
 	}
-	waits := len(b)
-	b = appendOrders(b, d.Waits)
-	grants := len(b)
-	b = appendOrders(b, d.Grants)
-	le.PutUint64(b[144:], uint64(len(d.Waits)))
-	le.PutUint64(b[152:], uint64(waits))
-	le.PutUint64(b[160:], uint64(len(d.Grants)))
-	le.PutUint64(b[168:], uint64(grants))
-	le.PutUint32(b[176:], flag(d.Control))
-	le.PutUint32(b[180:], flag(d.Hold))
-	le.PutUint64(b[0:], decisionsMagic)
-	le.PutUint32(b[8:], abi.DecisionsVersion)
-	le.PutUint32(b[12:], headerSize)
-	le.PutUint32(b[16:], d.Rank)
-	le.PutUint32(b[20:], d.WorldSize)
-	le.PutUint64(b[24:], uint64(len(d.Matches)))
-	le.PutUint64(b[32:], uint64(len(d.Polls)))
-	le.PutUint64(b[40:], uint64(len(d.Sets)))
-	le.PutUint64(b[48:], headerSize)
-	le.PutUint64(b[56:], uint64(polls))
-	le.PutUint64(b[64:], uint64(sets))
-	le.PutUint64(b[72:], uint64(checks-sets))
-	le.PutUint64(b[80:], d.LastEvent)
-	le.PutUint32(b[88:], flag(d.Finalized))
-	le.PutUint32(b[92:], uint32(d.CurrentOp)|flag(d.Sparse)<<16)
-	le.PutUint64(b[96:], uint64(len(d.Checks)))
-	le.PutUint64(b[104:], uint64(checks))
-	return d.encodeValues(b, 112)
-}
-
-func appendOrders(b []byte, orders []Order) []byte {
-	for _, o := range orders {
-		b = binary.LittleEndian.AppendUint64(b, o.Event)
-		b = binary.LittleEndian.AppendUint64(b, uint64(o.Peer))
-	}
+	b, h.NStreams, h.OffStreams = appendAll(b, d.Streams, func(s *Stream) abi.Stream {
+		at := data
+		data += uint64(len(s.Data))
+		return abi.Stream{Thread: s.Thread, Count: s.Count, Offset: at, Bytes: uint64(len(s.Data))}
+	})
+	b, h.NTurns, h.OffTurns = appendAll(b, d.Turns, func(t *Turn) abi.Turn {
+		return abi.Turn{Steps: t.Steps, Thread: t.Thread}
+	})
+	copy(b, abi.Bytes(&h))
 	return b
 }
+
+// appendAll appends a section to a file; count and offset are what its header says of it.
+func appendAll[E any, R abi.Record](b []byte, list []E, record func(*E) R) (file []byte, count, offset uint64) {
+	count, offset = uint64(len(list)), uint64(len(b))
+	for i := range list {
+		r := record(&list[i])
+		b = append(b, abi.Bytes(&r)...)
+	}
+	return b, count, offset
+}
+
+func never(set bool) abi.DecisionFlag { return abi.DecisionFlag(flag(set)) * abi.DecisionNever }
 
 // Read reads a decisions file: what Write wrote. Errors: those of the file system, *FormatError,
 // *VersionError.
@@ -120,104 +92,112 @@ func Read(path string) (*Plan, error) {
 
 // Decode is the inverse of Encode; name is for messages.
 func Decode(name string, b []byte) (*Plan, error) {
-	le := binary.LittleEndian
-	bad := func(at int, what, want, got string) (*Plan, error) {
-		return nil, &trace.FormatError{
-			Path:   name,
-			Offset: int64(at),
-			What:   what,
-			Want:   want,
-			Got:    got,
-			Kind:   trace.ErrMalformed,
-		}
+	f := &file{name: name, bytes: b}
+	h := abi.Read[abi.Decisions](b)
+	if len(b) < abi.Size[abi.Decisions]() || h.Magic != abi.DecisionsMagic {
+		f.fail("header", "the magic of a decisions file", fmt.Sprintf("a file of %d bytes without it", len(b)))
+		return nil, f.err
 	}
-	if len(b) < headerSize || le.Uint64(b) != decisionsMagic {
-		return bad(0, "header", "the magic of a decisions file", fmt.Sprintf("a file of %d bytes without it", len(b)))
-	}
-	if v := le.Uint32(b[8:]); v != abi.DecisionsVersion {
+	if h.Version != abi.DecisionsVersion {
 		return nil, &trace.VersionError{
-			Path:      name,
-			What:      "decisions file",
-			Found:     int64(v),
-			Supported: abi.DecisionsVersion,
+			Path: name, What: "decisions file", Found: int64(h.Version), Supported: abi.DecisionsVersion,
 		}
 	}
+	order := func(o abi.Order) Order { return Order{Event: o.Event, Peer: o.Peer} }
 	d := &Plan{
-		Rank: le.Uint32(b[16:]), WorldSize: le.Uint32(b[20:]), LastEvent: le.Uint64(b[80:]),
-		Finalized: le.Uint32(b[88:]) == 1,
-		CurrentOp: mpispec.Op(le.Uint16(b[92:])), Sparse: le.Uint16(b[94:]) != 0,
+		Rank: h.Rank, WorldSize: h.WorldSize, LastEvent: h.LastEvent, Finalized: h.Finalized == 1,
+		CurrentOp: mpispec.Op(h.CurrentOp), Sparse: h.Sparse != 0, Control: h.Control != 0, Hold: h.Hold != 0,
+		Matches: section(f, "matches", h.NMatches, h.OffMatches, func(m abi.Match) Match {
+			return Match{
+				Event: m.Event, Source: m.Source, Tag: m.Tag, Op: mpispec.Op(m.Op), Never: m.Flags&abi.DecisionNever != 0,
+				Which: uint32(m.Flags) >> abi.DecisionWhich,
+			}
+		}),
+		Polls: section(f, "polls", h.NPolls, h.OffPolls, func(p abi.Poll) Poll {
+			return Poll{
+				Event: p.Event, Failures: p.Failures, Op: mpispec.Op(p.Op), Never: p.Flags&abi.DecisionNever != 0,
+			}
+		}),
+		Sets: f.sets(h.NSets, h.OffSets),
+		Checks: section(f, "checks", h.NChecks, h.OffChecks, func(c abi.Check) Check {
+			return Check{Event: c.Event, Hash: uint32(c.Hash)}
+		}),
+		Waits:  section(f, "waits", h.NWaits, h.OffWaits, order),
+		Grants: section(f, "grants", h.NGrants, h.OffGrants, order),
+		Streams: section(f, "streams", h.NStreams, h.OffStreams, func(s abi.Stream) Stream {
+			data := f.from("values", s.Bytes, s.Offset, 1)
+			data = data[:min(s.Bytes, uint64(len(data)))]
+			return Stream{Thread: s.Thread, Count: s.Count, Data: append([]byte(nil), data...)}
+		}),
+		Turns: section(f, "turns", h.NTurns, h.OffTurns, func(t abi.Turn) Turn {
+			return Turn{Steps: t.Steps, Thread: t.Thread}
+		}),
 	}
-	section := func(countAt, offsetAt int, size uint64) (count uint64, rest []byte, ok bool) {
-		count, offset := le.Uint64(b[countAt:]), le.Uint64(b[offsetAt:])
-		if offset > uint64(len(b)) || count > (uint64(len(b))-offset)/size {
-			return 0, nil, false
-		}
-		return count, b[offset:], true
-	}
-	n, rest, ok := section(24, 48, matchSize)
-	if !ok {
-		return bad(24, "matches", "entries inside the file", fmt.Sprint(le.Uint64(b[24:])))
-	}
-	for ; n > 0; n, rest = n-1, rest[matchSize:] {
-		d.Matches = append(d.Matches, Match{
-			Event: le.Uint64(rest), Source: int32(le.Uint32(rest[8:])), Tag: int32(le.Uint32(rest[12:])),
-			Op: mpispec.Op(le.Uint32(rest[16:])), Never: le.Uint32(rest[20:])&flagNever != 0,
-			Which: le.Uint32(rest[20:]) >> matchWhichShift,
-		})
-	}
-	if n, rest, ok = section(32, 56, pollSize); !ok {
-		return bad(32, "polls", "entries inside the file", fmt.Sprint(le.Uint64(b[32:])))
-	}
-	for ; n > 0; n, rest = n-1, rest[pollSize:] {
-		d.Polls = append(d.Polls, Poll{
-			Event: le.Uint64(rest), Failures: le.Uint64(rest[8:]), Op: mpispec.Op(le.Uint32(rest[16:])),
-			Never: le.Uint32(rest[20:])&flagNever != 0,
-		})
-	}
-	if n, rest, ok = section(40, 64, setSize); !ok {
-		return bad(40, "sets", "entries inside the file", fmt.Sprint(le.Uint64(b[40:])))
-	}
-	for ; n > 0; n-- {
-		at := len(b) - len(rest)
-		if len(rest) < setSize {
-			return bad(at, "set", "an entry", fmt.Sprintf("%d bytes", len(rest)))
-		}
-		s := Set{Event: le.Uint64(rest), Op: mpispec.Op(le.Uint32(rest[8:]))}
-		count := int(le.Uint32(rest[12:]))
-		rest = rest[setSize:]
-		words := count + count%2
-		if words > len(rest)/4 {
-			return bad(at, "set", fmt.Sprintf("%d indices", count), fmt.Sprintf("%d bytes", len(rest)))
-		}
-		for i := range count {
-			s.Indices = append(s.Indices, le.Uint32(rest[4*i:]))
-		}
-		d.Sets = append(d.Sets, s)
-		rest = rest[4*words:]
-	}
-	if n, rest, ok = section(96, 104, checkSize); !ok {
-		return bad(96, "checks", "entries inside the file", fmt.Sprint(le.Uint64(b[96:])))
-	}
-	for ; n > 0; n, rest = n-1, rest[checkSize:] {
-		d.Checks = append(d.Checks, Check{Event: le.Uint64(rest), Hash: uint32(le.Uint64(rest[8:]))})
-	}
-	d.Control, d.Hold = le.Uint32(b[176:]) != 0, le.Uint32(b[180:]) != 0
-	for _, orders := range []struct {
-		of   *[]Order
-		at   int
-		what string
-	}{{&d.Waits, 144, "waits"}, {&d.Grants, 160, "grants"}} {
-		if n, rest, ok = section(orders.at, orders.at+8, orderSize); !ok {
-			return bad(orders.at, orders.what, "entries inside the file", fmt.Sprint(le.Uint64(b[orders.at:])))
-		}
-		for ; n > 0; n, rest = n-1, rest[orderSize:] {
-			*orders.of = append(*orders.of, Order{Event: le.Uint64(rest), Peer: le.Uint32(rest[8:])})
-		}
-	}
-	if err := d.decodeValues(b, 112); err != nil {
-		return bad(112, "values", "streams and turns inside the file", err.Error())
+	if f.err != nil {
+		return nil, f.err
 	}
 	return d, nil
+}
+
+// file is a decisions file that is being read. Of what is wrong with it err has the first.
+type file struct {
+	name  string
+	bytes []byte
+	err   error
+}
+
+func (f *file) fail(what, want, got string) {
+	if f.err == nil {
+		f.err = &trace.FormatError{Path: f.name, What: what, Want: want, Got: got, Kind: trace.ErrMalformed}
+	}
+}
+
+// from returns the file from an offset on, if so many entries of a size are there; else nil, and the file is at fault.
+func (f *file) from(what string, count, offset, size uint64) []byte {
+	length := uint64(len(f.bytes))
+	if offset > length || count > (length-offset)/size {
+		f.fail(what, "entries inside the file", fmt.Sprintf("%d at offset %d of %d", count, offset, length))
+		return nil
+	}
+	return f.bytes[offset:]
+}
+
+// section reads entries of one kind; none if they are not inside the file.
+func section[R abi.Record, E any](f *file, what string, count, offset uint64, entry func(R) E) []E {
+	size := abi.Size[R]()
+	rest := f.from(what, count, offset, uint64(size))
+	if rest == nil {
+		return nil
+	}
+	var list []E
+	for range count {
+		list = append(list, entry(abi.Read[R](rest)))
+		rest = rest[size:]
+	}
+	return list
+}
+
+// sets reads the entries that have indices after them.
+func (f *file) sets(count, offset uint64) []Set {
+	size := abi.Size[abi.Set]()
+	rest := f.from("sets", count, offset, uint64(size))
+	var list []Set
+	for range count {
+		r := abi.Read[abi.Set](rest)
+		words := int(r.Count) + int(r.Count%2)
+		if len(rest) < size || words > (len(rest)-size)/4 {
+			f.fail("set", fmt.Sprintf("%d indices", r.Count), fmt.Sprintf("%d bytes", len(rest)))
+			return nil
+		}
+		s := Set{Event: r.Event, Op: mpispec.Op(r.Op)}
+		rest = rest[size:]
+		for i := range int(r.Count) {
+			s.Indices = append(s.Indices, binary.LittleEndian.Uint32(rest[4*i:]))
+		}
+		list = append(list, s)
+		rest = rest[4*words:]
+	}
+	return list
 }
 
 func flag(set bool) uint32 {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -22,7 +23,7 @@ type Graph struct {
 // HasGraph reports whether there are full traces: the recording is in full mode, or has been replayed once in full
 // mode.
 func (rec *Recording) HasGraph() bool {
-	if rec.Meta.Mode == trace.ModeFull.String() {
+	if rec.Meta.Mode == abi.ModeFull.String() {
 		return true
 	}
 	info, err := os.Stat(filepath.Join(rec.Dir, graphName))
@@ -32,7 +33,7 @@ func (rec *Recording) HasGraph() bool {
 // Graph opens the full traces, and checks that they are of this recording. Errors: *NoGraphError, *GraphMismatchError,
 // and those of Open.
 func (rec *Recording) Graph() (*Graph, error) {
-	if rec.Meta.Mode == trace.ModeFull.String() {
+	if rec.Meta.Mode == abi.ModeFull.String() {
 		return &Graph{rec, rec.Dir}, nil
 	}
 	if !rec.HasGraph() {
@@ -62,7 +63,7 @@ func (rec *Recording) checkGraph(dir string) error {
 		if err := errors.Join(full.Close(), recorded.Close()); err != nil {
 			return err
 		}
-		if hf.Mode != trace.ModeFull {
+		if hf.Mode != abi.ModeFull {
 			return &trace.ModeError{Path: full.Path(), Mode: hf.Mode.String()}
 		}
 		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that
@@ -86,7 +87,7 @@ func (g *Graph) Rank(rank int) (*trace.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m := r.Header().Mode; m != trace.ModeFull {
+	if m := r.Header().Mode; m != abi.ModeFull {
 		return nil, errors.Join(&trace.ModeError{Path: r.Path(), Mode: m.String()}, r.Close())
 	}
 	return r, nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -163,7 +164,7 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 }
 
 func checkMeta(dir string, m *Meta) error {
-	if mode, ok := trace.ParseMode(m.Mode); !ok || !mode.IsRecorded() {
+	if mode, ok := abi.ParseMode(m.Mode); !ok || !mode.IsRecorded() {
 		return &trace.ModeError{Path: dir, Mode: m.Mode}
 	}
 	if m.Ranks < 1 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 	"github.com/cohort-debugger/cohort/trace/tracetest"
@@ -158,7 +159,7 @@ func TestPackLeavesWhatItCannotPack(t *testing.T) {
 		damage func(b []byte) []byte
 	}{
 		"truncated":   {t.Context(), func(b []byte) []byte { return b[:len(b)-3] }},
-		"malformed":   {t.Context(), func(b []byte) []byte { b[trace.HeaderSize]++; return b }},
+		"malformed":   {t.Context(), func(b []byte) []byte { b[abi.TraceHeaderSize]++; return b }},
 		"interrupted": {cancelled, func(b []byte) []byte { return b }},
 	} {
 		rec := tracetest.Recording(t, 1)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 )
@@ -312,7 +313,7 @@ func (rec *Recording) Verify() error {
 		}
 	}
 	verify(rec.Rank)
-	if rec.Meta.Mode != trace.ModeFull.String() && rec.HasGraph() {
+	if rec.Meta.Mode != abi.ModeFull.String() && rec.HasGraph() {
 		if g, err := rec.Graph(); err != nil {
 			errs = append(errs, err)
 		} else {

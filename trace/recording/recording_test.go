@@ -15,6 +15,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -196,7 +197,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracetest.Fill(t, scratch, trace.ModeFull, 2)
+	tracetest.Fill(t, scratch, abi.ModeFull, 2)
 	if err := rec.InstallGraph(scratch); err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +205,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracetest.Fill(t, stale, trace.ModeFull, 2)
+	tracetest.Fill(t, stale, abi.ModeFull, 2)
 	var exists *recording.ExistsError
 	if _, err := recording.Create(rec.Dir, tracetest.Meta(2), recording.CreateOptions{}); !errors.As(err, &exists) {
 		t.Fatal(err)
@@ -307,7 +308,7 @@ func TestGraphOfARecording(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tracetest.Fill(t, dir, trace.ModeFull, 3)
+		tracetest.Fill(t, dir, abi.ModeFull, 3)
 		if err := rec.InstallGraph(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -335,7 +336,7 @@ func TestGraphOfARecording(t *testing.T) {
 	if d := cmp.Diff(want, s); d != "" {
 		t.Error(d)
 	}
-	if s.TraceBytes <= 3*trace.HeaderSize || s.GraphBytes <= 3*trace.HeaderSize {
+	if s.TraceBytes <= 3*abi.TraceHeaderSize || s.GraphBytes <= 3*abi.TraceHeaderSize {
 		t.Errorf("%+v", s)
 	}
 	if _, err := json.Marshal(s); err != nil {
@@ -350,15 +351,15 @@ func TestGraphOfAnotherRun(t *testing.T) {
 		want any
 	}{
 		{func(string) {}, new(*recording.MissingRankError)},
-		{func(dir string) { tracetest.Fill(t, dir, trace.ModeFull, 2) }, new(*recording.RankCountError)},
-		{func(dir string) { tracetest.Fill(t, dir, trace.ModeOrder, 3) }, new(*trace.ModeError)},
+		{func(dir string) { tracetest.Fill(t, dir, abi.ModeFull, 2) }, new(*recording.RankCountError)},
+		{func(dir string) { tracetest.Fill(t, dir, abi.ModeOrder, 3) }, new(*trace.ModeError)},
 		{func(dir string) {
-			tracetest.Fill(t, dir, trace.ModeFull, 3)
+			tracetest.Fill(t, dir, abi.ModeFull, 3)
 			path := filepath.Join(dir, recording.RankFile(2))
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			w, err := trace.CreateFile(path, trace.Header{Mode: trace.ModeFull, Rank: 2, WorldSize: 3})
+			w, err := trace.CreateFile(path, trace.Header{Mode: abi.ModeFull, Rank: 2, WorldSize: 3})
 			if err == nil {
 				err = errors.Join(w.Write(&trace.Event{Index: 1, Op: mpispec.OpAbort}), w.Write(&trace.Event{
 					Index: 2,

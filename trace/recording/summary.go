@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 )
@@ -55,7 +56,7 @@ func Summarize(rec *Recording) (*Summary, error) {
 	for i := range ranks {
 		s.add(&ranks[i])
 	}
-	if s.Wildcards > 0 && rec.Meta.Mode != trace.ModeRacing.String() {
+	if s.Wildcards > 0 && rec.Meta.Mode != abi.ModeRacing.String() {
 		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
 	}
 	for i := range rec.Meta.PerRank { // counted by the ranks; the graph, which is exact, takes precedence

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -52,12 +53,12 @@ func (rec *Recording) WriteEmpty(rank int) error {
 		WorldSize: uint32(rec.Meta.Ranks),
 		StartNS:   uint64(rec.Meta.Start.UnixNano()),
 	}
-	mode, ok := trace.ParseMode(rec.Meta.Mode)
+	mode, ok := abi.ParseMode(rec.Meta.Mode)
 	if !ok {
 		return &trace.ModeError{Path: rec.Dir, Mode: rec.Meta.Mode}
 	}
 	header.Mode = mode
-	header.MPI = map[string]uint32{"mpich": trace.MPIMpich, "openmpi": trace.MPIOpenMPI}[rec.Meta.MPI.Kind]
+	header.MPI = map[string]abi.MPI{"mpich": abi.MPICH, "openmpi": abi.OpenMPI}[rec.Meta.MPI.Kind]
 	path := filepath.Join(rec.Dir, RankFile(rank))
 	if there, err := begun(path); there || err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -35,7 +36,7 @@ func lastWhole(whole *trace.Salvaged, meta *recording.RankMeta) (repairCut, erro
 	}
 	b := decisions.NewBuilder(r)
 	var cut repairCut
-	full := r.Header().Mode == trace.ModeFull
+	full := r.Header().Mode == abi.ModeFull
 	for rec, err := range r.All() {
 		if err == nil {
 			err = b.Take(rec)
@@ -46,7 +47,7 @@ func lastWhole(whole *trace.Salvaged, meta *recording.RankMeta) (repairCut, erro
 		switch e, isEvent := rec.(*trace.Event); {
 		case isEvent:
 			cut.last = e.Index
-		case !full && eventOf(rec) != trace.Never:
+		case !full && eventOf(rec) != abi.Never:
 			cut.last = max(eventOf(rec), 1) - 1
 		}
 	}
@@ -97,7 +98,7 @@ func (c *repairCut) write(whole *trace.Salvaged, path string) error {
 	h := r.Header()
 	kept := trace.Header{
 		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
-		Events: c.last, Polls: c.polls, Ended: trace.EndedRepaired,
+		Events: c.last, Polls: c.polls, Ended: abi.EndedRepaired,
 	}
 	if h.Incomplete > 0 && h.IncompleteEvent <= c.last {
 		kept.Incomplete, kept.IncompleteCall, kept.IncompleteEvent = h.Incomplete, h.IncompleteCall, h.IncompleteEvent
@@ -106,7 +107,7 @@ func (c *repairCut) write(whole *trace.Salvaged, path string) error {
 	if err != nil {
 		return err
 	}
-	if h.Mode == trace.ModeFull {
+	if h.Mode == abi.ModeFull {
 		err = c.copyFull(w, r)
 	} else {
 		err = c.copyOrder(w, r)

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -55,7 +56,7 @@ func Reduce(
 ) {
 	var sum Reduced
 	meta := rec.Meta
-	meta.Mode = trace.ModeRacing.String()
+	meta.Mode = abi.ModeRacing.String()
 	meta.PerRank = append([]recording.RankMeta(nil), meta.PerRank...)
 	there, err := os.Stat(dir)
 	made := err != nil
@@ -105,7 +106,7 @@ func reduceRank(
 	defer r.Close() //nolint:errcheck // read only
 	h := r.Header()
 	w, err := trace.CreateFile(filepath.Join(dir, recording.RankFile(rank)), trace.Header{
-		Mode: trace.ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
+		Mode: abi.ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
 		Events: max(h.Events, d.LastEvent), Polls: h.Polls,
 	})
 	if err != nil {
@@ -215,7 +216,7 @@ func eventOf(r trace.Record) uint64 {
 	case *trace.Set:
 		return r.Event
 	}
-	return trace.Never
+	return abi.Never
 }
 
 // decisions writes all decisions in the order of their events, and the end.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -18,7 +19,7 @@ import (
 )
 
 // recordingOf writes a recording of one rank.
-func recordingOf(t *testing.T, mode trace.Mode, finalized bool, records []trace.Record) *recording.Recording {
+func recordingOf(t *testing.T, mode abi.Mode, finalized bool, records []trace.Record) *recording.Recording {
 	t.Helper()
 	meta := tracetest.Meta(1)
 	meta.Mode = mode.String()
@@ -94,7 +95,7 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 				dropped[decisions.Receive{Event: event, Which: 0}] = true
 			}
 		}
-		rec := recordingOf(t, trace.ModeOrder, true, append(records, &trace.End{FailedPolls: 4, How: 1}))
+		rec := recordingOf(t, abi.ModeOrder, true, append(records, &trace.End{FailedPolls: 4, How: 1}))
 		small, sum, err := Reduce(
 			rec,
 			rec.Dir+"-min",
@@ -161,7 +162,7 @@ func TestReduceRefuses(t *testing.T) {
 	}
 	rec := recordingOf(
 		t,
-		trace.ModeOrder,
+		abi.ModeOrder,
 		false,
 		[]trace.Record{&trace.Match{Event: 1, Op: mpispec.OpRecv, Source: 0, Tag: 1}},
 	)
@@ -179,7 +180,7 @@ func TestReduceRefuses(t *testing.T) {
 	gone(rec.Dir + "-min")
 	rec = recordingOf(
 		t,
-		trace.ModeOrder,
+		abi.ModeOrder,
 		true,
 		[]trace.Record{&trace.Note{Event: 1, Call: "MPI_Put"}, &trace.End{How: 1}},
 	)
@@ -195,7 +196,7 @@ func TestReduceRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	gone(rec.Dir + "-min")
-	rec = recordingOf(t, trace.ModeOrder, true, []trace.Record{&trace.End{How: 1}})
+	rec = recordingOf(t, abi.ModeOrder, true, []trace.Record{&trace.End{How: 1}})
 	if _, _, err := Reduce(rec, rec.Dir, recording.CreateOptions{Overwrite: true}, none); !errors.As(err,
 		new(*SameRecordingError)) {
 		t.Error(err)

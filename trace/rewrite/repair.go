@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
@@ -56,7 +57,7 @@ func Repair(from, dir string, opt recording.CreateOptions) (*recording.Recording
 	if first < 0 {
 		return nil, nil, nil
 	}
-	if rec.Meta.Mode == trace.ModeRacing.String() {
+	if rec.Meta.Mode == abi.ModeRacing.String() {
 		return nil, nil, &RepairError{
 			Dir: from, Rank: first, Fault: faults[first],
 			Reason: "in racing mode it becomes known late which receives raced, so what is lost may be about any " +

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/atomicfile"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -61,13 +62,13 @@ func (s *simulated) check(hash uint32) {
 }
 
 // store writes the trace in chunks of a few records.
-func (s *simulated) store(t *rapid.T, path string, mode trace.Mode) {
+func (s *simulated) store(t *rapid.T, path string, mode abi.Mode) {
 	w, err := trace.CreateFile(path, trace.Header{Mode: mode, Rank: 1, WorldSize: 2, Events: s.Event})
 	if err != nil {
 		t.Fatal(err)
 	}
 	records := s.Order
-	if mode == trace.ModeFull {
+	if mode == abi.ModeFull {
 		records = s.Full
 	}
 	for _, r := range records {
@@ -88,7 +89,7 @@ func (s *simulated) store(t *rapid.T, path string, mode trace.Mode) {
 // upTo checks that decisions are those of the execution up to their last event, and nothing else.
 func (s *simulated) upTo(t *rapid.T, got *decisions.Plan) {
 	last := got.LastEvent
-	if got.Finalized || got.Ended != trace.EndedRepaired || got.CurrentOp != mpispec.OpNone || last == 0 ||
+	if got.Finalized || got.Ended != abi.EndedRepaired || got.CurrentOp != mpispec.OpNone || last == 0 ||
 		last > s.Event {
 		t.Fatalf("%+v", got)
 	}
@@ -195,7 +196,7 @@ func TestRepair(t *testing.T) {
 		memory = ""
 	}
 	kept, refused, whole := 0, 0, 0
-	for _, mode := range []trace.Mode{trace.ModeOrder, trace.ModeFull} {
+	for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeFull} {
 		for _, packed := range []bool{false, true} {
 			t.Run(mode.String()+map[bool]string{true: " packed"}[packed], func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) {
@@ -348,7 +349,7 @@ func TestRepairRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tracetest.Fill(t, racing.Dir, trace.ModeRacing, 1)
+	tracetest.Fill(t, racing.Dir, abi.ModeRacing, 1)
 	cut(racing, 0, 1)
 	if _, _, err := Repair(racing.Dir, target, recording.CreateOptions{}); !errors.As(err, new(*RepairError)) ||
 		!strings.Contains(err.Error(), "racing mode") {
@@ -429,7 +430,7 @@ func TestRepairCutsBeforeWhatIsNotKnown(t *testing.T) {
 				t.Fatal(err)
 			}
 			path := filepath.Join(rec.Dir, recording.RankFile(0))
-			w, err := trace.CreateFile(path, trace.Header{Mode: trace.ModeOrder, WorldSize: 1})
+			w, err := trace.CreateFile(path, trace.Header{Mode: abi.ModeOrder, WorldSize: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

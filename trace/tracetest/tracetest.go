@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
@@ -32,14 +33,14 @@ func Meta(ranks int) recording.Meta {
 }
 
 // Fill writes traces of a tiny execution: rank 0 receives from anyone what the others send.
-func Fill(t *testing.T, dir string, mode trace.Mode, ranks int) {
+func Fill(t *testing.T, dir string, mode abi.Mode, ranks int) {
 	t.Helper()
 	for rank := range ranks {
 		var events uint64
 		switch {
 		case rank == 0:
 			events = uint64(max(ranks-1, 1))
-		case mode == trace.ModeOrder:
+		case mode == abi.ModeOrder:
 			events = 1
 		}
 		w, err := trace.CreateFile(filepath.Join(dir, recording.RankFile(rank)), trace.Header{
@@ -54,7 +55,7 @@ func Fill(t *testing.T, dir string, mode trace.Mode, ranks int) {
 				t.Fatal(err)
 			}
 		}
-		world := &trace.Comm{GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: uint32(rank)}
+		world := &trace.Comm{GlobalID: trace.WorldID, CommKind: abi.CommIntra, MyRank: uint32(rank)}
 		for i := range ranks {
 			world.Members = append(world.Members, uint32(i))
 		}
@@ -62,14 +63,14 @@ func Fill(t *testing.T, dir string, mode trace.Mode, ranks int) {
 		for source := 1; source < ranks; source++ {
 			event := uint64(source)
 			switch {
-			case rank == 0 && mode == trace.ModeOrder:
+			case rank == 0 && mode == abi.ModeOrder:
 				put(&trace.Match{Event: event, Op: mpispec.OpRecv, Source: int32(source), Tag: 1})
 			case rank == 0:
 				put(&trace.Event{Index: event, Op: mpispec.OpRecv, Recv: trace.RecvArgs{
 					AskedSource: -1, AskedTag: 1, Source: int32(source),
 					Tag: 1, Bytes: 4,
 				}})
-			case rank == source && mode == trace.ModeFull:
+			case rank == source && mode == abi.ModeFull:
 				put(&trace.Event{Index: 1, Op: mpispec.OpSend, Send: trace.SendArgs{Dest: 0, Tag: 1, Bytes: 4}})
 			}
 		}
@@ -87,13 +88,13 @@ func Recording(t *testing.T, ranks int) *recording.Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	Fill(t, rec.Dir, trace.ModeOrder, ranks)
+	Fill(t, rec.Dir, abi.ModeOrder, ranks)
 	return rec
 }
 
 // WorldComm is MPI_COMM_WORLD of two ranks.
 func WorldComm() *trace.Comm {
-	return &trace.Comm{Index: 0, GlobalID: trace.WorldID, CommKind: trace.CommIntra, MyRank: 0, Members: []uint32{0, 1}}
+	return &trace.Comm{Index: 0, GlobalID: trace.WorldID, CommKind: abi.CommIntra, MyRank: 0, Members: []uint32{0, 1}}
 }
 
 // Buffer is a trace file in memory.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -61,7 +62,7 @@ func headerText(h *trace.Header) string {
 	if h.CurrentOp != mpispec.OpNone {
 		text += " " + currentOpKey + "=" + h.CurrentOp.String()
 	}
-	if h.Mode == trace.ModeRacing {
+	if h.Mode == abi.ModeRacing {
 		return text + undecidedText(&h.Undecided)
 	}
 	return text + fmt.Sprintf(" overtaken=%d", h.Undecided.Overtaken)
@@ -220,7 +221,7 @@ func valueText(v *trace.Value) string {
 			strconv.Quote(hex.EncodeToString([]byte(v.Bytes))))
 	}
 	s := fmt.Sprintf("value thread=%d what=%s number=%d", v.Thread, v.What, v.Number)
-	if v.What == trace.ValueWtime || v.What == trace.ValueWtick {
+	if v.What == abi.ValueWtime || v.What == abi.ValueWtick {
 		s += fmt.Sprintf(" seconds=%s", strconv.FormatFloat(math.Float64frombits(v.Number), 'g', -1, 64))
 	}
 	return s

@@ -253,21 +253,21 @@ func (p *textParser) header(word string) trace.Header {
 		return trace.Header{}
 	}
 	name := p.take("mode")
-	mode, ok := trace.ParseMode(name)
+	mode, ok := abi.ParseMode(name)
 	if p.err == nil && (!ok || !mode.IsRecorded()) {
 		p.fail("mode order, racing or full", strconv.Quote(name))
 	}
 	h := trace.Header{
-		Version: abi.TraceVersion, Mode: mode, Flags: p.u32("flags"), Rank: p.u32("rank"), WorldSize: p.u32("size"),
-		MPI:    p.u32("mpi"),
+		Version: abi.TraceVersion, Mode: mode, Flags: abi.Flag(p.u32("flags")), Rank: p.u32("rank"), WorldSize: p.u32("size"),
+		MPI:    abi.MPI(p.u32("mpi")),
 		Closed: p.u("closed", 1) == 1, StartNS: p.u64("start"), Committed: p.u64("committed"), Events: p.u64("events"),
-		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: trace.Ended(p.u("full_disk", 3)),
+		Polls: p.u64("polls"), Incomplete: p.u32("incomplete"), Ended: abi.Ended(p.u("full_disk", 3)),
 		IncompleteCall: p.str("incomplete_call"), IncompleteEvent: p.u64("incomplete_event"),
 	}
 	if _, within := p.fields[currentOpKey]; within {
 		h.CurrentOp = p.opOf(currentOpKey)
 	}
-	if mode == trace.ModeRacing {
+	if mode == abi.ModeRacing {
 		h.Undecided = p.undecided()
 	} else {
 		h.Undecided.Overtaken = p.u32("overtaken")
@@ -329,9 +329,9 @@ func (p *textParser) record(word string) trace.Record {
 	return nil
 }
 
-func (p *textParser) commKind() trace.CommKind {
+func (p *textParser) commKind() abi.CommKind {
 	name := p.take("kind")
-	if kind, ok := trace.ParseCommKind(name); ok {
+	if kind, ok := abi.ParseCommKind(name); ok {
 		return kind
 	}
 	p.fail("a kind of communicator", strconv.Quote(name))
@@ -468,7 +468,7 @@ func (p *textParser) undecided() trace.Undecided {
 func (p *textParser) value() *trace.Value {
 	v := &trace.Value{Thread: p.u32("thread")}
 	name := p.take("what")
-	what, ok := trace.ParseValueKind(name)
+	what, ok := abi.ParseValueKind(name)
 	if p.err == nil && !ok {
 		p.fail("the kind of a value", strconv.Quote(name))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/tracetest"
 )
@@ -16,7 +17,7 @@ import (
 func TestTextIsReadable(t *testing.T) {
 	f := tracetest.Write(
 		t,
-		trace.Header{Mode: trace.ModeFull, Rank: 1, WorldSize: 2, MPI: trace.MPIMpich},
+		trace.Header{Mode: abi.ModeFull, Rank: 1, WorldSize: 2, MPI: abi.MPICH},
 		[]trace.Record{
 			tracetest.WorldComm(),
 			&trace.Event{Index: 1, Op: mpispec.OpIrecv, Recv: trace.RecvArgs{AskedSource: -1, AskedTag: 7}},
@@ -49,7 +50,7 @@ end polls=0 how=1
 func TestDumpOfADamagedTrace(t *testing.T) {
 	f := tracetest.Write(
 		t,
-		trace.Header{Mode: trace.ModeFull},
+		trace.Header{Mode: abi.ModeFull},
 		[]trace.Record{tracetest.WorldComm(), &trace.Event{Index: 1, Op: mpispec.OpFinalize}},
 		false,
 	)
@@ -64,7 +65,7 @@ func TestDumpOfADamagedTrace(t *testing.T) {
 }
 
 func TestBadText(t *testing.T) {
-	head := textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeFull}) + "\n"
+	head := textVersion + "\n" + headerText(&trace.Header{Mode: abi.ModeFull}) + "\n"
 	comm := "comm index=0 id=1 parent=0 kind=intra rank=0 members=[0] remote=[]\n"
 	for _, c := range []struct{ text, want string }{
 		{"", "line 1 of the text trace: expected a header line"},
@@ -103,7 +104,7 @@ func TestBadText(t *testing.T) {
 
 // FuzzParse: no crash; what is accepted is written and printed again without loss.
 func FuzzParse(f *testing.F) {
-	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeFull}) + `
+	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: abi.ModeFull}) + `
 comm index=0 id=1 parent=0 kind=intra rank=0 members=[0] remote=[]
 module index=0 bias=0x10 path="/a b" build_id="00ff"
 site index=1 module=0 offset=0x4
@@ -112,7 +113,7 @@ event n=2 op=Startall site=0 polls=0 gap=0 dur=0 inits=[1]
 event n=3 op=Testany site=0 polls=4 gap=0 dur=0 done=[0:1:2:0:1:8]
 end polls=0 how=1
 `)
-	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: trace.ModeOrder}) + `
+	f.Add(textVersion + "\n" + headerText(&trace.Header{Mode: abi.ModeOrder}) + `
 match event=1 op=Startall source=promise tag=0 back=0 which=1
 poll event=2 op=Test failures=3
 set event=2 op=Testsome indices=[1,2]
