@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -82,7 +83,10 @@ func Replay(ctx context.Context, o ReplayOptions) (*ReplayResult, error) {
 			return nil, err
 		}
 		defer os.RemoveAll(scratch) // moved away, or scratch in a recording
-		p.Launch.Interpose.TraceDir = scratch
+		// A rank opens its trace after it has gone to its own directory.
+		if p.Launch.Interpose.TraceDir, err = filepath.Abs(scratch); err != nil {
+			return nil, fmt.Errorf("replay: %w", err)
+		}
 	}
 	started := time.Now()
 	session, err := launch.Start(ctx, p.Launch)
