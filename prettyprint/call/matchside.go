@@ -183,7 +183,10 @@ type Event struct {
 }
 
 // starts reports whether the call starts requests that were made before.
-func (e *Event) starts() bool { return e.Call == "MPI_Start" || e.Call == "MPI_Startall" }
+func (e *Event) starts() bool {
+	f, ok := mpispec.Lookup(e.Call)
+	return ok && f.Class == mpispec.ClassStart
+}
 
 // EventSide is what a call sends or receives. It is known while the rank is in the call, be it at its end, and as long
 // as its request is pending. peer is as for matchSides.
