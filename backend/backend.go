@@ -282,8 +282,9 @@ type ControlRequest struct {
 	ParkAt  *uint64
 	GuardAt *uint64
 	Release *abi.Release // the generation is the agent's matter
-	// Wait, when not 0, returns only when the state is one of the bits (1<<state), or the rank has gone.
-	Wait uint32
+	// Wait: return only when the rank has parked at the position that was last set, or is in a state that it does not
+	// leave by itself (diverged, end of the recording, refused, finalised), or has gone.
+	Wait bool
 }
 
 // ControlState is a snapshot of the control block. Positions are event numbers of this rank.
@@ -343,8 +344,10 @@ type Event struct {
 	Resumed *Resumed
 	Exited  *Exited
 	Output  *Output
-	Control *ControlState // the state word changed: parked, diverged, end of recording, finalised
-	Changed *Breakpoint   // a breakpoint was verified later, moved or lost
+	// Control: the state word changed (parked, diverged, end of the recording, finalised), or the program has ended: its
+	// last counters come before Exited.
+	Control *ControlState
+	Changed *Breakpoint // a breakpoint was verified later, moved or lost
 	Ended   *Ended
 }
 

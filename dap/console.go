@@ -1,7 +1,6 @@
 package dap
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 // consoleEntry is a line of the console's help. run is nil for what a rank's debugger carries out.
@@ -191,12 +191,8 @@ func consoleRunTo(k *call, at string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d.helm.interrupt()
 	k.c.view.want(-1)
-	err = d.helm.steer(k, func(ctx context.Context) error {
-		return d.Steering.RunTo(ctx, protocol.CutArguments{At: at})
-	})
-	if err != nil {
+	if err := k.steer(func() *replayctl.Run { return d.Steering.RunTo(at, nil) }); err != nil {
 		return "", err
 	}
 	return "All ranks run to the causal cut of " + at + ".", nil

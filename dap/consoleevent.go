@@ -38,13 +38,8 @@ func (k *call) matchEvent(q command.MatchEvent) (string, error) {
 			"(`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
 			m.Send, m.To, m.To, m.Send.Rank, m.Send.Event, m.To, m.To, m.Send.Rank, m.To)
 	}
-	d.helm.interrupt()
-	var text string
-	err = d.helm.through(k, func(ctx context.Context) error {
-		var err error
-		text, err = k.matchRecorded(ctx, found.Call, m)
-		return err
-	})
+	d.cancelRun()
+	text, err := k.matchRecorded(k.ctx, found.Call, m)
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +148,7 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 		missing, visits = append(missing, i), append(visits, c)
 	}
 	if len(visits) > 0 {
-		err := k.visit(ctx, of, visits, func(ctx context.Context, place int) error { return ask(ctx, missing[place]) })
+		err := k.visit(of, visits, func(ctx context.Context, index int) error { return ask(ctx, missing[index]) })
 		if err != nil {
 			return "", err
 		}
@@ -167,9 +162,7 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 
 // visit brings the ranks to calls. The stop of the rank whose event was asked about takes the attention, else that of
 // the first; if nothing moves it stays where it is.
-func (k *call) visit(ctx context.Context, of RecordedCall, calls []RecordedCall,
-	look func(ctx context.Context, place int) error,
-) error {
+func (k *call) visit(of RecordedCall, calls []RecordedCall, look func(ctx context.Context, index int) error) error {
 	shown, lead := k.c.view.attended(), calls[0]
 	for _, c := range calls {
 		if c.Rank == of.Rank {
@@ -177,7 +170,9 @@ func (k *call) visit(ctx context.Context, of RecordedCall, calls []RecordedCall,
 		}
 	}
 	k.c.view.wantEvent(lead.Rank, lead.Event)
-	err := k.c.debuggee().Steering.Visit(ctx, calls, look)
+	bar := k.c.newProgress("Running to the calls", k.req.seq)
+	defer bar.end("")
+	err := k.through(k.c.debuggee().Steering.Visit(calls, look))
 	if err != nil {
 		k.c.view.keep(shown)
 	}

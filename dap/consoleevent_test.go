@@ -225,7 +225,7 @@ func TestPauseEndsAMatch(t *testing.T) {
 	c.Pause(0)
 	var refusal *daptest.RequestError
 	if err := call.Wait(context.Background(), nil); !asRefusal(err, &refusal) ||
-		!strings.Contains(refusal.Text, "was given up") {
+		!strings.Contains(refusal.Text, "Causal run cancelled") {
 		t.Errorf("the match ended with %v", err)
 	}
 	c.Expect(all(2, "pause")...)

@@ -24,7 +24,6 @@ type debuggee struct {
 
 	Started // valid after ready, if startErr is nil
 	books   *breakpointBooks
-	helm    *helm
 
 	mu        sync.Mutex // guards the fields below; held for moments only
 	startErr  error
@@ -36,6 +35,7 @@ type debuggee struct {
 	exitCode  int
 	stopErr   error
 	entryStop bool // the user wants to see the stops at entry
+	steered   *steeredRun
 }
 
 func newDebuggee(s *Server) *debuggee {
@@ -44,7 +44,6 @@ func newDebuggee(s *Server) *debuggee {
 		clients: map[*client]struct{}{},
 	}
 	d.books = newBreakpointBooks(d)
-	d.helm = newHelm(d)
 	return d
 }
 
@@ -161,7 +160,7 @@ func (d *debuggee) stop(why string) {
 	<-d.done
 }
 
-// steeredEnd bounds how long a steered run may take to see that all ranks have ended.
+// steeredEnd bounds how long a causal run may take to see that all ranks have ended.
 const steeredEnd = 2 * time.Second
 
 // watch waits for the job's end, by itself or on request, and clears up after it.
@@ -188,10 +187,12 @@ func (d *debuggee) watch(sub *job.Subscription) {
 	defer cancel()
 	if byItself {
 		settle, cancel := context.WithTimeout(ctx, steeredEnd)
-		d.helm.jobEnded(settle)
+		d.tellUnmet(settle)
 		cancel()
 	}
-	d.helm.release()
+	if d.Steering != nil {
+		d.Steering.Close()
+	}
 	code := d.exitStatus(ctx)
 	err := errors.Join(d.Job.Kill(ctx), d.Stop(ctx))
 	select {

@@ -9,6 +9,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 // acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else
@@ -49,14 +50,12 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.helm.interrupt()
+	d.cancelRun()
 	k.c.view.want(-1)
 	if d.books.causal() {
 		k.c.view.wantLeader()
-		err := d.helm.steer(k, func(ctx context.Context) error {
-			return d.Steering.Continue(ctx, d.books.all(), ranks)
-		})
-		// Which ranks go on, and when, is the steering's affair: each is told by a continued event.
+		err := k.steer(func() *replayctl.Run { return d.Steering.Continue(d.books.all(), ranks) })
+		// Which ranks continue, and when, is the run's affair: each is told by a continued event.
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
 	}
 	k.lockGate()
@@ -155,7 +154,7 @@ func step(kind backend.ResumeKind) func(*call, stepArguments) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.c.debuggee().helm.interrupt()
+		k.c.debuggee().cancelRun()
 		how.Thread = thread
 		k.c.view.want(rank)
 		k.lockGate()
@@ -176,7 +175,7 @@ func pause(k *call, a pauseArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.helm.interrupt()
+	d.cancelRun()
 	k.lockGate()
 	status, err := d.Job.Status(k.ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 func initialize(k *call, a initializeArguments) (any, error) {
@@ -252,7 +253,7 @@ func (d *debuggee) launchRanks(k *call) error {
 	all := rankset.All(d.Job.Ranks())
 	if d.books.causal() {
 		k.c.view.wantLeader()
-		return d.helm.steer(k, func(ctx context.Context) error { return d.Steering.Continue(ctx, d.books.all(), all) })
+		return k.steer(func() *replayctl.Run { return d.Steering.Continue(d.books.all(), all) })
 	}
 	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)
 	return err

@@ -30,11 +30,6 @@ func (k *call) ranksBody() (protocol.RanksBody, error) {
 }
 
 func waitIdle(k *call, _ struct{}) (any, error) {
-	// A steered run that is given up is over when it has stopped the ranks, which may be after the job was idle for a
-	// moment.
-	if err := k.c.debuggee().helm.settled(k.ctx); err != nil {
-		return nil, err
-	}
 	if err := k.c.debuggee().Job.WaitIdle(k.ctx); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 // A Starter starts the ranks of a job, live or as a replay. cmd/cohort supplies the real one.
@@ -70,28 +71,26 @@ type Job interface {
 	Close()
 }
 
-// Steering drives a replay by its recording. Its methods may be called from any goroutine, but the server never has
-// Continue or RunTo under way twice at the same time.
+// Steering drives a replay by its recording. Its methods may be called from any goroutine. A run that it starts cancels
+// the one that is in progress; the server does so itself before it resumes or pauses ranks otherwise. A run that was
+// refused or cancelled leaves each rank where it is. It is a *replayctl.Controller, but for what only the session knows.
 type Steering interface {
-	// Continue is called instead of Job.Resume when the user continues and a causal breakpoint is set. It lets the
-	// ranks of focus go on, brings all ranks to the causal cut of the first of the causal breakpoints that is hit,
-	// publishes Event.Cut, and returns; other breakpoints stop their ranks as ever, and then Continue returns nil too.
-	// breakpoints are all that are set, of every mode. When ctx ends (the user pauses, terminates or goes on otherwise)
-	// it returns ctx.Err() promptly, lifts the stop points that it has set, and leaves each rank as it stands.
-	// An error that comes before any rank was resumed is the answer to the request; a later one is shown as output.
-	Continue(ctx context.Context, breakpoints []job.Breakpoint, focus rankset.Set) error
-	// RunTo brings every rank to the causal cut of arguments.At, or to arguments.Cut, which must be consistent, and
-	// publishes Event.Cut. As for ctx and errors, like Continue. A cut that is behind a rank's position, or
-	// inconsistent, is refused by an error that says which rank, or which pair of events, and what to do.
-	RunTo(ctx context.Context, arguments protocol.CutArguments) error
+	// Continue is called instead of Job.Resume when the user continues and a causal breakpoint is set. breakpoints are
+	// all that are set, of every mode.
+	Continue(breakpoints []job.Breakpoint, focus rankset.Set) *replayctl.Run
+	// RunTo brings every rank to the causal cut of an event, "2:17", or if that is "" to a consistent cut.
+	RunTo(at string, cut []uint64) *replayctl.Run
+	// Visit brings ranks to the ends of calls, in the order that the recording allows: for each call look is called,
+	// with its index in calls, while its rank is stopped there.
+	Visit(calls []RecordedCall, look func(ctx context.Context, index int) error) *replayctl.Run
+	// Cancel ends the run in progress, if there is one, and returns when it is over.
+	Cancel()
+	// Close is Cancel, and runs that are started later are cancelled at once. The server calls it before Started.Stop.
+	Close()
 	// Cut computes the causal cut of an event, "2:17", and moves nothing.
 	Cut(ctx context.Context, at string) (protocol.CutBody, error)
 	// Messages tells what messages an event has a part in, and moves nothing.
 	Messages(ctx context.Context, at string) (RecordedMessages, error)
-	// Visit brings ranks to the ends of calls, in the order that the recording allows: for each call look is called,
-	// with its place in calls, while its rank is stopped there. A call that its rank has left, or that the ranks cannot
-	// be stopped at, is refused before anything moves. As for ctx, like RunTo.
-	Visit(ctx context.Context, calls []RecordedCall, look func(ctx context.Context, place int) error) error
 }
 
 // RecordedCall is a call of the recording.

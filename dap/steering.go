@@ -10,28 +10,25 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/replayctl"
 )
 
-// helm has at most one steered run of a debuggee under way: a Steering.Continue or RunTo. It ends by itself, or because
-// someone pauses, goes on otherwise, or ends the job.
-type helm struct {
-	d *debuggee
+// errRunCancelled is how a causal run ends that somebody ended on purpose.
+var errRunCancelled error = &requestError{text: replayctl.ErrCancelled.Error(), short: shortCancelled, quiet: true}
 
-	mu      sync.Mutex // guards the fields below; held for moments only
-	cancel  context.CancelFunc
-	done    chan struct{} // of the run under way; nil: none
-	last    chan struct{} // of the last that steer has begun: closed when all is said about it; nil: none
-	unmet   bool          // that one came to no stop, because the ranks came to their ends
-	stopped bool          // no further run
+// runError is what a run that is over has come to, for people.
+func runError(run *replayctl.Run) error {
+	if err := run.Err(); !errors.Is(err, replayctl.ErrCancelled) {
+		return err
+	}
+	return errRunCancelled
 }
 
-// errGivenUp is how a steered run ends that somebody ended on purpose.
-var errGivenUp error = &requestError{
-	text:  "the run to the causal cut was given up: the job was ended, or another command made ranks run or pause",
-	short: shortCancelled, quiet: true,
+// steeredRun is the last causal run that a request has started.
+type steeredRun struct {
+	told  chan struct{} // closed when the run is over and all is said about it
+	unmet bool          // it came to no stop, because the ranks came to their ends
 }
-
-func newHelm(d *debuggee) *helm { return &helm{d: d} }
 
 // steeredWait is a request that waits for the first rank to run, as the client's stream of events will see it.
 type steeredWait struct {
@@ -70,154 +67,88 @@ func (k *call) awaitRunning() *steeredWait {
 	return w
 }
 
-// steer runs a steered run for a request. It returns when the first rank runs, or the run has ended; a failure after
-// that is shown as output.
-func (h *helm) steer(k *call, run func(context.Context) error) error {
+// steer starts a causal run for a request. It returns when the first rank runs, or the run is over; a failure after that
+// is shown as output. The run outlives the request, and perhaps the client.
+func (k *call) steer(start func() *replayctl.Run) error {
+	d, s := k.c.debuggee(), &steeredRun{told: make(chan struct{})}
 	w := k.awaitRunning()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(k.ctx)) // it outlives the request, and the client perhaps
-	done := make(chan struct{})
-	h.mu.Lock()
-	if h.done != nil || h.stopped {
-		h.mu.Unlock()
-		cancel()
-		return refuse("a run to a causal cut is under way already: pause it first, or wait for it")
-	}
-	h.cancel, h.done, h.last, h.unmet = cancel, done, done, false
-	h.mu.Unlock()
-
-	bar := k.c.newProgress("Steering to the causal cut", k.req.seq)
-	result := make(chan error, 1)
-	answered := make(chan struct{})
+	d.mu.Lock()
+	d.steered = s
+	d.mu.Unlock()
+	run := start()
+	bar := k.c.newProgress("Running to the causal cut", k.req.seq)
+	answered, late := make(chan struct{}), make(chan bool, 1)
+	k.onAnswered(func() { close(answered) })
 	go func() {
-		defer close(done)
-		err := run(ctx)
-		if err != nil && ctx.Err() != nil {
-			k.c.log.Debug("dap: a run to a causal cut was given up", "error", err)
-			err = errGivenUp
-		}
+		defer close(s.told)
+		<-run.Done()
 		bar.end("")
-		unmet := (err == nil || errors.Is(err, errGivenUp)) && h.allGone(context.WithoutCancel(ctx))
-		h.mu.Lock()
-		h.cancel, h.done, h.unmet = nil, nil, unmet
-		h.mu.Unlock()
-		cancel()
-		result <- err
+		err := runError(run)
+		cancelled := errors.Is(err, errRunCancelled)
+		if cancelled {
+			d.srv.log.Debug("dap: a causal run was cancelled", "error", run.Err())
+		}
+		s.unmet = (err == nil || cancelled) && d.allGone()
 		<-answered
-		select {
-		case err := <-result: // nobody waits for it any more
-			if err != nil && !errors.Is(err, errGivenUp) {
-				h.d.say("important", "The run to the causal cut failed: "+sentence(err.Error())+"\n")
-			}
-		default:
+		if <-late && err != nil && !cancelled {
+			d.say("important", "The run to the causal cut failed: "+sentence(err.Error())+"\n")
 		}
 	}()
-	defer close(answered)
 	select {
-	case err := <-result:
-		return err
 	case <-w.running:
+		late <- true
 		return nil
+	case <-run.Done():
 	case <-k.ctx.Done():
-		cancel()
-		<-result //nolint:errcheck // says no more than that it was cancelled
-		return context.Cause(k.ctx)
 	}
+	late <- false
+	return k.through(run)
 }
 
-// through is steer for a request that is answered when the run has ended; the run ends with the request, too.
-func (h *helm) through(k *call, run func(context.Context) error) error {
-	ctx, cancel := context.WithCancel(k.ctx)
-	defer cancel()
-	done := make(chan struct{})
-	h.mu.Lock()
-	if h.done != nil || h.stopped {
-		h.mu.Unlock()
-		return refuse("a run to a causal cut is under way already: pause it first, or wait for it")
-	}
-	h.cancel, h.done = cancel, done
-	h.mu.Unlock()
-	defer func() {
-		h.mu.Lock()
-		h.cancel, h.done = nil, nil
-		h.mu.Unlock()
-		close(done)
-	}()
-	bar := k.c.newProgress("Steering to the calls", k.req.seq)
-	defer bar.end("")
-	err := run(ctx)
-	switch {
-	case err != nil && k.ctx.Err() != nil:
-		return context.Cause(k.ctx)
-	case err != nil && ctx.Err() != nil:
-		k.c.log.Debug("dap: a run to calls of the recording was given up", "error", err)
-		return errGivenUp
-	}
-	return err
-}
-
-// settled returns when no run is under way.
-func (h *helm) settled(ctx context.Context) error {
-	h.mu.Lock()
-	done := h.done
-	h.mu.Unlock()
-	if done == nil {
-		return nil
-	}
+// through waits until a run is over, which it is also when the request ends.
+func (k *call) through(run *replayctl.Run) error {
 	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	case <-run.Done():
+		return runError(run)
+	case <-k.ctx.Done():
+		run.Cancel()
+		<-run.Done()
+		return context.Cause(k.ctx)
 	}
 }
 
-// interrupt ends a run that is under way, and waits for that.
-func (h *helm) interrupt() {
-	h.mu.Lock()
-	cancel, done := h.cancel, h.done
-	h.mu.Unlock()
-	if done != nil {
-		cancel()
-		<-done
+// cancelRun ends the causal run in progress, if there is one, and returns when it is over.
+func (d *debuggee) cancelRun() {
+	if d.Steering != nil {
+		d.Steering.Cancel()
 	}
 }
 
 // allGone reports whether no rank is left.
-func (h *helm) allGone(ctx context.Context) bool {
-	status, err := h.d.Job.Status(ctx)
+func (d *debuggee) allGone() bool {
+	status, err := d.Job.Status(context.Background()) // answered at once
 	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
 }
 
-// jobEnded is for a job that has ended by itself: it waits until all is said about a run that was under way, and adds
+// tellUnmet is for a job that has ended by itself: it waits until all is said about a run that was in progress, and adds
 // that it came to nothing if so.
-func (h *helm) jobEnded(ctx context.Context) {
-	h.mu.Lock()
-	h.stopped = true
-	last := h.last
-	h.mu.Unlock()
-	if last == nil {
+func (d *debuggee) tellUnmet(ctx context.Context) {
+	d.mu.Lock()
+	s := d.steered
+	d.mu.Unlock()
+	if s == nil {
 		return
 	}
 	select {
-	case <-last:
+	case <-s.told:
 	case <-ctx.Done():
-		h.interrupt()
+		d.cancelRun()
+		<-s.told
 	}
-	h.mu.Lock()
-	unmet := h.unmet
-	h.mu.Unlock()
-	if unmet {
-		h.d.say("console", "All ranks came to their ends before a causal breakpoint, or the cut that they were to go "+
+	if s.unmet {
+		d.say("console", "All ranks came to their ends before a causal breakpoint, or the cut that they were to go "+
 			"to, was reached.\n")
 	}
-}
-
-// release is interrupt, and no run begins after it.
-func (h *helm) release() {
-	h.mu.Lock()
-	h.stopped = true
-	h.mu.Unlock()
-	h.interrupt()
 }
 
 // needSteering is the job of the call if it is a replay.
@@ -261,12 +192,11 @@ func runTo(k *call, a protocol.CutArguments) (any, error) {
 			return nil, err
 		}
 	}
-	d.helm.interrupt()
 	k.c.view.want(-1)
 	if rank, index, ok := eventOf(a.At, d.Job.Ranks()); ok {
 		k.c.view.wantEvent(rank, index)
 	}
-	return nil, d.helm.steer(k, func(ctx context.Context) error { return d.Steering.RunTo(ctx, a) })
+	return nil, k.steer(func() *replayctl.Run { return d.Steering.RunTo(a.At, a.Cut) })
 }
 
 // checkEvent refuses what is not RANK:INDEX; whether the recording has that event is Steering's affair.

@@ -16,10 +16,13 @@ import (
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/job/jobtest"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 // steering is a dap.Steering whose runs the test decides.
 type steering struct {
+	replayctl.Runs
+
 	run      func(ctx context.Context) error
 	messages func(at string) (dap.RecordedMessages, error)
 	visit    func(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error
@@ -30,18 +33,18 @@ type steering struct {
 	to          protocol.CutArguments
 }
 
-func (s *steering) Continue(ctx context.Context, bps []job.Breakpoint, focus rankset.Set) error {
+func (s *steering) Continue(bps []job.Breakpoint, focus rankset.Set) *replayctl.Run {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.breakpoints, s.focus = bps, focus
-	s.mu.Unlock()
-	return s.run(ctx)
+	return s.Start(s.run)
 }
 
-func (s *steering) RunTo(ctx context.Context, a protocol.CutArguments) error {
+func (s *steering) RunTo(at string, cut []uint64) *replayctl.Run {
 	s.mu.Lock()
-	s.to = a
-	s.mu.Unlock()
-	return s.run(ctx)
+	defer s.mu.Unlock()
+	s.to = protocol.CutArguments{At: at, Cut: cut}
+	return s.Start(s.run)
 }
 
 func (s *steering) Cut(_ context.Context, at string) (protocol.CutBody, error) {
@@ -55,8 +58,8 @@ func (s *steering) Messages(_ context.Context, at string) (dap.RecordedMessages,
 	return s.messages(at)
 }
 
-func (s *steering) Visit(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error {
-	return s.visit(ctx, calls, look)
+func (s *steering) Visit(calls []dap.RecordedCall, look func(context.Context, int) error) *replayctl.Run {
+	return s.Start(func(ctx context.Context) error { return s.visit(ctx, calls, look) })
 }
 
 // replayed is a client of a replay whose ranks have stopped at their entry.

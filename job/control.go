@@ -7,21 +7,15 @@ import (
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-// Control reads, and where asked changes, the control blocks of the ranks, all at the same time; see
-// backend.ControlRequest. The ranks that answered are in the map; the error is a *RanksError about the others.
-func (j *Job) Control(ctx context.Context, ranks rankset.Set, req backend.ControlRequest) (map[int]backend.ControlState,
-	error,
-) {
+// Control reads, and where asked changes, the control blocks of ranks, all at the same time; request says what is asked
+// of each. The ranks that answered are in the map; the error is a *RanksError about the others, in which what says what
+// was asked.
+func (j *Job) Control(ctx context.Context, ranks rankset.Set, what string,
+	request func(rank int) backend.ControlRequest,
+) (map[int]backend.ControlState, error) {
 	if err := j.checkRanks(ranks); err != nil {
 		return nil, err
 	}
-	return j.controlEach(ctx, ranks, "read the control block", func(int) backend.ControlRequest { return req })
-}
-
-// controlEach is Control with a request per rank.
-func (j *Job) controlEach(ctx context.Context, ranks rankset.Set, what string,
-	req func(rank int) backend.ControlRequest,
-) (map[int]backend.ControlState, error) {
 	g := newGather[backend.ControlState]()
 	err := j.call(func() {
 		for num := range ranks.Each {
@@ -32,10 +26,10 @@ func (j *Job) controlEach(ctx context.Context, ranks rankset.Set, what string,
 				continue
 			}
 			j.read(ctx, r, func(ctx context.Context) func() {
-				s, err := r.backend.Control(ctx, req(num))
+				s, err := r.backend.Control(ctx, request(num))
 				return func() {
 					if err == nil && s.Present && s.Events >= r.control.Events {
-						r.control = s // an event may have told of a later moment while this answer was under way
+						r.control = s // an event may have told of a later moment while this answer was on its way
 					}
 					g.answer(num, s, err)
 				}

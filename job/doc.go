@@ -1,6 +1,6 @@
 // Package job is the model of one job: its ranks and what state each is in, the rank set that commands act on (focus),
-// breakpoints and which ranks have them, stops, merged output and merged answers, and the primitive that brings all
-// ranks to a cut.
+// breakpoints and which ranks have them, stops, merged output and merged answers. It knows nothing of recordings: what
+// package replayctl steers a replay with are its commands for sets of ranks.
 //
 // It drives each rank through backend.Backend and imports nothing else of ours. Package launch makes the backends,
 // packages dap and replayctl are its users.
@@ -17,10 +17,10 @@
 // # Idle
 //
 // A job is idle when no command is in flight and no stop is pending. Commands are Launch, SetBreakpoints, Resume,
-// Interrupt, Kill, RunToCut and console evaluation: everything that may change a rank's state. A stop is pending on a
-// rank that is Starting (its entry stop), that was asked to stop (Interrupt, or a breakpoint of ModeAll hit elsewhere),
-// and on one that steps, until it stops, exits or is lost. Each change from not idle to idle is
-// published as one Event with Idle set; if no rank runs, after all output that had arrived by then.
+// Interrupt, Kill and console evaluation: everything that may change a rank's state; what its caller calls Busy counts
+// as one. A stop is pending on a rank that is Starting (its entry stop), that was asked to stop (Interrupt, or a
+// breakpoint of ModeAll hit elsewhere), and on one that steps, until it stops, exits or is lost. Each change from not
+// idle to idle is published as one Event with Idle set; if no rank runs, after all output that had arrived by then.
 //
 // **Invariant:** all fields of Job and rank below the line "owned" are touched only by the owner goroutine (methods in
 // this package that run on it are marked "owner").

@@ -85,6 +85,7 @@ func (j *Job) setStopped(r *rank, s *backend.Stopped) {
 	j.setState(r, Stopped)
 	r.stop, r.hidden = &stop, hidden
 	r.epoch++
+	r.countHits(s.Breakpoints)
 	all := j.wanted.hit(r.num, s.Breakpoints)
 	j.publishRank(r)
 	if all {

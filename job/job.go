@@ -47,12 +47,11 @@ type Job struct {
 	running     int // ranks that are Running
 	idle        bool
 	ended       bool // Ended was published
+	held        bool // the ranks' output is held, because a subscriber is far behind
 	idleWaiters map[chan struct{}]struct{}
 	hooks       map[*hook]struct{}
 	out         *merger
 	wanted      breakpoints
-	steering    bool // RunToCut is under way
-	held        bool // the ranks' output is held, because a subscriber is far behind
 	timer       <-chan time.Time
 	stopTimer   func()
 	timerAt     time.Time
@@ -287,6 +286,17 @@ func (j *Job) Focus(ctx context.Context) (rankset.Set, error) {
 	var out rankset.Set
 	err := j.call(func() { out = j.focus })
 	return out, err
+}
+
+// Busy keeps the job from being idle until done is called: for what consists of several commands.
+func (j *Job) Busy() (done func(), err error) {
+	err = j.call(func() { j.inFlight++ })
+	return func() { j.post(func() { j.inFlight-- }) }, err
+}
+
+// ReportCut publishes that the ranks are at a cut.
+func (j *Job) ReportCut(c CutReached) error {
+	return j.call(func() { j.publish(Event{Cut: &c}) })
 }
 
 // ReportProgress publishes p in the job's stream.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"maps"
 
 	"github.com/cohort-debugger/cohort/backend"
 )
@@ -22,6 +23,8 @@ type rank struct {
 	epoch     uint64 // counts stops: tells whether something cached of a stop is still valid
 	exit      *backend.Exited
 	control   backend.ControlState
+	hits      map[int]int // as RankStatus.Hits, since event hitsAt; replaced, never changed
+	hitsAt    uint64
 	lost      string
 	launching bool // Launch was sent
 	entered   bool // the stop at entry was seen
@@ -162,11 +165,29 @@ func (j *Job) callHooks(r *rank) {
 	}
 }
 
+// countHits notes that the rank has stopped at breakpoints. Owner.
+func (r *rank) countHits(ids []int) {
+	if len(ids) == 0 {
+		return
+	}
+	hits := map[int]int{}
+	if r.hitsAt == r.control.Events {
+		maps.Copy(hits, r.hits)
+	}
+	for _, id := range ids {
+		hits[id]++
+	}
+	r.hits, r.hitsAt = hits, r.control.Events
+}
+
 // status is the snapshot for others. Owner.
 func (r *rank) status() RankStatus {
 	s := RankStatus{
 		Rank: r.num, State: r.state, Host: r.info.Host, Pid: r.info.Pid,
 		Stop: r.stop, Hidden: r.hidden, Exit: r.exit, Control: r.control, Lost: r.lost,
+	}
+	if r.hitsAt == r.control.Events {
+		s.Hits = r.hits
 	}
 	s.Text = statusText(&s)
 	return s

@@ -13,8 +13,8 @@ import (
 
 // Resume lets the stopped ones among ranks go on and returns when each runs, with the set of those that do; ranks that
 // are not stopped are left out. thread is the debugger's number of the thread that a step is about, 0 the one that
-// stopped; it must be 0 if several ranks are named. A rank that stands in its parking loop (see RunToCut) is released
-// too. The error is a *RanksError about ranks that could not be resumed.
+// stopped; it must be 0 if several ranks are named. A rank that was stopped in its parking loop (see package replayctl)
+// is released too. The error is a *RanksError about ranks that could not be resumed.
 func (j *Job) Resume(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error) {
 	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread})
 }
@@ -46,9 +46,7 @@ func (j *Job) resumeAll(ctx context.Context, ranks rankset.Set, req backend.Resu
 				continue
 			}
 			g.expect(num)
-			j.resume(r, req, stoppedInPark(r), func(err error) {
-				g.answer(num, struct{}{}, err)
-			})
+			j.resume(r, req, func(err error) { g.answer(num, struct{}{}, err) })
 		}
 		g.sealIfComplete()
 	})
@@ -62,15 +60,11 @@ func (j *Job) resumeAll(ctx context.Context, ranks rankset.Set, req backend.Resu
 	return rankset.New(sortedKeys(got)...), ranksError(req.Kind.String(), errs)
 }
 
-// stoppedInPark tells whether a Stopped rank stands in its parking loop; resuming it without releasing it would leave
-// it there for ever. Owner.
-func stoppedInPark(r *rank) bool {
-	return r.stop.Control.Present && r.stop.Control.State == abi.StateParked
-}
-
-// resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. With unpark it is
-// let out of its parking loop first. answered is called when the answer has been taken in. Owner.
-func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered func(error)) {
+// resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. If it was stopped in
+// its parking loop it is released first, or it would stay there for ever. answered is called when the answer has been
+// processed. Owner.
+func (j *Job) resume(r *rank, req backend.ResumeRequest, answered func(error)) {
+	unpark := r.stop.Control.Present && r.stop.Control.State == abi.StateParked
 	r.resuming = true
 	r.resumes++
 	number := r.resumes
@@ -81,8 +75,8 @@ func (j *Job) resume(r *rank, req backend.ResumeRequest, unpark bool, answered f
 	j.enqueue(r, func(ctx context.Context) func() {
 		var err error
 		if unpark {
-			goOn := abi.ReleaseGo
-			if _, err = r.backend.Control(ctx, backend.ControlRequest{Release: &goOn}); err != nil {
+			release := abi.ReleaseGo
+			if _, err = r.backend.Control(ctx, backend.ControlRequest{Release: &release}); err != nil {
 				err = fmt.Errorf("release it from its parking position: %w", err)
 			}
 		}
@@ -136,6 +130,40 @@ func (j *Job) Interrupt(ctx context.Context, ranks rankset.Set) error {
 		return err
 	}
 	return ranksError("pause", errs)
+}
+
+// Halt stops the running ones among ranks, and those that are about to run, and returns when each of them has stopped,
+// ended, or could not be asked; halted are those that were not stopped before.
+func (j *Job) Halt(ctx context.Context, ranks rankset.Set) (halted rankset.Set, err error) {
+	if err := j.checkRanks(ranks); err != nil {
+		return rankset.Set{}, err
+	}
+	g := newGather[struct{}]()
+	var remove func()
+	err = j.call(func() {
+		remove = j.addHook(func(r *rank) {
+			if !r.pending {
+				g.answer(r.num, struct{}{}, nil)
+			}
+		})
+		for num := range ranks.Each {
+			if r := j.ranks[num]; r.state == Running || r.resuming {
+				halted = halted.With(num)
+				g.expect(num)
+				j.interrupt(r, nil)
+			}
+		}
+		g.sealIfComplete()
+	})
+	if err != nil {
+		return rankset.Set{}, err
+	}
+	defer j.post(func() { remove() })
+	_, errs, err := g.wait(ctx, j)
+	if err != nil {
+		return halted, err
+	}
+	return halted, ranksError("pause", errs)
 }
 
 // interrupt asks a rank to stop if it runs or is about to. Interrupt overtakes in the backend, so one that would arrive

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -392,12 +393,76 @@ func TestControl(t *testing.T) {
 		w.Rank(2).On(jobtest.Control, jobtest.Fail(&backend.UnsupportedError{What: "the control block"}))
 	})
 	at := uint64(7)
-	got, err := b.j.Control(b.ctx, b.j.All(), backend.ControlRequest{ParkAt: &at})
+	got, err := b.j.Control(b.ctx, b.j.All(), "read the control block",
+		func(int) backend.ControlRequest { return backend.ControlRequest{ParkAt: &at} })
 	if err == nil || err.Error() != "cannot read the control block: [2] the control block is not supported by this "+
 		"rank's debugger" {
 		t.Errorf("%v", err)
 	}
 	if len(got) != 2 || !got[0].Present || b.w.Rank(0).ParkAt() != 7 || b.w.Rank(1).ParkAt() != 7 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestHalt(t *testing.T) {
+	b := launched(t, 4, Options{}, each(jobtest.Block("", nil)))
+	b.w.Rank(2).On(jobtest.Interrupt, jobtest.Fail(errors.New("no interrupt today")))
+	resumed := make(chan struct{})
+	b.w.Rank(1).On(jobtest.Resume, b.w.Rank(1).SlowUntil(resumed))
+	b.resume(rankset.New(0, 2), backend.Continue)
+	go b.j.Resume(b.ctx, rankset.New(1), backend.Continue, 0)
+	b.must(b.w.Rank(1).WaitCalled(b.ctx, jobtest.Resume, 1))
+	go func() { // it is about to run when it is to stop
+		b.w.Rank(0).WaitCalled(b.ctx, jobtest.Interrupt, 1)
+		close(resumed)
+	}()
+	halted, err := b.j.Halt(b.ctx, b.j.All())
+	b.must(err)
+	wantText(t, "halted", halted.String(), "0-2")
+	for r, want := range []RankState{Stopped, Stopped, Running, Stopped} {
+		if s := b.status(r); s.State != want {
+			t.Errorf("rank %d is %s, want %s", r, s.State, want)
+		}
+	}
+	b.w.Rank(3).DeafToInterrupt = true
+	b.resume(rankset.New(3), backend.Continue)
+	ctx, cancel := context.WithCancel(b.ctx)
+	go func() {
+		b.w.Rank(3).WaitCalled(b.ctx, jobtest.Interrupt, 1)
+		cancel()
+	}()
+	if _, err := b.j.Halt(ctx, rankset.New(3)); !errors.Is(err, context.Canceled) {
+		t.Errorf("a rank that does not stop: %v", err)
+	}
+}
+
+// A job is busy as long as its user says so, and tells what it has come to before that is over.
+func TestBusy(t *testing.T) {
+	b := launched(t, 1, Options{}, each(jobtest.Block("", nil)))
+	done, err := b.j.Busy()
+	b.must(err)
+	if idle, err := b.j.Idle(b.ctx); err != nil || idle {
+		t.Errorf("idle: %v, %v", idle, err)
+	}
+	b.must(b.j.ReportCut(CutReached{At: "0:1"}))
+	done()
+	b.idle()
+	b.until("the cut", func(e Event) bool {
+		if e.Idle {
+			t.Error("idle before the cut was told")
+		}
+		return e.Cut != nil && e.Cut.At == "0:1"
+	})
+}
+
+// Hits are counted since the last event of the rank.
+func TestHitsSinceTheLastEvent(t *testing.T) {
+	b := launched(t, 1, Options{}, each(jobtest.Init(), jobtest.Line(src, 7), jobtest.Line(src, 7),
+		jobtest.MPI("MPI_Send"), jobtest.Line(src, 8), jobtest.Line(src, 7)))
+	b.breakAt(7, ModeRank, rankset.Set{})
+	for _, want := range []string{"map[7:1]", "map[7:2]", "map[7:1]"} {
+		b.resume(rankset.New(0), backend.Continue)
+		b.untilState(0, Stopped)
+		wantText(t, "hits", fmt.Sprint(b.status(0).Hits), want)
 	}
 }

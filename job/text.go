@@ -275,6 +275,21 @@ func runningText(s *RankStatus) string {
 	return fmt.Sprintf("Rank %d is running.", s.Rank)
 }
 
+// Blocked says why a rank cannot complete any more events; if it can, at which one it is.
+func Blocked(c backend.ControlState) string {
+	switch c.State {
+	case abi.StateDiverged:
+		return "it left the recording: " + divergenceText(c.Divergence)
+	case abi.StateRefused:
+		return "libcohort refused: " + sentence(c.Message)
+	case abi.StateEnd:
+		return fmt.Sprintf("its recording ends after event %d.", c.Events)
+	case abi.StateFinalized:
+		return fmt.Sprintf("it finished with MPI after event %d.", c.Events)
+	}
+	return fmt.Sprintf("it is at event %d.", c.Events)
+}
+
 func exitText(e backend.Exited) string {
 	if e.Signal != "" {
 		return "was killed by " + e.Signal

@@ -63,8 +63,10 @@ type RankStatus struct {
 	Exit   *backend.Exited // of an Exited rank
 	// Control is the last known snapshot of the control block; of a running rank it may be old.
 	Control backend.ControlState
-	Lost    string // whole sentence that says why a Lost rank is lost
-	Text    string // whole sentence for people: how the rank stands
+	// Hits are how often it has stopped at each breakpoint, by ID, since its last event.
+	Hits map[int]int
+	Lost string // whole sentence that says why a Lost rank is lost
+	Text string // whole sentence for people: how the rank stands
 }
 
 // A Mode says what a breakpoint stops.
@@ -74,7 +76,7 @@ type Mode string
 const (
 	ModeRank   Mode = "rank"   // only the rank that hits it stops
 	ModeAll    Mode = "all"    // every rank stops as soon as it can
-	ModeCausal Mode = "causal" // steered by a recording (package replayctl); the job itself treats it as ModeRank
+	ModeCausal Mode = "causal" // for package replayctl; the job itself treats it as ModeRank
 )
 
 // A Breakpoint as the user wants it.
@@ -130,10 +132,10 @@ type Ended struct {
 	Failed  rankset.Set // ranks that did not exit with code 0
 }
 
-// CutReached: all ranks stand at a cut.
+// CutReached: all ranks are stopped at a cut.
 type CutReached struct {
 	At        string // what the cut belongs to, as its requester named it, such as the event "2:17"
-	Leader    int    // the rank that went on from its position to its breakpoint; -1 none
+	Leader    int    // the rank that continued from its position to its breakpoint; -1 none
 	Positions []uint64
 	Finished  rankset.Set // ranks that had ended before the cut, at or before their position
 	Beyond    rankset.Set // ranks that had gone further than the causal cut of At before, and stay there

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/causal"
@@ -19,30 +19,23 @@ import (
 type Options struct {
 	Job *job.Job // a replay, launched
 	// Graph returns the event graph of the recording; the first call may take as long as a replay, and reports its
-	// progress by itself.
+	// progress by itself. It may be called by several goroutines at once.
 	Graph func(ctx context.Context) (*causal.Graph, error)
 	Scout StartScout
-	// Say tells the user of what does not end a request, in whole sentences; nil: nobody is told.
+	// Say tells the user of what does not end a run, in whole sentences; nil: nobody is told.
 	Say func(text string)
 	Log *slog.Logger
 }
 
-// A Controller steers one replay. Its methods may be called from any goroutine and are carried out one at a time.
+// A Controller steers one replay; see the package comment. Close it before its job.
 type Controller struct {
-	o   Options
-	sub *job.Subscription
+	Runs
 
-	busy chan struct{} // holds one token: who has it steers, and owns known
-	// known is what scouts found, by rank. It stays true for the whole replay, for one set of breakpoints.
-	known    map[int]*found
-	knownFor string
-
-	mu     sync.Mutex // guards places
-	places places
-	done   chan struct{}
+	o     Options
+	known map[sought]*found // by scouts; true for the whole replay. Owned by the run in progress.
 }
 
-// New returns a Controller; Close it before its job.
+// New returns a Controller.
 func New(o Options) *Controller {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -50,239 +43,149 @@ func New(o Options) *Controller {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	c := &Controller{
-		o: o, sub: o.Job.Subscribe(job.WithoutOutput), busy: make(chan struct{}, 1), known: map[int]*found{},
-		places: places{}, done: make(chan struct{}),
-	}
-	c.busy <- struct{}{}
-	go c.watch()
-	return c
+	return &Controller{o: o, known: map[sought]*found{}}
 }
 
-// Close ends the controller's subscription to the job.
-func (c *Controller) Close() {
-	c.sub.Close()
-	<-c.done
-}
-
-func (c *Controller) watch() {
-	defer close(c.done)
-	for e := range c.sub.Events() {
-		if e.RankChanged != nil && e.RankChanged.State == job.Stopped {
-			c.mu.Lock()
-			c.places.saw(*e.RankChanged)
-			c.mu.Unlock()
+// run starts a run with the event graph. The job is not idle until it is over.
+func (c *Controller) run(steer func(ctx context.Context, graph *causal.Graph) error) *Run {
+	return c.Start(func(ctx context.Context) error {
+		done, err := c.o.Job.Busy()
+		if err != nil {
+			return err
 		}
-	}
+		defer done()
+		graph, err := c.o.Graph(ctx)
+		if err != nil {
+			return err
+		}
+		return steer(ctx, graph)
+	})
 }
 
-func (c *Controller) place(breakpoint, rank int, events uint64) Place {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.places.at(breakpoint, rank, events)
+// Continue runs the job to the next hit of one of the causal breakpoints among those given: its rank stops there, every
+// other rank at its causal past. Other breakpoints stop their ranks as ever, which ends the run with an error. If there
+// is no further hit the ranks of focus continue without one.
+func (c *Controller) Continue(breakpoints []job.Breakpoint, focus rankset.Set) *Run {
+	breakpoints = slices.DeleteFunc(slices.Clone(breakpoints), func(b job.Breakpoint) bool {
+		return b.Mode != job.ModeCausal
+	})
+	return c.run(func(ctx context.Context, graph *causal.Graph) error {
+		return c.toNextHit(ctx, graph, breakpoints, focus)
+	})
 }
 
-// enter waits for its turn.
-func (c *Controller) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case <-c.busy:
-		return func() { c.busy <- struct{}{} }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// NoHitError: no rank reaches a causal breakpoint any more in the rest of the recording.
-type NoHitError struct{ Breakpoints int }
-
-func (e *NoHitError) Error() string {
-	if e.Breakpoints == 1 {
-		return "The causal breakpoint is not reached again in the rest of this recording."
-	}
-	return fmt.Sprintf("None of the %d causal breakpoints is reached again in the rest of this recording.",
-		e.Breakpoints)
-}
-
-// Continue runs the job to the next hit of a causal breakpoint: its rank stops there, every other rank at its causal
-// past. With no further hit the ranks stay where they are and the error is a *NoHitError. The errors of job.RunToCut
-// are passed on.
-func (c *Controller) Continue(ctx context.Context, breakpoints []job.Breakpoint) error {
-	leave, err := c.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	graph, err := c.o.Graph(ctx)
-	if err != nil {
-		return fmt.Errorf("the event graph that a causal breakpoint needs cannot be had: %w", err)
-	}
-	missed := map[key]Place{} // hits that the scout saw and the job had passed before the breakpoint was set
+func (c *Controller) toNextHit(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint,
+	focus rankset.Set,
+) error {
+	missed := map[key]Progress{} // hits that the scout saw and the job had passed before the breakpoint was set
 	for {
 		status, err := c.o.Job.Status(ctx)
 		if err != nil {
 			return err
 		}
-		target, err := c.choose(ctx, graph, breakpoints, status, missed)
+		next, err := c.choose(ctx, graph, breakpoints, status, missed)
 		if err != nil {
 			return err
 		}
-		how, err := c.runTo(ctx, target, status)
-		if err != nil || how == hitReached {
+		if next == nil {
+			return c.continueWithout(ctx, breakpoints, status, focus)
+		}
+		passed, err := c.toHit(ctx, next, status)
+		if err != nil || !passed {
 			return err
 		}
-		if how == hitEnded {
-			c.o.Say(fmt.Sprintf("Rank %d ended without meeting the causal breakpoint: its next hit in the recording, "+
-				"after its event %d, lay behind it already.",
-				target.rank, target.hit.Event))
-		}
 		// The leader came to its next event, or its end, without a stop at the breakpoint: that hit lies behind it.
-		k := key{target.breakpoint, target.rank}
-		place := missed[k]
-		if place.Event != target.hit.Event {
-			place = Place{Event: target.hit.Event}
+		at := missed[next.key]
+		if at.Event != next.hit.Event {
+			at = Progress{Event: next.hit.Event}
 		}
-		place.Seen++
-		missed[k] = place
-		c.o.Log.Debug("causal breakpoint: hit was passed already", "breakpoint", target.breakpoint, "rank", target.rank,
-			"event", target.hit.Event)
+		at.Hits++
+		missed[next.key] = at
+		c.o.Log.Debug("causal breakpoint: hit was passed already", "breakpoint", next.breakpoint, "rank", next.rank,
+			"event", next.hit.Event)
 	}
 }
 
-// choose finds the hit to run to.
+// choose finds the hit to run to; nil: there is none.
 func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint,
-	status []job.RankStatus, missed map[key]Place,
-) (candidate, error) {
-	place := func(id int, s job.RankStatus) Place {
-		p := c.place(id, s.Rank, s.Control.Events)
-		if m := missed[key{id, s.Rank}]; m.Event == p.Event {
-			p.Seen = max(p.Seen, m.Seen)
-		} else if m.Event > p.Event {
-			p = m
-		}
-		return p
-	}
-	if err := c.learn(ctx, status, breakpoints, place); err != nil {
-		return candidate{}, err
-	}
-	var candidates []candidate
+	status []job.RankStatus, missed map[key]Progress,
+) (*candidate, error) {
+	var all []candidate
 	for _, b := range breakpoints {
 		for _, s := range status {
-			if !watches(b, s) {
+			if s.State.Gone() || b.Ranks.Len() > 0 && !b.Ranks.Contains(s.Rank) {
 				continue
 			}
-			hits := c.known[s.Rank].hits[b.ID]
-			i := next(hits, place(b.ID, s))
-			if i < 0 {
-				continue
+			k := key{b.ID, s.Rank}
+			at := Progress{Event: s.Control.Events, Hits: s.Hits[b.ID]}
+			if m := missed[k]; m.Event == at.Event {
+				at.Hits = max(at.Hits, m.Hits)
+			} else if m.Event > at.Event {
+				at = m
 			}
-			cut, err := positions(graph, s.Rank, hits[i])
-			if err != nil {
-				return candidate{}, err
-			}
-			candidates = append(candidates, candidate{breakpoint: b.ID, rank: s.Rank, hit: hits[i], cut: cut})
+			all = append(all, candidate{key: k, sought: soughtOf(b, s.Rank), from: s.Control.Events, at: at})
 		}
 	}
-	target, ok := first(candidates)
-	if !ok {
-		return candidate{}, &NoHitError{Breakpoints: len(breakpoints)}
-	}
-	return target, nil
-}
-
-func watches(b job.Breakpoint, s job.RankStatus) bool {
-	return !s.State.Gone() && (b.Ranks.Len() == 0 || b.Ranks.Contains(s.Rank))
-}
-
-// positions is the causal cut of a hit. A hit before MPI_Init has nothing in its past.
-func positions(graph *causal.Graph, rank int, hit Hit) ([]uint64, error) {
-	if hit.Event == 0 {
-		return make([]uint64, graph.Ranks()), nil
-	}
-	cut, err := graph.CausalCut(rank, hit.Event)
-	if err != nil {
+	if err := c.learn(ctx, all); err != nil {
 		return nil, err
 	}
-	return cut, nil
-}
-
-// learn sends out a scout if what is known does not reach far enough.
-func (c *Controller) learn(ctx context.Context, status []job.RankStatus, breakpoints []job.Breakpoint,
-	place func(int, job.RankStatus) Place,
-) error {
-	if signature := fmt.Sprintf("%+v", breakpoints); signature != c.knownFor {
-		c.known, c.knownFor = map[int]*found{}, signature
-	}
-	var list []wanted
-	ranks := rankset.Set{}
-	for _, s := range status {
-		w := wanted{rank: s.Rank, from: s.Control.Events}
-		enough := true
-		for _, b := range breakpoints {
-			if !watches(b, s) {
-				continue
-			}
-			w.breakpoints = append(w.breakpoints, b)
-			enough = enough && c.known[s.Rank].covers(b.ID, place(b.ID, s))
-			if b.HitCondition != "" {
-				w.from = 0 // hits are counted from the beginning
-			}
-		}
-		if len(w.breakpoints) > 0 && !enough {
-			list = append(list, w)
-			ranks = ranks.Union(rankset.New(s.Rank))
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return c.send(ctx, ranks, list)
-}
-
-func (c *Controller) send(ctx context.Context, ranks rankset.Set, list []wanted) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	c.o.Log.Debug("scout: starts", "ranks", ranks.String())
-	scout, err := c.o.Scout(ctx, ranks)
-	if err != nil {
-		return fmt.Errorf("the scout that looks for the breakpoint's event cannot start: %w", err)
-	}
-	defer func() {
-		scout.Stop()
-		c.o.Log.Debug("scout: gone")
-	}()
-	c.o.Log.Debug("scout: ranks are at their entry", "ranks", ranks.String())
-	type result struct {
-		found *found
-		err   error
-	}
-	results := make(chan result, len(list))
-	for _, w := range list {
-		go func() {
-			f, err := explore(ctx, scout.Ranks[w.rank], w)
-			results <- result{f, err}
-		}()
-	}
-	var errs []error
-	for range list {
-		r := <-results
-		if r.err != nil {
-			errs = append(errs, r.err)
-			cancel() // the others may wait for a rank that stands still
+	var ahead []candidate
+	for _, x := range all {
+		hits := c.known[x.sought].hits
+		i := next(hits, x.at)
+		if i < 0 {
 			continue
 		}
-		c.o.Log.Debug("scout: explored", "rank", r.found.rank, "hits", len(r.found.hits), "complete", r.found.complete)
-		c.known[r.found.rank] = r.found
+		x.hit = hits[i]
+		var err error
+		if x.cut, err = cutOf(graph, x.rank, x.hit); err != nil {
+			return nil, err
+		}
+		ahead = append(ahead, x)
 	}
-	return errors.Join(errs...)
+	return first(ahead), nil
+}
+
+// cutOf is the causal cut of a hit. A hit before MPI_Init has nothing in its past.
+func cutOf(graph *causal.Graph, rank int, hit Hit) (causal.Cut, error) {
+	if hit.Event == 0 {
+		return make(causal.Cut, graph.Ranks()), nil
+	}
+	return graph.CausalCut(rank, hit.Event)
+}
+
+// toHit runs the job to a hit. The leader may have passed it before its breakpoint was set: then it stops at the guard,
+// or ends.
+func (c *Controller) toHit(ctx context.Context, x *candidate, status []job.RankStatus) (passed bool, err error) {
+	if !x.hit.Initialised {
+		return c.toHitBeforeInit(ctx, x.rank, status)
+	}
+	to := target{
+		at: causal.EventID{Rank: x.rank, Index: x.hit.Event}.String(), leader: x.rank, guard: x.hit.Event,
+	}
+	to.cut, to.beyond = reachable(x, status)
+	if err := c.reach(ctx, to); err != nil {
+		return false, err
+	}
+	if status, err = c.o.Job.Status(ctx); err != nil {
+		return false, err
+	}
+	stop := status[x.rank].Stop
+	if stop == nil {
+		c.o.Say(fmt.Sprintf("Rank %d ended without meeting the causal breakpoint: its next hit in the recording, "+
+			"after its event %d, lay behind it already.", x.rank, x.hit.Event))
+		return true, nil
+	}
+	return stop.Reason == backend.ReasonStopPoint && stop.Control.StopReason == abi.StopGuard, nil
 }
 
 // reachable is the least cut that can be reached from where the ranks are: replays do not run backwards, and so a rank
 // that an earlier stop (at a hit that is concurrent with this one) has brought further than this hit's past stays. It
 // is consistent, being the union of two consistent cuts.
-func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond rankset.Set) {
-	cut = slices.Clone(target.cut)
+func reachable(x *candidate, status []job.RankStatus) (cut causal.Cut, beyond rankset.Set) {
+	cut = slices.Clone(x.cut)
 	for _, s := range status {
-		if s.Rank != target.rank && s.Control.Events > cut[s.Rank] {
+		if s.Rank != x.rank && s.Control.Events > cut[s.Rank] {
 			cut[s.Rank] = s.Control.Events
 			beyond = beyond.With(s.Rank)
 		}
@@ -290,58 +193,69 @@ func reachable(target candidate, status []job.RankStatus) (cut []uint64, beyond 
 	return cut, beyond
 }
 
-// What became of a run to a hit.
-type outcome int
-
-const (
-	hitReached outcome = iota // the leader has stopped
-	hitPassed                 // it has come to its next event first
-	hitEnded                  // it has ended first
-)
-
-// runTo runs the job to a hit.
-func (c *Controller) runTo(ctx context.Context, target candidate, status []job.RankStatus) (outcome, error) {
-	positions, beyond := reachable(target, status)
-	request := job.RunToCutRequest{
-		At: fmt.Sprintf("%d:%d", target.rank, target.hit.Event), Positions: positions, Beyond: beyond,
-		Leader: target.rank, GuardLeader: target.hit.Event,
-	}
-	if !target.hit.Initialised {
-		return c.runBeforeInit(ctx, target.rank, status)
-	}
-	c.o.Log.Debug("running to a cut", "at", request.At, "positions", request.Positions)
-	if err := c.runToCut(ctx, request); err != nil {
-		return 0, err
-	}
-	c.o.Log.Debug("reached the cut", "at", request.At)
-	status, err := c.o.Job.Status(ctx)
-	if err != nil {
-		return 0, err
-	}
-	switch s := status[target.rank]; {
-	case s.Stop == nil:
-		return hitEnded, nil
-	case s.Stop.Reason == backend.ReasonStopPoint && s.Stop.Control.StopReason == abi.StopGuard:
-		return hitPassed, nil
-	}
-	return hitReached, nil
-}
-
-// runBeforeInit runs a rank to a hit before MPI_Init. Nothing of any other rank happened before: they stay where they
+// toHitBeforeInit runs a rank to a hit before MPI_Init. Nothing of any other rank happened before: they stay where they
 // are. No guard can tell that the hit lies behind the rank already: then it waits in MPI_Init for the others. So the
 // user is told, and a rank that was let go before and runs has passed the hit.
-func (c *Controller) runBeforeInit(ctx context.Context, rank int, status []job.RankStatus) (outcome, error) {
+func (c *Controller) toHitBeforeInit(ctx context.Context, rank int, status []job.RankStatus) (passed bool, err error) {
 	if status[rank].State != job.Stopped {
-		return hitPassed, nil
+		return true, nil
 	}
-	c.o.Say(fmt.Sprintf("Rank %d goes on to a hit before MPI_Init; nothing of other ranks happened before that, and "+
-		"they stay where they are. If rank %d is past the hit already, "+
-		"it runs into MPI_Init and waits there: continue again.", rank, rank))
-	_, err := c.o.Job.Resume(ctx, rankset.New(rank), backend.Continue, 0)
-	if err == nil {
-		err = c.o.Job.WaitIdle(ctx)
+	c.o.Say(fmt.Sprintf("Rank %d continues to a hit before MPI_Init; nothing of other ranks happened before that, and "+
+		"they stay where they are. If rank %d is past the hit already, it runs into MPI_Init and waits there: continue "+
+		"again.", rank, rank))
+	_, err = c.o.Job.Resume(ctx, rankset.New(rank), backend.Continue, 0)
+	return false, err
+}
+
+// continueWithout lets the ranks of the focus continue without a hit ahead: the rest of the run is ordinary. Why they
+// do, and from where, is said.
+func (c *Controller) continueWithout(ctx context.Context, breakpoints []job.Breakpoint, before []job.RankStatus,
+	focus rankset.Set,
+) error {
+	why := "The causal breakpoint is not reached again in the rest of this recording."
+	if n := len(breakpoints); n != 1 {
+		why = fmt.Sprintf("None of the %d causal breakpoints is reached again in the rest of this recording.", n)
 	}
-	return hitReached, err
+	resumed, err := c.o.Job.Resume(ctx, focus, backend.Continue, 0)
+	if err != nil {
+		return errors.Join(errors.New(why), err)
+	}
+	c.o.Say(why + " " + whoContinues(before, resumed))
+	return nil
+}
+
+// whoContinues says which ranks continue and from which positions, and what the others do.
+func whoContinues(before []job.RankStatus, resumed rankset.Set) string {
+	var from []string
+	var gone, running, stopped rankset.Set
+	for _, s := range before {
+		switch {
+		case resumed.Contains(s.Rank):
+			from = append(from, fmt.Sprintf("%d:%d", s.Rank, s.Control.Events))
+		case s.State.Gone():
+			gone = gone.With(s.Rank)
+		case s.State == job.Stopped:
+			stopped = stopped.With(s.Rank)
+		default:
+			running = running.With(s.Rank)
+		}
+	}
+	if gone.Len() == len(before) {
+		return "All ranks have ended."
+	}
+	var parts []string
+	if len(from) > 0 {
+		parts = append(parts, fmt.Sprintf("Ranks [%s] continue, from %s", resumed, strings.Join(from, " ")))
+	}
+	for _, other := range []struct {
+		ranks rankset.Set
+		how   string
+	}{{running, "running"}, {stopped, "stopped, not in focus"}, {gone, "ended"}} {
+		if !other.ranks.Empty() {
+			parts = append(parts, fmt.Sprintf("[%s]: %s", other.ranks, other.how))
+		}
+	}
+	return strings.Join(parts, "; ") + "."
 }
 
 // InconsistentError refuses a cut that is no state that the job can be in, and offers the consistent ones next to it.
@@ -351,34 +265,38 @@ type InconsistentError struct {
 }
 
 func (e *InconsistentError) Error() string {
-	return fmt.Sprintf("The ranks cannot stand at %v: %v. The nearest consistent cuts are %v, earlier, and %v, later.",
-		e.Cut, e.Why, e.Below, e.Above)
+	return fmt.Sprintf("The ranks cannot be stopped at %v: %v. The nearest consistent cuts are %v, earlier, and %v, "+
+		"later.", e.Cut, e.Why, e.Below, e.Above)
 }
 
 func (e *InconsistentError) Unwrap() error { return e.Why }
 
-// RunTo runs every rank to its position in a consistent cut; at names it for people. A cut that is not consistent is
-// refused with an *InconsistentError.
-func (c *Controller) RunTo(ctx context.Context, at string, cut []uint64) error {
-	leave, err := c.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	graph, err := c.o.Graph(ctx)
-	if err != nil {
-		return err
-	}
-	var lack *causal.InconsistentCutError
-	switch err := graph.CheckCut(cut); {
-	case errors.As(err, &lack):
-		below, above, err := graph.NearestConsistent(cut)
-		if err != nil {
-			return err
+// RunTo runs every rank to its position in the causal cut of an event, at, written as "2:17"; without one in the cut that
+// is given. A cut that is not consistent is refused with an *InconsistentError.
+func (c *Controller) RunTo(at string, cut []uint64) *Run {
+	return c.run(func(ctx context.Context, graph *causal.Graph) error {
+		cut := causal.Cut(cut)
+		if at != "" {
+			event, err := causal.ParseEventID(at)
+			if err == nil {
+				cut, err = graph.CausalCut(event.Rank, event.Index)
+			}
+			if err != nil {
+				return &RefusedError{err}
+			}
 		}
-		return &InconsistentError{Cut: cut, Below: below, Above: above, Why: lack}
-	case err != nil:
-		return err
+		if err := checkCut(graph, cut); err != nil {
+			return &RefusedError{err}
+		}
+		return c.reach(ctx, target{at: at, cut: cut, leader: -1})
+	})
+}
+
+func checkCut(graph *causal.Graph, cut causal.Cut) error {
+	err := graph.CheckCut(cut)
+	if why, inconsistent := errors.AsType[*causal.InconsistentCutError](err); inconsistent {
+		below, above, err := graph.NearestConsistent(cut)
+		return errors.Join(&InconsistentError{Cut: cut, Below: below, Above: above, Why: why}, err)
 	}
-	return c.runToCut(ctx, job.RunToCutRequest{At: at, Positions: cut, Leader: -1, GuardLeader: abi.Never})
+	return err
 }

@@ -1,6 +1,6 @@
 package replayctl
 
-import "github.com/cohort-debugger/cohort/job"
+import "github.com/cohort-debugger/cohort/causal"
 
 // A Hit is one time that a rank reaches a breakpoint: after its event Event, and before the next. Several hits may have
 // the same Event; they are told apart by their order.
@@ -9,23 +9,23 @@ type Hit struct {
 	Initialised bool // MPI was initialised; if not, nothing of any other rank happened before
 }
 
-// A Place is where a rank stands with regard to one breakpoint: after Event events, having hit the breakpoint Seen
-// times since.
-type Place struct {
+// Progress is how far a rank has come with regard to one breakpoint: it has completed Event events, and hit the
+// breakpoint Hits times since.
+type Progress struct {
 	Event uint64
-	Seen  int
+	Hits  int
 }
 
-// next finds the first hit that lies ahead of place, or -1. hits are in program order.
-func next(hits []Hit, place Place) int {
+// next finds the first hit that lies ahead, or -1. hits are in program order.
+func next(hits []Hit, at Progress) int {
 	seen := 0
 	for i, h := range hits {
 		switch {
-		case h.Event > place.Event:
+		case h.Event > at.Event:
 			return i
-		case h.Event == place.Event:
+		case h.Event == at.Event:
 			seen++
-			if seen > place.Seen {
+			if seen > at.Hits {
 				return i
 			}
 		}
@@ -33,32 +33,37 @@ func next(hits []Hit, place Place) int {
 	return -1
 }
 
-// A candidate is the next hit of one rank at one breakpoint.
+// A candidate is one rank at one breakpoint, and its next hit there.
 type candidate struct {
-	breakpoint int // ID
-	rank       int
-	hit        Hit
-	cut        []uint64 // the causal cut of (rank, hit.Event)
+	key
+	sought sought
+	from   uint64 // the events of the rank
+	at     Progress
+	hit    Hit
+	cut    causal.Cut // of (rank, hit.Event)
 }
+
+type key struct{ breakpoint, rank int }
 
 // first picks the candidate at which the job is to stop: one that no other candidate precedes. Candidate d precedes c
 // if c's cut holds more events of d's rank than d's hit does, so that this rank would run through its own hit on the
 // way to c's cut. Precedence is acyclic, being a suborder of happened-before; of several the one with the
-// lowest rank, then the lowest breakpoint, is taken, so that a replay stops at the same places every time.
-func first(candidates []candidate) (candidate, bool) {
-	best, found := candidate{}, false
-	for _, c := range candidates {
+// lowest rank, then the lowest breakpoint, is chosen, so that a replay stops at the same places every time. nil: there
+// are none.
+func first(candidates []candidate) (best *candidate) {
+	for i := range candidates {
+		c := &candidates[i]
 		if preceded(c, candidates) {
 			continue
 		}
-		if !found || c.rank < best.rank || c.rank == best.rank && c.breakpoint < best.breakpoint {
-			best, found = c, true
+		if best == nil || c.rank < best.rank || c.rank == best.rank && c.breakpoint < best.breakpoint {
+			best = c
 		}
 	}
-	return best, found
+	return best
 }
 
-func preceded(c candidate, all []candidate) bool {
+func preceded(c *candidate, all []candidate) bool {
 	for _, d := range all {
 		switch {
 		case d.rank != c.rank:
@@ -70,33 +75,4 @@ func preceded(c candidate, all []candidate) bool {
 		}
 	}
 	return false
-}
-
-// places remembers, per breakpoint and rank, how often the rank has stopped at it since its last event.
-type places map[key]Place
-
-type key struct{ breakpoint, rank int }
-
-// saw takes note of a stop of a rank.
-func (p places) saw(s job.RankStatus) {
-	if s.Stop == nil {
-		return
-	}
-	for _, id := range s.Stop.Breakpoints {
-		k := key{id, s.Rank}
-		place := p[k]
-		if place.Event != s.Stop.Control.Events {
-			place = Place{Event: s.Stop.Control.Events}
-		}
-		place.Seen++
-		p[k] = place
-	}
-}
-
-// at tells where a rank with that many events stands.
-func (p places) at(breakpoint, rank int, events uint64) Place {
-	if place := p[key{breakpoint, rank}]; place.Event == events {
-		return place
-	}
-	return Place{Event: events}
 }

@@ -12,21 +12,21 @@ import (
 func TestNext(t *testing.T) {
 	hits := []Hit{{Event: 3}, {Event: 5}, {Event: 5}, {Event: 5}, {Event: 9}}
 	for _, c := range []struct {
-		place Place
-		want  int
+		at   Progress
+		want int
 	}{
-		{Place{}, 0},
-		{Place{Event: 3}, 0},
-		{Place{Event: 3, Seen: 1}, 1},
-		{Place{Event: 4}, 1},
-		{Place{Event: 5}, 1},
-		{Place{Event: 5, Seen: 2}, 3},
-		{Place{Event: 5, Seen: 3}, 4},
-		{Place{Event: 9, Seen: 1}, -1},
-		{Place{Event: 10}, -1},
+		{Progress{}, 0},
+		{Progress{Event: 3}, 0},
+		{Progress{Event: 3, Hits: 1}, 1},
+		{Progress{Event: 4}, 1},
+		{Progress{Event: 5}, 1},
+		{Progress{Event: 5, Hits: 2}, 3},
+		{Progress{Event: 5, Hits: 3}, 4},
+		{Progress{Event: 9, Hits: 1}, -1},
+		{Progress{Event: 10}, -1},
 	} {
-		if got := next(hits, c.place); got != c.want {
-			t.Errorf("next(%+v) = %d, want %d", c.place, got, c.want)
+		if got := next(hits, c.at); got != c.want {
+			t.Errorf("next(%+v) = %d, want %d", c.at, got, c.want)
 		}
 	}
 }
@@ -41,20 +41,18 @@ func TestEveryHitIsVisitedOnce(t *testing.T) {
 			event += rapid.Uint64Range(0, 2).Draw(t, "gap")
 			hits = append(hits, Hit{Event: event})
 		}
-		seen := places{}
-		at := uint64(0)
+		at := Progress{}
 		for want := range hits {
-			i := next(hits, seen.at(1, 0, at))
+			i := next(hits, at)
 			if i != want {
 				t.Fatalf("visited hit %d, want %d of %v", i, want, hits)
 			}
-			at = hits[i].Event
-			seen.saw(job.RankStatus{
-				Rank: 0,
-				Stop: &backend.Stopped{Breakpoints: []int{1}, Control: backend.ControlState{Events: at}},
-			})
+			if at.Event != hits[i].Event {
+				at = Progress{Event: hits[i].Event}
+			}
+			at.Hits++ // as job.RankStatus counts
 		}
-		if i := next(hits, seen.at(1, 0, at)); i != -1 {
+		if i := next(hits, at); i != -1 {
 			t.Fatalf("hit %d after the last", i)
 		}
 	})
@@ -77,11 +75,11 @@ func TestFirstIsPrecededByNone(t *testing.T) {
 				cut[q] = rapid.Uint64Range(0, limit).Draw(t, "cut")
 			}
 			cut[r] = 10
-			list = append(list, candidate{breakpoint: 1, rank: r, hit: Hit{Event: 10}, cut: cut})
+			list = append(list, candidate{key: key{1, r}, hit: Hit{Event: 10}, cut: cut})
 		}
 		perm := rapid.Permutation(list).Draw(t, "order")
-		got, ok := first(perm)
-		if !ok {
+		got := first(perm)
+		if got == nil {
 			t.Fatal("none found")
 		}
 		for _, d := range list {
@@ -93,30 +91,30 @@ func TestFirstIsPrecededByNone(t *testing.T) {
 }
 
 func TestFirstOfNothing(t *testing.T) {
-	if _, ok := first(nil); ok {
+	if first(nil) != nil {
 		t.Error("found something in nothing")
 	}
 }
 
 func TestCovers(t *testing.T) {
-	f := &found{from: 4, hits: map[int][]Hit{1: {{Event: 5}}}}
+	f := &found{from: 4, hits: []Hit{{Event: 5}}}
 	for _, c := range []struct {
 		name     string
-		place    Place
+		at       Progress
 		complete bool
 		want     bool
 	}{
-		{"a hit ahead", Place{Event: 4}, false, true},
-		{"before what was explored", Place{Event: 3}, false, false},
-		{"used up", Place{Event: 5, Seen: 1}, false, false},
-		{"used up, and the rank ended", Place{Event: 5, Seen: 1}, true, true},
+		{"a hit ahead", Progress{Event: 4}, false, true},
+		{"before what was explored", Progress{Event: 3}, false, false},
+		{"used up", Progress{Event: 5, Hits: 1}, false, false},
+		{"used up, and the rank ended", Progress{Event: 5, Hits: 1}, true, true},
 	} {
 		f.complete = c.complete
-		if got := f.covers(1, c.place); got != c.want {
+		if got := f.covers(c.at); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if (*found)(nil).covers(1, Place{}) {
+	if (*found)(nil).covers(Progress{}) {
 		t.Error("nothing covers something")
 	}
 }
@@ -125,7 +123,7 @@ func TestCovers(t *testing.T) {
 func TestReachable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 5).Draw(t, "ranks")
-		target := candidate{rank: rapid.IntRange(0, n-1).Draw(t, "leader"), cut: make([]uint64, n)}
+		target := &candidate{key: key{rank: rapid.IntRange(0, n-1).Draw(t, "leader")}, cut: make([]uint64, n)}
 		var status []job.RankStatus
 		for r := range n {
 			target.cut[r] = rapid.Uint64Range(0, 5).Draw(t, "cut")

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/rankset"
@@ -25,64 +28,182 @@ type Scout struct {
 // StartScout starts one.
 type StartScout func(ctx context.Context, debugged rankset.Set) (*Scout, error)
 
+// sought is what a scout looks for on a rank: of a breakpoint, only what decides when the rank hits it. So neither its
+// number, its mode, its ranks, nor any other breakpoint makes a scout look again.
+type sought struct {
+	rank                                      int
+	source, function, condition, hitCondition string
+	line                                      int
+}
+
+func soughtOf(b job.Breakpoint, rank int) sought {
+	return sought{
+		rank: rank, source: b.Source, function: b.Function, condition: b.Condition, hitCondition: b.HitCondition,
+		line: b.Line,
+	}
+}
+
+func (s sought) String() string {
+	if s.source == "" {
+		return s.function
+	}
+	return fmt.Sprintf("%s:%d", s.source, s.line)
+}
+
+// found is what a scout found of it.
+type found struct {
+	from     uint64 // hits before this position were not looked for
+	hits     []Hit  // in program order
+	complete bool   // the rank's run ended: there are no further hits
+	unset    string // why the breakpoint cannot be set, if so: unless it becomes possible later, it has no hits
+}
+
+// covers tells whether what was found holds the next hit, or shows that there is none.
+func (f *found) covers(at Progress) bool {
+	return f != nil && f.from <= at.Event && (f.complete || next(f.hits, at) >= 0)
+}
+
 // wanted is what a scout is to find out on one rank.
 type wanted struct {
-	rank        int
-	from        uint64 // position from which hits count
-	breakpoints []job.Breakpoint
+	rank   int
+	from   uint64 // position from which hits count
+	sought []sought
 }
 
-// found is what it found: hits by breakpoint ID, in program order.
-type found struct {
-	rank     int
-	from     uint64
-	hits     map[int][]Hit
-	complete bool // the rank's run ended: there are no further hits
-}
-
-// covers tells whether what was found holds the next hit after place of that breakpoint, or shows that there is none.
-func (f *found) covers(breakpoint int, place Place) bool {
-	return f != nil && f.from <= place.Event && (f.complete || next(f.hits[breakpoint], place) >= 0)
-}
-
-// explore watches one rank of a scout until it has maxHits hits or the rank ends.
-func explore(ctx context.Context, b backend.Backend, w wanted) (*found, error) {
-	f := &found{rank: w.rank, from: w.from, hits: map[int][]Hit{}}
-	if w.from > 0 {
-		if done, err := skipTo(ctx, b, w.from); done || err != nil {
-			f.complete = true
-			return f, err
+// learn sends out a scout if what is known does not reach far enough.
+func (c *Controller) learn(ctx context.Context, all []candidate) error {
+	list := map[int]*wanted{}
+	for _, x := range all {
+		if c.known[x.sought].covers(x.at) {
+			continue
+		}
+		w := list[x.rank]
+		if w == nil {
+			w = &wanted{rank: x.rank, from: x.from}
+			list[x.rank] = w
+		}
+		if x.sought.hitCondition != "" {
+			w.from = 0 // hits are counted from the beginning
+		}
+		if !slices.Contains(w.sought, x.sought) {
+			w.sought = append(w.sought, x.sought)
 		}
 	}
-	if err := plant(ctx, b, w.breakpoints); err != nil {
-		return nil, err
+	if len(list) == 0 {
+		return nil
+	}
+	return c.send(ctx, list)
+}
+
+func (c *Controller) send(ctx context.Context, list map[int]*wanted) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ranks := rankset.New(slices.Collect(maps.Keys(list))...)
+	c.o.Log.Debug("scout: starts", "ranks", ranks.String())
+	scout, err := c.o.Scout(ctx, ranks)
+	if err != nil {
+		return fmt.Errorf("start the scout that looks for the breakpoint's event: %w", err)
+	}
+	defer func() {
+		scout.Stop()
+		c.o.Log.Debug("scout: gone")
+	}()
+	type result struct {
+		*wanted
+		found []*found
+		err   error
+	}
+	results := make(chan result, len(list))
+	for _, w := range list {
+		go func() {
+			f, err := explore(ctx, scout.Ranks[w.rank], w)
+			results <- result{w, f, err}
+		}()
+	}
+	var errs []error
+	unset := map[string]string{}
+	for range list {
+		r := <-results
+		if r.err != nil {
+			errs = append(errs, fmt.Errorf("the scout's rank %d: %w", r.rank, r.err))
+			cancel() // the others may wait for a rank that does not move
+			continue
+		}
+		for i, s := range r.sought {
+			f := r.found[i]
+			c.known[s] = f
+			c.o.Log.Debug("scout: explored", "rank", r.rank, "breakpoint", s, "hits", len(f.hits), "complete", f.complete)
+			if f.unset != "" && len(f.hits) == 0 {
+				unset[s.String()] = f.unset
+			}
+		}
+	}
+	for _, where := range slices.Sorted(maps.Keys(unset)) {
+		c.o.Say(fmt.Sprintf("The causal breakpoint at %s cannot be set: %s", where, prose.Sentence(unset[where])))
+	}
+	return errors.Join(errs...)
+}
+
+// explore watches one rank of a scout until it has maxHits hits or the rank ends. The result has an element for each
+// thing that is sought.
+func explore(ctx context.Context, b backend.Backend, w *wanted) ([]*found, error) {
+	all := make([]*found, len(w.sought))
+	for i := range all {
+		all[i] = &found{from: w.from}
+	}
+	over := func() ([]*found, error) {
+		for _, f := range all {
+			f.complete = true // it ended, crashed as recorded, or reached the end of the recording
+		}
+		return all, nil
+	}
+	if w.from > 0 {
+		if done, err := skipTo(ctx, b, w.from); err != nil {
+			return nil, err
+		} else if done {
+			return over()
+		}
+	}
+	sources := map[string][]backend.SourceBreakpoint{}
+	for i, s := range w.sought {
+		sources[s.source] = append(sources[s.source], backend.SourceBreakpoint{
+			ID: i + 1, Line: s.line, Function: s.function, Condition: s.condition, HitCondition: s.hitCondition,
+		})
+	}
+	for source, list := range sources {
+		got, err := b.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: source, Breakpoints: list})
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range got {
+			if !g.Verified {
+				all[g.ID-1].unset = g.Message
+			}
+		}
 	}
 	for total := 0; total < maxHits; {
 		stop, err := resume(ctx, b)
 		if err != nil {
-			return nil, fmt.Errorf("the scout's rank %d: %w", w.rank, err)
+			return nil, err
 		}
 		if stop == nil || stop.Reason == backend.ReasonSignal || stop.Reason == backend.ReasonStopPoint {
-			f.complete = true // it ended, crashed as recorded, or reached the end of the recording
-			return f, nil
+			return over()
 		}
 		for _, id := range stop.Breakpoints {
-			f.hits[id] = append(f.hits[id],
-				Hit{Event: stop.Control.Events, Initialised: stop.Control.State != abi.StateNew})
+			f := all[id-1]
+			f.hits = append(f.hits, Hit{
+				Event: stop.Control.Events, Initialised: stop.Control.State != abi.StateNew,
+			})
 			total++
 		}
 	}
-	return f, letGo(ctx, b, w.breakpoints)
-}
-
-// letGo takes the breakpoints away and lets the rank run on: others that are being explored may wait for its messages.
-func letGo(ctx context.Context, b backend.Backend, list []job.Breakpoint) error {
-	for _, bp := range list {
-		if _, err := b.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: bp.Source}); err != nil {
-			return err
+	// Take the breakpoints away and let the rank run on: others that are being explored may wait for its messages.
+	for source := range sources {
+		if _, err := b.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: source}); err != nil {
+			return nil, err
 		}
 	}
-	return b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue})
+	return all, b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue})
 }
 
 // skipTo runs the rank to a position, where breakpoints begin to count; done if it ended before.
@@ -94,48 +215,21 @@ func skipTo(ctx context.Context, b backend.Backend, position uint64) (done bool,
 		return false, err
 	}
 	for {
-		select {
-		case e, ok := <-b.Events():
-			switch {
-			case !ok, e.Exited != nil, e.Ended != nil:
-				return true, nil
-			case e.Control != nil && e.Control.State == abi.StateEnd:
-				return true, nil
-			case e.Control != nil && e.Control.State == abi.StateParked:
-				release := abi.ReleaseStop
-				if _, err := b.Control(ctx, backend.ControlRequest{Release: &release}); err != nil {
-					return false, err
-				}
-			case e.Stopped != nil && e.Stopped.Reason == backend.ReasonStopPoint:
-				return e.Stopped.Control.Events < position, nil
-			case e.Stopped != nil && e.Stopped.Reason == backend.ReasonSignal:
-				return true, nil
+		stop, parked, err := nextStop(ctx, b)
+		switch {
+		case err != nil:
+			return false, err
+		case parked:
+			release := abi.ReleaseStop
+			if _, err := b.Control(ctx, backend.ControlRequest{Release: &release}); err != nil {
+				return false, err
 			}
-		case <-ctx.Done():
-			return false, ctx.Err()
+		case stop == nil, stop.Reason == backend.ReasonSignal:
+			return true, nil
+		case stop.Reason == backend.ReasonStopPoint:
+			return stop.Control.Events < position, nil
 		}
 	}
-}
-
-func plant(ctx context.Context, b backend.Backend, list []job.Breakpoint) error {
-	bySource := map[string][]backend.SourceBreakpoint{}
-	for _, bp := range list {
-		bySource[bp.Source] = append(bySource[bp.Source], backend.SourceBreakpoint{
-			ID: bp.ID, Line: bp.Line, Function: bp.Function, Condition: bp.Condition, HitCondition: bp.HitCondition,
-		})
-	}
-	for source, bps := range bySource {
-		got, err := b.SetBreakpoints(ctx, backend.SetBreakpointsRequest{Source: source, Breakpoints: bps})
-		if err != nil {
-			return err
-		}
-		for _, g := range got {
-			if !g.Verified {
-				return fmt.Errorf("the breakpoint cannot be set in the scout: %s", g.Message)
-			}
-		}
-	}
-	return nil
 }
 
 // resume continues and waits for the next stop; nil if the rank ended.
@@ -147,18 +241,30 @@ func resume(ctx context.Context, b backend.Backend) (*backend.Stopped, error) {
 		return nil, err
 	}
 	for {
+		if stop, parked, err := nextStop(ctx, b); !parked {
+			return stop, err
+		}
+	}
+}
+
+// nextStop waits until the rank stops, parks or ends; with neither it has ended, or is at the end of its recording,
+// perhaps within a call that never returns.
+func nextStop(ctx context.Context, b backend.Backend) (stop *backend.Stopped, parked bool, err error) {
+	for {
 		select {
 		case e, ok := <-b.Events():
 			switch {
 			case !ok, e.Exited != nil, e.Ended != nil:
-				return nil, nil
+				return nil, false, nil
 			case e.Stopped != nil:
-				return e.Stopped, nil
+				return e.Stopped, false, nil
 			case e.Control != nil && e.Control.State == abi.StateEnd:
-				return nil, nil // within a call that may never return
+				return nil, false, nil
+			case e.Control != nil && e.Control.State == abi.StateParked:
+				return nil, true, nil
 			}
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, false, ctx.Err()
 		}
 	}
 }

@@ -2,12 +2,10 @@ package replayctl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -30,14 +28,14 @@ func (e *PassedError) Error() string {
 		e.Event.Rank, e.Events, e.Event)
 }
 
-// NoStandError: the ranks cannot stand so that a rank has just ended a call: no cut of the recording that can be
+// NoStopError: the ranks cannot be stopped so that a rank has just ended a call: no cut of the recording that can be
 // reached from where the ranks are ends with it. Nothing was moved.
-type NoStandError struct {
+type NoStopError struct {
 	Event causal.EventID
 	Cut   causal.Cut // the least one that can be reached and holds the event
 }
 
-func (e *NoStandError) Error() string {
+func (e *NoStopError) Error() string {
 	return fmt.Sprintf("The ranks cannot be stopped with rank %d at the end of event %s: by the time that they have "+
 		"got so far, which is at %v, it has completed %d events, "+
 		"because its calls and those of other ranks wait for each other.", e.Event.Rank, e.Event, e.Cut,
@@ -54,7 +52,7 @@ func (e *RunningError) Error() string {
 // leg is one run to a cut, at which some of the calls that are visited have just ended.
 type leg struct {
 	cut    causal.Cut
-	at     []int // places among the events
+	at     []int // indices of the events
 	beyond rankset.Set
 }
 
@@ -64,7 +62,7 @@ type leg struct {
 func itinerary(graph *causal.Graph, now causal.Cut, events []causal.EventID) ([]leg, error) {
 	for _, e := range events {
 		if now[e.Rank] >= e.Index {
-			return nil, &PassedError{Event: e, Events: now[e.Rank]}
+			return nil, &RefusedError{&PassedError{Event: e, Events: now[e.Rank]}}
 		}
 	}
 	all := make([]int, len(events))
@@ -87,7 +85,7 @@ func itinerary(graph *causal.Graph, now causal.Cut, events []causal.EventID) ([]
 	return nil, first
 }
 
-// legTo is the least cut that can be reached and holds the events at those places.
+// legTo is the least cut that can be reached and holds those events.
 func legTo(graph *causal.Graph, now causal.Cut, events []causal.EventID, at []int) (leg, error) {
 	own := make(causal.Cut, len(now))
 	for _, i := range at {
@@ -101,7 +99,7 @@ func legTo(graph *causal.Graph, now causal.Cut, events []causal.EventID, at []in
 	for r := range l.cut {
 		l.cut[r] = max(l.cut[r], own[r])
 	}
-	// ranks may stand where no cut does: within calls that others have ended with
+	// ranks may be where no cut is: within calls that others have ended with
 	if l.cut, err = graph.Closure(l.cut); err != nil {
 		return leg{}, err
 	}
@@ -113,7 +111,7 @@ func legTo(graph *causal.Graph, now causal.Cut, events []causal.EventID, at []in
 	return l, nil
 }
 
-// misses is the place of an event at which its rank does not stand; -1 if there is none.
+// misses is the index of an event at which its rank is not; -1 if there is none.
 func (l *leg) misses(events []causal.EventID) int {
 	for _, i := range l.at {
 		if l.cut[events[i].Rank] != events[i].Index {
@@ -131,7 +129,7 @@ func inOrder(graph *causal.Graph, now causal.Cut, events []causal.EventID, order
 			return nil, err
 		}
 		if l.misses(events) >= 0 {
-			return nil, &NoStandError{Event: events[i], Cut: l.cut}
+			return nil, &RefusedError{&NoStopError{Event: events[i], Cut: l.cut}}
 		}
 		legs, now = append(legs, l), l.cut
 	}
@@ -154,54 +152,41 @@ func orders(of []int) [][]int {
 }
 
 // Visit brings ranks to the ends of calls, so that the calls can be looked at with what they were given: for each of a
-// few events look is called, with its place, while its rank is stopped there and all others stand at a consistent cut.
-// The calls are visited in the order that the recording allows. Errors of type *PassedError, *NoStandError and
-// *RunningError come before anything was moved; others are those of RunTo.
-func (c *Controller) Visit(ctx context.Context, events []causal.EventID,
-	look func(ctx context.Context, place int) error,
-) error {
-	leave, err := c.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	graph, err := c.o.Graph(ctx)
-	if err != nil {
-		return err
-	}
-	now, err := c.stand(ctx)
-	if err != nil {
-		return err
-	}
-	legs, err := itinerary(graph, now, events)
-	if err != nil {
-		return err
-	}
-	for _, l := range legs {
-		names := make([]string, len(l.at))
-		for k, i := range l.at {
-			names[k] = events[i].String()
-		}
-		request := job.RunToCutRequest{
-			At: strings.Join(slices.Compact(names), " and "), Positions: l.cut,
-			Beyond: l.beyond, Leader: -1, GuardLeader: abi.Never,
-		}
-		if err := c.runToCut(ctx, request); err != nil {
+// few events look is called, with its index, while its rank is stopped there and all others at a consistent cut. The
+// calls are visited in the order that the recording allows. What cannot be had is refused before anything moves, with a
+// *PassedError, *NoStopError or *RunningError.
+func (c *Controller) Visit(events []causal.EventID, look func(ctx context.Context, index int) error) *Run {
+	return c.run(func(ctx context.Context, graph *causal.Graph) error {
+		now, err := c.whereStopped(ctx)
+		if err != nil {
 			return err
 		}
-		for _, i := range l.at {
-			if err := look(ctx, i); err != nil {
+		legs, err := itinerary(graph, now, events)
+		if err != nil {
+			return err
+		}
+		for _, l := range legs {
+			names := make([]string, len(l.at))
+			for k, i := range l.at {
+				names[k] = events[i].String()
+			}
+			at := strings.Join(slices.Compact(names), " and ")
+			if err := c.reach(ctx, target{at: at, cut: l.cut, beyond: l.beyond, leader: -1}); err != nil {
 				return err
 			}
+			for _, i := range l.at {
+				if err := look(ctx, i); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// stand is where the ranks are, if they all stand still.
-func (c *Controller) stand(ctx context.Context) (causal.Cut, error) {
-	var some *job.RanksError // of those that have ended, what was last known counts
-	if _, err := c.o.Job.Control(ctx, c.o.Job.All(), backend.ControlRequest{}); err != nil && !errors.As(err, &some) {
+// whereStopped is where the ranks are, if none of them runs freely.
+func (c *Controller) whereStopped(ctx context.Context) (causal.Cut, error) {
+	if _, err := c.positions(ctx); err != nil { // of those that have ended, what was last known counts
 		return nil, err
 	}
 	status, err := c.o.Job.Status(ctx)
@@ -212,13 +197,14 @@ func (c *Controller) stand(ctx context.Context) (causal.Cut, error) {
 	running := rankset.Set{}
 	for r, s := range status {
 		now[r] = s.Control.Events
-		still := s.Control.Present && slices.Contains([]abi.State{abi.StateParked, abi.StateEnd, abi.StateFinalized}, s.Control.State)
-		if s.State == job.Running && !still {
+		state := s.Control.State
+		if s.State == job.Running && !(s.Control.Present &&
+			(state == abi.StateParked || state == abi.StateEnd || state == abi.StateFinalized)) {
 			running = running.With(r)
 		}
 	}
 	if !running.Empty() {
-		return nil, &RunningError{Ranks: running}
+		return nil, &RefusedError{&RunningError{Ranks: running}}
 	}
 	return now, nil
 }

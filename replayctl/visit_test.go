@@ -17,7 +17,7 @@ import (
 )
 
 // handmade builds a graph of two ranks: each event is a letter and the other rank. s send, r receive, S synchronous
-// send, i Irecv, w Wait of the last Irecv, x Sendrecv.
+// send, i Irecv, w Wait of the last Irecv, x Sendrecv, n what concerns nobody else.
 func handmade(t *testing.T, ranks ...string) *causal.Graph {
 	t.Helper()
 	all := make([]uint32, len(ranks))
@@ -47,6 +47,8 @@ func handmade(t *testing.T, ranks ...string) *causal.Graph {
 			case 'w':
 				e.Op, e.Completed = mpispec.OpWait,
 					[]trace.Completion{{Post: post, Class: trace.RequestRecv, Source: other, Tag: 1, Bytes: 8}}
+			case 'n':
+				e.Op = mpispec.OpWait
 			case 'x':
 				e.Op, e.Send, e.Recv = mpispec.OpSendrecv, send, recv
 			}
@@ -171,8 +173,8 @@ func TestItinerary(t *testing.T) {
 	}
 }
 
-func TestNoStandIsSaid(t *testing.T) {
-	none := &NoStandError{Event: ev(0, 1), Cut: causal.Cut{2, 1}}
+func TestNoStopIsSaid(t *testing.T) {
+	none := &NoStopError{Event: ev(0, 1), Cut: causal.Cut{2, 1}}
 	for _, part := range []string{"rank 0 at the end of event 0:1", "at [2 1], it has completed 2 events"} {
 		if !strings.Contains(none.Error(), part) {
 			t.Errorf("%q lacks %q", none, part)
@@ -209,7 +211,7 @@ func TestItineraryAgainstSearch(t *testing.T) {
 			return
 		}
 		var passed *PassedError
-		var none *NoStandError
+		var none *NoStopError
 		switch {
 		case errors.As(err, &passed):
 			if now[passed.Event.Rank] < passed.Event.Index {

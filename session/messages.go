@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -27,23 +26,12 @@ func (s *steering) Messages(ctx context.Context, at string) (dap.RecordedMessage
 }
 
 // Visit implements dap.Steering.
-func (s *steering) Visit(ctx context.Context, calls []dap.RecordedCall,
-	look func(ctx context.Context, place int) error,
-) error {
+func (s *steering) Visit(calls []dap.RecordedCall, look func(ctx context.Context, index int) error) *replayctl.Run {
 	events := make([]causal.EventID, len(calls))
 	for i, c := range calls {
 		events[i] = causal.EventID{Rank: c.Rank, Index: c.Event}
 	}
-	err := s.controller.Visit(ctx, events, look)
-	for _, kind := range []any{
-		new(*replayctl.PassedError), new(*replayctl.NoStandError),
-		new(*replayctl.RunningError),
-	} {
-		if errors.As(err, kind) {
-			return refusal{err}
-		}
-	}
-	return refusedCut(givenUp(ctx, err))
+	return s.Controller.Visit(events, look)
 }
 
 // messagesOf are the messages that an event has a part in, or what it gives other ranks and takes of them in a

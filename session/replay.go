@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -44,18 +43,11 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	}
 	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
 	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
-	steer.controller = replayctl.New(replayctl.Options{
+	steer.Controller = replayctl.New(replayctl.Options{
 		Job: j, Graph: steer.loadGraph, Scout: steer.scout,
-		Say: func(text string) {
-			say(j, "console", text+"\n")
-		}, Log: s.Log,
+		Say: func(text string) { say(j, "console", text+"\n") }, Log: s.Log,
 	})
 	started.Steering = steer
-	stop := started.Stop
-	started.Stop = func(ctx context.Context) error {
-		steer.controller.Close()
-		return stop(ctx)
-	}
 	return started, nil
 }
 
@@ -97,14 +89,15 @@ func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Opt
 	return o
 }
 
-// steering is dap.Steering for one replay.
+// steering is dap.Steering for one replay: a Controller, and what it needs of this package.
 type steering struct {
-	starter    *Starter
-	args       protocol.LaunchArguments
-	options    runner.ReplayOptions
-	prepared   *runner.Prepared
-	job        *job.Job
-	controller *replayctl.Controller
+	*replayctl.Controller
+
+	starter  *Starter
+	args     protocol.LaunchArguments
+	options  runner.ReplayOptions
+	prepared *runner.Prepared
+	job      *job.Job
 
 	mu    sync.Mutex // held while the graph is obtained, so that it is obtained once
 	graph *causal.Graph
@@ -129,7 +122,7 @@ func (s *steering) loadGraph(ctx context.Context) (*causal.Graph, error) {
 	return graph, err
 }
 
-// progress is shown by every face. A job that is closed has none left.
+// progress is shown by every front end. A job that is closed has none left.
 func (s *steering) progress(p job.Progress) { _ = s.job.ReportProgress(p) }
 
 // scout starts a second replay, unseen, in which only some ranks have a debugger.
@@ -184,100 +177,9 @@ func (s *steering) scout(ctx context.Context, debugged rankset.Set) (*replayctl.
 	return scout, nil
 }
 
-// Continue implements dap.Steering.
-func (s *steering) Continue(ctx context.Context, breakpoints []job.Breakpoint, focus rankset.Set) error {
-	var causalOnes []job.Breakpoint
-	for _, b := range breakpoints {
-		if b.Mode == job.ModeCausal {
-			causalOnes = append(causalOnes, b)
-		}
-	}
-	err := s.controller.Continue(ctx, causalOnes)
-	if _, none := errors.AsType[*replayctl.NoHitError](err); none {
-		return s.goOn(ctx, err.Error(), focus)
-	}
-	return givenUp(ctx, err)
-}
-
-// goOn lets the ranks of the focus run on without a breakpoint ahead: the rest of the run is ordinary. why they do, and
-// from where, is said.
-func (s *steering) goOn(ctx context.Context, why string, focus rankset.Set) error {
-	before, err := s.job.Status(ctx)
-	if err != nil {
-		return errors.Join(errors.New(why), err)
-	}
-	resumed, err := s.job.Resume(ctx, focus, backend.Continue, 0)
-	if err != nil {
-		return errors.Join(errors.New(why), err)
-	}
-	say(s.job, "console", why+" "+goingOn(before, resumed)+"\n")
-	return nil
-}
-
-// goingOn says which ranks go on and from which positions, and how the others stand.
-func goingOn(before []job.RankStatus, resumed rankset.Set) string {
-	var from []string
-	var gone, running, standing rankset.Set
-	for _, s := range before {
-		switch {
-		case resumed.Contains(s.Rank):
-			from = append(from, fmt.Sprintf("%d:%d", s.Rank, s.Control.Events))
-		case s.State.Gone():
-			gone = gone.With(s.Rank)
-		case s.State == job.Stopped:
-			standing = standing.With(s.Rank)
-		default:
-			running = running.With(s.Rank)
-		}
-	}
-	if gone.Len() == len(before) {
-		return "All ranks have ended."
-	}
-	var parts []string
-	if len(from) > 0 {
-		parts = append(parts, fmt.Sprintf("Ranks [%s] go on, from %s", resumed, strings.Join(from, " ")))
-	}
-	for _, other := range []struct {
-		ranks rankset.Set
-		how   string
-	}{{running, "running"}, {standing, "standing, not being in focus"}, {gone, "at their ends"}} {
-		if !other.ranks.Empty() {
-			parts = append(parts, fmt.Sprintf("[%s]: %s", other.ranks, other.how))
-		}
-	}
-	return strings.Join(parts, "; ") + "."
-}
-
-// givenUp puts the caller's reason first where a cut was given up because the caller gave up. Otherwise the error says
-// which ranks stood in the way, and is shown.
-func givenUp(ctx context.Context, err error) error {
-	var partial *job.PartialCutError
-	if errors.As(err, &partial) && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
-// RunTo implements dap.Steering.
-func (s *steering) RunTo(ctx context.Context, arguments protocol.CutArguments) error {
-	cut, at := arguments.Cut, arguments.At
-	if at != "" {
-		report, err := s.cut(ctx, at)
-		if err != nil {
-			return err
-		}
-		cut = report.Cut
-	}
-	return refusedCut(givenUp(ctx, s.controller.RunTo(ctx, at, cut)))
-}
-
-// refusedCut marks the errors that mean that the recording has no such cut, or the ranks cannot get there: nothing was
-// moved.
+// refusedCut marks the errors that mean that the recording has no such cut.
 func refusedCut(err error) error {
-	for _, kind := range []any{
-		new(*replayctl.InconsistentError), new(*job.CutRefusedError), new(*causal.NoEventError),
-		new(*causal.CutSizeError), new(*causal.EventIDError),
-	} {
+	for _, kind := range []any{new(*causal.NoEventError), new(*causal.CutSizeError), new(*causal.EventIDError)} {
 		if errors.As(err, kind) {
 			return refusal{err}
 		}
@@ -287,22 +189,17 @@ func refusedCut(err error) error {
 
 // Cut implements dap.Steering.
 func (s *steering) Cut(ctx context.Context, at string) (protocol.CutBody, error) {
-	report, err := s.cut(ctx, at)
-	if err != nil {
-		return protocol.CutBody{}, err
-	}
-	return protocol.CutBody{At: at, Positions: report.Cut, Consistent: report.Consistent, Text: CutText(report)}, nil
-}
-
-func (s *steering) cut(ctx context.Context, at string) (*causal.CutReport, error) {
 	event, err := causal.ParseEventID(at)
 	if err != nil {
-		return nil, refusedCut(err)
+		return protocol.CutBody{}, refusedCut(err)
 	}
 	graph, err := s.loadGraph(ctx)
 	if err != nil {
-		return nil, err
+		return protocol.CutBody{}, err
 	}
 	report, err := graph.ReportCausalCut(event)
-	return report, refusedCut(err)
+	if err != nil {
+		return protocol.CutBody{}, refusedCut(err)
+	}
+	return protocol.CutBody{At: at, Positions: report.Cut, Consistent: report.Consistent, Text: CutText(report)}, nil
 }

@@ -73,7 +73,7 @@ var rules = []rule{
 		reason: "the test client sees what any client sees",
 	},
 	{
-		folder: "job", may: []string{"prettyprint"},
+		folder: "job", may: []string{"prettyprint", "pmpi/abi"},
 		reason: "the model of a job knows backends by their interface only; how ranks are started is not its business",
 		tests:  []string{"backend/gdb"},
 	},
@@ -207,7 +207,7 @@ var rules = []rule{
 		reason: "pure algorithms on the events of a recording",
 	},
 	{
-		folder: "replayctl", may: []string{"job", "causal", "trace"},
+		folder: "replayctl", may: []string{"job", "causal", "trace", "pmpi/abi"},
 		reason: "it steers a job by what the recording says",
 	},
 	{

@@ -255,6 +255,9 @@ func (f *Fake) exit(code int, signal string) {
 	}
 	f.dead = true
 	if f.launched {
+		if last := f.snapshot(); last.Present {
+			f.emit(backend.Event{Control: &last})
+		}
 		f.emit(backend.Event{Exited: &backend.Exited{Code: code, Signal: signal}})
 	}
 	f.w.changed.Broadcast()

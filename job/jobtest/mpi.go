@@ -18,6 +18,17 @@ type controlBlock struct {
 	message         string
 }
 
+// settled is what ControlRequest.Wait waits for.
+func (c *controlBlock) settled() bool {
+	switch c.state {
+	case abi.StateParked:
+		return c.parkAt == abi.Never
+	case abi.StateDiverged, abi.StateEnd, abi.StateFinalized, abi.StateRefused:
+		return true
+	}
+	return false
+}
+
 func (f *Fake) snapshot() backend.ControlState {
 	if f.NoControl {
 		return backend.ControlState{}

@@ -222,8 +222,8 @@ func (f *Fake) ReadMemory(ctx context.Context, addr uint64, n int) (out []byte, 
 func (f *Fake) Control(ctx context.Context, req backend.ControlRequest) (s backend.ControlState, err error) {
 	err = f.request(ctx, Control, req, false, func() error {
 		f.control(req)
-		if req.Wait != 0 {
-			err := f.w.wait(ctx, func() bool { return f.dead || f.ended || req.Wait&(1<<f.ctl.state) != 0 })
+		if req.Wait {
+			err := f.w.wait(ctx, func() bool { return f.dead || f.ended || f.ctl.settled() })
 			if err != nil {
 				return err
 			}

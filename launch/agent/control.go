@@ -101,8 +101,8 @@ func (s *steering) control(ctx context.Context, req backend.ControlRequest) (bac
 	if req.Release != nil {
 		s.block.Release(*req.Release)
 	}
-	if req.Wait != 0 {
-		if err := s.wait(ctx, req.Wait); err != nil {
+	if req.Wait {
+		if err := s.wait(ctx); err != nil {
 			return backend.ControlState{}, err
 		}
 	}
@@ -113,25 +113,17 @@ func (s *steering) control(ctx context.Context, req backend.ControlRequest) (bac
 	return state, nil
 }
 
-// wait returns when the state is one of the bits, or the program has gone.
-func (s *steering) wait(ctx context.Context, bits uint32) error {
+// wait returns when the rank has parked at its position or goes no further, or the program has gone.
+func (s *steering) wait(ctx context.Context) error {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := context.AfterFunc(s.gone, cancel)
-	defer stop()
-	state := s.block.State()
-	for bits&(1<<uint(state)) == 0 {
-		next, err := s.block.WaitChange(either, state)
-		if err != nil {
-			if s.gone.Err() != nil {
-				return nil
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("waiting for the rank: %w", err)
-		}
-		state = next
+	defer context.AfterFunc(s.gone, cancel)()
+	_, err := s.block.WaitParked(either)
+	switch {
+	case err == nil, s.gone.Err() != nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
 	}
-	return nil
+	return fmt.Errorf("waiting for the rank: %w", err)
 }

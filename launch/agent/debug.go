@@ -148,7 +148,7 @@ func (d *debugger) forward(events <-chan backend.Event) {
 	}
 }
 
-// leave notes that the program has gone. Its last counters go out first.
+// leave notes that the program has gone. Its last counters go out first. For forward only.
 func (d *debugger) leave() {
 	if d.steering.gone.Err() != nil {
 		return

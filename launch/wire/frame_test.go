@@ -134,7 +134,7 @@ func drawControl(t *rapid.T) backend.ControlRequest {
 		v := abi.Release(rapid.Uint32Range(0, 2).Draw(t, "how"))
 		r.Release = &v
 	}
-	r.Wait = rapid.Uint32().Draw(t, "wait")
+	r.Wait = rapid.Bool().Draw(t, "wait")
 	return r
 }
 

@@ -96,7 +96,7 @@ type Control struct {
 	SetPark, SetGuard, SetRelease bool
 	ParkAt, GuardAt               uint64
 	Release                       abi.Release
-	Wait                          uint32
+	Wait                          bool
 }
 
 // ControlOf converts a request for the wire.

@@ -1,82 +1,23 @@
-package job
+package replayctl
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/job/jobtest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-// program is MPI_Init, n events with a line of source after each (line 100+event), and more.
-func program(n int, more ...jobtest.Step) []jobtest.Step {
-	out := []jobtest.Step{jobtest.Init(), jobtest.Line(src, 100)}
-	for i := 1; i <= n; i++ {
-		out = append(out, jobtest.MPI("MPI_Send"), jobtest.Line(src, 100+i))
-	}
-	return append(out, more...)
-}
-
-func programs(ps ...[]jobtest.Step) func(*jobtest.World) {
-	return func(w *jobtest.World) {
-		for r, p := range ps {
-			w.Rank(r).Program = p
-		}
-	}
-}
-
-// wantAt checks where a rank stands.
-func (b *bench) wantAt(rank int, position uint64, reason backend.Reason) {
-	b.t.Helper()
-	s := b.status(rank)
-	if s.State != Stopped || s.Stop.Reason != reason || s.Control.Events != position ||
-		b.w.Rank(rank).Position() != position {
-		b.t.Errorf("rank %d is %s (%s) after event %d, want it stopped (%s) after event %d: %s",
-			rank, s.State, reasonOf(s), b.w.Rank(rank).Position(), reason, position, s.Text)
-	}
-}
-
-func reasonOf(s RankStatus) backend.Reason {
-	if s.Stop == nil {
-		return ""
-	}
-	return s.Stop.Reason
-}
-
-func (b *bench) runToCut(leader int, positions ...uint64) error {
-	b.t.Helper()
-	req := RunToCutRequest{At: "1:3", Positions: positions, Leader: leader, GuardLeader: abi.Never}
-	if leader >= 0 {
-		req.GuardLeader = positions[leader]
-	}
-	cut, err := b.j.RunToCut(b.ctx, req)
-	if err == nil && (cut.At != "1:3" || cut.Leader != leader || !slices.Equal(cut.Positions, positions)) {
-		b.t.Errorf("the answer is about another cut: %+v", cut)
-	}
-	return err
-}
-
-// untilParked reads the stream until the ranks have been shown as parked.
-func (b *bench) untilParked(ranks ...int) {
-	b.t.Helper()
-	left := rankset.New(ranks...)
-	for !left.Empty() {
-		e := b.until("ranks "+left.String()+" park", func(e Event) bool {
-			return e.RankChanged != nil && e.RankChanged.State == Running &&
-				e.RankChanged.Control.State == abi.StateParked
-		})
-		left = left.Without(e.RankChanged.Rank)
-	}
-}
-
 func TestRunToCut(t *testing.T) {
-	b := launched(t, 4, Options{}, programs(program(5), program(5), program(5), program(5)))
-	b.breakAt(103, ModeCausal, rankset.New(1))
+	b := launched(t, 4, programs(program(5), program(5), program(5), program(5)))
+	b.breakAt(103, job.ModeCausal, rankset.New(1))
 	b.drain()
 	b.seen = nil
 	b.must(b.runToCut(1, 2, 3, 0, 5))
@@ -91,33 +32,21 @@ func TestRunToCut(t *testing.T) {
 	if g := b.w.Rank(1).GuardAt(); g != abi.Never {
 		t.Errorf("the leader's guard is still there: %d", g)
 	}
-	var kinds []string
-	for _, e := range b.seen {
-		switch {
-		case e.Cut != nil:
-			kinds = append(kinds, fmt.Sprintf("cut %s %v", e.Cut.At, e.Cut.Positions))
-		case e.Idle:
-			kinds = append(kinds, "idle")
-		}
-	}
-	if got := fmt.Sprint(kinds); got != "[cut 1:3 [2 3 0 5] idle]" {
-		t.Errorf("published: %s", got)
-	}
 }
 
 // All ranks but 1 stop for good only after rank 1 has received what rank 0 holds back in its MPI library: the deadlock
-// argument of RunToCut.
+// argument of reach.
 func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
 	parked := make(chan struct{})
-	b := launched(t, 2, Options{}, programs(
+	b := launched(t, 2, programs(
 		program(1),
 		[]jobtest.Step{jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 7)},
 	))
-	b.breakAt(7, ModeCausal, rankset.New(1))
+	b.breakAt(7, job.ModeCausal, rankset.New(1))
 	b.drain()
 	go func() {
 		// Only when rank 0 has parked does rank 1 begin to receive.
-		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err == nil &&
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: true}); err == nil &&
 			s.State == abi.StateParked {
 			close(parked)
 		}
@@ -130,16 +59,16 @@ func TestRanksAtTheirPositionsGiveProgress(t *testing.T) {
 // The leader too must not be frozen at its breakpoint while another needs its progress.
 func TestTheLeaderParksBeforeItsBreakpoint(t *testing.T) {
 	parked := make(chan struct{})
-	b := launched(t, 2, Options{}, programs(
+	b := launched(t, 2, programs(
 		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Isend"), jobtest.Line(src, 7)},
 		[]jobtest.Step{
 			jobtest.Init(), jobtest.Block("MPI_Recv", parked), jobtest.Receive(0, 1), jobtest.Line(src, 8),
 			jobtest.Block("", nil),
 		},
 	))
-	b.breakAt(7, ModeCausal, rankset.New(0))
+	b.breakAt(7, job.ModeCausal, rankset.New(0))
 	go func() {
-		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err == nil &&
+		if s, err := b.w.Rank(0).Control(b.ctx, backend.ControlRequest{Wait: true}); err == nil &&
 			s.State == abi.StateParked {
 			close(parked)
 		}
@@ -150,7 +79,7 @@ func TestTheLeaderParksBeforeItsBreakpoint(t *testing.T) {
 }
 
 func TestRunToCutWithoutALeader(t *testing.T) {
-	b := launched(t, 3, Options{}, programs(program(5), program(5), program(5)))
+	b := launched(t, 3, programs(program(5), program(5), program(5)))
 	b.must(b.runToCut(-1, 1, 2, 3))
 	for r := range 3 {
 		b.wantAt(r, uint64(r+1), backend.ReasonStopPoint)
@@ -166,7 +95,7 @@ func TestRunToCutWithoutALeader(t *testing.T) {
 }
 
 func TestALeaderAtItsPositionIsResumedLast(t *testing.T) {
-	b := launched(t, 3, Options{}, programs(program(5), program(5), program(5)))
+	b := launched(t, 3, programs(program(5), program(5), program(5)))
 	b.must(b.runToCut(-1, 1, 1, 1))
 	// A step takes it out of the stop point: now it stands in its own code, and cannot park there.
 	_, err := b.j.Resume(b.ctx, rankset.New(1), backend.Next, 0)
@@ -190,21 +119,21 @@ func TestALeaderAtItsPositionIsResumedLast(t *testing.T) {
 }
 
 func TestTheGuardStopsALeaderWithoutABreakpoint(t *testing.T) {
-	b := launched(t, 2, Options{}, programs(program(5), program(5)))
+	b := launched(t, 2, programs(program(5), program(5)))
 	b.must(b.runToCut(0, 3, 1))
 	b.wantAt(0, 3, backend.ReasonStopPoint)
 	wantText(t, "text", b.status(0).Text, "Rank 0 is about to begin event 4 (MPI_Send) in main (main.c:103), and "+
 		"goes no further because the cut ends before it.")
-	b.breakAt(105, ModeRank, rankset.New(0))
+	b.breakAt(105, job.ModeRank, rankset.New(0))
 	b.drain()
 	b.resume(rankset.New(0), backend.Continue) // the guard is gone
-	b.untilState(0, Stopped)
+	b.untilState(0, job.Stopped)
 	b.wantAt(0, 5, backend.ReasonBreakpoint)
 }
 
 func TestRunningRanksAreStoppedFirst(t *testing.T) {
 	ready := make(chan struct{})
-	b := launched(t, 2, Options{}, programs(
+	b := launched(t, 2, programs(
 		[]jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Block("MPI_Recv", ready), jobtest.Events(3)},
 		program(4),
 	))
@@ -216,7 +145,7 @@ func TestRunningRanksAreStoppedFirst(t *testing.T) {
 }
 
 func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
-	b := launched(t, 5, Options{}, programs(
+	b := launched(t, 5, programs(
 		program(3),
 		program(2, jobtest.Finalize(), jobtest.Exit(0)), // has ended before
 		// ends on the way: Finalize is event 3, and nothing parks after it
@@ -225,19 +154,19 @@ func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 		program(1, jobtest.Finalize(), jobtest.Block("exp", nil)), // goes on without MPI
 	))
 	b.resume(rankset.New(1), backend.Continue)
-	b.untilState(1, Exited)
-	cut, err := b.j.RunToCut(b.ctx, RunToCutRequest{Positions: []uint64{2, 3, 3, 0, 2}, Leader: -1})
-	b.must(err)
+	b.untilState(1, job.Exited)
+	b.must(b.moveTo(b.ctx, -1, 2, 3, 3, 0, 2))
+	cut := b.until("the cut", func(e job.Event) bool { return e.Cut != nil }).Cut
 	if cut.Finished.String() != "1-3" {
 		t.Errorf("finished: %s", cut.Finished)
 	}
 	b.wantAt(0, 2, backend.ReasonStopPoint)
 	b.wantAt(4, 2, backend.ReasonPause)
-	if s := b.status(3); s.State != Exited || s.Exit.Code != 7 {
+	if s := b.status(3); s.State != job.Exited || s.Exit.Code != 7 {
 		t.Errorf("%+v", s)
 	}
 	// An ended rank cannot be before its position.
-	err = b.runToCut(-1, 2, 2, 3, 0, 2)
+	err := b.runToCut(-1, 2, 2, 3, 0, 2)
 	var beyond *BeyondPositionError
 	if !errors.As(err, &beyond) || beyond.Rank != 1 {
 		t.Errorf("%v", err)
@@ -248,11 +177,11 @@ func TestRanksThatHaveEndedBelongToTheCut(t *testing.T) {
 // pause.
 func TestParkedRanksGoOn(t *testing.T) {
 	setup := func(t *testing.T) *bench {
-		b := launched(t, 3, Options{}, programs(program(9, jobtest.Block("MPI_Wait", nil)), program(9), program(9)))
-		b.breakAt(101, ModeRank, rankset.New(1))
+		b := launched(t, 3, programs(program(9, jobtest.Block("MPI_Wait", nil)), program(9), program(9)))
+		b.breakAt(101, job.ModeRank, rankset.New(1))
 		b.w.Rank(1).On(jobtest.Resume, func(context.Context) error {
 			for _, r := range []int{0, 2} {
-				if _, err := b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: 1 << abi.StateParked}); err != nil {
+				if _, err := b.w.Rank(r).Control(b.ctx, backend.ControlRequest{Wait: true}); err != nil {
 					return err
 				}
 			}
@@ -299,7 +228,7 @@ func TestParkedRanksGoOn(t *testing.T) {
 	})
 	t.Run("as the leader", func(t *testing.T) {
 		b := setup(t)
-		b.breakAt(102, ModeCausal, rankset.New(0))
+		b.breakAt(102, job.ModeCausal, rankset.New(0))
 		b.must(b.runToCut(0, 2, 4, 3))
 		b.wantAt(0, 2, backend.ReasonBreakpoint)
 	})
@@ -307,7 +236,7 @@ func TestParkedRanksGoOn(t *testing.T) {
 
 func TestTheEndOfTheRecordingAtThePositionIsAnArrival(t *testing.T) {
 	// A rank that cannot park at its last event, because it was before MPI_Init when the recording was cut short.
-	b := launched(t, 2, Options{}, programs(program(5), []jobtest.Step{jobtest.RecordingEnds()}))
+	b := launched(t, 2, programs(program(5), []jobtest.Step{jobtest.RecordingEnds()}))
 	b.must(b.runToCut(-1, 2, 0))
 	b.wantAt(0, 2, backend.ReasonStopPoint)
 	b.wantAt(1, 0, backend.ReasonStopPoint)
@@ -316,13 +245,97 @@ func TestTheEndOfTheRecordingAtThePositionIsAnArrival(t *testing.T) {
 // A rank that an earlier cut stopped parks again, and so gives progress: rank 1 gets the message that is still in the
 // MPI library of rank 0.
 func TestARankOfAnEarlierCutGivesProgress(t *testing.T) {
-	b := launched(t, 2, Options{},
-		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
+	b := launched(t, 2, programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
 	b.must(b.runToCut(-1, 1, 2))
 	b.wantAt(0, 1, backend.ReasonStopPoint)
 	b.wantAt(1, 2, backend.ReasonStopPoint)
 }
 
-// The gap in the deadlock argument: rank 0 stands stopped in its own code with a message in its MPI library, and rank 1
-// needs it. The error says so.
+// Random programs whose receives depend on earlier events of other ranks, run to a random consistent cut and then to a
+// later one, with any rank as the leader. The oracle is the order of events in which the program was drawn: a prefix of
+// it is a consistent cut.
+func TestRandomCuts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(t, "ranks")
+		total := rapid.IntRange(2*n, 24).Draw(t, "events")
+		w := jobtest.New(n)
+		defer w.Close()
+		counts := make([]uint64, n)
+		var cuts [][]uint64 // counts after each event
+		cuts = append(cuts, slices.Clone(counts))
+		for _, f := range w.Ranks() {
+			f.Program = []jobtest.Step{jobtest.Init(), jobtest.Line(src, 1)}
+		}
+		for i := range total {
+			r := rapid.IntRange(0, n-1).Draw(t, "rank")
+			if i >= total-n {
+				r = i - (total - n) // each rank has at least one event, at the end
+			}
+			step := jobtest.MPI("MPI_Isend")
+			from := rapid.IntRange(0, n-1).Draw(t, "from")
+			if from != r && counts[from] > 0 && rapid.Bool().Draw(t, "receives") {
+				step = jobtest.Receive(from, uint64(rapid.IntRange(1, int(counts[from])).Draw(t, "sent")))
+			}
+			counts[r]++
+			w.Rank(r).Program = append(w.Rank(r).Program, step, jobtest.Line(src, int(counts[r])+1))
+			cuts = append(cuts, slices.Clone(counts))
+		}
+		for _, f := range w.Ranks() {
+			f.Program = append(f.Program, jobtest.MPI("MPI_Barrier")) // something for the guard to stop at
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		j := job.New(job.Options{Ranks: n})
+		defer j.Close()
+		c := New(Options{Job: j})
+		for i, f := range w.Ranks() {
+			if err := j.Attach(i, f, job.Info{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := j.Launch(ctx, backend.LaunchRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		to := func(cut []uint64) {
+			leader := rapid.IntRange(-1, n-1).Draw(t, "leader")
+			to := target{cut: cut, leader: leader}
+			if leader >= 0 {
+				to.guard = cut[leader]
+				bp := []job.Breakpoint{{ID: 1, Source: src, Line: int(cut[leader]) + 1, Ranks: rankset.New(leader)}}
+				if rapid.Bool().Draw(t, "only the guard") {
+					bp = nil
+				}
+				if _, err := j.SetBreakpoints(ctx, src, bp); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := c.reach(ctx, to); err != nil {
+				t.Fatalf("to %v: %v", cut, err)
+			}
+			status, err := j.Status(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for r, s := range status {
+				if s.State != job.Stopped || w.Rank(r).Position() != cut[r] || s.Control.Events != cut[r] {
+					t.Fatalf("to %v: rank %d is %s after event %d", cut, r, s.State, w.Rank(r).Position())
+				}
+			}
+		}
+		first := rapid.IntRange(0, total-n).Draw(t, "first")
+		to(cuts[first])
+		// A later cut at which every rank has moved: one that stood still could not give the others progress, which
+		// reach documents.
+		for _, cut := range cuts[first:] {
+			moved := true
+			for r := range cut {
+				moved = moved && cut[r] > cuts[first][r]
+			}
+			if moved {
+				to(cut)
+				return
+			}
+		}
+	})
+}
