@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -78,21 +79,27 @@ func aborted(job launch.Result) bool {
 	})
 }
 
+// byLauncher tells whether a rank was ended by a signal that its launcher sent when something else had gone wrong: those
+// that launchers send, where the launcher's own status is not the one of a rank that was ended so (MPICH: the signal's
+// number, Open MPI: 128 more).
+func byLauncher(job launch.Result, exit *backend.Exited) bool {
+	signal := int(unix.SignalNum(exit.Signal))
+	return (exit.Signal == "SIGKILL" || exit.Signal == "SIGTERM") && job.Code != signal && job.Code != 128+signal
+}
+
 // Status is RecordResult.Status for any job.
 func Status(job launch.Result) int {
 	first := job.First()
-	if first >= 0 && job.Code > 0 && aborted(job) {
-		if exit := job.Ranks[first].Exit; exit == nil || exit.Signal != "" {
-			return job.Code
-		}
-	}
+	var exit *backend.Exited
 	if first >= 0 {
-		if exit := job.Ranks[first].Exit; exit != nil {
-			if exit.Signal != "" {
-				return 128 + int(unix.SignalNum(exit.Signal))
-			}
-			return exit.Code
-		}
+		exit = job.Ranks[first].Exit
+	}
+	switch {
+	case exit == nil:
+	case exit.Signal == "":
+		return exit.Code
+	case job.Code <= 0 || !aborted(job) && !byLauncher(job, exit):
+		return 128 + int(unix.SignalNum(exit.Signal))
 	}
 	switch {
 	case job.Code > 0:

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -194,7 +195,7 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 		if onlyBad && rank.End.How == recording.EndFinalized {
 			continue
 		}
-		text := endText(rank.End, r.Job.Stopped) + lastText(i, rank)
+		text := endText(rank.End, r.Job.Stopped) + lastText(i, rank, r.Job.Ranks[i].Control)
 		if ranks[text] == nil {
 			order = append(order, text)
 		}
@@ -212,13 +213,15 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 }
 
 // lastText says where a rank ended that did not end well: ", in MPI_Recv at tsp.c:40 (event 1:17)".
-func lastText(rank int, meta recording.RankMeta) string {
+func lastText(rank int, meta recording.RankMeta, control backend.ControlState) string {
 	last := meta.Last
 	switch {
 	case meta.End.How == recording.EndFinalized:
 		return ""
+	case last == nil && meta.Events == 0 && control.Present && control.State != abi.StateNew:
+		return ", after MPI_Init, before any call that is recorded"
 	case last == nil && meta.Events == 0:
-		return ", before its first MPI call"
+		return ", before MPI_Init had returned"
 	case last == nil:
 		return fmt.Sprintf(", after event %d:%d", rank, meta.Events)
 	}

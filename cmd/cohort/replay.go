@@ -140,6 +140,9 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 		b.WriteString("  No rank left the recording, which was cut short: the replay went as far as it goes.\n")
 	case r.OK():
 		b.WriteString("  No rank left the recording, and all got to its end.\n")
+	case r.Stalled && r.CutShort:
+		b.WriteString("  The replay was ended because no rank got on. The recording was cut short: what a rank waits for " +
+			"here may be\n  what another did after the end of its recording.\n")
 	case r.Stalled && r.Within:
 		b.WriteString("  The replay was ended because all ranks waited within MPI calls and none got on. If the " +
 			"program did something else than when it was recorded,\n" +

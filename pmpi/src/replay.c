@@ -243,7 +243,8 @@ static uint64_t next_due(uint32_t *op) {
 static int begin_last_call(uint64_t event, uint32_t op) {
   if (event != file->last_event + 1 || op != file->current_op) return 0;
   int collective = (op >= COHORT_OP_BARRIER && op <= COHORT_OP_NEIGHBOR_ALLTOALLW) ||
-                   (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) || op == COHORT_OP_FINALIZE;
+                   (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) || op == COHORT_OP_FINALIZE ||
+                   (op >= COHORT_OP_WIN_CREATE && op <= COHORT_OP_WIN_FREE) || op == COHORT_OP_WIN_FENCE;
   if (collective) {
     cohort_set_state(COHORT_STATE_END);
     extern void cohort_stop_here(uint32_t);
