@@ -11,7 +11,7 @@ import (
 func newRecordCommand(std streams) *cobra.Command {
 	var o runner.RecordOptions
 	var yield, jsonFile string
-	var label, quiet bool
+	var label, quiet, strict bool
 	cmd := &cobra.Command{
 		Use:   "record -n RANKS -o NAME.cohort [flags] -- PROGRAM [ARGUMENTS]",
 		Short: "Run a program at full speed and record the order of its messages",
@@ -32,7 +32,8 @@ On a terminal a line below the program's output shows how far the run is. At the
 recorded, and of ranks that did not end well where they ended.
 
 The exit status is the program's: 0 if all ranks ended with 0, else that of the rank that failed first (128 plus the number of
-the signal if one ended it). If nothing was started, because something is wrong with what was asked, it is 2. The recording is kept
+the signal if one ended it). With --strict it is 1 if that is 0 and the recording does not hold the whole run (a full disk, a call
+that is not covered). If nothing was started, because something is wrong with what was asked, it is 2. The recording is kept
 even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends the run.`,
 		Example: `  cohort record -n 4 -o tsp.cohort -- ./tsp cities18.txt
   cohort record -n 4 -o tsp.cohort --force --mode full -- ./tsp cities18.txt
@@ -73,7 +74,11 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 			if err != nil {
 				return fmt.Errorf("%w; what had been recorded until then is kept in %s", err, o.Dir)
 			}
-			if code := result.Status(); code != exitOK {
+			code := result.Status()
+			if strict && code == exitOK && len(recordMissing(result)) > 0 {
+				code = exitFailure
+			}
+			if code != exitOK {
 				return &exitError{Code: code}
 			}
 			return nil
@@ -93,6 +98,8 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 	f.BoolVar(&o.Overwrite, "force", false, "replace a recording that is there already")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no progress, and of the summary only what went wrong")
+	f.BoolVar(&strict, "strict", false,
+		"exit with status 1 if the program did well and the recording is not complete")
 	f.StringVar(&jsonFile, "json", "", "write the summary as JSON to `FILE`")
 	f.BoolVar(&o.Unpacked, "unpacked", false,
 		"leave the traces as the ranks wrote them (\"cohort trace pack\" packs them later)")

@@ -63,10 +63,11 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 	if s := r.Summary; s != nil && !quiet {
 		recordedText(&b, r, s, races)
 	}
-	for _, warning := range recordWarnings(r) {
-		fmt.Fprintf(&b, "  WARNING: %s\n", warning)
+	if r.NotPacked != nil {
+		fmt.Fprintf(&b, "  WARNING: %s\n", notPackedText(r))
 	}
-	if quiet && b.Len() == 0 {
+	missing := recordMissing(r)
+	if quiet && b.Len() == 0 && len(missing) == 0 {
 		return
 	}
 	head := fmt.Sprintf("\ncohort: recorded %s of %s in %s\n", prose.Count(uint64(len(r.Job.Ranks)), "rank"),
@@ -76,7 +77,15 @@ func recordSummary(w io.Writer, r *runner.RecordResult, races *causal.RaceCounts
 	if quiet {
 		head, next = fmt.Sprintf("cohort: recording %s\n", rec.Dir), ""
 	}
-	io.WriteString(w, head+b.String()+next) //nolint:errcheck // nowhere else to say it
+	end := ""
+	for _, text := range missing {
+		end += "  WARNING: " + text + "\n"
+	}
+	if len(missing) > 0 { // the last line: it must not be missed
+		end += "  The recording is NOT COMPLETE: a replay does not give back the whole run. (record --strict makes that " +
+			"an error.)\n"
+	}
+	io.WriteString(w, head+b.String()+next+end) //nolint:errcheck // nowhere else to say it
 }
 
 func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summary, races *causal.RaceCounts) {
@@ -145,8 +154,9 @@ func classText(classes map[string]uint64) string {
 	return strings.Join(names, ", ")
 }
 
-func recordWarnings(r *runner.RecordResult) []string {
-	var all []string
+// recordMissing says what of the run is not in the recording, or cannot be replayed from it.
+func recordMissing(r *runner.RecordResult) []string {
+	all := []string{} // in JSON an empty list
 	bySentence := func(what map[int]string, format string) {
 		ranks := map[string][]int{}
 		for rank := range r.Job.Ranks {
@@ -171,10 +181,11 @@ func recordWarnings(r *runner.RecordResult) []string {
 	if r.Problem != nil {
 		all = append(all, fmt.Sprintf("the recording cannot be replayed as it is: %v", r.Problem))
 	}
-	if r.NotPacked != nil {
-		all = append(all, fmt.Sprintf("the traces stay as the ranks wrote them, which does no harm: %v", r.NotPacked))
-	}
 	return all
+}
+
+func notPackedText(r *runner.RecordResult) string {
+	return fmt.Sprintf("the traces stay as the ranks wrote them, which does no harm: %v", r.NotPacked)
 }
 
 func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
@@ -259,6 +270,11 @@ func elapsed(d time.Duration) string { return d.Round(10 * time.Millisecond).Str
 // writeRecordJSON writes the summary for scripts.
 func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCounts) error {
 	meta := &r.Recording.Meta
+	missing := recordMissing(r)
+	warnings := slices.Clone(missing)
+	if r.NotPacked != nil {
+		warnings = append(warnings, notPackedText(r))
+	}
 	text, err := json.MarshalIndent(struct {
 		Recording string               `json:"recording"`
 		Command   []string             `json:"command"`
@@ -269,10 +285,12 @@ func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCoun
 		Summary   *recording.Summary   `json:"summary"` // null: the recording cannot be read
 		Races     *causal.RaceCounts   `json:"races"`   // null: not known yet
 		PerRank   []recording.RankMeta `json:"perRank"`
-		Warnings  []string             `json:"warnings"`
+		Complete  bool                 `json:"complete"` // a replay gives back the whole run
+		Missing   []string             `json:"missing"`  // why not
+		Warnings  []string             `json:"warnings"` // these, and what does no harm
 	}{
 		r.Recording.Dir, meta.Command, meta.Mode, r.Status(), r.Elapsed, r.Yield, r.Summary, races, meta.PerRank,
-		recordWarnings(r),
+		len(missing) == 0, missing, warnings,
 	}, "", "  ")
 	if err == nil {
 		err = os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // as any output

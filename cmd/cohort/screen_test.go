@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -221,6 +222,24 @@ func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) 
 		strings.Count(text, "the program goes on unrecorded") != 1 ||
 		!strings.Contains(text, "The disk is full") || strings.Contains(text, "cannot be replayed") {
 		t.Errorf("record has status %d and says:\n%s", status, text)
+	}
+	if !strings.HasSuffix(strings.TrimSpace(text), "(record --strict makes that an error.)") ||
+		!strings.Contains(text, "The recording is NOT COMPLETE") {
+		t.Errorf("record ends with something else:\n%s", text)
+	}
+	summary := w.path("summary.json")
+	strict, status := w.run("record", "--force", "--strict", "--json", summary, "-n", ranks, "--mode", mode, "-o",
+		"disk/r.cohort", "--", program, "recv", "12000")
+	if status != exitFailure {
+		t.Errorf("record --strict has status %d and says:\n%s", status, strict)
+	}
+	var of struct {
+		Complete bool
+		Missing  []string
+	}
+	if content, err := os.ReadFile(summary); err != nil || json.Unmarshal(content, &of) != nil || of.Complete ||
+		len(of.Missing) == 0 {
+		t.Errorf("the summary as JSON: %v\n%s", err, content)
 	}
 	if left, err := exec.Command("ls", "-la", disk+"/r.cohort").CombinedOutput(); err != nil ||
 		strings.Contains(string(left), "cohort-tmp") {
