@@ -759,6 +759,32 @@ type Set struct {
 	Count uint32
 }
 
+// Record is enum cohort_record. What a record begins with; the fields that follow are in docs/trace-format.md.
+type Record uint32
+
+// The values of Record.
+const (
+	RecordComm     Record = 0x01
+	RecordModule   Record = 0x02
+	RecordSite     Record = 0x03
+	RecordNote     Record = 0x04
+	RecordEvent    Record = 0x05
+	RecordEnd      Record = 0x06
+	RecordValue    Record = 0x07
+	RecordThread   Record = 0x08
+	RecordTurn     Record = 0x09
+	RecordContent  Record = 0x0b
+	RecordMatch    Record = 0x10
+	RecordPoll     Record = 0x11
+	RecordSet      Record = 0x12
+	RecordCheck    Record = 0x13
+	RecordRace     Record = 0x14
+	RecordPending  Record = 0x1f // only in shapes: a MATCH without a source
+	RecordTime     Record = 0x20 // short forms: the bits below are the first field
+	RecordKnown    Record = 0x40
+	RecordExpected Record = 0x80
+)
+
 // Ended is enum cohort_ended. Why a trace ends although its rank went on. From DISK on the header is as it was at
 // that moment: the trace counts as that of a rank that was killed then.
 type Ended uint32
@@ -831,8 +857,8 @@ type Chunk struct {
 	FirstEvent uint64 // number of the last event before this chunk, plus 1
 }
 
-// Record is any struct of the header.
-type Record interface {
+// Struct is any struct of the header.
+type Struct interface {
 	Divergence |
 		Recent |
 		Control |

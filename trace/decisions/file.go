@@ -69,7 +69,7 @@ func (d *Plan) Encode() []byte {
 }
 
 // appendAll appends a section to a file; count and offset are what its header says of it.
-func appendAll[E any, R abi.Record](b []byte, list []E, record func(*E) R) (file []byte, count, offset uint64) {
+func appendAll[E any, R abi.Struct](b []byte, list []E, record func(*E) R) (file []byte, count, offset uint64) {
 	count, offset = uint64(len(list)), uint64(len(b))
 	for i := range list {
 		r := record(&list[i])
@@ -163,7 +163,7 @@ func (f *file) from(what string, count, offset, size uint64) []byte {
 }
 
 // section reads entries of one kind; none if they are not inside the file.
-func section[R abi.Record, E any](f *file, what string, count, offset uint64, entry func(R) E) []E {
+func section[R abi.Struct, E any](f *file, what string, count, offset uint64, entry func(R) E) []E {
 	size := abi.Size[R]()
 	rest := f.from(what, count, offset, uint64(size))
 	if rest == nil {

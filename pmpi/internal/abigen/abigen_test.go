@@ -69,7 +69,7 @@ func TestGenerate(t *testing.T) {
 		"// Entry is struct cohort_entry. One of them.\ntype Entry struct {\n\tEvent uint64 // its number\n}\n",
 		"// Table is struct cohort_table. of them\ntype Table struct {\n\tEntry\n",
 		"\n\n\t// written first\n\n\tMode        Mode // enum cohort_mode\n\t_           uint32\n\tSource, Tag int32\n",
-		"[16]byte\n", "\tEntries     [Limit]Entry\n}\n", "\tEntry |\n\t\tTable\n",
+		"[16]byte\n", "\tEntries     [Limit]Entry\n}\n", "type Struct interface {\n\tEntry |\n\t\tTable\n",
 	} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("the output has no %q", want)

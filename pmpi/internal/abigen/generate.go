@@ -117,7 +117,7 @@ func (g *generator) declarations(h header) {
 			records = append(records, GoName(d.name))
 		}
 	}
-	g.printf("\n// Record is any struct of the header.\ntype Record interface {\n\t%s\n}\n", strings.Join(records, " |\n"))
+	g.printf("\n// Struct is any struct of the header.\ntype Struct interface {\n\t%s\n}\n", strings.Join(records, " |\n"))
 }
 
 func (g *generator) structure(s structure) {

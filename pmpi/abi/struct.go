@@ -10,19 +10,19 @@ import (
 	"unsafe"
 )
 
-// Bytes is the memory of a record, in the layout that C has. Any bytes are a valid record: it has integers only.
-func Bytes[T Record](r *T) []byte {
+// Bytes is the memory of a struct, in the layout that C has. Any bytes are a valid one: it has integers only.
+func Bytes[T Struct](r *T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(r)), unsafe.Sizeof(*r)) //nolint:gosec // the memory of r, no more
 }
 
-// Read copies a record from the beginning of b. What b is too short for is 0.
-func Read[T Record](b []byte) (r T) {
+// Read copies a struct from the beginning of b. What b is too short for is 0.
+func Read[T Struct](b []byte) (r T) {
 	copy(Bytes(&r), b)
 	return r
 }
 
-// Size is the number of bytes of a record.
-func Size[T Record]() int {
+// Size is the number of bytes of a struct.
+func Size[T Struct]() int {
 	var r T
 	return int(unsafe.Sizeof(r))
 }
