@@ -469,7 +469,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		_, err := r.DatatypeByHandle(dt.Handle())
 		check(err)
 		if f, ok := dt.FortranHandle(); ok {
-			_, err := r.DatatypeByFortran(f)
+			_, err := r.DatatypeOfHandle(uint64(f), true)
 			check(err)
 		}
 		if dt.Depth() > 0 {
@@ -488,7 +488,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		}
 	}
 	for _, h := range []uint64{0x44000000, 0x84000000, 0x1234, 0} {
-		m, err := r.CommByHandle(h)
+		m, err := r.CommOfHandle(h, false)
 		check(err)
 		if err == nil {
 			check(m.Node("c").Text(io.Discard, opt))
@@ -496,7 +496,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		_, err = r.DatatypeByHandle(h)
 		check(err)
 	}
-	_, err = r.CommByFortran(0)
+	_, err = r.CommOfHandle(uint64(0), true)
 	check(err)
 	exploreCommands(r, check)
 }

@@ -53,28 +53,16 @@ func described(t *testing.T, r *handle.Rank, kind registry.Kind, f int32) (summa
 	err error,
 ) {
 	t.Helper()
-	var n view.Node
-	switch kind {
-	case registry.KindDatatype:
-		dt, err := r.DatatypeByFortran(f)
-		if err != nil {
-			return "", "", err
-		}
-		summary, n = dt.Summary(), dt.Node("x")
-	case registry.KindComm:
-		c, err := r.CommByFortran(f)
-		if err != nil {
-			return "", "", err
-		}
-		summary, n = c.Summary(), c.Node("x")
-	default:
-		o, err := r.ObjectByFortran(kind, f)
-		if err != nil {
-			return "", "", err
-		}
-		n = call.ObjectNode(o, "x")
-		summary = n.Value
+	head, err := r.Lookup(registry.ClassOf(kind), uint64(uint32(f)), true)
+	if err != nil {
+		return "", "", err
 	}
+	shown, err := call.Show(r, head, "x")
+	if err != nil {
+		return "", "", err
+	}
+	n := shown.Node
+	summary = n.Value
 	var s strings.Builder
 	if err := n.Text(&s, view.Options{}); err != nil {
 		t.Fatal(err)

@@ -31,13 +31,13 @@ func isOurs(err error) bool {
 
 // commsOf are all communicators of a rank that are not MPI_COMM_NULL and not freed.
 func commsOf(r *handle.Rank) ([]*handle.Comm, error) {
-	slots, err := r.Slots(registry.ClassOf(registry.KindComm))
+	heads, _, _, err := r.Heads(registry.ClassOf(registry.KindComm))
 	if err != nil {
 		return nil, err
 	}
 	var all []*handle.Comm
-	for _, s := range slots {
-		c, err := r.CommAt(s.Record)
+	for _, h := range heads {
+		c, err := r.CommAt(h.Address)
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +49,8 @@ func commsOf(r *handle.Rank) ([]*handle.Comm, error) {
 }
 
 // objectsOf are all objects of a kind; an error if one of them cannot be read.
-func objectsOf(r *handle.Rank, kind registry.Kind) ([]*handle.Object, error) {
-	all, problems, unread, err := r.AllObjects(registry.ClassOf(kind))
+func objectsOf(r *handle.Rank, kind registry.Kind) ([]registry.Head, error) {
+	all, problems, unread, err := r.Heads(registry.ClassOf(kind))
 	switch {
 	case err != nil:
 		return nil, err

@@ -245,7 +245,7 @@ func checkLiveType(t rapid.TB, r *handle.Rank, line string, kinds map[datatype.C
 	}
 	find := func() (*datatype.Type, error) { return r.DatatypeByHandle(rawHandle) }
 	if rawHandle == 0 { // a Fortran program knows no other handle
-		find = func() (*datatype.Type, error) { return r.DatatypeByFortran(fhandle) }
+		find = func() (*datatype.Type, error) { return r.DatatypeOfHandle(uint64(fhandle), true) }
 	}
 	dt, err := find()
 	if err != nil {
@@ -257,7 +257,7 @@ func checkLiveType(t rapid.TB, r *handle.Rank, line string, kinds map[datatype.C
 		return
 	}
 	countKinds(dt, kinds)
-	if byF, err := r.DatatypeByFortran(fhandle); err != nil || byF != dt {
+	if byF, err := r.DatatypeOfHandle(uint64(fhandle), true); err != nil || byF != dt {
 		t.Errorf("%s: by Fortran handle %d: %v, %v", name, fhandle, byF, err)
 	}
 	if strings.HasPrefix(name, "MPI_") {
@@ -497,7 +497,7 @@ func checkLiveComm(t *testing.T, r *handle.Rank, name string, rawHandle uint64, 
 	members string,
 ) {
 	t.Helper()
-	c, err := r.CommByHandle(rawHandle)
+	c, err := r.CommOfHandle(rawHandle, false)
 	if name == "inter" && fault.Is(err, fault.NotFound) &&
 		strings.Contains(err.Error(), "MPI_Intercomm_create") {
 		t.Logf("the interposer does not follow MPI_Intercomm_create yet, and the decoder says so: %v", err)
@@ -507,7 +507,7 @@ func checkLiveComm(t *testing.T, r *handle.Rank, name string, rawHandle uint64, 
 		t.Errorf("%s: %v", name, err)
 		return
 	}
-	if byF, err := r.CommByFortran(fhandle); err != nil || byF != c {
+	if byF, err := r.CommOfHandle(uint64(fhandle), true); err != nil || byF != c {
 		t.Errorf("%s: by Fortran handle %d: %v", name, fhandle, err)
 	}
 	var got []string

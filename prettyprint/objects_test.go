@@ -398,7 +398,7 @@ func TestCorruptObjects(t *testing.T) {
 		}, "req", "has the count -5"},
 		{"a datatype that is none", func(im *prettyprinttest.Image) {
 			req(im, func(r *prettyprinttest.RequestRecord) { r.Action.Receive = side(0x1000, 1, 0x10, 0, 0) })
-		}, "req", "A datatype's record cannot lie there"},
+		}, "req", "The record of a datatype cannot lie there"},
 		{"no datatype", func(im *prettyprinttest.Image) {
 			req(im, func(r *prettyprinttest.RequestRecord) { r.Action.Receive = side(0x1000, 1, 0, 0, 0) })
 		}, "req", "is not known"},

@@ -504,15 +504,15 @@ func (w *watcher) lookAtObjects(r *handle.Rank) error {
 			if err != nil {
 				return err
 			}
-			all = append(all, gone...)
+			all = slices.Concat(all, gone)
 		}
 		made := 0
-		for _, o := range all {
-			if o.Predefined() {
+		for _, h := range all {
+			if h.Predefined {
 				continue
 			}
 			made++
-			if err := w.lookAtObject(o, kind, shapes); err != nil {
+			if err := w.lookAtObject(r, h, kind, shapes); err != nil {
 				return err
 			}
 		}
@@ -524,12 +524,16 @@ func (w *watcher) lookAtObjects(r *handle.Rank) error {
 	return nil
 }
 
-func (w *watcher) lookAtObject(o *handle.Object, kind registry.Kind, shapes []struct {
+func (w *watcher) lookAtObject(r *handle.Rank, h registry.Head, kind registry.Kind, shapes []struct {
 	kind  string
 	shape *regexp.Regexp
 },
 ) error {
-	n := call.ObjectNode(o, "x")
+	shown, err := call.Show(r, h, "x")
+	if err != nil {
+		return err
+	}
+	n := shown.Node
 	said := n.Value
 	var whole strings.Builder
 	if err := n.Text(&whole, view.Options{}); err != nil {

@@ -22,8 +22,10 @@ type Resolver interface {
 	Resolve(expr string) (backend.Value, error)
 }
 
+// Predefined matches the names of MPI's constants.
 var Predefined = regexp.MustCompile(`^MPI_[A-Z][A-Z0-9_]*$`)
 
+// Value evaluates an expression.
 func (c *Evaluator) Value(expr string) (backend.Value, error) {
 	if n, err := strconv.ParseUint(expr, 0, 64); err == nil { // a literal needs no program
 		return backend.Value{Number: n, HasNumber: true, Type: "a number", Language: backend.C}, nil
@@ -50,32 +52,30 @@ func (c *Evaluator) Value(expr string) (backend.Value, error) {
 	return v, nil
 }
 
-func (c *Evaluator) Datatype(expr string, v backend.Value) (*datatype.Type, error) {
-	if err := NoHandle(expr, v, registry.ClassOf(registry.KindDatatype)); err != nil {
-		return nil, err
+// Handle finds the record of the handle of a kind that an expression has the value of.
+func (c *Evaluator) Handle(k *registry.Class, expr string, v backend.Value) (registry.Head, error) {
+	if err := noHandle(expr, v, k); err != nil {
+		return registry.Head{}, err
 	}
-	t, err := c.Rank.DatatypeOfHandle(v.Number, v.Language == backend.Fortran)
+	head, err := c.Rank.Lookup(k, v.Number, v.Language == backend.Fortran)
 	switch {
 	case fault.Is(err, fault.Null):
-		return nil, NullDatatype(expr)
-	case err != nil:
-		return nil, c.Explain(err, expr)
+		err = k.NullError(expr)
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Freed):
+		var e *fault.Error
+		errors.As(err, &e)
+		err = &fault.Error{Kind: e.Kind, Address: e.Address, Err: e, Message: fmt.Sprintf("%s: %s", expr, e.Message)}
 	}
-	return t, nil
+	return head, err
 }
 
-func (c *Evaluator) Comm(expr string, v backend.Value) (*handle.Comm, error) {
-	if err := NoHandle(expr, v, registry.ClassOf(registry.KindComm)); err != nil {
+// Datatype is that of an expression's value.
+func (c *Evaluator) Datatype(expr string, v backend.Value) (*datatype.Type, error) {
+	head, err := c.Handle(registry.ClassOf(registry.KindDatatype), expr, v)
+	if err != nil {
 		return nil, err
 	}
-	m, err := c.Rank.CommOfHandle(v.Number, v.Language == backend.Fortran)
-	switch {
-	case fault.Is(err, fault.Null):
-		return nil, nullComm(expr)
-	case err != nil:
-		return nil, c.Explain(err, expr)
-	}
-	return m, nil
+	return c.Rank.DatatypeAt(head.Address)
 }
 
 func handleType(name string, l backend.Language) string {
@@ -84,22 +84,6 @@ func handleType(name string, l backend.Language) string {
 	}
 	return name
 }
-
-// Explain puts the expression before an error about its value.
-func (c *Evaluator) Explain(err error, expr string) error {
-	var e *fault.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	if e.Kind == fault.NotFound || e.Kind == fault.Freed {
-		return &fault.Error{Kind: e.Kind, Address: e.Address, Err: e, Message: fmt.Sprintf("%s: %s", expr, e.Message)}
-	}
-	return err
-}
-
-func NullDatatype(expr string) error { return registry.ClassOf(registry.KindDatatype).NullError(expr) }
-
-func nullComm(expr string) error { return registry.ClassOf(registry.KindComm).NullError(expr) }
 
 // addressInteger are types of integers that hold addresses.
 var addressInteger = regexp.MustCompile(`(?i)^(MPI_Aint|u?intptr_t|size_t|unsigned long( long)?( int)?|a number)$`)
@@ -123,8 +107,8 @@ func AddressOf(expr string, v backend.Value) (uint64, error) {
 // pointerToHandle is the type of a pointer to a handle: MPI_Request *, or what that is in Open MPI.
 var pointerToHandle = regexp.MustCompile(`\bMPI_\w+\b[^*]*\*|\bompi_\w+_t\b[^*]*\*[^*]*\*`)
 
-// NoHandle says why a value is no handle of that kind, and what to write instead; nil if it may be one.
-func NoHandle(expr string, v backend.Value, k *registry.Class) error {
+// noHandle says why a value is no handle of that kind, and what to write instead; nil if it may be one.
+func noHandle(expr string, v backend.Value, k *registry.Class) error {
 	switch {
 	case v.Language == backend.C && v.Pointer && pointerToHandle.MatchString(v.Type):
 		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr, v.Type,

@@ -42,37 +42,37 @@ func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]data
 	if err != nil {
 		return nil, err
 	}
-	var requests []*handle.Object
-	place := map[*handle.Object]int{}
+	var requests []*Request
+	place := map[uint64]int{} // by record
 	null := 0
 	for i := range int(array.n) {
-		switch o, err := at(i); {
+		switch q, err := at(i); {
 		case fault.Is(err, fault.Null):
 			null++
 		case err != nil:
 			return nil, err
 		default:
-			if _, again := place[o]; again { // the library gives this handle to several
-				if o, err = another(c.r, o, place); err != nil {
+			if _, again := place[q.Head.Address]; again { // the library gives this handle to several
+				if q, err = q.another(place); err != nil {
 					return nil, err
 				}
 			}
-			requests = append(requests, o)
-			place[o] = i
+			requests = append(requests, q)
+			place[q.Head.Address] = i
 		}
 	}
-	slices.SortStableFunc(requests, func(a, b *handle.Object) int { return cmp.Compare(a.Record.Id, b.Record.Id) })
+	slices.SortStableFunc(requests, func(a, b *Request) int { return cmp.Compare(a.Head.ID, b.Head.ID) })
 	var out []datatype.Side
 	var others []string
-	for _, o := range requests {
-		k := RequestOf(o).Call()
+	for _, q := range requests {
+		k := q.Call()
 		s, err := k.MatchSide(receives, peer)
 		if err != nil {
 			others = append(others, k.name+" "+k.Summary())
 			continue
 		}
 		if array.n > 1 {
-			s.Envelope.Request = fmt.Sprintf("request [%d] of %s", place[o], c.name)
+			s.Envelope.Request = fmt.Sprintf("request [%d] of %s", place[q.Head.Address], c.name)
 		}
 		out = append(out, s)
 	}
@@ -99,17 +99,17 @@ func (c *Call) requestSides(array requestArray, receives bool, peer int) ([]data
 }
 
 // another is the next request with the same handle that was not met yet.
-func another(r *handle.Rank, o *handle.Object, met map[*handle.Object]int) (*handle.Object, error) {
-	all, err := r.Chain(o, handle.SharedMax)
+func (q *Request) another(met map[uint64]int) (*Request, error) {
+	all, err := q.Rank.Chain(q.Head.Address)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range all {
-		if _, again := met[o]; !again {
-			return o, nil
+	for _, h := range all {
+		if _, again := met[h.Address]; !again {
+			return RequestOf(q.Rank.ObjectOf(h)), nil
 		}
 	}
-	return nil, fault.Errorf(fault.NotFound, 0, "The handle 0x%x is there more often than requests have it.", o.Record.Handle)
+	return nil, fault.Errorf(fault.NotFound, 0, "The handle 0x%x is there more often than requests have it.", q.Head.Handle)
 }
 
 // MatchSide is what the call sends or receives itself.
@@ -206,7 +206,7 @@ func EventSide(r *handle.Rank, e Event, receives bool, peer int, res Resolver) (
 		return datatype.Side{}, err
 	}
 	var found []datatype.Side
-	requests, err := r.ObjectsOf(registry.ClassOf(registry.KindRequest))
+	requests, _, _, err := r.Heads(registry.ClassOf(registry.KindRequest))
 	if err != nil {
 		return datatype.Side{}, err
 	}
@@ -214,8 +214,8 @@ func EventSide(r *handle.Rank, e Event, receives bool, peer int, res Resolver) (
 	if err != nil {
 		return datatype.Side{}, err
 	}
-	for _, o := range append(requests, detached...) {
-		q := RequestOf(o)
+	for _, h := range slices.Concat(requests, detached) {
+		q := RequestOf(r.ObjectOf(h))
 		k := q.Call()
 		posted := q.Record.State&registry.RequestPersistent == 0 && q.Record.Event+1 == e.Number && k.name == e.Call
 		started := q.Record.State&registry.RequestPersistent != 0 && q.abi.StartEvent == e.Number && e.starts()
@@ -253,9 +253,9 @@ func (c *Call) eventSide(e *Event, receives bool, peer int) (datatype.Side, erro
 		return datatype.Side{}, fault.Errorf(fault.Usage, 0, "%s is given %s, and number %d was asked for.", c.name,
 			view.Plural(given.array.n, "request"), which)
 	}
-	o, err := at(which)
+	q, err := at(which)
 	if err != nil {
 		return datatype.Side{}, err
 	}
-	return RequestOf(o).Call().MatchSide(receives, peer)
+	return q.Call().MatchSide(receives, peer)
 }

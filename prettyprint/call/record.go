@@ -187,9 +187,12 @@ func (g *recordArguments) text(parameter string) string {
 	return s
 }
 
+// noneInt32 is in a record where a number is not known.
+const noneInt32 = math.MinInt32
+
 // number gives what the record has, in the library's numbers.
 func (g *recordArguments) number(parameter string) (int64, error) {
-	value := int64(handle.NoneInt32)
+	value := int64(noneInt32)
 	rank := func(v int32) int64 {
 		switch v {
 		case -1:
@@ -222,7 +225,7 @@ func (g *recordArguments) number(parameter string) (int64, error) {
 			return g.a.Offset, nil
 		}
 	}
-	if value == handle.NoneInt32 {
+	if value == noneInt32 {
 		return 0, fault.Errorf(fault.NotFound, 0, "The argument %s is not kept.", parameter)
 	}
 	return value, nil

@@ -16,7 +16,7 @@ type Request struct {
 	abi registry.RequestRecord
 }
 
-func RequestOf(o *handle.Object) *Request { return &Request{o, registry.DecodeRequest(o.Raw)} }
+func RequestOf(o *handle.Object) *Request { return &Request{o, registry.DecodeRequest(o.Head.Raw)} }
 
 // Pending reports whether the request is active and not known to be complete.
 func (q *Request) Pending() bool {
@@ -83,18 +83,14 @@ func (q *Request) Line() string {
 	return s
 }
 
-// ObjectNode shows an object, be it a request or not.
-func ObjectNode(o *handle.Object, name string) view.Node {
-	if o.Kind() != registry.KindRequest {
-		return o.Node(name)
-	}
-	q := RequestOf(o)
+// Node is the request as a tree.
+func (q *Request) Node(name string) view.Node {
 	value := q.summary()
-	if o.Freed() {
+	if q.Freed() {
 		value += ", freed"
 	}
-	n := view.Group(name, value, append(q.nodes(), o.Common()...))
-	n.Type = o.Class.Ctype
+	n := view.Group(name, value, append(q.nodes(), q.Common()...))
+	n.Type = q.Head.Class.Ctype
 	return n
 }
 
@@ -118,7 +114,7 @@ func (q *Request) nodes() []view.Node {
 }
 
 // Text writes a request for the console: what it does, since when, and if asked for what lies in its buffers.
-func (q *Request) Text(w io.Writer, name string, opt view.Options, buffers bool) error {
+func (q *Request) Text(w io.Writer, name string, opt view.Options) error {
 	if err := view.Write(w, "%s: %s\n", name, q.Line()); err != nil {
 		return err
 	}
@@ -130,7 +126,7 @@ func (q *Request) Text(w io.Writer, name string, opt view.Options, buffers bool)
 	call := q.Call()
 	for i := range call.sides {
 		s := &call.sides[i]
-		if buffers && !s.none && s.err == nil {
+		if opt.Buffers && !s.none && s.err == nil {
 			if err := call.sideText(w, s, opt); err != nil {
 				return err
 			}

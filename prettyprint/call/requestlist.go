@@ -18,7 +18,7 @@ type requestArray struct {
 }
 
 // readRequests returns what gives each of the requests.
-func readRequests(r *handle.Rank, a requestArray) (at func(i int) (*handle.Object, error), err error) {
+func readRequests(r *handle.Rank, a requestArray) (at func(i int) (*Request, error), err error) {
 	switch {
 	case a.n < 0:
 		return nil, fault.Errorf(fault.Usage, 0, "the count %d is negative", a.n)
@@ -33,15 +33,18 @@ func readRequests(r *handle.Rank, a requestArray) (at func(i int) (*handle.Objec
 	if err != nil {
 		return nil, err
 	}
-	return func(i int) (*handle.Object, error) {
+	return func(i int) (*Request, error) {
+		h := uint64(0)
 		if size == 8 {
-			return r.ObjectByHandle(registry.KindRequest, binary.LittleEndian.Uint64(b[8*i:]))
+			h = binary.LittleEndian.Uint64(b[8*i:])
+		} else {
+			h = uint64(binary.LittleEndian.Uint32(b[4*i:]))
 		}
-		h := binary.LittleEndian.Uint32(b[4*i:])
-		if a.fortran {
-			return r.ObjectByFortran(registry.KindRequest, int32(h))
+		head, err := r.Lookup(registry.ClassOf(registry.KindRequest), h, a.fortran)
+		if err != nil {
+			return nil, err
 		}
-		return r.ObjectByHandle(registry.KindRequest, uint64(h))
+		return RequestOf(r.ObjectOf(head)), nil
 	}, nil
 }
 
@@ -53,14 +56,14 @@ func requestList(r *handle.Rank, a requestArray) view.Node {
 		return view.Leaf(name, err.Error())
 	}
 	show := func(i int, name string) view.Node {
-		o, err := at(i)
+		q, err := at(i)
 		switch {
 		case fault.Is(err, fault.Null):
 			return view.Leaf(name, "MPI_REQUEST_NULL")
 		case err != nil:
 			return view.Leaf(name, err.Error())
 		}
-		return ObjectNode(o, name)
+		return q.Node(name)
 	}
 	if a.n == 1 {
 		return show(0, "request")

@@ -207,7 +207,7 @@ func (a *sourceArguments) datatype(parameter string) (datatype.Part, error) {
 		return datatype.Part{}, err
 	}
 	if constant == "MPI_DATATYPE_NULL" {
-		return datatype.Part{}, NullDatatype(constant)
+		return datatype.Part{}, registry.ClassOf(registry.KindDatatype).NullError(constant)
 	}
 	if constant != "" {
 		if t, err := a.c.Rank.DatatypeByName(constant); err == nil {
@@ -240,7 +240,7 @@ func (a *sourceArguments) comm(parameter string) (*handle.Comm, error) {
 	}
 	switch constant {
 	case "MPI_COMM_NULL":
-		return nil, nullComm(constant)
+		return nil, registry.ClassOf(registry.KindComm).NullError(constant)
 	case "MPI_COMM_WORLD", "MPI_COMM_SELF":
 		if m, err := a.c.Rank.CommByName(constant); err == nil {
 			return m, nil
@@ -250,7 +250,11 @@ func (a *sourceArguments) comm(parameter string) (*handle.Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.c.Comm(expr, v)
+	head, err := a.c.Handle(registry.ClassOf(registry.KindComm), expr, v)
+	if err != nil {
+		return nil, err
+	}
+	return a.c.Rank.CommAt(head.Address)
 }
 
 // scalars are arguments that are shown as their numbers.

@@ -17,7 +17,7 @@ func (c *command) typeArgument(arg string) (datatype.Part, error) {
 	return tryAddresses(arg, func(expr string, a datatype.Address) (datatype.Part, error) {
 		p := datatype.Part{Name: expr, At: a}
 		if expr == "MPI_DATATYPE_NULL" {
-			return p, call.NullDatatype(expr)
+			return p, registry.ClassOf(registry.KindDatatype).NullError(expr)
 		}
 		var err error
 		if call.Predefined.MatchString(expr) {

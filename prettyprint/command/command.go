@@ -143,24 +143,16 @@ func (c *command) predefinedHandle(name string, want registry.Kind) (result *Res
 		if name == k.Null {
 			return nil, true, k.NullError(name)
 		}
-		switch k.Kind { //nolint:exhaustive // the others have no predefined ones, or are Objects
-		case registry.KindDatatype:
-			p, err := c.typeArgument(name)
-			if err == nil {
-				return c.showType(name, p.Type), true, nil
-			}
-			if !fault.Is(err, fault.NotFound) {
-				return nil, true, err
-			}
-		case registry.KindComm:
-			if m, err := c.Rank.CommByName(name); err == nil && strings.HasPrefix(name, "MPI_COMM_") {
-				return c.showComm(name, m), true, nil
-			}
-		case registry.KindGroup, registry.KindOp, registry.KindErrhandler, registry.KindInfo:
-			if o, err := c.Rank.ObjectByName(k.Kind, name); err == nil {
-				result, err := c.showObject(name, o)
-				return result, true, err
-			}
+		if k.Kind == registry.KindRequest || k.Kind == registry.KindWindow || k.Kind == registry.KindFile {
+			continue // none is predefined
+		}
+		head, err := c.Rank.ByName(k, name, true)
+		if err == nil {
+			result, err := c.shown(call.Show(c.Rank, head, name))
+			return result, true, err
+		}
+		if k.Kind == registry.KindDatatype && !fault.Is(err, fault.NotFound) {
+			return nil, true, err
 		}
 	}
 	_, err = c.Resolver.Resolve(name)
@@ -260,42 +252,4 @@ func joinAnd(parts []string, word string) string {
 		return strings.Join(parts, "")
 	}
 	return strings.Join(parts[:len(parts)-1], ", ") + " " + word + " " + parts[len(parts)-1]
-}
-
-// handleOf shows a value as a handle of one kind.
-func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v backend.Value) (*Result, error) {
-	switch k.Kind { //nolint:exhaustive // the others are Objects
-	case registry.KindDatatype:
-		t, err := c.Datatype(expr, v)
-		if err != nil {
-			return nil, err
-		}
-		if !a.IsZero() {
-			return c.showPart(expr, t, a)
-		}
-		return c.showType(expr, t), nil
-	case registry.KindComm:
-		m, err := c.Comm(expr, v)
-		if err != nil {
-			return nil, err
-		}
-		return c.showComm(expr, m), nil
-	}
-	return c.showHandle(k, expr, v)
-}
-
-func (c *command) showType(name string, t *datatype.Type) *Result {
-	return &Result{Node: t.Node(name), text: func(w io.Writer, opt view.Options) error {
-		return t.Text(w, name, c.opt.filled(opt))
-	}}
-}
-
-func (c *command) showComm(name string, m *handle.Comm) *Result {
-	n := m.Node(name)
-	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		if err := view.Write(w, "%s: %s\n", name, n.Value); err != nil {
-			return err
-		}
-		return n.Text(w, c.opt.filled(opt))
-	}}
 }

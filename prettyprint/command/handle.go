@@ -10,56 +10,35 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
-	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// showHandle is mpipp X for anything but a datatype's part.
-func (c *command) showHandle(k *registry.Class, expr string, v backend.Value) (*Result, error) {
+// handleOf shows a value as a handle of one kind, or of a datatype a part.
+func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v backend.Value) (*Result, error) {
 	if k.Kind == registry.KindStatus {
-		return c.showStatus(expr, v)
-	}
-	if err := call.NoHandle(expr, v, k); err != nil {
-		return nil, err
-	}
-	o, err := c.Rank.ObjectOfHandle(k, v.Number, v.Language == backend.Fortran)
-	switch {
-	case fault.Is(err, fault.Null):
-		return nil, k.NullError(expr)
-	case err != nil:
-		return nil, c.Explain(err, expr)
-	}
-	return c.showObject(expr, o)
-}
-
-func (c *command) showObject(name string, o *handle.Object) (*Result, error) {
-	n := call.ObjectNode(o, name)
-	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		opt = c.opt.filled(opt)
-		if o.Class.Kind == registry.KindRequest {
-			return call.RequestOf(o).Text(w, name, opt, c.opt.buffer)
+		addr, err := statusAddress(expr, v)
+		if err != nil {
+			return nil, err
 		}
-		if err := view.Write(w, "%s: %s\n", name, n.Value); err != nil {
-			return err
-		}
-		return n.Text(w, opt)
-	}}, nil
-}
-
-func (c *command) showStatus(expr string, v backend.Value) (*Result, error) {
-	addr, err := statusAddress(expr, v)
+		return c.shown(call.ShowStatus(c.Rank, addr, expr))
+	}
+	head, err := c.Handle(k, expr, v)
 	if err != nil {
 		return nil, err
 	}
-	s, err := c.Rank.StatusAt(addr)
-	if err != nil {
-		return nil, err
+	if !a.IsZero() {
+		t, err := c.Rank.DatatypeAt(head.Address)
+		if err != nil {
+			return nil, err
+		}
+		return c.showPart(expr, t, a)
 	}
-	n := s.Node(expr)
-	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		return view.Write(w, "%s: %s\n", expr, s.Summary())
-	}}, nil
+	return c.shown(call.Show(c.Rank, head, expr))
+}
+
+func (c *command) shown(s call.Shown, err error) (*Result, error) {
+	return &Result{Node: s.Node, text: func(w io.Writer, opt view.Options) error { return s.Text(w, c.opt.filled(opt)) }}, err
 }
 
 func statusAddress(expr string, v backend.Value) (uint64, error) {
@@ -89,38 +68,19 @@ func (c *command) stack(args []string) (*Result, error) {
 	if !v.HasNumber {
 		return nil, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, which is no handle.", args[0], v.Type)
 	}
-	fortran := v.Language == backend.Fortran
-	var at, site, event uint64
-	var predefinedOne bool
-	switch k.Kind {
-	case registry.KindDatatype:
-		t, err := c.Rank.DatatypeOfHandle(v.Number, fortran)
-		if err != nil {
-			return nil, c.Explain(err, args[0])
-		}
-		at, site, event, predefinedOne = t.Record.Stack, t.Record.CallSite, t.Record.Event, t.Combiner() == datatype.CombinerNamed
-	case registry.KindComm:
-		m, err := c.Rank.CommOfHandle(v.Number, fortran)
-		if err != nil {
-			return nil, c.Explain(err, args[0])
-		}
-		at, site, event, predefinedOne = m.Record.Stack, m.Record.CallSite, m.Record.Event, m.Record.CallSite == 0
-	default:
-		o, err := c.Rank.ObjectOfHandle(k, v.Number, fortran)
-		if err != nil {
-			return nil, c.Explain(err, args[0])
-		}
-		at, site, event, predefinedOne = o.Record.Stack, o.Record.CallSite, o.Record.Event, o.Predefined()
+	head, err := c.Handle(k, args[0], v)
+	if err != nil {
+		return nil, err
 	}
-	if predefinedOne {
-		return nil, fault.Errorf(fault.Usage, 0, "%s is predefined: nobody has made it.", args[0])
+	if head.Predefined {
+		return nil, fault.Errorf(fault.Usage, 0, "%s is predefined and has no creation stack.", args[0])
 	}
-	if at == 0 {
+	if head.Stack == 0 {
 		why := "Whole stacks are kept with COHORT_STACKS=1 in the rank's environment."
 		return nil, fault.Errorf(fault.NotKept, 0, "The stack of where %s was made is not kept in this run; it was made %s. %s",
-			args[0], c.Rank.CreatedText(site, event), why)
+			args[0], c.Rank.CreatedText(head.CallSite, head.Event), why)
 	}
-	frames, err := c.Rank.StackFrames(at)
+	frames, err := c.Rank.StackFrames(head.Stack)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +94,8 @@ func (c *command) stack(args []string) (*Result, error) {
 		lines = append(lines, fmt.Sprintf("  #%d %s", i, text))
 		kids = append(kids, view.Leaf(fmt.Sprintf("#%d", i), text))
 	}
-	head := fmt.Sprintf("%s was made by", args[0])
-	return &Result{Node: view.Group(args[0], head, kids), text: func(w io.Writer, _ view.Options) error {
-		return view.Write(w, "%s\n%s\n", head, strings.Join(lines, "\n"))
+	title := fmt.Sprintf("%s was made by", args[0])
+	return &Result{Node: view.Group(args[0], title, kids), text: func(w io.Writer, _ view.Options) error {
+		return view.Write(w, "%s\n%s\n", title, strings.Join(lines, "\n"))
 	}}, nil
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -10,66 +9,68 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/call"
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
-	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// listing is all that a rank's registry holds.
+// listing is what is said besides the lists.
 type listing struct {
-	types      []*entry[registry.DatatypeRecord] // made by the program, by their creation
-	predefined int
-	comms      []*entry[registry.CommRecord]
-	unread     int // records that were not looked at
-	lost       uint64
-	notKept    string // what is not in the lists because it is not kept
-	problems   []string
+	unread   int    // records that were not looked at
+	notKept  string // what is not in the lists because it is not kept
+	problems []string
 }
 
-// entry is a record of which only the header has been read.
-type entry[T any] struct {
-	record uint64
-	hdr    T
+// heads reads the heads of all records of a kind. A record that cannot be read is a line in problems: the others are
+// shown.
+func (c *command) heads(l *listing, k *registry.Class) []registry.Head {
+	heads, problems, unread, err := c.Rank.Heads(k)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	l.unread += unread
+	for _, p := range problems {
+		l.problems = append(l.problems, p.Error())
+	}
+	return slices.Clone(heads)
+}
+
+// show shows a handle of a list by its number.
+func (c *command) show(h registry.Head) view.Node {
+	name := fmt.Sprintf("0x%x", h.Handle)
+	s, err := call.Show(c.Rank, h, name)
+	if err != nil {
+		return view.Leaf(name, err.Error())
+	}
+	return s.Node
 }
 
 // listAll is mpipp without arguments: first what is going on, then what there is.
 func (c *command) listAll() (*Result, error) {
-	l, err := list(c.Rank)
-	if err != nil {
+	var l listing
+	types := registry.ClassOf(registry.KindDatatype)
+	if _, _, _, err := c.Rank.Heads(types); err != nil {
 		return nil, err
 	}
+	made := c.heads(&l, types)
+	all := len(made)
+	made = slices.DeleteFunc(made, func(h registry.Head) bool { return h.Predefined })
+	comms := slices.DeleteFunc(c.heads(&l, registry.ClassOf(registry.KindComm)), func(h registry.Head) bool { return h.Null })
 	typeNode := func(i int) view.Node {
-		e := l.types[i]
-		name := fmt.Sprintf("0x%x", e.hdr.Handle)
-		t, err := c.Rank.DatatypeAt(e.record)
-		if err != nil {
-			return view.Leaf(name, err.Error())
-		}
-		n := t.Node(name)
-		n.Value = t.Summary()
-		if s := t.Created(); s != "" {
-			n.Value += "; created " + s
+		n := c.show(made[i])
+		if t, err := c.Rank.DatatypeAt(made[i].Address); err == nil && t.Created() != "" {
+			n.Value += "; created " + t.Created()
 		}
 		return n
 	}
-	commNode := func(i int) view.Node {
-		e := l.comms[i]
-		name := fmt.Sprintf("0x%x", e.hdr.Handle)
-		m, err := c.Rank.CommAt(e.record)
-		if err != nil {
-			return view.Leaf(name, err.Error())
-		}
-		return m.Node(name)
-	}
-	kids := c.activity(l)
+	commNode := func(i int) view.Node { return c.show(comms[i]) }
+	kids := c.activity(&l)
 	kids = append(
 		kids,
-		view.List("datatypes", l.typesText(), len(l.types), typeNode),
-		view.List("communicators", view.Plural(int64(len(l.comms)), "communicator"), len(l.comms), commNode),
+		view.List("datatypes", typesText(made, all), len(made), typeNode),
+		view.List("communicators", view.Plural(int64(len(comms)), "communicator"), len(comms), commNode),
 	)
-	kids = append(kids, c.others(l)...)
+	kids = append(kids, c.others(&l)...)
 	var values []string
 	for _, k := range kids {
 		values = append(values, k.Value)
@@ -81,7 +82,7 @@ func (c *command) listAll() (*Result, error) {
 				return err
 			}
 		}
-		return l.rest(w)
+		return l.rest(w, c.Rank.Header.Lost)
 	}}, nil
 }
 
@@ -117,59 +118,45 @@ func (c *command) activity(l *listing) []view.Node {
 
 func (c *command) requests(l *listing) []view.Node {
 	k := registry.ClassOf(registry.KindRequest)
-	all, problems, unread, err := c.Rank.AllObjects(k)
-	if err != nil {
-		if fault.Is(err, fault.NotKept) {
-			l.notKept = c.Rank.Lacks(registry.FeatureRequests, "Requests and calls in progress").Error()
-			return nil
-		}
-		l.problems = append(l.problems, err.Error())
+	if _, _, _, err := c.Rank.Heads(k); fault.Is(err, fault.NotKept) {
+		l.notKept = c.Rank.Lacks(registry.FeatureRequests, "Requests and calls in progress").Error()
 		return nil
 	}
-	detached, err := c.Rank.Detached()
-	if err != nil {
-		problems = append(problems, err)
+	requestsOf := func(heads []registry.Head) (all []*call.Request) {
+		for _, h := range heads {
+			all = append(all, call.RequestOf(c.Rank.ObjectOf(h)))
+		}
+		return all
 	}
-	l.unread += unread
-	for _, p := range problems {
-		l.problems = append(l.problems, p.Error())
-	}
-	var live []*handle.Object
+	live := requestsOf(slices.DeleteFunc(c.heads(l, k), func(h registry.Head) bool { return h.Predefined }))
+	slices.SortStableFunc(live, func(a, b *call.Request) int { return registry.CompareBool(b.Pending(), a.Pending()) })
 	pending := 0
-	for _, o := range all {
-		if o.Predefined() || o.NullError() != nil {
-			continue
-		}
-		live = append(live, o)
-		if call.RequestOf(o).Pending() {
-			pending++
-		}
+	for pending < len(live) && live[pending].Pending() {
+		pending++
 	}
-	slices.SortStableFunc(live, func(a, b *handle.Object) int {
-		first := func(o *handle.Object) int {
-			if call.RequestOf(o).Pending() {
-				return 0
-			}
-			return 1
-		}
-		return cmp.Compare(first(a), first(b))
-	})
+	gone, err := c.Rank.Detached()
+	if err != nil {
+		l.problems = append(l.problems, err.Error())
+	}
+	detached := requestsOf(gone)
+	list := func(name, text string, of []*call.Request) view.Node {
+		return view.List(name, text, len(of), func(i int) view.Node {
+			n := of[i].Node(fmt.Sprintf("0x%x", of[i].Head.Handle))
+			n.Value = of[i].Line()
+			return n
+		})
+	}
 	text := view.Plural(int64(len(live)), "request")
 	if len(live) > 0 {
 		text += fmt.Sprintf(", %d pending", pending)
 	}
-	show := func(o *handle.Object) view.Node {
-		n := call.ObjectNode(o, fmt.Sprintf("0x%x", o.Record.Handle))
-		n.Value = call.RequestOf(o).Line()
-		return n
-	}
-	kids := []view.Node{view.List("requests", text, len(live), func(i int) view.Node { return show(live[i]) })}
+	kids := []view.Node{list("requests", text, live)}
 	if n := len(detached); n > 0 {
 		text := view.Plural(int64(n), "active request") + " whose handle the program has freed"
 		if c.Rank.Header.DetachedDropped > 0 {
 			text += fmt.Sprintf(", and %s that are not kept", view.Grouped(int64(min(c.Rank.Header.DetachedDropped, 1<<62))))
 		}
-		kids = append(kids, view.List("freed requests", text, n, func(i int) view.Node { return show(detached[i]) }))
+		kids = append(kids, list("freed requests", text, detached))
 	}
 	return kids
 }
@@ -183,25 +170,13 @@ func (c *command) others(l *listing) []view.Node {
 		if k.Kind <= registry.KindRequest || c.Rank.Header.Features&k.Feature == 0 {
 			continue
 		}
-		all, problems, unread, err := c.Rank.AllObjects(k)
-		if err != nil {
-			problems = append(problems, err)
-		}
-		l.unread += unread
-		for _, p := range problems {
-			l.problems = append(l.problems, p.Error())
-		}
-		all = slices.DeleteFunc(all, (*handle.Object).Predefined)
-		if len(all) == 0 {
+		made := slices.DeleteFunc(c.heads(l, k), func(h registry.Head) bool { return h.Predefined })
+		if len(made) == 0 {
 			continue
 		}
-		out = append(out, view.List(k.Words(), view.Plural(int64(len(all)), k.Word), len(all), func(i int) view.Node {
-			n := all[i].Node(fmt.Sprintf("0x%x", all[i].Record.Handle))
-			if s := all[i].Created(); s != "" {
-				how := "created"
-				if k.Kind == registry.KindFile {
-					how = "opened"
-				}
+		out = append(out, view.List(k.Words(), view.Plural(int64(len(made)), k.Word), len(made), func(i int) view.Node {
+			n := c.show(made[i])
+			if how, s := c.Rank.ObjectOf(made[i]).Created(); s != "" {
 				n.Value += "; " + how + " " + s
 			}
 			return n
@@ -210,22 +185,22 @@ func (c *command) others(l *listing) []view.Node {
 	return out
 }
 
-func (l *listing) typesText() string {
+func typesText(made []registry.Head, all int) string {
 	freed := 0
-	for _, e := range l.types {
-		if e.hdr.State&registry.StateFreed != 0 {
+	for _, h := range made {
+		if h.Freed {
 			freed++
 		}
 	}
-	s := view.Plural(int64(len(l.types)-freed), "datatype") + " made by the program"
+	s := view.Plural(int64(len(made)-freed), "datatype") + " made by the program"
 	if freed > 0 {
 		s += fmt.Sprintf(", %d freed and still in use", freed)
 	}
-	return s + fmt.Sprintf(", %d predefined", l.predefined)
+	return s + fmt.Sprintf(", %d predefined", all-len(made))
 }
 
 // rest tells what is not in the lists.
-func (l *listing) rest(w io.Writer) error {
+func (l *listing) rest(w io.Writer, lost uint64) error {
 	if l.notKept != "" {
 		if err := view.Write(w, "%s\n", l.notKept); err != nil {
 			return err
@@ -240,9 +215,9 @@ func (l *listing) rest(w io.Writer) error {
 			return err
 		}
 	}
-	if l.lost > 0 {
+	if lost > 0 {
 		if err := view.Write(w, "warning: %s could not be kept for want of memory.\n",
-			view.Plural(int64(min(l.lost, 1<<62)), "record")); err != nil {
+			view.Plural(int64(min(lost, 1<<62)), "record")); err != nil {
 			return err
 		}
 	}
@@ -250,53 +225,4 @@ func (l *listing) rest(w io.Writer) error {
 		return view.Write(w, "%s more records were not looked at.\n", view.Grouped(int64(l.unread)))
 	}
 	return nil
-}
-
-// list reads the headers of all records. A record that cannot be read is a line in problems: the others are shown.
-func list(r *handle.Rank) (*listing, error) {
-	l := listing{lost: r.Header.Lost}
-	types, err := r.Slots(registry.ClassOf(registry.KindDatatype))
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range types {
-		if i >= registry.MaxListed {
-			l.unread += len(types) - i
-			break
-		}
-		h, err := r.DatatypeRecord(s.Record)
-		switch {
-		case err != nil:
-			l.problems = append(l.problems, err.Error())
-		case datatype.Combiner(h.Combiner) == datatype.CombinerNamed:
-			l.predefined++
-		default:
-			l.types = append(l.types, &entry[registry.DatatypeRecord]{s.Record, h})
-		}
-	}
-	comms, err := r.Slots(registry.ClassOf(registry.KindComm))
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range comms {
-		if i >= registry.MaxListed {
-			l.unread += len(comms) - i
-			break
-		}
-		h, err := r.CommRecord(s.Record)
-		switch {
-		case err != nil:
-			l.problems = append(l.problems, err.Error())
-		case handle.CommKind(h.Kind) != handle.CommNull:
-			l.comms = append(l.comms, &entry[registry.CommRecord]{s.Record, h})
-		}
-	}
-	slices.SortFunc(l.types, func(a, b *entry[registry.DatatypeRecord]) int {
-		// live ones first: the others are kept for those who use them
-		return cmp.Or(cmp.Compare(a.hdr.State&registry.StateFreed, b.hdr.State&registry.StateFreed), cmp.Compare(a.hdr.Id, b.hdr.Id))
-	})
-	slices.SortFunc(l.comms, func(a, b *entry[registry.CommRecord]) int {
-		return cmp.Or(cmp.Compare(a.hdr.State&registry.CommFreed, b.hdr.State&registry.CommFreed), cmp.Compare(a.hdr.Id, b.hdr.Id))
-	})
-	return &l, nil
 }

@@ -132,5 +132,6 @@ func (o *options) filled(opt view.Options) view.Options {
 	if o.from > 0 {
 		opt.From = o.from
 	}
+	opt.Buffers = o.buffer
 	return opt
 }

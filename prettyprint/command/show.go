@@ -92,11 +92,11 @@ func (c *command) namedSide(args []string, receives bool, peer int) (datatype.Si
 			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
 	case len(args) == 1 && !call.Predefined.MatchString(args[0]):
 		if v, err := c.Value(args[0]); err == nil && registry.KindOf(v.Type) == registry.KindRequest {
-			o, err := c.Rank.ObjectOfHandle(registry.ClassOf(registry.KindRequest), v.Number, v.Language == backend.Fortran)
+			head, err := c.Handle(registry.ClassOf(registry.KindRequest), args[0], v)
 			if err != nil {
-				return datatype.Side{}, c.Explain(err, args[0])
+				return datatype.Side{}, err
 			}
-			return call.RequestOf(o).Call().MatchSide(receives, peer)
+			return call.RequestOf(c.Rank.ObjectOf(head)).Call().MatchSide(receives, peer)
 		}
 	}
 	p, err := c.typeArgument(args[0])

@@ -53,11 +53,12 @@ type Figures struct{ Size, LB, Extent, TrueLB, TrueExtent int64 }
 func (f Figures) UB() int64 { return f.LB + f.Extent }
 
 func (t *Type) read() error {
-	b, err := t.reg.ReadFull(t.addr, registry.DatatypeSize, "A datatype's record")
+	head, err := t.reg.Head(registry.ClassOf(registry.KindDatatype), t.addr)
 	if err != nil {
 		return err
 	}
-	t.Record = t.reg.WholeName(registry.DecodeDatatype(b))
+	t.Record = registry.DecodeDatatype(head.Raw)
+	t.Record.Name = head.Name
 	h := &t.Record
 	if _, known := combinerNames[t.Combiner()]; !known {
 		return fault.Corruptf(t.addr, "a datatype has the unknown combiner %d", h.Combiner)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -80,10 +81,11 @@ func (s Side) Export() (string, error) {
 
 // record is the type's record with the numbers of its parts in place of their addresses.
 func (t *Type) record(number map[*Type]uint64) ([]byte, error) {
-	b, err := t.reg.ReadFull(t.addr, registry.DatatypeSize, "A datatype's record")
+	head, err := t.reg.Head(registry.ClassOf(registry.KindDatatype), t.addr)
 	if err != nil {
 		return nil, err
 	}
+	b := slices.Clone(head.Raw)
 	binary.LittleEndian.PutUint32(b, uint32(registry.DatatypeSize+len(t.integers)+len(t.addrs)+8*len(t.types)))
 	b = append(b, t.integers...)
 	b = append(b, t.addrs...)

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"sync"
+
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // Signatures are compared by polynomial hashes (Karp and Rabin, "Efficient randomized pattern-matching algorithms",
@@ -116,10 +118,7 @@ func (t *Type) unitNames() []string {
 		return []string{fmt.Sprintf("unknown type at 0x%x", t.addr)} // like no other
 	default:
 	}
-	name := t.Name()
-	if alias, ok := aliases[name]; ok {
-		name = alias
-	}
+	name := registry.Alias(t.Name())
 	if name == "" {
 		return []string{fmt.Sprintf("unnamed type 0x%x", t.Handle())}
 	}

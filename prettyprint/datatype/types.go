@@ -3,7 +3,6 @@ package datatype
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
@@ -22,107 +21,45 @@ func NewTypes(r *registry.Registry) *Types {
 }
 
 // DatatypeByHandle returns the live datatype whose C handle is h; only the low HandleSize bytes of h count.
-func (r *Types) DatatypeByHandle(h uint64) (*Type, error) {
-	h = r.MaskHandle(h)
-	rec, freed, err := r.Find(registry.ClassOf(registry.KindDatatype), h)
-	if err != nil {
-		return nil, err
-	}
-	if rec == 0 {
-		return nil, r.UnknownHandle("datatype", "MPI_Datatype", fmt.Sprintf("0x%x", h), h, freed)
-	}
-	t, err := r.DatatypeAt(rec)
-	if err != nil {
-		return nil, err
-	}
-	if t.Handle() != h {
-		return nil, fault.Corruptf(rec, "the table says that this is the record of handle 0x%x, the record says 0x%x", h,
-			t.Handle())
-	}
-	return t, nil
-}
+func (r *Types) DatatypeByHandle(h uint64) (*Type, error) { return r.DatatypeOfHandle(h, false) }
 
-// DatatypeByFortran returns the live datatype whose Fortran handle is f.
-func (r *Types) DatatypeByFortran(f int32) (*Type, error) {
-	slots, err := r.Slots(registry.ClassOf(registry.KindDatatype))
+// DatatypeOfHandle returns the live datatype whose handle is h, in Fortran if fortran is set.
+func (r *Types) DatatypeOfHandle(h uint64, fortran bool) (*Type, error) {
+	head, err := r.Lookup(registry.ClassOf(registry.KindDatatype), h, fortran)
 	if err != nil {
 		return nil, err
 	}
-	var freed bool
-	for _, s := range slots {
-		h, err := r.DatatypeRecord(s.Record)
-		if err != nil {
-			return nil, err
-		}
-		if h.FHandle != f || f == registry.NoFortran {
-			continue
-		}
-		if h.State&registry.StateFreed != 0 {
-			freed = true
-			continue
-		}
-		return r.DatatypeAt(s.Record)
-	}
-	return nil, r.UnknownHandle("datatype", "INTEGER or TYPE(MPI_Datatype)", fmt.Sprint(f), uint64(uint32(f)), freed)
-}
-
-// aliases are names that mpi.h gives a second time to the type of another name.
-var aliases = map[string]string{
-	"MPI_LONG_LONG_INT": "MPI_LONG_LONG", "MPI_C_FLOAT_COMPLEX": "MPI_C_COMPLEX",
-	"MPI_CXX_COMPLEX": "MPI_CXX_FLOAT_COMPLEX",
+	return r.DatatypeAt(head.Address)
 }
 
 // DatatypeByName returns the predefined datatype of that name, such as MPI_INT.
 func (r *Types) DatatypeByName(name string) (*Type, error) {
-	if alias, ok := aliases[name]; ok {
-		name = alias
-	}
-	slots, err := r.Slots(registry.ClassOf(registry.KindDatatype))
+	head, err := r.ByName(registry.ClassOf(registry.KindDatatype), name, true)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range slots {
-		h, err := r.DatatypeRecord(s.Record)
-		if err != nil {
-			return nil, err
-		}
-		if h.Name == name && Combiner(h.Combiner) == CombinerNamed {
-			return r.DatatypeAt(s.Record)
-		}
-	}
-	return nil, fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined datatype %s.", r.MPI(), name)
+	return r.DatatypeAt(head.Address)
 }
 
 // Datatypes returns all live datatypes whose records can be decoded, in the order of their creation, and the first
 // error met.
-func (r *Types) Datatypes() ([]*Type, error) {
-	slots, err := r.Slots(registry.ClassOf(registry.KindDatatype))
+func (r *Types) Datatypes() (list []*Type, first error) {
+	heads, problems, _, err := r.Heads(registry.ClassOf(registry.KindDatatype))
 	if err != nil {
 		return nil, err
 	}
-	var list []*Type
-	var first error
-	for _, s := range slots {
-		t, err := r.DatatypeAt(s.Record)
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			continue
-		}
-		if !t.Freed() {
+	if len(problems) > 0 {
+		first = problems[0]
+	}
+	for _, h := range heads {
+		t, err := r.DatatypeAt(h.Address)
+		switch {
+		case err != nil && first == nil:
+			first = err
+		case err == nil && !h.Freed:
 			list = append(list, t)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Type) int {
-		if a.Record.Id != b.Record.Id {
-			if a.Record.Id < b.Record.Id {
-				return -1
-			}
-			return 1
-		}
-		return 0
-	})
 	return list, first
 }
 
@@ -169,21 +106,6 @@ func (r *Types) DatatypeIfAny(rec uint64) (*Type, error) {
 	return r.DatatypeAt(rec)
 }
 
-func (r *Types) DatatypeOfHandle(h uint64, fortran bool) (t *Type, err error) {
-	switch k := registry.ClassOf(registry.KindDatatype); {
-	case fortran && r.IsNullFortran(k, int32(h)), !fortran && r.IsNull(k, r.MaskHandle(h)):
-		return nil, k.NullError(k.Shown(fortran, r.MaskHandle(h)))
-	case fortran:
-		t, err = r.DatatypeByFortran(int32(h))
-	default:
-		t, err = r.DatatypeByHandle(h)
-	}
-	if err == nil && t.basic() == BasicNull {
-		return nil, registry.ClassOf(registry.KindDatatype).NullError(fmt.Sprintf("0x%x", t.Handle()))
-	}
-	return t, err
-}
-
 // DatatypeArray reads an array of handles.
 func (r *Types) DatatypeArray(what string, addr uint64, n int, fortran bool) ([]Part, error) {
 	size := r.HandleSize()
@@ -198,15 +120,14 @@ func (r *Types) DatatypeArray(what string, addr uint64, n int, fortran bool) ([]
 	for i := range out {
 		p := &out[i]
 		p.Name = fmt.Sprintf("%s[%d]", what, i)
-		switch {
-		case fortran:
+		if fortran {
 			p.Name = fmt.Sprintf("%s(%d)", what, i+1)
-			p.Type, err = r.DatatypeByFortran(int32(binary.LittleEndian.Uint32(b[4*i:])))
-		case size == 4:
-			p.Type, err = r.DatatypeByHandle(uint64(binary.LittleEndian.Uint32(b[4*i:])))
-		default:
-			p.Type, err = r.DatatypeByHandle(binary.LittleEndian.Uint64(b[8*i:]))
 		}
+		h := uint64(binary.LittleEndian.Uint32(b[size*i:]))
+		if size == 8 {
+			h = binary.LittleEndian.Uint64(b[8*i:])
+		}
+		p.Type, err = r.DatatypeOfHandle(h, fortran)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}

@@ -55,77 +55,34 @@ type Comm struct {
 	cart    []int32 // dims, periods, coords
 }
 
-// CommByHandle returns the live communicator whose C handle is h; only the low HandleSize bytes of h count.
-func (r *Rank) CommByHandle(h uint64) (*Comm, error) {
-	h = r.MaskHandle(h)
-	rec, freed, err := r.Find(registry.ClassOf(registry.KindComm), h)
+// CommOfHandle returns the live communicator whose handle is h, in Fortran if fortran is set.
+func (r *Rank) CommOfHandle(h uint64, fortran bool) (*Comm, error) {
+	head, err := r.Lookup(registry.ClassOf(registry.KindComm), h, fortran)
 	if err != nil {
 		return nil, err
 	}
-	if rec == 0 {
-		return nil, r.UnknownHandle("communicator", "MPI_Comm", fmt.Sprintf("0x%x", h), h, freed)
-	}
-	return r.CommAt(rec)
-}
-
-// CommByFortran returns the live communicator whose Fortran handle is f.
-func (r *Rank) CommByFortran(f int32) (*Comm, error) {
-	var freed bool
-	rec, err := r.commWhere(func(h registry.CommRecord) bool {
-		if h.FHandle != f || f == registry.NoFortran {
-			return false
-		}
-		freed = freed || h.State&registry.CommFreed != 0
-		return h.State&registry.CommFreed == 0
-	})
-	if err != nil {
-		return nil, err
-	}
-	if rec == 0 {
-		return nil, r.UnknownHandle("communicator", "INTEGER or TYPE(MPI_Comm)", fmt.Sprint(f), uint64(uint32(f)),
-			freed)
-	}
-	return r.CommAt(rec)
+	return r.CommAt(head.Address)
 }
 
 // CommByName returns a live communicator by its name, such as MPI_COMM_WORLD.
 func (r *Rank) CommByName(name string) (*Comm, error) {
-	rec, err := r.commWhere(func(h registry.CommRecord) bool { return h.Name == name && h.State&registry.CommFreed == 0 })
+	head, err := r.ByName(registry.ClassOf(registry.KindComm), name, false)
 	if err != nil {
 		return nil, err
 	}
-	if rec == 0 {
-		return nil, fault.Errorf(fault.NotFound, 0, "This rank has no communicator named %s.", name)
-	}
-	return r.CommAt(rec)
+	return r.CommAt(head.Address)
 }
 
-// commWhere returns the record of the first communicator that match accepts, or 0.
-func (r *Rank) commWhere(match func(h registry.CommRecord) bool) (uint64, error) {
-	slots, err := r.Slots(registry.ClassOf(registry.KindComm))
-	if err != nil {
-		return 0, err
-	}
-	for _, s := range slots {
-		h, err := r.CommRecord(s.Record)
-		if err != nil {
-			return 0, err
-		}
-		if match(h) {
-			return s.Record, nil
-		}
-	}
-	return 0, nil
-}
-
+// CommAt decodes the record at rec.
 func (r *Rank) CommAt(rec uint64) (*Comm, error) {
 	if c, ok := r.comms[rec]; ok {
 		return c, nil
 	}
-	h, err := r.CommRecord(rec)
+	head, err := r.Head(registry.ClassOf(registry.KindComm), rec)
 	if err != nil {
 		return nil, err
 	}
+	h := registry.DecodeComm(head.Raw)
 	need := int64(registry.CommSize) + 4*(int64(h.NMembers)+int64(h.NRemote)+3*int64(h.NDims))
 	if int64(h.Size) < need || h.NDims > maxDims {
 		return nil, fault.Corruptf(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and "+
@@ -189,11 +146,16 @@ func (c *Comm) Parent() (*Comm, error) {
 	if c.Record.ParentID == 0 {
 		return nil, nil //nolint:nilnil // no parent is an answer
 	}
-	rec, err := c.rank.commWhere(func(h registry.CommRecord) bool { return h.GlobalID == c.Record.ParentID })
-	if err != nil || rec == 0 {
+	heads, _, _, err := c.rank.Heads(registry.ClassOf(registry.KindComm))
+	if err != nil {
 		return nil, err
 	}
-	return c.rank.CommAt(rec)
+	for _, h := range heads {
+		if registry.DecodeComm(h.Raw).GlobalID == c.Record.ParentID {
+			return c.rank.CommAt(h.Address)
+		}
+	}
+	return nil, nil //nolint:nilnil // likewise
 }
 
 // Summary says in one line what the communicator is.
@@ -292,17 +254,6 @@ func ints(v []int32) string {
 		s[i] = fmt.Sprint(v[i])
 	}
 	return "{" + strings.Join(s, ", ") + "}"
-}
-
-func (r *Rank) CommRecord(rec uint64) (registry.CommRecord, error) {
-	if c, ok := r.comms[rec]; ok {
-		return c.Record, nil
-	}
-	b, err := r.RecordBytes(registry.ClassOf(registry.KindComm), rec)
-	if err != nil {
-		return registry.CommRecord{}, err
-	}
-	return registry.DecodeComm(b), nil
 }
 
 func (r *Rank) RankText(n int64, in *Comm) string {

@@ -15,7 +15,7 @@ import (
 // Summary says in one line what the object is.
 func (o *Object) Summary() string {
 	s := ""
-	switch o.Class.Kind { //nolint:exhaustive // datatypes and communicators are no Objects
+	switch o.Head.Class.Kind { //nolint:exhaustive // datatypes and communicators are no Objects
 	case registry.KindGroup:
 		s = o.groupText()
 	case registry.KindWindow:
@@ -38,7 +38,7 @@ func (o *Object) Summary() string {
 // Node is the object as a tree.
 func (o *Object) Node(name string) view.Node {
 	var kids []view.Node
-	switch o.Class.Kind { //nolint:exhaustive // likewise
+	switch o.Head.Class.Kind { //nolint:exhaustive // likewise
 	case registry.KindGroup:
 		kids = o.groupNodes()
 	case registry.KindWindow:
@@ -46,18 +46,18 @@ func (o *Object) Node(name string) view.Node {
 	case registry.KindFile:
 		kids = o.fileNodes()
 	case registry.KindOp:
-		kids = o.functionNodes(registry.DecodeReduction(o.Raw).Function)
+		kids = o.functionNodes(registry.DecodeReduction(o.Head.Raw).Function)
 		if !o.Predefined() {
-			kids = append(kids, view.Leaf("commutes", yesNo(registry.DecodeReduction(o.Raw).Commutes != 0)))
+			kids = append(kids, view.Leaf("commutes", yesNo(registry.DecodeReduction(o.Head.Raw).Commutes != 0)))
 		}
 	case registry.KindErrhandler:
-		kids = o.functionNodes(registry.DecodeErrhandler(o.Raw).Function)
+		kids = o.functionNodes(registry.DecodeErrhandler(o.Head.Raw).Function)
 	case registry.KindInfo:
 		kids = o.infoNodes()
 	}
 	kids = append(kids, o.Common()...)
 	n := view.Group(name, o.Summary(), kids)
-	n.Type = o.Class.Ctype
+	n.Type = o.Head.Class.Ctype
 	return n
 }
 
@@ -71,22 +71,22 @@ func yesNo(b bool) string {
 // titled puts the object's name behind a word, in quotes.
 func (o *Object) titled(word string) string {
 	switch {
-	case o.name == "":
+	case o.Head.Name == "":
 		return word
 	case o.Predefined():
-		return o.name
+		return o.Head.Name
 	}
-	return fmt.Sprintf("%s %q", word, o.name)
+	return fmt.Sprintf("%s %q", word, o.Head.Name)
 }
 
 const notInGroup = math.MaxUint32
 
 func (o *Object) members() ([]uint32, error) {
-	g := registry.DecodeGroup(o.Raw)
+	g := registry.DecodeGroup(o.Head.Raw)
 	if int64(g.Size) < registry.GroupSize+4*int64(g.NMembers) || g.NMembers > registry.MaxParts {
-		return nil, fault.Corruptf(o.rec, "a group's record has %d bytes and claims %d members", g.Size, g.NMembers)
+		return nil, fault.Corruptf(o.Head.Address, "a group's record has %d bytes and claims %d members", g.Size, g.NMembers)
 	}
-	b, err := o.Rank.ReadFull(o.rec+registry.GroupSize, 4*int64(g.NMembers), "The members of a group")
+	b, err := o.Rank.ReadFull(o.Head.Address+registry.GroupSize, 4*int64(g.NMembers), "The members of a group")
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (o *Object) members() ([]uint32, error) {
 }
 
 func (o *Object) groupText() string {
-	g := registry.DecodeGroup(o.Raw)
+	g := registry.DecodeGroup(o.Head.Raw)
 	place := "this one is not in it"
 	if g.GroupRank != notInGroup {
 		place = fmt.Sprintf("this one is rank %d", g.GroupRank)
@@ -114,7 +114,7 @@ func (o *Object) groupText() string {
 }
 
 func (o *Object) groupNodes() []view.Node {
-	g := registry.DecodeGroup(o.Raw)
+	g := registry.DecodeGroup(o.Head.Raw)
 	rank := "not in it"
 	if g.GroupRank != notInGroup {
 		rank = fmt.Sprint(g.GroupRank)
@@ -133,7 +133,7 @@ var windowKinds = map[uint32]string{
 }
 
 func (o *Object) windowText() string {
-	w := registry.DecodeWindow(o.Raw)
+	w := registry.DecodeWindow(o.Head.Raw)
 	s := o.titled("window")
 	if w.Kind != 3 {
 		s += fmt.Sprintf(" of %s at 0x%x", view.ByteCount(w.Bytes), w.Base)
@@ -165,7 +165,7 @@ func (r *Rank) CommIfAny(rec uint64) (*Comm, error) {
 
 // epochs says which access and exposure epochs are open.
 func (o *Object) epochs() string {
-	w := registry.DecodeWindow(o.Raw)
+	w := registry.DecodeWindow(o.Head.Raw)
 	var out []string
 	if w.Epochs&1 != 0 {
 		out = append(out, "fence")
@@ -208,7 +208,7 @@ func (o *Object) epochs() string {
 }
 
 func (o *Object) windowNodes() []view.Node {
-	w := registry.DecodeWindow(o.Raw)
+	w := registry.DecodeWindow(o.Head.Raw)
 	kind, known := windowKinds[w.Kind]
 	if !known {
 		kind = fmt.Sprintf("unknown kind %d", w.Kind)
@@ -267,7 +267,7 @@ func modeText(mode int32) string {
 }
 
 func (o *Object) fileText() string {
-	f := registry.DecodeFile(o.Raw)
+	f := registry.DecodeFile(o.Head.Raw)
 	s := o.titled("file") + ", " + modeText(f.Amode)
 	if c, err := o.Rank.CommIfAny(f.Comm); err == nil && c != nil {
 		s += ", over " + c.Brief()
@@ -279,7 +279,7 @@ func (o *Object) fileText() string {
 }
 
 func (o *Object) fileNodes() []view.Node {
-	f := registry.DecodeFile(o.Raw)
+	f := registry.DecodeFile(o.Head.Raw)
 	kids := []view.Node{view.Leaf("mode", modeText(f.Amode)), view.Number("displacement", f.Disp)}
 	for _, t := range []struct {
 		name string
@@ -301,7 +301,7 @@ func (o *Object) opText() string {
 		return o.titled("operation")
 	}
 	s := "operation of the program's"
-	if registry.DecodeReduction(o.Raw).Commutes == 0 {
+	if registry.DecodeReduction(o.Head.Raw).Commutes == 0 {
 		return s + ", not commutative"
 	}
 	return s + ", commutative"
@@ -341,18 +341,18 @@ const (
 
 // entries are the keys and values that are kept.
 func (o *Object) entries() ([][2]string, error) {
-	i := registry.DecodeInfo(o.Raw)
+	i := registry.DecodeInfo(o.Head.Raw)
 	size := int64(i.Size) - registry.InfoSize
 	if i.NEntries > infoKeysMax || size > maxInfoText || size < 0 {
-		return nil, fault.Corruptf(o.rec, "an info's record has %d bytes and claims %d entries", i.Size, i.NEntries)
+		return nil, fault.Corruptf(o.Head.Address, "an info's record has %d bytes and claims %d entries", i.Size, i.NEntries)
 	}
-	b, err := o.Rank.ReadFull(o.rec+registry.InfoSize, size, "The entries of an info")
+	b, err := o.Rank.ReadFull(o.Head.Address+registry.InfoSize, size, "The entries of an info")
 	if err != nil {
 		return nil, err
 	}
 	parts := strings.Split(strings.ToValidUTF8(string(b), "?"), "\x00")
 	if len(parts) < 2*int(i.NEntries) {
-		return nil, fault.Corruptf(o.rec, "an info claims %d entries and has %d texts", i.NEntries, len(parts))
+		return nil, fault.Corruptf(o.Head.Address, "an info claims %d entries and has %d texts", i.NEntries, len(parts))
 	}
 	out := make([][2]string, i.NEntries)
 	for k := range out {
@@ -373,7 +373,7 @@ func (o *Object) infoText() string {
 	for _, e := range entries {
 		out = append(out, fmt.Sprintf("%s=%q", e[0], e[1]))
 	}
-	if rest := int64(registry.DecodeInfo(o.Raw).NKeys) - int64(len(entries)); rest > 0 {
+	if rest := int64(registry.DecodeInfo(o.Head.Raw).NKeys) - int64(len(entries)); rest > 0 {
 		out = append(out, fmt.Sprintf("%d more that are not kept", rest))
 	}
 	if len(out) == 0 {

@@ -33,7 +33,7 @@ type Class struct {
 	Ctype     string
 	Null      string
 	mpichNull uint64
-	OpenNull  string // Open MPI's object of that null handle
+	openNull  string // Open MPI's object of that null handle
 	Feature   uint32
 	Size      int // of the record without what follows
 }
@@ -126,7 +126,7 @@ func KindOf(declared string) Kind {
 	}
 }
 
-func (r *Registry) TableOf(k Kind) uint64 {
+func (r *Registry) tableOf(k Kind) uint64 {
 	return map[Kind]uint64{
 		KindDatatype: r.Header.datatypes, KindComm: r.Header.comms, KindRequest: r.Header.requests,
 		KindGroup: r.Header.groups, KindWindow: r.Header.windows,
@@ -134,8 +134,8 @@ func (r *Registry) TableOf(k Kind) uint64 {
 	}[k]
 }
 
-// NotKept is an error if the registry of this process does not keep handles of a kind.
-func (r *Registry) NotKept(k *Class) error {
+// notKept is an error if the registry of this process does not keep handles of a kind.
+func (r *Registry) notKept(k *Class) error {
 	return r.Lacks(k.Feature, strings.ToUpper(k.Words()[:1])+k.Words()[1:])
 }
 
@@ -162,22 +162,20 @@ func (r *Registry) Lacks(feature uint32, what string) error {
 		"%s are not kept in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
 }
 
-// IsNull reports whether a C handle is the null handle of its kind, as far as the number tells.
-func (r *Registry) IsNull(k *Class, h uint64) bool {
-	if k.Kind == KindFile && r.MPI() == MPICH {
+// isNull reports whether a handle is the null handle of its kind, as far as the number tells.
+func (r *Registry) isNull(k *Class, h uint64, fortran bool) bool {
+	switch {
+	case r.MPI() == MPICH && k.Kind == KindFile:
 		return h == 0
+	case r.MPI() == MPICH:
+		return h == k.mpichNull
+	case !fortran:
+		return false
 	}
-	return r.MPI() == MPICH && h == k.mpichNull
+	return h == 0 && k.Kind != KindComm && k.Kind != KindDatatype || h == 2 && k.Kind == KindComm
 }
 
-// IsNullFortran is isNull for a Fortran handle.
-func (r *Registry) IsNullFortran(k *Class, f int32) bool {
-	if r.MPI() == MPICH {
-		return k.Kind == KindFile && f == 0 || k.Kind != KindFile && uint64(uint32(f)) == k.mpichNull
-	}
-	return f == 0 && k.Kind != KindComm && k.Kind != KindDatatype || k.Kind == KindComm && f == 2
-}
-
+// NullError says that an expression is the null handle.
 func (k *Class) NullError(expr string) error {
 	why := map[Kind]string{
 		KindDatatype:   "the type was freed or never made. It describes no memory, and no MPI call takes it.",
@@ -193,15 +191,20 @@ func (k *Class) NullError(expr string) error {
 	return fault.Errorf(fault.Null, 0, "%s is %s: %s", expr, k.Null, why)
 }
 
-// MaskOf cuts a sign-extended value to the width of a C handle of that kind.
-func (r *Registry) MaskOf(k *Class, h uint64) uint64 {
+// Shown is a handle as its language writes it.
+func (r *Registry) Shown(k *Class, h uint64, fortran bool) string {
+	return k.shown(fortran, r.maskOf(k, h))
+}
+
+// maskOf cuts a sign-extended value to the width of a C handle of that kind.
+func (r *Registry) maskOf(k *Class, h uint64) uint64 {
 	if k.Kind == KindFile {
 		return h // a pointer in both libraries
 	}
-	return r.MaskHandle(h)
+	return r.maskHandle(h)
 }
 
-func (k *Class) Shown(fortran bool, h uint64) string {
+func (k *Class) shown(fortran bool, h uint64) string {
 	if fortran {
 		return fmt.Sprint(int32(h))
 	}

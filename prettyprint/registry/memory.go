@@ -150,8 +150,8 @@ func (s *Snapshot) add(addr uint64, data []byte) {
 	s.spans = append(s.spans, span{addr, data})
 }
 
-// Text reads a NUL-terminated text; what cannot be read is left out.
-func (r *Registry) Text(addr uint64, most int) string {
+// text reads a NUL-terminated text; what cannot be read is left out.
+func (r *Registry) text(addr uint64, most int) string {
 	var out []byte
 	for len(out) < most {
 		b := make([]byte, min(256, most-len(out)))

@@ -6,7 +6,6 @@
 package registry
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -21,8 +20,8 @@ type Registry struct {
 	addr   uint64
 	Header Header
 
-	headers   map[uint64]DatatypeRecord // headers that were read, by address of the record
-	tables    map[Kind]*slotTable       // read whole at the first listing or lookup by Fortran handle or name
+	heads     map[uint64]Head     // that were read, by address of the record
+	tables    map[Kind]*slotTable // read whole at the first listing or lookup by Fortran handle or name
 	Env       Surroundings
 	machine   *string // see Surroundings.Machine; nil: not asked yet
 	bytesRead int64
@@ -32,6 +31,10 @@ type Registry struct {
 type slotTable struct {
 	live    []slot
 	headers *Snapshot // of the records, if they were read together
+	// made of them by Heads
+	heads    []Head
+	problems []error
+	unread   int
 }
 
 type slot struct{ handle, Record uint64 }
@@ -43,7 +46,7 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 		return nil, noInterposer(0, "The program has no symbol cohort_registry.")
 	}
 	r := &Registry{
-		Mem: mem, addr: addr, headers: map[uint64]DatatypeRecord{}, tables: map[Kind]*slotTable{},
+		Mem: mem, addr: addr, heads: map[uint64]Head{}, tables: map[Kind]*slotTable{},
 	}
 	b, err := r.ReadFull(addr, registrySize, "The registry's header")
 	if err != nil {
@@ -78,7 +81,7 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 func Foreign(mem MemoryReader, mpi MPI, handleSize int) *Registry {
 	return &Registry{
 		Mem: mem, Header: Header{mpi: uint32(mpi), handleSize: uint32(handleSize)},
-		headers: map[uint64]DatatypeRecord{}, tables: map[Kind]*slotTable{},
+		heads: map[uint64]Head{}, tables: map[Kind]*slotTable{},
 	}
 }
 
@@ -94,88 +97,16 @@ func (r *Registry) MPI() MPI { return MPI(r.Header.mpi) }
 // HandleSize is the number of bytes of an MPI_Datatype or MPI_Comm in C.
 func (r *Registry) HandleSize() int { return int(r.Header.handleSize) }
 
-// MaskHandle cuts a sign-extended value to the width of a C handle.
-func (r *Registry) MaskHandle(h uint64) uint64 {
+// maskHandle cuts a sign-extended value to the width of a C handle.
+func (r *Registry) maskHandle(h uint64) uint64 {
 	if r.Header.handleSize == 4 {
 		return h & 0xffffffff
 	}
 	return h
 }
 
-func (r *Registry) UnknownHandle(what, ctype, shown string, h uint64, freed bool) error {
-	if freed {
-		return fault.Errorf(fault.Freed, 0,
-			"The %s handle %s was freed: no live %s has it. Using it in an MPI call is an error.",
-			what, shown, what)
-	}
-	hint := ""
-	if h == 0 && r.MPI() == MPICH || h == 0 && r.HandleSize() == 8 {
-		hint = " The variable may not be initialised."
-	}
-	if what == "communicator" {
-		hint += " It may also come from a call that Cohort does not follow yet, such as MPI_Comm_spawn where " +
-			"requests and calls are not kept."
-	}
-	return fault.Errorf(fault.NotFound, 0, "No %s with the handle %s is known in this rank.%s "+
-		"The expression must be a variable of type %s that was assigned by MPI.", what, shown, hint, ctype)
-}
-
-// Find looks h up by the table's own hash: a few reads, however large the table is.
-func (r *Registry) Find(k *Class, h uint64) (record uint64, freed bool, err error) {
-	table := r.TableOf(k.Kind)
-	capacity, err := r.capacity(k)
-	if err != nil {
-		return 0, false, err
-	}
-	const window = 32
-	at := hashHandle(h) & (capacity - 1)
-	for seen := uint64(0); seen < capacity; {
-		n := min(window, capacity-at)
-		b, err := r.ReadFull(table+slotsHeader+at*slotSize, int64(n*slotSize), "The table of "+k.Words())
-		if err != nil {
-			return 0, false, err
-		}
-		for c := (Cursor{B: b}); len(c.B) > 0; {
-			switch handle, rec := c.u64(), c.u64(); {
-			case rec == slotEmpty:
-				return 0, freed, nil
-			case rec == slotFreed:
-				freed = freed || handle == h
-			case handle == h:
-				dead, err := r.isFreed(k, rec)
-				if err != nil {
-					return 0, false, err
-				}
-				if !dead {
-					return rec, false, nil
-				}
-				freed = true // kept for types that still refer to it; a new life of the handle may follow
-			}
-		}
-		seen += n
-		at = (at + n) & (capacity - 1)
-	}
-	return 0, freed, nil
-}
-
-func (r *Registry) isFreed(k *Class, rec uint64) (bool, error) {
-	if k.Kind == KindDatatype {
-		h, err := r.DatatypeRecord(rec)
-		return h.State&StateFreed != 0, err
-	}
-	b, err := r.RecordBytes(k, rec)
-	if err != nil {
-		return false, err
-	}
-	if k.Kind == KindComm {
-		return DecodeComm(b).State&CommFreed != 0, nil
-	}
-	c := Cursor{B: b}
-	return c.Object().State&ObjectFreed != 0, nil
-}
-
 func (r *Registry) capacity(k *Class) (uint64, error) {
-	table := r.TableOf(k.Kind)
+	table := r.tableOf(k.Kind)
 	if table == 0 {
 		return 0, fault.Errorf(fault.NotReady, r.addr,
 			"The rank has no table of %s yet. Let it return from MPI_Init and ask again.", k.Words())
@@ -193,8 +124,8 @@ func (r *Registry) capacity(k *Class) (uint64, error) {
 	return n, nil
 }
 
-// Slots reads a whole table with the headers of its records, once per stop.
-func (r *Registry) Slots(k *Class) ([]slot, error) {
+// slots reads a whole table with the headers of its records, once per stop.
+func (r *Registry) slots(k *Class) ([]slot, error) {
 	if t := r.tables[k.Kind]; t != nil {
 		return t.live, nil
 	}
@@ -205,7 +136,7 @@ func (r *Registry) Slots(k *Class) ([]slot, error) {
 	t := &slotTable{}
 	for at := uint64(0); at < n; {
 		count := min(n-at, readChunk/slotSize)
-		b, err := r.ReadFull(r.TableOf(k.Kind)+slotsHeader+at*slotSize, int64(count*slotSize), "The table of "+k.Words())
+		b, err := r.ReadFull(r.tableOf(k.Kind)+slotsHeader+at*slotSize, int64(count*slotSize), "The table of "+k.Words())
 		if err != nil {
 			return nil, err
 		}
@@ -221,13 +152,13 @@ func (r *Registry) Slots(k *Class) ([]slot, error) {
 	return t.live, nil
 }
 
-// MaxListed bounds the records whose headers are read for a listing; more are counted.
-const MaxListed = 1 << 17
+// maxListed bounds the records whose headers are read for a listing; more are counted.
+const maxListed = 1 << 17
 
 // prefetch reads the headers of a table's records, neighbours together: a debugger's memory is far away.
 func (r *Registry) prefetch(t *slotTable, size int) {
 	var reqs []Piece
-	for _, s := range t.live[:min(len(t.live), MaxListed)] {
+	for _, s := range t.live[:min(len(t.live), maxListed)] {
 		if s.Record >= minMappedAddr && s.Record+uint64(size) > s.Record {
 			reqs = append(reqs, Piece{s.Record, size})
 		}
@@ -239,43 +170,12 @@ func (r *Registry) prefetch(t *slotTable, size int) {
 	}
 }
 
-// RecordBytes reads a record without what follows it.
-func (r *Registry) RecordBytes(k *Class, rec uint64) ([]byte, error) {
+// recordBytes reads a record without what follows it.
+func (r *Registry) recordBytes(k *Class, rec uint64) ([]byte, error) {
 	if t := r.tables[k.Kind]; t != nil {
 		if b := t.headers.BytesAt(rec, k.Size); len(b) == k.Size {
 			return b, nil
 		}
 	}
 	return r.ReadFull(rec, int64(k.Size), "The record of a "+k.Word)
-}
-
-func (r *Registry) DatatypeRecord(rec uint64) (DatatypeRecord, error) {
-	if h, ok := r.headers[rec]; ok {
-		return h, nil
-	}
-	b, err := r.RecordBytes(ClassOf(KindDatatype), rec)
-	if err != nil {
-		return DatatypeRecord{}, err
-	}
-	h := r.WholeName(DecodeDatatype(b))
-	r.headers[rec] = h
-	return h, nil
-}
-
-// WholeName reads a name that the record has no room for. Where it cannot be read, the beginning stays, and shows that
-// it is one.
-func (r *Registry) WholeName(h DatatypeRecord) DatatypeRecord {
-	if h.State&stateLongName == 0 {
-		return h
-	}
-	h.Name += "..."
-	if h.longName < minMappedAddr {
-		return h
-	}
-	b := make([]byte, maxLongName)
-	n, _ := r.Mem.ReadMemory(h.longName, b) // a name at the end of mapped memory is shorter
-	if i := bytes.IndexByte(b[:min(max(n, 0), len(b))], 0); i >= 0 {
-		h.Name = string(bytes.ToValidUTF8(b[:i], []byte("?")))
-	}
-	return h
 }

@@ -82,7 +82,8 @@ type Options struct {
 	MaxLines int // lines in all; 0: 10000
 	MaxDepth int // levels; 0: 100
 
-	From int64 // the first element of a buffer that is shown
+	From    int64 // the first element of a buffer that is shown
+	Buffers bool  // with a request, what is in its buffers
 }
 
 // Filled are the options with the defaults in place of zeros.
@@ -136,6 +137,14 @@ func (n Node) Text(w io.Writer, opt Options) error {
 	p.node(n, 0)
 	p.printf("\n")
 	return p.err
+}
+
+// Titled writes the node's name and value on a line, and the tree below.
+func (n Node) Titled(w io.Writer, opt Options) error {
+	if err := Write(w, "%s: %s\n", n.Name, n.Value); err != nil {
+		return err
+	}
+	return n.Text(w, opt)
 }
 
 func (p *printer) node(n Node, depth int) {
