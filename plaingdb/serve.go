@@ -161,7 +161,7 @@ func explain(err error) string {
 
 func (s *server) mpipp(req request) (string, error) {
 	if isHelp(req) {
-		return command.Usage, nil
+		return command.Usage(), nil
 	}
 	result, _, err := s.decoder.Run(context.Background(), backend.FrameID{}, req.Line)
 	if err != nil {

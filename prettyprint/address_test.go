@@ -69,7 +69,7 @@ func TestAddressErrors(t *testing.T) {
 		{"types[1](STRUCT)[2](CHAR)[5] &s", "a kind stands where a datatype is"},
 		{"types[1]{2}[0] &s 2", "names instance {2}; the buffer has 2"},
 		{"--tree column[8]", "fits as far as column, which is VECTOR: indices there run from 0 to 7"},
-		{"--layout column[2]", "mpipp --tree column[2] shows where that lies"},
+		{"--layout column[2]", "mpipp --tree column[2] shows where that is"},
 	} {
 		_, err := command.Run(r, vars, c.line)
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -270,7 +270,7 @@ func TestCommandErrors(t *testing.T) {
 		kind fault.Kind
 		want string
 	}{
-		{"--type", fault.Usage, "mpipp --type needs an expression"},
+		{"--type", fault.Usage, "mpipp --type takes a datatype, and after it a buffer and a count; 0 arguments"},
 		{"a b c d", fault.Usage, "at most three arguments"},
 		{"--what x", fault.Usage, "no option --what"},
 		{"--comm x y", fault.Usage, "takes one communicator"},

@@ -125,3 +125,25 @@ func (c *command) count(expr string) (int64, error) {
 	}
 	return int64(v.Number), nil
 }
+
+// tree shows the expanded type-tree (paper, IV.B) with the addresses of its elements (IV.C).
+func (c *command) tree(args []string) (*Result, error) {
+	p, err := c.typeArgument(args[0])
+	if err != nil {
+		return nil, err
+	}
+	l, err := p.Locate()
+	if err != nil {
+		return nil, err
+	}
+	n := view.Group(p.Name+p.At.String(), l.TypeText(), []view.Node{
+		view.Leaf("address", l.Long()), view.Number("offset", l.Start()), view.Leaf("type", l.TypeText()),
+		view.Number("elements", l.Elements()),
+	})
+	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
+		if err := view.Write(w, "%s is %s: %s\n", l.Long(), l.TypeText(), datatype.BasicElements(l.Elements())); err != nil {
+			return err
+		}
+		return l.TreeText(w, c.opt.filled(opt).MaxList)
+	}}, nil
+}

@@ -10,11 +10,7 @@ import (
 )
 
 // calls is mpipp --call.
-func (c *command) calls(args []string) (*Result, error) {
-	if len(args) > 0 {
-		return nil, fault.Errorf(fault.Usage, 0,
-			"mpipp --call takes no argument: it shows the call that the rank is in, or that its line holds.")
-	}
+func (c *command) calls([]string) (*Result, error) {
 	all, err := call.OfFrame(c.Rank, c.Resolver)
 	if err != nil {
 		return nil, err

@@ -27,37 +27,6 @@ type Result struct {
 // Text writes the result for the console.
 func (r *Result) Text(w io.Writer, opt view.Options) error { return r.text(w, opt) }
 
-// Usage describes the console command.
-const Usage = `mpipp                         all live handles of the rank; the calls that its threads are in and pending requests first
-mpipp TYPE                    the datatype: its constructor, size, extent, signature, state
-mpipp TYPE BUFFER [COUNT]     the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER
-mpipp COMM                    the communicator: its members, kind and place of this rank
-mpipp REQUEST                 the request: operation, peer, tag, communicator, count, type, since when, where posted
-mpipp X                       likewise a group, window, file, operation, error handler, info or status
-mpipp --call                  the MPI call that the rank is in or its line holds: its buffers as the call sees them
-mpipp --tree TYPE             the expanded type-tree: the address and offset of each basic element
-mpipp --layout TYPE [COUNT]   a picture of the memory that COUNT instances select
-mpipp --svg FILE TYPE [COUNT] the same picture as an SVG file
-mpipp --match SEND [COUNT] to RECV [COUNT]           whether what is sent fits what is received, and where not
-mpipp --match [0] SEND [COUNT] to [3] RECV [COUNT]   the same for types of two ranks
-mpipp --match [0] to [3]      the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]
-mpipp --match 2:17            in a replay: the same for the message of an event of the recording; the ranks are run to its two calls.
-                              If the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2
-mpipp --stack X               by which functions a handle was made
-TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other predefined names work too.
-TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR), and t{3}[2] for the fourth of COUNT instances.
-Options, before the rest:
-  --type, --comm, --request, --group, --win, --file, --op, --errhandler, --info, --status
-                   what X is, where its declared type does not tell
-  --buffer         with a request: the values in its buffers
-  --from N         begin with basic element N of the buffer
-  --list N         show N elements or entries instead of 200
-  --width N        columns for --layout (80)
-  --colour         colour for --layout
-Examples:
-  mpipp column &u[0][1]       mpipp column[6] &u[0][1]       mpipp MPI_DOUBLE u 10       mpipp --from 1000 MPI_INT buf n
-  mpipp --layout column       mpipp --svg column.svg column  mpipp --match column 2 to MPI_DOUBLE 64`
-
 // Run runs the console command with its arguments in one line, as the user typed them after "mpipp".
 func Run(r *handle.Rank, res call.Resolver, line string) (*Result, error) {
 	opt, rest, err := splitOptions(line)
@@ -68,47 +37,32 @@ func Run(r *handle.Rank, res call.Resolver, line string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return execute(r, res, opt, args)
+	if f := opt.form; len(args) < f.least || len(args) > f.most {
+		name := "mpipp"
+		if f.option != "" {
+			name += " --" + f.option
+		}
+		return nil, fault.Errorf(fault.Usage, 0, "%s takes %s; %s were given. Usage:\n%s", name, f.takes,
+			view.Plural(int64(len(args)), "argument"), Usage())
+	}
+	return opt.form.run(&command{Evaluator: call.Evaluator{Rank: r, Resolver: res}, opt: opt}, args)
 }
 
-func execute(r *handle.Rank, res call.Resolver, opt options, args []string) (*Result, error) {
-	c := command{Evaluator: call.Evaluator{Rank: r, Resolver: res}, opt: opt}
-	switch opt.action {
-	case "help":
-		return &Result{Node: view.Leaf("help", Usage), text: func(w io.Writer, _ view.Options) error {
-			return view.Write(w, "%s\n", Usage)
-		}}, nil
-	case "tree":
-		return c.tree(args)
-	case "layout", "svg":
-		return c.picture(args)
-	case "match":
-		return c.match(args)
-	case "export":
-		return c.export(args)
-	case "stack":
-		return c.stack(args)
-	case "call":
-		return c.calls(args)
-	}
+// plain is mpipp without an option, or with one that says what kind of handle its argument is.
+func (c *command) plain(args []string) (*Result, error) {
 	switch len(args) {
 	case 0:
-		if opt.action == "" {
-			return c.listAll()
-		}
-		return nil, fault.Errorf(fault.Usage, 0, "mpipp --%s needs an expression. Usage:\n%s", opt.action, Usage)
+		return c.listAll()
 	case 1:
-		return c.handle(args[0], opt.action)
-	case 2, 3:
-		if opt.action != "" && opt.action != "type" {
-			return nil, fault.Errorf(fault.Usage, 0, "mpipp --%s takes one %s; %d arguments were given.", opt.action,
-				registry.KindOfOption(opt.action), len(args))
-		}
-		return c.buffer(args)
+		return c.handle(args[0], c.opt.form.option)
 	}
-	return nil, fault.Errorf(fault.Usage, 0, "mpipp takes at most three arguments, and %d were given: %s. "+
-		"Put an expression with spaces in quotes. Usage:\n%s",
-		len(args), strings.Join(args, " | "), Usage)
+	return c.buffer(args)
+}
+
+func (c *command) help([]string) (*Result, error) {
+	return &Result{Node: view.Leaf("help", Usage()), text: func(w io.Writer, _ view.Options) error {
+		return view.Write(w, "%s\n", Usage())
+	}}, nil
 }
 
 type command struct {

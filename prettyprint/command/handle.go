@@ -57,9 +57,6 @@ func statusAddress(expr string, v backend.Value) (uint64, error) {
 
 // stack is mpipp --stack X: where a handle was made, by which functions.
 func (c *command) stack(args []string) (*Result, error) {
-	if len(args) != 1 {
-		return nil, fault.Errorf(fault.Usage, 0, "mpipp --stack takes one handle; %d arguments were given.", len(args))
-	}
 	v, err := c.Value(args[0])
 	if err != nil {
 		return nil, err

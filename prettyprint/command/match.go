@@ -7,73 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
-	"github.com/cohort-debugger/cohort/prettyprint/picture"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
-
-// picture is mpipp --layout and --svg.
-func (c *command) picture(args []string) (*Result, error) {
-	if len(args) < 1 || len(args) > 2 {
-		return nil, fault.Errorf(fault.Usage, 0, "mpipp --%s takes a datatype and a count; %d arguments were given. Usage:\n%s",
-			c.opt.action, len(args), Usage)
-	}
-	p, err := c.typeArgument(args[0])
-	if err != nil {
-		return nil, err
-	}
-	if !p.At.IsZero() {
-		return nil, fault.Errorf(fault.Usage, 0, "The picture is one of a whole datatype, and %s names a part of it, %s. "+
-			"mpipp --tree %s shows where that lies.", p.Name, p.At, args[0])
-	}
-	count := int64(1)
-	if len(args) == 2 {
-		if count, err = c.count(args[1]); err != nil {
-			return nil, err
-		}
-	}
-	if c.opt.action == "svg" {
-		return c.svg(p, count)
-	}
-	pic, err := picture.ForWidth(p.Type, p.Name, count, c.opt.width)
-	if err != nil {
-		return nil, err
-	}
-	return &Result{Node: view.Leaf(p.Name, p.Type.Summary()), text: func(w io.Writer, _ view.Options) error {
-		if err := pic.Text(w, c.opt.colour); err != nil {
-			return err
-		}
-		return datatype.WriteWarnings(w, p.Type)
-	}}, nil
-}
-
-func (c *command) svg(p datatype.Part, count int64) (*Result, error) {
-	if !strings.HasSuffix(c.opt.file, ".svg") {
-		return nil, fault.Errorf(fault.Usage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.",
-			c.opt.file)
-	}
-	pic, err := picture.New(p.Type, p.Name, count, picture.Options{})
-	if err != nil {
-		return nil, err
-	}
-	var b strings.Builder
-	if err := pic.SVG(&b); err != nil {
-		return nil, err
-	}
-	return &Result{
-		Node: view.Leaf(p.Name, p.Type.Summary()), File: &backend.File{Name: c.opt.file, Data: []byte(b.String())},
-		text: func(w io.Writer, _ view.Options) error {
-			if err := view.Write(w, "%s", pic.Head()); err != nil {
-				return err
-			}
-			return datatype.WriteWarnings(w, p.Type)
-		},
-	}, nil
-}
 
 // sides evaluate TYPE [COUNT], a request, or nothing: then it is the call that the frame is about, which may wait for
 // several requests.
@@ -245,7 +184,7 @@ func (c *command) match(args []string) (*Result, error) {
 }
 
 func matchResult(m *datatype.Matching, o options) *Result {
-	return &Result{Node: m.Node(), text: func(w io.Writer, _ view.Options) error { return m.Text(w, o.list) }}
+	return &Result{Node: m.Node(), text: func(w io.Writer, _ view.Options) error { return m.Text(w, int(o.list)) }}
 }
 
 // export writes one side for a console that compares types of two ranks; it is no command for people.
@@ -304,31 +243,4 @@ func (c *command) export(args []string) (*Result, error) {
 			return view.Write(w, "%s", all.String())
 		},
 	}, nil
-}
-
-// tree shows the expanded type-tree (paper, IV.B) with the addresses of its elements (IV.C).
-func (c *command) tree(args []string) (*Result, error) {
-	if len(args) != 1 {
-		return nil, fault.Errorf(fault.Usage, 0,
-			"mpipp --tree takes one datatype, with or without an address behind it; %d arguments were given.",
-			len(args))
-	}
-	p, err := c.typeArgument(args[0])
-	if err != nil {
-		return nil, err
-	}
-	l, err := p.Locate()
-	if err != nil {
-		return nil, err
-	}
-	n := view.Group(p.Name+p.At.String(), l.TypeText(), []view.Node{
-		view.Leaf("address", l.Long()), view.Number("offset", l.Start()), view.Leaf("type", l.TypeText()),
-		view.Number("elements", l.Elements()),
-	})
-	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		if err := view.Write(w, "%s is %s: %s\n", l.Long(), l.TypeText(), datatype.BasicElements(l.Elements())); err != nil {
-			return err
-		}
-		return l.TreeText(w, c.opt.filled(opt).MaxList)
-	}}, nil
 }
