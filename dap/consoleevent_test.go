@@ -134,7 +134,7 @@ func TestMatchOfARecordedEventContradicts(t *testing.T) {
 	got := c.Console("mpipp --match 1:7", 0)
 	for _, part := range []string{
 		"If it were, by their types: They match: all 2 entries agree.",
-		"This send is not what this receive takes: the receive is from rank 3 of MPI_COMM_WORLD",
+		"This receive does not match this send: the receive is from rank 3 of MPI_COMM_WORLD",
 		"its tag is 3, and the receive's 4.",
 		"\nIt may be another.\n", "But the recording has 12 bytes for this message, and the send 8.",
 		"But the recording has another communicator for this message than the call of rank 0, event 0:4 MPI_Send.",

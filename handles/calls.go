@@ -59,7 +59,7 @@ func (r *resolver) calls(found []mpicall.Call) ([]*call.Call, error) {
 	}
 	if r.frame.Level > 0 {
 		running, err := call.InProgress(rank, r.CallAt)
-		if err != nil && !fault.Is(err, fault.NotKept) {
+		if err != nil && !fault.Is(err, fault.NotTracked) {
 			return nil, err
 		}
 		running = slices.DeleteFunc(running, func(c call.ThreadCall) bool { return c.Site != r.at.PC })

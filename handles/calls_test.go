@@ -127,7 +127,7 @@ func TestCallsInLocals(t *testing.T) {
   recvtag = any tag
 `},
 			{"breakpoint: inplace", 1, `MPI_Allreduce = sends and receives 1 × MPI_INT, MPI_COMM_WORLD
-  sends = in place: what it sends lies in the receive buffer
+  sends = in place: what it sends is in the receive buffer
   sends and receives = 1 × MPI_INT at ADDR (not received yet: the call has not run): 5
   op = MPI_SUM
 `},

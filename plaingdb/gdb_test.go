@@ -332,7 +332,7 @@ func TestCalls(t *testing.T) {
 				if keep == "1" {
 					has(t, got[7], `^MPI_Sendrecv is being called `+where+`( in \w+)?: sends .* to rank 0, `+want)
 				} else {
-					has(t, got[7], `^The line holds no MPI call .*COHORT_KEEP=0`)
+					has(t, got[7], `^The line has no MPI call .*COHORT_KEEP=0`)
 				}
 				if source == "calls.c" { // of Fortran the outermost frame is that of a main of the compiler's
 					has(t, got[9], `^MPI_Sendrecv is being called `+where+`( in \w+)?: sends 2 × particle to rank 0, `+want)

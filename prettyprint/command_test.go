@@ -285,7 +285,7 @@ func TestCommandErrors(t *testing.T) {
 		{"nocomm", fault.Null, "MPI_COMM_NULL"},
 		{"MPI_COMM_NULL", fault.Null, "MPI_COMM_NULL"},
 		{"new u", fault.NotDecoded, "created by MPI_Type_new, which Cohort does not decode yet"},
-		{"req", fault.NotKept, "Requests are not kept in this run"},
+		{"req", fault.NotTracked, "Requests are not tracked in this run"},
 		{"grid u", fault.Usage, "is of type MPI_Comm; mpipp TYPE BUFFER takes a datatype first"},
 		{"x", fault.Usage, "is of type double; the handle of a datatype is expected"},
 		{"list[1]", fault.Null, "list[1] is MPI_DATATYPE_NULL"},
@@ -309,7 +309,7 @@ func TestCommandErrors(t *testing.T) {
 		{"column[8] u", fault.Address, "indices there run from 0 to 7"},
 		{
 			"column[1][0][0] u", fault.Address,
-			"goes on below column[1][0], which is MPI_DOUBLE and has no parts",
+			"continues below column[1][0], which is MPI_DOUBLE and has no parts",
 		},
 		{"column{1} u", fault.Address, "names instance {1}; the buffer has 1"},
 		{"column[1] u 2", fault.Address, "say which one, as in {0}[1]"},

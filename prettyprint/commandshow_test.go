@@ -28,7 +28,7 @@ func TestShowCommands(t *testing.T) {
 2 communicators
   0x44000000  intracommunicator MPI_COMM_WORLD of 4 ranks, this one is rank 2: 0-3
   0x84000001  Cartesian communicator grid of 4 ranks, this one is rank 2: 3,2,1,0 in this order
-Requests and calls in progress are not kept in this run: they cost time in every call. Start it with COHORT_KEEP=1 in its environment.
+Requests and calls in progress are not tracked in this run: they cost time in every call. Start it with COHORT_KEEP=1 in its environment.
 `},
 		{"--tree types[1]", `
 types[1](STRUCT) is STRUCT: 14 basic elements

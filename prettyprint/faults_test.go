@@ -134,7 +134,7 @@ func TestCorruptTypes(t *testing.T) {
 		}, fault.Unreadable, "The arguments of a datatype"},
 		{"a null type", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}})
-		}, fault.Corrupt, "cannot lie there"},
+		}, fault.Corrupt, "cannot be there"},
 		{"an unknown combiner", func(im *prettyprinttest.Image) {
 			im.Datatype(prettyprinttest.TypeRecord{Combiner: 42, Handle: h})
 		}, fault.Corrupt, "unknown combiner 42"},

@@ -156,7 +156,7 @@ receive  Type (rank 1): STRUCT, 3 entries, 16 bytes
 >     0  MPI_INT  Type(STRUCT)[0][0](INT) at offset 0        MPI_DOUBLE  Type(STRUCT)[0][0](DOUBLE) at offset 0
       1  MPI_INT  Type(STRUCT)[0][1](INT) at offset 4        MPI_INT  Type(STRUCT)[1][0](INT) at offset 8
       2  MPI_DOUBLE  Type(STRUCT)[1][0](DOUBLE) at offset 8  MPI_INT  Type(STRUCT)[1][1](INT) at offset 12
-They do not match, which is an error: entry 0 is MPI_INT in the send, at Type(STRUCT)[0][0](INT), and MPI_DOUBLE in the receive, at Type(STRUCT)[0][0](DOUBLE). MPI libraries do not notice; the receiver takes the bytes for what they are not.
+They do not match, which is an error: entry 0 is MPI_INT in the send, at Type(STRUCT)[0][0](INT), and MPI_DOUBLE in the receive, at Type(STRUCT)[0][0](DOUBLE). MPI libraries do not notice; the receiver misreads the bytes.
 `, "\n"+s.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -171,7 +171,7 @@ inactive, never started, persistent
 sends 1 × MPI_DOUBLE at ADDR+0: 0
 handle 0x98000012 (Fortran 77)`},
 		{"red", `red: pending MPI_Iallreduce: sends and receives 2 × MPI_DOUBLE, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
-sends in place: what it sends lies in the receive buffer
+sends in place: what it sends is in the receive buffer
 sends and receives 2 × MPI_DOUBLE at ADDR+0 (not complete yet): {0, 1}
 handle 0x98000013 (Fortran 77)`},
 		{"g", `g: group of 3 ranks, this one is rank 1: 0,2-3
@@ -190,7 +190,7 @@ handle 0x98000013 (Fortran 77)`},
 		{"eh", "eh: error handler of the program's for communicators"},
 		{"MPI_ERRORS_ARE_FATAL", "MPI_ERRORS_ARE_FATAL: MPI_ERRORS_ARE_FATAL"},
 		{"MPI_GROUP_EMPTY", "MPI_GROUP_EMPTY: MPI_GROUP_EMPTY without members"},
-		{"info", `info: info {cb_nodes="2", path="/tmp/x", 1 more that are not kept}`},
+		{"info", `info: info {cb_nodes="2", path="/tmp/x", 1 more that are not recorded}`},
 		{"st", "st: from rank 3, tag 7, 96 bytes"},
 		{"stp", "stp: from rank 3, tag 7, 96 bytes"},
 		{"--status fst", "fst: from rank 3, tag 7, 96 bytes"},
@@ -217,8 +217,8 @@ handle 0x98000013 (Fortran 77)`},
 		{"lost", fault.Unreadable, "unmapped at 0x10"},
 		{"--status req", fault.Usage, "an MPI_Status"},
 		{"--group req", fault.NotFound, "No group with the handle"},
-		{"--stack req", fault.NotKept, "COHORT_STACKS=1"},
-		{"--call", fault.Resolve, "Which line the rank stands at is not known here"},
+		{"--stack req", fault.NotTracked, "COHORT_STACKS=1"},
+		{"--call", fault.Resolve, "Which line the rank is stopped at is not known here"},
 		{"--match 2:17", fault.Usage, "write `mpipp --match 2:17` in its console, without a rank before it"},
 		{"MPI_NONE_SUCH", fault.NotFound, "no predefined handle MPI_NONE_SUCH"},
 	} {
@@ -274,7 +274,7 @@ func TestEverything(t *testing.T) {
 1 error handler
   0x94000001  error handler of the program's for communicators; created after event 0
 1 info
-  0x9c000001  info {cb_nodes="2", path="/tmp/x", 1 more that are not kept}; created after event 0
+  0x9c000001  info {cb_nodes="2", path="/tmp/x", 1 more that are not recorded}; created after event 0
 `
 	if diff := cmp.Diff(want, consoleText(t, r, vars, "", buffer)); diff != "" {
 		t.Error(diff)
@@ -352,7 +352,7 @@ func TestNotKept(t *testing.T) {
 			t.Errorf("features 0x%x: %v", c.features, err)
 		}
 		if n, err := call.Describe(r, "MPI_Request", 0x98000010, false); c.features != 0 &&
-			(err != nil || n.Value != "0x98000010 (requests are not kept in this run)") {
+			(err != nil || n.Value != "0x98000010 (requests are not tracked in this run)") {
 			t.Errorf("%q, %v", n.Value, err)
 		}
 	}
@@ -398,7 +398,7 @@ func TestCorruptObjects(t *testing.T) {
 		}, "req", "has the count -5"},
 		{"a datatype that is none", func(im *prettyprinttest.Image) {
 			req(im, func(r *prettyprinttest.RequestRecord) { r.Action.Receive = side(0x1000, 1, 0x10, 0, 0) })
-		}, "req", "The record of a datatype cannot lie there"},
+		}, "req", "The record of a datatype cannot be there"},
 		{"no datatype", func(im *prettyprinttest.Image) {
 			req(im, func(r *prettyprinttest.RequestRecord) { r.Action.Receive = side(0x1000, 1, 0, 0, 0) })
 		}, "req", "is not known"},

@@ -115,7 +115,7 @@ func newCall(r *handle.Rank, fn *mpispec.Function, name string, given arguments,
 	return c
 }
 
-const noteInPlace = "in place: what it sends lies in the receive buffer"
+const noteInPlace = "in place: what it sends is in the receive buffer"
 
 func (c *Call) side(spec mpispec.Buffer, commErr error) callSide {
 	s := callSide{spec: spec, verb: c.fn.Verb(spec.Direction)}
@@ -322,7 +322,7 @@ func (c *Call) howMany(times mpispec.Times) (int, error) {
 		dims, _, _ := c.comm.Cart()
 		if len(dims) == 0 {
 			return 0, fault.Errorf(fault.NotDecoded, 0,
-				"How many neighbours this rank has in %s is not kept; that of Cartesian communicators is.",
+				"How many neighbours this rank has in %s is not recorded; for Cartesian communicators it is.",
 				c.comm.Summary())
 		}
 		n = 2 * len(dims)

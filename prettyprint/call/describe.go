@@ -78,8 +78,8 @@ func Describe(r *handle.Rank, declared string, value uint64, fortran bool) (view
 		n = view.Leaf("", k.Null)
 	case fault.Is(err, fault.Freed):
 		n = view.Leaf("", r.Shown(k, value, fortran)+": a "+k.Word+" that was freed")
-	case fault.Is(err, fault.NotKept):
-		n = view.Group("", r.Shown(k, value, fortran)+" ("+k.Words()+" are not kept in this run)",
+	case fault.Is(err, fault.NotTracked):
+		n = view.Group("", r.Shown(k, value, fortran)+" ("+k.Words()+" are not tracked in this run)",
 			[]view.Node{view.Leaf("why", err.Error())})
 	default:
 		return view.Node{}, err

@@ -99,7 +99,7 @@ func AddressOf(expr string, v backend.Value) (uint64, error) {
 		return v.Number, nil
 	case v.HasAddr:
 		return 0, fault.Errorf(fault.Usage, 0, "The buffer %s is of type %s, which is neither a pointer nor an array. "+
-			"Write &%s to see what lies there.", expr, v.Type, expr)
+			"Write &%s to see what is there.", expr, v.Type, expr)
 	}
 	return 0, fault.Errorf(fault.Usage, 0, "The buffer %s (of type %s) has no address in memory.", expr, v.Type)
 }

@@ -22,9 +22,9 @@ type SourceText interface {
 func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
 	text, ok := res.(SourceText)
 	if !ok {
-		return nil, fault.Errorf(fault.Resolve, 0, "Which line the rank stands at is not known here.")
+		return nil, fault.Errorf(fault.Resolve, 0, "Which line the rank is stopped at is not known here.")
 	}
-	running, notKept := InProgress(r, text.CallAt)
+	running, notTracked := InProgress(r, text.CallAt)
 	for i := range running {
 		t := &running[i]
 		if id := text.Thread(); id == t.Thread || id == 0 && len(running) == 1 {
@@ -39,9 +39,9 @@ func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
 	case len(calls) > 0:
 		return calls, nil
 	}
-	why := "The rank is in no MPI call, and its line holds none whose arguments Cohort can read."
-	if notKept != nil {
-		why = "The line holds no MPI call whose arguments Cohort can read. " + notKept.Error()
+	why := "The rank is in no MPI call, and its line has none whose arguments Cohort can read."
+	if notTracked != nil {
+		why = "The line has no MPI call whose arguments Cohort can read. " + notTracked.Error()
 	}
 	return nil, fault.Errorf(fault.NotFound, 0, "%s", why)
 }

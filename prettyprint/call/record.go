@@ -226,7 +226,7 @@ func (g *recordArguments) number(parameter string) (int64, error) {
 		}
 	}
 	if value == noneInt32 {
-		return 0, fault.Errorf(fault.NotFound, 0, "The argument %s is not kept.", parameter)
+		return 0, fault.Errorf(fault.NotFound, 0, "The argument %s is not recorded.", parameter)
 	}
 	return value, nil
 }
@@ -291,7 +291,7 @@ func (g *recordArguments) datatype(string) (datatype.Part, error) {
 
 func (g *recordArguments) datatypes(string, int) ([]datatype.Part, error) { return nil, errNotAsked }
 
-var errNotAsked = fault.Errorf(fault.NotFound, 0, "The argument is not kept.")
+var errNotAsked = fault.Errorf(fault.NotFound, 0, "The argument is not recorded.")
 
 // ThreadCall is a call that a thread is in.
 type ThreadCall struct {

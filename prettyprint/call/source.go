@@ -145,7 +145,7 @@ func firstOfSection(expr string) (string, error) {
 	name := expr[:open]
 	subscripts, err := SplitArguments(strings.ReplaceAll(expr[open+1:len(expr)-1], " ", ""))
 	refused := fault.Errorf(fault.Resolve, 0, "%s is an array section whose elements may not lie side by side: the call may "+
-		"be given a copy, whose place is not known here.", expr)
+		"be given a copy, whose address is not known here.", expr)
 	if err != nil || !simpleName(strings.ReplaceAll(name, "%", "")) {
 		return "", refused
 	}

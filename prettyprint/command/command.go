@@ -116,7 +116,7 @@ func (c *command) predefinedHandle(name string, want registry.Kind) (result *Res
 	if want == 0 || want == registry.KindDatatype {
 		_, err = c.Rank.DatatypeByName(name)
 		if fault.Is(err, fault.NotFound) {
-			err = fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort keeps.",
+			err = fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort tracks.",
 				c.Rank.MPI(), name)
 		}
 		return nil, true, err
@@ -149,7 +149,7 @@ func tryAddresses[T any](expr string, try func(expr string, a datatype.Address) 
 
 // aboutHandle reports whether an error tells what is wrong with a handle, and not that there is none.
 func aboutHandle(err error) bool {
-	return fault.Is(err, fault.Null) || fault.Is(err, fault.Freed) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotKept)
+	return fault.Is(err, fault.Null) || fault.Is(err, fault.Freed) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotTracked)
 }
 
 func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, want registry.Kind) (*Result, error) {
@@ -175,7 +175,7 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 		switch {
 		case err == nil:
 			found, of = append(found, r), append(of, k)
-		case fault.Is(err, fault.NotKept), fault.Is(err, fault.Null) && v.Language == backend.Fortran && first != nil:
+		case fault.Is(err, fault.NotTracked), fault.Is(err, fault.Null) && v.Language == backend.Fortran && first != nil:
 			// 0 is null of many kinds
 		case first == nil || fault.Is(first, fault.NotFound) && !fault.Is(err, fault.NotFound):
 			first = err
@@ -196,7 +196,7 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 	case fault.Is(first, fault.NotFound):
 		return nil, fault.Errorf(fault.NotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a "+
 			"datatype nor a communicator nor anything else "+
-			"that is kept. %s", expr, v.Type, first)
+			"that Cohort tracks. %s", expr, v.Type, first)
 	}
 	return nil, first
 }

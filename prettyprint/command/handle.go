@@ -73,8 +73,8 @@ func (c *command) stack(args []string) (*Result, error) {
 		return nil, fault.Errorf(fault.Usage, 0, "%s is predefined and has no creation stack.", args[0])
 	}
 	if head.Stack == 0 {
-		why := "Whole stacks are kept with COHORT_STACKS=1 in the rank's environment."
-		return nil, fault.Errorf(fault.NotKept, 0, "The stack of where %s was made is not kept in this run; it was made %s. %s",
+		why := "Whole stacks are recorded with COHORT_STACKS=1 in the rank's environment."
+		return nil, fault.Errorf(fault.NotTracked, 0, "The creation stack of %s was not recorded in this run; it was created %s. %s",
 			args[0], c.Rank.CreatedText(head.CallSite, head.Event), why)
 	}
 	frames, err := c.Rank.StackFrames(head.Stack)

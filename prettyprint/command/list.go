@@ -16,9 +16,9 @@ import (
 
 // listing is what is said besides the lists.
 type listing struct {
-	unread   int    // records that were not looked at
-	notKept  string // what is not in the lists because it is not kept
-	problems []string
+	unread     int    // records that were not looked at
+	notTracked string // what is not in the lists because it is not kept
+	problems   []string
 }
 
 // heads reads the heads of all records of a kind. A record that cannot be read is a line in problems: the others are
@@ -99,7 +99,7 @@ func (c *command) activity(l *listing) []view.Node {
 	}
 	calls, err := call.InProgress(c.Rank, source)
 	switch {
-	case fault.Is(err, fault.NotKept): // requests are not either, and they say so
+	case fault.Is(err, fault.NotTracked): // requests are not either, and they say so
 	case err != nil:
 		l.problems = append(l.problems, err.Error())
 	}
@@ -118,8 +118,8 @@ func (c *command) activity(l *listing) []view.Node {
 
 func (c *command) requests(l *listing) []view.Node {
 	k := registry.ClassOf(registry.KindRequest)
-	if _, _, _, err := c.Rank.Heads(k); fault.Is(err, fault.NotKept) {
-		l.notKept = c.Rank.Lacks(registry.FeatureRequests, "Requests and calls in progress").Error()
+	if _, _, _, err := c.Rank.Heads(k); fault.Is(err, fault.NotTracked) {
+		l.notTracked = c.Rank.Lacks(registry.FeatureRequests, "Requests and calls in progress").Error()
 		return nil
 	}
 	requestsOf := func(heads []registry.Head) (all []*call.Request) {
@@ -154,7 +154,7 @@ func (c *command) requests(l *listing) []view.Node {
 	if n := len(detached); n > 0 {
 		text := view.Plural(int64(n), "active request") + " whose handle the program has freed"
 		if c.Rank.Header.DetachedDropped > 0 {
-			text += fmt.Sprintf(", and %s that are not kept", view.Grouped(int64(min(c.Rank.Header.DetachedDropped, 1<<62))))
+			text += fmt.Sprintf(", and %s that are not recorded", view.Grouped(int64(min(c.Rank.Header.DetachedDropped, 1<<62))))
 		}
 		kids = append(kids, list("freed requests", text, detached))
 	}
@@ -201,8 +201,8 @@ func typesText(made []registry.Head, all int) string {
 
 // rest tells what is not in the lists.
 func (l *listing) rest(w io.Writer, lost uint64) error {
-	if l.notKept != "" {
-		if err := view.Write(w, "%s\n", l.notKept); err != nil {
+	if l.notTracked != "" {
+		if err := view.Write(w, "%s\n", l.notTracked); err != nil {
 			return err
 		}
 	}
@@ -216,7 +216,7 @@ func (l *listing) rest(w io.Writer, lost uint64) error {
 		}
 	}
 	if lost > 0 {
-		if err := view.Write(w, "warning: %s could not be kept for want of memory.\n",
+		if err := view.Write(w, "warning: %s could not be recorded: memory ran out.\n",
 			view.Plural(int64(min(lost, 1<<62)), "record")); err != nil {
 			return err
 		}

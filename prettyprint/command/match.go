@@ -109,7 +109,7 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 			"%q was given.", strings.Join(args, " "))
 	if len(args) > 0 && eventName.MatchString(args[0]) {
 		return send, recv, fault.Errorf(fault.Usage, 0,
-			"A recording holds of a message its length, not its type signature, so for the message of event %s "+
+			"A recording has the length of a message and not its type signature, so for the message of event %s "+
 				"the ranks of a replay are asked. Open the recording (cohort debug REC.cohort, or VS Code), and write `mpipp --match %s` in its console, without a rank before it.",
 			args[0], args[0])
 	}

@@ -132,7 +132,7 @@ func (l Location) at(a Address) (Location, error) {
 		}
 		w := l.width()
 		if w == 0 && (l.t.isLeaf() || l.t.problem != nil) {
-			return l, fault.Errorf(fault.Address, 0, "The address %s goes on below %s, which is %s and has no parts.",
+			return l, fault.Errorf(fault.Address, 0, "The address %s continues below %s, which is %s and has no parts.",
 				a, l.brief(), l.t.Title())
 		}
 		if k >= w {
@@ -159,7 +159,7 @@ func (l Location) isKind(a Address, kind string) error {
 		return nil
 	case l.row >= 0 || len(l.fixed) > 0:
 		return fault.Errorf(fault.Address, 0,
-			"The address %s says (%s) of %s, which is %s: in the long form, a kind stands where a datatype is.",
+			"The address %s says (%s) of %s, which is %s: in the long form, a kind is written where a datatype is.",
 			a, kind, l.brief(), l.TypeText())
 	}
 	return fault.Errorf(fault.Address, 0, "The address %s says (%s) of %s, which is %s: it is an address of another datatype.",

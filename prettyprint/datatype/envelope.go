@@ -45,7 +45,7 @@ func (m *Matching) Apart() []string {
 	}
 	var out []string
 	add := func(format string, args ...any) {
-		out = append(out, "This send is not what this receive takes: "+fmt.Sprintf(format, args...))
+		out = append(out, "This receive does not match this send: "+fmt.Sprintf(format, args...))
 	}
 	if s.Comm != 0 && r.Comm != 0 && s.Comm != r.Comm {
 		add("the send is in the communicator %s, and the receive in %s.", s.CommName, r.CommName)

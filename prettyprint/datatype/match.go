@@ -275,7 +275,7 @@ func (m *Matching) alike(s, r *MatchEntry) string {
 			"report.",
 			view.ByteCount(m.Send.size()), view.ByteCount(m.Recv.size()))
 	}
-	return " MPI libraries do not notice; the receiver takes the bytes for what they are not."
+	return " MPI libraries do not notice; the receiver misreads the bytes."
 }
 
 // Text writes the comparison for the console: both signatures, the entries around the first difference side by side,

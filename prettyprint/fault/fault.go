@@ -23,7 +23,7 @@ const (
 	NotFound                     // no such handle was ever created, or it is uninitialised
 	Freed                        // the handle was freed
 	Null                         // a null handle, such as MPI_DATATYPE_NULL
-	NotKept                      // the registry of this run does not keep such handles
+	NotTracked                   // the registry of this run does not keep such handles
 	NotDecoded                   // the type was made by a call that the interposer does not decode yet
 	Address                      // a tree address that does not exist in the type
 )

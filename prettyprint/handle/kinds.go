@@ -374,7 +374,7 @@ func (o *Object) infoText() string {
 		out = append(out, fmt.Sprintf("%s=%q", e[0], e[1]))
 	}
 	if rest := int64(registry.DecodeInfo(o.Head.Raw).NKeys) - int64(len(entries)); rest > 0 {
-		out = append(out, fmt.Sprintf("%d more that are not kept", rest))
+		out = append(out, fmt.Sprintf("%d more that are not recorded", rest))
 	}
 	if len(out) == 0 {
 		return "info without entries"
@@ -392,7 +392,7 @@ func (o *Object) infoNodes() []view.Node {
 		kids = append(kids, view.Leaf(e[0], fmt.Sprintf("%q", e[1])))
 	}
 	if o.Record.State&registry.ObjectTruncated != 0 {
-		kids = append(kids, view.Leaf("…", "not all is kept"))
+		kids = append(kids, view.Leaf("…", "not all is recorded"))
 	}
 	return kids
 }

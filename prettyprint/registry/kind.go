@@ -134,8 +134,8 @@ func (r *Registry) tableOf(k Kind) uint64 {
 	}[k]
 }
 
-// notKept is an error if the registry of this process does not keep handles of a kind.
-func (r *Registry) notKept(k *Class) error {
+// notTracked is an error if the registry of this process does not keep handles of a kind.
+func (r *Registry) notTracked(k *Class) error {
 	return r.Lacks(k.Feature, strings.ToUpper(k.Words()[:1])+k.Words()[1:])
 }
 
@@ -150,16 +150,16 @@ func (r *Registry) Lacks(feature uint32, what string) error {
 		return fault.Errorf(fault.NotReady, r.addr,
 			"%s are not known yet: the rank has not returned from MPI_Init. Let it run and ask again.", what)
 	case feature&(FeatureRequests|FeatureCalls) == 0:
-		return fault.Errorf(fault.NotKept, r.addr, "%s are not kept by the libcohort.so of this rank.", what)
+		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked by the libcohort.so of this rank.", what)
 	case f&featureAsked != 0:
-		return fault.Errorf(fault.NotKept, r.addr, "%s are not kept in this run, because COHORT_KEEP=0 is in the rank's "+
+		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run, because COHORT_KEEP=0 is in the rank's "+
 			"environment. Start it without, and they are.", what)
 	case f&featureControl != 0:
-		return fault.Errorf(fault.NotKept, r.addr, "%s are not kept in this run: %s, and no debugger was there when it began. "+
-			"`cohort debug` keeps them; so does COHORT_KEEP=1 in the environment of `cohort record` and `cohort replay`.", what, cost)
+		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run: %s, and no debugger was there when it began. "+
+			"`cohort debug` tracks them; so does COHORT_KEEP=1 in the environment of `cohort record` and `cohort replay`.", what, cost)
 	}
-	return fault.Errorf(fault.NotKept, r.addr,
-		"%s are not kept in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
+	return fault.Errorf(fault.NotTracked, r.addr,
+		"%s are not tracked in this run: %s. Start it with COHORT_KEEP=1 in its environment.", what, cost)
 }
 
 // isNull reports whether a handle is the null handle of its kind, as far as the number tells.

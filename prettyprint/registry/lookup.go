@@ -110,7 +110,7 @@ func (r *Registry) Lookup(k *Class, h uint64, fortran bool) (Head, error) {
 		return Head{}, k.NullError(k.shown(false, head.Handle))
 	}
 	if r.MPI() == OpenMPI && !fortran && k.openNull != "" && r.Env.Symbol != nil &&
-		(fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotKept)) {
+		(fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotTracked)) {
 		if at, ok := r.Env.Symbol(k.openNull); ok && at == h { // only the address of a symbol tells
 			return Head{}, k.NullError(k.shown(false, h))
 		}
@@ -120,7 +120,7 @@ func (r *Registry) Lookup(k *Class, h uint64, fortran bool) (Head, error) {
 
 func (r *Registry) lookup(k *Class, h uint64, fortran bool) (Head, error) {
 	if k.Kind > KindComm {
-		if err := r.notKept(k); err != nil {
+		if err := r.notTracked(k); err != nil {
 			return Head{}, err
 		}
 		if r.tableOf(k.Kind) == 0 {
@@ -207,10 +207,10 @@ func (r *Registry) unknown(k *Class, h uint64, fortran, freed bool) error {
 		hint = " It may be complete, or the variable not be initialised."
 	case k.Kind == KindComm:
 		hint = " It may also come from a call that Cohort does not follow yet, such as MPI_Comm_spawn where " +
-			"requests and calls are not kept."
+			"requests and calls are not tracked."
 	}
 	if r.Header.Lost > 0 {
-		hint += fmt.Sprintf(" %s could not be recorded for lack of memory; it may be among them.",
+		hint += fmt.Sprintf(" %s could not be recorded because memory ran out; it may be among them.",
 			view.Plural(int64(min(r.Header.Lost, 1<<62)), "record"))
 	}
 	ctype := k.Ctype
@@ -260,7 +260,7 @@ func (r *Registry) find(k *Class, h uint64) (found Head, freed bool, err error) 
 // records that cannot be read; unread is how many were not looked at. The caller must not change the slices.
 func (r *Registry) Heads(k *Class) (heads []Head, problems []error, unread int, err error) {
 	if k.Kind > KindComm {
-		if err := r.notKept(k); err != nil || r.tableOf(k.Kind) == 0 {
+		if err := r.notTracked(k); err != nil || r.tableOf(k.Kind) == 0 {
 			return nil, nil, 0, err
 		}
 	}

@@ -39,7 +39,7 @@ func (r *Registry) ReadFull(addr uint64, n int64, what string) ([]byte, error) {
 				"or the type has more arguments than can be shown.", what, addr, n, int64(MaxRecord))
 	}
 	if addr < minMappedAddr || addr+uint64(n) < addr {
-		return nil, fault.Corruptf(addr, "%s cannot lie there", what)
+		return nil, fault.Corruptf(addr, "%s cannot be there", what)
 	}
 	if r.bytesRead += n; r.bytesRead > maxRegistry {
 		return nil, fault.Errorf(fault.TooLarge, addr,

@@ -59,7 +59,7 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 			"Let the rank return from MPI_Init and ask again.")
 	case r.Header.magic != registryMagic:
 		return nil, noInterposer(addr,
-			fmt.Sprintf("What lies at 0x%x is not Cohort's registry: it begins with 0x%x, not with 0x%x.",
+			fmt.Sprintf("The memory at 0x%x is not Cohort's registry: it begins with 0x%x, not with 0x%x.",
 				addr, r.Header.magic, uint64(registryMagic)))
 	case r.Header.version != abiVersion:
 		return nil, fault.Errorf(fault.Version, addr,
