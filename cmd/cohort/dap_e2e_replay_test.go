@@ -158,6 +158,37 @@ func TestDAPCausalBreakpoint(t *testing.T) {
 	})
 }
 
+// A causal breakpoint that the program has no place for stays unverified, with the reason, and the job runs without it.
+func TestDAPCausalBreakpointElsewhere(t *testing.T) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
+		p := newDAPPlace(t, mpi)
+		program, _ := stepsProgram(t, mpi)
+		recording := p.record("r.cohort", 2, nil, program)
+		elsewhere := filepath.Join(t.TempDir(), "other.c")
+		e := p.editor()
+		e.Launch(protocol.LaunchArguments{Recording: recording})
+		b := at(10)
+		b.Mode = protocol.ModeCausal
+		e.SetBreakpointsWith(elsewhere, b)
+		e.ConfigurationDone()
+		unverified := daptest.That("the breakpoint is unverified", func(event daptest.Event) (daptest.Verdict, string) {
+			var body godap.BreakpointEventBody
+			if event.Name != "breakpoint" || event.Decode(&body) != nil || body.Breakpoint.Verified ||
+				!strings.Contains(body.Breakpoint.Message, "other.c") {
+				return daptest.NotYet, ""
+			}
+			return daptest.Met, ""
+		})
+		e.Expect(unverified,
+			daptest.Output("console", "The causal breakpoint at "+elsewhere+":10 cannot be set: "),
+			daptest.Output("console", "The causal breakpoint is not reached again in the rest of this recording. "+
+				"Ranks [0-1] continue"),
+			daptest.Output("stdout", "steps: hash"))
+		e.ends(0)
+		p.nothingLeft()
+	})
+}
+
 func TestDAPRunTo(t *testing.T) {
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := newDAPPlace(t, mpi)
