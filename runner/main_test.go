@@ -12,7 +12,7 @@ import (
 
 // TestMain makes the test binary its own cohort, as far as jobs need one.
 func TestMain(m *testing.M) {
-	if status, ok := self.Serve(os.Args[1:]); ok {
+	if status, ok := self.Serve(os.Args[1:], nil); ok {
 		os.Exit(status)
 	}
 	for name, value := range map[string]string{"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} {

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -24,8 +23,6 @@ import (
 	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/session"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cores takes a core of the program at its main function for each environment, and returns their paths.
 func cores(t *testing.T, program string, environments ...string) []string {

@@ -12,7 +12,7 @@ import (
 
 // TestMain makes the test binary its own cohort.
 func TestMain(m *testing.M) {
-	if status, ok := self.Serve(os.Args[1:]); ok {
+	if status, ok := self.Serve(os.Args[1:], nil); ok {
 		os.Exit(status)
 	}
 	for _, name := range []string{"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"} {

@@ -1,5 +1,5 @@
-// Package self makes a program other than cohort its own cohort, as far as jobs without a debugger need one: the
-// launcher starts it as the agent of each rank, and a job as its guard.
+// Package self makes a program other than cohort its own cohort, as far as jobs need one: the launcher starts it as the
+// agent of each rank, and a job as its guard.
 package self
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 // Serve acts as agent or guard if that is what the arguments (without the program) ask for, and returns the exit
-// status. False: they do not.
-func Serve(args []string) (status int, ok bool) {
+// status. False: they do not. newBackend makes the ranks' debuggers; nil: they have none.
+func Serve(args []string, newBackend agent.NewBackend) (status int, ok bool) {
 	if len(args) < 3 || args[1] != "--job" {
 		return 0, false
 	}
@@ -29,7 +29,7 @@ func Serve(args []string) (status int, ok bool) {
 	case args[0] == "agent" && len(rest) >= 2:
 		outcome, err := agent.Run(agent.Options{
 			JobDir: job, Version: launch.Build(), Program: rest[1], Args: rest[2:],
-			Log: log,
+			NewBackend: newBackend, Log: log,
 		})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "agent:", err)

@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	if status, ok := self.Serve(os.Args[1:]); ok {
+	if status, ok := self.Serve(os.Args[1:], nil); ok {
 		os.Exit(status) //nolint:forbidigo // this is a command
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
