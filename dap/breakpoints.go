@@ -16,32 +16,32 @@ import (
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-// breakpointBooks holds what each client of a debuggee wants of breakpoints. A job has one list per source; several
+// breakpointTable has what each client of a debuggee wants of breakpoints. A job has one list per source; several
 // clients may each have set their own there, and a client that sets its breakpoints replaces its own only.
-type breakpointBooks struct {
+type breakpointTable struct {
 	d *debuggee
 	// turn is held (by sending into it) while the job's list of a source is being replaced, so that the last list is
-	// the one that the books say.
+	// the one that the table says.
 	turn chan struct{}
 
 	mu      sync.Mutex // guards the fields below; held for moments only
 	next    int
-	entries []bookEntry // in the order in which they were made
+	entries []tableEntry // in the order in which they were made
 }
 
-// bookEntry is one breakpoint of one client.
-type bookEntry struct {
+// tableEntry is one breakpoint of one client.
+type tableEntry struct {
 	client *client
 	bp     job.Breakpoint
 }
 
-func newBreakpointBooks(d *debuggee) *breakpointBooks {
-	return &breakpointBooks{d: d, turn: make(chan struct{}, 1), next: 1}
+func newBreakpointTable(d *debuggee) *breakpointTable {
+	return &breakpointTable{d: d, turn: make(chan struct{}, 1), next: 1}
 }
 
 // set replaces a client's breakpoints of a source and returns what became of each, in order. The IDs of wanted are
 // given here: a breakpoint that the client has had before keeps its own, and with it the hits that were counted.
-func (b *breakpointBooks) set(ctx context.Context, c *client, source string,
+func (b *breakpointTable) set(ctx context.Context, c *client, source string,
 	wanted []job.Breakpoint,
 ) ([]job.BreakpointStatus, error) {
 	select {
@@ -70,14 +70,14 @@ func (b *breakpointBooks) set(ctx context.Context, c *client, source string,
 	return out, nil
 }
 
-// replace updates the books and returns the job's new list of the source, and the IDs of the client's own.
-func (b *breakpointBooks) replace(c *client, source string, wanted []job.Breakpoint) (list []job.Breakpoint,
+// replace updates the table and returns the job's new list of the source, and the IDs of the client's own.
+func (b *breakpointTable) replace(c *client, source string, wanted []job.Breakpoint) (list []job.Breakpoint,
 	own []int,
 ) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var old []job.Breakpoint
-	b.entries = slices.DeleteFunc(b.entries, func(e bookEntry) bool {
+	b.entries = slices.DeleteFunc(b.entries, func(e tableEntry) bool {
 		if e.client == c && e.bp.Source == source {
 			old = append(old, e.bp)
 			return true
@@ -98,7 +98,7 @@ func (b *breakpointBooks) replace(c *client, source string, wanted []job.Breakpo
 			b.next++
 		}
 		own = append(own, bp.ID)
-		b.entries = append(b.entries, bookEntry{c, bp})
+		b.entries = append(b.entries, tableEntry{c, bp})
 	}
 	for _, e := range b.entries {
 		if e.bp.Source == source {
@@ -114,8 +114,8 @@ func sameBreakpoint(a, b job.Breakpoint) bool {
 		a.HitCondition == b.HitCondition && a.LogMessage == b.LogMessage && a.Mode == b.Mode && a.Ranks.Equal(b.Ranks)
 }
 
-// forget takes out all breakpoints of a client that leaves while the job goes on.
-func (b *breakpointBooks) forget(c *client) {
+// forget takes out all breakpoints of a client that leaves while the job continues.
+func (b *breakpointTable) forget(c *client) {
 	b.mu.Lock()
 	sources := map[string]bool{}
 	for _, e := range b.entries {
@@ -134,7 +134,7 @@ func (b *breakpointBooks) forget(c *client) {
 }
 
 // all are the breakpoints of all clients, in the order in which they were made.
-func (b *breakpointBooks) all() []job.Breakpoint {
+func (b *breakpointTable) all() []job.Breakpoint {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	out := make([]job.Breakpoint, len(b.entries))
@@ -145,14 +145,14 @@ func (b *breakpointBooks) all() []job.Breakpoint {
 }
 
 // causal tells whether any breakpoint needs steering.
-func (b *breakpointBooks) causal() bool {
+func (b *breakpointTable) causal() bool {
 	return slices.ContainsFunc(b.all(), func(bp job.Breakpoint) bool { return bp.Mode == job.ModeCausal })
 }
 
 // changed tells a client that one of its breakpoints has changed; another's is not its affair.
-func (b *breakpointBooks) changed(c *client, s job.BreakpointStatus) {
+func (b *breakpointTable) changed(c *client, s job.BreakpointStatus) {
 	b.mu.Lock()
-	mine := slices.ContainsFunc(b.entries, func(e bookEntry) bool { return e.client == c && e.bp.ID == s.ID })
+	mine := slices.ContainsFunc(b.entries, func(e tableEntry) bool { return e.client == c && e.bp.ID == s.ID })
 	b.mu.Unlock()
 	if mine {
 		c.event("breakpoint", godap.BreakpointEventBody{Reason: "changed", Breakpoint: c.breakpoint(s)})
@@ -206,7 +206,7 @@ func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
 		}
 	}
 	body := godap.SetBreakpointsResponseBody{}
-	body.Breakpoints, err = k.place(path, wanted)
+	body.Breakpoints, err = k.setAll(path, wanted)
 	for i := range body.Breakpoints {
 		if !body.Breakpoints[i].Verified {
 			body.Breakpoints[i].Line = a.Breakpoints[i].Line
@@ -228,7 +228,7 @@ func setFunctionBreakpoints(k *call, a protocol.SetFunctionBreakpointsArguments)
 	}
 	body := godap.SetFunctionBreakpointsResponseBody{}
 	var err error
-	body.Breakpoints, err = k.place("", wanted)
+	body.Breakpoints, err = k.setAll("", wanted)
 	return body, err
 }
 
@@ -311,8 +311,8 @@ func splitRanks(text string, n int) (ranks rankset.Set, rest string, given bool,
 	return ranks, strings.TrimSpace(rest), true, nil
 }
 
-// place hands the breakpoints that can be had to the books and answers for all.
-func (k *call) place(source string, wanted []wantedBreakpoint) ([]godap.Breakpoint, error) {
+// setAll puts the breakpoints that can be had into the table and answers for all.
+func (k *call) setAll(source string, wanted []wantedBreakpoint) ([]godap.Breakpoint, error) {
 	var bps []job.Breakpoint
 	for _, w := range wanted {
 		if w.refused == "" {
@@ -320,7 +320,7 @@ func (k *call) place(source string, wanted []wantedBreakpoint) ([]godap.Breakpoi
 		}
 	}
 	k.lockGate() // the client learns the numbers from the answer, and only then that one of them has changed
-	statuses, err := k.c.debuggee().books.set(k.ctx, k.c, source, bps)
+	statuses, err := k.c.debuggee().breakpoints.set(k.ctx, k.c, source, bps)
 	if err != nil {
 		return nil, err
 	}

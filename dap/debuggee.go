@@ -22,8 +22,8 @@ type debuggee struct {
 	over  chan struct{} // the job's end has been seen, or someone wants it to end
 	done  chan struct{} // all processes are gone, and result is set
 
-	Started // valid after ready, if startErr is nil
-	books   *breakpointBooks
+	Started     // valid after ready, if startErr is nil
+	breakpoints *breakpointTable
 
 	mu        sync.Mutex // guards the fields below; held for moments only
 	startErr  error
@@ -43,7 +43,7 @@ func newDebuggee(s *Server) *debuggee {
 		srv: s, ready: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}),
 		clients: map[*client]struct{}{},
 	}
-	d.books = newBreakpointBooks(d)
+	d.breakpoints = newBreakpointTable(d)
 	return d
 }
 
@@ -100,7 +100,7 @@ func (d *debuggee) remove(c *client, terminate bool) {
 	if terminate || last {
 		d.stop("the client that it belonged to has disconnected")
 	} else {
-		d.books.forget(c)
+		d.breakpoints.forget(c)
 	}
 	d.mu.Lock()
 	delete(d.clients, c)

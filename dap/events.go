@@ -112,7 +112,7 @@ func (f *follower) handle(e job.Event, more bool) {
 	case e.Output != nil:
 		f.c.output(*e.Output, f.d.Job.Ranks())
 	case e.Breakpoint != nil:
-		f.d.books.changed(f.c, *e.Breakpoint)
+		f.d.breakpoints.changed(f.c, *e.Breakpoint)
 	case e.Idle:
 		f.flushRanks()
 		f.c.event(protocol.EventIdle, struct{}{})

@@ -52,9 +52,9 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	}
 	d.cancelRun()
 	k.c.view.want(-1)
-	if d.books.causal() {
+	if d.breakpoints.causal() {
 		k.c.view.wantLeader()
-		err := k.steer(func() *replayctl.Run { return d.Steering.Continue(d.books.all(), ranks) })
+		err := k.steer(func() *replayctl.Run { return d.Steering.Continue(d.breakpoints.all(), ranks) })
 		// Which ranks continue, and when, is the run's affair: each is told by a continued event.
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
 	}
@@ -76,7 +76,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	return godap.ContinueResponseBody{AllThreadsContinued: all}, nil
 }
 
-// resume lets ranks go on, for a request on rank. It is an error if nothing went on, or rank did not.
+// resume resumes ranks, for a request on rank. It is an error if none was resumed, or rank was not.
 func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (rankset.Set, error) {
 	d := k.c.debuggee()
 	thread := how.Thread
@@ -247,7 +247,7 @@ func exceptionInfo(k *call, a godap.ExceptionInfoArguments) (any, error) {
 	}, nil
 }
 
-// stopped is how a rank stands, if it is stopped.
+// stopped is the status of a rank, if it is stopped.
 func (k *call) stopped(rank int) (job.RankStatus, error) {
 	status, err := k.c.debuggee().Job.Status(k.ctx)
 	if err != nil {

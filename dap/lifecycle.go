@@ -251,9 +251,9 @@ func (d *debuggee) launchRanks(k *call) error {
 		return nil
 	}
 	all := rankset.All(d.Job.Ranks())
-	if d.books.causal() {
+	if d.breakpoints.causal() {
 		k.c.view.wantLeader()
-		return k.steer(func() *replayctl.Run { return d.Steering.Continue(d.books.all(), all) })
+		return k.steer(func() *replayctl.Run { return d.Steering.Continue(d.breakpoints.all(), all) })
 	}
 	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)
 	return err

@@ -26,7 +26,7 @@ func runError(run *replayctl.Run) error {
 
 // steeredRun is the last causal run that a request has started.
 type steeredRun struct {
-	told  chan struct{} // closed when the run is over and all is said about it
+	told  chan struct{} // closed when the run is over and everything about it was reported
 	unmet bool          // it came to no stop, because the ranks came to their ends
 }
 
@@ -130,8 +130,8 @@ func (d *debuggee) allGone() bool {
 	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
 }
 
-// tellUnmet is for a job that has ended by itself: it waits until all is said about a run that was in progress, and adds
-// that it came to nothing if so.
+// tellUnmet is for a job that has ended by itself: it waits until a run that was in progress is over and was reported, and
+// adds that it came to nothing if so.
 func (d *debuggee) tellUnmet(ctx context.Context) {
 	d.mu.Lock()
 	s := d.steered

@@ -149,7 +149,7 @@ func (j *Job) setState(r *rank, s RankState) {
 // current tells whether r is still the job's picture of its rank. Owner.
 func (j *Job) current(r *rank) bool { return j.ranks[r.num] == r }
 
-// publishRank publishes how r stands and calls the hooks. Owner.
+// publishRank publishes the status of r and calls the hooks. Owner.
 func (j *Job) publishRank(r *rank) {
 	if !j.current(r) {
 		return

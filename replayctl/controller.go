@@ -208,7 +208,7 @@ func (c *Controller) toHitBeforeInit(ctx context.Context, rank int, status []job
 }
 
 // continueWithout lets the ranks of the focus continue without a hit ahead: the rest of the run is ordinary. Why they
-// do, and from where, is said.
+// do, and from where, is reported.
 func (c *Controller) continueWithout(ctx context.Context, breakpoints []job.Breakpoint, before []job.RankStatus,
 	focus rankset.Set,
 ) error {
@@ -258,19 +258,6 @@ func whoContinues(before []job.RankStatus, resumed rankset.Set) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// InconsistentError refuses a cut that is no state that the job can be in, and offers the consistent ones next to it.
-type InconsistentError struct {
-	Cut, Below, Above causal.Cut
-	Why               *causal.InconsistentCutError // the pair of events
-}
-
-func (e *InconsistentError) Error() string {
-	return fmt.Sprintf("The ranks cannot be stopped at %v: %v. The nearest consistent cuts are %v, earlier, and %v, "+
-		"later.", e.Cut, e.Why, e.Below, e.Above)
-}
-
-func (e *InconsistentError) Unwrap() error { return e.Why }
-
 // RunTo runs every rank to its position in the causal cut of an event, at, written as "2:17"; without one in the cut that
 // is given. A cut that is not consistent is refused with an *InconsistentError.
 func (c *Controller) RunTo(at string, cut []uint64) *Run {
@@ -296,7 +283,10 @@ func checkCut(graph *causal.Graph, cut causal.Cut) error {
 	err := graph.CheckCut(cut)
 	if why, inconsistent := errors.AsType[*causal.InconsistentCutError](err); inconsistent {
 		below, above, err := graph.NearestConsistent(cut)
-		return errors.Join(&InconsistentError{Cut: cut, Below: below, Above: above, Why: why}, err)
+		if err != nil {
+			return err
+		}
+		return &InconsistentError{Cut: cut, Below: below, Above: above, Why: why}
 	}
 	return err
 }

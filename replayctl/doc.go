@@ -1,5 +1,5 @@
 // Package replayctl steers a replay: it brings all ranks to a consistent cut, to the next hit of a causal breakpoint,
-// or to the ends of calls of the recording. It is the only place that makes ranks run by what a recording says.
+// or to the ends of calls of the recording. Nothing else makes ranks run by what a recording says.
 //
 // # Causal breakpoints
 //
@@ -37,7 +37,7 @@
 //	       ──▶ past     runs at its position and cannot park: it has finished with MPI
 //	       ──▶ still    stopped at its position, by something else than a cut: stays there, and gives no progress
 //	       ──▶ ended    the program has ended at its position
-//	       ──▶ failed   anything else; the reason is kept
+//	       ──▶ failed   anything else, with the reason
 //	parked, past, leader ──▶ stopping ──▶ arrived   as soon as it has stopped or ended
 //
 // # Who owns what

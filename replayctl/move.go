@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -59,8 +57,8 @@ type target struct {
 // that), so it needs nobody when it continues; and as everybody is at their position by then, nobody needs it.
 //
 // The induction needs ranks that give progress, and one kind does not: a rank in state still, that was stopped in its
-// own code at its position, where it cannot park without leaving that place. If another rank needs it, the run goes on
-// until it is cancelled; the error then names who was still and who did not arrive.
+// own code at its position, where it cannot park without leaving that line. If another rank needs it, the run
+// continues until it is cancelled; the error then names who was still and who did not arrive.
 func (c *Controller) reach(ctx context.Context, to target) error {
 	c.o.Log.Debug("moving to a cut", "at", to.at, "positions", to.cut)
 	err := c.moveTo(ctx, to)
@@ -140,7 +138,7 @@ type answer struct {
 // moveTo is reach without abandoning.
 func (c *Controller) moveTo(ctx context.Context, to target) error {
 	j := c.o.Job
-	halted, err := c.standStill(ctx)
+	halted, err := c.halt(ctx)
 	var m *move
 	if err == nil {
 		m, err = c.setOut(ctx, to)
@@ -182,9 +180,9 @@ func (c *Controller) moveTo(ctx context.Context, to target) error {
 	return j.ReportCut(reached)
 }
 
-// standStill halts the ranks that run freely, so that all positions are certain. Ranks in their parking loops keep
+// halt halts the ranks that run freely, so that all positions are certain. Ranks in their parking loops keep
 // running there, for others may need their progress; their positions do not change.
-func (c *Controller) standStill(ctx context.Context) (halted rankset.Set, err error) {
+func (c *Controller) halt(ctx context.Context) (halted rankset.Set, err error) {
 	states, err := c.positions(ctx)
 	if err != nil {
 		return rankset.Set{}, err
@@ -242,18 +240,6 @@ func (c *Controller) setOut(ctx context.Context, to target) (*move, error) {
 		return nil, &RefusedError{&job.RanksError{What: "run to the cut", PerRank: errs}}
 	}
 	return m, nil
-}
-
-// A BeyondPositionError: the rank has passed its position, and ranks do not run backwards.
-type BeyondPositionError struct {
-	Rank     int
-	Position uint64 // asked for
-	Events   uint64 // where it is
-}
-
-func (e *BeyondPositionError) Error() string {
-	return fmt.Sprintf("it has completed %d events already and its position in the cut is %d; a replay does not run "+
-		"backwards, so start it anew to get there", e.Events, e.Position)
 }
 
 // Reasons why a rank cannot set out; they follow "[ranks]".
@@ -404,7 +390,7 @@ func (m *move) beginStopping() {
 	m.ask(stays, "resumed", m.resume)
 }
 
-// await takes in events and answers until no rank is in the state any more. It ends at once when a rank fails.
+// await processes events and answers until no rank is in the state any more. It ends at once when a rank fails.
 func (m *move) await(ctx context.Context, s state) error {
 	for !m.in(s).Empty() {
 		if !m.in(failed).Empty() {
@@ -557,18 +543,6 @@ func (m *move) end() {
 	m.asking.Wait()
 }
 
-// A PartialCutError: a target was not reached, because a rank stopped for another reason, ended, or left its recording,
-// or because the run was cancelled.
-type PartialCutError struct {
-	Stopped  map[int]string // the ranks that are the reason, and what happened to each, in a whole sentence
-	Arrived  rankset.Set    // have reached their positions
-	Underway rankset.Set    // have not, and are on their way to them
-	// Still are those of Arrived that were stopped at their positions from the beginning and so gave no MPI progress: if
-	// those on their way do not arrive, they may be waiting for one of these.
-	Still rankset.Set
-	Cause error // that of the run's context; nil if Stopped says it all
-}
-
 // partial describes where everyone is.
 func (m *move) partial(cause error) *PartialCutError {
 	e := &PartialCutError{Stopped: map[int]string{}, Underway: m.in(moving), Still: m.in(still), Cause: cause}
@@ -583,26 +557,3 @@ func (m *move) partial(cause error) *PartialCutError {
 	}
 	return e
 }
-
-func (e *PartialCutError) Error() string {
-	var b strings.Builder
-	b.WriteString("the cut was not reached:")
-	for _, r := range slices.Sorted(maps.Keys(e.Stopped)) {
-		b.WriteString(" " + e.Stopped[r])
-	}
-	if e.Cause != nil {
-		b.WriteString(" " + e.Cause.Error() + ".")
-	}
-	if !e.Arrived.Empty() {
-		fmt.Fprintf(&b, " At their positions: [%s].", e.Arrived)
-	}
-	if !e.Underway.Empty() {
-		fmt.Fprintf(&b, " Still on their way: [%s].", e.Underway)
-	}
-	if !e.Still.Empty() && !e.Underway.Empty() && e.Cause != nil {
-		fmt.Fprintf(&b, " They may wait for MPI progress of ranks that were stopped at their positions: [%s].", e.Still)
-	}
-	return b.String()
-}
-
-func (e *PartialCutError) Unwrap() error { return e.Cause }

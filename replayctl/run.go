@@ -2,22 +2,9 @@ package replayctl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 )
-
-// ErrCancelled is the error of a Run that was cancelled before it came to its end.
-var ErrCancelled = errors.New("causal run cancelled: another command resumed or paused ranks")
-
-// A RefusedError says why a Run cannot get where it was to go. Nothing was moved.
-type RefusedError struct{ Why error }
-
-func (e *RefusedError) Error() string { return e.Why.Error() }
-func (e *RefusedError) Unwrap() error { return e.Why }
-
-// Refusal implements dap.Refusal.
-func (e *RefusedError) Refusal() bool { return true }
 
 // A Run is something that makes the ranks of a replay move by the recording. Its methods may be called from any
 // goroutine.

@@ -2,7 +2,6 @@ package replayctl
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -11,43 +10,6 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/rankset"
 )
-
-// PassedError: a rank is beyond the end of a call that it was to be looked at in. Nothing was moved.
-type PassedError struct {
-	Event  causal.EventID
-	Events uint64 // that its rank has completed
-}
-
-func (e *PassedError) Error() string {
-	if e.Events == e.Event.Index {
-		return fmt.Sprintf("Rank %d has left the call of event %s already. A replay does not run backwards: start it "+
-			"anew to get there.", e.Event.Rank, e.Event)
-	}
-	return fmt.Sprintf("Rank %d has completed %d events already, and the call of event %s is behind it. A replay "+
-		"does not run backwards: start it anew to get there.",
-		e.Event.Rank, e.Events, e.Event)
-}
-
-// NoStopError: the ranks cannot be stopped so that a rank has just ended a call: no cut of the recording that can be
-// reached from where the ranks are ends with it. Nothing was moved.
-type NoStopError struct {
-	Event causal.EventID
-	Cut   causal.Cut // the least one that can be reached and holds the event
-}
-
-func (e *NoStopError) Error() string {
-	return fmt.Sprintf("The ranks cannot be stopped with rank %d at the end of event %s: by the time that they have "+
-		"got so far, which is at %v, it has completed %d events, "+
-		"because its calls and those of other ranks wait for each other.", e.Event.Rank, e.Event, e.Cut,
-		e.Cut[e.Event.Rank])
-}
-
-// RunningError: ranks run freely, so that it is not known from where they are to be steered. Nothing was moved.
-type RunningError struct{ Ranks rankset.Set }
-
-func (e *RunningError) Error() string {
-	return fmt.Sprintf("The ranks [%s] are running: pause them first.", e.Ranks)
-}
 
 // leg is one run to a cut, at which some of the calls that are visited have just ended.
 type leg struct {

@@ -207,7 +207,7 @@ var rules = []rule{
 		reason: "pure algorithms on the events of a recording",
 	},
 	{
-		folder: "replayctl", may: []string{"job", "causal", "trace", "pmpi/abi"},
+		folder: "replayctl", may: []string{"job", "causal", "pmpi/abi"}, tests: []string{"trace", "mpispec"},
 		reason: "it steers a job by what the recording says",
 	},
 	{
