@@ -19,9 +19,6 @@ var standard = sync.OnceValue(func() *Table {
 	return t
 })
 
-// Text is the table in the notation that the package describes.
-func Text() string { return text }
-
 // Standard is the table of the functions of MPI.
 func Standard() *Table { return standard() }
 
@@ -136,15 +133,6 @@ func (c Class) String() string {
 		return classNames[c]
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
-}
-
-// Classes returns all classes that an event may have, in the order of the format's table.
-func Classes() []Class {
-	var all []Class
-	for c := ClassSend; c <= ClassOther; c++ {
-		all = append(all, c)
-	}
-	return all
 }
 
 // Function is the function that the operation is the call of; of OpOther and OpCollectiveInit, which are calls of
