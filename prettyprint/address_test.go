@@ -59,14 +59,14 @@ func TestAddressErrors(t *testing.T) {
 			"and [7] was asked for."},
 		{"types[1][2][7] &s", "The address [2][7] fits as far as types[1][2], which is 7 × MPI_CHAR: indices there " +
 			"run from 0 to 6, and [7] was asked for."},
-		{"types[1][2][5][0] &s", "The address [2][5][0] goes on below types[1][2][5], which is MPI_CHAR and has no " +
+		{"types[1][2][5][0] &s", "The address [2][5][0] continues below types[1][2][5], which is MPI_CHAR and has no " +
 			"parts."},
 		{
 			"types[1](VECTOR)[2][5] &s",
 			"The address [2][5] says (VECTOR) of types[1], which is STRUCT: it is an address of another datatype.",
 		},
 		{"types[1](STRUCT)[2][5](INT) &s", "says (INT) of types[1][2][5], which is MPI_CHAR"},
-		{"types[1](STRUCT)[2](CHAR)[5] &s", "a kind stands where a datatype is"},
+		{"types[1](STRUCT)[2](CHAR)[5] &s", "a kind is written where a datatype is"},
 		{"types[1]{2}[0] &s 2", "names instance {2}; the buffer has 2"},
 		{"--tree column[8]", "fits as far as column, which is VECTOR: indices there run from 0 to 7"},
 		{"--layout column[2]", "mpipp --tree column[2] shows where that is"},

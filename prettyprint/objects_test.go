@@ -323,7 +323,7 @@ func TestNotKept(t *testing.T) {
 		want     string
 	}{
 		{3, "Start it with COHORT_KEEP=1"},
-		{3 | prettyprinttest.FeatureControl, "`cohort debug` keeps them"},
+		{3 | prettyprinttest.FeatureControl, "`cohort debug` tracks them"},
 		{3 | prettyprinttest.FeatureControl | prettyprinttest.FeatureAsked, "COHORT_KEEP=0"},
 		{0, "has not returned from MPI_Init"},
 	} {
