@@ -81,6 +81,15 @@ func (p *Prepared) ended() int {
 	return first
 }
 
+// Unrecorded are the functions that gave the recorded program a time or random numbers that are not recorded.
+func (p *Prepared) Unrecorded() []string {
+	var all trace.ValueKinds
+	for _, d := range p.Decisions {
+		all |= d.Unrecorded
+	}
+	return all.Names()
+}
+
 // CutShort tells whether a rank's recording ends before MPI_Finalize.
 func (p *Prepared) CutShort() bool {
 	for _, d := range p.Decisions {

@@ -329,6 +329,7 @@ func (r *RecordResult) finishRank(i int, rank *recording.RankMeta) ([]*trace.Mod
 	if err != nil {
 		return nil, err
 	}
+	rank.Unrecorded = d.Unrecorded.Names()
 	for _, p := range d.Polls {
 		rank.Polls += p.Failures
 	}

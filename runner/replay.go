@@ -28,6 +28,8 @@ type ReplayResult struct {
 	Events    uint64
 	Decisions uint64
 	Control   uint64 // control messages that were sent
+	// Unrecorded are the functions that gave the program a time or random numbers that are not recorded.
+	Unrecorded []string
 }
 
 // RankReplay is how far one rank got.
@@ -379,6 +381,7 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 		aborted = aborted || w.last[i].CurrentOp == int(mpispec.OpAbort)
 	}
 	w.report()
+	r.Unrecorded = w.prepared.Unrecorded()
 	for i, d := range w.prepared.Decisions {
 		last := w.last[i]
 		rank := RankReplay{Events: last.Events, Recorded: d.LastEvent, Divergence: last.Divergence}

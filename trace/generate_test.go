@@ -43,6 +43,7 @@ func genHeader(mode abi.Mode) *rapid.Generator[Header] {
 			Ended:           abi.Ended(rapid.Uint32Range(0, uint32(abi.EndedRepaired)).Draw(t, "ended")),
 			IncompleteCall:  rapid.StringMatching(`[A-Za-z_ "\\=]{0,47}`).Draw(t, "call"),
 			IncompleteEvent: rapid.Uint64().Draw(t, "incomplete event"),
+			Unrecorded:      ValueKinds(rapid.Uint32().Draw(t, "unrecorded")),
 			CurrentOp: rapid.SampledFrom(append(mpispec.Standard().Operations(), mpispec.OpNone)).Draw(t,
 				"current"),
 		}

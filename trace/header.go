@@ -34,6 +34,7 @@ type Header struct {
 	IncompleteEvent uint64
 	Undecided       Undecided  // of other modes than abi.ModeRacing only Overtaken
 	CurrentOp       mpispec.Op // the call in progress, event Events + 1; OpNone: outside MPI
+	Unrecorded      ValueKinds // clocks and random numbers that the program asked, and that are not in the trace
 }
 
 // Start returns the time at which the rank's MPI was initialised.
@@ -49,6 +50,7 @@ func (h *Header) encode() []byte {
 		Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, Closed: b2u(h.Closed), StartNS: h.StartNS,
 		Committed: h.Committed, Events: h.Events, Polls: h.Polls, Incomplete: h.Incomplete, Ended: h.Ended,
 		IncompleteEvent: h.IncompleteEvent, CurrentOp: uint32(h.CurrentOp),
+		Unrecorded: uint32(h.Unrecorded),
 	}
 	copy(out.IncompleteCall[:len(out.IncompleteCall)-1], h.IncompleteCall)
 	copy(page, abi.Bytes(&out))
@@ -109,6 +111,7 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		Closed: in.Closed != 0, StartNS: in.StartNS, Committed: in.Committed, Events: in.Events, Polls: in.Polls,
 		Incomplete: in.Incomplete, Ended: in.Ended, IncompleteCall: abi.Text(in.IncompleteCall[:]),
 		IncompleteEvent: in.IncompleteEvent, CurrentOp: mpispec.Op(in.CurrentOp),
+		Unrecorded: ValueKinds(in.Unrecorded),
 	}
 	undecided := abi.Read[abi.Undecided](page[abi.UndecidedOffset:])
 	if h.Mode != abi.ModeRacing {

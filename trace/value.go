@@ -57,6 +57,20 @@ func callNameOfValue(number uint32) (string, bool) {
 	return "", false
 }
 
+// ValueKinds is a set of kinds of values: bit 1 << kind.
+type ValueKinds uint32
+
+// Names are the functions that values of these kinds come from, in the order of their kinds.
+func (s ValueKinds) Names() []string {
+	var names []string
+	for k := range abi.ValueKind(32) {
+		if s&(1<<k) != 0 {
+			names = append(names, k.String())
+		}
+	}
+	return names
+}
+
 // Value is something that a program was given and that another run would not be given: the time, random bytes, what a
 // one-sided call fetched. It belongs to no event: the values of one thread come in the order in which the thread got
 // them.

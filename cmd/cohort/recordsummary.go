@@ -102,6 +102,15 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 			prose.Count(s.Values, "value"),
 		)
 	}
+	var asked []string
+	for _, rank := range r.Recording.Meta.PerRank {
+		asked = append(asked, rank.Unrecorded...)
+	}
+	if len(asked) > 0 {
+		slices.Sort(asked)
+		fmt.Fprintf(b, "  NOT recorded: what %s gave the program; if what it does depends on that, a replay may leave the "+
+			"recording, far from there (--record-time records it)\n", strings.Join(slices.Compact(asked), ", "))
+	}
 	if s.Windows > 0 {
 		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others " +
 			"write to it, with no MPI call between " +

@@ -819,7 +819,9 @@ type TraceHeader struct {
 	IncompleteEvent uint64
 	// enum cohort_op of the call in progress, event `events` + 1; 0: outside MPI
 	CurrentOp uint32
-	_         uint32
+	// bits 1 << enum cohort_value_kind: clocks and random numbers that the program asked, and that are not
+	// recorded
+	Unrecorded uint32
 }
 
 // Pending is struct cohort_pending. `count` receives of messages with one source and tag, whose calls are the

@@ -907,7 +907,8 @@ struct cohort_trace_header {
   char incomplete_call[48];
   uint64_t incomplete_event;
   uint32_t current_op; /* enum cohort_op of the call in progress, event `events` + 1; 0: outside MPI */
-  uint32_t pad0;
+  uint32_t unrecorded; /* bits 1 << enum cohort_value_kind: clocks and random numbers that the program asked, and that
+                          are not recorded */
 };
 
 /* ------------------------------------------------------------------ racing mode

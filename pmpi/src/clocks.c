@@ -1,5 +1,6 @@
 /* The C library's clocks and random numbers, as the program is given them between MPI_Init and MPI_Finalize: recorded
- * and returned in replay if COHORT_FLAG_RECORD_TIME asks for it. Without it a call costs a load and a jump more. Only
+ * and returned in replay if COHORT_FLAG_RECORD_TIME asks for it. Without it what the program asks is noted once, by its
+ * kind, in the header of the trace; after that a call costs a load and a jump more. Only
  * calls of the program and its libraries count, told by the return address: the MPI library goes on with the true time,
  * in replay too. What is not seen: the time stamp counter and the processor's random instructions, system calls that go
  * past the C library, and everything before MPI_Init. */
@@ -19,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-int cohort_clocks;
+uint32_t cohort_clocks;
 
 /* The next definition of a function that we stand in for. Found at load; a constructor of another library may be
  * earlier. */
@@ -56,10 +57,19 @@ int cohort_true_clock_gettime(int clock, struct timespec *t) { return find_clock
 
 static __thread int nested __attribute__((tls_model("initial-exec")));
 
-#define OURS(site) (UNLIKELY(cohort_clocks) && !nested && cohort_is_program(site) && cohort_values_wanted())
+/* Whether the value that is asked is to be recorded or replayed. */
+static int ours(uint32_t kind, uint64_t site) {
+  if (nested || !cohort_is_program(site) || !cohort_values_wanted()) return 0;
+  if ((g.control->flags & COHORT_FLAG_RECORD_TIME) != 0) return 1;
+  __atomic_fetch_or(&g.header->unrecorded, 1u << kind, __ATOMIC_RELAXED);
+  __atomic_fetch_and(&cohort_clocks, ~(1u << kind), __ATOMIC_RELAXED);
+  return 0;
+}
+
+#define OURS(kind, site) (UNLIKELY(cohort_clocks & 1u << COHORT_VALUE_##kind) && ours(COHORT_VALUE_##kind, site))
 
 EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
-  if (!OURS(SITE)) return find_clock_gettime()(clock, t);
+  if (!OURS(CLOCK_GETTIME, SITE)) return find_clock_gettime()(clock, t);
   uint64_t ns;
   if (cohort_value_recorded(COHORT_VALUE_CLOCK_GETTIME, &ns, SITE)) {
     t->tv_sec = (time_t)(ns / 1000000000u);
@@ -73,7 +83,7 @@ EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
 }
 
 EXPORT int timespec_get(struct timespec *t, int base) {
-  if (!OURS(SITE)) return find_timespec_get()(t, base);
+  if (!OURS(CLOCK_GETTIME, SITE)) return find_timespec_get()(t, base);
   uint64_t ns;
   if (cohort_value_recorded(COHORT_VALUE_CLOCK_GETTIME, &ns, SITE)) {
     t->tv_sec = (time_t)(ns / 1000000000u);
@@ -87,7 +97,7 @@ EXPORT int timespec_get(struct timespec *t, int base) {
 }
 
 EXPORT int gettimeofday(struct timeval *restrict t, void *restrict zone) {
-  if (!OURS(SITE)) return find_gettimeofday()(t, zone);
+  if (!OURS(GETTIMEOFDAY, SITE)) return find_gettimeofday()(t, zone);
   uint64_t us;
   if (cohort_value_recorded(COHORT_VALUE_GETTIMEOFDAY, &us, SITE)) {
     if (zone != NULL) find_gettimeofday()(t, zone);
@@ -101,7 +111,7 @@ EXPORT int gettimeofday(struct timeval *restrict t, void *restrict zone) {
 }
 
 EXPORT time_t time(time_t *t) {
-  if (!OURS(SITE)) return find_time()(t);
+  if (!OURS(TIME, SITE)) return find_time()(t);
   uint64_t s;
   if (!cohort_value_recorded(COHORT_VALUE_TIME, &s, SITE)) {
     s = (uint64_t)find_time()(NULL);
@@ -112,7 +122,7 @@ EXPORT time_t time(time_t *t) {
 }
 
 EXPORT clock_t clock(void) {
-  if (!OURS(SITE)) return find_clock()();
+  if (!OURS(CLOCK, SITE)) return find_clock()();
   uint64_t ticks;
   if (!cohort_value_recorded(COHORT_VALUE_CLOCK, &ticks, SITE)) {
     ticks = (uint64_t)find_clock()();
@@ -133,7 +143,7 @@ static ssize_t give(uint32_t kind, void *to, size_t room, uint64_t site) {
 }
 
 EXPORT int getrusage(int who, struct rusage *usage) {
-  if (!OURS(SITE)) return find_getrusage()(who, usage);
+  if (!OURS(RUSAGE, SITE)) return find_getrusage()(who, usage);
   if (give(COHORT_VALUE_RUSAGE, usage, sizeof *usage, SITE) >= 0) return 0;
   int rc = find_getrusage()(who, usage);
   if (rc == 0) cohort_value_record_bytes(COHORT_VALUE_RUSAGE, usage, sizeof *usage);
@@ -141,7 +151,7 @@ EXPORT int getrusage(int who, struct rusage *usage) {
 }
 
 EXPORT clock_t times(struct tms *t) {
-  if (!OURS(SITE)) return find_times()(t);
+  if (!OURS(TIMES, SITE)) return find_times()(t);
   struct {
     struct tms tms;
     clock_t result;
@@ -156,7 +166,7 @@ EXPORT clock_t times(struct tms *t) {
 }
 
 EXPORT ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
-  if (!OURS(SITE)) return find_getrandom()(buffer, length, flags);
+  if (!OURS(RANDOM, SITE)) return find_getrandom()(buffer, length, flags);
   ssize_t given = give(COHORT_VALUE_RANDOM, buffer, length, SITE);
   if (given >= 0) return given;
   given = find_getrandom()(buffer, length, flags);
@@ -165,7 +175,7 @@ EXPORT ssize_t getrandom(void *buffer, size_t length, unsigned flags) {
 }
 
 EXPORT int getentropy(void *buffer, size_t length) {
-  if (!OURS(SITE)) return find_getentropy()(buffer, length);
+  if (!OURS(RANDOM, SITE)) return find_getentropy()(buffer, length);
   if (give(COHORT_VALUE_RANDOM, buffer, length, SITE) >= 0) return 0;
   int rc = find_getentropy()(buffer, length);
   if (rc == 0) cohort_value_record_bytes(COHORT_VALUE_RANDOM, buffer, length);
@@ -174,7 +184,7 @@ EXPORT int getentropy(void *buffer, size_t length) {
 
 /* An older C library has no arc4random: then nobody can have called us but by a symbol of another library. */
 EXPORT uint32_t arc4random(void) {
-  if (!OURS(SITE)) return find_arc4random()();
+  if (!OURS(ARC4RANDOM, SITE)) return find_arc4random()();
   uint64_t v;
   if (!cohort_value_recorded(COHORT_VALUE_ARC4RANDOM, &v, SITE)) {
     v = find_arc4random()();
@@ -184,7 +194,7 @@ EXPORT uint32_t arc4random(void) {
 }
 
 EXPORT uint32_t arc4random_uniform(uint32_t bound) {
-  if (!OURS(SITE)) return find_arc4random_uniform()(bound);
+  if (!OURS(ARC4RANDOM, SITE)) return find_arc4random_uniform()(bound);
   uint64_t v;
   if (!cohort_value_recorded(COHORT_VALUE_ARC4RANDOM, &v, SITE)) {
     v = find_arc4random_uniform()(bound);
@@ -194,7 +204,7 @@ EXPORT uint32_t arc4random_uniform(uint32_t bound) {
 }
 
 EXPORT void arc4random_buf(void *buffer, size_t length) {
-  if (!OURS(SITE)) {
+  if (!OURS(RANDOM, SITE)) {
     find_arc4random_buf()(buffer, length);
     return;
   }
@@ -207,7 +217,7 @@ EXPORT void arc4random_buf(void *buffer, size_t length) {
 NEXT(_ZNSt13random_device9_M_getvalEv, unsigned, (void *))
 
 EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void *device) {
-  if (!OURS(SITE)) return find__ZNSt13random_device9_M_getvalEv()(device);
+  if (!OURS(RANDOM_DEVICE, SITE)) return find__ZNSt13random_device9_M_getvalEv()(device);
   uint64_t v;
   if (!cohort_value_recorded(COHORT_VALUE_RANDOM_DEVICE, &v, SITE)) {
     nested = 1; /* what it asks of the C library in turn is no value of its own */
@@ -221,8 +231,9 @@ EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void *device) {
 /* ---- the random devices: what is read from them is not recorded, and that is said */
 
 static void opened(const char *path, uint64_t site) {
-  if (path != NULL && !cohort_is_libstdcxx(site) &&
-      (strcmp(path, "/dev/urandom") == 0 || strcmp(path, "/dev/random") == 0 || strcmp(path, "/dev/hwrng") == 0))
+  if (LIKELY((cohort_clocks & 1u << COHORT_VALUE_RANDOM_DEVICE) == 0) || path == NULL || path[0] != '/') return;
+  if (strcmp(path, "/dev/urandom") != 0 && strcmp(path, "/dev/random") != 0 && strcmp(path, "/dev/hwrng") != 0) return;
+  if (!cohort_is_libstdcxx(site) && ours(COHORT_VALUE_RANDOM_DEVICE, site))
     cohort_uncovered_outside("open of a random device", site);
 }
 
@@ -235,7 +246,7 @@ EXPORT int open(const char *path, int flags, ...) {
   va_start(arguments, flags);
   mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  if (OURS(SITE)) opened(path, SITE);
+  opened(path, SITE);
   return find_open()(path, flags, mode);
 }
 
@@ -244,16 +255,16 @@ EXPORT int open64(const char *path, int flags, ...) {
   va_start(arguments, flags);
   mode_t mode = mode_of(flags, arguments);
   va_end(arguments);
-  if (OURS(SITE)) opened(path, SITE);
+  opened(path, SITE);
   return find_open64()(path, flags, mode);
 }
 
 EXPORT FILE *fopen(const char *restrict path, const char *restrict mode) {
-  if (OURS(SITE)) opened(path, SITE);
+  opened(path, SITE);
   return find_fopen()(path, mode);
 }
 
 EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode) {
-  if (OURS(SITE)) opened(path, SITE);
+  opened(path, SITE);
   return find_fopen64()(path, mode);
 }

@@ -34,7 +34,8 @@ static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_a
 /* A forked child is no rank: it must not touch what it shares with its parent. */
 static void in_forked_child(void) {
   g.phase = PHASE_OVER;
-  g.order = g.full = g.replay = g.racing = g.yield = g.kept = cohort_values_given = cohort_clocks = 0;
+  g.order = g.full = g.replay = g.racing = g.yield = g.kept = cohort_values_given = 0;
+  cohort_clocks = 0;
   g.control = &orphan_control;
   g.header = &private_header;
 }
@@ -104,7 +105,7 @@ static void open_all(void) {
   if (g.replay) cohort_orders_open();
   g_threads.last = COHORT_MAIN_THREAD;
   cohort_values_given = g.order || g.full || g.replay;
-  cohort_clocks = cohort_values_given && (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0;
+  cohort_clocks = cohort_values_given && (!g.replay || (g.control->flags & COHORT_FLAG_RECORD_TIME) != 0) ? ~0u : 0;
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, before);
   PMPI_Errhandler_free(&before);
 }
@@ -372,7 +373,8 @@ EXPORT int MPI_Finalize(void) {
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;
   g.kept = 0;
-  cohort_values_given = cohort_clocks = 0;
+  cohort_values_given = 0;
+  cohort_clocks = 0;
   cohort_event_plain();
   cohort_leave();
   int alone = cohort_short_enter(); /* other threads may be adding a value */

@@ -22,7 +22,9 @@ const void *cohort_value_peek(uint32_t kind, size_t *length);
 void cohort_write_turn(struct cohort_thread *t, uint64_t steps);
 
 /* ---- clocks.c */
-extern int cohort_clocks; /* the C library's clocks are recorded or replayed */
+/* Bits 1 << enum cohort_value_kind: the C library's clocks and random numbers whose calls are looked at. All while they
+ * are recorded or replayed; in a recording without them those that the program has not asked yet. */
+extern uint32_t cohort_clocks;
 int cohort_true_clock_gettime(int clock, struct timespec *t);
 
 #endif

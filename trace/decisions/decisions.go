@@ -81,6 +81,9 @@ type Plan struct {
 
 	Modules []*trace.Module // what called MPI
 	Ended   abi.Ended       // why the recording of this rank ends here, although the rank went on
+	// Unrecorded are the clocks and random numbers that the program asked and that are not recorded: what it did because
+	// of them it may do otherwise in a replay.
+	Unrecorded trace.ValueKinds
 }
 
 // Error is a trace whose records are well formed but contradict each other.
@@ -440,7 +443,7 @@ func (b *Builder) completed(e *trace.Event, c *trace.Completion) error {
 func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 	out := b.out
 	out.Finalized = h.Closed || ended
-	out.LastEvent, out.Ended = b.last, h.Ended
+	out.LastEvent, out.Ended, out.Unrecorded = b.last, h.Ended, h.Unrecorded
 	if !ended {
 		endPolls = h.Polls
 	}

@@ -59,6 +59,8 @@ type RankMeta struct {
 	Bytes      uint64          `json:"bytes"`    // of payload, sent
 	Decisions  uint64          `json:"decisions"`
 	Incomplete *IncompleteCall `json:"incomplete,omitempty"`
+	// Unrecorded are the functions that gave the program a time or random numbers that are not recorded.
+	Unrecorded []string `json:"unrecorded,omitempty"`
 	// Repaired: the trace is what Repair left of a damaged one.
 	Repaired *Repaired `json:"repaired,omitempty"`
 	// Calls says of the completed events how many are of each operation, by its name without "MPI_".

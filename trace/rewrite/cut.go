@@ -97,7 +97,7 @@ func (c *repairCut) write(whole *trace.Salvaged, path string) error {
 	}
 	h := r.Header()
 	kept := trace.Header{
-		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
+		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS, Unrecorded: h.Unrecorded,
 		Events: c.last, Polls: c.polls, Ended: abi.EndedRepaired,
 	}
 	if h.Incomplete > 0 && h.IncompleteEvent <= c.last {

@@ -106,7 +106,7 @@ func reduceRank(
 	defer r.Close() //nolint:errcheck // read only
 	h := r.Header()
 	w, err := trace.CreateFile(filepath.Join(dir, recording.RankFile(rank)), trace.Header{
-		Mode: abi.ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS,
+		Mode: abi.ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS, Unrecorded: h.Unrecorded,
 		Events: max(h.Events, d.LastEvent), Polls: h.Polls,
 	})
 	if err != nil {

@@ -18,8 +18,12 @@ import (
 // textVersion is in the first line of the text form.
 const textVersion = "cohort-trace 1"
 
-// currentOpKey is the only field that a header line may lack: of a rank that was outside MPI when its trace ended.
-const currentOpKey = "current_op"
+// The fields that a header line may lack: of a rank that was outside MPI when its trace ended, and of one that asked no
+// clock and no random number that is not recorded.
+const (
+	currentOpKey  = "current_op"
+	unrecordedKey = "unrecorded"
+)
 
 const undecidedKey = "undecided"
 
@@ -61,6 +65,9 @@ func headerText(h *trace.Header) string {
 		h.Committed, h.Events, h.Polls, h.Incomplete, h.Ended, strconv.Quote(h.IncompleteCall), h.IncompleteEvent)
 	if h.CurrentOp != mpispec.OpNone {
 		text += " " + currentOpKey + "=" + h.CurrentOp.String()
+	}
+	if h.Unrecorded != 0 {
+		text += fmt.Sprintf(" %s=%#x", unrecordedKey, uint32(h.Unrecorded))
 	}
 	if h.Mode == abi.ModeRacing {
 		return text + undecidedText(&h.Undecided)

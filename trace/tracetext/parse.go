@@ -267,6 +267,9 @@ func (p *textParser) header(word string) trace.Header {
 	if _, within := p.fields[currentOpKey]; within {
 		h.CurrentOp = p.opOf(currentOpKey)
 	}
+	if _, some := p.fields[unrecordedKey]; some {
+		h.Unrecorded = trace.ValueKinds(p.u32(unrecordedKey))
+	}
 	if mode == abi.ModeRacing {
 		h.Undecided = p.undecided()
 	} else {
