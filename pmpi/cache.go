@@ -33,7 +33,12 @@ func cached(dir string) (bool, error) {
 	if _, err := os.Lstat(path); err != nil {
 		return false, nil //nolint:nilerr // it is built then
 	}
-	if err := privatedir.Check(dir); err != nil {
+	// A link is the user's, as the cache is: what it leads to must be too.
+	target, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		err = privatedir.Check(target)
+	}
+	if err != nil {
 		return false, fmt.Errorf("using a library of the cache: %w", err)
 	}
 	if time.Since(lastUse(dir)) < touchTime {
@@ -44,7 +49,7 @@ func cached(dir string) (bool, error) {
 	if err := unix.UtimesNanoAt(unix.AT_FDCWD, path, []unix.Timespec{now, leave}, 0); err != nil {
 		return false, nil //nolint:nilerr // it was dropped just before
 	}
-	_, err := os.Stat(path)
+	_, err = os.Stat(path)
 	return err == nil, nil
 }
 
