@@ -65,23 +65,3 @@ func (b *Bound) Promise() string {
 	}
 	return fmt.Sprintf("%s: at most %d messages wait at a rank for their receives.", how, max(b.Most, 1))
 }
-
-// Text is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there
-// were.
-func (b *Bound) Text(sent uint64) string {
-	how := fmt.Sprintf("%d control messages held senders back", sent)
-	switch {
-	case len(b.Control) == 0:
-		how = "No control message was needed"
-	case sent == 1:
-		how = "1 control message held a sender back"
-	}
-	switch {
-	case b.Most > b.Limit:
-		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d). No order of the run was found in "+
-			"which it is %d.", how, b.Most, b.At, b.Limit)
-	case b.Most == 1:
-		return how + ": at most 1 message waited at a rank."
-	}
-	return fmt.Sprintf("%s: at most %d messages waited at a rank.", how, b.Most)
-}

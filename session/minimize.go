@@ -2,10 +2,8 @@ package session
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/cohort-debugger/cohort/causal"
-	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/trace/decisions"
 	"github.com/cohort-debugger/cohort/trace/recording"
 	"github.com/cohort-debugger/cohort/trace/rewrite"
@@ -88,34 +86,4 @@ func Minimize(
 		Messages: counts.Messages,
 		Bound:    bound, Optimal: sum.Kept-sum.Never == bound.Least, BytesFrom: rec.TraceSize(),
 	}, nil
-}
-
-// MinimizeText prints a report for people.
-func MinimizeText(r *MinimizeReport) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: of %s in %s a replay needs %d (%s of %s).\n", r.From,
-		prose.Count(r.Wildcards, "wildcard decision"), "mode "+r.Mode,
-		r.Kept, percent(r.Kept, r.Messages), prose.Count(r.Messages, "message"))
-	if r.Never > 0 {
-		fmt.Fprintf(&b, "Of these %d are of receives that never took a message.\n", r.Never)
-	}
-	told := r.Kept - r.Never
-	switch {
-	case told == 0:
-		b.WriteString("No message raced: the replay takes the same messages whatever the timing.\n")
-	case r.Optimal:
-		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n",
-			prose.Count(r.Bound.Least, "message"))
-	default:
-		if told == r.Bound.Traced {
-			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have "+
-				"taken another message.\n", told)
-		}
-		fmt.Fprintf(&b, "A trace that could also tag messages when they are sent would have to tell of at least %d "+
-			"(Netzer & Miller's bound); this one is at most %s longer.\n",
-			r.Bound.Least, percent(told-r.Bound.Least, r.Bound.Least))
-	}
-	fmt.Fprintf(&b, "%s was written, in mode racing: %d bytes of traces, %s has %d.\n", r.To, r.BytesTo, r.From,
-		r.BytesFrom)
-	return b.String()
 }

@@ -132,8 +132,8 @@ func (p *places) open(path string) *module {
 	return m
 }
 
-// short makes paths short for people: those below a directory are relative to it.
-func short(dir string) func(string) string {
+// Below is for Place.Where: paths below a directory are relative to it.
+func Below(dir string) func(string) string {
 	return func(path string) string {
 		if rel, err := filepath.Rel(dir, path); err == nil && dir != "" && filepath.IsLocal(rel) {
 			return rel

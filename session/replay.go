@@ -201,5 +201,5 @@ func (s *steering) Cut(ctx context.Context, at string) (protocol.CutBody, error)
 	if err != nil {
 		return protocol.CutBody{}, refusedCut(err)
 	}
-	return protocol.CutBody{At: at, Positions: report.Cut, Consistent: report.Consistent, Text: CutText(report)}, nil
+	return protocol.CutBody{At: at, Positions: report.Cut, Consistent: report.Consistent, Text: report.Text()}, nil
 }

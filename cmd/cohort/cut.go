@@ -5,7 +5,6 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
-	"github.com/cohort-debugger/cohort/session"
 )
 
 func newCutCommand(std streams) *cobra.Command {
@@ -53,7 +52,7 @@ The cut is computed from the event graph. A recording in order mode has none yet
 			if asJSON {
 				return sayJSON(std.Out, report)
 			}
-			return say(std.Out, session.CutText(report))
+			return say(std.Out, report.Text())
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the event, `RANK:EVENT`")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/session"
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
@@ -56,7 +57,7 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 			if asJSON {
 				return sayJSON(std.Out, report)
 			}
-			return say(std.Out, session.MinimizeText(report))
+			return say(std.Out, minimizeText(report))
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-min.cohort")
@@ -64,4 +65,34 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&graph.program, "program", "", graphProgramUsage)
 	return cmd
+}
+
+// minimizeText prints a report for people.
+func minimizeText(r *session.MinimizeReport) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: of %s in %s a replay needs %d (%s of %s).\n", r.From,
+		prose.Count(r.Wildcards, "wildcard decision"), "mode "+r.Mode,
+		r.Kept, percent(r.Kept, r.Messages), prose.Count(r.Messages, "message"))
+	if r.Never > 0 {
+		fmt.Fprintf(&b, "Of these %d are of receives that never took a message.\n", r.Never)
+	}
+	told := r.Kept - r.Never
+	switch {
+	case told == 0:
+		b.WriteString("No message raced: the replay takes the same messages whatever the timing.\n")
+	case r.Optimal:
+		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n",
+			prose.Count(r.Bound.Least, "message"))
+	default:
+		if told == r.Bound.Traced {
+			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have "+
+				"taken another message.\n", told)
+		}
+		fmt.Fprintf(&b, "A trace that could also tag messages when they are sent would have to tell of at least %d "+
+			"(Netzer & Miller's bound); this one is at most %s longer.\n",
+			r.Bound.Least, percent(told-r.Bound.Least, r.Bound.Least))
+	}
+	fmt.Fprintf(&b, "%s was written, in mode racing: %d bytes of traces, %s has %d.\n", r.To, r.BytesTo, r.From,
+		r.BytesFrom)
+	return b.String()
 }

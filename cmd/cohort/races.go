@@ -87,7 +87,7 @@ Failed polls and the order in which Waitany and its kin complete requests are no
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.asJSON, "json", false, "print JSON")
-	flags.IntVarP(&f.most, "groups", "n", 20, "print at most so many groups; 0: all")
+	flags.IntVarP(&f.most, "groups", "n", 20, "print at most `N` groups (0 = all)")
 	flags.IntVar(&f.explain, "explain", 0, "draw the example of group `N`")
 	flags.StringVar(&f.to, "to", "", "only races at receives of these `RANKS`, such as 0-3,7")
 	flags.StringVar(&f.from, "from", "", "only races in which one of the messages is of these `RANKS`")
@@ -96,7 +96,7 @@ Failed polls and the order in which Waitany and its kin complete requests are no
 		&f.only,
 		"only",
 		"",
-		"only races of which it is said that the messages `VERDICT`: differ, equal or unknown",
+		"only races with this `VERDICT`: differ, equal or unknown",
 	)
 	flags.StringVar(&f.colour, "color", "auto", "colours: auto, always or never")
 	f.add(cmd)
@@ -136,13 +136,13 @@ func (f *racesFlags) run(cmd *cobra.Command, std streams, dir string) error {
 	case f.asJSON:
 		return sayJSON(std.Out, report)
 	case f.explain > 0:
-		return say(std.Out, session.ExplainRace(report, &report.Groups[f.explain-1], style))
+		return say(std.Out, explainRace(report, &report.Groups[f.explain-1], style))
 	}
-	return say(std.Out, session.RacesText(report, style))
+	return say(std.Out, racesText(report, style))
 }
 
-func (f *racesFlags) style(std streams) (session.RaceStyle, error) {
-	style := session.RaceStyle{Most: f.most}
+func (f *racesFlags) style(std streams) (raceStyle, error) {
+	style := raceStyle{Most: f.most}
 	switch f.colour {
 	case "always":
 		style.Colour = true

@@ -89,8 +89,8 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 	f.IntVarP(&o.Ranks, "ranks", "n", 4, "number of ranks")
 	f.StringVarP(&o.Dir, "output", "o", "", "directory of the recording, such as run.cohort")
 	f.StringVar(&o.Mode, "mode", "order",
-		"what to record: order (every outcome that replay needs), racing (only those that could have been\n"+
-			"another; messages carry a header) or full (every event)")
+		"what to record: order (every outcome that replay needs), racing (only outcomes that could have differed;\n"+
+			"messages carry a header) or full (every event)")
 	f.StringVar(&yield, "yield", "auto",
 		"let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
 	f.BoolVar(&o.RecordTime, "record-time", false, "also record what clock_gettime, gettimeofday, time, getrandom "+

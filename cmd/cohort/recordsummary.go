@@ -108,8 +108,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 	}
 	if len(asked) > 0 {
 		slices.Sort(asked)
-		fmt.Fprintf(b, "  NOT recorded: what %s gave the program; if what it does depends on that, a replay may leave the "+
-			"recording, far from there (--record-time records it)\n", strings.Join(slices.Compact(asked), ", "))
+		fmt.Fprintf(b, "  not recorded: what %s gave the program (--record-time records it)\n",
+			strings.Join(slices.Compact(asked), ", "))
 	}
 	if s.Windows > 0 {
 		b.WriteString("  one-sided communication: NOT covered is what a rank reads of its own window while others " +

@@ -155,7 +155,7 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 			"--record-time.\n", strings.Join(r.Unrecorded, ", "))
 	}
 	if bound != nil {
-		fmt.Fprintf(&b, "  %s\n", bound.Text(r.Control))
+		fmt.Fprintf(&b, "  %s\n", boundText(bound, r.Control))
 	}
 	for _, rank := range r.Ranks {
 		// When a rank has left the recording the others were ended for that.
@@ -237,4 +237,24 @@ func peer(source, tag int) string {
 		return ""
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// boundText is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there
+// were.
+func boundText(b *session.Bound, sent uint64) string {
+	how := fmt.Sprintf("%d control messages held senders back", sent)
+	switch {
+	case len(b.Control) == 0:
+		how = "No control message was needed"
+	case sent == 1:
+		how = "1 control message held a sender back"
+	}
+	switch {
+	case b.Most > b.Limit:
+		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d). No order of the run was found in "+
+			"which it is %d.", how, b.Most, b.At, b.Limit)
+	case b.Most == 1:
+		return how + ": at most 1 message waited at a rank."
+	}
+	return fmt.Sprintf("%s: at most %d messages waited at a rank.", how, b.Most)
 }

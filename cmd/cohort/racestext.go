@@ -1,4 +1,4 @@
-package session
+package main
 
 import (
 	"fmt"
@@ -8,10 +8,11 @@ import (
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/session"
 )
 
-// RaceStyle says how `cohort races` prints for people.
-type RaceStyle struct {
+// raceStyle says how `cohort races` prints for people.
+type raceStyle struct {
 	Colour bool
 	Dir    string // paths below it are printed relative to it
 	Most   int    // groups to print; 0: all
@@ -26,7 +27,7 @@ const (
 	colourFaint  = "2"
 )
 
-func (s *RaceStyle) paint(colour, text string) string {
+func (s *raceStyle) paint(colour, text string) string {
 	if !s.Colour || colour == colourNone {
 		return text
 	}
@@ -34,8 +35,8 @@ func (s *RaceStyle) paint(colour, text string) string {
 }
 
 // in is "in work at tsp.c:10".
-func (s *RaceStyle) in(p Place) string {
-	where := p.Where(short(s.Dir))
+func (s *raceStyle) in(p session.Place) string {
+	where := p.Where(session.Below(s.Dir))
 	if p.Function != "" {
 		return "in " + p.Function + " at " + where
 	}
@@ -56,8 +57,8 @@ func rankText(ranks []int) string {
 	return "ranks " + rankset.InOrder(ranks)
 }
 
-// RacesText prints a report for people.
-func RacesText(r *RaceReport, style RaceStyle) string {
+// racesText prints a report for people.
+func racesText(r *session.RaceReport, style raceStyle) string {
 	var b strings.Builder
 	c := r.Counts
 	fmt.Fprintf(&b, "%s: %d of %s with MPI_ANY_SOURCE could have taken another message (%s).\n",
@@ -81,14 +82,17 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 		b.WriteString("No races: whatever the timing, each receive takes the message that it took here (failed polls " +
 			"and the order of completions apart).\n")
 	case len(r.Groups) == 0:
-		b.WriteString("None of the races is of those that were asked for.\n")
+		b.WriteString("No race matches the filter.\n")
 	default:
-		all := "Shown are all"
+		all := "all"
 		if races < c.Races {
-			all = "Shown are " + strconv.FormatUint(races, 10) + " of"
+			all = strconv.FormatUint(races, 10) + " of"
 		}
-		fmt.Fprintf(&b, "%s %s, in %d of %s.", all, prose.Count(c.Races, "race"), len(shown),
-			prose.Count(uint64(len(r.Groups)), "group", "groups"))
+		groups := prose.Count(len(r.Groups), "group")
+		if len(shown) < len(r.Groups) {
+			groups = fmt.Sprintf("%d of %s", len(shown), groups)
+		}
+		fmt.Fprintf(&b, "Showing %s %s in %s.", all, prose.Count(c.Races, "race"), groups)
 		if len(shown) < len(r.Groups) {
 			b.WriteString(" -n 0 shows all groups.")
 		}
@@ -111,7 +115,7 @@ func RacesText(r *RaceReport, style RaceStyle) string {
 }
 
 // verdictText says what a verdict means to the user.
-func (s *RaceStyle) verdictText(v causal.Verdict) string {
+func (s *raceStyle) verdictText(v causal.Verdict) string {
 	switch v {
 	case causal.VerdictDiffer:
 		return s.paint(colourRed, "could have changed the result")
@@ -122,7 +126,7 @@ func (s *RaceStyle) verdictText(v causal.Verdict) string {
 	return s.paint(colourYellow, "unknown whether it could have changed the result")
 }
 
-func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
+func groupText(b *strings.Builder, g *session.RaceGroup, style *raceStyle) {
 	line := func(head, format string, args ...any) {
 		fmt.Fprintf(b, "   %-9s %s\n", head, fmt.Sprintf(format, args...))
 	}
@@ -157,14 +161,14 @@ func groupText(b *strings.Builder, g *RaceGroup, style *RaceStyle) {
 	line("races", "%s", strings.Join(parts, "; "))
 	e := &g.Example
 	line("example", "%s took the message of %s (%s); it could have taken that of %s (%s)", e.Post, e.Took.Send,
-		e.Took.size(), e.Other.Send, e.Other.size())
+		messageSize(&e.Took), e.Other.Send, messageSize(&e.Other))
 	what := "receive"
 	if e.Probe {
 		what = "probe"
 	}
-	line("to do", "if this is not intended, name the source in the %s at %s", what, g.Receive.Where(short(style.Dir)))
+	line("to do", "if this is not intended, name the source in the %s at %s", what, g.Receive.Where(session.Below(style.Dir)))
 }
 
-func (m *RaceMessage) size() string {
+func messageSize(m *session.RaceMessage) string {
 	return fmt.Sprintf("%s, tag %d", prose.Count(m.Bytes, "byte"), m.Tag)
 }

@@ -1,4 +1,4 @@
-package session
+package main
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/session"
 )
 
-// ExplainRace draws the example of a group: the two sends, the receive, and why both messages were possible.
-func ExplainRace(r *RaceReport, g *RaceGroup, style RaceStyle) string {
+// explainRace draws the example of a group: the two sends, the receive, and why both messages were possible.
+func explainRace(r *session.RaceReport, g *session.RaceGroup, style raceStyle) string {
 	var b strings.Builder
 	e := &g.Example
 	fmt.Fprintf(&b, "Group %d, one of %s: %s.\n\n", g.Number, prose.Count(g.Races, "race"),
@@ -19,13 +20,13 @@ func ExplainRace(r *RaceReport, g *RaceGroup, style RaceStyle) string {
 		drawRace(&b, e)
 		b.WriteString("\n")
 	}
-	item := func(head string, event causal.EventID, p Place, format string, args ...any) {
+	item := func(head string, event causal.EventID, p session.Place, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-12s %s %s %s, rank %d%s\n", head, style.paint(colourBold, fmt.Sprintf("%-9s", event)),
 			p.Call, style.in(p), event.Rank, fmt.Sprintf(format, args...))
 	}
 	item("receive", e.Post, e.Receive, "")
-	item("took", e.Took.Send, e.Took.Sent, ": %s", e.Took.size())
-	item("could take", e.Other.Send, e.Other.Sent, ": %s", e.Other.size())
+	item("took", e.Took.Send, e.Took.Sent, ": %s", messageSize(&e.Took))
+	item("could take", e.Other.Send, e.Other.Sent, ": %s", messageSize(&e.Other))
 	if e.Other.Receive != nil {
 		item("taken by", *e.Other.Receive, *e.Other.By, ", later")
 	} else {
@@ -58,7 +59,7 @@ func ExplainRace(r *RaceReport, g *RaceGroup, style RaceStyle) string {
 const column = 28
 
 // drawRace draws three ranks: the sender of what was taken, the receiver, the other sender. Time runs down.
-func drawRace(b *strings.Builder, e *Race) {
+func drawRace(b *strings.Builder, e *session.Race) {
 	row := func(cells ...string) {
 		for i, c := range cells {
 			if len(c) > column-2 {
@@ -68,7 +69,7 @@ func drawRace(b *strings.Builder, e *Race) {
 		}
 		b.WriteString(strings.TrimRight("  "+strings.Join(cells, ""), " ") + "\n")
 	}
-	where := func(p Place) string {
+	where := func(p session.Place) string {
 		return p.Where(func(path string) string { return path[strings.LastIndexByte(path, '/')+1:] })
 	}
 	bar := "  |"
@@ -77,7 +78,7 @@ func drawRace(b *strings.Builder, e *Race) {
 	row(bar, bar, bar)
 	row(e.Took.Send.String()+" "+e.Took.Sent.Call, bar, e.Other.Send.String()+" "+e.Other.Sent.Call)
 	row(where(e.Took.Sent), bar, where(e.Other.Sent))
-	row(e.Took.size(), bar, e.Other.size())
+	row(messageSize(&e.Took), bar, messageSize(&e.Other))
 	// A message is drawn from the bar of its sender to that of the receiver.
 	fmt.Fprintf(b, "    '%s>|<%s'\n", strings.Repeat("-", column-2), strings.Repeat(".", column-2))
 	row(bar, e.Post.String()+" "+e.Receive.Call, bar)

@@ -1,19 +1,17 @@
-package session
+package causal
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/cohort-debugger/cohort/causal"
 )
 
-// CutText prints a cut for people: a line per rank, up to maxCutLines.
-func CutText(r *causal.CutReport) string {
+// Text is the report for people: a line per rank, up to maxCutLines.
+func (r *CutReport) Text() string {
 	const maxCutLines = 256
 	var b strings.Builder
 	if r.At != nil {
 		fmt.Fprintf(&b, "Causal cut of event %s", r.At)
-		if p := position(r, r.At.Rank); p != nil && p.Call != "" {
+		if p := r.position(r.At.Rank); p != nil && p.Call != "" {
 			fmt.Fprintf(&b, " (%s)", p.Call)
 		}
 		b.WriteString(": every other rank at the earliest position that holds all that happened before.\n")
@@ -54,7 +52,7 @@ func CutText(r *causal.CutReport) string {
 	return b.String()
 }
 
-func position(r *causal.CutReport, rank int) *causal.Position {
+func (r *CutReport) position(rank int) *Position {
 	for i := range r.Positions {
 		if r.Positions[i].Rank == rank {
 			return &r.Positions[i]
