@@ -20,7 +20,7 @@ import (
 func newTraceCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace",
-		Short: "Look into a recording: what it holds, its text twin, whether it is whole",
+		Short: "Look into a recording: what it holds, its text form, whether it is whole",
 		Long:  "Looks into a recording without running anything. docs/trace-format.md specifies the format.",
 		Example: `  cohort trace info tsp.cohort
   cohort trace dump tsp.cohort --rank 2 > rank-2.txt
@@ -131,7 +131,7 @@ func newTraceDumpCommand(std streams) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "dump RECORDING --rank RANK",
-		Short: "Print the text twin of a rank's trace: a line per record",
+		Short: "Print the text form of a rank's trace: a line per record",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rec, err := oneRecording(std, args)
@@ -169,7 +169,7 @@ func newTraceUndumpCommand(std streams) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "undump TEXT -o FILE",
-		Short: "Make a trace file of a text twin: the inverse of dump",
+		Short: "Make a trace file of a text form: the inverse of dump",
 		Long: `Reads what "cohort trace dump" printed (- is standard input) and writes the trace file that it tells of. A trace that was cut short is so again.
 
 In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst beside it is the same trace packed, and has to go if the text was changed.`,
@@ -187,7 +187,7 @@ In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst besi
 			if args[0] != "-" {
 				f, err := os.Open(args[0])
 				if err != nil {
-					return fmt.Errorf("reading the text twin of a trace: %w", err)
+					return fmt.Errorf("reading the text form of a trace: %w", err)
 				}
 				defer f.Close() //nolint:errcheck // it was read
 				in = f
