@@ -12,7 +12,7 @@ import (
 )
 
 // Messages implements dap.Steering.
-func (s *steering) Messages(ctx context.Context, at string) (dap.RecordedMessages, error) {
+func (s *controller) Messages(ctx context.Context, at string) (dap.RecordedMessages, error) {
 	event, err := causal.ParseEventID(at)
 	if err != nil {
 		return dap.RecordedMessages{}, refusedCut(err)
@@ -26,7 +26,7 @@ func (s *steering) Messages(ctx context.Context, at string) (dap.RecordedMessage
 }
 
 // Visit implements dap.Steering.
-func (s *steering) Visit(calls []dap.RecordedCall, look func(ctx context.Context, index int) error) *replayctl.Run {
+func (s *controller) Visit(calls []dap.RecordedCall, look func(ctx context.Context, index int) error) *replayctl.Run {
 	events := make([]causal.EventID, len(calls))
 	for i, c := range calls {
 		events[i] = causal.EventID{Rank: c.Rank, Index: c.Event}

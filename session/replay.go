@@ -42,7 +42,7 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 		return dap.Started{}, err
 	}
 	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
-	steer := &steering{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
+	steer := &controller{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
 	steer.Controller = replayctl.New(replayctl.Options{
 		Job: j, Graph: steer.loadGraph, Scout: steer.scout,
 		Say: func(text string) { say(j, "console", text+"\n") }, Log: s.Log,
@@ -89,8 +89,8 @@ func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Opt
 	return o
 }
 
-// steering is dap.Steering for one replay: a Controller, and what it needs of this package.
-type steering struct {
+// controller is dap.Steering for one replay: a replayctl.Controller, and what it needs of this package.
+type controller struct {
 	*replayctl.Controller
 
 	starter  *Starter
@@ -103,7 +103,7 @@ type steering struct {
 	graph *causal.Graph
 }
 
-func (s *steering) loadGraph(ctx context.Context) (*causal.Graph, error) {
+func (s *controller) loadGraph(ctx context.Context) (*causal.Graph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.graph != nil {
@@ -123,10 +123,10 @@ func (s *steering) loadGraph(ctx context.Context) (*causal.Graph, error) {
 }
 
 // progress is shown by every front end. A job that is closed has none left.
-func (s *steering) progress(p job.Progress) { _ = s.job.ReportProgress(p) }
+func (s *controller) progress(p job.Progress) { _ = s.job.ReportProgress(p) }
 
 // scout starts a second replay, unseen, in which only some ranks have a debugger.
-func (s *steering) scout(ctx context.Context, debugged rankset.Set) (*replayctl.Scout, error) {
+func (s *controller) scout(ctx context.Context, debugged rankset.Set) (*replayctl.Scout, error) {
 	o := underDebugger(s.prepared, s.args)
 	o.Mode, o.DebugRanks, o.Output = launch.Debug, debugged.Slice(), discard
 	running, err := launch.Start(ctx, o)
@@ -188,7 +188,7 @@ func refusedCut(err error) error {
 }
 
 // Cut implements dap.Steering.
-func (s *steering) Cut(ctx context.Context, at string) (protocol.CutBody, error) {
+func (s *controller) Cut(ctx context.Context, at string) (protocol.CutBody, error) {
 	event, err := causal.ParseEventID(at)
 	if err != nil {
 		return protocol.CutBody{}, refusedCut(err)

@@ -13,9 +13,9 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/control"
 )
 
-// steering is the agent's side of its rank's control block. The block is never unmapped: the process ends soon after
+// rankControl is the agent's side of its rank's control block. The block is never unmapped: the process ends soon after
 // the rank does.
-type steering struct {
+type rankControl struct {
 	block *control.Block  // nil: the program runs without libcohort
 	pid   atomic.Int64    // 0: not known yet
 	gone  context.Context // ends with the program
@@ -25,7 +25,7 @@ type steering struct {
 }
 
 // snapshot reads the block, and finds the source line of a divergence while the program still lives.
-func (s *steering) snapshot() backend.ControlState {
+func (s *rankControl) snapshot() backend.ControlState {
 	if s == nil || s.block == nil {
 		return backend.ControlState{}
 	}
@@ -43,7 +43,7 @@ func (s *steering) snapshot() backend.ControlState {
 }
 
 // locate finds the line of a call while the program lives; what is not known is empty.
-func (s *steering) locate(site uint64) sourceline.Location {
+func (s *rankControl) locate(site uint64) sourceline.Location {
 	pid := int(s.pid.Load())
 	if site == 0 || pid == 0 {
 		return sourceline.Location{}
@@ -64,7 +64,7 @@ func (s *steering) locate(site uint64) sourceline.Location {
 }
 
 // watch sends a Control event at each change of the rank's state, until the program has gone.
-func (s *steering) watch(send func(backend.Event)) {
+func (s *rankControl) watch(send func(backend.Event)) {
 	if s.block == nil {
 		return
 	}
@@ -81,7 +81,7 @@ func (s *steering) watch(send func(backend.Event)) {
 }
 
 // control carries out Backend.Control.
-func (s *steering) control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
+func (s *rankControl) control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
 	if s == nil {
 		return backend.ControlState{}, &backend.StateError{
 			Asked: "reach the rank's control block",
@@ -114,7 +114,7 @@ func (s *steering) control(ctx context.Context, req backend.ControlRequest) (bac
 }
 
 // wait returns when the rank has parked at its position or goes no further, or the program has gone.
-func (s *steering) wait(ctx context.Context) error {
+func (s *rankControl) wait(ctx context.Context) error {
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.gone, cancel)()

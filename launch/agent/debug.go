@@ -41,7 +41,7 @@ type debugger struct {
 	backend  backend.Backend
 	terminal *terminal
 	pump     *pump.Pump
-	steering *steering
+	control  *rankControl
 	left     context.CancelFunc // the program has gone
 	killed   bool
 	over     chan struct{} // closed when the backend's last event has been sent
@@ -49,7 +49,7 @@ type debugger struct {
 
 func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error) {
 	d.mu.Lock()
-	if d.killed || d.steering != nil {
+	if d.killed || d.control != nil {
 		d.mu.Unlock()
 		return nil, &backend.StateError{Asked: "start the program", State: "started already"}
 	}
@@ -63,10 +63,10 @@ func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*bac
 	if err != nil {
 		return nil, err
 	}
-	d.steering.pid.Store(int64(result.Pid))
-	go d.steering.watch(d.send)
+	d.control.pid.Store(int64(result.Pid))
+	go d.control.watch(d.send)
 	go d.watchProgram(b, result.Pid)
-	result.Stop.Control = d.steering.snapshot()
+	result.Stop.Control = d.control.snapshot()
 	if d.id.rank != 0 {
 		// Launchers give the standard input to rank 0; the others find it at its end.
 		if err := d.terminal.send(ctx, nil, true); err != nil {
@@ -105,7 +105,7 @@ func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	}
 	d.terminal, d.pump = terminal, output
 	gone, left := context.WithCancel(context.Background())
-	d.steering, d.left = &steering{block: block, gone: gone}, left
+	d.control, d.left = &rankControl{block: block, gone: gone}, left
 	if req.Program == "" {
 		req.Program, req.Args = d.program, d.args
 	}
@@ -135,7 +135,7 @@ func (d *debugger) forward(events <-chan backend.Event) {
 		case event.Stopped != nil:
 			d.pump.Drain()
 			stopped := *event.Stopped
-			stopped.Control = d.steering.snapshot()
+			stopped.Control = d.control.snapshot()
 			event.Stopped = &stopped
 		case event.Exited != nil:
 			d.pump.Drain()
@@ -150,21 +150,21 @@ func (d *debugger) forward(events <-chan backend.Event) {
 
 // leave notes that the program has gone. Its last counters go out first. For forward only.
 func (d *debugger) leave() {
-	if d.steering.gone.Err() != nil {
+	if d.control.gone.Err() != nil {
 		return
 	}
 	d.left()
-	if last := d.steering.snapshot(); last.Present {
+	if last := d.control.snapshot(); last.Present {
 		d.send(backend.Event{Control: &last})
 	}
 }
 
 func (d *debugger) handle(ctx context.Context, req *wire.Request) *wire.Response {
 	d.mu.Lock()
-	b, term, steer := d.backend, d.terminal, d.steering
+	b, term, block := d.backend, d.terminal, d.control
 	d.mu.Unlock()
 	if req.Control != nil {
-		state, err := steer.control(ctx, req.Control.Request())
+		state, err := block.control(ctx, req.Control.Request())
 		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
 	}
 	if b == nil || term == nil {
@@ -218,7 +218,7 @@ func (d *debugger) kill(ctx context.Context) error {
 		return nil
 	}
 	d.killed = true
-	b, launched := d.backend, d.steering != nil
+	b, launched := d.backend, d.control != nil
 	d.mu.Unlock()
 	var err error
 	if b != nil {

@@ -26,7 +26,7 @@ func (d *debugger) watchProgram(b backend.Backend, pid int) {
 		return // it has gone, which the debugger noticed or Launch would have failed
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing was written
-	for d.steering.gone.Err() == nil {
+	for d.control.gone.Err() == nil {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, watchSlice)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			return
@@ -36,11 +36,11 @@ func (d *debugger) watchProgram(b backend.Backend, pid int) {
 		}
 	}
 	select {
-	case <-d.steering.gone.Done():
+	case <-d.control.gone.Done():
 		return
 	case <-time.After(noticeGrace):
 	}
-	ctx, cancel := context.WithTimeout(d.steering.gone, killTimeout)
+	ctx, cancel := context.WithTimeout(d.control.gone, killTimeout)
 	defer cancel()
 	if err := b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue}); err != nil && ctx.Err() == nil {
 		d.log.Info("making the debugger notice that its program has gone", "rank", d.id.rank, "err", err)

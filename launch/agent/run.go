@@ -26,16 +26,16 @@ type runner struct {
 	window  *pump.Window
 	ended   chan Outcome // receives once, when the program has gone and its events are sent
 
-	mu       sync.Mutex
-	process  *os.Process // nil: not started, or gone
-	steering *steering
-	asked    bool // Kill was called
+	mu      sync.Mutex
+	process *os.Process // nil: not started, or gone
+	control *rankControl
+	asked   bool // Kill was called
 }
 
 func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.steering != nil {
+	if r.control != nil {
 		return nil, &backend.StateError{Asked: "start the program", State: "started already"}
 	}
 	if r.asked {
@@ -84,9 +84,9 @@ func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend
 		return nil, &backend.LaunchError{Program: r.program, Reason: startFailure(r.program, r.setup.Cwd, err)}
 	}
 	r.process = cmd.Process
-	r.steering = &steering{block: block, gone: gone}
-	r.steering.pid.Store(int64(cmd.Process.Pid))
-	go r.steering.watch(r.send)
+	r.control = &rankControl{block: block, gone: gone}
+	r.control.pid.Store(int64(cmd.Process.Pid))
+	go r.control.watch(r.send)
 	return &backend.LaunchResult{Pid: cmd.Process.Pid}, nil
 }
 
@@ -132,7 +132,7 @@ func (r *runner) finish(state *os.ProcessState, waitErr error, pumps []*pump.Pum
 	}
 	r.mu.Lock()
 	r.process = nil
-	last, asked := r.steering.snapshot(), r.asked
+	last, asked := r.control.snapshot(), r.asked
 	r.mu.Unlock()
 	if last.Present {
 		r.send(backend.Event{Control: &last})
@@ -163,7 +163,7 @@ func (r *runner) handle(ctx context.Context, req *wire.Request) *wire.Response {
 	switch {
 	case req.Control != nil:
 		r.mu.Lock()
-		s := r.steering
+		s := r.control
 		r.mu.Unlock()
 		state, err := s.control(ctx, req.Control.Request())
 		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
@@ -181,7 +181,7 @@ func (r *runner) kill(context.Context) error {
 	}
 	r.asked = true
 	if r.process == nil {
-		if r.steering == nil {
+		if r.control == nil {
 			r.send(backend.Event{Ended: &backend.Ended{}})
 			r.ended <- Outcome{asked: true} // never started; else finish says it
 		}
@@ -198,7 +198,7 @@ func (r *runner) signal(s os.Signal) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.process == nil {
-		return r.steering != nil // gone already: its end is being reported
+		return r.control != nil // gone already: its end is being reported
 	}
 	r.process.Signal(s) //nolint:errcheck // it may just have ended
 	return true
