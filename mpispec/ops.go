@@ -135,13 +135,21 @@ func (c Class) String() string {
 	return fmt.Sprintf("class(%d)", uint8(c))
 }
 
-// Function is the function that the operation is the call of; of OpOther and OpCollectiveInit, which are calls of
-// several, what they have in common. Nil for an unknown number.
-func (op Op) Function() *Function { return standard().Op(op) }
+// unknown is what there is of an operation that the table has not.
+var unknown = &Function{}
+
+// function is the function that the operation is the call of; of OpOther and OpCollectiveInit, which are calls of
+// several, what they have in common.
+func (op Op) function() *Function {
+	if f := standard().Op(op); f != nil {
+		return f
+	}
+	return unknown
+}
 
 // String returns the operation's name without "MPI_": "Isend". An unknown number prints as op(N).
 func (op Op) String() string {
-	if f := op.Function(); f != nil {
+	if f := op.function(); f != unknown {
 		return f.Short()
 	}
 	return fmt.Sprintf("op(%d)", uint32(op))
@@ -151,74 +159,40 @@ func (op Op) String() string {
 func (op Op) Call() string { return "MPI_" + op.String() }
 
 // Known reports whether this version of the format has the operation.
-func (op Op) Known() bool { return op.Function() != nil }
+func (op Op) Known() bool { return op.function() != unknown }
 
 // Class says what an event of this operation holds; ClassNone for an unknown one.
-func (op Op) Class() Class {
-	if f := op.Function(); f != nil {
-		return f.Class
-	}
-	return ClassNone
-}
+func (op Op) Class() Class { return op.function().Class }
 
 // IsPoll reports whether the operation may fail, and then is no event but only counted.
-func (op Op) IsPoll() bool {
-	f := op.Function()
-	return f != nil && f.Poll
-}
+func (op Op) IsPoll() bool { return op.function().Poll }
 
 // HasSet reports whether the outcome of the operation is a set of indices (Waitany, Waitsome, Testany, Testsome).
-func (op Op) HasSet() bool {
-	f := op.Function()
-	return f != nil && (f.Completes == CompletesAny || f.Completes == CompletesSome)
-}
+func (op Op) HasSet() bool { return op.function().Completes >= CompletesAny }
 
 // MakesComm reports whether the operation makes a communicator.
 func (op Op) MakesComm() bool {
-	f := op.Function()
-	return f != nil && f.Class == ClassComm && f.OfType("MPI_Comm", Out) != nil
+	return op.Class() == ClassComm && op.function().OfType("MPI_Comm", Out) != nil
 }
 
 // Among reports whether the operation is collective over the members of the communicator that it makes, and no others.
-func (op Op) Among() bool {
-	f := op.Function()
-	return f != nil && f.Among
-}
+func (op Op) Among() bool { return op.function().Among }
 
 // MakesRequest reports whether a call of the operation makes a request, for later calls to complete or to start.
-func (op Op) MakesRequest() bool {
-	f := op.Function()
-	return f != nil && f.OfType("MPI_Request", Out) != nil
-}
+func (op Op) MakesRequest() bool { return op.function().OfType("MPI_Request", Out) != nil }
 
 // MakesWindow reports whether the operation makes a window.
-func (op Op) MakesWindow() bool {
-	f := op.Function()
-	return f != nil && f.OfType("MPI_Win", Out) != nil
-}
+func (op Op) MakesWindow() bool { return op.function().OfType("MPI_Win", Out) != nil }
 
 // SendMode is the mode of a send.
-func (op Op) SendMode() SendMode {
-	if f := op.Function(); f != nil {
-		return f.Mode
-	}
-	return ModeStandard
-}
+func (op Op) SendMode() SendMode { return op.function().Mode }
 
 // OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective:
 // it makes events of one rank happen before those of another in a way that traces do not show.
-func (op Op) OrdersOneSided() bool {
-	f := op.Function()
-	return f != nil && f.Synchronizes
-}
+func (op Op) OrdersOneSided() bool { return op.function().Synchronizes }
 
 // After says whose calls must have begun for the call of a member to end, if the operation is a collective.
-func (op Op) After() Dependence {
-	if f := op.Function(); f != nil {
-		return f.After
-	}
-	return AfterAll
-}
+func (op Op) After() Dependence { return op.function().After }
 
 // ParseOp is the inverse of Op.String for known operations.
 func ParseOp(name string) (Op, bool) {

@@ -53,34 +53,13 @@ func Parse(text string) (*Table, error) {
 		table: &Table{byName: map[string]*Function{}, byOp: make([]*Function, OpOther+1)},
 		types: map[string]string{}, section: map[string]string{},
 	}
-	var row string
-	line := 0
-	flush := func() error {
-		defer func() { row = "" }()
-		if row == "" {
-			return nil
-		}
-		if err := p.row(row); err != nil {
-			return fmt.Errorf("the row that ends before line %d: %w", line, err)
-		}
-		return nil
-	}
-	for text := range strings.Lines(text) {
-		line++
-		if strings.HasPrefix(text, "\t") {
-			row += " " + strings.TrimSpace(text)
+	for row := range strings.Lines(strings.ReplaceAll(text, "\n\t", " ")) {
+		if row = strings.TrimSpace(row); row == "" || row[0] == '#' {
 			continue
 		}
-		if err := flush(); err != nil {
-			return nil, err
+		if err := p.row(row); err != nil {
+			return nil, fmt.Errorf("the row %q: %w", row, err)
 		}
-		if text = strings.TrimSpace(text); !strings.HasPrefix(text, "#") {
-			row = text
-		}
-	}
-	line++
-	if err := flush(); err != nil {
-		return nil, err
 	}
 	if err := p.large(); err != nil {
 		return nil, err
@@ -200,7 +179,7 @@ func (p *parser) family(named string, parameters []string, traits map[string]str
 }
 
 // add adds one function.
-func (p *parser) add(name, number string, parameters []string, traits map[string]string) (*Function, error) {
+func (p *parser) add(name, number string, words []string, traits map[string]string) (*Function, error) {
 	f := &Function{Name: "MPI_" + name, Returns: "int", verbs: "sends/receives"}
 	if err := f.setTraits(traits); err != nil {
 		return nil, err
@@ -235,16 +214,17 @@ func (p *parser) add(name, number string, parameters []string, traits map[string
 	if _, ok := traits["operation"]; ok {
 		return f, nil
 	}
-	small, large, err := p.parameters(f, parameters)
-	if err != nil {
-		return nil, err
+	all := make([]written, len(words))
+	for i, word := range words {
+		all[i] = p.parameter(word)
 	}
+	small, large := parameters(all)
 	if !slices.Equal(small, large) {
 		p.forms = append(p.forms, largeForm{f, large})
 	}
 	f.Params = small
 	f.setRoles()
-	f.setBuffers(parameters)
+	f.setBuffers(all)
 	return f, p.enter(f)
 }
 
@@ -309,60 +289,67 @@ func (f *Function) setTraits(traits map[string]string) error {
 	return nil
 }
 
-// parameters reads those of the function and of its form with large counts.
-func (p *parser) parameters(f *Function, all []string) (small, large []Param, err error) {
-	for _, word := range all {
-		text, largeOnly := strings.CutPrefix(word, "+")
-		sign := text[0]
-		text = strings.TrimLeft(text, "*&<>=~")
-		text, kinds, typed := strings.Cut(text, ":")
-		var length string
-		var array bool
-		if typed { // an array of a written type, but for a C type that has brackets itself
-			if i := strings.LastIndex(kinds, "["); i >= 0 && !strings.HasSuffix(kinds, "[]") &&
-				!strings.Contains(kinds, "[]") {
-				kinds, length, array = kinds[:i], strings.TrimSuffix(kinds[i+1:], "]"), true
-			}
-		} else {
-			text, length, array = strings.Cut(text, "[")
-			length = strings.TrimSuffix(length, "]")
-		}
-		if text != "..." {
-			text, _, _ = strings.Cut(text, "*")
-			text, _, _ = strings.Cut(text, "@")
-		}
-		q := Param{Name: text, Array: array, Length: length}
-		switch sign {
-		case '*', '<':
-			q.Direction = Out
-		case '&', '=', '~':
-			q.Direction = InOut
-		}
-		buffer := strings.IndexByte("<>=~", sign) >= 0
-		switch {
-		case buffer:
-			kinds = "void*"
-		case text == "...":
-			kinds = "..."
-		case !typed:
-			kinds = p.types[text]
-		}
-		kind, largeKind, two := strings.Cut(kinds, "|")
-		if !two {
-			largeKind = kind
-		}
-		q.Const = q.Direction == In && (array || buffer)
-		q.Type = kind
+// written is a parameter as a row has it.
+type written struct {
+	Param            // in the function
+	large     string // its type in the form with large counts
+	largeOnly bool   // it is in that form only
+	buffer    BufferDirection
+	times     string // of a buffer
+	atRoot    bool
+}
+
+var directions = map[string]BufferDirection{">": Sends, "<": Receives, "=": Both, "~": BcastBuf}
+
+func (p *parser) parameter(word string) written {
+	word, largeOnly := strings.CutPrefix(word, "+")
+	name := strings.TrimLeft(word, "*&<>=~")
+	sign := word[:len(word)-len(name)]
+	w := written{largeOnly: largeOnly, buffer: directions[sign]}
+	name, w.atRoot = strings.CutSuffix(name, "@root")
+	name, kinds, typed := strings.Cut(name, ":")
+	if !typed {
+		name, w.times, _ = strings.Cut(name, "*")
+		name, w.Length, w.Array = strings.Cut(name, "[")
+		kinds = p.types[name]
+	} else if !strings.Contains(kinds, "[]") { // which are those of a C type
+		kinds, w.Length, w.Array = strings.Cut(kinds, "[")
+	}
+	w.Name, w.Length = name, strings.TrimSuffix(w.Length, "]")
+	switch {
+	case w.buffer != 0:
+		kinds = "void*"
+	case name == "...":
+		kinds = name
+	}
+	switch sign {
+	case "*", "<":
+		w.Direction = Out
+	case "&", "=", "~":
+		w.Direction = InOut
+	}
+	w.Const = w.Direction == In && (w.Array || w.buffer != 0)
+	var two bool
+	if w.Type, w.large, two = strings.Cut(kinds, "|"); !two {
+		w.large = w.Type
+	}
+	return w
+}
+
+// parameters are those of the function and of its form with large counts.
+func parameters(all []written) (small, large []Param) {
+	for _, w := range all {
+		q := w.Param
 		q.setType()
-		other := q
-		other.Type = largeKind
-		other.setType()
-		if !largeOnly {
+		if !w.largeOnly {
 			small = append(small, q)
 		}
-		large = append(large, other)
+		q = w.Param
+		q.Type = w.large
+		q.setType()
+		large = append(large, q)
 	}
-	return small, large, nil
+	return small, large
 }
 
 // setType makes the type of a parameter that of C.
@@ -403,63 +390,50 @@ func (f *Function) setRoles() {
 	}
 }
 
-var (
-	directions = map[byte]BufferDirection{'>': Sends, '<': Receives, '=': Both, '~': BcastBuf}
-	timesOf    = map[string]Times{
-		"": Once, "n": PerMember, "in": PerSource, "out": PerTarget, "me": OwnOf, "sum": SumOf,
-	}
-)
+var timesOf = map[string]Times{
+	"": Once, "n": PerMember, "in": PerSource, "out": PerTarget, "me": OwnOf, "sum": SumOf,
+}
 
-// setBuffers finds the parameters that describe each buffer. words are the parameters as they are written.
-func (f *Function) setBuffers(words []string) {
-	for i := 0; i < len(words); i++ {
-		first := len(f.Buffers)
-		for ; i < len(words) && directions[words[i][0]] != 0; i++ {
-			name, atRoot := strings.CutSuffix(words[i][1:], "@root")
-			name, times, _ := strings.Cut(name, "*")
-			b := Buffer{Address: name, Direction: directions[words[i][0]], AtRoot: atRoot}
-			if t, ok := timesOf[times]; ok {
-				b.Times = t
-			} else {
-				b.Times, b.Parts = Partitions, times
+// setBuffers finds the parameters that describe each buffer.
+func (f *Function) setBuffers(all []written) {
+	first, last := 0, false // the first of the buffers that share what follows, and whether the parameter before is one
+	for _, w := range all {
+		q := f.Param(w.Name)
+		if w.buffer != 0 {
+			if !last {
+				first = len(f.Buffers)
+			}
+			last = true
+			b := Buffer{Address: w.Name, Direction: w.buffer, AtRoot: w.atRoot}
+			var known bool
+			if b.Times, known = timesOf[w.times]; !known {
+				b.Times, b.Parts = Partitions, w.times
 			}
 			f.Buffers = append(f.Buffers, b)
-			f.Param(name).Role = RoleBuffer
-		}
-		if first == len(f.Buffers) {
+			q.Role = RoleBuffer
 			continue
 		}
-		var shared Buffer
-		for ; i < len(words) && directions[words[i][0]] == 0; i++ {
-			q := f.Param(strings.TrimLeft(words[i], "*&")[:nameEnd(strings.TrimLeft(words[i], "*&"))])
-			switch {
-			case q == nil:
-			case strings.HasSuffix(q.Name, "displs"):
-				shared.Displs, q.Role = q.Name, RoleDispls
-			case q.Type == "MPI_Datatype" && shared.Type == "":
-				shared.Type, shared.ByType = q.Name, q.Array
-			case shared.Count == "" && shared.Type == "" &&
-				(strings.Contains(q.Name, "count") || strings.HasSuffix(q.Name, "size")):
-				shared.Count, shared.Array, q.Role = q.Name, q.Array, RoleCount
-			case q.Name == "target_count":
-				q.Role = RoleCount
-			}
-		}
-		i--
-		for j := first; j < len(f.Buffers); j++ {
-			b := &f.Buffers[j]
-			b.Count, b.Type, b.Displs, b.ByType = shared.Count, shared.Type, shared.Displs, shared.ByType
-			b.Array = shared.Array && b.Times != OwnOf && b.Times != SumOf
+		last = false
+		for i := first; i < len(f.Buffers); i++ {
+			f.Buffers[i].describe(q)
 		}
 	}
 }
 
-// nameEnd is the length of the name that a written parameter begins with.
-func nameEnd(word string) int {
-	if i := strings.IndexAny(word, ":[*@"); i >= 0 {
-		return i
+// describe takes a parameter that follows a buffer, if it says something of it.
+func (b *Buffer) describe(q *Param) {
+	counts := strings.Contains(q.Name, "count") || strings.HasSuffix(q.Name, "size")
+	switch {
+	case strings.HasSuffix(q.Name, "displs"):
+		b.Displs, q.Role = q.Name, RoleDispls
+	case q.Type == "MPI_Datatype" && b.Type == "":
+		b.Type, b.ByType = q.Name, q.Array
+	case counts && b.Count == "" && b.Type == "":
+		b.Count, q.Role = q.Name, RoleCount
+		b.Array = q.Array && b.Times != OwnOf && b.Times != SumOf
+	case q.Name == "target_count":
+		q.Role = RoleCount
 	}
-	return len(word)
 }
 
 // large makes the forms with large counts.
