@@ -29,19 +29,25 @@ type breakpointTable struct {
 	entries []tableEntry // in the order in which they were made
 }
 
+// breakpointOwner tells what a client sets by requests, which name all of a source, from what it sets in the console.
+type breakpointOwner struct {
+	client  *client
+	console bool
+}
+
 // tableEntry is one breakpoint of one client.
 type tableEntry struct {
-	client *client
-	bp     job.Breakpoint
+	breakpointOwner
+	bp job.Breakpoint
 }
 
 func newBreakpointTable(d *debuggee) *breakpointTable {
 	return &breakpointTable{d: d, turn: make(chan struct{}, 1), next: 1}
 }
 
-// set replaces a client's breakpoints of a source and returns what became of each, in order. The IDs of wanted are
+// set replaces an owner's breakpoints of a source and returns what became of each, in order. The IDs of wanted are
 // given here: a breakpoint that the client has had before keeps its own, and with it the hits that were counted.
-func (b *breakpointTable) set(ctx context.Context, c *client, source string,
+func (b *breakpointTable) set(ctx context.Context, own breakpointOwner, source string,
 	wanted []job.Breakpoint,
 ) ([]job.BreakpointStatus, error) {
 	select {
@@ -50,7 +56,7 @@ func (b *breakpointTable) set(ctx context.Context, c *client, source string,
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	list, own := b.replace(c, source, wanted)
+	list, ids := b.replace(own, source, wanted)
 	statuses, err := b.d.Job.SetBreakpoints(ctx, source, list)
 	if err != nil {
 		return nil, err
@@ -59,8 +65,8 @@ func (b *breakpointTable) set(ctx context.Context, c *client, source string,
 	for _, s := range statuses {
 		byID[s.ID] = s
 	}
-	out := make([]job.BreakpointStatus, len(own))
-	for i, id := range own {
+	out := make([]job.BreakpointStatus, len(ids))
+	for i, id := range ids {
 		s, ok := byID[id]
 		if !ok {
 			s = job.BreakpointStatus{ID: id, Message: "The job has not answered for this breakpoint."}
@@ -70,15 +76,15 @@ func (b *breakpointTable) set(ctx context.Context, c *client, source string,
 	return out, nil
 }
 
-// replace updates the table and returns the job's new list of the source, and the IDs of the client's own.
-func (b *breakpointTable) replace(c *client, source string, wanted []job.Breakpoint) (list []job.Breakpoint,
-	own []int,
+// replace updates the table and returns the job's new list of the source, and the IDs of the owner's.
+func (b *breakpointTable) replace(own breakpointOwner, source string, wanted []job.Breakpoint) (list []job.Breakpoint,
+	ids []int,
 ) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var old []job.Breakpoint
 	b.entries = slices.DeleteFunc(b.entries, func(e tableEntry) bool {
-		if e.client == c && e.bp.Source == source {
+		if e.breakpointOwner == own && e.bp.Source == source {
 			old = append(old, e.bp)
 			return true
 		}
@@ -97,15 +103,15 @@ func (b *breakpointTable) replace(c *client, source string, wanted []job.Breakpo
 			bp.ID = b.next
 			b.next++
 		}
-		own = append(own, bp.ID)
-		b.entries = append(b.entries, tableEntry{c, bp})
+		ids = append(ids, bp.ID)
+		b.entries = append(b.entries, tableEntry{own, bp})
 	}
 	for _, e := range b.entries {
 		if e.bp.Source == source {
 			list = append(list, e.bp)
 		}
 	}
-	return list, own
+	return list, ids
 }
 
 // sameBreakpoint compares all but the ID.
@@ -117,18 +123,23 @@ func sameBreakpoint(a, b job.Breakpoint) bool {
 // forget takes out all breakpoints of a client that leaves while the job continues.
 func (b *breakpointTable) forget(c *client) {
 	b.mu.Lock()
-	sources := map[string]bool{}
+	type list struct {
+		owner  breakpointOwner
+		source string
+	}
+	lists := map[list]bool{}
 	for _, e := range b.entries {
 		if e.client == c {
-			sources[e.bp.Source] = true
+			lists[list{e.breakpointOwner, e.bp.Source}] = true
 		}
 	}
 	b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	for source := range sources {
-		if _, err := b.set(ctx, c, source, nil); err != nil {
-			b.d.srv.log.Warn("dap: removing the breakpoints of a client that has left", "source", source, "error", err)
+	for l := range lists {
+		if _, err := b.set(ctx, l.owner, l.source, nil); err != nil {
+			b.d.srv.log.Warn("dap: removing the breakpoints of a client that has left", "source", l.source, "error",
+				err)
 		}
 	}
 }
@@ -144,15 +155,30 @@ func (b *breakpointTable) all() []job.Breakpoint {
 	return out
 }
 
+// of are an owner's breakpoints of a source.
+func (b *breakpointTable) of(own breakpointOwner, source string) []job.Breakpoint {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []job.Breakpoint
+	for _, e := range b.entries {
+		if e.breakpointOwner == own && e.bp.Source == source {
+			out = append(out, e.bp)
+		}
+	}
+	return out
+}
+
 // causal tells whether any breakpoint needs steering.
 func (b *breakpointTable) causal() bool {
 	return slices.ContainsFunc(b.all(), func(bp job.Breakpoint) bool { return bp.Mode == job.ModeCausal })
 }
 
-// changed tells a client that one of its breakpoints has changed; another's is not its affair.
+// changed tells a client that one of the breakpoints that it has set by requests has changed: it knows no others.
 func (b *breakpointTable) changed(c *client, s job.BreakpointStatus) {
 	b.mu.Lock()
-	mine := slices.ContainsFunc(b.entries, func(e tableEntry) bool { return e.client == c && e.bp.ID == s.ID })
+	mine := slices.ContainsFunc(b.entries, func(e tableEntry) bool {
+		return e.breakpointOwner == breakpointOwner{client: c} && e.bp.ID == s.ID
+	})
 	b.mu.Unlock()
 	if mine {
 		c.event("breakpoint", godap.BreakpointEventBody{Reason: "changed", Breakpoint: c.breakpoint(s)})
@@ -320,7 +346,7 @@ func (k *call) setAll(source string, wanted []wantedBreakpoint) ([]godap.Breakpo
 		}
 	}
 	k.lockGate() // the client learns the numbers from the answer, and only then that one of them has changed
-	statuses, err := k.c.debuggee().breakpoints.set(k.ctx, k.c, source, bps)
+	statuses, err := k.c.debuggee().breakpoints.set(k.ctx, breakpointOwner{client: k.c}, source, bps)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,7 @@ type client struct {
 	owner    bool      // this client launched it
 	leaving  *bool     // terminateDebuggee of a disconnect that was asked for; nil: not asked
 	pump     sync.WaitGroup
+	told     chan struct{} // closed when the client has been told all of the job
 	steered  *steeredWait
 	bars     map[string]int           // progress id -> seq of the request that it belongs to
 	marks    map[string]chan struct{} // of catchUp: closed when the stream has come to them
@@ -75,7 +76,7 @@ func newClient(ctx context.Context, srv *Server, conn io.ReadWriteCloser, name s
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &client{
 		srv: srv, name: name, log: srv.log.With("client", name), conn: conn, needToken: needToken,
-		out: newOutbox(conn), ctx: ctx, cancel: cancel, view: newView(),
+		out: newOutbox(conn), ctx: ctx, cancel: cancel, view: newView(), told: make(chan struct{}),
 	}
 	c.dispatch = newDispatcher(c)
 	return c
@@ -253,14 +254,18 @@ func (c *client) checkPhase(command string, s spec) error {
 		}
 	}
 	if job != nil && s.needsProcess && job.Cores {
-		return refuse("%s cannot be carried out on core files: their processes have ended, and nothing of them can "+
-			"run or be changed", command)
+		return onCores(command)
 	}
 	if job != nil && s.need >= phaseConfigured && !s.afterEnd && !job.ranksLaunched() {
 		return refuse("%s needs ranks that have been started: wait until the client that launched the job has sent "+
 			"configurationDone", command)
 	}
 	return nil
+}
+
+func onCores(command string) error {
+	return refuse("%s cannot be carried out on core files: their processes have ended, and nothing of them can "+
+		"run or be changed", command)
 }
 
 func (c *client) capabilities() clientCaps {

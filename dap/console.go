@@ -3,202 +3,317 @@ package dap
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/rankset"
-	"github.com/cohort-debugger/cohort/replayctl"
 )
 
-// consoleEntry is a line of the console's help. run is nil for what a rank's debugger carries out.
-type consoleEntry struct {
-	name, arguments, help string
-	examples              []string
-	run                   func(k *call, arguments string) (string, error)
+// consoleCommand is a command of the console. The table of them is what help, completion, `cohort help debug` and
+// cohort/commands are made from, and what every front end can do: the terminal interface's and an editor's console and
+// scripts send their lines here.
+type consoleCommand struct {
+	protocol.Command
+	lane         lane // of a line with it; laneConsole for what is evaluated
+	needsProcess bool // refused for core files
+	// run is nil for what a rank's debugger carries out.
+	run func(k *call, line consoleLine) (answer, error)
+	// fits, if set, tells whether the arguments are the command's. If they are not the line is an expression, for it
+	// begins with a variable's name.
+	fits func(arguments string) bool
+	// complete lists words that may come in the arguments.
+	complete func(k *call) []string
 }
 
-// consoleEntries are the console's commands; everything else is evaluated.
-func consoleEntries() []consoleEntry {
-	return []consoleEntry{
+// consoleLine is a line that is a command.
+type consoleLine struct {
+	arguments string
+	frame     int // of the client's choice; 0: none
+}
+
+// answer is what a command says.
+type answer struct {
+	text     string
+	confirms bool // see protocol.ConsoleBody
+}
+
+func confirm(format string, args ...any) answer { return answer{fmt.Sprintf(format, args...), true} }
+
+// consoleCommands is the table, in the order of the help.
+func consoleCommands() []consoleCommand {
+	type row = protocol.Command
+	return []consoleCommand{
 		{
-			"focus", "[SET]", "show or set the ranks that continue, step and pause act on",
-			[]string{"focus", "focus 0-3,7", "focus all"},
-			consoleFocus,
+			Command: row{
+				Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]",
+				Help: "set a breakpoint; mode says what it stops",
+				Examples: []string{
+					"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3",
+				},
+			},
+			lane: laneMain, run: consoleBreak, complete: breakWords,
 		},
-		{"ranks", "", "show where each rank stands", []string{"ranks"}, consoleRanks},
 		{
-			"cut", "RANK:EVENT", "replay: show the causal cut of an event of the recording",
-			[]string{"cut 2:17"},
-			consoleCut,
+			Command: row{Name: "breakpoints", Help: "list the breakpoints of all front ends", Examples: []string{"breakpoints"}},
+			lane:    laneMain, run: consoleBreakpoints,
 		},
 		{
-			"runto", "RANK:EVENT", "replay: run every rank to the causal cut of an event",
-			[]string{"runto 2:17"},
-			consoleRunTo,
+			Command: row{
+				Name: "delete", Arguments: "NUMBER", Help: "remove a breakpoint that the console has set",
+				Examples: []string{"delete 2"},
+			},
+			lane: laneMain, run: consoleDelete, fits: isNumber,
 		},
 		{
-			"p", "EXPRESSION", "evaluate an expression of the program's language, in the selected frame",
-			[]string{"p x", "p a[3]@4", "p x = 7"},
-			nil,
+			Command: row{
+				Name: "continue", Short: "c", Resumes: true,
+				Help:     "let the ranks in focus run; a script waits until a rank has stopped and the job is idle",
+				Examples: []string{"continue"},
+			},
+			lane: laneMain, needsProcess: true, run: consoleResume,
 		},
 		{
-			"mpipp", "TYPE BUFFER [COUNT]", "show a buffer as an MPI datatype sees it",
-			[]string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"},
-			nil,
+			Command: row{Name: "next", Short: "n", Resumes: true, Help: "step over a line", Examples: []string{"next"}},
+			lane:    laneMain, needsProcess: true, run: consoleResume,
 		},
 		{
-			"mpipp", "", "show datatypes, communicators, pictures of memory, whether types match",
-			[]string{
+			Command: row{Name: "step", Short: "s", Resumes: true, Help: "step into a call", Examples: []string{"step"}},
+			lane:    laneMain, needsProcess: true, run: consoleResume,
+		},
+		{
+			Command: row{Name: "finish", Resumes: true, Help: "run until the function returns", Examples: []string{"finish"}},
+			lane:    laneMain, needsProcess: true, run: consoleResume,
+		},
+		{
+			Command: row{
+				Name: "run", Help: "continue to the end of the job, whatever stops on the way but errors",
+				Examples: []string{"run"},
+			},
+			lane: laneMain, needsProcess: true, run: consoleRun,
+		},
+		{
+			Command: row{
+				Name: "wait", AllRanks: true, Help: "wait until no rank runs any more", Examples: []string{"wait"},
+			},
+			lane: laneConsole, run: consoleWait,
+		},
+		{
+			Command: row{
+				Name: "pause", AllRanks: true, Help: "stop the ranks in focus", Examples: []string{"pause"},
+			},
+			lane: lanePause, needsProcess: true, run: consolePause,
+		},
+		{
+			Command: row{
+				Name: "focus", Arguments: "[SET]", Help: "show or set the ranks that continue, step and pause act on",
+				Examples: []string{"focus", "focus 0-3,7", "focus all"},
+			},
+			lane: laneMain, run: consoleFocus,
+		},
+		{
+			Command: row{
+				Name: "rank", Arguments: "N", Help: "choose the rank whose stack, variables and expressions are shown",
+				Examples: []string{"rank 2"},
+			},
+			lane: laneMain, run: consoleSelect, fits: isNumber, complete: rankNumbers,
+		},
+		{
+			Command: row{
+				Name: "ranks", AllRanks: true, Help: "show where every rank is", Examples: []string{"ranks"},
+			},
+			lane: laneConsole, run: consoleRanks,
+		},
+		{
+			Command: row{Name: "bt", Help: "show the stack of the rank", Examples: []string{"bt"}},
+			lane:    laneConsole, run: consoleStack,
+		},
+		{
+			Command: row{Name: "locals", Help: "show the local variables of the frame", Examples: []string{"locals"}},
+			lane:    laneConsole, run: consoleLocals,
+		},
+		{
+			Command: row{
+				Name: "input", Arguments: "TEXT", Help: "send a line to the standard input of rank 0",
+				Examples: []string{"input 42"},
+			},
+			lane: laneMain, needsProcess: true, run: consoleInput, fits: func(string) bool { return true },
+		},
+		{
+			Command: row{
+				Name: "cut", Arguments: "RANK:EVENT", Help: "replay: show the causal cut of an event of the recording",
+				Examples: []string{"cut 2:17"},
+			},
+			lane: laneConsole, run: consoleCut,
+		},
+		{
+			Command: row{
+				Name: "runto", Arguments: "RANK:EVENT", Help: "replay: run every rank to the causal cut of an event",
+				Examples: []string{"runto 2:17"},
+			},
+			lane: laneMain, run: consoleRunTo,
+		},
+		{Command: row{
+			Name: "p", Arguments: "EXPRESSION",
+			Help:     "evaluate an expression of the program's language, in the selected frame",
+			Examples: []string{"p x", "p a[3]@4", "p x = 7"},
+		}},
+		{Command: row{
+			Name: "mpipp", Arguments: "TYPE BUFFER [COUNT]", Help: "show a buffer as an MPI datatype sees it",
+			Examples: []string{"mpipp column &u[0][1]", "[all] mpipp column buf 2"},
+		}},
+		{Command: row{
+			Name: "mpipp", Help: "show datatypes, communicators, pictures of memory, whether types match",
+			Examples: []string{
 				"mpipp --help", "mpipp", "mpipp column", "mpipp --layout column",
 				"mpipp --match [0] column 1 to [1] MPI_DOUBLE 64",
 			},
-			nil,
-		},
+		}},
+		{Command: row{
+			Name: "mpipp --match", Arguments: "RANK:EVENT",
+			Help:     "replay: run to the two calls of an event's message, and compare their types",
+			Examples: []string{"mpipp --match 2:17", "mpipp --match 2:17 from 0"},
+		}},
+		{Command: row{
+			Name: "-exec", Arguments: "COMMAND", Help: "a command of the rank's own debugger",
+			Examples: []string{"-exec info locals", "[0,2] -exec info registers"},
+		}},
+		{Command: row{
+			Name: "[SET]", Arguments: "LINE",
+			Help:     "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged",
+			Examples: []string{"[0,2] p x", "[all] x", "[0-63:4] p x"},
+		}},
 		{
-			"mpipp --match", "RANK:EVENT",
-			"replay: run to the two calls of an event's message, and compare their types",
-			[]string{"mpipp --match 2:17", "mpipp --match 2:17 from 0"},
-			nil,
+			Command: row{
+				Name: "help", Arguments: "[COMMAND]", Help: "this list, or what it has about one command",
+				Examples: []string{"help", "help break"},
+			},
+			lane: laneConsole, run: consoleHelp,
 		},
-		{
-			"-exec", "COMMAND", "a command of the rank's own debugger",
-			[]string{"-exec info locals", "[0,2] -exec info registers"},
-			nil,
-		},
-		{
-			"[SET]", "LINE", "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged",
-			[]string{"[0,2] p x", "[all] x", "[0-63:4] p x"},
-			nil,
-		},
-		{"help", "", "this list", []string{"help"}, consoleHelp},
 	}
 }
 
-// consoleCommand carries out a line that is one of our own commands.
-func (k *call) consoleCommand(line string) (text string, ours bool, err error) {
-	name, arguments, _ := strings.Cut(line, " ")
-	for _, command := range consoleEntries() {
-		if command.name == name && command.run != nil {
-			text, err := command.run(k, strings.TrimSpace(arguments))
-			return text, true, err
+// commands is the body of cohort/commands.
+func commands(*call, struct{}) (any, error) {
+	var body protocol.CommandsBody
+	for _, c := range consoleCommands() {
+		body.Commands = append(body.Commands, c.Command)
+	}
+	return body, nil
+}
+
+// findCommand finds the command that a line of the console is; ok is false if it is to be evaluated.
+func findCommand(line string) (command consoleCommand, arguments string, ok bool) {
+	name, arguments, _ := strings.Cut(strings.TrimSpace(line), " ")
+	arguments = strings.TrimSpace(arguments)
+	for _, c := range consoleCommands() {
+		if c.Name == name && c.run != nil {
+			switch {
+			case c.fits != nil:
+				return c, arguments, c.fits(arguments)
+			case c.Arguments == "":
+				return c, arguments, !strings.ContainsAny(arguments[:min(len(arguments), 1)], operators)
+			default: // what follows may be a path or a rank set
+				first, _, _ := strings.Cut(arguments, " ")
+				return c, arguments, first == "" || strings.Trim(first, operators) != ""
+			}
 		}
 	}
-	return "", false, nil
+	return consoleCommand{}, "", false
 }
 
-func consoleHelp(k *call, _ string) (string, error) {
+// operators are what may follow a variable in an expression.
+const operators = "=+-*/%&|^<>?!.,"
+
+// ConsoleHelp lists the commands of the console, a line and an example each.
+func ConsoleHelp() string {
 	var b strings.Builder
+	for _, c := range consoleCommands() {
+		b.WriteString(c.text())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func (c *consoleCommand) text() string {
+	head := strings.TrimSpace(c.Name + " " + c.Arguments)
+	if c.Short != "" {
+		head += " (in a script also " + c.Short + ")"
+	}
+	const width = 28
+	if len(head) > width {
+		head += "\n  " + strings.Repeat(" ", width)
+	}
+	return fmt.Sprintf("  %-*s %s\n  %-*s   for example: %s\n", width, head, c.Help, width, "",
+		strings.Join(c.Examples, "   "))
+}
+
+func consoleHelp(k *call, line consoleLine) (answer, error) {
+	var b strings.Builder
+	if line.arguments != "" {
+		for _, c := range consoleCommands() {
+			if c.Name == line.arguments || strings.HasPrefix(c.Name, line.arguments+" ") || c.Short == line.arguments {
+				b.WriteString(c.text())
+			}
+		}
+		if b.Len() == 0 {
+			return answer{}, unknownConsoleCommand(line.arguments)
+		}
+		return answer{text: strings.TrimSuffix(b.String(), "\n")}, nil
+	}
 	b.WriteString("Cohort")
 	if v := k.c.srv.version; v != "" {
 		b.WriteString(" " + v)
 	}
 	b.WriteString(": the console takes expressions of the program's language, and these commands:\n")
-	for _, c := range consoleEntries() {
-		head := strings.TrimSpace(c.name + " " + c.arguments)
-		fmt.Fprintf(&b, "  %-28s %s\n", head, c.help)
-		fmt.Fprintf(&b, "  %-28s   for example: %s\n", "", strings.Join(c.examples, "   "))
-	}
-	b.WriteString("A rank set is written 0-3,7 or all or 0-63:4 (every fourth). To evaluate a variable that is named " +
+	b.WriteString(ConsoleHelp())
+	b.WriteString("\nA rank set is written 0-3,7 or all or 0-63:4 (every fourth). To evaluate a variable that is named " +
 		"like a command, use p.")
-	return b.String(), nil
+	return answer{text: b.String()}, nil
 }
 
-func consoleFocus(k *call, set string) (string, error) {
-	d := k.c.debuggee()
-	if set != "" {
-		body, err := k.focusOn(strings.TrimSuffix(strings.TrimPrefix(set, "["), "]"))
-		if err != nil {
-			return "", err
+// unknownConsoleCommand says what may have been meant.
+func unknownConsoleCommand(word string) error {
+	hint := ""
+	if near := nearCommand(word); near != "" {
+		hint = fmt.Sprintf("; did you mean %s?", near)
+	}
+	return refuse("there is no command %s%s (help lists the commands)", quoteShort(word), hint)
+}
+
+func nearCommand(word string) string {
+	var names []string
+	for _, c := range consoleCommands() {
+		if c.run != nil {
+			names = append(names, c.Name)
 		}
-		return "The focus is [" + body.Ranks + "].", nil
 	}
-	focus, err := d.Job.Focus(k.ctx)
-	if err != nil {
-		return "", err
-	}
-	return "The focus is [" + focus.String() + "].", nil
+	return nearest(word, names)
 }
 
-// consoleRanks shows ranks that stand alike on one line.
-func consoleRanks(k *call, arguments string) (string, error) {
-	if arguments != "" {
-		return "", refuse("ranks takes no argument, but was given %s", quoteShort(arguments))
+// notEvaluated adds to the reason why a line could not be evaluated that it may be a mistyped command.
+func notEvaluated(line string, err error) error {
+	word, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	const fewLetters = 3 // shorter words are near to too much
+	isName := word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz-") == ""
+	if err == nil || !isName || rest != "" && strings.ContainsAny(rest[:1], operators) || word == "p" || word == "mpipp" || word == "-exec" {
+		return err
 	}
-	body, err := k.ranksBody()
-	if err != nil {
-		return "", err
+	if near := nearCommand(word); len(word) >= fewLetters && near != "" {
+		return quietly("%v. If a command was meant: there is none named %s, did you mean %s? (help lists the commands)",
+			trimmed(err), word, near)
 	}
-	byText := map[string]rankset.Set{}
-	var order []string
-	for _, r := range body.Ranks {
-		text := describeRank(r)
-		if _, ok := byText[text]; !ok {
-			order = append(order, text)
-		}
-		byText[text] = byText[text].With(r.Rank)
+	if rest != "" {
+		return quietly("%v. If a command was meant: there is none named %s (help lists the commands)", trimmed(err), word)
 	}
-	lines := make([]string, 0, len(order)+1)
-	for _, text := range order {
-		lines = append(lines, "["+byText[text].String()+"] "+text)
-	}
-	lines = append(lines, "The focus is ["+body.Focus+"].")
-	return strings.Join(lines, "\n"), nil
+	return err
 }
 
-func describeRank(r protocol.RankStatus) string {
-	parts := []string{r.State}
-	if r.Reason != "" {
-		parts = append(parts, "("+r.Reason+")")
-	}
-	if r.Function != "" {
-		parts = append(parts, "in "+r.Function)
-	}
-	if r.File != "" {
-		parts = append(parts, fmt.Sprintf("at %s:%d", r.File, r.Line))
-	}
-	if r.Call != "" {
-		parts = append(parts, "calling "+r.Call)
-	}
-	if r.Event > 0 {
-		parts = append(parts, fmt.Sprintf("after event %d", r.Event))
-	}
-	return strings.Join(parts, " ")
-}
+func trimmed(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 
-func consoleCut(k *call, at string) (string, error) {
-	if k.c.debuggee().Steering == nil {
-		return "", refuse("cut needs a replay, and %s", k.c.debuggee().notReplay())
-	}
-	at, err := checkEvent("cut", at)
-	if err != nil {
-		return "", err
-	}
-	body, err := k.c.debuggee().Steering.Cut(k.ctx, at)
-	if err != nil {
-		return "", err
-	}
-	return body.Text + "\n" + positions(body.Positions), nil
-}
-
-func consoleRunTo(k *call, at string) (string, error) {
-	d := k.c.debuggee()
-	if d.Steering == nil {
-		return "", refuse("runto needs a replay, and %s", k.c.debuggee().notReplay())
-	}
-	at, err := checkEvent("runto", at)
-	if err != nil {
-		return "", err
-	}
-	k.c.view.want(-1)
-	if err := k.steer(func() *replayctl.Run { return d.Steering.RunTo(at, nil) }); err != nil {
-		return "", err
-	}
-	return "All ranks run to the causal cut of " + at + ".", nil
-}
-
-// completions offers the console's commands for the first word of a line.
+// completions offers the console's commands for the first word of a line, and what a command knows of its arguments
+// for the others.
 func completions(k *call, a godap.CompletionsArguments) (any, error) {
 	body := godap.CompletionsResponseBody{Targets: []godap.CompletionItem{}}
 	column := a.Column
@@ -209,23 +324,49 @@ func completions(k *call, a godap.CompletionsArguments) (any, error) {
 	if column < 0 || column > len(units) {
 		return nil, refuse("completions was asked for column %d of a text of %d characters", a.Column, len(units))
 	}
-	word := strings.TrimLeft(string(units[:column]), " ")
-	if strings.ContainsAny(word, " \t") {
-		return body, nil
+	before := string(units[:column])
+	words := strings.Fields(before)
+	last := ""
+	if before != "" && !strings.HasSuffix(before, " ") && len(words) > 0 {
+		last, words = words[len(words)-1], words[:len(words)-1]
 	}
-	for _, c := range consoleEntries() {
-		if strings.HasPrefix(c.name, word) && !strings.HasPrefix(c.name, "[") {
-			text := c.name
-			if c.arguments != "" {
+	add := func(label, text, detail string) {
+		body.Targets = append(body.Targets, godap.CompletionItem{
+			Label: label, Text: text, Detail: detail, Type: "keyword", Start: column - len([]rune(last)),
+			Length: len([]rune(last)),
+		})
+	}
+	for _, c := range consoleCommands() {
+		switch {
+		case len(words) == 0 && strings.HasPrefix(c.Name, last) && !strings.HasPrefix(c.Name, "["):
+			text := c.Name
+			if c.Arguments != "" {
 				text += " "
 			}
-			body.Targets = append(body.Targets, godap.CompletionItem{
-				Label: c.name, Text: text, Detail: c.help, Type: "keyword", Start: column - len([]rune(word)),
-				Length: len([]rune(word)),
-			})
+			add(c.Name, text, c.Help)
+		case len(words) > 0 && words[0] == c.Name && c.complete != nil && k.c.debuggee() != nil:
+			for _, word := range c.complete(k) {
+				if strings.HasPrefix(word, last) {
+					add(word, word+" ", "")
+				}
+			}
 		}
 	}
 	body.Targets = slices.CompactFunc(body.Targets, func(x, y godap.CompletionItem) bool { return x.Label == y.Label })
-	slices.SortFunc(body.Targets, func(x, y godap.CompletionItem) int { return strings.Compare(x.Label, y.Label) })
+	if len(words) == 0 {
+		slices.SortFunc(body.Targets, func(x, y godap.CompletionItem) int { return strings.Compare(x.Label, y.Label) })
+	}
 	return body, nil
+}
+
+func breakWords(*call) []string {
+	return []string{"ranks", "mode", protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal, "if"}
+}
+
+func rankNumbers(k *call) []string {
+	words := make([]string, min(k.c.debuggee().Job.Ranks(), 100))
+	for i := range words {
+		words[i] = strconv.Itoa(i)
+	}
+	return words
 }

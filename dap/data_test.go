@@ -328,8 +328,9 @@ func TestConsole(t *testing.T) {
 		t.Errorf("hover: %+v", body)
 	}
 	var completions godap.CompletionsResponseBody
-	c.Do("completions", godap.CompletionsArguments{Text: "ru", Column: 3}, &completions)
-	if len(completions.Targets) != 1 || completions.Targets[0].Label != "runto" || completions.Targets[0].Length != 2 {
+	c.Do("completions", godap.CompletionsArguments{Text: "runt", Column: 5}, &completions)
+	if len(completions.Targets) != 1 || completions.Targets[0].Label != "runto" ||
+		completions.Targets[0].Length != 4 {
 		t.Errorf("completions: %+v", completions.Targets)
 	}
 	c.Refused("completions", godap.CompletionsArguments{Text: "ru", Column: 30}, "column 30")
@@ -361,5 +362,69 @@ func TestOutputAndInput(t *testing.T) {
 		t.Errorf("rank 0 was given %q, end %v", data, eof)
 	}
 	c.Refused(protocol.RequestInput, protocol.InputArguments{}, "`data`")
+	c.Disconnect()
+}
+
+// The commands that scripts are made of, from any client's console.
+func TestConsoleRunsRanks(t *testing.T) {
+	b := newBench(t, 2, loop, nil)
+	c := b.atLine()
+	says := func(line string, parts ...string) {
+		t.Helper()
+		got := c.Console(line, 0)
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				t.Errorf("%q says %q, which lacks %q", line, got, part)
+			}
+		}
+	}
+	refuses := func(line string, parts ...string) {
+		t.Helper()
+		c.Refused("evaluate", map[string]any{"expression": line, "context": "repl"}, parts...)
+	}
+	says("bt", "#0", ":10")
+	says("break "+b.src+":12 ranks 1 if x > 3", "breakpoint 2:", ":12", "ranks 1", "if x > 3")
+	c.SetBreakpoints(b.src, 13) // replaces the client's own, not the console's
+	says("breakpoints", "breakpoint 2:", ":12", "breakpoint 3:", ":13")
+	refuses("delete 3", "not set by this console")
+	refuses("delete 7", "no breakpoint 7", "breakpoints lists them")
+	refuses("break", "location is missing", "write: break")
+	refuses("break "+b.src+":11 mode always", "breakpoint mode", "always")
+	refuses("break "+b.src+":11 mode causal", "needs a replay")
+	refuses("bt x", "bt takes no argument", "\"x\"")
+	refuses("contnue", "contnue", "did you mean continue?", "help lists")
+	refuses("frobnicate the rank", "none named frobnicate", "help lists")
+
+	says("next", "next: ranks [0-1].")
+	c.Expect(daptest.Stopped(0, "step"), daptest.Stopped(1, "step"))
+	says("rank 1", "Rank 1")
+	stopped := c.Expect(daptest.Stopped(1, "step"))
+	var body godap.StoppedEventBody
+	if err := stopped[0].Decode(&body); err != nil || body.PreserveFocusHint {
+		t.Errorf("the rank is chosen by %+v (%v)", body, err)
+	}
+	says("bt", ":11")
+	refuses("rank 2", "no rank 2", "0 to 1")
+	says("continue", "continue: ranks [0-1].")
+	c.Expect(daptest.Stopped(1, "breakpoint"), daptest.Stopped(0, "breakpoint"))
+	says("delete 2", "removed")
+	says("wait", "[0] stopped", "[1] stopped", "The focus is [0-1].")
+	says("run", "The job has ended.")
+	c.Expect(daptest.Terminated())
+	c.Refused("evaluate", map[string]any{"expression": "continue", "context": "repl"}, "continue cannot be carried out",
+		"has ended")
+
+	var table protocol.CommandsBody
+	c.Do(protocol.RequestCommands, nil, &table)
+	named := map[string]protocol.Command{}
+	for _, command := range table.Commands {
+		named[command.Name] = command
+		if command.Help == "" || len(command.Examples) == 0 {
+			t.Errorf("%s has no help, or no example", command.Name)
+		}
+	}
+	if !named["continue"].Resumes || named["next"].Short != "n" || !named["ranks"].AllRanks {
+		t.Errorf("the commands are %+v", table.Commands)
+	}
 	c.Disconnect()
 }

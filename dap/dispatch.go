@@ -48,9 +48,9 @@ type spec struct {
 	needsProcess bool
 	// afterEnd: also answered when the job has ended.
 	afterEnd bool
-	// laneOf, if set, chooses the lane by the arguments.
-	laneOf func(arguments json.RawMessage) lane
-	run    func(call *call, arguments json.RawMessage) (any, error)
+	// of, if set, chooses the lane by the arguments, and names in messages what is asked for.
+	of  func(arguments json.RawMessage) (l lane, asked string)
+	run func(call *call, arguments json.RawMessage) (any, error)
 }
 
 // on makes a spec of a handler with typed arguments.
@@ -70,6 +70,7 @@ type call struct {
 	ctx    context.Context // ends when the request is cancelled or the connection ends
 	c      *client
 	req    request
+	asked  string // the request's command, or that of the console
 	cancel context.CancelCauseFunc
 	ended  chan struct{} // closed when it has been answered and nothing of it is left
 	after  []func()
@@ -100,7 +101,7 @@ func newDispatcher(c *client) *dispatcher {
 // accept starts serving a request; it never blocks. The channel is closed when the request has been answered.
 func (d *dispatcher) accept(req request) <-chan struct{} {
 	ctx, cancel := context.WithCancelCause(d.c.ctx)
-	k := &call{ctx: ctx, c: d.c, req: req, cancel: cancel, ended: make(chan struct{})}
+	k := &call{ctx: ctx, c: d.c, req: req, asked: req.command, cancel: cancel, ended: make(chan struct{})}
 	s, ok := d.c.srv.requests[req.command]
 	if !ok {
 		d.answer(k, nil, d.c.srv.unknownCommand(req.command))
@@ -121,8 +122,8 @@ func (d *dispatcher) accept(req request) <-chan struct{} {
 		return k.ended
 	}
 	l := s.lane
-	if s.laneOf != nil {
-		l = s.laneOf(req.arguments)
+	if s.of != nil {
+		l, k.asked = s.of(req.arguments)
 	}
 	waitFor, done := d.queue(l)
 	go func() {
@@ -189,7 +190,7 @@ func (d *dispatcher) run(k *call, s spec) (body any, err error) {
 				"with the log", k.req.command, r)
 		}
 	}()
-	if err := k.c.checkPhase(k.req.command, s); err != nil {
+	if err := k.c.checkPhase(k.asked, s); err != nil {
 		return nil, err
 	}
 	return s.run(k, k.req.arguments)
@@ -206,7 +207,7 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 	}
 	response := &godap.Response{RequestSeq: k.req.seq, Command: k.req.command, Success: err == nil}
 	if err != nil {
-		text, short, show := describeError(k.ctx, k.req.command, err)
+		text, short, show := describeError(k.ctx, k.req.command, k.asked, err)
 		if k.req.command == "evaluate" || strings.HasPrefix(k.req.command, "cohort/") {
 			// whoever asks shows it: the console, the watch, or (a hover) nobody; who knows of Cohort's requests, too
 			show = false

@@ -30,6 +30,11 @@ func refuse(format string, args ...any) error {
 	return &requestError{text: fmt.Sprintf(format, args...)}
 }
 
+// quietly is refuse for what whoever asks shows.
+func quietly(format string, args ...any) error {
+	return &requestError{text: fmt.Sprintf(format, args...), quiet: true}
+}
+
 // notStopped is the answer to a request that needs a stopped rank.
 func notStopped(format string, args ...any) error {
 	return &requestError{text: fmt.Sprintf(format, args...), short: shortNotStopped, quiet: true}
@@ -58,7 +63,8 @@ var errGone = errors.New("the connection has ended")
 
 // describeError turns an error into what the client is told: the text, DAP's short form of it, and whether the editor
 // shall show it by itself.
-func describeError(ctx context.Context, command string, err error) (text, short string, show bool) {
+// Names of requests and of commands of the console keep their case.
+func describeError(ctx context.Context, command, asked string, err error) (text, short string, show bool) {
 	var own *requestError
 	var state *backend.StateError
 	switch cause := context.Cause(ctx); {
@@ -69,13 +75,14 @@ func describeError(ctx context.Context, command string, err error) (text, short 
 	case errors.As(err, &own):
 		short = own.short
 		if short == "" {
-			short = sentence(own.text)
+			short = prose.Sentence(own.text, command, asked)
 		}
-		return sentence(own.text), short, !own.quiet
+		return prose.Sentence(own.text, command, asked), short, !own.quiet
 	case errors.As(err, &state):
-		return sentence(err.Error()), shortNotStopped, false
+		return prose.Sentence(err.Error(), command, asked), shortNotStopped, false
 	default:
-		return sentence(err.Error()), sentence(err.Error()), true
+		text = prose.Sentence(err.Error(), command, asked)
+		return text, text, true
 	}
 }
 

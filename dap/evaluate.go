@@ -6,6 +6,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
 )
@@ -40,11 +41,11 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 	if err != nil {
 		return nil, &requestError{text: aboutRank(frame.rank, err).Error(), quiet: true}
 	}
-	return c.evaluated(frame.rank, frame.generation, result), nil
+	return c.result(frame.rank, frame.generation, result), nil
 }
 
-// evaluated is a result as DAP has it.
-func (c *client) evaluated(rank int, generation uint64, r backend.EvaluateResult) godap.EvaluateResponseBody {
+// result is a result as DAP has it.
+func (c *client) result(rank int, generation uint64, r backend.EvaluateResult) godap.EvaluateResponseBody {
 	v := c.variable(rank, generation, r.Variable)
 	out := godap.EvaluateResponseBody{
 		Result: v.Value, Type: v.Type, VariablesReference: v.VariablesReference, NamedVariables: v.NamedVariables,
@@ -64,8 +65,10 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	if line == "" {
 		return godap.EvaluateResponseBody{}, nil
 	}
-	if text, ours, err := k.consoleCommand(line); ours {
-		return godap.EvaluateResponseBody{Result: text}, err
+	if got, ours, err := k.runCommand(a); ours {
+		return protocol.ConsoleBody{
+			EvaluateResponseBody: godap.EvaluateResponseBody{Result: got.text}, Confirms: got.confirms,
+		}, err
 	}
 	if text, ours, err := k.consoleMatch(line); ours {
 		return godap.EvaluateResponseBody{Result: text}, err
@@ -95,9 +98,9 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 		}
 		result, err := k.evaluateOne(frame.rank, req)
 		if err != nil {
-			return nil, err
+			return nil, notEvaluated(line, err)
 		}
-		return k.c.evaluated(frame.rank, frame.generation, result), nil
+		return k.c.result(frame.rank, frame.generation, result), nil
 	}
 	rank, err := k.consoleRank()
 	if err != nil {
@@ -106,9 +109,9 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	generation := k.c.view.generation(rank)
 	result, err := k.evaluateOne(rank, req)
 	if err != nil {
-		return nil, aboutRank(rank, err)
+		return nil, notEvaluated(line, aboutRank(rank, err))
 	}
-	body := k.c.evaluated(rank, generation, result)
+	body := k.c.result(rank, generation, result)
 	// No frame was given, so which rank answered must be said.
 	body.Result = job.MergedResult{Ranks: rankset.New(rank), Text: body.Result}.String()
 	return body, nil
@@ -153,7 +156,7 @@ func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, 
 	if err != nil || ranks.Len() != 1 {
 		return body, err
 	}
-	out := k.c.evaluated(ranks.Min(), generation, results[0].Result)
+	out := k.c.result(ranks.Min(), generation, results[0].Result)
 	out.Result = body.Result
 	return out, nil
 }

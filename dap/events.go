@@ -336,6 +336,17 @@ func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	return out
 }
 
+// showAgain is the stopped event of a rank that the client has been told of, now with its attention.
+func (v *view) showAgain(s job.RankStatus) godap.StoppedEventBody {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.shown, v.wanted, v.leader = s.Rank, -1, false
+	return godap.StoppedEventBody{
+		Reason: string(s.Stop.Reason), Description: stopDescription(s), Text: s.Text,
+		ThreadId: protocol.ThreadID(s.Rank, s.Stop.Thread), HitBreakpointIds: s.Stop.Breakpoints,
+	}
+}
+
 // onlyRank tells whether r is the only rank that is not gone: then all threads have stopped. With several ranks each
 // has its own stopped event, because one event for all would give each the reason of one. v.mu is held.
 func (v *view) onlyRank(r int) bool {

@@ -39,7 +39,7 @@ func (k *call) thread(id int) (rank, thread int, err error) {
 	rank, thread = protocol.RankThread(id)
 	if rank < 0 || rank >= n {
 		return 0, 0, refuse("%s names thread %d, which is none of the job's %d ranks: use an id that threads gives",
-			k.req.command, id, n)
+			k.asked, id, n)
 	}
 	return rank, thread, nil
 }
@@ -86,7 +86,7 @@ func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (r
 	}
 	own := status[rank]
 	if own.State != job.Stopped && (how.Kind != backend.Continue || ranks.Len() == 1) {
-		return rankset.Set{}, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, own.State)
+		return rankset.Set{}, notStopped("%s needs a stopped rank, and rank %d is %s", k.asked, rank, own.State)
 	}
 	// Of the rank that was asked for, the thread that was asked for steps; of each other one, the thread that has
 	// stopped.
@@ -109,7 +109,7 @@ func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (r
 		err = nil
 	}
 	if err == nil && resumed.Empty() {
-		err = notStopped("%s needs a stopped rank, and none of the ranks [%s] is stopped", k.req.command, ranks)
+		err = notStopped("%s needs a stopped rank, and none of the ranks [%s] is stopped", k.asked, ranks)
 	}
 	return resumed, err
 }
@@ -145,10 +145,10 @@ func step(kind backend.ResumeKind) func(*call, stepArguments) (any, error) {
 			how.Instruction = true
 		default:
 			return nil, refuse("%s does not know the granularity %s: use \"statement\", \"line\" or \"instruction\"",
-				k.req.command, quoteShort(a.Granularity))
+				k.asked, quoteShort(a.Granularity))
 		}
 		if a.TargetId != 0 {
-			return nil, refuse("%s cannot step into a chosen target: leave `targetId` out", k.req.command)
+			return nil, refuse("%s cannot step into a chosen target: leave `targetId` out", k.asked)
 		}
 		rank, thread, ranks, err := k.acting(a.ThreadId, a.SingleThread)
 		if err != nil {
@@ -255,7 +255,7 @@ func (k *call) stopped(rank int) (job.RankStatus, error) {
 	}
 	s := status[rank]
 	if s.State != job.Stopped || s.Stop == nil {
-		return s, notStopped("%s needs a stopped rank, and rank %d is %s", k.req.command, rank, s.State)
+		return s, notStopped("%s needs a stopped rank, and rank %d is %s", k.asked, rank, s.State)
 	}
 	return s, nil
 }

@@ -298,7 +298,10 @@ func (c *client) setShowLibraries(show bool) {
 // startFollowing begins this client's stream of events.
 func (c *client) startFollowing(d *debuggee) {
 	sub := d.Job.Subscribe(job.Everything)
-	c.pump.Go(func() { c.follow(d, sub) })
+	c.pump.Go(func() {
+		defer close(c.told)
+		c.follow(d, sub)
+	})
 }
 
 // disconnect ignores `restart`, as does terminate: the client says with it that it will launch again, as VS Code's

@@ -41,7 +41,7 @@ func waitIdle(k *call, _ struct{}) (any, error) {
 
 func setFocus(k *call, a protocol.FocusArguments) (any, error) {
 	if a.Ranks == "" {
-		return nil, refuse("%s needs `ranks`, a rank set such as \"0-3,7\" or \"all\"", k.req.command)
+		return nil, refuse("%s needs `ranks`, a rank set such as \"0-3,7\" or \"all\"", k.asked)
 	}
 	return k.focusOn(a.Ranks)
 }
@@ -64,7 +64,7 @@ func (k *call) focusOn(set string) (protocol.FocusBody, error) {
 
 func input(k *call, a protocol.InputArguments) (any, error) {
 	if a.Data == "" && !a.EOF {
-		return nil, refuse("%s needs `data`, or `eof`", k.req.command)
+		return nil, refuse("%s needs `data`, or `eof`", k.asked)
 	}
 	b, err := k.c.debuggee().Job.Backend(0)
 	if err != nil {

@@ -37,10 +37,11 @@ func newRequests() map[string]spec {
 		"scopes":      on(spec{lane: laneRead, need: phaseConfigured}, scopes),
 		"variables":   on(spec{lane: laneRead, need: phaseConfigured}, variables),
 		"setVariable": on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, setVariable),
-		"evaluate":    on(spec{lane: laneRead, need: phaseConfigured, laneOf: evaluateLane}, evaluate),
+		"evaluate":    on(spec{lane: laneRead, need: phaseConfigured, of: evaluated}, evaluate),
 		"completions": on(spec{lane: laneRead, need: phaseInitialized, afterEnd: true}, completions),
 		"readMemory":  on(spec{lane: laneRead, need: phaseConfigured}, readMemory),
 
+		protocol.RequestCommands: on(spec{lane: laneNow, need: phaseConnected, afterEnd: true}, commands),
 		protocol.RequestRanks:    on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, ranks),
 		protocol.RequestSetFocus: on(spec{lane: laneMain, need: phaseJob}, setFocus),
 		protocol.RequestWaitIdle: on(spec{lane: laneRead, need: phaseConfigured, afterEnd: true}, waitIdle),
@@ -50,13 +51,16 @@ func newRequests() map[string]spec {
 	}
 }
 
-// evaluateLane: only what the console evaluates may have side effects, and has an order.
-func evaluateLane(arguments json.RawMessage) lane {
+// evaluated: only what the console evaluates may have side effects, and has an order.
+func evaluated(arguments json.RawMessage) (lane, string) {
 	var a godap.EvaluateArguments
-	if decodeArguments("evaluate", arguments, &a) == nil && a.Context == "repl" {
-		return laneConsole
+	if decodeArguments("evaluate", arguments, &a) != nil || a.Context != "repl" {
+		return laneRead, "evaluate"
 	}
-	return laneRead
+	if c, _, ok := findCommand(a.Expression); ok {
+		return c.lane, c.Name
+	}
+	return laneConsole, "evaluate"
 }
 
 func evaluate(k *call, a godap.EvaluateArguments) (any, error) {

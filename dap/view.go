@@ -147,6 +147,13 @@ func (v *view) inattention(r int) {
 	}
 }
 
+// awaited is the rank whose next stop was asked for, -1 if none.
+func (v *view) awaited() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.wanted
+}
+
 // attended is the rank whose stop has the client's attention, -1 if none.
 func (v *view) attended() int {
 	v.mu.Lock()

@@ -20,7 +20,6 @@ type Options struct {
 	Conn     io.ReadWriteCloser // a DAP connection, owned by Run from now on
 	Launch   protocol.LaunchArguments
 	Commands []string
-	Cwd      string    // completes relative paths of break commands
 	Out      io.Writer // output of the ranks, stops and answers
 	Echo     bool      // print each command before it is carried out
 }
@@ -42,7 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	events := make(chan client.Message, 64)
 	done := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
-	r := &runner{o: o, events: events, breakpoints: map[string][]breakpoint{}}
+	r := &runner{o: o, events: events}
 	r.conn = client.New(o.Conn, func(m client.Message) {
 		select {
 		case events <- m:
@@ -75,8 +74,8 @@ type runner struct {
 	o           Options
 	conn        *client.Client
 	events      chan client.Message
-	breakpoints map[string][]breakpoint // by path, "" for functions
-	rank        int                     // whose frame expressions are evaluated in
+	commands    []protocol.Command // of the console
+	rank        int                // whose frame expressions are evaluated in
 	ended       bool
 	stops       int // stopped events seen
 	initialized bool
@@ -177,6 +176,11 @@ func (r *runner) start(ctx context.Context) error {
 	if err := r.request(ctx, "initialize", init, nil); err != nil {
 		return err
 	}
+	var table protocol.CommandsBody
+	if err := r.request(ctx, protocol.RequestCommands, struct{}{}, &table); err != nil {
+		return err
+	}
+	r.commands = table.Commands
 	launch := r.o.Launch
 	launch.StopOnEntry = true
 	launched := make(chan error, 1)

@@ -59,8 +59,7 @@ With --batch commands are carried out without a terminal, as in "cohort debug --
 			if batch {
 				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
 					return script.Run(ctx, script.Options{
-						Conn: conn, Launch: args, Commands: exec, Cwd: args.Cwd,
-						Out: std.Out, Echo: !quiet,
+						Conn: conn, Launch: args, Commands: exec, Out: std.Out, Echo: !quiet,
 					})
 				})
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/cohort-debugger/cohort/dap"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/script"
 	"github.com/cohort-debugger/cohort/tui"
@@ -33,7 +34,8 @@ func newDebugCommand(std streams) *cobra.Command {
 (NAME.cohort, see "cohort record") it is replayed: the ranks take the same messages in the same order as when it was recorded, and causal breakpoints work.
 
 With --batch commands are carried out without a terminal, for scripts and bug reports; -x gives a command, and may be repeated:
-` + indent(script.Help),
+` + dap.ConsoleHelp() + `
+Everything else is an expression of the program's language, evaluated in the innermost frame with source.`,
 		Example: `  cohort debug -n 4 -- ./heat 64
   cohort debug tsp.cohort
   cohort debug --batch -n 4 -x 'break exchange_halo mode all' -x continue -x 'mpipp block->column_type grid' -- ./heat 64
@@ -58,13 +60,8 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 			defer cancel()
 			if batch {
 				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
-					cwd, err := os.Getwd()
-					if err != nil {
-						return fmt.Errorf("finding the working directory: %w", err)
-					}
 					return script.Run(ctx, script.Options{
-						Conn: conn, Launch: args, Commands: exec, Cwd: cwd,
-						Out: std.Out, Echo: !quiet,
+						Conn: conn, Launch: args, Commands: exec, Out: std.Out, Echo: !quiet,
 					})
 				})
 			}
@@ -92,8 +89,6 @@ With --batch commands are carried out without a terminal, for scripts and bug re
 	flags.BoolVarP(&quiet, "quiet", "q", false, "with --batch: do not print the commands")
 	return cmd
 }
-
-func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") }
 
 // debugTarget takes the program or the recording from the positional arguments.
 func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchArguments) error {

@@ -6,6 +6,8 @@
 // are DAP threads.
 package protocol
 
+import godap "github.com/google/go-dap"
+
 // Breakpoint modes (DAP `breakpointModes`; SourceBreakpoint.mode).
 const (
 	ModeRank   = "rank"   // only the rank that hits the breakpoint stops (default)
@@ -60,7 +62,8 @@ const (
 	RequestInput    = "cohort/input"    // InputArguments
 	RequestCut      = "cohort/cut"      // CutArguments -> CutBody: the causal cut of an event of the recording
 	// CutArguments: replay; run every rank to the causal cut of an event, or to an explicit consistent cut
-	RequestRunTo = "cohort/runTo"
+	RequestRunTo    = "cohort/runTo"
+	RequestCommands = "cohort/commands" // {} -> CommandsBody: the commands of the console
 )
 
 // Events.
@@ -108,6 +111,32 @@ type FocusBody struct {
 type InputArguments struct {
 	Data string `json:"data"`
 	EOF  bool   `json:"eof,omitempty"`
+}
+
+// Command is one command of the console, which `evaluate` with context "repl" carries out.
+type Command struct {
+	Name      string   `json:"name"`
+	Short     string   `json:"short,omitempty"`     // scripts may write it instead; elsewhere it would hide variables
+	Arguments string   `json:"arguments,omitempty"` // as in a synopsis
+	Help      string   `json:"help"`
+	Examples  []string `json:"examples,omitempty"`
+	// Resumes: ranks run when it has been answered. A front end that carries out one line after the other waits for a
+	// stop.
+	Resumes bool `json:"resumes,omitempty"`
+	// AllRanks: what it is for is to see how all ranks are. A front end that shows ranks in its own way does so.
+	AllRanks bool `json:"allRanks,omitempty"`
+}
+
+// CommandsBody lists the commands of the console.
+type CommandsBody struct {
+	Commands []Command `json:"commands"`
+}
+
+// ConsoleBody is the answer to a line of the console.
+type ConsoleBody struct {
+	godap.EvaluateResponseBody
+	// Confirms: the text only confirms that what was asked for has been done.
+	Confirms bool `json:"confirms,omitempty"`
 }
 
 // CutArguments name an event, "2:17", or a whole cut.

@@ -1,69 +1,36 @@
-// Package prose makes whole sentences for people out of the texts of errors.
+// Package prose makes whole sentences out of the texts of errors, where people read them: what Cohort prints, and what the
+// DAP server answers.
 package prose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Sentence gives text a capital at its start, if it starts with a plain word, and a full stop at its end.
-func Sentence(text string) string {
+// Sentence gives text a capital at its start, if it starts with a plain word, and a full stop at its end. A word that is
+// among names, or the name of a program, keeps its case.
+func Sentence(text string, names ...string) string {
 	if text == "" {
 		return text
 	}
-	b := []byte(text)
-	// Names of programs, files and DAP requests at the start keep their case: only a word of small letters that is
-	// followed by a blank is a plain one.
-	for i, c := range b {
-		if c == ' ' {
-			if i > 0 && !keepCase(string(b[:i])) {
-				b[0] -= 'a' - 'A'
-			}
-			break
-		}
-		if c < 'a' || c > 'z' {
-			break
-		}
+	first, _, more := strings.Cut(text, " ")
+	// Only small letters: anything else is the name of a file or of something in a program.
+	if more && first != "" && strings.Trim(first, "abcdefghijklmnopqrstuvwxyz") == "" &&
+		!slices.Contains(names, first) && !slices.Contains(programs, first) {
+		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	// ends with somebody else's words
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 && strings.HasPrefix(text[i+1:], " ") {
-		return string(b)
+		return text
 	}
-	switch b[len(b)-1] {
-	case '.', '!', '?', '\n', ':', '"', '`':
-		return string(b)
+	if strings.ContainsAny(text[len(text)-1:], ".!?\n:\"`") {
+		return text
 	}
-	return string(b) + "."
+	return text + "."
 }
 
-// keepCase tells whether a word is the name of a request or a program rather than English.
-func keepCase(word string) bool {
-	switch word {
-	case "initialize",
-		"launch",
-		"attach",
-		"disconnect",
-		"terminate",
-		"cancel",
-		"continue",
-		"next",
-		"pause",
-		"threads",
-		"source",
-		"scopes",
-		"variables",
-		"evaluate",
-		"completions",
-		"cut",
-		"runto",
-		"ranks",
-		"focus":
-		return true
-	case "cohort", "gdb", "mpipp", "mpiexec", "mpirun", "srun":
-		return true
-	}
-	return false
-}
+var programs = []string{"cohort", "gdb", "mpipp", "mpiexec", "mpirun", "srun"}
 
 // Count is "1 rank", "2 ranks": many is the plural of one, where that is not made with an s, or of "entry" entries.
 func Count[N int | int64 | uint64](n N, one string, many ...string) string {

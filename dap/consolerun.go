@@ -1,0 +1,480 @@
+package dap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/replayctl"
+)
+
+// runCommand carries out a line that is one of the console's commands.
+func (k *call) runCommand(a godap.EvaluateArguments) (got answer, ours bool, err error) {
+	c, arguments, ok := findCommand(a.Expression)
+	switch {
+	case !ok:
+		return answer{}, false, nil
+	case c.Arguments == "" && arguments != "":
+		err = refuse("%s takes no argument, but was given %s", c.Name, quoteShort(arguments))
+	case c.needsProcess && k.c.debuggee().Cores:
+		err = onCores(c.Name)
+	default:
+		got, err = c.run(k, consoleLine{arguments, a.FrameId})
+	}
+	return got, true, err
+}
+
+// consoleThread is the DAP thread that a command without one acts on: of the rank that was chosen and runs, else of the
+// frame, else of the rank whose stop is shown, else of the lowest of the focus.
+func (k *call) consoleThread(line consoleLine) (int, error) {
+	if rank := k.c.view.awaited(); rank >= 0 {
+		return protocol.ThreadID(rank, 1), nil
+	}
+	if line.frame != 0 {
+		frame, err := k.c.view.frame(line.frame)
+		return protocol.ThreadID(frame.rank, max(frame.id.Thread, 1)), err
+	}
+	rank, err := k.consoleRank()
+	if err == nil {
+		return protocol.ThreadID(rank, 1), nil
+	}
+	focus, err := k.c.debuggee().Job.Focus(k.ctx)
+	return protocol.ThreadID(max(focus.Min(), 0), 1), err
+}
+
+// consoleResume is continue, next, step and finish.
+func consoleResume(k *call, line consoleLine) (answer, error) {
+	thread, err := k.consoleThread(line)
+	if err != nil {
+		return answer{}, err
+	}
+	if _, err = k.resumeAs(k.asked, thread); err != nil {
+		return answer{}, err
+	}
+	_, _, ranks, err := k.acting(thread, false)
+	return confirm("%s: ranks [%s].", k.asked, ranks), err
+}
+
+// resumeAs is the DAP request of a command.
+func (k *call) resumeAs(command string, thread int) (any, error) {
+	switch command {
+	case "next":
+		return step(backend.Next)(k, stepArguments{ThreadId: thread})
+	case "step":
+		return step(backend.StepIn)(k, stepArguments{ThreadId: thread})
+	case "finish":
+		return step(backend.StepOut)(k, stepArguments{ThreadId: thread})
+	}
+	return continueRanks(k, godap.ContinueArguments{ThreadId: thread})
+}
+
+// consoleRun continues again and again.
+func consoleRun(k *call, line consoleLine) (answer, error) {
+	d := k.c.debuggee()
+	sub := d.Job.Subscribe(job.WithoutOutput)
+	defer sub.Close()
+	for {
+		thread, err := k.consoleThread(line)
+		if err != nil {
+			return answer{}, err
+		}
+		line.frame = 0 // it is stale once its rank has run
+		one := *k
+		_, err = continueRanks(&one, godap.ContinueArguments{ThreadId: thread})
+		for _, f := range slices.Backward(one.after) {
+			f()
+		}
+		if over, _ := d.ended(); over {
+			return k.afterEnd()
+		}
+		if err != nil {
+			return answer{}, err
+		}
+		status, err := k.awaitRanks(sub, func(r job.RankStatus) bool { return r.State == job.Stopped })
+		if err != nil {
+			return answer{}, err
+		}
+		if status == nil {
+			return k.afterEnd()
+		}
+		for _, r := range status {
+			if r.State == job.Stopped && r.Stop.Reason == backend.ReasonSignal {
+				return answer{}, fmt.Errorf("rank %d: %s", r.Rank, r.Text)
+			}
+		}
+	}
+}
+
+// afterEnd answers when the client has been told how the job has ended.
+func (k *call) afterEnd() (answer, error) {
+	select {
+	case <-k.c.told:
+		return confirm("The job has ended."), nil
+	case <-k.ctx.Done():
+		return answer{}, context.Cause(k.ctx)
+	}
+}
+
+// awaitRanks waits until a rank is as wanted and the job is idle; nil: the job has ended first.
+func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) bool) ([]job.RankStatus, error) {
+	d := k.c.debuggee()
+	for {
+		if _, err := waitIdle(k, struct{}{}); err != nil {
+			if over, _ := d.ended(); over {
+				err = nil
+			}
+			return nil, err
+		}
+		status, err := d.Job.Status(k.ctx)
+		if err != nil || slices.ContainsFunc(status, wanted) {
+			return status, err
+		}
+		select {
+		case _, ok := <-sub.Events():
+			if !ok {
+				return nil, nil
+			}
+		case <-d.over:
+			return nil, nil
+		case <-k.ctx.Done():
+			return nil, context.Cause(k.ctx)
+		}
+	}
+}
+
+func consoleWait(k *call, _ consoleLine) (answer, error) {
+	sub := k.c.debuggee().Job.Subscribe(job.WithoutOutput)
+	defer sub.Close()
+	for {
+		status, err := k.awaitRanks(sub, func(job.RankStatus) bool { return true })
+		if err != nil {
+			return answer{}, err
+		}
+		if status == nil {
+			return k.afterEnd()
+		}
+		if !slices.ContainsFunc(status, func(r job.RankStatus) bool { return r.State == job.Running }) {
+			return consoleRanks(k, consoleLine{})
+		}
+		select {
+		case <-sub.Events():
+		case <-k.ctx.Done():
+			return answer{}, context.Cause(k.ctx)
+		}
+	}
+}
+
+func consolePause(k *call, line consoleLine) (answer, error) {
+	thread, err := k.consoleThread(line)
+	if err != nil {
+		return answer{}, err
+	}
+	if _, err := pause(k, pauseArguments{ThreadId: thread}); err != nil {
+		return answer{}, err
+	}
+	_, _, ranks, err := k.acting(thread, false)
+	return confirm("pause: ranks [%s].", ranks), err
+}
+
+func consoleFocus(k *call, line consoleLine) (answer, error) {
+	if set := line.arguments; set != "" {
+		body, err := k.focusOn(strings.TrimSuffix(strings.TrimPrefix(set, "["), "]"))
+		return confirm("The focus is [%s].", body.Ranks), err
+	}
+	focus, err := k.c.debuggee().Job.Focus(k.ctx)
+	return answer{text: "The focus is [" + focus.String() + "]."}, err
+}
+
+// consoleSelect shows a rank's stop again, which every front end answers by selecting the rank. Of a rank that runs it
+// is the next one.
+func consoleSelect(k *call, line consoleLine) (answer, error) {
+	rank, err := strconv.Atoi(line.arguments)
+	if n := k.c.debuggee().Job.Ranks(); err != nil || rank >= n {
+		return answer{}, refuse("there is no rank %s: the job has the ranks 0 to %d", line.arguments, n-1)
+	}
+	s, err := k.stopped(rank)
+	if s.State == job.Running || s.State == job.Starting {
+		k.c.view.want(rank)
+		return confirm("Rank %d is %s: its next stop will be shown.", rank, s.State), nil
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	k.c.event("stopped", k.c.view.showAgain(s))
+	return confirm("%s", s.Text), nil
+}
+
+// consoleRanks shows ranks that are alike on one line.
+func consoleRanks(k *call, _ consoleLine) (answer, error) {
+	body, err := k.ranksBody()
+	if err != nil {
+		return answer{}, err
+	}
+	byText := map[string]rankset.Set{}
+	var order []string
+	for _, r := range body.Ranks {
+		text := describeRank(r)
+		if _, ok := byText[text]; !ok {
+			order = append(order, text)
+		}
+		byText[text] = byText[text].With(r.Rank)
+	}
+	lines := make([]string, 0, len(order)+1)
+	for _, text := range order {
+		lines = append(lines, "["+byText[text].String()+"] "+text)
+	}
+	lines = append(lines, "The focus is ["+body.Focus+"].")
+	return answer{text: strings.Join(lines, "\n")}, nil
+}
+
+func describeRank(r protocol.RankStatus) string {
+	parts := []string{r.State}
+	if r.Reason != "" {
+		parts = append(parts, "("+r.Reason+")")
+	}
+	if r.Function != "" {
+		parts = append(parts, "in "+r.Function)
+	}
+	if r.File != "" {
+		parts = append(parts, fmt.Sprintf("at %s:%d", r.File, r.Line))
+	}
+	if r.Call != "" {
+		parts = append(parts, "calling "+r.Call)
+	}
+	if r.Event > 0 {
+		parts = append(parts, fmt.Sprintf("after event %d", r.Event))
+	}
+	return strings.Join(parts, " ")
+}
+
+func consoleStack(k *call, line consoleLine) (answer, error) {
+	frames, err := k.frames(line)
+	lines := make([]string, len(frames))
+	for i, f := range frames {
+		lines[i] = fmt.Sprintf("#%-2d %s", i, f.Name)
+		if f.Source != nil {
+			lines[i] += fmt.Sprintf(" at %s:%d", f.Source.Name, f.Line)
+		}
+	}
+	return answer{text: strings.Join(lines, "\n")}, err
+}
+
+func (k *call) frames(line consoleLine) ([]godap.StackFrame, error) {
+	thread, err := k.consoleThread(line)
+	if err != nil {
+		return nil, err
+	}
+	body, err := stackTrace(k, godap.StackTraceArguments{ThreadId: thread})
+	if err != nil {
+		return nil, err
+	}
+	return body.(godap.StackTraceResponseBody).StackFrames, nil //nolint:forcetypeassert // it is that
+}
+
+// consoleLocals shows what Variables shows of a frame, without what takes long to read.
+func consoleLocals(k *call, line consoleLine) (answer, error) {
+	if line.frame == 0 {
+		frames, err := k.frames(line)
+		if err != nil || len(frames) == 0 {
+			return answer{}, err
+		}
+		user := slices.IndexFunc(frames, func(f godap.StackFrame) bool {
+			return f.Source != nil && f.Source.Path != "" && f.PresentationHint != "subtle"
+		})
+		line.frame = frames[max(user, 0)].Id
+	}
+	body, err := scopes(k, godap.ScopesArguments{FrameId: line.frame})
+	if err != nil {
+		return answer{}, err
+	}
+	var lines []string
+	for _, s := range body.(godap.ScopesResponseBody).Scopes { //nolint:forcetypeassert // it is that
+		if s.Expensive || s.VariablesReference == 0 {
+			continue
+		}
+		const most = 100
+		body, err := variables(k, godap.VariablesArguments{VariablesReference: s.VariablesReference, Count: most})
+		if err != nil {
+			return answer{}, err
+		}
+		lines = append(lines, s.Name+":")
+		for _, v := range body.(godap.VariablesResponseBody).Variables { //nolint:forcetypeassert // it is that
+			lines = append(lines, fmt.Sprintf("  %s = %s", v.Name, v.Value))
+		}
+	}
+	return answer{text: strings.Join(lines, "\n")}, nil
+}
+
+func consoleInput(k *call, line consoleLine) (answer, error) {
+	_, err := input(k, protocol.InputArguments{Data: line.arguments + "\n"})
+	return confirm("The line was sent to rank 0."), err
+}
+
+func consoleCut(k *call, line consoleLine) (answer, error) {
+	d := k.c.debuggee()
+	if d.Steering == nil {
+		return answer{}, refuse("cut needs a replay, and %s", d.notReplay())
+	}
+	at, err := checkEvent("cut", line.arguments)
+	if err != nil {
+		return answer{}, err
+	}
+	body, err := d.Steering.Cut(k.ctx, at)
+	return answer{text: body.Text + "\n" + positions(body.Positions)}, err
+}
+
+func consoleRunTo(k *call, line consoleLine) (answer, error) {
+	d := k.c.debuggee()
+	if d.Steering == nil {
+		return answer{}, refuse("runto needs a replay, and %s", d.notReplay())
+	}
+	at, err := checkEvent("runto", line.arguments)
+	if err != nil {
+		return answer{}, err
+	}
+	k.c.view.want(-1)
+	err = k.steer(func() *replayctl.Run { return d.Steering.RunTo(at, nil) })
+	return answer{text: "All ranks run to the causal cut of " + at + "."}, err
+}
+
+// breakUsage is said with every mistake in a break command.
+const breakUsage = "write: break FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]"
+
+// parseBreak parses the arguments of break.
+func parseBreak(text string) (bp job.Breakpoint, extra protocol.BreakpointExtra, err error) {
+	head, condition, _ := strings.Cut(" "+text+" ", " if ")
+	bp.Condition = strings.TrimSpace(condition)
+	words := strings.Fields(head)
+	if len(words) == 0 {
+		return bp, extra, refuse("a location is missing; %s", breakUsage)
+	}
+	location, words := words[0], words[1:]
+	// a::b is a function of C++
+	if i := strings.LastIndexByte(location, ':'); i < 0 || strings.HasSuffix(location[:i], ":") {
+		bp.Function = location
+	} else if bp.Line, err = strconv.Atoi(location[i+1:]); err != nil || bp.Line < 1 || i == 0 {
+		return bp, extra, refuse("%s is neither FILE:LINE nor a function; %s", quoteShort(location), breakUsage)
+	} else {
+		bp.Source = location[:i]
+	}
+	for ; len(words) > 0; words = words[2:] {
+		switch {
+		case len(words) == 1:
+			return bp, extra, refuse("%s has no value; %s", quoteShort(words[0]), breakUsage)
+		case words[0] == "ranks":
+			extra.Ranks = words[1]
+		case words[0] == "mode":
+			extra.Mode = words[1]
+		default:
+			return bp, extra, refuse("%s is not understood; %s", quoteShort(words[0]), breakUsage)
+		}
+	}
+	return bp, extra, nil
+}
+
+// consoleBreak sets one more breakpoint. What the console sets is apart from what the client sets by requests, which
+// replace all of a source.
+func consoleBreak(k *call, line consoleLine) (answer, error) {
+	d := k.c.debuggee()
+	bp, extra, err := parseBreak(line.arguments)
+	if err != nil {
+		return answer{}, err
+	}
+	if bp.Source != "" {
+		bp.Source = d.typedPath(bp.Source)
+	}
+	wanted := d.checkBreakpoint(bp, extra)
+	if wanted.refused != "" {
+		return answer{}, refuse("the breakpoint cannot be set: %s", wanted.refused)
+	}
+	own := breakpointOwner{k.c, true}
+	before := d.breakpoints.of(own, bp.Source)
+	k.lockGate()
+	statuses, err := d.breakpoints.set(k.ctx, own, bp.Source, append(slices.Clone(before), wanted.bp))
+	if err != nil {
+		return answer{}, err
+	}
+	switch last := statuses[len(statuses)-1]; {
+	case !last.Verified:
+		_, err := d.breakpoints.set(k.ctx, own, bp.Source, before)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{}, refuse("the breakpoint cannot be set: %s", last.Message)
+	case last.Message != "":
+		return answer{text: last.Message}, nil
+	default:
+		wanted.bp.ID, wanted.bp.Line = last.ID, max(last.Line, wanted.bp.Line)
+		return confirm("%s.", breakpointText(wanted.bp)), nil
+	}
+}
+
+// typedPath is a source's path as somebody types it: relative to the directory of this process, which is the user's if
+// it is a script's or a terminal's, else as requests name it.
+func (d *debuggee) typedPath(path string) string {
+	if here, err := filepath.Abs(path); err == nil {
+		if info, err := os.Stat(here); err == nil && !info.IsDir() {
+			return here
+		}
+	}
+	return d.sourcePath(path)
+}
+
+func breakpointText(bp job.Breakpoint) string {
+	text := fmt.Sprintf("breakpoint %d: ", bp.ID)
+	if bp.Source == "" {
+		text += bp.Function
+	} else {
+		text += fmt.Sprintf("%s:%d", bp.Source, bp.Line)
+	}
+	if !bp.Ranks.Empty() {
+		text += " ranks " + bp.Ranks.String()
+	}
+	if bp.Mode != "" && bp.Mode != job.ModeRank {
+		text += " mode " + string(bp.Mode)
+	}
+	if bp.Condition != "" {
+		text += " if " + bp.Condition
+	}
+	return text
+}
+
+func consoleBreakpoints(k *call, _ consoleLine) (answer, error) {
+	list := k.c.debuggee().breakpoints.all()
+	if len(list) == 0 {
+		return answer{text: "There are no breakpoints."}, nil
+	}
+	lines := make([]string, len(list))
+	for i, bp := range list {
+		lines[i] = breakpointText(bp)
+	}
+	return answer{text: strings.Join(lines, "\n")}, nil
+}
+
+func consoleDelete(k *call, line consoleLine) (answer, error) {
+	d, own := k.c.debuggee(), breakpointOwner{k.c, true}
+	for _, bp := range d.breakpoints.all() {
+		if strconv.Itoa(bp.ID) != line.arguments {
+			continue
+		}
+		list := d.breakpoints.of(own, bp.Source)
+		i := slices.IndexFunc(list, func(b job.Breakpoint) bool { return b.ID == bp.ID })
+		if i < 0 {
+			return answer{}, refuse("breakpoint %d was not set by this console: remove it where it was set", bp.ID)
+		}
+		k.lockGate()
+		_, err := d.breakpoints.set(k.ctx, own, bp.Source, slices.Delete(list, i, i+1))
+		return confirm("Breakpoint %d was removed.", bp.ID), err
+	}
+	return answer{}, refuse("there is no breakpoint %s (breakpoints lists them)", line.arguments)
+}
