@@ -410,7 +410,7 @@ func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus
 	case s.State == job.Exited && s.Exit != nil:
 		out.Reason = fmt.Sprintf("exit code %d", s.Exit.Code)
 	case s.State == job.Lost:
-		out.Reason = s.Lost
+		out.Reason = s.Text
 	}
 	return out
 }

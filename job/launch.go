@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
 )
@@ -46,7 +47,8 @@ func (j *Job) attach(old *rank, b backend.Backend, info Info) {
 	j.publishRank(r)
 }
 
-// Absent notes that a rank is not there and will not come; why is a whole sentence. It is Lost from now on. A rank that
+// Absent notes that a rank is not there and will not come; why follows "rank 3", as in "has no core
+// file here". It is Lost from now on. A rank that
 // has a backend cannot be absent.
 func (j *Job) Absent(rank int, why string) error {
 	if err := j.checkRank(rank); err != nil {
@@ -107,7 +109,7 @@ func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 	}
 	if err != nil {
 		if !r.state.Gone() {
-			j.setLost(r, fmt.Sprintf("Rank %d could not be launched: %s", r.num, sentence(err.Error())))
+			j.setLost(r, "could not be launched: "+strings.TrimSuffix(err.Error(), "."))
 		}
 		return
 	}
@@ -141,7 +143,7 @@ func (j *Job) Kill(ctx context.Context) error {
 		for _, r := range j.ranks {
 			if r.backend == nil {
 				if r.state != Lost {
-					j.setLost(r, fmt.Sprintf("Rank %d was never started.", r.num))
+					j.setLost(r, "was never started")
 				}
 				continue
 			}

@@ -134,7 +134,7 @@ func TestEndedIsPublishedOnceWithASummary(t *testing.T) {
 	b.resume(rankset.New(3), backend.Continue)
 	end := b.until("the end", func(e Event) bool { return e.Ended != nil }).Ended
 	wantText(t, "summary", end.Summary,
-		"[0-2] exited with code 0, [3] was killed by SIGSEGV, [4] was lost: the connection was cut")
+		"[0-2] exited with code 0, [3] was killed by SIGSEGV, [4] is lost: the connection was cut")
 	wantText(t, "failed", end.Failed.String(), "3-4")
 	wantText(t, "lost", b.status(4).Text, "Rank 4 is lost: the connection was cut.")
 	b.must(b.j.Kill(b.ctx))
@@ -235,7 +235,7 @@ func TestKillBeforeAnythingWasLaunched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantText(t, "rank 0", s[0].Text, "Rank 0 was ended because that was asked for.")
+	wantText(t, "rank 0", s[0].Text, "Rank 0 was terminated at your request.")
 	wantText(t, "rank 1", s[1].Text, "Rank 1 was never started.")
 }
 

@@ -251,7 +251,7 @@ func statusText(s *RankStatus) string {
 	case Exited:
 		return fmt.Sprintf("Rank %d %s.", s.Rank, exitText(*s.Exit))
 	case Lost:
-		return s.Lost
+		return fmt.Sprintf("Rank %d %s.", s.Rank, s.Lost)
 	}
 	return ""
 }
@@ -297,15 +297,15 @@ func exitText(e backend.Exited) string {
 	return fmt.Sprintf("exited with code %d", e.Code)
 }
 
+// lostText is RankStatus.Lost of a rank whose backend has ended.
 func lostText(r *rank, e backend.Ended) string {
-	if r.killed {
-		return fmt.Sprintf("Rank %d was ended because that was asked for.", r.num)
+	switch {
+	case r.killed:
+		return "was terminated at your request"
+	case e.Err == "":
+		return "is lost: its debugger ended unexpectedly"
 	}
-	why := e.Err
-	if why == "" {
-		why = "its debugger ended although nobody asked it to"
-	}
-	return fmt.Sprintf("Rank %d is lost: %s", r.num, sentence(why))
+	return "is lost: " + strings.TrimSuffix(e.Err, ".")
 }
 
 // summary describes how all ranks ended. Owner.
@@ -320,26 +320,11 @@ func (j *Job) summary() *Ended {
 				failed.Add(r.num)
 			}
 		default:
-			texts[r.num] = "was lost: " + withoutSubject(r.lost)
+			texts[r.num] = r.lost
 			failed.Add(r.num)
 		}
 	}
 	return &Ended{Summary: strings.Join(mergeTexts(texts), ", "), Failed: failed.Set()}
-}
-
-// withoutSubject turns "Rank 3 is lost: why." into "why" and "Rank 3 was ended ..." into "it was ended ...", so that
-// equal reasons of several ranks are equal texts.
-func withoutSubject(s string) string {
-	s = strings.TrimSuffix(s, ".")
-	rest, ok := strings.CutPrefix(s, "Rank ")
-	if !ok {
-		return s
-	}
-	_, rest, _ = strings.Cut(rest, " ")
-	if why, ok := strings.CutPrefix(rest, "is lost: "); ok {
-		return why
-	}
-	return "it " + rest
 }
 
 // sentence ends a text like a sentence.

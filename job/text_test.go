@@ -141,7 +141,7 @@ func TestStatusTexts(t *testing.T) {
 		},
 		{RankStatus{Rank: 1, State: Exited, Exit: &backend.Exited{Code: 3}}, "Rank 1 exited with code 3."},
 		{RankStatus{Rank: 1, State: Exited, Exit: &backend.Exited{Signal: "SIGABRT"}}, "Rank 1 was killed by SIGABRT."},
-		{RankStatus{Rank: 1, State: Lost, Lost: "Rank 1 is lost: why."}, "Rank 1 is lost: why."},
+		{RankStatus{Rank: 1, State: Lost, Lost: "is lost: why"}, "Rank 1 is lost: why."},
 	} {
 		wantText(t, c.s.State.String(), statusText(&c.s), c.want)
 	}

@@ -65,7 +65,7 @@ type RankStatus struct {
 	Control backend.ControlState
 	// Hits are how often it has stopped at each breakpoint, by ID, since its last event.
 	Hits map[int]int
-	Lost string // whole sentence that says why a Lost rank is lost
+	Lost string // what has become of a Lost rank, as it follows "rank 3": "is lost: gdb crashed"
 	Text string // whole sentence for people: how the rank stands
 }
 

@@ -258,8 +258,7 @@ func firstState(s job.RankStatus, position uint64) (state, error) {
 	case s.State == job.Exited:
 		return ended, nil
 	case s.State == job.Lost:
-		return failed, errors.New("it is lost: " +
-			strings.TrimSuffix(strings.TrimPrefix(s.Lost, fmt.Sprintf("Rank %d is lost: ", s.Rank)), "."))
+		return failed, errors.New("it " + s.Lost)
 	case s.State == job.Starting:
 		return failed, errNotAtEntry
 	case !c.Present:

@@ -85,7 +85,7 @@ func (s *Starter) cores(ctx context.Context, args protocol.LaunchArguments, repo
 	}
 	for rank := range found.size {
 		if !slices.ContainsFunc(found.cores, func(c *coreRank) bool { return c.rank == rank }) {
-			if err := j.Absent(rank, fmt.Sprintf("Rank %d has no core file here.", rank)); err != nil {
+			if err := j.Absent(rank, "has no core file here"); err != nil {
 				err = errors.Join(err, j.Kill(ctx))
 				j.Close()
 				return dap.Started{}, err
