@@ -53,9 +53,6 @@ func (v Verdict) String() string {
 	return fmt.Sprintf("verdict %d", int(v))
 }
 
-// OK reports whether a point-to-point message with these two sides is correct.
-func (v Verdict) OK() bool { return v == MatchEqual || v == MatchPartial || v == MatchPacked }
-
 // MatchEntry is one entry of a signature, by its address in the expanded type-tree.
 type MatchEntry struct {
 	Basic   string // the name that is compared: MPI_INT also for the second member of MPI_DOUBLE_INT

@@ -1,0 +1,237 @@
+package datatype
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/prettyprint/view"
+)
+
+// constructor is what a combiner's arguments are, in the order of MPI_Type_get_contents (MPI-3.1, 4.1.13): integers,
+// then of each entry an array of integers, then perhaps the storage order; addresses, one by one or of each entry one;
+// types. They are named as the paper's Fig. 5 shows them.
+type constructor struct {
+	ints, addrs         []string
+	eachInt             []string
+	eachAddr, eachPlain string // eachPlain: the entries have only this, and are listed under its plural
+	order               bool
+	types               int // -1: of each entry one
+}
+
+// The integers that may be negative.
+var signed = []string{"stride", "displacement", "displacements", "distribution", "argument", "precision", "range"}
+
+var constructors = map[Combiner]constructor{
+	CombinerDup:           {types: 1},
+	CombinerContiguous:    {ints: []string{"count"}, types: 1},
+	CombinerVector:        {ints: []string{"count", "blocklength", "stride"}, types: 1},
+	CombinerHvector:       {ints: []string{"count", "blocklength"}, addrs: []string{"stride_bytes"}, types: 1},
+	CombinerIndexed:       {ints: []string{"count"}, eachInt: []string{"blocklength", "displacement"}, types: 1},
+	CombinerHindexed:      {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: 1},
+	CombinerIndexedBlock:  {ints: []string{"count", "blocklength"}, eachInt: []string{"displacement"}, eachPlain: "displacements", types: 1},
+	CombinerHindexedBlock: {ints: []string{"count", "blocklength"}, eachAddr: "offset", eachPlain: "offsets", types: 1},
+	CombinerStruct:        {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: -1},
+	CombinerSubarray:      {ints: []string{"ndims"}, eachInt: []string{"size", "subsize", "start"}, order: true, types: 1},
+	CombinerDarray: {
+		ints: []string{"size", "rank", "ndims"}, order: true, types: 1,
+		eachInt: []string{"gsize", "distribution", "argument", "psize"},
+	},
+	CombinerResized:    {addrs: []string{"lb", "extent"}, types: 1},
+	CombinerF90Real:    {ints: []string{"precision", "range"}},
+	CombinerF90Complex: {ints: []string{"precision", "range"}},
+	CombinerF90Integer: {ints: []string{"range"}},
+}
+
+func (c *constructor) hasEntries() bool { return len(c.eachInt) > 0 || c.eachAddr != "" }
+
+// entries is the number of entries that the integers say.
+func (c *constructor) entries(ints registry.Words) int {
+	i := max(slices.Index(c.ints, "count"), slices.Index(c.ints, "ndims"))
+	if !c.hasEntries() || i < 0 || i >= ints.Len() || ints.At(i) < 0 || ints.At(i) > registry.MaxRecord {
+		return 0
+	}
+	return int(ints.At(i))
+}
+
+// checkArguments verifies that the record has the arguments that its combiner needs, and that counts are not negative.
+func (t *Type) checkArguments() error {
+	c, ok := constructors[t.Combiner()]
+	if !ok { // NAMED, UNKNOWN: whatever they hold is not used
+		return nil
+	}
+	n := c.entries(t.integers)
+	ints, addrs, types := len(c.ints)+n*len(c.eachInt), len(c.addrs), c.types
+	if c.order {
+		ints++
+	}
+	if c.eachAddr != "" {
+		addrs = n
+	}
+	if types < 0 {
+		types = n
+	}
+	if t.integers.Len() != ints || t.addrs.Len() != addrs || len(t.types) != types {
+		return fault.Corruptf(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts ask for "+
+			"%d, %d and %d",
+			t.Combiner(), t.integers.Len(), t.addrs.Len(), len(t.types), ints, addrs, types)
+	}
+	for i := range len(c.ints) + n*len(c.eachInt) {
+		name := ""
+		if i < len(c.ints) {
+			name = c.ints[i]
+		} else {
+			name = c.eachInt[(i-len(c.ints))/n]
+		}
+		if v := t.integers.At(i); v < 0 && !slices.Contains(signed, name) {
+			return fault.Corruptf(t.addr, "a datatype of kind %s has the %s %d", t.Combiner(), name, v)
+		}
+	}
+	if c.order && n < 1 {
+		return fault.Corruptf(t.addr, "a datatype of kind %s has no dimension", t.Combiner())
+	}
+	if t.Combiner() == CombinerDarray {
+		return t.checkDarray()
+	}
+	return nil
+}
+
+func (t *Type) checkDarray() error {
+	n := int(t.integers.At(2))
+	procs := int64(1)
+	var c Calc
+	for i := range n {
+		p := t.integers.At(3 + 3*n + i)
+		if p < 1 {
+			return fault.Corruptf(t.addr, "a darray has a process grid with %d processes in a dimension", p)
+		}
+		procs = c.Mul(procs, p)
+	}
+	if size, rank := t.integers.At(0), t.integers.At(1); c.Bad || procs != size || rank >= size {
+		return fault.Corruptf(t.addr, "a darray is made for rank %d of %d, and its process grid has %d", rank, size, procs)
+	}
+	return nil
+}
+
+// Constructor is the datatype's constructor with its arguments as a tree: kind, count, entries with blocklength, offset
+// and type, in the order and with the words of the paper's Fig. 5. An offset is in bytes; a displacement or stride is
+// in extents of the type, as in the call.
+func (t *Type) Constructor() view.Node {
+	n := typeField(t)
+	if t.Combiner() == CombinerNamed {
+		n = view.Group("", n.Value, t.fields())
+		n.Type = "MPI_Datatype"
+	}
+	n.Name = t.Title()
+	return n
+}
+
+// typeField is the "type" of a constructor: a predefined type by its name in quotes, as the paper prints it, another as
+// a tree, which is built when it is opened: a type that is shared may occur 2^50 times.
+func typeField(t *Type) view.Node {
+	n := view.Leaf("type", fmt.Sprintf("%q", t.Title()))
+	if t.Combiner() != CombinerNamed {
+		n = view.Lazy("type", t.Summary(), fieldCount(t.Combiner()), t.fields)
+	}
+	n.Type = "MPI_Datatype"
+	return n
+}
+
+// fieldCount is the number of fields of a kind, known without building them.
+func fieldCount(k Combiner) int {
+	c, ok := constructors[k]
+	switch {
+	case k == CombinerNamed:
+		return 2
+	case !ok:
+		return 3
+	}
+	n := 1 + len(c.ints) + len(c.addrs)
+	for _, also := range []bool{c.order, c.hasEntries(), c.types > 0} {
+		if also {
+			n++
+		}
+	}
+	return n
+}
+
+// fields are the arguments of the constructor by name, beginning with its kind.
+func (t *Type) fields() []view.Node {
+	kids := []view.Node{view.Leaf("kind", t.Combiner().String())}
+	c, ok := constructors[t.Combiner()]
+	switch {
+	case t.Combiner() == CombinerNamed:
+		return append(kids, view.Leaf("name", fmt.Sprintf("%q", t.Title())))
+	case !ok:
+		return append(kids, view.Leaf("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))),
+			view.Leaf("contents", "not decoded yet"))
+	}
+	for i, name := range c.ints {
+		kids = append(kids, view.Number(name, t.integers.At(i)))
+	}
+	for i, name := range c.addrs {
+		kids = append(kids, view.Number(name, t.addrs.At(i)))
+	}
+	n := c.entries(t.integers)
+	if c.order {
+		kids = append(kids, t.orderNode(n, t.integers.At(t.integers.Len()-1)))
+	}
+	if c.hasEntries() {
+		kids = append(kids, t.entriesNode(&c, n))
+	}
+	if c.types > 0 {
+		kids = append(kids, typeField(t.types[0]))
+	}
+	return kids
+}
+
+func (t *Type) entriesNode(c *constructor, n int) view.Node {
+	text := fmt.Sprintf("%d entries", n)
+	entry := func(i int) (kids []view.Node) {
+		for k, name := range c.eachInt {
+			kids = append(kids, view.Number(name, t.integers.At(len(c.ints)+k*n+i)))
+		}
+		if c.eachAddr != "" {
+			kids = append(kids, view.Number(c.eachAddr, t.addrs.At(i)))
+		}
+		if c.types < 0 {
+			kids = append(kids, typeField(t.types[i]))
+		}
+		return kids
+	}
+	if c.eachPlain != "" {
+		return view.List(c.eachPlain, text, n, func(i int) view.Node {
+			return view.Leaf(fmt.Sprintf("[%d]", i), entry(i)[0].Value)
+		})
+	}
+	return view.List("entries", text, n, func(i int) view.Node {
+		kids := entry(i)
+		if t.Combiner() == CombinerDarray {
+			d, dflt, err := t.distribution(t.integers.At(3+n+i), t.integers.At(3+2*n+i))
+			if err == nil {
+				kids[1].Value = d.String()
+			}
+			if err == nil && dflt {
+				kids[2].Value = "default"
+			}
+		}
+		var s []string
+		for _, k := range kids {
+			s = append(s, k.Name+" = "+k.Value)
+		}
+		return view.Group(fmt.Sprintf("[%d]", i), "{"+strings.Join(s, ", ")+"}", kids)
+	})
+}
+
+func (t *Type) orderNode(n int, value int64) view.Node {
+	_, fortran, err := t.order(n, value)
+	switch {
+	case err != nil:
+		return view.Number("order", value)
+	case fortran:
+		return view.Leaf("order", "FORTRAN")
+	}
+	return view.Leaf("order", "C")
+}
