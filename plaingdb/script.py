@@ -107,7 +107,7 @@ def answer(ask, inferior):
             at, level, inner = frame.find_sal(), 0, frame.newer()
             while inner:
                 level, inner = level + 1, inner.newer()
-            return {"level": level, "file": at.symtab.fullname() if at.symtab else "", "line": at.line, "pc": frame.pc(), "symbol": called(frame.name())}
+            return {"level": level, "file": at.symtab.fullname() if at.symtab else "", "line": at.line, "pc": frame.pc(), "symbol": frame.name() or ""}
         return {"error": "gdb was asked for %s, which this script does not do" % what}
     except (gdb.error, ValueError, OverflowError) as e:
         return {"error": str(e)}
@@ -192,24 +192,12 @@ def printer(value):
         pass
 
 
-def called(name):  # in Cohort's library the functions that MPI calls go through first have names of its own
-    return re.sub("^cohort_k_", "MPI_", name or "")
-
-
-class Named(gdb.FrameDecorator.FrameDecorator):
-    def function(self):
-        name = super().function()
-        if not isinstance(name, str):  # the address, where there is no debug information
-            name = self.inferior_frame().name() or "??"
-        return called(name)
-
-
 class Calls:  # in backtraces, one frame for those of Cohort's library that a call goes through: the outermost. `bt -no-filters` shows all
     name, priority, enabled = "cohort", 100, True
 
     def filter(self, frames):
         held = None
-        for frame in map(Named, frames):
+        for frame in frames:
             ours = os.path.basename(gdb.solib_name(frame.inferior_frame().pc()) or "").startswith("libcohort.so")
             if held and not ours:
                 yield held

@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
@@ -74,10 +73,6 @@ func (o *owner) frame(thread int, t *gdbmi.Fields) backend.Frame {
 	fr.NoSource = fr.File == "" || fr.Line == 0
 	owner := ownerOf(fr.Module, o.program)
 	fr.Internal, fr.User = owner == codeCohort, owner == codeUser
-	// what keeps the call in the registry (gen_kept.c): no name for users
-	if call, ok := strings.CutPrefix(fr.Function, "cohort_k_"); ok && fr.Internal {
-		fr.Function = "MPI_" + call
-	}
 	return fr
 }
 

@@ -10,7 +10,7 @@
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
-#include "transport.h"
+#include "carry.h"
 
 #include <sched.h>
 
@@ -87,7 +87,7 @@ void cohort_look_at_freed(int last) {
     if (cohort_is_never(freed[i].request)) {
       cohort_never_free(&freed[i].request);
     } else if (g.replay) { /* the recorded one took its message */
-      if (cohort_do_wait(&freed[i].request, &status) == MPI_SUCCESS) taken(&freed[i], &status);
+      if (carry_wait(&freed[i].request, &status) == MPI_SUCCESS) taken(&freed[i], &status);
     } else {
       cohort_uncovered(pending_call);
     }
@@ -142,9 +142,7 @@ static void request_event(const struct cohort_request *r) {
   cohort_event_end();
 }
 
-EXPORT int MPI_Request_free(MPI_Request *request) {
-  KEPT(Request_free, request);
-  if (!cohort_enter(COHORT_OP_REQUEST_FREE, SITE)) return PMPI_Request_free(request);
+static int stage_Request_free(MPI_Request *request) {
   struct cohort_request *r = *request == MPI_REQUEST_NULL ? NULL : cohort_request_find(HANDLE(*request));
   uint64_t handle = *request == MPI_REQUEST_NULL ? 0 : HANDLE(*request);
   int rc;
@@ -156,7 +154,6 @@ EXPORT int MPI_Request_free(MPI_Request *request) {
     cohort_persistent_freed(handle);
   request_event(r);
   if (r != NULL && rc == MPI_SUCCESS) cohort_request_remove(handle);
-  cohort_leave();
   return rc;
 }
 
@@ -218,23 +215,18 @@ static int cancel_in_replay(MPI_Request *request, const struct cohort_request *r
   return other ? carry_cancel(request) : MPI_SUCCESS; /* it was not cancelled */
 }
 
-EXPORT int MPI_Cancel(MPI_Request *request) {
-  KEPT(Cancel, request);
-  if (!cohort_enter(COHORT_OP_CANCEL, SITE)) return PMPI_Cancel(request);
+static int stage_Cancel(MPI_Request *request) {
   g_requests.cancels = 1;
   struct cohort_request *r = to_cancel(*request);
   int rc = g.replay ? cancel_in_replay(request, r) : carry_cancel(request);
   if (rc == MPI_SUCCESS) cancelled_at_once(*request, r);
   request_event(r);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Test_cancelled(const MPI_Status *status, int *flag) {
-  if (!cohort_enter(COHORT_OP_TEST_CANCELLED, SITE)) return PMPI_Test_cancelled(status, flag);
+static int stage_Test_cancelled(const MPI_Status *status, int *flag) {
   int rc = PMPI_Test_cancelled(status, flag);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
@@ -250,13 +242,11 @@ void cohort_grequest_started(int rc, MPI_Request request) {
   cohort_event_plain();
 }
 
-EXPORT int MPI_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+static int stage_Grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
                               MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) {
-  KEPT(Grequest_start, query_fn, free_fn, cancel_fn, extra_state, request);
-  if (!cohort_enter(COHORT_OP_GREQUEST_START, SITE))
-    return PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
   int rc = PMPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
   cohort_grequest_started(rc, *request);
-  cohort_leave();
   return rc;
 }
+
+#include "wrap_cancel.h"

@@ -3,6 +3,18 @@
 #define COHORT_COLLECTIVE_H
 #include "core.h"
 
+/* Persistent collectives are of MPI 4, and the same with MPIX_ in Open MPI 4. */
+#ifndef OPEN_MPI
+#if MPI_VERSION >= 4
+#define COHORT_PERSISTENT_COLLECTIVE(prefix, name) prefix##_##name
+#endif
+#else
+#include <mpi-ext.h>
+#ifdef OMPI_HAVE_MPI_EXT_PCOLLREQ
+#define COHORT_PERSISTENT_COLLECTIVE(prefix, name) prefix##X_##name
+#endif
+#endif
+
 /* ---- comms.c: what a rank gives to a collective */
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes);
 void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op,

@@ -255,14 +255,13 @@ static struct cohort_comm *created(MPI_Comm parent, MPI_Comm comm, MPI_Comm shap
 }
 
 /* The same of a call that passed through. Only one thread at a time may make communicators of one. */
-static int passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *comm, MPI_Comm shape) {
-  if (rc != MPI_SUCCESS || site == 0 || g.order || g.full || g.replay) return rc;
+void cohort_comm_passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *comm, int pending) {
+  if (rc != MPI_SUCCESS || site == 0 || g.order || g.full || g.replay) return;
   struct cohort_comm *p = find(HANDLE(parent));
   if (p != NULL && p->global_id != 0)
-    child_of(p, *comm, shape, site);
-  else if (*comm != MPI_COMM_NULL && shape == *comm)
+    child_of(p, *comm, pending ? parent : *comm, site);
+  else if (*comm != MPI_COMM_NULL && !pending)
     cohort_comm_given(*comm, site);
-  return rc;
 }
 
 /* Likewise, but only the members of the new communicator have made the call; or both groups of a new intercommunicator,
@@ -412,173 +411,26 @@ uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Co
   return bytes;
 }
 
-static int ended(int rc, MPI_Comm parent, const struct cohort_comm *c) {
-  if (g.full) {
-    uint32_t index = cohort_comm_index(parent);
-    cohort_event_begin();
-    cohort_put_uv(index);
-    cohort_put_sv(-1);
-    cohort_put_uv(0);
-    cohort_put_uv(c == NULL ? 0 : (uint64_t)c->index + 1);
-    cohort_event_end();
-  }
-  cohort_leave();
-  return rc;
+static void ended(MPI_Comm parent, const struct cohort_comm *c) {
+  if (!g.full) return;
+  uint32_t index = cohort_comm_index(parent);
+  cohort_event_begin();
+  cohort_put_uv(index);
+  cohort_put_sv(-1);
+  cohort_put_uv(0);
+  cohort_put_uv(c == NULL ? 0 : (uint64_t)c->index + 1);
+  cohort_event_end();
 }
 
-/* The end of a call that makes a communicator. `pending`: it may not be asked about yet, but is a duplicate of its
- * parent. */
-static int made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
-  return ended(rc, parent, rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL);
+void cohort_comm_made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
+  ended(parent, rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL);
 }
 
-/* Where another thread is inside MPI: in a session that records nothing the debugger is to know what was made all the
- * same. */
-#define PASS(call, parent, shape)                           \
-  do {                                                      \
-    uint64_t site_ = cohort_passing();                      \
-    int rc_ = call;                                         \
-    return passed(rc_, site_, parent, newcomm, shape);      \
-  } while (0)
-#define PASS_AMONG(call)                                                                     \
-  do {                                                                                       \
-    uint64_t site_ = cohort_passing();                                                       \
-    int rc_ = call;                                                                          \
-    if (rc_ == MPI_SUCCESS && site_ != 0) cohort_comm_given(*newcomm, site_);                \
-    return rc_;                                                                              \
-  } while (0)
-
-EXPORT int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm) {
-  KEPT(Comm_dup, comm, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_DUP, SITE)) PASS(PMPI_Comm_dup(comm, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Comm_dup(comm, newcomm), comm, newcomm, 0);
+void cohort_comm_made_among(int rc, MPI_Comm parent, const MPI_Comm *comm) {
+  ended(parent, rc == MPI_SUCCESS ? created_among(parent, *comm) : NULL);
 }
 
-EXPORT int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm) {
-  KEPT(Comm_dup_with_info, comm, info, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_DUP_WITH_INFO, SITE))
-    PASS(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Comm_dup_with_info(comm, info, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request) {
-  KEPT(Comm_idup, comm, newcomm, request);
-  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE)) PASS(PMPI_Comm_idup(comm, newcomm, request), comm, comm);
-  int rc = PMPI_Comm_idup(comm, newcomm, request);
-  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  return made(rc, comm, newcomm, 1);
-}
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
-  KEPT(Comm_idup_with_info, comm, info, newcomm, request);
-  if (!cohort_enter(COHORT_OP_COMM_IDUP, SITE))
-    PASS(PMPI_Comm_idup_with_info(comm, info, newcomm, request), comm, comm);
-  int rc = PMPI_Comm_idup_with_info(comm, info, newcomm, request);
-  if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);
-  return made(rc, comm, newcomm, 1);
-}
-#endif
-
-EXPORT int MPI_Comm_split(MPI_Comm comm, int color, int key, MPI_Comm *newcomm) {
-  KEPT(Comm_split, comm, color, key, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_SPLIT, SITE)) PASS(PMPI_Comm_split(comm, color, key, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Comm_split(comm, color, key, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Comm_split_type(MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm) {
-  KEPT(Comm_split_type, comm, split_type, key, info, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_SPLIT_TYPE, SITE))
-    PASS(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Comm_split_type(comm, split_type, key, info, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm) {
-  KEPT(Comm_create, comm, group, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_CREATE, SITE)) PASS(PMPI_Comm_create(comm, group, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Comm_create(comm, group, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *newcomm) {
-  KEPT(Comm_create_group, comm, group, tag, newcomm);
-  if (!cohort_enter(COHORT_OP_COMM_CREATE_GROUP, SITE)) PASS_AMONG(PMPI_Comm_create_group(comm, group, tag, newcomm));
-  int rc = PMPI_Comm_create_group(comm, group, tag, newcomm);
-  return ended(rc, comm, rc == MPI_SUCCESS ? created_among(comm, *newcomm) : NULL);
-}
-
-EXPORT int MPI_Intercomm_create(MPI_Comm local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader, int tag,
-                                MPI_Comm *newcomm) {
-  KEPT(Intercomm_create, local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
-  if (!cohort_enter(COHORT_OP_INTERCOMM_CREATE, SITE))
-    PASS_AMONG(PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm));
-  cohort_synchronise(local_comm);
-  int rc = PMPI_Intercomm_create(local_comm, local_leader, peer_comm, remote_leader, tag, newcomm);
-  return ended(rc, local_comm, rc == MPI_SUCCESS ? created_among(local_comm, *newcomm) : NULL);
-}
-
-EXPORT int MPI_Intercomm_merge(MPI_Comm intercomm, int high, MPI_Comm *newcomm) {
-  KEPT(Intercomm_merge, intercomm, high, newcomm);
-  if (!cohort_enter(COHORT_OP_INTERCOMM_MERGE, SITE))
-    PASS(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, *newcomm);
-  return made(PMPI_Intercomm_merge(intercomm, high, newcomm), intercomm, newcomm, 0);
-}
-
-EXPORT int MPI_Cart_create(MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder,
-                           MPI_Comm *newcomm) {
-  KEPT(Cart_create, comm, ndims, dims, periods, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_CART_CREATE, SITE))
-    PASS(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Cart_create(comm, ndims, dims, periods, reorder, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Cart_sub(MPI_Comm comm, const int remain_dims[], MPI_Comm *newcomm) {
-  KEPT(Cart_sub, comm, remain_dims, newcomm);
-  if (!cohort_enter(COHORT_OP_CART_SUB, SITE)) PASS(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Cart_sub(comm, remain_dims, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Graph_create(MPI_Comm comm, int nnodes, const int indx[], const int edges[], int reorder,
-                            MPI_Comm *newcomm) {
-  KEPT(Graph_create, comm, nnodes, indx, edges, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_GRAPH_CREATE, SITE))
-    PASS(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Graph_create(comm, nnodes, indx, edges, reorder, newcomm), comm, newcomm, 0);
-}
-
-EXPORT int MPI_Dist_graph_create(MPI_Comm comm, int n, const int nodes[], const int degrees[], const int targets[],
-                                 const int weights[], MPI_Info info, int reorder, MPI_Comm *newcomm) {
-  KEPT(Dist_graph_create, comm, n, nodes, degrees, targets, weights, info, reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE, SITE))
-    PASS(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, *newcomm);
-  cohort_synchronise(comm);
-  return made(PMPI_Dist_graph_create(comm, n, nodes, degrees, targets, weights, info, reorder, newcomm), comm, newcomm,
-              0);
-}
-
-EXPORT int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int indegree, const int sources[], const int sourceweights[],
-                                          int outdegree, const int destinations[], const int destweights[],
-                                          MPI_Info info, int reorder, MPI_Comm *newcomm) {
-  KEPT(Dist_graph_create_adjacent, comm, indegree, sources, sourceweights, outdegree, destinations, destweights, info,
-       reorder, newcomm);
-  if (!cohort_enter(COHORT_OP_DIST_GRAPH_CREATE_ADJACENT, SITE))
-    PASS(PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights,
-                                         info, reorder, newcomm),
-         comm, *newcomm);
-  cohort_synchronise(comm);
-  int rc = PMPI_Dist_graph_create_adjacent(comm, indegree, sources, sourceweights, outdegree, destinations, destweights,
-                                           info, reorder, newcomm);
-  return made(rc, comm, newcomm, 0);
-}
-
-static struct cohort_comm *about_to_free(MPI_Comm comm) {
+struct cohort_comm *cohort_comm_ending(MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return NULL;
   if (g.full) cohort_comm_find(comm);
   if (cohort_persistent_uses(comm)) /* replay needs the handle for each Start */
@@ -586,7 +438,7 @@ static struct cohort_comm *about_to_free(MPI_Comm comm) {
   return cohort_comm_freeing(comm);
 }
 
-static int freed(int rc, struct cohort_comm *c) {
+void cohort_comm_ended(int rc, struct cohort_comm *c) {
   if (g.full) {
     uint32_t index = c == NULL ? 0 : c->index;
     cohort_event_begin();
@@ -596,33 +448,6 @@ static int freed(int rc, struct cohort_comm *c) {
     cohort_event_end();
   }
   cohort_comm_freed(c, rc);
-  cohort_leave();
-  return rc;
-}
-
-static int passed_free(int rc, struct cohort_comm *c) {
-  cohort_comm_freed(c, rc);
-  return rc;
-}
-
-EXPORT int MPI_Comm_free(MPI_Comm *comm) {
-  KEPT(Comm_free, comm);
-  if (!cohort_enter(COHORT_OP_COMM_FREE, SITE)) {
-    struct cohort_comm *c = cohort_passing() != 0 && *comm != MPI_COMM_NULL ? cohort_comm_freeing(*comm) : NULL;
-    return passed_free(PMPI_Comm_free(comm), c);
-  }
-  struct cohort_comm *c = about_to_free(*comm);
-  return freed(PMPI_Comm_free(comm), c);
-}
-
-EXPORT int MPI_Comm_disconnect(MPI_Comm *comm) {
-  KEPT(Comm_disconnect, comm);
-  if (!cohort_enter(COHORT_OP_COMM_DISCONNECT, SITE)) {
-    struct cohort_comm *c = cohort_passing() != 0 && *comm != MPI_COMM_NULL ? cohort_comm_freeing(*comm) : NULL;
-    return passed_free(PMPI_Comm_disconnect(comm), c);
-  }
-  struct cohort_comm *c = about_to_free(*comm);
-  return freed(PMPI_Comm_disconnect(comm), c);
 }
 
 EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {

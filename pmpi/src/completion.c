@@ -5,7 +5,7 @@
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
-#include "transport.h"
+#include "carry.h"
 
 #include <sched.h>
 
@@ -134,7 +134,7 @@ static void completed(int n, const int *indices, const uint64_t *handles, const 
 
 static int wait_one(MPI_Request *request, MPI_Status *status) {
   MPI_Request *real = cohort_stand_in(1, request);
-  int rc = cohort_do_wait(real, status);
+  int rc = carry_wait(real, status);
   cohort_stood_in(1, request, real);
   return rc;
 }
@@ -161,22 +161,20 @@ static void none_left(int rc, int count, MPI_Request *requests, MPI_Status *stat
       return;
     }
     MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-    int one = cohort_do_wait(&requests[i], st);
+    int one = carry_wait(&requests[i], st);
     if (st != MPI_STATUS_IGNORE) st->MPI_ERROR = one;
   }
 }
 
 static int wait_all(int count, MPI_Request *requests, MPI_Status *statuses) {
   MPI_Request *real = cohort_stand_in(count, requests);
-  int rc = cohort_do_waitall(count, real, statuses);
+  int rc = carry_waitall(count, real, statuses);
   none_left(rc, count, real, statuses);
   cohort_stood_in(count, requests, real);
   return rc;
 }
 
-EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
-  KEPT(Wait, request, status);
-  if (!cohort_enter(COHORT_OP_WAIT, SITE)) return PMPI_Wait(request, status);
+static int stage_Wait(MPI_Request *request, MPI_Status *status) {
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
   if (observing()) {
@@ -185,13 +183,10 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status) {
   }
   int rc = wait_one(request, st);
   completed(1, NULL, handles, request, st, 0);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  KEPT(Waitall, count, array_of_requests, array_of_statuses);
-  if (!cohort_enter(COHORT_OP_WAITALL, SITE)) return PMPI_Waitall(count, array_of_requests, array_of_statuses);
+static int stage_Waitall(int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
   MPI_Status *st = array_of_statuses;
   uint64_t *handles = NULL;
   if (observing()) {
@@ -200,7 +195,6 @@ EXPORT int MPI_Waitall(int count, MPI_Request array_of_requests[], MPI_Status ar
   }
   int rc = wait_all(count, array_of_requests, st);
   completed(count, NULL, handles, array_of_requests, st, 0);
-  cohort_leave();
   return rc;
 }
 
@@ -228,9 +222,7 @@ static int replay_any(int count, MPI_Request *requests, int *index, MPI_Status *
   return wait_one(&requests[indices[0]], st);
 }
 
-EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
-  KEPT(Waitany, count, array_of_requests, index, status);
-  if (!cohort_enter(COHORT_OP_WAITANY, SITE)) return PMPI_Waitany(count, array_of_requests, index, status);
+static int stage_Waitany(int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
   if (observing()) {
@@ -238,15 +230,12 @@ EXPORT int MPI_Waitany(int count, MPI_Request array_of_requests[], int *index, M
     if (status == MPI_STATUS_IGNORE) st = &own;
   }
   int rc = g.replay ? replay_any(count, array_of_requests, index, st)
-                    : cohort_do_waitany(count, array_of_requests, index, st);
+                    : carry_waitany(count, array_of_requests, index, st);
   completed_any(*index, handles, array_of_requests, st);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
-  KEPT(Testany, count, array_of_requests, index, flag, status);
-  if (!cohort_enter(COHORT_OP_TESTANY, SITE)) return PMPI_Testany(count, array_of_requests, index, flag, status);
+static int stage_Testany(int count, MPI_Request array_of_requests[], int *index, int *flag, MPI_Status *status) {
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
   int rc = MPI_SUCCESS;
@@ -263,13 +252,9 @@ EXPORT int MPI_Testany(int count, MPI_Request array_of_requests[], int *index, i
   } else {
     rc = carry_testany(count, array_of_requests, index, flag, st);
   }
-  if (rc == MPI_SUCCESS && !*flag) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && !*flag) return rc;
   if (g.order) cohort_order_poll(COHORT_OP_TESTANY);
   completed_any(*index, handles, array_of_requests, st);
-  cohort_leave();
   return rc;
 }
 
@@ -305,11 +290,8 @@ static void completed_some(int outcount, const int *indices, const uint64_t *han
   if (handles != NULL) completed(n, indices, handles, requests, statuses, 0);
 }
 
-EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+static int stage_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                         MPI_Status array_of_statuses[]) {
-  KEPT(Waitsome, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  if (!cohort_enter(COHORT_OP_WAITSOME, SITE))
-    return PMPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   MPI_Status *st = array_of_statuses;
   uint64_t *handles = NULL;
   if (observing()) {
@@ -317,17 +299,13 @@ EXPORT int MPI_Waitsome(int incount, MPI_Request array_of_requests[], int *outco
     if (st == MPI_STATUSES_IGNORE) st = own_statuses(incount);
   }
   int rc = g.replay ? replay_some(incount, array_of_requests, outcount, array_of_indices, st)
-                    : cohort_do_waitsome(incount, array_of_requests, outcount, array_of_indices, st);
+                    : carry_waitsome(incount, array_of_requests, outcount, array_of_indices, st);
   completed_some(*outcount, array_of_indices, handles, array_of_requests, st);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
+static int stage_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                         MPI_Status array_of_statuses[]) {
-  KEPT(Testsome, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  if (!cohort_enter(COHORT_OP_TESTSOME, SITE))
-    return PMPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
   MPI_Status *st = array_of_statuses;
   uint64_t *handles = NULL;
   int rc = MPI_SUCCESS;
@@ -341,19 +319,13 @@ EXPORT int MPI_Testsome(int incount, MPI_Request array_of_requests[], int *outco
     rc = replay_some(incount, array_of_requests, outcount, array_of_indices, st);
   else
     *outcount = 0;
-  if (rc == MPI_SUCCESS && *outcount == 0) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && *outcount == 0) return rc;
   if (g.order) cohort_order_poll(COHORT_OP_TESTSOME);
   completed_some(*outcount, array_of_indices, handles, array_of_requests, st);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
-  KEPT(Test, request, flag, status);
-  if (!cohort_enter(COHORT_OP_TEST, SITE)) return PMPI_Test(request, flag, status);
+static int stage_Test(MPI_Request *request, int *flag, MPI_Status *status) {
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
   int rc = MPI_SUCCESS;
@@ -367,19 +339,13 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status) {
   } else {
     rc = carry_test(request, flag, st);
   }
-  if (rc == MPI_SUCCESS && !*flag) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && !*flag) return rc;
   if (g.order) cohort_order_poll(COHORT_OP_TEST);
   completed(1, NULL, handles, request, st, 0);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
-  KEPT(Testall, count, array_of_requests, flag, array_of_statuses);
-  if (!cohort_enter(COHORT_OP_TESTALL, SITE)) return PMPI_Testall(count, array_of_requests, flag, array_of_statuses);
+static int stage_Testall(int count, MPI_Request array_of_requests[], int *flag, MPI_Status array_of_statuses[]) {
   MPI_Status *st = array_of_statuses;
   uint64_t *handles = NULL;
   int rc = MPI_SUCCESS;
@@ -394,19 +360,13 @@ EXPORT int MPI_Testall(int count, MPI_Request array_of_requests[], int *flag, MP
     rc = carry_testall(count, array_of_requests, flag, st);
     none_left(rc, count, array_of_requests, st);
   }
-  if (rc == MPI_SUCCESS && !*flag) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && !*flag) return rc;
   if (g.order) cohort_order_poll(COHORT_OP_TESTALL);
   completed(count, NULL, handles, array_of_requests, st, 0);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
-  KEPT(Request_get_status, request, flag, status);
-  if (!cohort_enter(COHORT_OP_REQUEST_GET_STATUS, SITE)) return PMPI_Request_get_status(request, flag, status);
+static int stage_Request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
   MPI_Status own, *st = status;
   uint64_t *handles = NULL;
   int rc = MPI_SUCCESS;
@@ -424,12 +384,10 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
   } else {
     rc = carry_request_get_status(request, flag, st);
   }
-  if (rc == MPI_SUCCESS && !*flag) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && !*flag) return rc;
   if (g.order) cohort_order_poll(COHORT_OP_REQUEST_GET_STATUS);
   completed(1, NULL, handles, &request, st, 1);
-  cohort_leave();
   return rc;
 }
+
+#include "wrap_completion.h"

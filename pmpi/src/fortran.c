@@ -215,7 +215,7 @@ int fortran_first_index(void) {
       cohort_grequest_started(*rc, PMPI_Request_f2c(*request));                                                            \
       cohort_leave();                                                                                                      \
     }                                                                                                                      \
-    if (*rc == MPI_SUCCESS) cohort_kept_grequest(SITE, PMPI_Request_f2c(*request), *request);                              \
+    if (*rc == MPI_SUCCESS) cohort_call_grequest(SITE, PMPI_Request_f2c(*request), *request);                              \
   }
 GREQUEST_START(mpi_grequest_start_f08_)
 #ifdef OPEN_MPI

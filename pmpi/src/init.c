@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct cohort_global g = {.progress = MPI_COMM_NULL, .kept = 1};
+struct cohort_global g = {.progress = MPI_COMM_NULL, .tracking = 1};
 struct cohort_requests_state g_requests;
 struct cohort_trace_state g_trace;
 struct cohort_threads_state g_threads;
@@ -34,7 +34,7 @@ static struct cohort_control orphan_control = {.park_at = COHORT_NEVER, .guard_a
 /* A forked child is no rank: it must not touch what it shares with its parent. */
 static void in_forked_child(void) {
   g.phase = PHASE_OVER;
-  g.order = g.full = g.replay = g.racing = g.yield = g.kept = cohort_values_given = 0;
+  g.order = g.full = g.replay = g.racing = g.yield = g.tracking = cohort_values_given = 0;
   cohort_clocks = 0;
   g.control = &orphan_control;
   g.header = &private_header;
@@ -358,9 +358,7 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
   return rc;
 }
 
-EXPORT int MPI_Finalize(void) {
-  KEPT_BARE(Finalize);
-  if (!cohort_enter(COHORT_OP_FINALIZE, SITE)) return PMPI_Finalize();
+static int stage_Finalize(void) {
   if (g_requests.freed > 0) cohort_look_at_freed(1);
   if (g.replay) {
     cohort_replay_finalize();
@@ -372,22 +370,25 @@ EXPORT int MPI_Finalize(void) {
   cohort_progress_close();
   int rc = PMPI_Finalize();
   g.phase = PHASE_OVER;
-  g.kept = 0;
+  g.tracking = 0;
   cohort_values_given = 0;
   cohort_clocks = 0;
   cohort_event_plain();
-  cohort_leave();
+  return rc;
+}
+
+static void left_Finalize(void) {
   int alone = cohort_short_enter(); /* other threads may be adding a value */
   cohort_trace_close();
   if (alone) cohort_short_leave();
   cohort_set_state(COHORT_STATE_FINALIZED);
-  return rc;
 }
 
-EXPORT int MPI_Abort(MPI_Comm comm, int code) {
-  KEPT(Abort, comm, code);
-  if (!cohort_enter(COHORT_OP_ABORT, SITE)) return PMPI_Abort(comm, code);
+/* It does not come back, so its event is over before it is carried out. */
+static int stage_Abort(MPI_Comm comm, int errorcode) {
+  (void)comm, (void)errorcode;
   cohort_event_plain();
-  cohort_leave();
-  return PMPI_Abort(comm, code);
+  return MPI_SUCCESS;
 }
+
+#include "wrap_init.h"

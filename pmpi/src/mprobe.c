@@ -7,7 +7,7 @@
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
-#include "transport.h"
+#include "carry.h"
 
 /* Full mode: which probe took the message of a handle, so that the event of the receive can say so. */
 struct matched { uint64_t event; uint32_t comm; int32_t source, tag; uint32_t next; };
@@ -70,24 +70,19 @@ static void probed(int given, MPI_Comm comm, int source, int tag, const MPI_Mess
   cohort_event_end();
 }
 
-EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
-  KEPT(Mprobe, source, tag, comm, message, status);
-  if (!cohort_enter(COHORT_OP_MPROBE, SITE)) return PMPI_Mprobe(source, tag, comm, message, status);
+static int stage_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_MPROBE, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  int rc = cohort_do_mprobe(from, with, comm, message, st);
+  int rc = carry_mprobe(from, with, comm, message, st);
   int given = cohort_given(rc, wildcard);
   if (g.order && wildcard && given) cohort_order_match(COHORT_OP_MPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
   probed(given, comm, source, tag, message, st);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
-  KEPT(Improbe, source, tag, comm, flag, message, status);
-  if (!cohort_enter(COHORT_OP_IMPROBE, SITE)) return PMPI_Improbe(source, tag, comm, flag, message, status);
+static int stage_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
   int wildcard = cohort_wildcard(source, tag);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = MPI_SUCCESS;
@@ -95,31 +90,25 @@ EXPORT int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Messag
     *flag = cohort_replay_poll(COHORT_OP_IMPROBE);
     int from = source, with = tag;
     if (*flag && wildcard) cohort_replay_match(COHORT_OP_IMPROBE, &from, &with);
-    if (*flag) rc = cohort_do_mprobe(from, with, comm, message, st);
+    if (*flag) rc = carry_mprobe(from, with, comm, message, st);
   } else {
     rc = carry_improbe(source, tag, comm, flag, message, st);
   }
-  if (rc == MPI_SUCCESS && !*flag) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && !*flag) return rc;
   int given = cohort_given(rc, wildcard);
   if (g.order) {
     cohort_order_poll(COHORT_OP_IMPROBE);
     if (wildcard && given) cohort_order_match(COHORT_OP_IMPROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
   }
   probed(given, comm, source, tag, message, st);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
-  KEPT(Mrecv, buf, count, datatype, message, status);
-  if (!cohort_enter(COHORT_OP_MRECV, SITE)) return PMPI_Mrecv(buf, count, datatype, message, status);
+static int stage_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   uint64_t handle = HANDLE(*message);
   struct matched m = recall(*message);
-  int rc = cohort_do_mrecv(buf, count, datatype, message, st);
+  int rc = carry_mrecv(buf, count, datatype, message, st);
   if (g.full) {
     forget(handle);
     cohort_event_begin();
@@ -130,13 +119,10 @@ EXPORT int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *m
     cohort_put_uv(m.event == 0 ? 0 : g.events + 1 - m.event);
     cohort_event_end();
   }
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) {
-  KEPT(Imrecv, buf, count, datatype, message, request);
-  if (!cohort_enter(COHORT_OP_IMRECV, SITE)) return PMPI_Imrecv(buf, count, datatype, message, request);
+static int stage_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request) {
   uint64_t handle = HANDLE(*message);
   struct matched m = recall(*message);
   int rc = carry_imrecv(buf, count, datatype, message, request);
@@ -155,6 +141,7 @@ EXPORT int MPI_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *
   } else if (g_requests.note && rc == MPI_SUCCESS) {
     cohort_request_note(*request, REQUEST_TAKEN);
   }
-  cohort_leave();
   return rc;
 }
+
+#include "wrap_mprobe.h"

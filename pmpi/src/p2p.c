@@ -4,19 +4,17 @@
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
-#include "transport.h"
+#include "carry.h"
 
-EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+static int stage_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                     MPI_Status *status) {
-  KEPT(Recv, buf, count, datatype, source, tag, comm, status);
-  if (!cohort_enter(COHORT_OP_RECV, SITE)) return PMPI_Recv(buf, count, datatype, source, tag, comm, status);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_RECV, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE && (g.full || (g.order && (wildcard || cohort_awaited_count > 0)))
                             ? &own
                             : status;
-  int rc = cohort_do_recv(buf, count, datatype, from, with, comm, st);
+  int rc = carry_recv(buf, count, datatype, from, with, comm, st);
   int given = cohort_given(rc, wildcard);
   if (source != MPI_PROC_NULL && given && st != MPI_STATUS_IGNORE)
     cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
@@ -27,14 +25,11 @@ EXPORT int MPI_Recv(void *buf, int count, MPI_Datatype datatype, int source, int
     cohort_put_given(given, st);
     cohort_event_end();
   }
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+static int stage_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                      MPI_Request *request) {
-  KEPT(Irecv, buf, count, datatype, source, tag, comm, request);
-  if (!cohort_enter(COHORT_OP_IRECV, SITE)) return PMPI_Irecv(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag, rc;
   if (UNLIKELY(g.replay) &&
@@ -61,7 +56,6 @@ EXPORT int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, in
     cohort_put_asked(comm, rc == MPI_SUCCESS ? source : MPI_PROC_NULL, tag); /* one that failed takes nothing */
     cohort_event_end();
   }
-  cohort_leave();
   return rc;
 }
 
@@ -80,38 +74,30 @@ static void exchanged(int rc, MPI_Comm comm, int dest, int sendtag, uint64_t byt
   }
 }
 
-EXPORT int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+static int stage_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                         int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
                         MPI_Status *status) {
-  KEPT(Sendrecv, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
-       status);
-  if (!cohort_enter(COHORT_OP_SENDRECV, SITE))
-    return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
-                         comm, status);
   int from = source, with = recvtag;
   if (g.replay && cohort_wildcard(source, recvtag)) cohort_replay_match(COHORT_OP_SENDRECV, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  int rc = cohort_do_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, from, with,
+  int rc = carry_sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, from, with,
                               comm, st);
   exchanged(rc, comm, dest, sendtag, cohort_bytes(sendcount, sendtype), source, recvtag, st);
   if (g.full && rc == MPI_SUCCESS) cohort_content(sendbuf, sendcount, sendtype, dest);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
+static int stage_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
                                 int recvtag, MPI_Comm comm, MPI_Status *status) {
-  KEPT(Sendrecv_replace, buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
-  if (!cohort_enter(COHORT_OP_SENDRECV_REPLACE, SITE))
-    return PMPI_Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm, status);
   int from = source, with = recvtag;
   if (g.replay && cohort_wildcard(source, recvtag)) cohort_replay_match(COHORT_OP_SENDRECV_REPLACE, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   struct cohort_content sent = {0};
   if (g.full) sent = cohort_content_of(buf, count, datatype, dest); /* what is received takes its place */
-  int rc = cohort_do_sendrecv_replace(buf, count, datatype, dest, sendtag, from, with, comm, st);
+  int rc = carry_sendrecv_replace(buf, count, datatype, dest, sendtag, from, with, comm, st);
   exchanged(rc, comm, dest, sendtag, cohort_bytes(count, datatype), source, recvtag, st);
   if (sent.known && rc == MPI_SUCCESS) cohort_put_content(sent, 0);
-  cohort_leave();
   return rc;
 }
+
+#include "wrap_p2p.h"

@@ -1,4 +1,4 @@
-/* Messages: what they are in the trace, and how blocking calls carry them. */
+/* Messages: what they are in the trace. */
 #ifndef COHORT_P2P_H
 #define COHORT_P2P_H
 #include "core.h"
@@ -44,21 +44,7 @@ void cohort_put_content(struct cohort_content c, uint32_t which);
 /* full mode: of the message that was just sent */
 void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest);
 
-/* ---- yield.c: blocking calls, with or without sched_yield */
-int cohort_do_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op);
-int cohort_do_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status);
-int cohort_do_probe(int source, int tag, MPI_Comm comm, MPI_Status *status);
-int cohort_do_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
-int cohort_do_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status);
-int cohort_do_wait(MPI_Request *request, MPI_Status *status);
-int cohort_do_waitall(int count, MPI_Request *requests, MPI_Status *statuses);
-int cohort_do_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status);
-int cohort_do_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses);
-int cohort_do_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                       MPI_Status *status);
-int cohort_do_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
-                               MPI_Comm comm, MPI_Status *status);
+/* ---- yield.c; how messages are carried is in carry.h, which is generated */
 int cohort_may_test(MPI_Comm comm);            /* an error of a receive on it may be found by a test */
 void cohort_synchronise(MPI_Comm comm);        /* yield: wait, yielding, until all members are here */
 int cohort_yieldable(MPI_Comm comm);

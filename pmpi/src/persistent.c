@@ -8,7 +8,7 @@
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
-#include "transport.h"
+#include "carry.h"
 
 struct receive {
   MPI_Request standin; /* MPI_REQUEST_NULL: none */
@@ -50,10 +50,8 @@ static void keep_datatype(struct receive *r, MPI_Datatype datatype) {
     r->own_datatype = PMPI_Type_dup(datatype, &r->datatype) == MPI_SUCCESS;
 }
 
-EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+static int stage_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
                          MPI_Request *request) {
-  KEPT(Recv_init, buf, count, datatype, source, tag, comm, request);
-  if (!cohort_enter(COHORT_OP_RECV_INIT, SITE)) return PMPI_Recv_init(buf, count, datatype, source, tag, comm, request);
   int rc = carry_recv_init(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
   if (rc == MPI_SUCCESS && source != MPI_PROC_NULL && (g.replay || ((g.order || g.full) && wildcard))) {
@@ -89,7 +87,6 @@ EXPORT int MPI_Recv_init(void *buf, int count, MPI_Datatype datatype, int source
     cohort_put_uv(0);
     cohort_event_end();
   }
-  cohort_leave();
   return rc;
 }
 
@@ -234,24 +231,20 @@ static uint64_t *handles_of(int count, const MPI_Request *requests) {
   return before;
 }
 
-EXPORT int MPI_Start(MPI_Request *request) {
-  KEPT(Start, request);
-  if (!cohort_enter(COHORT_OP_START, SITE)) return PMPI_Start(request);
+static int stage_Start(MPI_Request *request) {
   uint64_t before = HANDLE(*request);
   int rc = g.replay ? start_in_replay(request, 0) : carry_start(request);
   renamed(before, *request);
   started(rc == MPI_SUCCESS, request);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Startall(int count, MPI_Request array_of_requests[]) {
-  KEPT(Startall, count, array_of_requests);
-  if (!cohort_enter(COHORT_OP_STARTALL, SITE)) return PMPI_Startall(count, array_of_requests);
+static int stage_Startall(int count, MPI_Request array_of_requests[]) {
   const uint64_t *before = handles_of(count, array_of_requests);
   int rc = g.replay ? startall_in_replay(count, array_of_requests) : carry_startall(count, array_of_requests);
   for (int i = 0; before != NULL && i < count; i++) renamed(before[i], array_of_requests[i]);
   started(rc == MPI_SUCCESS ? count : 0, array_of_requests);
-  cohort_leave();
   return rc;
 }
+
+#include "wrap_persistent.h"

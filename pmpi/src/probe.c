@@ -4,16 +4,14 @@
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
-#include "transport.h"
+#include "carry.h"
 
-EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
-  KEPT(Probe, source, tag, comm, status);
-  if (!cohort_enter(COHORT_OP_PROBE, SITE)) return PMPI_Probe(source, tag, comm, status);
+static int stage_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   int wildcard = cohort_wildcard(source, tag);
   int from = source, with = tag;
   if (g.replay && wildcard) cohort_replay_match(COHORT_OP_PROBE, &from, &with);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  int rc = cohort_do_probe(from, with, comm, st);
+  int rc = carry_probe(from, with, comm, st);
   int given = cohort_given(rc, wildcard);
   if (g.order && wildcard && given) cohort_order_match(COHORT_OP_PROBE, st->MPI_SOURCE, st->MPI_TAG, 0);
   if (source != MPI_PROC_NULL && given) cohort_awaited_took(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
@@ -23,13 +21,10 @@ EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
     cohort_put_given(given, st);
     cohort_event_end();
   }
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
-  KEPT(Iprobe, source, tag, comm, flag, status);
-  if (!cohort_enter(COHORT_OP_IPROBE, SITE)) return PMPI_Iprobe(source, tag, comm, flag, status);
+static int stage_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
   int wildcard = cohort_wildcard(source, tag);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = MPI_SUCCESS;
@@ -37,14 +32,11 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
     *flag = cohort_replay_poll(COHORT_OP_IPROBE);
     int from = source, with = tag;
     if (*flag && wildcard) cohort_replay_match(COHORT_OP_IPROBE, &from, &with);
-    if (*flag) rc = cohort_do_probe(from, with, comm, st);
+    if (*flag) rc = carry_probe(from, with, comm, st);
   } else {
     rc = carry_iprobe(source, tag, comm, flag, st);
   }
-  if (rc == MPI_SUCCESS && !*flag) {
-    cohort_poll_failed();
-    return rc;
-  }
+  if (rc == MPI_SUCCESS && !*flag) return rc;
   int given = cohort_given(rc, wildcard);
   if (g.order) {
     cohort_order_poll(COHORT_OP_IPROBE);
@@ -57,6 +49,7 @@ EXPORT int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status 
     cohort_put_given(given, st);
     cohort_event_end();
   }
-  cohort_leave();
   return rc;
 }
+
+#include "wrap_probe.h"

@@ -156,4 +156,11 @@ void cohort_receive_again(struct node *n, uint32_t which);
 void cohort_deliver(struct node *n, MPI_Status *status, int rc);
 void cohort_finish(struct node *n, MPI_Status *status, int rc);  /* likewise, and the request is gone */
 
+/* ---- racing_large.c */
+int cohort_racing_isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                            MPI_Comm comm, MPI_Request *request);
+int cohort_racing_isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype type, int dest, int sendtag, int source,
+                                    int recvtag, MPI_Comm comm, MPI_Request *request);
+
 #endif

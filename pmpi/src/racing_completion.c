@@ -3,7 +3,7 @@
 #include "completion.h"
 #include "p2p.h"
 #include "racing.h"
-#include "racing_transport.h"
+#include "carry.h"
 
 #include <sched.h>
 
@@ -80,7 +80,7 @@ static void orphans(void) {
   if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
 }
 
-int cohort_r_wait(MPI_Request *request, MPI_Status *status) {
+int cohort_racing_wait(MPI_Request *request, MPI_Status *status) {
   struct node *n = node_of(*request);
   orphans();
   if (n == NULL || !n->active) return cohort_wait_raw(request, status);
@@ -90,7 +90,7 @@ int cohort_r_wait(MPI_Request *request, MPI_Status *status) {
   return rc;
 }
 
-int cohort_r_test(MPI_Request *request, int *flag, MPI_Status *status) {
+int cohort_racing_test(MPI_Request *request, int *flag, MPI_Status *status) {
   struct node *n = node_of(*request);
   orphans();
   if (n == NULL || !n->active) return PMPI_Test(request, flag, status);
@@ -100,7 +100,7 @@ int cohort_r_test(MPI_Request *request, int *flag, MPI_Status *status) {
   return rc;
 }
 
-int cohort_r_request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
+int cohort_racing_request_get_status(MPI_Request request, int *flag, MPI_Status *status) {
   struct node *n = node_of(request);
   orphans();
   if (n == NULL || !n->active) return PMPI_Request_get_status(request, flag, status);
@@ -124,7 +124,7 @@ static int waitall_raw(int count, MPI_Request *requests, MPI_Status *statuses) {
   }
 }
 
-int cohort_r_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
+int cohort_racing_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   orphans();
   struct node **nodes = nodes_of(count, requests);
   if (nodes == NULL) return waitall_raw(count, requests, statuses);
@@ -135,7 +135,7 @@ int cohort_r_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   return rc;
 }
 
-int cohort_r_testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+int cohort_racing_testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
   orphans();
   struct node **nodes = nodes_of(count, requests);
   if (nodes == NULL) return testall(count, requests, flag, statuses);
@@ -161,7 +161,7 @@ static void one(int count, int index, struct node **nodes, const MPI_Request *re
   if (gone(rc, nodes[index], requests[index])) cohort_finish(nodes[index], status, rc);
 }
 
-int cohort_r_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
+int cohort_racing_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
   orphans();
   struct node **nodes = nodes_of(count, requests);
   if (nodes == NULL) return waitany_raw(count, requests, index, status);
@@ -172,7 +172,7 @@ int cohort_r_waitany(int count, MPI_Request *requests, int *index, MPI_Status *s
   return rc;
 }
 
-int cohort_r_testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
+int cohort_racing_testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
   orphans();
   struct node **nodes = nodes_of(count, requests);
   if (nodes == NULL) return PMPI_Testany(count, requests, index, flag, status);
@@ -210,15 +210,15 @@ static int testsome_raw(int count, MPI_Request *requests, int *outcount, int *in
   return PMPI_Testsome(count, requests, outcount, indices, statuses);
 }
 
-int cohort_r_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+int cohort_racing_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
   return some(count, requests, outcount, indices, statuses, waitsome_raw);
 }
 
-int cohort_r_testsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
+int cohort_racing_testsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
   return some(count, requests, outcount, indices, statuses, testsome_raw);
 }
 
-int cohort_r_cancel(MPI_Request *request) {
+int cohort_racing_cancel(MPI_Request *request) {
   struct node *n = node_of(*request);
   int rc = PMPI_Cancel(request);
   if (n != NULL && n->active && rc == MPI_SUCCESS) n->cancelled = 1;
@@ -226,7 +226,7 @@ int cohort_r_cancel(MPI_Request *request) {
 }
 
 /* An active one goes on, and its message is still to be delivered: the request stays ours. */
-int cohort_r_request_free(MPI_Request *request) {
+int cohort_racing_request_free(MPI_Request *request) {
   struct node *n = node_of(*request);
   if (n == NULL) return PMPI_Request_free(request);
   if (n->active) {

@@ -1,7 +1,7 @@
 /* Racing mode: receiving messages with a header, and probing for them. */
 #include "p2p.h"
 #include "racing.h"
-#include "racing_transport.h"
+#include "carry.h"
 #include "registry.h"
 #include "replay.h"
 
@@ -176,7 +176,7 @@ static int probe_raw(int source, int tag, MPI_Comm comm, MPI_Status *status) {
 
 static union { uint8_t bytes[COPY_MOST]; uint64_t aligned; } receive_wire; /* of the blocking receive in progress */
 
-int cohort_r_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv(buf, count, type, source, tag, comm, status);
   struct node n = {.wire = receive_wire.bytes};
   struct incoming in;
@@ -201,7 +201,7 @@ int cohort_r_recv(void *buf, int count, MPI_Datatype type, int source, int tag, 
   return rc;
 }
 
-int cohort_r_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Irecv(buf, count, type, source, tag, comm, request);
   struct node planned = {0};
   struct incoming in;
@@ -220,7 +220,7 @@ int cohort_r_irecv(void *buf, int count, MPI_Datatype type, int source, int tag,
   return rc;
 }
 
-int cohort_r_recv_init(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+int cohort_racing_recv_init(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                        MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv_init(buf, count, type, source, tag, comm, request);
   struct node planned = {.persistent = 1, .source = source, .tag = tag};
@@ -251,14 +251,14 @@ static int ready(struct node *n, uint32_t which) {
   return MPI_SUCCESS;
 }
 
-int cohort_r_start(MPI_Request *request) {
+int cohort_racing_start(MPI_Request *request) {
   int rc = ready(node_of(*request), 0);
   if (rc == MPI_SUCCESS) rc = PMPI_Start(request);
   if (rc == MPI_SUCCESS) cohort_null_received();
   return rc;
 }
 
-int cohort_r_startall(int count, MPI_Request *requests) {
+int cohort_racing_startall(int count, MPI_Request *requests) {
   for (int i = 0; i < count; i++) {
     int rc = ready(node_of(requests[i]), (uint32_t)i);
     if (rc != MPI_SUCCESS) return rc;
@@ -280,7 +280,7 @@ static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Data
   int rc = incoming(n, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Irecv(in.buf, in.count, in.type, source, recvtag, comm, &receive);
   if (rc != MPI_SUCCESS) return rc;
-  rc = cohort_r_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_ISEND, &send);
+  rc = cohort_racing_isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_ISEND, &send);
   if (rc != MPI_SUCCESS) {
     PMPI_Cancel(&receive);
     n->cancelled = 1;
@@ -289,19 +289,19 @@ static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Data
     return rc;
   }
   rc = cohort_wait_raw(&receive, st);
-  int sent = cohort_r_wait(&send, MPI_STATUS_IGNORE);
+  int sent = cohort_racing_wait(&send, MPI_STATUS_IGNORE);
   received(n, st, rc);
   return rc != MPI_SUCCESS ? rc : sent;
 }
 
-int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+int cohort_racing_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
                       int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
                       MPI_Status *status) {
   if (source != MPI_PROC_NULL && !headed(recvcount, recvtype, source, comm))
     return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
                          comm, status);
   if (source == MPI_PROC_NULL) {
-    int rc = cohort_r_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
+    int rc = cohort_racing_send(sendbuf, sendcount, sendtype, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? PMPI_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status) : rc;
   }
   struct node n = {0};
@@ -310,14 +310,14 @@ int cohort_r_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
 }
 
 /* What is sent is copied before what is received comes into the same buffer. */
-int cohort_r_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
+int cohort_racing_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                               MPI_Comm comm, MPI_Status *status) {
   static struct cohort_buffer copy;
   int size = 0, position = 0;
   if (source != MPI_PROC_NULL && !headed(count, type, source, comm))
     return PMPI_Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   if (source == MPI_PROC_NULL) {
-    int rc = cohort_r_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
+    int rc = cohort_racing_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? PMPI_Recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
   int rc = PMPI_Pack_size(count, type, comm, &size);
@@ -344,7 +344,7 @@ static void probed(int source, int tag, MPI_Comm comm, const MPI_Status *status,
   cohort_race_received(&r);
 }
 
-int cohort_r_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
+int cohort_racing_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = probe_raw(source, tag, comm, st);
   if (rc != MPI_SUCCESS || source == MPI_PROC_NULL || !cohort_racing_headed(comm)) return rc;
@@ -353,7 +353,7 @@ int cohort_r_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   return rc;
 }
 
-int cohort_r_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
+int cohort_racing_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status) {
   int rc = PMPI_Iprobe(source, tag, comm, flag, status);
   if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
   if (rc != MPI_SUCCESS || !*flag || status == MPI_STATUS_IGNORE || source == MPI_PROC_NULL ||
@@ -376,13 +376,13 @@ static int taken(int rc, int source, int tag, MPI_Comm comm, MPI_Message message
   return rc;
 }
 
-int cohort_r_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
+int cohort_racing_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = PMPI_Improbe(source, tag, comm, flag, message, st);
   return *flag ? taken(rc, source, tag, comm, *message, st) : rc;
 }
 
-int cohort_r_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
+int cohort_racing_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = MPI_SUCCESS;
   if (!g.yield) {
@@ -414,7 +414,7 @@ static int take(struct node *n, MPI_Message message, void *buf, int count, MPI_D
   return 1;
 }
 
-int cohort_r_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
+int cohort_racing_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
   struct node n = {0};
   struct incoming in;
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
@@ -427,7 +427,7 @@ int cohort_r_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message
   return rc;
 }
 
-int cohort_r_imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
+int cohort_racing_imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
   struct node planned = {0};
   struct incoming in;
   if (!take(&planned, *message, buf, count, type, 1, NULL)) return PMPI_Imrecv(buf, count, type, message, request);

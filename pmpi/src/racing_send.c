@@ -4,7 +4,7 @@
  * choose alike. The receiver does not know who will send when it posts, so the header has one size. */
 #include "p2p.h"
 #include "racing.h"
-#include "racing_transport.h"
+#include "carry.h"
 #include "registry.h"
 
 #include <sched.h>
@@ -155,7 +155,7 @@ static int bsend(const void *buf, int count, MPI_Datatype type, int dest, int ta
   return send_and_forget(buf, count, type, dest, tag, comm, to);
 }
 
-int cohort_r_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op) {
+int cohort_racing_send(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op) {
   static union { uint8_t bytes[COPY_MOST]; uint64_t aligned; } wire;
   uint32_t to;
   if (UNLIKELY(!headed(count, type, dest, comm, &to))) return send_plain(buf, count, type, dest, tag, comm, op);
@@ -195,7 +195,7 @@ void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type)
   if (direct) PMPI_Type_free(type);
 }
 
-int cohort_r_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+int cohort_racing_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
                    MPI_Request *request) {
   uint32_t to;
   if (UNLIKELY(!headed(count, type, dest, comm, &to)))
@@ -297,7 +297,7 @@ void cohort_null_sends_free(void) {
   for (; null_sends.length > 0; PMPI_Request_free(&request)) null_send(&request);
 }
 
-int cohort_r_send_init(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+int cohort_racing_send_init(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
                        MPI_Request *request) {
   uint32_t to;
   int with_header = headed(count, type, dest, comm, &to);

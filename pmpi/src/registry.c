@@ -304,7 +304,7 @@ void cohort_registry_open(void) {
   int controlled = g.control->magic == COHORT_CONTROL_MAGIC,
       told = controlled && (g.control->flags & COHORT_FLAG_KEEP) != 0;
   if (controlled) features |= COHORT_FEATURE_CONTROL;
-  g.kept = asked(COHORT_ENV_KEEP, told || !controlled, &features);
+  g.tracking = asked(COHORT_ENV_KEEP, told || !controlled, &features);
   const char *stacks_asked = getenv(COHORT_ENV_STACKS);
   stacks_wanted = stacks_asked == NULL ? told : strcmp(stacks_asked, "1") == 0;
   request_stacks_wanted = stacks_wanted && stacks_asked != NULL;
@@ -313,7 +313,7 @@ void cohort_registry_open(void) {
     backtrace(first, 2); /* which loads what it needs */
     features |= COHORT_FEATURE_STACKS;
   }
-  if (g.kept) features |= COHORT_FEATURE_REQUESTS | COHORT_FEATURE_CALLS;
-  if (g.kept && request_stacks_wanted) features |= COHORT_FEATURE_REQUEST_STACKS;
+  if (g.tracking) features |= COHORT_FEATURE_REQUESTS | COHORT_FEATURE_CALLS;
+  if (g.tracking && request_stacks_wanted) features |= COHORT_FEATURE_REQUEST_STACKS;
   __atomic_store_n(&r->features, features, __ATOMIC_RELEASE);
 }

@@ -64,6 +64,17 @@ void cohort_comm_unref(struct cohort_comm *c);
 void cohort_comm_given(MPI_Comm comm, uint64_t site);
 struct cohort_comm *cohort_comm_freeing(MPI_Comm comm);
 void cohort_comm_freed(struct cohort_comm *c, int rc);
+/* A call that makes a communicator of `parent` is carried out. `pending`: it may not be asked about yet, but is a
+ * duplicate of its parent. */
+void cohort_comm_made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending);
+/* Likewise, if not all members of the parent took part, or if there are two parents. */
+void cohort_comm_made_among(int rc, MPI_Comm parent, const MPI_Comm *comm);
+/* Likewise, where another thread is inside MPI: in a session that records nothing the debugger is to know what was made
+ * all the same. `site`: cohort_passing, from before the call. */
+void cohort_comm_passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *comm, int pending);
+/* Around a call that frees one. */
+struct cohort_comm *cohort_comm_ending(MPI_Comm comm);
+void cohort_comm_ended(int rc, struct cohort_comm *c);
 int cohort_world_ranks(MPI_Group group, int n, uint32_t *out);
 
 #endif

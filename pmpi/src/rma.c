@@ -13,6 +13,7 @@
  * is not recorded but hashed, so that a replay that gets something else is found out. The rest is refused by name:
  * locks on it, sums of floating-point numbers, replacements, fetching atomics. Every rank decides alike, by the
  * greatest part of a window that any rank has. */
+#include "objects.h"
 #include "p2p.h"
 #include "registry.h"
 #include "replay.h"
@@ -397,23 +398,17 @@ static void only_small(const struct window *w, const char *call) {
 
 /* ---- the calls */
 
-EXPORT int MPI_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
-  KEPT_ALWAYS(Win_create, base, size, disp_unit, info, comm, win);
-  if (!cohort_enter(COHORT_OP_WIN_CREATE, SITE)) return PMPI_Win_create(base, size, disp_unit, info, comm, win);
+static int stage_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win) {
   int rc = PMPI_Win_create(base, size, disp_unit, info, comm, win);
   if (rc == MPI_SUCCESS) made(*win, base, size, comm, 1);
   event_of(windows);
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
-  KEPT_ALWAYS(Win_allocate, size, disp_unit, info, comm, baseptr, win);
-  if (!cohort_enter(COHORT_OP_WIN_ALLOCATE, SITE)) return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
+static int stage_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *baseptr, MPI_Win *win) {
   int rc = PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win);
   if (rc == MPI_SUCCESS) made(*win, *(void **)baseptr, size, comm, 0);
   event_of(windows);
-  cohort_leave();
   return rc;
 }
 
@@ -433,78 +428,61 @@ static void unmake(struct window *w) {
   cohort_registry_unlock();
 }
 
+static THREAD_LOCAL struct window *freed; /* by the call in progress */
+
 /* Its last look is after all others have come: the memory of MPI_Win_create is the program's from then on. */
-EXPORT int MPI_Win_free(MPI_Win *win) {
-  KEPT_ALWAYS(Win_free, win);
-  if (!cohort_enter(COHORT_OP_WIN_FREE, SITE)) return PMPI_Win_free(win);
+static int stage_Win_free(MPI_Win *win) {
   struct window *w = known(*win);
   if (w != NULL && w->comm != MPI_COMM_NULL) cohort_synchronise(w->comm);
   int rc = PMPI_Win_free(win);
   if (w != NULL && rc == MPI_SUCCESS) {
     complete(w, ALL);
     if (!w->ours && w->small) w->size = 0; /* the memory is gone */
+    freed = w;
   }
   event_of(w);
-  cohort_leave();
-  if (w != NULL && rc == MPI_SUCCESS) unmake(w);
   return rc;
+}
+
+static void left_Win_free(void) {
+  if (freed != NULL) unmake(freed);
+  freed = NULL;
 }
 
 #define RMA_PUT const void *origin_addr, int origin_count, MPI_Datatype origin_datatype
 #define RMA_GET void *origin_addr, int origin_count, MPI_Datatype origin_datatype
 #define RMA_TARGET int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype
 
-EXPORT int MPI_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
-  KEPT(Put, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  if (!cohort_enter(COHORT_OP_PUT, SITE))
-    return PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-                    win);
+static int stage_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
   cohort_named(target_rank, 0);
   known(win);
   int rc = PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
                     win);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
-  KEPT(Get, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype, win);
-  if (!cohort_enter(COHORT_OP_GET, SITE))
-    return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-                    win);
+static int stage_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
   cohort_named(target_rank, 0);
   int rc = PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
                     win);
   if (rc == MPI_SUCCESS) expect(known(win), origin_addr, origin_count, origin_datatype, target_rank);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Accumulate(RMA_PUT, RMA_TARGET, MPI_Op op, MPI_Win win) {
-  KEPT(Accumulate, origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-       op, win);
-  if (!cohort_enter(COHORT_OP_ACCUMULATE, SITE))
-    return PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                           target_datatype, op, win);
+static int stage_Accumulate(RMA_PUT, RMA_TARGET, MPI_Op op, MPI_Win win) {
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   if (!commutes(op, target_datatype)) only_small(w, "MPI_Accumulate whose order counts, above 64 KiB");
   int rc = PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
                            target_datatype, op, win);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_Datatype result_datatype, RMA_TARGET,
+static int stage_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_Datatype result_datatype, RMA_TARGET,
                               MPI_Op op, MPI_Win win) {
-  KEPT(Get_accumulate, origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
-       target_rank, target_disp, target_count, target_datatype, op, win);
-  if (!cohort_enter(COHORT_OP_GET_ACCUMULATE, SITE))
-    return PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
-                               target_rank, target_disp, target_count, target_datatype, op, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   only_small(w, "MPI_Get_accumulate of a window above 64 KiB");
@@ -512,74 +490,57 @@ EXPORT int MPI_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_
                                target_rank, target_disp, target_count, target_datatype, op, win);
   if (rc == MPI_SUCCESS) expect(w, result_addr, result_count, result_datatype, target_rank);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+static int stage_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
                             MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  KEPT(Fetch_and_op, origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-  if (!cohort_enter(COHORT_OP_FETCH_AND_OP, SITE))
-    return PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   only_small(w, "MPI_Fetch_and_op of a window above 64 KiB");
   int rc = PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
   if (rc == MPI_SUCCESS) expect(w, result_addr, 1, datatype, target_rank);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
+static int stage_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
                                 MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-  KEPT(Compare_and_swap, origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
-  if (!cohort_enter(COHORT_OP_COMPARE_AND_SWAP, SITE))
-    return PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   cohort_named(target_rank, 0);
   struct window *w = known(win);
   only_small(w, "MPI_Compare_and_swap of a window above 64 KiB");
   int rc = PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
   if (rc == MPI_SUCCESS) expect(w, result_addr, 1, datatype, target_rank);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-EXPORT int MPI_Win_fence(int assert, MPI_Win win) {
-  KEPT(Win_fence, assert, win);
-  if (!cohort_enter(COHORT_OP_WIN_FENCE, SITE)) return PMPI_Win_fence(assert, win);
+static int stage_Win_fence(int assert, MPI_Win win) {
   struct window *w = known(win);
   /* A fence that nothing precedes need not wait for the others, so we may not either. */
   if (w != NULL && w->comm != MPI_COMM_NULL && !(assert & MPI_MODE_NOPRECEDE)) cohort_synchronise(w->comm);
   int rc = PMPI_Win_fence(assert, win);
   if (rc == MPI_SUCCESS) complete(w, ALL);
   event_of(w);
-  cohort_leave();
   return rc;
 }
 
 /* A synchronisation of one call: what it completes at the origin, and what it says of a window that is not looked at.
  * */
-#define SYNCHRONISATION(Name, NAME, parameters, arguments, before, target)         \
-  EXPORT int MPI_##Name parameters {                                                \
-    KEPT(Name, COHORT_UNPACK arguments);                                            \
-    if (!cohort_enter(COHORT_OP_##NAME, SITE)) return PMPI_##Name arguments;        \
-    struct window *w = known(win);                                                   \
-    before;                                                                         \
-    int rc = PMPI_##Name arguments;                                                 \
-    if (rc == MPI_SUCCESS && (target) != NONE) complete(w, target);                 \
-    cohort_event_plain();                                                           \
-    cohort_leave();                                                                 \
-    return rc;                                                                      \
+#define SYNCHRONISATION(Name, parameters, arguments, before, target)               \
+  static int stage_##Name parameters {                                            \
+    struct window *w = known(win);                                                 \
+    before;                                                                       \
+    int rc = PMPI_##Name arguments;                                               \
+    if (rc == MPI_SUCCESS && (target) != NONE) complete(w, target);               \
+    cohort_event_plain();                                                         \
+    return rc;                                                                    \
   }
-SYNCHRONISATION(Win_start, WIN_START, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
-SYNCHRONISATION(Win_complete, WIN_COMPLETE, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_post, WIN_POST, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
+SYNCHRONISATION(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
+SYNCHRONISATION(Win_complete, (MPI_Win win), (win), (void)w, ALL)
+SYNCHRONISATION(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
 
-EXPORT int MPI_Win_wait(MPI_Win win) {
-  KEPT(Win_wait, win);
-  if (!cohort_enter(COHORT_OP_WIN_WAIT, SITE)) return PMPI_Win_wait(win);
+static int stage_Win_wait(MPI_Win win) {
   known(win);
   int done = 0, rc = MPI_SUCCESS;
   while (g.yield && rc == MPI_SUCCESS && !done) {
@@ -588,19 +549,20 @@ EXPORT int MPI_Win_wait(MPI_Win win) {
   }
   if (!g.yield) rc = PMPI_Win_wait(win);
   cohort_event_plain();
-  cohort_leave();
   return rc;
 }
 
-SYNCHRONISATION(Win_lock, WIN_LOCK, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win),
+SYNCHRONISATION(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win),
                 only_small(w, "MPI_Win_lock of a window above 64 KiB");
                 if (g.replay && w != NULL && w->small) lock_type = MPI_LOCK_SHARED, NONE)
-SYNCHRONISATION(Win_unlock, WIN_UNLOCK, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_lock_all, WIN_LOCK_ALL, (int assert, MPI_Win win), (assert, win),
+SYNCHRONISATION(Win_unlock, (int rank, MPI_Win win), (rank, win), (void)w, rank)
+SYNCHRONISATION(Win_lock_all, (int assert, MPI_Win win), (assert, win),
                 only_small(w, "MPI_Win_lock_all of a window above 64 KiB"), NONE)
-SYNCHRONISATION(Win_unlock_all, WIN_UNLOCK_ALL, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_flush, WIN_FLUSH, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_flush_all, WIN_FLUSH_ALL, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_flush_local, WIN_FLUSH_LOCAL, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_flush_local_all, WIN_FLUSH_LOCAL_ALL, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_sync, WIN_SYNC, (MPI_Win win), (win), (void)w, NONE)
+SYNCHRONISATION(Win_unlock_all, (MPI_Win win), (win), (void)w, ALL)
+SYNCHRONISATION(Win_flush, (int rank, MPI_Win win), (rank, win), (void)w, rank)
+SYNCHRONISATION(Win_flush_all, (MPI_Win win), (win), (void)w, ALL)
+SYNCHRONISATION(Win_flush_local, (int rank, MPI_Win win), (rank, win), (void)w, rank)
+SYNCHRONISATION(Win_flush_local_all, (MPI_Win win), (win), (void)w, ALL)
+SYNCHRONISATION(Win_sync, (MPI_Win win), (win), (void)w, NONE)
+
+#include "wrap_rma.h"

@@ -16,8 +16,6 @@
 __thread int cohort_within __attribute__((tls_model("initial-exec")));
 static __thread struct cohort_call *mine __attribute__((tls_model("initial-exec")));
 
-int cohort_kept_always(void) { return !cohort_within && !cohort_inside() && cohort_started(); }
-int cohort_kept_outermost(void) { return cohort_kept_always() && g.kept; }
 
 /* ------------------------------------------------------------------ calls in progress */
 
@@ -43,7 +41,8 @@ static struct cohort_call *record_for_thread(void) {
   return k;
 }
 
-struct cohort_call *cohort_kept_begin(uint32_t op, const char *name, uint64_t site) {
+struct cohort_call *cohort_call_begin(uint32_t op, const char *name, uint64_t site, int always) {
+  if (cohort_within || cohort_inside() || !cohort_started() || !(g.tracking || always)) return NULL;
   static struct cohort_call nobody; /* without memory, all threads write into this, and it is never published */
   cohort_within = 1;
   if (UNLIKELY(mine == NULL)) {
@@ -66,18 +65,18 @@ struct cohort_call *cohort_kept_begin(uint32_t op, const char *name, uint64_t si
   return k;
 }
 
-void cohort_kept_publish(struct cohort_call *k) {
+void cohort_call_publish(struct cohort_call *k) {
   __atomic_store_n(&k->active, 1, __ATOMIC_RELEASE);
   cohort_fortran_site(k->call_site); /* for the wrapper that is called now */
 }
 
-void cohort_kept_end(struct cohort_call *k) {
+void cohort_call_end(struct cohort_call *k) {
   __atomic_store_n(&k->active, 0, __ATOMIC_RELEASE);
   cohort_fortran_site(0);
   cohort_within = 0;
 }
 
-void cohort_kept_comm(struct cohort_call *k, MPI_Comm comm) {
+void cohort_call_comm(struct cohort_call *k, MPI_Comm comm) {
   if (comm == MPI_COMM_NULL) return;
   k->a.comm_handle = HANDLE(comm);
   k->a.comm = (uint64_t)(uintptr_t)cohort_comm_known(comm);
@@ -90,18 +89,18 @@ static uint64_t object_of(struct object_table *t, uint64_t handle) {
   return o;
 }
 
-void cohort_kept_win(struct cohort_call *k, MPI_Win win) { k->a.object = object_of(&cohort_windows, HANDLE(win)); }
-void cohort_kept_file(struct cohort_call *k, MPI_File file) {
+void cohort_call_win(struct cohort_call *k, MPI_Win win) { k->a.object = object_of(&cohort_windows, HANDLE(win)); }
+void cohort_call_file(struct cohort_call *k, MPI_File file) {
   k->a.object = object_of(&cohort_files, (uint64_t)(uintptr_t)file);
 }
-void cohort_kept_op(struct cohort_call *k, MPI_Op op) { k->a.reduction = object_of(&cohort_reductions, HANDLE(op)); }
+void cohort_call_op(struct cohort_call *k, MPI_Op op) { k->a.reduction = object_of(&cohort_reductions, HANDLE(op)); }
 
 static void set_type(struct cohort_side *s, MPI_Datatype type) {
   s->handle = HANDLE(type);
   s->datatype = (uint64_t)(uintptr_t)cohort_datatype_known(type);
 }
 
-void cohort_kept_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags) {
+void cohort_call_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags) {
   s->buffer = (uint64_t)(uintptr_t)buf;
   s->count = count;
   s->flags = COHORT_SIDE_PRESENT | flags;
@@ -111,7 +110,7 @@ void cohort_kept_side(struct cohort_side *s, const void *buf, int64_t count, MPI
     set_type(s, type);
 }
 
-void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type,
+void cohort_call_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type,
                       const MPI_Datatype *types, uint32_t n, uint32_t flags) {
   s->buffer = (uint64_t)(uintptr_t)buf;
   s->count = -1;
@@ -127,7 +126,7 @@ void cohort_kept_each(struct cohort_side *s, const void *buf, const void *counts
 
 static const struct cohort_comm *comm_of(const struct cohort_call *k) { return (const void *)(uintptr_t)k->a.comm; }
 
-uint32_t cohort_kept_root(struct cohort_call *k, int root, int here) {
+uint32_t cohort_call_root(struct cohort_call *k, int root, int here) {
   const struct cohort_comm *c = comm_of(k);
   k->a.root = root;
   if (c == NULL) return 0;
@@ -136,17 +135,17 @@ uint32_t cohort_kept_root(struct cohort_call *k, int root, int here) {
   return (here == COHORT_AT_ROOT ? is_root : gives) ? 0 : COHORT_SIDE_NOT_HERE;
 }
 
-uint32_t cohort_kept_peers(const struct cohort_call *k) {
+uint32_t cohort_call_peers(const struct cohort_call *k) {
   const struct cohort_comm *c = comm_of(k);
   return c == NULL ? 0 : c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
 }
 
-int64_t cohort_kept_rank(const struct cohort_call *k) {
+int64_t cohort_call_rank(const struct cohort_call *k) {
   const struct cohort_comm *c = comm_of(k);
   return c == NULL ? -1 : (int64_t)c->comm_rank;
 }
 
-uint32_t cohort_kept_neighbours(const struct cohort_call *k, MPI_Comm comm, int out) {
+uint32_t cohort_call_neighbours(const struct cohort_call *k, MPI_Comm comm, int out) {
   const struct cohort_comm *c = comm_of(k);
   if (c == NULL) return 0;
   return (uint32_t)(out ? fortran_out_degree(comm) : fortran_in_degree(comm));
@@ -276,8 +275,8 @@ static void add(struct cohort_request_record *r) {
   cohort_registry.lost++;
 }
 
-void cohort_kept_posted(struct cohort_call *k, MPI_Request request, int persistent) {
-  if (request == MPI_REQUEST_NULL || !g.kept) return;
+void cohort_call_posted(struct cohort_call *k, MPI_Request request, int persistent) {
+  if (request == MPI_REQUEST_NULL || !g.tracking) return;
   uint64_t stack = cohort_stack(k->call_site, 1);
   cohort_registry_lock();
   struct request_record *p = cohort_alloc(sizeof *p);
@@ -308,8 +307,8 @@ void cohort_kept_posted(struct cohort_call *k, MPI_Request request, int persiste
   cohort_registry_unlock();
 }
 
-void cohort_kept_fortran(MPI_Request request, MPI_Fint f) {
-  if (!g.kept || request == MPI_REQUEST_NULL) return;
+void cohort_call_fortran(MPI_Request request, MPI_Fint f) {
+  if (!g.tracking || request == MPI_REQUEST_NULL) return;
   cohort_registry_lock();
   struct cohort_request_record *r = cohort_table_find(&table, HANDLE(request));
   for (; r != NULL; r = next_of(r)) __atomic_store_n(&r->o.f_handle, f, __ATOMIC_RELEASE);
@@ -362,33 +361,37 @@ static void settle(struct given before, MPI_Request after, int done) {
     set_state(r, LASTS_ONE_START, 0);
 }
 
-/* What the call was given, before MPI overwrites it. */
-static struct given *all_given(int count, const MPI_Request *requests) {
-  static __thread struct cohort_buffer buffer __attribute__((tls_model("initial-exec")));
-  if (count <= 0 || !cohort_reserve(&buffer, (size_t)count * sizeof(struct given))) return NULL;
-  struct given *all = (struct given *)(void *)buffer.data;
-  for (int i = 0; i < count; i++) all[i] = given_of(requests[i]);
-  return all;
-}
+/* What the call in progress was given, before MPI overwrites it. */
+static THREAD_LOCAL struct cohort_buffer given_buffer;
+static THREAD_LOCAL struct given *given; /* NULL: there is no memory */
 
-static struct cohort_call *begin_on(uint32_t op, uint64_t site, int count, const MPI_Request *requests) {
-  struct cohort_call *k = cohort_kept_begin(op, NULL, site);
+void cohort_call_given(struct cohort_call *k, int count, const MPI_Request *requests) {
   k->requests = (uint64_t)(uintptr_t)requests;
   k->n_requests = count;
-  cohort_kept_publish(k);
-  return k;
+  given = NULL;
+  if (count <= 0 || !cohort_reserve(&given_buffer, (size_t)count * sizeof *given)) return;
+  given = (struct given *)(void *)given_buffer.data;
+  for (int i = 0; i < count; i++) given[i] = given_of(requests[i]);
 }
 
-static void settle_one(struct given before, MPI_Request after, int done) {
+const MPI_Request *cohort_call_value(MPI_Request request) {
+  static THREAD_LOCAL MPI_Request value;
+  value = request;
+  return &value;
+}
+
+static void settle_one(int i, MPI_Request after, int rc) {
   cohort_registry_lock();
-  settle(before, after, done);
+  settle(given[i], after, rc == MPI_SUCCESS ? 1 : -1);
   cohort_registry_unlock();
 }
 
-/* All of an array, or those of `indices`. */
-static void settle_all(const struct given *before, const MPI_Request *after, int n, const int *indices, int rc,
-                       const MPI_Status *statuses) {
-  if (before == NULL) return;
+void cohort_request_settled(MPI_Request after, int rc) {
+  if (given != NULL) settle_one(0, after, rc);
+}
+
+void cohort_requests_settled(int n, const int *indices, const MPI_Request *after, int rc, const MPI_Status *statuses) {
+  if (given == NULL) return;
   cohort_registry_lock();
   for (int k = 0; k < n; k++) {
     int i = indices == NULL ? k : indices[k];
@@ -397,145 +400,40 @@ static void settle_all(const struct given *before, const MPI_Request *after, int
       done = statuses[k].MPI_ERROR != MPI_ERR_PENDING;
     else if (rc != MPI_SUCCESS)
       done = -1;
-    settle(before[i], after[i], done);
+    settle(given[i], after[i], done);
   }
   cohort_registry_unlock();
 }
 
-int cohort_k_Wait(uint64_t site, MPI_Request *request, MPI_Status *status) {
-  struct cohort_call *k = begin_on(COHORT_OP_WAIT, site, 1, request);
-  struct given before = given_of(*request);
-  int rc = MPI_Wait(request, status);
-  settle_one(before, *request, rc == MPI_SUCCESS ? 1 : -1);
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Test(uint64_t site, MPI_Request *request, int *flag, MPI_Status *status) {
-  struct cohort_call *k = begin_on(COHORT_OP_TEST, site, 1, request);
-  struct given before = given_of(*request);
-  int rc = MPI_Test(request, flag, status);
-  settle_one(before, *request, rc != MPI_SUCCESS ? -1 : *flag != 0);
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Waitall(uint64_t site, int count, MPI_Request array_of_requests[], MPI_Status array_of_statuses[]) {
-  struct cohort_call *k = begin_on(COHORT_OP_WAITALL, site, count, array_of_requests);
-  struct given *before = all_given(count, array_of_requests);
-  int rc = MPI_Waitall(count, array_of_requests, array_of_statuses);
-  settle_all(before, array_of_requests, count, NULL, rc, array_of_statuses);
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Testall(uint64_t site, int count, MPI_Request array_of_requests[], int *flag,
-                     MPI_Status array_of_statuses[]) {
-  struct cohort_call *k = begin_on(COHORT_OP_TESTALL, site, count, array_of_requests);
-  struct given *before = all_given(count, array_of_requests);
-  int rc = MPI_Testall(count, array_of_requests, flag, array_of_statuses);
-  if (rc != MPI_SUCCESS || *flag) settle_all(before, array_of_requests, count, NULL, rc, array_of_statuses);
-  cohort_kept_end(k);
-  return rc;
-}
-
 /* `index` may be anything if there was an error. */
-static void settle_any(const struct given *before, const MPI_Request *after, int count, int index, int rc) {
-  if (before == NULL) return;
-  if (index >= 0 && index < count) settle_one(before[index], after[index], rc == MPI_SUCCESS ? 1 : -1);
+void cohort_requests_settled_any(int count, const MPI_Request *after, int index, int rc) {
+  if (given != NULL && index >= 0 && index < count) settle_one(index, after[index], rc);
 }
 
-int cohort_k_Waitany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, MPI_Status *status) {
-  struct cohort_call *k = begin_on(COHORT_OP_WAITANY, site, count, array_of_requests);
-  struct given *before = all_given(count, array_of_requests);
-  int rc = MPI_Waitany(count, array_of_requests, index, status);
-  settle_any(before, array_of_requests, count, *index, rc);
-  cohort_kept_end(k);
-  return rc;
+void cohort_requests_settled_some(int count, const MPI_Request *after, const int *outcount, const int *indices, int rc,
+                                  const MPI_Status *statuses) {
+  if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) return;
+  if (*outcount == MPI_UNDEFINED || *outcount < 0 || *outcount > count) return;
+  cohort_requests_settled(*outcount, indices, after, rc, statuses);
 }
 
-int cohort_k_Testany(uint64_t site, int count, MPI_Request array_of_requests[], int *index, int *flag,
-                     MPI_Status *status) {
-  struct cohort_call *k = begin_on(COHORT_OP_TESTANY, site, count, array_of_requests);
-  struct given *before = all_given(count, array_of_requests);
-  int rc = MPI_Testany(count, array_of_requests, index, flag, status);
-  if (rc != MPI_SUCCESS || *flag) settle_any(before, array_of_requests, count, *index, rc);
-  cohort_kept_end(k);
-  return rc;
-}
-
-static void settle_some(const struct given *before, const MPI_Request *after, int incount, int outcount,
-                        const int *indices, int rc, const MPI_Status *statuses) {
-  if (outcount == MPI_UNDEFINED || outcount < 0 || outcount > incount) return;
-  settle_all(before, after, outcount, indices, rc, statuses);
-}
-
-int cohort_k_Waitsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount,
-                      int array_of_indices[], MPI_Status array_of_statuses[]) {
-  struct cohort_call *k = begin_on(COHORT_OP_WAITSOME, site, incount, array_of_requests);
-  struct given *before = all_given(incount, array_of_requests);
-  int rc = MPI_Waitsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS)
-    settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Testsome(uint64_t site, int incount, MPI_Request array_of_requests[], int *outcount,
-                      int array_of_indices[], MPI_Status array_of_statuses[]) {
-  struct cohort_call *k = begin_on(COHORT_OP_TESTSOME, site, incount, array_of_requests);
-  struct given *before = all_given(incount, array_of_requests);
-  int rc = MPI_Testsome(incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
-  if (rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS)
-    settle_some(before, array_of_requests, incount, *outcount, array_of_indices, rc, array_of_statuses);
-  cohort_kept_end(k);
-  return rc;
-}
-
-static void mark(struct given request, uint32_t flag) {
+void cohort_request_marked(uint32_t flag) {
+  if (given == NULL) return;
   cohort_registry_lock();
-  struct cohort_request_record *r = still(request);
+  struct cohort_request_record *r = still(*given);
   if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE)) set_state(r, 0, flag);
   cohort_registry_unlock();
 }
 
-int cohort_k_Request_get_status(uint64_t site, MPI_Request request, int *flag, MPI_Status *status) {
-  struct cohort_call *k = cohort_kept_begin(COHORT_OP_REQUEST_GET_STATUS, NULL, site);
-  static __thread MPI_Request asked __attribute__((tls_model("initial-exec"))); /* the program passes a value */
-  asked = request;
-  k->requests = (uint64_t)(uintptr_t)&asked;
-  k->n_requests = 1;
-  cohort_kept_publish(k);
-  int rc = MPI_Request_get_status(request, flag, status);
-  if (rc == MPI_SUCCESS && *flag) mark(given_of(request), COHORT_REQUEST_COMPLETE);
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Cancel(uint64_t site, MPI_Request *request) {
-  struct cohort_call *k = begin_on(COHORT_OP_CANCEL, site, 1, request);
-  struct given before = given_of(*request);
-  int rc = MPI_Cancel(request);
-  if (rc == MPI_SUCCESS) mark(before, COHORT_REQUEST_CANCELLED);
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Request_free(uint64_t site, MPI_Request *request) {
-  struct cohort_call *k = begin_on(COHORT_OP_REQUEST_FREE, site, 1, request);
-  struct given before = given_of(*request);
-  int rc = MPI_Request_free(request);
-  if (rc == MPI_SUCCESS) {
-    cohort_registry_lock();
-    struct cohort_request_record *r = still(before) == NULL ? NULL : take(before.handle);
-    if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE) && !(r->o.state & COHORT_REQUEST_COMPLETE))
-      detach(r);
-    else if (r != NULL)
-      release(r);
-    cohort_registry_unlock();
-  }
-  cohort_kept_end(k);
-  return rc;
+void cohort_request_given_up(void) {
+  if (given == NULL) return;
+  cohort_registry_lock();
+  struct cohort_request_record *r = still(*given) == NULL ? NULL : take(given->handle);
+  if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE) && !(r->o.state & COHORT_REQUEST_COMPLETE))
+    detach(r);
+  else if (r != NULL)
+    release(r);
+  cohort_registry_unlock();
 }
 
 static void started(const struct cohort_call *k, MPI_Request request) {
@@ -558,57 +456,18 @@ static void renamed(uint64_t before, MPI_Request after) {
   add(r);
 }
 
-int cohort_k_Start(uint64_t site, MPI_Request *request) {
-  struct cohort_call *k = begin_on(COHORT_OP_START, site, 1, request);
-  uint64_t before = HANDLE(*request);
-  int rc = MPI_Start(request);
+void cohort_requests_started(const struct cohort_call *k, int count, const MPI_Request *requests, int rc) {
   cohort_registry_lock();
-  renamed(before, *request);
-  if (rc == MPI_SUCCESS) started(k, *request);
+  for (int i = 0; given != NULL && i < count; i++) renamed(given[i].handle, requests[i]);
+  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) started(k, requests[i]);
   cohort_registry_unlock();
-  cohort_kept_end(k);
-  return rc;
 }
-
-int cohort_k_Startall(uint64_t site, int count, MPI_Request array_of_requests[]) {
-  struct cohort_call *k = begin_on(COHORT_OP_STARTALL, site, count, array_of_requests);
-  struct given *before = all_given(count, array_of_requests);
-  int rc = MPI_Startall(count, array_of_requests);
-  cohort_registry_lock();
-  for (int i = 0; before != NULL && i < count; i++) renamed(before[i].handle, array_of_requests[i]);
-  for (int i = 0; i < count && rc == MPI_SUCCESS; i++) started(k, array_of_requests[i]);
-  cohort_registry_unlock();
-  cohort_kept_end(k);
-  return rc;
-}
-
-int cohort_k_Grequest_start(uint64_t site, MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
-                            MPI_Grequest_cancel_function *cancel_fn, void *extra_state, MPI_Request *request) {
-  struct cohort_call *k = cohort_kept_begin(COHORT_OP_GREQUEST_START, NULL, site);
-  cohort_kept_publish(k);
-  int rc = MPI_Grequest_start(query_fn, free_fn, cancel_fn, extra_state, request);
-  if (rc == MPI_SUCCESS) cohort_kept_posted(k, *request, 0);
-  cohort_kept_end(k);
-  return rc;
-}
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-int cohort_k_Comm_idup_with_info(uint64_t site, MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm, MPI_Request *request) {
-  struct cohort_call *k = cohort_kept_begin(COHORT_OP_COMM_IDUP, NULL, site);
-  cohort_kept_comm(k, comm);
-  cohort_kept_publish(k);
-  int rc = MPI_Comm_idup_with_info(comm, info, newcomm, request);
-  if (rc == MPI_SUCCESS) cohort_kept_posted(k, *request, 0);
-  cohort_kept_end(k);
-  return rc;
-}
-#endif
 
 /* The like from Fortran, whose wrapper is the MPI's own. */
-void cohort_kept_grequest(uint64_t site, MPI_Request request, MPI_Fint f) {
-  if (!g.kept || !cohort_kept_outermost()) return;
-  struct cohort_call *k = cohort_kept_begin(COHORT_OP_GREQUEST_START, NULL, site);
-  cohort_kept_posted(k, request, 0);
-  cohort_kept_fortran(request, f);
-  cohort_kept_end(k);
+void cohort_call_grequest(uint64_t site, MPI_Request request, MPI_Fint f) {
+  struct cohort_call *k = g.tracking ? cohort_call_begin(COHORT_OP_GREQUEST_START, NULL, site, 0) : NULL;
+  if (k == NULL) return;
+  cohort_call_posted(k, request, 0);
+  cohort_call_fortran(request, f);
+  cohort_call_end(k);
 }

@@ -3,142 +3,100 @@ package wrapgen
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/mpispec"
 )
 
-// countOf maps the parameters that count elements to the datatype of those.
-var countOf = map[string]string{
-	"count": "datatype", "sendcount": "sendtype", "recvcount": "recvtype",
-	"origin_count": "origin_datatype", "target_count": "target_datatype", "result_count": "result_datatype",
-}
-
-// entries is the C expression of how many entries a parameter that is an array of counts or places has, or "" if it has
-// none on this rank.
-func (f function) entries(p parameter) string {
-	switch base := strings.TrimSuffix(f.name, "_c"); {
-	case strings.HasPrefix(base, "Alltoall") && strings.HasPrefix(p.name, "s"):
-		return "(sendbuf == MPI_IN_PLACE ? 0 : fortran_peers(comm))"
-	case strings.HasPrefix(base, "Neighbor_"):
-		if strings.HasPrefix(p.name, "s") {
-			return "fortran_out_degree(comm)"
-		}
+// entries is the C expression of how many entries an array of counts or displacements has, 0 if it has none on this
+// rank.
+func entries(f *mpispec.Function, p *mpispec.Param) string {
+	switch p.Length {
+	case "in":
 		return "fortran_in_degree(comm)"
-	case base == "Gatherv" || base == "Scatterv":
-		return "(cohort_is_root(comm, root) ? fortran_peers(comm) : 0)"
-	case base == "Reduce_scatter":
+	case "out":
+		return "fortran_out_degree(comm)"
+	case "local":
 		return "cohort_local_size(comm)"
+	}
+	switch {
+	case strings.HasPrefix(f.Short(), "Alltoall") && strings.HasPrefix(p.Name, "s"):
+		return "(sendbuf == MPI_IN_PLACE ? 0 : fortran_peers(comm))"
+	case root(f) != "-1":
+		return "(cohort_is_root(comm, root) ? fortran_peers(comm) : 0)"
 	}
 	return "fortran_peers(comm)"
 }
 
-// isReduction tells whether a count is of operands: a reduction takes no datatype that is made of them.
-func (f function) isReduction() bool {
-	if f.class != large || f.onesided() {
-		return false
-	}
-	for _, p := range f.parameters {
-		if p.kind == "MPI_Op" {
-			return true
+// elements is the datatype that a count is of.
+func elements(f *mpispec.Function, count string) string {
+	for _, b := range f.Buffers {
+		if b.Count == count {
+			return b.Type
 		}
 	}
-	return false
+	return strings.Replace(count, "count", "datatype", 1) // target_count
 }
 
-func (f function) onesided() bool {
-	for _, p := range f.parameters {
-		if p.kind == "MPI_Win" {
-			return true
-		}
-	}
-	return false
-}
-
-// largeCounts are the forms with large counts of calls that are covered: each is the call of its int form, with a
-// datatype for what an int does not hold.
-func largeCounts(all []function) string {
-	var b strings.Builder
-	b.WriteString(header + `/* The forms with large counts are made of their int forms: the same events, decisions and datatypes. A count that an int does not hold
- * becomes one element of a datatype that has so many. */
-#include "fortran.h"
-#include "large.h"
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-`)
-	for _, f := range all {
-		b.WriteString(f.largeWrapper())
-	}
-	b.WriteString("#endif\n")
-	return b.String()
-}
-
-func (f function) largeWrapper() string {
+// largeWrapper is a form with large counts of a call that is covered: it is the call of its form with ints, with a
+// datatype for what an int does not hold, and so the same events and decisions.
+func largeWrapper(f *mpispec.Function) string {
 	var b, undo strings.Builder
-	fmt.Fprintf(&b, "EXPORT %s {\n%s  if (cohort_inside()) return PMPI_%s(%s);\n  int fits = 1;\n", f.prototype(),
-		f.keptLine(), f.name, f.arguments())
-	var arguments []string
-	slot := 0
-	typeOf := map[string]string{}
-	for _, p := range f.parameters {
-		datatype, ok := countOf[p.name]
-		if !ok || p.kind != "MPI_Count" {
+	track := trackingOf(f)
+	fmt.Fprintf(&b, "EXPORT %s {\n  if (cohort_inside()) return %s;\n%s  int rc, fits = 1;\n", prototype(f), library(f),
+		track.begin(op(f.Small), f))
+	reduction := f.Reduction()
+	made := map[string]string{}
+	for _, p := range f.Params {
+		if p.Type != "MPI_Count" || p.Array || p.Role != mpispec.RoleCount {
 			continue
 		}
-		if datatypeOf := f.find(datatype); datatypeOf == nil {
-			datatype = "datatype"
+		datatype := elements(f, p.Name)
+		fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.Name, p.Name, p.Name,
+			datatype, boolInt(!reduction))
+		fmt.Fprintf(&undo, "  large_free(&l_%s);\n", p.Name)
+		if !reduction {
+			made[datatype] = "l_" + p.Name + ".type"
 		}
-		mayMake := boolInt(!f.isReduction() && f.find(datatype) != nil)
-		fmt.Fprintf(&b, "  struct large l_%s;\n  fits &= large_count(&l_%s, %s, %s, %d);\n", p.name, p.name, p.name,
-			datatype, mayMake)
-		fmt.Fprintf(&undo, "  large_free(&l_%s);\n", p.name)
-		typeOf[datatype] = "l_" + p.name + ".type"
 	}
-	for _, p := range f.parameters {
-		argument := p.name
+	var args []string
+	slot := 0
+	for i := range f.Params {
+		p, argument := &f.Params[i], f.Params[i].Name
+		small := f.Small.Param(p.Name)
 		switch {
-		case countOf[p.name] != "" && p.kind == "MPI_Count":
-			argument = "l_" + p.name + ".count"
-		case typeOf[p.name] != "" && !f.isReduction():
-			argument = typeOf[p.name]
-		case p.array && p.kind == "const MPI_Count":
-			fmt.Fprintf(&b, "  const int *i_%s = large_counts(%d, %s, %s, &fits);\n", p.name, slot, p.name,
-				f.entries(p))
-			argument = "i_" + p.name
+		case p.Type == small.Type && made[p.Name] == "":
+		case p.Array:
+			convert := map[string]string{"MPI_Count": "large_counts", "MPI_Aint": "large_places"}[p.Type]
+			argument = "i_" + p.Name
+			fmt.Fprintf(&b, "  const int *%s = %s(%d, %s, %s, &fits);\n", argument, convert, slot, p.Name, entries(f, p))
 			slot++
-		case p.array && p.kind == "const MPI_Aint" && !strings.HasPrefix(f.name, "Neighbor_alltoallw"):
-			fmt.Fprintf(&b, "  const int *i_%s = large_places(%d, %s, %s, &fits);\n", p.name, slot, p.name,
-				f.entries(p))
-			argument = "i_" + p.name
-			slot++
-		case p.name == "disp_unit":
-			b.WriteString("  fits &= disp_unit == (int)disp_unit;\n")
-			argument = "(int)disp_unit"
+		case p.Role == mpispec.RoleCount:
+			argument = "l_" + p.Name + ".count"
+		case made[p.Name] != "":
+			argument = made[p.Name]
+		default: // disp_unit
+			fmt.Fprintf(&b, "  fits &= %s == (int)%s;\n", p.Name, p.Name)
+			argument = "(int)" + p.Name
 		}
-		arguments = append(arguments, argument)
+		args = append(args, argument)
 	}
-	base := strings.TrimSuffix(f.name, "_c")
-	fmt.Fprintf(&b, "  if (UNLIKELY(!fits)) {\n%s    if (!cohort_enter(COHORT_OP_OTHER, SITE)) return PMPI_%s(%s);\n",
-		strings.ReplaceAll(undo.String(), "  large", "    large"), f.name, f.arguments())
-	fmt.Fprintf(&b, "    cohort_uncovered(\"MPI_%s above 2^31\");\n    int rc;\n", f.name)
-	if f.nonblock != "" { // other ranks, whose counts are small, make it of the nonblocking form
-		fmt.Fprintf(&b, "    if (g.yield) {\n      MPI_Request request = MPI_REQUEST_NULL;\n      rc = PMPI_%s_c(%s, "+
-			"&request);\n"+
-			"      if (rc == MPI_SUCCESS) rc = cohort_do_wait(&request, MPI_STATUS_IGNORE);\n    } else {\n      rc "+
-			"= PMPI_%s(%s);\n    }\n",
-			f.nonblock, f.arguments(), f.name, f.arguments())
-	} else {
-		fmt.Fprintf(&b, "    rc = PMPI_%s(%s);\n", f.name, f.arguments())
+	plain := fmt.Sprintf("    rc = %s;\n", library(f))
+	if f.Class == mpispec.ClassCollective && f.Nonblocking != nil {
+		plain = yielding(f) // as other ranks do, whose counts are small
 	}
-	b.WriteString("    cohort_event_plain();\n    cohort_leave();\n    return rc;\n  }\n")
-	fmt.Fprintf(&b, "  cohort_fortran_site(cohort_take_site(SITE));\n  int rc = MPI_%s(%s);\n  "+
-		"cohort_fortran_site(0);\n%s  return rc;\n}\n\n",
-		base, strings.Join(arguments, ", "), undo.String())
-	return b.String()
+	fmt.Fprintf(&b, `  if (LIKELY(fits)) {
+    cohort_fortran_site(cohort_take_site(SITE));
+    rc = %s(%s);
+    cohort_fortran_site(0);
+  } else if (cohort_enter(COHORT_OP_OTHER, SITE)) {
+    cohort_uncovered("%s above 2^31");
+%s    cohort_event_plain();
+    cohort_leave();
+  } else {
+    rc = %s;
+  }
+%s%s  return rc;
 }
-
-func (f function) find(name string) *parameter {
-	for i := range f.parameters {
-		if f.parameters[i].name == name {
-			return &f.parameters[i]
-		}
-	}
-	return nil
+`, f.Small.Name, strings.Join(args, ", "), f.Name, plain, library(f), undo.String(), track.end())
+	return b.String()
 }

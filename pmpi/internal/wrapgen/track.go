@@ -1,0 +1,267 @@
+package wrapgen
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cohort-debugger/cohort/mpispec"
+)
+
+// tracking is the stage that shows a call in progress, and the requests and objects that it makes, to a debugger. It
+// knows nothing of recording and replay, nor they of it; where nobody may look, it is one branch that is not taken.
+type tracking struct{ declare, before, after strings.Builder }
+
+func (t *tracking) line(format string, a ...any) { fmt.Fprintf(&t.before, "    "+format+";\n", a...) }
+
+func (t *tracking) then(format string, a ...any) { fmt.Fprintf(&t.after, "    "+format+";\n", a...) }
+
+// begin publishes what the call asks of MPI; k is NULL where the call is not shown.
+func (t *tracking) begin(op string, f *mpispec.Function) string {
+	name := "NULL" // the operation tells
+	if f.Class == mpispec.ClassCollectiveInit || f.Coverage == mpispec.Uncovered && op == "COHORT_OP_OTHER" {
+		name = `"` + f.Name + `"`
+	}
+	condition := "UNLIKELY(g.tracking) && "
+	if f.Always {
+		condition = ""
+	}
+	return fmt.Sprintf("  struct cohort_call *k = NULL;\n%s  if (%s(k = cohort_call_begin(%s, %s, SITE, %d)) != NULL) {\n"+
+		"%s    cohort_call_publish(k);\n  }\n", t.declare.String(), condition, op, name, boolInt(f.Always),
+		t.before.String())
+}
+
+func (t *tracking) end() string {
+	return "  if (UNLIKELY(k != NULL)) {\n" + t.after.String() + "    cohort_call_end(k);\n  }\n"
+}
+
+// trackingOf is nil for a function whose calls are not shown.
+func trackingOf(f *mpispec.Function) *tracking {
+	if !f.Shown() {
+		return nil
+	}
+	t := &tracking{}
+	for i := range f.Params {
+		t.parameter(f, &f.Params[i])
+	}
+	t.sides(f)
+	t.objects(f)
+	t.requests(f)
+	return t
+}
+
+func (t *tracking) parameter(f *mpispec.Function, p *mpispec.Param) {
+	switch out := p.Direction == mpispec.Out; {
+	case p.Role == mpispec.RoleComm && p.Direction == mpispec.In:
+		t.line("cohort_call_comm(k, %s)", p.Name)
+	case p.Role == mpispec.RoleComm: // is freed
+		t.declare.WriteString("  struct cohort_comm *given = NULL;\n")
+		t.line("cohort_call_comm(k, *%s)", p.Name)
+		t.line("given = cohort_comm_freeing(*%s)", p.Name)
+		t.then("cohort_comm_freed(given, rc)")
+	case p.Type == "MPI_Comm" && out && !has(f, "request"):
+		t.then("if (rc == MPI_SUCCESS) cohort_comm_given(*%s, k->call_site)", p.Name)
+	case p.Type == "MPI_Win" && p.Direction == mpispec.In:
+		t.line("cohort_call_win(k, win)")
+	case p.Type == "MPI_File" && p.Direction == mpispec.In:
+		t.line("cohort_call_file(k, fh)")
+	case p.Type == "MPI_Op":
+		t.line("cohort_call_op(k, op)")
+	case p.Type == "MPI_Request" && out:
+		persistent := strings.HasSuffix(strings.TrimSuffix(f.Name, "_c"), "_init")
+		t.then("if (rc == MPI_SUCCESS) cohort_call_posted(k, *request, %d)", boolInt(persistent))
+	case p.Type == "MPI_Offset" && p.Name == "offset":
+		t.line("k->a.offset = offset")
+	case p.Role == mpispec.RoleTarget:
+		t.line("k->a.target.peer = cohort_peer(%s)", p.Name)
+	case p.Name == "target_disp":
+		t.line("k->a.offset = target_disp")
+	case p.Role == mpispec.RoleTag:
+		t.peer(f, p.Name)
+	}
+}
+
+// peer is whom a message goes to or comes from; the tag is that of the sender's or the receiver's side.
+func (t *tracking) peer(f *mpispec.Function, tag string) {
+	if p := f.WithRole(mpispec.RoleDest); p != nil && tag != "recvtag" {
+		t.line("cohort_call_peer(&k->a.send, %s, %s)", p.Name, tag)
+	}
+	if p := f.WithRole(mpispec.RoleSource); p != nil && tag != "sendtag" {
+		t.line("cohort_call_peer(&k->a.receive, %s, %s)", p.Name, tag)
+	}
+}
+
+// sides tells what the call sends from and receives into.
+func (t *tracking) sides(f *mpispec.Function) {
+	sent := false
+	for _, b := range f.Buffers {
+		switch b.Direction {
+		case mpispec.Sends:
+			if !sent { // Compare_and_swap has two; the first is what is written
+				t.side(f, b, "send")
+			}
+			sent = true
+		case mpispec.Receives:
+			t.side(f, b, "receive")
+		case mpispec.Both:
+			t.side(f, b, "send")
+			t.side(f, b, "receive")
+		case mpispec.BcastBuf:
+			t.line("uint32_t elsewhere = cohort_call_root(k, root, COHORT_AT_ROOT)")
+			t.line("cohort_call_side(elsewhere ? &k->a.receive : &k->a.send, %s, %s, %s, elsewhere ? "+
+				"cohort_call_root(k, root, COHORT_AT_ALL) : 0)", b.Address, b.Count, b.Type)
+		}
+	}
+	switch {
+	case has(f, "target_count"):
+		t.line("cohort_call_side(&k->a.target, NULL, target_count, target_datatype, 0)")
+	case has(f, "target_disp"):
+		t.line("cohort_call_side(&k->a.target, NULL, 1, datatype, 0)")
+	}
+}
+
+func (t *tracking) side(f *mpispec.Function, b mpispec.Buffer, side string) {
+	target := "&k->a." + side
+	var flags []string
+	if root(f) != "-1" {
+		where := "COHORT_AT_ALL"
+		if b.AtRoot {
+			where = "COHORT_AT_ROOT"
+		}
+		flags = append(flags, "cohort_call_root(k, root, "+where+")")
+	}
+	n := "cohort_call_peers(k)"
+	switch b.Times {
+	case mpispec.PerTarget:
+		n = "cohort_call_neighbours(k, comm, 1)"
+	case mpispec.PerSource:
+		n = "cohort_call_neighbours(k, comm, 0)"
+	case mpispec.Once, mpispec.PerMember, mpispec.OwnOf, mpispec.SumOf, mpispec.Partitions:
+	}
+	all := func() string {
+		if len(flags) == 0 {
+			return "0"
+		}
+		return strings.Join(flags, " | ")
+	}
+	count := b.Count
+	if count == "" {
+		count = "1"
+	}
+	switch {
+	case b.Times == mpispec.OwnOf:
+		t.line("cohort_call_side(%s, %s, cohort_call_rank(k) < 0 ? -1 : (int64_t)%s[cohort_call_rank(k)], %s, 0)", target,
+			b.Address, count, b.Type)
+	case b.Array || b.Times == mpispec.SumOf:
+		if f.Param(count).Type == "MPI_Count" {
+			flags = append(flags, "COHORT_SIDE_COUNTS_64")
+		}
+		displs, one, types := "NULL", b.Type, "NULL"
+		if p := f.Param(b.Displs); p != nil {
+			displs = p.Name
+			if p.Type == "MPI_Aint" {
+				flags = append(flags, "COHORT_SIDE_DISPLS_64")
+			}
+		}
+		if b.ByType {
+			flags = append(flags, "COHORT_SIDE_DISPLS_BYTES")
+			one, types = "MPI_DATATYPE_NULL", b.Type
+		}
+		t.line("cohort_call_each(%s, %s, %s, %s, %s, %s, %s, %s)", target, b.Address, count, displs, one, types, n, all())
+	case b.Times == mpispec.PerMember || b.Times == mpispec.PerTarget || b.Times == mpispec.PerSource:
+		flags = append(flags, "COHORT_SIDE_PER_PEER")
+		t.line("cohort_call_side(%s, %s, %s, %s, %s)", target, b.Address, count, b.Type, all())
+		t.line("k->a.%s.n = %s", side, n)
+	case b.Times == mpispec.Partitions:
+		t.line("cohort_call_side(%s, %s, (int64_t)%s * %s, %s, %s)", target, b.Address, b.Parts, count, b.Type, all())
+	default:
+		t.line("cohort_call_side(%s, %s, %s, %s, %s)", target, b.Address, count, b.Type, all())
+	}
+}
+
+// objects follows windows and files.
+func (t *tracking) objects(f *mpispec.Function) {
+	done := func(format string, a ...any) { t.then("if (rc == MPI_SUCCESS) "+format, a...) }
+	freed := func(table, handle string) {
+		t.declare.WriteString("  struct cohort_object *object = NULL;\n")
+		t.line("object = cohort_object_freeing(&%s, %s)", table, handle)
+		t.line("k->a.object = (uint64_t)(uintptr_t)object")
+		t.then("cohort_object_freed(object, rc)")
+	}
+	switch name := strings.TrimSuffix(f.Short(), "_c"); name {
+	case "Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic":
+		kind := map[string]string{
+			"Win_create": "CREATE", "Win_allocate": "ALLOCATE", "Win_allocate_shared": "SHARED",
+			"Win_create_dynamic": "DYNAMIC",
+		}[name]
+		done("cohort_window_made(*win, COHORT_WINDOW_%s, comm, k->call_site)", kind)
+	case "Win_free":
+		freed("cohort_windows", "HANDLE(*win)")
+	case "File_open":
+		done("cohort_file_opened(*fh, comm, filename, amode, k->call_site)")
+	case "File_close":
+		freed("cohort_files", "(uint64_t)(uintptr_t)*fh")
+	case "File_set_view":
+		done("cohort_file_viewed(fh, disp, etype, filetype, datarep)")
+	case "Win_fence":
+		done("cohort_window_fence(win, assert)")
+	case "Win_start", "Win_post":
+		done("cohort_window_group(win, group, COHORT_EPOCH_%s)", strings.ToUpper(strings.TrimPrefix(name, "Win_")))
+	case "Win_complete":
+		done("cohort_window_ended(win, COHORT_EPOCH_START)")
+	case "Win_wait":
+		done("cohort_window_ended(win, COHORT_EPOCH_POST)")
+	case "Win_test":
+		t.then("if (rc == MPI_SUCCESS && *flag) cohort_window_ended(win, COHORT_EPOCH_POST)")
+	case "Win_lock":
+		done("cohort_window_lock(win, rank, lock_type)")
+	case "Win_unlock":
+		done("cohort_window_unlock(win, rank)")
+	case "Win_lock_all":
+		done("cohort_window_group(win, MPI_GROUP_NULL, COHORT_EPOCH_LOCK_ALL)")
+	case "Win_unlock_all":
+		done("cohort_window_ended(win, COHORT_EPOCH_LOCK_ALL)")
+	}
+}
+
+// requests follows those that the call is given.
+func (t *tracking) requests(f *mpispec.Function) {
+	given := f.OfType("MPI_Request", mpispec.InOut)
+	switch {
+	case f.Short() == "Request_get_status":
+		t.line("cohort_call_given(k, 1, cohort_call_value(request))")
+		t.then("if (rc == MPI_SUCCESS && *flag) cohort_request_marked(COHORT_REQUEST_COMPLETE)")
+		return
+	case given == nil:
+		return
+	case given.Array:
+		t.line("cohort_call_given(k, %s, %s)", given.Length, given.Name)
+	default:
+		t.line("cohort_call_given(k, 1, %s)", given.Name)
+	}
+	completed := ""
+	if f.WithRole(mpispec.RoleFlag) != nil {
+		completed = "if (rc != MPI_SUCCESS || *flag) "
+	}
+	switch f.Completes {
+	case mpispec.CompletesOne:
+		t.then("%scohort_request_settled(*request, rc)", completed)
+	case mpispec.CompletesAll:
+		t.then("%scohort_requests_settled(%s, NULL, array_of_requests, rc, array_of_statuses)", completed, given.Length)
+	case mpispec.CompletesAny:
+		t.then("%scohort_requests_settled_any(count, array_of_requests, *index, rc)", completed)
+	case mpispec.CompletesSome:
+		t.then("cohort_requests_settled_some(incount, array_of_requests, outcount, array_of_indices, rc, " +
+			"array_of_statuses)")
+	case mpispec.CompletesNone:
+		switch f.Short() {
+		case "Cancel":
+			t.then("if (rc == MPI_SUCCESS) cohort_request_marked(COHORT_REQUEST_CANCELLED)")
+		case "Request_free":
+			t.then("if (rc == MPI_SUCCESS) cohort_request_given_up()")
+		case "Start":
+			t.then("cohort_requests_started(k, 1, request, rc)")
+		case "Startall":
+			t.then("cohort_requests_started(k, count, array_of_requests, rc)")
+		}
+	}
+}
