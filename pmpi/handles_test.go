@@ -1,7 +1,6 @@
 package pmpi_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
@@ -13,8 +12,7 @@ import (
 // environment says so.
 func TestHandles(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		prog := mpi.BuildFile(t, "testdata/handles.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"),
-			"-D_GNU_SOURCE", "-lpthread")
+		prog := mpi.BuildFile(t, "testdata/handles.c", abiFlags(t)...)
 		for _, c := range []struct {
 			name  string
 			mode  abi.Mode

@@ -8,10 +8,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/pmpi/control"
@@ -230,4 +232,13 @@ func records(t *testing.T, dir string, rank int) []trace.Record {
 		all = append(all, rec)
 	}
 	return all
+}
+
+// abiFlags are for a test program that reads the registry: where cohort_abi.h is, and the operations.
+func abiFlags(t *testing.T) []string {
+	flags := []string{"-I" + filepath.Join(mpitest.Root(t), "pmpi", "include"), "-D_GNU_SOURCE", "-lpthread"}
+	for _, op := range mpispec.Standard().Operations() {
+		flags = append(flags, fmt.Sprintf("-DCOHORT_OP_%s=%d", strings.ToUpper(op.String()), op))
+	}
+	return flags
 }

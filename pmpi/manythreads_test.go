@@ -1,7 +1,6 @@
 package pmpi_test
 
 import (
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -13,8 +12,7 @@ import (
 // registry is exactly what they hold.
 func TestRegistryAmongThreads(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
-		prog := mpi.BuildFile(t, "testdata/manythreads.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"),
-			"-D_GNU_SOURCE", "-lpthread")
+		prog := mpi.BuildFile(t, "testdata/manythreads.c", abiFlags(t)...)
 		for _, kept := range []string{"kept", "unkept"} {
 			t.Run(kept, func(t *testing.T) {
 				for seed := 1; seed <= 2; seed++ {

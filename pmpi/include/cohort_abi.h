@@ -76,148 +76,12 @@ enum cohort_mpi { COHORT_MPICH = 1, COHORT_OPEN_MPI = 2 };
 #define COHORT_NO_RANK INT32_MIN /* where a rank or a tag could be: not known, or not applicable */
 
 /* ------------------------------------------------------------------ operations
- * Every call below that the program makes, with MPI initialised and not yet finalised, is one EVENT of the rank, except
- * a poll (Iprobe, Test*, Request_get_status) that fails: it has no number of its own, only a count that precedes the
- * next event. Events are numbered from 1. The numbers here are part of the trace format: append, never renumber.
- * Wildcard or not, traced or not, every one counts, so that an event has the same number in every mode. MPI_Init and
- * MPI_Finalize: Init is no event (position 0 is "after Init"); Finalize is the last event.
+ * Every call of enum cohort_op that the program makes, with MPI initialised and not yet finalised, is one EVENT of the
+ * rank, except a poll (Iprobe, Test*, Request_get_status) that fails: it has no number of its own, only a count that
+ * precedes the next event. Events are numbered from 1. Wildcard or not, traced or not, every one counts, so that an
+ * event has the same number in every mode. MPI_Init and MPI_Finalize: Init is no event (position 0 is "after Init");
+ * Finalize is the last event. The numbers are those of package mpispec, of which the enum is made (src/ops.h).
  */
-enum cohort_op {
-  COHORT_OP_NONE = 0,
-  /* point to point, sending */
-  COHORT_OP_SEND = 1,
-  COHORT_OP_BSEND = 2,
-  COHORT_OP_SSEND = 3,
-  COHORT_OP_RSEND = 4,
-  COHORT_OP_ISEND = 5,
-  COHORT_OP_IBSEND = 6,
-  COHORT_OP_ISSEND = 7,
-  COHORT_OP_IRSEND = 8,
-  /* receiving */
-  COHORT_OP_RECV = 9,
-  COHORT_OP_IRECV = 10,
-  COHORT_OP_SENDRECV = 11,
-  COHORT_OP_SENDRECV_REPLACE = 12,
-  COHORT_OP_PROBE = 13,
-  COHORT_OP_IPROBE = 14,
-  COHORT_OP_MPROBE = 15,
-  COHORT_OP_IMPROBE = 16,
-  COHORT_OP_MRECV = 17,
-  COHORT_OP_IMRECV = 18,
-  /* persistent */
-  COHORT_OP_SEND_INIT = 19,
-  COHORT_OP_BSEND_INIT = 20,
-  COHORT_OP_SSEND_INIT = 21,
-  COHORT_OP_RSEND_INIT = 22,
-  COHORT_OP_RECV_INIT = 23,
-  COHORT_OP_START = 24,
-  COHORT_OP_STARTALL = 25,
-  /* completion */
-  COHORT_OP_WAIT = 26,
-  COHORT_OP_WAITALL = 27,
-  COHORT_OP_WAITANY = 28,
-  COHORT_OP_WAITSOME = 29,
-  COHORT_OP_TEST = 30,
-  COHORT_OP_TESTALL = 31,
-  COHORT_OP_TESTANY = 32,
-  COHORT_OP_TESTSOME = 33,
-  COHORT_OP_REQUEST_GET_STATUS = 34,
-  COHORT_OP_CANCEL = 35,
-  COHORT_OP_REQUEST_FREE = 36,
-  COHORT_OP_TEST_CANCELLED = 37,
-  COHORT_OP_GREQUEST_START = 38,
-  COHORT_OP_COLLECTIVE_INIT = 39, /* any persistent collective */
-  /* collectives over one communicator; the I forms are separate */
-  COHORT_OP_BARRIER = 40,
-  COHORT_OP_BCAST = 41,
-  COHORT_OP_GATHER = 42,
-  COHORT_OP_GATHERV = 43,
-  COHORT_OP_SCATTER = 44,
-  COHORT_OP_SCATTERV = 45,
-  COHORT_OP_ALLGATHER = 46,
-  COHORT_OP_ALLGATHERV = 47,
-  COHORT_OP_ALLTOALL = 48,
-  COHORT_OP_ALLTOALLV = 49,
-  COHORT_OP_ALLTOALLW = 50,
-  COHORT_OP_REDUCE = 51,
-  COHORT_OP_ALLREDUCE = 52,
-  COHORT_OP_REDUCE_SCATTER = 53,
-  COHORT_OP_REDUCE_SCATTER_BLOCK = 54,
-  COHORT_OP_SCAN = 55,
-  COHORT_OP_EXSCAN = 56,
-  COHORT_OP_NEIGHBOR_ALLGATHER = 57,
-  COHORT_OP_NEIGHBOR_ALLGATHERV = 58,
-  COHORT_OP_NEIGHBOR_ALLTOALL = 59,
-  COHORT_OP_NEIGHBOR_ALLTOALLV = 60,
-  COHORT_OP_NEIGHBOR_ALLTOALLW = 61,
-  /* one-sided: making and freeing a window and fences are collective */
-  COHORT_OP_WIN_CREATE = 62,
-  COHORT_OP_WIN_ALLOCATE = 63,
-  COHORT_OP_WIN_FREE = 64,
-  COHORT_OP_PUT = 65,
-  COHORT_OP_GET = 66,
-  COHORT_OP_ACCUMULATE = 67,
-  COHORT_OP_GET_ACCUMULATE = 68,
-  COHORT_OP_FETCH_AND_OP = 69,
-  COHORT_OP_COMPARE_AND_SWAP = 92,
-  COHORT_OP_WIN_FENCE = 93,
-  COHORT_OP_WIN_START = 94,
-  COHORT_OP_WIN_COMPLETE = 95,
-  COHORT_OP_WIN_POST = 96,
-  COHORT_OP_WIN_WAIT = 97,
-  COHORT_OP_WIN_LOCK = 99,
-  COHORT_OP_WIN_UNLOCK = 116,
-  COHORT_OP_WIN_LOCK_ALL = 117,
-  COHORT_OP_WIN_UNLOCK_ALL = 118,
-  COHORT_OP_WIN_FLUSH = 119,
-  COHORT_OP_WIN_FLUSH_ALL = 122,
-  COHORT_OP_WIN_FLUSH_LOCAL = 123,
-  COHORT_OP_WIN_FLUSH_LOCAL_ALL = 124,
-  COHORT_OP_WIN_SYNC = 125,
-  COHORT_OP_IBARRIER = 70,
-  COHORT_OP_IBCAST = 71,
-  COHORT_OP_IGATHER = 72,
-  COHORT_OP_IGATHERV = 73,
-  COHORT_OP_ISCATTER = 74,
-  COHORT_OP_ISCATTERV = 75,
-  COHORT_OP_IALLGATHER = 76,
-  COHORT_OP_IALLGATHERV = 77,
-  COHORT_OP_IALLTOALL = 78,
-  COHORT_OP_IALLTOALLV = 79,
-  COHORT_OP_IALLTOALLW = 80,
-  COHORT_OP_IREDUCE = 81,
-  COHORT_OP_IALLREDUCE = 82,
-  COHORT_OP_IREDUCE_SCATTER = 83,
-  COHORT_OP_IREDUCE_SCATTER_BLOCK = 84,
-  COHORT_OP_ISCAN = 85,
-  COHORT_OP_IEXSCAN = 86,
-  COHORT_OP_INEIGHBOR_ALLGATHER = 87,
-  COHORT_OP_INEIGHBOR_ALLGATHERV = 88,
-  COHORT_OP_INEIGHBOR_ALLTOALL = 89,
-  COHORT_OP_INEIGHBOR_ALLTOALLV = 90,
-  COHORT_OP_INEIGHBOR_ALLTOALLW = 91,
-  /* communicator management, collective over the parent */
-  COHORT_OP_COMM_DUP = 100,
-  COHORT_OP_COMM_SPLIT = 101,
-  COHORT_OP_COMM_CREATE = 102,
-  COHORT_OP_COMM_SPLIT_TYPE = 103,
-  COHORT_OP_CART_CREATE = 104,
-  COHORT_OP_GRAPH_CREATE = 105,
-  COHORT_OP_DIST_GRAPH_CREATE = 106,
-  COHORT_OP_DIST_GRAPH_CREATE_ADJACENT = 107,
-  COHORT_OP_CART_SUB = 108,
-  COHORT_OP_COMM_FREE = 109,
-  COHORT_OP_COMM_DUP_WITH_INFO = 110,
-  COHORT_OP_COMM_IDUP = 111,
-  COHORT_OP_COMM_CREATE_GROUP = 112,
-  COHORT_OP_INTERCOMM_CREATE = 113,
-  COHORT_OP_INTERCOMM_MERGE = 114,
-  COHORT_OP_COMM_DISCONNECT = 115,
-  COHORT_OP_FINALIZE = 120,
-  COHORT_OP_ABORT = 121,
-  /* a call that record/replay does not cover; named by a NOTE record */
-  COHORT_OP_OTHER = 127
-};
 
 /* ------------------------------------------------------------------ control block */
 
@@ -856,7 +720,7 @@ struct cohort_set {
 #define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
 
 /* What a record begins with; the fields that follow are in docs/trace-format.md. */
-enum cohort_record {
+enum cohort_trace_record {
   COHORT_RECORD_COMM = 0x01,
   COHORT_RECORD_MODULE = 0x02,
   COHORT_RECORD_SITE = 0x03,

@@ -40,6 +40,7 @@
 #include <string.h>
 
 #include "../include/cohort_abi.h"
+#include "ops.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define LIKELY(x) __builtin_expect(!!(x), 1)

@@ -24,7 +24,7 @@ func onlyC(f *mpispec.Function) bool { return hasBuffer(f) && f.Short() != "Win_
 
 func fortranWrappers(functions []*mpispec.Function) string {
 	var b strings.Builder
-	b.WriteString(includes + `/* Open MPI's Fortran bypasses its C symbols: mpif.h and "use mpi" call mpi_x_, "use mpi_f08" mpi_x_f08_, and both
+	b.WriteString(`/* Open MPI's Fortran bypasses its C symbols: mpif.h and "use mpi" call mpi_x_, "use mpi_f08" mpi_x_f08_, and both
  * pass the same. MPICH's Fortran calls the C symbols, but for the calls without buffers of its mpi_f08. */
 
 `)
@@ -215,7 +215,7 @@ func fortranSites(functions []*mpispec.Function) string {
 			fmt.Fprintf(&b, "FORTRAN_SITE%d(mpi_%s_f08ts_)\n", n, lower(f))
 		}
 	}
-	return includes + "/* MPICH's mpif.h and \"use mpi\" call the C symbols, its \"use mpi_f08\" does for calls with buffers: where\n" +
+	return "/* MPICH's mpif.h and \"use mpi\" call the C symbols, its \"use mpi_f08\" does for calls with buffers: where\n" +
 		" * they are called from is told here. */\n#ifndef OPEN_MPI\n\n" + siteMacros(most) + b.String() + "#endif\n"
 }
 

@@ -2,6 +2,8 @@ package wrapgen
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -30,6 +32,7 @@ func Files() map[string]string { return FilesOf(mpispec.Functions()) }
 func FilesOf(functions []*mpispec.Function) map[string]string {
 	files := map[string]string{
 		"carry.h":             carry(functions),
+		"ops.h":               ops(functions),
 		"gen_fortran.c":       fortranWrappers(functions),
 		"gen_fortran_sites.c": fortranSites(functions),
 	}
@@ -42,11 +45,28 @@ func FilesOf(functions []*mpispec.Function) map[string]string {
 		switch {
 		case strings.HasPrefix(name, "wrap_"):
 			files[name] = notice + text
-		case !strings.HasPrefix(name, "gen_fortran") && name != "carry.h":
+		case strings.HasPrefix(name, "gen_"):
 			files[name] = includes + text
 		}
 	}
 	return files
+}
+
+// ops is the enum of operations.
+func ops(functions []*mpispec.Function) string {
+	all := map[mpispec.Op]bool{mpispec.OpNone: true, mpispec.OpCollectiveInit: true, mpispec.OpOther: true}
+	for _, f := range functions {
+		all[f.Op] = true
+	}
+	var b strings.Builder
+	b.WriteString(notice + "#ifndef COHORT_OPS_H\n#define COHORT_OPS_H\nenum cohort_op {\n  COHORT_OP_NONE = 0,\n")
+	for _, op := range slices.Sorted(maps.Keys(all)) {
+		if op != mpispec.OpNone {
+			fmt.Fprintf(&b, "  COHORT_OP_%s = %d,\n", strings.ToUpper(op.String()), op)
+		}
+	}
+	b.WriteString("};\n#endif\n")
+	return b.String()
 }
 
 // fileOf is the file that has the wrapper of a function; "" if it has none that is generated. The files wrap_*.h are
