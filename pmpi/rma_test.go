@@ -76,6 +76,21 @@ func TestOneSidedLarge(t *testing.T) {
 	})
 }
 
+// TestOneSidedGone: what is looked at of a window may not be there, and the program runs all the same.
+func TestOneSidedGone(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := testdata(t, mpi, "gone.c")
+		for _, part := range []string{"unmapped", "protected", "null"} {
+			t.Run(part, func(t *testing.T) {
+				if out, err := mpi.Command(t.Context(), 2, prog, part).CombinedOutput(); err != nil {
+					t.Skipf("this MPI does not take such a window: %v\n%s", err, out)
+				}
+				exact(t, mpi, 2, abi.ModeOrder, 0, prog, part)
+			})
+		}
+	})
+}
+
 func TestOneSidedInFortran(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six programs, each recorded and replayed")

@@ -1,6 +1,7 @@
 package pmpi_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -15,6 +16,25 @@ func TestThreadMultiple(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "atonce.c")
 		t.Run("main thread only", func(t *testing.T) { exact(t, mpi, 2, abi.ModeOrder, 0, prog) })
+		t.Run("racing", func(t *testing.T) { // nothing is recorded, which must not look like nothing to record
+			j := newJob(t, mpi, 2, abi.ModeRacing)
+			ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
+			defer cancel()
+			j.launch(ctx, prog)
+			if err := <-j.done; err != nil {
+				t.Fatalf("%v\n%s", err, j.describe())
+			}
+			if !strings.Contains(j.output.String(), "provided 1") {
+				t.Skip("this MPI does not provide MPI_THREAD_MULTIPLE")
+			}
+			for rank := range j.ranks {
+				h := open(t, j, rank).Header()
+				if want := "MPI_THREAD_MULTIPLE in racing mode"; h.Incomplete == 0 || h.IncompleteCall != want {
+					t.Errorf("rank %d: %d calls not covered, the first is %q, want %q", rank, h.Incomplete,
+						h.IncompleteCall, want)
+				}
+			}
+		})
 		t.Run("late", func(t *testing.T) {
 			record, again := exact(t, mpi, 3, abi.ModeOrder, 0, prog, "late")
 			for _, j := range []*job{record, again} {

@@ -219,7 +219,7 @@ func fullDisk(t *testing.T, mpi mpitest.MPI, program, mode, ranks, size string) 
 	})
 	text, status := w.run("record", "-n", ranks, "--mode", mode, "-o", "disk/r.cohort", "--", program, "recv", "12000")
 	if status != 0 || !strings.Contains(text, "] ended well") ||
-		strings.Count(text, "the program goes on unrecorded") != 1 ||
+		strings.Count(text, "the program continues unrecorded") != 1 ||
 		!strings.Contains(text, "The disk is full") || strings.Contains(text, "cannot be replayed") {
 		t.Errorf("record has status %d and says:\n%s", status, text)
 	}

@@ -23,15 +23,7 @@ static size_t cap_freed;
 static const char pending_call[] = "MPI_Request_free of a receive not yet matched";
 
 /* Should the rank end before it is known what they took, then its recording is incomplete. */
-static void pending(void) {
-  struct cohort_trace_header *h = g.header;
-  if (g.control->incomplete != 0) return;
-  if (g_requests.freed > 0 && h->incomplete == 0) {
-    strncpy(h->incomplete_call, pending_call, sizeof h->incomplete_call - 1);
-    h->incomplete_event = g.events + 1;
-  }
-  __atomic_store_n(&h->incomplete, g_requests.freed > 0, __ATOMIC_RELEASE);
-}
+static void pending(void) { cohort_incomplete_until(pending_call, g_requests.freed > 0); }
 
 static int keep_freed(MPI_Request request, const struct cohort_request *r) {
   if ((size_t)g_requests.freed == cap_freed) {

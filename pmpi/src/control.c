@@ -141,9 +141,64 @@ void cohort_message(const char *text) {
   message[n] = 0;
 }
 
-void cohort_refuse(const char *text) {
+/* ---- what a recording does not cover */
+
+/* Calls may be uncovered in several threads at once, and one of them names the first. How many there are is told only
+ * once the name is there. */
+static _Atomic uint32_t n_uncovered;
+static _Atomic int claimed, told;
+static const char *_Atomic first_uncovered;
+static int tentative; /* the name is that of something that may yet be covered */
+
+static void name_uncovered(const char *call, uint64_t event) {
+  strncpy(g.header->incomplete_call, call, sizeof g.header->incomplete_call - 1);
+  g.header->incomplete_event = event;
+}
+
+static void tell_uncovered(void) {
+  uint32_t n = atomic_load(&n_uncovered);
+  if (!atomic_load(&told)) return; /* whoever names it tells */
+  STORE(g.control->incomplete, n);
+  STORE(g.header->incomplete, n);
+}
+
+void cohort_incomplete(const char *call) {
+  const char *none = NULL;
+  struct cohort_control *c = g.control;
+  uint64_t event = g.events + 1;
+  if (atomic_compare_exchange_strong(&first_uncovered, &none, call)) {
+    strncpy(c->incomplete_call, call, sizeof c->incomplete_call - 1);
+    STORE(c->incomplete_event, event);
+  }
+  atomic_fetch_add(&n_uncovered, 1);
+  if (!atomic_exchange(&claimed, 1)) {
+    name_uncovered(call, event);
+    atomic_store(&told, 1);
+  }
+  tell_uncovered();
+}
+
+void cohort_incomplete_until(const char *call, int still) {
+  if (still && !tentative && !atomic_exchange(&claimed, 1)) {
+    tentative = 1;
+    name_uncovered(call, g.events + 1);
+    STORE(g.header->incomplete, 1);
+  } else if (!still && tentative) {
+    tentative = 0;
+    STORE(g.header->incomplete, 0);
+    atomic_store(&claimed, 0);
+    const char *other = atomic_load(&first_uncovered); /* meanwhile */
+    if (other == NULL || atomic_exchange(&claimed, 1)) return;
+    name_uncovered(other, g.control->incomplete_event);
+    atomic_store(&told, 1);
+    tell_uncovered();
+  }
+}
+
+void cohort_refuse(const char *text, const char *what) {
   if (g.refused) return;
   cohort_message(text);
+  if (what != NULL && (g.order || g.full)) cohort_incomplete(what);
   cohort_set_state(COHORT_STATE_REFUSED);
   g.refused = 1;
   int replay = g.control->mode == COHORT_MODE_REPLAY;
@@ -169,16 +224,9 @@ void cohort_uncovered(const char *call) {
     char text[sizeof c->message] = "The program calls ";
     strncat(text, call, 60);
     strncat(text, ", which replay does not cover; it may be allowed to go on all the same (incomplete-ok).", 100);
-    cohort_refuse(text);
+    cohort_refuse(text, NULL);
   }
-  if (c->incomplete == 0) {
-    strncpy(c->incomplete_call, call, sizeof c->incomplete_call - 1);
-    STORE(c->incomplete_event, g.events + 1);
-    strncpy(g.header->incomplete_call, call, sizeof g.header->incomplete_call - 1);
-    g.header->incomplete_event = g.events + 1;
-  }
-  __atomic_fetch_add(&c->incomplete, 1, __ATOMIC_RELEASE);
-  STORE(g.header->incomplete, c->incomplete);
+  cohort_incomplete(call);
   if ((g.order || g.full) && first_time(call)) cohort_write_note(call);
 }
 

@@ -135,6 +135,10 @@ void *cohort_alloc(size_t bytes);              /* zeroed, from free lists by siz
 void cohort_free(void *p, size_t bytes);
 int cohort_reserve(struct cohort_buffer *b, size_t bytes); /* room for `bytes` in all; 0: none to be had */
 uint64_t cohort_now(void);
+/* Reads and writes memory of the program that may not be there: 0 where an access would fault. No more than about
+ * 0.3 us; safe in any thread and signal handler. */
+int cohort_peek(void *to, const void *from, size_t bytes);
+int cohort_poke(void *to, const void *from, size_t bytes);
 
 /* ---- keymap.c: keys are not 0 */
 struct keyslot { uint64_t key, value; };
@@ -155,7 +159,13 @@ void cohort_wait_for_end(void) __attribute__((noreturn));
 void cohort_linger(void) __attribute__((noreturn));
 int cohort_replay_poll_will_fail(void);
 void cohort_message(const char *text);
-void cohort_refuse(const char *text);
+/* What this rank was asked to do is not done; in a replay the rank stays where it is. `what`: of a recording, why it is
+ * incomplete, at most 47 bytes; NULL: there is none. */
+void cohort_refuse(const char *text, const char *what);
+/* The recording is incomplete from the call in progress on, and why; by any thread. `call` is a literal. */
+void cohort_incomplete(const char *call);
+/* It would be if the rank ended now. Only by the thread that is inside MPI. */
+void cohort_incomplete_until(const char *call, int still);
 void cohort_uncovered_outside(const char *call, uint64_t site); /* the same of what is no call of MPI */
 void cohort_uncovered(const char *call);       /* the call in progress is not covered by record/replay */
 

@@ -44,9 +44,9 @@ static void check_identity(void) {
   struct cohort_control *c = g.control;
   if (c->magic != COHORT_CONTROL_MAGIC) return;
   if (c->rank != (uint32_t)g.world_rank)
-    cohort_refuse("MPI gives this process another rank than its launcher's environment said.");
+    cohort_refuse("MPI gives this process another rank than its launcher's environment said.", NULL);
   else if (c->world_size != 0 && c->world_size != (uint32_t)g.world_size)
-    cohort_refuse("MPI_COMM_WORLD has another number of ranks than the job was started with.");
+    cohort_refuse("MPI_COMM_WORLD has another number of ranks than the job was started with.", NULL);
 }
 
 static void choose_mode(void) {
@@ -64,7 +64,9 @@ static void choose_mode(void) {
       g.full = getenv(COHORT_ENV_TRACE) != NULL;
       cohort_replay_open();
       break;
-    default: cohort_refuse("This version of the interposer cannot record in the mode that was asked for."); return;
+    default:
+      cohort_refuse("This version of the interposer cannot record in the mode that was asked for.", NULL);
+      return;
   }
   cohort_trace_open();
 }
@@ -142,19 +144,11 @@ static int begin(void) {
 /* Another thread is inside: this call passes through, unseen, and the recording is incomplete from here on. The thread
  * that is inside writes the NOTE when it leaves. */
 static void concurrent_call(uint64_t site) {
-  struct cohort_control *c = g.control;
   if (!g.order && !g.full && !g.replay) return;
   uint64_t none = 0;
   static _Atomic int noted;
   if (!atomic_exchange(&noted, 1)) atomic_compare_exchange_strong(&g_threads.concurrent, &none, site);
-  if (__atomic_fetch_add(&c->incomplete, 1, __ATOMIC_ACQ_REL) == 0) {
-    strncpy(c->incomplete_call, AT_ONCE, sizeof c->incomplete_call - 1);
-    STORE(c->incomplete_event, g.events + 1);
-  }
-  if (__atomic_fetch_add(&g.header->incomplete, 1, __ATOMIC_ACQ_REL) == 0) {
-    strncpy(g.header->incomplete_call, AT_ONCE, sizeof g.header->incomplete_call - 1);
-    g.header->incomplete_event = g.events + 1;
-  }
+  cohort_incomplete(AT_ONCE);
 }
 
 static void note_concurrent(void) {

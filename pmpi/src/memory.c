@@ -3,8 +3,12 @@
 #include "registry.h"
 #include "values.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 void *cohort_map(size_t bytes) {
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -101,6 +105,28 @@ int cohort_reserve(struct cohort_buffer *b, size_t bytes) {
   b->capacity = capacity;
   return 1;
 }
+
+/* The kernel copies, and says so where a load or a store would fault. Where a sandbox forbids that call, the file of the
+ * process's own memory does. */
+static int copy(void *own, const void *other, size_t bytes, int write) {
+  struct iovec here = {own, bytes}, there = {(void *)other, bytes};
+  int before = errno, flags = write ? O_WRONLY : O_RDONLY;
+  if (bytes == 0) return 1;
+  ssize_t n = write ? process_vm_writev(getpid(), &here, 1, &there, 1, 0)
+                    : process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+  if (UNLIKELY(n < 0 && (errno == ENOSYS || errno == EPERM))) {
+    int fd = open("/proc/self/mem", flags | O_CLOEXEC);
+    n = fd < 0 ? -1
+        : write ? pwrite(fd, own, bytes, (off_t)(uintptr_t)other)
+                : pread(fd, own, bytes, (off_t)(uintptr_t)other);
+    if (fd >= 0) close(fd);
+  }
+  errno = before;
+  return n >= 0 && (size_t)n == bytes;
+}
+
+int cohort_peek(void *to, const void *from, size_t bytes) { return copy(to, from, bytes, 0); }
+int cohort_poke(void *to, const void *from, size_t bytes) { return copy((void *)from, to, bytes, 1); }
 
 uint64_t cohort_now(void) {
   struct timespec t;

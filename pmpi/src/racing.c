@@ -70,11 +70,14 @@ void cohort_racing_open(void) {
     return;
   }
   if (able) {
-    cohort_refuse("Another rank cannot record in racing mode, so this one does not either.");
+    cohort_refuse("Another rank cannot record in racing mode, so this one does not either.",
+                  "racing mode, which another rank cannot record in");
   } else if (!g.refused) {
-    cohort_refuse(provided == MPI_THREAD_MULTIPLE
-                      ? "Racing mode does not cover MPI_THREAD_MULTIPLE: record with --mode order."
-                      : "There is no memory to record in racing mode.");
+    if (provided == MPI_THREAD_MULTIPLE)
+      cohort_refuse("Racing mode does not cover MPI_THREAD_MULTIPLE: record with --mode order.",
+                    "MPI_THREAD_MULTIPLE in racing mode");
+    else
+      cohort_refuse("There is no memory to record in racing mode.", "racing mode, for which there was no memory");
   }
 }
 

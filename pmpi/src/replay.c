@@ -62,11 +62,11 @@ void cohort_replay_open(void) {
   uint64_t size = 0;
   const struct cohort_decisions *d = path == NULL ? NULL : map_file(path, &size);
   if (d == NULL) {
-    cohort_refuse("Replay needs a decisions file, and the one named in COHORT_DECISIONS could not be read.");
+    cohort_refuse("Replay needs a decisions file, and the one named in COHORT_DECISIONS could not be read.", NULL);
     return;
   }
   if (d->magic != COHORT_DECISIONS_MAGIC || d->version != COHORT_DECISIONS_VERSION || d->size != sizeof *d) {
-    cohort_refuse("The decisions file is not one, or is of another version than the interposer.");
+    cohort_refuse("The decisions file is not one, or is of another version than the interposer.", NULL);
     return;
   }
   const uint8_t *base = (const void *)d;
@@ -77,11 +77,11 @@ void cohort_replay_open(void) {
       !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
       !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
       !sets_are_whole(d, base) || !cohort_values_open(base, size, d)) {
-    cohort_refuse("The decisions file is damaged: its parts do not lie inside it.");
+    cohort_refuse("The decisions file is damaged: its parts do not lie inside it.", NULL);
     return;
   }
   if (d->rank != (uint32_t)g.world_rank || d->world_size != (uint32_t)g.world_size) {
-    cohort_refuse("The decisions file belongs to another rank, or to a job of another number of ranks.");
+    cohort_refuse("The decisions file belongs to another rank, or to a job of another number of ranks.", NULL);
     return;
   }
   file = d;
@@ -106,7 +106,7 @@ void cohort_replay_open(void) {
 void cohort_orders_open(void) {
   if (file == NULL || !file->control) return;
   if (PMPI_Comm_dup(MPI_COMM_WORLD, &orders) != MPI_SUCCESS) {
-    cohort_refuse("The communicator for the control messages of this replay could not be made.");
+    cohort_refuse("The communicator for the control messages of this replay could not be made.", NULL);
     return;
   }
   PMPI_Comm_set_errhandler(orders, MPI_ERRORS_RETURN);
@@ -129,7 +129,7 @@ static void await_orders(uint64_t event) {
       rc = PMPI_Test(&request, &there, MPI_STATUS_IGNORE);
       if (!there) sched_yield();
     }
-    if (rc != MPI_SUCCESS) cohort_refuse("A control message of this replay could not be received.");
+    if (rc != MPI_SUCCESS) cohort_refuse("A control message of this replay could not be received.", NULL);
   }
   await_at = await < await_end ? await->event : COHORT_NEVER;
 }
@@ -140,7 +140,7 @@ void cohort_orders_send(void) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (PMPI_Isend(NULL, 0, MPI_BYTE, (int)grant->peer, 0, orders, &request) != MPI_SUCCESS ||
         PMPI_Request_free(&request) != MPI_SUCCESS)
-      cohort_refuse("A control message of this replay could not be sent.");
+      cohort_refuse("A control message of this replay could not be sent.", NULL);
   }
   cohort_grant_at = grant < grant_end ? grant->event : COHORT_NEVER;
 }

@@ -42,6 +42,7 @@ struct window {
    * and still is not */
   uint8_t *private;
   uint64_t size, mapped;
+  uint8_t *seen;       /* replay, by grain: it was there at one look at least */
   int privates;        /* there were such words */
   int small, ours;     /* `ours`: the memory is the program's, and outlives the window */
   uint32_t comm_index; /* in the trace */
@@ -168,19 +169,34 @@ static uint64_t end_of(const struct window *w, uint64_t at, uint64_t step) {
   return w->size - at < step ? w->size : at + step;
 }
 
+/* The content of a window at this look. The memory is the program's, which may have unmapped or protected it: such
+ * grains are not there, and nothing is said of them. */
+static uint8_t now[SMALL], there[SMALL / GRAIN];
+
+static void see(const struct window *w) {
+  size_t grains = (w->size + GRAIN - 1) / GRAIN;
+  if (LIKELY(cohort_peek(now, w->base, w->size))) {
+    memset(there, 1, grains);
+    return;
+  }
+  for (size_t i = 0; i < grains; i++)
+    there[i] = (uint8_t)cohort_peek(now + i * GRAIN, w->base + i * GRAIN, end_of(w, i * GRAIN, GRAIN) - i * GRAIN);
+}
+
 /* Recording: what differs from the shadow goes there, and from there into the trace: so what is recorded is what we
  * saw, though others may go on writing. By words, so that of what the program had in the window before nothing is
  * touched in replay that did not change: it may be addresses. */
 static void look(struct window *w) {
   packed.length = 0;
+  see(w);
   for (uint64_t grain = 0; grain < w->size; grain += GRAIN) {
     uint64_t end = end_of(w, grain, GRAIN), from = UINT64_MAX;
-    if (LIKELY(memcmp(w->shadow + grain, w->base + grain, end - grain) == 0)) continue;
+    if (!there[grain / GRAIN] || LIKELY(memcmp(w->shadow + grain, now + grain, end - grain) == 0)) continue;
     for (uint64_t at = grain; at <= end; at += WORD) {
       uint64_t to = at < end ? end_of(w, at, WORD) : end;
-      int differs = at < end && memcmp(w->shadow + at, w->base + at, to - at) != 0;
+      int differs = at < end && memcmp(w->shadow + at, now + at, to - at) != 0;
       if (differs) {
-        memcpy(w->shadow + at, w->base + at, to - at);
+        memcpy(w->shadow + at, now + at, to - at);
         if (from == UINT64_MAX) from = at;
       }
       if (from == UINT64_MAX || (differs && to < end)) continue;
@@ -217,19 +233,38 @@ static void take(struct window *w) {
   }
 }
 
+/* What is in a grain when it is first seen and is not what was recorded is the program's own, until it changes. */
+static void first_seen(struct window *w, uint64_t grain, uint64_t end) {
+  w->seen[grain / GRAIN] = 1;
+  for (uint64_t at = grain; at < end; at += WORD) {
+    w->private[at / WORD] = memcmp(w->shadow + at, now + at, end_of(w, at, WORD) - at) != 0;
+    w->privates |= w->private[at / WORD];
+  }
+}
+
 static void restore(struct window *w) {
   take(w);
+  see(w);
   for (uint64_t grain = 0; grain < w->size; grain += GRAIN) {
     uint64_t end = end_of(w, grain, GRAIN);
-    if (LIKELY(memcmp(w->shadow + grain, w->base + grain, end - grain) == 0 && w->privates == 0)) continue;
+    if (!there[grain / GRAIN]) continue;
+    if (UNLIKELY(!w->seen[grain / GRAIN])) {
+      first_seen(w, grain, end);
+      continue;
+    }
+    if (LIKELY(memcmp(w->shadow + grain, now + grain, end - grain) == 0 && w->privates == 0)) continue;
+    int changed = 0;
     for (uint64_t at = grain; at < end; at += WORD) {
       uint64_t to = end_of(w, at, WORD);
-      int same = memcmp(w->shadow + at, w->base + at, to - at) == 0;
-      if (same)
+      int same = memcmp(w->shadow + at, now + at, to - at) == 0;
+      if (same) {
         w->private[at / WORD] = 0;
-      else if (!w->private[at / WORD])
-        memcpy(w->base + at, w->shadow + at, to - at);
+      } else if (!w->private[at / WORD]) {
+        memcpy(now + at, w->shadow + at, to - at);
+        changed = 1;
+      }
     }
+    if (changed) cohort_poke(w->base + grain, now + grain, end - grain);
   }
 }
 
@@ -239,17 +274,14 @@ static void begin_looking(struct window *w) {
     return;
   }
   w->private = cohort_map(w->size / WORD + 1);
-  if (w->private == NULL) {
+  w->seen = cohort_map(w->size / GRAIN + 1);
+  if (w->private == NULL || w->seen == NULL) {
     cohort_uncovered("a window for which there is no memory");
     cohort_unmap(w->shadow, w->mapped);
     w->shadow = NULL;
     return;
   }
-  take(w);
-  for (uint64_t at = 0; at < w->size; at += WORD) {
-    w->private[at / WORD] = memcmp(w->shadow + at, w->base + at, end_of(w, at, WORD) - at) != 0;
-    w->privates |= w->private[at / WORD];
-  }
+  restore(w);
 }
 
 /* The event in progress ends. */
@@ -421,6 +453,7 @@ static void unmake(struct window *w) {
   if (w->small && w->shadow != NULL) cohort_windows_small--;
   cohort_unmap(w->shadow, w->mapped);
   cohort_unmap(w->private, w->mapped / WORD + 1);
+  cohort_unmap(w->seen, w->mapped / GRAIN + 1);
   if (w->comm != MPI_COMM_NULL) PMPI_Comm_free(&w->comm);
   cohort_unmap(w->fetches.data, w->fetches.capacity);
   cohort_registry_lock();

@@ -369,7 +369,7 @@ void cohort_call_given(struct cohort_call *k, int count, const MPI_Request *requ
   k->requests = (uint64_t)(uintptr_t)requests;
   k->n_requests = count;
   given = NULL;
-  if (count <= 0 || !cohort_reserve(&given_buffer, (size_t)count * sizeof *given)) return;
+  if (count <= 0 || requests == NULL || !cohort_reserve(&given_buffer, (size_t)count * sizeof *given)) return;
   given = (struct given *)(void *)given_buffer.data;
   for (int i = 0; i < count; i++) given[i] = given_of(requests[i]);
 }
@@ -386,8 +386,8 @@ static void settle_one(int i, MPI_Request after, int rc) {
   cohort_registry_unlock();
 }
 
-void cohort_request_settled(MPI_Request after, int rc) {
-  if (given != NULL) settle_one(0, after, rc);
+void cohort_request_settled(const MPI_Request *after, int rc) {
+  if (given != NULL) settle_one(0, *after, rc);
 }
 
 void cohort_requests_settled(int n, const int *indices, const MPI_Request *after, int rc, const MPI_Status *statuses) {
@@ -406,8 +406,8 @@ void cohort_requests_settled(int n, const int *indices, const MPI_Request *after
 }
 
 /* `index` may be anything if there was an error. */
-void cohort_requests_settled_any(int count, const MPI_Request *after, int index, int rc) {
-  if (given != NULL && index >= 0 && index < count) settle_one(index, after[index], rc);
+void cohort_requests_settled_any(int count, const MPI_Request *after, const int *index, int rc) {
+  if (given != NULL && *index >= 0 && *index < count) settle_one(*index, after[*index], rc);
 }
 
 void cohort_requests_settled_some(int count, const MPI_Request *after, const int *outcount, const int *indices, int rc,

@@ -129,7 +129,7 @@ enum { RECORD_MAX = 16 << 20 }; /* readers refuse more */
 static int new_chunk(uint32_t need) {
   if (need > RECORD_MAX) {
     give_up(COHORT_ENDED_UNABLE, "One call completed more requests than a trace record can hold: the trace ends here, "
-                                 "the program goes on unrecorded.");
+                                 "the program continues unrecorded.");
     return 0;
   }
   seal();
@@ -141,12 +141,12 @@ static int new_chunk(uint32_t need) {
     if (end > file_size && !grow(end) && start + sizeof(struct cohort_chunk) + need > file_size &&
         !grow(start + sizeof(struct cohort_chunk) + need)) {
       give_up(COHORT_ENDED_DISK, "The disk is full, or the limit on the size of files is reached: the trace ends here, "
-                                 "the program goes on unrecorded.");
+                                 "the program continues unrecorded.");
       return 0;
     }
     if (!move_window(start)) {
       give_up(COHORT_ENDED_UNABLE,
-              "The trace file could not be mapped: the trace ends here, the program goes on unrecorded.");
+              "The trace file could not be mapped: the trace ends here, the program continues unrecorded.");
       return 0;
     }
   }
@@ -175,15 +175,19 @@ static void commit(struct cohort_buffer *record) {
   STORE(g.control->trace_bytes, at + n);
 }
 
-/* Room for one more field: a varint needs 10 bytes. */
-static inline uint8_t *room(struct cohort_buffer *b) {
-  if (UNLIKELY(b->length + 16 > b->capacity) && !cohort_reserve(b, b->length + 16)) {
-    b->length = 0; /* no memory: this record is lost, and the trace with it */
+/* Room for `bytes` more. NULL: there is no memory, so this record is lost, and the trace ends before it. */
+static inline uint8_t *room_for(struct cohort_buffer *b, size_t bytes) {
+  if (UNLIKELY(b->length + bytes > b->capacity) && !cohort_reserve(b, b->length + bytes)) {
+    b->length = 0;
     give_up(COHORT_ENDED_UNABLE,
-            "There is no memory to write the trace: it ends here, the program goes on unrecorded.");
+            "There is no memory to write the trace: it ends here, the program continues unrecorded.");
+    return NULL;
   }
   return b->data + b->length;
 }
+
+/* For one more field: a varint needs 10 bytes. */
+static inline uint8_t *room(struct cohort_buffer *b) { return room_for(b, 16); }
 
 static inline void put_uv(struct cohort_buffer *b, uint64_t v) {
   uint8_t *p = room(b), *start = p;
@@ -221,8 +225,9 @@ static void put_u64(struct cohort_buffer *b, uint64_t v) {
 
 static void put_bytes(struct cohort_buffer *b, const void *bytes, size_t n) {
   put_uv(b, n);
-  if (!cohort_reserve(b, b->length + n)) return;
-  memcpy(b->data + b->length, bytes, n);
+  uint8_t *p = room_for(b, n);
+  if (UNLIKELY(p == NULL)) return;
+  memcpy(p, bytes, n);
   b->length += n;
 }
 
@@ -450,7 +455,7 @@ void cohort_write_comm(const struct cohort_comm *c) {
 
 void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m) {
   if (!g.order && !g.full) return; /* closed, or given up */
-  if (!cohort_reserve(&side_record, n + m)) return;
+  if (room_for(&side_record, n + m) == NULL) return;
   memcpy(side_record.data, head, n);
   if (m > 0) memcpy(side_record.data + n, tail, m);
   side_record.length = n + m;
@@ -476,7 +481,7 @@ void cohort_trace_open(void) {
   fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) {
     cohort_refuse(errno == EEXIST ? "The trace file exists already, and a recording is not overwritten."
-                                  : "The trace file could not be created.");
+                                  : "The trace file could not be created.", NULL);
     return;
   }
   struct cohort_trace_header *h = map_header();
@@ -484,7 +489,7 @@ void cohort_trace_open(void) {
     close(fd);
     fd = -1;
     unlink(path);
-    cohort_refuse("The trace file could not be written. Is the disk full?");
+    cohort_refuse("The trace file could not be written. Is the disk full?", NULL);
     return;
   }
   struct timespec now;

@@ -244,11 +244,11 @@ func (t *tracking) requests(f *mpispec.Function) {
 	}
 	switch f.Completes {
 	case mpispec.CompletesOne:
-		t.then("%scohort_request_settled(*request, rc)", completed)
+		t.then("%scohort_request_settled(request, rc)", completed)
 	case mpispec.CompletesAll:
 		t.then("%scohort_requests_settled(%s, NULL, array_of_requests, rc, array_of_statuses)", completed, given.Length)
 	case mpispec.CompletesAny:
-		t.then("%scohort_requests_settled_any(count, array_of_requests, *index, rc)", completed)
+		t.then("%scohort_requests_settled_any(count, array_of_requests, index, rc)", completed)
 	case mpispec.CompletesSome:
 		t.then("cohort_requests_settled_some(incount, array_of_requests, outcount, array_of_indices, rc, " +
 			"array_of_statuses)")
