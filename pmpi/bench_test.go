@@ -13,10 +13,10 @@ import (
 var perMessage = regexp.MustCompile(`selfmessages: ([0-9.]+) ns per message`)
 
 // TestOverheadPerMessage measures what a send, a wildcard receive and a wait cost together in each mode, on one rank,
-// so that no scheduler takes part. The limits are far above what is measured on an idle machine (see the log): they
-// catch a system call or an allocation per message.
+// so that no scheduler takes part, and logs it: what a machine with other work takes says nothing. How many bytes a
+// message costs in the trace does not depend on the machine.
 func TestOverheadPerMessage(t *testing.T) {
-	const limit = 2000 // ns
+	const most = 1.1 // bytes per wildcard receive of a loop
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/selfmessages.c", "-O2")
 		plain, err := mpi.Command(t.Context(), 1, prog).CombinedOutput()
@@ -29,14 +29,20 @@ func TestOverheadPerMessage(t *testing.T) {
 		full := newJob(t, mpi, 1, abi.ModeFull)
 		off := newJob(t, mpi, 1, abi.ModeOff)
 		for _, j := range []*job{off, record, full} {
-			report(t, j.start.Mode.String(), base, limit, j.run(prog))
+			report(t, j.start.Mode.String(), base, j.run(prog))
 		}
+		tracked := newJob(t, mpi, 1, abi.ModeOff)
+		tracked.start.Flags = abi.FlagKeep
+		report(t, "off, tracked", base, tracked.run(prog))
 		again := newJob(t, mpi, 1, abi.ModeReplay)
 		again.traceDir = ""
 		again.decisions = decide(t, record.traceDir, 1, decisions.Options{})
-		report(t, "replay", base, limit, again.run(prog))
+		report(t, "replay", base, again.run(prog))
 		bytes := float64(record.controls[0].Progress().TraceBytes) / 200000
 		t.Logf("order mode: %.2f bytes per wildcard receive", bytes)
+		if bytes > most {
+			t.Errorf("order mode writes %.2f bytes per wildcard receive, more than %.2f", bytes, most)
+		}
 	})
 }
 
@@ -53,11 +59,8 @@ func nanoseconds(t *testing.T, output string) float64 {
 	return ns
 }
 
-func report(t *testing.T, mode string, base, limit float64, output string) {
+func report(t *testing.T, mode string, base float64, output string) {
 	t.Helper()
 	ns := nanoseconds(t, output)
 	t.Logf("%s: %.0f ns, %.2f times", mode, ns, ns/base)
-	if ns-base > limit {
-		t.Errorf("%s adds %.0f ns per message, more than %.0f", mode, ns-base, limit)
-	}
 }

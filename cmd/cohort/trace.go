@@ -205,7 +205,7 @@ In a recording the file has the name rank-RANK.trace; a rank-RANK.trace.zst besi
 func newTraceVerifyCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify RECORDING",
-		Short: "Read every trace to its end, checksums included",
+		Short: "Read every trace to its end, checksums included, and check that nothing is missing",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
 			rec, err := oneRecording(std, args)
@@ -215,7 +215,17 @@ func newTraceVerifyCommand(std streams) *cobra.Command {
 			if err := rec.Verify(); err != nil {
 				return fmt.Errorf("the recording %s is damaged: %w", rec.Dir, err)
 			}
-			return say(std.Out, fmt.Sprintf("%s: all %d traces are whole.\n", rec.Dir, rec.Meta.Ranks))
+			if err := say(std.Out, fmt.Sprintf("%s: all %d traces are whole.\n", rec.Dir, rec.Meta.Ranks)); err != nil {
+				return err
+			}
+			// Whole files may hold less than a replay needs.
+			_, errs := rec.AllDecisions(decisions.Options{})
+			for _, err := range errs {
+				if incomplete, ok := errors.AsType[*decisions.IncompleteError](err); ok {
+					return incomplete
+				}
+			}
+			return nil
 		},
 	}
 }

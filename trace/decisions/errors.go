@@ -66,7 +66,10 @@ func (e *IncompleteError) What() string {
 
 // advice is what the user can do about it; a sentence, or nothing.
 func (e *IncompleteError) advice() string {
-	if strings.HasPrefix(e.Call, "MPI_THREAD_MULTIPLE") {
+	switch {
+	case strings.Contains(e.Call, "racing mode"):
+		return "Nothing was recorded: record again with --mode order. "
+	case strings.HasPrefix(e.Call, "MPI_THREAD_MULTIPLE"):
 		return "Calls of several threads can be replayed if one thread at a time calls MPI: put a lock around the " +
 			"program's MPI calls, and record again. "
 	}
