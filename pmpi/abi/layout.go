@@ -759,31 +759,30 @@ type Set struct {
 	Count uint32
 }
 
-// TraceRecord is enum cohort_trace_record. What a record begins with; the fields that follow are in
-// docs/trace-format.md.
-type TraceRecord uint32
+// Record is enum cohort_record. What a record begins with; the fields that follow are in docs/trace-format.md.
+type Record uint32
 
-// The values of TraceRecord.
+// The values of Record.
 const (
-	RecordComm     TraceRecord = 0x01
-	RecordModule   TraceRecord = 0x02
-	RecordSite     TraceRecord = 0x03
-	RecordNote     TraceRecord = 0x04
-	RecordEvent    TraceRecord = 0x05
-	RecordEnd      TraceRecord = 0x06
-	RecordValue    TraceRecord = 0x07
-	RecordThread   TraceRecord = 0x08
-	RecordTurn     TraceRecord = 0x09
-	RecordContent  TraceRecord = 0x0b
-	RecordMatch    TraceRecord = 0x10
-	RecordPoll     TraceRecord = 0x11
-	RecordSet      TraceRecord = 0x12
-	RecordCheck    TraceRecord = 0x13
-	RecordRace     TraceRecord = 0x14
-	RecordPending  TraceRecord = 0x1f // only in shapes: a MATCH without a source
-	RecordTime     TraceRecord = 0x20 // short forms: the bits below are the first field
-	RecordKnown    TraceRecord = 0x40
-	RecordExpected TraceRecord = 0x80
+	RecordComm     Record = 0x01
+	RecordModule   Record = 0x02
+	RecordSite     Record = 0x03
+	RecordNote     Record = 0x04
+	RecordEvent    Record = 0x05
+	RecordEnd      Record = 0x06
+	RecordValue    Record = 0x07
+	RecordThread   Record = 0x08
+	RecordTurn     Record = 0x09
+	RecordContent  Record = 0x0b
+	RecordMatch    Record = 0x10
+	RecordPoll     Record = 0x11
+	RecordSet      Record = 0x12
+	RecordCheck    Record = 0x13
+	RecordRace     Record = 0x14
+	RecordPending  Record = 0x1f // only in shapes: a MATCH without a source
+	RecordTime     Record = 0x20 // short forms: the bits below are the first field
+	RecordKnown    Record = 0x40
+	RecordExpected Record = 0x80
 )
 
 // Ended is enum cohort_ended. Why a trace ends although its rank went on. From DISK on the header is as it was at

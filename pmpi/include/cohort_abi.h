@@ -720,7 +720,7 @@ struct cohort_set {
 #define COHORT_CHUNK_MAX 65536u        /* payload bytes at most */
 
 /* What a record begins with; the fields that follow are in docs/trace-format.md. */
-enum cohort_trace_record {
+enum cohort_record {
   COHORT_RECORD_COMM = 0x01,
   COHORT_RECORD_MODULE = 0x02,
   COHORT_RECORD_SITE = 0x03,
