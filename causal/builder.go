@@ -39,8 +39,7 @@ func NewBuilder(ranks int) *Builder {
 	b := &Builder{comms: map[uint64]*comm{}, created: map[uint64]*instance{}, ends: all.at(0)}
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
-			b: b, rank: r, comms: map[uint32]*view{}, requests: map[uint64]request{}, inits: map[uint64]*persistent{},
-			calls: map[*comm]int{}, probed: map[uint64]int{}, made: map[*comm]int{}, freed: map[posting]int{},
+			b: b, rank: r, comms: map[uint32]*view{}, calls: map[*comm]int{}, probed: map[uint64]int{}, made: map[*comm]int{}, freed: map[trace.Posting]int{},
 			siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
 		})
 	}

@@ -94,25 +94,15 @@ type request struct {
 	coll  *instance
 }
 
+// persistent is what the _init of a persistent request says.
 type persistent struct {
-	send   bool
-	args   trace.SendArgs
-	op     mpispec.Op
-	active bool
-	which  uint32 // its place in the array of the Startall that made it active
-	req    request
-	// a collective: over which communicator, which of its persistent ones, with which root, and how often it was
-	// started
-	coll   *comm
-	nth    int
-	root   int32
-	starts int
-}
-
-// posting names a receive whose request was freed, as the record of what it took does.
-type posting struct {
-	event uint64
-	which uint32
+	send bool
+	args trace.SendArgs
+	op   mpispec.Op
+	// a collective: over which communicator, which of its persistent ones, with which root
+	coll *comm
+	nth  int
+	root int32
 }
 
 // ingest takes in the events of one rank.
@@ -127,14 +117,13 @@ type ingest struct {
 	modules  map[uint64]trace.Module
 	sends    []sendRec
 	takes    []takeRec
-	requests map[uint64]request
-	inits    map[uint64]*persistent
+	requests trace.Requests[persistent, request]
 	calls    map[*comm]int // collectives so far
 	oneSided bool          // it has been said that the rank synchronises one-sided communication
 	// messages that an Mprobe or Improbe took and nobody has received: indices in takes, by its event
 	probed map[uint64]int
-	made   map[*comm]int   // persistent collectives so far
-	freed  map[posting]int // indices in takes
+	made   map[*comm]int         // persistent collectives so far
+	freed  map[trace.Posting]int // indices in takes
 }
 
 func (in *ingest) fault(e *trace.Event, format string, args ...any) error {
@@ -173,7 +162,7 @@ func (in *ingest) event(e *trace.Event) error {
 	case mpispec.ClassProbe:
 		return in.probe(e)
 	case mpispec.ClassSendInit, mpispec.ClassRecvInit:
-		in.inits[e.Index] = &persistent{send: e.Op.Class() == mpispec.ClassSendInit, args: e.Send, op: e.Op}
+		in.requests.Init(e.Index, persistent{send: e.Op.Class() == mpispec.ClassSendInit, args: e.Send, op: e.Op})
 		return nil
 	case mpispec.ClassCollectiveInit:
 		return in.collectiveInit(e)
@@ -186,7 +175,8 @@ func (in *ingest) event(e *trace.Event) error {
 	case mpispec.ClassRequest:
 		if e.Op == mpispec.OpRequestFree {
 			in.free(e)
-		} else if req, known := in.requests[e.Post]; known && req.kind == requestTake && req.index != none {
+		} else if req, known := in.requests.Of(e.Post); known && req.kind == requestTake && req.index != none &&
+			in.requests.Persistent(e.Post) == nil {
 			in.takes[req.index].cancelled = true
 		}
 		return nil
@@ -195,7 +185,7 @@ func (in *ingest) event(e *trace.Event) error {
 		case mpispec.OpFinalize:
 			return in.join(e, e.Op, e.Coll.Root, in.b.ends, true)
 		case mpispec.OpGrequestStart:
-			in.requests[e.Index] = request{kind: requestOther, index: none}
+			in.requests.Post(e.Index, request{kind: requestOther, index: none})
 		default:
 			if e.Op.OrdersOneSided() && !in.oneSided {
 				in.oneSided = true // once is enough
@@ -217,7 +207,7 @@ func (in *ingest) send(e *trace.Event) error {
 	}
 	i, err := in.addSend(e, e.Op, &e.Send, done)
 	if err == nil && nonblocking {
-		in.requests[e.Index] = request{kind: requestSend, index: i}
+		in.requests.Post(e.Index, request{kind: requestSend, index: i})
 	}
 	return err
 }
@@ -314,7 +304,7 @@ func (in *ingest) irecv(e *trace.Event) error {
 	}
 	i, err := in.addTake(e, takeReceive, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
 	if err == nil {
-		in.requests[e.Index] = request{kind: requestTake, index: i}
+		in.requests.Post(e.Index, request{kind: requestTake, index: i})
 	}
 	return err
 }
@@ -349,7 +339,7 @@ func (in *ingest) matched(e *trace.Event) error {
 		in.takes[i].start = e.Index
 	}
 	if e.Op == mpispec.OpImrecv {
-		in.requests[e.Index] = request{kind: requestTake, index: i}
+		in.requests.Post(e.Index, request{kind: requestTake, index: i})
 	} else if i != none {
 		in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
 	}

@@ -18,7 +18,7 @@ func (in *ingest) collective(e *trace.Event) error {
 	blocking := !e.Op.MakesRequest()
 	inst := v.comm.at(n)
 	if !blocking {
-		in.requests[e.Index] = request{kind: requestCollective, index: none, coll: inst}
+		in.requests.Post(e.Index, request{kind: requestCollective, index: none, coll: inst})
 	}
 	return in.join(e, e.Op, e.Coll.Root, inst, blocking)
 }
@@ -29,7 +29,7 @@ func (in *ingest) collectiveInit(e *trace.Event) error {
 	if err != nil {
 		return err
 	}
-	in.inits[e.Index] = &persistent{coll: v.comm, nth: in.made[v.comm], op: e.Coll.Of, root: e.Coll.Root}
+	in.requests.Init(e.Index, persistent{coll: v.comm, nth: in.made[v.comm], op: e.Coll.Of, root: e.Coll.Root})
 	in.made[v.comm]++
 	return nil
 }

@@ -1,7 +1,6 @@
 package causal
 
 import (
-	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/trace"
 )
 
@@ -12,58 +11,47 @@ func (in *ingest) start(e *trace.Event) error {
 				"%s starts a request (array index %d) of which there is no _init", e.Op.Call(), which)
 			continue
 		}
-		p := in.inits[at]
+		p := in.requests.Persistent(at)
 		if p == nil {
 			return in.fault(e, "it starts the request of event %d, which makes no persistent one", at)
 		}
-		if p.active {
+		if p.Active {
 			return in.fault(e, "it starts the request of event %d, which is active", at)
 		}
-		var i int
-		var err error
-		switch {
-		case p.coll != nil:
-			inst := p.coll.start(p.nth, p.starts)
-			p.starts++
-			err = in.join(e, p.op, p.root, inst, false)
-			p.req = request{kind: requestCollective, index: none, coll: inst}
-		case p.send:
-			i, err = in.addSend(e, p.op, &p.args, 0)
-			p.req = request{kind: requestSend, index: i}
-		default:
-			i, err = in.addTake(e, takeReceive, p.args.Comm, p.args.Dest, p.args.Tag)
-			p.req = request{kind: requestTake, index: i}
-		}
+		req, err := in.startOne(e, &p.Init, p.Starts, trace.Which(e.Op, which))
 		if err != nil {
 			return err
 		}
-		p.active = true
-		if p.which = 0; e.Op == mpispec.OpStartall {
-			p.which = uint32(which)
-			switch p.req.kind {
-			case requestTake:
-				in.takes[i].which = p.which
-			case requestSend:
-				if i != none {
-					in.sends[i].which = p.which
-				}
-			case requestCollective, requestOther:
-			}
-		}
+		p.Start(req)
 	}
 	return nil
+}
+
+// startOne starts a persistent request, which was started so often before.
+func (in *ingest) startOne(e *trace.Event, p *persistent, starts int, which uint32) (request, error) {
+	switch {
+	case p.coll != nil:
+		inst := p.coll.start(p.nth, starts)
+		return request{kind: requestCollective, index: none, coll: inst}, in.join(e, p.op, p.root, inst, false)
+	case p.send:
+		i, err := in.addSend(e, p.op, &p.args, 0)
+		if err == nil && i != none {
+			in.sends[i].which = which
+		}
+		return request{kind: requestSend, index: i}, err
+	default:
+		i, err := in.addTake(e, takeReceive, p.args.Comm, p.args.Dest, p.args.Tag)
+		if err == nil {
+			in.takes[i].which = which
+		}
+		return request{kind: requestTake, index: i}, err
+	}
 }
 
 // free is Request_free: no event will complete the request. What a receive with a wildcard takes nevertheless is in a
 // record of its own.
 func (in *ingest) free(e *trace.Event) {
-	req, known := in.requests[e.Post]
-	delete(in.requests, e.Post)
-	which := uint32(0)
-	if p := in.inits[e.Post]; p != nil {
-		req, known, which = p.req, p.active, p.which
-		delete(in.inits, e.Post)
-	}
+	req, known := in.requests.Free(e.Post)
 	if !known || req.kind != requestTake || req.index == none {
 		return
 	}
@@ -72,18 +60,18 @@ func (in *ingest) free(e *trace.Event) {
 		return
 	}
 	t.freed = true
-	in.freed[posting{t.post, which}] = req.index
+	in.freed[trace.Posting{Event: t.post, Which: t.which}] = req.index
 }
 
 // took takes in what became of a receive, before an event completes it or without one: its request was freed, or it was
 // found out when a later call was given another message.
 func (in *ingest) took(m *trace.Match) error {
 	e := &trace.Event{Index: m.Event, Op: m.Op}
-	p := posting{m.Event - m.Back, m.Which}
+	p := m.Posting()
 	i, known := in.freed[p]
 	if !known {
 		if i = in.underway(p); i == none {
-			return in.fault(e, "the trace tells what a receive took that event %d posted, and there is none", p.event)
+			return in.fault(e, "the trace tells what a receive took that event %d posted, and there is none", p.Event)
 		}
 	}
 	delete(in.freed, p)
@@ -94,20 +82,20 @@ func (in *ingest) took(m *trace.Match) error {
 	}
 	if !t.wild || t.kind != takeReceive {
 		return in.fault(e, "the receive that event %d posted has no wildcard, and the trace tells what it took",
-			p.event)
+			p.Event)
 	}
 	return in.resolve(e, i, t.view, m.Source, m.Tag)
 }
 
 // underway finds the receive that was posted so and is not completed; none if there is none.
-func (in *ingest) underway(p posting) int {
-	if req, known := in.requests[p.event]; known && req.kind == requestTake {
+func (in *ingest) underway(p trace.Posting) int {
+	if req, known := in.requests.Of(p.Event); known && req.kind == requestTake {
 		return req.index
 	}
-	for _, persistent := range in.inits {
-		if r := persistent.req; persistent.active && r.kind == requestTake && r.index != none {
-			if t := &in.takes[r.index]; t.post == p.event && t.which == p.which {
-				return r.index
+	for req := range in.requests.Started() {
+		if req.kind == requestTake && req.index != none {
+			if t := &in.takes[req.index]; t.post == p.Event && t.which == p.Which {
+				return req.index
 			}
 		}
 	}
@@ -117,11 +105,7 @@ func (in *ingest) underway(p posting) int {
 func (in *ingest) completion(e *trace.Event) error {
 	for i := range e.Completed {
 		c := &e.Completed[i]
-		p := in.inits[c.Post]
-		req, known := in.requests[c.Post]
-		if p != nil {
-			req, known = p.req, p.active
-		}
+		req, known := in.requests.Of(c.Post)
 		if !known {
 			in.b.doubtf(ProblemRequest, in.rank, e.Index,
 				"%s completes a request (array index %d) of which there is no post",
@@ -131,12 +115,7 @@ func (in *ingest) completion(e *trace.Event) error {
 		if err := in.complete(e, c, req); err != nil {
 			return err
 		}
-		if e.Op != mpispec.OpRequestGetStatus { // which leaves the request
-			delete(in.requests, c.Post)
-			if p != nil {
-				p.active = false
-			}
-		}
+		in.requests.Complete(e, c.Post)
 	}
 	return nil
 }

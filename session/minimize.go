@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cohort-debugger/cohort/causal"
-	"github.com/cohort-debugger/cohort/trace/decisions"
+	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/recording"
 	"github.com/cohort-debugger/cohort/trace/rewrite"
 )
@@ -61,13 +61,13 @@ func Minimize(
 	if doubt != nil {
 		return nil, nil, doubt
 	}
-	free := make([]map[decisions.Receive]bool, graph.Ranks())
+	free := make([]map[trace.Posting]bool, graph.Ranks())
 	for r := range free {
-		free[r] = map[decisions.Receive]bool{}
+		free[r] = map[trace.Posting]bool{}
 	}
 	bound, counts, err := graph.Bound(func(p *causal.RacePoint) bool {
 		if len(p.Others) == 0 && p.Hidden == 0 {
-			free[p.Post.Rank][decisions.Receive{Event: p.Post.Index, Which: p.Which}] = true
+			free[p.Post.Rank][trace.Posting{Event: p.Post.Index, Which: p.Which}] = true
 		}
 		return true
 	})
@@ -75,9 +75,9 @@ func Minimize(
 		return nil, nil, fmt.Errorf("minimize %s: %w", rec.Dir, err)
 	}
 	graph.EachTagWildcard(func(post causal.EventID, which uint32) {
-		free[post.Rank][decisions.Receive{Event: post.Index, Which: which}] = true
+		free[post.Rank][trace.Posting{Event: post.Index, Which: which}] = true
 	})
-	out, sum, err := rewrite.Reduce(rec, dir, opt, func(rank int, r decisions.Receive) bool { return free[rank][r] })
+	out, sum, err := rewrite.Reduce(rec, dir, opt, func(rank int, r trace.Posting) bool { return free[rank][r] })
 	if err != nil {
 		return nil, nil, err
 	}

@@ -171,15 +171,8 @@ func Build(r *trace.Reader, opt Options) (*Plan, error) {
 	return b.out, nil
 }
 
-// Receive names a receive or probe with a wildcard of one rank: the event that asked, and the index in the array of a
-// Startall.
-type Receive struct {
-	Event uint64
-	Which uint32
-}
-
-// Receive names the receive that the message is for.
-func (m *Match) Receive() Receive { return Receive{m.Event, m.Which} }
+// Posting names the receive that the message is for.
+func (m *Match) Posting() trace.Posting { return trace.Posting{Event: m.Event, Which: m.Which} }
 
 // Builder makes a Plan of records. It is for one goroutine at a time.
 type Builder struct {
@@ -189,16 +182,13 @@ type Builder struct {
 	last   uint64
 	racing bool
 	full   bool
-	events uint64          // completed, as the header has them
-	runs   uint64          // receives in block races
-	posted map[Receive]int // index in out.Matches of what was promised
+	events uint64                // completed, as the header has them
+	runs   uint64                // receives in block races
+	posted map[trace.Posting]int // index in out.Matches of the receives with a wildcard that were posted
 	// cancels are the receives of which it is known that they were cancelled before they took a message.
-	cancels map[Receive]bool
-	// full mode: persistent receives by the event of their _init (true: with a wildcard), their activations, and the
-	// posts of receives with exact arguments that are not yet complete
-	inits  map[uint64]bool
-	active map[uint64]activation
-	exact  map[uint64]bool
+	cancels map[trace.Posting]bool
+	// full mode: the receives under way; of a persistent one whether it has a wildcard
+	receives trace.Requests[bool, receive]
 }
 
 // NewBuilder is for the records of r, which are handed to Take.
@@ -210,11 +200,8 @@ func NewBuilder(r *trace.Reader) *Builder {
 		racing:  h.Mode == abi.ModeRacing,
 		full:    h.Mode == abi.ModeFull,
 		events:  h.Events,
-		posted:  map[Receive]int{},
-		cancels: map[Receive]bool{},
-		inits:   map[uint64]bool{},
-		active:  map[uint64]activation{},
-		exact:   map[uint64]bool{},
+		posted:  map[trace.Posting]int{},
+		cancels: map[trace.Posting]bool{},
 	}
 }
 
@@ -245,24 +232,25 @@ func (b *Builder) Take(rec trace.Record) error {
 func (b *Builder) Plan() *Plan { return b.out }
 
 // Posted reports whether a receive is one whose message becomes known after the call that posted it.
-func (b *Builder) Posted(r Receive) bool {
+func (b *Builder) Posted(r trace.Posting) bool {
 	_, posted := b.posted[r]
 	return posted
 }
 
 // Open reports whether a receive is Posted, and the records so far say neither what it took nor that it was cancelled.
-func (b *Builder) Open(r Receive) bool {
+func (b *Builder) Open(r trace.Posting) bool {
 	i, posted := b.posted[r]
 	return posted && b.out.Matches[i].Never && !b.cancels[r]
 }
 
-// activation is a Start of a persistent receive.
-type activation struct {
-	Receive
-	op mpispec.Op
+// receive is one that is under way.
+type receive struct {
+	trace.Posting
+	op   mpispec.Op
+	wild bool
 }
 
-func (b *Builder) add(p Receive, m Match) {
+func (b *Builder) add(p trace.Posting, m Match) {
 	m.Which = p.Which
 	b.out.Matches = append(b.out.Matches, m)
 }
@@ -271,23 +259,23 @@ func (b *Builder) fault(event uint64, format string, args ...any) error {
 	return &Error{Path: b.path, Event: event, Reason: fmt.Sprintf(format, args...)}
 }
 
-func (b *Builder) promise(p Receive, op mpispec.Op) error {
+func (b *Builder) post(p trace.Posting, op mpispec.Op) error {
 	if _, twice := b.posted[p]; twice {
-		return b.fault(p.Event, "its receive was promised twice")
+		return b.fault(p.Event, "its receive was posted twice")
 	}
 	b.posted[p] = len(b.out.Matches)
 	b.add(p, Match{Event: p.Event, Source: int32(p.Which), Op: op, Never: true})
 	return nil
 }
 
-// cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was promised; the
-// promise stands unkept.
-func (b *Builder) cancelled(p Receive, op mpispec.Op) error {
+// cancelled takes in that a receive was cancelled before it took a message. One with a wildcard was
+// posted, and stays without a message.
+func (b *Builder) cancelled(p trace.Posting, op mpispec.Op) error {
 	b.cancels[p] = true
-	i, promised := b.posted[p]
+	i, posted := b.posted[p]
 	switch {
-	case !promised:
-		return b.promise(p, op)
+	case !posted:
+		return b.post(p, op)
 	case !b.out.Matches[i].Never:
 		m := &b.out.Matches[i]
 		return b.fault(p.Event, "its receive was cancelled, and yet took a message from %d with tag %d", m.Source,
@@ -296,10 +284,10 @@ func (b *Builder) cancelled(p Receive, op mpispec.Op) error {
 	return nil
 }
 
-func (b *Builder) keep(p Receive, source, tag int32) error {
+func (b *Builder) took(p trace.Posting, source, tag int32) error {
 	i, ok := b.posted[p]
 	if !ok {
-		return b.fault(p.Event, "a message from %d with tag %d completes a wildcard receive that was not promised",
+		return b.fault(p.Event, "a message from %d with tag %d completes a wildcard receive that was not posted",
 			source, tag)
 	}
 	m := &b.out.Matches[i]
@@ -316,19 +304,19 @@ func (b *Builder) match(m *trace.Match) error {
 	if !b.full { // there only an EVENT says that its event is complete
 		b.last = max(b.last, m.Event)
 	}
-	p := Receive{m.Event - m.Back, m.Which}
+	p := m.Posting()
 	switch {
 	case b.racing && m.Source != trace.PromiseSource:
 		return b.raced(p, m.Op, m.Source, m.Tag)
 	case m.IsPromise():
-		return b.promise(p, m.Op)
+		return b.post(p, m.Op)
 	case m.IsCancelled():
 		return b.cancelled(p, m.Op)
 	case m.Back == 0:
 		b.add(p, Match{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
 		return nil
 	default:
-		return b.keep(p, m.Source, m.Tag)
+		return b.took(p, m.Source, m.Tag)
 	}
 }
 
@@ -344,20 +332,21 @@ func (b *Builder) event(e *trace.Event) error {
 		switch {
 		case !wild || e.Op == mpispec.OpMrecv:
 		case e.Recv.Source == trace.ProcNull: // the call failed
-			b.add(Receive{}, Match{Event: e.Index, Op: e.Op, Never: true})
+			b.add(trace.Posting{}, Match{Event: e.Index, Op: e.Op, Never: true})
 		default:
-			b.add(Receive{}, Match{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
+			b.add(trace.Posting{}, Match{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
 		}
 	case mpispec.ClassIrecv:
-		switch {
-		case e.Op == mpispec.OpImrecv:
-		case wild:
-			return b.promise(Receive{e.Index, 0}, e.Op)
-		default:
-			b.exact[e.Index] = true
+		if e.Op == mpispec.OpImrecv {
+			return nil
+		}
+		r := receive{trace.Posting{Event: e.Index}, e.Op, wild}
+		b.receives.Post(e.Index, r)
+		if wild {
+			return b.post(r.Posting, e.Op)
 		}
 	case mpispec.ClassRecvInit:
-		b.inits[e.Index] = trace.IsWildcard(e.Send.Dest, e.Send.Tag)
+		b.receives.Init(e.Index, trace.IsWildcard(e.Send.Dest, e.Send.Tag))
 	case mpispec.ClassStart:
 		return b.start(e)
 	case mpispec.ClassCompletion:
@@ -377,19 +366,16 @@ func (b *Builder) event(e *trace.Event) error {
 
 func (b *Builder) start(e *trace.Event) error {
 	for i, init := range e.Inits {
-		wild, receives := b.inits[init]
-		if !receives {
+		p := b.receives.Persistent(init)
+		if p == nil {
 			continue
 		}
-		a := activation{Receive{e.Index, 0}, e.Op}
-		if e.Op == mpispec.OpStartall {
-			a.Which = uint32(i)
-		}
-		b.active[init] = a
-		if !wild {
+		r := receive{trace.Posting{Event: e.Index, Which: trace.Which(e.Op, i)}, e.Op, p.Init}
+		p.Start(r)
+		if !r.wild {
 			continue
 		}
-		if err := b.promise(a.Receive, a.op); err != nil {
+		if err := b.post(r.Posting, r.op); err != nil {
 			return err
 		}
 	}
@@ -416,28 +402,20 @@ func (b *Builder) completed(e *trace.Event, c *trace.Completion) error {
 	if c.Post == 0 || (c.Class != trace.RequestRecv && c.Class != trace.RequestOther) {
 		return nil
 	}
-	a := activation{Receive{c.Post, 0}, mpispec.OpIrecv}
-	wild, persistent := b.inits[c.Post]
-	if persistent {
-		var started bool
-		if a, started = b.active[c.Post]; !started {
-			return b.fault(e.Index, "it completes the persistent receive of event %d, which was not started", c.Post)
-		}
+	if p := b.receives.Persistent(c.Post); p != nil && p.Starts == 0 {
+		return b.fault(e.Index, "it completes the persistent receive of event %d, which was not started", c.Post)
 	}
-	exact := b.exact[c.Post] || (persistent && !wild)
-	_, promised := b.posted[a.Receive]
-	if e.Op != mpispec.OpRequestGetStatus {
-		delete(b.exact, c.Post)
-	}
+	r, underway := b.receives.Of(c.Post)
+	b.receives.Complete(e, c.Post)
 	switch {
-	case !exact && !promised: // no receive, or one of a matched probe
+	case !underway: // no receive, or one of a matched probe
 		return nil
 	case c.Class == trace.RequestOther:
-		return b.cancelled(a.Receive, a.op)
-	case !promised:
+		return b.cancelled(r.Posting, r.op)
+	case !r.wild:
 		return nil
 	}
-	return b.keep(a.Receive, c.Source, c.Tag)
+	return b.took(r.Posting, c.Source, c.Tag)
 }
 
 func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {

@@ -304,8 +304,8 @@ func TestContradictoryDecisions(t *testing.T) {
 		{"no promise", abi.ModeOrder, []trace.Record{&trace.Match{
 			Event: 3, Op: mpispec.OpIrecv, Source: 1,
 			Back: 2,
-		}}, "was not promised"},
-		{"two promises", abi.ModeOrder, []trace.Record{promise(3), promise(3)}, "promised twice"},
+		}}, "was not posted"},
+		{"two promises", abi.ModeOrder, []trace.Record{promise(3), promise(3)}, "posted twice"},
 		{"two messages", abi.ModeOrder, []trace.Record{
 			promise(1), &trace.Match{Event: 3, Op: mpispec.OpIrecv, Source: 1, Back: 2},
 			&trace.Match{Event: 4, Op: mpispec.OpIrecv, Source: 2, Back: 3},

@@ -9,7 +9,7 @@ import (
 
 // raced takes in one receive that raced. It may be there twice: a rank that dies leaves it in the table and in the
 // file.
-func (b *Builder) raced(p Receive, op mpispec.Op, source, tag int32) error {
+func (b *Builder) raced(p trace.Posting, op mpispec.Op, source, tag int32) error {
 	if i, twice := b.posted[p]; twice {
 		if m := &b.out.Matches[i]; m.Never || m.Source != source || m.Tag != tag {
 			return b.fault(p.Event, "two messages complete it, from %d with tag %d and from %d with tag %d", m.Source,
@@ -24,7 +24,7 @@ func (b *Builder) raced(p Receive, op mpispec.Op, source, tag int32) error {
 
 func (b *Builder) racedRun(first uint64, op mpispec.Op, source, tag int32, count, stride, which uint32) error {
 	for i := range uint64(count) {
-		if err := b.raced(Receive{first + i*uint64(stride), which}, op, source, tag); err != nil {
+		if err := b.raced(trace.Posting{Event: first + i*uint64(stride), Which: which}, op, source, tag); err != nil {
 			return err
 		}
 	}

@@ -56,13 +56,13 @@ func lastWhole(whole *trace.Salvaged, meta *recording.RankMeta) (repairCut, erro
 		cut.last = max(cut.last, plan.Checks[n-1].Event)
 	}
 	for _, m := range plan.Matches {
-		if b.Open(m.Receive()) && m.Event <= cut.last {
+		if b.Open(m.Posting()) && m.Event <= cut.last {
 			cut.last = m.Event - 1
 		}
 	}
 	cut.lastOfPolls(plan.Polls, meta)
 	for _, m := range plan.Matches {
-		if b.Posted(m.Receive()) && !m.Never && m.Event <= cut.last {
+		if b.Posted(m.Posting()) && !m.Never && m.Event <= cut.last {
 			cut.taken = append(cut.taken, m)
 		}
 	}
@@ -181,7 +181,7 @@ func (c *repairCut) copyFull(w *trace.Writer, r *trace.Reader) error {
 		}
 	}
 	for _, m := range c.taken {
-		if !b.Open(m.Receive()) {
+		if !b.Open(m.Posting()) {
 			continue
 		}
 		if err := w.Write(&trace.Match{

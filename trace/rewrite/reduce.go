@@ -50,7 +50,7 @@ func Reduce(
 	rec *recording.Recording,
 	dir string,
 	opt recording.CreateOptions,
-	drop func(rank int, r decisions.Receive) bool,
+	drop func(rank int, r trace.Posting) bool,
 ) (*recording.Recording, Reduced,
 	error,
 ) {
@@ -87,7 +87,7 @@ func reduceRank(
 	rec *recording.Recording,
 	dir string,
 	rank int,
-	drop func(int, decisions.Receive) bool,
+	drop func(int, trace.Posting) bool,
 	sum *Reduced,
 ) (kept uint64,
 	err error,
@@ -118,7 +118,7 @@ func reduceRank(
 	}
 	for _, m := range d.Matches {
 		sum.Wildcards++
-		if !m.Never && drop(rank, m.Receive()) {
+		if !m.Never && drop(rank, m.Posting()) {
 			continue
 		}
 		sum.Kept++

@@ -59,7 +59,7 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 		var records []trace.Record
 		records = append(records, &trace.Module{Path: "/prog", BuildID: "id"}, &trace.Check{Event: 5, Hash: 7})
 		event, stride := uint64(0), uint64(1)
-		dropped := map[decisions.Receive]bool{}
+		dropped := map[trace.Posting]bool{}
 		for range src.Intn(41) {
 			if src.Intn(6) == 0 {
 				stride = 1 + uint64(src.Intn(4))
@@ -86,13 +86,13 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 					Which: 2,
 				})
 				if src.Intn(2) == 0 {
-					dropped[decisions.Receive{Event: event - 1, Which: 2}] = true
+					dropped[trace.Posting{Event: event - 1, Which: 2}] = true
 				}
 			default:
 				records = append(records, &trace.Match{Event: event, Op: mpispec.OpRecv, Source: source, Tag: 1})
 			}
 			if src.Intn(4) == 0 {
-				dropped[decisions.Receive{Event: event, Which: 0}] = true
+				dropped[trace.Posting{Event: event, Which: 0}] = true
 			}
 		}
 		rec := recordingOf(t, abi.ModeOrder, true, append(records, &trace.End{FailedPolls: 4, How: 1}))
@@ -100,7 +100,7 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			rec,
 			rec.Dir+"-min",
 			recording.CreateOptions{},
-			func(_ int, r decisions.Receive) bool {
+			func(_ int, r trace.Posting) bool {
 				return dropped[r]
 			},
 		)
@@ -117,7 +117,7 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 		all := uint64(len(want.Matches))
 		want.Sparse = true
 		want.Matches = slices.DeleteFunc(want.Matches, func(m decisions.Match) bool {
-			return !m.Never && dropped[decisions.Receive{Event: m.Event, Which: m.Which}]
+			return !m.Never && dropped[trace.Posting{Event: m.Event, Which: m.Which}]
 		})
 		if len(want.Matches) == 0 {
 			want.Matches = nil
@@ -154,7 +154,7 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 }
 
 func TestReduceRefuses(t *testing.T) {
-	none := func(int, decisions.Receive) bool { return false }
+	none := func(int, trace.Posting) bool { return false }
 	gone := func(dir string) {
 		if _, err := os.Stat(dir); err == nil {
 			t.Errorf("%s was left", dir)

@@ -22,14 +22,14 @@ import (
 // simulated is an execution of one rank, with what is true of it.
 type simulated struct {
 	*tracetest.Sim
-	failedAfter map[uint64]uint64          // polls, by the event before them
-	exact       map[decisions.Receive]bool // receives with exact arguments that were cancelled at some time
+	failedAfter map[uint64]uint64      // polls, by the event before them
+	exact       map[trace.Posting]bool // receives with exact arguments that were cancelled at some time
 }
 
 func simulate(t *rapid.T) *simulated {
 	s := &simulated{
 		Sim: tracetest.NewSim(t), failedAfter: map[uint64]uint64{},
-		exact: map[decisions.Receive]bool{},
+		exact: map[trace.Posting]bool{},
 	}
 	s.Order, s.Full = []trace.Record{tracetest.WorldComm()}, []trace.Record{tracetest.WorldComm()}
 	for range rapid.IntRange(0, 120).Draw(t, "calls") {
@@ -39,7 +39,7 @@ func simulate(t *rapid.T) *simulated {
 			s.failedAfter[event] += s.Failed - failed
 		}
 		for i, m := range s.Want.Matches[wild:] {
-			s.exact[decisions.Receive{Event: m.Event, Which: s.Which[wild+i]}] = m.Event < s.Event && m.Never
+			s.exact[trace.Posting{Event: m.Event, Which: s.Which[wild+i]}] = m.Event < s.Event && m.Never
 		}
 		if rapid.IntRange(0, 7).Draw(t, "check") == 0 && s.Event > 0 {
 			s.check(rapid.Uint32().Draw(t, "hash"))
@@ -93,15 +93,15 @@ func (s *simulated) upTo(t *rapid.T, got *decisions.Plan) {
 		last > s.Event {
 		t.Fatalf("%+v", got)
 	}
-	have := map[decisions.Receive]decisions.Match{}
+	have := map[trace.Posting]decisions.Match{}
 	for i, m := range got.Matches {
-		have[m.Receive()] = m
+		have[m.Posting()] = m
 		if i > 0 && m.Event < got.Matches[i-1].Event {
 			t.Fatalf("not in order: %v", got.Matches)
 		}
 	}
 	for _, m := range s.Want.Matches {
-		p := m.Receive()
+		p := m.Posting()
 		if g, ok := have[p]; m.Event <= last && (!ok && !s.exact[p] || ok && g != m) {
 			t.Fatalf("up to event %d: %+v, want %+v", last, g, m)
 		}
