@@ -341,7 +341,7 @@ void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t byt
   cohort_put_uv(c == NULL ? 0 : c->index);
   cohort_put_sv(c != NULL && c->kind == COHORT_COMM_INTER ? -1 : root);
   cohort_put_uv(bytes);
-  cohort_put_u8((uint8_t)op);
+  cohort_put_uv(op);
   cohort_event_end();
 }
 

@@ -30,7 +30,7 @@ struct cohort_request {
   uint8_t taken;          /* it receives what a matched probe took */
   uint8_t cancelling;     /* MPI_Cancel was called for it */
   uint8_t watched;        /* order mode: its completion goes into the trace */
-  uint8_t op;             /* that made it active: of a receive with a wildcard, or of one that is cancelled */
+  uint16_t op;            /* that made it active: of a receive with a wildcard, or of one that is cancelled */
   uint32_t which;         /* its place in the array of a Startall */
   uint64_t bytes;         /* of a persistent send, and what follows */
   int32_t dest, count;

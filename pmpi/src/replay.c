@@ -242,18 +242,16 @@ static uint64_t next_due(uint32_t *op) {
  * is to be made. */
 static int begin_last_call(uint64_t event, uint32_t op) {
   if (event != file->last_event + 1 || op != file->current_op) return 0;
-  int collective = (op >= COHORT_OP_BARRIER && op <= COHORT_OP_NEIGHBOR_ALLTOALLW) ||
-                   (op >= COHORT_OP_COMM_DUP && op <= COHORT_OP_INTERCOMM_MERGE) || op == COHORT_OP_FINALIZE ||
-                   (op >= COHORT_OP_WIN_CREATE && op <= COHORT_OP_WIN_FREE) || op == COHORT_OP_WIN_FENCE;
+  enum cohort_class class = cohort_class_of(op);
+  int collective = class == COHORT_CLASS_COLLECTIVE || class == COHORT_CLASS_COMM || op == COHORT_OP_FINALIZE;
   if (collective) {
     cohort_set_state(COHORT_STATE_END);
     extern void cohort_stop_here(uint32_t);
     /* before it: the user sees where it ends, and it goes on when told to */
     if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
   }
-  g.last_call = op <= COHORT_OP_RECV || op == COHORT_OP_IRECV || op == COHORT_OP_SENDRECV ||
-                op == COHORT_OP_SENDRECV_REPLACE || op == COHORT_OP_START || op == COHORT_OP_STARTALL ||
-                (op >= COHORT_OP_IBARRIER && op <= COHORT_OP_INEIGHBOR_ALLTOALLW);
+  g.last_call = class == COHORT_CLASS_SEND || op == COHORT_OP_RECV || op == COHORT_OP_IRECV ||
+                class == COHORT_CLASS_SENDRECV || class == COHORT_CLASS_START || class == COHORT_CLASS_ICOLLECTIVE;
   return collective || g.last_call;
 }
 

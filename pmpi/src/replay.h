@@ -27,9 +27,5 @@ void cohort_orders_open(void);                               /* control messages
 void cohort_orders_send(void);
 void cohort_orders_close(void);
 void cohort_replay_compare(uint32_t hash);                   /* of the events up to g.events */
-static inline int cohort_is_poll(uint32_t op) {
-  return op == COHORT_OP_IPROBE || op == COHORT_OP_IMPROBE ||
-         (op >= COHORT_OP_TEST && op <= COHORT_OP_REQUEST_GET_STATUS);
-}
 
 #endif

@@ -244,7 +244,7 @@ void cohort_event_begin(void) {
     g_trace.failures = 0;
   }
   put_u8(&event_record, COHORT_RECORD_EVENT);
-  put_u8(&event_record, (uint8_t)g.op);
+  put_uv(&event_record, g.op);
   put_uv(&event_record, site);
   put_uv(&event_record, failures);
   put_uv(&event_record, g_trace.call_start > g_trace.last_end ? g_trace.call_start - g_trace.last_end : 0);
@@ -307,7 +307,7 @@ static int order_short(struct shape s, uint64_t value, uint32_t mix) {
 static void order_long(uint8_t kind, uint32_t op, uint64_t delta) {
   put_u8(&side_record, kind);
   put_uv(&side_record, delta);
-  put_u8(&side_record, (uint8_t)op);
+  put_uv(&side_record, op);
 }
 
 static uint64_t order_delta(void) {
@@ -321,14 +321,16 @@ static void order_end(void) {
   STORE(g.control->decisions, g.control->decisions + 1);
 }
 
-/* What fits a shape: 32 bits of delta and back, 16 of n and which. */
+/* What fits a shape: 8 bits of op, 32 of delta and back, 16 of n and which. */
+static int fits_shape(uint32_t op, uint64_t delta) { return op <= UINT8_MAX && delta <= UINT32_MAX; }
+
 static struct shape shape_of(uint8_t kind, uint32_t op, uint64_t n, int32_t tag, uint64_t delta, uint64_t back) {
   return (struct shape){kind | (uint64_t)op << 8 | n << 16 | (uint64_t)(uint32_t)tag << 32, delta | back << 32};
 }
 
 void cohort_order_poll(uint32_t op) {
   uint64_t delta = order_delta();
-  if (delta > UINT32_MAX || !order_short(shape_of(COHORT_RECORD_POLL, op, 0, 0, delta, 0), g_trace.failures, 0)) {
+  if (!fits_shape(op, delta) || !order_short(shape_of(COHORT_RECORD_POLL, op, 0, 0, delta, 0), g_trace.failures, 0)) {
     order_long(COHORT_RECORD_POLL, op, delta);
     put_uv(&side_record, g_trace.failures);
   }
@@ -340,7 +342,7 @@ void cohort_order_poll(uint32_t op) {
 void cohort_order_set(uint32_t op, int n, const int *indices) {
   uint64_t delta = order_delta(), first = n > 0 ? (uint64_t)indices[0] : 0;
   int i = 1;
-  if (delta > UINT32_MAX || n > UINT16_MAX ||
+  if (!fits_shape(op, delta) || n > UINT16_MAX ||
       !order_short(shape_of(COHORT_RECORD_SET, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
     order_long(COHORT_RECORD_SET, op, delta);
     put_uv(&side_record, (uint64_t)n);
@@ -357,7 +359,7 @@ static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back,
   /* loops that count their tags up have one shape */
   int32_t shown = none ? tag : (int32_t)((uint32_t)tag - (uint32_t)last_tag);
   if (!none) last_tag = tag;
-  if (delta <= UINT32_MAX && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
+  if (fits_shape(op, delta) && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
       order_short(shape_of(none ? COHORT_RECORD_PENDING : COHORT_RECORD_MATCH, op, which, shown, delta, back), none ? 0 : (uint64_t)source, 0))
     return;
   order_long(COHORT_RECORD_MATCH, op, delta);

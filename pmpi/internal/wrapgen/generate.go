@@ -2,8 +2,6 @@ package wrapgen
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -52,29 +50,10 @@ func FilesOf(functions []*mpispec.Function) map[string]string {
 	return files
 }
 
-// ops is the enum of operations.
-func ops(functions []*mpispec.Function) string {
-	all := map[mpispec.Op]bool{mpispec.OpNone: true, mpispec.OpCollectiveInit: true, mpispec.OpOther: true}
-	for _, f := range functions {
-		all[f.Op] = true
-	}
-	var b strings.Builder
-	b.WriteString(notice + "#ifndef COHORT_OPS_H\n#define COHORT_OPS_H\nenum cohort_op {\n  COHORT_OP_NONE = 0,\n")
-	for _, op := range slices.Sorted(maps.Keys(all)) {
-		if op != mpispec.OpNone {
-			fmt.Fprintf(&b, "  COHORT_OP_%s = %d,\n", strings.ToUpper(op.String()), op)
-		}
-	}
-	b.WriteString("};\n#endif\n")
-	return b.String()
-}
-
 // fileOf is the file that has the wrapper of a function; "" if it has none that is generated. The files wrap_*.h are
 // included by the file that has the stages of their functions.
 func fileOf(f *mpispec.Function) string {
 	switch {
-	case f.Coverage == mpispec.Uncovered && f.Short() == "Comm_idup_with_info":
-		return "gen_comms.c"
 	case f.Coverage == mpispec.Uncovered && f.Class == mpispec.ClassNone:
 		return "gen_uncovered.c"
 	case f.Coverage != mpispec.Recorded:
@@ -183,12 +162,7 @@ var left = map[string]string{
 }
 
 // op is the operation that a call enters as.
-func op(f *mpispec.Function) string {
-	if f.Short() == "Comm_idup_with_info" { // from C an event like any other; Fortran's is noted and passed on
-		return "COHORT_OP_COMM_IDUP"
-	}
-	return "COHORT_OP_" + strings.ToUpper(f.Op.String())
-}
+func op(f *mpispec.Function) string { return "COHORT_OP_" + strings.ToUpper(f.Operation) }
 
 // library is the call of the library's own function.
 func library(f *mpispec.Function) string { return pmpi(f) + "(" + arguments(f) + ")" }

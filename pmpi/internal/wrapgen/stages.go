@@ -92,7 +92,6 @@ func (s *stages) communicator(f *mpispec.Function) {
 		return
 	}
 	pending := has(f, "request")
-	among := f.Short() == "Comm_create_group" || f.Short() == "Intercomm_create" // not all members of the parent take part
 	if !pending && f.Short() != "Comm_create_group" && f.Short() != "Intercomm_merge" {
 		s.call = fmt.Sprintf("    cohort_synchronise(%s);\n", parent)
 	}
@@ -101,7 +100,7 @@ func (s *stages) communicator(f *mpispec.Function) {
 		s.call += "    if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);\n"
 	}
 	s.pass = fmt.Sprintf("    uint64_t from = cohort_passing();\n    rc = %s;\n", library(f))
-	if among {
+	if f.Among {
 		s.call += fmt.Sprintf("    cohort_comm_made_among(rc, %s, %s);\n", parent, made.Name)
 		s.pass += fmt.Sprintf("    if (rc == MPI_SUCCESS && from != 0) cohort_comm_given(*%s, from);\n", made.Name)
 		return
