@@ -294,7 +294,7 @@ func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointE
 		w.bp.Mode = job.ModeAll
 	case protocol.ModeCausal:
 		w.bp.Mode = job.ModeCausal
-		if d.Steering == nil {
+		if d.Controller == nil {
 			w.refused = "The mode causal needs a replay, and this job is live: record it with cohort record, and " +
 				"debug the recording."
 		}

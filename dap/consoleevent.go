@@ -17,11 +17,11 @@ import (
 // the ranks are brought to the ends of the two calls that were given them, and asked there.
 func (k *call) matchEvent(q command.MatchEvent) (string, error) {
 	d := k.c.debuggee()
-	if d.Steering == nil {
+	if d.Controller == nil {
 		return "", refuse("mpipp --match %s is about an event of a recording and needs a replay, and %s. "+
 			"Calls that two ranks are in or at are compared by `mpipp --match [0] to [1]`", q.At, d.notReplay())
 	}
-	found, err := d.Steering.Messages(k.ctx, q.At)
+	found, err := d.Controller.Messages(k.ctx, q.At)
 	if err != nil {
 		return "", err
 	}
@@ -172,7 +172,7 @@ func (k *call) visit(of RecordedCall, calls []RecordedCall, look func(ctx contex
 	k.c.view.wantEvent(lead.Rank, lead.Event)
 	bar := k.c.newProgress("Running to the calls", k.req.seq)
 	defer bar.end("")
-	err := k.through(k.c.debuggee().Steering.Visit(calls, look))
+	err := k.through(k.c.debuggee().Controller.Visit(calls, look))
 	if err != nil {
 		k.c.view.keep(shown)
 	}

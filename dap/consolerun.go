@@ -322,20 +322,20 @@ func consoleInput(k *call, line consoleLine) (answer, error) {
 
 func consoleCut(k *call, line consoleLine) (answer, error) {
 	d := k.c.debuggee()
-	if d.Steering == nil {
+	if d.Controller == nil {
 		return answer{}, refuse("cut needs a replay, and %s", d.notReplay())
 	}
 	at, err := checkEvent("cut", line.arguments)
 	if err != nil {
 		return answer{}, err
 	}
-	body, err := d.Steering.Cut(k.ctx, at)
+	body, err := d.Controller.Cut(k.ctx, at)
 	return answer{text: body.Text + "\n" + positions(body.Positions)}, err
 }
 
 func consoleRunTo(k *call, line consoleLine) (answer, error) {
 	d := k.c.debuggee()
-	if d.Steering == nil {
+	if d.Controller == nil {
 		return answer{}, refuse("runto needs a replay, and %s", d.notReplay())
 	}
 	at, err := checkEvent("runto", line.arguments)
@@ -343,7 +343,7 @@ func consoleRunTo(k *call, line consoleLine) (answer, error) {
 		return answer{}, err
 	}
 	k.c.view.want(-1)
-	err = k.steer(func() *replayctl.Run { return d.Steering.RunTo(at, nil) })
+	err = k.steer(func() *replayctl.Run { return d.Controller.RunTo(at, nil) })
 	return answer{text: "All ranks run to the causal cut of " + at + "."}, err
 }
 

@@ -190,8 +190,8 @@ func (d *debuggee) watch(sub *job.Subscription) {
 		d.tellUnmet(settle)
 		cancel()
 	}
-	if d.Steering != nil {
-		d.Steering.Close()
+	if d.Controller != nil {
+		d.Controller.Close()
 	}
 	code := d.exitStatus(ctx)
 	err := errors.Join(d.Job.Kill(ctx), d.Stop(ctx))

@@ -54,7 +54,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	k.c.view.want(-1)
 	if d.breakpoints.causal() {
 		k.c.view.wantLeader()
-		err := k.steer(func() *replayctl.Run { return d.Steering.Continue(d.breakpoints.all(), ranks) })
+		err := k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), ranks) })
 		// Which ranks continue, and when, is the run's affair: each is told by a continued event.
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
 	}

@@ -253,7 +253,7 @@ func (d *debuggee) launchRanks(k *call) error {
 	all := rankset.All(d.Job.Ranks())
 	if d.breakpoints.causal() {
 		k.c.view.wantLeader()
-		return k.steer(func() *replayctl.Run { return d.Steering.Continue(d.breakpoints.all(), all) })
+		return k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), all) })
 	}
 	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)
 	return err

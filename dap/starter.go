@@ -39,8 +39,8 @@ type Started struct {
 	Attend int
 	// Notes are whole sentences for the user, shown once.
 	Notes []string
-	// Steering is set in a replay.
-	Steering Steering
+	// Controller is set in a replay.
+	Controller Controller
 	// Stop ends everything that Start started and returns when it is gone. It may be called more than once, and when
 	// everything has gone by itself.
 	Stop func(context.Context) error
@@ -71,10 +71,10 @@ type Job interface {
 	Close()
 }
 
-// Steering drives a replay by its recording. Its methods may be called from any goroutine. A run that it starts cancels
-// the one that is in progress; the server does so itself before it resumes or pauses ranks otherwise. A run that was
-// refused or cancelled leaves each rank where it is. It is a *replayctl.Controller, but for what only the session knows.
-type Steering interface {
+// A Controller steers a replay by its recording: a *replayctl.Controller, and what only the session knows. Its methods
+// may be called from any goroutine. A run that it starts cancels the one that is in progress; the server does so itself
+// before it resumes or pauses ranks otherwise. A run that was refused or cancelled leaves each rank where it is.
+type Controller interface {
 	// Continue is called instead of Job.Resume when the user continues and a causal breakpoint is set. breakpoints are
 	// all that are set, of every mode.
 	Continue(breakpoints []job.Breakpoint, focus rankset.Set) *replayctl.Run

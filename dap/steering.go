@@ -67,8 +67,8 @@ func (k *call) awaitRunning() *steeredWait {
 	return w
 }
 
-// steer starts a causal run for a request. It returns when the first rank runs, or the run is over; a failure after that
-// is shown as output. The run outlives the request, and perhaps the client.
+// steer starts a causal run for a request. It returns when the first rank runs, or the run is over; a failure after
+// that is shown as output. The run outlives the request, and perhaps the client.
 func (k *call) steer(start func() *replayctl.Run) error {
 	d, s := k.c.debuggee(), &steeredRun{told: make(chan struct{})}
 	w := k.awaitRunning()
@@ -119,8 +119,8 @@ func (k *call) through(run *replayctl.Run) error {
 
 // cancelRun ends the causal run in progress, if there is one, and returns when it is over.
 func (d *debuggee) cancelRun() {
-	if d.Steering != nil {
-		d.Steering.Cancel()
+	if d.Controller != nil {
+		d.Controller.Cancel()
 	}
 }
 
@@ -130,8 +130,8 @@ func (d *debuggee) allGone() bool {
 	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
 }
 
-// tellUnmet is for a job that has ended by itself: it waits until a run that was in progress is over and was reported, and
-// adds that it came to nothing if so.
+// tellUnmet is for a job that has ended by itself: it waits until a run that was in progress is over and was reported,
+// and adds that it came to nothing if so.
 func (d *debuggee) tellUnmet(ctx context.Context) {
 	d.mu.Lock()
 	s := d.steered
@@ -151,33 +151,34 @@ func (d *debuggee) tellUnmet(ctx context.Context) {
 	}
 }
 
-// needSteering is the job of the call if it is a replay.
-func needSteering(k *call) (*debuggee, error) {
+// needReplay is the job of the call if it is a replay.
+func needReplay(k *call) (*debuggee, error) {
 	d := k.c.debuggee()
-	if d.Steering == nil {
+	if d.Controller == nil {
 		return nil, refuse("%s needs a replay, and %s", k.req.command, k.c.debuggee().notReplay())
 	}
 	return d, nil
 }
 
 func cut(k *call, a protocol.CutArguments) (any, error) {
-	d, err := needSteering(k)
+	d, err := needReplay(k)
 	if err != nil {
 		return nil, err
 	}
 	if len(a.Cut) > 0 {
-		return nil, refuse("%s computes the causal cut of an event, given as `at`; to go to positions of your own, use %s with `cut`",
+		return nil, refuse("%s computes the causal cut of an event, given as `at`; to go to positions of your own, use "+
+			"%s with `cut`",
 			k.req.command, protocol.RequestRunTo)
 	}
 	at, err := checkEvent(k.req.command, a.At)
 	if err != nil {
 		return nil, err
 	}
-	return d.Steering.Cut(k.ctx, at)
+	return d.Controller.Cut(k.ctx, at)
 }
 
 func runTo(k *call, a protocol.CutArguments) (any, error) {
-	d, err := needSteering(k)
+	d, err := needReplay(k)
 	if err != nil {
 		return nil, err
 	}
@@ -196,10 +197,10 @@ func runTo(k *call, a protocol.CutArguments) (any, error) {
 	if rank, index, ok := eventOf(a.At, d.Job.Ranks()); ok {
 		k.c.view.wantEvent(rank, index)
 	}
-	return nil, k.steer(func() *replayctl.Run { return d.Steering.RunTo(a.At, a.Cut) })
+	return nil, k.steer(func() *replayctl.Run { return d.Controller.RunTo(a.At, a.Cut) })
 }
 
-// checkEvent refuses what is not RANK:INDEX; whether the recording has that event is Steering's affair.
+// checkEvent refuses what is not RANK:INDEX; whether the recording has that event is the Controller's affair.
 func checkEvent(command, at string) (string, error) {
 	at = strings.TrimSpace(at)
 	rank, index, ok := strings.Cut(at, ":")
@@ -210,7 +211,7 @@ func checkEvent(command, at string) (string, error) {
 	return at, nil
 }
 
-// eventOf takes RANK:INDEX apart; not ok if there is no such rank, which Steering refuses.
+// eventOf takes RANK:INDEX apart; not ok if there is no such rank, which the Controller refuses.
 func eventOf(at string, ranks int) (rank int, index uint64, ok bool) {
 	r, i, _ := strings.Cut(at, ":")
 	rank, rankErr := strconv.Atoi(r)

@@ -19,8 +19,8 @@ import (
 	"github.com/cohort-debugger/cohort/replayctl"
 )
 
-// steering is a dap.Steering whose runs the test decides.
-type steering struct {
+// controller is a dap.Controller whose runs the test decides.
+type controller struct {
 	replayctl.Runs
 
 	run      func(ctx context.Context) error
@@ -33,42 +33,42 @@ type steering struct {
 	to          protocol.CutArguments
 }
 
-func (s *steering) Continue(bps []job.Breakpoint, focus rankset.Set) *replayctl.Run {
+func (s *controller) Continue(bps []job.Breakpoint, focus rankset.Set) *replayctl.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.breakpoints, s.focus = bps, focus
 	return s.Start(s.run)
 }
 
-func (s *steering) RunTo(at string, cut []uint64) *replayctl.Run {
+func (s *controller) RunTo(at string, cut []uint64) *replayctl.Run {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.to = protocol.CutArguments{At: at, Cut: cut}
 	return s.Start(s.run)
 }
 
-func (s *steering) Cut(_ context.Context, at string) (protocol.CutBody, error) {
+func (s *controller) Cut(_ context.Context, at string) (protocol.CutBody, error) {
 	if at != "2:17" {
 		return protocol.CutBody{}, errors.New("rank 2 has only 30 events")
 	}
 	return protocol.CutBody{At: at, Positions: []uint64{3, 4}, Consistent: true, Text: "The causal cut of 2:17."}, nil
 }
 
-func (s *steering) Messages(_ context.Context, at string) (dap.RecordedMessages, error) {
+func (s *controller) Messages(_ context.Context, at string) (dap.RecordedMessages, error) {
 	return s.messages(at)
 }
 
-func (s *steering) Visit(calls []dap.RecordedCall, look func(context.Context, int) error) *replayctl.Run {
+func (s *controller) Visit(calls []dap.RecordedCall, look func(context.Context, int) error) *replayctl.Run {
 	return s.Start(func(ctx context.Context) error { return s.visit(ctx, calls, look) })
 }
 
 // replayed is a client of a replay whose ranks have stopped at their entry.
-func replayed(t *testing.T, program func(string) []jobtest.Step) (*bench, *steering, *daptest.Client, *dap.Started) {
+func replayed(t *testing.T, program func(string) []jobtest.Step) (*bench, *controller, *daptest.Client, *dap.Started) {
 	t.Helper()
-	s := &steering{}
+	s := &controller{}
 	var started dap.Started
 	b := newBench(t, 2, program, func(b *bench) {
-		b.starts.change = func(st *dap.Started) { st.Steering = s; started = *st }
+		b.starts.change = func(st *dap.Started) { st.Controller = s; started = *st }
 	})
 	c := b.client()
 	c.Launch(protocol.LaunchArguments{Recording: "/rec.cohort", StopOnEntry: true})
@@ -95,7 +95,7 @@ func TestCausalContinue(t *testing.T) {
 	<-reached
 	if len(s.breakpoints) != 1 || s.breakpoints[0].Mode != job.ModeCausal || s.breakpoints[0].Line != 10 ||
 		s.focus.Len() != 2 {
-		t.Errorf("Steering was asked with %+v, %s", s.breakpoints, s.focus)
+		t.Errorf("the Controller was asked with %+v, %s", s.breakpoints, s.focus)
 	}
 	c.Disconnect()
 }
@@ -167,7 +167,7 @@ func TestCausalContinueFailsLater(t *testing.T) {
 }
 
 // Pausing ends the steered run, and then stops the ranks.
-func TestPauseEndsSteering(t *testing.T) {
+func TestPauseEndsACausalRun(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("MPI_Recv", nil)} }
 	_, s, c, started := replayed(t, program)
 	ended := make(chan error, 1)
@@ -188,7 +188,7 @@ func TestPauseEndsSteering(t *testing.T) {
 }
 
 // So does the end of the session, and cancel while the run is still being planned.
-func TestSteeringEndsWithTheSession(t *testing.T) {
+func TestACausalRunEndsWithTheSession(t *testing.T) {
 	_, s, c, _ := replayed(t, endless)
 	begun := make(chan struct{}, 2)
 	s.run = func(ctx context.Context) error {
@@ -214,7 +214,7 @@ func TestSteeringEndsWithTheSession(t *testing.T) {
 }
 
 // Who stops the session while the run is still being planned is not shown an error for it.
-func TestStopWhileSteering(t *testing.T) {
+func TestStopDuringACausalRun(t *testing.T) {
 	_, s, c, _ := replayed(t, endless)
 	begun := make(chan struct{})
 	s.run = func(ctx context.Context) error {

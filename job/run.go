@@ -20,9 +20,9 @@ func (j *Job) Resume(ctx context.Context, ranks rankset.Set, kind backend.Resume
 }
 
 // ResumeInstruction is Resume with steps by one instruction of the machine instead of one line.
-func (j *Job) ResumeInstruction(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set,
-	error,
-) {
+func (j *Job) ResumeInstruction(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind,
+	thread int,
+) (rankset.Set, error) {
 	return j.resumeAll(ctx, ranks,
 		backend.ResumeRequest{Kind: kind, Thread: thread, Instruction: kind != backend.Continue})
 }

@@ -201,8 +201,8 @@ func (c *Controller) toHitBeforeInit(ctx context.Context, rank int, status []job
 		return true, nil
 	}
 	c.o.Say(fmt.Sprintf("Rank %d continues to a hit before MPI_Init; nothing of other ranks happened before that, and "+
-		"they stay where they are. If rank %d is past the hit already, it runs into MPI_Init and waits there: continue "+
-		"again.", rank, rank))
+		"they stay where they are. If rank %d is past the hit already, it runs into MPI_Init and waits there: "+
+		"continue again.", rank, rank))
 	_, err = c.o.Job.Resume(ctx, rankset.New(rank), backend.Continue, 0)
 	return false, err
 }
@@ -258,8 +258,8 @@ func whoContinues(before []job.RankStatus, resumed rankset.Set) string {
 	return strings.Join(parts, "; ") + "."
 }
 
-// RunTo runs every rank to its position in the causal cut of an event, at, written as "2:17"; without one in the cut that
-// is given. A cut that is not consistent is refused with an *InconsistentError.
+// RunTo runs every rank to its position in the causal cut of an event, at, written as "2:17"; without one in the cut
+// that is given. A cut that is not consistent is refused with an *InconsistentError.
 func (c *Controller) RunTo(at string, cut []uint64) *Run {
 	return c.run(func(ctx context.Context, graph *causal.Graph) error {
 		cut := causal.Cut(cut)

@@ -182,9 +182,9 @@ func TestABreakpointThatCannotBeSet(t *testing.T) {
 	for range 2 {
 		r.until("an exit", func(e job.Event) bool { return e.RankChanged != nil && e.RankChanged.State == job.Exited })
 	}
-	wantText(t, "said", strings.Join(r.said, "\n"), "The causal breakpoint at /src/main.c:500 cannot be set: No code at "+
-		"line 500.\nThe causal breakpoint is not reached again in the rest of this recording. Ranks [0-1] continue, from "+
-		"0:1 1:1.")
+	wantText(t, "said", strings.Join(r.said, "\n"), "The causal breakpoint at /src/main.c:500 cannot be set: No code "+
+		"at line 500.\nThe causal breakpoint is not reached again in the rest of this recording. Ranks [0-1] continue, "+
+		"from 0:1 1:1.")
 }
 
 // A run that is cancelled leaves all ranks stopped, with no stop point set, and its target can be reached afterwards.

@@ -132,7 +132,8 @@ func TestWhatElseGivesTheCutUp(t *testing.T) {
 // The gap in the deadlock argument: rank 0 stands stopped in its own code with a message in its MPI library, and rank 1
 // needs it. The error says so.
 func TestARankThatStandsGivesNoProgress(t *testing.T) {
-	b := launched(t, 2, programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
+	b := launched(t, 2,
+		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
 	_, err := b.j.Resume(b.ctx, rankset.New(0), backend.Next, 0)
 	b.must(err)

@@ -245,7 +245,8 @@ func TestTheEndOfTheRecordingAtThePositionIsAnArrival(t *testing.T) {
 // A rank that an earlier cut stopped parks again, and so gives progress: rank 1 gets the message that is still in the
 // MPI library of rank 0.
 func TestARankOfAnEarlierCutGivesProgress(t *testing.T) {
-	b := launched(t, 2, programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
+	b := launched(t, 2,
+		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
 	b.must(b.runToCut(-1, 1, 2))
 	b.wantAt(0, 1, backend.ReasonStopPoint)

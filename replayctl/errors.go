@@ -91,8 +91,8 @@ type PartialCutError struct {
 	Stopped  map[int]string // the ranks that are the reason, and what happened to each, in a whole sentence
 	Arrived  rankset.Set    // have reached their positions
 	Underway rankset.Set    // have not, and are on their way to them
-	// Still are those of Arrived that were stopped at their positions from the beginning and so gave no MPI progress: if
-	// those on their way do not arrive, they may be waiting for one of these.
+	// Still are those of Arrived that were stopped at their positions from the beginning and so gave no MPI progress:
+	// if those on their way do not arrive, they may be waiting for one of these.
 	Still rankset.Set
 	Cause error // that of the run's context; nil if Stopped says it all
 }

@@ -73,8 +73,8 @@ func (c *Controller) reach(ctx context.Context, to target) error {
 const abandonTime = 10 * time.Second
 
 // abandon lifts the stop points and stops the ranks. Otherwise those that had not arrived would stop much later, at
-// positions that nobody wants any more, those that had would wait in their parking loops for ever, and both would look as
-// if they ran. A rank that has ended meanwhile cannot be told, and need not be.
+// positions that nobody wants any more, those that had would wait in their parking loops for ever, and both would look
+// as if they ran. A rank that has ended meanwhile cannot be told, and need not be.
 func (c *Controller) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, abandonTime)
 	defer cancel()
@@ -526,7 +526,8 @@ func (m *move) verify() error {
 		case s.State == job.Lost, s.State == job.Exited && s.Exit.Signal != "" && t.state == arrived:
 			t.fail(s.Text)
 		case s.State == job.Stopped && r != m.to.leader && s.Control.Events != position:
-			t.fail(fmt.Sprintf("Rank %d stopped after event %d, and its position is %d.", r, s.Control.Events, position))
+			t.fail(fmt.Sprintf("Rank %d stopped after event %d, and its position is %d.", r, s.Control.Events,
+				position))
 		}
 	}
 	if m.in(failed).Empty() {

@@ -30,8 +30,8 @@ type Runs struct {
 	closed atomic.Bool
 }
 
-// Start cancels the run in progress, if there is one, and carries out steer when that is over. The context ends when the
-// run is cancelled.
+// Start cancels the run in progress, if there is one, and carries out steer when that is over. The context ends when
+// the run is cancelled.
 func (r *Runs) Start(steer func(ctx context.Context) error) *Run {
 	ctx, cancel := context.WithCancel(context.Background())
 	run := &Run{cancel: cancel, done: make(chan struct{})}

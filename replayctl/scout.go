@@ -132,7 +132,8 @@ func (c *Controller) send(ctx context.Context, list map[int]*wanted) error {
 		for i, s := range r.sought {
 			f := r.found[i]
 			c.known[s] = f
-			c.o.Log.Debug("scout: explored", "rank", r.rank, "breakpoint", s, "hits", len(f.hits), "complete", f.complete)
+			c.o.Log.Debug("scout: explored", "rank", r.rank, "breakpoint", s, "hits", len(f.hits), "complete",
+				f.complete)
 			if f.unset != "" && len(f.hits) == 0 {
 				unset[s.String()] = f.unset
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/replayctl"
 )
 
-// Messages implements dap.Steering.
+// Messages implements dap.Controller.
 func (s *controller) Messages(ctx context.Context, at string) (dap.RecordedMessages, error) {
 	event, err := causal.ParseEventID(at)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *controller) Messages(ctx context.Context, at string) (dap.RecordedMessa
 	return out, refusedCut(err)
 }
 
-// Visit implements dap.Steering.
+// Visit implements dap.Controller.
 func (s *controller) Visit(calls []dap.RecordedCall, look func(ctx context.Context, index int) error) *replayctl.Run {
 	events := make([]causal.EventID, len(calls))
 	for i, c := range calls {

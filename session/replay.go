@@ -47,7 +47,7 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 		Job: j, Graph: steer.loadGraph, Scout: steer.scout,
 		Say: func(text string) { say(j, "console", text+"\n") }, Log: s.Log,
 	})
-	started.Steering = steer
+	started.Controller = steer
 	return started, nil
 }
 
@@ -89,7 +89,7 @@ func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Opt
 	return o
 }
 
-// controller is dap.Steering for one replay: a replayctl.Controller, and what it needs of this package.
+// controller is dap.Controller for one replay: a replayctl.Controller, and what it needs of this package.
 type controller struct {
 	*replayctl.Controller
 
@@ -187,7 +187,7 @@ func refusedCut(err error) error {
 	return err
 }
 
-// Cut implements dap.Steering.
+// Cut implements dap.Controller.
 func (s *controller) Cut(ctx context.Context, at string) (protocol.CutBody, error) {
 	event, err := causal.ParseEventID(at)
 	if err != nil {

@@ -71,9 +71,9 @@ func TestScoutsLeaveNothingBehind(t *testing.T) {
 			if _, err := j.SetBreakpoints(ctx, source, b); err != nil {
 				t.Fatal(err)
 			}
-			run := started.Steering.Continue(b, all)
+			run := started.Controller.Continue(b, all)
 			if cancel {
-				started.Steering.Cancel()
+				started.Controller.Cancel()
 			} else if <-run.Done(); run.Err() != nil {
 				t.Fatal(run.Err())
 			}
@@ -87,7 +87,7 @@ func TestScoutsLeaveNothingBehind(t *testing.T) {
 		}
 		to(true, hash, "i == 4")
 		to(false, hash, "i == 4000")
-		started.Steering.Close()
+		started.Controller.Close()
 		if err := j.Kill(ctx); err != nil {
 			t.Error(err)
 		}
