@@ -275,7 +275,8 @@ func (b *Backend) children(ctx context.Context, n view.Node, req backend.Variabl
 		return nil, err
 	}
 	if rest > 0 {
-		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console", rest)))
+		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console",
+			rest)))
 	}
 	if b.now() != stop {
 		return nil, &backend.StateError{Asked: "read variables", State: "running again"}

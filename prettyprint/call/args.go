@@ -29,7 +29,8 @@ func SplitArguments(line string) ([]string, error) {
 			s.wantSeparator = false
 			s.skipSpace()
 			if s.At >= len(s.In) {
-				return nil, fault.Errorf(fault.Usage, 0, "The arguments %q end with a comma; an argument must follow it.", line)
+				return nil, fault.Errorf(fault.Usage, 0, "The arguments %q end with a comma; an argument must follow "+
+					"it.", line)
 			}
 			continue
 		}
@@ -43,6 +44,7 @@ func SplitArguments(line string) ([]string, error) {
 	return s.out, nil
 }
 
+// Splitter goes through the arguments of a line.
 type Splitter struct {
 	In            string
 	At            int
@@ -89,7 +91,7 @@ func (s *Splitter) argument() (string, error) {
 	return Unquote(s.In[begin:s.At]), nil
 }
 
-// continues decides at whitespace whether the argument that began at begin goes on after it.
+// continues decides at whitespace whether the argument that began at begin continues after it.
 func (s *Splitter) continues(begin int) bool {
 	next := s.At
 	for next < len(s.In) && isSpace(s.In[next]) {
@@ -116,7 +118,7 @@ func (s *Splitter) continues(begin int) bool {
 	if end == len(s.In) || isSpace(s.In[end]) { // "a| + b": spaces on both sides
 		return true
 	}
-	switch op := s.In[next:end]; op { // "a| +b": what cannot begin an expression goes on
+	switch op := s.In[next:end]; op { // "a| +b": what cannot begin an expression continues one
 	case "*", "&", "-", "+", "!", "~", "::", "**", "--", "++", ".":
 		return false
 	}
@@ -191,7 +193,8 @@ func (s *Splitter) Quoted() error {
 		}
 	}
 	s.At = len(s.In)
-	return fault.Errorf(fault.Usage, 0, "The arguments %q end within quotes: the closing %q is missing.", s.In, string(q))
+	return fault.Errorf(fault.Usage, 0, "The arguments %q end within quotes: the closing %q is missing.", s.In,
+		string(q))
 }
 
 // Unquote takes off quotes that enclose the whole argument.

@@ -38,7 +38,8 @@ func (c *Evaluator) Value(expr string) (backend.Value, error) {
 				strings.TrimSuffix(err.Error(), ".")),
 		}
 	}
-	if kind := registry.KindOf(v.Type); v.Language == backend.Fortran && !v.HasNumber && kind != 0 && kind != registry.KindStatus &&
+	if kind := registry.KindOf(v.Type); v.Language == backend.Fortran && !v.HasNumber && kind != 0 &&
+		kind != registry.KindStatus &&
 		!v.Array {
 		inner, err := c.Resolver.Resolve(expr + "%mpi_val") // TYPE(MPI_Datatype) of mpi_f08
 		if err != nil {
@@ -61,7 +62,7 @@ func (c *Evaluator) Handle(k *registry.Class, expr string, v backend.Value) (reg
 	switch {
 	case fault.Is(err, fault.Null):
 		err = k.NullError(expr)
-	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Freed):
+	case fault.Is(err, fault.NotFound, fault.Freed):
 		var e *fault.Error
 		errors.As(err, &e)
 		err = &fault.Error{Kind: e.Kind, Address: e.Address, Err: e, Message: fmt.Sprintf("%s: %s", expr, e.Message)}
@@ -111,10 +112,11 @@ var pointerToHandle = regexp.MustCompile(`\bMPI_\w+\b[^*]*\*|\bompi_\w+_t\b[^*]*
 func noHandle(expr string, v backend.Value, k *registry.Class) error {
 	switch {
 	case v.Language == backend.C && v.Pointer && pointerToHandle.MatchString(v.Type):
-		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr, v.Type,
-			inParentheses(expr))
+		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr,
+			v.Type, inParentheses(expr))
 	case v.Array:
-		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of "+
+		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; the handle of a %s is expected, a "+
+			"variable of "+
 			"type %s. Write %s for the first of the array.",
 			expr, v.Type, k.Word, handleType(k.Ctype, v.Language), FirstOf(expr, v.Language))
 	case !v.HasNumber, v.Struct && v.Language == backend.C:

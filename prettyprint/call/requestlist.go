@@ -23,7 +23,8 @@ func readRequests(r *handle.Rank, a requestArray) (at func(i int) (*Request, err
 	case a.n < 0:
 		return nil, fault.Errorf(fault.Usage, 0, "the count %d is negative", a.n)
 	case a.n > registry.MaxParts:
-		return nil, fault.Errorf(fault.TooLarge, 0, "%d requests, of which at most %d are shown", a.n, registry.MaxParts)
+		return nil, fault.Errorf(fault.TooLarge, 0, "%d requests, of which at most %d are shown", a.n,
+			registry.MaxParts)
 	}
 	size := r.HandleSize()
 	if a.fortran {
@@ -68,5 +69,8 @@ func requestList(r *handle.Rank, a requestArray) view.Node {
 	if a.n == 1 {
 		return show(0, "request")
 	}
-	return view.List(name, view.Plural(a.n, "request"), int(a.n), func(i int) view.Node { return show(i, fmt.Sprintf("[%d]", i)) })
+	return view.List(name, view.Plural(a.n, "request"), int(a.n), func(i int) view.Node {
+		return show(i,
+			fmt.Sprintf("[%d]", i))
+	})
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// FromSource evaluates a call that stands in source text, in the frame of res and without side effects: an argument
+// FromSource evaluates a call in source text, in the frame of res and without side effects: an argument
 // that calls a function is not evaluated. constants are what macros of the source stand for ([mpicall.Constants]), for
 // those that the debugger does not know. at names the place.
 func FromSource(r *handle.Rank, res Resolver, call mpicall.Call, constants map[string]string, state State,
@@ -89,7 +89,8 @@ func (a *sourceArguments) value(expr string) (backend.Value, error) {
 func (a *sourceArguments) evaluate(expr string) outcome {
 	if !a.call.Fortran {
 		if name := callIn(expr); name != "" {
-			return outcome{err: fault.Errorf(fault.Resolve, 0, "%s calls %s, and Cohort calls no function of the program.",
+			return outcome{err: fault.Errorf(fault.Resolve, 0, "%s calls %s, and Cohort calls no function of the "+
+				"program.",
 				expr, name)}
 		}
 		if expr == "NULL" || expr == "nullptr" {
@@ -144,7 +145,8 @@ func firstOfSection(expr string) (string, error) {
 	}
 	name := expr[:open]
 	subscripts, err := SplitArguments(strings.ReplaceAll(expr[open+1:len(expr)-1], " ", ""))
-	refused := fault.Errorf(fault.Resolve, 0, "%s is an array section whose elements may not lie side by side: the call may "+
+	refused := fault.Errorf(fault.Resolve, 0, "%s is an array section whose elements may not lie side by side: the "+
+		"call may "+
 		"be given a copy, whose address is not known here.", expr)
 	if err != nil || !simpleName(strings.ReplaceAll(name, "%", "")) {
 		return "", refused
@@ -219,7 +221,8 @@ func (a *sourceArguments) datatype(parameter string) (datatype.Part, error) {
 		return datatype.Part{}, err
 	}
 	if kind := registry.KindOf(v.Type); kind != 0 && kind != registry.KindDatatype {
-		return datatype.Part{}, fault.Errorf(fault.Usage, 0, "%s is of type %s, and a datatype is expected.", expr, v.Type)
+		return datatype.Part{}, fault.Errorf(fault.Usage, 0, "%s is of type %s, and a datatype is expected.", expr,
+			v.Type)
 	}
 	t, err := a.c.Datatype(expr, v)
 	return datatype.Part{Name: expr, Type: t}, err

@@ -29,8 +29,8 @@ func (c *command) typeArgument(arg string) (datatype.Part, error) {
 			return p, err
 		}
 		if kind := registry.KindOf(v.Type); kind != 0 && kind != registry.KindDatatype {
-			return p, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a datatype first.",
-				expr, v.Type)
+			return p, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a "+
+				"datatype first.", expr, v.Type)
 		}
 		p.Type, err = c.Datatype(expr, v)
 		return p, err
@@ -95,7 +95,8 @@ func (c *command) showPart(name string, t *datatype.Type, a datatype.Address) (*
 		view.Number("elements", l.Elements()),
 	})
 	return &Result{Node: n, text: func(w io.Writer, _ view.Options) error {
-		return view.Write(w, "%s is %s at offset %d: %s\n", l.Long(), l.TypeText(), l.Start(), datatype.BasicElements(l.Elements()))
+		return view.Write(w, "%s is %s at offset %d: %s\n", l.Long(), l.TypeText(), l.Start(),
+			datatype.BasicElements(l.Elements()))
 	}}, nil
 }
 
@@ -141,7 +142,8 @@ func (c *command) tree(args []string) (*Result, error) {
 		view.Number("elements", l.Elements()),
 	})
 	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		if err := view.Write(w, "%s is %s: %s\n", l.Long(), l.TypeText(), datatype.BasicElements(l.Elements())); err != nil {
+		if err := view.Write(w, "%s is %s: %s\n", l.Long(), l.TypeText(),
+			datatype.BasicElements(l.Elements())); err != nil {
 			return err
 		}
 		return l.TreeText(w, c.opt.filled(opt).MaxList)

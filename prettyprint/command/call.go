@@ -57,5 +57,6 @@ func (c *command) frameSides(receives bool, peer int) ([]datatype.Side, error) {
 	case 1:
 		return found, nil
 	}
-	return nil, fault.Errorf(fault.Usage, 0, "The line has %d calls that could be meant; name the type and count of one.", calls)
+	return nil, fault.Errorf(fault.Usage, 0, "The line has %d calls that could be meant; name the type and count of "+
+		"one.", calls)
 }

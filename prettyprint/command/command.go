@@ -116,8 +116,8 @@ func (c *command) predefinedHandle(name string, want registry.Kind) (result *Res
 	if want == 0 || want == registry.KindDatatype {
 		_, err = c.Rank.DatatypeByName(name)
 		if fault.Is(err, fault.NotFound) {
-			err = fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort tracks.",
-				c.Rank.MPI(), name)
+			err = fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort "+
+				"tracks.", c.Rank.MPI(), name)
 		}
 		return nil, true, err
 	}
@@ -149,7 +149,7 @@ func tryAddresses[T any](expr string, try func(expr string, a datatype.Address) 
 
 // aboutHandle reports whether an error tells what is wrong with a handle, and not that there is none.
 func aboutHandle(err error) bool {
-	return fault.Is(err, fault.Null) || fault.Is(err, fault.Freed) || fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotTracked)
+	return fault.Is(err, fault.Null, fault.Freed, fault.NotFound, fault.NotTracked)
 }
 
 func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, want registry.Kind) (*Result, error) {
@@ -158,8 +158,8 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 	}
 	if want != 0 {
 		if !a.IsZero() && want != registry.KindDatatype {
-			return nil, fault.Errorf(fault.Usage, 0, "%s is a %s; only datatypes have addresses such as %s in them.", expr,
-				want, a)
+			return nil, fault.Errorf(fault.Usage, 0, "%s is a %s; only datatypes have addresses such as %s in them.",
+				expr, want, a)
 		}
 		return c.handleOf(registry.ClassOf(want), expr, a, v)
 	}
@@ -175,7 +175,8 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 		switch {
 		case err == nil:
 			found, of = append(found, r), append(of, k)
-		case fault.Is(err, fault.NotTracked), fault.Is(err, fault.Null) && v.Language == backend.Fortran && first != nil:
+		case fault.Is(err, fault.NotTracked), fault.Is(err, fault.Null) && v.Language == backend.Fortran &&
+			first != nil:
 			// 0 is null of many kinds
 		case first == nil || fault.Is(first, fault.NotFound) && !fault.Is(err, fault.NotFound):
 			first = err
@@ -194,7 +195,8 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 			"The value of %s is the handle %s, and its declared type, %s, does not tell which is meant. Write %s.",
 			expr, joinAnd(what, "and"), v.Type, joinAnd(how, "or"))
 	case fault.Is(first, fault.NotFound):
-		return nil, fault.Errorf(fault.NotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a "+
+		return nil, fault.Errorf(fault.NotFound, 0, "The expression %s (of type %s) is no handle of this rank: "+
+			"neither a "+
 			"datatype nor a communicator nor anything else "+
 			"that Cohort tracks. %s", expr, v.Type, first)
 	}

@@ -38,14 +38,16 @@ func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v
 }
 
 func (c *command) shown(s call.Shown, err error) (*Result, error) {
-	return &Result{Node: s.Node, text: func(w io.Writer, opt view.Options) error { return s.Text(w, c.opt.filled(opt)) }}, err
+	return &Result{Node: s.Node, text: func(w io.Writer, opt view.Options) error {
+		return s.Text(w, c.opt.filled(opt))
+	}}, err
 }
 
 func statusAddress(expr string, v backend.Value) (uint64, error) {
 	switch {
 	case v.Array && registry.KindOf(v.Type) == registry.KindStatus:
-		return 0, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s: several statuses. Write %s for the first.",
-			expr, v.Type, call.FirstOf(expr, v.Language))
+		return 0, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s: several statuses. Write %s for the "+
+			"first.", expr, v.Type, call.FirstOf(expr, v.Language))
 	case v.Pointer && v.HasNumber:
 		return v.Number, nil
 	case v.HasAddr && (v.Struct || v.Array || v.Language == backend.Fortran):
@@ -63,7 +65,8 @@ func (c *command) stack(args []string) (*Result, error) {
 	}
 	k := registry.ClassOf(max(registry.KindOf(v.Type), registry.KindDatatype))
 	if !v.HasNumber {
-		return nil, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, which is no handle.", args[0], v.Type)
+		return nil, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, which is no handle.", args[0],
+			v.Type)
 	}
 	head, err := c.Handle(k, args[0], v)
 	if err != nil {
@@ -74,8 +77,8 @@ func (c *command) stack(args []string) (*Result, error) {
 	}
 	if head.Stack == 0 {
 		why := "Whole stacks are recorded with COHORT_STACKS=1 in the rank's environment."
-		return nil, fault.Errorf(fault.NotTracked, 0, "The creation stack of %s was not recorded in this run; it was created %s. %s",
-			args[0], c.Rank.CreatedText(head.CallSite, head.Event), why)
+		return nil, fault.Errorf(fault.NotTracked, 0, "The creation stack of %s was not recorded in this run; it was "+
+			"created %s. %s", args[0], c.Rank.CreatedText(head.CallSite, head.Event), why)
 	}
 	frames, err := c.Rank.StackFrames(head.Stack)
 	if err != nil {

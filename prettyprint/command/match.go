@@ -43,7 +43,8 @@ func (c *command) namedSide(args []string, receives bool, peer int) (datatype.Si
 		return datatype.Side{}, err
 	}
 	if !p.At.IsZero() {
-		return datatype.Side{}, fault.Errorf(fault.Usage, 0, "Whole datatypes are sent, and %s%s is a part of one.", p.Name, p.At)
+		return datatype.Side{}, fault.Errorf(fault.Usage, 0, "Whole datatypes are sent, and %s%s is a part of one.",
+			p.Name, p.At)
 	}
 	s := datatype.Side{Name: p.Name, Type: p.Type, Count: 1}
 	if len(args) == 2 {
@@ -110,7 +111,8 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 	if len(args) > 0 && eventName.MatchString(args[0]) {
 		return send, recv, fault.Errorf(fault.Usage, 0,
 			"A recording has the length of a message and not its type signature, so for the message of event %s "+
-				"the ranks of a replay are asked. Open the recording (cohort debug REC.cohort, or VS Code), and write `mpipp --match %s` in its console, without a rank before it.",
+				"the ranks of a replay are asked. Open the recording (cohort debug REC.cohort, or VS Code), and "+
+				"write `mpipp --match %s` in its console, without a rank before it.",
 			args[0], args[0])
 	}
 	at := -1
@@ -148,7 +150,8 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 	}
 	recv.Receives = true
 	if (send.Rank < 0) != (recv.Rank < 0) {
-		return send, recv, fault.Errorf(fault.Usage, 0, "mpipp --match was given a rank for one side only; give both or none.")
+		return send, recv, fault.Errorf(fault.Usage, 0, "mpipp --match was given a rank for one side only; give both "+
+			"or none.")
 	}
 	send.Peer, recv.Peer = recv.Rank, send.Rank
 	return send, recv, nil

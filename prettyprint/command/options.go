@@ -65,8 +65,10 @@ func forms() []form {
 			"the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]", "", 0, 0, nil,
 		},
 		{
-			"match", "2:17", "in a replay: the same for the message of an event of the recording; the ranks are run to " +
-				"its two calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2",
+			"match", "2:17", "in a replay: the same for the message of an event of the recording; the ranks are run " +
+				"to " +
+				"its two calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, " +
+				"message 2",
 			"", 0, 0, nil,
 		},
 		{"stack", "X", "by which functions a handle was made", "one handle", 1, 1, (*command).stack},

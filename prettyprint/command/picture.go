@@ -17,7 +17,8 @@ func (c *command) pictured(args []string) (p datatype.Part, count int64, err err
 		return p, 0, err
 	}
 	if !p.At.IsZero() {
-		return p, 0, fault.Errorf(fault.Usage, 0, "The picture is one of a whole datatype, and %s names a part of it, %s. "+
+		return p, 0, fault.Errorf(fault.Usage, 0, "The picture is one of a whole datatype, and %s names a part of "+
+			"it, %s. "+
 			"mpipp --tree %s shows where that is.", p.Name, p.At, args[0])
 	}
 	count = 1

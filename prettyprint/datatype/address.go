@@ -118,12 +118,13 @@ func (l Location) at(a Address) (Location, error) {
 	case a.Instance == 0 && l.row < 0 && len(l.fixed) == 0: // the only instance
 	case a.Instance >= 0:
 		if a.Instance >= l.row {
-			return l, fault.Errorf(fault.Address, 0, "The address %s names instance {%d}; the buffer has %d.", a, a.Instance,
-				max(l.row, 1))
+			return l, fault.Errorf(fault.Address, 0, "The address %s names instance {%d}; the buffer has %d.", a,
+				a.Instance, max(l.row, 1))
 		}
 		l = l.child(a.Instance)
 	case l.row >= 0 && len(a.Index) > 0:
-		return l, fault.Errorf(fault.Address, 0, "The buffer has %d instances of the datatype: say which one, as in {0}%s.",
+		return l, fault.Errorf(fault.Address, 0, "The buffer has %d instances of the datatype: say which one, as in "+
+			"{0}%s.",
 			l.row, brackets(a.Index))
 	}
 	for i, k := range a.Index {
@@ -162,8 +163,8 @@ func (l Location) isKind(a Address, kind string) error {
 			"The address %s says (%s) of %s, which is %s: in the long form, a kind is written where a datatype is.",
 			a, kind, l.brief(), l.TypeText())
 	}
-	return fault.Errorf(fault.Address, 0, "The address %s says (%s) of %s, which is %s: it is an address of another datatype.",
-		a, kind, l.brief(), l.TypeText())
+	return fault.Errorf(fault.Address, 0, "The address %s says (%s) of %s, which is %s: it is an address of another "+
+		"datatype.", a, kind, l.brief(), l.TypeText())
 }
 
 // Address names a place in an expanded type-tree: the indices of the paper's section IV.C, and for a buffer of several
@@ -171,7 +172,7 @@ func (l Location) isKind(a Address, kind string) error {
 type Address struct {
 	Instance int64 // -1: none given
 	Index    []int64
-	// of the long form: what stands before each index, and what after the last; "" or missing: nothing
+	// of the long form: what is before each index, and what after the last; "" or missing: nothing
 	Kinds []string
 }
 
@@ -207,7 +208,7 @@ type lastPart struct {
 }
 
 // splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type
-// in brackets counts only when something of an address stands before it, or it would swallow a Fortran index.
+// in brackets counts only when something of an address is before it, or it would swallow a Fortran index.
 func splitAddress(s string) (rest string, last lastPart, ok bool) {
 	m := addressEnd.FindStringSubmatchIndex(s)
 	if m == nil {
@@ -246,7 +247,7 @@ func ParseAddress(s string) (exprs []string, addrs []Address) {
 	exprs, addrs = append(exprs, s), append(addrs, cur)
 	for {
 		rest, last, ok := splitAddress(s)
-		// nothing of an address stands before the instance
+		// nothing of an address is before the instance
 		if !ok || cur.Instance >= 0 || len(cur.Index) >= maxIndices {
 			return exprs, addrs
 		}
@@ -293,8 +294,8 @@ func (p Part) Locate() (Location, error) {
 	c.Mul(max(root.row, 1), p.Type.elements)
 	c.Mul(max(root.row, 1), p.Type.Figures().Extent)
 	if c.Bad {
-		return root, fault.Errorf(fault.TooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or bytes.",
-			root.row, p.Type.Title())
+		return root, fault.Errorf(fault.TooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or "+
+			"bytes.", root.row, p.Type.Title())
 	}
 	return root.at(p.At)
 }

@@ -25,16 +25,22 @@ type constructor struct {
 var signed = []string{"stride", "displacement", "displacements", "distribution", "argument", "precision", "range"}
 
 var constructors = map[Combiner]constructor{
-	CombinerDup:           {types: 1},
-	CombinerContiguous:    {ints: []string{"count"}, types: 1},
-	CombinerVector:        {ints: []string{"count", "blocklength", "stride"}, types: 1},
-	CombinerHvector:       {ints: []string{"count", "blocklength"}, addrs: []string{"stride_bytes"}, types: 1},
-	CombinerIndexed:       {ints: []string{"count"}, eachInt: []string{"blocklength", "displacement"}, types: 1},
-	CombinerHindexed:      {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: 1},
-	CombinerIndexedBlock:  {ints: []string{"count", "blocklength"}, eachInt: []string{"displacement"}, eachPlain: "displacements", types: 1},
+	CombinerDup:        {types: 1},
+	CombinerContiguous: {ints: []string{"count"}, types: 1},
+	CombinerVector:     {ints: []string{"count", "blocklength", "stride"}, types: 1},
+	CombinerHvector:    {ints: []string{"count", "blocklength"}, addrs: []string{"stride_bytes"}, types: 1},
+	CombinerIndexed:    {ints: []string{"count"}, eachInt: []string{"blocklength", "displacement"}, types: 1},
+	CombinerHindexed:   {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: 1},
+	CombinerIndexedBlock: {
+		ints: []string{"count", "blocklength"}, eachInt: []string{"displacement"},
+		eachPlain: "displacements", types: 1,
+	},
 	CombinerHindexedBlock: {ints: []string{"count", "blocklength"}, eachAddr: "offset", eachPlain: "offsets", types: 1},
 	CombinerStruct:        {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: -1},
-	CombinerSubarray:      {ints: []string{"ndims"}, eachInt: []string{"size", "subsize", "start"}, order: true, types: 1},
+	CombinerSubarray: {
+		ints: []string{"ndims"}, eachInt: []string{"size", "subsize", "start"}, order: true,
+		types: 1,
+	},
 	CombinerDarray: {
 		ints: []string{"size", "rank", "ndims"}, order: true, types: 1,
 		eachInt: []string{"gsize", "distribution", "argument", "psize"},
@@ -74,7 +80,8 @@ func (t *Type) checkArguments() error {
 		types = n
 	}
 	if t.integers.Len() != ints || t.addrs.Len() != addrs || len(t.types) != types {
-		return fault.Corruptf(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts ask for "+
+		return fault.Corruptf(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts "+
+			"ask for "+
 			"%d, %d and %d",
 			t.Combiner(), t.integers.Len(), t.addrs.Len(), len(t.types), ints, addrs, types)
 	}
@@ -110,7 +117,8 @@ func (t *Type) checkDarray() error {
 		procs = c.Mul(procs, p)
 	}
 	if size, rank := t.integers.At(0), t.integers.At(1); c.Bad || procs != size || rank >= size {
-		return fault.Corruptf(t.addr, "a darray is made for rank %d of %d, and its process grid has %d", rank, size, procs)
+		return fault.Corruptf(t.addr, "a darray is made for rank %d of %d, and its process grid has %d", rank, size,
+			procs)
 	}
 	return nil
 }

@@ -63,6 +63,7 @@ func (l Location) expand(visit func(r treeRow) bool) bool {
 	return true
 }
 
+// TreeText writes the expanded type-tree below the location, at most so many rows.
 func (l Location) TreeText(w io.Writer, limit int) error {
 	var rows []treeRow
 	shown, width := int64(0), 0

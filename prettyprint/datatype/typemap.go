@@ -62,7 +62,7 @@ type frame struct {
 	idx  []int64
 }
 
-// walker stands at one element of an expanded type-tree.
+// walker is at one element of an expanded type-tree.
 type walker struct {
 	frames []frame
 	leaf   *Type

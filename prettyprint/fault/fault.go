@@ -5,6 +5,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Kind says what a caller can do about an [Error].
@@ -42,16 +43,18 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is reports whether err is, or wraps, an [*Error] of that kind.
-func Is(err error, kind Kind) bool {
+// Is reports whether err is, or wraps, an [*Error] of one of these kinds.
+func Is(err error, kinds ...Kind) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Kind == kind
+	return errors.As(err, &e) && slices.Contains(kinds, e.Kind)
 }
 
+// Errorf makes an error of a kind, about an address in the rank's memory or 0.
 func Errorf(kind Kind, addr uint64, format string, args ...any) *Error {
 	return &Error{Kind: kind, Address: addr, Message: fmt.Sprintf(format, args...)}
 }
 
+// Corruptf is the error that the registry contradicts itself at an address.
 func Corruptf(addr uint64, format string, args ...any) *Error {
 	return Errorf(Corrupt, addr, "The registry in the rank's memory is damaged at 0x%x: %s. "+
 		"The program may have overwritten it; no handle that depends on it can be shown.", addr,

@@ -110,7 +110,8 @@ func New(t *datatype.Type, name string, count int64, opt Options) (*Picture, err
 		return nil, t.Problem()
 	}
 	if count < 0 {
-		return nil, fault.Errorf(fault.Usage, 0, "A picture of %d instances was asked for; counts are from 0 on.", count)
+		return nil, fault.Errorf(fault.Usage, 0, "A picture of %d instances was asked for; counts are from 0 on.",
+			count)
 	}
 	if opt.BytesPerRow <= 0 {
 		opt.BytesPerRow = 64

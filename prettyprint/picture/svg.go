@@ -56,7 +56,8 @@ type svgDrawing struct {
 }
 
 func (d *svgDrawing) text(x int, anchor, style, s string) {
-	fmt.Fprintf(&d.b, `<text x="%d" y="%d" text-anchor="%s"%s>%s</text>`+"\n", x, d.y+svgRow-5, anchor, style, svgSafe(s))
+	fmt.Fprintf(&d.b, `<text x="%d" y="%d" text-anchor="%s"%s>%s</text>`+"\n", x, d.y+svgRow-5, anchor, style,
+		svgSafe(s))
 }
 
 func (d *svgDrawing) draw() {
@@ -99,11 +100,13 @@ func (d *svgDrawing) overview() {
 		}
 		d.rect(p.x(i), svgCell, "#f4f4f4", "#dddddd", "")
 		h := max(int(share)*svgRow/100, 2)
-		fmt.Fprintf(&d.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"><title>offset %s: %d %% data</title></rect>`+"\n",
+		fmt.Fprintf(&d.b,
+			`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"><title>offset %s: %d %% data</title></rect>`+"\n",
 			svgLabel+p.x(i), d.y+svgRow-h, svgCell, h, fill, view.Grouped(p.From+int64(i)*p.OverviewBytes), share)
 	}
 	d.y += svgPitch
-	d.text(svgLabel, "start", ` fill="#606060"`, fmt.Sprintf("each box is %s from %s on, filled as far as it is data", view.ByteCount(p.OverviewBytes), view.Grouped(p.From)))
+	d.text(svgLabel, "start", ` fill="#606060"`, fmt.Sprintf("each box is %s from %s on, filled as far as it is data",
+		view.ByteCount(p.OverviewBytes), view.Grouped(p.From)))
 	d.y += svgPitch + 4
 }
 
@@ -111,7 +114,8 @@ func (d *svgDrawing) rect(x, width int, fill, stroke, title string) {
 	if title != "" {
 		title = "<title>" + svgSafe(title) + "</title>"
 	}
-	fmt.Fprintf(&d.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="%s">%s</rect>`+"\n", svgLabel+x, d.y, width, svgRow, fill, stroke, title)
+	fmt.Fprintf(&d.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="%s">%s</rect>`+"\n", svgLabel+x,
+		d.y, width, svgRow, fill, stroke, title)
 }
 
 // line draws one row: neighbouring bytes of one value, or of one gap, are one rectangle as far as a group of eight
@@ -149,12 +153,14 @@ func (d *svgDrawing) cells(l *Line, selected bool) {
 			e := p.Legend[c.Legend]
 			d.rect(x, width, palette[c.Legend%len(palette)].svg, "#404040", e.Type.Title()+" at offset "+at)
 			if c.Start {
-				fmt.Fprintf(&d.b, `<text x="%d" y="%d" font-size="10">%c</text>`+"\n", svgLabel+x+3, d.y+svgRow-5, e.Letter)
+				fmt.Fprintf(&d.b, `<text x="%d" y="%d" font-size="10">%c</text>`+"\n", svgLabel+x+3, d.y+svgRow-5,
+					e.Letter)
 			}
 		case CellOverlap:
 			d.rect(x, width, "url(#overlap)", "#800000", "selected more than once, from offset "+at)
 		case CellGap:
-			d.rect(x, width, "#f4f4f4", "#dddddd", fmt.Sprintf("gap, %s from offset %s", view.ByteCount(int64(j-i)), at))
+			d.rect(x, width, "#f4f4f4", "#dddddd", fmt.Sprintf("gap, %s from offset %s", view.ByteCount(int64(j-i)),
+				at))
 		case CellPadding:
 			d.rect(x, width, "#ffffff", "#dddddd", "within the bounds, before or after all data")
 		default:
@@ -174,7 +180,8 @@ func (d *svgDrawing) legend() {
 	p := d.p
 	for i, e := range p.Legend {
 		d.rect(0, 4*svgCell, palette[i%len(palette)].svg, "#404040", "")
-		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("%c  %s, %s", e.Letter, e.Type.Title(), view.ByteCount(e.Bytes)))
+		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("%c  %s, %s", e.Letter, e.Type.Title(),
+			view.ByteCount(e.Bytes)))
 		d.y += svgPitch
 	}
 	seen := p.kinds()
@@ -195,7 +202,8 @@ func (d *svgDrawing) legend() {
 		d.y += svgPitch
 	}
 	if !p.Complete {
-		d.text(svgLabel, "start", ` fill="#d00000"`, "The elements are so interleaved that drawing them would take too long.")
+		d.text(svgLabel, "start", ` fill="#d00000"`, "The elements are so interleaved that drawing them would take "+
+			"too long.")
 		d.y += svgPitch
 	}
 }

@@ -98,6 +98,7 @@ func (p *Picture) Text(w io.Writer, colour bool) error {
 	return view.Write(w, "%s", b.String())
 }
 
+// Head says what the picture is of, without the picture.
 func (p *Picture) Head() string {
 	what := p.Title
 	if p.Count != 1 {

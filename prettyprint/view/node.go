@@ -31,8 +31,8 @@ func (n *Node) Children(from, to int) ([]Node, error) {
 			n.Len())
 	}
 	if to-from > MaxPage {
-		return nil, fault.Errorf(fault.Usage, 0, "%d children of %q were asked for at once; at most %d come in one page.",
-			to-from, n.Name, MaxPage)
+		return nil, fault.Errorf(fault.Usage, 0, "%d children of %q were asked for at once; at most %d come in one "+
+			"page.", to-from, n.Name, MaxPage)
 	}
 	if n.Open == nil || from == to {
 		return nil, nil
