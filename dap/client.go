@@ -212,8 +212,8 @@ func (c *client) post(e envelope) {
 
 // giveUp ends the connection to a client that does not read.
 func (c *client) giveUp(why string) {
-	c.log.Warn("dap: the client is given up", "why", why)
-	c.cancel(fmt.Errorf("%w: the client is given up: %s", errGone, why))
+	c.log.Warn("dap: the client is disconnected", "why", why)
+	c.cancel(fmt.Errorf("%w: the client is disconnected: %s", errGone, why))
 }
 
 // event queues an event.

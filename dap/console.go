@@ -297,7 +297,8 @@ func notEvaluated(line string, err error) error {
 	rest = strings.TrimSpace(rest)
 	const fewLetters = 3 // shorter words are near to too much
 	isName := word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyz-") == ""
-	if err == nil || !isName || rest != "" && strings.ContainsAny(rest[:1], operators) || word == "p" || word == "mpipp" || word == "-exec" {
+	if err == nil || !isName || strings.ContainsAny(rest[:min(len(rest), 1)], operators) ||
+		slices.Contains([]string{"p", "mpipp", "-exec"}, word) {
 		return err
 	}
 	if near := nearCommand(word); len(word) >= fewLetters && near != "" {

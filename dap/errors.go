@@ -71,7 +71,7 @@ func describeError(ctx context.Context, command, asked string, err error) (text,
 	case cause != nil && errors.Is(cause, errCancelled):
 		return fmt.Sprintf("The request %s was cancelled.", command), shortCancelled, false
 	case cause != nil && errors.Is(cause, errGone) && errors.Is(err, context.Canceled):
-		return fmt.Sprintf("The request %s was given up because the session ends.", command), shortCancelled, false
+		return fmt.Sprintf("The request %s was cancelled because the session ends.", command), shortCancelled, false
 	case errors.As(err, &own):
 		short = own.short
 		if short == "" {

@@ -387,7 +387,7 @@ func stopDescription(s job.RankStatus) string {
 	}
 }
 
-// rankStatus is a rank as every face shows it. callName names an MPI operation by its number.
+// rankStatus is a rank as every front end shows it. callName names an MPI operation by its number.
 func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus {
 	out := protocol.RankStatus{
 		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host,
@@ -416,9 +416,9 @@ func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus
 }
 
 func cutBody(cut job.CutReached) protocol.CutBody {
-	text := "All ranks stand at the cut " + positions(cut.Positions)
+	text := "All ranks are at the cut " + positions(cut.Positions)
 	if cut.At != "" {
-		text = "All ranks stand at the causal cut of " + cut.At + ": " + positions(cut.Positions)
+		text = "All ranks are at the causal cut of " + cut.At + ": " + positions(cut.Positions)
 	}
 	if !cut.Beyond.Empty() {
 		text += "; [" + cut.Beyond.String() + "] had gone further than that before, and stay"

@@ -75,7 +75,7 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 	for _, f := range result.Frames {
 		id := c.view.frameID(rank, generation, f.ID)
 		if id == 0 {
-			return nil, notStopped("stackTrace was overtaken: rank %d has gone on meanwhile", rank)
+			return nil, notStopped("stackTrace was overtaken: rank %d has resumed", rank)
 		}
 		body.StackFrames = append(body.StackFrames, c.stackFrame(id, f, a.Format))
 	}

@@ -216,7 +216,7 @@ func (v *view) referenced(id int) (refHandle, error) {
 // stale says why an id stands for nothing. v.mu is held.
 func (v *view) stale(what string, id int, origin string) error {
 	if id > 0 && id < v.next {
-		return notStopped("the %s %d is not valid any more: its rank has gone on since; ask again with %s", what, id,
+		return notStopped("the %s %d is not valid any more: its rank has resumed; ask again with %s", what, id,
 			origin)
 	}
 	return refuse("there is no %s %d: use one that an answer to %s gave", what, id, origin)

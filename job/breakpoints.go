@@ -79,7 +79,7 @@ func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpoi
 // have, or may have had, a breakpoint of that source; ranks that have not been launched get theirs when they are at
 // their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with
 // Breakpoint follows when a late answer changes the status. The error is not nil if the request itself is wrong
-// (*BreakpointError; then nothing was changed).
+// (then nothing was changed).
 func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoint) ([]BreakpointStatus, error) {
 	g := newGather[struct{}]()
 	var wanted []*wantedBreakpoint
@@ -134,25 +134,24 @@ func (j *Job) checkBreakpoints(source string, bps []Breakpoint) error {
 	seen := map[int]bool{}
 	for _, bp := range bps {
 		refuse := func(format string, args ...any) error {
-			return &BreakpointError{bp.ID, fmt.Sprintf("Breakpoint %d is refused: ", bp.ID) +
-				fmt.Sprintf(format, args...)}
+			return fmt.Errorf("breakpoint %d is refused: %w", bp.ID, fmt.Errorf(format, args...))
 		}
 		other := j.wanted.byID[bp.ID]
 		switch {
 		case bp.ID < 1:
-			return refuse("its number must be above 0.")
+			return refuse("its number must be above 0")
 		case seen[bp.ID] || other != nil && other.bp.Source != source:
-			return refuse("another breakpoint has the same number.")
+			return refuse("another breakpoint has the same number")
 		case bp.Source != source:
-			return refuse("it is for %q, but was given among those for %q.", bp.Source, source)
+			return refuse("it is for %q, but was given among those for %q", bp.Source, source)
 		case source == "" && bp.Function == "":
-			return refuse("it names neither a source nor a function.")
+			return refuse("it names neither a source nor a function")
 		case source != "" && bp.Line < 1:
-			return refuse("line %d does not exist; lines count from 1.", bp.Line)
+			return refuse("line %d does not exist; lines count from 1", bp.Line)
 		case bp.Ranks.Max() >= j.n:
-			return refuse("it is limited to ranks %s, but the job has %s.", bp.Ranks, rankset.Of(j.n))
+			return refuse("it is limited to ranks %s, but the job has %s", bp.Ranks, rankset.Of(j.n))
 		case bp.Mode != "" && bp.Mode != ModeRank && bp.Mode != ModeAll && bp.Mode != ModeCausal:
-			return refuse("its mode %q is unknown; there are %q, %q and %q.", bp.Mode, ModeRank, ModeAll, ModeCausal)
+			return refuse("its mode %q is unknown; there are %q, %q and %q", bp.Mode, ModeRank, ModeAll, ModeCausal)
 		}
 		seen[bp.ID] = true
 	}

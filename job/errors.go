@@ -47,14 +47,6 @@ func ranksError(what string, perRank map[int]error) error {
 	return &RanksError{What: what, PerRank: perRank}
 }
 
-// A RankError is about a rank number that cannot be addressed.
-type RankError struct {
-	Rank   int
-	Reason string // whole sentence
-}
-
-func (e *RankError) Error() string { return e.Reason }
-
 // A NoAnswerError stands for a rank that had not answered when the caller's context ended. The command is still in
 // flight.
 type NoAnswerError struct{ Cause error }
@@ -62,24 +54,16 @@ type NoAnswerError struct{ Cause error }
 func (e *NoAnswerError) Error() string { return "it has not answered yet (" + e.Cause.Error() + ")" }
 func (e *NoAnswerError) Unwrap() error { return e.Cause }
 
-// A BreakpointError refuses a breakpoint that no rank was asked for.
-type BreakpointError struct {
-	ID     int
-	Reason string // whole sentence
-}
-
-func (e *BreakpointError) Error() string { return e.Reason }
-
 func (j *Job) checkRank(rank int) error {
 	if rank < 0 || rank >= j.n {
-		return &RankError{rank, fmt.Sprintf("Rank %d was asked for, but the job has %s.", rank, rankset.Of(j.n))}
+		return fmt.Errorf("rank %d was asked for, but the job has %s", rank, rankset.Of(j.n))
 	}
 	return nil
 }
 
 func (j *Job) checkRanks(ranks rankset.Set) error {
 	if ranks.Empty() {
-		return &RankError{-1, "The command names no rank."}
+		return errors.New("the command names no rank")
 	}
 	return j.checkRank(ranks.Max())
 }

@@ -262,7 +262,7 @@ func (j *Job) Idle(ctx context.Context) (bool, error) {
 	return idle, err
 }
 
-// SetFocus sets the rank set that commands of the faces act on, and publishes it if it is another one than before.
+// SetFocus sets the rank set that commands of the front ends act on, and publishes it if it is another one than before.
 func (j *Job) SetFocus(ctx context.Context, ranks rankset.Set) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -278,7 +278,7 @@ func (j *Job) SetFocus(ctx context.Context, ranks rankset.Set) error {
 	})
 }
 
-// Focus is the rank set that commands of the faces act on; all ranks at first.
+// Focus is the rank set that commands of the front ends act on; all ranks at first.
 func (j *Job) Focus(ctx context.Context) (rankset.Set, error) {
 	if err := ctx.Err(); err != nil {
 		return rankset.Set{}, err
@@ -320,7 +320,7 @@ func (j *Job) Backend(rank int) (backend.Backend, error) {
 		return nil, err
 	}
 	if b == nil {
-		return nil, &RankError{rank, fmt.Sprintf("Rank %d has no debugger yet.", rank)}
+		return nil, fmt.Errorf("rank %d has no debugger yet", rank)
 	}
 	return b, nil
 }

@@ -20,7 +20,7 @@ func (j *Job) Attach(rank int, b backend.Backend, info Info) error {
 	err := j.call(func() {
 		old := j.ranks[rank]
 		if old.backend != nil && !old.state.Gone() {
-			refused = &RankError{rank, fmt.Sprintf("Rank %d already has a debugger, and is %s.", rank, old.state)}
+			refused = fmt.Errorf("rank %d already has a debugger, and is %s", rank, old.state)
 			return
 		}
 		j.attach(old, b, info)
@@ -58,7 +58,7 @@ func (j *Job) Absent(rank int, why string) error {
 	err := j.call(func() {
 		r := j.ranks[rank]
 		if r.backend != nil {
-			refused = &RankError{rank, fmt.Sprintf("Rank %d has a debugger, so it is not absent.", rank)}
+			refused = fmt.Errorf("rank %d has a debugger, so it is not absent", rank)
 			return
 		}
 		if !r.state.Gone() {

@@ -92,7 +92,7 @@ func TestLateAndRestartedRanks(t *testing.T) {
 	b := launched(t, 2, Options{}, each(jobtest.Line(src, 5), jobtest.Exit(0)))
 	b.breakAt(5, ModeRank, rankset.Set{})
 	if err := b.j.Attach(0, b.w.Rank(0), Info{}); err == nil ||
-		err.Error() != "Rank 0 already has a debugger, and is stopped." {
+		err.Error() != "rank 0 already has a debugger, and is stopped" {
 		t.Errorf("attaching twice: %v", err)
 	}
 	b.w.Rank(1).End("gdb crashed")
@@ -269,7 +269,7 @@ func TestCloseFreesEveryone(t *testing.T) {
 func TestAttachRefusesRanksOutsideTheJob(t *testing.T) {
 	b := newBench(t, 2, Options{}, nil)
 	err := b.j.Attach(2, b.w.Rank(1), Info{})
-	if err == nil || err.Error() != "Rank 2 was asked for, but the job has ranks 0 to 1." {
+	if err == nil || err.Error() != "rank 2 was asked for, but the job has ranks 0 to 1" {
 		t.Errorf("%v", err)
 	}
 	if _, err := b.j.Backend(-1); err == nil {

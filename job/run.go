@@ -32,11 +32,8 @@ func (j *Job) resumeAll(ctx context.Context, ranks rankset.Set, req backend.Resu
 		return rankset.Set{}, err
 	}
 	if req.Thread != 0 && ranks.Len() > 1 {
-		return rankset.Set{}, &RankError{
-			-1,
-			fmt.Sprintf("Thread %d was named for ranks %s; a thread can be named for one rank only.", req.Thread,
-				ranks),
-		}
+		return rankset.Set{}, fmt.Errorf("thread %d was named for ranks %s; a thread can be named for one rank only",
+			req.Thread, ranks)
 	}
 	g := newGather[struct{}]()
 	err := j.call(func() {
@@ -216,7 +213,7 @@ func (j *Job) Control(ctx context.Context, ranks rankset.Set, what string,
 			r := j.ranks[num]
 			g.expect(num)
 			if r.backend == nil {
-				g.answer(num, backend.ControlState{}, &RankError{num, "it has no debugger yet"})
+				g.answer(num, backend.ControlState{}, errors.New("it has no debugger yet"))
 				continue
 			}
 			j.read(ctx, r, func(ctx context.Context) func() {

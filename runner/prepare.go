@@ -170,7 +170,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 		}
 		if lacks != nil && o.IncompleteOK {
 			p.Notes = append(p.Notes,
-				fmt.Sprintf("The recording is incomplete: %s. The replay goes on all the same and may differ from "+
+				fmt.Sprintf("The recording is incomplete: %s. The replay continues and may differ from "+
 					"there.", lacks.What()))
 			d, err = p.Recording.Decisions(rank, decisions.Options{AllowIncomplete: true})
 		}

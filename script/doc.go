@@ -1,7 +1,7 @@
 // Package script runs debugger commands without a terminal: `cohort debug --batch -x COMMAND...`, for CI jobs,
 // demonstrations and bug reports.
 //
-// It is a DAP client like every face; a command line is translated into requests, and what comes back is printed as
+// It is a DAP client like every front end: the commands are the console's, and what comes back is printed as
 // text that a person can read. A command that fails ends the script with an error that names it, so that a script
 // cannot pass by accident.
 //

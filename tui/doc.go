@@ -1,4 +1,4 @@
-// Package tui is Cohort's terminal face: a DAP client that shows all ranks of a job at once.
+// Package tui is Cohort's terminal front end: a DAP client that shows all ranks of a job at once.
 //
 // It speaks to the server over one connection and nothing else: whatever it does, any other DAP client can do. The
 // files:

@@ -138,21 +138,21 @@ func title(args protocol.LaunchArguments) string {
 
 func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
 
-// runDebug serves DAP on a pipe inside this process to one of our own faces. Both have ended when it returns.
-func runDebug(ctx context.Context, log *slog.Logger, face func(context.Context, net.Conn) error) error {
-	// the face ends the job in good order after a signal
+// runDebug serves DAP on a pipe inside this process to one of our own front ends. Both have ended when it returns.
+func runDebug(ctx context.Context, log *slog.Logger, frontEnd func(context.Context, net.Conn) error) error {
+	// the front end ends the job in good order after a signal
 	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server, client := net.Pipe()
 	served := make(chan error, 1)
 	go func() { served <- newDAPServer(log, "").ServeConn(serverCtx, server, false) }()
-	err := face(ctx, client)
+	err := frontEnd(ctx, client)
 	serveErr := <-served
 	switch {
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed) && !errors.Is(serveErr, io.ErrClosedPipe):
-		// the face leaves once its disconnect is answered
+		// the front end leaves once its disconnect is answered
 		return fmt.Errorf("the debug server: %w", serveErr)
 	}
 	return err

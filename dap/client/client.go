@@ -1,4 +1,4 @@
-// Package client is a DAP connection as its faces use it: the terminal interface, scripts and tests. It knows Cohort's
+// Package client is a DAP connection as front ends use it: the terminal interface, scripts and tests. It knows Cohort's
 // own events and requests only as names with raw bodies; package dap/protocol types them. It imports nothing of ours.
 package client
 

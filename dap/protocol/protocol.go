@@ -1,6 +1,6 @@
 // Package protocol holds what Cohort's DAP server adds to the Debug Adapter Protocol: launch arguments, breakpoint
-// properties, custom requests and events. It imports nothing of ours, so that every face (TUI, scripts, tests) can use
-// it.
+// properties, custom requests and events. It imports nothing of ours, so that every front end (TUI, scripts, tests) can
+// use it.
 //
 // Custom requests are named "cohort/...". A client that knows none of them has a working debugger all the same: ranks
 // are DAP threads.
@@ -74,7 +74,7 @@ const (
 	EventFocus = "cohort/focus"      // FocusBody
 )
 
-// RankStatus is one rank as every face shows it.
+// RankStatus is one rank as every front end shows it.
 type RankStatus struct {
 	Rank     int    `json:"rank"`
 	ThreadID int    `json:"threadId"`
