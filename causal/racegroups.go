@@ -52,22 +52,27 @@ type RaceExample struct {
 	Verdict       Verdict
 }
 
+// RaceTally counts the races of a group.
+type RaceTally struct {
+	Receives uint64 `json:"receives"` // receives or probes that race
+	Races    uint64 `json:"races"`    // pairs of messages
+	Differ   uint64 `json:"differ"`   // of the races: the messages differ in length, tag or content
+	Equal    uint64 `json:"equal"`
+	Unknown  uint64 `json:"unknown"`
+	// Most is the greatest number of messages that one of the receives could have taken. Where messages race with each
+	// other in a block, it is the size of the block.
+	Most      int   `json:"mostMessages"`
+	Receivers []int `json:"receivers"` // ranks
+	Senders   []int `json:"senders"`
+}
+
 // RaceGroup is the races at receives from one place in the program between messages sent from two places. Places are
 // numbers that the caller of GroupRaces gives out.
 type RaceGroup struct {
-	Receive  int
-	Sends    [2]int // ascending
-	Receives uint64 // receives (or probes) that race
-	Races    uint64 // pairs of messages
-	Differ   uint64 // of the races: by verdict
-	Equal    uint64
-	Unknown  uint64
-	// Most is the greatest number of messages that one of the receives could have taken. Where messages race with each
-	// other in a block, it is the size of the block.
-	Most      int
-	Receivers []int // ranks
-	Senders   []int
-	Example   RaceExample // the first, of those that differ if there are any
+	Receive int
+	Sends   [2]int // ascending
+	RaceTally
+	Example RaceExample // the first, of those that differ if there are any
 
 	ranks     [2]rankBits
 	last      EventID

@@ -22,19 +22,12 @@ type RaceReport struct {
 
 // RaceGroup is the races at one place in the program, between messages sent from two.
 type RaceGroup struct {
-	Number    int            `json:"number"` // from 1
-	Verdict   causal.Verdict `json:"verdict"`
-	Receive   Place          `json:"receive"`
-	Sends     []Place        `json:"sends"`    // one, if both messages are sent from one place
-	Receives  uint64         `json:"receives"` // receives or probes that race
-	Races     uint64         `json:"races"`    // pairs of messages
-	Differ    uint64         `json:"differ"`   // of the races: the messages differ in length, tag or content
-	Equal     uint64         `json:"equal"`
-	Unknown   uint64         `json:"unknown"`
-	Most      int            `json:"mostMessages"` // that one receive could have taken
-	Receivers []int          `json:"receivers"`    // ranks
-	Senders   []int          `json:"senders"`
-	Example   Race           `json:"example"`
+	Number  int            `json:"number"` // from 1
+	Verdict causal.Verdict `json:"verdict"`
+	Receive Place          `json:"receive"`
+	Sends   []Place        `json:"sends"` // one, if both messages are sent from one place
+	causal.RaceTally
+	Example Race `json:"example"`
 }
 
 // Race is one race: the receive posted at Post could have taken either message.
@@ -83,10 +76,8 @@ func Races(
 	for i, g := range groups {
 		group := RaceGroup{
 			Number: i + 1, Verdict: g.Verdict(), Receive: p.all[g.Receive], Sends: []Place{p.all[g.Sends[0]]},
-			Receives: g.Receives, Races: g.Races,
-			Differ: g.Differ, Equal: g.Equal, Unknown: g.Unknown, Most: g.Most, Receivers: g.Receivers,
-			Senders: g.Senders,
-			Example: p.race(graph, &g.Example),
+			RaceTally: g.RaceTally,
+			Example:   p.race(graph, &g.Example),
 		}
 		if g.Sends[0] != g.Sends[1] {
 			group.Sends = append(group.Sends, p.all[g.Sends[1]])
