@@ -11,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/corefile"
+	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
 // isCore says of a rank that is a core file why it does not do something.
@@ -27,7 +28,7 @@ func (o *owner) openCore(ctx context.Context, req backend.LaunchRequest) (backen
 		return fail("%v", err)
 	}
 	o.core = core
-	o.modules.core = coreSpans(core, o.program)
+	o.modules.Core = coreSpans(core, o.program)
 	if err := o.applySettings(ctx); err != nil {
 		return backend.LaunchResult{}, err
 	}
@@ -123,15 +124,15 @@ func debugNoteCore(program string, s backend.Stopped) string {
 
 // coreSpans are the mapped files; what of them is code a core does not always tell. The program may lie elsewhere now
 // than it did.
-func coreSpans(core *corefile.File, program string) []span {
-	spans := []span{}
+func coreSpans(core *corefile.File, program string) []modules.Span {
+	spans := []modules.Span{}
 	main, known := core.Executable()
 	for _, m := range core.Mapped {
 		path := strings.TrimSuffix(m.Path, " (deleted)")
 		if known && m.Path == main.Path {
 			path = program
 		}
-		spans = append(spans, span{m.Start, m.End, path})
+		spans = append(spans, modules.Span{From: m.Start, To: m.End, Path: path})
 	}
 	return spans
 }

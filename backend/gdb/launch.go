@@ -11,6 +11,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/executable"
 )
 
 // settings are made before anything else. Those that a gdb may lack are allowed to fail.
@@ -53,25 +54,11 @@ func (o *owner) launch(ctx context.Context, req backend.LaunchRequest) (backend.
 	stop := context.AfterFunc(o.b.life, func() { cancel(&backend.EndedError{Why: "it was asked to"}) })
 	defer stop()
 
-	cwd := req.Cwd
-	if cwd == "" {
-		var err error
-		if cwd, err = os.Getwd(); err != nil {
-			return backend.LaunchResult{},
-				&backend.LaunchError{
-					Program: req.Program,
-					Reason:  fmt.Sprintf("The working directory cannot be found: %v.", err),
-				}
-		}
+	cwd, err := executable.WorkingDirectory(req)
+	if err != nil {
+		return backend.LaunchResult{}, err
 	}
-	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return backend.LaunchResult{},
-			&backend.LaunchError{
-				Program: req.Program,
-				Reason:  fmt.Sprintf("The working directory %s is not a directory here. Check \"cwd\".", cwd),
-			}
-	}
-	path, err := findProgram(req.Program, cwd)
+	path, err := executable.Find(req.Program, cwd)
 	if err != nil {
 		return backend.LaunchResult{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/modules"
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 )
 
@@ -167,7 +168,7 @@ func TestRealMPI(t *testing.T) {
 			s.go_(backend.Continue)
 			st := s.stop()
 			f := st.Frames[0]
-			if st.Reason != backend.ReasonBreakpoint || ownerOf(f.Module, exe) != codeMPI {
+			if st.Reason != backend.ReasonBreakpoint || modules.OwnerOf(f.Module, exe) != modules.MPI {
 				t.Fatalf("got %+v", st)
 			}
 			user := 0

@@ -9,6 +9,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/corefile"
+	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
 type state int
@@ -50,7 +51,7 @@ type owner struct {
 	pauseWanted  bool  // Interrupt was called since the last stop was published
 	interrupting bool  // a SIGINT or SIGSTOP was sent and has not been seen yet
 
-	modules moduleMap
+	modules modules.Map
 	library map[int]bool // threads that are known to belong, or not to belong, to the MPI library
 	refs    refs
 
@@ -257,7 +258,7 @@ func (o *owner) notify(r gdbmi.Record) {
 	case "thread-group-started":
 		o.pid = f.Int("pid")
 	case "library-loaded", "library-unloaded":
-		o.modules.stale = true
+		o.modules.Stale = true
 	case "thread-exited":
 		delete(o.library, f.Int("id"))
 	case "breakpoint-modified":

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
 // maxFrames bounds a stack, as backend.StackTraceRequest says.
@@ -20,7 +21,7 @@ func (o *owner) frames(ctx context.Context, thread, low, high int, args bool) ([
 	if err != nil {
 		return nil, err
 	}
-	o.modules.pid = o.pid
+	o.modules.Pid = o.pid
 	var frames []backend.Frame
 	f := r.Fields()
 	for t := range f.Tuples("stack") {
@@ -66,13 +67,13 @@ func (o *owner) frame(thread int, t *gdbmi.Fields) backend.Frame {
 		fr.Function = ""
 	}
 	fr.PC, _ = t.OptAddr("addr")
-	fr.Module = o.modules.at(fr.PC)
+	fr.Module = o.modules.At(fr.PC)
 	if fr.Module == "" {
 		fr.Module = t.OptString("from")
 	}
 	fr.NoSource = fr.File == "" || fr.Line == 0
-	owner := ownerOf(fr.Module, o.program)
-	fr.Internal, fr.User = owner == codeCohort, owner == codeUser
+	owner := modules.OwnerOf(fr.Module, o.program)
+	fr.Internal, fr.User = owner == modules.Cohort, owner == modules.User
 	return fr
 }
 
@@ -144,11 +145,11 @@ func (o *owner) isLibrary(ctx context.Context, thread int) bool {
 	}
 	mpi := false
 	for _, f := range frames {
-		switch ownerOf(f.Module, o.program) { //nolint:exhaustive // the others say nothing
-		case codeUser:
+		switch modules.OwnerOf(f.Module, o.program) { //nolint:exhaustive // the others say nothing
+		case modules.User:
 			o.library[thread] = false
 			return false
-		case codeMPI:
+		case modules.MPI:
 			mpi = true
 		}
 	}

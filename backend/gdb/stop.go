@@ -77,7 +77,7 @@ func (o *owner) warn(text string, err error) {
 func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 	p := o.plan
 	o.state, o.plan, o.pauseWanted = stopped, nil, false
-	o.modules.pid = o.pid
+	o.modules.Pid = o.pid
 	var err error
 	if s.Frames, err = o.frames(ctx, s.Thread, 0, stopFrames-1, true); err == nil {
 		s.Frames, err = o.framesToUser(ctx, s.Thread, s.Frames)

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/internal/executable"
 	"github.com/cohort-debugger/cohort/launch/pump"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
@@ -65,7 +66,7 @@ func FuzzIdentify(f *testing.F) {
 }
 
 func TestApply(t *testing.T) {
-	got := apply([]string{"A=1", "B=2", "C=3", "A=4"}, []string{"B", "C=x=y", "D=", "E", "B=back"})
+	got := executable.Environment([]string{"A=1", "B=2", "C=3", "A=4"}, []string{"B", "C=x=y", "D=", "E", "B=back"})
 	slices.Sort(got)
 	if want := []string{"A=4", "B=back", "C=x=y", "D="}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -80,7 +81,7 @@ func TestProgramEnvKeepsPreloads(t *testing.T) {
 			TracePath: "/r/rank-0.trace",
 		},
 	}
-	env := apply([]string{"COHORT_DECISIONS=stale"}, programEnv(setup, nil))
+	env := executable.Environment([]string{"COHORT_DECISIONS=stale"}, programEnv(setup, nil))
 	slices.Sort(env)
 	want := []string{
 		"COHORT_CONTROL=/j/control-0", "COHORT_TRACE=/r/rank-0.trace",

@@ -46,35 +46,6 @@ func lookup(name string, changes []string) string {
 	return result
 }
 
-// apply makes the changes to an environment.
-func apply(env, changes []string) []string {
-	index := map[string]int{}
-	out := make([]string, 0, len(env)+len(changes))
-	for _, list := range [][]string{env, changes} {
-		for _, v := range list {
-			name, _, set := strings.Cut(v, "=")
-			at, there := index[name]
-			switch {
-			case there && set:
-				out[at] = v
-			case there:
-				out[at] = ""
-				delete(index, name)
-			case set:
-				index[name] = len(out)
-				out = append(out, v)
-			}
-		}
-	}
-	kept := out[:0]
-	for _, v := range out {
-		if v != "" {
-			kept = append(kept, v)
-		}
-	}
-	return kept
-}
-
 // createControl makes the control block of the rank, if it is to have one.
 func createControl(setup *wire.Setup, rank int) (*control.Block, error) {
 	i := setup.Interpose

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/executable"
 	"github.com/cohort-debugger/cohort/launch/pump"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
@@ -47,7 +48,7 @@ func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend
 	}
 	cmd := exec.Command(r.program, r.args...) //nolint:noctx // it ends by itself, or by kill
 	cmd.Dir = r.setup.Cwd
-	cmd.Env = apply(os.Environ(), programEnv(r.setup, req.Env))
+	cmd.Env = executable.Environment(os.Environ(), programEnv(r.setup, req.Env))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var pumps []*pump.Pump
