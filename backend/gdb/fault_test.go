@@ -174,20 +174,3 @@ func TestStopPointSurvivesDelete(t *testing.T) {
 		t.Errorf("got %+v", st)
 	}
 }
-
-func FuzzParseLogMessage(f *testing.F) {
-	for _, s := range []string{"i={i}", "{", "{}", "a{b{c}d}e", "}{"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, msg string) {
-		parts, err := parseLogMessage(msg)
-		if err != nil {
-			return
-		}
-		for _, p := range parts {
-			if text, ok := p[1].(string); !ok || text == "" || !strings.Contains(msg, text) {
-				t.Errorf("%q has the part %v", msg, p)
-			}
-		}
-	})
-}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/logmessage"
 )
 
 // A log message is a breakpoint whose condition prints and is never true, so that a step over it is not
@@ -61,9 +61,15 @@ func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) 
 	if !o.python {
 		return 0, "Log messages need a gdb that was built with Python, and this one was not.", nil
 	}
-	parts, err := parseLogMessage(want.LogMessage)
+	message, err := logmessage.Parse(want.LogMessage)
 	if err != nil {
 		return 0, err.Error(), nil //nolint:nilerr // the user's mistake is the answer
+	}
+	parts := make([][2]any, len(message)) // [0, text] and [1, expression]
+	for i, p := range message {
+		if parts[i] = [2]any{0, p.Text}; p.Expr != "" {
+			parts[i] = [2]any{1, p.Expr}
+		}
 	}
 	from := 1
 	if want.HitCondition != "" {
@@ -78,42 +84,4 @@ func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) 
 		hex.EncodeToString(data))
 	_, err = o.send(ctx, gdbmi.CLI(line))
 	return o.bps.logKeys, "", err
-}
-
-// parseLogMessage splits a message into [0, text] and [1, expression].
-func parseLogMessage(s string) ([][2]any, error) {
-	var parts [][2]any
-	for s != "" {
-		open := strings.IndexByte(s, '{')
-		if open < 0 {
-			return append(parts, [2]any{0, s}), nil
-		}
-		if open > 0 {
-			parts = append(parts, [2]any{0, s[:open]})
-		}
-		depth, end := 0, -1
-		for i := open; i < len(s); i++ {
-			if s[i] == '{' {
-				depth++
-			}
-			if s[i] == '}' {
-				depth--
-				if depth == 0 {
-					end = i
-					break
-				}
-			}
-		}
-		if end < 0 {
-			return nil, fmt.Errorf("the log message has a { without its } in %q. Write an expression as {EXPRESSION}",
-				s)
-		}
-		expr := strings.TrimSpace(s[open+1 : end])
-		if expr == "" {
-			return nil, errors.New("the log message has {} without an expression in it")
-		}
-		parts = append(parts, [2]any{1, expr})
-		s = s[end+1:]
-	}
-	return parts, nil
 }
