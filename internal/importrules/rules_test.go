@@ -98,6 +98,14 @@ var rules = []rule{
 		reason: "it fulfils the backend interface with gdb; whoever owns a rank's backend imports it, nobody else",
 	},
 	{
+		folder: "backend/delve", may: nil, tests: []string{"handles", "pmpi"},
+		reason: "it fulfils the backend interface with Delve, and knows no gdb",
+	},
+	{
+		folder: "testprograms/gompi", may: nil,
+		reason: "a Go module of its own: a program that is debugged",
+	},
+	{
 		folder: "gdbmi", may: nil,
 		reason: "one way of being a backend; it knows gdb, and nothing of jobs or MPI",
 	},
