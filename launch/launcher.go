@@ -95,7 +95,7 @@ func findLauncher(which string) (string, pmpi.MPI, error) {
 }
 
 func (c *command) hydra(options *Options) {
-	c.args = append(c.args, "-n", strconv.Itoa(options.Ranks))
+	c.args = append(c.args, "-n", strconv.Itoa(programs(options)[0].ranks))
 	c.args = append(c.args, options.LauncherArgs...)
 }
 
@@ -108,7 +108,7 @@ func (c *command) openMPI(options *Options) error {
 			"and " +
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg --allow-run-as-root."}
 	}
-	c.args = append(c.args, "-n", strconv.Itoa(options.Ranks))
+	c.args = append(c.args, "-n", strconv.Itoa(programs(options)[0].ranks))
 	if n := Cores(); options.Ranks > n && !placed(options) {
 		c.args = append(c.args, "--oversubscribe")
 		c.notes = append(c.notes, fmt.Sprintf(
@@ -175,8 +175,45 @@ func launcherEnv(jobID, dir string) []string {
 
 // agentCommand is what the launcher starts on each rank.
 func agentCommand(options *Options, self []string, dir string) []string {
-	line := append(slices.Clone(self), "agent", "--job", dir, "--", options.Program)
-	return append(line, options.Args...)
+	var line []string
+	for i, p := range programs(options) {
+		if i > 0 {
+			line = append(line, ":", "-n", strconv.Itoa(p.ranks))
+		}
+		line = append(append(line, self...), "agent", "--job", dir, "--", p.path)
+		line = append(line, p.args...)
+	}
+	return line
+}
+
+// program is what some of the ranks run.
+type program struct {
+	path  string
+	args  []string
+	ranks int
+}
+
+// programs are what the ranks run: the program, and those that its arguments name as a launcher's do, `: -n RANKS PROGRAM
+// ARGS`. They take the last ranks, in order, and leave the first to the program itself.
+func programs(options *Options) []program {
+	all := []program{{path: options.Program, ranks: options.Ranks}}
+	args := options.Args
+	for {
+		i := slices.Index(args, ":")
+		if i < 0 || len(args) < i+4 || args[i+1] != "-n" {
+			break
+		}
+		ranks, err := strconv.Atoi(args[i+2])
+		if err != nil || ranks < 1 || ranks >= all[0].ranks {
+			break
+		}
+		all[len(all)-1].args = args[:i]
+		all[0].ranks -= ranks
+		all = append(all, program{path: args[i+3], ranks: ranks})
+		args = args[i+4:]
+	}
+	all[len(all)-1].args = args
+	return all
 }
 
 // selfCommand is how this cohort is started.

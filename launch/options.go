@@ -46,6 +46,7 @@ type Options struct {
 	// SelfArgs come before the command; tests that are their own agent need it.
 	SelfArgs []string
 	Gdb      string // path of gdb; "": from PATH
+	Debugger string // "gdb", "delve"; "": Delve for programs that the Go tools built, else gdb
 	Log      *slog.Logger
 }
 

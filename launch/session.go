@@ -294,7 +294,7 @@ func (s *Session) setupOf(rank int) *wire.Setup {
 	o := s.options
 	setup := &wire.Setup{
 		Debug: s.debugged(rank), Hold: o.HoldEnds || o.Mode == Debug, Capture: o.Output != nil || o.Mode == Debug,
-		JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb,
+		JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb, Debugger: o.Debugger,
 	}
 	if i := o.Interpose; i != nil {
 		setup.Interpose = &wire.Interpose{

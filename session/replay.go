@@ -82,7 +82,7 @@ func (s *Starter) bounded(ctx context.Context, limit int, options runner.ReplayO
 
 func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Options {
 	o := p.Launch
-	o.Mode, o.Gdb, o.HoldEnds = launch.Debug, args.Gdb, false
+	o.Mode, o.Gdb, o.Debugger, o.HoldEnds = launch.Debug, args.Gdb, args.Debugger, false
 	if args.NoDebug {
 		o.Mode = launch.Run
 	}
@@ -149,7 +149,7 @@ func (s *controller) scout(ctx context.Context, debugged rankset.Set) (*replayct
 		scout.Ranks[rank] = b
 		go func() {
 			_, err := b.Launch(ctx, backend.LaunchRequest{
-				Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env,
+				Program: o.Program, Cwd: o.Cwd, Env: o.Env,
 				DebuggerPath: o.Gdb, HasControl: true,
 			})
 			results <- launched{rank, err}

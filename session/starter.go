@@ -121,7 +121,7 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 	options := launch.Options{
 		Ranks: ranks, Program: args.Program, Args: args.Args, Cwd: args.Cwd, Env: environment(args.Env), MPI: args.MPI,
 		LauncherArgs: args.LauncherArgs,
-		Mode:         launch.Debug, Gdb: args.Gdb, Self: s.Self, SelfArgs: s.SelfArgs, Log: s.Log,
+		Mode:         launch.Debug, Gdb: args.Gdb, Debugger: args.Debugger, Self: s.Self, SelfArgs: s.SelfArgs, Log: s.Log,
 	}
 	if args.NoDebug {
 		options.Mode = launch.Run
@@ -179,7 +179,7 @@ func (s *Starter) launch(ctx context.Context, options launch.Options, args proto
 		Running: options.Mode == launch.Run,
 		Notes:   append(n.list, running.Notes()...),
 		Launch: backend.LaunchRequest{
-			Program: options.Program, Args: options.Args, Cwd: options.Cwd, Env: options.Env, DebuggerPath: args.Gdb,
+			Program: options.Program, Cwd: options.Cwd, Env: options.Env, DebuggerPath: args.Gdb,
 			HasControl: options.Interpose != nil,
 		},
 		Stop: func(ctx context.Context) error {

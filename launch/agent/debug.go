@@ -16,9 +16,11 @@ import (
 
 // BackendOptions are for the factory of the debugger.
 type BackendOptions struct {
-	Rank int
-	Path string // of the debugger; "": from PATH
-	Log  *slog.Logger
+	Rank     int
+	Program  string // that is to be debugged, as the user named it
+	Cwd      string
+	Debugger string // "gdb", "delve" or "", as in launch.Options
+	Log      *slog.Logger
 }
 
 // NewBackend starts a debugger. It must see to it that the debugger dies with this process.
@@ -82,9 +84,14 @@ func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	if d.factory == nil {
 		return &backend.UnsupportedError{What: "Debugging"}
 	}
+	if err := d.complete(req); err != nil {
+		return err
+	}
 	var err error
 	if d.backend == nil {
-		if d.backend, err = d.factory(BackendOptions{Rank: d.id.rank, Path: d.setup.Gdb, Log: d.log}); err != nil {
+		if d.backend, err = d.factory(BackendOptions{
+			Rank: d.id.rank, Program: req.Program, Cwd: req.Cwd, Debugger: d.setup.Debugger, Log: d.log,
+		}); err != nil {
 			return err
 		}
 	}
@@ -106,24 +113,31 @@ func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	d.terminal, d.pump = terminal, output
 	gone, left := context.WithCancel(context.Background())
 	d.control, d.left = &rankControl{block: block, gone: gone}, left
-	if req.Program == "" {
+	req.Env = programEnv(d.setup, req.Env)
+	req.InferiorTTY = d.terminal.name()
+	req.HasControl = block != nil
+	go d.forward(d.backend.Events())
+	return nil
+}
+
+// complete puts into a request what this agent knows. The program is its own: the launcher may have been given several.
+func (d *debugger) complete(req *backend.LaunchRequest) error {
+	if d.program != "" {
 		req.Program, req.Args = d.program, d.args
 	}
 	if req.Cwd == "" {
 		req.Cwd = d.setup.Cwd
 	}
 	if req.Cwd == "" {
-		if req.Cwd, err = os.Getwd(); err != nil {
+		cwd, err := os.Getwd()
+		if err != nil {
 			return fmt.Errorf("finding the working directory of the rank: %w", err)
 		}
+		req.Cwd = cwd
 	}
 	if req.DebuggerPath == "" {
 		req.DebuggerPath = d.setup.Gdb
 	}
-	req.Env = programEnv(d.setup, req.Env)
-	req.InferiorTTY = d.terminal.name()
-	req.HasControl = block != nil
-	go d.forward(d.backend.Events())
 	return nil
 }
 

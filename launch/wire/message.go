@@ -74,6 +74,8 @@ type Setup struct {
 	Cwd     string
 	Env     []string // as in backend.LaunchRequest
 	Gdb     string   // path of gdb, or ""
+	// Debugger is "gdb", "delve" or "", as in launch.Options.
+	Debugger string
 	// Interpose nil: without libcohort.
 	Interpose *Interpose
 }
