@@ -93,7 +93,7 @@ func capabilities() protocol.Capabilities {
 var knownLaunchKeys = jsonKeys(protocol.LaunchArguments{
 	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x",
 	LauncherArgs: []string{"x"}, StopOnEntry: true,
-	Recording: "x", IncompleteOK: true, BoundBuffering: 1, NoDebug: true, Yield: "x", Gdb: "x", Token: "x",
+	Recording: "x", IncompleteOK: true, BoundBuffering: 1, NoDebug: true, Yield: "x", Gdb: "x", Debugger: "x", Token: "x",
 	ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
 })
 

@@ -56,12 +56,15 @@ func (d *Decoder) locate(pc uint64) string {
 		return where
 	}
 	at, err := d.rank.LineAt(d.ctx, pc-1)
-	if err != nil || at.Line == 0 {
+	if err != nil {
 		return ""
 	}
-	where := fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
-	if at.Function != "" {
-		where += " in " + at.Function
+	where := at.Function // of C that cgo writes, nothing else is known
+	if at.Line != 0 {
+		where = fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
+		if at.Function != "" {
+			where += " in " + at.Function
+		}
 	}
 	d.places[pc] = where
 	return where
@@ -73,6 +76,7 @@ func (r *resolver) Resolve(expr string) (backend.Value, error) {
 	if v.Language == backend.Go { // its handles are C's, under names of a binding's own
 		if k := handleKind(v.Type); k != "" {
 			v.Type = k
+			v.Struct = v.Struct && !v.HasNumber
 		}
 	}
 	if v.Language != backend.Fortran {

@@ -19,7 +19,7 @@ var (
 	handleFortran = regexp.MustCompile(`(?i)^type\(?\s*` +
 		`mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
 	// In Go, cgo's name for a type of mpi.h, or one of a package mpi: main._Ctype_MPI_Comm, mpi.Comm.
-	handleGo = regexp.MustCompile(`^(?:\w+\._Ctype_MPI_|(?:.*/)?mpi\.)` +
+	handleGo = regexp.MustCompile(`^(?:.*/)?(?:\w+\._Ctype_(?:struct_)?MPI_|mpi\.)` +
 		`(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
 	// A name that a program can have given to another type; C's own types have several words or are builtIn.
 	typeName = regexp.MustCompile(`^[A-Za-z_][\w:]*$`)

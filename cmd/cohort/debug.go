@@ -78,6 +78,7 @@ Everything else is an expression of the program's language, evaluated in the inn
 	flags.StringArrayVar(&args.LauncherArgs, "launcher-arg", nil, "further argument of mpiexec; may be repeated")
 	flags.StringVar(&args.Yield, "yield", "auto", "let waiting ranks yield their core: auto, on or off")
 	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
+	flags.StringVar(&args.Debugger, "debugger", "", "gdb or delve for all ranks; default: delve for Go programs, gdb for others")
 	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
 	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false,
 		"replay a recording that holds calls which replay does not cover")

@@ -29,12 +29,26 @@ func TestKillUnderGdb(t *testing.T) {
 	}
 	for _, victim := range []string{"launcher", "agent", "gdb", "rank"} {
 		t.Run(victim, func(t *testing.T) {
-			mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) { killUnderGdb(t, mpi, victim) })
+			mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
+				killUnderDebugger(t, mpi.Build(t, "hello.c"), victim)
+			})
 		})
 	}
 }
 
-func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
+// TestKillUnderDelve is the same with Delve, which is in the agent.
+func TestKillUnderDelve(t *testing.T) {
+	slow(t)
+	for _, victim := range []string{"launcher", "agent", "rank"} {
+		t.Run(victim, func(t *testing.T) {
+			mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
+				killUnderDebugger(t, mpi.BuildGo(t, "gompi"), victim)
+			})
+		})
+	}
+}
+
+func killUnderDebugger(t *testing.T, program, victim string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	self, err := exec.LookPath("cohort")
@@ -42,7 +56,7 @@ func killUnderGdb(t *testing.T, mpi mpitest.MPI, victim string) {
 		t.Fatal(err)
 	}
 	session, err := launch.Start(ctx, launch.Options{
-		Ranks: 2, Program: mpi.Build(t, "hello.c"), Mode: launch.Debug, Self: self, Output: func(launch.OutputChunk) {},
+		Ranks: 2, Program: program, Mode: launch.Debug, Self: self, Output: func(launch.OutputChunk) {},
 	})
 	if err != nil {
 		t.Fatal(err)

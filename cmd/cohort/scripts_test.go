@@ -22,7 +22,8 @@ import (
 // TestScripts runs testdata/scripts/*.txtar on each MPI. In a script $MPI is "mpich" or "openmpi", and $SOURCE is
 // testprograms; cohort is the program under test; and:
 //
-//	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI
+//	build SOURCE NAME [FLAG...]   a program of testprograms, built with $MPI; "plain" as the first flag: without any MPI.
+//	                              A folder is a program in Go.
 //	program FILE                  copies a file of testprograms here
 //	orders FILE                   the lines with order hashes of the last standard output, sorted, into FILE
 //	line SOURCE MARK VAR          sets VAR to FILE:LINE of the line of the program's source that holds MARK
@@ -147,6 +148,8 @@ func buildProgram(t *testing.T, ts *testscript.TestScript, mpi mpitest.MPI, args
 	var binary string
 	if flags := args[2:]; len(flags) > 0 && flags[0] == "plain" {
 		binary = mpitest.BuildPlain(t, args[0], flags[1:]...)
+	} else if filepath.Ext(args[0]) == "" {
+		binary = mpi.BuildGo(t, args[0])
 	} else {
 		binary = mpi.Build(t, args[0], flags...)
 	}

@@ -36,7 +36,9 @@ type LaunchArguments struct {
 	NoDebug        bool   `json:"noDebug,omitempty"`
 	Yield          string `json:"yield,omitempty"` // "auto" (default), "on", "off"
 	Gdb            string `json:"gdb,omitempty"`   // path of gdb
-	Token          string `json:"token,omitempty"` // needed on TCP
+	// "gdb" or "delve" for all ranks; default: Delve for programs that the Go tools built, gdb for others
+	Debugger string `json:"debugger,omitempty"`
+	Token    string `json:"token,omitempty"` // needed on TCP
 	// ShowLibraryThreads shows threads that belong to the MPI library.
 	ShowLibraryThreads bool `json:"showLibraryThreads,omitempty"`
 	// Cores are core files that the ranks of one run of Program have left, in any order: they are looked at, and

@@ -218,3 +218,42 @@ func compile(compiler, source string, flags []string, binary string) error {
 	}
 	return nil
 }
+
+// BuildGo builds the Go program in a folder of testprograms/, a module of its own that uses MPI through cgo, without
+// optimisation, and returns the binary's path. What can be reused is in Go's own cache.
+func (m MPI) BuildGo(t testing.TB, folder string) string {
+	t.Helper()
+	gcc, err := exec.LookPath("gcc")
+	if err != nil {
+		Missing(t, fmt.Sprintf("mpitest: cgo needs gcc: %v", err))
+	}
+	shown, err := exec.Command(m.Mpicc, "-show").Output()
+	if err != nil {
+		t.Fatalf("mpitest: %s -show: %v", m.Mpicc, err)
+	}
+	var compile, link []string
+	for _, flag := range strings.Fields(string(shown))[1:] {
+		switch {
+		case strings.HasPrefix(flag, "-I"), strings.HasPrefix(flag, "-D"):
+			compile = append(compile, flag)
+		case strings.HasPrefix(flag, "-L"), strings.HasPrefix(flag, "-l"), strings.HasPrefix(flag, "-Wl,-rpath"):
+			link = append(link, flag)
+		}
+	}
+	target := filepath.Join(cacheDir(t), "go-"+m.Name, folder)
+	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
+		t.Fatalf("mpitest: %v", err)
+	}
+	unfinished := fmt.Sprintf("%s-%d-%d", target, os.Getpid(), time.Now().UnixNano())
+	cmd := exec.Command("go", "build", "-gcflags=all=-N -l", "-o", unfinished, ".")
+	cmd.Dir = Source(t, folder)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "CC="+gcc, "CGO_CFLAGS=-g -O0 "+strings.Join(compile, " "),
+		"CGO_LDFLAGS="+strings.Join(link, " "), "GOFLAGS=", "GOWORK=off")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("mpitest: go build in %s: %v\n%s", cmd.Dir, err, output)
+	}
+	if err := os.Rename(unfinished, target); err != nil {
+		t.Fatalf("mpitest: move the built program into place: %v", err)
+	}
+	return target
+}

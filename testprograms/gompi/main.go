@@ -82,7 +82,7 @@ func exchange(comm mpi.Comm, rank, size int) {
 	column := mpi.Vector(rows, 1, columns, mpi.Double)
 	request := comm.Irecv(unsafe.Pointer(halo), rows, mpi.Double, (rank+size-1)%size, tagColumn)
 	sent := comm.Isend(unsafe.Pointer(&matrix[0][1]), 1, column, (rank+1)%size, tagColumn) // breakpoint: column
-	status := request.Wait() // breakpoint: wait
+	status := request.Wait()                                                               // breakpoint: wait
 	sent.Wait()
 	if status.Source() != (rank+size-1)%size || halo[3] != float64(100*status.Source()+31) {
 		panic("the column is wrong")
