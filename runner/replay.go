@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -56,6 +57,15 @@ func (r *ReplayResult) OK() bool {
 		}
 	}
 	return true
+}
+
+// Hint is a sentence about what may have made the replay go wrong; empty if nothing did, or nothing is known.
+func (r *ReplayResult) Hint() string {
+	if r.OK() || len(r.Unrecorded) == 0 {
+		return ""
+	}
+	return strings.Join(r.Unrecorded, ", ") + " gave the program what is not recorded. If what it does depends on that, " +
+		"record it with --record-time."
 }
 
 // Diverged tells whether a rank made another call than the recorded one.

@@ -77,5 +77,5 @@ func obtain(ctx context.Context, rec *recording.Recording, o GraphOptions) error
 		}
 	}
 	return errors.New("The event graph could not be obtained, because the replay did not get to the end of the " +
-		"recording: " + strings.Join(why, "; ") + ".")
+		"recording: " + strings.TrimSpace(strings.Join(why, "; ")+". "+result.Hint()))
 }

@@ -150,9 +150,8 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
 	case r.Stalled:
 		b.WriteString("  The replay was ended because no rank made an MPI call any more.\n")
 	}
-	if !r.OK() && len(r.Unrecorded) > 0 {
-		fmt.Fprintf(&b, "  %s gave the program what is not recorded. If what it does depends on that, record it with "+
-			"--record-time.\n", strings.Join(r.Unrecorded, ", "))
+	if hint := r.Hint(); hint != "" {
+		fmt.Fprintf(&b, "  %s\n", hint)
 	}
 	if bound != nil {
 		fmt.Fprintf(&b, "  %s\n", boundText(bound, r.Control))
