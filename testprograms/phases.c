@@ -52,12 +52,15 @@ int main(int argc, char **argv) {
     MPI_Type_commit(&column);
     MPI_Send(&field[0][1], 1, column, 0, TAG_ROW, MPI_COMM_WORLD); /* breakpoint: row sent */
     MPI_Type_free(&column);
+    printf("phases: rank %d has sent its sums and its row\n", rank);
   } else {
     double rows[ranks][COLUMNS];
-    double total = collect_sums(ranks - 1);
+    printf("phases: rank 0 has the sum %g\n", collect_sums(ranks - 1));
+    fflush(stdout);
     collect_rows(ranks - 1, rows);
-    printf("phases: the sum is %g, the last row begins with %g\n", total, rows[ranks - 1][0]);
+    printf("phases: the last row begins with %g\n", rows[ranks - 1][0]);
   }
+  fflush(stdout);
   MPI_Finalize();
   return 0;
 }
