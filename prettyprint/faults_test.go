@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
 	"pgregory.net/rapid"
 
@@ -70,13 +71,13 @@ func TestOpenErrors(t *testing.T) {
 			return image(func(im *prettyprinttest.Image) { im.Version = 7 })
 		}, fault.Version, "version 7"},
 		{"size", func() (*prettyprinttest.Image, uint64) {
-			return header(magic, 3|40<<32, 1|4<<32)
+			return header(magic, abi.RegistryVersion|40<<32, 1|4<<32)
 		}, fault.Corrupt, "40 bytes"},
 		{"mpi", func() (*prettyprinttest.Image, uint64) {
-			return header(magic, 3|176<<32, 9|4<<32)
+			return header(magic, abi.RegistryVersion|176<<32, 9|4<<32)
 		}, fault.Corrupt, "MPI number 9"},
 		{"handle size", func() (*prettyprinttest.Image, uint64) {
-			return header(magic, 3|176<<32, 1|5<<32)
+			return header(magic, abi.RegistryVersion|176<<32, 1|5<<32)
 		}, fault.Corrupt, "a handle has 5 bytes"},
 	} {
 		im, addr := c.make()
@@ -85,7 +86,7 @@ func TestOpenErrors(t *testing.T) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
 	}
-	im, addr := header(magic, 3|176<<32, 1|4<<32)
+	im, addr := header(magic, abi.RegistryVersion|176<<32, 1|4<<32)
 	r, err := handle.Open(im, addr)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestCorruptTypes(t *testing.T) {
 	}{
 		{"a cycle", func(im *prettyprinttest.Image) {
 			at := im.Datatype(unknownFigures(prettyprinttest.TypeRecord{Combiner: 2, Handle: h, Types: []uint64{0}}))
-			patch(im, at, 160, at)
+			patch(im, at, uint64(abi.Size[abi.Datatype]()), at)
 		}, fault.Corrupt, "made of itself"},
 		{"too deep", func(im *prettyprinttest.Image) {
 			rec := im.Named("MPI_INT").Record
@@ -152,7 +153,7 @@ func TestCorruptTypes(t *testing.T) {
 		}, fault.Corrupt, "its counts ask for 3, 2 and 2"},
 		{"another handle", func(im *prettyprinttest.Image) {
 			at := im.Datatype(prettyprinttest.TypeRecord{Combiner: 1, Handle: h, Basic: 2, BasicSize: 4})
-			patch(im, at, 16, 0x77)
+			patch(im, at, 8, 0x77)
 		}, fault.Corrupt, "the record says 0x77"},
 	} {
 		im := prettyprinttest.NewImage(prettyprinttest.MPICH)

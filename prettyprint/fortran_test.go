@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 )
 
@@ -37,7 +37,7 @@ func TestFortranConstructors(t *testing.T) {
 
 func checkFortran(t *testing.T, r *handle.Rank, lines []string) {
 	t.Helper()
-	kinds := map[datatype.Combiner]int{}
+	kinds := map[abi.Combiner]int{}
 	types := 0
 	for _, line := range lines {
 		var rawHandle int32

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
@@ -41,7 +42,7 @@ func commsOf(r *handle.Rank) ([]*handle.Comm, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.Kind() != handle.CommNull && !c.Freed() {
+		if c.Kind() != abi.CommNull && !c.Freed() {
 			all = append(all, c)
 		}
 	}

@@ -22,12 +22,12 @@ import (
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/picture"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -191,7 +191,7 @@ func TestLiveTypes(t *testing.T) {
 		for _, seed := range []string{"1", "20261120", "77"} {
 			j := startLive(t, mpi, 1, "types", seed, "150")
 			r := openRank(t, j, 0)
-			kinds := map[datatype.Combiner]int{}
+			kinds := map[abi.Combiner]int{}
 			checkParts(t, r, j)
 			for _, line := range j.lines {
 				if strings.HasPrefix(line, "TYPE") {
@@ -231,7 +231,7 @@ func checkParts(t *testing.T, r *handle.Rank, j *job) {
 	t.Fatal("the program made no NESTED type")
 }
 
-func checkLiveType(t rapid.TB, r *handle.Rank, line string, kinds map[datatype.Combiner]int) {
+func checkLiveType(t rapid.TB, r *handle.Rank, line string, kinds map[abi.Combiner]int) {
 	t.Helper()
 	var name, packed string
 	var rawHandle, buffer uint64
@@ -337,12 +337,12 @@ func overstated(r *handle.Rank, dt *datatype.Type, got, want datatype.Figures) b
 	inside := got.TrueLB >= want.TrueLB && got.TrueLB+got.TrueExtent <= want.TrueLB+want.TrueExtent
 	got.TrueLB, got.TrueExtent = want.TrueLB, want.TrueExtent
 	_, asked := dt.Reported()
-	return r.MPI() == registry.MPICH && hasCyclic(dt) && inside && got == want &&
+	return r.MPI() == abi.MPICH && hasCyclic(dt) && inside && got == want &&
 		(!asked || len(dt.Differences()) > 0)
 }
 
 func hasCyclic(dt *datatype.Type) bool {
-	if dt.Combiner() == datatype.CombinerDarray {
+	if dt.Combiner() == abi.CombinerDarray {
 		ints, _ := dt.Arguments()
 		n := ints[2]
 		if slices.Contains(ints[3+n:3+2*n], 122) {
@@ -406,7 +406,7 @@ func partsOf(v datatype.Value) [][2]int64 {
 // sameBasic allows for a name that shares a handle in one library, and has one of its own in another.
 func sameBasic(a, b *datatype.Type) bool { return a != nil && a.Figures() == b.Figures() }
 
-func countKinds(dt *datatype.Type, kinds map[datatype.Combiner]int) {
+func countKinds(dt *datatype.Type, kinds map[abi.Combiner]int) {
 	kinds[dt.Combiner()]++
 	for _, sub := range dt.Types() {
 		countKinds(sub, kinds)
@@ -533,7 +533,7 @@ func checkLiveComm(t *testing.T, r *handle.Rank, name string, rawHandle uint64, 
 	case "cart":
 		dims, periods, coords := c.Cart()
 		if diff := cmp.Diff([][]int32{{2, 2}, {1, 0}, {int32(rank / 2), int32(rank % 2)}},
-			[][]int32{dims, periods, coords}); diff != "" || c.Kind() != handle.CommCart {
+			[][]int32{dims, periods, coords}); diff != "" || c.Kind() != abi.CommCart {
 			t.Errorf("cart (-want +got):\n%s", diff)
 		}
 	case "inter":
@@ -541,7 +541,7 @@ func checkLiveComm(t *testing.T, r *handle.Rank, name string, rawHandle uint64, 
 		if members == "3,1" {
 			remote = []uint32{2, 0}
 		}
-		if diff := cmp.Diff(remote, c.Remote()); diff != "" || c.Kind() != handle.CommInter {
+		if diff := cmp.Diff(remote, c.Remote()); diff != "" || c.Kind() != abi.CommInter {
 			t.Errorf("inter (-want +got):\n%s", diff)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
 
@@ -47,16 +48,16 @@ func newExchanging() *exchanging {
 		Kind: 1, Handle: 0x44000000, GlobalID: 1, Size: 4, Rank: 2,
 		Name: "MPI_COMM_WORLD", Members: []uint32{0, 1, 2, 3},
 	})
-	x.request(0x98000002, prettyprinttest.RequestActive, 10, 0, opIrecv, func(a *prettyprinttest.Action) {
+	x.request(0x98000002, abi.RequestActive, 10, 0, opIrecv, func(a *prettyprinttest.Action) {
 		a.Receive = side(4096, 3, x.int_, -1, 7)
 	})
-	x.request(0x98000001, prettyprinttest.RequestActive, 11, 0, opIrecv, func(a *prettyprinttest.Action) {
+	x.request(0x98000001, abi.RequestActive, 11, 0, opIrecv, func(a *prettyprinttest.Action) {
 		a.Receive = side(4096, 2, x.int_, 1, 7)
 	})
-	x.request(0x98000003, prettyprinttest.RequestActive, 12, 0, opIsend, func(a *prettyprinttest.Action) {
+	x.request(0x98000003, abi.RequestActive, 12, 0, opIsend, func(a *prettyprinttest.Action) {
 		a.Send = side(4096, 4, x.double, 3, 8)
 	})
-	persistent := uint32(prettyprinttest.RequestActive | prettyprinttest.RequestPersistent)
+	persistent := abi.ObjectState(abi.RequestActive | abi.RequestPersistent)
 	x.request(0x98000004, persistent, 1, 15, opSendInit, func(a *prettyprinttest.Action) {
 		a.Send = side(4096, 5, x.int_, 0, 9)
 	})
@@ -69,7 +70,7 @@ func newExchanging() *exchanging {
 	return x
 }
 
-func (x *exchanging) request(rawHandle uint64, state uint32, event, started uint64, op uint32,
+func (x *exchanging) request(rawHandle uint64, state abi.ObjectState, event, started uint64, op uint32,
 	change func(a *prettyprinttest.Action),
 ) {
 	x.im.Request(prettyprinttest.RequestRecord{

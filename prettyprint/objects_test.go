@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,16 +25,16 @@ import (
 )
 
 // send and receive are sides with one type.
-func side(buffer uint64, count int64, t uint64, peer, tag int32) prettyprinttest.Side {
-	return prettyprinttest.Side{Buffer: buffer, Count: count, Datatype: t, Flags: 1, Peer: peer, Tag: tag}
+func side(buffer uint64, count int64, t uint64, peer, tag int32) abi.Side {
+	return abi.Side{Buffer: buffer, Count: count, Datatype: t, Flags: 1, Peer: peer, Tag: tag}
 }
 
 // action is what a call asks: the parts that are not given are not there.
 func action(op uint32, comm uint64, change func(a *prettyprinttest.Action)) prettyprinttest.Action {
-	a := prettyprinttest.Action{
+	a := prettyprinttest.Action{Action: abi.Action{
 		Op: op, Root: prettyprinttest.None32, Comm: comm, Offset: prettyprinttest.None64,
 		Send: prettyprinttest.NoSide, Receive: prettyprinttest.NoSide, Target: prettyprinttest.NoSide,
-	}
+	}}
 	change(&a)
 	return a
 }
@@ -60,27 +61,27 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 	}
 	group := im.Group(obj(0x88000001, 0x401000, 3), 1, 0, 2, 3)
 	im.Group(prettyprinttest.ObjectRecord{
-		Handle: 0x48000000, State: prettyprinttest.Predefined,
+		Handle: 0x48000000, State: abi.ObjectPredefined,
 		Name: "MPI_GROUP_EMPTY",
 	}, math.MaxUint32)
 	im.Window(prettyprinttest.ObjectRecord{Kind: 1, Handle: 0xa0000001, Name: "ghosts"}, sub, buffer, 64, 8, 4, 0,
 		group, 1, 1<<31|3)
 	im.File(prettyprinttest.ObjectRecord{Handle: 0x5000, Name: "/data/out.bin"}, world, 5, 16, double, column, "native")
 	sum := im.Op(prettyprinttest.ObjectRecord{
-		Kind: 1, Handle: 0x58000003, State: prettyprinttest.Predefined,
+		Kind: 1, Handle: 0x58000003, State: abi.ObjectPredefined,
 		Name: "MPI_SUM",
 	}, 0, 1)
 	im.Op(prettyprinttest.ObjectRecord{Kind: 2, Handle: 0x98000001}, 0x401000, 0)
 	im.Errhandler(prettyprinttest.ObjectRecord{
-		Kind: 1, Handle: 0x54000000, State: prettyprinttest.Predefined,
+		Kind: 1, Handle: 0x54000000, State: abi.ObjectPredefined,
 		Name: "MPI_ERRORS_ARE_FATAL",
 	}, 0)
 	im.Errhandler(prettyprinttest.ObjectRecord{Kind: 3, Handle: 0x94000001}, 0x401000)
-	im.Info(prettyprinttest.ObjectRecord{Handle: 0x9c000001, State: prettyprinttest.Truncated}, 3, "cb_nodes", "2",
+	im.Info(prettyprinttest.ObjectRecord{Handle: 0x9c000001, State: abi.ObjectTruncated}, 3, "cb_nodes", "2",
 		"path", "/tmp/x")
 	pending := prettyprinttest.RequestRecord{
 		ObjectRecord: prettyprinttest.ObjectRecord{
-			Handle: 0x98000010, State: prettyprinttest.RequestActive, Event: 11,
+			Handle: 0x98000010, State: abi.RequestActive, Event: 11,
 			CallSite: 0x401000, FHandle: 77,
 		},
 		Since: 1_000_000_000, Tid: 4242,
@@ -88,11 +89,11 @@ func objectsImage(im *prettyprinttest.Image) (buffer uint64) {
 	}
 	im.Request(pending)
 	second := pending
-	second.Handle, second.State = 0x98000011, prettyprinttest.RequestActive|prettyprinttest.RequestComplete
+	second.Handle, second.State = 0x98000011, abi.RequestActive|abi.RequestComplete
 	second.Action = action(5, sub, func(a *prettyprinttest.Action) { a.Send = side(buffer, 3, double, 1, 9) })
 	im.Request(second)
 	third := pending
-	third.Handle, third.State = 0x98000012, prettyprinttest.RequestPersistent
+	third.Handle, third.State = 0x98000012, abi.RequestPersistent
 	third.Action = action(19, world, func(a *prettyprinttest.Action) { a.Send = side(buffer, 1, double, -2, 9) })
 	im.Request(third)
 	reduce := pending
@@ -319,12 +320,12 @@ func TestDescribe(t *testing.T) {
 // TestNotKept says by name what a run does not keep, and what to do.
 func TestNotKept(t *testing.T) {
 	for _, c := range []struct {
-		features uint32
+		features abi.Feature
 		want     string
 	}{
 		{3, "Start it with COHORT_KEEP=1"},
-		{3 | prettyprinttest.FeatureControl, "`cohort debug` tracks them"},
-		{3 | prettyprinttest.FeatureControl | prettyprinttest.FeatureAsked, "COHORT_KEEP=0"},
+		{3 | abi.FeatureControl, "`cohort debug` tracks them"},
+		{3 | abi.FeatureControl | abi.FeatureAsked, "COHORT_KEEP=0"},
 		{0, "has not returned from MPI_Init"},
 	} {
 		im := prettyprinttest.NewImage(prettyprinttest.MPICH)
@@ -369,7 +370,7 @@ func TestCorruptObjects(t *testing.T) {
 	req := func(im *prettyprinttest.Image, change func(r *prettyprinttest.RequestRecord)) uint64 {
 		r := prettyprinttest.RequestRecord{ObjectRecord: prettyprinttest.ObjectRecord{
 			Handle: h,
-			State:  prettyprinttest.RequestActive,
+			State:  abi.RequestActive,
 		}, Action: action(10, 0, func(*prettyprinttest.Action) {})}
 		change(&r)
 		return im.Request(r)
@@ -404,7 +405,7 @@ func TestCorruptObjects(t *testing.T) {
 		}, "req", "is not known"},
 		{"parts without end", func(im *prettyprinttest.Image) {
 			req(im, func(r *prettyprinttest.RequestRecord) {
-				r.Action.Receive = prettyprinttest.Side{Buffer: 0x1000, Flags: 1 | 4, Counts: 0x1000, N: math.MaxUint32}
+				r.Action.Receive = abi.Side{Buffer: 0x1000, Flags: 1 | 4, Counts: 0x1000, N: math.MaxUint32}
 			})
 		}, "req", "the buffer has parts of 4294967295 ranks"},
 		{"another handle", func(im *prettyprinttest.Image) {

@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
 
 	"github.com/cohort-debugger/cohort/prettyprint/command"
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
@@ -158,7 +158,7 @@ func TestRealRegistry(t *testing.T) {
 		if err != nil || len(types) < 60 {
 			t.Errorf("%s: %d types, %v", mpi, len(types), err)
 		}
-		kinds := map[datatype.Combiner]int{}
+		kinds := map[abi.Combiner]int{}
 		for _, dt := range types {
 			countKinds(dt, kinds)
 			if d := dt.Differences(); len(d) > 0 {

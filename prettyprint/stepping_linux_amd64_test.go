@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
@@ -621,7 +622,7 @@ func fingerprint(dt *datatype.Type) string {
 }
 
 // follows checks that a type is one that churn.c makes, and whole.
-func follows(dt *datatype.Type, mpi registry.MPI) error {
+func follows(dt *datatype.Type, mpi abi.MPI) error {
 	if err := dt.Problem(); err != nil {
 		return err
 	}
@@ -633,31 +634,31 @@ func follows(dt *datatype.Type, mpi registry.MPI) error {
 			dt.Freed())
 	}
 	// Open MPI makes none until it is asked for
-	if f, ok := dt.FortranHandle(); f == 0 || mpi == registry.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
+	if f, ok := dt.FortranHandle(); f == 0 || mpi == abi.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
 		return fmt.Errorf("its Fortran handle is %d (known: %v)", f, ok)
 	}
 	ints, addrs := dt.Arguments()
 	good := true
 	switch dt.Combiner() {
-	case datatype.CombinerVector:
+	case abi.CombinerVector:
 		good = ints[2] == 5*ints[0]+ints[1]
-	case datatype.CombinerResized:
+	case abi.CombinerResized:
 		// 16: a copy of the lasting one, from MPI_Type_get_contents
 		good = addrs[0] == -8 && (addrs[1] == 4096 || addrs[1] == 16)
-	case datatype.CombinerIndexed, datatype.CombinerStruct:
+	case abi.CombinerIndexed, abi.CombinerStruct:
 		for i := range ints[0] {
 			good = good && ints[1+i] == i+1
-			if dt.Combiner() == datatype.CombinerStruct {
+			if dt.Combiner() == abi.CombinerStruct {
 				good = good && addrs[i] == 4096*i
 			} else {
 				good = good && ints[1+ints[0]+i] == 10*i
 			}
 		}
-	case datatype.CombinerSubarray:
+	case abi.CombinerSubarray:
 		good = slices.Equal(ints[:7], []int64{2, 4, 5, 2, 3, 1, 1})
-	case datatype.CombinerContiguous:
+	case abi.CombinerContiguous:
 		good = ints[0] >= 1 && ints[0] <= 6
-	case datatype.CombinerDup:
+	case abi.CombinerDup:
 	default:
 		good = false
 	}

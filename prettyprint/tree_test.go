@@ -14,10 +14,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -26,7 +26,7 @@ type teller struct {
 	*job
 	mem      procMemory
 	registry uint64
-	mpi      registry.MPI
+	mpi      abi.MPI
 	unasked  int // types of which the library was not asked
 }
 
@@ -79,7 +79,7 @@ func (p *teller) ask(t rapid.TB, lines ...string) []string {
 type part struct {
 	name        string
 	how         string // make, large or old
-	kind        datatype.Combiner
+	kind        abi.Combiner
 	ints, addrs []int64
 	kids        []int
 	freed       []int // parts that are freed when this one has been made
@@ -101,22 +101,22 @@ func (p *part) line(numbers []int) string {
 }
 
 // translated are the integers as the library has them.
-func (p *part) translated(mpi registry.MPI) []int64 {
+func (p *part) translated(mpi abi.MPI) []int64 {
 	ints := slices.Clone(p.ints)
 	if len(ints) == 0 {
 		return nil
 	}
 	order, cyclic, undefined := &ints[len(ints)-1], int64(0), int64(-32766)
 	argument := int64(-1)
-	if mpi == registry.MPICH {
+	if mpi == abi.MPICH {
 		cyclic, argument = 121, -49767
 	}
 	switch p.kind {
-	case datatype.CombinerSubarray, datatype.CombinerDarray:
-		if mpi == registry.MPICH {
+	case abi.CombinerSubarray, abi.CombinerDarray:
+		if mpi == abi.MPICH {
 			*order += 56
 		}
-		if p.kind == datatype.CombinerDarray {
+		if p.kind == abi.CombinerDarray {
 			n := ints[2]
 			for i := range n {
 				ints[3+n+i] += cyclic
@@ -125,7 +125,7 @@ func (p *part) translated(mpi registry.MPI) []int64 {
 				}
 			}
 		}
-	case datatype.CombinerF90Real, datatype.CombinerF90Complex:
+	case abi.CombinerF90Real, abi.CombinerF90Complex:
 		for i := range ints {
 			if ints[i] < 0 {
 				ints[i] = undefined
@@ -145,7 +145,7 @@ const mostElements = 600
 
 // drawParts draws a description. Its last part is made of the others, or of some of them; estimates keep the number of
 // elements small.
-func drawParts(t *rapid.T, mpi registry.MPI) []part {
+func drawParts(t *rapid.T, mpi abi.MPI) []part {
 	var parts []part
 	var elements []int64
 	add := func(p part, n int64) {
@@ -179,7 +179,7 @@ func drawParts(t *rapid.T, mpi registry.MPI) []part {
 		}
 		add(p, n)
 	}
-	if p := &parts[len(parts)-1]; mpi == registry.MPICH && p.how == "large" { // Open MPI 4 has none
+	if p := &parts[len(parts)-1]; mpi == abi.MPICH && p.how == "large" { // Open MPI 4 has none
 		p.enlarge(t)
 	}
 	return parts
@@ -198,18 +198,18 @@ func (p *part) enlarge(t *rapid.T) {
 		}
 	}
 	switch p.kind {
-	case datatype.CombinerVector:
+	case abi.CombinerVector:
 		p.ints[2] += far
-	case datatype.CombinerHvector, datatype.CombinerHindexed, datatype.CombinerHindexedBlock,
-		datatype.CombinerStruct:
+	case abi.CombinerHvector, abi.CombinerHindexed, abi.CombinerHindexedBlock,
+		abi.CombinerStruct:
 		some(p.addrs)
-	case datatype.CombinerIndexed:
+	case abi.CombinerIndexed:
 		some(p.ints[1+p.ints[0]:])
-	case datatype.CombinerIndexedBlock:
+	case abi.CombinerIndexedBlock:
 		some(p.ints[2:])
-	case datatype.CombinerResized:
+	case abi.CombinerResized:
 		p.addrs[1] += max(far, 0)
-	case datatype.CombinerSubarray:
+	case abi.CombinerSubarray:
 		n := p.ints[0]
 		p.ints[1+rapid.Int64Range(0, n-1).Draw(t, "which")] += max(far, 0)
 	default:
@@ -245,7 +245,7 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		}
 		return -2
 	}
-	of := func(kind datatype.Combiner, ints, addrs []int64) part {
+	of := func(kind abi.Combiner, ints, addrs []int64) part {
 		return part{kind: kind, ints: ints, addrs: addrs, kids: []int{kid}}
 	}
 	sum := func(l []int64) (s int64) {
@@ -256,33 +256,33 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 	}
 	switch rapid.IntRange(0, 12).Draw(t, "kind") {
 	case 0:
-		return of(datatype.CombinerDup, nil, nil), elements[kid]
+		return of(abi.CombinerDup, nil, nil), elements[kid]
 	case 1:
 		c := small("count", 7)
-		return of(datatype.CombinerContiguous, []int64{c}, nil), c * elements[kid]
+		return of(abi.CombinerContiguous, []int64{c}, nil), c * elements[kid]
 	case 2:
 		n, l := small("n", 5), number("length", 0, 3)
-		return of(datatype.CombinerVector, []int64{n, l, stride(6)}, nil), n * l * elements[kid]
+		return of(abi.CombinerVector, []int64{n, l, stride(6)}, nil), n * l * elements[kid]
 	case 3:
 		n, l := small("n", 5), number("length", 0, 3)
-		return of(datatype.CombinerHvector, []int64{n, l}, []int64{stride(100)}), n * l * elements[kid]
+		return of(abi.CombinerHvector, []int64{n, l}, []int64{stride(100)}), n * l * elements[kid]
 	case 4:
 		l := lengths()
-		return of(datatype.CombinerIndexed, slices.Concat([]int64{n}, l, list("disps", -20, 20)), nil), sum(l)
+		return of(abi.CombinerIndexed, slices.Concat([]int64{n}, l, list("disps", -20, 20)), nil), sum(l)
 	case 5:
 		l := lengths()
-		return of(datatype.CombinerHindexed, slices.Concat([]int64{n}, l), list("disps", -200, 200)), sum(l)
+		return of(abi.CombinerHindexed, slices.Concat([]int64{n}, l), list("disps", -200, 200)), sum(l)
 	case 6:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(datatype.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
+		return of(abi.CombinerIndexedBlock, slices.Concat([]int64{n, l}, list("disps", -20, 20)), nil),
 			n * l * elements[kid]
 	case 7:
 		n = min(n, room)
 		l := number("length", 0, 2)
-		return of(datatype.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
+		return of(abi.CombinerHindexedBlock, []int64{n, l}, list("disps", -200, 200)), n * l * elements[kid]
 	case 8:
-		return of(datatype.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
+		return of(abi.CombinerResized, nil, []int64{number("lb", -20, 20), number("extent", 0, 60)}),
 			elements[kid]
 	case 9:
 		return drawSubarrayPart(t, kid, elements[kid], room)
@@ -292,7 +292,7 @@ func drawPart(t *rapid.T, parts []part, elements []int64, alive []int, kid int) 
 		return drawF90(t), 1
 	}
 	l := lengths()
-	p := part{kind: datatype.CombinerStruct, ints: slices.Concat([]int64{n}, l), addrs: list("disps", -200, 200)}
+	p := part{kind: abi.CombinerStruct, ints: slices.Concat([]int64{n}, l), addrs: list("disps", -200, 200)}
 	total := int64(0)
 	for i := range n {
 		k := kid
@@ -331,7 +331,7 @@ func drawSubarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 		starts = append(starts, rapid.Int64Range(0, size-sub).Draw(t, "start"))
 	}
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: datatype.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
+	return part{kind: abi.CombinerSubarray, ints: slices.Concat([]int64{int64(n)}, sizes, subs, starts,
 		[]int64{order}), kids: []int{kid}}, each
 }
 
@@ -358,7 +358,7 @@ func drawDarrayPart(t *rapid.T, kid int, each, room int64) (part, int64) {
 	}
 	rank := rapid.Int64Range(0, ranks-1).Draw(t, "rank")
 	order := rapid.Int64Range(0, 1).Draw(t, "order")
-	return part{kind: datatype.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
+	return part{kind: abi.CombinerDarray, ints: slices.Concat([]int64{ranks, rank, int64(n)}, sizes, dist, args,
 		grid, []int64{order}), kids: []int{kid}}, each
 }
 
@@ -366,17 +366,17 @@ func drawF90(t *rapid.T) part {
 	switch rapid.IntRange(0, 2).Draw(t, "f90") {
 	case 0:
 		return part{
-			kind: datatype.CombinerF90Integer,
+			kind: abi.CombinerF90Integer,
 			ints: []int64{rapid.SampledFrom([]int64{2, 4, 9, 18}).Draw(t, "range")},
 		}
 	case 1:
 		return part{
-			kind: datatype.CombinerF90Complex,
+			kind: abi.CombinerF90Complex,
 			ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
 		}
 	}
 	return part{
-		kind: datatype.CombinerF90Real,
+		kind: abi.CombinerF90Real,
 		ints: rapid.SampledFrom([][]int64{{6, 30}, {15, -1}, {-1, 300}}).Draw(t, "precision"),
 	}
 }
@@ -404,7 +404,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kinds, asked := map[datatype.Combiner]int{}, true
+		kinds, asked := map[abi.Combiner]int{}, true
 		check := func(t *rapid.T) {
 			parts := drawParts(t, p.mpi)
 			p.checkTree(t, parts, rapid.IntRange(1, 3).Draw(t, "count"), kinds, asked)
@@ -438,7 +438,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 func f90Types(all []*datatype.Type) (some []*datatype.Type) {
 	for _, dt := range all {
 		switch dt.Combiner() {
-		case datatype.CombinerF90Real, datatype.CombinerF90Complex, datatype.CombinerF90Integer:
+		case abi.CombinerF90Real, abi.CombinerF90Complex, abi.CombinerF90Integer:
 			some = append(some, dt)
 		default:
 		}
@@ -453,7 +453,7 @@ type made struct {
 }
 
 // checkTree has the parts made and looks at each, and at the last one as a buffer.
-func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[datatype.Combiner]int, asked bool) {
+func (p *teller) checkTree(t *rapid.T, parts []part, count int, kinds map[abi.Combiner]int, asked bool) {
 	all, numbers := make([]made, len(parts)), make([]int, len(parts))
 	last := -1
 	for i := range parts {
@@ -578,7 +578,7 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		}
 		packed := p.ask(t, fmt.Sprintf("pack %d 1", m.number))[0]
 		r := p.open(t)
-		checkLiveType(t, r, packed, map[datatype.Combiner]int{})
+		checkLiveType(t, r, packed, map[abi.Combiner]int{})
 		dt, err := r.DatatypeByHandle(m.handle)
 		if err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -79,7 +80,7 @@ func (w *watch) left(file io.ReaderAt, registry uint64) {
 		w.problemf("the types that are left: %v", err)
 	}
 	for _, t := range types {
-		if t.Combiner() != datatype.CombinerNamed {
+		if t.Combiner() != abi.CombinerNamed {
 			w.open++
 			w.look(t)
 		}
@@ -120,12 +121,12 @@ func (w *watch) count(t *datatype.Type) {
 	if w.kinds == nil {
 		w.kinds = map[string]int{}
 	}
-	if t.Combiner() == datatype.CombinerUnknown {
+	if t.Combiner() == abi.CombinerUnknown {
 		w.problemf("a type is not decoded: it was made by %s", t.Name())
 	}
 	w.kinds[t.Combiner().String()]++
 	for _, sub := range t.Types() {
-		if sub.Combiner() != datatype.CombinerNamed {
+		if sub.Combiner() != abi.CombinerNamed {
 			w.count(sub)
 		}
 	}

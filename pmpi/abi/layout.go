@@ -5,7 +5,7 @@ package abi
 // The numbers and names of the header.
 const (
 	ControlVersion   = 4
-	RegistryVersion  = 3
+	RegistryVersion  = 4
 	TraceVersion     = 3
 	DecisionsVersion = 3
 	ControlMagic     = 0x004c5443484f43 // "COHCTL\0"
@@ -287,6 +287,65 @@ type Registry struct {
 	MemoryUsed uint64
 }
 
+// Stack is struct cohort_stack. Where something was made: return addresses, the innermost first. Equal ones share a
+// record, which is never freed.
+type Stack struct {
+	N, _ uint32
+}
+
+// ObjectState is enum cohort_object_state.
+type ObjectState uint32
+
+// The values of ObjectState.
+const (
+	ObjectPredefined ObjectState = 1 << 0
+	ObjectFreed      ObjectState = 1 << 1 // by the program; something refers to it still
+	ObjectTruncated  ObjectState = 1 << 2 // not all is kept: see each kind
+	ObjectFortran    ObjectState = 1 << 3 // made by a Fortran call: `function` is a Fortran procedure
+	// made by a call that Cohort does not follow: event and call_site are those of the call that it came with
+	// first
+	ObjectUnseen      ObjectState = 1 << 4
+	ObjectAddressOnly ObjectState = 1 << 5 // op, errhandler: what `function` is is not known, it is 0
+	// the program is giving up the handle: until MPI has done so it is there, but whoever is given it meanwhile is
+	// given another object
+	ObjectGoing   ObjectState = 1 << 6
+	TypeCommitted ObjectState = 1 << 7 // datatypes
+
+	// requests
+
+	RequestActive     ObjectState = 1 << 8 // not set: a persistent one that is not started, or that is complete
+	RequestPersistent ObjectState = 1 << 9
+	// MPI_Cancel was called for it; whether it took effect is told by the call that completes it
+	RequestCancelled ObjectState = 1 << 10
+	// still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI
+	// gives only to operations that are complete at once
+	RequestComplete ObjectState = 1 << 11
+	// others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it
+	RequestShared ObjectState = 1 << 12
+	// a call that waited for it ended with an error that does not tell what became of it
+	RequestUnsure ObjectState = 1 << 13
+)
+
+// Object is struct cohort_object.
+type Object struct {
+	Size    uint32 // bytes of the record with what follows
+	Kind    uint32 // see each
+	Handle  uint64
+	FHandle int32       // -1: not known
+	State   ObjectState // enum cohort_object_state
+	Refs    uint32      // records that refer to this one, plus one while the handle is live
+	// how often the program has the handle: MPI_Comm_group and MPI_Type_get_contents may give it again, to be
+	// freed again
+	Holds uint32
+	// counts what was made, in each table: tells two lives of one handle apart
+	ID       uint64
+	Event    uint64 // events completed when it was made
+	CallSite uint64 // return address in the program
+	// address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none
+	Name  uint64
+	Stack uint64 // address of a struct cohort_stack; 0: not kept
+}
+
 // Combiner is enum cohort_combiner. Combiners as in MPI-3.1 section 4.1.13; the arguments are laid out exactly as
 // MPI_Type_get_contents returns them.
 type Combiner uint32
@@ -336,48 +395,17 @@ const (
 	BasicNull    Basic = 15 // MPI_DATATYPE_NULL
 )
 
-// TypeState is enum cohort_type_state.
-type TypeState uint32
-
-// The values of TypeState.
-const (
-	TypeCommitted TypeState = 1 << 0
-	TypeFreed     TypeState = 1 << 1 // by the program; another type, a request or a file has it still (refs)
-	TypeLongName  TypeState = 1 << 2 // see name
-)
-
-// Stack is struct cohort_stack. Where something was made: return addresses, the innermost first. Equal ones share a
-// record, which is never freed.
-type Stack struct {
-	N, _ uint32
-}
-
-// Datatype is struct cohort_datatype.
+// Datatype is struct cohort_datatype. kind: enum cohort_combiner
 type Datatype struct {
-	Size     uint32    // bytes of this record with its arguments
-	Combiner Combiner  // enum cohort_combiner
-	State    TypeState // enum cohort_type_state
-	Refs     uint32    // records that refer to this one, plus one while the handle is live
-	Handle   uint64
-	// Fortran handle, -1: none is known (Open MPI makes one when it is first asked for)
-	FHandle   int32
-	Basic     Basic  // enum cohort_basic, for NAMED
-	Pair      Basic  // enum cohort_basic of the value in a PAIR
-	BasicSize uint32 // bytes of the value (of a PAIR: of its first member)
+	Object                               // call_site 0: not seen being made. PREDEFINED: NAMED
+	Basic                         Basic  // enum cohort_basic, for NAMED
+	Pair                          Basic  // enum cohort_basic of the value in a PAIR
+	BasicSize                     uint32 // bytes of the value (of a PAIR: of its first member)
+	NIntegers, NAddresses, NTypes uint32
 	// MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN: unknown, or not asked for
 	// (datatypes.c)
 	TypeSize                       int64
 	LB, Extent, TrueLB, TrueExtent int64
-	ID                             uint64 // counts creations: tells two lives of one handle apart
-	Event                          uint64 // events completed when it was created
-	CallSite                       uint64 // return address in the program
-	// predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins
-	// here, and the last 8 bytes are the address of the whole (NUL-terminated, at most 128 bytes with the NUL)
-	Name                          [32]byte
-	Stack                         uint64 // address of a struct cohort_stack; 0: not kept
-	NIntegers, NAddresses, NTypes uint32
-	// how often the program holds the handle: MPI_Type_get_contents may give it again, to be freed again
-	Holds uint32
 }
 
 // CommKind is enum cohort_comm_kind.
@@ -393,70 +421,17 @@ const (
 	CommDistGraph CommKind = 6
 )
 
-// Comm is struct cohort_comm.
+// Comm is struct cohort_comm. kind: enum cohort_comm_kind
 type Comm struct {
-	Size    uint32   // bytes of this record with what follows
-	Kind    CommKind // enum cohort_comm_kind
-	Handle  uint64
-	FHandle int32
-	Index   uint32 // this rank's number for it in the trace (COMM records)
+	Object
 	// the same in all its members; 1 = MPI_COMM_WORLD. See docs/trace-format.md
-	GlobalID            uint64
-	ParentID            uint64
-	CommSize, CommRank  uint32
-	State               uint32 // bit 1: freed; something refers to it still (refs)
-	NDims               uint32 // CART
-	ID, Event, CallSite uint64
-	Name                [64]byte // NUL-terminated, cut to 63 bytes; while it is changed, empty
-	Stack               uint64   // address of a struct cohort_stack; 0: not kept
-	Refs                uint32   // as of a datatype
-	Holds               uint32
-	NMembers, NRemote   uint32
-}
-
-// ObjectState is enum cohort_object_state.
-type ObjectState uint32
-
-// The values of ObjectState.
-const (
-	ObjectPredefined ObjectState = 1 << 0
-	ObjectFreed      ObjectState = 1 << 1 // by the program; something refers to it still
-	ObjectTruncated  ObjectState = 1 << 2 // not all is kept: see each kind
-	ObjectFortran    ObjectState = 1 << 3 // made by a Fortran call: `function` is a Fortran procedure
-	// made by a call that Cohort does not follow: event and call_site are those of the call that it came with
-	// first
-	ObjectUnseen      ObjectState = 1 << 4
-	ObjectAddressOnly ObjectState = 1 << 5 // op, errhandler: what `function` is is not known, it is 0
-
-	// requests
-
-	RequestActive     ObjectState = 1 << 8 // not set: a persistent one that is not started, or that is complete
-	RequestPersistent ObjectState = 1 << 9
-	// MPI_Cancel was called for it; whether it took effect is told by the call that completes it
-	RequestCancelled ObjectState = 1 << 10
-	// still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI
-	// gives only to operations that are complete at once
-	RequestComplete ObjectState = 1 << 11
-	// others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it
-	RequestShared ObjectState = 1 << 12
-	// a call that waited for it ended with an error that does not tell what became of it
-	RequestUnsure ObjectState = 1 << 13
-)
-
-// Object is struct cohort_object.
-type Object struct {
-	Size    uint32 // bytes of the record with what follows
-	Kind    uint32 // see each
-	Handle  uint64
-	FHandle int32       // -1: not known
-	State   ObjectState // enum cohort_object_state
-	Refs    uint32      // records that refer to this one, plus one while the handle is live
-	// how often the program holds the handle: MPI_Comm_group may give it again, to be freed again
-	Holds               uint32
-	ID, Event, CallSite uint64 // as of a datatype; each table counts for itself
-	// address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none
-	Name  uint64
-	Stack uint64 // address of a struct cohort_stack; 0: not kept
+	GlobalID           uint64
+	ParentID           uint64
+	Children           uint64 // how many communicators were made of it
+	Index              uint32 // this rank's number for it in the trace (COMM records)
+	CommSize, CommRank uint32
+	NDims              uint32 // CART
+	NMembers, NRemote  uint32
 }
 
 // Group is struct cohort_group. kind: 0
@@ -868,9 +843,9 @@ type Struct interface {
 		Slots |
 		Registry |
 		Stack |
+		Object |
 		Datatype |
 		Comm |
-		Object |
 		Group |
 		Window |
 		File |

@@ -14,7 +14,14 @@ var (
 	states      = []string{"new", "running", "parked", "stopped", "diverged", "end", "finalized", "refused"}
 	stopReasons = []string{"none", "parked", "guard", "divergence", "end of recording"}
 	commKinds   = []string{"0", "intra", "inter", "cart", "graph", "null", "dist-graph"}
-	valueKinds  = map[ValueKind]string{
+	combiners   = map[Combiner]string{
+		CombinerNamed: "NAMED", CombinerDup: "DUP", CombinerContiguous: "CONTIGUOUS", CombinerVector: "VECTOR",
+		CombinerHvector: "HVECTOR", CombinerIndexed: "INDEXED", CombinerHindexed: "HINDEXED",
+		CombinerIndexedBlock: "INDEXED_BLOCK", CombinerHindexedBlock: "HINDEXED_BLOCK", CombinerStruct: "STRUCT",
+		CombinerSubarray: "SUBARRAY", CombinerDarray: "DARRAY", CombinerResized: "RESIZED", CombinerF90Real: "F90_REAL",
+		CombinerF90Complex: "F90_COMPLEX", CombinerF90Integer: "F90_INTEGER", CombinerUnknown: "UNKNOWN",
+	}
+	valueKinds = map[ValueKind]string{
 		ValueWtime:        "MPI_Wtime",
 		ValueWtick:        "MPI_Wtick",
 		ValueClockGettime: "clock_gettime",
@@ -47,6 +54,17 @@ func (k CommKind) String() string { return name("communicator", k, commKinds) }
 
 // ParseCommKind is the inverse of CommKind.String.
 func ParseCommKind(name string) (CommKind, bool) { return parse[CommKind](name, commKinds) }
+
+// Known reports whether there is such a combiner.
+func (c Combiner) Known() bool { return combiners[c] != "" }
+
+// String is the combiner's name as MPI has it, without MPI_COMBINER_.
+func (c Combiner) String() string {
+	if s := combiners[c]; s != "" {
+		return s
+	}
+	return combiners[CombinerUnknown]
+}
 
 // Known reports whether this version of the format has the kind.
 func (k ValueKind) Known() bool { return valueKinds[k] != "" }
@@ -99,4 +117,15 @@ func name[T ~uint32](what string, v T, names []string) string {
 func parse[T ~uint32](name string, names []string) (T, bool) {
 	i := slices.Index(names, name)
 	return T(max(i, 0)), i >= 0
+}
+
+// String is the library's name as its makers write it.
+func (m MPI) String() string {
+	switch m {
+	case MPICH:
+		return "MPICH"
+	case OpenMPI:
+		return "Open MPI"
+	}
+	return "an unknown MPI"
 }

@@ -29,6 +29,7 @@
  *     1  datatypes and communicators
  *     3  all kinds of handles, requests and calls in progress; where things were made; a datatype's record has 32 bytes
  *        for its name, a longer name is elsewhere
+ *     4  the records of datatypes and communicators begin as all others do, with a struct cohort_object
  *   trace
  *     1  first
  *     2  the header has the call in progress; short forms of records in order mode; CHECK records
@@ -43,7 +44,7 @@
 #include <stdint.h>
 
 #define COHORT_CONTROL_VERSION 4u
-#define COHORT_REGISTRY_VERSION 3u
+#define COHORT_REGISTRY_VERSION 4u
 #define COHORT_TRACE_VERSION 3u
 #define COHORT_DECISIONS_VERSION 3u
 
@@ -292,6 +293,62 @@ struct cohort_registry {
 #define COHORT_DETACHED_MAX 64u
 #define COHORT_SHARED_MAX 1024u /* requests of one handle */
 
+/* ---- what the records of all kinds of handles begin with */
+
+#define COHORT_STACK_MAX 16u /* frames */
+
+/* Where something was made: return addresses, the innermost first. Equal ones share a record, which is never freed. */
+struct cohort_stack {
+  uint32_t n, pad0;
+  /* uint64_t frames[n] */
+};
+
+enum cohort_object_state {
+  COHORT_OBJECT_PREDEFINED = 1u << 0,
+  COHORT_OBJECT_FREED = 1u << 1,     /* by the program; something refers to it still */
+  COHORT_OBJECT_TRUNCATED = 1u << 2, /* not all is kept: see each kind */
+  COHORT_OBJECT_FORTRAN = 1u << 3,   /* made by a Fortran call: `function` is a Fortran procedure */
+  /* made by a call that Cohort does not follow: event and call_site are those of the call that it came with first */
+  COHORT_OBJECT_UNSEEN = 1u << 4,
+  COHORT_OBJECT_ADDRESS_ONLY = 1u << 5, /* op, errhandler: what `function` is is not known, it is 0 */
+  /* the program is giving up the handle: until MPI has done so it is there, but whoever is given it meanwhile is given
+   * another object */
+  COHORT_OBJECT_GOING = 1u << 6,
+  COHORT_TYPE_COMMITTED = 1u << 7, /* datatypes */
+  /* requests */
+  COHORT_REQUEST_ACTIVE = 1u << 8, /* not set: a persistent one that is not started, or that is complete */
+  COHORT_REQUEST_PERSISTENT = 1u << 9,
+  /* MPI_Cancel was called for it; whether it took effect is told by the call that completes it */
+  COHORT_REQUEST_CANCELLED = 1u << 10,
+  /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives
+   * only to operations that are complete at once */
+  COHORT_REQUEST_COMPLETE = 1u << 11,
+  /* others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it */
+  COHORT_REQUEST_SHARED = 1u << 12,
+  /* a call that waited for it ended with an error that does not tell what became of it */
+  COHORT_REQUEST_UNSURE = 1u << 13
+};
+
+struct cohort_object {
+  uint32_t size;     /* bytes of the record with what follows */
+  uint32_t kind;     /* see each */
+  uint64_t handle;
+  int32_t f_handle;  /* -1: not known */
+  uint32_t state;    /* enum cohort_object_state */
+  uint32_t refs;     /* records that refer to this one, plus one while the handle is live */
+  /* how often the program has the handle: MPI_Comm_group and MPI_Type_get_contents may give it again, to be freed
+   * again */
+  uint32_t holds;
+  uint64_t id;        /* counts what was made, in each table: tells two lives of one handle apart */
+  uint64_t event;     /* events completed when it was made */
+  uint64_t call_site; /* return address in the program */
+  /* address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none */
+  uint64_t name;
+  uint64_t stack;    /* address of a struct cohort_stack; 0: not kept */
+};
+
+/* ---- datatypes and communicators */
+
 /* Combiners as in MPI-3.1 section 4.1.13; the arguments are laid out exactly as MPI_Type_get_contents returns them. */
 enum cohort_combiner {
   COHORT_COMBINER_NAMED = 1,
@@ -327,44 +384,16 @@ enum cohort_basic {
   COHORT_BASIC_NULL = 15      /* MPI_DATATYPE_NULL */
 };
 
-enum cohort_type_state {
-  COHORT_TYPE_COMMITTED = 1u << 0,
-  COHORT_TYPE_FREED = 1u << 1,    /* by the program; another type, a request or a file has it still (refs) */
-  COHORT_TYPE_LONG_NAME = 1u << 2 /* see name */
-};
-
-#define COHORT_STACK_MAX 16u /* frames */
-
-/* Where something was made: return addresses, the innermost first. Equal ones share a record, which is never freed. */
-struct cohort_stack {
-  uint32_t n, pad0;
-  /* uint64_t frames[n] */
-};
-
-struct cohort_datatype {
-  uint32_t size;      /* bytes of this record with its arguments */
-  uint32_t combiner;  /* enum cohort_combiner */
-  uint32_t state;     /* enum cohort_type_state */
-  uint32_t refs;      /* records that refer to this one, plus one while the handle is live */
-  uint64_t handle;
-  int32_t f_handle;   /* Fortran handle, -1: none is known (Open MPI makes one when it is first asked for) */
+struct cohort_datatype { /* kind: enum cohort_combiner */
+  struct cohort_object o; /* call_site 0: not seen being made. PREDEFINED: NAMED */
   uint32_t basic;     /* enum cohort_basic, for NAMED */
   uint32_t pair;      /* enum cohort_basic of the value in a PAIR */
-  uint32_t basic_size;/* bytes of the value (of a PAIR: of its first member) */
+  uint32_t basic_size; /* bytes of the value (of a PAIR: of its first member) */
+  uint32_t n_integers, n_addresses, n_types;
   /* MPI_Type_size, lb, extent, true lb, true extent as the library says; INT64_MIN: unknown, or not asked for
    * (datatypes.c) */
   int64_t type_size;
   int64_t lb, extent, true_lb, true_extent;
-  uint64_t id;        /* counts creations: tells two lives of one handle apart */
-  uint64_t event;     /* events completed when it was created */
-  uint64_t call_site; /* return address in the program */
-  /* predefined name or MPI_Type_set_name, NUL-terminated; while it is changed, empty. With LONG_NAME it begins here,
-   * and the last 8 bytes are the address of the whole (NUL-terminated, at most 128 bytes with the NUL) */
-  char name[32];
-  uint64_t stack;     /* address of a struct cohort_stack; 0: not kept */
-  uint32_t n_integers, n_addresses, n_types;
-  /* how often the program holds the handle: MPI_Type_get_contents may give it again, to be freed again */
-  uint32_t holds;
   /* int64_t integers[n_integers]; int64_t addresses[n_addresses]; uint64_t types[n_types] (addresses of records, not
    * handles) */
 };
@@ -378,64 +407,20 @@ enum cohort_comm_kind {
   COHORT_COMM_DIST_GRAPH = 6
 };
 
-struct cohort_comm {
-  uint32_t size;      /* bytes of this record with what follows */
-  uint32_t kind;      /* enum cohort_comm_kind */
-  uint64_t handle;
-  int32_t f_handle;
-  uint32_t index;     /* this rank's number for it in the trace (COMM records) */
+struct cohort_comm { /* kind: enum cohort_comm_kind */
+  struct cohort_object o;
   uint64_t global_id; /* the same in all its members; 1 = MPI_COMM_WORLD. See docs/trace-format.md */
   uint64_t parent_id;
+  uint64_t children;  /* how many communicators were made of it */
+  uint32_t index;     /* this rank's number for it in the trace (COMM records) */
   uint32_t comm_size, comm_rank;
-  uint32_t state;     /* bit 1: freed; something refers to it still (refs) */
   uint32_t n_dims;    /* CART */
-  uint64_t id, event, call_site;
-  char name[64];      /* NUL-terminated, cut to 63 bytes; while it is changed, empty */
-  uint64_t stack;     /* address of a struct cohort_stack; 0: not kept */
-  uint32_t refs;      /* as of a datatype */
-  uint32_t holds;
   uint32_t n_members, n_remote;
   /* uint32_t members[n_members] world ranks; uint32_t remote[n_remote]; then for CART: int32_t dims[n_dims],
    * periods[n_dims], coords[n_dims] */
 };
 
-/* ---- other handles: each record begins with a struct cohort_object */
-
-enum cohort_object_state {
-  COHORT_OBJECT_PREDEFINED = 1u << 0,
-  COHORT_OBJECT_FREED = 1u << 1,     /* by the program; something refers to it still */
-  COHORT_OBJECT_TRUNCATED = 1u << 2, /* not all is kept: see each kind */
-  COHORT_OBJECT_FORTRAN = 1u << 3,   /* made by a Fortran call: `function` is a Fortran procedure */
-  /* made by a call that Cohort does not follow: event and call_site are those of the call that it came with first */
-  COHORT_OBJECT_UNSEEN = 1u << 4,
-  COHORT_OBJECT_ADDRESS_ONLY = 1u << 5, /* op, errhandler: what `function` is is not known, it is 0 */
-  /* requests */
-  COHORT_REQUEST_ACTIVE = 1u << 8, /* not set: a persistent one that is not started, or that is complete */
-  COHORT_REQUEST_PERSISTENT = 1u << 9,
-  /* MPI_Cancel was called for it; whether it took effect is told by the call that completes it */
-  COHORT_REQUEST_CANCELLED = 1u << 10,
-  /* still active for MPI, but known to be complete: MPI_Request_get_status said so, or it has a handle that MPI gives
-   * only to operations that are complete at once */
-  COHORT_REQUEST_COMPLETE = 1u << 11,
-  /* others had or have the same handle at the same time: a wait ends one of them, the oldest is taken to be it */
-  COHORT_REQUEST_SHARED = 1u << 12,
-  /* a call that waited for it ended with an error that does not tell what became of it */
-  COHORT_REQUEST_UNSURE = 1u << 13
-};
-
-struct cohort_object {
-  uint32_t size;     /* bytes of the record with what follows */
-  uint32_t kind;     /* see each */
-  uint64_t handle;
-  int32_t f_handle;  /* -1: not known */
-  uint32_t state;    /* enum cohort_object_state */
-  uint32_t refs;     /* records that refer to this one, plus one while the handle is live */
-  uint32_t holds;    /* how often the program holds the handle: MPI_Comm_group may give it again, to be freed again */
-  uint64_t id, event, call_site; /* as of a datatype; each table counts for itself */
-  /* address of a NUL-terminated text: predefined name, name set by the program, file name; 0: none */
-  uint64_t name;
-  uint64_t stack;    /* address of a struct cohort_stack; 0: not kept */
-};
+/* ---- other handles */
 
 struct cohort_group { /* kind: 0 */
   struct cohort_object o;

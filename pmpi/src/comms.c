@@ -8,18 +8,8 @@
 
 #include <stdlib.h>
 
-static struct registry_table table = {.published = &cohort_registry.comms};
+struct object_table cohort_comms = {.table = {.published = &cohort_registry.comms}};
 static uint32_t n_comms;
-static uint64_t n_created;
-
-/* Kept before the published record. */
-struct comm_record {
-  uint64_t children; /* how many communicators were made of it */
-  uint32_t bytes;    /* of the whole allocation */
-  uint32_t going;    /* the program is giving up the handle: whoever is given it meanwhile has another communicator */
-  struct cohort_comm pub;
-};
-#define PRIVATE(c) ((struct comm_record *)((uint8_t *)(c) - offsetof(struct comm_record, pub)))
 
 static struct cohort_comm *last_comm; /* a record that goes has no handle any more */
 
@@ -54,7 +44,7 @@ static uint64_t hash_ranks(const uint32_t *ranks, uint32_t n) {
 static uint64_t hash_members(const struct cohort_comm *c) {
   const uint32_t *members = (const uint32_t *)(c + 1);
   uint64_t local = hash_ranks(members, c->n_members);
-  if (c->kind != COHORT_COMM_INTER) return local;
+  if (c->o.kind != COHORT_COMM_INTER) return local;
   uint64_t remote = hash_ranks(members + c->n_members, c->n_remote);
   return local < remote ? mix(mix(local) ^ remote) : mix(mix(remote) ^ local);
 }
@@ -101,7 +91,7 @@ static void read_cart(MPI_Comm comm, struct cohort_comm *c, int32_t *out) {
 }
 
 /* `shape`: the communicator to ask for size and members: the parent, while an idup is under way. */
-static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
+static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape, uint64_t site) {
   MPI_Group local = MPI_GROUP_NULL, remote = MPI_GROUP_NULL;
   int size = 0, rank = 0, remote_size = 0, dims = 0, name_length = 0;
   char name[MPI_MAX_OBJECT_NAME] = "";
@@ -115,49 +105,30 @@ static struct cohort_comm *make_record(MPI_Comm comm, MPI_Comm shape) {
   }
   if (kind == COHORT_COMM_CART) PMPI_Cartdim_get(shape, &dims);
   if (comm == shape) PMPI_Comm_get_name(comm, name, &name_length);
-  size_t bytes = sizeof(struct comm_record) + 4 * ((size_t)size + (size_t)remote_size + 3 * (size_t)dims);
-  cohort_registry_lock();
-  struct comm_record *r = cohort_alloc(bytes);
-  if (r == NULL) cohort_registry.lost++;
-  cohort_registry_unlock();
-  if (r != NULL) {
-    struct cohort_comm *c = &r->pub;
+  size_t bytes = sizeof(struct cohort_comm) + 4 * ((size_t)size + (size_t)remote_size + 3 * (size_t)dims);
+  struct cohort_comm *c = cohort_object_make(&cohort_comms, bytes, HANDLE(comm), site);
+  if (c != NULL) {
     uint32_t *members = (uint32_t *)(c + 1);
-    r->bytes = (uint32_t)bytes;
-    c->size = (uint32_t)(bytes - offsetof(struct comm_record, pub));
-    c->kind = kind;
-    c->handle = HANDLE(comm);
-    c->f_handle = PMPI_Comm_c2f(comm);
+    c->o.kind = kind;
+    c->o.f_handle = PMPI_Comm_c2f(comm);
     c->comm_size = c->n_members = (uint32_t)size;
     c->comm_rank = (uint32_t)rank;
-    c->refs = c->holds = 1;
     c->n_remote = (uint32_t)remote_size;
     c->n_dims = (uint32_t)dims;
-    c->event = g.events;
-    cohort_copy_name(c->name, sizeof c->name, name);
+    if (name[0] != 0) cohort_object_set_name(&c->o, name);
     cohort_world_ranks(local, size, members);
     if (remote != MPI_GROUP_NULL) cohort_world_ranks(remote, remote_size, members + size);
     if (dims > 0) read_cart(shape, c, (int32_t *)(members + size + remote_size));
   }
   PMPI_Group_free(&local);
   if (remote != MPI_GROUP_NULL) PMPI_Group_free(&remote);
-  return r == NULL ? NULL : &r->pub;
-}
-
-/* The lock is held. */
-static void unref(struct cohort_comm *c) {
-  if (--c->refs > 0) return;
-  __atomic_store_n(&c->handle, 0, __ATOMIC_RELEASE);
-  cohort_free(PRIVATE(c), PRIVATE(c)->bytes);
+  return c;
 }
 
 static void publish(struct cohort_comm *c) {
-  c->stack = cohort_stack(c->call_site, 0);
   cohort_registry_lock();
   c->index = n_comms++;
-  c->id = ++n_created;
-  struct cohort_comm *before = cohort_table_put(&table, c->handle, c); /* it went away unseen */
-  if (before != NULL && before != c) unref(before);
+  cohort_object_publish_locked(&c->o);
   last_comm = NULL;
   cohort_registry_unlock();
   if (g.full) cohort_write_comm(c);
@@ -165,14 +136,14 @@ static void publish(struct cohort_comm *c) {
 
 static struct cohort_comm *find(uint64_t handle) {
   cohort_registry_lock();
-  struct cohort_comm *c = cohort_table_find(&table, handle);
+  struct cohort_comm *c = cohort_table_find(&cohort_comms.table, handle);
   cohort_registry_unlock();
   return c;
 }
 
 /* A communicator that came from a call which is not covered: its members are all that they agree on. */
 static struct cohort_comm *adopt(MPI_Comm comm) {
-  struct cohort_comm *c = make_record(comm, comm);
+  struct cohort_comm *c = make_record(comm, comm, 0);
   if (c == NULL) return NULL;
   c->global_id = among_id(mix(hash_members(c)));
   publish(c);
@@ -182,7 +153,7 @@ static struct cohort_comm *adopt(MPI_Comm comm) {
 struct cohort_comm *cohort_comm_find(MPI_Comm comm) {
   uint64_t handle = HANDLE(comm);
   struct cohort_comm *c = cohort_at_once ? NULL : last_comm; /* which another thread may be freeing */
-  if (LIKELY(c != NULL && c->handle == handle)) return c;
+  if (LIKELY(c != NULL && c->o.handle == handle)) return c;
   if (comm == MPI_COMM_NULL) return NULL;
   c = find(handle);
   if (c == NULL) c = adopt(comm);
@@ -193,29 +164,13 @@ struct cohort_comm *cohort_comm_find(MPI_Comm comm) {
 /* For a debugger's sake: never asks MPI, as the handle may be none. */
 struct cohort_comm *cohort_comm_known(MPI_Comm comm) { return find(HANDLE(comm)); }
 
-struct cohort_comm *cohort_comm_ref(uint64_t handle) {
-  struct cohort_comm *c = cohort_table_find(&table, handle);
-  if (c != NULL) c->refs++;
-  return c;
-}
-
-void cohort_comm_unref(struct cohort_comm *c) {
-  if (c != NULL) unref(c);
-}
-
 /* MPI has just given it to the program. Where it is traced, calls that are not covered make communicators known when
  * they are used first. */
 void cohort_comm_given(MPI_Comm comm, uint64_t site) {
   if (comm == MPI_COMM_NULL || g.order || g.full || g.replay) return;
-  cohort_registry_lock();
-  struct cohort_comm *known = cohort_table_find(&table, HANDLE(comm));
-  int stale = known != NULL && PRIVATE(known)->going;
-  cohort_registry_unlock();
-  if (known != NULL && !stale) return;
-  struct cohort_comm *c = make_record(comm, comm);
-  if (c == NULL) return;
-  c->call_site = site;
-  publish(c);
+  if (cohort_object_known(&cohort_comms, HANDLE(comm))) return;
+  struct cohort_comm *c = make_record(comm, comm, site);
+  if (c != NULL) publish(c);
 }
 
 uint32_t cohort_comm_index(MPI_Comm comm) {
@@ -223,28 +178,27 @@ uint32_t cohort_comm_index(MPI_Comm comm) {
   return c == NULL ? 0 : c->index;
 }
 
+static void predefined(MPI_Comm comm, uint64_t global_id) {
+  struct cohort_comm *c = make_record(comm, comm, 0);
+  if (c == NULL) return;
+  c->o.state = COHORT_OBJECT_PREDEFINED;
+  c->global_id = global_id;
+  publish(c);
+}
+
 void cohort_comms_open(void) {
-  struct cohort_comm *world = make_record(MPI_COMM_WORLD, MPI_COMM_WORLD);
-  if (world != NULL) {
-    world->global_id = 1;
-    publish(world);
-  }
-  struct cohort_comm *self = make_record(MPI_COMM_SELF, MPI_COMM_SELF);
-  if (self != NULL) {
-    self->global_id = 2 + (uint64_t)g.world_rank;
-    publish(self);
-  }
+  predefined(MPI_COMM_WORLD, 1);
+  predefined(MPI_COMM_SELF, 2 + (uint64_t)g.world_rank);
 }
 
 /* All members of `parent` have made a communicator of it; this one belongs to `comm`, or to none. */
 static struct cohort_comm *child_of(struct cohort_comm *p, MPI_Comm comm, MPI_Comm shape, uint64_t site) {
-  uint64_t nth = PRIVATE(p)->children++;
+  uint64_t nth = p->children++;
   if (comm == MPI_COMM_NULL) return NULL;
-  struct cohort_comm *c = make_record(comm, shape);
+  struct cohort_comm *c = make_record(comm, shape, site);
   if (c == NULL) return NULL;
   c->parent_id = p->global_id;
   c->global_id = child_id(p->global_id, nth, leader_of(c));
-  c->call_site = site;
   publish(c);
   return c;
 }
@@ -269,41 +223,23 @@ void cohort_comm_passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *
 static struct cohort_comm *created_among(MPI_Comm parent, MPI_Comm comm) {
   struct cohort_comm *p = cohort_comm_find(parent);
   if (p == NULL || comm == MPI_COMM_NULL) return NULL;
-  struct cohort_comm *c = make_record(comm, comm);
+  struct cohort_comm *c = make_record(comm, comm, g.site);
   if (c == NULL) return NULL;
   uint64_t among = hash_members(c);
   c->parent_id = p->global_id;
-  c->global_id = among_id(c->kind == COHORT_COMM_INTER ? among : mix(among ^ p->global_id));
-  c->call_site = g.site;
+  c->global_id = among_id(c->o.kind == COHORT_COMM_INTER ? among : mix(among ^ p->global_id));
   publish(c);
   return c;
 }
 
 /* The program is about to free it. With a reference, for cohort_comm_freed; NULL: it is not known. */
-struct cohort_comm *cohort_comm_freeing(MPI_Comm comm) {
-  cohort_registry_lock();
-  struct cohort_comm *c = cohort_comm_ref(HANDLE(comm));
-  if (c != NULL) PRIVATE(c)->going++;
-  cohort_registry_unlock();
-  return c;
-}
+struct cohort_comm *cohort_comm_freeing(MPI_Comm comm) { return cohort_object_freeing(&cohort_comms, HANDLE(comm)); }
 
 /* After MPI has freed it, or not: also where the wrapper passed the call through, because another thread was inside
  * MPI. That one may have been given the handle by now. */
 void cohort_comm_freed(struct cohort_comm *c, int rc) {
-  if (c == NULL) return;
-  cohort_registry_lock();
-  if (rc != MPI_SUCCESS) {
-    PRIVATE(c)->going--;
-  } else if (!(c->state & 2)) {
-    int there = cohort_table_find(&table, c->handle) == c;
-    if (there) cohort_table_remove(&table, c->handle);
-    __atomic_store_n(&c->state, c->state | 2, __ATOMIC_RELEASE);
-    if (there) unref(c);
-    last_comm = NULL;
-  }
-  unref(c);
-  cohort_registry_unlock();
+  last_comm = NULL; /* it may be this one */
+  cohort_object_freed(c == NULL ? NULL : &c->o, rc);
 }
 
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
@@ -318,7 +254,8 @@ void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
   struct cohort_comm *c = cohort_comm_find(comm);
   cohort_event_begin();
   cohort_put_uv(c == NULL ? 0 : c->index);
-  cohort_put_sv(c != NULL && c->kind == COHORT_COMM_INTER ? -1 : root); /* MPI_ROOT and MPI_PROC_NULL name no rank */
+  /* MPI_ROOT and MPI_PROC_NULL name no rank */
+  cohort_put_sv(c != NULL && c->o.kind == COHORT_COMM_INTER ? -1 : root);
   cohort_put_uv(bytes);
   cohort_event_end();
 }
@@ -339,7 +276,7 @@ void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t byt
   }
   cohort_event_begin();
   cohort_put_uv(c == NULL ? 0 : c->index);
-  cohort_put_sv(c != NULL && c->kind == COHORT_COMM_INTER ? -1 : root);
+  cohort_put_sv(c != NULL && c->o.kind == COHORT_COMM_INTER ? -1 : root);
   cohort_put_uv(bytes);
   cohort_put_uv(op);
   cohort_event_end();
@@ -348,7 +285,7 @@ void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t byt
 uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm) {
   struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
   if (c == NULL || counts == NULL) return 0;
-  uint32_t n = c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+  uint32_t n = c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < n; i++) bytes += cohort_bytes(counts[i], type);
   return bytes;
@@ -357,7 +294,7 @@ uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm) {
 uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm) {
   struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
   if (c == NULL || counts == NULL) return 0;
-  uint32_t n = c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+  uint32_t n = c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
   uint64_t bytes = 0;
   for (uint32_t i = 0; i < n; i++) bytes += cohort_bytes(counts[i], types[i]);
   return bytes;
@@ -366,7 +303,7 @@ uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm c
 uint64_t cohort_bytes_all(int count, MPI_Datatype type, MPI_Comm comm) {
   struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
   if (c == NULL) return 0;
-  return cohort_bytes(count, type) * (c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size);
+  return cohort_bytes(count, type) * (c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size);
 }
 
 uint32_t cohort_my_rank(MPI_Comm comm) {
@@ -377,13 +314,13 @@ uint32_t cohort_my_rank(MPI_Comm comm) {
 int cohort_is_root(MPI_Comm comm, int root) {
   struct cohort_comm *c = cohort_comm_find(comm);
   if (c == NULL) return 0;
-  return c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank;
+  return c->o.kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank;
 }
 
 /* Whether a rank contributes data to a Gather or Reduce: of an intercommunicator, only one group does. */
 int cohort_gives_root(MPI_Comm comm, int root) {
   struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
-  return c != NULL && (c->kind != COHORT_COMM_INTER || root >= 0);
+  return c != NULL && (c->o.kind != COHORT_COMM_INTER || root >= 0);
 }
 
 /* How many neighbours a neighbourhood collective sends to. */
@@ -391,7 +328,7 @@ uint32_t cohort_out_degree(MPI_Comm comm) {
   struct cohort_comm *c = cohort_comm_find(comm);
   int in = 0, out = 0, weighted = 0;
   if (c == NULL) return 0;
-  switch (c->kind) {
+  switch (c->o.kind) {
     case COHORT_COMM_CART: return 2 * c->n_dims;
     case COHORT_COMM_GRAPH: PMPI_Graph_neighbors_count(comm, (int)c->comm_rank, &out); return (uint32_t)out;
     case COHORT_COMM_DIST_GRAPH: PMPI_Dist_graph_neighbors_count(comm, &in, &out, &weighted); return (uint32_t)out;
@@ -453,10 +390,9 @@ void cohort_comm_ended(int rc, struct cohort_comm *c) {
 EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {
   int rc = PMPI_Comm_set_name(comm, comm_name);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  cohort_registry_lock();
-  struct cohort_comm *c = cohort_table_find(&table, HANDLE(comm));
-  if (c != NULL) cohort_copy_name(c->name, sizeof c->name, comm_name);
-  cohort_registry_unlock();
+  struct cohort_object *o = cohort_object_get(&cohort_comms, HANDLE(comm));
+  if (o != NULL) cohort_object_set_name(o, comm_name);
+  cohort_object_put(o);
   cohort_registry_leave();
   return rc;
 }

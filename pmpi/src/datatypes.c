@@ -4,8 +4,8 @@
 #include "registry.h"
 #include "trace.h"
 
-static struct registry_table table = {.published = &cohort_registry.datatypes};
-static uint64_t n_created;
+static void release(struct cohort_object *o, struct cohort_object **done);
+struct object_table cohort_datatypes = {.table = {.published = &cohort_registry.datatypes}, .release = release};
 
 static int64_t *integers_of(struct cohort_datatype *d) { return (int64_t *)(d + 1); }
 static int64_t *addresses_of(struct cohort_datatype *d) { return integers_of(d) + d->n_integers; }
@@ -64,125 +64,47 @@ static void set_figures(struct cohort_datatype *d, struct figures f) {
  * calls for each of the first types, and for one of many in a program that makes them without end. */
 static inline int is_measured(void) {
   enum { FIRST = 4096, ONE_OF = 64 };
-  uint64_t made = __atomic_load_n(&n_created, __ATOMIC_RELAXED);
+  uint64_t made = __atomic_load_n(&cohort_datatypes.created, __ATOMIC_RELAXED);
   return made < FIRST || made % ONE_OF == 0;
 }
 
+static void release(struct cohort_object *o, struct cohort_object **done) {
+  struct cohort_datatype *d = (void *)o;
+  const uint64_t *types = types_of(d);
+  for (uint32_t i = 0; i < d->n_types; i++) cohort_object_drop(types[i], done);
+}
 
 /* The lock is held. */
-static struct cohort_datatype *new_locked(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
-  size_t bytes = sizeof(struct cohort_datatype) + 8 * (n_int + n_addr + n_types);
-  struct cohort_datatype *d = cohort_alloc(bytes);
-  if (d == NULL) {
-    cohort_registry.lost++;
-    return NULL;
-  }
-  d->size = (uint32_t)bytes;
-  d->handle = HANDLE(type);
-#ifdef OPEN_MPI
-  /* it makes one when it is first asked: that is done for those that Fortran has (cohort_datatype_c2f), and where it is
-   * not known who has it */
-  d->f_handle = -1;
-#else
-  d->f_handle = type; /* an MPI_Fint, as it is */
+static struct cohort_datatype *new_locked(MPI_Datatype type, uint32_t combiner, size_t n_int, size_t n_addr,
+                                          size_t n_types) {
+  struct cohort_datatype *d =
+      cohort_object_new(&cohort_datatypes, sizeof *d + 8 * (n_int + n_addr + n_types), HANDLE(type));
+  if (d == NULL) return NULL;
+  d->o.kind = combiner;
+#ifndef OPEN_MPI
+  /* Open MPI makes one when it is first asked: that is done for those that Fortran has (cohort_datatype_c2f), and where
+   * it is not known who has it. */
+  d->o.f_handle = type; /* an MPI_Fint, as it is */
 #endif
-  d->refs = d->holds = 1;
-  d->id = ++n_created;
-  d->event = g.events;
   d->n_integers = (uint32_t)n_int;
   d->n_addresses = (uint32_t)n_addr;
   d->n_types = (uint32_t)n_types;
   return d;
 }
 
-static struct cohort_datatype *new_record(MPI_Datatype type, size_t n_int, size_t n_addr, size_t n_types) {
+static struct cohort_datatype *new_record(MPI_Datatype type, uint32_t combiner, size_t n_int, size_t n_addr,
+                                          size_t n_types) {
   cohort_registry_lock();
-  struct cohort_datatype *d = new_locked(type, n_int, n_addr, n_types);
-  if (d != NULL) d->f_handle = PMPI_Type_c2f(type);
+  struct cohort_datatype *d = new_locked(type, combiner, n_int, n_addr, n_types);
+  if (d != NULL) d->o.f_handle = PMPI_Type_c2f(type);
   cohort_registry_unlock();
   return d;
-}
-
-/* ---- names */
-
-enum { LONG_NAME = 128, SHORT_NAME = 32, NAME_WORDS = SHORT_NAME / 8 };
-
-/* A debugger that looks meanwhile finds no name. The lock is held. */
-static void set_name(struct cohort_datatype *d, const char *name) {
-  uint64_t words[NAME_WORDS] = {0}, old;
-  char *text = (char *)words;
-  size_t n = strnlen(name, LONG_NAME - 1);
-  memcpy(&old, d->name + SHORT_NAME - 8, 8);
-  int was_long = (d->state & COHORT_TYPE_LONG_NAME) != 0;
-  uint64_t *to = (uint64_t *)(void *)d->name;
-  __atomic_store_n(&to[0], 0, __ATOMIC_RELEASE);
-  __atomic_fetch_and(&d->state, ~(uint32_t)COHORT_TYPE_LONG_NAME, __ATOMIC_RELEASE);
-  if (was_long) cohort_free((void *)(uintptr_t)old, LONG_NAME);
-  char *whole = n < SHORT_NAME ? NULL : cohort_alloc(LONG_NAME);
-  memcpy(text, name, n < SHORT_NAME ? n : SHORT_NAME - 9);
-  if (whole != NULL) {
-    memcpy(whole, name, n);
-    words[NAME_WORDS - 1] = (uint64_t)(uintptr_t)whole;
-  }
-  for (int i = NAME_WORDS - 1; i > 0; i--) __atomic_store_n(&to[i], words[i], __ATOMIC_RELEASE);
-  if (whole != NULL) __atomic_fetch_or(&d->state, COHORT_TYPE_LONG_NAME, __ATOMIC_RELEASE);
-  __atomic_store_n(&to[0], words[0], __ATOMIC_RELEASE);
-}
-
-/* ---- publishing and dropping */
-
-/* Gives up one reference, and what it was the last one to hold. Records that are done with are linked through `handle`,
- * so that a deep tree needs no stack. The lock is held. */
-static void drop(struct cohort_datatype *d) {
-  if (--d->refs > 0) return;
-  d->handle = 0;
-  for (struct cohort_datatype *done = d; done != NULL;) {
-    struct cohort_datatype *next = (void *)(uintptr_t)done->handle;
-    uint64_t *types = types_of(done);
-    for (uint32_t i = 0; i < done->n_types; i++) {
-      struct cohort_datatype *part = (void *)(uintptr_t)types[i];
-      if (part == NULL || --part->refs > 0) continue;
-      part->handle = (uint64_t)(uintptr_t)next;
-      next = part;
-    }
-    if (UNLIKELY(done->state & COHORT_TYPE_LONG_NAME)) {
-      uint64_t whole;
-      memcpy(&whole, done->name + SHORT_NAME - 8, 8);
-      cohort_free((void *)(uintptr_t)whole, LONG_NAME);
-    }
-    cohort_free(done, done->size);
-    done = next;
-  }
-}
-
-/* A handle may be published again without having been freed in our sight; the record that it had is then dropped. The
- * lock is held. */
-static void publish_locked(struct cohort_datatype *d) {
-  struct cohort_datatype *gone = cohort_table_put(&table, d->handle, d); /* d itself, if there is no memory */
-  if (UNLIKELY(gone != NULL)) drop(gone);
-}
-
-static void publish(struct cohort_datatype *d) {
-  cohort_registry_lock();
-  publish_locked(d);
-  cohort_registry_unlock();
-}
-
-struct cohort_datatype *cohort_datatype_ref(uint64_t handle) {
-  struct cohort_datatype *d = cohort_table_find(&table, handle);
-  if (d != NULL) d->refs++;
-  return d;
-}
-
-void cohort_datatype_unref(struct cohort_datatype *d) {
-  if (d != NULL) drop(d);
 }
 
 static struct cohort_datatype *unknown(MPI_Datatype type, const char *why) {
-  struct cohort_datatype *d = new_record(type, 0, 0, 0);
+  struct cohort_datatype *d = new_record(type, COHORT_COMBINER_UNKNOWN, 0, 0, 0);
   if (d == NULL) return NULL;
-  d->combiner = COHORT_COMBINER_UNKNOWN;
-  set_name(d, why);
+  cohort_object_set_name(&d->o, why);
   set_figures(d, measured(type));
   return d;
 }
@@ -197,7 +119,6 @@ static int is_named(MPI_Datatype type) {
 }
 
 static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call);
-static struct cohort_datatype *find(MPI_Datatype type);
 
 /* A predefined type that is not in our list (an MPI's own extension). */
 static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
@@ -205,8 +126,9 @@ static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
   int length = 0;
   struct cohort_datatype *d = unknown(type, call);
   if (d == NULL) return NULL;
-  d->combiner = COHORT_COMBINER_NAMED;
-  if (PMPI_Type_get_name(type, name, &length) == MPI_SUCCESS && length > 0) set_name(d, name);
+  d->o.kind = COHORT_COMBINER_NAMED;
+  d->o.state = COHORT_OBJECT_PREDEFINED;
+  if (PMPI_Type_get_name(type, name, &length) == MPI_SUCCESS && length > 0) cohort_object_set_name(&d->o, name);
   return d;
 }
 
@@ -219,17 +141,16 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   uint32_t c = combiner_of(combiner);
   if (c == COHORT_COMBINER_NAMED) return extension(type, call);
   if (c == COHORT_COMBINER_UNKNOWN) return unknown(type, call);
-  struct cohort_datatype *d = new_record(type, (size_t)ni, (size_t)na, (size_t)nt);
+  struct cohort_datatype *d = new_record(type, c, (size_t)ni, (size_t)na, (size_t)nt);
   if (d == NULL) return NULL;
-  d->combiner = c;
-  d->call_site = site;
+  d->o.call_site = site;
   set_figures(d, measured(type));
   size_t off_aint = (sizeof(int) * (size_t)ni + 15) & ~(size_t)15;
   size_t off_type = off_aint + sizeof(MPI_Aint) * (size_t)na;
   size_t begin = scratch.length, need = begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 16;
   need = (need + 15) & ~(size_t)15;
   if (!cohort_reserve(&scratch, need)) {
-    d->combiner = COHORT_COMBINER_UNKNOWN;
+    d->o.kind = COHORT_COMBINER_UNKNOWN;
     d->n_integers = d->n_addresses = d->n_types = 0;
     return d;
   }
@@ -238,9 +159,9 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   MPI_Aint *aints = (MPI_Aint *)(scratch.data + begin + off_aint);
   MPI_Datatype *types = (MPI_Datatype *)(scratch.data + begin + off_type);
   if (PMPI_Type_get_contents(type, ni, na, nt, ints, aints, types) != MPI_SUCCESS) {
-    d->combiner = COHORT_COMBINER_UNKNOWN;
+    d->o.kind = COHORT_COMBINER_UNKNOWN;
     d->n_integers = d->n_addresses = d->n_types = 0;
-    set_name(d, call);
+    cohort_object_set_name(&d->o, call);
     scratch.length = begin;
     return d;
   }
@@ -248,9 +169,7 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
   for (int i = 0; i < nt; i++) {
     MPI_Datatype part_type = ((MPI_Datatype *)(scratch.data + begin + off_type))[i]; /* the buffer may have moved */
-    cohort_registry_lock();
-    struct cohort_datatype *part = cohort_datatype_ref(HANDLE(part_type));
-    cohort_registry_unlock();
+    struct cohort_datatype *part = cohort_object_get(&cohort_datatypes, HANDLE(part_type));
     if (part == NULL) part = read_type(part_type, 0, UNSEEN);
     types_of(d)[i] = (uint64_t)(uintptr_t)part;
     if (!is_named(part_type)) PMPI_Type_free(&part_type); /* get_contents gave us a reference */
@@ -261,53 +180,45 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
 
 static struct cohort_datatype *find(MPI_Datatype type) {
   cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
+  struct cohort_datatype *d = cohort_table_find(&cohort_datatypes.table, HANDLE(type));
   cohort_registry_unlock();
   return d;
-}
-
-/* Publishes what was made because it was not known, unless another thread has done so in between. `given`: the program
- * has the handle once more. The lock is held. */
-static struct cohort_datatype *unless_known(struct cohort_datatype *d, int given) {
-  struct cohort_datatype *known = cohort_table_find(&table, d->handle);
-  if (known == NULL) {
-    publish_locked(d);
-    return d;
-  }
-  drop(d);
-  if (given && known->combiner != COHORT_COMBINER_NAMED) known->holds++;
-  return known;
 }
 
 static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
   struct cohort_datatype *d = find(type);
   if (d != NULL) return d;
   d = read_type(type, site, call);
-  if (d == NULL) return NULL;
-  cohort_registry_lock();
-  d = unless_known(d, 0);
+  return d == NULL ? NULL : cohort_object_publish_new(&d->o, 0);
+}
+
+/* The same without what only a call of its own tells. Begins and ends with the lock held. */
+static struct cohort_object *known_locked(MPI_Datatype type) {
+  struct cohort_object *o = cohort_table_find(&cohort_datatypes.table, HANDLE(type));
+  if (LIKELY(o != NULL)) return o;
   cohort_registry_unlock();
-  return d;
+  record_of(type, 0, UNSEEN);
+  cohort_registry_lock();
+  return cohort_table_find(&cohort_datatypes.table, HANDLE(type));
 }
 
 /* ---- predefined types */
 
 static void add_named(MPI_Datatype type, const char *name, uint32_t basic, uint32_t pair, uint32_t value_size) {
   if ((type == MPI_DATATYPE_NULL) != (basic == COHORT_BASIC_NULL)) return; /* this MPI was built without it */
-  if (cohort_table_find(&table, HANDLE(type)) != NULL) return;              /* another name of one that is there */
+  if (cohort_object_known(&cohort_datatypes, HANDLE(type))) return;         /* another name of one that is there */
   MPI_Count size = 0;
   if (basic != COHORT_BASIC_NULL && PMPI_Type_size_x(type, &size) != MPI_SUCCESS) return;
   if (size == 0 && basic != COHORT_BASIC_NULL && basic != COHORT_BASIC_LB && basic != COHORT_BASIC_UB) return;
-  struct cohort_datatype *d = new_record(type, 0, 0, 0);
+  struct cohort_datatype *d = new_record(type, COHORT_COMBINER_NAMED, 0, 0, 0);
   if (d == NULL) return;
-  d->combiner = COHORT_COMBINER_NAMED;
-  d->state = basic == COHORT_BASIC_NULL ? 0 : COHORT_TYPE_COMMITTED;
+  d->o.state = COHORT_OBJECT_PREDEFINED | (basic == COHORT_BASIC_NULL ? 0 : COHORT_TYPE_COMMITTED);
   d->basic = basic;
   d->pair = pair;
   d->basic_size = value_size != 0 ? value_size : (uint32_t)size;
   set_figures(d, basic == COHORT_BASIC_NULL ? unknown_figures : measured(type));
-  set_name(d, name);
-  publish(d);
+  cohort_object_set_name(&d->o, name);
+  cohort_object_publish(&d->o);
 }
 
 #ifdef OPEN_MPI
@@ -340,38 +251,31 @@ static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, 
   if (UNLIKELY(n_int + n_addr + n_types > ARGUMENTS_MAX)) {
     struct cohort_datatype *u = unknown(type, call);
     if (u != NULL) {
-      u->call_site = site;
-      publish(u);
+      u->o.call_site = site;
+      cohort_object_publish(&u->o);
     }
     return NULL;
   }
   cohort_registry_lock();
-  struct cohort_datatype *d = new_locked(type, n_int, n_addr, n_types);
+  struct cohort_datatype *d = new_locked(type, combiner, n_int, n_addr, n_types);
   if (UNLIKELY(d == NULL)) {
     cohort_registry_unlock();
     return NULL;
   }
-  d->combiner = combiner;
-  d->call_site = site;
-  d->stack = stack;
+  d->o.call_site = site;
+  d->o.stack = stack;
   set_figures(d, f);
   uint64_t *types = types_of(d);
   for (size_t i = 0; i < n_types; i++) {
-    struct cohort_datatype *part = cohort_table_find(&table, HANDLE(given[i]));
-    if (UNLIKELY(part == NULL)) {
-      cohort_registry_unlock();
-      record_of(given[i], 0, UNSEEN);
-      cohort_registry_lock();
-      part = cohort_table_find(&table, HANDLE(given[i]));
-    }
-    if (part != NULL) part->refs++;
+    struct cohort_object *part = known_locked(given[i]);
+    cohort_object_ref(part);
     types[i] = (uint64_t)(uintptr_t)part;
   }
   return d;
 }
 
 static void end_type(struct cohort_datatype *d) {
-  publish_locked(d);
+  cohort_object_publish_locked(&d->o);
   cohort_registry_unlock();
 }
 
@@ -474,14 +378,9 @@ CONSTRUCTOR(Type_struct, STRUCT, 1 + N(count), N(count), N(count), types,
 
 /* The program was given a handle that it may have had already: of a type of its own once more, to be freed again. */
 void cohort_datatype_given(MPI_Datatype type) {
-  cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
-  if (d != NULL && d->combiner != COHORT_COMBINER_NAMED) d->holds++;
-  cohort_registry_unlock();
-  if (d != NULL || (d = read_type(type, 0, UNSEEN)) == NULL) return;
-  cohort_registry_lock();
-  unless_known(d, 1);
-  cohort_registry_unlock();
+  if (cohort_object_again(&cohort_datatypes, HANDLE(type))) return;
+  struct cohort_datatype *d = read_type(type, 0, UNSEEN);
+  if (d != NULL) cohort_object_publish_new(&d->o, 1);
 }
 
 int cohort_is_builtin(uint64_t handle) {
@@ -522,14 +421,8 @@ LIBRARYS(Type_match_size, (int typeclass, int size, MPI_Datatype *newtype), (typ
 
 void cohort_datatype_committed(MPI_Datatype type) {
   cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
-  if (UNLIKELY(d == NULL)) {
-    cohort_registry_unlock();
-    record_of(type, 0, UNSEEN);
-    cohort_registry_lock();
-    d = cohort_table_find(&table, HANDLE(type));
-  }
-  if (d != NULL) __atomic_store_n(&d->state, d->state | COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
+  struct cohort_object *o = known_locked(type);
+  if (o != NULL) __atomic_store_n(&o->state, o->state | COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
   cohort_registry_unlock();
 }
 
@@ -542,39 +435,19 @@ EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
 }
 
 EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
-  uint64_t handle = HANDLE(*datatype);
   if (!cohort_registry_enter(SITE)) return PMPI_Type_free(datatype);
-  /* Taken out before MPI can give the handle to another thread. */
-  cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, handle);
-  int last = d != NULL && d->combiner != COHORT_COMBINER_NAMED && --d->holds == 0;
-  if (last) {
-    cohort_table_remove(&table, handle);
-    __atomic_store_n(&d->state, d->state | COHORT_TYPE_FREED, __ATOMIC_RELEASE);
-  }
-  cohort_registry_unlock();
+  struct cohort_object *o = cohort_object_freeing(&cohort_datatypes, HANDLE(*datatype));
   int rc = PMPI_Type_free(datatype);
-  if (last) {
-    cohort_registry_lock();
-    if (LIKELY(rc == MPI_SUCCESS)) {
-      drop(d);
-    } else {
-      d->holds = 1;
-      __atomic_store_n(&d->state, d->state & ~(uint32_t)COHORT_TYPE_FREED, __ATOMIC_RELEASE);
-      publish_locked(d);
-    }
-    cohort_registry_unlock();
-  }
+  cohort_object_freed(o, rc);
   cohort_type_size_forget();
   cohort_registry_leave();
   return rc;
 }
 
 void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f) {
-  cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(type));
-  if (d != NULL) __atomic_store_n(&d->f_handle, f, __ATOMIC_RELEASE);
-  cohort_registry_unlock();
+  struct cohort_object *o = cohort_object_get(&cohort_datatypes, HANDLE(type));
+  if (o != NULL) __atomic_store_n(&o->f_handle, f, __ATOMIC_RELEASE);
+  cohort_object_put(o);
 }
 
 MPI_Fint cohort_datatype_c2f(MPI_Datatype type) {
@@ -622,10 +495,9 @@ EXPORT int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name) {
   int rc = PMPI_Type_set_name(datatype, type_name);
   if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
   record_of(datatype, 0, UNSEEN);
-  cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&table, HANDLE(datatype));
-  if (d != NULL) set_name(d, type_name);
-  cohort_registry_unlock();
+  struct cohort_object *o = cohort_object_get(&cohort_datatypes, HANDLE(datatype));
+  if (o != NULL) cohort_object_set_name(o, type_name);
+  cohort_object_put(o);
   cohort_registry_leave();
   return rc;
 }

@@ -70,7 +70,7 @@ static void errhandler_given(MPI_Errhandler handler, uint64_t site) {
   if (cohort_object_again(&cohort_errhandlers, HANDLE(handler))) return;
   struct cohort_errhandler *r =
       make_errhandler(handler, COHORT_FUNCTION_USER, COHORT_OBJECT_UNSEEN | COHORT_OBJECT_ADDRESS_ONLY, 0, site);
-  if (r != NULL) cohort_object_publish_given(&r->o);
+  if (r != NULL) cohort_object_publish_new(&r->o, 1);
 }
 
 #define MADE(KIND) add_errhandler(*errhandler, COHORT_FUNCTION_##KIND, 0, (uint64_t)(uintptr_t)function, site, NULL)

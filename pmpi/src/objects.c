@@ -30,7 +30,7 @@ static void group_given(MPI_Group group, uint64_t site, uint32_t state) {
   r->group_rank = rank == MPI_UNDEFINED ? UINT32_MAX : (uint32_t)rank;
   r->n_members = cohort_world_ranks(group, n, (uint32_t *)(r + 1)) ? (uint32_t)n : 0;
   if (r->n_members < (uint32_t)n) r->o.state |= COHORT_OBJECT_TRUNCATED;
-  cohort_object_publish_given(&r->o);
+  cohort_object_publish_new(&r->o, 1);
 }
 
 uint64_t cohort_group_ref(MPI_Group group) {
@@ -74,11 +74,11 @@ void cohort_groups_open(void) {
 
 /* ------------------------------------------------------------------ windows */
 
-static void release_window(struct cohort_object *o) {
+static void release_window(struct cohort_object *o, struct cohort_object **done) {
   struct cohort_window *w = (void *)o;
-  cohort_comm_unref((void *)(uintptr_t)w->comm);
-  cohort_object_unref((void *)(uintptr_t)w->access_group);
-  cohort_object_unref((void *)(uintptr_t)w->exposure_group);
+  cohort_object_drop(w->comm, done);
+  cohort_object_drop(w->access_group, done);
+  cohort_object_drop(w->exposure_group, done);
 }
 struct object_table cohort_windows = {.table = {.published = &cohort_registry.windows}, .release = release_window};
 
@@ -89,10 +89,7 @@ static void *attribute(MPI_Win win, int key) {
 }
 
 static uint64_t comm_record(MPI_Comm comm) {
-  cohort_registry_lock();
-  uint64_t c = (uint64_t)(uintptr_t)cohort_comm_ref(HANDLE(comm));
-  cohort_registry_unlock();
-  return c;
+  return (uint64_t)(uintptr_t)cohort_object_get(&cohort_comms, HANDLE(comm));
 }
 
 void cohort_window_made(MPI_Win win, uint32_t kind, MPI_Comm comm, uint64_t site) {
@@ -186,19 +183,16 @@ GIVES(Win_set_name, (MPI_Win win, const char *win_name), (win, win_name), (void)
 
 /* ------------------------------------------------------------------ files */
 
-static void release_file(struct cohort_object *o) {
+static void release_file(struct cohort_object *o, struct cohort_object **done) {
   struct cohort_file *f = (void *)o;
-  cohort_comm_unref((void *)(uintptr_t)f->comm);
-  cohort_datatype_unref((void *)(uintptr_t)f->etype);
-  cohort_datatype_unref((void *)(uintptr_t)f->filetype);
+  cohort_object_drop(f->comm, done);
+  cohort_object_drop(f->etype, done);
+  cohort_object_drop(f->filetype, done);
 }
 struct object_table cohort_files = {.table = {.published = &cohort_registry.files}, .release = release_file};
 
 static uint64_t type_record(MPI_Datatype type) {
-  cohort_registry_lock();
-  uint64_t d = (uint64_t)(uintptr_t)cohort_datatype_ref(HANDLE(type));
-  cohort_registry_unlock();
-  return d;
+  return (uint64_t)(uintptr_t)cohort_object_get(&cohort_datatypes, HANDLE(type));
 }
 
 void cohort_file_opened(MPI_File file, MPI_Comm comm, const char *name, int amode, uint64_t site) {
@@ -226,7 +220,7 @@ void cohort_file_viewed(MPI_File file, int64_t disp, MPI_Datatype etype, MPI_Dat
     f->o.stack = old->o.stack;
     cohort_registry_lock();
     f->comm = old->comm;
-    if (f->comm != 0) ((struct cohort_comm *)(uintptr_t)f->comm)->refs++;
+    cohort_object_ref((void *)(uintptr_t)f->comm);
     cohort_registry_unlock();
     f->amode = old->amode;
     f->disp = disp;

@@ -190,12 +190,12 @@ static struct comm_info *info_of(const struct cohort_comm *c) {
     const uint32_t *members = (const uint32_t *)(c + 1);
     i->seen = i->headed = 1;
     for (uint32_t k = 0; k < c->n_members + c->n_remote; k++) i->headed &= members[k] != UINT32_MAX;
-    i->all = i->headed && c->kind != COHORT_COMM_INTER && c->n_members == (uint32_t)g.world_size;
-    uint32_t n = c->kind == COHORT_COMM_INTER ? c->n_remote : c->n_members;
+    i->all = i->headed && c->o.kind != COHORT_COMM_INTER && c->n_members == (uint32_t)g.world_size;
+    uint32_t n = c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->n_members;
     if (i->headed && !i->all && n > 0) i->senders = cohort_map(n * sizeof *i->senders);
     if (i->senders != NULL) {
       i->n_senders = n;
-      memcpy(i->senders, c->kind == COHORT_COMM_INTER ? members + c->n_members : members, n * sizeof *i->senders);
+      memcpy(i->senders, c->o.kind == COHORT_COMM_INTER ? members + c->n_members : members, n * sizeof *i->senders);
     }
   }
   return i;
@@ -217,7 +217,7 @@ uint32_t cohort_racing_peer(MPI_Comm comm, int rank) {
   if (UNLIKELY(c == NULL || !info_of(c)->headed)) return NOBODY;
   const uint32_t *members = (const uint32_t *)(c + 1);
   uint32_t n = c->n_members;
-  if (UNLIKELY(c->kind == COHORT_COMM_INTER)) {
+  if (UNLIKELY(c->o.kind == COHORT_COMM_INTER)) {
     members += n;
     n = c->n_remote;
   }

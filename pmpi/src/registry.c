@@ -103,27 +103,21 @@ void cohort_table_remove(struct registry_table *t, uint64_t handle) {
   __atomic_store_n(&s->slot[i].record, FREED, __ATOMIC_RELEASE);
 }
 
-/* ------------------------------------------------------------------ records that begin with a struct cohort_object */
+/* ------------------------------------------------------------------ records: of handles of all kinds */
 
 struct object_private {
   struct object_table *table;
-  uint32_t bytes, name_bytes;
-  uint64_t going; /* the program is giving up the handle: whoever is given it meanwhile is given another object */
 };
-#define PRIVATE(o) ((struct object_private *)(o) - 1)
+#define PRIVATE(o) ((struct object_private *)(void *)(o) - 1)
 
-/* One that is not published yet; the lock is not held. NULL: no memory. */
-void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site) {
-  uint64_t stack = cohort_stack(site, t->stacks);
-  cohort_registry_lock();
+/* One that is not published yet, with no site and no stack; the lock is held. NULL: no memory. */
+void *cohort_object_new(struct object_table *t, size_t bytes, uint64_t handle) {
   struct object_private *p = cohort_alloc(sizeof *p + bytes);
   if (p == NULL) {
     cohort_registry.lost++;
-    cohort_registry_unlock();
     return NULL;
   }
   p->table = t;
-  p->bytes = (uint32_t)(sizeof *p + bytes);
   struct cohort_object *o = (void *)(p + 1);
   o->size = (uint32_t)bytes;
   o->handle = handle;
@@ -131,8 +125,18 @@ void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, 
   o->refs = o->holds = 1;
   o->id = ++t->created;
   o->event = g.events;
-  o->call_site = site;
-  o->stack = stack;
+  return o;
+}
+
+/* The same with both; the lock is not held. */
+void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site) {
+  uint64_t stack = cohort_stack(site, t->stacks);
+  cohort_registry_lock();
+  struct cohort_object *o = cohort_object_new(t, bytes, handle);
+  if (o != NULL) {
+    o->call_site = site;
+    o->stack = stack;
+  }
   cohort_registry_unlock();
   return o;
 }
@@ -142,41 +146,71 @@ void cohort_object_ref(struct cohort_object *o) {
   if (o != NULL) o->refs++;
 }
 
-void cohort_object_unref(struct cohort_object *o) {
-  if (o == NULL || --o->refs > 0) return;
-  struct object_private *p = PRIVATE(o);
-  if (p->table->release != NULL) p->table->release(o);
-  if (o->name != 0) cohort_free((void *)(uintptr_t)o->name, p->name_bytes);
-  o->handle = 0;
-  cohort_free(p, p->bytes);
+/* With a reference; NULL: it is not known. The lock is held. */
+void *cohort_object_find(struct object_table *t, uint64_t handle) {
+  struct cohort_object *o = cohort_table_find(&t->table, handle);
+  cohort_object_ref(o);
+  return o;
 }
 
-/* A record that the handle had is dropped: it went away unseen. */
+/* Gives up a reference that a record had. If it was the last one, what it led to joins `done`, which is linked through
+ * `handle`, so that a deep tree needs no stack. */
+void cohort_object_drop(uint64_t record, struct cohort_object **done) {
+  struct cohort_object *o = (void *)(uintptr_t)record;
+  if (o == NULL || --o->refs > 0) return;
+  o->handle = (uint64_t)(uintptr_t)*done;
+  *done = o;
+}
+
+static void free_name(struct cohort_object *o) {
+  char *name = (void *)(uintptr_t)o->name;
+  if (UNLIKELY(name != NULL)) cohort_free(name, strlen(name) + 1);
+}
+
+/* Gives up one reference, and what it was the last one to hold. The lock is held. */
+void cohort_object_unref(struct cohort_object *o) {
+  struct cohort_object *done = NULL;
+  cohort_object_drop((uint64_t)(uintptr_t)o, &done);
+  while (done != NULL) {
+    struct cohort_object *gone = done;
+    struct object_private *p = PRIVATE(gone);
+    done = (void *)(uintptr_t)gone->handle;
+    gone->handle = 0;
+    if (p->table->release != NULL) p->table->release(gone, &done);
+    free_name(gone);
+    cohort_free(p, sizeof *p + gone->size);
+  }
+}
+
+/* A record that the handle had is dropped: it went away unseen. So is this one, if there is no memory. The lock is
+ * held. */
+void cohort_object_publish_locked(struct cohort_object *o) {
+  struct cohort_object *gone = cohort_table_put(&PRIVATE(o)->table->table, o->handle, o);
+  if (UNLIKELY(gone != NULL)) cohort_object_unref(gone);
+}
+
 void cohort_object_publish(struct cohort_object *o) {
   cohort_registry_lock();
-  cohort_object_unref(cohort_table_put(&PRIVATE(o)->table->table, o->handle, o));
+  cohort_object_publish_locked(o);
   cohort_registry_unlock();
 }
 
+/* A debugger that looks meanwhile finds the name before, or this one. */
 void cohort_object_set_name(struct cohort_object *o, const char *name) {
-  struct object_private *p = PRIVATE(o);
   size_t bytes = strnlen(name, 4095) + 1;
   cohort_registry_lock();
   char *text = bytes > 1 ? cohort_alloc(bytes) : NULL;
   if (text != NULL) memcpy(text, name, bytes - 1);
-  char *before = (void *)(uintptr_t)o->name;
-  size_t before_bytes = p->name_bytes;
+  struct cohort_object before = *o;
   __atomic_store_n(&o->name, (uint64_t)(uintptr_t)text, __ATOMIC_RELEASE);
-  p->name_bytes = (uint32_t)bytes;
-  if (before != NULL) cohort_free(before, before_bytes);
+  free_name(&before);
   cohort_registry_unlock();
 }
 
 /* With a reference for the caller; NULL: it is not known. */
 void *cohort_object_get(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
-  struct cohort_object *o = cohort_table_find(&t->table, handle);
-  cohort_object_ref(o);
+  struct cohort_object *o = cohort_object_find(t, handle);
   cohort_registry_unlock();
   return o;
 }
@@ -188,36 +222,54 @@ void cohort_object_put(struct cohort_object *o) {
   cohort_registry_unlock();
 }
 
-static struct cohort_object *again(struct object_table *t, uint64_t handle) {
+/* NULL also if the program is giving it up: whoever has the handle now has another object. The lock is held. */
+static struct cohort_object *there(struct object_table *t, uint64_t handle) {
   struct cohort_object *o = cohort_table_find(&t->table, handle);
-  if (o == NULL || PRIVATE(o)->going) return NULL;
+  return o == NULL || o->state & COHORT_OBJECT_GOING ? NULL : o;
+}
+
+static void hold(struct cohort_object *o) {
   if (!(o->state & COHORT_OBJECT_PREDEFINED)) o->holds++;
-  return o;
+}
+
+int cohort_object_known(struct object_table *t, uint64_t handle) {
+  cohort_registry_lock();
+  int known = there(t, handle) != NULL;
+  cohort_registry_unlock();
+  return known;
 }
 
 /* The program was given the handle once more: 1. 0: it is new, and has to be made. */
 int cohort_object_again(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
-  int known = again(t, handle) != NULL;
+  struct cohort_object *o = there(t, handle);
+  if (o != NULL) hold(o);
   cohort_registry_unlock();
-  return known;
+  return o != NULL;
 }
 
-/* Publishes what was made because it was not known; another thread may have been given the handle at the same time. */
-void cohort_object_publish_given(struct cohort_object *o) {
+/* Publishes what was made because it was not known, unless another thread has done so in between; `given`: the program
+ * has the handle once more. Returns what is published. */
+void *cohort_object_publish_new(struct cohort_object *o, int given) {
   cohort_registry_lock();
-  struct object_table *t = PRIVATE(o)->table;
-  cohort_object_unref(again(t, o->handle) != NULL ? o : cohort_table_put(&t->table, o->handle, o));
+  struct cohort_object *known = there(PRIVATE(o)->table, o->handle);
+  if (known == NULL) {
+    cohort_object_publish_locked(known = o);
+  } else {
+    cohort_object_unref(o);
+    if (given) hold(known);
+  }
   cohort_registry_unlock();
+  return known;
 }
 
 /* The program is about to free it. With a reference, for cohort_object_freed; NULL: it is not known. Until then a
  * debugger sees it, but a thread that MPI gives the handle to meanwhile makes a record of its own. */
 void *cohort_object_freeing(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
-  struct cohort_object *o = cohort_table_find(&t->table, handle);
-  if (o != NULL && !(o->state & COHORT_OBJECT_PREDEFINED) && o->holds > 0 && --o->holds == 0) PRIVATE(o)->going = 1;
-  cohort_object_ref(o);
+  struct cohort_object *o = cohort_object_find(t, handle);
+  if (o != NULL && !(o->state & COHORT_OBJECT_PREDEFINED) && o->holds > 0 && --o->holds == 0)
+    __atomic_fetch_or(&o->state, COHORT_OBJECT_GOING, __ATOMIC_RELEASE);
   cohort_registry_unlock();
   return o;
 }
@@ -226,17 +278,17 @@ void *cohort_object_freeing(struct object_table *t, uint64_t handle) {
 void cohort_object_freed(struct cohort_object *o, int rc) {
   if (o == NULL) return;
   cohort_registry_lock();
-  struct registry_table *t = &PRIVATE(o)->table->table;
   if (o->state & COHORT_OBJECT_PREDEFINED) {
     /* MPI_Group_free(MPI_GROUP_EMPTY) and the like: it is there still */
   } else if (rc != MPI_SUCCESS) {
     o->holds++;
-    PRIVATE(o)->going = 0;
-  } else if (PRIVATE(o)->going) {
-    int there = cohort_table_find(t, o->handle) == o;
-    if (there) cohort_table_remove(t, o->handle); /* a debugger finds it as long as it is not freed */
-    __atomic_fetch_or(&o->state, COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
-    if (there) cohort_object_unref(o);
+    __atomic_fetch_and(&o->state, ~(uint32_t)COHORT_OBJECT_GOING, __ATOMIC_RELEASE);
+  } else if (o->state & COHORT_OBJECT_GOING) {
+    struct registry_table *t = &PRIVATE(o)->table->table;
+    int published = cohort_table_find(t, o->handle) == o;
+    if (published) cohort_table_remove(t, o->handle); /* a debugger finds it as long as it is not freed */
+    __atomic_store_n(&o->state, (o->state & ~(uint32_t)COHORT_OBJECT_GOING) | COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
+    if (published) cohort_object_unref(o);
   }
   cohort_object_unref(o);
   cohort_registry_unlock();

@@ -29,24 +29,29 @@ struct object_table {
   struct registry_table table;
   uint64_t created;
   int stacks; /* of requests: only if asked for */
-  void (*release)(struct cohort_object *); /* gives up what a record refers to; the lock is held */
+  /* gives up what a record refers to (cohort_object_drop); the lock is held */
+  void (*release)(struct cohort_object *, struct cohort_object **done);
 };
+void *cohort_object_new(struct object_table *t, size_t bytes, uint64_t handle);
 void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site);
 void cohort_object_ref(struct cohort_object *o);
+void *cohort_object_find(struct object_table *t, uint64_t handle);
+void cohort_object_drop(uint64_t record, struct cohort_object **done);
 void cohort_object_unref(struct cohort_object *o);
+void cohort_object_publish_locked(struct cohort_object *o);
 void cohort_object_publish(struct cohort_object *o);
 void cohort_object_set_name(struct cohort_object *o, const char *name);
 void *cohort_object_get(struct object_table *t, uint64_t handle);
 void cohort_object_put(struct cohort_object *o);
+int cohort_object_known(struct object_table *t, uint64_t handle);
 int cohort_object_again(struct object_table *t, uint64_t handle);
-void cohort_object_publish_given(struct cohort_object *o);
+void *cohort_object_publish_new(struct cohort_object *o, int given);
 void *cohort_object_freeing(struct object_table *t, uint64_t handle);
 void cohort_object_freed(struct cohort_object *o, int rc);
 
 /* ---- datatypes.c */
 void cohort_datatypes_open(void);
-struct cohort_datatype *cohort_datatype_ref(uint64_t handle); /* the lock is held; NULL: it is not known */
-void cohort_datatype_unref(struct cohort_datatype *d);
+extern struct object_table cohort_datatypes;
 void cohort_datatype_given(MPI_Datatype type);
 void cohort_datatype_committed(MPI_Datatype type);
 MPI_Fint cohort_datatype_c2f(MPI_Datatype type);         /* the program's Fortran is given it */
@@ -59,8 +64,7 @@ void cohort_comms_open(void);
 struct cohort_comm *cohort_comm_find(MPI_Comm comm); /* registers one that it does not know; NULL only without memory */
 uint32_t cohort_comm_index(MPI_Comm comm);
 struct cohort_comm *cohort_comm_known(MPI_Comm comm);    /* NULL: it is not */
-struct cohort_comm *cohort_comm_ref(uint64_t handle);    /* the lock is held; likewise */
-void cohort_comm_unref(struct cohort_comm *c);
+extern struct object_table cohort_comms;
 void cohort_comm_given(MPI_Comm comm, uint64_t site);
 struct cohort_comm *cohort_comm_freeing(MPI_Comm comm);
 void cohort_comm_freed(struct cohort_comm *c, int rc);

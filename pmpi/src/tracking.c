@@ -130,14 +130,14 @@ uint32_t cohort_call_root(struct cohort_call *k, int root, int here) {
   const struct cohort_comm *c = comm_of(k);
   k->a.root = root;
   if (c == NULL) return 0;
-  int is_root = c->kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank,
-      gives = c->kind != COHORT_COMM_INTER || root >= 0;
+  int is_root = c->o.kind == COHORT_COMM_INTER ? root == MPI_ROOT : root == (int)c->comm_rank,
+      gives = c->o.kind != COHORT_COMM_INTER || root >= 0;
   return (here == COHORT_AT_ROOT ? is_root : gives) ? 0 : COHORT_SIDE_NOT_HERE;
 }
 
 uint32_t cohort_call_peers(const struct cohort_call *k) {
   const struct cohort_comm *c = comm_of(k);
-  return c == NULL ? 0 : c->kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+  return c == NULL ? 0 : c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
 }
 
 int64_t cohort_call_rank(const struct cohort_call *k) {
@@ -170,10 +170,10 @@ static struct cohort_request_record *next_of(const struct cohort_request_record 
 
 /* The lock is held, and no table leads to it. */
 static void release(struct cohort_request_record *r) {
-  cohort_datatype_unref((void *)(uintptr_t)r->a.send.datatype);
-  cohort_datatype_unref((void *)(uintptr_t)r->a.receive.datatype);
-  cohort_datatype_unref((void *)(uintptr_t)r->a.target.datatype);
-  cohort_comm_unref((void *)(uintptr_t)r->a.comm);
+  cohort_object_unref((void *)(uintptr_t)r->a.send.datatype);
+  cohort_object_unref((void *)(uintptr_t)r->a.receive.datatype);
+  cohort_object_unref((void *)(uintptr_t)r->a.target.datatype);
+  cohort_object_unref((void *)(uintptr_t)r->a.comm);
   cohort_object_unref((void *)(uintptr_t)r->a.object);
   cohort_object_unref((void *)(uintptr_t)r->a.reduction);
   r->o.handle = 0;
@@ -237,13 +237,14 @@ static void detach(struct cohort_request_record *r) {
 static void keep(struct cohort_action *a) {
   struct cohort_side *sides[] = {&a->send, &a->receive, &a->target};
   for (int i = 0; i < 3; i++) {
-    if (sides[i]->datatype != 0) sides[i]->datatype = (uint64_t)(uintptr_t)cohort_datatype_ref(sides[i]->handle);
+    if (sides[i]->datatype != 0)
+      sides[i]->datatype = (uint64_t)(uintptr_t)cohort_object_find(&cohort_datatypes, sides[i]->handle);
     if (sides[i]->types != 0 && cohort_is_scratch((const void *)(uintptr_t)sides[i]->types)) {
       sides[i]->types = 0;
       sides[i]->flags |= COHORT_SIDE_ARRAYS_GONE;
     }
   }
-  if (a->comm != 0) a->comm = (uint64_t)(uintptr_t)cohort_comm_ref(a->comm_handle);
+  if (a->comm != 0) a->comm = (uint64_t)(uintptr_t)cohort_object_find(&cohort_comms, a->comm_handle);
   cohort_object_ref((void *)(uintptr_t)a->object);
   cohort_object_ref((void *)(uintptr_t)a->reduction);
 }

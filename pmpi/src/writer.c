@@ -447,7 +447,7 @@ void cohort_write_comm(const struct cohort_comm *c) {
   put_uv(&side_record, c->index);
   put_u64(&side_record, c->global_id);
   put_u64(&side_record, c->parent_id);
-  put_u8(&side_record, (uint8_t)c->kind);
+  put_u8(&side_record, (uint8_t)c->o.kind);
   put_uv(&side_record, c->n_members);
   put_uv(&side_record, c->comm_rank);
   put_uv(&side_record, c->n_remote);

@@ -25,6 +25,7 @@ extern struct cohort_registry cohort_registry __attribute__((weak));
 #define HANDLE(h) ((uint64_t)(uint32_t)(h))
 #endif
 #define AT(address) ((void *)(uintptr_t)(address))
+#define NAME(record) ((record)->o.name == 0 ? "" : (const char *)AT((record)->o.name))
 #define ADDRESS(p) ((uint64_t)(uintptr_t)(p))
 
 enum { THREADS = 4, STEPS = 120, TYPES = 10, COMMS = 3, REQUESTS = 8, GROUPS = 4, OTHERS = 3, KEYS = 4 };
@@ -376,13 +377,9 @@ static void look_at_type(const struct held_type *t) {
   const struct cohort_datatype *d = type_of(t->type);
   CHECK(d != NULL);
   if (d == NULL) return;
-  CHECK(d->combiner == combiners[t->kind] && d->handle == HANDLE(t->type) && d->holds == 1 && d->refs >= 1 && d->call_site != 0 && d->id != 0);
-  CHECK(!(d->state & COHORT_TYPE_FREED) && (!t->committed || (d->state & COHORT_TYPE_COMMITTED)));
-  char name[128] = "";
-  uint64_t whole;
-  memcpy(&whole, d->name + 24, 8);
-  strncpy(name, d->state & COHORT_TYPE_LONG_NAME ? AT(whole) : (const void *)d->name, sizeof name - 1);
-  CHECK(strcmp(name, names[t->named]) == 0);
+  CHECK(d->o.kind == combiners[t->kind] && d->o.handle == HANDLE(t->type) && d->o.holds == 1 && d->o.refs >= 1 && d->o.call_site != 0 && d->o.id != 0);
+  CHECK(!(d->o.state & COHORT_OBJECT_FREED) && (!t->committed || (d->o.state & COHORT_TYPE_COMMITTED)));
+  CHECK(strcmp(NAME(d), names[t->named]) == 0);
   const int64_t *i = (const int64_t *)(d + 1), *a = i + d->n_integers;
   const uint64_t *p = (const uint64_t *)(a + d->n_addresses);
   uint32_t n = (uint32_t)t->n;
@@ -400,11 +397,11 @@ static void look_at_type(const struct held_type *t) {
   }
   if (d->n_types == 0) return;
   const struct cohort_datatype *part = AT(p[0]);
-  CHECK(part != NULL && part->refs >= 1);
+  CHECK(part != NULL && part->o.refs >= 1);
   if (t->part != MPI_DATATYPE_NULL)
     CHECK(part == type_of(t->part));
   else
-    CHECK(part->state & COHORT_TYPE_FREED);
+    CHECK(part->o.state & COHORT_OBJECT_FREED);
 }
 
 static void look_at_requests(const struct worker *w) {
@@ -444,7 +441,7 @@ static struct counts count(void) {
   const uint64_t *all[] = {&r->datatypes, &r->comms, &r->requests, &r->groups, &r->windows, &r->files, &r->ops, &r->errhandlers, &r->infos};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) tables += table_bytes(*all[i]);
   return (struct counts){live(r->datatypes), live(r->comms), live(r->requests), live(r->groups), live(r->infos), live(r->ops), live(r->errhandlers),
-                         type_of(MPI_INT)->refs, r->memory_used - tables};
+                         type_of(MPI_INT)->o.refs, r->memory_used - tables};
 }
 
 static void look(const struct counts *first) {
@@ -459,8 +456,8 @@ static void look(const struct counts *first) {
     for (int i = 0; i < w->n_comms; i++) {
       static const char *const names[] = {"", "one", "another name of a communicator"};
       const struct cohort_comm *c = find(cohort_registry.comms, HANDLE(w->comms[i]));
-      CHECK(c != NULL && c->comm_size == 1 && c->n_members == 1 && c->refs == 1 && strcmp(c->name, names[w->comm_names[i]]) == 0 && c->state == 0 &&
-            c->call_site != 0 && c->global_id != 0 && c->parent_id != 0);
+      CHECK(c != NULL && c->comm_size == 1 && c->n_members == 1 && c->o.refs == 1 && strcmp(NAME(c), names[w->comm_names[i]]) == 0 && c->o.state == 0 &&
+            c->o.call_site != 0 && c->global_id != 0 && c->parent_id != 0);
       want.comms++;
     }
     look_at_requests(w);

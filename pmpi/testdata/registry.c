@@ -40,7 +40,7 @@ static void same_contents(MPI_Datatype t, uint32_t combiner, MPI_Datatype old, i
   check(d != NULL, "the type is in the registry", line);
   if (d == NULL) return;
   MPI_Type_get_envelope(t, &ni, &na, &nt, &c);
-  check(d->combiner == combiner && d->n_integers == (uint32_t)ni && d->n_addresses == (uint32_t)na && d->n_types == (uint32_t)nt,
+  check(d->o.kind == combiner && d->n_integers == (uint32_t)ni && d->n_addresses == (uint32_t)na && d->n_types == (uint32_t)nt,
         "envelope", line);
   if (d->n_integers != (uint32_t)ni || d->n_addresses != (uint32_t)na || d->n_types != (uint32_t)nt) return;
   int *ints = malloc(sizeof(int) * (size_t)(ni + 1));
@@ -64,12 +64,12 @@ static void same_contents(MPI_Datatype t, uint32_t combiner, MPI_Datatype old, i
   MPI_Type_get_extent(t, &lb, &extent);
   MPI_Type_get_true_extent(t, &tlb, &textent);
   check(d->type_size == size && d->lb == lb && d->extent == extent && d->true_lb == tlb && d->true_extent == textent, "figures", line);
-  check(d->call_site != 0, "origin", line);
+  check(d->o.call_site != 0, "origin", line);
 #ifdef OPEN_MPI
-  check(d->f_handle == -1, "a Fortran handle that nobody asked for", line);
+  check(d->o.f_handle == -1, "a Fortran handle that nobody asked for", line);
 #endif
   MPI_Fint f = MPI_Type_c2f(t);
-  check(d->f_handle == f, "the Fortran handle", line);
+  check(d->o.f_handle == f, "the Fortran handle", line);
   free(ints);
   free(aints);
   free(types);
@@ -97,26 +97,26 @@ static void constructors(void) {
   MPI_Type_dup(t[7], &t[n]); SAME(t[n], DUP, t[7]); n++;
   uint64_t *made_of = (uint64_t *)((int64_t *)(type_of(t[7]) + 1) + 4 + 3);
   for (int i = 0; i < 3; i++) CHECK(made_of[i] == (uint64_t)(uintptr_t)type_of(parts[i]));
-  CHECK(!(type_of(t[0])->state & COHORT_TYPE_COMMITTED));
+  CHECK(!(type_of(t[0])->o.state & COHORT_TYPE_COMMITTED));
   MPI_Type_commit(&t[0]);
-  CHECK(type_of(t[0])->state & COHORT_TYPE_COMMITTED);
+  CHECK(type_of(t[0])->o.state & COHORT_TYPE_COMMITTED);
   MPI_Type_set_name(t[0], "three integers");
-  CHECK(strcmp(type_of(t[0])->name, "three integers") == 0);
+  CHECK(strcmp((const char *)(uintptr_t)type_of(t[0])->o.name, "three integers") == 0);
   /* A part that was freed is kept by what is made of it. */
   struct cohort_datatype *kept = type_of(t[1]);
-  CHECK(kept->refs == 2);
+  CHECK(kept->o.refs == 2);
   MPI_Datatype gone = t[1];
   MPI_Type_free(&t[1]);
-  CHECK(type_of(gone) == NULL && kept->refs == 1 && (kept->state & COHORT_TYPE_FREED));
+  CHECK(type_of(gone) == NULL && kept->o.refs == 1 && (kept->o.state & COHORT_OBJECT_FREED));
   for (int i = 0; i < n; i++)
     if (i != 1) MPI_Type_free(&t[i]);
   MPI_Datatype real;
-  if (MPI_Type_create_f90_real(6, 30, &real) == MPI_SUCCESS) CHECK(type_of(real) != NULL && type_of(real)->combiner == COHORT_COMBINER_F90_REAL);
+  if (MPI_Type_create_f90_real(6, 30, &real) == MPI_SUCCESS) CHECK(type_of(real) != NULL && type_of(real)->o.kind == COHORT_COMBINER_F90_REAL);
 }
 
 static void named(MPI_Datatype t, const char *name, uint32_t basic, uint32_t size, int line) {
   struct cohort_datatype *d = type_of(t);
-  check(d != NULL && d->combiner == COHORT_COMBINER_NAMED && strcmp(d->name, name) == 0 && d->basic == basic && d->basic_size == size, name, line);
+  check(d != NULL && d->o.kind == COHORT_COMBINER_NAMED && strcmp((const char *)(uintptr_t)d->o.name, name) == 0 && d->basic == basic && d->basic_size == size, name, line);
 }
 #define NAMED(t, basic, size) named(t, #t, COHORT_BASIC_##basic, size, __LINE__)
 
@@ -168,7 +168,7 @@ int main(int argc, char **argv) {
   MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart);
   MPI_Comm_set_name(cart, "grid");
   struct cohort_comm *c = find(cohort_registry.comms, HANDLE(cart));
-  CHECK(c != NULL && c->kind == COHORT_COMM_CART && c->n_dims == 2 && c->parent_id == 1 && strcmp(c->name, "grid") == 0);
+  CHECK(c != NULL && c->o.kind == COHORT_COMM_CART && c->n_dims == 2 && c->parent_id == 1 && strcmp((const char *)(uintptr_t)c->o.name, "grid") == 0);
   if (c != NULL) {
     uint32_t *members = (uint32_t *)(c + 1);
     int32_t *shape = (int32_t *)(members + c->n_members + c->n_remote);

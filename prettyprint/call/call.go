@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -315,7 +316,7 @@ func placeParts(types []datatype.Part, counts, displs []int64, addr uint64, inBy
 // howMany parts a buffer has.
 func (c *Call) howMany(times mpispec.Times) (int, error) {
 	n := c.comm.Size()
-	if c.comm.Kind() == handle.CommInter {
+	if c.comm.Kind() == abi.CommInter {
 		n = len(c.comm.Remote())
 	}
 	if times == mpispec.PerSource || times == mpispec.PerTarget {
@@ -342,11 +343,11 @@ func (c *Call) rootRole() rootRole {
 	switch {
 	case err != nil:
 		return rootUnknown
-	case c.comm.Kind() != handle.CommInter && root == int64(c.comm.Rank()):
+	case c.comm.Kind() != abi.CommInter && root == int64(c.comm.Rank()):
 		return rootSelf
-	case c.comm.Kind() == handle.CommInter && root == c.r.RootConst():
+	case c.comm.Kind() == abi.CommInter && root == c.r.RootConst():
 		return rootSelf
-	case c.comm.Kind() == handle.CommInter && root == c.r.ProcNull():
+	case c.comm.Kind() == abi.CommInter && root == c.r.ProcNull():
 		return rootNobody
 	}
 	return rootOther

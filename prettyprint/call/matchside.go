@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
@@ -159,7 +160,7 @@ func (c *Call) partFor(s *callSide, peer int) (*callPart, error) {
 	}
 	if c.comm != nil && peer >= 0 {
 		group := c.comm.Members()
-		if c.comm.Kind() == handle.CommInter {
+		if c.comm.Kind() == abi.CommInter {
 			group = c.comm.Remote()
 		}
 		if len(group) == len(s.parts) { // not so for neighbours
@@ -217,8 +218,8 @@ func EventSide(r *handle.Rank, e Event, receives bool, peer int, res Resolver) (
 	for _, h := range slices.Concat(requests, detached) {
 		q := RequestOf(r.ObjectOf(h))
 		k := q.Call()
-		posted := q.Record.State&registry.RequestPersistent == 0 && q.Record.Event+1 == e.Number && k.name == e.Call
-		started := q.Record.State&registry.RequestPersistent != 0 && q.abi.StartEvent == e.Number && e.starts()
+		posted := q.Head.State&abi.RequestPersistent == 0 && q.Head.Event+1 == e.Number && k.name == e.Call
+		started := q.Head.State&abi.RequestPersistent != 0 && q.abi.StartEvent == e.Number && e.starts()
 		if !posted && !started {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
@@ -377,7 +378,7 @@ func (c *Call) envelope(receives bool) *datatype.Envelope {
 		e.Self = int64(members[me])
 	}
 	group := members
-	if c.comm.Kind() == handle.CommInter {
+	if c.comm.Kind() == abi.CommInter {
 		group = c.comm.Remote()
 	}
 	peer, tag := "dest", []string{"sendtag", "tag"}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
@@ -15,23 +16,10 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// The flags of enum cohort_side_flag.
-const (
-	sidePresent     = 1 << 0
-	sideInPlace     = 1 << 1
-	sideVector      = 1 << 2
-	sideCounts64    = 1 << 3
-	sideDispls64    = 1 << 4
-	sideDisplsBytes = 1 << 5
-	sideNotHere     = 1 << 6
-	sideArraysGone  = 1 << 7
-	sidePerPeer     = 1 << 8
-)
-
 // operation is the function that an action is of.
-func operation(a *registry.ActionRecord) string {
-	if strings.HasPrefix(a.Name, "MPI") {
-		return a.Name
+func operation(a *abi.Action) string {
+	if name := registry.Text(a.Name[:]); strings.HasPrefix(name, "MPI") {
+		return name
 	}
 	if f, ok := mpispec.Lookup(mpispec.Op(a.Op).Call()); ok {
 		return f.Name
@@ -41,7 +29,7 @@ func operation(a *registry.ActionRecord) string {
 
 // recordCall is a call as the registry has it. source is the same call in the source text, for the names of things, or
 // nil.
-func recordCall(r *handle.Rank, a *registry.ActionRecord, state State, source *mpicall.Call) *Call {
+func recordCall(r *handle.Rank, a *abi.Action, state State, source *mpicall.Call) *Call {
 	name := operation(a)
 	fn, known := mpispec.Lookup(name)
 	if !known {
@@ -58,12 +46,12 @@ func recordCall(r *handle.Rank, a *registry.ActionRecord, state State, source *m
 		}
 	}
 	c.root = c.rootRole()
-	inPlace := a.Send.Flags&sideInPlace != 0 || a.Receive.Flags&sideInPlace != 0
+	inPlace := a.Send.Flags&abi.SideInPlace != 0 || a.Receive.Flags&abi.SideInPlace != 0
 	for _, s := range []struct {
-		abi       *registry.SideRecord
+		abi       *abi.Side
 		direction mpispec.BufferDirection
 	}{{&a.Send, mpispec.Sends}, {&a.Receive, mpispec.Receives}} {
-		if s.abi.Flags&sidePresent == 0 {
+		if s.abi.Flags&abi.SidePresent == 0 {
 			continue
 		}
 		side := c.recordSide(s.abi, s.direction)
@@ -75,7 +63,7 @@ func recordCall(r *handle.Rank, a *registry.ActionRecord, state State, source *m
 	return c
 }
 
-func (c *Call) recordSide(a *registry.SideRecord, direction mpispec.BufferDirection) callSide {
+func (c *Call) recordSide(a *abi.Side, direction mpispec.BufferDirection) callSide {
 	spec := mpispec.Buffer{Address: "buffer", Direction: direction}
 	for _, b := range c.fn.Buffers {
 		if b.Direction == direction || b.Direction == mpispec.Both || b.Direction == mpispec.BcastBuf {
@@ -89,13 +77,13 @@ func (c *Call) recordSide(a *registry.SideRecord, direction mpispec.BufferDirect
 		s.verb = map[mpispec.BufferDirection]string{mpispec.Sends: "sends", mpispec.Receives: "receives"}[direction]
 	}
 	switch {
-	case a.Flags&sideInPlace != 0 && direction == mpispec.Receives:
+	case a.Flags&abi.SideInPlace != 0 && direction == mpispec.Receives:
 		s.none, s.note = true, "in place: what it receives stays in the send buffer"
-	case a.Flags&sideInPlace != 0:
+	case a.Flags&abi.SideInPlace != 0:
 		s.none, s.note = true, noteInPlace
-	case a.Flags&sideNotHere != 0:
+	case a.Flags&abi.SideNotHere != 0:
 		s.none, s.note = true, "means nothing here: this rank is not the root"
-	case a.Flags&sideArraysGone != 0:
+	case a.Flags&abi.SideArraysGone != 0:
 		s.err = fault.Errorf(fault.NotDecoded, 0,
 			"The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.",
 			a.Buffer)
@@ -107,7 +95,7 @@ func (c *Call) recordSide(a *registry.SideRecord, direction mpispec.BufferDirect
 	return s
 }
 
-func (c *Call) recordParts(a *registry.SideRecord, spec mpispec.Buffer) ([]callPart, error) {
+func (c *Call) recordParts(a *abi.Side, spec mpispec.Buffer) ([]callPart, error) {
 	n := int(min(a.N, registry.MaxParts+1))
 	if n > registry.MaxParts {
 		return nil, fault.Errorf(fault.TooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", a.N,
@@ -132,7 +120,7 @@ func (c *Call) recordParts(a *registry.SideRecord, spec mpispec.Buffer) ([]callP
 		}
 		types = []datatype.Part{{Name: c.typeName(spec, t), Type: t}}
 	}
-	if a.Flags&sideVector == 0 {
+	if a.Flags&abi.SideVector == 0 {
 		if len(types) == 0 {
 			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has one part, and an array of no datatypes", a.Buffer)
 		}
@@ -141,22 +129,22 @@ func (c *Call) recordParts(a *registry.SideRecord, spec mpispec.Buffer) ([]callP
 			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has the count %d", a.Buffer, count)
 		}
 		part := callPart{name: types[0].Name, t: types[0].Type, count: count, addr: a.Buffer}
-		if a.Flags&sidePerPeer != 0 {
+		if a.Flags&abi.SidePerPeer != 0 {
 			part.count, part.peers = datatype.SatMul(count, int64(n)), int64(n)
 		}
 		return []callPart{part}, nil
 	}
-	counts, err := c.r.Integers("counts", a.Counts, n, a.Flags&sideCounts64 != 0)
+	counts, err := c.r.Integers("counts", a.Counts, n, a.Flags&abi.SideCounts64 != 0)
 	if err != nil {
 		return nil, err
 	}
 	displs := make([]int64, n)
 	if a.Displs != 0 {
-		if displs, err = c.r.Integers("displacements", a.Displs, n, a.Flags&sideDispls64 != 0); err != nil {
+		if displs, err = c.r.Integers("displacements", a.Displs, n, a.Flags&abi.SideDispls64 != 0); err != nil {
 			return nil, err
 		}
 	}
-	return placeParts(types, counts, displs, a.Buffer, a.Flags&sideDisplsBytes != 0)
+	return placeParts(types, counts, displs, a.Buffer, a.Flags&abi.SideDisplsBytes != 0)
 }
 
 // typeName is how the program calls a type: in this call, or by its name.
@@ -173,7 +161,7 @@ func (c *Call) typeName(spec mpispec.Buffer, t *datatype.Type) string {
 // recordArguments are arguments from the registry.
 type recordArguments struct {
 	r      *handle.Rank
-	a      *registry.ActionRecord
+	a      *abi.Action
 	fn     *mpispec.Function
 	source *mpicall.Call
 	array  *requestArray // of the requests that the call is given, or nil
@@ -215,7 +203,7 @@ func (g *recordArguments) number(parameter string) (int64, error) {
 		value = int64(g.a.Receive.Tag)
 	case "tag":
 		value = int64(g.a.Send.Tag)
-		if g.a.Receive.Flags&sidePresent != 0 {
+		if g.a.Receive.Flags&abi.SidePresent != 0 {
 			value = int64(g.a.Receive.Tag)
 		}
 	case "root":
@@ -308,7 +296,7 @@ const maxThreads = 1 << 14
 // InProgress returns the calls that the threads of the rank are in. sources may give the same call in the source
 // text, by its return address.
 func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
-	if err := r.Lacks(registry.FeatureCalls, "Calls in progress"); err != nil {
+	if err := r.Lacks(abi.FeatureCalls, "Calls in progress"); err != nil {
 		return nil, err
 	}
 	var out []ThreadCall
@@ -318,24 +306,24 @@ func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.C
 			return out, fault.Corruptf(at, "the records of calls go round in a circle, or are more than %d", maxThreads)
 		}
 		seen[at] = true
-		b, err := r.ReadFull(at, registry.CallSize, "The record of a call")
+		b, err := r.ReadFull(at, int64(abi.Size[abi.Call]()), "The record of a call")
 		if err != nil {
 			return out, err
 		}
-		k := registry.DecodeCall(b)
+		k := abi.Read[abi.Call](b)
 		at = k.Next
 		if k.Active == 0 {
 			continue
 		}
 		var in *mpicall.Call
 		if source != nil {
-			in = source(k.CallSite, operation(&k.Action))
+			in = source(k.CallSite, operation(&k.A))
 		}
-		c := recordCall(r, &k.Action, Running, in)
+		c := recordCall(r, &k.A, Running, in)
 		if g, ok := c.given.(*recordArguments); ok && k.NRequests > 0 {
 			g.array = &requestArray{addr: k.Requests, n: k.NRequests}
 		}
-		out = append(out, ThreadCall{Call: c, Thread: k.Tid, Site: k.CallSite, Event: k.Event, Since: k.SinceNs})
+		out = append(out, ThreadCall{Call: c, Thread: k.Tid, Site: k.CallSite, Event: k.Event, Since: k.SinceNS})
 	}
 	return out, nil
 }

@@ -5,22 +5,24 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // Request is an Object that is a request.
 type Request struct {
 	*handle.Object
-	abi registry.RequestRecord
+	abi abi.RequestRecord
 }
 
-func RequestOf(o *handle.Object) *Request { return &Request{o, registry.DecodeRequest(o.Head.Raw)} }
+func RequestOf(o *handle.Object) *Request {
+	return &Request{o, abi.Read[abi.RequestRecord](o.Head.Raw)}
+}
 
 // Pending reports whether the request is active and not known to be complete.
 func (q *Request) Pending() bool {
-	return q.Record.State&(registry.RequestActive|registry.RequestComplete) == registry.RequestActive
+	return q.Head.State&(abi.RequestActive|abi.RequestComplete) == abi.RequestActive
 }
 
 func (q *Request) Call() *Call {
@@ -28,27 +30,27 @@ func (q *Request) Call() *Call {
 	if q.Pending() {
 		state = Pending
 	}
-	return recordCall(q.Rank, &q.abi.Action, state, nil)
+	return recordCall(q.Rank, &q.abi.A, state, nil)
 }
 
 func (q *Request) stateText() string {
 	s := "pending"
-	switch state := q.Record.State; {
-	case state&registry.RequestComplete != 0:
+	switch state := q.Head.State; {
+	case state&abi.RequestComplete != 0:
 		s = "complete, not waited for yet"
-	case state&registry.RequestActive == 0 && q.abi.StartEvent == 0:
+	case state&abi.RequestActive == 0 && q.abi.StartEvent == 0:
 		s = "inactive, never started"
-	case state&registry.RequestActive == 0:
+	case state&abi.RequestActive == 0:
 		s = "inactive"
-	case state&registry.RequestUnsure != 0:
+	case state&abi.RequestUnsure != 0:
 		s = "pending or complete: a call that waited for it ended with an error"
-	case state&registry.RequestCancelled != 0:
+	case state&abi.RequestCancelled != 0:
 		s = "pending, MPI_Cancel was called"
 	}
-	if q.Record.State&registry.RequestPersistent != 0 {
+	if q.Head.State&abi.RequestPersistent != 0 {
 		s += ", persistent"
 	}
-	if q.Record.State&registry.RequestShared != 0 {
+	if q.Head.State&abi.RequestShared != 0 {
 		s += "; others have the same handle"
 	}
 	return s
@@ -69,14 +71,14 @@ func firstWord(s string) string {
 // Line is the summary with place and time, for lists.
 func (q *Request) Line() string {
 	s := q.summary()
-	site, event := q.Record.CallSite, q.Record.Event
+	site, event := q.Head.CallSite, q.Head.Event
 	how := "posted "
 	if q.abi.StartEvent != 0 {
 		site, event, how = q.abi.StartSite, q.abi.StartEvent-1, "started "
 	}
 	s += "; " + how + q.Rank.CreatedText(site, event)
 	if q.Pending() {
-		if since := q.Rank.Env.Since(q.abi.SinceNs); since != "" {
+		if since := q.Rank.Env.Since(q.abi.SinceNS); since != "" {
 			s += ", " + since + " ago"
 		}
 	}
@@ -104,7 +106,7 @@ func (q *Request) nodes() []view.Node {
 	if q.abi.StartEvent != 0 {
 		kids = append(kids, view.Leaf("started", q.Rank.CreatedText(q.abi.StartSite, q.abi.StartEvent-1)))
 	}
-	if since := q.Rank.Env.Since(q.abi.SinceNs); since != "" && q.Pending() {
+	if since := q.Rank.Env.Since(q.abi.SinceNS); since != "" && q.Pending() {
 		kids = append(kids, view.Leaf("since", since))
 	}
 	if q.abi.Tid != 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/call"
@@ -119,7 +120,7 @@ func (c *command) activity(l *listing) []view.Node {
 func (c *command) requests(l *listing) []view.Node {
 	k := registry.ClassOf(registry.KindRequest)
 	if _, _, _, err := c.Rank.Heads(k); fault.Is(err, fault.NotTracked) {
-		l.notTracked = c.Rank.Lacks(registry.FeatureRequests, "Requests and calls in progress").Error()
+		l.notTracked = c.Rank.Lacks(abi.FeatureRequests, "Requests and calls in progress").Error()
 		return nil
 	}
 	requestsOf := func(heads []registry.Head) (all []*call.Request) {

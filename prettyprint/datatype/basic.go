@@ -8,44 +8,44 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 const maxBasicSize = 64 // bytes of one value; the largest that exist have 32
 
 // basic is what a leaf of the type tree holds.
-func (t *Type) basic() Basic {
+func (t *Type) basic() abi.Basic {
 	switch t.Combiner() {
-	case CombinerNamed:
-		return Basic(t.Record.Basic)
-	case CombinerF90Real:
-		return BasicFloat
-	case CombinerF90Complex:
-		return BasicComplex
-	case CombinerF90Integer:
-		return BasicInt
+	case abi.CombinerNamed:
+		return t.Record.Basic
+	case abi.CombinerF90Real:
+		return abi.BasicFloat
+	case abi.CombinerF90Complex:
+		return abi.BasicComplex
+	case abi.CombinerF90Integer:
+		return abi.BasicInt
 	default:
-		return BasicNone
+		return abi.BasicNone
 	}
 }
 
 // part is one value inside a basic element: pairs have two.
 type part struct {
-	basic               Basic
+	basic               abi.Basic
 	offset, size, align int64
 }
 
 // parts lists the values that one basic element is made of.
 func (t *Type) parts() []part {
 	size := int64(t.Record.BasicSize)
-	if size == 0 && t.Record.TypeSize != registry.UnknownFigure {
+	if size == 0 && t.Record.TypeSize != unknownFigure {
 		size = t.Record.TypeSize
 	}
-	if t.basic() != BasicPair {
+	if t.basic() != abi.BasicPair {
 		return []part{{t.basic(), 0, size, alignOf(t.basic(), size)}}
 	}
-	first := part{Basic(t.Record.Pair), 0, size, alignOf(Basic(t.Record.Pair), size)}
-	second := part{BasicInt, 0, 4, 4}
+	first := part{t.Record.Pair, 0, size, alignOf(t.Record.Pair, size)}
+	second := part{abi.BasicInt, 0, 4, 4}
 	if strings.HasPrefix(t.Name(), "MPI_2") { // MPI_2INT, and Fortran's MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER
 		second = first
 	}
@@ -54,11 +54,11 @@ func (t *Type) parts() []part {
 }
 
 // alignOf is the alignment of a basic type in the x86-64 and AArch64 ABIs.
-func alignOf(b Basic, size int64) int64 {
+func alignOf(b abi.Basic, size int64) int64 {
 	switch b {
-	case BasicChar, BasicByte, BasicPacked, BasicNone:
+	case abi.BasicChar, abi.BasicByte, abi.BasicPacked, abi.BasicNone:
 		return 1
-	case BasicComplex:
+	case abi.BasicComplex:
 		size /= 2
 	default:
 	}
@@ -85,23 +85,23 @@ func (t *Type) formatElement(data []byte) string {
 
 func (t *Type) formatValue(p part, b []byte) string {
 	switch p.basic {
-	case BasicChar:
+	case abi.BasicChar:
 		if len(b) == 1 {
 			return quoteByte(b[0])
 		}
-	case BasicInt:
+	case abi.BasicInt:
 		return formatInteger(b, true)
-	case BasicUint:
+	case abi.BasicUint:
 		return formatInteger(b, false)
-	case BasicFloat:
+	case abi.BasicFloat:
 		return t.formatFloat(b)
-	case BasicComplex:
+	case abi.BasicComplex:
 		re, im := t.formatFloat(b[:len(b)/2]), t.formatFloat(b[len(b)/2:])
 		if rest, negative := strings.CutPrefix(im, "-"); negative {
 			return re + " - " + rest + "i"
 		}
 		return re + " + " + im + "i"
-	case BasicBool:
+	case abi.BasicBool:
 		switch v := formatInteger(b, false); v {
 		case "0":
 			return "false"
@@ -110,7 +110,7 @@ func (t *Type) formatValue(p part, b []byte) string {
 		default:
 			return "true (" + v + ")"
 		}
-	case BasicLogical:
+	case abi.BasicLogical:
 		switch v := formatInteger(b, true); v {
 		case "0":
 			return ".FALSE."
@@ -119,14 +119,14 @@ func (t *Type) formatValue(p part, b []byte) string {
 		default:
 			return ".TRUE. (" + v + ")"
 		}
-	case BasicWchar:
+	case abi.BasicWchar:
 		if v := formatInteger(b, false); len(b) == 4 {
 			n, _ := strconv.ParseUint(v, 10, 32) // four bytes always parse
 			if n <= 0x10ffff {
 				return "L" + strconv.QuoteRune(rune(n))
 			}
 		}
-	case BasicAddress:
+	case abi.BasicAddress:
 		v := formatInteger(b, true)
 		if len(b) == 8 && strings.HasSuffix(t.Name(), "AINT") {
 			if n := binary.LittleEndian.Uint64(b); n > 0xffff && int64(n) > 0 {

@@ -3,7 +3,7 @@ package datatype
 import (
 	"strings"
 
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // The bounds of a datatype are where the libraries depart from each other and from the standard. What the standard says
@@ -46,12 +46,12 @@ func (b *bounds) addUB(ub int64, explicit bool) {
 }
 
 // addMarker adds an MPI_LB or MPI_UB.
-func (b *bounds) addMarker(mpi registry.MPI, t *Type, at int64) {
-	isLB := t.basic() == BasicLB
+func (b *bounds) addMarker(mpi abi.MPI, t *Type, at int64) {
+	isLB := t.basic() == abi.BasicLB
 	switch {
-	case mpi == registry.MPICH && isLB:
+	case mpi == abi.MPICH && isLB:
 		b.lb, b.anyLB, b.hasLB = at, true, true
-	case mpi == registry.MPICH:
+	case mpi == abi.MPICH:
 		b.ub, b.anyUB, b.hasUB = at, true, true
 	case isLB:
 		b.addLB(at, true)
@@ -71,10 +71,10 @@ func (b *bounds) override(markers bounds) {
 }
 
 // addCopies adds copies of t, the lowest at lo and the highest at hi.
-func (b *bounds) addCopies(c *Calc, mpi registry.MPI, t *Type, lo, hi int64) {
+func (b *bounds) addCopies(c *Calc, mpi abi.MPI, t *Type, lo, hi int64) {
 	f := t.Figures()
-	b.addLB(c.Add(lo, f.LB), mpi == registry.OpenMPI && t.hasLB)
-	b.addUB(c.Add(hi, c.Add(f.LB, f.Extent)), mpi == registry.OpenMPI && t.hasUB)
+	b.addLB(c.Add(lo, f.LB), mpi == abi.OpenMPI && t.hasLB)
+	b.addUB(c.Add(hi, c.Add(f.LB, f.Extent)), mpi == abi.OpenMPI && t.hasUB)
 }
 
 // pad rounds the extent up unless the upper bound is explicit.
@@ -93,8 +93,8 @@ type trueBounds struct {
 	any    bool
 }
 
-func (b *trueBounds) addCopies(c *Calc, mpi registry.MPI, t *Type, lo, hi int64) {
-	if t.elements == 0 && mpi != registry.MPICH {
+func (b *trueBounds) addCopies(c *Calc, mpi abi.MPI, t *Type, lo, hi int64) {
+	if t.elements == 0 && mpi != abi.MPICH {
 		return
 	}
 	from := c.Add(lo, t.own.TrueLB)
@@ -122,15 +122,15 @@ func (t *Type) computeBlocks(c *Calc) {
 	t.blocks = blockRun{ordered: true}
 	for i := range l.n {
 		n, child, first := l.length(i), l.child(i), l.offset(i)
-		if child.isMarker() && (n > 0 || mpi == registry.MPICH) {
-			if mpi == registry.MPICH {
+		if child.isMarker() && (n > 0 || mpi == abi.MPICH) {
+			if mpi == abi.MPICH {
 				markers.addMarker(mpi, child, first)
 			} else {
 				b.addMarker(mpi, child, first)
 			}
 			continue
 		}
-		if n > 0 || mpi == registry.MPICH && t.Combiner() != CombinerStruct {
+		if n > 0 || mpi == abi.MPICH && t.Combiner() != abi.CombinerStruct {
 			t.align = max(t.align, child.align)
 		}
 		if n == 0 {
@@ -144,12 +144,12 @@ func (t *Type) computeBlocks(c *Calc) {
 		t.blocks = t.blocks.then(c, child.blocks.repeated(c, n, extent).moved(c, first))
 		data.addCopies(c, mpi, child, lo, hi)
 		b.addCopies(c, mpi, child, lo, hi)
-		if mpi == registry.OpenMPI && !l.joins(c, i) {
+		if mpi == abi.OpenMPI && !l.joins(c, i) {
 			b.pad(c, t.align)
 		}
 	}
 	t.own.TrueLB, t.own.TrueExtent = data.lb, c.Add(data.ub, -data.lb)
-	if mpi == registry.MPICH && t.Combiner() == CombinerStruct && l.mixed() {
+	if mpi == abi.MPICH && t.Combiner() == abi.CombinerStruct && l.mixed() {
 		b.pad(c, t.align)
 	}
 	b.override(markers)
@@ -192,23 +192,23 @@ func (t *Type) isLike(o *Type) bool {
 	if !t.isLeaf() || !o.isLeaf() || t.own.Size != o.own.Size {
 		return false
 	}
-	kind := func(t *Type) Basic {
+	kind := func(t *Type) abi.Basic {
 		switch b := t.basic(); {
-		case b == BasicUint || b == BasicLogical || b == BasicAddress:
-			return BasicInt
-		case b == BasicPair && strings.HasPrefix(t.Name(), "MPI_2") && Basic(t.Record.Pair) == BasicFloat:
-			return BasicComplex
+		case b == abi.BasicUint || b == abi.BasicLogical || b == abi.BasicAddress:
+			return abi.BasicInt
+		case b == abi.BasicPair && strings.HasPrefix(t.Name(), "MPI_2") && t.Record.Pair == abi.BasicFloat:
+			return abi.BasicComplex
 		default:
 			return b
 		}
 	}
 	switch k := kind(t); {
-	case k != kind(o) || k == BasicNone:
+	case k != kind(o) || k == abi.BasicNone:
 		return false
-	case k == BasicPair:
+	case k == abi.BasicPair:
 		return t.Record.Pair == o.Record.Pair && t.Record.BasicSize == o.Record.BasicSize
 	default:
-		return t.own.Size != 16 || k != BasicFloat || t.wideFloat() == o.wideFloat()
+		return t.own.Size != 16 || k != abi.BasicFloat || t.wideFloat() == o.wideFloat()
 	}
 }
 

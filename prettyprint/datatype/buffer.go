@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -137,7 +138,7 @@ func (v *Value) setAddress(l *Location, e Element) {
 func (b *Buffer) fill(vals []Value) {
 	reqs := make([]registry.Piece, 0, len(vals))
 	for i := range vals {
-		if v := &vals[i]; v.Type.Combiner() != CombinerUnknown && v.Memory+uint64(v.Type.span()) > v.Memory {
+		if v := &vals[i]; v.Type.Combiner() != abi.CombinerUnknown && v.Memory+uint64(v.Type.span()) > v.Memory {
 			reqs = append(reqs, registry.Piece{Addr: v.Memory, Size: v.Type.span()})
 		}
 	}
@@ -165,7 +166,7 @@ func sortRequests(reqs []registry.Piece) {
 func (t *Type) span() int { return int(t.own.TrueExtent) }
 
 func (v *Value) format(snap *registry.Snapshot) {
-	if v.Type.Combiner() == CombinerUnknown {
+	if v.Type.Combiner() == abi.CombinerUnknown {
 		v.Text = fmt.Sprintf("not decoded yet: %d bytes of a type made by %s", v.Type.own.Size,
 			orUnknown(v.Type.Name()))
 		return
@@ -185,7 +186,7 @@ func (v *Value) format(snap *registry.Snapshot) {
 
 // isText reports whether v and its neighbours may be shown as one string.
 func (v *Value) isText() bool {
-	return v.Type.basic() == BasicChar && len(v.Bytes) == 1
+	return v.Type.basic() == abi.BasicChar && len(v.Bytes) == 1
 }
 
 // follows reports whether v continues the string that w ends.

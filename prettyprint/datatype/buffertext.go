@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -69,7 +70,7 @@ func (p *textPage) read(from, to int64) {
 		c := cell{leaf: e.Leaf, memory: p.b.addr + uint64(e.Offset)}
 		p.name(&c, l, e, n)
 		p.cells = append(p.cells, c)
-		if size := e.Leaf.span(); e.Leaf.Combiner() != CombinerUnknown && c.memory+uint64(size) > c.memory {
+		if size := e.Leaf.span(); e.Leaf.Combiner() != abi.CombinerUnknown && c.memory+uint64(size) > c.memory {
 			if k := len(p.reqs); k > 0 && p.reqs[k-1].Addr > c.memory {
 				sorted = false
 			}
@@ -106,7 +107,7 @@ func (p *textPage) name(c *cell, l *Location, e Element, n int64) {
 
 // joins reports whether a character continues the string that the one before it ends.
 func (p *textPage) joins(c, before *cell) bool {
-	if c.leaf.basic() != BasicChar || before.leaf.basic() != BasicChar || c.memory != before.memory+1 ||
+	if c.leaf.basic() != abi.BasicChar || before.leaf.basic() != abi.BasicChar || c.memory != before.memory+1 ||
 		c.index != before.index+1 ||
 		c.leaf.span() != 1 || before.leaf.span() != 1 {
 		return false
@@ -186,17 +187,17 @@ func (p *textPage) value(dst []byte, c *cell) []byte {
 // others.
 func (t *Type) appendNumber(dst, data []byte) (out []byte, ok bool) {
 	switch b := t.basic(); {
-	case b == BasicFloat && len(data) == 8:
+	case b == abi.BasicFloat && len(data) == 8:
 		return appendShortest(dst, math.Float64frombits(binary.LittleEndian.Uint64(data)), 64), true
-	case b == BasicFloat && len(data) == 4:
+	case b == abi.BasicFloat && len(data) == 4:
 		return appendShortest(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(data))), 32), true
-	case b == BasicInt && len(data) == 8:
+	case b == abi.BasicInt && len(data) == 8:
 		return strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(data)), 10), true
-	case b == BasicInt && len(data) == 4:
+	case b == abi.BasicInt && len(data) == 4:
 		return strconv.AppendInt(dst, int64(int32(binary.LittleEndian.Uint32(data))), 10), true
-	case b == BasicUint && len(data) == 8:
+	case b == abi.BasicUint && len(data) == 8:
 		return strconv.AppendUint(dst, binary.LittleEndian.Uint64(data), 10), true
-	case b == BasicUint && len(data) == 4:
+	case b == abi.BasicUint && len(data) == 4:
 		return strconv.AppendUint(dst, uint64(binary.LittleEndian.Uint32(data)), 10), true
 	}
 	return dst, false

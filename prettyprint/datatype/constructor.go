@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -24,31 +25,33 @@ type constructor struct {
 // The integers that may be negative.
 var signed = []string{"stride", "displacement", "displacements", "distribution", "argument", "precision", "range"}
 
-var constructors = map[Combiner]constructor{
-	CombinerDup:        {types: 1},
-	CombinerContiguous: {ints: []string{"count"}, types: 1},
-	CombinerVector:     {ints: []string{"count", "blocklength", "stride"}, types: 1},
-	CombinerHvector:    {ints: []string{"count", "blocklength"}, addrs: []string{"stride_bytes"}, types: 1},
-	CombinerIndexed:    {ints: []string{"count"}, eachInt: []string{"blocklength", "displacement"}, types: 1},
-	CombinerHindexed:   {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: 1},
-	CombinerIndexedBlock: {
+var constructors = map[abi.Combiner]constructor{
+	abi.CombinerDup:        {types: 1},
+	abi.CombinerContiguous: {ints: []string{"count"}, types: 1},
+	abi.CombinerVector:     {ints: []string{"count", "blocklength", "stride"}, types: 1},
+	abi.CombinerHvector:    {ints: []string{"count", "blocklength"}, addrs: []string{"stride_bytes"}, types: 1},
+	abi.CombinerIndexed:    {ints: []string{"count"}, eachInt: []string{"blocklength", "displacement"}, types: 1},
+	abi.CombinerHindexed:   {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: 1},
+	abi.CombinerIndexedBlock: {
 		ints: []string{"count", "blocklength"}, eachInt: []string{"displacement"},
 		eachPlain: "displacements", types: 1,
 	},
-	CombinerHindexedBlock: {ints: []string{"count", "blocklength"}, eachAddr: "offset", eachPlain: "offsets", types: 1},
-	CombinerStruct:        {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: -1},
-	CombinerSubarray: {
+	abi.CombinerHindexedBlock: {
+		ints: []string{"count", "blocklength"}, eachAddr: "offset", eachPlain: "offsets", types: 1,
+	},
+	abi.CombinerStruct: {ints: []string{"count"}, eachInt: []string{"blocklength"}, eachAddr: "offset", types: -1},
+	abi.CombinerSubarray: {
 		ints: []string{"ndims"}, eachInt: []string{"size", "subsize", "start"}, order: true,
 		types: 1,
 	},
-	CombinerDarray: {
+	abi.CombinerDarray: {
 		ints: []string{"size", "rank", "ndims"}, order: true, types: 1,
 		eachInt: []string{"gsize", "distribution", "argument", "psize"},
 	},
-	CombinerResized:    {addrs: []string{"lb", "extent"}, types: 1},
-	CombinerF90Real:    {ints: []string{"precision", "range"}},
-	CombinerF90Complex: {ints: []string{"precision", "range"}},
-	CombinerF90Integer: {ints: []string{"range"}},
+	abi.CombinerResized:    {addrs: []string{"lb", "extent"}, types: 1},
+	abi.CombinerF90Real:    {ints: []string{"precision", "range"}},
+	abi.CombinerF90Complex: {ints: []string{"precision", "range"}},
+	abi.CombinerF90Integer: {ints: []string{"range"}},
 }
 
 func (c *constructor) hasEntries() bool { return len(c.eachInt) > 0 || c.eachAddr != "" }
@@ -99,7 +102,7 @@ func (t *Type) checkArguments() error {
 	if c.order && n < 1 {
 		return fault.Corruptf(t.addr, "a datatype of kind %s has no dimension", t.Combiner())
 	}
-	if t.Combiner() == CombinerDarray {
+	if t.Combiner() == abi.CombinerDarray {
 		return t.checkDarray()
 	}
 	return nil
@@ -128,7 +131,7 @@ func (t *Type) checkDarray() error {
 // in extents of the type, as in the call.
 func (t *Type) Constructor() view.Node {
 	n := typeField(t)
-	if t.Combiner() == CombinerNamed {
+	if t.Combiner() == abi.CombinerNamed {
 		n = view.Group("", n.Value, t.fields())
 		n.Type = "MPI_Datatype"
 	}
@@ -140,7 +143,7 @@ func (t *Type) Constructor() view.Node {
 // a tree, which is built when it is opened: a type that is shared may occur 2^50 times.
 func typeField(t *Type) view.Node {
 	n := view.Leaf("type", fmt.Sprintf("%q", t.Title()))
-	if t.Combiner() != CombinerNamed {
+	if t.Combiner() != abi.CombinerNamed {
 		n = view.Lazy("type", t.Summary(), fieldCount(t.Combiner()), t.fields)
 	}
 	n.Type = "MPI_Datatype"
@@ -148,10 +151,10 @@ func typeField(t *Type) view.Node {
 }
 
 // fieldCount is the number of fields of a kind, known without building them.
-func fieldCount(k Combiner) int {
+func fieldCount(k abi.Combiner) int {
 	c, ok := constructors[k]
 	switch {
-	case k == CombinerNamed:
+	case k == abi.CombinerNamed:
 		return 2
 	case !ok:
 		return 3
@@ -170,7 +173,7 @@ func (t *Type) fields() []view.Node {
 	kids := []view.Node{view.Leaf("kind", t.Combiner().String())}
 	c, ok := constructors[t.Combiner()]
 	switch {
-	case t.Combiner() == CombinerNamed:
+	case t.Combiner() == abi.CombinerNamed:
 		return append(kids, view.Leaf("name", fmt.Sprintf("%q", t.Title())))
 	case !ok:
 		return append(kids, view.Leaf("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))),
@@ -216,7 +219,7 @@ func (t *Type) entriesNode(c *constructor, n int) view.Node {
 	}
 	return view.List("entries", text, n, func(i int) view.Node {
 		kids := entry(i)
-		if t.Combiner() == CombinerDarray {
+		if t.Combiner() == abi.CombinerDarray {
 			d, dflt, err := t.distribution(t.integers.At(3+n+i), t.integers.At(3+2*n+i))
 			if err == nil {
 				kids[1].Value = d.String()

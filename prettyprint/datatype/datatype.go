@@ -8,7 +8,10 @@ package datatype
 
 import (
 	"fmt"
+	"math"
+	"unsafe"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
@@ -18,7 +21,8 @@ import (
 type Type struct {
 	reg      *Types
 	addr     uint64 // of its record
-	Record   registry.DatatypeRecord
+	Record   abi.Datatype
+	name     string
 	integers registry.Words
 	addrs    registry.Words
 	types    []*Type
@@ -46,6 +50,11 @@ type Type struct {
 	units      *units      // see Match
 }
 
+const (
+	datatypeSize  = int(unsafe.Sizeof(abi.Datatype{})) // the arguments follow
+	unknownFigure = math.MinInt64                      // a figure that the library did not report
+)
+
 // Figures are the numbers that MPI reports of a datatype, in bytes.
 type Figures struct{ Size, LB, Extent, TrueLB, TrueExtent int64 }
 
@@ -57,18 +66,17 @@ func (t *Type) read() error {
 	if err != nil {
 		return err
 	}
-	t.Record = registry.DecodeDatatype(head.Raw)
-	t.Record.Name = head.Name
+	t.Record, t.name = abi.Read[abi.Datatype](head.Raw), head.Name
 	h := &t.Record
-	if _, known := combinerNames[t.Combiner()]; !known {
-		return fault.Corruptf(t.addr, "a datatype has the unknown combiner %d", h.Combiner)
+	if !t.Combiner().Known() {
+		return fault.Corruptf(t.addr, "a datatype has the unknown combiner %d", h.Kind)
 	}
-	need := int64(registry.DatatypeSize) + 8*(int64(h.NIntegers)+int64(h.NAddresses)+int64(h.NTypes))
+	need := int64(datatypeSize) + 8*(int64(h.NIntegers)+int64(h.NAddresses)+int64(h.NTypes))
 	if int64(h.Size) < need {
 		return fault.Corruptf(t.addr, "a datatype's record has %d bytes and claims %d integers, %d addresses and %d types",
 			h.Size, h.NIntegers, h.NAddresses, h.NTypes)
 	}
-	args, err := t.reg.ReadFull(t.addr+registry.DatatypeSize, need-registry.DatatypeSize, "The arguments of a datatype")
+	args, err := t.reg.ReadFull(t.addr+uint64(datatypeSize), need-int64(datatypeSize), "The arguments of a datatype")
 	if err != nil {
 		return err
 	}
@@ -86,7 +94,7 @@ func (t *Type) read() error {
 }
 
 // Combiner is the kind of constructor that made the type.
-func (t *Type) Combiner() Combiner { return Combiner(t.Record.Combiner) }
+func (t *Type) Combiner() abi.Combiner { return abi.Combiner(t.Record.Kind) }
 
 // Handle is the C handle.
 func (t *Type) Handle() uint64 { return t.Record.Handle }
@@ -97,13 +105,13 @@ func (t *Type) FortranHandle() (f int32, ok bool) {
 }
 
 // Name is the predefined name (MPI_INT), the one given by MPI_Type_set_name, or empty.
-func (t *Type) Name() string { return t.Record.Name }
+func (t *Type) Name() string { return t.name }
 
 // Committed reports whether MPI_Type_commit was called, or need not be.
-func (t *Type) Committed() bool { return t.Record.State&registry.StateCommitted != 0 || t.isLeaf() }
+func (t *Type) Committed() bool { return t.Record.State&abi.TypeCommitted != 0 || t.isLeaf() }
 
 // Freed reports whether the program freed the handle; the record remains while others refer to it.
-func (t *Type) Freed() bool { return t.Record.State&registry.StateFreed != 0 }
+func (t *Type) Freed() bool { return t.Record.State&abi.ObjectFreed != 0 }
 
 // CallSite is the return address of the constructor call in the program, 0 if unknown.
 func (t *Type) CallSite() uint64 { return t.Record.CallSite }
@@ -138,9 +146,9 @@ func (t *Type) Computed() Figures { return t.own }
 // Reported returns what the library reported when the type was made; known is false for a figure that it did not.
 func (t *Type) Reported() (f Figures, known bool) {
 	h := &t.Record
-	f = Figures{h.TypeSize, h.Lb, h.Extent, h.TrueLB, h.TrueExtent}
-	return f, h.TypeSize != registry.UnknownFigure && h.Lb != registry.UnknownFigure && h.Extent != registry.UnknownFigure &&
-		h.TrueLB != registry.UnknownFigure && h.TrueExtent != registry.UnknownFigure
+	f = Figures{h.TypeSize, h.LB, h.Extent, h.TrueLB, h.TrueExtent}
+	return f, h.TypeSize != unknownFigure && h.LB != unknownFigure && h.Extent != unknownFigure &&
+		h.TrueLB != unknownFigure && h.TrueExtent != unknownFigure
 }
 
 // Figures returns what the library works with: what it reported, and what was computed where it reported nothing.
@@ -149,12 +157,12 @@ func (t *Type) Figures() Figures { return t.library }
 func (t *Type) mergeFigures() Figures {
 	f, c := t.own, &t.Record
 	pick := func(dst *int64, reported int64) {
-		if reported != registry.UnknownFigure && !t.isNonsense(reported) {
+		if reported != unknownFigure && !t.isNonsense(reported) {
 			*dst = reported
 		}
 	}
 	pick(&f.Size, c.TypeSize)
-	pick(&f.LB, c.Lb)
+	pick(&f.LB, c.LB)
 	pick(&f.Extent, c.Extent)
 	pick(&f.TrueLB, c.TrueLB)
 	pick(&f.TrueExtent, c.TrueExtent)
@@ -180,12 +188,12 @@ func (t *Type) Differences() []string {
 		mine, library int64
 	}{
 		{"size", t.own.Size, t.Record.TypeSize},
-		{"lb", t.own.LB, t.Record.Lb},
+		{"lb", t.own.LB, t.Record.LB},
 		{"extent", t.own.Extent, t.Record.Extent},
 		{"true lb", t.own.TrueLB, t.Record.TrueLB},
 		{"true extent", t.own.TrueExtent, t.Record.TrueExtent},
 	} {
-		if f.library != registry.UnknownFigure && f.mine != f.library && !t.isNonsense(f.library) {
+		if f.library != unknownFigure && f.mine != f.library && !t.isNonsense(f.library) {
 			out = append(out, fmt.Sprintf("The %s computed from the constructor is %d; %s reported %d.",
 				f.name, f.mine, t.reg.MPI(), f.library))
 		}
@@ -197,7 +205,7 @@ func (t *Type) Differences() []string {
 // not decoded.
 func (t *Type) isLeaf() bool {
 	switch t.Combiner() {
-	case CombinerNamed, CombinerF90Real, CombinerF90Complex, CombinerF90Integer, CombinerUnknown:
+	case abi.CombinerNamed, abi.CombinerF90Real, abi.CombinerF90Complex, abi.CombinerF90Integer, abi.CombinerUnknown:
 		return true
 	default:
 		return false
@@ -206,7 +214,7 @@ func (t *Type) isLeaf() bool {
 
 // isMarker reports whether the type is MPI_LB or MPI_UB.
 func (t *Type) isMarker() bool {
-	return t.Combiner() == CombinerNamed && (t.basic() == BasicLB || t.basic() == BasicUB)
+	return t.Combiner() == abi.CombinerNamed && (t.basic() == abi.BasicLB || t.basic() == abi.BasicUB)
 }
 
 // Label names the type where there is little room: its name without MPI_ if it is predefined (CHAR), else its kind
@@ -214,7 +222,7 @@ func (t *Type) isMarker() bool {
 func (t *Type) Label() string {
 	switch {
 	case t.label != "":
-	case t.Combiner() == CombinerNamed && t.Name() != "":
+	case t.Combiner() == abi.CombinerNamed && t.Name() != "":
 		t.label = trimMPI(t.Name())
 	default:
 		t.label = t.Combiner().String()
@@ -225,9 +233,9 @@ func (t *Type) Label() string {
 // Title names the type in a sentence: MPI_INT, or STRUCT "particle".
 func (t *Type) Title() string {
 	switch {
-	case t.Combiner() == CombinerNamed && t.Name() != "":
+	case t.Combiner() == abi.CombinerNamed && t.Name() != "":
 		return t.Name()
-	case t.Combiner() == CombinerUnknown && t.Name() != "":
+	case t.Combiner() == abi.CombinerUnknown && t.Name() != "":
 		return fmt.Sprintf("type made by %s", t.Name())
 	case t.Name() != "":
 		return fmt.Sprintf("%s %q", t.Combiner(), t.Name())

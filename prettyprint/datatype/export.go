@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
@@ -16,9 +17,9 @@ import (
 // An exported side carries the records that a datatype is made of to where another rank's are: the meta type-tree is as
 // small as a type can be described (paper, X.B). The form is text in base64, for consoles:
 //
-//	"COHTYP1\n", u32 MPI, u32 handle size, i64 count, u32 length and name, u32 records; then per record u32 length and its bytes,
+//	"COHTYP2\n", u32 MPI, u32 handle size, i64 count, u32 length and name, u32 records; then per record u32 length and its bytes,
 //	as in cohort_abi.h but that a type refers to an earlier record by its number; the last record is the type's own.
-const exportMagic = "COHTYP1\n"
+const exportMagic = "COHTYP2\n"
 
 const (
 	exportPrefix = "cohort-type:"
@@ -79,20 +80,22 @@ func (s Side) Export() (string, error) {
 	return text, nil
 }
 
-// record is the type's record with the numbers of its parts in place of their addresses.
+// record is the type's record with the numbers of its parts in place of their addresses, and its name after it.
 func (t *Type) record(number map[*Type]uint64) ([]byte, error) {
 	head, err := t.reg.Head(registry.ClassOf(registry.KindDatatype), t.addr)
 	if err != nil {
 		return nil, err
 	}
-	b := slices.Clone(head.Raw)
-	binary.LittleEndian.PutUint32(b, uint32(registry.DatatypeSize+len(t.integers)+len(t.addrs)+8*len(t.types)))
+	rec := abi.Read[abi.Datatype](head.Raw)
+	rec.Size = uint32(datatypeSize + len(t.integers) + len(t.addrs) + 8*len(t.types))
+	rec.Name = 0
+	b := slices.Clone(abi.Bytes(&rec))
 	b = append(b, t.integers...)
 	b = append(b, t.addrs...)
 	for _, sub := range t.types {
 		b = binary.LittleEndian.AppendUint64(b, number[sub])
 	}
-	return b, nil
+	return append(b, t.name...), nil
 }
 
 // Import reads what Export wrote. Nothing in it is trusted: it is decoded like a registry.
@@ -123,21 +126,21 @@ func Import(text string) (Side, error) {
 	mpi, handleSize, count := r.u32(), r.u32(), int64(r.u64())
 	name := string(r.take(int(r.u32())))
 	n := int(r.u32())
-	if r.short || n < 1 || n > len(raw)/registry.DatatypeSize || (registry.MPI(mpi) != registry.MPICH && registry.MPI(mpi) != registry.OpenMPI) ||
+	if r.short || n < 1 || n > len(raw)/datatypeSize || (abi.MPI(mpi) != abi.MPICH && abi.MPI(mpi) != abi.OpenMPI) ||
 		(handleSize != 4 && handleSize != 8) {
 		return bad("its head is not whole")
 	}
 	mem := &records{}
 	for range n {
 		rec := append([]byte(nil), r.take(int(r.u32()))...)
-		if r.short || len(rec) < registry.DatatypeSize {
+		if r.short || len(rec) < datatypeSize {
 			return bad("its records are not whole")
 		}
 		if !mem.add(rec) {
 			return bad("a record refers to one that does not come before it")
 		}
 	}
-	reg := NewTypes(registry.Foreign(mem, registry.MPI(mpi), int(handleSize)))
+	reg := NewTypes(registry.Foreign(mem, abi.MPI(mpi), int(handleSize)))
 	t, err := reg.DatatypeAt(mem.at[n-1])
 	if err != nil {
 		return Side{}, err
@@ -151,14 +154,20 @@ type records struct {
 	at   []uint64 // addresses
 }
 
-// add appends a record and turns the numbers of its parts into addresses.
+// add appends a record and turns the numbers of its parts into addresses; what follows them is its name.
 func (m *records) add(rec []byte) bool {
-	h := registry.DecodeDatatype(rec)
-	args := int64(registry.DatatypeSize) + 8*(int64(h.NIntegers)+int64(h.NAddresses))
-	if args+8*int64(h.NTypes) != int64(len(rec)) {
+	h := abi.Read[abi.Datatype](rec)
+	args := int64(datatypeSize) + 8*(int64(h.NIntegers)+int64(h.NAddresses))
+	end := args + 8*int64(h.NTypes)
+	if end > int64(len(rec)) || int64(h.Size) != end {
 		return false
 	}
-	for p := rec[args:]; len(p) > 0; p = p[8:] {
+	if h.Name = 0; end < int64(len(rec)) {
+		h.Name = importBase + uint64(m.data.Len()) + uint64(end)
+		rec = append(rec, 0)
+	}
+	copy(rec, abi.Bytes(&h))
+	for p := rec[args:end]; len(p) > 0; p = p[8:] {
 		k := binary.LittleEndian.Uint64(p)
 		if k >= uint64(len(m.at)) {
 			return false

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // blockRun summarises the contiguous pieces of a part of a typemap, in typemap order: how many, where the first begins
@@ -111,8 +111,8 @@ func (t *Type) computeProduct(c *Calc) {
 			lo, hi = c.Add(lo, a), c.Add(hi, b)
 		}
 	}
-	emptyBlocks := (t.Combiner() == CombinerVector || t.Combiner() == CombinerHvector) && t.layout.dims[0].n > 0
-	if copies == 0 && (t.reg.MPI() != registry.MPICH || !emptyBlocks) {
+	emptyBlocks := (t.Combiner() == abi.CombinerVector || t.Combiner() == abi.CombinerHvector) && t.layout.dims[0].n > 0
+	if copies == 0 && (t.reg.MPI() != abi.MPICH || !emptyBlocks) {
 		t.align = 1 // MPICH keeps the alignment of a vector if only its blocklength is 0
 	}
 	t.elements = c.Mul(copies, child.elements)
@@ -123,16 +123,16 @@ func (t *Type) computeProduct(c *Calc) {
 		t.own.TrueLB, t.own.TrueExtent = b.lb, c.Add(b.ub, -b.lb)
 	}
 	switch t.Combiner() {
-	case CombinerResized:
+	case abi.CombinerResized:
 		t.setBounds(c, t.addrs.At(0), t.addrs.At(1))
 		return
-	case CombinerDup:
+	case abi.CombinerDup:
 		t.own.LB, t.own.Extent = cf.LB, cf.Extent
 		t.hasLB, t.hasUB = child.hasLB, child.hasUB
 		return
-	case CombinerSubarray, CombinerDarray:
+	case abi.CombinerSubarray, abi.CombinerDarray:
 		extent, first, n := cf.Extent, 1, len(t.layout.dims)
-		if t.Combiner() == CombinerDarray {
+		if t.Combiner() == abi.CombinerDarray {
 			first = 3
 		}
 		for i := range n {
@@ -145,7 +145,7 @@ func (t *Type) computeProduct(c *Calc) {
 	if copies > 0 {
 		var b bounds
 		b.addCopies(c, t.reg.MPI(), child, lo, hi)
-		if t.reg.MPI() == registry.OpenMPI {
+		if t.reg.MPI() == abi.OpenMPI {
 			b.pad(c, t.align)
 		}
 		t.takeBounds(c, b)
@@ -160,7 +160,7 @@ func (t *Type) setBounds(c *Calc, lb, extent int64) {
 
 func (t *Type) computeLeaf() {
 	t.blocks.ordered = true
-	if t.Combiner() == CombinerUnknown {
+	if t.Combiner() == abi.CombinerUnknown {
 		t.opaque = true
 		f, known := t.Reported()
 		if !known || f.Size < 0 {
@@ -177,11 +177,11 @@ func (t *Type) computeLeaf() {
 		return
 	}
 	switch t.basic() {
-	case BasicLB:
+	case abi.BasicLB:
 		t.hasLB = true
-	case BasicUB:
+	case abi.BasicUB:
 		t.hasUB = true
-	case BasicNull:
+	case abi.BasicNull:
 		t.problem = fault.Errorf(fault.Null, t.addr, "The datatype is MPI_DATATYPE_NULL, which describes no memory.")
 	default:
 		t.computeBasic()

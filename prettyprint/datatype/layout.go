@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // layout says where copies of the children lie, in typemap order. It has one of two forms: a product of dimensions over
@@ -109,17 +109,17 @@ func (t *Type) place(c *Calc) error {
 		ext = child.Figures().Extent
 	}
 	switch t.Combiner() {
-	case CombinerDup, CombinerResized:
+	case abi.CombinerDup, abi.CombinerResized:
 		t.layout.dims = []dim{{n: 1}}
-	case CombinerContiguous:
+	case abi.CombinerContiguous:
 		t.layout.dims = []dim{{n: in.At(0), step: ext}}
-	case CombinerVector:
+	case abi.CombinerVector:
 		t.layout.dims = []dim{{n: in.At(0), step: c.Mul(in.At(2), ext)}, {n: in.At(1), step: ext}}
-	case CombinerHvector:
+	case abi.CombinerHvector:
 		t.layout.dims = []dim{{n: in.At(0), step: t.addrs.At(0)}, {n: in.At(1), step: ext}}
-	case CombinerSubarray:
+	case abi.CombinerSubarray:
 		return t.placeSubarray(c, ext)
-	case CombinerDarray:
+	case abi.CombinerDarray:
 		return t.placeDarray(c, ext)
 	default:
 		t.placeBlocks(c, ext)
@@ -140,15 +140,15 @@ func (t *Type) placeBlocks(c *Calc, ext int64) {
 		return func(i int) int64 { return in.At(first+i) * ext }
 	}
 	switch t.Combiner() {
-	case CombinerIndexed:
+	case abi.CombinerIndexed:
 		l.length, l.offset = each, units(1+l.n)
-	case CombinerHindexed:
+	case abi.CombinerHindexed:
 		l.length, l.offset = each, bytes
-	case CombinerIndexedBlock:
+	case abi.CombinerIndexedBlock:
 		l.length, l.offset = same, units(2)
-	case CombinerHindexedBlock:
+	case abi.CombinerHindexedBlock:
 		l.length, l.offset = same, bytes
-	case CombinerStruct:
+	case abi.CombinerStruct:
 		l.length, l.offset = each, bytes
 		l.child = func(i int) *Type { return t.types[i] }
 	default: // place sends no others here
@@ -159,9 +159,9 @@ func (t *Type) placeBlocks(c *Calc, ext int64) {
 // order returns the dimensions of an array from the slowest to the fastest; fortran tells the order of the array.
 func (t *Type) order(n int, value int64) (dims []int, fortran bool, err error) {
 	switch {
-	case t.reg.MPI() == registry.MPICH && (value == 56 || value == 57):
+	case t.reg.MPI() == abi.MPICH && (value == 56 || value == 57):
 		fortran = value == 57
-	case t.reg.MPI() == registry.OpenMPI && (value == 0 || value == 1):
+	case t.reg.MPI() == abi.OpenMPI && (value == 0 || value == 1):
 		fortran = value == 1
 	default:
 		return nil, false, fault.Corruptf(t.addr, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN of %s",
@@ -212,7 +212,7 @@ func (d distribution) String() string { return [...]string{"BLOCK", "CYCLIC", "N
 // distribution translates the library's constants; dflt tells whether darg is MPI_DISTRIBUTE_DFLT_DARG.
 func (t *Type) distribution(value, darg int64) (d distribution, dflt bool, err error) {
 	base, dfltDarg := int64(0), int64(-1)
-	if t.reg.MPI() == registry.MPICH {
+	if t.reg.MPI() == abi.MPICH {
 		base, dfltDarg = 121, -49767
 	}
 	if value < base || value > base+2 {

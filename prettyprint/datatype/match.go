@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
@@ -125,7 +126,7 @@ func (m *Matching) compare() {
 	}
 }
 
-func (e *MatchEntry) unknown() bool { return e.Leaf.Combiner() == CombinerUnknown }
+func (e *MatchEntry) unknown() bool { return e.Leaf.Combiner() == abi.CombinerUnknown }
 
 // common is the length of the longest common prefix, at most n.
 func (m *Matching) common(n int64) int64 {
@@ -154,7 +155,7 @@ func (s Side) hashOf(k int64) sigHash {
 // packed reports whether the side is MPI_PACKED throughout.
 func (s Side) packed() bool {
 	mix := s.Type.Mix()
-	return s.Count > 0 && len(mix) == 1 && mix[0].Leaf.basic() == BasicPacked
+	return s.Count > 0 && len(mix) == 1 && mix[0].Leaf.basic() == abi.BasicPacked
 }
 
 // Signature is the type signature of all instances of the side.
@@ -262,7 +263,7 @@ func (m *Matching) collective() bool {
 // alike says whether the library will notice a mismatch of two basic types.
 func (m *Matching) alike(s, r *MatchEntry) string {
 	a, b := s.Leaf.parts()[0], r.Leaf.parts()[0]
-	if s.Leaf.basic() != BasicPair && r.Leaf.basic() != BasicPair && a.basic == b.basic && a.size == b.size {
+	if s.Leaf.basic() != abi.BasicPair && r.Leaf.basic() != abi.BasicPair && a.basic == b.basic && a.size == b.size {
 		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not promise it, "+
 			"because the names differ.",
 			view.ByteCount(a.size))

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // share says how many bytes of a type are of one basic type.
@@ -14,7 +16,7 @@ type share struct {
 
 // BasicKey is what two basic types have in common that a user would call the same.
 func (t *Type) BasicKey() string {
-	if t.Combiner() == CombinerNamed && t.Name() != "" {
+	if t.Combiner() == abi.CombinerNamed && t.Name() != "" {
 		return t.Name()
 	}
 	return t.Title() + t.handleText()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
@@ -108,13 +109,13 @@ type units struct {
 // unitNames are the names by which a basic type matches.
 func (t *Type) unitNames() []string {
 	switch t.Combiner() {
-	case CombinerF90Real:
+	case abi.CombinerF90Real:
 		return []string{fmt.Sprintf("MPI_Type_create_f90_real(%d,%d)", t.integers.At(0), t.integers.At(1))}
-	case CombinerF90Complex:
+	case abi.CombinerF90Complex:
 		return []string{fmt.Sprintf("MPI_Type_create_f90_complex(%d,%d)", t.integers.At(0), t.integers.At(1))}
-	case CombinerF90Integer:
+	case abi.CombinerF90Integer:
 		return []string{fmt.Sprintf("MPI_Type_create_f90_integer(%d)", t.integers.At(0))}
-	case CombinerUnknown:
+	case abi.CombinerUnknown:
 		return []string{fmt.Sprintf("unknown type at 0x%x", t.addr)} // like no other
 	default:
 	}
@@ -122,7 +123,7 @@ func (t *Type) unitNames() []string {
 	if name == "" {
 		return []string{fmt.Sprintf("unnamed type 0x%x", t.Handle())}
 	}
-	if t.basic() != BasicPair {
+	if t.basic() != abi.BasicPair {
 		return []string{name}
 	}
 	if rest, ok := strings.CutPrefix(name, "MPI_2"); ok {

@@ -3,6 +3,8 @@ package datatype
 import (
 	"fmt"
 	"strings"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Signature is a datatype's type signature, compressed (paper, VI.A): the basic types in typemap order with how often
@@ -171,7 +173,7 @@ func (it SignatureItem) hash() (n int64, h sigHash) {
 	return SatMul(it.Group.n, it.Count), it.Group.h.times(it.Group.n, it.Count)
 }
 
-func (t *Type) isNamed() bool { return t.Combiner() == CombinerNamed && t.Name() != "" }
+func (t *Type) isNamed() bool { return t.Combiner() == abi.CombinerNamed && t.Name() != "" }
 
 // Text shows the signature, such as "5 MPI_INT, 7 MPI_CHAR" or "10 (MPI_INT, 2 MPI_DOUBLE)", with at most limit basic
 // types and groups.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -12,7 +13,7 @@ func (t *Type) Summary() string {
 	switch {
 	case t.problem != nil:
 		return t.Title() + ": " + t.problem.Message
-	case t.Combiner() == CombinerNamed:
+	case t.Combiner() == abi.CombinerNamed:
 		return t.Title()
 	}
 	f := t.Figures()
@@ -76,7 +77,7 @@ func (t *Type) blockText() string {
 
 func (t *Type) stateText() string {
 	switch {
-	case t.Combiner() == CombinerNamed:
+	case t.Combiner() == abi.CombinerNamed:
 		return "predefined"
 	case t.Freed() && t.Record.Refs > 0:
 		return "freed, still used by another datatype or a pending call"
@@ -98,7 +99,7 @@ func (t *Type) handleText() string {
 
 // Created says where and when the type was made; "" of a predefined one.
 func (t *Type) Created() string {
-	if t.Combiner() == CombinerNamed {
+	if t.Combiner() == abi.CombinerNamed {
 		return ""
 	}
 	return t.reg.CreatedText(t.Record.CallSite, t.Record.Event)

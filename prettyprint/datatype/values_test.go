@@ -10,65 +10,65 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
-func named(name string, b Basic, size uint32) *Type {
-	return &Type{Record: registry.DatatypeRecord{
-		Combiner: uint32(CombinerNamed), Basic: uint32(b), BasicSize: size,
-		TypeSize: int64(size), Name: name,
+func named(name string, b abi.Basic, size uint32) *Type {
+	return &Type{name: name, Record: abi.Datatype{
+		Object: abi.Object{Kind: uint32(abi.CombinerNamed)}, Basic: b, BasicSize: size, TypeSize: int64(size),
 	}}
 }
 
 func TestValues(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		basic Basic
+		basic abi.Basic
 		hex   string // in the order of memory
 		want  string
 	}{
-		{"MPI_CHAR", BasicChar, "61", `'a'`},
-		{"MPI_CHAR", BasicChar, "27", `'\''`},
-		{"MPI_CHAR", BasicChar, "00", `'\0'`},
-		{"MPI_CHAR", BasicChar, "ff", `'\377'`},
-		{"MPI_SIGNED_CHAR", BasicInt, "ff", "-1"},
-		{"MPI_UNSIGNED_CHAR", BasicUint, "ff", "255"},
-		{"MPI_SHORT", BasicInt, "0080", "-32768"},
-		{"MPI_INT", BasicInt, "feffffff", "-2"},
-		{"MPI_UNSIGNED", BasicUint, "feffffff", "4294967294"},
-		{"MPI_LONG", BasicInt, "0000000000000080", "-9223372036854775808"},
-		{"MPI_UINT64_T", BasicUint, "ffffffffffffffff", "18446744073709551615"},
-		{"MPI_INTEGER16", BasicInt, "feffffffffffffffffffffffffffffff", "-2"},
-		{"MPI_FLOAT", BasicFloat, "cdcccc3d", "0.1"},
-		{"MPI_FLOAT", BasicFloat, "000080ff", "-inf"},
-		{"MPI_FLOAT", BasicFloat, "0000c07f", "nan"},
-		{"MPI_DOUBLE", BasicFloat, "9a9999999999b93f", "0.1"},
-		{"MPI_DOUBLE", BasicFloat, "0000000000000080", "-0"},
-		{"MPI_DOUBLE", BasicFloat, "9c7500883ce4377e", "1e+300"},
-		{"MPI_DOUBLE", BasicFloat, "00000000d0126341", "10000000"},
-		{"MPI_REAL2", BasicFloat, "003c", "1"},
-		{"MPI_REAL2", BasicFloat, "0100", "5.96e-08"},
-		{"MPI_LONG_DOUBLE", BasicFloat, "00000000000000c0ff3f7856341200ab", "1.5"},
-		{"MPI_LONG_DOUBLE", BasicFloat, "0000000000000080ff7f000000000000", "inf"},
-		{"MPI_LONG_DOUBLE", BasicFloat, "00000000000000c0ffff000000000000", "nan"},
-		{"MPI_LONG_DOUBLE", BasicFloat, "00000000000000000080000000000000", "-0"},
-		{"MPI_LONG_DOUBLE", BasicFloat, "cdcccccccccccccc fb3f000000000000", "0.1"},
-		{"MPI_REAL16", BasicFloat, "0000000000000000000000000080ff3f", "1.5"},
-		{"MPI_REAL16", BasicFloat, "9a999999999999999999999999 99fb3f", "0.1"},
-		{"MPI_COMPLEX", BasicComplex, "0000803f000000c0", "1 - 2i"},
-		{"MPI_C_DOUBLE_COMPLEX", BasicComplex, "000000000000f03f000000000000e03f", "1 + 0.5i"},
-		{"MPI_C_BOOL", BasicBool, "01", "true"},
-		{"MPI_C_BOOL", BasicBool, "05", "true (5)"},
-		{"MPI_LOGICAL", BasicLogical, "00000000", ".FALSE."},
-		{"MPI_LOGICAL", BasicLogical, "ffffffff", ".TRUE. (-1)"},
-		{"MPI_BYTE", BasicByte, "4f", "0x4f"},
-		{"MPI_PACKED", BasicPacked, "00", "0x00"},
-		{"MPI_WCHAR", BasicWchar, "e4000000", "L'ä'"},
-		{"MPI_WCHAR", BasicWchar, "ffffffff", "0xffffffff"},
-		{"MPI_AINT", BasicAddress, "00f0ffffff7f0000", "140737488351232 (0x7ffffffff000)"},
-		{"MPI_AINT", BasicAddress, "f8ffffffffffffff", "-8"},
-		{"MPI_COUNT", BasicAddress, "0000000001000000", "4294967296"},
-		{"MPI_NEW", BasicNone, "0102", "0x0102"},
+		{"MPI_CHAR", abi.BasicChar, "61", `'a'`},
+		{"MPI_CHAR", abi.BasicChar, "27", `'\''`},
+		{"MPI_CHAR", abi.BasicChar, "00", `'\0'`},
+		{"MPI_CHAR", abi.BasicChar, "ff", `'\377'`},
+		{"MPI_SIGNED_CHAR", abi.BasicInt, "ff", "-1"},
+		{"MPI_UNSIGNED_CHAR", abi.BasicUint, "ff", "255"},
+		{"MPI_SHORT", abi.BasicInt, "0080", "-32768"},
+		{"MPI_INT", abi.BasicInt, "feffffff", "-2"},
+		{"MPI_UNSIGNED", abi.BasicUint, "feffffff", "4294967294"},
+		{"MPI_LONG", abi.BasicInt, "0000000000000080", "-9223372036854775808"},
+		{"MPI_UINT64_T", abi.BasicUint, "ffffffffffffffff", "18446744073709551615"},
+		{"MPI_INTEGER16", abi.BasicInt, "feffffffffffffffffffffffffffffff", "-2"},
+		{"MPI_FLOAT", abi.BasicFloat, "cdcccc3d", "0.1"},
+		{"MPI_FLOAT", abi.BasicFloat, "000080ff", "-inf"},
+		{"MPI_FLOAT", abi.BasicFloat, "0000c07f", "nan"},
+		{"MPI_DOUBLE", abi.BasicFloat, "9a9999999999b93f", "0.1"},
+		{"MPI_DOUBLE", abi.BasicFloat, "0000000000000080", "-0"},
+		{"MPI_DOUBLE", abi.BasicFloat, "9c7500883ce4377e", "1e+300"},
+		{"MPI_DOUBLE", abi.BasicFloat, "00000000d0126341", "10000000"},
+		{"MPI_REAL2", abi.BasicFloat, "003c", "1"},
+		{"MPI_REAL2", abi.BasicFloat, "0100", "5.96e-08"},
+		{"MPI_LONG_DOUBLE", abi.BasicFloat, "00000000000000c0ff3f7856341200ab", "1.5"},
+		{"MPI_LONG_DOUBLE", abi.BasicFloat, "0000000000000080ff7f000000000000", "inf"},
+		{"MPI_LONG_DOUBLE", abi.BasicFloat, "00000000000000c0ffff000000000000", "nan"},
+		{"MPI_LONG_DOUBLE", abi.BasicFloat, "00000000000000000080000000000000", "-0"},
+		{"MPI_LONG_DOUBLE", abi.BasicFloat, "cdcccccccccccccc fb3f000000000000", "0.1"},
+		{"MPI_REAL16", abi.BasicFloat, "0000000000000000000000000080ff3f", "1.5"},
+		{"MPI_REAL16", abi.BasicFloat, "9a999999999999999999999999 99fb3f", "0.1"},
+		{"MPI_COMPLEX", abi.BasicComplex, "0000803f000000c0", "1 - 2i"},
+		{"MPI_C_DOUBLE_COMPLEX", abi.BasicComplex, "000000000000f03f000000000000e03f", "1 + 0.5i"},
+		{"MPI_C_BOOL", abi.BasicBool, "01", "true"},
+		{"MPI_C_BOOL", abi.BasicBool, "05", "true (5)"},
+		{"MPI_LOGICAL", abi.BasicLogical, "00000000", ".FALSE."},
+		{"MPI_LOGICAL", abi.BasicLogical, "ffffffff", ".TRUE. (-1)"},
+		{"MPI_BYTE", abi.BasicByte, "4f", "0x4f"},
+		{"MPI_PACKED", abi.BasicPacked, "00", "0x00"},
+		{"MPI_WCHAR", abi.BasicWchar, "e4000000", "L'ä'"},
+		{"MPI_WCHAR", abi.BasicWchar, "ffffffff", "0xffffffff"},
+		{"MPI_AINT", abi.BasicAddress, "00f0ffffff7f0000", "140737488351232 (0x7ffffffff000)"},
+		{"MPI_AINT", abi.BasicAddress, "f8ffffffffffffff", "-8"},
+		{"MPI_COUNT", abi.BasicAddress, "0000000001000000", "4294967296"},
+		{"MPI_NEW", abi.BasicNone, "0102", "0x0102"},
 	} {
 		b, err := hex.DecodeString(strings.ReplaceAll(c.hex, " ", ""))
 		if err != nil {
@@ -81,9 +81,9 @@ func TestValues(t *testing.T) {
 }
 
 func TestPairs(t *testing.T) {
-	pair := func(name string, value Basic, size uint32) *Type {
-		d := named(name, BasicPair, size)
-		d.Record.Pair = uint32(value)
+	pair := func(name string, value abi.Basic, size uint32) *Type {
+		d := named(name, abi.BasicPair, size)
+		d.Record.Pair = value
 		return d
 	}
 	for _, c := range []struct {
@@ -91,11 +91,11 @@ func TestPairs(t *testing.T) {
 		hex  string
 		want string
 	}{
-		{pair("MPI_DOUBLE_INT", BasicFloat, 8), "000000000000f83f07000000", "{1.5, 7}"},
-		{pair("MPI_SHORT_INT", BasicInt, 2), "ffffaaaa07000000", "{-1, 7}"},
-		{pair("MPI_2INT", BasicInt, 4), "0100000002000000", "{1, 2}"},
-		{pair("MPI_2REAL", BasicFloat, 4), "0000803f0000c03f", "{1, 1.5}"},
-		{pair("MPI_2DOUBLE_PRECISION", BasicFloat, 8), "000000000000f83f000000000000f03f", "{1.5, 1}"},
+		{pair("MPI_DOUBLE_INT", abi.BasicFloat, 8), "000000000000f83f07000000", "{1.5, 7}"},
+		{pair("MPI_SHORT_INT", abi.BasicInt, 2), "ffffaaaa07000000", "{-1, 7}"},
+		{pair("MPI_2INT", abi.BasicInt, 4), "0100000002000000", "{1, 2}"},
+		{pair("MPI_2REAL", abi.BasicFloat, 4), "0000803f0000c03f", "{1, 1.5}"},
+		{pair("MPI_2DOUBLE_PRECISION", abi.BasicFloat, 8), "000000000000f83f000000000000f03f", "{1.5, 1}"},
 	} {
 		b, err := hex.DecodeString(c.hex)
 		if err != nil {
@@ -109,8 +109,8 @@ func TestPairs(t *testing.T) {
 
 // TestFloatsRoundTrip reads what is printed back: the shortest text must give the same bits.
 func TestFloatsRoundTrip(t *testing.T) {
-	double, quad, ext := named("MPI_DOUBLE", BasicFloat, 8), named("MPI_REAL16", BasicFloat, 16),
-		named("MPI_LONG_DOUBLE", BasicFloat, 16)
+	double, quad, ext := named("MPI_DOUBLE", abi.BasicFloat, 8), named("MPI_REAL16", abi.BasicFloat, 16),
+		named("MPI_LONG_DOUBLE", abi.BasicFloat, 16)
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Float64().Draw(t, "v")
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -185,7 +185,7 @@ func TestLongDoubleOfMachine(t *testing.T) {
 		"aarch64": "1.5", "riscv:rv64": "1.5", "powerpc:common64": "0x0000000000000000000000000080ff3f",
 		"i386:x86-64": "0",
 	} {
-		d := named("MPI_LONG_DOUBLE", BasicFloat, 16)
+		d := named("MPI_LONG_DOUBLE", abi.BasicFloat, 16)
 		d.reg = NewTypes(&registry.Registry{Env: registry.Surroundings{Machine: func() string { return machine }}})
 		if got := d.formatFloat(quad); got != want {
 			t.Errorf("on %s: %s, want %s", machine, got, want)
@@ -196,8 +196,8 @@ func TestLongDoubleOfMachine(t *testing.T) {
 // TestFieldCounts checks the number of fields that is promised before they are built, for every kind; see also the node
 // tests.
 func TestFieldCounts(t *testing.T) {
-	for k := range combinerNames {
-		if _, ok := constructors[k]; !ok && k != CombinerNamed && k != CombinerUnknown {
+	for k := range abi.CombinerUnknown {
+		if _, ok := constructors[k]; k.Known() && !ok && k != abi.CombinerNamed {
 			t.Errorf("the constructor %s is not in the table", k)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // What lies in a piece of memory is found from the tree of constructors, from above: a copy of a type is looked at only
@@ -144,7 +146,7 @@ func (w *Window) walk(t *Type, base, copies int64) bool {
 }
 
 func (w *Window) leaf(t *Type, base, copies int64) bool {
-	if t.Combiner() == CombinerUnknown {
+	if t.Combiner() == abi.CombinerUnknown {
 		return w.Each(Piece{t.Hull().Moved(base), t, copies})
 	}
 	for _, p := range t.parts() {

@@ -7,38 +7,27 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-// CommKind is the kind of a communicator, numbered as enum cohort_comm_kind.
-type CommKind uint32
-
-// The kinds of enum cohort_comm_kind.
-const (
-	CommIntra     CommKind = 1
-	CommInter     CommKind = 2
-	CommCart      CommKind = 3
-	CommGraph     CommKind = 4
-	CommNull      CommKind = 5
-	CommDistGraph CommKind = 6
-)
-
-func (k CommKind) String() string {
+// kindText is a kind of communicator in sentences.
+func kindText(k abi.CommKind) string {
 	switch k {
-	case CommIntra:
+	case abi.CommIntra:
 		return "intracommunicator"
-	case CommInter:
+	case abi.CommInter:
 		return "intercommunicator"
-	case CommCart:
+	case abi.CommCart:
 		return "Cartesian communicator"
-	case CommGraph:
+	case abi.CommGraph:
 		return "graph communicator"
-	case CommDistGraph:
+	case abi.CommDistGraph:
 		return "distributed graph communicator"
-	case CommNull:
+	case abi.CommNull:
 		return "MPI_COMM_NULL"
 	}
 	return fmt.Sprintf("communicator of unknown kind %d", uint32(k))
@@ -49,7 +38,8 @@ const maxDims = 1 << 16
 // Comm is one communicator of the registry.
 type Comm struct {
 	rank    *Rank
-	Record  registry.CommRecord
+	name    string
+	Record  abi.Comm
 	members []uint32 // world ranks, by rank in the communicator
 	remote  []uint32
 	cart    []int32 // dims, periods, coords
@@ -82,18 +72,19 @@ func (r *Rank) CommAt(rec uint64) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := registry.DecodeComm(head.Raw)
-	need := int64(registry.CommSize) + 4*(int64(h.NMembers)+int64(h.NRemote)+3*int64(h.NDims))
+	h := abi.Read[abi.Comm](head.Raw)
+	size := int64(abi.Size[abi.Comm]())
+	need := size + 4*(int64(h.NMembers)+int64(h.NRemote)+3*int64(h.NDims))
 	if int64(h.Size) < need || h.NDims > maxDims {
 		return nil, fault.Corruptf(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and "+
 			"%d dimensions",
 			h.Size, h.NMembers, h.NRemote, h.NDims)
 	}
-	b, err := r.ReadFull(rec+registry.CommSize, need-registry.CommSize, "The members of a communicator")
+	b, err := r.ReadFull(rec+uint64(size), need-size, "The members of a communicator")
 	if err != nil {
 		return nil, err
 	}
-	c := &Comm{rank: r, Record: h}
+	c := &Comm{rank: r, name: head.Name, Record: h}
 	take := func(n int) []uint32 {
 		out := make([]uint32, n)
 		for i := range out {
@@ -111,10 +102,10 @@ func (r *Rank) CommAt(rec uint64) (*Comm, error) {
 }
 
 // Kind is the kind of communicator.
-func (c *Comm) Kind() CommKind { return CommKind(c.Record.Kind) }
+func (c *Comm) Kind() abi.CommKind { return abi.CommKind(c.Record.Kind) }
 
 // Name is the name by MPI_Comm_set_name or the predefined one, or empty.
-func (c *Comm) Name() string { return c.Record.Name }
+func (c *Comm) Name() string { return c.name }
 
 // Size is the number of ranks in it (of an intercommunicator: in the local group).
 func (c *Comm) Size() int { return int(c.Record.CommSize) }
@@ -135,7 +126,7 @@ func (c *Comm) Cart() (dims, periods, coords []int32) {
 }
 
 // Freed reports whether the program freed the handle.
-func (c *Comm) Freed() bool { return c.Record.State&registry.CommFreed != 0 }
+func (c *Comm) Freed() bool { return c.Record.State&abi.ObjectFreed != 0 }
 
 // GlobalID is the same in all members of the communicator; MPI_COMM_WORLD has 1.
 func (c *Comm) GlobalID() uint64 { return c.Record.GlobalID }
@@ -151,7 +142,7 @@ func (c *Comm) Parent() (*Comm, error) {
 		return nil, err
 	}
 	for _, h := range heads {
-		if registry.DecodeComm(h.Raw).GlobalID == c.Record.ParentID {
+		if abi.Read[abi.Comm](h.Raw).GlobalID == c.Record.ParentID {
 			return c.rank.CommAt(h.Address)
 		}
 	}
@@ -160,16 +151,16 @@ func (c *Comm) Parent() (*Comm, error) {
 
 // Summary says in one line what the communicator is.
 func (c *Comm) Summary() string {
-	if c.Kind() == CommNull {
+	if c.Kind() == abi.CommNull {
 		return "MPI_COMM_NULL"
 	}
 	name := ""
 	if c.Name() != "" {
 		name = " " + c.Name()
 	}
-	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", c.Kind(), name, view.Plural(int64(c.Size()), "rank"), c.Rank(),
+	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", kindText(c.Kind()), name, view.Plural(int64(c.Size()), "rank"), c.Rank(),
 		membersText(c.members))
-	if c.Kind() == CommInter {
+	if c.Kind() == abi.CommInter {
 		s += "; remote group " + membersText(c.remote)
 	}
 	return s
@@ -177,12 +168,12 @@ func (c *Comm) Summary() string {
 
 // Node is the communicator as a tree.
 func (c *Comm) Node(name string) view.Node {
-	kids := []view.Node{view.Leaf("kind", c.Kind().String())}
+	kids := []view.Node{view.Leaf("kind", kindText(c.Kind()))}
 	if c.Name() != "" {
 		kids = append(kids, view.Leaf("name", fmt.Sprintf("%q", c.Name())))
 	}
 	kids = append(kids, view.Number("size", c.Size()), view.Number("rank", c.Rank()), memberNode("members", c.members))
-	if c.Kind() == CommInter {
+	if c.Kind() == abi.CommInter {
 		kids = append(kids, memberNode("remote", c.remote))
 	}
 	if dims, periods, coords := c.Cart(); len(dims) > 0 {
@@ -266,7 +257,7 @@ func (r *Rank) RankText(n int64, in *Comm) string {
 		return fmt.Sprintf("rank %d", n)
 	}
 	group := in.Members()
-	if in.Kind() == CommInter {
+	if in.Kind() == abi.CommInter {
 		group = in.Remote()
 	}
 	s := fmt.Sprintf("rank %d", n)

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -46,12 +46,12 @@ func (o *Object) Node(name string) view.Node {
 	case registry.KindFile:
 		kids = o.fileNodes()
 	case registry.KindOp:
-		kids = o.functionNodes(registry.DecodeReduction(o.Head.Raw).Function)
+		kids = o.functionNodes(abi.Read[abi.Reduction](o.Head.Raw).Function)
 		if !o.Predefined() {
-			kids = append(kids, view.Leaf("commutes", yesNo(registry.DecodeReduction(o.Head.Raw).Commutes != 0)))
+			kids = append(kids, view.Leaf("commutes", yesNo(abi.Read[abi.Reduction](o.Head.Raw).Commutes != 0)))
 		}
 	case registry.KindErrhandler:
-		kids = o.functionNodes(registry.DecodeErrhandler(o.Head.Raw).Function)
+		kids = o.functionNodes(abi.Read[abi.Errhandler](o.Head.Raw).Function)
 	case registry.KindInfo:
 		kids = o.infoNodes()
 	}
@@ -82,11 +82,12 @@ func (o *Object) titled(word string) string {
 const notInGroup = math.MaxUint32
 
 func (o *Object) members() ([]uint32, error) {
-	g := registry.DecodeGroup(o.Head.Raw)
-	if int64(g.Size) < registry.GroupSize+4*int64(g.NMembers) || g.NMembers > registry.MaxParts {
+	g := abi.Read[abi.Group](o.Head.Raw)
+	size := abi.Size[abi.Group]()
+	if int64(g.Size) < int64(size)+4*int64(g.NMembers) || g.NMembers > registry.MaxParts {
 		return nil, fault.Corruptf(o.Head.Address, "a group's record has %d bytes and claims %d members", g.Size, g.NMembers)
 	}
-	b, err := o.Rank.ReadFull(o.Head.Address+registry.GroupSize, 4*int64(g.NMembers), "The members of a group")
+	b, err := o.Rank.ReadFull(o.Head.Address+uint64(size), 4*int64(g.NMembers), "The members of a group")
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func (o *Object) members() ([]uint32, error) {
 }
 
 func (o *Object) groupText() string {
-	g := registry.DecodeGroup(o.Head.Raw)
+	g := abi.Read[abi.Group](o.Head.Raw)
 	place := "this one is not in it"
 	if g.GroupRank != notInGroup {
 		place = fmt.Sprintf("this one is rank %d", g.GroupRank)
@@ -114,7 +115,7 @@ func (o *Object) groupText() string {
 }
 
 func (o *Object) groupNodes() []view.Node {
-	g := registry.DecodeGroup(o.Head.Raw)
+	g := abi.Read[abi.Group](o.Head.Raw)
 	rank := "not in it"
 	if g.GroupRank != notInGroup {
 		rank = fmt.Sprint(g.GroupRank)
@@ -127,15 +128,15 @@ func (o *Object) groupNodes() []view.Node {
 	return append(kids, memberNode("members", m))
 }
 
-var windowKinds = map[uint32]string{
-	1: "MPI_Win_create", 2: "MPI_Win_allocate", 3: "MPI_Win_create_dynamic",
-	4: "MPI_Win_allocate_shared",
+var windowKinds = map[abi.WindowKind]string{
+	abi.WindowCreate: "MPI_Win_create", abi.WindowAllocate: "MPI_Win_allocate",
+	abi.WindowDynamic: "MPI_Win_create_dynamic", abi.WindowShared: "MPI_Win_allocate_shared",
 }
 
 func (o *Object) windowText() string {
-	w := registry.DecodeWindow(o.Head.Raw)
+	w := abi.Read[abi.Window](o.Head.Raw)
 	s := o.titled("window")
-	if w.Kind != 3 {
+	if abi.WindowKind(w.Kind) != abi.WindowDynamic {
 		s += fmt.Sprintf(" of %s at 0x%x", view.ByteCount(w.Bytes), w.Base)
 	}
 	if c, err := o.Rank.CommIfAny(w.Comm); err == nil && c != nil {
@@ -152,7 +153,7 @@ func (c *Comm) Brief() string {
 	if c.Name() != "" {
 		return c.Name()
 	}
-	return fmt.Sprintf("%s of %s", c.Kind(), view.Plural(int64(c.Size()), "rank"))
+	return fmt.Sprintf("%s of %s", kindText(c.Kind()), view.Plural(int64(c.Size()), "rank"))
 }
 
 // CommIfAny reads the communicator at an address of a record; nil for 0.
@@ -165,16 +166,16 @@ func (r *Rank) CommIfAny(rec uint64) (*Comm, error) {
 
 // epochs says which access and exposure epochs are open.
 func (o *Object) epochs() string {
-	w := registry.DecodeWindow(o.Head.Raw)
+	w := abi.Read[abi.Window](o.Head.Raw)
 	var out []string
-	if w.Epochs&1 != 0 {
+	if w.Epochs&abi.EpochFence != 0 {
 		out = append(out, "fence")
 	}
 	for _, e := range []struct {
-		bit   uint32
+		bit   abi.Epoch
 		what  string
 		group uint64
-	}{{2, "access (MPI_Win_start)", w.AccessGroup}, {4, "exposure (MPI_Win_post)", w.ExposureGroup}} {
+	}{{abi.EpochStart, "access (MPI_Win_start)", w.AccessGroup}, {abi.EpochPost, "exposure (MPI_Win_post)", w.ExposureGroup}} {
 		if w.Epochs&e.bit == 0 {
 			continue
 		}
@@ -188,18 +189,18 @@ func (o *Object) epochs() string {
 		}
 		out = append(out, text)
 	}
-	if w.Epochs&8 != 0 {
+	if w.Epochs&abi.EpochLockAll != 0 {
 		out = append(out, "lock of all")
 	}
-	for i := range min(w.NLocks, registry.LocksMax) {
+	for i := range min(w.NLocks, abi.LocksMax) {
 		how := "shared"
-		if w.Locks[i]&(1<<31) != 0 {
+		if w.Locks[i]&abi.LockExclusive != 0 {
 			how = "exclusive"
 		}
-		out = append(out, fmt.Sprintf("%s lock of rank %d", how, w.Locks[i]&^(1<<31)))
+		out = append(out, fmt.Sprintf("%s lock of rank %d", how, w.Locks[i]&^abi.LockExclusive))
 	}
-	if w.NLocks > registry.LocksMax {
-		out = append(out, fmt.Sprintf("%d more locks", w.NLocks-registry.LocksMax))
+	if w.NLocks > abi.LocksMax {
+		out = append(out, fmt.Sprintf("%d more locks", w.NLocks-abi.LocksMax))
 	}
 	if len(out) == 0 {
 		return "none"
@@ -208,13 +209,13 @@ func (o *Object) epochs() string {
 }
 
 func (o *Object) windowNodes() []view.Node {
-	w := registry.DecodeWindow(o.Head.Raw)
-	kind, known := windowKinds[w.Kind]
+	w := abi.Read[abi.Window](o.Head.Raw)
+	kind, known := windowKinds[abi.WindowKind(w.Kind)]
 	if !known {
 		kind = fmt.Sprintf("unknown kind %d", w.Kind)
 	}
 	kids := []view.Node{view.Leaf("kind", kind)}
-	if w.Kind != 3 {
+	if abi.WindowKind(w.Kind) != abi.WindowDynamic {
 		kids = append(
 			kids, view.Leaf("base", fmt.Sprintf("0x%x", w.Base)), view.Leaf("size", view.ByteCount(w.Bytes)),
 			view.Number("disp_unit", w.DispUnit),
@@ -267,19 +268,19 @@ func modeText(mode int32) string {
 }
 
 func (o *Object) fileText() string {
-	f := registry.DecodeFile(o.Head.Raw)
+	f := abi.Read[abi.File](o.Head.Raw)
 	s := o.titled("file") + ", " + modeText(f.Amode)
 	if c, err := o.Rank.CommIfAny(f.Comm); err == nil && c != nil {
 		s += ", over " + c.Brief()
 	}
-	if t, err := o.Rank.DatatypeIfAny(f.Filetype); err == nil && t != nil && t.Combiner() != datatype.CombinerNamed {
+	if t, err := o.Rank.DatatypeIfAny(f.Filetype); err == nil && t != nil && t.Combiner() != abi.CombinerNamed {
 		s += ", view of " + t.Title()
 	}
 	return s
 }
 
 func (o *Object) fileNodes() []view.Node {
-	f := registry.DecodeFile(o.Head.Raw)
+	f := abi.Read[abi.File](o.Head.Raw)
 	kids := []view.Node{view.Leaf("mode", modeText(f.Amode)), view.Number("displacement", f.Disp)}
 	for _, t := range []struct {
 		name string
@@ -292,7 +293,7 @@ func (o *Object) fileNodes() []view.Node {
 			kids = append(kids, dt.Node(t.name))
 		}
 	}
-	kids = append(kids, view.Leaf("representation", fmt.Sprintf("%q", f.Datarep)))
+	kids = append(kids, view.Leaf("representation", fmt.Sprintf("%q", registry.Text(f.Datarep[:]))))
 	return append(kids, o.Rank.commNode(f.Comm)...)
 }
 
@@ -301,25 +302,28 @@ func (o *Object) opText() string {
 		return o.titled("operation")
 	}
 	s := "operation of the program's"
-	if registry.DecodeReduction(o.Head.Raw).Commutes == 0 {
+	if abi.Read[abi.Reduction](o.Head.Raw).Commutes == 0 {
 		return s + ", not commutative"
 	}
 	return s + ", commutative"
 }
 
-var handlerKinds = map[uint32]string{3: "for communicators", 4: "for windows", 5: "for files", 6: "for sessions"}
+var handlerKinds = map[abi.FunctionKind]string{
+	abi.FunctionComm: "for communicators", abi.FunctionWindow: "for windows", abi.FunctionFile: "for files",
+	abi.FunctionSession: "for sessions",
+}
 
 func (o *Object) errhandlerText() string {
 	if o.Predefined() {
 		return o.titled("error handler")
 	}
-	return strings.TrimSpace("error handler of the program's " + handlerKinds[o.Record.Kind])
+	return strings.TrimSpace("error handler of the program's " + handlerKinds[abi.FunctionKind(o.Head.Kind)])
 }
 
 // functionNodes show the program's function of an operation or error handler.
 func (o *Object) functionNodes(addr uint64) []view.Node {
 	if addr == 0 || o.Predefined() {
-		if o.Record.State&registry.ObjectAddressOnly != 0 {
+		if o.Head.State&abi.ObjectAddressOnly != 0 {
 			return []view.Node{view.Leaf("function", "not known")}
 		}
 		return nil
@@ -328,25 +332,23 @@ func (o *Object) functionNodes(addr uint64) []view.Node {
 	if s := o.Rank.Line(addr + 1); s != "" { // it takes return addresses
 		text = s
 	}
-	if o.Record.State&registry.ObjectFortran != 0 {
+	if o.Head.State&abi.ObjectFortran != 0 {
 		text += " (Fortran)"
 	}
 	return []view.Node{view.Leaf("function", text)}
 }
 
-const (
-	infoKeysMax = 64
-	maxInfoText = infoKeysMax * (256 + 256)
-)
+const maxInfoText = abi.InfoKeysMax * (2 * abi.InfoValueMax)
 
 // entries are the keys and values that are kept.
 func (o *Object) entries() ([][2]string, error) {
-	i := registry.DecodeInfo(o.Head.Raw)
-	size := int64(i.Size) - registry.InfoSize
-	if i.NEntries > infoKeysMax || size > maxInfoText || size < 0 {
+	i := abi.Read[abi.Info](o.Head.Raw)
+	head := abi.Size[abi.Info]()
+	size := int64(i.Size) - int64(head)
+	if i.NEntries > abi.InfoKeysMax || size > maxInfoText || size < 0 {
 		return nil, fault.Corruptf(o.Head.Address, "an info's record has %d bytes and claims %d entries", i.Size, i.NEntries)
 	}
-	b, err := o.Rank.ReadFull(o.Head.Address+registry.InfoSize, size, "The entries of an info")
+	b, err := o.Rank.ReadFull(o.Head.Address+uint64(head), size, "The entries of an info")
 	if err != nil {
 		return nil, err
 	}
@@ -373,7 +375,7 @@ func (o *Object) infoText() string {
 	for _, e := range entries {
 		out = append(out, fmt.Sprintf("%s=%q", e[0], e[1]))
 	}
-	if rest := int64(registry.DecodeInfo(o.Head.Raw).NKeys) - int64(len(entries)); rest > 0 {
+	if rest := int64(abi.Read[abi.Info](o.Head.Raw).NKeys) - int64(len(entries)); rest > 0 {
 		out = append(out, fmt.Sprintf("%d more that are not recorded", rest))
 	}
 	if len(out) == 0 {
@@ -391,7 +393,7 @@ func (o *Object) infoNodes() []view.Node {
 	for _, e := range entries {
 		kids = append(kids, view.Leaf(e[0], fmt.Sprintf("%q", e[1])))
 	}
-	if o.Record.State&registry.ObjectTruncated != 0 {
+	if o.Head.State&abi.ObjectTruncated != 0 {
 		kids = append(kids, view.Leaf("…", "not all is recorded"))
 	}
 	return kids

@@ -3,6 +3,7 @@ package handle
 import (
 	"fmt"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
@@ -10,9 +11,8 @@ import (
 // Object is a handle of the registry that is neither a datatype nor a communicator: a request, group, window, file,
 // operation, error handler or info.
 type Object struct {
-	Rank   *Rank
-	Head   registry.Head
-	Record registry.ObjectRecord
+	Rank *Rank
+	Head registry.Head
 }
 
 // ObjectAt decodes the record at rec.
@@ -28,8 +28,7 @@ func (r *Rank) ObjectAt(k *registry.Class, rec uint64) (*Object, error) {
 func (r *Rank) ObjectOf(h registry.Head) *Object {
 	o := r.objects[h.Address]
 	if o == nil {
-		c := registry.Cursor{B: h.Raw}
-		o = &Object{Rank: r, Head: h, Record: c.Object()}
+		o = &Object{Rank: r, Head: h}
 		r.objects[h.Address] = o
 	}
 	return o
@@ -39,7 +38,7 @@ func (r *Rank) ObjectOf(h registry.Head) *Object {
 func (o *Object) Kind() registry.Kind { return o.Head.Class.Kind }
 
 // Handle is the C handle.
-func (o *Object) Handle() uint64 { return o.Record.Handle }
+func (o *Object) Handle() uint64 { return o.Head.Handle }
 
 // Name is the predefined name, one that the program has set, or of a file its path; or empty.
 func (o *Object) Name() string { return o.Head.Name }
@@ -63,7 +62,7 @@ func (o *Object) Created() (how, text string) {
 	case registry.KindFile:
 		how = "opened"
 	}
-	if o.Record.State&registry.ObjectUnseen != 0 {
+	if o.Head.State&abi.ObjectUnseen != 0 {
 		text = "by a call that Cohort does not follow; first seen " + text
 	}
 	return how, text
@@ -82,9 +81,9 @@ func (o *Object) Common() []view.Node {
 	if how, s := o.Created(); s != "" {
 		kids = append(kids, view.Leaf(how, s))
 	}
-	handle := fmt.Sprintf("0x%x", o.Record.Handle)
-	if o.Record.FHandle != registry.NoFortran {
-		handle += fmt.Sprintf(" (Fortran %d)", o.Record.FHandle)
+	handle := fmt.Sprintf("0x%x", o.Head.Handle)
+	if o.Head.FHandle != registry.NoFortran {
+		handle += fmt.Sprintf(" (Fortran %d)", o.Head.FHandle)
 	}
 	return append(kids, view.Leaf("handle", handle))
 }

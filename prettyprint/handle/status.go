@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -19,7 +20,7 @@ type Status struct {
 
 // StatusAt reads the status at an address. In both libraries Fortran's has the bytes of C's.
 func (r *Rank) StatusAt(addr uint64) (*Status, error) {
-	size := map[registry.MPI]int{registry.MPICH: 20, registry.OpenMPI: 24}[r.MPI()]
+	size := map[abi.MPI]int{abi.MPICH: 20, abi.OpenMPI: 24}[r.MPI()]
 	b := make([]byte, size)
 	if n, err := r.Mem.ReadMemory(addr, b); n < size {
 		return nil, &fault.Error{
@@ -28,7 +29,7 @@ func (r *Rank) StatusAt(addr uint64) (*Status, error) {
 		}
 	}
 	word := func(i int) int32 { return int32(binary.LittleEndian.Uint32(b[4*i:])) }
-	if r.MPI() == registry.MPICH {
+	if r.MPI() == abi.MPICH {
 		low, high := uint32(word(0)), uint32(word(1))
 		return &Status{
 			r: r, Bytes: int64(uint64(high>>1)<<32 | uint64(low)), Cancelled: high&1 != 0, Source: word(2),

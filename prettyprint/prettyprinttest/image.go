@@ -3,21 +3,26 @@ package prettyprinttest
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
-// Numbers of cohort_abi.h.
+// The libraries of an Image.
 const (
-	MPICH   = 1
-	OpenMPI = 2
+	MPICH   = uint32(abi.MPICH)
+	OpenMPI = uint32(abi.OpenMPI)
+)
 
-	Unknown = math.MinInt64 // a figure that the library did not report
+// Unknown is a figure that the library did not report.
+const Unknown = math.MinInt64
 
+// States of a TypeRecord.
+const (
 	Committed = 1
 	Freed     = 2
-	LongName  = 4 // Datatype sets it itself
 )
 
-// TypeRecord is a struct cohort_datatype with its arguments.
+// TypeRecord is a struct cohort_datatype with its arguments. One that is NAMED is predefined.
 type TypeRecord struct {
 	Combiner, State, Refs                          uint32
 	Handle                                         uint64
@@ -32,14 +37,15 @@ type TypeRecord struct {
 	OverrideIntegers, OverrideAddresses, OverrideN uint32 // instead of the true counts
 }
 
-// CommRecord is a struct cohort_comm with what follows.
+// CommRecord is a struct cohort_comm with what follows. One without a call site is predefined.
 type CommRecord struct {
 	Kind                uint32
 	Handle              uint64
 	FHandle             int32
 	Index               uint32
 	GlobalID, ParentID  uint64
-	Size, Rank, State   uint32
+	Size, Rank          uint32
+	State               abi.ObjectState
 	ID, Event, CallSite uint64
 	Name                string
 	Members, Remote     []uint32
@@ -55,12 +61,13 @@ type Image struct {
 	Magic   uint64
 	Compact bool // records side by side instead of each in a page of its own, with nothing mapped between
 	next    uint64
+	text    uint64 // where the next name goes: not between the records
 	types   []slot
 	comms   []slot
 	nextID  uint64
 	named   map[string]*Type
 
-	Features            uint32 // 0: datatypes and communicators, and what was laid out
+	Features            abi.Feature // 0: datatypes and communicators, and what was laid out
 	FirstCall, Detached uint64
 	InPlace             uint64
 	objects             [tables][]slot
@@ -70,7 +77,7 @@ type slot struct{ handle, record uint64 }
 
 // NewImage returns an empty image for one of the two libraries.
 func NewImage(mpi uint32) *Image {
-	return &Image{MPI: mpi, Version: 3, Magic: 0x00474552484f43, next: 0x7f0000001000, named: map[string]*Type{}}
+	return &Image{MPI: mpi, Version: abi.RegistryVersion, Magic: abi.RegistryMagic, next: 0x7f0000001000, text: 0x7e0000001000, named: map[string]*Type{}}
 }
 
 // Alloc maps data somewhere, with unmapped memory around it unless the image is Compact, and returns its address.
@@ -85,15 +92,14 @@ func (im *Image) Alloc(data []byte) uint64 {
 	return at
 }
 
-type writer []byte
-
-func (w *writer) u32(v uint32) { *w = binary.LittleEndian.AppendUint32(*w, v) }
-func (w *writer) u64(v uint64) { *w = binary.LittleEndian.AppendUint64(*w, v) }
-func (w *writer) i64(v int64)  { w.u64(uint64(v)) }
-func (w *writer) name(s string, room int) {
-	f := make([]byte, room)
-	copy(f[:room-1], s)
-	*w = append(*w, f...)
+// appendAll adds the arrays that follow a record.
+func appendAll[T int32 | uint32 | int64 | uint64](b []byte, lists ...[]T) []byte {
+	for _, list := range lists {
+		for _, v := range list {
+			b, _ = binary.Append(b, binary.LittleEndian, v)
+		}
+	}
+	return b
 }
 
 // pick returns the override if there is one.
@@ -107,53 +113,30 @@ func pick(override, v uint32) uint32 {
 // Datatype lays out a record and publishes it under its handle, unless the handle is 0. It returns the record's
 // address.
 func (im *Image) Datatype(r TypeRecord) uint64 {
-	im.nextID++
-	if r.ID == 0 {
-		r.ID = im.nextID
+	state := abi.ObjectState(0)
+	if r.State&Committed != 0 {
+		state |= abi.TypeCommitted
 	}
-	size := uint32(160 + 8*(len(r.Integers)+len(r.Addresses)+len(r.Types)))
-	var w writer
-	long := uint64(0)
-	if len(r.Name) > 31 {
-		r.State |= LongName
-		long = im.Alloc(append([]byte(r.Name), 0))
+	if r.State&Freed != 0 {
+		state |= abi.ObjectFreed
 	}
-	w.u32(pick(r.OverrideSize, size))
-	w.u32(r.Combiner)
-	w.u32(r.State)
-	w.u32(r.Refs)
-	w.u64(r.Handle)
-	w.u32(uint32(r.FHandle))
-	w.u32(r.Basic)
-	w.u32(r.Pair)
-	w.u32(r.BasicSize)
-	for _, v := range []int64{r.TypeSize, r.LB, r.Extent, r.TrueLB, r.TrueExtent} {
-		w.i64(v)
+	if abi.Combiner(r.Combiner) == abi.CombinerNamed {
+		state |= abi.ObjectPredefined
 	}
-	w.u64(r.ID)
-	w.u64(r.Event)
-	w.u64(r.CallSite)
-	if long != 0 {
-		w.name(r.Name, 24)
-		w.u64(long)
-	} else {
-		w.name(r.Name, 32)
+	d := abi.Datatype{
+		Object: im.object(ObjectRecord{
+			Kind: r.Combiner, Handle: r.Handle, FHandle: r.FHandle, State: state, ID: r.ID, Event: r.Event,
+			CallSite: r.CallSite, Name: r.Name,
+		}),
+		Basic: abi.Basic(r.Basic), Pair: abi.Basic(r.Pair), BasicSize: r.BasicSize,
+		NIntegers:  pick(r.OverrideIntegers, uint32(len(r.Integers))),
+		NAddresses: pick(r.OverrideAddresses, uint32(len(r.Addresses))), NTypes: pick(r.OverrideN, uint32(len(r.Types))),
+		TypeSize: r.TypeSize, LB: r.LB, Extent: r.Extent, TrueLB: r.TrueLB, TrueExtent: r.TrueExtent,
 	}
-	w.u64(0) // stack
-	w.u32(pick(r.OverrideIntegers, uint32(len(r.Integers))))
-	w.u32(pick(r.OverrideAddresses, uint32(len(r.Addresses))))
-	w.u32(pick(r.OverrideN, uint32(len(r.Types))))
-	w.u32(0)
-	for _, v := range r.Integers {
-		w.i64(v)
-	}
-	for _, v := range r.Addresses {
-		w.i64(v)
-	}
-	for _, v := range r.Types {
-		w.u64(v)
-	}
-	at := im.Alloc(w)
+	d.FHandle, d.Refs = r.FHandle, r.Refs
+	rest := appendAll(appendAll(nil, r.Integers, r.Addresses), r.Types)
+	d.Size = pick(r.OverrideSize, uint32(abi.Size[abi.Datatype]()+len(rest)))
+	at := im.Alloc(append(clone(&d), rest...))
 	if r.Handle != 0 {
 		im.types = append(im.types, slot{r.Handle, at})
 	}
@@ -162,41 +145,29 @@ func (im *Image) Datatype(r TypeRecord) uint64 {
 
 // Comm lays out a communicator's record and publishes it.
 func (im *Image) Comm(r CommRecord) uint64 {
-	size := 168 + 4*(len(r.Members)+len(r.Remote)+3*len(r.Dims))
-	var w writer
-	w.u32(uint32(size))
-	w.u32(r.Kind)
-	w.u64(r.Handle)
-	w.u32(uint32(r.FHandle))
-	w.u32(r.Index)
-	w.u64(r.GlobalID)
-	w.u64(r.ParentID)
-	w.u32(r.Size)
-	w.u32(r.Rank)
-	w.u32(r.State)
-	w.u32(uint32(len(r.Dims)))
-	w.u64(r.ID)
-	w.u64(r.Event)
-	w.u64(r.CallSite)
-	w.name(r.Name, 64)
-	w.u64(0) // stack
-	w.u32(1) // refs
-	w.u32(1) // holds
-	w.u32(uint32(len(r.Members)))
-	w.u32(uint32(len(r.Remote)))
-	for _, l := range [][]uint32{r.Members, r.Remote} {
-		for _, v := range l {
-			w.u32(v)
-		}
+	if r.CallSite == 0 {
+		r.State |= abi.ObjectPredefined
 	}
-	for _, l := range [][]int32{r.Dims, r.Periods, r.Coords} {
-		for _, v := range l {
-			w.u32(uint32(v))
-		}
+	c := abi.Comm{
+		Object: im.header(ObjectRecord{
+			Kind: r.Kind, Handle: r.Handle, FHandle: r.FHandle, State: r.State, ID: r.ID, Event: r.Event,
+			CallSite: r.CallSite, Name: r.Name,
+		}),
+		GlobalID: r.GlobalID, ParentID: r.ParentID, Index: r.Index, CommSize: r.Size, CommRank: r.Rank,
+		NDims: uint32(len(r.Dims)), NMembers: uint32(len(r.Members)), NRemote: uint32(len(r.Remote)),
 	}
-	at := im.Alloc(w)
+	c.FHandle = r.FHandle
+	at := place(im, &c, &c.Object, appendAll(appendAll(nil, r.Members, r.Remote), r.Dims, r.Periods, r.Coords))
 	im.comms = append(im.comms, slot{r.Handle, at})
 	return at
+}
+
+func clone[T abi.Struct](r *T) []byte { return append([]byte(nil), abi.Bytes(r)...) }
+
+// place lays out a record whose size is not known yet, and what follows it.
+func place[T abi.Struct](im *Image, r *T, o *abi.Object, rest []byte) uint64 {
+	o.Size = uint32(abi.Size[T]() + len(rest))
+	return im.Alloc(append(clone(r), rest...))
 }
 
 // Tombstone records that the handle was freed.
@@ -204,46 +175,39 @@ func (im *Image) Tombstone(handle uint64) { im.types = append(im.types, slot{han
 
 // Publish writes the tables and the registry and returns the address of cohort_registry. It is called last.
 func (im *Image) Publish() uint64 {
-	types, comms := im.table(im.types), im.table(im.comms)
-	handle := uint32(4)
-	if im.MPI == OpenMPI {
-		handle = 8
+	r := abi.Registry{
+		Magic: im.Magic, Version: im.Version, Size: uint32(abi.Size[abi.Registry]()), MPI: abi.MPI(im.MPI), HandleSize: 4,
+		Datatypes: im.table(im.types), Comms: im.table(im.comms), Calls: im.FirstCall, Detached: im.Detached,
+		Features: abi.FeatureDatatypes | abi.FeatureComms, InPlace: im.InPlace,
 	}
-	var w writer
-	w.u64(im.Magic)
-	w.u32(im.Version)
-	w.u32(176)
-	w.u32(im.MPI)
-	w.u32(handle)
-	w.u64(types)
-	w.u64(comms)
-	features := uint32(3) // datatypes and communicators
-	bits := [tables]uint32{1 << 2, 1 << 4, 1 << 5, 1 << 6, 1 << 7, 1 << 8, 1 << 9}
+	if im.MPI == OpenMPI {
+		r.HandleSize = 8
+	}
+	tables := [tables]struct {
+		at      *uint64
+		feature abi.Feature
+	}{
+		{&r.Requests, abi.FeatureRequests},
+		{&r.Groups, abi.FeatureGroups},
+		{&r.Windows, abi.FeatureWindows},
+		{&r.Files, abi.FeatureFiles},
+		{&r.Ops, abi.FeatureOps},
+		{&r.Errhandlers, abi.FeatureErrhandlers},
+		{&r.Infos, abi.FeatureInfos},
+	}
 	for i, entries := range &im.objects {
-		at := uint64(0)
 		if len(entries) > 0 {
-			at = im.table(entries)
-			features |= bits[i]
+			*tables[i].at = im.table(entries)
+			r.Features |= tables[i].feature
 		}
-		w.u64(at)
 	}
 	if im.FirstCall != 0 {
-		features |= FeatureCalls
+		r.Features |= abi.FeatureCalls
 	}
 	if im.Features != 0 {
-		features = im.Features
+		r.Features = im.Features
 	}
-	w.u64(im.FirstCall)
-	w.u64(im.Detached)
-	w.u64(0) // dropped
-	w.u64(0) // lost
-	w.u32(features)
-	w.u32(0) // mode
-	w.u64(im.InPlace)
-	for range 4 {
-		w.u64(0)
-	}
-	return im.Alloc(w)
+	return im.Alloc(clone(&r))
 }
 
 // table lays out an open-addressing hash table as the interposer does.
@@ -260,11 +224,9 @@ func (im *Image) table(entries []slot) uint64 {
 		}
 		slots[i] = e
 	}
-	var w writer
-	w.u64(capacity)
+	b := appendAll(nil, []uint64{capacity})
 	for _, s := range slots {
-		w.u64(s.handle)
-		w.u64(s.record)
+		b = appendAll(b, []uint64{s.handle, s.record})
 	}
-	return im.Alloc(w)
+	return im.Alloc(b)
 }

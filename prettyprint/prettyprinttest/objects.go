@@ -1,13 +1,9 @@
 package prettyprinttest
 
-// What the tables of an Image hold, as bits of its Features.
-const (
-	FeatureRequests = 1 << 2
-	FeatureCalls    = 1 << 3
-	AllFeatures     = 1<<10 - 1
-	FeatureControl  = 1 << 16
-	FeatureAsked    = 1 << 17
-)
+import "github.com/cohort-debugger/cohort/pmpi/abi"
+
+// AllFeatures is what an Image may have tables of.
+const AllFeatures = abi.FeatureInfos<<1 - 1
 
 // Tables of an Image for objects, in the order of struct cohort_registry.
 const (
@@ -21,18 +17,6 @@ const (
 	tables
 )
 
-// States of an object.
-const (
-	Predefined        = 1 << 0
-	ObjectFreed       = 1 << 1
-	Truncated         = 1 << 2
-	RequestActive     = 1 << 8
-	RequestPersistent = 1 << 9
-	RequestCancelled  = 1 << 10
-	RequestComplete   = 1 << 11
-	RequestShared     = 1 << 12
-)
-
 // None32 and None64 are what is not there.
 const (
 	None32 = -1 << 31
@@ -44,33 +28,24 @@ type ObjectRecord struct {
 	Kind                uint32
 	Handle              uint64
 	FHandle             int32
-	State               uint32
+	State               abi.ObjectState
 	ID, Event, CallSite uint64
 	Name                string
 	Stack               []uint64
 }
 
-// Side is a struct cohort_side.
-type Side struct {
-	Buffer                uint64
-	Count                 int64
-	Datatype, Handle      uint64
-	Counts, Displs, Types uint64
-	N, Flags              uint32
-	Peer, Tag             int32
-}
-
 // NoSide is a side that a call does not have.
-var NoSide = Side{Peer: None32, Tag: None32}
+var NoSide = abi.Side{Peer: None32, Tag: None32}
 
 // Action is a struct cohort_action.
 type Action struct {
-	Op                                  uint32
-	Root                                int32
-	Comm, CommHandle, Object, Reduction uint64
-	Offset                              int64
-	Send, Receive, Target               Side
-	Name                                string
+	abi.Action
+	Name string
+}
+
+func (a Action) record() abi.Action {
+	copy(a.Action.Name[:len(a.Action.Name)-1], a.Name)
+	return a.Action
 }
 
 // RequestRecord is a struct cohort_request_record.
@@ -95,113 +70,85 @@ type CallRecord struct {
 	Action          Action
 }
 
-func (im *Image) header(r ObjectRecord, size int) writer {
-	name, stack := uint64(0), uint64(0)
-	if r.Name != "" {
-		name = im.Alloc(append([]byte(r.Name), 0))
-	}
-	if r.Stack != nil {
-		var s writer
-		s.u32(uint32(len(r.Stack)))
-		s.u32(0)
-		for _, pc := range r.Stack {
-			s.u64(pc)
-		}
-		stack = im.Alloc(s)
-	}
+// object is the beginning of a record, but for its size. What has no id is given one.
+func (im *Image) object(r ObjectRecord) abi.Object {
 	im.nextID++
 	if r.ID == 0 {
 		r.ID = im.nextID
 	}
-	if r.FHandle == 0 {
-		r.FHandle = -1
-	}
-	var w writer
-	w.u32(uint32(size))
-	w.u32(r.Kind)
-	w.u64(r.Handle)
-	w.u32(uint32(r.FHandle))
-	w.u32(r.State)
-	w.u32(1) // refs
-	w.u32(1) // holds
-	w.u64(r.ID)
-	w.u64(r.Event)
-	w.u64(r.CallSite)
-	w.u64(name)
-	w.u64(stack)
-	return w
+	return im.header(r)
 }
 
-func (im *Image) publish(table int, r ObjectRecord, w writer) uint64 {
-	at := im.Alloc(w)
-	im.objects[table] = append(im.objects[table], slot{r.Handle, at})
+func (im *Image) header(r ObjectRecord) abi.Object {
+	o := abi.Object{
+		Kind: r.Kind, Handle: r.Handle, FHandle: r.FHandle, State: r.State, Refs: 1, Holds: 1, ID: r.ID, Event: r.Event,
+		CallSite: r.CallSite,
+	}
+	if r.Name != "" {
+		o.Name = im.name(r.Name)
+	}
+	if r.Stack != nil {
+		o.Stack = im.Alloc(appendAll(appendAll(nil, []uint32{uint32(len(r.Stack)), 0}), r.Stack))
+	}
+	if o.FHandle == 0 {
+		o.FHandle = -1
+	}
+	return o
+}
+
+func (im *Image) name(text string) uint64 {
+	b := append([]byte(text), 0)
+	if im.Compact {
+		return im.Alloc(b)
+	}
+	at := im.text
+	im.Map(at, b)
+	im.text += 4096
+	return at
+}
+
+func (im *Image) publish(table int, handle, at uint64) uint64 {
+	im.objects[table] = append(im.objects[table], slot{handle, at})
 	return at
 }
 
 // Group lays out a struct cohort_group.
 func (im *Image) Group(r ObjectRecord, rank uint32, members ...uint32) uint64 {
-	w := im.header(r, 80+4*len(members))
-	w.u32(rank)
-	w.u32(uint32(len(members)))
-	for _, m := range members {
-		w.u32(m)
-	}
-	return im.publish(Groups, r, w)
+	g := abi.Group{Object: im.object(r), GroupRank: rank, NMembers: uint32(len(members))}
+	return im.publish(Groups, r.Handle, place(im, &g, &g.Object, appendAll(nil, members)))
 }
 
 // Window lays out a struct cohort_window.
-func (im *Image) Window(r ObjectRecord, comm, base uint64, bytes int64, unit int32, epochs uint32, access,
+func (im *Image) Window(r ObjectRecord, comm, base uint64, bytes int64, unit int32, epochs abi.Epoch, access,
 	exposure uint64, locks ...uint32,
 ) uint64 {
-	w := im.header(r, 160)
-	w.u64(comm)
-	w.u64(base)
-	w.i64(bytes)
-	w.u32(uint32(unit))
-	w.u32(epochs)
-	w.u64(access)
-	w.u64(exposure)
-	w.u32(uint32(len(locks)))
-	w.u32(0)
-	for i := range 8 {
-		if i < len(locks) {
-			w.u32(locks[i])
-		} else {
-			w.u32(0)
-		}
+	w := abi.Window{
+		Object: im.object(r), Comm: comm, Base: base, Bytes: bytes, DispUnit: unit, Epochs: epochs, AccessGroup: access,
+		ExposureGroup: exposure, NLocks: uint32(len(locks)),
 	}
-	return im.publish(Windows, r, w)
+	copy(w.Locks[:], locks)
+	return im.publish(Windows, r.Handle, place(im, &w, &w.Object, nil))
 }
 
 // File lays out a struct cohort_file.
 func (im *Image) File(r ObjectRecord, comm uint64, mode int32, disp int64, etype, filetype uint64,
 	representation string,
 ) uint64 {
-	w := im.header(r, 144)
-	w.u64(comm)
-	w.u32(uint32(mode))
-	w.u32(0)
-	w.i64(disp)
-	w.u64(etype)
-	w.u64(filetype)
-	w.name(representation, 32)
-	return im.publish(Files, r, w)
+	f := abi.File{Object: im.object(r), Comm: comm, Amode: mode, Disp: disp, Etype: etype, Filetype: filetype}
+	copy(f.Datarep[:len(f.Datarep)-1], representation)
+	return im.publish(Files, r.Handle, place(im, &f, &f.Object, nil))
 }
 
 // Op lays out a struct cohort_reduction.
 func (im *Image) Op(r ObjectRecord, function uint64, commutes uint32) uint64 {
-	w := im.header(r, 88)
-	w.u64(function)
-	w.u32(commutes)
-	w.u32(0)
-	return im.publish(Ops, r, w)
+	o := abi.Reduction{Object: im.object(r), Function: function, Commutes: commutes}
+	return im.publish(Ops, r.Handle, place(im, &o, &o.Object, nil))
 }
 
 // Errhandler lays out a struct cohort_errhandler.
 func (im *Image) Errhandler(r ObjectRecord, function uint64) uint64 {
-	w := im.header(r, 80)
-	w.u64(function)
-	return im.publish(Errhandlers, r, w)
+	e := abi.Errhandler{Object: im.object(r), Function: function}
+	return im.publish(Errhandlers, r.Handle, place(im, &e, &e.Object, nil))
 }
 
 // Info lays out a struct cohort_info with keys and values in turn.
@@ -210,69 +157,29 @@ func (im *Image) Info(r ObjectRecord, keys uint32, texts ...string) uint64 {
 	for _, s := range texts {
 		b = append(append(b, s...), 0)
 	}
-	w := im.header(r, 80+len(b))
-	w.u32(keys)
-	w.u32(uint32(len(texts) / 2))
-	return im.publish(Infos, r, append(w, b...))
-}
-
-func (w *writer) side(s Side) {
-	w.u64(s.Buffer)
-	w.i64(s.Count)
-	w.u64(s.Datatype)
-	w.u64(s.Handle)
-	w.u64(s.Counts)
-	w.u64(s.Displs)
-	w.u64(s.Types)
-	w.u32(s.N)
-	w.u32(s.Flags)
-	w.u32(uint32(s.Peer))
-	w.u32(uint32(s.Tag))
-}
-
-func (w *writer) action(a Action) {
-	w.u32(a.Op)
-	w.u32(uint32(a.Root))
-	w.u64(a.Comm)
-	w.u64(a.CommHandle)
-	w.u64(a.Object)
-	w.u64(a.Reduction)
-	w.i64(a.Offset)
-	w.side(a.Send)
-	w.side(a.Receive)
-	w.side(a.Target)
-	w.name(a.Name, 40)
+	i := abi.Info{Object: im.object(r), NKeys: keys, NEntries: uint32(len(texts) / 2)}
+	return im.publish(Infos, r.Handle, place(im, &i, &i.Object, b))
 }
 
 // Request lays out a struct cohort_request_record; without a handle it is in no table.
 func (im *Image) Request(r RequestRecord) uint64 {
-	w := im.header(r.ObjectRecord, 416)
-	w.u64(r.StartEvent)
-	w.u64(r.StartSite)
-	w.i64(r.Since)
-	w.u64(r.Next)
-	w.u32(uint32(r.Tid))
-	w.u32(0)
-	w.action(r.Action)
-	if r.Handle == 0 {
-		return im.Alloc(w)
+	q := abi.RequestRecord{
+		Object: im.object(r.ObjectRecord), StartEvent: r.StartEvent, StartSite: r.StartSite, SinceNS: r.Since, Next: r.Next,
+		Tid: r.Tid, A: r.Action.record(),
 	}
-	return im.publish(Requests, r.ObjectRecord, w)
+	at := place(im, &q, &q.Object, nil)
+	if r.Handle != 0 {
+		im.publish(Requests, r.Handle, at)
+	}
+	return at
 }
 
 // Call lays out a struct cohort_call, which becomes the first.
 func (im *Image) Call(r CallRecord) uint64 {
-	var w writer
-	w.u64(r.Next)
-	w.u32(uint32(r.Tid))
-	w.u32(r.Active)
-	w.u64(r.Event)
-	w.u64(r.CallSite)
-	w.i64(r.Since)
-	w.u64(r.Requests)
-	w.i64(r.NRequests)
-	w.action(r.Action)
-	im.FirstCall = im.Alloc(w)
+	im.FirstCall = im.Alloc(clone(&abi.Call{
+		Next: r.Next, Tid: r.Tid, Active: r.Active, Event: r.Event, CallSite: r.CallSite, SinceNS: r.Since,
+		Requests: r.Requests, NRequests: r.NRequests, A: r.Action.record(),
+	}))
 	return im.FirstCall
 }
 

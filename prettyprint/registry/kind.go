@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
@@ -34,43 +35,35 @@ type Class struct {
 	Null      string
 	mpichNull uint64
 	openNull  string // Open MPI's object of that null handle
-	Feature   uint32
+	Feature   abi.Feature
 	Size      int // of the record without what follows
 }
 
-// The features of enum cohort_feature.
-const (
-	FeatureRequests = 1 << 2
-	FeatureCalls    = 1 << 3
-	featureControl  = 1 << 16
-	featureAsked    = 1 << 17
-)
-
 var Classes = []Class{
 	{
-		KindDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", mpichDatatypeNull, "", 1 << 0,
-		DatatypeSize,
+		KindDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", mpichDatatypeNull, "", abi.FeatureDatatypes,
+		abi.Size[abi.Datatype](),
 	},
 	{
-		KindComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", mpichCommNull, "ompi_mpi_comm_null", 1 << 1,
-		CommSize,
+		KindComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", mpichCommNull, "ompi_mpi_comm_null", abi.FeatureComms,
+		abi.Size[abi.Comm](),
 	},
 	{
 		KindRequest, "request", "request", "MPI_Request", "MPI_REQUEST_NULL", 0x2c000000, "ompi_request_null",
-		FeatureRequests, requestSize,
+		abi.FeatureRequests, abi.Size[abi.RequestRecord](),
 	},
 	{
-		KindGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", 1 << 4,
-		GroupSize,
+		KindGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", abi.FeatureGroups,
+		abi.Size[abi.Group](),
 	},
-	{KindWindow, "window", "win", "MPI_Win", "MPI_WIN_NULL", 0x20000000, "ompi_mpi_win_null", 1 << 5, windowSize},
-	{KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", 1 << 6, fileSize},
-	{KindOp, "operation", "op", "MPI_Op", "MPI_OP_NULL", 0x18000000, "ompi_mpi_op_null", 1 << 7, reductionSize},
+	{KindWindow, "window", "win", "MPI_Win", "MPI_WIN_NULL", 0x20000000, "ompi_mpi_win_null", abi.FeatureWindows, abi.Size[abi.Window]()},
+	{KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", abi.FeatureFiles, abi.Size[abi.File]()},
+	{KindOp, "operation", "op", "MPI_Op", "MPI_OP_NULL", 0x18000000, "ompi_mpi_op_null", abi.FeatureOps, abi.Size[abi.Reduction]()},
 	{
 		KindErrhandler, "error handler", "errhandler", "MPI_Errhandler", "MPI_ERRHANDLER_NULL", 0x14000000,
-		"ompi_mpi_errhandler_null", 1 << 8, errhandlerSize,
+		"ompi_mpi_errhandler_null", abi.FeatureErrhandlers, abi.Size[abi.Errhandler](),
 	},
-	{KindInfo, "info", "info", "MPI_Info", "MPI_INFO_NULL", 0x1c000000, "ompi_mpi_info_null", 1 << 9, InfoSize},
+	{KindInfo, "info", "info", "MPI_Info", "MPI_INFO_NULL", 0x1c000000, "ompi_mpi_info_null", abi.FeatureInfos, abi.Size[abi.Info]()},
 }
 
 func ClassOf(k Kind) *Class {
@@ -128,9 +121,9 @@ func KindOf(declared string) Kind {
 
 func (r *Registry) tableOf(k Kind) uint64 {
 	return map[Kind]uint64{
-		KindDatatype: r.Header.datatypes, KindComm: r.Header.comms, KindRequest: r.Header.requests,
-		KindGroup: r.Header.groups, KindWindow: r.Header.windows,
-		KindFile: r.Header.files, KindOp: r.Header.ops, KindErrhandler: r.Header.errhandlers, KindInfo: r.Header.infos,
+		KindDatatype: r.Header.Datatypes, KindComm: r.Header.Comms, KindRequest: r.Header.Requests,
+		KindGroup: r.Header.Groups, KindWindow: r.Header.Windows,
+		KindFile: r.Header.Files, KindOp: r.Header.Ops, KindErrhandler: r.Header.Errhandlers, KindInfo: r.Header.Infos,
 	}[k]
 }
 
@@ -140,7 +133,7 @@ func (r *Registry) notTracked(k *Class) error {
 }
 
 // Lacks is an error if a feature is not there, of what is called so.
-func (r *Registry) Lacks(feature uint32, what string) error {
+func (r *Registry) Lacks(feature abi.Feature, what string) error {
 	f := r.Header.Features
 	const cost = "they cost time in every call"
 	switch {
@@ -149,12 +142,12 @@ func (r *Registry) Lacks(feature uint32, what string) error {
 	case f == 0:
 		return fault.Errorf(fault.NotReady, r.addr,
 			"%s are not known yet: the rank has not returned from MPI_Init. Let it run and ask again.", what)
-	case feature&(FeatureRequests|FeatureCalls) == 0:
+	case feature&(abi.FeatureRequests|abi.FeatureCalls) == 0:
 		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked by the libcohort.so of this rank.", what)
-	case f&featureAsked != 0:
+	case f&abi.FeatureAsked != 0:
 		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run, because COHORT_KEEP=0 is in the rank's "+
 			"environment. Start it without, and they are.", what)
-	case f&featureControl != 0:
+	case f&abi.FeatureControl != 0:
 		return fault.Errorf(fault.NotTracked, r.addr, "%s are not tracked in this run: %s, and no debugger was there when it began. "+
 			"`cohort debug` tracks them; so does COHORT_KEEP=1 in the environment of `cohort record` and `cohort replay`.", what, cost)
 	}
@@ -165,9 +158,9 @@ func (r *Registry) Lacks(feature uint32, what string) error {
 // isNull reports whether a handle is the null handle of its kind, as far as the number tells.
 func (r *Registry) isNull(k *Class, h uint64, fortran bool) bool {
 	switch {
-	case r.MPI() == MPICH && k.Kind == KindFile:
+	case r.MPI() == abi.MPICH && k.Kind == KindFile:
 		return h == 0
-	case r.MPI() == MPICH:
+	case r.MPI() == abi.MPICH:
 		return h == k.mpichNull
 	case !fortran:
 		return false

@@ -6,23 +6,24 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// Head is what the records of all kinds of handles tell.
+// Head is what the records of all kinds of handles begin with.
 type Head struct {
-	Class               *Class
-	Address             uint64 // of the record
-	Handle              uint64
-	FHandle             int32 // NoFortran: not known
-	Freed, Predefined   bool
-	Name                string
-	ID, Event, CallSite uint64
-	Stack               uint64 // see StackFrames; 0: none
-	Null                bool   // it is the null handle's
-	Raw                 []byte // the record without what follows it
+	Class      *Class
+	Address    uint64 // of the record
+	abi.Object        // its Name is an address
+	Name       string
+	Freed      bool
+	Predefined bool
+	Null       bool   // it is the null handle's
+	Raw        []byte // the record without what follows it
 }
+
+const maxObjectName = 4096 // bytes of a name: a path
 
 // Head reads the head of the record at rec.
 func (r *Registry) Head(k *Class, rec uint64) (Head, error) {
@@ -36,64 +37,31 @@ func (r *Registry) Head(k *Class, rec uint64) (Head, error) {
 	if err != nil {
 		return Head{}, err
 	}
-	var h Head
-	switch k.Kind { //nolint:exhaustive // the others begin with a struct cohort_object
-	case KindDatatype:
-		d := DecodeDatatype(b)
-		h = Head{
-			Handle: d.Handle, FHandle: d.FHandle, Freed: d.State&StateFreed != 0, Predefined: d.Combiner == combinerNamed,
-			Name: d.Name, ID: d.Id, Event: d.Event, CallSite: d.CallSite, Stack: d.Stack, Null: d.Basic == basicNull,
-		}
-		if d.State&stateLongName != 0 {
-			h.Name = r.longName(d)
-		}
-	case KindComm:
-		c := DecodeComm(b)
-		h = Head{
-			Handle: c.Handle, FHandle: c.FHandle, Freed: c.State&CommFreed != 0, Predefined: c.CallSite == 0,
-			Name: c.Name, ID: c.Id, Event: c.Event, CallSite: c.CallSite, Stack: c.Stack, Null: c.Kind == commNull,
-		}
-	default:
-		c := Cursor{B: b}
-		o := c.Object()
-		if o.Size < uint32(k.Size) {
-			return Head{}, fault.Corruptf(rec, "the record of a %s has %d bytes, and at least %d are needed", k.Word, o.Size,
-				k.Size)
-		}
-		h = Head{
-			Handle: o.Handle, FHandle: o.FHandle, Freed: o.State&ObjectFreed != 0, Predefined: o.State&ObjectPredefined != 0,
-			ID: o.Id, Event: o.Event, CallSite: o.CallSite, Stack: o.Stack,
-		}
-		if o.Name != 0 {
-			h.Name = r.text(o.Name, maxObjectName)
-		}
-		h.Null = h.Predefined && h.Name == k.Null
+	o := abi.Read[abi.Object](b)
+	if int64(o.Size) < int64(k.Size) {
+		return Head{}, fault.Corruptf(rec, "the record of a %s has %d bytes, and at least %d are needed", k.Word, o.Size,
+			k.Size)
 	}
-	h.Class, h.Address, h.Raw = k, rec, b
+	h := Head{
+		Class: k, Address: rec, Object: o, Freed: o.State&abi.ObjectFreed != 0, Predefined: o.State&abi.ObjectPredefined != 0,
+		Raw: b,
+	}
+	if o.Name != 0 {
+		h.Name = r.name(k, o.Name)
+	}
+	h.Null = h.Predefined && h.Name == k.Null
 	r.heads[rec] = h
 	return h, nil
 }
 
-// What Head must know of datatypes and communicators.
-const (
-	combinerNamed = 1
-	basicNull     = 15
-	commNull      = 5
-	maxObjectName = 4096 // bytes of a name: a path
-)
-
-// longName reads a name that a datatype's record has no room for. Where it cannot be read, the beginning stays, and
-// shows that it is one.
-func (r *Registry) longName(d DatatypeRecord) string {
-	if d.longName < minMappedAddr {
-		return d.Name + "..."
+// name reads the name of a record, which may have been read with those of others.
+func (r *Registry) name(k *Class, addr uint64) string {
+	if t := r.tables[k.Kind]; t != nil {
+		if text, _, whole := bytes.Cut(t.names.BytesAt(addr, shortName), []byte{0}); whole {
+			return string(bytes.ToValidUTF8(text, []byte("?")))
+		}
 	}
-	b := make([]byte, maxLongName)
-	n, _ := r.Mem.ReadMemory(d.longName, b) // a name at the end of mapped memory is shorter
-	if i := bytes.IndexByte(b[:min(max(n, 0), len(b))], 0); i >= 0 {
-		return string(bytes.ToValidUTF8(b[:i], []byte("?")))
-	}
-	return d.Name + "..."
+	return r.text(addr, maxObjectName)
 }
 
 // Lookup returns the live handle of a kind whose value is h, in Fortran if fortran is set; of a value that several
@@ -109,7 +77,7 @@ func (r *Registry) Lookup(k *Class, h uint64, fortran bool) (Head, error) {
 	if err == nil && head.Null {
 		return Head{}, k.NullError(k.shown(false, head.Handle))
 	}
-	if r.MPI() == OpenMPI && !fortran && k.openNull != "" && r.Env.Symbol != nil &&
+	if r.MPI() == abi.OpenMPI && !fortran && k.openNull != "" && r.Env.Symbol != nil &&
 		(fault.Is(err, fault.NotFound) || fault.Is(err, fault.NotTracked)) {
 		if at, ok := r.Env.Symbol(k.openNull); ok && at == h { // only the address of a symbol tells
 			return Head{}, k.NullError(k.shown(false, h))
@@ -146,7 +114,7 @@ func (r *Registry) lookup(k *Class, h uint64, fortran bool) (Head, error) {
 			return Head{}, problems[0]
 		}
 	}
-	if !fortran || r.MPI() == MPICH && k.Kind != KindFile && !freed { // there a Fortran handle is the C handle
+	if !fortran || r.MPI() == abi.MPICH && k.Kind != KindFile && !freed { // there a Fortran handle is the C handle
 		head, gone, err := r.find(k, h)
 		switch {
 		case err != nil:
@@ -236,14 +204,14 @@ func (r *Registry) find(k *Class, h uint64) (found Head, freed bool, err error) 
 		if err != nil {
 			return Head{}, false, err
 		}
-		for c := (Cursor{B: b}); len(c.B) > 0; {
-			switch handle, rec := c.u64(), c.u64(); {
-			case rec == slotEmpty:
+		for ; len(b) > 0; b = b[slotSize:] {
+			switch s := abi.Read[abi.Slot](b); {
+			case s.Record == slotEmpty:
 				return Head{}, freed, nil
-			case rec == slotFreed:
-				freed = freed || handle == h
-			case handle == h:
-				head, err := r.Head(k, rec)
+			case s.Record == slotFreed:
+				freed = freed || s.Handle == h
+			case s.Handle == h:
+				head, err := r.Head(k, s.Record)
 				if err != nil || !head.Freed {
 					return head, false, err
 				}
@@ -309,13 +277,8 @@ func CompareBool(a, b bool) int {
 	return 1
 }
 
-const (
-	sharedMax   = 1024 // COHORT_SHARED_MAX: requests of one handle
-	detachedMax = 64   // COHORT_DETACHED_MAX
-)
-
 // Chain follows the records of requests with one handle, from the first on.
-func (r *Registry) Chain(first uint64) ([]Head, error) { return r.chain(first, sharedMax) }
+func (r *Registry) Chain(first uint64) ([]Head, error) { return r.chain(first, abi.SharedMax) }
 
 func (r *Registry) chain(first uint64, most int) (all []Head, err error) {
 	k := ClassOf(KindRequest)
@@ -330,10 +293,10 @@ func (r *Registry) chain(first uint64, most int) (all []Head, err error) {
 			return all, err
 		}
 		all = append(all, h)
-		at = DecodeRequest(h.Raw).Next
+		at = abi.Read[abi.RequestRecord](h.Raw).Next
 	}
 	return all, nil
 }
 
 // Detached are the requests whose handle the program has given up while they were active.
-func (r *Registry) Detached() ([]Head, error) { return r.chain(r.Header.Detached, detachedMax) }
+func (r *Registry) Detached() ([]Head, error) { return r.chain(r.Header.Detached, abi.DetachedMax) }

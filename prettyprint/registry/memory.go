@@ -5,7 +5,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sort"
+	"strings"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
@@ -205,3 +207,18 @@ func (r *Registry) ReadArray(what string, addr uint64, n, size int) ([]byte, err
 
 // MaxParts bounds the parts of a buffer that has one for each member.
 const MaxParts = 1 << 20
+
+// Words is an array of 64-bit integers that stays in the form in which it was read, to be allocated once.
+type Words []byte
+
+// Len is the number of integers.
+func (w Words) Len() int { return len(w) / 8 }
+
+// At is the i-th as a number.
+func (w Words) At(i int) int64 { return int64(w.Addr(i)) }
+
+// Addr is the i-th as an address.
+func (w Words) Addr(i int) uint64 { return binary.LittleEndian.Uint64(w[8*i:]) }
+
+// Text is the text in a field of a record.
+func Text(field []byte) string { return strings.ToValidUTF8(abi.Text(field), "?") }

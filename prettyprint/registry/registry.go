@@ -9,7 +9,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"unsafe"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
@@ -18,7 +20,7 @@ import (
 type Registry struct {
 	Mem    MemoryReader
 	addr   uint64
-	Header Header
+	Header abi.Registry
 
 	heads     map[uint64]Head     // that were read, by address of the record
 	tables    map[Kind]*slotTable // read whole at the first listing or lookup by Fortran handle or name
@@ -29,15 +31,30 @@ type Registry struct {
 
 // slotTable is one hash table, read whole.
 type slotTable struct {
-	live    []slot
-	headers *Snapshot // of the records, if they were read together
+	live    []abi.Slot
+	headers *Snapshot // of the records, read together
+	names   *Snapshot // of their beginnings, likewise
 	// made of them by Heads
 	heads    []Head
 	problems []error
 	unread   int
 }
 
-type slot struct{ handle, Record uint64 }
+const (
+	registrySize = int64(unsafe.Sizeof(abi.Registry{}))
+	slotsHeader  = uint64(unsafe.Sizeof(abi.Slots{}))
+	slotSize     = uint64(unsafe.Sizeof(abi.Slot{}))
+
+	// records of a slot that leads to none
+	slotEmpty = 0
+	slotFreed = 1
+
+	// NoFortran is the Fortran handle of what has none that is known.
+	NoFortran = -1
+)
+
+// hashHandle is cohort_hash of cohort_abi.h.
+func hashHandle(h uint64) uint64 { return (h * 0x9E3779B97F4A7C15) >> 20 }
 
 // Open reads the header of the registry at addr, the address of the symbol cohort_registry in the rank. It fails with
 // an [*Error] of kind KindNoInterposer, KindVersion, KindNotReady or KindUnreadable.
@@ -52,35 +69,35 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Header = decodeRegistry(b)
+	r.Header = abi.Read[abi.Registry](b)
 	switch {
-	case r.Header.magic == 0:
+	case r.Header.Magic == 0:
 		return nil, fault.Errorf(fault.NotReady, addr, "The interposer has not started yet: its registry is still empty. "+
 			"Let the rank return from MPI_Init and ask again.")
-	case r.Header.magic != registryMagic:
+	case r.Header.Magic != abi.RegistryMagic:
 		return nil, noInterposer(addr,
 			fmt.Sprintf("The memory at 0x%x is not Cohort's registry: it begins with 0x%x, not with 0x%x.",
-				addr, r.Header.magic, uint64(registryMagic)))
-	case r.Header.version != abiVersion:
+				addr, r.Header.Magic, uint64(abi.RegistryMagic)))
+	case r.Header.Version != abi.RegistryVersion:
 		return nil, fault.Errorf(fault.Version, addr,
 			"The rank's libcohort.so writes registries of version %d; this Cohort reads version %d. "+
-				"Start the program with the libcohort.so of this Cohort.", r.Header.version, abiVersion)
-	case r.Header.size < registrySize:
-		return nil, fault.Corruptf(addr, "the header says that it has %d bytes, and version %d has %d", r.Header.size, abiVersion,
+				"Start the program with the libcohort.so of this Cohort.", r.Header.Version, abi.RegistryVersion)
+	case int64(r.Header.Size) < registrySize:
+		return nil, fault.Corruptf(addr, "the header says that it has %d bytes, and version %d has %d", r.Header.Size, abi.RegistryVersion,
 			registrySize)
-	case r.MPI() != MPICH && r.MPI() != OpenMPI:
+	case r.MPI() != abi.MPICH && r.MPI() != abi.OpenMPI:
 		return nil, fault.Corruptf(addr, "the header names MPI number %d, and only 1 (MPICH) and 2 (Open MPI) exist",
-			r.Header.mpi)
-	case r.Header.handleSize != 4 && r.Header.handleSize != 8:
-		return nil, fault.Corruptf(addr, "the header says that a handle has %d bytes", r.Header.handleSize)
+			uint32(r.Header.MPI))
+	case r.Header.HandleSize != 4 && r.Header.HandleSize != 8:
+		return nil, fault.Corruptf(addr, "the header says that a handle has %d bytes", r.Header.HandleSize)
 	}
 	return r, nil
 }
 
 // Foreign is the registry of records that came from another rank: it has no tables.
-func Foreign(mem MemoryReader, mpi MPI, handleSize int) *Registry {
+func Foreign(mem MemoryReader, mpi abi.MPI, handleSize int) *Registry {
 	return &Registry{
-		Mem: mem, Header: Header{mpi: uint32(mpi), handleSize: uint32(handleSize)},
+		Mem: mem, Header: abi.Registry{MPI: mpi, HandleSize: uint32(handleSize)},
 		heads: map[uint64]Head{}, tables: map[Kind]*slotTable{},
 	}
 }
@@ -92,14 +109,14 @@ func noInterposer(addr uint64, found string) *fault.Error {
 }
 
 // MPI tells which library the rank uses.
-func (r *Registry) MPI() MPI { return MPI(r.Header.mpi) }
+func (r *Registry) MPI() abi.MPI { return r.Header.MPI }
 
 // HandleSize is the number of bytes of an MPI_Datatype or MPI_Comm in C.
-func (r *Registry) HandleSize() int { return int(r.Header.handleSize) }
+func (r *Registry) HandleSize() int { return int(r.Header.HandleSize) }
 
 // maskHandle cuts a sign-extended value to the width of a C handle.
 func (r *Registry) maskHandle(h uint64) uint64 {
-	if r.Header.handleSize == 4 {
+	if r.Header.HandleSize == 4 {
 		return h & 0xffffffff
 	}
 	return h
@@ -111,12 +128,11 @@ func (r *Registry) capacity(k *Class) (uint64, error) {
 		return 0, fault.Errorf(fault.NotReady, r.addr,
 			"The rank has no table of %s yet. Let it return from MPI_Init and ask again.", k.Words())
 	}
-	b, err := r.ReadFull(table, slotsHeader, "The table of "+k.Words())
+	b, err := r.ReadFull(table, int64(slotsHeader), "The table of "+k.Words())
 	if err != nil {
 		return 0, err
 	}
-	c := Cursor{B: b}
-	n := c.u64()
+	n := abi.Read[abi.Slots](b).Capacity
 	if n == 0 || n&(n-1) != 0 || n > maxSlots {
 		return 0, fault.Corruptf(table, "the table of %s claims %d slots, which is not a power of two up to %d", k.Words(), n,
 			maxSlots)
@@ -125,7 +141,7 @@ func (r *Registry) capacity(k *Class) (uint64, error) {
 }
 
 // slots reads a whole table with the headers of its records, once per stop.
-func (r *Registry) slots(k *Class) ([]slot, error) {
+func (r *Registry) slots(k *Class) ([]abi.Slot, error) {
 	if t := r.tables[k.Kind]; t != nil {
 		return t.live, nil
 	}
@@ -140,14 +156,14 @@ func (r *Registry) slots(k *Class) ([]slot, error) {
 		if err != nil {
 			return nil, err
 		}
-		for c := (Cursor{B: b}); len(c.B) > 0; {
-			if s := (slot{c.u64(), c.u64()}); s.Record != slotEmpty && s.Record != slotFreed {
+		for ; len(b) > 0; b = b[slotSize:] {
+			if s := abi.Read[abi.Slot](b); s.Record != slotEmpty && s.Record != slotFreed {
 				t.live = append(t.live, s)
 			}
 		}
 		at += count
 	}
-	r.prefetch(t, k.Size)
+	r.prefetch(t, k)
 	r.tables[k.Kind] = t
 	return t.live, nil
 }
@@ -155,19 +171,37 @@ func (r *Registry) slots(k *Class) ([]slot, error) {
 // maxListed bounds the records whose headers are read for a listing; more are counted.
 const maxListed = 1 << 17
 
-// prefetch reads the headers of a table's records, neighbours together: a debugger's memory is far away.
-func (r *Registry) prefetch(t *slotTable, size int) {
+// prefetch reads the headers of a table's records and the beginnings of their names, neighbours together: a debugger's
+// memory is far away.
+func (r *Registry) prefetch(t *slotTable, k *Class) {
+	records := t.live[:min(len(t.live), maxListed)]
+	t.headers = r.readTogether(records, k.Size)
+	var names []abi.Slot
+	for _, s := range records {
+		if b := t.headers.BytesAt(s.Record, k.Size); len(b) == k.Size {
+			names = append(names, abi.Slot{Record: abi.Read[abi.Object](b).Name})
+		}
+	}
+	t.names = r.readTogether(names, shortName)
+}
+
+// shortName is how many bytes of a name are read with those of others.
+const shortName = 64
+
+// readTogether reads the first bytes of what slots lead to.
+func (r *Registry) readTogether(slots []abi.Slot, size int) *Snapshot {
 	var reqs []Piece
-	for _, s := range t.live[:min(len(t.live), maxListed)] {
+	for _, s := range slots {
 		if s.Record >= minMappedAddr && s.Record+uint64(size) > s.Record {
 			reqs = append(reqs, Piece{s.Record, size})
 		}
 	}
 	slices.SortFunc(reqs, func(a, b Piece) int { return cmp.Compare(a.Addr, b.Addr) })
-	t.headers = ReadAll(r.Mem, reqs)
-	for _, sp := range t.headers.spans {
+	all := ReadAll(r.Mem, reqs)
+	for _, sp := range all.spans {
 		r.bytesRead += int64(len(sp.data))
 	}
+	return all
 }
 
 // recordBytes reads a record without what follows it.

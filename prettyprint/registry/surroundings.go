@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
 func (r *Registry) StackFrames(at uint64) ([]uint64, error) {
-	b, err := r.ReadFull(at, stackHeader, "A stack")
+	b, err := r.ReadFull(at, int64(abi.Size[abi.Stack]()), "A stack")
 	if err != nil {
 		return nil, err
 	}
-	c := Cursor{B: b}
-	n := c.u32()
-	if n == 0 || n > stackMax {
-		return nil, fault.Corruptf(at, "a stack claims %d frames, and at most %d are kept", n, stackMax)
+	n := abi.Read[abi.Stack](b).N
+	if n == 0 || n > abi.StackMax {
+		return nil, fault.Corruptf(at, "a stack claims %d frames, and at most %d are kept", n, abi.StackMax)
 	}
-	if b, err = r.ReadFull(at+stackHeader, 8*int64(n), "The frames of a stack"); err != nil {
+	if b, err = r.ReadFull(at+uint64(abi.Size[abi.Stack]()), 8*int64(n), "The frames of a stack"); err != nil {
 		return nil, err
 	}
 	out := make([]uint64, n)
@@ -26,8 +26,6 @@ func (r *Registry) StackFrames(at uint64) ([]uint64, error) {
 	}
 	return out, nil
 }
-
-const stackMax = 16 // COHORT_STACK_MAX
 
 // Surroundings is what is known of where a rank runs besides its memory; any of it may be nil.
 type Surroundings struct {
