@@ -214,3 +214,17 @@ func TestRandomDevice(t *testing.T) {
 		}
 	})
 }
+
+// TestValueWithoutMemory: a record for which there is no memory ends the trace before it, and the program continues.
+func TestValueWithoutMemory(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		j := newJob(t, mpi, 1, abi.ModeOrder)
+		j.start.Flags = abi.FlagRecordTime
+		if out := j.run(testdata(t, mpi, "nomemory.c")); !strings.Contains(out, "nomemory: 200000") {
+			t.Errorf("it printed %q", out)
+		}
+		if h := open(t, j, 0).Header(); h.Ended != abi.EndedUnable || h.Closed {
+			t.Errorf("the trace ended as %v, closed %v", h.Ended, h.Closed)
+		}
+	})
+}

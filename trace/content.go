@@ -7,7 +7,7 @@ import (
 )
 
 // KindContent is the kind of Content.
-const KindContent Kind = 0x0b
+const KindContent = Kind(abi.RecordContent)
 
 // Content is what a message carries that the last EVENT before it sent (ModeFull), so that it can be told whether two
 // messages are equal. Of a message of up to 8 bytes it is the bytes themselves, as a little-endian number; of a longer

@@ -267,7 +267,7 @@ func (r *Reader) decode() Record {
 	d.what = "record"
 	at := d.pos
 	kind := Kind(d.u8("kind of record"))
-	if kind >= shortKnown && d.err == nil {
+	if kind >= Kind(shortKnown) && d.err == nil {
 		return r.shapes.short(d, byte(kind), r.st.last)
 	}
 	switch kind {

@@ -12,16 +12,16 @@ type Kind uint8
 
 // The kinds of records.
 const (
-	KindComm   Kind = 0x01
-	KindModule Kind = 0x02
-	KindSite   Kind = 0x03
-	KindNote   Kind = 0x04
-	KindEvent  Kind = 0x05
-	KindEnd    Kind = 0x06
-	KindMatch  Kind = 0x10
-	KindPoll   Kind = 0x11
-	KindSet    Kind = 0x12
-	KindCheck  Kind = 0x13
+	KindComm   = Kind(abi.RecordComm)
+	KindModule = Kind(abi.RecordModule)
+	KindSite   = Kind(abi.RecordSite)
+	KindNote   = Kind(abi.RecordNote)
+	KindEvent  = Kind(abi.RecordEvent)
+	KindEnd    = Kind(abi.RecordEnd)
+	KindMatch  = Kind(abi.RecordMatch)
+	KindPoll   = Kind(abi.RecordPoll)
+	KindSet    = Kind(abi.RecordSet)
+	KindCheck  = Kind(abi.RecordCheck)
 )
 
 // Ranks and tags that are none, whatever the MPI's own constants are.

@@ -9,7 +9,7 @@ import (
 )
 
 // KindRun is the kind of Run.
-const KindRun Kind = 0x14
+const KindRun = Kind(abi.RecordRace)
 
 // Run is a block race in ModeRacing: Count receives or probes took messages of one source and tag. The calls that asked
 // are the events Event - Back, and from there each Stride events on. A single one is a Match.

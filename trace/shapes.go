@@ -13,11 +13,11 @@ const (
 	shapeCount    = 64
 	shapeContexts = 4096
 
-	shortKnown    = 0x40 // up to 0x7f: a shape by its place; its value follows
-	shortExpected = 0x80 // up to 0xff: the shape that is expected, with a value
-	valueLong     = 0x7f // of shortExpected: the rest of the value follows
+	shortKnown    = byte(abi.RecordKnown)    // up to 0x7f: a shape by its place; its value follows
+	shortExpected = byte(abi.RecordExpected) // up to 0xff: the shape that is expected, with a value
+	valueLong     = 0x7f                     // of shortExpected: the rest of the value follows
 
-	kindNoSource = 0x1f // in a shape: a MATCH without a source
+	kindNoSource = uint64(abi.RecordPending) // in a shape: a MATCH without a source
 )
 
 // shape is an order-mode record without its value, which is the source of a MATCH, the failures of a POLL, the first

@@ -10,12 +10,12 @@ import (
 
 // The kinds of the records of this file.
 const (
-	KindValue  Kind = 0x07
-	KindThread Kind = 0x08
-	KindTurn   Kind = 0x09
+	KindValue  = Kind(abi.RecordValue)
+	KindThread = Kind(abi.RecordThread)
+	KindTurn   = Kind(abi.RecordTurn)
 
 	// A VALUE of MPI_Wtime of the main thread that is near to the one before it has one of these kinds.
-	kindShortValue Kind = 0x20
+	kindShortValue Kind = Kind(abi.RecordTime)
 	kindShortLast  Kind = 0x3f
 )
 
