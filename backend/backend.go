@@ -95,10 +95,17 @@ type LaunchRequest struct {
 
 // LaunchResult tells how the rank stands at entry.
 type LaunchResult struct {
-	Pid     int
-	Stop    Stopped  // the stop at entry
-	Notes   []string // whole sentences for the user, such as that the program has no debug information
-	Version string   // of the debugger
+	Pid   int
+	Stop  Stopped  // the stop at entry
+	Notes []string // whole sentences for the user, such as that the program has no debug information
+	Can   Capabilities
+}
+
+// Capabilities are what a rank's debugger declares of itself: where one rank's answers mean something else than those of
+// another debugger. What it cannot do at all it refuses with an *UnsupportedError.
+type Capabilities struct {
+	Debugger   string // its name and version
+	Goroutines bool   // threads are goroutines, and their names say which
 }
 
 // SourceBreakpoint is a wanted breakpoint.

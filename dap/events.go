@@ -390,7 +390,7 @@ func stopDescription(s job.RankStatus) string {
 // rankStatus is a rank as every front end shows it. callName names an MPI operation by its number.
 func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus {
 	out := protocol.RankStatus{
-		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host,
+		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host, Debugger: s.Can.Debugger,
 		Pid:   s.Pid,
 		Event: s.Control.Events,
 	}

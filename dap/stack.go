@@ -41,7 +41,7 @@ func threads(k *call, _ struct{}) (any, error) {
 		}
 		for _, t := range list {
 			body.Threads = append(body.Threads,
-				godap.Thread{Id: protocol.ThreadID(s.Rank, t.ID), Name: threadName(s.Rank, t)})
+				godap.Thread{Id: protocol.ThreadID(s.Rank, t.ID), Name: threadName(s.Rank, t, s.Can)})
 		}
 	}
 	return body, nil

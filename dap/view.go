@@ -242,12 +242,15 @@ func visibleThreads(stop *backend.Stopped, libraries bool) []backend.Thread {
 }
 
 // threadName is how people see a thread.
-func threadName(rank int, t backend.Thread) string {
+func threadName(rank int, t backend.Thread, can backend.Capabilities) string {
 	if t.ID == 1 {
 		return fmt.Sprintf("rank %d", rank)
 	}
 	if t.Library {
 		return fmt.Sprintf("rank %d · thread %d (MPI library)", rank, t.ID)
+	}
+	if can.Goroutines {
+		return fmt.Sprintf("rank %d · %s", rank, t.Name)
 	}
 	return fmt.Sprintf("rank %d · thread %d", rank, t.ID)
 }

@@ -113,6 +113,7 @@ func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 		}
 		return
 	}
+	r.can = res.Can
 	if res.Pid != 0 {
 		r.info.Pid = res.Pid
 	}

@@ -17,6 +17,7 @@ type rank struct {
 	// owned
 	backend   backend.Backend // nil: not attached yet
 	info      Info
+	can       backend.Capabilities
 	state     RankState
 	stop      *backend.Stopped // of a Stopped rank; as RankStatus.Stop
 	hidden    int
@@ -183,7 +184,7 @@ func (r *rank) countHits(ids []int) {
 // status is the snapshot for others. Owner.
 func (r *rank) status() RankStatus {
 	s := RankStatus{
-		Rank: r.num, State: r.state, Host: r.info.Host, Pid: r.info.Pid,
+		Rank: r.num, State: r.state, Host: r.info.Host, Pid: r.info.Pid, Can: r.can,
 		Stop: r.stop, Hidden: r.hidden, Exit: r.exit, Control: r.control, Lost: r.lost,
 	}
 	if r.hitsAt == r.control.Events {

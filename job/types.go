@@ -56,6 +56,7 @@ type RankStatus struct {
 	State RankState
 	Host  string
 	Pid   int
+	Can   backend.Capabilities // of its debugger, once it was launched
 	// Stop tells why a Stopped rank stopped. Frames of the interposer at its top are removed; Text is a whole sentence.
 	Stop *backend.Stopped
 	// Hidden is how many frames were removed from the top of Stop.Frames. Frame IDs keep the debugger's own levels.

@@ -67,7 +67,7 @@ func (b *testBackend) Launch(_ context.Context, req backend.LaunchRequest) (back
 	b.process = cmd.Process
 	b.mu.Unlock()
 	return backend.LaunchResult{
-		Pid: cmd.Process.Pid, Version: "test",
+		Pid: cmd.Process.Pid, Can: backend.Capabilities{Debugger: "test"},
 		Stop: backend.Stopped{Reason: backend.ReasonEntry},
 	}, nil
 }

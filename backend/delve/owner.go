@@ -207,7 +207,7 @@ func (o *owner) launch(req backend.LaunchRequest) (backend.LaunchResult, error) 
 	stop := o.describe()
 	stop.Reason, stop.Breakpoints = backend.ReasonEntry, nil
 	return backend.LaunchResult{
-		Pid: o.rank.pid, Stop: stop, Version: "Delve, for " + o.target().BinInfo().Producer(),
+		Pid: o.rank.pid, Stop: stop, Can: backend.Capabilities{Debugger: "Delve, for " + o.target().BinInfo().Producer(), Goroutines: true},
 	}, nil
 }
 

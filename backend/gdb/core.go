@@ -55,7 +55,7 @@ func (o *owner) openCore(ctx context.Context, req backend.LaunchRequest) (backen
 	if len(stop.Frames) == 0 {
 		return fail("gdb finds no stack in the core file %s. It may be cut off, or of another machine.", req.Core)
 	}
-	res := backend.LaunchResult{Pid: core.Process.Pid, Stop: *stop, Version: o.version}
+	res := backend.LaunchResult{Pid: core.Process.Pid, Stop: *stop, Can: backend.Capabilities{Debugger: o.version}}
 	if note := debugNoteCore(o.program, *stop); note != "" {
 		res.Notes = append(res.Notes, note)
 	}

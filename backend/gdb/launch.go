@@ -217,7 +217,7 @@ func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (back
 				"the program's own output says which, and `ldd %s` shows them all.", o.program, how(*gone), o.program)}
 	}
 	o.state = stopped
-	res.Pid, res.Stop, res.Version = o.pid, *got, o.version
+	res.Pid, res.Stop, res.Can.Debugger = o.pid, *got, o.version
 	if note := debugNote(o.program, *got); note != "" && len(res.Notes) == 0 {
 		res.Notes = append(res.Notes, note)
 	}

@@ -35,7 +35,7 @@ func TestLaunchStopsAtMain(t *testing.T) {
 				f.Line > want.line+8 {
 				t.Errorf("stopped in %s at %s:%d", f.Function, f.File, f.Line)
 			}
-			if s.result.Pid <= 0 || !strings.Contains(s.result.Version, "gdb") || len(s.result.Notes) != 0 ||
+			if s.result.Pid <= 0 || !strings.Contains(s.result.Can.Debugger, "gdb") || len(s.result.Notes) != 0 ||
 				len(st.Threads) != 1 {
 				t.Errorf("got %+v", s.result)
 			}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +28,16 @@ func TestDAPGoAndC(t *testing.T) {
 		}
 		if f := e.user(2); f.Name != "main" {
 			t.Errorf("rank 2 begins in %+v", f)
+		}
+		for i, debugger := range []string{"Delve", "Delve", "gdb"} {
+			if got := e.Ranks().Ranks[i].Debugger; !strings.Contains(got, debugger) {
+				t.Errorf("rank %d has the debugger %q", i, got)
+			}
+		}
+		if threads := e.threads(); !slices.ContainsFunc(slices.Collect(maps.Keys(threads)), func(name string) bool {
+			return strings.HasPrefix(name, "rank 1 · goroutine ")
+		}) {
+			t.Errorf("at the entry the threads are %v", threads)
 		}
 		source := mpitest.Source(t, "gompi/main.go")
 		line := mpitest.Line(t, "gompi/main.go", "breakpoint: task")

@@ -85,6 +85,7 @@ type RankStatus struct {
 	Text     string `json:"text,omitempty"`   // whole sentence
 	Host     string `json:"host,omitempty"`
 	Pid      int    `json:"pid,omitempty"`
+	Debugger string `json:"debugger,omitempty"` // its name and version
 	Function string `json:"function,omitempty"`
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`

@@ -22,7 +22,7 @@ func (f *Fake) Launch(ctx context.Context, req backend.LaunchRequest) (res backe
 		if !f.EntryEvent {
 			f.queue = f.queue[:len(f.queue)-1]
 		}
-		res = backend.LaunchResult{Pid: 1000 + f.Rank, Stop: stop, Version: "jobtest"}
+		res = backend.LaunchResult{Pid: 1000 + f.Rank, Stop: stop, Can: backend.Capabilities{Debugger: "jobtest"}}
 		f.w.wg.Add(1)
 		go f.interpret()
 		return nil
