@@ -51,13 +51,13 @@ short:
 
 bench-replay:
 	scripts/setup.sh go mpi
-	go build -o bin/benchreplay ./internal/benchreplay/cmd
+	go build -o bin/benchreplay ./bench/benchreplay/cmd
 	bin/benchreplay $(BENCH)
 
 bench-datatypes: BENCH := $(if $(filter command line environment,$(origin BENCH)),$(BENCH),-o docs/bench-datatypes.md)
 bench-datatypes:
 	scripts/setup.sh go mpi
-	go build -o bin/benchdatatypes ./internal/benchdatatypes/cmd
+	go build -o bin/benchdatatypes ./bench/benchdatatypes/cmd
 	bin/benchdatatypes $(BENCH)
 
 lint:

@@ -17,7 +17,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/gdbmi/gdbmitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 func TestMain(m *testing.M) {

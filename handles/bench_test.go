@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // The benchmarks run the console's commands in a real gdb session, on a program with a buffer of 10^8 elements (that of
-// internal/benchdatatypes).
+// bench/benchdatatypes).
 
-const large = "../../internal/benchdatatypes/programs/large.c" // from testdata
+const large = "../../bench/benchdatatypes/programs/large.c" // from testdata
 
 func benchConsole(b *testing.B, line string, lines int) {
 	b.Helper()

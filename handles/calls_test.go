@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // outline writes the MPI calls among the locals of a frame as indented text, opened to a depth.

@@ -12,9 +12,9 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/gdb"
 	"github.com/cohort-debugger/cohort/handles"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // rank is a program under gdb that stands at its line "breakpoint: handles": a job of one rank, without a launcher.

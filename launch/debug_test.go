@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch/wire"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 func TestDebugInputOutputAndEnd(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 func lockThread() func() { runtime.LockOSThread(); return runtime.UnlockOSThread }

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // endLimit bounds how long everything may take to end after one process was killed.

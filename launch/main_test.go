@@ -8,9 +8,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/launch/agent"
 	"github.com/cohort-debugger/cohort/launch/guard"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // TestMain makes the test binary its own agent: the launcher starts it as "launch.test agent --job DIR -- PROGRAM

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 func TestRunOutputAndExit(t *testing.T) {

@@ -16,10 +16,10 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/gdb"
 	"github.com/cohort-debugger/cohort/handles"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/plaingdb"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // script installs the script for this test binary.

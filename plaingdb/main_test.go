@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/plaingdb"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // TestMain makes the test binary be the decoder too, which gdb's script starts.

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/pmpi/internal/abigen"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 	"github.com/cohort-debugger/cohort/trace"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestBuildAtOnce: several builders at once share one result, and leave nothing else in the cache.

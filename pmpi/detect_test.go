@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 func TestDetectMPI(t *testing.T) {

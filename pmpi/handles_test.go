@@ -3,8 +3,8 @@ package pmpi_test
 import (
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestHandles: the program makes handles of every kind, looks at its own registry by the ABI, also from within calls of

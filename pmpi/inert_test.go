@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestForkedChildIsInert: the trace and the counters are the rank's alone.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestRegistryAmongThreads: several threads make, use and free handles of every kind at once, and again and again the

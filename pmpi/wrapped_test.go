@@ -5,8 +5,8 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/mpispec"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestWrapped compares the functions that the library has with those that the table says it has.

@@ -14,9 +14,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 
 	"github.com/cohort-debugger/cohort/prettyprint/command"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"

@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/launch/self"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // TestMain makes the test binary its own cohort, as far as jobs need one.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // What a program was given and another run would not be given is named where it is not recorded.

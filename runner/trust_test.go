@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // What the dynamic linker loads into a program is the user's to say, not a recording's.

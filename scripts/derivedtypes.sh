@@ -4,7 +4,7 @@
 #
 #   scripts/derivedtypes.sh [-n RANKS] [-s SECONDS] [-d DIRECTORY] [-p "PROGRAM..."] [mpich|openmpi]...
 #
-# Each program runs under the interposer, and a watcher (internal/typewatch) stops its ranks whenever a type is freed, and before MPI_Finalize, decodes it from the
+# Each program runs under the interposer, and a watcher (scripts/typewatch) stops its ranks whenever a type is freed, and before MPI_Finalize, decodes it from the
 # rank's memory, and compares its figures with those that MPI reports (which the interposer asks for 4096 types of a rank, and one in 64 of the rest). The programs check their own results. Debian's packages are installed if they are missing and
 # this runs as root; nothing else is downloaded. A program that takes longer than SECONDS (default 300) is ended and said to be.
 #
@@ -36,7 +36,7 @@ if [ -z "$directory" ]; then
 fi
 mkdir -p "$directory"
 directory=$(cd "$directory" && pwd)
-(cd "$here" && go build -o "$directory/typewatch" ./internal/typewatch)
+(cd "$here" && go build -o "$directory/typewatch" ./scripts/typewatch)
 
 if [ "$(id -u)" = 0 ]; then # Open MPI wants to be told
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

@@ -17,11 +17,11 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap"
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // cores takes a core of the program at its main function for each environment, and returns their paths.

@@ -10,14 +10,14 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/gdb"
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/launch/agent"
 	"github.com/cohort-debugger/cohort/launch/self"
 	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/runner"
 	"github.com/cohort-debugger/cohort/session"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // TestMain makes the test binary its own cohort, as far as jobs need one.

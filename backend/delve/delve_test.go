@@ -18,8 +18,8 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/delve"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi/gdbmitest"
-	"github.com/cohort-debugger/cohort/internal/proctest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 var binDir string

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/modules"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // interposed launches testdata/user.c between a library that stands for MPI and one that stands for the interposer.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestDAPObjects: requests, windows, files, groups, infos, operations, error handlers and statuses of real ranks say in

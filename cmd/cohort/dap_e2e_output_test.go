@@ -16,8 +16,8 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/rankset"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // idleReader is a connection whose client can stop reading for a while.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/daptest"
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // A call goes through several functions of the interposer, and is one frame; the MPI below it is less than that to a

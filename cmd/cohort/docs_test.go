@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/doccheck"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/doccheck"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // updateDocs has the answers of this run written into the pages, where they differ; look at the difference before you

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/launch"
 	jobmark "github.com/cohort-debugger/cohort/launch/marked"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestKillUnderGdb is launch's test of killed processes with the real debugger: whatever is killed, all ends, and

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/cohort-debugger/cohort/internal/proctest"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
 )
 
 // TestMain makes the test binary be `cohort` too, for scripts, and for the agents that those start.

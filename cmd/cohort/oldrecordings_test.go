@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/pmpi"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // Recordings that an older Cohort made are read as they were, and replay with the result that was recorded.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // patience bounds every wait for something that must happen; what can no longer happen fails at once. It only ends what

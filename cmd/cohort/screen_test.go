@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // terminal is as much of one as output and progress lines use: it returns the lines that a user sees. Fails on anything

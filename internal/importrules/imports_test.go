@@ -6,13 +6,15 @@ import (
 	"go/token"
 	"io/fs"
 	"maps"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 const module = "github.com/cohort-debugger/cohort"
@@ -206,8 +208,8 @@ func TestCheck(t *testing.T) {
 		{"dap", "charm.land/bubbletea/v2", false, "only tui may"},
 		{"dap", "charm.land/bubbletea/v2", true, ""},
 		{"internal/sourceline", ours("launch"), false, "helpers of all packages depend on none"},
-		{"launch", ours("internal/mpitest"), true, ""},
-		{"launch", ours("internal/mpitest"), false, "test helper"},
+		{"launch", ours("testkit/mpitest"), true, ""},
+		{"launch", ours("testkit/mpitest"), false, "test helper"},
 		{"gdbmi/gdbmitest", ours("gdbmi"), false, ""},
 		{"jobs", ours("job"), false, "no rule covers jobs"}, // not below job/, though it begins so
 		{"newfolder", "fmt", false, "no rule covers newfolder"},
@@ -244,6 +246,23 @@ func TestRulesHaveReasons(t *testing.T) {
 			if _, ok := ruleOf(folder); !ok && folder != everything {
 				t.Errorf("%s may import %s, which no rule covers", r.folder, folder)
 			}
+		}
+	}
+}
+
+// TestMapHasEveryFolder looks for the folders of the table in the code map: by their path, or, below a folder that is
+// there, by their name.
+func TestMapHasEveryFolder(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(mpitest.Root(t), "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, codeMap, _ := strings.Cut(string(text), "\n## Code map\n")
+	codeMap, _, _ = strings.Cut(codeMap, "\n## ")
+	for _, r := range rules {
+		if !strings.Contains(codeMap, "`"+r.folder+"`") && !strings.Contains(codeMap, "`"+path.Base(r.folder)+"`") &&
+			!withinAny(r.folder, testHelpers) {
+			t.Errorf("the code map of ARCHITECTURE.md has no row with `%s`", r.folder)
 		}
 	}
 }

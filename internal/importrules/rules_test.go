@@ -223,30 +223,38 @@ var rules = []rule{
 		reason: "tests of the shell scripts",
 	},
 	{
+		folder: "testkit", may: nil,
+		reason: "tools of tests depend on nothing that they help to test",
+	},
+	{
+		folder: "bench", may: nil,
+		reason: "what the pages of benchmarks share",
+	},
+	{
 		folder: "internal", may: nil,
 		reason: "helpers of all packages depend on none",
 	},
 	{
-		folder: "internal/benchreplay", may: []string{everything},
+		folder: "bench/benchreplay", may: []string{everything},
 		reason: "it measures record and replay as a whole; nothing imports it",
 	},
 	{
-		folder: "internal/benchdatatypes", may: []string{everything},
+		folder: "bench/benchdatatypes", may: []string{everything},
 		reason: "it measures the registry and the decoder as a whole; nothing imports it",
 	},
 	{
-		folder: "internal/typewatch", may: []string{"prettyprint", "pmpi"},
+		folder: "scripts/typewatch", may: []string{"prettyprint", "pmpi"},
 		reason: "a command for scripts/derivedtypes.sh: what real programs' datatypes are decoded to",
 	},
 	{
-		folder: "internal/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
+		folder: "testkit/exactreplay", may: nil, tests: []string{"launch", "runner", "causal", "trace"},
 		reason: "tests only: record and replay as a whole",
 	},
 }
 
 // testHelpers may be imported by tests and by each other only: they import testing, or hold fakes.
 var testHelpers = []string{
-	"internal/mpitest", "internal/proctest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest",
+	"testkit/mpitest", "testkit/proctest", "dap/daptest", "gdbmi/gdbmitest", "job/jobtest",
 	"trace/tracetest",
 }
 

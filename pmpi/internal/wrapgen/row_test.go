@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cohort-debugger/cohort/internal/mpitest"
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/internal/wrapgen"
+	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
 // TestOneRow adds functions to a copy of the table, by a row each, and finds all that is made of them: wrappers with

@@ -1,0 +1,30 @@
+package exactreplay
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/cohort-debugger/cohort/launch/self"
+	"github.com/cohort-debugger/cohort/testkit/proctest"
+)
+
+// TestMain makes the test binary its own cohort, as far as jobs need one.
+func TestMain(m *testing.M) {
+	if status, ok := self.Serve(os.Args[1:], nil); ok {
+		os.Exit(status)
+	}
+	for name, value := range map[string]string{
+		"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+		"OMPI_MCA_mpi_yield_when_idle": "1", // also with as many ranks as cores: other tests run on them
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	if err := proctest.NoExitPause(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
