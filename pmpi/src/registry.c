@@ -90,18 +90,22 @@ void *cohort_table_put(struct registry_table *t, uint64_t handle, void *record) 
   return NULL;
 }
 
-void cohort_table_remove(struct registry_table *t, uint64_t handle) {
+/* Whether the handle led to the record, or to any if it is NULL: now it leads to none. */
+static int take_out(struct registry_table *t, uint64_t handle, const void *record) {
   struct cohort_slots *s = t->slots;
-  if (s == NULL) return;
+  if (s == NULL) return 0;
   uint64_t i = t->last;
   if (s->slot[i].handle != handle || s->slot[i].record <= FREED)
     for (i = place(handle, s->capacity); s->slot[i].record != 0; i = (i + 1) & (s->capacity - 1))
       if (s->slot[i].record != FREED && s->slot[i].handle == handle) break;
-  if (s->slot[i].record == 0) return;
+  if (s->slot[i].record == 0 || (record != NULL && s->slot[i].record != (uint64_t)(uintptr_t)record)) return 0;
   t->live--;
   /* its handle stays: a debugger says that it was freed */
   __atomic_store_n(&s->slot[i].record, FREED, __ATOMIC_RELEASE);
+  return 1;
 }
+
+void cohort_table_remove(struct registry_table *t, uint64_t handle) { take_out(t, handle, NULL); }
 
 /* ------------------------------------------------------------------ records: of handles of all kinds */
 
@@ -269,7 +273,7 @@ void *cohort_object_freeing(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
   struct cohort_object *o = cohort_object_find(t, handle);
   if (o != NULL && !(o->state & COHORT_OBJECT_PREDEFINED) && o->holds > 0 && --o->holds == 0)
-    __atomic_fetch_or(&o->state, COHORT_OBJECT_GOING, __ATOMIC_RELEASE);
+    __atomic_store_n(&o->state, o->state | COHORT_OBJECT_GOING, __ATOMIC_RELEASE);
   cohort_registry_unlock();
   return o;
 }
@@ -282,13 +286,11 @@ void cohort_object_freed(struct cohort_object *o, int rc) {
     /* MPI_Group_free(MPI_GROUP_EMPTY) and the like: it is there still */
   } else if (rc != MPI_SUCCESS) {
     o->holds++;
-    __atomic_fetch_and(&o->state, ~(uint32_t)COHORT_OBJECT_GOING, __ATOMIC_RELEASE);
+    __atomic_store_n(&o->state, o->state & ~(uint32_t)COHORT_OBJECT_GOING, __ATOMIC_RELEASE);
   } else if (o->state & COHORT_OBJECT_GOING) {
-    struct registry_table *t = &PRIVATE(o)->table->table;
-    int published = cohort_table_find(t, o->handle) == o;
-    if (published) cohort_table_remove(t, o->handle); /* a debugger finds it as long as it is not freed */
+    /* a debugger finds it as long as it is not freed; another object may have the handle by now */
+    if (take_out(&PRIVATE(o)->table->table, o->handle, o)) o->refs--;
     __atomic_store_n(&o->state, (o->state & ~(uint32_t)COHORT_OBJECT_GOING) | COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
-    if (published) cohort_object_unref(o);
   }
   cohort_object_unref(o);
   cohort_registry_unlock();
