@@ -15,7 +15,9 @@ static struct cohort_buffer handles_buffer, statuses_buffer;
 static int observing(void) { return g.full || (g.order && cohort_watched_count > 0); }
 
 static uint64_t *snapshot(int count, const MPI_Request *requests) {
-  if (count < 0 || requests == NULL || !cohort_reserve(&handles_buffer, (size_t)(count > 0 ? count : 1) * sizeof(uint64_t))) return NULL;
+  if (count < 0 || (count > 0 && requests == NULL) ||
+      !cohort_reserve(&handles_buffer, (size_t)(count > 0 ? count : 1) * sizeof(uint64_t)))
+    return NULL;
   uint64_t *handles = (uint64_t *)handles_buffer.data;
   for (int i = 0; i < count; i++) handles[i] = requests[i] == MPI_REQUEST_NULL ? 0 : HANDLE(requests[i]);
   return handles;
