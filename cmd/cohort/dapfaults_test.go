@@ -62,6 +62,25 @@ func TestKillWhileDebugging(t *testing.T) {
 	})
 }
 
+// Go ranks, which have no process of a debugger's between them and their agents, end with cohort as well.
+func TestKillCohortWithGoRanks(t *testing.T) {
+	slow(t)
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
+		w := newWorkplace(t, mpi)
+		conn, cmd := w.dap()
+		c := daptest.New(t, conn)
+		c.Launch(protocol.LaunchArguments{Program: mpi.BuildGo(t, "gompi"), Ranks: 2, StopOnEntry: true})
+		c.ConfigurationDone()
+		c.Expect(stops("entry", 0, 1)...)
+		killPart(w, cmd.Process.Pid, "cohort", 0)
+		select {
+		case <-c.Done():
+		case <-w.ctx.Done():
+			t.Error("the connection outlives cohort")
+		}
+	})
+}
+
 // A client that goes away without a word takes its job with it.
 func TestClientVanishes(t *testing.T) {
 	slow(t)
