@@ -19,7 +19,7 @@ func Generate(text []byte) ([]byte, error) {
 	}
 	g := &generator{enums: map[string]bool{}}
 	for _, d := range h {
-		if e, is := d.(enum); is && e.name != operations {
+		if e, is := d.(enum); is {
 			g.enums[e.name] = true
 		}
 	}
@@ -33,10 +33,7 @@ func Generate(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-const (
-	operations = "cohort_op" // left out: package mpispec has them
-	width      = 116         // columns of a comment, of 120
-)
+const width = 116 // columns of a comment, of 120
 
 type generator struct {
 	out   strings.Builder
@@ -100,9 +97,6 @@ func (g *generator) declarations(h header) {
 	for _, d := range h {
 		switch d := d.(type) {
 		case enum:
-			if d.name == operations {
-				continue
-			}
 			g.printf("\n")
 			g.comment("", strings.TrimSpace(GoName(d.name)+" is enum "+d.name+". "+d.comment))
 			g.printf("type %s uint32\n\n", GoName(d.name))
