@@ -159,7 +159,7 @@ run() {
     timed cut "$cohort" cut order.cohort --at 1:5000
     timed races "$cohort" races order.cohort
     timed debug "$cohort" debug --batch order.cohort -x 'runto 1:5000' -x ranks
-    grep -q 'All ranks stand at the causal cut' debug.out || die "the debugger did not come to a causal cut: $work/debug.out"
+    grep -q 'All ranks are at the causal cut' debug.out || die "the debugger did not come to a causal cut: $work/debug.out"
     say "-- recorded in order mode:"
     sed -n '/recorded/,/traces:/p' order.out
     say "-- seconds, median of 3, whole jobs: plain $(median plain.seconds), order $(median order.seconds), racing $(median racing.seconds), full $(median full.seconds);" \
@@ -168,7 +168,7 @@ run() {
         say "-- $mode: $(cat "$mode".cohort/rank-* | wc -c) bytes of traces; $replays replays, the output file the same in each; $(tail -n 1 "verify.$mode.out")"
     done
     say "-- races: $(head -n 3 races.out | tr '\n' ' ')"
-    say "-- debugger: $(grep -m 1 'All ranks stand' debug.out)"
+    say "-- debugger: $(grep -m 1 'All ranks are at' debug.out)"
 }
 
 for mpi in "$@"; do
