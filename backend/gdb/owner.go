@@ -47,9 +47,12 @@ type owner struct {
 	stopPoint int // of the one on cohort_stop_here
 	bps       breakpoints
 
-	plan         *plan // what the present run is for
-	pauseWanted  bool  // Interrupt was called since the last stop was published
-	interrupting bool  // a SIGINT or SIGSTOP was sent and has not been seen yet
+	plan        *plan // what the present run is for
+	pauseWanted bool  // Interrupt was called since the last stop was published
+	// SIGINTs or SIGSTOPs that were sent and have not been seen. gdb absorbs one that comes as the rank stops for another
+	// reason, so that one may never be.
+	interrupting int
+	interrupted  bool // one was sent since the rank was resumed
 
 	modules modules.Map
 	library map[int]bool // threads that are known to belong, or not to belong, to the MPI library

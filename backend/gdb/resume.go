@@ -107,7 +107,7 @@ func (o *owner) resumed() {
 	o.state = running
 	o.refs.clear()
 	o.bps.hit = nil
-	o.pauseWanted = false
+	o.pauseWanted, o.interrupted = false, false
 }
 
 func (o *owner) currentThread(ctx context.Context) int {
@@ -125,7 +125,7 @@ func (o *owner) interrupt(ctx context.Context) error {
 		return nil
 	}
 	o.pauseWanted = true
-	if o.interrupting {
+	if o.interrupted {
 		return nil
 	}
 	if blocksSignal(o.pid, unix.SIGINT) {
@@ -135,7 +135,7 @@ func (o *owner) interrupt(ctx context.Context) error {
 		if err := unix.Kill(o.pid, unix.SIGSTOP); err != nil {
 			return fmt.Errorf("the program (process %d) cannot be stopped: %w", o.pid, err)
 		}
-		o.interrupting = true
+		o.signalSent()
 		return nil
 	}
 	_, err := o.send(ctx, gdbmi.Cmd("exec-interrupt"))
@@ -145,9 +145,15 @@ func (o *owner) interrupt(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
-		o.interrupting = true
+		o.signalSent()
 	}
 	return err
+}
+
+// signalSent: one that was sent before the rank was resumed may still come, besides the one that was sent now.
+func (o *owner) signalSent() {
+	o.interrupting = min(o.interrupting, 1) + 1
+	o.interrupted = true
 }
 
 // blocksSignal reports whether every thread of the process blocks the signal.

@@ -25,9 +25,9 @@ func (o *owner) stop(r gdbmi.Record) {
 		return
 	}
 	interrupted := reason == "signal-received" &&
-		(f.OptString("signal-name") == "SIGINT" || f.OptString("signal-name") == "SIGSTOP") && o.interrupting
+		(f.OptString("signal-name") == "SIGINT" || f.OptString("signal-name") == "SIGSTOP") && o.interrupting > 0
 	if interrupted {
-		o.interrupting = false
+		o.interrupting--
 		if !o.pauseWanted {
 			// The rank stopped for another reason before our interrupt reached it, and has been resumed since.
 			if o.again(ctx) {
@@ -237,7 +237,7 @@ func (o *owner) exit(f *gdbmi.Fields) {
 		o.b.log.Warn("gdb's record of the program's end is not understood", "error", err)
 	}
 	p := o.plan
-	o.state, o.plan, o.interrupting, o.pauseWanted = exited, nil, false, false
+	o.state, o.plan, o.interrupting, o.pauseWanted = exited, nil, 0, false
 	o.refs.clear()
 	if p != nil && p.beforeEntry != nil {
 		p.beforeEntry(e)
