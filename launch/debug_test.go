@@ -97,13 +97,15 @@ func TestDebugErrorsCross(t *testing.T) {
 
 func TestDebugLaunchError(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
-	s := start(t, mpi, Options{Ranks: 1, Program: mpi.Build(t, "hello.c"), Mode: Debug, Output: func(OutputChunk) {}})
+	s := start(t, mpi, Options{
+		Ranks: 1, Program: mpi.Build(t, "hello.c"), Args: []string{"refused"}, Mode: Debug,
+		Output: func(OutputChunk) {},
+	})
 	wait := drain(s, nil)
 	defer wait()
 	var failed *backend.LaunchError
-	if _, err := s.Ranks()[0].Backend().Launch(testContext(t),
-		backend.LaunchRequest{Program: "/nonexistent"}); !errors.As(err, &failed) ||
-		failed.Reason != "no such program" {
+	_, err := s.Ranks()[0].Backend().Launch(testContext(t), backend.LaunchRequest{})
+	if !errors.As(err, &failed) || failed.Reason != "no such program" {
 		t.Errorf("error %v", err)
 	}
 	s.Stop(testContext(t))

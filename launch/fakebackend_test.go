@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -31,7 +32,7 @@ func newTestBackend(agent.BackendOptions) (backend.Backend, error) {
 }
 
 func (b *testBackend) Launch(_ context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
-	if req.Program == "/nonexistent" {
+	if slices.Contains(req.Args, "refused") {
 		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: "no such program"}
 	}
 	tty, err := os.OpenFile(req.InferiorTTY, os.O_RDWR|syscall.O_NOCTTY, 0)
