@@ -135,7 +135,7 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 		return nil
 	}
 	// What a rank knows that is in the call, or beyond it, needs no run.
-	status, err := k.c.debuggee().Job.Status(ctx)
+	status, err := k.c.debuggee().Job.Status()
 	if err != nil {
 		return "", err
 	}

@@ -212,7 +212,7 @@ func TestPauseEndsAMatch(t *testing.T) {
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
 	begun := make(chan struct{}, 1)
 	s.visit = func(ctx context.Context, _ []dap.RecordedCall, _ func(context.Context, int) error) error {
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		begun <- struct{}{}
 		<-ctx.Done()
 		return errors.Join(err, ctx.Err())
@@ -302,7 +302,7 @@ func TestMatchWithoutARun(t *testing.T) {
 		return []jobtest.Step{jobtest.Init(), jobtest.Events(6), jobtest.Block("MPI_Barrier", nil)}
 	})
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		return err
 	}
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }

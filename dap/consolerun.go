@@ -48,7 +48,7 @@ func (k *call) consoleThread(line consoleLine) (int, error) {
 	if err == nil {
 		return protocol.ThreadID(rank, 1), nil
 	}
-	focus, err := k.c.debuggee().Job.Focus(k.ctx)
+	focus, err := k.c.debuggee().Job.Focus()
 	return protocol.ThreadID(max(focus.Min(), 0), 1), err
 }
 
@@ -135,7 +135,7 @@ func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) boo
 			}
 			return nil, err
 		}
-		status, err := d.Job.Status(k.ctx)
+		status, err := d.Job.Status()
 		if err != nil || slices.ContainsFunc(status, wanted) {
 			return status, err
 		}
@@ -191,7 +191,7 @@ func consoleFocus(k *call, line consoleLine) (answer, error) {
 		body, err := k.focusOn(strings.TrimSuffix(strings.TrimPrefix(set, "["), "]"))
 		return confirm("The focus is [%s].", body.Ranks), err
 	}
-	focus, err := k.c.debuggee().Job.Focus(k.ctx)
+	focus, err := k.c.debuggee().Job.Focus()
 	return answer{text: "The focus is [" + focus.String() + "]."}, err
 }
 

@@ -249,7 +249,7 @@ func (d *debuggee) exitStatus(ctx context.Context) int {
 	if d.Cores {
 		return 0 // how the processes ended is what is looked at, not how this session does
 	}
-	ranks, err := d.Job.Status(ctx)
+	ranks, err := d.Job.Status()
 	if err != nil {
 		return 1
 	}

@@ -165,11 +165,11 @@ func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, 
 // lowest stopped rank of the focus, else the lowest stopped one.
 func (k *call) consoleRank() (int, error) {
 	d := k.c.debuggee()
-	status, err := d.Job.Status(k.ctx)
+	status, err := d.Job.Status()
 	if err != nil {
 		return 0, err
 	}
-	focus, err := d.Job.Focus(k.ctx)
+	focus, err := d.Job.Focus()
 	if err != nil {
 		return 0, err
 	}

@@ -25,7 +25,7 @@ func (c *client) follow(d *debuggee, sub *job.Subscription) {
 	defer sub.Close()
 	f := &follower{c: c, d: d, progress: map[string]*progress{}}
 	defer f.endProgress()
-	snapshot, focus, _ := sub.Snapshot()
+	snapshot, focus := sub.Ranks, sub.Focus
 	c.gate.Lock()
 	for _, r := range snapshot {
 		f.rankChanged(r)
@@ -145,7 +145,7 @@ func (f *follower) flushRanks() {
 	}
 	f.changed = nil
 	// Nothing in the stream tells that a job is busy again, so it is asked; a closed job has nothing to be busy with.
-	idle, err := f.d.Job.Idle(f.c.ctx)
+	idle, err := f.d.Job.Idle()
 	body := protocol.RanksBody{Focus: f.focus, Idle: idle || err != nil}
 	for _, r := range last {
 		body.Ranks = append(body.Ranks, rankStatus(r, f.c.srv.callName))

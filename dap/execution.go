@@ -1,8 +1,6 @@
 package dap
 
 import (
-	"context"
-
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -23,7 +21,7 @@ func (k *call) acting(threadID int, single bool) (rank, thread int, ranks rankse
 	if single {
 		return rank, thread, alone, nil
 	}
-	focus, err := d.Job.Focus(k.ctx)
+	focus, err := d.Job.Focus()
 	if err != nil {
 		return 0, 0, rankset.Set{}, err
 	}
@@ -59,7 +57,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 		return godap.ContinueResponseBody{AllThreadsContinued: false}, err
 	}
 	k.lockGate()
-	before, err := d.Job.Status(k.ctx)
+	before, err := d.Job.Status()
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +78,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (rankset.Set, error) {
 	d := k.c.debuggee()
 	thread := how.Thread
-	status, err := d.Job.Status(k.ctx)
+	status, err := d.Job.Status()
 	if err != nil {
 		return rankset.Set{}, err
 	}
@@ -95,13 +93,13 @@ func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (r
 	}
 	var resumed rankset.Set
 	if how.Thread != 0 && ranks.Len() > 1 {
-		resumed, err = resumeRanks(k.ctx, d.Job, rankset.New(rank), how)
+		resumed, err = d.Job.Resume(k.ctx, rankset.New(rank), how)
 		if err != nil {
 			return resumed, err
 		}
 		ranks, how.Thread = ranks.Without(rank), 0
 	}
-	more, err := resumeRanks(k.ctx, d.Job, ranks, how)
+	more, err := d.Job.Resume(k.ctx, ranks, how)
 	resumed = resumed.Union(more)
 	k.c.view.goesOn(resumed)
 	if err != nil && !resumed.Empty() {
@@ -112,13 +110,6 @@ func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (r
 		err = notStopped("%s needs a stopped rank, and none of the ranks [%s] is stopped", k.asked, ranks)
 	}
 	return resumed, err
-}
-
-func resumeRanks(ctx context.Context, j Job, ranks rankset.Set, how backend.ResumeRequest) (rankset.Set, error) {
-	if how.Instruction {
-		return j.ResumeInstruction(ctx, ranks, how.Kind, how.Thread)
-	}
-	return j.Resume(ctx, ranks, how.Kind, how.Thread)
 }
 
 // lockGate holds this client's events back until the request is answered.
@@ -177,7 +168,7 @@ func pause(k *call, a pauseArguments) (any, error) {
 	}
 	d.cancelRun()
 	k.lockGate()
-	status, err := d.Job.Status(k.ctx)
+	status, err := d.Job.Status()
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +240,7 @@ func exceptionInfo(k *call, a godap.ExceptionInfoArguments) (any, error) {
 
 // stopped is the status of a rank, if it is stopped.
 func (k *call) stopped(rank int) (job.RankStatus, error) {
-	status, err := k.c.debuggee().Job.Status(k.ctx)
+	status, err := k.c.debuggee().Job.Status()
 	if err != nil {
 		return job.RankStatus{}, err
 	}

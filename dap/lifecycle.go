@@ -255,13 +255,13 @@ func (d *debuggee) launchRanks(k *call) error {
 		k.c.view.wantLeader()
 		return k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), all) })
 	}
-	_, err := d.Job.Resume(k.ctx, all, backend.Continue, 0)
+	_, err := d.Job.Resume(k.ctx, all, backend.ResumeRequest{Kind: backend.Continue})
 	return err
 }
 
 // anyStopped tells whether a rank stands still.
 func (d *debuggee) anyStopped(ctx context.Context) bool {
-	ranks, err := d.Job.Status(ctx)
+	ranks, err := d.Job.Status()
 	return err == nil && slices.ContainsFunc(ranks, func(r job.RankStatus) bool { return r.State == job.Stopped })
 }
 

@@ -59,12 +59,8 @@ func TestCancelByProgress(t *testing.T) {
 func TestProgressOfTheJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, c, started := replayed(t, endless)
-		j, ok := started.Job.(*job.Job)
-		if !ok {
-			t.Fatalf("the job is a %T", started.Job)
-		}
 		report := func(p job.Progress) {
-			if err := j.ReportProgress(p); err != nil {
+			if err := started.Job.ReportProgress(p); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,15 +10,15 @@ func ranks(k *call, _ struct{}) (any, error) { return k.ranksBody() }
 // ranksBody is all ranks as they stand now.
 func (k *call) ranksBody() (protocol.RanksBody, error) {
 	d := k.c.debuggee()
-	status, err := d.Job.Status(k.ctx)
+	status, err := d.Job.Status()
 	if err != nil {
 		return protocol.RanksBody{}, err
 	}
-	focus, err := d.Job.Focus(k.ctx)
+	focus, err := d.Job.Focus()
 	if err != nil {
 		return protocol.RanksBody{}, err
 	}
-	idle, err := d.Job.Idle(k.ctx)
+	idle, err := d.Job.Idle()
 	if err != nil {
 		return protocol.RanksBody{}, err
 	}
@@ -56,7 +56,7 @@ func (k *call) focusOn(set string) (protocol.FocusBody, error) {
 		return protocol.FocusBody{}, refuse("the rank set %s is empty: the focus needs at least one rank",
 			quoteShort(set))
 	}
-	if err := d.Job.SetFocus(k.ctx, ranks); err != nil {
+	if err := d.Job.SetFocus(ranks); err != nil {
 		return protocol.FocusBody{}, err
 	}
 	return protocol.FocusBody{Ranks: ranks.String()}, nil

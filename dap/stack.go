@@ -27,7 +27,7 @@ func threads(k *call, _ struct{}) (any, error) {
 	if over, _ := d.ended(); over {
 		return body, nil
 	}
-	status, err := d.Job.Status(k.ctx)
+	status, err := d.Job.Status()
 	if err != nil {
 		return nil, err
 	}

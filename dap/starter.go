@@ -26,7 +26,7 @@ type Progress func(text string, done, total int64)
 // Started is a job that has been started. The server owns it from then on and calls Stop and Job.Close exactly when all
 // is over.
 type Started struct {
-	Job Job
+	Job *job.Job
 	// Launch is the request that starts each rank's program; the server passes it to Job.Launch after
 	// configurationDone.
 	Launch backend.LaunchRequest
@@ -47,28 +47,6 @@ type Started struct {
 	// Wait returns when the launcher has ended: nil if it ended with status 0, else whole sentences that say how it
 	// ended. May be nil.
 	Wait func() error
-}
-
-// Job is what the server needs of a *job.Job; the methods are documented there.
-type Job interface {
-	Ranks() int
-	Launch(ctx context.Context, request backend.LaunchRequest) error
-	Status(ctx context.Context) ([]job.RankStatus, error)
-	Idle(ctx context.Context) (bool, error)
-	WaitIdle(ctx context.Context) error
-	SetFocus(ctx context.Context, ranks rankset.Set) error
-	Focus(ctx context.Context) (rankset.Set, error)
-	SetBreakpoints(ctx context.Context, source string, breakpoints []job.Breakpoint) ([]job.BreakpointStatus, error)
-	Resume(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error)
-	ResumeInstruction(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error)
-	Interrupt(ctx context.Context, ranks rankset.Set) error
-	Evaluate(ctx context.Context, ranks rankset.Set, request backend.EvaluateRequest) ([]job.MergedResult, error)
-	StackTrace(ctx context.Context, rank int, request backend.StackTraceRequest) (backend.StackTraceResult, error)
-	Backend(rank int) (backend.Backend, error)
-	Subscribe(stream job.Stream) *job.Subscription
-	ReportProgress(p job.Progress) error
-	Kill(ctx context.Context) error
-	Close()
 }
 
 // A Controller steers a replay by its recording: a *replayctl.Controller, and what only the session knows. Its methods

@@ -126,7 +126,7 @@ func (d *debuggee) cancelRun() {
 
 // allGone reports whether no rank is left.
 func (d *debuggee) allGone() bool {
-	status, err := d.Job.Status(context.Background()) // answered at once
+	status, err := d.Job.Status() // answered at once
 	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
 }
 

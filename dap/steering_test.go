@@ -86,7 +86,7 @@ func TestCausalContinue(t *testing.T) {
 	reached := make(chan struct{})
 	s.run = func(ctx context.Context) error {
 		defer close(reached)
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		return err
 	}
 	var body godap.ContinueResponseBody
@@ -105,7 +105,7 @@ func TestCausalContinueShowsTheLeader(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("", nil)} }
 	b, s, c, started := replayed(t, program)
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		return err
 	}
 	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
@@ -125,7 +125,7 @@ func TestRunToShowsTheRankOfTheEvent(t *testing.T) {
 	program := func(string) []jobtest.Step { return []jobtest.Step{jobtest.Block("", nil)} }
 	b, s, c, started := replayed(t, program)
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		return err
 	}
 	c.Do(protocol.RequestRunTo, protocol.CutArguments{At: "1:5"}, nil)
@@ -154,7 +154,7 @@ func TestCausalContinueFailsLater(t *testing.T) {
 	_, s, c, started := replayed(t, endless)
 	fail := make(chan struct{})
 	s.run = func(ctx context.Context) error {
-		if _, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0); err != nil {
+		if _, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue}); err != nil {
 			return err
 		}
 		<-fail
@@ -173,7 +173,7 @@ func TestPauseEndsACausalRun(t *testing.T) {
 	ended := make(chan error, 1)
 	s.run = func(ctx context.Context) error {
 		// The pause may come while a part of the ranks is still being resumed; then Resume ends with ctx.
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		<-ctx.Done()
 		ended <- errors.Join(ctx.Err(), err)
 		return ctx.Err()
@@ -256,7 +256,7 @@ func TestCutRequests(t *testing.T) {
 	c.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2, 3}}, "3 positions", "2 ranks")
 
 	s.run = func(ctx context.Context) error {
-		_, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0)
+		_, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue})
 		return err
 	}
 	if got := c.Console("runto 2:17", 0); got != "All ranks run to the causal cut of 2:17." || s.to.At != "2:17" {
@@ -289,7 +289,7 @@ func TestCausalContinueToTheEnd(t *testing.T) {
 			s.run = func(ctx context.Context) error {
 				sub := started.Job.Subscribe(job.Everything)
 				defer sub.Close()
-				if _, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0); err != nil {
+				if _, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue}); err != nil {
 					return err
 				}
 				if late {

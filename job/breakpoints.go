@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
@@ -28,25 +30,18 @@ type wantedBreakpoint struct {
 	bp      Breakpoint
 	perRank map[int]backend.Breakpoint
 	failed  map[int]string // ranks whose backend could not set it, and why
-	hitBy   rankset.Set
-	dirty   bool // changed since it was published or given to a caller
-	awaited bool // a caller waits for it and will get it; until then it is not published
-	shown   bool // it was published or given as verified
+	dirty   bool           // changed since it was published or given to a caller
+	awaited bool           // a caller waits for it and will get it; until then it is not published
+	shown   bool           // it was published or given as verified
 }
 
 func (w *wantedBreakpoint) wantedBy(rank int) bool {
 	return w.bp.Ranks.Empty() || w.bp.Ranks.Contains(rank)
 }
 
-// hit notes that a rank stopped at breakpoints, and tells whether one of them stops all ranks.
-func (b *breakpoints) hit(rank int, ids []int) (all bool) {
-	for _, id := range ids {
-		if w := b.byID[id]; w != nil {
-			w.hitBy = w.hitBy.With(rank)
-			all = all || w.bp.Mode == ModeAll
-		}
-	}
-	return all
+// stopAll tells whether one of the breakpoints stops all ranks.
+func (b *breakpoints) stopAll(ids []int) bool {
+	return slices.ContainsFunc(ids, func(id int) bool { return b.byID[id] != nil && b.byID[id].bp.Mode == ModeAll })
 }
 
 // forget drops what a rank's former backend answered.
@@ -81,10 +76,9 @@ func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpoi
 // Breakpoint follows when a late answer changes the status. The error is not nil if the request itself is wrong
 // (then nothing was changed).
 func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoint) ([]BreakpointStatus, error) {
-	g := newGather[struct{}]()
 	var wanted []*wantedBreakpoint
 	var refused error
-	err := j.call(func() {
+	_, err := ask(ctx, j, "set breakpoints", func(a *answers[struct{}]) {
 		if refused = j.checkBreakpoints(source, bps); refused != nil {
 			return
 		}
@@ -95,15 +89,14 @@ func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoin
 		}
 		for _, r := range j.ranks {
 			if r.entered && !r.state.Gone() {
-				j.sendBreakpoints(r, source, s, g)
+				j.sendBreakpoints(r, source, s, a)
 			}
 		}
-		g.sealIfComplete()
 	})
-	if err := errors.Join(err, refused); err != nil {
-		return nil, err
+	if _, late := errors.AsType[*RanksError](err); late {
+		err = nil // the statuses tell
 	}
-	if _, _, err := g.wait(ctx, j); err != nil {
+	if err := errors.Join(err, refused); err != nil {
 		return nil, err
 	}
 	out := make([]BreakpointStatus, len(wanted))
@@ -111,20 +104,6 @@ func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoin
 		for i, w := range wanted {
 			out[i] = j.breakpointStatus(w)
 			w.dirty, w.awaited, w.shown = false, false, out[i].Verified
-		}
-	})
-	return out, err
-}
-
-// Breakpoints returns all breakpoints that are wanted, ordered by ID.
-func (j *Job) Breakpoints(ctx context.Context) ([]BreakpointStatus, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var out []BreakpointStatus
-	err := j.call(func() {
-		for _, id := range sortedKeys(j.wanted.byID) {
-			out = append(out, j.breakpointStatus(j.wanted.byID[id]))
 		}
 	})
 	return out, err
@@ -169,9 +148,7 @@ func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpo
 		s = &sourceBreakpoints{}
 		b.bySource[source] = s
 	}
-	hits := map[int]rankset.Set{}
 	for _, w := range s.wanted {
-		hits[w.bp.ID] = w.hitBy
 		delete(b.byID, w.bp.ID)
 	}
 	s.wanted = nil
@@ -179,10 +156,7 @@ func (j *Job) replaceBreakpoints(source string, bps []Breakpoint) *sourceBreakpo
 		if bp.Mode == "" {
 			bp.Mode = ModeRank
 		}
-		w := &wantedBreakpoint{
-			bp: bp, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{},
-			hitBy: hits[bp.ID],
-		}
+		w := &wantedBreakpoint{bp: bp, perRank: map[int]backend.Breakpoint{}, failed: map[int]string{}}
 		s.wanted = append(s.wanted, w)
 		b.byID[bp.ID] = w
 	}
@@ -196,8 +170,8 @@ func (j *Job) sendAllBreakpoints(r *rank) {
 	}
 }
 
-// sendBreakpoints asks one rank, if it is concerned. g may be nil. Owner.
-func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, g *gather[struct{}]) {
+// sendBreakpoints asks one rank, if it is concerned. a may be nil. Owner.
+func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, a *answers[struct{}]) {
 	req := s.request(source, r.num)
 	if len(req.Breakpoints) == 0 && !s.sent.Contains(r.num) {
 		return
@@ -208,8 +182,8 @@ func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, g *g
 		s.sent = s.sent.Without(r.num)
 	}
 	asked := s.wanted // an answer is about these, whatever is wanted by then
-	if g != nil {
-		g.expect(r.num)
+	if a != nil {
+		a.expect(r.num)
 	} else {
 		j.wanted.unasked++
 	}
@@ -217,10 +191,10 @@ func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, g *g
 		got, err := r.backend.SetBreakpoints(ctx, req)
 		return func() {
 			j.breakpointsAnswered(r, asked, got, err)
-			if g == nil {
+			if a == nil {
 				j.wanted.unasked--
 			} else {
-				g.answer(r.num, struct{}{}, nil)
+				a.answer(r.num, struct{}{}, nil)
 			}
 			j.publishBreakpoints()
 		}
@@ -264,7 +238,7 @@ func (j *Job) onBreakpointChanged(r *rank, b backend.Breakpoint) {
 func (j *Job) publishBreakpoints() {
 	for _, id := range sortedKeys(j.wanted.byID) {
 		w := j.wanted.byID[id]
-		if !w.dirty || w.awaited || (j.wanted.unasked > 0 && w.shown == w.verified()) {
+		if _, verified := w.actual(); !w.dirty || w.awaited || j.wanted.unasked > 0 && w.shown == verified {
 			continue
 		}
 		s := j.breakpointStatus(w)
@@ -273,68 +247,48 @@ func (j *Job) publishBreakpoints() {
 	}
 }
 
-func (w *wantedBreakpoint) verified() bool {
-	for _, b := range w.perRank {
-		if b.Verified {
-			return true
+// actual is what the lowest rank has that has it.
+func (w *wantedBreakpoint) actual() (b backend.Breakpoint, verified bool) {
+	lowest := -1
+	for r, of := range w.perRank {
+		if of.Verified && (lowest < 0 || r < lowest) {
+			lowest, b = r, of
 		}
 	}
-	return false
+	return b, lowest >= 0
 }
 
 // breakpointStatus merges the ranks' answers. Owner.
 func (j *Job) breakpointStatus(w *wantedBreakpoint) BreakpointStatus {
-	s := BreakpointStatus{
-		ID: w.bp.ID, Line: w.bp.Line, Source: w.bp.Source,
-		PerRank: maps.Clone(w.perRank), HitBy: w.hitBy,
-	}
-	for _, r := range sortedKeys(w.perRank) {
-		if b := w.perRank[r]; b.Verified {
-			s.Verified = true
-			s.Line = b.Line
-			if b.Source != "" {
-				s.Source = b.Source
-			}
-			break
-		}
+	s := BreakpointStatus{ID: w.bp.ID, Line: w.bp.Line, Source: w.bp.Source}
+	if b, ok := w.actual(); ok {
+		s.Verified, s.Line, s.Source = true, b.Line, cmp.Or(b.Source, s.Source)
 	}
 	texts := map[int]string{}
-	same := true
-	first, found := "", false
 	for _, r := range j.ranks {
-		if !w.wantedBy(r.num) {
-			continue
-		}
-		text, concerned := w.text(r, &s)
-		if !concerned {
-			continue
-		}
-		if !found {
-			first, found = text, true
-		}
-		same = same && text == first
-		if text != "" {
+		if text, concerned := w.text(r, &s); concerned {
 			texts[r.num] = text
 		}
 	}
-	switch {
-	case len(texts) == 0:
-	case same:
-		s.Message = first
-	default:
-		s.Message = strings.Join(mergeTexts(texts), " ")
+	if groups := groupBy(texts); len(groups) == 1 {
+		s.Message = groups[0].key
+	} else {
+		maps.DeleteFunc(texts, func(_ int, text string) bool { return text == "" })
+		s.Message = strings.Join(MergeTexts(texts), " ")
 	}
 	return s
 }
 
 // text says in a sentence what is particular about a breakpoint on one rank, "" if nothing is; concerned is false for a
-// rank that does not matter any more.
+// rank that does not have it, or does not matter any more.
 func (w *wantedBreakpoint) text(r *rank, s *BreakpointStatus) (text string, concerned bool) {
-	if why, ok := w.failed[r.num]; ok {
-		return "It could not be set: " + sentence(why), true
-	}
+	why, failed := w.failed[r.num]
 	b, ok := w.perRank[r.num]
 	switch {
+	case !w.wantedBy(r.num):
+		return "", false
+	case failed:
+		return "It could not be set: " + prose.Stop(why), true
 	case !ok && r.state.Gone():
 		return "", false
 	case !ok && !r.entered:
@@ -344,9 +298,9 @@ func (w *wantedBreakpoint) text(r *rank, s *BreakpointStatus) (text string, conc
 	case !b.Verified && b.Message == "":
 		return "It could not be set.", true
 	case !b.Verified:
-		return sentence(b.Message), true
+		return prose.Stop(b.Message), true
 	case b.Line != s.Line:
-		return strings.TrimSpace(fmt.Sprintf("It is at line %d. %s", b.Line, sentence(b.Message))), true
+		return strings.TrimSpace(fmt.Sprintf("It is at line %d. %s", b.Line, prose.Stop(b.Message))), true
 	}
-	return sentence(b.Message), true
+	return prose.Stop(b.Message), true
 }

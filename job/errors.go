@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ func (e *RanksError) Error() string {
 	for r, err := range e.PerRank {
 		reasons[r] = err.Error()
 	}
-	return "cannot " + e.What + ": " + strings.Join(mergeTexts(reasons), "; ")
+	return "cannot " + e.What + ": " + strings.Join(MergeTexts(reasons), "; ")
 }
 
 // Unwrap lets errors.As find a rank's error; the lowest rank's comes first.
@@ -35,24 +36,6 @@ func (e *RanksError) Unwrap() []error {
 	}
 	return out
 }
-
-// Ranks are those that the error is about.
-func (e *RanksError) Ranks() rankset.Set { return rankset.New(sortedKeys(e.PerRank)...) }
-
-// ranksError returns nil if no rank failed.
-func ranksError(what string, perRank map[int]error) error {
-	if len(perRank) == 0 {
-		return nil
-	}
-	return &RanksError{What: what, PerRank: perRank}
-}
-
-// A NoAnswerError stands for a rank that had not answered when the caller's context ended. The command is still in
-// flight.
-type NoAnswerError struct{ Cause error }
-
-func (e *NoAnswerError) Error() string { return "it has not answered yet (" + e.Cause.Error() + ")" }
-func (e *NoAnswerError) Unwrap() error { return e.Cause }
 
 func (j *Job) checkRank(rank int) error {
 	if rank < 0 || rank >= j.n {
@@ -68,8 +51,8 @@ func (j *Job) checkRanks(ranks rankset.Set) error {
 	return j.checkRank(ranks.Max())
 }
 
-// mergeTexts turns one text per rank into "[ranks] text" lines, equal texts merged, ordered by their lowest rank.
-func mergeTexts(perRank map[int]string) []string {
+// MergeTexts turns one text per rank into lines "[ranks] text", equal texts merged, ordered by their lowest rank.
+func MergeTexts(perRank map[int]string) []string {
 	groups := groupBy(perRank)
 	out := make([]string, len(groups))
 	for i, g := range groups {
@@ -85,31 +68,20 @@ type group[K comparable] struct {
 
 // groupBy collects the ranks that have equal values, ordered by their lowest rank.
 func groupBy[K comparable](perRank map[int]K) []group[K] {
-	index := map[K]int{}
-	var builders []rankset.Builder
-	var out []group[K]
+	ranks := map[K][]int{}
+	var order []K
 	for _, r := range sortedKeys(perRank) {
 		k := perRank[r]
-		i, ok := index[k]
-		if !ok {
-			i = len(out)
-			index[k] = i
-			out = append(out, group[K]{key: k})
-			builders = append(builders, rankset.Builder{})
+		if ranks[k] == nil {
+			order = append(order, k)
 		}
-		builders[i].Add(r)
+		ranks[k] = append(ranks[k], r)
 	}
-	for i := range out {
-		out[i].ranks = builders[i].Set()
+	out := make([]group[K], len(order))
+	for i, k := range order {
+		out[i] = group[K]{k, rankset.New(ranks[k]...)}
 	}
 	return out
 }
 
-func sortedKeys[V any](m map[int]V) []int {
-	keys := make([]int, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

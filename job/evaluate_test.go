@@ -15,7 +15,7 @@ func TestEvaluateWaitsForAllThoughTheFirstRuns(t *testing.T) {
 			f.Values = map[string]string{"x": "5"}
 		}
 	})
-	if _, err := b.j.Resume(b.ctx, rankset.New(0), backend.Continue, 0); err != nil {
+	if _, err := b.j.Resume(b.ctx, rankset.New(0), backend.ResumeRequest{Kind: backend.Continue}); err != nil {
 		t.Fatal(err)
 	}
 	ready := make(chan struct{})
@@ -29,7 +29,7 @@ func TestEvaluateWaitsForAllThoughTheFirstRuns(t *testing.T) {
 
 func TestResumeInstruction(t *testing.T) {
 	b := launched(t, 2, Options{}, nil)
-	if _, err := b.j.ResumeInstruction(b.ctx, b.j.All(), backend.Next, 0); err != nil {
+	if _, err := b.j.Resume(b.ctx, b.j.All(), backend.ResumeRequest{Kind: backend.Next, Instruction: true}); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range b.w.Ranks() {

@@ -1,6 +1,8 @@
 package job
 
 import (
+	"time"
+
 	"github.com/cohort-debugger/cohort/backend"
 )
 
@@ -36,7 +38,7 @@ func (j *Job) onEvent(r *rank, e backend.Event) {
 	case e.Exited != nil:
 		j.onExited(r, *e.Exited)
 	case e.Output != nil:
-		j.publishOutput(j.out.add(j.clock.Now(), r.num, e.Output.Category, e.Output.Data))
+		j.publishOutput(j.out.add(time.Now(), r.num, e.Output.Category, e.Output.Data))
 	case e.Control != nil:
 		r.control = *e.Control
 		j.publishRank(r)
@@ -86,9 +88,8 @@ func (j *Job) setStopped(r *rank, s *backend.Stopped) {
 	r.stop, r.hidden = &stop, hidden
 	r.epoch++
 	r.countHits(s.Breakpoints)
-	all := j.wanted.hit(r.num, s.Breakpoints)
 	j.publishRank(r)
-	if all {
+	if j.wanted.stopAll(s.Breakpoints) {
 		for _, other := range j.ranks {
 			if other != r {
 				j.interrupt(other, nil)
@@ -124,7 +125,7 @@ func (j *Job) onEnded(r *rank, e backend.Ended) {
 	}
 	r.finished = true
 	r.cancel()
-	j.publishOutput(j.out.end(j.clock.Now(), r.num))
+	j.publishOutput(j.out.end(time.Now(), r.num))
 	if !j.current(r) {
 		return
 	}

@@ -97,6 +97,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		}
 	})
 
+	breakpoints := map[int]job.BreakpointStatus{}
 	next := func(what string, match func(job.Event) bool) job.Event {
 		t.Helper()
 		for {
@@ -105,11 +106,14 @@ func TestFourRanksUnderGdb(t *testing.T) {
 				if !ok {
 					t.Fatalf("the stream ended before %s", what)
 				}
+				if e.Breakpoint != nil {
+					breakpoints[e.Breakpoint.ID] = *e.Breakpoint
+				}
 				if match(e) {
 					return e
 				}
 			case <-ctx.Done():
-				s, _ := j.Status(context.Background())
+				s, _ := j.Status()
 				t.Fatalf("%s did not come; %+v", what, s)
 			}
 		}
@@ -127,7 +131,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	}
 	status := func(rank int) job.RankStatus {
 		t.Helper()
-		s, err := j.Status(ctx)
+		s, err := j.Status()
 		must(err)
 		return s[rank]
 	}
@@ -164,15 +168,14 @@ func TestFourRanksUnderGdb(t *testing.T) {
 			t.Errorf("rank %d has process %d", r, pids[r])
 		}
 	}
-	st, err = j.Breakpoints(ctx)
-	must(err)
-	if !st[0].Verified || len(st[0].PerRank) != 3 || !st[1].Verified || len(st[1].PerRank) != 1 || !st[2].Verified ||
-		len(st[2].PerRank) != n || st[3].Verified || st[3].Message == "" {
-		t.Errorf("%+v", st)
+	next("idle", func(e job.Event) bool { return e.Idle })
+	if !breakpoints[1].Verified || !breakpoints[2].Verified || !breakpoints[3].Verified ||
+		breakpoints[4].Verified || breakpoints[4].Message == "" {
+		t.Errorf("%+v", breakpoints)
 	}
 
 	all := j.All()
-	if got, err := j.Resume(ctx, all, backend.Continue, 0); err != nil || !got.Equal(all) {
+	if got, err := j.Resume(ctx, all, backend.ResumeRequest{Kind: backend.Continue}); err != nil || !got.Equal(all) {
 		t.Fatal(got, err)
 	}
 	stopped(0, 1, 2)
@@ -191,7 +194,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 	want("different answers", evaluate(rankset.New(0, 1, 2), "rank"), "[[0] 0 [1] 1 [2] 2]")
 
 	three := rankset.New(0, 1, 2)
-	_, err = j.Resume(ctx, three, backend.Next, 0) // over the assignment, to the log message's line
+	_, err = j.Resume(ctx, three, backend.ResumeRequest{Kind: backend.Next}) // over the assignment, to the log message's line
 	must(err)
 	must(j.WaitIdle(ctx))
 	for r := range 3 {
@@ -212,7 +215,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 			Mode: job.ModeAll,
 		}})
 	must(err)
-	_, err = j.Resume(ctx, rankset.New(1), backend.Continue, 0)
+	_, err = j.Resume(ctx, rankset.New(1), backend.ResumeRequest{Kind: backend.Continue})
 	must(err)
 	stopped(1)
 	must(j.WaitIdle(ctx))
@@ -220,7 +223,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		t.Errorf("rank 3: %s", s.Text)
 	}
 
-	_, err = j.Resume(ctx, rankset.New(2), backend.Continue, 0)
+	_, err = j.Resume(ctx, rankset.New(2), backend.ResumeRequest{Kind: backend.Continue})
 	must(err)
 	next("the crash", func(e job.Event) bool {
 		return e.RankChanged != nil && e.RankChanged.Rank == 2 && e.RankChanged.State == job.Stopped &&
@@ -240,7 +243,7 @@ func TestFourRanksUnderGdb(t *testing.T) {
 		// It may have been stopped in usleep, where go_on is visible all the same: a static of the program.
 		t.Errorf("%s", got)
 	}
-	_, err = j.Resume(ctx, all, backend.Continue, 0)
+	_, err = j.Resume(ctx, all, backend.ResumeRequest{Kind: backend.Continue})
 	must(err)
 	end := next("the end", func(e job.Event) bool { return e.Ended != nil }).Ended
 	want("summary", end.Summary, "[0-1] exited with code 0, [2] was killed by SIGSEGV, [3] exited with code 7")

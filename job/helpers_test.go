@@ -32,7 +32,11 @@ type bench struct {
 // newBench makes a job of n scripted ranks, attached and not launched. setup may change the ranks first.
 func newBench(t *testing.T, n int, o Options, setup func(*jobtest.World)) *bench {
 	t.Helper()
-	t.Cleanup(func() { goleak.VerifyNone(t) })
+	t.Cleanup(func() {
+		goleak.VerifyNone(t, // synctest's own goroutines end after the test's; it looks for leaks itself
+			goleak.IgnoreAnyFunction("internal/synctest.Run"),
+			goleak.IgnoreAnyFunction("testing/synctest.testingSynctestTest"))
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	w := jobtest.New(n)
@@ -87,7 +91,7 @@ func (b *bench) idle() {
 }
 
 func (b *bench) statusText() string {
-	sts, err := b.j.Status(context.Background())
+	sts, err := b.j.Status()
 	if err != nil {
 		return err.Error()
 	}
@@ -136,14 +140,14 @@ func (b *bench) untilNow(rank int, s RankState) {
 
 func (b *bench) status(rank int) RankStatus {
 	b.t.Helper()
-	s, err := b.j.Status(b.ctx)
+	s, err := b.j.Status()
 	b.must(err)
 	return s[rank]
 }
 
 func (b *bench) resume(ranks rankset.Set, kind backend.ResumeKind) rankset.Set {
 	b.t.Helper()
-	got, err := b.j.Resume(b.ctx, ranks, kind, 0)
+	got, err := b.j.Resume(b.ctx, ranks, backend.ResumeRequest{Kind: kind})
 	b.must(err)
 	return got
 }

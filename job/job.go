@@ -18,7 +18,6 @@ type Options struct {
 	// MergeWindow is how long a line of output waits for other ranks to print the same; 0 means DefaultMergeWindow,
 	// negative: lines do not wait.
 	MergeWindow time.Duration
-	Clock       Clock // nil: the system's
 }
 
 // DefaultMergeWindow is long enough for ranks that print the same at the same time, and short enough not to be felt.
@@ -26,9 +25,8 @@ const DefaultMergeWindow = 100 * time.Millisecond
 
 // A Job is a set of ranks that are debugged together. See the package comment for its rules.
 type Job struct {
-	n     int
-	log   *slog.Logger
-	clock Clock
+	n   int
+	log *slog.Logger
 
 	ctx    context.Context // ends with Close; the parent of every call to a backend
 	cancel context.CancelFunc
@@ -52,9 +50,7 @@ type Job struct {
 	hooks       map[*hook]struct{}
 	out         *merger
 	wanted      breakpoints
-	timer       <-chan time.Time
-	stopTimer   func()
-	timerAt     time.Time
+	timer       *time.Timer // fires when output has waited long enough
 }
 
 // A hook is called by the owner whenever the state, control block or backend of a rank has changed.
@@ -69,14 +65,11 @@ func New(o Options) *Job {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Clock == nil {
-		o.Clock = systemClock{}
-	}
 	if o.MergeWindow == 0 {
 		o.MergeWindow = DefaultMergeWindow
 	}
 	j := &Job{
-		n: o.Ranks, log: o.Log, clock: o.Clock,
+		n: o.Ranks, log: o.Log, timer: time.NewTimer(time.Hour),
 		inbox: make(chan func()), done: make(chan struct{}),
 		ranks: make([]*rank, o.Ranks), focus: rankset.All(o.Ranks),
 		subscribers: map[*Subscription]struct{}{}, idleWaiters: map[chan struct{}]struct{}{},
@@ -112,17 +105,16 @@ func (j *Job) run() {
 	defer j.wg.Done()
 	defer close(j.done)
 	for {
-		message := func() { j.publishOutput(j.out.expired(j.clock.Now())) }
+		message := func() { j.publishOutput(j.out.expired(time.Now())) }
 		select {
 		case message = <-j.inbox:
-		case <-j.timer:
-			j.timer, j.timerAt = nil, time.Time{}
+		case <-j.timer.C:
 		case <-j.ctx.Done():
 		}
 		if j.ctx.Err() != nil { // first of all: what calls answer because of that is not news about their ranks
 			j.publishOutput(j.out.flush())
 			j.endSubscriptions()
-			j.disarm()
+			j.timer.Stop()
 			return
 		}
 		message()
@@ -150,27 +142,9 @@ func (j *Job) settle() {
 		clear(j.idleWaiters)
 	}
 	j.idle = idle
-	j.arm()
-}
-
-// arm sets the timer to the moment at which output has waited long enough. Owner.
-func (j *Job) arm() {
-	at, ok := j.out.deadline()
-	if j.timer != nil && ok && at.Equal(j.timerAt) {
-		return
+	if at, waiting := j.out.deadline(); waiting {
+		j.timer.Reset(time.Until(at))
 	}
-	j.disarm()
-	if ok {
-		j.timerAt = at
-		j.timer, j.stopTimer = j.clock.NewTimer(at.Sub(j.clock.Now()))
-	}
-}
-
-func (j *Job) disarm() {
-	if j.timer != nil {
-		j.stopTimer()
-	}
-	j.timer, j.stopTimer, j.timerAt = nil, nil, time.Time{}
 }
 
 // call runs f on the owner goroutine and returns when it has run. The owner never blocks, so neither does call for
@@ -235,12 +209,8 @@ func (j *Job) WaitIdle(ctx context.Context) error {
 }
 
 // Status is a consistent snapshot of all ranks, index = rank.
-func (j *Job) Status(ctx context.Context) ([]RankStatus, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var out []RankStatus
-	err := j.call(func() { out = j.statuses() })
+func (j *Job) Status() (out []RankStatus, err error) {
+	err = j.call(func() { out = j.statuses() })
 	return out, err
 }
 
@@ -253,20 +223,13 @@ func (j *Job) statuses() []RankStatus {
 }
 
 // Idle tells whether the job is idle now; it may be otherwise by the time the caller looks.
-func (j *Job) Idle(ctx context.Context) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	var idle bool
-	err := j.call(func() { idle = j.idle })
+func (j *Job) Idle() (idle bool, err error) {
+	err = j.call(func() { idle = j.idle })
 	return idle, err
 }
 
 // SetFocus sets the rank set that commands of the front ends act on, and publishes it if it is another one than before.
-func (j *Job) SetFocus(ctx context.Context, ranks rankset.Set) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+func (j *Job) SetFocus(ranks rankset.Set) error {
 	if err := j.checkRanks(ranks); err != nil {
 		return err
 	}
@@ -279,13 +242,9 @@ func (j *Job) SetFocus(ctx context.Context, ranks rankset.Set) error {
 }
 
 // Focus is the rank set that commands of the front ends act on; all ranks at first.
-func (j *Job) Focus(ctx context.Context) (rankset.Set, error) {
-	if err := ctx.Err(); err != nil {
-		return rankset.Set{}, err
-	}
-	var out rankset.Set
-	err := j.call(func() { out = j.focus })
-	return out, err
+func (j *Job) Focus() (focus rankset.Set, err error) {
+	err = j.call(func() { focus = j.focus })
+	return focus, err
 }
 
 // Busy keeps the job from being idle until done is called: for what consists of several commands.
@@ -316,11 +275,9 @@ func (j *Job) Backend(rank int) (backend.Backend, error) {
 		return nil, err
 	}
 	var b backend.Backend
-	if err := j.call(func() { b = j.ranks[rank].backend }); err != nil {
-		return nil, err
+	err := j.call(func() { b = j.ranks[rank].backend })
+	if err == nil && b == nil {
+		err = fmt.Errorf("rank %d has no debugger yet", rank)
 	}
-	if b == nil {
-		return nil, fmt.Errorf("rank %d has no debugger yet", rank)
-	}
-	return b, nil
+	return b, err
 }

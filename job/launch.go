@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
 )
@@ -73,32 +74,23 @@ func (j *Job) Absent(rank int, why string) error {
 // rank that failed and why, equal reasons merged. Breakpoints that were set before are sent to each rank as soon as it
 // is at its entry, before any later command.
 func (j *Job) Launch(ctx context.Context, req backend.LaunchRequest) error {
-	g := newGather[struct{}]()
-	err := j.call(func() {
+	_, err := ask(ctx, j, "launch "+req.Program, func(a *answers[struct{}]) {
 		for _, r := range j.ranks {
 			if r.backend == nil || r.state != Starting || r.launching {
 				continue
 			}
 			r.launching = true
-			g.expect(r.num)
+			a.expect(r.num)
 			j.enqueue(r, func(ctx context.Context) func() {
 				res, err := r.backend.Launch(ctx, req)
 				return func() {
 					j.launched(r, res, err)
-					g.answer(r.num, struct{}{}, err)
+					a.answer(r.num, struct{}{}, err)
 				}
 			})
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
-		return err
-	}
-	_, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return err
-	}
-	return ranksError("launch "+req.Program, errs)
+	return err
 }
 
 // launched takes the answer to Launch in. The stop at entry may have come as an event before, may come later, or not at
@@ -124,7 +116,7 @@ func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 		j.publishRank(r) // its process id is known now
 	}
 	for _, note := range res.Notes {
-		j.publishOutput(j.out.add(j.clock.Now(), r.num, "console", []byte(note+"\n")))
+		j.publishOutput(j.out.add(time.Now(), r.num, "console", []byte(note+"\n")))
 	}
 	j.sendAllBreakpoints(r)
 }
@@ -132,45 +124,33 @@ func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 // Kill ends every rank and its debugger, and returns when all are gone or ctx ends; then the error is a *RanksError
 // that names those that are not. Ranks that never had a backend are Lost.
 func (j *Job) Kill(ctx context.Context) error {
-	g := newGather[struct{}]()
-	var remove func()
-	err := j.call(func() {
+	remove := func() {}
+	defer j.post(func() { remove() })
+	_, err := ask(ctx, j, "end the job", func(a *answers[struct{}]) {
 		// A rank is gone when its backend has ended, whatever Kill returned.
 		remove = j.addHook(func(r *rank) {
 			if r.finished {
-				g.answer(r.num, struct{}{}, nil)
+				a.answer(r.num, struct{}{}, nil)
 			}
 		})
 		for _, r := range j.ranks {
-			if r.backend == nil {
-				if r.state != Lost {
-					j.setLost(r, "was never started")
-				}
+			switch {
+			case r.backend == nil && r.state != Lost:
+				j.setLost(r, "was never started")
 				continue
-			}
-			if r.finished {
+			case r.backend == nil || r.finished:
 				continue
 			}
 			r.killed = true
-			g.expect(r.num)
+			a.expect(r.num)
 			j.overtake(r, func(ctx context.Context) func() {
 				err := r.backend.Kill(ctx)
-				var ended *backend.EndedError
-				if err == nil || errors.As(err, &ended) || ctx.Err() != nil {
+				if _, ended := errors.AsType[*backend.EndedError](err); err == nil || ended || ctx.Err() != nil {
 					return nil // the Ended event says the rest
 				}
-				return func() { g.answer(r.num, struct{}{}, err) }
+				return func() { a.answer(r.num, struct{}{}, err) }
 			})
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
-		return err
-	}
-	defer j.post(func() { remove() })
-	_, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return err
-	}
-	return ranksError("end the job", errs)
+	return err
 }

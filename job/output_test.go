@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -200,24 +201,21 @@ func TestMergerIsBounded(t *testing.T) {
 	}
 }
 
-// The clock of the job is the test's; nobody sleeps.
+// The time is synctest's.
 func TestOutputOfAJob(t *testing.T) {
-	clock := jobtest.NewClock()
-	b := launched(t, 3, Options{Clock: clock}, nil)
-	b.resume(b.j.All(), backend.Continue)
-	b.drain()
-	b.w.Rank(0).Print("stdout", "hello\n")
-	b.must(clock.WaitTimer(b.ctx))
-	b.w.Rank(2).Print("stdout", "hello\nname? ")
-	// The order between ranks is not certain: see that both have arrived before time passes.
-	b.sync()
-	b.drain()
-	clock.Advance(DefaultMergeWindow)
-	isOutput := func(e Event) bool { return e.Output != nil }
-	first, second := b.until("output", isOutput).Output, b.until("output", isOutput).Output
-	if got := lines([]Output{*first, *second}); got != "[0,2] \"hello\\n\"\n[2] \"name? \"\n" {
-		t.Error(got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := launched(t, 3, Options{}, nil)
+		b.resume(b.j.All(), backend.Continue)
+		b.drain()
+		b.w.Rank(0).Print("stdout", "hello\n")
+		<-time.After(DefaultMergeWindow - time.Millisecond)
+		b.w.Rank(2).Print("stdout", "hello\nname? ")
+		isOutput := func(e Event) bool { return e.Output != nil }
+		first, second := b.until("output", isOutput).Output, b.until("output", isOutput).Output
+		if got := lines([]Output{*first, *second}); got != "[0,2] \"hello\\n\"\n[2] \"name? \"\n" {
+			t.Error(got)
+		}
+	})
 }
 
 // sync returns when every event that the scripted ranks have sent so far has been taken in.
@@ -234,7 +232,7 @@ func (b *bench) sync() {
 }
 
 func TestOutputComesBeforeIdleAndTheEnd(t *testing.T) {
-	b := launched(t, 2, Options{Clock: jobtest.NewClock()},
+	b := launched(t, 2, Options{MergeWindow: time.Hour},
 		each(jobtest.Print("stdout", "step\n"), jobtest.Line(src, 2), jobtest.Print("stdout", "bye"), jobtest.Exit(0)))
 	b.resume(b.j.All(), backend.Next)
 	b.idle()
@@ -268,7 +266,7 @@ func (b *bench) order() string {
 }
 
 func TestOutputIsNotLostByClose(t *testing.T) {
-	b := launched(t, 2, Options{Clock: jobtest.NewClock()}, nil)
+	b := launched(t, 2, Options{MergeWindow: time.Hour}, nil)
 	b.resume(b.j.All(), backend.Continue)
 	b.w.Rank(1).Print("stderr", "last words")
 	b.sync()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -136,7 +137,7 @@ func TestRandomSchedules(t *testing.T) {
 				f.Program = append(f.Program, jobtest.Exit(rapid.IntRange(0, 1).Draw(t, "code")))
 			}
 		}
-		j := New(Options{Ranks: n, Clock: jobtest.NewClock()})
+		j := New(Options{Ranks: n, MergeWindow: time.Hour})
 		defer j.Close()
 		subs := []*Subscription{j.Subscribe(Everything), j.Subscribe(Everything)}
 		for i, f := range w.Ranks() {
@@ -170,7 +171,7 @@ func TestRandomSchedules(t *testing.T) {
 			switch what := rapid.IntRange(0, 11).Draw(t, "what"); what {
 			case 0, 1, 2:
 				set, kind := some(), backend.ResumeKind(rapid.IntRange(0, 3).Draw(t, "kind"))
-				background(func() { j.Resume(ctx, set, kind, 0) })
+				background(func() { j.Resume(ctx, set, backend.ResumeRequest{Kind: kind}) })
 			case 3, 4:
 				set := some()
 				background(func() { j.Interrupt(ctx, set) })
@@ -228,7 +229,7 @@ func TestRandomSchedules(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := j.WaitIdle(ctx); err != nil {
-			status, _ := j.Status(context.Background())
+			status, _ := j.Status()
 			t.Fatalf("%v: %+v", err, status)
 		}
 		var broken error
@@ -244,7 +245,7 @@ func TestRandomSchedules(t *testing.T) {
 		if err := j.WaitIdle(ctx); err != nil {
 			t.Fatal(err)
 		}
-		status, err := j.Status(ctx)
+		status, err := j.Status()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,8 +253,7 @@ func TestRandomSchedules(t *testing.T) {
 
 		var first *watcher
 		for i, s := range subs {
-			ranks, _, _ := s.Snapshot()
-			v := newWatcher(ranks)
+			v := newWatcher(s.Ranks)
 			for e := range s.Events() {
 				if err := v.take(e); err != nil {
 					t.Fatalf("%v, after %v", err, v.history)

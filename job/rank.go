@@ -96,15 +96,18 @@ func (j *Job) start(r *rank, c command, after func()) {
 	})
 }
 
-// read carries out a request that changes nothing, bounded by ctx too; it is not a command. Owner.
-func (j *Job) read(ctx context.Context, r *rank, c command) {
-	j.start(r, func(rankCtx context.Context) func() {
+// bounded is a command whose context also ends with ctx.
+func bounded(ctx context.Context, c command) command {
+	return func(rankCtx context.Context) func() {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(rankCtx, cancel)()
 		return c(ctx)
-	}, func() {})
+	}
 }
+
+// read carries out a request that changes nothing; it is not a command. Owner.
+func (j *Job) read(ctx context.Context, r *rank, c command) { j.start(r, bounded(ctx, c), func() {}) }
 
 // setPending notes whether a stop is pending. Owner.
 func (j *Job) setPending(r *rank, pending bool) {
@@ -192,68 +195,4 @@ func (r *rank) status() RankStatus {
 	}
 	s.Text = statusText(&s)
 	return s
-}
-
-// gather collects the answers of several ranks for one caller. All but wait is for the owner.
-type gather[T any] struct {
-	missing map[int]struct{}
-	got     map[int]T
-	errs    map[int]error
-	sealed  bool          // the last expect was made; before that, having all answers means nothing
-	done    chan struct{} // closed when none is missing
-}
-
-func newGather[T any]() *gather[T] {
-	return &gather[T]{missing: map[int]struct{}{}, got: map[int]T{}, errs: map[int]error{}, done: make(chan struct{})}
-}
-
-func (g *gather[T]) expect(rank int) { g.missing[rank] = struct{}{} }
-
-func (g *gather[T]) answer(rank int, v T, err error) {
-	if _, ok := g.missing[rank]; !ok {
-		return // given up
-	}
-	delete(g.missing, rank)
-	if err != nil {
-		g.errs[rank] = err
-	} else {
-		g.got[rank] = v
-	}
-	if g.sealed {
-		g.sealIfComplete()
-	}
-}
-
-// sealIfComplete must be called once after the last expect, for there may be none.
-func (g *gather[T]) sealIfComplete() {
-	g.sealed = true
-	if len(g.missing) == 0 {
-		select {
-		case <-g.done:
-		default:
-			close(g.done)
-		}
-	}
-}
-
-// wait returns when all have answered or ctx ends; then the missing ones have a *NoAnswerError. The maps are the
-// caller's afterwards.
-func (g *gather[T]) wait(ctx context.Context, j *Job) (map[int]T, map[int]error, error) {
-	select {
-	case <-g.done:
-		return g.got, g.errs, nil
-	case <-j.done:
-		return nil, nil, ErrClosed
-	case <-ctx.Done():
-	}
-	err := j.call(func() {
-		for r := range g.missing {
-			g.errs[r] = &NoAnswerError{ctx.Err()}
-		}
-		clear(g.missing)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.got, g.errs, nil
 }

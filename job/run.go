@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,22 +13,9 @@ import (
 )
 
 // Resume resumes the stopped ones among ranks and returns when each runs, with the set of those that do; ranks that
-// are not stopped are left out. thread is the debugger's number of the thread that a step is about, 0 the one that
-// stopped; it must be 0 if several ranks are named. A rank that was stopped in its parking loop (see package replayctl)
-// is released too. The error is a *RanksError about ranks that could not be resumed.
-func (j *Job) Resume(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind, thread int) (rankset.Set, error) {
-	return j.resumeAll(ctx, ranks, backend.ResumeRequest{Kind: kind, Thread: thread})
-}
-
-// ResumeInstruction is Resume with steps by one instruction of the machine instead of one line.
-func (j *Job) ResumeInstruction(ctx context.Context, ranks rankset.Set, kind backend.ResumeKind,
-	thread int,
-) (rankset.Set, error) {
-	return j.resumeAll(ctx, ranks,
-		backend.ResumeRequest{Kind: kind, Thread: thread, Instruction: kind != backend.Continue})
-}
-
-func (j *Job) resumeAll(ctx context.Context, ranks rankset.Set, req backend.ResumeRequest) (rankset.Set, error) {
+// are not stopped are left out. req.Thread must be 0 if several ranks are named. A rank that was stopped in its parking
+// loop (see package replayctl) is released too. The error is a *RanksError about ranks that could not be resumed.
+func (j *Job) Resume(ctx context.Context, ranks rankset.Set, req backend.ResumeRequest) (rankset.Set, error) {
 	if err := j.checkRanks(ranks); err != nil {
 		return rankset.Set{}, err
 	}
@@ -35,26 +23,15 @@ func (j *Job) resumeAll(ctx context.Context, ranks rankset.Set, req backend.Resu
 		return rankset.Set{}, fmt.Errorf("thread %d was named for ranks %s; a thread can be named for one rank only",
 			req.Thread, ranks)
 	}
-	g := newGather[struct{}]()
-	err := j.call(func() {
+	got, err := ask(ctx, j, req.Kind.String(), func(a *answers[struct{}]) {
 		for num := range ranks.Each {
-			r := j.ranks[num]
-			if r.state != Stopped || r.resuming {
-				continue
+			if r := j.ranks[num]; r.state == Stopped && !r.resuming {
+				a.expect(num)
+				j.resume(r, req, func(err error) { a.answer(num, struct{}{}, err) })
 			}
-			g.expect(num)
-			j.resume(r, req, func(err error) { g.answer(num, struct{}{}, err) })
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
-		return rankset.Set{}, err
-	}
-	got, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return rankset.Set{}, err
-	}
-	return rankset.New(sortedKeys(got)...), ranksError(req.Kind.String(), errs)
+	return rankset.New(sortedKeys(got)...), err
 }
 
 // resume sends Resume to a Stopped rank. It stays Stopped until the backend has said that it runs. If it was stopped in
@@ -112,21 +89,12 @@ func (j *Job) Interrupt(ctx context.Context, ranks rankset.Set) error {
 	if err := j.checkRanks(ranks); err != nil {
 		return err
 	}
-	g := newGather[struct{}]()
-	err := j.call(func() {
+	_, err := ask(ctx, j, "pause", func(a *answers[struct{}]) {
 		for num := range ranks.Each {
-			j.interrupt(j.ranks[num], g)
+			j.interrupt(j.ranks[num], a)
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
-		return err
-	}
-	_, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return err
-	}
-	return ranksError("pause", errs)
+	return err
 }
 
 // Halt stops the running ones among ranks, and those that are about to run, and returns when each of them has stopped,
@@ -135,50 +103,41 @@ func (j *Job) Halt(ctx context.Context, ranks rankset.Set) (halted rankset.Set, 
 	if err := j.checkRanks(ranks); err != nil {
 		return rankset.Set{}, err
 	}
-	g := newGather[struct{}]()
-	var remove func()
-	err = j.call(func() {
+	remove := func() {}
+	defer j.post(func() { remove() })
+	_, err = ask(ctx, j, "pause", func(a *answers[struct{}]) {
 		remove = j.addHook(func(r *rank) {
 			if !r.pending {
-				g.answer(r.num, struct{}{}, nil)
+				a.answer(r.num, struct{}{}, nil)
 			}
 		})
 		for num := range ranks.Each {
 			if r := j.ranks[num]; r.state == Running || r.resuming {
 				halted = halted.With(num)
-				g.expect(num)
+				a.expect(num)
 				j.interrupt(r, nil)
 			}
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
-		return rankset.Set{}, err
-	}
-	defer j.post(func() { remove() })
-	_, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return halted, err
-	}
-	return halted, ranksError("pause", errs)
+	return halted, err
 }
 
 // interrupt asks a rank to stop if it runs or is about to. Interrupt overtakes in the backend, so one that would arrive
-// before a Resume that is under way is held back until that is answered. g may be nil. Owner.
-func (j *Job) interrupt(r *rank, g *gather[struct{}]) {
+// before a Resume that is under way is held back until that is answered. a may be nil. Owner.
+func (j *Job) interrupt(r *rank, a *answers[struct{}]) {
 	switch {
 	case r.resuming:
 		j.setPending(r, true)
 		r.interrupt = true
 	case r.state == Running:
 		j.setPending(r, true)
-		j.sendInterrupt(r, g)
+		j.sendInterrupt(r, a)
 	}
 }
 
-func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
-	if g != nil {
-		g.expect(r.num)
+func (j *Job) sendInterrupt(r *rank, a *answers[struct{}]) {
+	if a != nil {
+		a.expect(r.num)
 	}
 	epoch := r.epoch
 	j.overtake(r, func(ctx context.Context) func() {
@@ -191,8 +150,8 @@ func (j *Job) sendInterrupt(r *rank, g *gather[struct{}]) {
 					j.callHooks(r)
 				}
 			}
-			if g != nil {
-				g.answer(r.num, struct{}{}, err)
+			if a != nil {
+				a.answer(r.num, struct{}{}, err)
 			}
 		}
 	})
@@ -207,13 +166,12 @@ func (j *Job) Control(ctx context.Context, ranks rankset.Set, what string,
 	if err := j.checkRanks(ranks); err != nil {
 		return nil, err
 	}
-	g := newGather[backend.ControlState]()
-	err := j.call(func() {
+	return ask(ctx, j, what, func(a *answers[backend.ControlState]) {
 		for num := range ranks.Each {
 			r := j.ranks[num]
-			g.expect(num)
+			a.expect(num)
 			if r.backend == nil {
-				g.answer(num, backend.ControlState{}, errors.New("it has no debugger yet"))
+				a.answer(num, backend.ControlState{}, errors.New("it has no debugger yet"))
 				continue
 			}
 			j.read(ctx, r, func(ctx context.Context) func() {
@@ -222,20 +180,11 @@ func (j *Job) Control(ctx context.Context, ranks rankset.Set, what string,
 					if err == nil && s.Present && s.Events >= r.control.Events {
 						r.control = s // an event may have told of a later moment while this answer was on its way
 					}
-					g.answer(num, s, err)
+					a.answer(num, s, err)
 				}
 			})
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
-		return nil, err
-	}
-	got, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	return got, ranksError(what, errs)
 }
 
 // Evaluate evaluates an expression on each of ranks at the same time. If req.Frame is zero the frame is each rank's
@@ -247,27 +196,25 @@ func (j *Job) Evaluate(ctx context.Context, ranks rankset.Set, req backend.Evalu
 	if err := j.checkRanks(ranks); err != nil {
 		return nil, err
 	}
-	g := newGather[backend.EvaluateResult]()
-	err := j.call(func() {
+	got, err := ask(ctx, j, "evaluate", func(a *answers[backend.EvaluateResult]) {
 		for num := range ranks.Each {
-			g.expect(num)
-			j.evaluate(ctx, j.ranks[num], req, g)
+			a.expect(num)
+			j.evaluate(ctx, j.ranks[num], req, a)
 		}
-		g.sealIfComplete()
 	})
-	if err != nil {
+	failed, some := errors.AsType[*RanksError](err)
+	switch {
+	case some:
+		return mergeResults(got, failed.PerRank), nil
+	case err != nil:
 		return nil, err
 	}
-	got, errs, err := g.wait(ctx, j)
-	if err != nil {
-		return nil, err
-	}
-	return mergeResults(got, errs), nil
+	return mergeResults(got, nil), nil
 }
 
-func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest, g *gather[backend.EvaluateResult]) {
+func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest, a *answers[backend.EvaluateResult]) {
 	if r.state != Stopped || r.resuming {
-		g.answer(r.num, backend.EvaluateResult{}, &backend.StateError{
+		a.answer(r.num, backend.EvaluateResult{}, &backend.StateError{
 			Asked: "evaluate " + prose.Clip(req.Expression, 60),
 			State: r.stateForPeople(),
 		})
@@ -282,21 +229,16 @@ func (j *Job) evaluate(ctx context.Context, r *rank, req backend.EvaluateRequest
 	if req.Frame.Thread == r.stop.Thread {
 		req.Frame.Level += r.hidden
 	}
-	ask := func(ctx context.Context) func() {
+	evaluate := func(ctx context.Context) func() {
 		res, err := r.backend.Evaluate(ctx, req)
-		return func() { g.answer(r.num, res, err) }
+		return func() { a.answer(r.num, res, err) }
 	}
 	if req.Context != backend.ContextREPL {
-		j.read(ctx, r, ask)
+		j.read(ctx, r, evaluate)
 		return
 	}
 	// A console line may do anything, so it is a command: in order with the others, and not idle until it is answered.
-	j.enqueue(r, func(rankCtx context.Context) func() {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(rankCtx, cancel)()
-		return ask(ctx)
-	})
+	j.enqueue(r, bounded(ctx, evaluate))
 }
 
 func (r *rank) stateForPeople() string {
@@ -310,18 +252,14 @@ func mergeResults(got map[int]backend.EvaluateResult, errs map[int]error) []Merg
 	type key struct{ text, err, file string }
 	keys := make(map[int]key, len(got)+len(errs))
 	for r, v := range got {
-		k := key{text: resultText(v)}
+		k := key{text: cmp.Or(v.Text, v.Value)}
 		if v.File != nil {
 			k.file = v.File.Name + "\x00" + string(v.File.Data)
 		}
 		keys[r] = k
 	}
 	for r, err := range errs {
-		why := err.Error()
-		if no, ok := errors.AsType[*NoAnswerError](err); ok {
-			why = no.Error()
-		}
-		keys[r] = key{err: sentence(why)}
+		keys[r] = key{err: prose.Stop(err.Error())}
 	}
 	groups := groupBy(keys)
 	out := make([]MergedResult, len(groups))
@@ -329,11 +267,4 @@ func mergeResults(got map[int]backend.EvaluateResult, errs map[int]error) []Merg
 		out[i] = MergedResult{Ranks: g.ranks, Text: g.key.text, Err: g.key.err, Result: got[g.ranks.Min()]}
 	}
 	return out
-}
-
-func resultText(v backend.EvaluateResult) string {
-	if v.Text != "" {
-		return v.Text
-	}
-	return v.Value
 }

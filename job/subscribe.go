@@ -18,13 +18,14 @@ const (
 
 // A Subscription is one ordered stream of a job's events. Its owner reads Events until it is closed, or calls Close.
 type Subscription struct {
-	stream   Stream
-	queue    *queue.Queue[Event]
-	events   <-chan Event
-	end      context.CancelFunc
-	snapshot []RankStatus
-	focus    rankset.Set
-	idle     bool
+	// Ranks and Focus are as they were immediately before the first event of the stream.
+	Ranks []RankStatus
+	Focus rankset.Set
+
+	stream Stream
+	queue  *queue.Queue[Event]
+	events <-chan Event
+	end    context.CancelFunc
 }
 
 // Bounds of what waits for a subscriber, in bytes.
@@ -44,9 +45,7 @@ func (j *Job) Subscribe(stream Stream) *Subscription {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.events, s.end = s.queue.Chan(ctx), cancel
 	err := j.call(func() {
-		s.snapshot = j.statuses()
-		s.focus = j.focus
-		s.idle = j.idle
+		s.Ranks, s.Focus = j.statuses(), j.focus
 		j.subscribers[s] = struct{}{}
 	})
 	if err != nil {
@@ -64,10 +63,12 @@ func (s *Subscription) More() bool { return s.queue.Weight() > 0 }
 // Overflowed tells whether the stream ended because too much of it was not read.
 func (s *Subscription) Overflowed() bool { return s.queue.Overflowed() }
 
-// Snapshot is how the ranks stood, what the focus was and whether the job was idle immediately before the first event
-// of the stream.
-func (s *Subscription) Snapshot() (ranks []RankStatus, focus rankset.Set, idle bool) {
-	return s.snapshot, s.focus, s.idle
+// Mark returns a channel that is closed when the reader has come to this place in the stream, and calls Event.Mark. It
+// never is if the stream has ended.
+func (s *Subscription) Mark() <-chan struct{} {
+	reached := make(chan struct{})
+	_ = s.queue.Push(Event{Mark: func() { close(reached) }})
+	return reached
 }
 
 // Close ends the subscription and drops what was not read. It may be called more than once, and from any goroutine.

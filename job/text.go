@@ -1,21 +1,22 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // stopText says in whole sentences why and where a rank stopped.
 func stopText(rank int, s *backend.Stopped) string {
 	text := stopSentence(rank, s)
 	if s.Text != "" {
-		text += " " + sentence(s.Text)
+		text += " " + prose.Stop(s.Text)
 	}
 	return text
 }
@@ -49,18 +50,13 @@ func breakpointNames(ids []int) string {
 	case 1:
 		return fmt.Sprintf("breakpoint %d", ids[0])
 	}
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = fmt.Sprint(id)
-	}
-	return "breakpoints " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	names := strings.Fields(strings.Trim(fmt.Sprint(ids), "[]"))
+	last := len(names) - 1
+	return "breakpoints " + strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 func signalName(s *backend.Stopped) string {
-	name := s.Signal
-	if name == "" {
-		name = "a signal"
-	}
+	name := cmp.Or(s.Signal, "a signal")
 	if s.SignalText != "" {
 		name += " (" + s.SignalText + ")"
 	}
@@ -186,9 +182,7 @@ func RecentCalls(rank int, calls []backend.RecentCall) []string {
 }
 
 func call(op string, source, tag int) string {
-	if op == "" {
-		op = "an unknown call"
-	}
+	op = cmp.Or(op, "an unknown call")
 	var args []string
 	if source != math.MinInt32 {
 		args = append(args, fmt.Sprintf("source %d", source))
@@ -270,7 +264,7 @@ func runningText(s *RankStatus) string {
 		return fmt.Sprintf("Rank %d has come to the end of its recording, after event %d, and waits there.", s.Rank,
 			c.Events)
 	case c.State == abi.StateRefused:
-		return fmt.Sprintf("Rank %d: libcohort refused: %s", s.Rank, sentence(c.Message))
+		return fmt.Sprintf("Rank %d: libcohort refused: %s", s.Rank, prose.Stop(c.Message))
 	}
 	return fmt.Sprintf("Rank %d is running.", s.Rank)
 }
@@ -281,7 +275,7 @@ func Blocked(c backend.ControlState) string {
 	case abi.StateDiverged:
 		return "it left the recording: " + divergenceText(c.Divergence)
 	case abi.StateRefused:
-		return "libcohort refused: " + sentence(c.Message)
+		return "libcohort refused: " + prose.Stop(c.Message)
 	case abi.StateEnd:
 		return fmt.Sprintf("its recording ends after event %d.", c.Events)
 	case abi.StateFinalized:
@@ -311,27 +305,11 @@ func lostText(r *rank, e backend.Ended) string {
 // summary describes how all ranks ended. Owner.
 func (j *Job) summary() *Ended {
 	texts := make(map[int]string, j.n)
-	var failed rankset.Builder
 	for _, r := range j.ranks {
-		switch {
-		case r.exit != nil && r.state == Exited:
+		texts[r.num] = r.lost
+		if r.state == Exited {
 			texts[r.num] = exitText(*r.exit)
-			if r.exit.Code != 0 || r.exit.Signal != "" {
-				failed.Add(r.num)
-			}
-		default:
-			texts[r.num] = r.lost
-			failed.Add(r.num)
 		}
 	}
-	return &Ended{Summary: strings.Join(mergeTexts(texts), ", "), Failed: failed.Set()}
-}
-
-// sentence ends a text like a sentence.
-func sentence(s string) string {
-	s = strings.TrimSpace(s)
-	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
-		return s
-	}
-	return s + "."
+	return &Ended{Summary: strings.Join(MergeTexts(texts), ", ")}
 }

@@ -1,7 +1,7 @@
 package job
 
 import (
-	"fmt"
+	"cmp"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/rankset"
@@ -21,19 +21,7 @@ const (
 )
 
 func (s RankState) String() string {
-	switch s {
-	case Starting:
-		return "starting"
-	case Running:
-		return "running"
-	case Stopped:
-		return "stopped"
-	case Exited:
-		return "exited"
-	case Lost:
-		return "lost"
-	}
-	return fmt.Sprintf("RankState(%d)", int(s))
+	return [...]string{"starting", "running", "stopped", "exited", "lost"}[s]
 }
 
 // Gone tells whether the rank has ended for good, one way or the other.
@@ -41,9 +29,8 @@ func (s RankState) Gone() bool { return s == Exited || s == Lost }
 
 // Info says where a rank runs.
 type Info struct {
-	Host     string
-	Pid      int // 0 unknown until it is launched
-	AgentPid int
+	Host string
+	Pid  int // 0 unknown until it is launched
 	// HoldOutput stops the rank's output, but for a bounded amount, until it is called with false; nil: that cannot be
 	// done. The job's owner calls it, so it must not block.
 	HoldOutput func(hold bool)
@@ -102,8 +89,6 @@ type BreakpointStatus struct {
 	// Message says what the user should know, and names the ranks that differ from the others; "" if there is nothing
 	// to say.
 	Message string
-	PerRank map[int]backend.Breakpoint // answers so far; must not be changed by the reader
-	HitBy   rankset.Set                // ranks that have stopped at it so far
 }
 
 // An Event is one thing that happened. Exactly one of the fields below Seq is set.
@@ -117,6 +102,7 @@ type Event struct {
 	Focus       *rankset.Set
 	Cut         *CutReached
 	Progress    *Progress
+	Mark        func() // see Subscription.Mark; the reader calls it
 }
 
 // Output is one line, with its newline, or a part of a line that waited too long for its end. All Ranks printed exactly
@@ -129,8 +115,7 @@ type Output struct {
 
 // Ended: every rank has exited or is lost.
 type Ended struct {
-	Summary string      // such as "[0-2] exited with code 0, [3] was killed by SIGSEGV"
-	Failed  rankset.Set // ranks that did not exit with code 0
+	Summary string // such as "[0-2] exited with code 0, [3] was killed by SIGSEGV"
 }
 
 // CutReached: all ranks are stopped at a cut.
@@ -161,9 +146,5 @@ type MergedResult struct {
 
 // String gives "[0-2] 5".
 func (m MergedResult) String() string {
-	text := m.Text
-	if m.Err != "" {
-		text = m.Err
-	}
-	return "[" + m.Ranks.String() + "] " + text
+	return "[" + m.Ranks.String() + "] " + cmp.Or(m.Err, m.Text)
 }

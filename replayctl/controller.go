@@ -78,8 +78,8 @@ func (c *Controller) toNextHit(ctx context.Context, graph *causal.Graph, breakpo
 	focus rankset.Set,
 ) error {
 	missed := map[key]Progress{} // hits that the scout saw and the job had passed before the breakpoint was set
-	for {
-		status, err := c.o.Job.Status(ctx)
+	for ctx.Err() == nil {
+		status, err := c.o.Job.Status()
 		if err != nil {
 			return err
 		}
@@ -104,6 +104,7 @@ func (c *Controller) toNextHit(ctx context.Context, graph *causal.Graph, breakpo
 		c.o.Log.Debug("causal breakpoint: hit was passed already", "breakpoint", next.breakpoint, "rank", next.rank,
 			"event", next.hit.Event)
 	}
+	return ctx.Err()
 }
 
 // choose finds the hit to run to; nil: there is none.
@@ -167,7 +168,7 @@ func (c *Controller) toHit(ctx context.Context, x *candidate, status []job.RankS
 	if err := c.reach(ctx, to); err != nil {
 		return false, err
 	}
-	if status, err = c.o.Job.Status(ctx); err != nil {
+	if status, err = c.o.Job.Status(); err != nil {
 		return false, err
 	}
 	stop := status[x.rank].Stop
@@ -203,7 +204,7 @@ func (c *Controller) toHitBeforeInit(ctx context.Context, rank int, status []job
 	c.o.Say(fmt.Sprintf("Rank %d continues to a hit before MPI_Init; nothing of other ranks happened before that, and "+
 		"they stay where they are. If rank %d is past the hit already, it runs into MPI_Init and waits there: "+
 		"continue again.", rank, rank))
-	_, err = c.o.Job.Resume(ctx, rankset.New(rank), backend.Continue, 0)
+	_, err = c.o.Job.Resume(ctx, rankset.New(rank), backend.ResumeRequest{Kind: backend.Continue})
 	return false, err
 }
 
@@ -216,7 +217,7 @@ func (c *Controller) continueWithout(ctx context.Context, breakpoints []job.Brea
 	if n := len(breakpoints); n != 1 {
 		why = fmt.Sprintf("None of the %d causal breakpoints is reached again in the rest of this recording.", n)
 	}
-	resumed, err := c.o.Job.Resume(ctx, focus, backend.Continue, 0)
+	resumed, err := c.o.Job.Resume(ctx, focus, backend.ResumeRequest{Kind: backend.Continue})
 	if err != nil {
 		return errors.Join(errors.New(why), err)
 	}

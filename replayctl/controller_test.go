@@ -195,7 +195,7 @@ func TestACancelledRunIsAbandoned(t *testing.T) {
 	), "nnnn", "nnnn")
 	run := r.c.RunTo("", []uint64{2, 2})
 	r.must(r.w.Rank(1).WaitIn(r.ctx, "MPI_Recv"))
-	if idle, err := r.j.Idle(r.ctx); idle || err != nil {
+	if idle, err := r.j.Idle(); idle || err != nil {
 		t.Errorf("idle on the way to a cut: %v, %v", idle, err)
 	}
 	r.c.Cancel()

@@ -135,7 +135,7 @@ func TestARankThatStandsGivesNoProgress(t *testing.T) {
 	b := launched(t, 2,
 		programs(program(3), []jobtest.Step{jobtest.Init(), jobtest.MPI("MPI_Send"), jobtest.Receive(0, 1)}))
 	b.must(b.runToCut(-1, 1, 1))
-	_, err := b.j.Resume(b.ctx, rankset.New(0), backend.Next, 0)
+	_, err := b.j.Resume(b.ctx, rankset.New(0), backend.ResumeRequest{Kind: backend.Next})
 	b.must(err)
 	b.idle()
 	ctx, cancel := context.WithCancel(b.ctx)

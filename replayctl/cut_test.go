@@ -98,7 +98,7 @@ func TestALeaderAtItsPositionIsResumedLast(t *testing.T) {
 	b := launched(t, 3, programs(program(5), program(5), program(5)))
 	b.must(b.runToCut(-1, 1, 1, 1))
 	// A step takes it out of the stop point: now it stands in its own code, and cannot park there.
-	_, err := b.j.Resume(b.ctx, rankset.New(1), backend.Next, 0)
+	_, err := b.j.Resume(b.ctx, rankset.New(1), backend.ResumeRequest{Kind: backend.Next})
 	b.must(err)
 	b.idle()
 	resumed := b.w.Rank(1).Called(jobtest.Resume)
@@ -314,7 +314,7 @@ func TestRandomCuts(t *testing.T) {
 			if err := c.reach(ctx, to); err != nil {
 				t.Fatalf("to %v: %v", cut, err)
 			}
-			status, err := j.Status(ctx)
+			status, err := j.Status()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -80,7 +80,7 @@ func (b *bench) idle() {
 }
 
 func (b *bench) statusText() string {
-	all, err := b.j.Status(context.Background())
+	all, err := b.j.Status()
 	if err != nil {
 		return err.Error()
 	}
@@ -132,14 +132,14 @@ func (b *bench) untilParked(ranks ...int) {
 
 func (b *bench) status(rank int) job.RankStatus {
 	b.t.Helper()
-	s, err := b.j.Status(b.ctx)
+	s, err := b.j.Status()
 	b.must(err)
 	return s[rank]
 }
 
 func (b *bench) resume(ranks rankset.Set, kind backend.ResumeKind) {
 	b.t.Helper()
-	_, err := b.j.Resume(b.ctx, ranks, kind, 0)
+	_, err := b.j.Resume(b.ctx, ranks, backend.ResumeRequest{Kind: kind})
 	b.must(err)
 }
 

@@ -145,7 +145,7 @@ func (c *Controller) moveTo(ctx context.Context, to target) error {
 	}
 	if err != nil {
 		if !halted.Empty() {
-			_, again := j.Resume(context.WithoutCancel(ctx), halted, backend.Continue, 0)
+			_, again := j.Resume(context.WithoutCancel(ctx), halted, backend.ResumeRequest{Kind: backend.Continue})
 			err = errors.Join(err, again)
 		}
 		return err
@@ -219,7 +219,7 @@ func (c *Controller) setOut(ctx context.Context, to target) (*move, error) {
 	}
 	m := &move{job: c.o.Job, to: to, sub: c.o.Job.Subscribe(job.WithoutOutput), answers: make(chan answer)}
 	m.ctx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	status, _, _ := m.sub.Snapshot()
+	status := m.sub.Ranks
 	if len(status) == 0 {
 		m.end()
 		return nil, job.ErrClosed
@@ -349,7 +349,7 @@ func (m *move) release(how abi.Release) asked {
 }
 
 func (m *move) resume(ctx context.Context, ranks rankset.Set) (map[int]backend.ControlState, error) {
-	_, err := m.job.Resume(ctx, ranks, backend.Continue, 0)
+	_, err := m.job.Resume(ctx, ranks, backend.ResumeRequest{Kind: backend.Continue})
 	return nil, err
 }
 

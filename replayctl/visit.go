@@ -151,7 +151,7 @@ func (c *Controller) whereStopped(ctx context.Context) (causal.Cut, error) {
 	if _, err := c.positions(ctx); err != nil { // of those that have ended, what was last known counts
 		return nil, err
 	}
-	status, err := c.o.Job.Status(ctx)
+	status, err := c.o.Job.Status()
 	if err != nil {
 		return nil, err
 	}

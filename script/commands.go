@@ -32,8 +32,13 @@ func (r *runner) command(ctx context.Context, line string) error {
 		return err
 	case c.Resumes:
 		return r.awaitStop(ctx, before)
+	case c.AllRanks && r.ended:
 	case c.AllRanks:
-		return r.showRanks(ctx)
+		body, err := r.settled(ctx)
+		if err != nil {
+			return err
+		}
+		r.show(body)
 	case !answer.Confirms:
 		r.printf("%s\n", strings.TrimRight(answer.Result, "\n"))
 	}
@@ -44,8 +49,13 @@ func (r *runner) command(ctx context.Context, line string) error {
 // several ranks is complete.
 func (r *runner) awaitStop(ctx context.Context, before int) error {
 	for {
-		if err := r.await(ctx, "a stop", func() bool { return r.stops > before || r.ended }); err != nil {
-			return err
+		for r.stops <= before && !r.ended {
+			select {
+			case m := <-r.events:
+				r.take(m)
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
 		}
 		if r.ended {
 			r.printf("The job has ended.\n")
@@ -62,18 +72,6 @@ func (r *runner) awaitStop(ctx context.Context, before int) error {
 		}
 		before = r.stops
 	}
-}
-
-func (r *runner) showRanks(ctx context.Context) error {
-	if r.ended {
-		return nil
-	}
-	body, err := r.settled(ctx)
-	if err != nil {
-		return err
-	}
-	r.show(body)
-	return nil
 }
 
 func (r *runner) show(body protocol.RanksBody) {
@@ -96,23 +94,14 @@ func (r *runner) show(body protocol.RanksBody) {
 	}
 }
 
-// userFrame is the innermost frame with source, else the innermost; 0 if the rank runs.
-func (r *runner) userFrame(ctx context.Context) int {
-	var body dap.StackTraceResponseBody
-	err := r.request(ctx, "stackTrace", map[string]any{"threadId": protocol.ThreadID(r.rank, 1)}, &body)
-	if err != nil || len(body.StackFrames) == 0 {
-		return 0
-	}
-	for _, f := range body.StackFrames {
-		if f.Source != nil && f.Source.Path != "" && f.PresentationHint != "subtle" {
-			return f.Id
-		}
-	}
-	return body.StackFrames[0].Id
-}
-
+// evaluate has the server carry out a line, in the frame of the rank at which people look first.
 func (r *runner) evaluate(ctx context.Context, line string) (protocol.ConsoleBody, error) {
-	args := dap.EvaluateArguments{Expression: line, Context: "repl", FrameId: r.userFrame(ctx)}
+	args := dap.EvaluateArguments{Expression: line, Context: "repl"}
+	var stack dap.StackTraceResponseBody
+	of := map[string]any{"threadId": protocol.ThreadID(r.rank, 1)}
+	if r.request(ctx, "stackTrace", of, &stack) == nil && len(stack.StackFrames) > 0 { // else the rank runs
+		args.FrameId = stack.StackFrames[protocol.UserFrame(stack.StackFrames)].Id
+	}
 	var body protocol.ConsoleBody
 	err := r.request(ctx, "evaluate", args, &body)
 	return body, err

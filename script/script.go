@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sort"
 	"strings"
 
 	"github.com/google/go-dap"
@@ -23,17 +22,6 @@ type Options struct {
 	Out      io.Writer // output of the ranks, stops and answers
 	Echo     bool      // print each command before it is carried out
 }
-
-// CommandError: a command of the script failed; nothing after it was carried out.
-type CommandError struct {
-	Command string
-	Err     error
-}
-
-func (e *CommandError) Error() string {
-	return fmt.Sprintf("the command %q failed: %v", e.Command, e.Err)
-}
-func (e *CommandError) Unwrap() error { return e.Err }
 
 // Run starts the job stopped at its entry, carries out the commands in order, and ends the job. It returns nil if every
 // command succeeded.
@@ -62,23 +50,26 @@ func Run(ctx context.Context, o Options) error {
 			r.printf("(cohort) %s\n", line)
 		}
 		if err := r.command(ctx, line); err != nil {
-			failed = &CommandError{line, err}
+			failed = fmt.Errorf("the command %q failed: %w", line, err)
 			break
 		}
 	}
-	return errors.Join(failed, r.finish(ctx, failed))
+	err := r.request(ctx, "disconnect", map[string]any{"terminateDebuggee": true}, nil)
+	if failed == nil && !errors.Is(err, client.ErrClosed) { // after a failure it may be gone, which is no second one
+		failed = err
+	}
+	return failed
 }
 
 // runner is used by one goroutine; only it reads events, so what is printed comes in the order in which it happened.
 type runner struct {
-	o           Options
-	conn        *client.Client
-	events      chan client.Message
-	commands    []protocol.Command // of the console
-	rank        int                // whose frame expressions are evaluated in
-	ended       bool
-	stops       int // stopped events seen
-	initialized bool
+	o        Options
+	conn     *client.Client
+	events   chan client.Message
+	commands []protocol.Command // of the console
+	rank     int                // whose frame expressions are evaluated in
+	ended    bool
+	stops    int // stopped events seen
 }
 
 func (r *runner) printf(format string, args ...any) {
@@ -112,29 +103,9 @@ func (r *runner) drain() {
 	}
 }
 
-// await takes events until the condition holds, the job has ended, or ctx does.
-func (r *runner) await(ctx context.Context, what string, cond func() bool) error {
-	for !cond() {
-		if r.ended {
-			return fmt.Errorf("the job has ended; it was waited for %s", what)
-		}
-		select {
-		case m := <-r.events:
-			r.take(m)
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
 func (r *runner) take(m client.Message) {
 	switch {
-	case m.Type == "closed":
-		r.ended = true
-	case m.Event == "initialized":
-		r.initialized = true
-	case m.Event == "terminated":
+	case m.Type == "closed", m.Event == "terminated":
 		r.ended = true
 	case m.Event == "stopped":
 		r.stops++
@@ -151,9 +122,7 @@ func (r *runner) take(m client.Message) {
 		var b protocol.CutBody
 		if json.Unmarshal(m.Body, &b) == nil {
 			r.printf("%s\n", strings.TrimRight(b.Text, "\n"))
-			var leader int
-			var event uint64
-			if _, err := fmt.Sscanf(b.At, "%d:%d", &leader, &event); err == nil {
+			if leader, ok := b.Leader(); ok {
 				r.rank = leader // it is the one that was asked for
 			}
 		}
@@ -183,34 +152,11 @@ func (r *runner) start(ctx context.Context) error {
 	r.commands = table.Commands
 	launch := r.o.Launch
 	launch.StopOnEntry = true
-	launched := make(chan error, 1)
-	go func() { launched <- r.conn.Request(ctx, "launch", launch, nil) }()
-	var launchErr error
-	answered := false
-	for !r.initialized && !answered {
-		select {
-		case launchErr = <-launched:
-			answered = true
-		case m := <-r.events:
-			r.take(m)
-		}
-	}
-	r.drain()
-	if launchErr != nil {
-		return launchErr
-	}
-	if err := r.request(ctx, "configurationDone", struct{}{}, nil); err != nil {
-		if !answered { // the launch request says why
-			if launchErr := <-launched; launchErr != nil {
-				return launchErr
-			}
-		}
+	if err := r.request(ctx, "launch", launch, nil); err != nil {
 		return err
 	}
-	if !answered {
-		if err := <-launched; err != nil {
-			return err
-		}
+	if err := r.request(ctx, "configurationDone", struct{}{}, nil); err != nil {
+		return err
 	}
 	_, err := r.settled(ctx)
 	return err
@@ -220,15 +166,5 @@ func (r *runner) start(ctx context.Context) error {
 func (r *runner) settled(ctx context.Context) (protocol.RanksBody, error) {
 	var body protocol.RanksBody
 	err := r.request(ctx, protocol.RequestWaitIdle, struct{}{}, &body)
-	sort.Slice(body.Ranks, func(i, j int) bool { return body.Ranks[i].Rank < body.Ranks[j].Rank })
 	return body, err
-}
-
-// finish ends the job. After a failed command the server may be gone, which is then no second failure.
-func (r *runner) finish(ctx context.Context, failed error) error {
-	err := r.request(ctx, "disconnect", map[string]any{"terminateDebuggee": true}, nil)
-	if failed == nil && !errors.Is(err, client.ErrClosed) {
-		return err
-	}
-	return nil
 }

@@ -144,7 +144,7 @@ func TestWhichRanks(t *testing.T) {
 				}
 			} else {
 				got = fmt.Sprintf("%d ranks", started.Job.Ranks())
-				status, err := started.Job.Status(t.Context())
+				status, err := started.Job.Status()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -235,7 +235,7 @@ func TestDebuggerKilled(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0].Text != "42" || !strings.Contains(got[1].Err, "lost") {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := started.Job.Resume(ctx, rankset.All(2), backend.Continue, 0); err == nil ||
+	if _, err := started.Job.Resume(ctx, rankset.All(2), backend.ResumeRequest{Kind: backend.Continue}); err == nil ||
 		!strings.Contains(err.Error(), "a core file: its process has ended") {
 		t.Errorf("%v", err)
 	}

@@ -41,7 +41,7 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	if err != nil {
 		return dap.Started{}, err
 	}
-	j := started.Job.(*job.Job) //nolint:errcheck,forcetypeassert // made by launch above
+	j := started.Job
 	steer := &controller{starter: s, args: args, options: options, prepared: prepared, job: j, graph: graph}
 	steer.Controller = replayctl.New(replayctl.Options{
 		Job: j, Graph: steer.loadGraph, Scout: steer.scout,

@@ -81,7 +81,7 @@ func TestScoutsLeaveNothingBehind(t *testing.T) {
 		}
 		hash := mpitest.LineOfFile(t, source, "hash = hash * 33")
 		to(false, hash, "i == 3")
-		status, err := j.Status(ctx)
+		status, err := j.Status()
 		if err != nil || status[0].Stop == nil || status[0].Stop.Reason != backend.ReasonBreakpoint {
 			t.Errorf("rank 0: %+v, %v", status[0], err)
 		}

@@ -166,7 +166,7 @@ func (s *Starter) launch(ctx context.Context, options launch.Options, args proto
 		info := rank.Info()
 		if err := j.Attach(i, rank.Backend(),
 			job.Info{
-				Host: info.Host, Pid: info.Pid, AgentPid: info.AgentPid, HoldOutput: rank.HoldOutput,
+				Host: info.Host, Pid: info.Pid, HoldOutput: rank.HoldOutput,
 			}); err != nil {
 			running.Stop(context.WithoutCancel(ctx))
 			j.Close()

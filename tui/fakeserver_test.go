@@ -112,6 +112,9 @@ func (s *fakeServer) answer(m client.Message) {
 		var args dap.EvaluateArguments
 		_ = json.Unmarshal(m.Arguments, &args)
 		answer := dap.EvaluateResponseBody{Result: "[0-3] 64"}
+		if location, ok := strings.CutPrefix(args.Expression, "break "); ok {
+			answer.Result = "breakpoint 1: " + location + "."
+		}
 		if strings.HasPrefix(args.Expression, "mpipp") {
 			answer = dap.EvaluateResponseBody{
 				Result: "column: 250 values\n  and so on", VariablesReference: 101,
@@ -120,7 +123,7 @@ func (s *fakeServer) answer(m client.Message) {
 		}
 		out = answer
 	case "setBreakpoints":
-		var args setBreakpointsArguments
+		var args protocol.SetBreakpointsArguments
 		_ = json.Unmarshal(m.Arguments, &args)
 		var list []dap.Breakpoint
 		for _, b := range args.Breakpoints {

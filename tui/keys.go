@@ -20,21 +20,18 @@ type binding struct {
 }
 
 func bindings() []binding {
+	run := func(command string) func(*Model) tea.Cmd { return func(m *Model) tea.Cmd { return m.run(command) } }
+	toggle := func(mode string) func(*Model) tea.Cmd { return func(m *Model) tea.Cmd { return m.toggle(mode) } }
+	move := func(by int) func(*Model) tea.Cmd { return func(m *Model) tea.Cmd { return m.move(by) } }
 	return []binding{
-		{[]string{"c"}, "cont", "continue the ranks in focus", func(m *Model) tea.Cmd { return m.run("continue") }},
-		{[]string{"n"}, "next", "step over a line", func(m *Model) tea.Cmd { return m.run("next") }},
-		{[]string{"s"}, "step", "step into a call", func(m *Model) tea.Cmd { return m.run("stepIn") }},
-		{[]string{"f"}, "out", "finish the function", func(m *Model) tea.Cmd { return m.run("stepOut") }},
-		{[]string{"p"}, "pause", "pause the ranks in focus", func(m *Model) tea.Cmd { return m.run("pause") }},
-		{[]string{"b"}, "break", "set or clear a breakpoint at the cursor of the source", func(m *Model) tea.Cmd {
-			return m.toggle(protocol.ModeRank)
-		}},
-		{[]string{"a"}, "", "set or clear a breakpoint that stops all ranks", func(m *Model) tea.Cmd {
-			return m.toggle(protocol.ModeAll)
-		}},
-		{[]string{"B"}, "", "set or clear a causal breakpoint for the selected rank (replay)", func(m *Model) tea.Cmd {
-			return m.toggle(protocol.ModeCausal)
-		}},
+		{[]string{"c"}, "cont", "continue the ranks in focus", run("continue")},
+		{[]string{"n"}, "next", "step over a line", run("next")},
+		{[]string{"s"}, "step", "step into a call", run("stepIn")},
+		{[]string{"f"}, "out", "finish the function", run("stepOut")},
+		{[]string{"p"}, "pause", "pause the ranks in focus", run("pause")},
+		{[]string{"b"}, "break", "set or clear a breakpoint at the cursor of the source", toggle(protocol.ModeRank)},
+		{[]string{"a"}, "", "set or clear a breakpoint that stops all ranks", toggle(protocol.ModeAll)},
+		{[]string{"B"}, "", "set or clear a causal breakpoint for the selected rank (replay)", toggle(protocol.ModeCausal)},
 		{[]string{"F"}, "focus", "set the focus: which ranks step, continue and pause", (*Model).askFocus},
 		{[]string{"x"}, "", "put the selected rank alone in the focus, or all again", (*Model).soloFocus},
 		{[]string{":", "`"}, "eval", "type into the console", (*Model).openConsole},
@@ -45,12 +42,12 @@ func bindings() []binding {
 		{[]string{"u"}, "output", "show the ranks' output", func(m *Model) tea.Cmd { return m.show(paneOutput) }},
 		{[]string{"tab"}, "", "next pane", func(m *Model) tea.Cmd { return m.cycle(1) }},
 		{[]string{"shift+tab"}, "", "previous pane", func(m *Model) tea.Cmd { return m.cycle(-1) }},
-		{[]string{"up", "k"}, "", "up", func(m *Model) tea.Cmd { return m.move(-1) }},
-		{[]string{"down", "j"}, "", "down", func(m *Model) tea.Cmd { return m.move(1) }},
+		{[]string{"up", "k"}, "", "up", move(-1)},
+		{[]string{"down", "j"}, "", "down", move(1)},
 		{[]string{"pgup"}, "", "page up", func(m *Model) tea.Cmd { return m.move(-m.page()) }},
 		{[]string{"pgdown", "space"}, "", "page down", func(m *Model) tea.Cmd { return m.move(m.page()) }},
-		{[]string{"home"}, "", "to the beginning", func(m *Model) tea.Cmd { return m.move(-1 << 30) }},
-		{[]string{"end"}, "", "to the end", func(m *Model) tea.Cmd { return m.move(1 << 30) }},
+		{[]string{"home"}, "", "to the beginning", move(-1 << 30)},
+		{[]string{"end"}, "", "to the end", move(1 << 30)},
 		{[]string{"enter", "right", "l"}, "", "open: a rank, a frame, a variable", (*Model).open},
 		{[]string{"left", "h"}, "", "close a variable", (*Model).fold},
 		{[]string{"?"}, "help", "this help", func(m *Model) tea.Cmd { m.help = !m.help; return nil }},
@@ -161,29 +158,21 @@ func (m *Model) toggle(mode string) tea.Cmd {
 		return nil
 	}
 	path, line := m.source.path, m.cursor+1
-	var wanted []Breakpoint
-	found := false
-	for _, b := range m.breakpoints[path] {
-		if b.Line == line {
-			found = true
-			continue
-		}
-		wanted = append(wanted, b.Breakpoint)
-	}
-	if !found {
-		b := Breakpoint{Path: path, Line: line, Mode: mode}
-		if mode == protocol.ModeCausal {
+	before := m.breakpoints[path]
+	set := slices.DeleteFunc(slices.Clone(before), func(b breakpoint) bool { return b.Line == line })
+	if len(set) == len(before) {
+		var b breakpoint
+		if b.Line, b.Mode = line, mode; mode == protocol.ModeCausal {
 			b.Ranks = fmt.Sprint(m.selected)
 		}
-		wanted = append(wanted, b)
+		set = append(set, b)
 	}
 	// Believed at once, unverified, so that a second key does not work on what was there before the first.
-	pending := make([]setBreakpoint, 0, len(wanted))
-	for _, b := range wanted {
-		pending = append(pending, setBreakpoint{Breakpoint: b})
+	for i := range set {
+		set[i].verified = false
 	}
-	m.breakpoints[path] = pending
-	return m.setBreakpoints(path, wanted)
+	m.breakpoints[path] = set
+	return m.setBreakpoints(path)
 }
 
 func (m *Model) ask1(label, value string, then func(*Model, string) tea.Cmd) tea.Cmd {
@@ -194,7 +183,7 @@ func (m *Model) ask1(label, value string, then func(*Model, string) tea.Cmd) tea
 }
 
 func (m *Model) askFocus() tea.Cmd {
-	return m.ask1("focus (0-3,7 or 0-63:4 or all): ", m.focus, func(m *Model, text string) tea.Cmd { return m.setFocus(text) })
+	return m.ask1("focus (0-3,7 or 0-63:4 or all): ", m.focus, (*Model).setFocus)
 }
 
 func (m *Model) soloFocus() tea.Cmd {
@@ -206,7 +195,7 @@ func (m *Model) soloFocus() tea.Cmd {
 
 func (m *Model) askInput() tea.Cmd {
 	return m.ask1("line for rank 0: ", "", func(m *Model, text string) tea.Cmd {
-		return m.ask(protocol.RequestInput, protocol.InputArguments{Data: text + "\n"}, nil, report(""))
+		return m.ask(protocol.RequestInput, protocol.InputArguments{Data: text + "\n"}, nil, m.report)
 	})
 }
 
@@ -273,7 +262,7 @@ func (m *Model) move(by int) tea.Cmd {
 	case paneStack:
 		return m.selectFrame(max(0, min(m.frame+by, len(m.frames)-1)))
 	case paneVariables:
-		m.line[paneVariables] = max(0, min(m.line[paneVariables]+by, len(flatten(m.vars))-1))
+		m.variable = max(0, min(m.variable+by, len(flatten(m.vars))-1))
 	case paneOutput:
 		m.scroll[paneOutput] = max(0, min(m.scroll[paneOutput]-by, len(m.output)-1))
 	case paneConsole:
@@ -287,7 +276,7 @@ func (m *Model) open() tea.Cmd {
 	switch m.active {
 	case paneVariables:
 		list := flatten(m.vars)
-		if i := m.line[paneVariables]; i < len(list) {
+		if i := m.variable; i < len(list) {
 			return m.openVariable(list[i])
 		}
 	case paneRanks:
@@ -315,18 +304,14 @@ func (m *Model) openVariable(n *varNode) tea.Cmd {
 
 func (m *Model) fold() tea.Cmd {
 	list := flatten(m.vars)
-	i := m.line[paneVariables]
+	i := m.variable
 	if m.active != paneVariables || i >= len(list) {
 		return nil
 	}
 	n := list[i]
 	if !n.open && n.parent != nil {
 		n = n.parent
-		for j, other := range list {
-			if other == n {
-				m.line[paneVariables] = j
-			}
-		}
+		m.variable = slices.Index(list, n)
 	}
 	n.open = false
 	return nil
@@ -339,5 +324,5 @@ func (m *Model) quit() tea.Cmd {
 	}
 	m.quitting = true
 	m.say("Ending the job …")
-	return tea.Sequence(m.ask("disconnect", map[string]any{"terminateDebuggee": true}, nil, func(error) tea.Msg { return tea.QuitMsg{} }), tea.Quit)
+	return tea.Sequence(m.ask("disconnect", map[string]any{"terminateDebuggee": true}, nil, m.report), tea.Quit)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
@@ -15,10 +17,9 @@ import (
 
 // Options say what to debug and where to show it.
 type Options struct {
-	Conn        io.ReadWriteCloser // a DAP connection, owned by the TUI from now on
-	Launch      protocol.LaunchArguments
-	Breakpoints []Breakpoint
-	Title       string // what is debugged: "tsp", "tsp.cohort"
+	Conn   io.ReadWriteCloser // a DAP connection, owned by the TUI from now on
+	Launch protocol.LaunchArguments
+	Title  string // what is debugged: "tsp", "tsp.cohort"
 
 	Input  io.Reader // nil: the terminal
 	Output io.Writer // nil: the terminal
@@ -84,10 +85,9 @@ const maxOutput = 20_000
 
 // Model is the state of the interface. Only bubbletea's loop touches it.
 type Model struct {
-	ctx          context.Context //nolint:containedctx // a bubbletea model lives exactly as long as its Run
-	client       *client.Client
-	options      Options
-	capabilities dap.Capabilities
+	ctx     context.Context //nolint:containedctx // a bubbletea model lives exactly as long as its Run
+	client  *client.Client
+	options Options
 
 	width, height int
 	phase         phase
@@ -108,9 +108,9 @@ type Model struct {
 	varsErr  string
 
 	source       sourceFile
-	cursor       int // 0-based line of source
-	top          int // first visible line of source
-	breakpoints  map[string][]setBreakpoint
+	cursor       int                     // 0-based line of source
+	top          int                     // first visible line of source
+	breakpoints  map[string][]breakpoint // by path
 	output       []outputLine
 	dropped      int
 	partial      map[string]string // unfinished line by category
@@ -118,7 +118,7 @@ type Model struct {
 	history      []string
 	historyAt    int
 	scroll       [paneCount]int // first visible line, panes that list; for output and console lines from the end
-	line         [paneCount]int // selected line
+	variable     int            // selected line of the variables
 
 	active   pane
 	bottom   pane // which of variables, output, console is shown
@@ -128,14 +128,6 @@ type Model struct {
 	notice   string // last thing worth saying
 	isError  bool
 	progress string
-	cut      string
-}
-
-// setBreakpoint is what became of one.
-type setBreakpoint struct {
-	Breakpoint
-	verified bool
-	message  string
 }
 
 // prompt asks for one line of text at the bottom of the screen.
@@ -152,14 +144,11 @@ func newModel(ctx context.Context, options Options) *Model {
 	styles.Cursor.Blink = false // a blinking cursor wakes the program twice a second for nothing
 	input.SetStyles(styles)
 	return &Model{
-		ctx: ctx, options: options, generation: map[int]int{}, breakpoints: map[string][]setBreakpoint{},
+		ctx: ctx, options: options, generation: map[int]int{}, breakpoints: map[string][]breakpoint{},
 		partial: map[string]string{},
 		focus:   "all", input: input, active: paneRanks, bottom: paneVariables, progress: "starting …",
 	}
 }
-
-// Init starts the session.
-func (m *Model) Init() tea.Cmd { return m.start() }
 
 func (m *Model) fail(text string) { m.notice, m.isError = text, true }
 func (m *Model) say(text string)  { m.notice, m.isError = text, false }
@@ -182,25 +171,16 @@ func (m *Model) frameID() int {
 func (m *Model) addOutput(category, text string) {
 	text = m.partial[category] + text
 	for {
-		i := indexNewline(text)
-		if i < 0 {
+		line, rest, whole := strings.Cut(text, "\n")
+		if !whole {
 			break
 		}
-		m.output = append(m.output, outputLine{printable(text[:i]), category})
-		text = text[i+1:]
+		m.output = append(m.output, outputLine{printable(line), category})
+		text = rest
 	}
 	m.partial[category] = text
 	if extra := len(m.output) - maxOutput; extra > 0 {
-		m.output = append([]outputLine(nil), m.output[extra:]...)
+		m.output = slices.Delete(m.output, 0, extra)
 		m.dropped += extra
 	}
-}
-
-func indexNewline(s string) int {
-	for i := range len(s) {
-		if s[i] == '\n' {
-			return i
-		}
-	}
-	return -1
 }

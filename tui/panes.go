@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -57,8 +58,6 @@ func (m *Model) pane(p pane, width, rows int) []string {
 	return out
 }
 
-func stripStyles(s string) string { return ansi.Strip(s) }
-
 // tabs names the panes that share the place at the bottom right.
 func (m *Model) tabs(p pane) string {
 	if p < paneVariables {
@@ -80,16 +79,16 @@ func (m *Model) consolePrompt() string {
 	return styleDim.Render("> press : to type")
 }
 
-// window returns the part of n lines to show so that line sel is visible, keeping *top.
-func window(n, rows, sel int, top *int) (from, to int) {
-	if sel < *top {
-		*top = sel
-	}
-	if sel >= *top+rows {
-		*top = sel - rows + 1
-	}
+// list shows rows of n lines, so that line sel is visible.
+func (m *Model) list(p pane, n, rows, sel int, line func(i int) string) []string {
+	top := &m.scroll[p]
+	*top = max(sel-rows+1, min(*top, sel))
 	*top = max(0, min(*top, n-rows))
-	return *top, min(n, *top+rows)
+	var out []string
+	for i := *top; i < min(n, *top+rows); i++ {
+		out = append(out, line(i))
+	}
+	return out
 }
 
 // tail returns the last rows lines, scrolled up by *scroll.
@@ -103,16 +102,13 @@ func (m *Model) ranksPane(rows int) []string {
 	if len(m.ranks) == 0 {
 		return []string{styleDim.Render("waiting for the ranks …")}
 	}
-	from, to := window(len(m.ranks), rows, m.selected, &m.scroll[paneRanks])
-	var out []string
-	for _, r := range m.ranks[from:to] {
-		line := rankLine(r)
-		if r.Rank == m.selected {
-			line = styleCursor.Render(stripStyles(line))
+	return m.list(paneRanks, len(m.ranks), rows, m.selected, func(i int) string {
+		line := rankLine(m.ranks[i])
+		if i == m.selected {
+			line = styleCursor.Render(ansi.Strip(line))
 		}
-		out = append(out, line)
-	}
-	return out
+		return line
+	})
 }
 
 func rankLine(r protocol.RankStatus) string {
@@ -121,7 +117,6 @@ func rankLine(r protocol.RankStatus) string {
 	switch r.State {
 	case "running":
 		mark, style = "▶", styleRunning
-		text = "running"
 		if r.Call != "" {
 			text = "in " + r.Call
 		}
@@ -135,12 +130,12 @@ func rankLine(r protocol.RankStatus) string {
 			mark, style = "✗", styleError
 		}
 	case "exited":
-		mark, text = "·", firstNonEmpty(r.Reason, "exited")
+		mark, text = "·", cmp.Or(r.Reason, "exited")
 		if strings.HasPrefix(r.Reason, "signal") {
 			mark, style = "✗", styleError
 		}
 	case "lost":
-		mark, style, text = "✗", styleError, firstNonEmpty(r.Text, "lost")
+		mark, style, text = "✗", styleError, cmp.Or(r.Text, "lost")
 	}
 	event := ""
 	if r.Event > 0 {
@@ -151,7 +146,7 @@ func rankLine(r protocol.RankStatus) string {
 
 func (m *Model) sourcePane(rows int) []string {
 	if m.source.err != "" {
-		return wrap(m.source.err, max(20, m.layout().rightWidth))
+		return hardWrap([]string{printable(m.source.err)}, max(20, m.layout().rightWidth))
 	}
 	if len(m.source.lines) == 0 {
 		return []string{styleDim.Render("No source yet: a rank that stops shows its place here; o opens a file.")}
@@ -163,9 +158,8 @@ func (m *Model) sourcePane(rows int) []string {
 	}
 	gutter := 2
 	for _, ranks := range at {
-		gutter = max(gutter, len(rankset.New(ranks...).String()))
+		gutter = min(max(gutter, len(rankset.New(ranks...).String())), 9)
 	}
-	gutter = min(gutter, 9)
 	number := len(fmt.Sprint(len(m.source.lines)))
 	var out []string
 	for i := m.top; i < len(m.source.lines) && len(out) < rows; i++ {
@@ -176,10 +170,6 @@ func (m *Model) sourcePane(rows int) []string {
 				ranks = fmt.Sprintf("%d ranks", len(here))
 			}
 		}
-		mark := marks[i+1]
-		if mark == "" {
-			mark = " "
-		}
 		text := m.source.lines[i]
 		if i == m.cursor {
 			if m.active == paneSource {
@@ -188,13 +178,13 @@ func (m *Model) sourcePane(rows int) []string {
 				text = styleTitle.Render(text)
 			}
 		}
-		out = append(out, styleMark.Render(fmt.Sprintf("%*s%s", gutter, ranks,
-			arrow))+styleBreak.Render(mark)+styleDim.Render(fmt.Sprintf("%*d ", number, i+1))+text)
+		out = append(out, styleMark.Render(fmt.Sprintf("%*s%s", gutter, ranks, arrow))+
+			styleBreak.Render(cmp.Or(marks[i+1], " "))+styleDim.Render(fmt.Sprintf("%*d ", number, i+1))+text)
 	}
 	return out
 }
 
-func breakpointMark(b setBreakpoint) string {
+func breakpointMark(b breakpoint) string {
 	switch {
 	case !b.verified:
 		return "○"
@@ -209,13 +199,11 @@ func breakpointMark(b setBreakpoint) string {
 func (m *Model) stackPane(rows int) []string {
 	switch {
 	case m.stackErr != "":
-		return wrap(m.stackErr, m.layout().leftWidth)
+		return hardWrap([]string{printable(m.stackErr)}, m.layout().leftWidth)
 	case len(m.frames) == 0 && m.selected < len(m.ranks):
 		return []string{styleDim.Render("rank is " + m.ranks[m.selected].State)}
 	}
-	from, to := window(len(m.frames), rows, m.frame, &m.scroll[paneStack])
-	var out []string
-	for i := from; i < to; i++ {
+	return m.list(paneStack, len(m.frames), rows, m.frame, func(i int) string {
 		line := frameLine(m.frames[i])
 		switch {
 		case i == m.frame:
@@ -223,9 +211,8 @@ func (m *Model) stackPane(rows int) []string {
 		case m.frames[i].PresentationHint == "subtle": // not the program's
 			line = styleDim.Render(line)
 		}
-		out = append(out, line)
-	}
-	return out
+		return line
+	})
 }
 
 func frameLine(f dap.StackFrame) string {
@@ -237,23 +224,20 @@ func frameLine(f dap.StackFrame) string {
 
 func (m *Model) variablesPane(rows int) []string {
 	if m.varsErr != "" {
-		return wrap(m.varsErr, m.layout().rightWidth)
+		return hardWrap([]string{printable(m.varsErr)}, m.layout().rightWidth)
 	}
 	list := flatten(m.vars)
 	if len(list) == 0 {
 		return []string{styleDim.Render("no variables: the rank is running or has no debug information")}
 	}
-	sel := min(m.line[paneVariables], len(list)-1)
-	from, to := window(len(list), rows, sel, &m.scroll[paneVariables])
-	var out []string
-	for i := from; i < to; i++ {
+	sel := min(m.variable, len(list)-1)
+	return m.list(paneVariables, len(list), rows, sel, func(i int) string {
 		line := variableLine(list[i])
 		if i == sel && m.active == paneVariables {
-			line = styleCursor.Render(stripStyles(line))
+			line = styleCursor.Render(ansi.Strip(line))
 		}
-		out = append(out, line)
-	}
-	return out
+		return line
+	})
 }
 
 func variableLine(n *varNode) string {
@@ -323,21 +307,4 @@ func renderLines(lines []outputLine) []string {
 		}
 	}
 	return out
-}
-
-// wrap breaks a sentence into lines of at most width cells.
-func wrap(text string, width int) []string {
-	var out []string
-	line := ""
-	for word := range strings.FieldsSeq(printable(text)) {
-		if line != "" && len([]rune(line))+1+len([]rune(word)) > width {
-			out = append(out, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(out, line)
 }

@@ -1,10 +1,13 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-dap"
@@ -13,141 +16,86 @@ import (
 	"github.com/cohort-debugger/cohort/dap/protocol"
 )
 
-// Breakpoint is one that is set before the job starts, or by a key.
-type Breakpoint struct {
-	Path      string
-	Line      int
-	Condition string
-	Mode      string // protocol.ModeRank, ModeAll, ModeCausal; "" is ModeRank
-	Ranks     string // rank set; "" all
-}
-
-// sourceBreakpoint is DAP's with Cohort's properties.
-type sourceBreakpoint struct {
-	dap.SourceBreakpoint
-	protocol.BreakpointExtra
-}
-
-type setBreakpointsArguments struct {
-	Source      dap.Source         `json:"source"`
-	Breakpoints []sourceBreakpoint `json:"breakpoints"`
-}
-
-// Messages that end a request.
 type (
-	eventMsg    client.Message
-	failedMsg   struct{ err error }
-	launchedMsg struct{ err error }
-	doneMsg     struct{ note string }
-	ranksMsg    protocol.RanksBody
-	stackMsg    struct {
-		rank, generation int
-		frames           []dap.StackFrame
-		err              error
-	}
-	scopesMsg struct {
-		frame int
-		nodes []*varNode
-		err   error
-	}
-	childrenMsg struct {
-		node *varNode
-		vars []dap.Variable
-		err  error
-	}
-	breakpointsMsg struct {
-		path  string
-		asked []Breakpoint
-		got   []dap.Breakpoint
-		err   error
-	}
-	answerMsg struct {
-		expression string
-		frame      int
-		text       string
-		ref, total int // of what can be opened; 0 if nothing can
-		err        error
-	}
+	eventMsg client.Message
+	// doneMsg is what is to be done on the event loop when a request has been answered.
+	doneMsg func() tea.Cmd
 )
 
-// ask runs one request off the event loop; then turns its outcome into a message.
-func (m *Model) ask(command string, args, result any, then func(error) tea.Msg) tea.Cmd {
+// ask runs one request off the event loop, and then takes its outcome in on it.
+func (m *Model) ask(command string, args, result any, then func(error) tea.Cmd) tea.Cmd {
 	return func() tea.Msg {
 		err := m.client.Request(m.ctx, command, args, result)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}
-		return then(err)
+		return doneMsg(func() tea.Cmd { return then(err) })
 	}
 }
 
-func report(note string) func(error) tea.Msg {
-	return func(err error) tea.Msg {
+// report shows why a request failed, if it did.
+func (m *Model) report(err error) tea.Cmd {
+	if err != nil {
+		m.fail(err.Error())
+	}
+	return nil
+}
+
+// Init starts the session: initialize, then launch.
+func (m *Model) Init() tea.Cmd {
+	init := dap.InitializeRequestArguments{
+		ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true,
+		ColumnsStartAt1: true, PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true,
+		SupportsProgressReporting: true,
+	}
+	return m.ask("initialize", init, nil, func(err error) tea.Cmd {
 		if err != nil {
-			return failedMsg{err}
+			return m.launched(err)
 		}
-		return doneMsg{note}
-	}
+		return m.ask("launch", m.options.Launch, nil, m.launched)
+	})
 }
 
-// start opens the session: initialize, then launch, whose response may come as late as the job's start.
-func (m *Model) start() tea.Cmd {
-	return func() tea.Msg {
-		init := dap.InitializeRequestArguments{
-			ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true,
-			ColumnsStartAt1: true,
-			PathFormat:      "path", SupportsVariableType: true, SupportsVariablePaging: true,
-			SupportsProgressReporting: true,
-		}
-		if err := m.client.Request(m.ctx, "initialize", init, &m.capabilities); err != nil {
-			return launchedMsg{err}
-		}
-		return launchedMsg{m.client.Request(m.ctx, "launch", m.options.Launch, nil)}
-	}
+// breakpoint is one that a key has set.
+type breakpoint struct {
+	protocol.SourceBreakpoint
+	verified bool
 }
 
-// configure answers the initialized event: breakpoints first, so that none is missed.
-func (m *Model) configure() tea.Cmd {
-	byPath := map[string][]Breakpoint{}
-	var order []string
-	for _, b := range m.options.Breakpoints {
-		if _, ok := byPath[b.Path]; !ok {
-			order = append(order, b.Path)
-		}
-		byPath[b.Path] = append(byPath[b.Path], b)
-	}
-	var cmds []tea.Cmd
-	for _, path := range order {
-		cmds = append(cmds, m.setBreakpoints(path, byPath[path]))
-	}
-	cmds = append(cmds, m.ask("configurationDone", struct{}{}, nil, report("")))
-	return tea.Sequence(cmds...)
-}
-
-func (m *Model) setBreakpoints(path string, wanted []Breakpoint) tea.Cmd {
-	args := setBreakpointsArguments{
+// setBreakpoints has the server set those of a source.
+func (m *Model) setBreakpoints(path string) tea.Cmd {
+	asked := m.breakpoints[path]
+	args := protocol.SetBreakpointsArguments{
 		Source:      dap.Source{Path: path, Name: filepath.Base(path)},
-		Breakpoints: []sourceBreakpoint{},
+		Breakpoints: make([]protocol.SourceBreakpoint, len(asked)),
 	}
-	for _, b := range wanted {
-		args.Breakpoints = append(args.Breakpoints, sourceBreakpoint{
-			SourceBreakpoint: dap.SourceBreakpoint{Line: b.Line, Condition: b.Condition},
-			BreakpointExtra:  protocol.BreakpointExtra{Mode: b.Mode, Ranks: b.Ranks},
-		})
+	for i, b := range asked {
+		args.Breakpoints[i] = b.SourceBreakpoint
 	}
 	var body dap.SetBreakpointsResponseBody
-	return m.ask("setBreakpoints", args, &body, func(err error) tea.Msg {
-		return breakpointsMsg{path: path, asked: wanted, got: body.Breakpoints, err: err}
+	return m.ask("setBreakpoints", args, &body, func(err error) tea.Cmd {
+		if err != nil {
+			return m.report(err)
+		}
+		set := slices.Clone(asked)
+		for i, got := range body.Breakpoints[:min(len(set), len(body.Breakpoints))] {
+			set[i].verified, set[i].Line = got.Verified, cmp.Or(got.Line, set[i].Line)
+			if got.Message != "" {
+				m.notice, m.isError = got.Message, !got.Verified
+			}
+		}
+		m.breakpoints[path] = set
+		return nil
 	})
 }
 
 func (m *Model) fetchRanks() tea.Cmd {
 	var body protocol.RanksBody
-	return m.ask(protocol.RequestRanks, struct{}{}, &body, func(err error) tea.Msg {
+	return m.ask(protocol.RequestRanks, struct{}{}, &body, func(err error) tea.Cmd {
 		if err != nil {
-			return failedMsg{err}
+			return m.report(err)
 		}
-		return ranksMsg(body)
+		return m.ranksChanged(body)
 	})
 }
 
@@ -155,15 +103,41 @@ func (m *Model) fetchStack(rank int) tea.Cmd {
 	generation := m.generation[rank]
 	var body dap.StackTraceResponseBody
 	args := dap.StackTraceArguments{ThreadId: m.threadOf(rank), Levels: pageSize}
-	return m.ask("stackTrace", args, &body, func(err error) tea.Msg {
-		return stackMsg{rank: rank, generation: generation, frames: body.StackFrames, err: err}
+	return m.ask("stackTrace", args, &body, func(err error) tea.Cmd {
+		if rank != m.selected || generation != m.generation[rank] {
+			return nil // the rank has resumed since
+		}
+		m.forgetFrames()
+		if err != nil {
+			m.stackErr = err.Error()
+			return nil
+		}
+		m.frames = body.StackFrames
+		return m.selectFrame(protocol.UserFrame(m.frames))
 	})
 }
 
 func (m *Model) fetchScopes(frame int) tea.Cmd {
 	var body dap.ScopesResponseBody
-	return m.ask("scopes", dap.ScopesArguments{FrameId: frame}, &body, func(err error) tea.Msg {
-		return scopesMsg{frame: frame, nodes: scopeNodes(body.Scopes), err: err}
+	return m.ask("scopes", dap.ScopesArguments{FrameId: frame}, &body, func(err error) tea.Cmd {
+		if frame != m.frameID() {
+			return nil
+		}
+		if err != nil {
+			m.vars, m.varsErr = nil, err.Error()
+			return nil
+		}
+		nodes := scopeNodes(body.Scopes)
+		m.vars, m.varsErr = append(slices.Clone(m.answers), nodes...), ""
+		m.variable, m.scroll[paneVariables] = 0, 0
+		var cmds []tea.Cmd
+		for _, n := range nodes {
+			if n.name != "Registers" && n.ref != 0 {
+				n.open = true
+				cmds = append(cmds, m.fetchChildren(n))
+			}
+		}
+		return tea.Batch(cmds...)
 	})
 }
 
@@ -174,35 +148,50 @@ func (m *Model) fetchChildren(n *varNode) tea.Cmd {
 	n.loading, n.err = true, ""
 	args := dap.VariablesArguments{VariablesReference: n.ref, Start: n.loaded(), Count: pageSize}
 	var body dap.VariablesResponseBody
-	return m.ask("variables", args, &body, func(err error) tea.Msg {
-		return childrenMsg{node: n, vars: body.Variables, err: err}
+	return m.ask("variables", args, &body, func(err error) tea.Cmd {
+		n.loading = false
+		if err != nil {
+			n.err = err.Error()
+		} else {
+			n.addChildren(body.Variables)
+		}
+		return nil
 	})
 }
 
 func (m *Model) evaluate(expression string) tea.Cmd {
 	args := dap.EvaluateArguments{Expression: expression, Context: "repl", FrameId: m.frameID()}
 	var body dap.EvaluateResponseBody
-	return m.ask("evaluate", args, &body, func(err error) tea.Msg {
-		return answerMsg{
-			expression: expression, frame: args.FrameId, text: body.Result,
-			ref: body.VariablesReference, total: body.NamedVariables + body.IndexedVariables, err: err,
+	return m.ask("evaluate", args, &body, func(err error) tea.Cmd {
+		text, kind := body.Result, "console"
+		if err != nil {
+			text, kind = err.Error(), "error"
 		}
+		for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+			m.consoleLines = append(m.consoleLines, outputLine{printable(line), kind})
+		}
+		if err == nil && body.VariablesReference != 0 && args.FrameId == m.frameID() {
+			m.keepAnswer(expression, body)
+		}
+		m.scroll[paneConsole] = 0
+		return nil
 	})
 }
 
 // threadCommand sends continue, next, stepIn, stepOut or pause for the selected rank; the server widens it to the
 // focus.
 func (m *Model) threadCommand(command string) tea.Cmd {
-	return m.ask(command, map[string]any{"threadId": m.threadOf(m.selected)}, nil, report(""))
+	return m.ask(command, map[string]any{"threadId": m.threadOf(m.selected)}, nil, m.report)
 }
 
 func (m *Model) setFocus(ranks string) tea.Cmd {
 	var body protocol.FocusBody
-	return m.ask(protocol.RequestSetFocus, protocol.FocusArguments{Ranks: ranks}, &body, func(err error) tea.Msg {
+	return m.ask(protocol.RequestSetFocus, protocol.FocusArguments{Ranks: ranks}, &body, func(err error) tea.Cmd {
 		if err != nil {
-			return failedMsg{err}
+			return m.report(err)
 		}
-		return doneMsg{"The focus is " + body.Ranks + "."}
+		m.say("The focus is " + body.Ranks + ".")
+		return nil
 	})
 }
 

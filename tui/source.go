@@ -19,15 +19,14 @@ type sourceFile struct {
 }
 
 func loadSource(path string) sourceFile {
+	var raw []byte
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return sourceFile{path: path, err: fmt.Sprintf("The source file %s cannot be read: %v.", path, err)}
-	case info.Size() > maxSource:
-		return sourceFile{path: path, err: fmt.Sprintf("The source file %s has %d bytes, more than is shown here.",
-			path, info.Size())}
+	if err == nil && info.Size() > maxSource {
+		err = fmt.Errorf("it has %d bytes, more than is shown here", info.Size())
 	}
-	raw, err := os.ReadFile(path)
+	if err == nil {
+		raw, err = os.ReadFile(path)
+	}
 	if err != nil {
 		return sourceFile{path: path, err: fmt.Sprintf("The source file %s cannot be read: %v.", path, err)}
 	}

@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"github.com/google/go-dap"
 	"go.uber.org/goleak"
 
 	"github.com/cohort-debugger/cohort/dap/client"
@@ -213,7 +214,7 @@ func TestSurvivesAnySize(t *testing.T) {
 func TestLargeArrayIsLoadedByPages(t *testing.T) {
 	h := started(t)
 	h.m.active = paneVariables
-	h.m.line[paneVariables] = 2 // Locals, n, grid
+	h.m.variable = 2 // Locals, n, grid
 	h.key("enter")
 	h.until("first page", h.sees("[0] = 0"))
 	if grid := h.m.vars[0].children[1]; grid.loaded() != 100 {
@@ -270,6 +271,23 @@ func TestConsole(t *testing.T) {
 		t.Errorf("asked for %s", args)
 	}
 	h.until("the answer", h.sees("[0-3] 64"))
+	checkShape(t, h.m)
+}
+
+// A breakpoint of the console is the server's matter: the line goes to it as it was typed.
+func TestConsoleBreak(t *testing.T) {
+	h := started(t)
+	h.key(":")
+	for _, r := range "break heat.c:3 ranks 1" {
+		h.key(string(r))
+	}
+	h.key("enter")
+	var args dap.EvaluateArguments
+	if err := json.Unmarshal([]byte(h.asked("evaluate")), &args); err != nil ||
+		args.Expression != "break heat.c:3 ranks 1" || args.Context != "repl" || args.FrameId != 8 {
+		t.Errorf("asked for %+v (%v)", args, err)
+	}
+	h.until("the answer", h.sees("breakpoint 1: heat.c:3 ranks 1."))
 	checkShape(t, h.m)
 }
 

@@ -12,37 +12,33 @@ const pageSize = 100
 // varNode is a line of the variables pane: a scope, a variable, or the "more" line of a list that is not loaded to its
 // end.
 type varNode struct {
-	name, value, typ string
-	evaluateName     string
-	ref              int
-	total            int // children that the server announced, 0 unknown
-	children         []*varNode
-	parent           *varNode
-	depth            int
-	open             bool
-	loading          bool
-	more             bool // stands for the children that are not loaded yet
-	err              string
+	name, value string
+	ref         int
+	total       int // children that the server announced, 0 unknown
+	children    []*varNode
+	parent      *varNode
+	depth       int
+	open        bool
+	loading     bool
+	more        bool // stands for the children that are not loaded yet
+	err         string
 }
 
 func scopeNodes(scopes []dap.Scope) []*varNode {
 	nodes := make([]*varNode, 0, len(scopes))
 	for _, s := range scopes {
-		nodes = append(nodes, &varNode{name: s.Name, ref: s.VariablesReference, total: s.NamedVariables +
-			s.IndexedVariables})
+		total := s.NamedVariables + s.IndexedVariables
+		nodes = append(nodes, &varNode{name: s.Name, ref: s.VariablesReference, total: total})
 	}
 	return nodes
 }
 
 // addChildren appends a page that was loaded from start.
 func (n *varNode) addChildren(vars []dap.Variable) {
-	if k := len(n.children); k > 0 && n.children[k-1].more {
-		n.children = n.children[:k-1]
-	}
+	n.children = n.children[:n.loaded()]
 	for _, v := range vars {
 		n.children = append(n.children, &varNode{
-			name: printable(v.Name), value: printable(v.Value), typ: v.Type, evaluateName: v.EvaluateName,
-			ref:   v.VariablesReference,
+			name: printable(v.Name), value: printable(v.Value), ref: v.VariablesReference,
 			total: v.NamedVariables + v.IndexedVariables, parent: n, depth: n.depth + 1,
 		})
 	}
@@ -53,7 +49,6 @@ func (n *varNode) addChildren(vars []dap.Variable) {
 		}
 		n.children = append(n.children, &varNode{name: "…", value: text, more: true, parent: n, depth: n.depth + 1})
 	}
-	n.loading = false
 }
 
 // loaded counts the children that came from the server.

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"encoding/json"
+	"slices"
 
 	godap "github.com/google/go-dap"
 )
@@ -35,7 +36,7 @@ type FunctionBreakpoint struct {
 // SetBreakpointsArguments are DAP's, with our SourceBreakpoint.
 type SetBreakpointsArguments struct {
 	Source         godap.Source       `json:"source"`
-	Breakpoints    []SourceBreakpoint `json:"breakpoints,omitempty"`
+	Breakpoints    []SourceBreakpoint `json:"breakpoints"`
 	Lines          []int              `json:"lines,omitempty"` // deprecated by DAP; read when Breakpoints is absent
 	SourceModified bool               `json:"sourceModified,omitempty"`
 }
@@ -57,6 +58,13 @@ type DisconnectArguments struct {
 	Restart           bool  `json:"restart,omitempty"`
 	TerminateDebuggee *bool `json:"terminateDebuggee,omitempty"`
 	SuspendDebuggee   bool  `json:"suspendDebuggee,omitempty"`
+}
+
+// UserFrame is the index of the frame at which people look first: the innermost with source that is theirs; else 0.
+func UserFrame(frames []godap.StackFrame) int {
+	return max(0, slices.IndexFunc(frames, func(f godap.StackFrame) bool {
+		return f.Source != nil && f.Source.Path != "" && f.PresentationHint != "subtle"
+	}))
 }
 
 // Response is a DAP response as it goes over the wire, for clients that decode the body when they know what they asked.

@@ -6,7 +6,11 @@
 // are DAP threads.
 package protocol
 
-import godap "github.com/google/go-dap"
+import (
+	"fmt"
+
+	godap "github.com/google/go-dap"
+)
 
 // Breakpoint modes (DAP `breakpointModes`; SourceBreakpoint.mode).
 const (
@@ -154,6 +158,12 @@ type CutBody struct {
 	Positions  []uint64 `json:"positions"`
 	Consistent bool     `json:"consistent"`
 	Text       string   `json:"text"` // for people
+}
+
+// Leader is the rank of the event that the cut belongs to, if it belongs to one.
+func (b CutBody) Leader() (rank int, ok bool) {
+	_, err := fmt.Sscanf(b.At, "%d:", &rank)
+	return rank, err == nil
 }
 
 // Error ids (`error.id` of a failed response's body).

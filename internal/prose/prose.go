@@ -24,7 +24,16 @@ func Sentence(text string, names ...string) string {
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 && strings.HasPrefix(text[i+1:], " ") {
 		return text
 	}
-	if strings.ContainsAny(text[len(text)-1:], ".!?\n:\"`") {
+	if strings.ContainsAny(text[len(text)-1:], "\n:\"`") {
+		return text
+	}
+	return Stop(text)
+}
+
+// Stop gives text a full stop at its end, unless it ends like a sentence.
+func Stop(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".!?") {
 		return text
 	}
 	return text + "."

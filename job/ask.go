@@ -1,0 +1,67 @@
+package job
+
+import (
+	"context"
+	"fmt"
+)
+
+// answers are those of several ranks to one caller. All but done is for the owner; after done got and errs are the
+// caller's.
+type answers[T any] struct {
+	missing map[int]bool
+	got     map[int]T
+	errs    map[int]error
+	done    chan struct{} // closed when none is missing
+}
+
+// ask returns what ranks have answered when all of them have, or ctx ends. start runs on the owner: it expects the
+// answer of each rank that it asks. The error is a *RanksError about ranks that have failed, or not answered; what says
+// what was asked.
+func ask[T any](ctx context.Context, j *Job, what string, start func(*answers[T])) (map[int]T, error) {
+	const starting = -1 // no rank: what is asked is not complete yet
+	a := &answers[T]{
+		missing: map[int]bool{starting: true}, got: map[int]T{}, errs: map[int]error{}, done: make(chan struct{}),
+	}
+	if err := j.call(func() { start(a); a.found(starting) }); err != nil {
+		return nil, err
+	}
+	select {
+	case <-a.done:
+	case <-j.done:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		if err := j.call(func() {
+			for r := range a.missing {
+				a.errs[r] = fmt.Errorf("it has not answered yet (%w)", ctx.Err())
+			}
+			clear(a.missing)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(a.errs) > 0 {
+		return a.got, &RanksError{What: what, PerRank: a.errs}
+	}
+	return a.got, nil
+}
+
+func (a *answers[T]) expect(rank int) { a.missing[rank] = true }
+
+// answer takes an answer in, unless the caller has given up.
+func (a *answers[T]) answer(rank int, v T, err error) {
+	switch {
+	case !a.missing[rank]:
+		return
+	case err != nil:
+		a.errs[rank] = err
+	default:
+		a.got[rank] = v
+	}
+	a.found(rank)
+}
+
+func (a *answers[T]) found(rank int) {
+	if delete(a.missing, rank); len(a.missing) == 0 {
+		close(a.done)
+	}
+}
