@@ -1,33 +1,28 @@
 package gdbmi
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// Command is one MI command: `-Name options -- parameters`. Build it with [Cmd] and the methods, each
-// of which returns a changed copy, so that a common stem may be shared.
+// Command is one MI command. Build it with [Cmd] and the methods, each of which returns a changed copy, so that a common
+// stem may be shared.
 type Command struct {
-	name   string
-	opts   []string
-	params []string
+	name string
+	args []string
 }
 
-// Cmd returns the command of that name, without its dash, with plain options or parameters that follow in
-// order: Cmd("exec-next"), Cmd("gdb-set", "confirm", "off"). Each is quoted where it must be.
-func Cmd(name string, args ...string) Command {
-	c := Command{name: name}
-	return c.Opt(args...)
-}
+// Cmd returns the command of that name, without its dash, with options and parameters that follow in order:
+// Cmd("exec-next"), Cmd("gdb-set", "confirm", "off"). Each is quoted where it must be.
+func Cmd(name string, args ...string) Command { return Command{name, args} }
 
 // CLI returns the command that runs a line of gdb's own command language.
 func CLI(line string) Command { return Cmd("interpreter-exec", "console", line) }
 
-// Opt adds options as they are: an option and its value are two of them.
-func (c Command) Opt(options ...string) Command {
-	c.opts = append(append([]string(nil), c.opts...), options...)
+// Opt adds options and parameters: an option and its value are two of them.
+func (c Command) Opt(args ...string) Command {
+	c.args = append(append([]string(nil), c.args...), args...)
 	return c
 }
 
@@ -38,53 +33,23 @@ func (c Command) Thread(id int) Command { return c.Opt("--thread", strconv.Itoa(
 // Frame adds --frame. level counts from 0, the innermost; give Thread as well.
 func (c Command) Frame(level int) Command { return c.Opt("--frame", strconv.Itoa(level)) }
 
-// Params adds parameters after "--", so that one which begins with a dash is not taken for an option. Only
-// commands that have options of their own know "--" (-break-insert does, -data-evaluate-expression and
-// the -var- family do not): for the others give parameters to [Cmd] or [Command.Opt].
-func (c Command) Params(params ...string) Command {
-	c.params = append(append([]string(nil), c.params...), params...)
-	return c
-}
-
 // Name returns the name without its dash.
 func (c Command) Name() string { return c.name }
 
 // String returns the command as a line, without token and line feed.
 func (c Command) String() string {
-	var b strings.Builder
-	b.WriteByte('-')
-	b.WriteString(c.name)
-	for _, o := range c.opts {
-		b.WriteByte(' ')
-		b.WriteString(quoteWord(o))
+	line := "-" + c.name
+	for _, a := range c.args {
+		line += " " + quoteWord(a)
 	}
-	if len(c.params) > 0 {
-		b.WriteString(" --")
-		for _, p := range c.params {
-			b.WriteByte(' ')
-			b.WriteString(quoteWord(p))
-		}
-	}
-	return b.String()
+	return line
 }
 
-// ErrCommand is wrapped by the error for a command that cannot be written as one line.
-var ErrCommand = errors.New("not a command of GDB/MI")
-
+// check refuses what cannot be written in a line.
 func (c Command) check() error {
-	if c.name == "" {
-		return fmt.Errorf("gdbmi: a command without a name: %w", ErrCommand)
-	}
-	for i := range len(c.name) {
-		if !isWord(c.name[i]) {
-			return fmt.Errorf("gdbmi: the command name %q holds %q: %w", c.name, c.name[i], ErrCommand)
-		}
-	}
-	for _, s := range [][]string{c.opts, c.params} {
-		for _, a := range s {
-			if strings.IndexByte(a, 0) >= 0 {
-				return fmt.Errorf("gdbmi: -%s: the parameter %q holds a zero byte: %w", c.name, a, ErrCommand)
-			}
+	for _, a := range c.args {
+		if strings.IndexByte(a, 0) >= 0 {
+			return fmt.Errorf("gdbmi: -%s: the parameter %q holds a zero byte", c.name, a)
 		}
 	}
 	return nil
@@ -94,12 +59,8 @@ func (c Command) check() error {
 // as they are: gdb hands some commands (-file-exec-and-symbols, -exec-arguments) to parsers of its command
 // language, which know \" and \\ but no octal escapes.
 func quoteWord(s string) string {
-	plain := s != ""
-	for i := 0; i < len(s) && plain; i++ {
-		c := s[i]
-		plain = c > ' ' && c != 0x7f && c != '"' && c != '\\' && c != '\''
-	}
-	if plain {
+	special := func(r rune) bool { return r <= ' ' || r == 0x7f || r == '"' || r == '\\' || r == '\'' }
+	if s != "" && strings.IndexFunc(s, special) < 0 {
 		return s
 	}
 	b := make([]byte, 0, len(s)+8)

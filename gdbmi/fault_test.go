@@ -22,8 +22,7 @@ func TestGdbDiesInTheMiddleOfARecord(t *testing.T) {
 ! signal 9`)
 	_, err := p.Send(deadline(t), version)
 	// The half of a record that was written is the answer; gdb's death follows as an event.
-	var re *gdbmi.RecordError
-	if !errors.As(err, &re) || !strings.Contains(re.Line, "bkpt") {
+	if err == nil || !strings.Contains(err.Error(), "is broken") || !strings.Contains(err.Error(), "bkpt") {
 		t.Fatalf("got %v", err)
 	}
 	e := exitEvent(t, p)

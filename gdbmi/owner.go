@@ -2,8 +2,10 @@ package gdbmi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,25 +16,21 @@ type request struct {
 	command Command
 	token   uint64
 	capture bool
-	streams []Record // written by the owner before reply is sent
-	reply   chan reply
+	streams []Record    // captured by the owner, until it answers
+	answer  chan answer // receives at most once
 }
 
-type reply struct {
+type answer struct {
 	record Record
 	err    error
 }
 
-type reaped struct {
-	state, stderr string
-}
-
 // Send gives gdb a command and waits for its first result. Many may be under way at once; gdb carries
 // them out in the order in which they were sent. The error is a *[CommandError] for ^error, a *[DeadError]
-// if gdb is or goes away, a *[RecordError] for a broken answer, and ctx's if that ends first: the command is then
-// carried out all the same, and its result is an [Event].
+// if gdb is or goes away, and ctx's if that ends first: the command is then carried out all the same, and its
+// result is an [Event].
 func (p *Process) Send(ctx context.Context, c Command) (Record, error) {
-	r, _, err := p.send(ctx, c, false)
+	r, _, err := p.send(&request{ctx: ctx, command: c})
 	return r, err
 }
 
@@ -40,43 +38,42 @@ func (p *Process) Send(ctx context.Context, c Command) (Record, error) {
 // oldest one under way, which is what it printed. They are events as well. What gdb prints about a stop
 // that falls into that time is among them.
 func (p *Process) SendCapture(ctx context.Context, c Command) (Record, []Record, error) {
-	return p.send(ctx, c, true)
+	return p.send(&request{ctx: ctx, command: c, capture: true})
 }
 
-func (p *Process) send(ctx context.Context, c Command, capture bool) (Record, []Record, error) {
-	if err := c.check(); err != nil {
+func (p *Process) send(r *request) (Record, []Record, error) {
+	if err := r.command.check(); err != nil {
 		return Record{}, nil, err
 	}
-	r := &request{ctx: ctx, command: c, capture: capture, reply: make(chan reply, 1)}
-	select {
-	case p.requests <- r:
-	case <-ctx.Done():
-		return Record{}, nil, notAnswered(ctx, c)
-	case <-p.ended:
-		return Record{}, nil, p.dead.answering(c)
+	r.answer = make(chan answer, 1)
+	err := p.tell(r.ctx, func(o *owner) { o.send(r) })
+	if err == nil {
+		select {
+		case a := <-r.answer:
+			return a.record, r.streams, a.err
+		case <-r.ctx.Done():
+			err = context.Cause(r.ctx)
+		}
+		_ = p.tell(context.Background(), func(o *owner) { o.forget(r) }) // or it has ended, and answered
+		select {
+		case a := <-r.answer: // it came in between
+			return a.record, r.streams, a.err
+		default:
+		}
 	}
-	select {
-	case a := <-r.reply:
-		return a.record, r.streams, a.err
-	case <-ctx.Done():
-	}
-	select {
-	case p.cancels <- r:
-	case <-p.ended:
-	}
-	select {
-	case a := <-r.reply: // it came in between
-		return a.record, r.streams, a.err
-	default:
-		return Record{}, nil, notAnswered(ctx, c)
-	}
+	return Record{}, nil, unanswered(r.command, err)
 }
 
 // Mark has an event with Mark set follow the events that came before this call. Who has taken it has taken all that gdb
 // had said of its own accord when an earlier [Process.Send] returned. The error is ctx's, or a *[DeadError].
 func (p *Process) Mark(ctx context.Context) error {
+	return p.tell(ctx, func(o *owner) { o.events = append(o.events, Event{Mark: true}) })
+}
+
+// tell has the owner do something. The error is ctx's, or a *[DeadError].
+func (p *Process) tell(ctx context.Context, do func(*owner)) error {
 	select {
-	case p.marks <- struct{}{}:
+	case p.told <- do:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -85,14 +82,13 @@ func (p *Process) Mark(ctx context.Context) error {
 	}
 }
 
-func notAnswered(ctx context.Context, c Command) error {
-	return fmt.Errorf("gdb has not answered %s: %w", shorten(c.String(), 200), context.Cause(ctx))
-}
-
-func (e *DeadError) answering(c Command) *DeadError {
-	d := *e
-	d.Command = c.String()
-	return &d
+func unanswered(c Command, why error) error {
+	if dead, ok := errors.AsType[*DeadError](why); ok {
+		d := *dead
+		d.Command = c.String()
+		return &d
+	}
+	return fmt.Errorf("gdb has not answered %s: %w", shorten(c.String()), why)
 }
 
 // owner is the goroutine that owns what is under way. It never blocks on one channel alone, which is why
@@ -100,21 +96,16 @@ func (e *DeadError) answering(c Command) *DeadError {
 type owner struct {
 	p          *Process
 	transcript io.Writer
-	next       uint64
+	token      uint64     // the last
 	pending    []*request // in the order of sending, which is that of gdb's work
 	out        []string   // to be written
 	events     []Event    // to be taken
 	last       []string   // for DeadError
 	prompted   bool
-	asked      bool // -gdb-exit was sent
-	closing    bool
+	asked      bool // to end
 }
 
 const lastKept = 8
-
-func newOwner(p *Process, transcript io.Writer) *owner {
-	return &owner{p: p, transcript: transcript, next: 1}
-}
 
 func (o *owner) run() {
 	p := o.p
@@ -122,8 +113,7 @@ func (o *owner) run() {
 	defer p.helpers.Wait()
 	lines, dead := p.lines, p.reaped
 	var impatient <-chan time.Time
-	var gone *reaped
-	for lines != nil || gone == nil {
+	for lines != nil || dead != nil {
 		var eventC chan Event
 		var event Event
 		if len(o.events) > 0 {
@@ -135,12 +125,8 @@ func (o *owner) run() {
 			writeC, write = p.writes, o.out[0]
 		}
 		select {
-		case r := <-p.requests:
-			o.send(r)
-		case r := <-p.cancels:
-			o.forget(r)
-		case <-p.marks:
-			o.events = append(o.events, Event{Mark: true})
+		case do := <-p.told:
+			do(o)
 		case line, ok := <-lines:
 			if !ok {
 				lines = nil
@@ -153,33 +139,27 @@ func (o *owner) run() {
 			o.events = o.events[1:]
 		case writeC <- write:
 			o.out = o.out[1:]
-		case g := <-dead:
-			gone = &g
-		case <-p.closing:
-			o.closing = true
+		case p.dead = <-dead:
+			dead = nil
 		case <-impatient:
 			p.log.Warn("gdb closed its output and lives on: it is killed", "pid", p.pid)
 			p.kill()
 		}
 	}
 	close(p.writes)
-	o.end(*gone)
+	o.end()
 }
 
 // end answers all that is open, and hands out the remaining events until they are taken or no longer wanted.
-func (o *owner) end(gone reaped) {
+func (o *owner) end() {
 	p := o.p
-	p.dead = &DeadError{Asked: o.asked || o.closing, PID: p.pid, State: gone.state, Stderr: gone.stderr, Last: o.last}
+	p.dead.Asked, p.dead.PID, p.dead.Last = o.asked, p.pid, o.last
 	for _, r := range o.pending {
-		o.finish(r, reply{err: p.dead.answering(r.command)})
+		r.answer <- answer{err: unanswered(r.command, p.dead)}
 	}
-	o.pending = nil
-	o.log("! " + gone.state)
+	o.log("! " + p.dead.State)
 	close(p.ended)
 	defer close(p.events)
-	if o.closing {
-		return
-	}
 	for _, e := range append(o.events, Event{Exit: p.dead}) {
 		select {
 		case p.events <- e:
@@ -201,12 +181,11 @@ func (o *owner) log(s string) {
 
 func (o *owner) send(r *request) {
 	if r.ctx.Err() != nil {
-		o.finish(r, reply{err: notAnswered(r.ctx, r.command)})
+		r.answer <- answer{err: unanswered(r.command, context.Cause(r.ctx))}
 		return
 	}
-	o.asked = o.asked || r.command.name == "gdb-exit"
-	r.token = o.next
-	o.next++
+	o.token++
+	r.token = o.token
 	o.pending = append(o.pending, r)
 	line := strconv.FormatUint(r.token, 10) + r.command.String()
 	o.log("> " + line)
@@ -214,15 +193,8 @@ func (o *owner) send(r *request) {
 }
 
 func (o *owner) forget(r *request) {
-	for i, q := range o.pending {
-		if q == r {
-			o.pending = append(o.pending[:i], o.pending[i+1:]...)
-			return
-		}
-	}
+	o.pending = slices.DeleteFunc(o.pending, func(q *request) bool { return q == r })
 }
-
-func (o *owner) finish(r *request, a reply) { r.reply <- a }
 
 func (o *owner) line(line string) {
 	o.log("< " + line)
@@ -230,7 +202,7 @@ func (o *owner) line(line string) {
 		if len(o.last) == lastKept {
 			o.last = append(o.last[:0], o.last[1:]...)
 		}
-		o.last = append(o.last, strings.Clone(shorten(line, 160)))
+		o.last = append(o.last, strings.Clone(shorten(line)))
 	}
 	for _, rec := range Split(line) {
 		o.record(rec)
@@ -249,33 +221,29 @@ func (o *owner) record(rec Record) {
 		o.pending[0].streams = append(o.pending[0].streams, rec)
 	}
 	if rec.Kind == ResultKind || rec.Kind == Malformed {
-		for _, r := range o.pending {
-			if r.token == rec.Token {
-				o.forget(r)
-				o.finish(r, answer(r.command, rec))
-				return
-			}
+		i := slices.IndexFunc(o.pending, func(r *request) bool { return r.token == rec.Token })
+		if i >= 0 {
+			r := o.pending[i]
+			o.forget(r)
+			r.answer <- answer{rec, failure(r.command, rec)}
+			return
 		}
 	}
 	o.events = append(o.events, Event{Record: rec})
 }
 
-func answer(c Command, rec Record) reply {
+// failure is the error that the answer to a command is.
+func failure(c Command, rec Record) error {
 	if rec.Kind == Malformed {
 		_, err := Parse(rec.Text)
-		if err == nil {
-			// Split takes for broken only what Parse refuses or what has text behind it.
-			err = &SyntaxError{Line: rec.Text, Offset: len(rec.Text), Want: "a whole record"}
-		}
-		return reply{err: &RecordError{Command: c.String(), Line: rec.Text, Err: err}}
+		return fmt.Errorf("gdb's answer to %s is broken, %q: %w", shorten(c.String()), shorten(rec.Text), err)
 	}
 	if rec.Class != ClassError {
-		return reply{record: rec}
+		return nil
 	}
-	f := rec.Fields()
-	msg := f.OptString("msg")
+	msg := rec.Fields().OptString("msg")
 	if msg == "" {
-		msg = rec.String()
+		msg = rec.Text
 	}
-	return reply{record: rec, err: &CommandError{Command: c.String(), Msg: msg, Code: f.OptString("code")}}
+	return &CommandError{Command: c.String(), Msg: msg}
 }

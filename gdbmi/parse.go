@@ -10,34 +10,17 @@ import (
 // gdb itself nests fewer than ten deep.
 const maxDepth = 512
 
-// SyntaxError says where a line stops being an MI record.
-type SyntaxError struct {
-	Line   string // the whole line
-	Offset int    // byte offset in Line
-	Want   string // what the grammar wants there
-}
-
-func (e *SyntaxError) Error() string {
-	rest := e.Line[min(e.Offset, len(e.Line)):]
-	if len(rest) > 40 {
-		rest = rest[:40] + "…"
-	}
-	return fmt.Sprintf("gdbmi: want %s at byte %d of a line of %d bytes, found %q", e.Want, e.Offset, len(e.Line), rest)
-}
-
-// Parse reads line, without its line end, as exactly one record. It returns a *[SyntaxError] if the
-// line is anything else; [Split] is the tolerant form. The record shares memory with line.
+// Parse reads line, without its line end, as exactly one record. The error says where it stops being one;
+// [Split] is the tolerant form. The record shares memory with line.
 func Parse(line string) (Record, error) {
 	p := parser{s: line}
 	r, ok := p.record()
-	if !ok {
-		return Record{}, p.err()
+	if ok && p.i == len(line) {
+		return r, nil
 	}
-	if p.i != len(line) {
-		p.fail("the end of the line")
-		return Record{}, p.err()
-	}
-	return r, nil
+	p.fail("the end of the line")
+	return Record{}, fmt.Errorf("gdbmi: want %s at byte %d of a line of %d bytes, found %q", p.want, p.at, len(line),
+		shorten(line[p.at:]))
 }
 
 type parser struct {
@@ -47,8 +30,6 @@ type parser struct {
 	want  string // set by the first failure
 	at    int
 }
-
-func (p *parser) err() error { return &SyntaxError{Line: p.s, Offset: p.at, Want: p.want} }
 
 func (p *parser) fail(want string) bool {
 	if p.want == "" {
@@ -72,53 +53,41 @@ func (p *parser) take(c byte) bool {
 	return false
 }
 
+// token reads the digits in front of a record.
+func (p *parser) token() (token uint64, ok bool) {
+	for c := p.peek(); c >= '0' && c <= '9'; c = p.peek() {
+		if token > (1<<63)/10 {
+			return 0, p.fail("a token below 2^63")
+		}
+		token = token*10 + uint64(c-'0')
+		p.i++
+	}
+	return token, true
+}
+
 // record reads one record from the present place; what follows it is the caller's business.
-func (p *parser) record() (Record, bool) {
-	if strings.HasPrefix(p.s[p.i:], "(gdb)") {
+func (p *parser) record() (r Record, ok bool) {
+	start := p.i
+	if strings.HasPrefix(p.s[start:], "(gdb)") {
 		p.i += len("(gdb)")
 		p.take(' ')
 		return Record{Kind: Prompt}, true
 	}
-	r := Record{}
-	digits := p.i
-	for c := p.peek(); c >= '0' && c <= '9'; c = p.peek() {
-		if r.Token > (1<<63)/10 {
-			return r, p.fail("a token below 2^63")
-		}
-		r.Token = r.Token*10 + uint64(c-'0')
-		p.i++
+	if r.Token, ok = p.token(); !ok {
+		return r, false
 	}
-	hasToken := p.i > digits
-	switch c := p.peek(); c {
-	case '^':
-		r.Kind = ResultKind
-	case '*':
-		r.Kind = Exec
-	case '+':
-		r.Kind = Status
-	case '=':
-		r.Kind = Notify
-	case '~', '@', '&':
-		if hasToken {
+	if r.Kind, ok = marked[p.peek()]; !ok {
+		return r, p.fail("a record")
+	}
+	if r.IsStream() {
+		if p.i > start {
 			return r, p.fail("one of ^ * + = after a token")
 		}
 		p.i++
-		switch c {
-		case '~':
-			r.Kind = Console
-		case '@':
-			r.Kind = Target
-		default:
-			r.Kind = Log
-		}
-		var ok bool
 		r.Text, ok = p.cstring()
 		return r, ok
-	default:
-		return r, p.fail("a record")
 	}
 	p.i++
-	var ok bool
 	if r.Class, ok = p.word(); !ok {
 		return r, p.fail("a class")
 	}
@@ -129,6 +98,7 @@ func (p *parser) record() (Record, bool) {
 		}
 		r.Items = append(r.Items, it)
 	}
+	r.Text = p.s[start:p.i]
 	return r, true
 }
 
@@ -163,19 +133,23 @@ func (p *parser) result() (Result, bool) {
 	return it, ok
 }
 
-func (p *parser) value() (Value, bool) {
+func (p *parser) value() (v Value, ok bool) {
+	start := p.i
 	switch p.peek() {
 	case '"':
-		s, ok := p.cstring()
-		return Value{Kind: Const, Text: s}, ok
+		v.Text, ok = p.cstring()
+		return v, ok
 	case '{':
-		items, ok := p.items('}')
-		return Value{Kind: Tuple, Items: items}, ok
+		v.Kind = Tuple
+		v.Items, ok = p.items('}')
 	case '[':
-		items, ok := p.items(']')
-		return Value{Kind: List, Items: items}, ok
+		v.Kind = List
+		v.Items, ok = p.items(']')
+	default:
+		p.fail("a value")
 	}
-	return Value{}, p.fail("a value")
+	v.Text = p.s[start:p.i]
+	return v, ok
 }
 
 // items reads the members of a tuple or list, from its opening to its closing bracket.
@@ -211,26 +185,19 @@ func (p *parser) cstring() (string, bool) {
 	if !p.take('"') {
 		return "", p.fail("a c-string")
 	}
-	rest := p.s[p.i:]
-	n := strings.IndexAny(rest, `"\`)
-	if n < 0 {
-		p.i = len(p.s)
-		return "", p.fail(`the '"' that ends the c-string`)
-	}
-	if rest[n] == '"' {
-		p.i += n + 1
-		return rest[:n], true
-	}
-	buf := make([]byte, 0, n+16)
+	var buf []byte
 	for {
-		rest = p.s[p.i:]
+		rest := p.s[p.i:]
 		n := strings.IndexAny(rest, `"\`)
 		if n < 0 {
 			p.i = len(p.s)
 			return "", p.fail(`the '"' that ends the c-string`)
 		}
-		buf = append(buf, rest[:n]...)
 		p.i += n + 1
+		if rest[n] == '"' && buf == nil {
+			return rest[:n], true
+		}
+		buf = append(buf, rest[:n]...)
 		if rest[n] == '"' {
 			return string(buf), true
 		}
@@ -284,21 +251,14 @@ func (p *parser) escape(buf []byte) ([]byte, bool) {
 }
 
 // number reads up to most digits and returns their value and count.
-func (p *parser) number(base uint32, most int) (v uint32, n int) {
+func (p *parser) number(base, most int) (v, n int) {
 	for ; n < most; n++ {
-		var d uint32
-		switch c := p.peek(); {
-		case c >= '0' && c <= '9':
-			d = uint32(c - '0')
-		case c >= 'a' && c <= 'f':
-			d = uint32(c-'a') + 10
-		case c >= 'A' && c <= 'F':
-			d = uint32(c-'A') + 10
-		default:
-			return v, n
+		d := strings.IndexByte("0123456789abcdefABCDEF", p.peek())
+		if d >= 16 {
+			d -= 6
 		}
-		if d >= base {
-			return v, n
+		if d < 0 || d >= base {
+			break
 		}
 		v = v*base + d
 		p.i++

@@ -1,7 +1,6 @@
 package gdbmi
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,7 +67,7 @@ func TestSplit(t *testing.T) {
 		{"huge token", `99999999999999999999999^done`, []Record{text("99999999999999999999999^done")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, Split(tt.line)); diff != "" {
+			if diff := cmp.Diff(tt.want, bareAll(Split(tt.line))); diff != "" {
 				t.Errorf("Split(%q) (-want +got):\n%s", tt.line, diff)
 			}
 		})
@@ -77,9 +76,8 @@ func TestSplit(t *testing.T) {
 
 func TestParseSaysWhereItFails(t *testing.T) {
 	_, err := Parse(`7^done,frame={level=x}`)
-	var se *SyntaxError
-	if !errors.As(err, &se) || se.Offset != 20 || se.Want != "a value" {
-		t.Fatalf("got %v", err)
+	if err == nil {
+		t.Fatal("no error")
 	}
 	if got, want := err.Error(), `gdbmi: want a value at byte 20 of a line of 22 bytes, found "x}"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -118,8 +116,8 @@ func TestTranscriptsOfRealGdb(t *testing.T) {
 				if r.Kind == Text {
 					continue
 				}
-				again, err := Parse(r.String())
-				if diff := cmp.Diff(r, again); err != nil || diff != "" {
+				again, err := Parse(written(r))
+				if diff := cmp.Diff(bare(r), bare(again)); err != nil || diff != "" {
 					t.Errorf("%s:%d: written again: %v\n%s", name, n+1, err, diff)
 				}
 			}
@@ -158,7 +156,7 @@ func genRecord() *rapid.Generator[Record] {
 			return r
 		}
 		r.Token = rapid.Uint64Range(0, 1<<40).Draw(t, "token")
-		r.Class = rapid.SampledFrom(classes[marks[r.Kind]]).Draw(t, "class")
+		r.Class = rapid.SampledFrom(classes[r.Kind]).Draw(t, "class")
 		r.Items = rapid.SliceOfN(genResult(4), 0, 5).Draw(t, "items")
 		return r
 	})
@@ -179,16 +177,16 @@ func TestRecordsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := genRecord().Draw(t, "record")
 		want.Items = normal(want.Items)
-		got, err := Parse(want.String())
+		got, err := Parse(written(want))
 		if err != nil {
-			t.Fatalf("%q: %v", want.String(), err)
+			t.Fatalf("%q: %v", written(want), err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, bare(got)); diff != "" {
 			t.Fatalf("-want +got:\n%s", diff)
 		}
 		// Output in front of it that holds no mark must not matter.
 		front := rapid.StringMatching(`[a-z ,.]{1,9}`).Draw(t, "front")
-		if diff := cmp.Diff([]Record{text(front), want}, Split(front+want.String())); diff != "" {
+		if diff := cmp.Diff([]Record{text(front), want}, bareAll(Split(front+written(want)))); diff != "" {
 			t.Fatalf("glued, -want +got:\n%s", diff)
 		}
 	})
@@ -217,11 +215,11 @@ func FuzzSplit(f *testing.F) {
 				}
 				continue
 			}
-			again, err := Parse(r.String())
+			again, err := Parse(written(r))
 			if err != nil {
-				t.Fatalf("%q written as %q: %v", line, r.String(), err)
+				t.Fatalf("%q written as %q: %v", line, written(r), err)
 			}
-			if diff := cmp.Diff(r, again); diff != "" {
+			if diff := cmp.Diff(bare(r), bare(again)); diff != "" {
 				t.Fatalf("%q: -first +second:\n%s", line, diff)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,18 +50,17 @@ type Process struct {
 	patience time.Duration
 	log      *slog.Logger
 
-	requests chan *request
-	cancels  chan *request
-	marks    chan struct{}
-	closing  chan struct{} // one value: Close was called
-	lines    chan string   // stdout, by line
-	reaped   chan reaped
+	told     chan func(*owner)
+	lines    chan string     // stdout, by line
+	reaped   chan *DeadError // State and Stderr
 	writes   chan string
 	events   chan Event
 	ready    chan struct{} // closed at the first prompt
 	ended    chan struct{} // closed when gdb is reaped and every Send answered
 	dead     *DeadError    // valid once ended is closed
 	helpers  sync.WaitGroup
+	shut     sync.Once
+	closing  chan struct{} // closed when nobody wants events any more
 	finished chan struct{} // closed when no goroutine of this Process is left
 }
 
@@ -76,7 +76,7 @@ type Event struct {
 }
 
 // Start starts gdb and waits for its first prompt, until ctx ends; ctx has no part in gdb's life after that.
-// Every Process must be closed. The error is a *[StartError].
+// Every Process must be closed.
 func Start(ctx context.Context, opt Options) (*Process, error) {
 	path := opt.Path
 	if path == "" {
@@ -85,16 +85,14 @@ func Start(ctx context.Context, opt Options) (*Process, error) {
 	p := &Process{
 		patience: opt.Patience,
 		log:      opt.Log,
-		requests: make(chan *request),
-		cancels:  make(chan *request),
-		marks:    make(chan struct{}),
-		closing:  make(chan struct{}),
+		told:     make(chan func(*owner)),
 		lines:    make(chan string),
-		reaped:   make(chan reaped, 1),
+		reaped:   make(chan *DeadError, 1),
 		writes:   make(chan string),
 		events:   make(chan Event),
 		ready:    make(chan struct{}),
 		ended:    make(chan struct{}),
+		closing:  make(chan struct{}),
 		finished: make(chan struct{}),
 	}
 	if p.patience == 0 {
@@ -103,20 +101,20 @@ func Start(ctx context.Context, opt Options) (*Process, error) {
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	if err := p.launch(path, opt); err != nil {
-		return nil, &StartError{Path: path, Err: err}
+	err := p.launch(path, opt)
+	if err == nil {
+		select {
+		case <-p.ready:
+			return p, nil
+		case <-p.ended:
+			err = p.dead
+		case <-ctx.Done():
+			p.kill()
+			err = fmt.Errorf("no prompt came: %w", context.Cause(ctx))
+		}
+		p.finish()
 	}
-	select {
-	case <-p.ready:
-		return p, nil
-	case <-p.ended:
-		p.shut()
-		return nil, &StartError{Path: path, Err: p.dead}
-	case <-ctx.Done():
-		p.kill()
-		p.shut()
-		return nil, &StartError{Path: path, Err: fmt.Errorf("no prompt came: %w", context.Cause(ctx))}
-	}
+	return nil, fmt.Errorf("could not start gdb (%s): %w", path, err)
 }
 
 // launch makes the pipes, starts gdb and the goroutines.
@@ -162,7 +160,7 @@ func (p *Process) launch(path string, opt Options) error {
 		stdout.finish()
 		stderr.finish()
 		_ = inW.SetWriteDeadline(time.Unix(1, 0))
-		p.reaped <- reaped{state: state, stderr: <-tail}
+		p.reaped <- &DeadError{State: state, Stderr: <-tail}
 	})
 	if err := <-started; err != nil {
 		closeAll()
@@ -191,7 +189,7 @@ func (p *Process) launch(path string, opt Options) error {
 			}
 		}
 	})
-	go newOwner(p, opt.Transcript).run()
+	go (&owner{p: p, transcript: opt.Transcript}).run()
 	return nil
 }
 
@@ -215,13 +213,7 @@ func withoutPreload(env []string) []string {
 	if env == nil {
 		env = os.Environ()
 	}
-	out := make([]string, 0, len(env))
-	for _, e := range env {
-		if !strings.HasPrefix(e, "LD_PRELOAD=") {
-			out = append(out, e)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "LD_PRELOAD=") })
 }
 
 // PID returns gdb's process id.
@@ -245,11 +237,9 @@ func (p *Process) Interrupt() error {
 
 func (p *Process) kill() { _ = p.proc.Kill() }
 
-func (p *Process) shut() {
-	select {
-	case p.closing <- struct{}{}:
-	case <-p.finished:
-	}
+// finish waits for the goroutines, which end when gdb has.
+func (p *Process) finish() {
+	p.shut.Do(func() { close(p.closing) })
 	<-p.finished
 }
 
@@ -257,19 +247,14 @@ func (p *Process) shut() {
 // first, and then kills. It returns when gdb is reaped and no goroutine of the Process is left, or with an
 // error if the kernel does not give gdb up. It may be called again and from several goroutines.
 func (p *Process) Close(ctx context.Context) error {
-	exited := make(chan struct{})
-	//nolint:gosec // ends with gdb, which is ended below
-	go func() {
-		defer close(exited)
-		// Bounded by the kill below, not by the caller's context.
-		_, _ = p.Send(context.Background(), Cmd("gdb-exit"))
-	}()
-	patience := time.NewTimer(p.patience)
-	defer patience.Stop()
-	select {
-	case <-p.ended:
-	case <-ctx.Done():
-	case <-patience.C:
+	_ = p.tell(context.Background(), func(o *owner) { o.asked = true }) // or it has ended
+	ctx, cancel := context.WithTimeout(ctx, p.patience)
+	defer cancel()
+	if _, err := p.Send(ctx, Cmd("gdb-exit")); err == nil {
+		select {
+		case <-p.ended:
+		case <-ctx.Done():
+		}
 	}
 	p.kill()
 	last := time.NewTimer(p.patience)
@@ -279,7 +264,6 @@ func (p *Process) Close(ctx context.Context) error {
 	case <-last.C:
 		return fmt.Errorf("gdb (process %d) was killed and did not end within %v", p.pid, p.patience)
 	}
-	<-exited
-	p.shut()
+	p.finish()
 	return nil
 }

@@ -152,7 +152,7 @@ func TestRealGdbRunsAProgram(t *testing.T) {
 	p, _ := realGdb(t, `#include <stdio.h>
 int f(int x) { return x + 1; }
 int main(void) { printf("no line feed"); fflush(stdout); return f(6); }`, gdbmi.Options{})
-	send(t, p, gdbmi.Cmd("break-insert").Params("f"))
+	send(t, p, gdbmi.Cmd("break-insert", "f"))
 	if got := send(t, p, gdbmi.Cmd("exec-run")).Class; got != gdbmi.ClassRunning {
 		t.Fatalf("got ^%s", got)
 	}
@@ -169,16 +169,16 @@ int main(void) { printf("no line feed"); fflush(stdout); return f(6); }`, gdbmi.
 	}
 	_, err = p.Send(deadline(t), gdbmi.Cmd("data-evaluate-expression", "nosuch"))
 	var ce *gdbmi.CommandError
-	if !errors.As(err, &ce) || ce.Msg != `No symbol "nosuch" in current context.` || ce.Undefined() {
+	if !errors.As(err, &ce) || ce.Msg != `No symbol "nosuch" in current context.` {
 		t.Errorf("got %v", err)
 	}
 	_, err = p.Send(deadline(t), gdbmi.Cmd("no-such-command"))
-	if !errors.As(err, &ce) || !ce.Undefined() {
+	if !errors.As(err, &ce) || !strings.Contains(ce.Msg, "no-such-command") {
 		t.Errorf("got %v", err)
 	}
 	send(t, p, gdbmi.Cmd("exec-continue"))
 	f = next(t, p, "the exit", isStopped).Fields()
-	if code, _ := f.OptOctal("exit-code"); code != 7 {
+	if code := f.OptOctal("exit-code"); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -234,7 +234,7 @@ func TestInterruptBreaksOffACall(t *testing.T) {
 	p, _ := realGdb(t, `#include <unistd.h>
 int spin(void) { write(1, "spinning\n", 9); for (;;) ; return 0; }
 int main(void) { return 0; }`, gdbmi.Options{})
-	send(t, p, gdbmi.Cmd("break-insert").Params("main"))
+	send(t, p, gdbmi.Cmd("break-insert", "main"))
 	send(t, p, gdbmi.Cmd("exec-run"))
 	next(t, p, "the stop at main", isStopped)
 	answer := make(chan error, 1)
@@ -359,7 +359,7 @@ func TestGdbCannotBeStarted(t *testing.T) {
 	for name, path := range map[string]string{"missing": "/nonexistent/gdb", "no gdb": "/bin/true"} {
 		t.Run(name, func(t *testing.T) {
 			_, err := gdbmi.Start(deadline(t), gdbmi.Options{Path: path})
-			if _, ok := errors.AsType[*gdbmi.StartError](err); !ok {
+			if err == nil || !strings.Contains(err.Error(), "could not start gdb ("+path+")") {
 				t.Fatalf("got %v", err)
 			}
 		})
@@ -372,7 +372,7 @@ func TestTranscriptPlaysBack(t *testing.T) {
 		var all strings.Builder
 		for _, expr := range []string{"6*7", "nosuch", `"a\"b"`} {
 			r, err := p.Send(deadline(t), gdbmi.Cmd("data-evaluate-expression", expr))
-			fmt.Fprintln(&all, r, err)
+			fmt.Fprintln(&all, r.Class, r.Items, err)
 		}
 		return all.String(), p.Close(deadline(t))
 	}
@@ -391,8 +391,7 @@ func TestTranscriptPlaysBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renumber := strings.NewReplacer("1^", "4^", "2^", "5^", "3^", "6^")
-	if renumber.Replace(again) != want {
+	if again != want {
 		t.Errorf("got\n%s\nwant\n%s\nscript\n%s", again, want, script)
 	}
 }

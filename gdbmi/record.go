@@ -1,10 +1,5 @@
 package gdbmi
 
-import (
-	"strconv"
-	"strings"
-)
-
 // Kind says what a [Record] is.
 type Kind uint8
 
@@ -20,20 +15,13 @@ const (
 	Target          // @"...": the output of a remote target
 	Log             // &"...": gdb's own messages
 	Prompt          // (gdb)
-	// Malformed is a line that begins like a result record and is broken. Its Token is right,
-	// Text is the whole line.
+	// Malformed is a line that begins like a result record and is broken. Its Token is right.
 	Malformed
 )
 
-var kindNames = [...]string{
-	"text", "result", "exec", "status", "notify", "console", "target", "log", "prompt", "malformed result",
-}
-
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "unknown kind"
+// marked is what begins with a mark, behind the token.
+var marked = map[byte]Kind{
+	'^': ResultKind, '*': Exec, '+': Status, '=': Notify, '~': Console, '@': Target, '&': Log,
 }
 
 // The classes of result and exec records.
@@ -54,56 +42,41 @@ type Record struct {
 	Token uint64
 	// Class is the word after ^ * + =, e.g. "done" or "stopped".
 	Class string
-	// Text is the unescaped content of a stream record, or the line of a Text or Malformed one.
+	// Text is the unescaped content of a stream record, and else what gdb wrote.
 	Text string
 	// Items are the results of a result or async record in order, with duplicates.
 	Items []Result
 }
 
-var marks = [...]byte{
-	ResultKind: '^', Exec: '*', Status: '+', Notify: '=', Console: '~', Target: '@', Log: '&',
-	Malformed: 0,
-}
-
-// String returns the record as the line that gdb would print, without the line feed. For every
-// record r that [Parse] returns, Parse(r.String()) gives r again.
-func (r Record) String() string {
-	var b strings.Builder
-	switch r.Kind {
-	case Text, Malformed:
-		return r.Text
-	case Prompt:
-		return "(gdb) "
-	case Console, Target, Log:
-		b.WriteByte(marks[r.Kind])
-		quote(&b, r.Text)
-		return b.String()
-	case ResultKind, Exec, Status, Notify:
-	}
-	if r.Token != 0 {
-		b.WriteString(strconv.FormatUint(r.Token, 10))
-	}
-	b.WriteByte(marks[r.Kind])
-	b.WriteString(r.Class)
-	for _, it := range r.Items {
-		b.WriteByte(',')
-		it.write(&b)
-	}
-	return b.String()
-}
-
-// brief is a short form for error messages: the head of the record, at most 160 bytes.
-func (r Record) brief() string {
-	s := r.String()
-	const most = 160
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
-
-// IsAsync reports whether r is an exec, status or notify record.
-func (r Record) IsAsync() bool { return r.Kind == Exec || r.Kind == Status || r.Kind == Notify }
-
 // IsStream reports whether r is a console, target or log record.
 func (r Record) IsStream() bool { return r.Kind == Console || r.Kind == Target || r.Kind == Log }
+
+// ValueKind says which alternative of the grammar's `value` a [Value] is.
+type ValueKind uint8
+
+// The alternatives of `value`. The zero Value is an empty Const.
+const (
+	Const ValueKind = iota // a c-string, unescaped
+	Tuple                  // {...}
+	List                   // [...]
+)
+
+func (k ValueKind) String() string { return [...]string{"string", "tuple", "list"}[k] }
+
+// Value is one value of the grammar. Values are immutable after parsing and may be shared
+// between goroutines. The strings in a value may be substrings of the line it was parsed from, so
+// keeping one keeps that line in memory; use [strings.Clone] for what outlives a long record.
+type Value struct {
+	Kind ValueKind
+	// Text is the unescaped content of a Const: bytes as gdb sent them, not necessarily UTF-8. Else it is what gdb wrote.
+	Text string
+	// Items are the members of a Tuple or List in the order in which gdb sent them,
+	// with duplicates. A member that is a plain value has an empty Name.
+	Items []Result
+}
+
+// Result is `name=value`, or a plain value when Name is empty.
+type Result struct {
+	Name  string
+	Value Value
+}

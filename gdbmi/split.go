@@ -18,8 +18,13 @@ import (
 //   - Everything else gives one Text.
 func Split(line string) []Record {
 	p := parser{s: line}
-	if r, ok := p.record(); ok && (p.i == len(line) || knownHead(r)) {
-		return withText(r, line[p.i:])
+	if r, ok := p.record(); ok {
+		switch {
+		case p.i == len(line):
+			return []Record{r}
+		case r.Kind == Prompt || r.IsStream() || slices.Contains(classes[r.Kind], r.Class):
+			return []Record{r, {Kind: Text, Text: line[p.i:]}}
+		}
 	}
 	if token, ok := brokenResult(line); ok {
 		return []Record{{Kind: Malformed, Token: token, Text: line}}
@@ -47,13 +52,6 @@ func Split(line string) []Record {
 	return []Record{{Kind: Text, Text: line}}
 }
 
-func withText(r Record, rest string) []Record {
-	if rest == "" {
-		return []Record{r}
-	}
-	return []Record{r, {Kind: Text, Text: rest}}
-}
-
 // gluedStart is a cheap test that keeps Split linear on long lines of the program's output: only a
 // place that already looks like the start of a record is handed to the parser.
 func gluedStart(mark byte, rest string) bool {
@@ -63,15 +61,18 @@ func gluedStart(mark byte, rest string) bool {
 	case '(':
 		return rest == "gdb)" || rest == "gdb) "
 	}
-	return startsWithKnown(mark, rest)
+	return slices.ContainsFunc(classes[marked[mark]], func(class string) bool {
+		after, ok := strings.CutPrefix(rest, class)
+		return ok && (after == "" || after[0] == ',')
+	})
 }
 
 // classes are the classes of gdb's manual ("Result Records", "Async Records") and its source.
-var classes = map[byte][]string{
-	'^': {ClassDone, ClassRunning, ClassConnected, ClassError, ClassExit},
-	'*': {ClassRunning, ClassStopped},
-	'+': {"download"},
-	'=': {
+var classes = map[Kind][]string{
+	ResultKind: {ClassDone, ClassRunning, ClassConnected, ClassError, ClassExit},
+	Exec:       {ClassRunning, ClassStopped},
+	Status:     {"download"},
+	Notify: {
 		"thread-group-added", "thread-group-removed", "thread-group-started", "thread-group-exited",
 		"thread-created", "thread-exited", "thread-selected", "library-loaded", "library-unloaded",
 		"traceframe-changed", "tsv-created", "tsv-deleted", "tsv-modified",
@@ -80,43 +81,12 @@ var classes = map[byte][]string{
 	},
 }
 
-func startsWithKnown(mark byte, s string) bool {
-	for _, c := range classes[mark] {
-		if strings.HasPrefix(s, c) && (len(s) == len(c) || s[len(c)] == ',') {
-			return true
-		}
-	}
-	return false
-}
-
-func knownHead(r Record) bool {
-	switch r.Kind {
-	case Console, Target, Log, Prompt:
-		return true
-	case ResultKind, Exec, Status, Notify:
-		return slices.Contains(classes[marks[r.Kind]], r.Class)
-	case Text, Malformed:
-	}
-	return false
-}
-
 // brokenResult reports whether line begins like a result record, and its token.
 func brokenResult(line string) (token uint64, ok bool) {
-	i := 0
-	for ; i < len(line) && line[i] >= '0' && line[i] <= '9'; i++ {
-		if token > (1<<63)/10 {
-			return 0, false
-		}
-		token = token*10 + uint64(line[i]-'0')
-	}
-	if i == len(line) || line[i] != '^' {
+	p := parser{s: line}
+	if token, ok = p.token(); !ok || !p.take('^') {
 		return 0, false
 	}
-	rest := line[i+1:]
-	for _, c := range classes['^'] {
-		if strings.HasPrefix(rest, c) {
-			return token, true
-		}
-	}
-	return 0, false
+	rest := line[p.i:]
+	return token, slices.ContainsFunc(classes[ResultKind], func(c string) bool { return strings.HasPrefix(rest, c) })
 }

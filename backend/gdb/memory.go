@@ -65,7 +65,7 @@ func (o *owner) readMemoryByGdb(ctx context.Context, addr uint64, n int, unreada
 	}
 	rf := r.Fields()
 	for block := range rf.Tuples("memory") {
-		if block.Addr("begin") != addr {
+		if begin, _ := block.OptAddr("begin"); begin != addr {
 			break // gdb leaves out what it cannot read; only what begins at addr is asked for
 		}
 		b, err := hex.DecodeString(block.String("contents"))

@@ -229,10 +229,7 @@ func leadingAddress(v string) (uint64, bool) {
 }
 
 func (o *owner) exit(f *gdbmi.Fields) {
-	e := backend.Exited{Signal: f.OptString("signal-name")}
-	if code, ok := f.OptOctal("exit-code"); ok {
-		e.Code = code
-	}
+	e := backend.Exited{Signal: f.OptString("signal-name"), Code: f.OptOctal("exit-code")}
 	if err := f.Err(); err != nil {
 		o.b.log.Warn("gdb's record of the program's end is not understood", "error", err)
 	}
