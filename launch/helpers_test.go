@@ -96,7 +96,7 @@ func nothingLeft(t *testing.T, s *Session) {
 
 func checkGone(t *testing.T, id, dir string) {
 	t.Helper()
-	left, err := marked.Find(marked.JobVar + "=" + id)
+	left, err := marked.Find(id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -222,7 +222,7 @@ func TestKillCohort(t *testing.T) {
 					&guardPid); err != nil || scanErr != nil {
 					t.Fatalf("it said %q: %v %v", line, err, scanErr)
 				}
-				processes, err := marked.Find(marked.JobVar + "=" + id)
+				processes, err := marked.Find(id)
 				if err != nil || len(processes) < 7 { // launcher, 3 agents, 3 ranks
 					t.Fatalf("the job has %d processes (%v): %v", len(processes), err, processes)
 				}

@@ -97,14 +97,13 @@ func Run(jobDir string, control io.Reader, log *slog.Logger) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), grace+killGrace)
 	defer cancel()
-	mark := marked.JobVar + "=" + dir.ID
 	soft, cancelSoft := context.WithTimeout(ctx, grace)
-	err = marked.Wait(soft, mark)
+	err = marked.Wait(soft, dir.ID)
 	cancelSoft()
 	if err != nil && soft.Err() == nil {
 		log.Warn("waiting for the processes of a job whose cohort has died", "err", err)
 	}
-	left, err := marked.KillAll(ctx, mark)
+	left, err := marked.KillAll(ctx, dir.ID)
 	for _, p := range left {
 		log.Info("killed a process of a job whose cohort has died", "pid", p.Pid, "command", p.Command)
 	}

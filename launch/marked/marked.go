@@ -29,92 +29,59 @@ type Process struct {
 	Command string // its arguments, separated by spaces
 }
 
-// Find lists the live processes (no zombies) of this user that have all the marks ("NAME=value") in the environment
-// they were started with. The caller itself is left out.
-func Find(marks ...string) ([]Process, error) {
-	return each(marks, nil)
-}
+// Find lists the live processes (no zombies) of this user that belong to a job by the environment they were started
+// with. The caller itself is left out.
+func Find(job string) ([]Process, error) { return each(0, nil, JobVar+"="+job) }
 
-// Kill sends SIGKILL to every process that Find would list and returns those.
-func Kill(marks ...string) ([]Process, error) {
-	return each(marks, func(fd int) error { return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) })
+// KillOf sends SIGKILL to the processes of a job that an agent has started, and returns those.
+func KillOf(job string, agent int) ([]Process, error) {
+	return each(unix.SIGKILL, nil, JobVar+"="+job, AgentVar+"="+strconv.Itoa(agent))
 }
 
 // KillAll kills until Find finds nothing, and waits for the killed to be gone. It returns whom it killed. When ctx ends
-// first, the error names those that still live.
-func KillAll(ctx context.Context, marks ...string) ([]Process, error) {
-	var all []Process
-	for {
-		pidfds := []int{}
-		found, err := each(marks, func(fd int) error {
-			if kept, dupErr := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); dupErr == nil {
-				pidfds = append(pidfds, kept)
-			}
-			return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-		})
-		all = append(all, found...)
-		alive := waitGone(ctx, pidfds)
-		if err != nil || len(found) == 0 {
-			return all, err
-		}
-		if alive {
-			return all, fmt.Errorf("waiting for %d killed processes to end (first %d, %s): %w", len(found),
-				found[0].Pid, found[0].Command, context.Cause(ctx))
-		}
-	}
+// first, the error names one that still lives.
+func KillAll(ctx context.Context, job string) ([]Process, error) {
+	return until(ctx, unix.SIGKILL, job)
 }
 
 // Wait returns when Find finds nothing any more, or with the reason for which ctx has ended.
-func Wait(ctx context.Context, marks ...string) error {
+func Wait(ctx context.Context, job string) error {
+	_, err := until(ctx, 0, job)
+	return err
+}
+
+// until signals the processes of a job and waits for their ends, until there are none.
+func until(ctx context.Context, signal unix.Signal, job string) (all []Process, err error) {
 	for {
-		pidfds := []int{}
-		found, err := each(marks, func(fd int) error {
-			if kept, dupErr := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); dupErr == nil {
-				pidfds = append(pidfds, kept)
-			}
-			return nil
-		})
-		alive := waitGone(ctx, pidfds)
+		found, err := each(signal, func(pidfd int) error { return Ended(ctx, pidfd) }, JobVar+"="+job)
+		all = append(all, found...)
 		if err != nil || len(found) == 0 {
-			return err
-		}
-		if alive {
-			return fmt.Errorf("waiting for %d processes to end: %w", len(found), context.Cause(ctx))
+			return all, err
 		}
 	}
 }
 
-// waitGone waits for all the processes to end (a zombie has ended), closes the descriptors, and tells whether one still
-// lives.
-func waitGone(ctx context.Context, pidfds []int) bool {
+// Ended waits for the end of a process (a zombie has ended). The error is the reason for which ctx has ended before.
+func Ended(ctx context.Context, pidfd int) error {
 	const slice = 100 // milliseconds between looks at ctx
-	alive := false
-	for _, fd := range pidfds {
-		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, slice)
-			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
-				break
-			}
-			if ctx.Err() != nil {
-				alive = true
-				break
-			}
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, slice)
+		if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return nil
 		}
-		unix.Close(fd) //nolint:errcheck // nothing was written
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
-	return alive
 }
 
-func each(marks []string, act func(pidfd int) error) ([]Process, error) {
-	if len(marks) == 0 {
-		return nil, errors.New("looking for processes of a job: no mark was given")
-	}
+// each sends a signal (0: none) to the processes that have all the marks ("NAME=value"), and then waits for each.
+func each(signal unix.Signal, wait func(pidfd int) error, marks ...string) (found []Process, failed error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
 		return nil, fmt.Errorf("looking for processes of a job: %w", err)
 	}
-	var found []Process
-	var failed error
+	var pidfds []int
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil || pid == os.Getpid() {
@@ -124,12 +91,20 @@ func each(marks []string, act func(pidfd int) error) ([]Process, error) {
 		if err != nil {
 			continue // it has gone
 		}
-		if has(pid, marks) {
-			found = append(found, Process{Pid: pid, Command: command(pid)})
-			if act != nil {
-				if err := act(fd); err != nil && !errors.Is(err, unix.ESRCH) {
-					failed = errors.Join(failed, fmt.Errorf("killing process %d: %w", pid, err))
-				}
+		if !has(pid, marks) {
+			unix.Close(fd) //nolint:errcheck // nothing was written
+			continue
+		}
+		found, pidfds = append(found, Process{pid, command(pid)}), append(pidfds, fd)
+		if err := unix.PidfdSendSignal(fd, signal, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+			failed = errors.Join(failed, fmt.Errorf("killing process %d: %w", pid, err))
+		}
+	}
+	for i, fd := range pidfds {
+		if wait != nil {
+			if err := wait(fd); err != nil {
+				wait, failed = nil, errors.Join(failed, fmt.Errorf("waiting for %d processes to end (%d, %s, lives): %w",
+					len(found), found[i].Pid, found[i].Command, err))
 			}
 		}
 		unix.Close(fd) //nolint:errcheck // nothing was written

@@ -11,10 +11,10 @@ import (
 func TestFindAndKillAll(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	const mark, other = "COHORT_MARKED_TEST=one", "COHORT_MARKED_TEST=oneandmore"
-	start := func(env string) *exec.Cmd {
+	const mark, other = "one", "oneandmore" // jobs
+	start := func(job string) *exec.Cmd {
 		cmd := exec.Command("cat")
-		cmd.Env = append(os.Environ(), env)
+		cmd.Env = append(os.Environ(), JobVar+"="+job)
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestFindAndKillAll(t *testing.T) {
 	if err := Wait(short, other); err == nil {
 		t.Error("Wait did not wait")
 	}
-	if _, err := Find(); err == nil {
-		t.Error("without a mark every process was meant")
+	if left, err := Find(""); err != nil || len(left) != 0 {
+		t.Errorf("without the name of a job %v was meant, %v", left, err)
 	}
 }
