@@ -348,7 +348,7 @@ type Divergence struct {
 // Event is one thing that happened; exactly one field is set.
 type Event struct {
 	Stopped *Stopped
-	Resumed *Resumed
+	Resumed bool // the rank runs again although nobody asked (a console command did it)
 	Exited  *Exited
 	Output  *Output
 	// Control: the state word changed (parked, diverged, end of the recording, finalised), or the program has ended: its
@@ -395,9 +395,6 @@ type Stopped struct {
 	Control     ControlState
 	Text        string // further description, whole sentence
 }
-
-// Resumed: the rank runs again although nobody asked (a console command did it).
-type Resumed struct{}
 
 // Exited: the program is gone; the debugger may still answer Kill.
 type Exited struct {

@@ -49,7 +49,7 @@ func (b *Backend) Events() <-chan backend.Event { return b.events }
 func (b *Backend) forward() {
 	defer close(b.events)
 	for e := range b.Debugger.Events() {
-		if e.Stopped != nil || e.Resumed != nil || e.Exited != nil || e.Ended != nil {
+		if e.Stopped != nil || e.Resumed || e.Exited != nil || e.Ended != nil {
 			b.forget()
 		}
 		b.events <- e

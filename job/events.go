@@ -33,7 +33,7 @@ func (j *Job) onEvent(r *rank, e backend.Event) {
 	switch {
 	case e.Stopped != nil:
 		j.onStopped(r, e.Stopped)
-	case e.Resumed != nil:
+	case e.Resumed:
 		j.onResumed(r)
 	case e.Exited != nil:
 		j.onExited(r, *e.Exited)

@@ -201,7 +201,7 @@ func TestIdleIsPublishedOncePerEdge(t *testing.T) {
 
 func TestARankThatIsResumedByTheConsole(t *testing.T) {
 	b := launched(t, 1, Options{}, nil)
-	b.w.Rank(0).Emit(backend.Event{Resumed: &backend.Resumed{}})
+	b.w.Rank(0).Emit(backend.Event{Resumed: true})
 	b.untilState(0, Running)
 	b.w.Rank(0).Emit(backend.Event{Stopped: &backend.Stopped{Reason: backend.ReasonStep, Text: "by a script"}})
 	s := b.untilState(0, Stopped)

@@ -17,12 +17,12 @@ type arrival struct {
 }
 
 func duplicate(rank int) string {
-	return fmt.Sprintf("Rank %d has an agent already, so this one is refused. Did the launcher start it twice?", rank)
+	return fmt.Sprintf("rank %d has an agent already: did the launcher start it twice?", rank)
 }
 
 func (a arrival) refuse(reason string) {
-	wire.Refuse(a.conn, reason) //nolint:errcheck // it only repeats the reason
-	a.conn.Close()              //nolint:errcheck // refused
+	wire.Refuse(a.conn, reason)
+	a.conn.Close() //nolint:errcheck // refused
 }
 
 func (a arrival) accept(tap func(backend.Event) bool) (*wire.Client, error) {
@@ -68,7 +68,7 @@ func (s *Session) receive(conn net.Conn) {
 	select {
 	case s.arrivals <- arrival{conn, hello}:
 	case <-s.launcher.gone:
-		arrival{conn, hello}.refuse("The job is ending.")
+		arrival{conn, hello}.refuse("the job is ending")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/launch/leftovers"
 	"github.com/cohort-debugger/cohort/pmpi"
 )
 
@@ -150,15 +151,12 @@ func placed(options *Options) bool {
 	})
 }
 
-// localTmp is where mpirun of Open MPI 4 keeps its session directory on its own host.
-const localTmp = "OMPI_MCA_orte_local_tmpdir_base"
-
 // launcherEnv is this process's environment without the marks of a job that cohort itself may be a rank of. What Open
 // MPI keeps in a directory goes into the job's, so that it is removed with it even if mpirun is killed.
 func launcherEnv(jobID, dir string) []string {
 	env := []string{"COHORT_JOB_ID=" + jobID}
-	if os.Getenv(localTmp) == "" && os.Getenv("OMPI_MCA_orte_tmpdir_base") == "" {
-		env = append(env, localTmp+"="+dir)
+	if os.Getenv(leftovers.SessionDirVar) == "" && os.Getenv("OMPI_MCA_orte_tmpdir_base") == "" {
+		env = append(env, leftovers.SessionDirVar+"="+dir)
 	}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")

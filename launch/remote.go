@@ -18,30 +18,22 @@ type remote struct {
 
 var _ backend.Backend = (*remote)(nil)
 
-// call sends a request that needs a debugger.
-func (r *remote) call(ctx context.Context, what string, req *wire.Request) (*wire.Response, error) {
+// do sends a request that needs a debugger; what it does is for the refusal of a rank without one.
+func (r *remote) do(ctx context.Context, what string, request any) (any, error) {
 	if !r.debug {
 		return nil, &backend.UnsupportedError{What: what + " a rank that runs without a debugger"}
 	}
-	return r.client.Call(ctx, req)
+	return r.client.Call(ctx, request)
 }
 
-// pick takes one part of a response; a response without it is as bad as none.
-func pick[T any](response *wire.Response, err error, part func(*wire.Response) *T) (T, error) {
-	var zero T
-	if err != nil {
-		return zero, err
-	}
-	value := part(response)
-	if value == nil {
-		return zero, errors.New("the agent's answer lacks what was asked for")
-	}
-	return *value, nil
+// ask is do for a request whose answer is a T.
+func ask[T any](ctx context.Context, r *remote, what string, request any) (T, error) {
+	body, err := r.do(ctx, what, request)
+	return wire.As[T](body, err)
 }
 
 func (r *remote) Launch(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
-	response, err := r.call(ctx, "Launching", &wire.Request{Launch: &req})
-	result, err := pick(response, err, func(r *wire.Response) *backend.LaunchResult { return r.Launch })
+	result, err := ask[backend.LaunchResult](ctx, r, "Launching", req)
 	if err == nil {
 		r.pid.Store(int64(result.Pid))
 	}
@@ -49,80 +41,60 @@ func (r *remote) Launch(ctx context.Context, req backend.LaunchRequest) (backend
 }
 
 func (r *remote) SetBreakpoints(ctx context.Context, req backend.SetBreakpointsRequest) ([]backend.Breakpoint, error) {
-	response, err := r.call(ctx, "Setting breakpoints in", &wire.Request{SetBreakpoints: &req})
-	if err != nil {
-		return nil, err
-	}
-	return response.Breakpoints, nil
+	return ask[[]backend.Breakpoint](ctx, r, "Setting breakpoints in", req)
 }
 
 func (r *remote) Resume(ctx context.Context, req backend.ResumeRequest) error {
-	_, err := r.call(ctx, "Resuming", &wire.Request{Resume: &req})
+	_, err := r.do(ctx, "Resuming", req)
 	return err
 }
 
 func (r *remote) Interrupt(ctx context.Context) error {
-	_, err := r.call(ctx, "Interrupting", &wire.Request{Interrupt: true})
+	_, err := r.do(ctx, "Interrupting", wire.Interrupt)
 	return err
 }
 
 func (r *remote) Threads(ctx context.Context) ([]backend.Thread, error) {
-	response, err := r.call(ctx, "Listing the threads of", &wire.Request{Threads: true})
-	if err != nil {
-		return nil, err
-	}
-	return response.Threads, nil
+	return ask[[]backend.Thread](ctx, r, "Listing the threads of", wire.Threads)
 }
 
 func (r *remote) StackTrace(ctx context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
-	response, err := r.call(ctx, "Reading the stack of", &wire.Request{StackTrace: &req})
-	return pick(response, err, func(r *wire.Response) *backend.StackTraceResult { return r.StackTrace })
+	return ask[backend.StackTraceResult](ctx, r, "Reading the stack of", req)
 }
 
 func (r *remote) Scopes(ctx context.Context, frame backend.FrameID) ([]backend.Scope, error) {
-	response, err := r.call(ctx, "Reading the scopes of", &wire.Request{Scopes: &frame})
-	if err != nil {
-		return nil, err
-	}
-	return response.Scopes, nil
+	return ask[[]backend.Scope](ctx, r, "Reading the scopes of", frame)
 }
 
 func (r *remote) Variables(ctx context.Context, req backend.VariablesRequest) (backend.VariablesResult, error) {
-	response, err := r.call(ctx, "Reading the variables of", &wire.Request{Variables: &req})
-	return pick(response, err, func(r *wire.Response) *backend.VariablesResult { return r.Variables })
+	return ask[backend.VariablesResult](ctx, r, "Reading the variables of", req)
 }
 
 func (r *remote) SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
-	response, err := r.call(ctx, "Changing a variable of", &wire.Request{SetVariable: &req})
-	return pick(response, err, func(r *wire.Response) *backend.Variable { return r.Variable })
+	return ask[backend.Variable](ctx, r, "Changing a variable of", req)
 }
 
 func (r *remote) Evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
-	response, err := r.call(ctx, "Evaluating in", &wire.Request{Evaluate: &req})
-	return pick(response, err, func(r *wire.Response) *backend.EvaluateResult { return r.Evaluate })
+	return ask[backend.EvaluateResult](ctx, r, "Evaluating in", req)
 }
 
 func (r *remote) ReadMemory(ctx context.Context, addr uint64, n int) ([]byte, error) {
-	response, err := r.call(ctx, "Reading the memory of", &wire.Request{ReadMemory: &wire.ReadMemory{Addr: addr, N: n}})
-	if err != nil {
-		return nil, err
-	}
-	return response.Memory, nil
+	return ask[[]byte](ctx, r, "Reading the memory of", wire.ReadMemory{Addr: addr, N: n})
 }
 
 func (r *remote) Control(ctx context.Context, req backend.ControlRequest) (backend.ControlState, error) {
-	response, err := r.client.Call(ctx, &wire.Request{Control: wire.ControlOf(req)})
-	return pick(response, err, func(r *wire.Response) *backend.ControlState { return r.Control })
+	body, err := r.client.Call(ctx, wire.Control{ControlRequest: req})
+	return wire.As[backend.ControlState](body, err)
 }
 
 func (r *remote) Input(ctx context.Context, data []byte, eof bool) error {
-	_, err := r.call(ctx, "Writing to the standard input of", &wire.Request{Input: &wire.Input{Data: data, EOF: eof}})
+	_, err := r.do(ctx, "Writing to the standard input of", wire.Input{Data: data, EOF: eof})
 	return err
 }
 
 // Kill returns nil if the rank has gone, whoever did it.
 func (r *remote) Kill(ctx context.Context) error {
-	_, err := r.client.Call(ctx, &wire.Request{Kill: true})
+	_, err := r.client.Call(ctx, wire.Kill)
 	if _, ended := errors.AsType[*backend.EndedError](err); ended {
 		return nil
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/cohort-debugger/cohort/launch/leftovers"
 	"github.com/cohort-debugger/cohort/launch/marked"
 	"github.com/cohort-debugger/cohort/launch/wire"
-	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // How long the parts of an ending job get before the next harder means.
@@ -246,14 +245,14 @@ func (s *Session) setUp(ctx context.Context) error {
 	var group sync.WaitGroup
 	for i, rank := range s.ranks {
 		group.Go(func() {
-			_, errs[i] = rank.client.Call(ctx, &wire.Request{Setup: s.setupOf(i)})
+			_, errs[i] = rank.client.Call(ctx, s.setupOf(i))
 			if errs[i] != nil || rank.debug {
 				return
 			}
-			response, err := rank.client.Call(ctx, &wire.Request{Launch: &backend.LaunchRequest{}})
-			if errs[i] = err; err == nil && response.Launch != nil {
-				rank.pid.Store(int64(response.Launch.Pid))
-			}
+			body, err := rank.client.Call(ctx, backend.LaunchRequest{})
+			result, err := wire.As[backend.LaunchResult](body, err)
+			errs[i] = err
+			rank.pid.Store(int64(result.Pid))
 		})
 	}
 	group.Wait()
@@ -290,16 +289,15 @@ func mergeErrors(errs []error) string {
 	return strings.Join(lines, "\n")
 }
 
-func (s *Session) setupOf(rank int) *wire.Setup {
+func (s *Session) setupOf(rank int) wire.Setup {
 	o := s.options
-	setup := &wire.Setup{
+	setup := wire.Setup{
 		Debug: s.debugged(rank), Hold: o.HoldEnds || o.Mode == Debug, Capture: o.Output != nil || o.Mode == Debug,
-		JobID: s.dir.ID, Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb, Debugger: o.Debugger,
+		Ranks: o.Ranks, Cwd: o.Cwd, Env: o.Env, Gdb: o.Gdb, Debugger: o.Debugger,
 	}
 	if i := o.Interpose; i != nil {
 		setup.Interpose = &wire.Interpose{
-			Library: i.Library, Mode: i.Mode, Flags: i.Flags, ControlPath: s.dir.Control(rank), ParkAt: abi.Never,
-			GuardAt: abi.Never,
+			Library: i.Library, Mode: i.Mode, Flags: i.Flags, ControlPath: s.dir.Control(rank),
 		}
 		if i.TraceDir != "" {
 			setup.Interpose.TracePath = filepath.Join(i.TraceDir, fmt.Sprintf("rank-%d.trace", rank))
@@ -320,7 +318,7 @@ func (s *Session) life() {
 	s.handlers.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), killGrace)
 	defer cancel()
-	left, err := marked.KillAll(ctx, marked.JobVar+"="+s.dir.ID)
+	left, err := marked.KillAll(ctx, s.dir.ID)
 	for _, p := range left {
 		s.log.Info("killed a process that the job left behind", "pid", p.Pid, "command", p.Command)
 	}

@@ -429,7 +429,7 @@ func TestConsoleCommandThatResumes(t *testing.T) {
 	if _, err := s.eval(backend.ContextREPL, "-exec next"); err != nil {
 		t.Fatal(err)
 	}
-	next(s, func(e backend.Event) (bool, bool) { return true, e.Resumed != nil })
+	next(s, func(e backend.Event) (bool, bool) { return true, e.Resumed })
 	if st := s.stop(); st.Reason != backend.ReasonStep {
 		t.Errorf("got %+v", st)
 	}

@@ -232,7 +232,7 @@ func (o *owner) event(e gdbmi.Event) {
 		} else if o.state == stopped {
 			// A console command did it.
 			o.resumed()
-			o.publish(backend.Event{Resumed: &backend.Resumed{}})
+			o.publish(backend.Event{Resumed: true})
 		}
 	case gdbmi.Notify:
 		o.notify(r)

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/launch/agent"
-	"github.com/cohort-debugger/cohort/launch/wire"
 )
 
 // newAgentCommand is what the launcher starts in front of each rank. It ends as the program did, so that the launcher
@@ -35,11 +32,7 @@ func newAgentCommand(std streams) *cobra.Command {
 				JobDir: job, Version: launch.Build(), Program: args[0], Args: args[1:], NewBackend: newBackend,
 				Log: log,
 			})
-			var refused *wire.RefusedError
-			switch {
-			case errors.As(err, &refused):
-				return fmt.Errorf("the job refused this agent: %w", err)
-			case err != nil:
+			if err != nil {
 				return err
 			}
 			if code := outcome.Mirror(); code != exitOK {

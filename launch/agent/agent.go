@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -43,15 +44,35 @@ type Outcome struct {
 
 // engine is what carries the program.
 type engine interface {
-	launch(ctx context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error)
-	handle(ctx context.Context, req *wire.Request) *wire.Response
+	handle(ctx context.Context, request any) (any, error)
 	kill(context.Context) error // returns when it has been done; done follows
 	signal(os.Signal) bool      // false: nobody will end by it
 	done() <-chan Outcome
 }
 
-// localTmp is where mpirun of Open MPI 4 keeps its session directory.
-const localTmp = "OMPI_MCA_orte_local_tmpdir_base"
+// rank is what both engines have: what is to be started, and the program once it has been.
+type rank struct {
+	setup   wire.Setup
+	id      identity
+	program string
+	args    []string
+	log     *slog.Logger
+	send    func(backend.Event)
+	window  *pump.Window
+	ended   chan Outcome // receives once, when the program has gone and its events are sent
+
+	mu      sync.Mutex
+	control *rankControl // nil: not started
+}
+
+func (r *rank) done() <-chan Outcome { return r.ended }
+
+// started is the control of a program that has been started, or nil.
+func (r *rank) started() *rankControl {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.control
+}
 
 const (
 	killTimeout  = 5 * time.Second // for a debugger to end in good order
@@ -74,8 +95,8 @@ func Run(options Options) (Outcome, error) {
 		return Outcome{}, err
 	}
 	// cohort set this for mpirun, which turns it into a setting for the ranks; both together are refused.
-	if os.Getenv(localTmp) == options.JobDir {
-		if err := os.Unsetenv(localTmp); err != nil {
+	if os.Getenv(leftovers.SessionDirVar) == options.JobDir {
+		if err := os.Unsetenv(leftovers.SessionDirVar); err != nil {
 			return Outcome{}, fmt.Errorf("preparing the environment of the rank: %w", err)
 		}
 	}
@@ -222,7 +243,7 @@ func (a *agent) orphan(e engine, why error) {
 
 // sweep kills what the program or the debugger has left behind.
 func (a *agent) sweep() {
-	left, err := killMarked(a.dir.ID)
+	left, err := marked.KillOf(a.dir.ID, os.Getpid())
 	if err != nil {
 		a.log.Warn("ending what the rank left behind", "rank", a.id.rank, "err", err)
 	}
@@ -231,46 +252,33 @@ func (a *agent) sweep() {
 	}
 }
 
-func failed(err error) *wire.Response { return &wire.Response{Err: wire.ErrorOf(err)} }
-
 // Handle implements wire.Handler. Setup comes first, and alone: the job waits for its answer.
-func (a *agent) Handle(ctx context.Context, req *wire.Request) *wire.Response {
-	if req.Setup != nil {
-		return a.setup(req.Setup)
-	}
+func (a *agent) Handle(ctx context.Context, request any) (any, error) {
 	e := a.engine.Load()
-	if e == nil {
-		return failed(&backend.StateError{Asked: "do this", State: "not set up"})
-	}
+	setup, first := request.(wire.Setup)
 	switch {
-	case req.Launch != nil:
-		result, err := (*e).launch(ctx, req.Launch)
-		return &wire.Response{Launch: result, Err: wire.ErrorOf(err)}
-	case req.Kill:
-		return failed((*e).kill(ctx))
-	default:
-		return (*e).handle(ctx, req)
+	case first && e != nil:
+		return nil, &backend.StateError{Asked: "set up", State: "set up already"}
+	case first:
+		a.setUp(setup)
+		return nil, nil //nolint:nilnil // it has no answer
+	case e == nil:
+		return nil, &backend.StateError{Asked: "do this", State: "not set up"}
+	case request == wire.Kill:
+		return nil, (*e).kill(ctx)
 	}
+	return (*e).handle(ctx, request)
 }
 
-func (a *agent) setup(setup *wire.Setup) *wire.Response {
-	if a.engine.Load() != nil {
-		return failed(&backend.StateError{Asked: "set up", State: "set up already"})
+func (a *agent) setUp(setup wire.Setup) {
+	r := &rank{
+		setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, log: a.log, send: a.send,
+		window: a.window, ended: make(chan Outcome, 2),
 	}
-	var e engine
+	var e engine = &runner{rank: r}
 	if setup.Debug {
-		e = &debugger{
-			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, factory: a.options.NewBackend,
-			log:  a.log,
-			send: a.send, window: a.window, ended: make(chan Outcome, 1), over: make(chan struct{}),
-		}
-	} else {
-		e = &runner{
-			setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, send: a.send,
-			window: a.window, ended: make(chan Outcome, 2),
-		}
+		e = &debugger{rank: r, factory: a.options.NewBackend, over: make(chan struct{})}
 	}
 	a.engine.Store(&e)
 	a.ready <- e
-	return &wire.Response{}
 }

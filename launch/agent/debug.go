@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/launch/marked"
 	"github.com/cohort-debugger/cohort/launch/pump"
 	"github.com/cohort-debugger/cohort/launch/wire"
 )
@@ -29,41 +27,33 @@ type NewBackend func(BackendOptions) (backend.Backend, error)
 // debugger is an engine with a debugger between the agent and the program. It outlives the program and the debugger, so
 // that the launcher does not end the other ranks; Kill ends it.
 type debugger struct {
-	setup   *wire.Setup
-	id      identity
-	program string
-	args    []string
+	*rank
 	factory NewBackend
-	log     *slog.Logger
-	send    func(backend.Event)
-	window  *pump.Window
-	ended   chan Outcome
 
-	mu       sync.Mutex
+	// With rank.control, under rank.mu:
 	backend  backend.Backend
 	terminal *terminal
 	pump     *pump.Pump
-	control  *rankControl
 	left     context.CancelFunc // the program has gone
 	killed   bool
 	over     chan struct{} // closed when the backend's last event has been sent
 }
 
-func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error) {
+func (d *debugger) launch(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
 	d.mu.Lock()
 	if d.killed || d.control != nil {
 		d.mu.Unlock()
-		return nil, &backend.StateError{Asked: "start the program", State: "started already"}
+		return backend.LaunchResult{}, &backend.StateError{Asked: "start the program", State: "started already"}
 	}
-	err := d.prepare(req)
+	err := d.prepare(&req)
 	b := d.backend
 	d.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return backend.LaunchResult{}, err
 	}
-	result, err := b.Launch(ctx, *req)
+	result, err := b.Launch(ctx, req)
 	if err != nil {
-		return nil, err
+		return backend.LaunchResult{}, err
 	}
 	d.control.pid.Store(int64(result.Pid))
 	go d.control.watch(d.send)
@@ -75,7 +65,7 @@ func (d *debugger) launch(ctx context.Context, req *backend.LaunchRequest) (*bac
 			d.log.Warn("ending the standard input of a rank", "rank", d.id.rank, "err", err)
 		}
 	}
-	return &result, nil
+	return result, nil
 }
 
 // prepare makes what must be there before the debugger starts the program, and completes the request. The caller holds
@@ -151,10 +141,7 @@ func (d *debugger) forward(events <-chan backend.Event) {
 			stopped := *event.Stopped
 			stopped.Control = d.control.snapshot()
 			event.Stopped = &stopped
-		case event.Exited != nil:
-			d.pump.Drain()
-			d.leave()
-		case event.Ended != nil:
+		case event.Exited != nil, event.Ended != nil:
 			d.pump.Drain()
 			d.leave()
 		}
@@ -173,56 +160,56 @@ func (d *debugger) leave() {
 	}
 }
 
-func (d *debugger) handle(ctx context.Context, req *wire.Request) *wire.Response {
+func (d *debugger) handle(ctx context.Context, request any) (any, error) {
 	d.mu.Lock()
-	b, term, block := d.backend, d.terminal, d.control
+	b, term, control := d.backend, d.terminal, d.control
 	d.mu.Unlock()
-	if req.Control != nil {
-		state, err := block.control(ctx, req.Control.Request())
-		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
+	switch req := request.(type) {
+	case backend.LaunchRequest:
+		return d.launch(ctx, req)
+	case wire.Control:
+		return control.control(ctx, req.ControlRequest)
+	case wire.Input:
+		if term != nil {
+			return nil, term.send(ctx, req.Data, req.EOF)
+		}
 	}
 	if b == nil || term == nil {
-		return failed(&backend.StateError{Asked: "do this", State: "not started"})
+		return nil, &backend.StateError{Asked: "do this", State: "not started"}
 	}
-	if req.Input != nil {
-		return failed(term.send(ctx, req.Input.Data, req.Input.EOF))
-	}
-	return ask(ctx, b, req)
+	return ask(ctx, b, request)
 }
 
 // ask carries out what only the backend can.
-func ask(ctx context.Context, b backend.Backend, req *wire.Request) *wire.Response {
-	var r wire.Response
-	var err error
-	switch {
-	case req.SetBreakpoints != nil:
-		r.Breakpoints, err = b.SetBreakpoints(ctx, *req.SetBreakpoints)
-	case req.Resume != nil:
-		err = b.Resume(ctx, *req.Resume)
-	case req.Interrupt:
-		err = b.Interrupt(ctx)
-	case req.Threads:
-		r.Threads, err = b.Threads(ctx)
-	case req.StackTrace != nil:
-		r.StackTrace, err = answer(b.StackTrace(ctx, *req.StackTrace))
-	case req.Scopes != nil:
-		r.Scopes, err = b.Scopes(ctx, *req.Scopes)
-	case req.Variables != nil:
-		r.Variables, err = answer(b.Variables(ctx, *req.Variables))
-	case req.SetVariable != nil:
-		r.Variable, err = answer(b.SetVariable(ctx, *req.SetVariable))
-	case req.Evaluate != nil:
-		r.Evaluate, err = answer(b.Evaluate(ctx, *req.Evaluate))
-	case req.ReadMemory != nil:
-		r.Memory, err = b.ReadMemory(ctx, req.ReadMemory.Addr, req.ReadMemory.N)
-	default:
-		err = &backend.UnsupportedError{What: "A request that this version does not know"}
+func ask(ctx context.Context, b backend.Backend, request any) (any, error) {
+	switch req := request.(type) {
+	case backend.SetBreakpointsRequest:
+		return b.SetBreakpoints(ctx, req)
+	case backend.ResumeRequest:
+		return nil, b.Resume(ctx, req)
+	case backend.StackTraceRequest:
+		return b.StackTrace(ctx, req)
+	case backend.FrameID:
+		return b.Scopes(ctx, req)
+	case backend.VariablesRequest:
+		return b.Variables(ctx, req)
+	case backend.SetVariableRequest:
+		return b.SetVariable(ctx, req)
+	case backend.EvaluateRequest:
+		return b.Evaluate(ctx, req)
+	case wire.ReadMemory:
+		return b.ReadMemory(ctx, req.Addr, req.N)
+	case wire.Command:
+		switch req {
+		case wire.Interrupt:
+			return nil, b.Interrupt(ctx)
+		case wire.Threads:
+			return b.Threads(ctx)
+		case wire.Kill: // the agent's
+		}
 	}
-	r.Err = wire.ErrorOf(err)
-	return &r
+	return nil, fmt.Errorf("the agent was sent a %T, which it does not know", request)
 }
-
-func answer[T any](v T, err error) (*T, error) { return &v, err }
 
 // kill ends the program, the debugger and this engine.
 func (d *debugger) kill(ctx context.Context) error {
@@ -260,10 +247,3 @@ func (d *debugger) kill(ctx context.Context) error {
 
 // signal: the launcher ends the rank, so the debugger goes too.
 func (d *debugger) signal(os.Signal) bool { return false }
-
-func (d *debugger) done() <-chan Outcome { return d.ended }
-
-// killMarked ends whatever this agent has started and is still there.
-func killMarked(jobID string) ([]marked.Process, error) {
-	return marked.Kill(marked.JobVar+"="+jobID, fmt.Sprintf("%s=%d", marked.AgentVar, os.Getpid()))
-}

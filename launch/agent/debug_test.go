@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
-	"github.com/cohort-debugger/cohort/launch/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,8 +51,8 @@ func (b *bare) Events() <-chan backend.Event { return b.events }
 
 func newBare() *debugger {
 	return &debugger{
-		setup: &wire.Setup{}, log: slog.New(slog.DiscardHandler), send: func(backend.Event) {},
-		ended: make(chan Outcome, 1), over: make(chan struct{}),
+		rank: &rank{log: slog.New(slog.DiscardHandler), send: func(backend.Event) {}, ended: make(chan Outcome, 1)},
+		over: make(chan struct{}),
 		factory: func(BackendOptions) (backend.Backend, error) {
 			return &bare{events: make(chan backend.Event, 2)}, nil
 		},
@@ -62,7 +61,7 @@ func newBare() *debugger {
 
 func TestALaunchedRankLeavesNothingBehind(t *testing.T) {
 	d := newBare()
-	if _, err := d.launch(t.Context(), &backend.LaunchRequest{Program: "sleep", Args: []string{"600"}}); err != nil {
+	if _, err := d.launch(t.Context(), backend.LaunchRequest{Program: "sleep", Args: []string{"600"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.kill(t.Context()); err != nil {
@@ -90,7 +89,7 @@ func TestALaunchWithoutDescriptorsIsRefused(t *testing.T) {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.launch(t.Context(), &backend.LaunchRequest{Program: "sleep", Args: []string{"600"}})
+		_, err = d.launch(t.Context(), backend.LaunchRequest{Program: "sleep", Args: []string{"600"}})
 		if limitErr := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); limitErr != nil {
 			t.Fatal(limitErr)
 		}

@@ -3,6 +3,7 @@ package agent
 import (
 	"runtime"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,5 +38,6 @@ func (o Outcome) Mirror() int {
 func defaultAction(s syscall.Signal) {
 	var action [4]uint64 // struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL
 	const maskBytes = 8
-	rawSigaction(s, &action, maskBytes)
+	//nolint:errcheck,gosec // the kernel reads the struct during the call only; SIGKILL has no action to set
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&action)), 0, maskBytes, 0, 0)
 }

@@ -5,21 +5,24 @@ import (
 	"os"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/internal/executable"
 	"github.com/cohort-debugger/cohort/launch/wire"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/pmpi/control"
 )
 
 // programEnv are the changes to the environment with which the program starts, as in backend.LaunchRequest.Env.
-func programEnv(setup *wire.Setup, extra []string) []string {
+func programEnv(setup wire.Setup, extra []string) []string {
 	env := append(append([]string{}, setup.Env...), extra...)
 	i := setup.Interpose
 	if i == nil {
 		return env
 	}
 	preload := i.Library
-	if before := lookup("LD_PRELOAD", env); before != "" {
-		preload += ":" + before
+	for _, v := range executable.Environment(os.Environ(), env) {
+		if before, ok := strings.CutPrefix(v, "LD_PRELOAD="); ok && before != "" {
+			preload += ":" + before
+		}
 	}
 	return append(env, "LD_PRELOAD="+preload, abi.EnvControl+"="+i.ControlPath,
 		value(abi.EnvTrace, i.TracePath), value(abi.EnvDecisions, i.DecisionsPath))
@@ -32,22 +35,8 @@ func value(name, v string) string {
 	return name + "=" + v
 }
 
-// lookup is the value of a variable after the changes.
-func lookup(name string, changes []string) string {
-	result := os.Getenv(name)
-	for _, change := range changes {
-		if n, v, ok := strings.Cut(change, "="); n == name {
-			result = ""
-			if ok {
-				result = v
-			}
-		}
-	}
-	return result
-}
-
 // createControl makes the control block of the rank, if it is to have one.
-func createControl(setup *wire.Setup, rank int) (*control.Block, error) {
+func createControl(setup wire.Setup, rank int) (*control.Block, error) {
 	i := setup.Interpose
 	if i == nil {
 		return nil, nil //nolint:nilnil // none is wanted
@@ -57,7 +46,8 @@ func createControl(setup *wire.Setup, rank int) (*control.Block, error) {
 		flags |= abi.FlagDebugged | abi.FlagKeep
 	}
 	block, err := control.Create(i.ControlPath, control.Start{
-		Mode: abi.Mode(i.Mode), Flags: flags, Rank: rank, WorldSize: setup.Ranks, ParkAt: i.ParkAt, GuardAt: i.GuardAt,
+		Mode: abi.Mode(i.Mode), Flags: flags, Rank: rank, WorldSize: setup.Ranks, ParkAt: abi.Never,
+		GuardAt: abi.Never,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("preparing rank %d: %w", rank, err)

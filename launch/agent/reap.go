@@ -2,20 +2,16 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/launch/marked"
 )
 
-// How often watchProgram looks whether it may go, and how long a debugger gets to notice the end of its program by
-// itself.
-const (
-	watchSlice  = 200 // milliseconds
-	noticeGrace = 500 * time.Millisecond
-)
+// noticeGrace is how long a debugger gets to notice the end of its program by itself.
+const noticeGrace = 500 * time.Millisecond
 
 // watchProgram sees to it that the end of a program that stands still is noticed. A debugger waits for its program only
 // while that runs: one that is killed at a stop (by the launcher, say, or for want of memory) stays "stopped" until it
@@ -26,14 +22,8 @@ func (d *debugger) watchProgram(b backend.Backend, pid int) {
 		return // it has gone, which the debugger noticed or Launch would have failed
 	}
 	defer unix.Close(fd) //nolint:errcheck // nothing was written
-	for d.control.gone.Err() == nil {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, watchSlice)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return
-		}
-		if n > 0 {
-			break
-		}
+	if marked.Ended(d.control.gone, fd) != nil {
+		return // the debugger has noticed
 	}
 	select {
 	case <-d.control.gone.Done():

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -19,32 +18,26 @@ import (
 
 // runner is an engine without a debugger: the program is a child of the agent and has the launcher's descriptors.
 type runner struct {
-	setup   *wire.Setup
-	id      identity
-	program string
-	args    []string
-	send    func(backend.Event)
-	window  *pump.Window
-	ended   chan Outcome // receives once, when the program has gone and its events are sent
+	*rank
 
-	mu      sync.Mutex
+	// With rank.control, under rank.mu:
 	process *os.Process // nil: not started, or gone
-	control *rankControl
-	asked   bool // Kill was called
+	asked   bool        // Kill was called
 }
 
-func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend.LaunchResult, error) {
+func (r *runner) launch(req backend.LaunchRequest) (backend.LaunchResult, error) {
+	var none backend.LaunchResult
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.control != nil {
-		return nil, &backend.StateError{Asked: "start the program", State: "started already"}
+		return none, &backend.StateError{Asked: "start the program", State: "started already"}
 	}
 	if r.asked {
-		return nil, &backend.EndedError{Why: "it was killed before its program started"}
+		return none, &backend.EndedError{Why: "it was killed before its program started"}
 	}
 	block, err := createControl(r.setup, r.id.rank)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	cmd := exec.Command(r.program, r.args...) //nolint:noctx // it ends by itself, or by kill
 	cmd.Dir = r.setup.Cwd
@@ -54,7 +47,7 @@ func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend
 	var pumps []*pump.Pump
 	if r.setup.Capture {
 		if pumps, err = r.capture(cmd); err != nil {
-			return nil, err
+			return none, err
 		}
 	}
 	gone, cancel := context.WithCancel(context.Background())
@@ -82,13 +75,13 @@ func (r *runner) launch(_ context.Context, req *backend.LaunchRequest) (*backend
 		for _, p := range pumps {
 			p.Close()
 		}
-		return nil, &backend.LaunchError{Program: r.program, Reason: startFailure(r.program, r.setup.Cwd, err)}
+		return none, &backend.LaunchError{Program: r.program, Reason: startFailure(r.program, r.setup.Cwd, err)}
 	}
 	r.process = cmd.Process
 	r.control = &rankControl{block: block, gone: gone}
 	r.control.pid.Store(int64(cmd.Process.Pid))
 	go r.control.watch(r.send)
-	return &backend.LaunchResult{Pid: cmd.Process.Pid}, nil
+	return backend.LaunchResult{Pid: cmd.Process.Pid}, nil
 }
 
 func startFailure(program, cwd string, err error) string {
@@ -160,18 +153,15 @@ func (r *runner) finish(state *os.ProcessState, waitErr error, pumps []*pump.Pum
 	r.ended <- outcome
 }
 
-func (r *runner) handle(ctx context.Context, req *wire.Request) *wire.Response {
-	switch {
-	case req.Control != nil:
-		r.mu.Lock()
-		s := r.control
-		r.mu.Unlock()
-		state, err := s.control(ctx, req.Control.Request())
-		return &wire.Response{Control: &state, Err: wire.ErrorOf(err)}
-	default:
-		return failed(&backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs " +
-			"without a debugger,"})
+func (r *runner) handle(ctx context.Context, request any) (any, error) {
+	switch req := request.(type) {
+	case backend.LaunchRequest:
+		return r.launch(req)
+	case wire.Control:
+		return r.started().control(ctx, req.ControlRequest)
 	}
+	return nil, &backend.UnsupportedError{What: "A request other than Control and Kill, for a rank that runs without a " +
+		"debugger,"}
 }
 
 func (r *runner) kill(context.Context) error {
@@ -204,5 +194,3 @@ func (r *runner) signal(s os.Signal) bool {
 	r.process.Signal(s) //nolint:errcheck // it may just have ended
 	return true
 }
-
-func (r *runner) done() <-chan Outcome { return r.ended }

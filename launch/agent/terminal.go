@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,14 +28,6 @@ const (
 	// maxLine is what the kernel keeps of one line (N_TTY_BUF_SIZE less one).
 	maxLine = 4095
 )
-
-// LineError: a line is longer than a terminal takes.
-type LineError struct{ Length int }
-
-func (e *LineError) Error() string {
-	return fmt.Sprintf("a line of %d bytes cannot be sent to the program's standard input: "+
-		"under the debugger that is a terminal, which takes at most %d per line", e.Length, maxLine)
-}
 
 func openTerminal() (*terminal, error) {
 	master, slave, err := pty.Open()
@@ -87,8 +80,11 @@ func (t *terminal) close() {
 
 // send writes to the program's standard input. It blocks while the program does not read, until ctx ends.
 func (t *terminal) send(ctx context.Context, data []byte, eof bool) error {
-	if n := longestLine(data); n > maxLine {
-		return &LineError{Length: n}
+	for line := range bytes.Lines(data) {
+		if len(line) > maxLine {
+			return fmt.Errorf("a line of %d bytes cannot be sent to the program's standard input: under the debugger "+
+				"that is a terminal, which takes at most %d per line", len(line), maxLine)
+		}
 	}
 	stop := context.AfterFunc(ctx, func() {
 		t.input.SetWriteDeadline(time.Unix(1, 0)) //nolint:errcheck // then the write goes on until the terminal closes
@@ -98,13 +94,11 @@ func (t *terminal) send(ctx context.Context, data []byte, eof bool) error {
 		t.input.SetWriteDeadline(time.Time{}) //nolint:errcheck // as it was
 	}
 	// Line by line: a terminal that is full drops what does not end in a line.
-	for len(data) > 0 {
-		n := lineEnd(data)
-		if _, err := t.input.Write(quote(data[:n])); err != nil {
+	for line := range bytes.Lines(data) {
+		if _, err := t.input.Write(quote(line)); err != nil {
 			return t.failed(ctx, err)
 		}
-		t.atLine = data[n-1] == '\n'
-		data = data[n:]
+		t.atLine = bytes.HasSuffix(line, []byte("\n"))
 	}
 	if eof {
 		end := []byte{ctrlD}
@@ -124,26 +118,6 @@ func (t *terminal) failed(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("writing to the program's standard input: %w", err)
-}
-
-// lineEnd is the length of the first line, with its end if it has one.
-func lineEnd(data []byte) int {
-	for i, b := range data {
-		if b == '\n' {
-			return i + 1
-		}
-	}
-	return len(data)
-}
-
-func longestLine(data []byte) int {
-	longest := 0
-	for len(data) > 0 {
-		n := lineEnd(data)
-		longest = max(longest, n)
-		data = data[n:]
-	}
-	return longest
 }
 
 // quote protects the two characters that mean something to the terminal.

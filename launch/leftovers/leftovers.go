@@ -17,6 +17,9 @@ import (
 // NamespaceVar is the environment variable in which a PMIx launcher tells a rank the name of its job.
 const NamespaceVar = "PMIX_NAMESPACE"
 
+// SessionDirVar tells mpirun of Open MPI 4 where to keep its session directory on its own host.
+const SessionDirVar = "OMPI_MCA_orte_local_tmpdir_base"
+
 // segmentDir is where Open MPI keeps shared memory, unless it was told otherwise.
 const segmentDir = "/dev/shm"
 

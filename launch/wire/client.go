@@ -120,7 +120,7 @@ func (c *Client) read() {
 		switch {
 		case message.Event != nil:
 			if !c.ended { // nothing comes after Ended
-				c.deliver(message.Event.Backend())
+				c.deliver(*message.Event)
 			}
 		case message.Response != nil:
 			c.mu.Lock()
@@ -131,7 +131,7 @@ func (c *Client) read() {
 				call <- message.Response
 			}
 		default:
-			c.finish(&FrameError{Reason: "an agent sent a message that is neither an answer nor an event"})
+			c.finish(errors.New("an agent sent a message that is neither an answer nor an event"))
 			return
 		}
 	}
@@ -172,7 +172,7 @@ func (c *Client) finish(err error) {
 }
 
 // Call sends a request and waits for its answer, which may be an error of the types of package backend.
-func (c *Client) Call(ctx context.Context, request *Request) (*Response, error) {
+func (c *Client) Call(ctx context.Context, request any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -187,23 +187,33 @@ func (c *Client) Call(ctx context.Context, request *Request) (*Response, error) 
 	c.calls[id] = answer
 	c.link.send(&Message{ID: id, Request: request}) // under the lock: ids go out in order
 	c.mu.Unlock()
+	var response *Response
 	select {
-	case response := <-answer:
-		return response, response.Err.Err()
+	case response = <-answer:
 	case <-ctx.Done():
 		c.mu.Lock()
-		if c.calls != nil {
-			delete(c.calls, id)
-		}
+		delete(c.calls, id)
 		c.mu.Unlock()
 		c.link.send(&Message{ID: id, Cancel: true})
 		return nil, ctx.Err()
 	case <-c.readers:
 		select {
-		case response := <-answer: // it came just before the end
-			return response, response.Err.Err()
+		case response = <-answer: // it came just before the end
 		default:
 			return nil, c.why
 		}
 	}
+	if response.Err != nil {
+		return nil, response.Err
+	}
+	return response.Body, nil
+}
+
+// As turns the answer of a Call into what it must be.
+func As[T any](body any, err error) (T, error) {
+	answer, ok := body.(T)
+	if err == nil && !ok {
+		err = fmt.Errorf("the agent answered with a %T, not a %T", body, answer)
+	}
+	return answer, err
 }

@@ -2,8 +2,11 @@ package wire
 
 import (
 	"crypto/subtle"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 )
@@ -29,15 +32,10 @@ type welcome struct {
 	Refused string `json:"refused,omitempty"` // why; empty: accepted
 }
 
-// RefusedError: the other side does not want this connection; Reason is a whole sentence.
-type RefusedError struct{ Reason string }
-
-func (e *RefusedError) Error() string { return e.Reason }
-
 // handshakeTimeout bounds each handshake: a peer that says nothing holds nothing up.
 const handshakeTimeout = 20 * time.Second
 
-// Introduce says hello as an agent, and waits to be accepted. A *RefusedError says why the job did not.
+// Introduce says hello as an agent, and waits to be accepted.
 func Introduce(conn net.Conn, hello Hello) error {
 	hello.Magic = helloMagic
 	conn.SetDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // a connection without deadlines does not exist here
@@ -50,7 +48,7 @@ func Introduce(conn net.Conn, hello Hello) error {
 		return fmt.Errorf("the job did not answer the agent of rank %d: %w", hello.Rank, err)
 	}
 	if answer.Refused != "" {
-		return &RefusedError{Reason: answer.Refused}
+		return errors.New("the job refused this agent: " + answer.Refused)
 	}
 	return nil
 }
@@ -71,24 +69,27 @@ func Receive(conn net.Conn, expect Expect) (Hello, error) {
 		return hello, err
 	}
 	// The token comes first: a stranger learns nothing, not even the version.
-	if subtle.ConstantTimeCompare([]byte(hello.Token), []byte(expect.Token)) != 1 {
-		return hello, Refuse(conn, "The token of this connection is not the token of the job, so the job refuses it. "+
-			"Agents are started by cohort, and read the token from the directory of their job.")
-	}
+	var why string
 	switch {
+	case subtle.ConstantTimeCompare([]byte(hello.Token), []byte(expect.Token)) != 1:
+		why = "its token is not the token of the job; agents are started by cohort, and read the token from the " +
+			"directory of their job"
 	case hello.Magic != helloMagic:
-		return hello, Refuse(conn, fmt.Sprintf("The job expected an agent and found %q.", hello.Magic))
+		why = fmt.Sprintf("the job expected an agent and found %q", hello.Magic)
 	case hello.Version != expect.Version:
-		return hello, Refuse(conn,
-			fmt.Sprintf("The agent is of version %s, and the cohort that started the job is of version %s. "+
-				"They must be the same build: was cohort rebuilt or upgraded just now, or is another one installed on "+
-				"host %s?", hello.Version, expect.Version, hello.Host))
+		why = fmt.Sprintf("the agent is of version %s, and the cohort that started the job is of version %s; they must "+
+			"be the same build: was cohort rebuilt or upgraded just now, or is another one installed on host %s?",
+			hello.Version, expect.Version, hello.Host)
 	case hello.Rank < 0 || hello.Rank >= expect.Ranks:
-		return hello, Refuse(conn, fmt.Sprintf("The launcher started rank %d, and the job has the ranks 0 to %d. "+
-			"Was another number of ranks given among the launcher's arguments?", hello.Rank, expect.Ranks-1))
+		why = fmt.Sprintf("the launcher started rank %d, and the job has the ranks 0 to %d: was another number of ranks "+
+			"given among the launcher's arguments?", hello.Rank, expect.Ranks-1)
 	case hello.Size != 0 && hello.Size != expect.Ranks:
-		return hello, Refuse(conn, fmt.Sprintf("The launcher started %d ranks, and cohort was asked for %d. "+
-			"Was another number given among the launcher's arguments?", hello.Size, expect.Ranks))
+		why = fmt.Sprintf("the launcher started %d ranks, and cohort was asked for %d: was another number given among "+
+			"the launcher's arguments?", hello.Size, expect.Ranks)
+	}
+	if why != "" {
+		Refuse(conn, why)
+		return hello, errors.New(why)
 	}
 	return hello, nil
 }
@@ -104,27 +105,40 @@ func Accept(conn net.Conn) error {
 	return nil
 }
 
-// Refuse tells the agent why not, and returns the same as a *RefusedError.
-func Refuse(conn net.Conn, reason string) error {
-	writeJSON(conn, welcome{Refused: reason}) //nolint:errcheck // it is being refused
-	return &RefusedError{Reason: reason}
+// Refuse tells the agent why not.
+func Refuse(conn net.Conn, why string) {
+	writeJSON(conn, welcome{Refused: why}) //nolint:errcheck // it is being refused
 }
 
-func writeJSON(conn net.Conn, value any) error {
+// maxHello bounds what comes from a peer that has not shown the token yet, in bytes.
+const maxHello = 16 << 10
+
+// writeJSON writes a value as JSON, after its length in four bytes, little endian.
+func writeJSON(w io.Writer, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return fmt.Errorf("introducing ourselves: %w", err)
 	}
-	return writeFrame(conn, text, maxHello)
+	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(text)))
+	_, err = w.Write(append(frame, text...))
+	return err
 }
 
-func readJSON(conn net.Conn, value any) error {
-	text, err := readFrame(conn, maxHello, nil)
-	if err != nil {
-		return err
+// readJSON reads what writeJSON has written, and nothing beyond it.
+func readJSON(r io.Reader, value any) error {
+	var length uint32
+	if err := binary.Read(r, binary.LittleEndian, &length); err != nil {
+		return fmt.Errorf("reading an introduction: %w", err)
+	}
+	if length > maxHello {
+		return fmt.Errorf("an introduction says that it has %d bytes, and may have %d", length, maxHello)
+	}
+	text := make([]byte, length)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return fmt.Errorf("reading an introduction: %w", err)
 	}
 	if err := json.Unmarshal(text, value); err != nil {
-		return &FrameError{Reason: "the introduction is not JSON: " + err.Error()}
+		return fmt.Errorf("the introduction is not JSON: %w", err)
 	}
 	return nil
 }

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"context"
+	"encoding/gob"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"sync"
@@ -16,7 +18,7 @@ import (
 // link is what both ends of a connection share: the outgoing queue and its writer, and the way it ends.
 type link struct {
 	conn    net.Conn
-	reader  *messageReader
+	decoder *gob.Decoder // of one goroutine
 	out     *queue.Queue[*Message]
 	written chan struct{} // closed when the writer has gone
 	ctx     context.Context
@@ -39,14 +41,15 @@ func weight(m *Message) int {
 	case m.Event != nil && m.Event.Output != nil:
 		return each + len(m.Event.Output.Data)
 	case m.Response != nil:
-		return each + len(m.Response.Memory)
+		memory, _ := m.Response.Body.([]byte)
+		return each + len(memory)
 	}
 	return each
 }
 
 func newLink(conn net.Conn) *link {
 	l := &link{
-		conn: conn, reader: newMessageReader(conn), out: queue.New(mostQueued, weight), written: make(chan struct{}),
+		conn: conn, decoder: gob.NewDecoder(conn), out: queue.New(mostQueued, weight), written: make(chan struct{}),
 	}
 	l.ctx, l.fail = context.WithCancelCause(context.Background())
 	go l.writer()
@@ -55,13 +58,13 @@ func newLink(conn net.Conn) *link {
 
 func (l *link) writer() {
 	defer close(l.written)
-	w := newMessageWriter(l.conn)
+	encoder := gob.NewEncoder(l.conn)
 	for {
 		message, ok := l.out.Pop(l.ctx)
 		if !ok {
 			return
 		}
-		if err := w.write(message); err != nil {
+		if err := encoder.Encode(message); err != nil {
 			if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 				// The other end has gone. What it said before is still to be read; the reader comes to the end by
 				// itself.
@@ -100,17 +103,17 @@ func (l *link) flush(limit time.Duration) {
 	<-l.written
 }
 
-// next reads a message; at the end it gives the reason in words.
+// next reads a message. The error is why the connection has ended; io.EOF: the other end has closed it.
 func (l *link) next() (*Message, error) {
-	message, err := l.reader.next()
-	if err == nil {
+	message := new(Message)
+	err := l.decoder.Decode(message)
+	switch {
+	case err == nil:
 		return message, nil
-	}
-	if cause := context.Cause(l.ctx); cause != nil {
-		return nil, cause
-	}
-	if errors.Is(err, io.EOF) {
+	case context.Cause(l.ctx) != nil:
+		return nil, context.Cause(l.ctx)
+	case errors.Is(err, io.EOF):
 		return nil, io.EOF
 	}
-	return nil, err
+	return nil, fmt.Errorf("what came cannot be decoded: %w", err)
 }
