@@ -511,7 +511,7 @@ func TestFreedReceives(t *testing.T) {
 	}
 	wantVector(t, g, 1, 8, 4, 8) // the fourth message
 	// Cancelled: it takes none.
-	p.records[1][len(p.records[1])-1].(*trace.Match).Source = trace.PromiseSource
+	p.records[1][len(p.records[1])-1].(*trace.Match).Source = trace.NoSource
 	g = p.build(t, causal.Options{})
 	wantVector(t, g, 1, 8, 3, 8)
 }

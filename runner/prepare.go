@@ -105,7 +105,7 @@ func (p *Prepared) CutShort() bool {
 func Open(dir string) (rec *recording.Recording, notes []string, err error) {
 	rec, err = recording.Open(dir)
 	// A rank may have made its file and not begun it.
-	if !errors.As(err, new(*recording.MissingRankError)) && !errors.Is(err, trace.ErrNotTrace) {
+	if !errors.Is(err, recording.ErrMissing) && !errors.Is(err, trace.ErrNotTrace) {
 		return rec, nil, err
 	}
 	restored, restoreErr := recording.Restore(dir)
@@ -204,7 +204,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			if len(alike) == 1 {
 				ranks = "rank"
 			}
-			reason += " The same holds for " + ranks + " " + strings.Join(alike, ", ") + "."
+			reason += ". The same holds for " + ranks + " " + strings.Join(alike, ", ")
 		}
 		return &launch.RefusedError{Reason: reason, Err: incomplete}
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi"
 	"github.com/cohort-debugger/cohort/trace"
 	"github.com/cohort-debugger/cohort/trace/decisions"
-	"github.com/cohort-debugger/cohort/trace/recording"
-	"github.com/cohort-debugger/cohort/trace/rewrite"
-	"github.com/cohort-debugger/cohort/trace/tracetext"
 )
 
 // IsRefusal tells whether an error means that nothing was started, because what was asked cannot work: a program or
@@ -18,11 +15,7 @@ import (
 func IsRefusal(err error) bool {
 	for _, kind := range []any{
 		new(*RefusedError), new(*launch.RefusedError), new(*pmpi.ProgramError), new(*pmpi.MissingError),
-		new(*recording.PathError), new(*recording.ExistsError), new(*trace.VersionError), new(*trace.ModeError),
-		new(*recording.MissingRankError), new(*recording.RankCountError), new(*trace.FormatError), new(*recording.ProgramError),
-		new(*decisions.IncompleteError), new(*rewrite.UnfinishedError), new(*rewrite.SameRecordingError), new(*DoubtError),
-		new(*recording.GraphMismatchError), new(*tracetext.Error),
-		new(*rewrite.RepairError),
+		new(*trace.RefusedError), new(*trace.FormatError), new(*decisions.IncompleteError), new(*DoubtError),
 	} {
 		if errors.As(err, kind) {
 			return true

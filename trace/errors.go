@@ -24,11 +24,11 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	advice := "If it was copied, copy it again; else record again."
+	advice := "else record again"
 	if !errors.Is(e.Kind, ErrNotTrace) {
-		advice = "If it was copied, copy it again; else \"cohort trace repair\" saves what is whole, or record again."
+		advice = "else \"cohort trace repair\" saves what is whole, or record again"
 	}
-	return e.Fault() + ". " + advice
+	return e.Fault() + ". If it was copied, copy it again; " + advice
 }
 
 // Fault is what is wrong, without advice.
@@ -38,26 +38,28 @@ func (e *FormatError) Fault() string {
 
 func (e *FormatError) Unwrap() error { return e.Kind }
 
-// VersionError is a file of a version that this Cohort does not read.
-type VersionError struct {
-	Path             string
-	What             string // "trace file", "recording"
-	Found, Supported int64
+// RuleError is a rule of the format that a record breaks.
+type RuleError struct{ Want, Got string }
+
+func (e *RuleError) Error() string { return "expected " + e.Want + ", found " + e.Got }
+
+// RefusedError is a trace or recording that cannot be used for what was asked: it is of another version or run, is not
+// whole, or does not hold what is needed. The text says why, and what to do.
+type RefusedError struct{ error }
+
+func (e *RefusedError) Unwrap() error { return e.error }
+
+// Refuse makes a RefusedError as fmt.Errorf does.
+func Refuse(format string, args ...any) error { return &RefusedError{fmt.Errorf(format, args...)} }
+
+// RefuseVersion refuses a file of a version that this Cohort does not read.
+func RefuseVersion(what, path string, found, supported int64) error {
+	return Refuse("the %s %s is of version %d; this cohort reads version %d only. Use the cohort that made it, or "+
+		"record again", what, path, found, supported)
 }
 
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("The %s %s is of version %d; this cohort reads version %d only. Use the cohort that made it, "+
-		"or record again.",
-		e.What, e.Path, e.Found, e.Supported)
-}
-
-// ModeError is a trace or recording whose mode this version does not know, or cannot use.
-type ModeError struct {
-	Path string
-	Mode string
-}
-
-func (e *ModeError) Error() string {
-	return fmt.Sprintf("The recording %s was made in mode %q; this cohort reads the modes \"order\", \"racing\" and "+
-		"\"full\".", e.Path, e.Mode)
+// RefuseMode refuses a trace or recording whose mode this version does not know, or cannot use.
+func RefuseMode(path, mode string) error {
+	return Refuse("the recording %s was made in mode %q; this cohort reads the modes \"order\", \"racing\" and "+
+		"\"full\"", path, mode)
 }

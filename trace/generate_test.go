@@ -50,22 +50,23 @@ func genHeader(mode abi.Mode) *rapid.Generator[Header] {
 	})
 }
 
-func genUndecided(t *rapid.T, mode abi.Mode) Undecided {
+func genUndecided(t *rapid.T, mode abi.Mode) abi.Undecided {
 	if mode != abi.ModeRacing {
-		return Undecided{Overtaken: rapid.Uint32().Draw(t, "overtaken")}
+		return abi.Undecided{Overtaken: rapid.Uint32().Draw(t, "overtaken")}
 	}
-	u := Undecided{Whole: rapid.Uint64().Draw(t, "whole"), Overtaken: rapid.Uint32().Draw(t, "overtaken")}
-	for range rapid.IntRange(0, abi.PendingMax).Draw(t, "undecided") {
-		p := Pending{
+	u := abi.Undecided{Whole: rapid.Uint64().Draw(t, "whole"), Overtaken: rapid.Uint32().Draw(t, "overtaken")}
+	for i := range rapid.IntRange(0, abi.PendingMax).Draw(t, "undecided") {
+		op := rapid.SampledFrom(mpispec.Standard().Operations()).Draw(t, "op")
+		p := abi.Pending{
 			Event: rapid.Uint64Range(1, 1<<60).Draw(t, "event"), Count: rapid.Uint32Range(1, 5).Draw(t, "count"),
 			Stride: rapid.Uint32Range(1, 1<<20).Draw(t, "stride"), Source: rapid.Int32().Draw(t, "source"),
 			Tag: rapid.Int32().Draw(t, "tag"),
-			Op:  rapid.SampledFrom(mpispec.Standard().Operations()).Draw(t, "op"),
+			Op:  uint32(op),
 		}
-		if p.Op == mpispec.OpStartall {
+		if op == mpispec.OpStartall {
 			p.Which = rapid.Uint32().Draw(t, "which")
 		}
-		u.Add(p)
+		u.Pending[i] = p
 	}
 	return u
 }
@@ -201,8 +202,8 @@ func (g *recordGen) order() {
 		if op == mpispec.OpStartall {
 			m.Which = rapid.Uint32().Draw(t, "which")
 		}
-		if rapid.Bool().Draw(t, "promise") {
-			m.Source = PromiseSource
+		if rapid.Bool().Draw(t, "no source") {
+			m.Source = NoSource
 		}
 		g.all = append(g.all, m)
 	case 1:

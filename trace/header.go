@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -32,14 +33,43 @@ type Header struct {
 	Ended           abi.Ended // why the trace ends although its rank went on
 	IncompleteCall  string    // name of the first of them, at most 47 bytes
 	IncompleteEvent uint64
-	Undecided       Undecided  // of other modes than abi.ModeRacing only Overtaken
-	CurrentOp       mpispec.Op // the call in progress, event Events + 1; OpNone: outside MPI
-	Unrecorded      ValueKinds // clocks and random numbers that the program asked, and that are not in the trace
+	Undecided       abi.Undecided // of other modes than abi.ModeRacing only Overtaken
+	CurrentOp       mpispec.Op    // the call in progress, event Events + 1; OpNone: outside MPI
+	Unrecorded      ValueKinds    // clocks and random numbers that the program asked, and that are not in the trace
 }
 
 // Start returns the time at which the rank's MPI was initialised.
 func (h *Header) Start() time.Time {
 	return time.Unix(int64(h.StartNS/1e9), int64(h.StartNS%1e9))
+}
+
+// Pending returns the receives of ModeRacing of which it was not known, when the rank ended, whether they raced: they
+// count as if they did.
+func (h *Header) Pending() []abi.Pending {
+	return slices.DeleteFunc(slices.Clone(h.Undecided.Pending[:]), func(p abi.Pending) bool { return p.Count == 0 })
+}
+
+// CheckUndecided returns the rule that one of the entries breaks; nil if none does.
+func CheckUndecided(all []abi.Pending) *RuleError {
+	for _, p := range all {
+		op := mpispec.Op(p.Op)
+		switch {
+		case p.Event == 0 || !op.Known() || p.Count == 0:
+			return &RuleError{
+				"one undecided receive or more of a known operation",
+				fmt.Sprintf("%d of a %s of event %d", p.Count, op, p.Event),
+			}
+		case p.Count > 1 && p.Stride == 0:
+			return &RuleError{"undecided receives at different events", fmt.Sprintf("%d at event %d", p.Count, p.Event)}
+		case p.Count > 1 && p.Event > abi.Never-uint64(p.Count)*uint64(p.Stride):
+			return &RuleError{
+				"undecided receives whose events fit 64 bits", fmt.Sprintf("%d from event %d on", p.Count, p.Event),
+			}
+		case p.Which != 0 && op != mpispec.OpStartall:
+			return &RuleError{"which only with Startall", op.String()}
+		}
+	}
+	return nil
 }
 
 // encode returns the header page.
@@ -54,8 +84,7 @@ func (h *Header) encode() []byte {
 	}
 	copy(out.IncompleteCall[:len(out.IncompleteCall)-1], h.IncompleteCall)
 	copy(page, abi.Bytes(&out))
-	undecided := h.Undecided.encode()
-	copy(page[abi.UndecidedOffset:], abi.Bytes(&undecided))
+	copy(page[abi.UndecidedOffset:], abi.Bytes(&h.Undecided))
 	return page
 }
 
@@ -82,9 +111,7 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		return bad(ErrNotTrace, 0, "the magic of a Cohort trace", got)
 	}
 	if in.Version != abi.TraceVersion {
-		return Header{}, &VersionError{
-			Path: path, What: "trace file", Found: int64(in.Version), Supported: abi.TraceVersion,
-		}
+		return Header{}, RefuseVersion("trace file", path, int64(in.Version), abi.TraceVersion)
 	}
 	if len(page) < abi.TraceHeaderSize {
 		return bad(ErrTruncated, uintptr(len(page)), fmt.Sprintf("a header page of %d bytes", abi.TraceHeaderSize),
@@ -104,7 +131,7 @@ func decodeHeader(path string, page []byte) (Header, error) {
 			fmt.Sprint(in.CurrentOp))
 	}
 	if !in.Mode.IsRecorded() {
-		return Header{}, &ModeError{Path: path, Mode: in.Mode.String()}
+		return Header{}, RefuseMode(path, in.Mode.String())
 	}
 	h := Header{
 		Version: in.Version, Mode: in.Mode, Flags: in.Flags, Rank: in.Rank, WorldSize: in.WorldSize, MPI: in.MPI,
@@ -113,11 +140,12 @@ func decodeHeader(path string, page []byte) (Header, error) {
 		IncompleteEvent: in.IncompleteEvent, CurrentOp: mpispec.Op(in.CurrentOp),
 		Unrecorded: ValueKinds(in.Unrecorded),
 	}
-	undecided := abi.Read[abi.Undecided](page[abi.UndecidedOffset:])
+	h.Undecided = abi.Read[abi.Undecided](page[abi.UndecidedOffset:])
 	if h.Mode != abi.ModeRacing {
-		h.Undecided.Overtaken = undecided.Overtaken
-	} else if err := h.Undecided.decode(path, &undecided); err != nil {
-		return Header{}, err
+		h.Undecided = abi.Undecided{Overtaken: h.Undecided.Overtaken}
+	}
+	if b := CheckUndecided(h.Pending()); b != nil {
+		return bad(ErrMalformed, abi.UndecidedOffset+unsafe.Offsetof(h.Undecided.Pending), b.Want, b.Got)
 	}
 	if h.WorldSize != 0 && h.Rank >= h.WorldSize {
 		return bad(ErrMalformed, unsafe.Offsetof(in.Rank), fmt.Sprintf("a rank below the world size %d", h.WorldSize),

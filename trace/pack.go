@@ -38,51 +38,34 @@ const (
 // PackFile packs the trace at path: the packed one is written beside it, read back and compared, forced to disk and
 // renamed before the trace is removed. progress, if not nil, is called with numbers of bytes that have been packed.
 func PackFile(ctx context.Context, path string, progress func(int64)) error {
-	src, err := os.Open(path)
-	if err != nil {
-		return err //nolint:wrapcheck // Pack says what was being done
-	}
-	defer src.Close() //nolint:errcheck // only read
-	info, err := src.Stat()
-	if err != nil {
-		return err //nolint:wrapcheck // Pack says what was being done
-	}
-	r, err := NewReader(src, info.Size(), path)
+	r, err := openOne(path)
 	if err != nil {
 		return err
 	}
-	if r.short() {
-		return r.truncated()
+	defer r.Close() //nolint:errcheck // only read
+	if err := r.CheckLength(); err != nil {
+		return err
 	}
 	return replaceBy(path+PackedSuffix, path, func(dst *os.File) error {
-		if err := pack(ctx, dst, src, r.end, progress); err != nil {
+		if err := pack(ctx, dst, r.src, r.end, progress); err != nil {
 			return err
 		}
-		return comparePacked(dst, src, r.end)
+		return comparePacked(dst, r.src, r.end)
 	})
 }
 
 // UnpackFile is the inverse of PackFile, with the same care; path is that of the unpacked trace.
 func UnpackFile(ctx context.Context, path string) error {
-	src, err := os.Open(path + PackedSuffix)
-	if err != nil {
-		return err //nolint:wrapcheck // Unpack says what was being done
-	}
-	defer src.Close() //nolint:errcheck // only read
-	info, err := src.Stat()
-	if err != nil {
-		return err //nolint:wrapcheck // Unpack says what was being done
-	}
-	p, err := openPacked(src, info.Size(), path+PackedSuffix)
+	r, err := openOne(path + PackedSuffix)
 	if err != nil {
 		return err
 	}
-	defer p.Close()                                                            //nolint:errcheck // only read
+	defer r.Close()                                                            //nolint:errcheck // only read
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // a packing that was interrupted
 		return err //nolint:wrapcheck // Unpack says what was being done
 	}
 	return replaceBy(path, path+PackedSuffix, func(dst *os.File) error {
-		_, err := io.Copy(dst, contextReader{ctx, io.NewSectionReader(p, 0, p.size)})
+		_, err := io.Copy(dst, contextReader{ctx, io.NewSectionReader(r.src, 0, r.size)})
 		return err //nolint:wrapcheck // Unpack says what was being done
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sort"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -154,30 +155,13 @@ func (p *packed) find(at int64) int {
 	if at < 0 || at >= p.size {
 		return -1
 	}
-	low, high := 0, len(p.frames)
-	for high-low > 1 {
-		if mid := (low + high) / 2; p.frames[mid].at <= at {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
+	return sort.Search(len(p.frames), func(i int) bool { return p.frames[i].at > at }) - 1
 }
 
 // Close implements io.Closer.
 func (p *packed) Close() error {
 	p.dec.Close()
 	return nil
-}
-
-// TwoTracesError is a rank that has two traces, packed and not, that differ.
-type TwoTracesError struct{ Path, Packed string }
-
-func (e *TwoTracesError) Error() string {
-	return fmt.Sprintf("There are two traces of one rank, %s and %s, and they are not of the same run. Remove the "+
-		"one that does not belong to the recording.",
-		e.Path, e.Packed)
 }
 
 // Locate returns which file of a trace counts: path, or the packed one beside it. Both are there when a packing was
@@ -196,20 +180,24 @@ func Locate(path string) (string, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return zst, nil
 	}
-	a, err := openOne(path)
-	if err != nil {
-		return "", errors.Join(&TwoTracesError{path, zst}, err)
+	var headers [2]Header
+	for i, name := range []string{path, zst} {
+		r, err := openOne(name)
+		if err == nil {
+			headers[i] = r.header
+			err = r.Close()
+		}
+		if err != nil {
+			return "", errors.Join(twoTraces(path), err)
+		}
 	}
-	b, err := openOne(zst)
-	if err != nil {
-		return "", errors.Join(&TwoTracesError{path, zst}, err, a.Close())
-	}
-	same := a.header == b.header
-	if err := errors.Join(a.Close(), b.Close()); err != nil {
-		return "", err
-	}
-	if !same {
-		return "", &TwoTracesError{path, zst}
+	if headers[0] != headers[1] {
+		return "", twoTraces(path)
 	}
 	return zst, nil
+}
+
+func twoTraces(path string) error {
+	return Refuse("there are two traces of one rank, %s and %s, and they are not of the same run. Remove the one that "+
+		"does not belong to the recording", path, path+PackedSuffix)
 }

@@ -155,10 +155,12 @@ func (r *Reader) read() (Record, error) {
 		}
 	}
 	d := &r.d
-	start := d.pos
-	last := r.st.last
-	rec := r.decode()
-	if d.err == nil && d.buf[start] < shortKnown {
+	start, last := d.pos, r.st.last
+	d.pos++
+	var rec Record
+	if kind := d.buf[start]; kind >= shortKnown {
+		rec = r.shapes.short(d, kind, last)
+	} else if rec = d.rest(abi.Record(kind), &r.st); d.err == nil {
 		r.shapes.take(rec, last)
 	}
 	if d.err != nil {
@@ -168,7 +170,7 @@ func (r *Reader) read() (Record, error) {
 		return nil, d.err
 	}
 	if b := r.st.add(rec); b != nil {
-		d.fail(ErrMalformed, start, b.Want, b.Got)
+		d.failAt(start, b.Want, b.Got)
 		return nil, d.err
 	}
 	switch rec.(type) {
@@ -176,8 +178,7 @@ func (r *Reader) read() (Record, error) {
 		r.decided += uint64(d.pos - start)
 	}
 	if r.lone && d.left() > 0 {
-		d.fail(ErrMalformed, d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", abi.ChunkMax),
-			"another")
+		d.failAt(d.pos, fmt.Sprintf("one record only in a chunk of more than %d bytes", abi.ChunkMax), "another")
 		return nil, d.err
 	}
 	return rec, nil
@@ -260,71 +261,4 @@ func (r *Reader) chunk() error {
 	r.lone = length > abi.ChunkMax && sealed
 	r.next += chunkHeaderSize + length
 	return nil
-}
-
-func (r *Reader) decode() Record {
-	d := &r.d
-	d.what = "record"
-	at := d.pos
-	kind := Kind(d.u8("kind of record"))
-	if kind >= Kind(shortKnown) && d.err == nil {
-		return r.shapes.short(d, byte(kind), r.st.last)
-	}
-	switch kind {
-	case KindComm:
-		d.what = "COMM"
-		return d.comm()
-	case KindModule:
-		d.what = "MODULE"
-		return &Module{
-			Index: d.uv("index"), LoadBias: d.u64("load bias"), Path: d.str("path"),
-			BuildID: d.str("build-id"),
-		}
-	case KindSite:
-		d.what = "SITE"
-		return &Site{Index: d.uv("index"), Module: d.uv("module"), Offset: d.uv("offset")}
-	case KindNote:
-		d.what = "NOTE"
-		return &Note{Event: d.uv("event"), Call: d.str("call"), Site: d.uv("site")}
-	case KindEvent:
-		d.what = "EVENT"
-		return d.event(r.st.events + 1)
-	case KindEnd:
-		d.what = "END"
-		return &End{FailedPolls: d.uv("failed polls"), How: d.u8("how")}
-	case KindMatch:
-		d.what = "MATCH"
-		return d.match(r.st.last)
-	case KindRun:
-		d.what = "RUN"
-		return d.run(r.st.last)
-	case KindPoll:
-		d.what = "POLL"
-		return &Poll{Event: d.delta(r.st.last), Op: d.op(), Failures: d.uv("failures")}
-	case KindCheck:
-		d.what = "CHECK"
-		return &Check{Event: d.uv("event"), Hash: d.u32("hash")}
-	case KindSet:
-		d.what = "SET"
-		return d.set(r.st.last)
-	case KindValue:
-		d.what = "VALUE"
-		return d.value(&r.st.values)
-	case KindThread:
-		d.what = "THREAD"
-		return &Thread{Index: d.uv32("index"), ID: d.u64("id")}
-	case KindContent:
-		d.what = "CONTENT"
-		return &Content{Which: d.uv32("which"), Value: d.uv("value")}
-	case KindTurn:
-		d.what = "TURN"
-		return &Turn{Steps: d.uv("steps"), Thread: d.uv32("thread")}
-	default:
-		if kind >= kindShortValue && kind <= kindShortLast {
-			d.what = "VALUE"
-			return d.shortValue(kind, &r.st.values)
-		}
-		d.fail(ErrMalformed, at, "a known kind of record", fmt.Sprintf("%#02x", uint8(kind)))
-		return nil
-	}
 }

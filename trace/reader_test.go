@@ -173,7 +173,7 @@ func TestBadInput(t *testing.T) {
 		copy(file[at:], b)
 		return file
 	}
-	world := appendRecord(nil, worldComm(), 0)
+	world := full(t, worldComm())
 	after := func(b ...byte) []byte { return payload(abi.ModeFull, append(bytes.Clone(world), b...)...) }
 	for _, c := range []struct {
 		name string
@@ -211,14 +211,14 @@ func TestBadInput(t *testing.T) {
 		{"string that lies", payload(abi.ModeFull, 4, 1, 0xff, 0xff, 0xff, 0x7f), "length of call that fits"},
 		{
 			"count that lies", payload(abi.ModeFull, 5, 27, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f),
-			"number of requests that fits",
+			"length of done that fits",
 		},
 		{
 			"ranks that lie", payload(abi.ModeFull, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 1, 0, 0),
-			"size that fits",
+			"length of members that fits",
 		},
-		{"back to nothing", payload(abi.ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "back to the _init"},
-		{"back before the first", payload(abi.ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "back to the post"},
+		{"back to nothing", payload(abi.ModeFull, 5, 24, 0, 0, 0, 0, 1, 1), "init before event 1"},
+		{"back before the first", payload(abi.ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 1, 1), "post before event 1"},
 		{"class of request", payload(abi.ModeFull, 5, 26, 0, 0, 0, 0, 1, 0, 0, 5), "a class of request"},
 		{"tag beyond 32 bits", after(5, 1, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0), "tag in 32 bits"},
 		{"after END", payload(abi.ModeFull, 6, 0, 1, 6, 0, 1), "nothing after END"},
@@ -233,9 +233,7 @@ func TestBadInput(t *testing.T) {
 				t.Fatalf("got %v, want it to name the file and say %q", err, c.want)
 			}
 			var f *FormatError
-			var v *VersionError
-			var m *ModeError
-			if !errors.As(err, &f) && !errors.As(err, &v) && !errors.As(err, &m) {
+			if !errors.As(err, &f) && !errors.As(err, new(*RefusedError)) {
 				t.Errorf("%T is no typed error", err)
 			}
 			if f != nil && (f.Offset > int64(len(c.file)) || f.Kind == nil) {
@@ -250,6 +248,16 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// full is a record at full length, as the first of a trace.
+func full(t fataler, r Record) []byte {
+	st := newState(abi.ModeOrder)
+	b, broken := encode(r, &st)
+	if broken != nil {
+		t.Fatal(broken)
+	}
+	return b
+}
+
 func TestWriterRefuses(t *testing.T) {
 	for _, c := range []struct {
 		mode abi.Mode
@@ -259,10 +267,10 @@ func TestWriterRefuses(t *testing.T) {
 		{abi.ModeFull, &Event{Index: 2, Op: mpispec.OpFinalize}, "expected event 1, found event 2"},
 		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpSend}, "communicator 0"},
 		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpNone}, "a known operation"},
-		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpStart, Inits: []uint64{1}}, "an _init before event 1"},
+		{abi.ModeFull, &Event{Index: 1, Op: mpispec.OpStart, Inits: []uint64{1}}, "init before event 1"},
 		{
 			abi.ModeFull, &Event{Index: 1, Op: mpispec.OpWait, Completed: []Completion{{Post: 4, Class: 1}}},
-			"a post before event 1",
+			"post before event 1",
 		},
 		{abi.ModeFull, &Match{Event: 1, Op: mpispec.OpRecv}, "EVENT records"},
 		{abi.ModeOrder, &Match{Event: 3, Op: mpispec.OpRecv, Back: 3}, "back from event 3"},
@@ -323,7 +331,7 @@ func FuzzReader(f *testing.F) {
 		&End{How: 1},
 	}, false).b)
 	f.Add(write(f, Header{Mode: abi.ModeOrder}, []Record{
-		&Match{Event: 3, Op: mpispec.OpIrecv, Source: PromiseSource}, &Poll{Event: 4, Op: mpispec.OpTest, Failures: 9},
+		&Match{Event: 3, Op: mpispec.OpIrecv, Source: NoSource}, &Poll{Event: 4, Op: mpispec.OpTest, Failures: 9},
 		&Set{Event: 4, Op: mpispec.OpTestany, Indices: []uint32{1}},
 		&Match{Event: 4, Op: mpispec.OpIrecv, Source: 1, Tag: 2, Back: 1}, &End{},
 	}, true).b)
@@ -351,10 +359,7 @@ func FuzzReader(f *testing.F) {
 
 func typed(t *testing.T, err error) {
 	t.Helper()
-	var f *FormatError
-	var v *VersionError
-	var m *ModeError
-	if !errors.As(err, &f) && !errors.As(err, &v) && !errors.As(err, &m) {
+	if !errors.As(err, new(*FormatError)) && !errors.As(err, new(*RefusedError)) {
 		t.Fatalf("%T is no typed error: %v", err, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -72,7 +73,10 @@ func (s *Salvaged) find(src *os.File, scratch string) error {
 		if err != nil {
 			return err //nolint:wrapcheck // the caller says what was being done
 		}
-		s.src, s.closers = raw, append(s.closers, raw, remover(raw.Name()))
+		s.src, s.closers = raw, append(s.closers, raw)
+		if err := os.Remove(raw.Name()); err != nil { // it lasts until it is closed, and no longer
+			return err //nolint:wrapcheck // the caller says what was being done
+		}
 		if size, err = unpackWhatThereIs(raw, src); err != nil {
 			return err
 		}
@@ -89,10 +93,6 @@ func (s *Salvaged) find(src *os.File, scratch string) error {
 	}
 }
 
-type remover string
-
-func (r remover) Close() error { return os.Remove(string(r)) } //nolint:wrapcheck // joined with others
-
 // unpackWhatThereIs unpacks frames until one is damaged, or the file ends. The bytes are not yet known to be good: of
 // the last frame the checksum was not seen.
 func unpackWhatThereIs(dst io.Writer, src io.Reader) (int64, error) {
@@ -102,25 +102,12 @@ func unpackWhatThereIs(dst io.Writer, src io.Reader) (int64, error) {
 		return 0, fmt.Errorf("zstd: %w", err)
 	}
 	defer dec.Close()
-	w := &sticky{w: dst}
-	n, err := io.Copy(w, dec)
-	_ = err // that there is an end to what can be unpacked is why we are here
-	if w.err != nil {
-		return n, fmt.Errorf("unpack: %w", w.err)
+	n, err := io.Copy(dst, dec)
+	// That there is an end to what can be read is why we are here.
+	if fault, is := errors.AsType[*fs.PathError](err); is && fault.Op == "write" {
+		return n, fmt.Errorf("unpack: %w", err)
 	}
 	return n, nil
-}
-
-// sticky tells faults of writing from those of reading.
-type sticky struct {
-	w   io.Writer
-	err error
-}
-
-func (s *sticky) Write(p []byte) (int, error) {
-	n, err := s.w.Write(p)
-	s.err = err
-	return n, err //nolint:wrapcheck // io.Copy passes it on to nobody
 }
 
 // sealedChunk returns the length of the chunk at an offset, header included; 0 if there is none that was sealed and has

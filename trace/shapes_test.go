@@ -30,7 +30,7 @@ func TestShortFormsRoundTrip(t *testing.T) {
 					Tag: tag,
 				})
 			case 1:
-				want = append(want, &Match{Event: event, Op: mpispec.OpIrecv, Source: PromiseSource})
+				want = append(want, &Match{Event: event, Op: mpispec.OpIrecv, Source: NoSource})
 			case 2:
 				want = append(want, &Poll{Event: event, Op: mpispec.OpIprobe, Failures: value << (k % 33)})
 			default:
@@ -69,7 +69,7 @@ func TestLoopsAreShort(t *testing.T) {
 		},
 		"irecv and waitany": func(round, event uint64) []Record {
 			return []Record{
-				&Match{Event: 2*event - 1, Op: mpispec.OpIrecv, Source: PromiseSource},
+				&Match{Event: 2*event - 1, Op: mpispec.OpIrecv, Source: NoSource},
 				&Set{Event: 2 * event, Op: mpispec.OpWaitany, Indices: []uint32{0}},
 				&Match{Event: 2 * event, Op: mpispec.OpIrecv, Source: int32(round * 7 % 3), Tag: 7, Back: 1},
 			}
@@ -92,10 +92,10 @@ func TestLoopsAreShort(t *testing.T) {
 }
 
 func TestBadShortForms(t *testing.T) {
-	match := appendRecord(nil, &Match{Event: 1, Op: mpispec.OpRecv, Source: 1, Tag: 2}, 0)
-	promise := appendRecord(nil, &Match{Event: 1, Op: mpispec.OpIrecv, Source: PromiseSource}, 0)
-	set := appendRecord(nil, &Set{Event: 1, Op: mpispec.OpWaitsome, Indices: []uint32{1, 2, 3}}, 0)
-	far := appendRecord(nil, &Poll{Event: 0xffffffff, Op: mpispec.OpTest}, 0)
+	match := full(t, &Match{Event: 1, Op: mpispec.OpRecv, Source: 1, Tag: 2})
+	posted := full(t, &Match{Event: 1, Op: mpispec.OpIrecv, Source: NoSource})
+	set := full(t, &Set{Event: 1, Op: mpispec.OpWaitsome, Indices: []uint32{1, 2, 3}})
+	far := full(t, &Poll{Event: 0xffffffff, Op: mpispec.OpTest})
 	if len(far) > 8 {
 		t.Fatal(len(far))
 	}
@@ -105,7 +105,7 @@ func TestBadShortForms(t *testing.T) {
 		"a place that is not taken": slices.Concat(match, []byte{0x41, 0}),
 		"no value":                  slices.Concat(match, []byte{0x40}),
 		"a source above 31 bits":    slices.Concat(match, []byte{0x40, 0xff, 0xff, 0xff, 0xff, 0x0f}),
-		"a promise with a value":    slices.Concat(promise, []byte{0x40, 1}),
+		"a post with a value":       slices.Concat(posted, []byte{0x40, 1}),
 		"a SET that ends too soon":  slices.Concat(set, []byte{0x40, 1, 2}),
 		"a value that exceeds 64 bits": slices.Concat(match,
 			[]byte{0x40, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}),

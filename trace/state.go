@@ -28,11 +28,6 @@ func newState(mode abi.Mode) state {
 	}
 }
 
-// RuleError is a rule of the format that a record breaks.
-type RuleError struct{ Want, Got string }
-
-func (b *RuleError) Error() string { return "expected " + b.Want + ", found " + b.Got }
-
 func (s *state) needComm(index uint32) *RuleError {
 	if s.comms[index] {
 		return nil
@@ -50,9 +45,9 @@ func (s *state) needSite(index uint64) *RuleError {
 // add checks r against the records before it and takes it in.
 func (s *state) add(r Record) *RuleError {
 	if s.ended {
-		return &RuleError{"nothing after END", fmt.Sprintf("a record of kind %#02x", r.Kind())}
+		return &RuleError{"nothing after END", "a " + kinds[r.kind()].name}
 	}
-	if b := s.inMode(r.Kind()); b != nil {
+	if b := s.inMode(r); b != nil {
 		return b
 	}
 	switch r := r.(type) {
@@ -78,49 +73,61 @@ func (s *state) add(r Record) *RuleError {
 	case *End:
 		s.ended = true
 	case *Match:
-		if s.mode == abi.ModeFull && r.Back == 0 {
-			return &RuleError{
-				"EVENT records, or the MATCH of an earlier receive, in a trace of mode " + s.mode.String(),
-				"a MATCH of its own event",
-			}
-		}
 		return s.addOrder(r.Event, r.Op)
 	case *Run:
 		return s.addOrder(r.Event, r.Op)
 	case *Poll:
+		return s.addOrder(r.Event, r.Op)
+	case *Set:
 		return s.addOrder(r.Event, r.Op)
 	case *Check:
 		if r.Event <= s.checked {
 			return &RuleError{fmt.Sprintf("a check after event %d", s.checked), fmt.Sprintf("one of event %d", r.Event)}
 		}
 		s.checked = r.Event
-	case *Set:
-		return s.addOrder(r.Event, r.Op)
 	case *Value, *Thread, *Turn:
 		return s.values.add(r)
 	case *Content:
 		return s.addContent(r)
-	default:
-		return &RuleError{"a record of this format", fmt.Sprintf("%T", r)}
 	}
 	return nil
 }
 
 // inMode: EVENT records only in full mode, order-mode records only in order mode. But MATCH stands in full mode too,
 // for a receive whose request was freed, and one whose message is known before its completion.
-func (s *state) inMode(k Kind) *RuleError {
-	order := k == KindPoll || k == KindSet
+func (s *state) inMode(r Record) *RuleError {
+	full, wrong := s.mode == abi.ModeFull, false
+	switch r := r.(type) {
+	case *Event, *Content:
+		wrong = !full
+	case *Run:
+		wrong = s.mode != abi.ModeRacing
+	case *Poll, *Set:
+		wrong = full
+	case *Match:
+		wrong = full && r.Back == 0
+	}
+	if !wrong {
+		return nil
+	}
+	want := "order-mode records"
+	if full {
+		want = "EVENT records, or the MATCH of an earlier receive,"
+	}
+	return &RuleError{want + " in a trace of mode " + s.mode.String(), "a " + kinds[r.kind()].name}
+}
+
+func (s *state) addContent(c *Content) *RuleError {
 	switch {
-	case k == KindEvent && s.mode != abi.ModeFull:
-		return &RuleError{"order-mode records in a trace of mode " + s.mode.String(), "an EVENT"}
-	case k == KindRun && s.mode != abi.ModeRacing:
-		return &RuleError{"records of mode " + s.mode.String(), "a RUN"}
-	case order && s.mode == abi.ModeFull:
+	case s.events == 0:
+		return &RuleError{"a CONTENT after the event that sent the message", "one before the first event"}
+	case c.Which < s.contents:
 		return &RuleError{
-			"EVENT records in a trace of mode " + s.mode.String(),
-			fmt.Sprintf("a record of kind %#02x", k),
+			fmt.Sprintf("the content of message %d or a later one of the event", s.contents),
+			fmt.Sprintf("that of message %d", c.Which),
 		}
 	}
+	s.contents = c.Which + 1
 	return nil
 }
 
@@ -189,10 +196,5 @@ type Checker struct{ st state }
 // NewChecker is for a trace of a mode.
 func NewChecker(mode abi.Mode) *Checker { return &Checker{newState(mode)} }
 
-// Add returns the rule that a Writer would refuse the record by, after those before it; nil if there is none.
-func (c *Checker) Add(r Record) *RuleError {
-	if b := c.st.add(r); b != nil {
-		return b
-	}
-	return checkFields(r)
-}
+// Add returns the rule between records that this one breaks, after those before it; nil if it breaks none.
+func (c *Checker) Add(r Record) *RuleError { return c.st.add(r) }

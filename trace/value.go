@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -8,15 +9,10 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
-// The kinds of the records of this file.
+// A VALUE of MPI_Wtime of the main thread that is near to the one before it has one of these kinds.
 const (
-	KindValue  = Kind(abi.RecordValue)
-	KindThread = Kind(abi.RecordThread)
-	KindTurn   = Kind(abi.RecordTurn)
-
-	// A VALUE of MPI_Wtime of the main thread that is near to the one before it has one of these kinds.
-	kindShortValue Kind = Kind(abi.RecordTime)
-	kindShortLast  Kind = 0x3f
+	kindShortValue            = abi.RecordTime
+	kindShortLast  abi.Record = 0x3f
 )
 
 // TurnName is how a divergence names, instead of an operation, that it was another thread's turn to call MPI.
@@ -25,36 +21,24 @@ const TurnName = "a call of another thread"
 // CallName names the call of a number that a rank wrote into its control block: "MPI_Recv", "none" for 0, "uncovered
 // call" for OpOther (the recording's note says which), and "op N" for a number that this version does not know.
 func CallName(number uint32) string {
-	if name, ok := callNameOfValue(number); ok {
-		return name
-	}
-	switch op := mpispec.Op(number); {
+	op, kind := mpispec.Op(number), abi.ValueKind(number-abi.DivergedValue)
+	switch {
 	case op == mpispec.OpNone:
 		return "none"
 	case op == mpispec.OpOther:
 		return "uncovered call"
 	case op.Known():
 		return op.Call()
+	case number == abi.DivergedTurn:
+		return TurnName
+	case kind == abi.ValueFetched:
+		return "values fetched by a one-sided call"
+	case kind == abi.ValueWindow:
+		return "the content of a window"
+	case kind.Known():
+		return kind.String()
 	}
 	return fmt.Sprintf("op %d", number)
-}
-
-func callNameOfValue(number uint32) (string, bool) {
-	switch {
-	case number == abi.DivergedTurn:
-		return TurnName, true
-	case number > abi.DivergedValue && number < abi.DivergedTurn && abi.ValueKind(number-abi.DivergedValue).Known() &&
-		number < abi.DivergedValue+0x100:
-		switch k := abi.ValueKind(number - abi.DivergedValue); k {
-		case abi.ValueFetched:
-			return "values fetched by a one-sided call", true
-		case abi.ValueWindow:
-			return "the content of a window", true
-		default:
-			return k.String(), true
-		}
-	}
-	return "", false
 }
 
 // ValueKinds is a set of kinds of values: bit 1 << kind.
@@ -81,12 +65,24 @@ type Value struct {
 	Bytes  string
 }
 
+func (*Value) kind() abi.Record { return abi.RecordValue }
+
+// fields are not those of the file, which depend on the values before.
+func (*Value) fields(Fields) {}
+
 // Thread declares a thread of the rank. Index 0, the process's first thread, is never declared. The ID of a thread is
 // the same in every run in which the program makes its threads in the same way: it depends on the thread that made it,
 // and on how many that had made before.
 type Thread struct {
 	Index uint32
 	ID    uint64
+}
+
+func (*Thread) kind() abi.Record { return abi.RecordThread }
+
+func (t *Thread) fields(f Fields) {
+	Number(f, "index", &t.Index)
+	t.ID = f.Fixed("id", 8, t.ID)
 }
 
 // Turn says that the thread with index Thread makes the MPI calls from there on: after Steps calls, failed polls
@@ -96,14 +92,12 @@ type Turn struct {
 	Thread uint32
 }
 
-// Kind implements Record.
-func (*Value) Kind() Kind { return KindValue }
+func (*Turn) kind() abi.Record { return abi.RecordTurn }
 
-// Kind implements Record.
-func (*Thread) Kind() Kind { return KindThread }
-
-// Kind implements Record.
-func (*Turn) Kind() Kind { return KindTurn }
+func (t *Turn) fields(f Fields) {
+	Number(f, "steps", &t.Steps)
+	Number(f, "thread", &t.Thread)
+}
 
 // valueState is what the values so far mean for the next.
 type valueState struct {
@@ -186,40 +180,38 @@ func nanoseconds(bits uint64) (ns int64, form int, ok bool) {
 	return 0, 0, false
 }
 
-// shortest and longest difference that a short form holds, in nanoseconds.
+// shortLimit bounds the difference that a short form holds, in nanoseconds.
 const shortLimit = 1 << 40
 
 // value reads a VALUE after its kind byte.
-func (d *decoder) value(s *valueState) *Value {
-	head := d.uv("thread and kind")
-	v := &Value{Thread: uint32(head >> 5), What: abi.ValueKind(head & 31)}
+func (d *decoder) value(v *Value, s *valueState) {
+	head := d.Uint("thread and kind", 64, 0)
+	v.Thread, v.What = uint32(head>>5), abi.ValueKind(head&31)
 	if head>>5 > math.MaxUint32 {
-		d.fail(ErrMalformed, d.pos, "a thread below 2^32", fmt.Sprint(head>>5))
+		d.Fail("a thread below 2^32", fmt.Sprint(head>>5))
 	}
 	if v.What.IsBytes() {
-		v.Bytes = d.str("bytes")
+		v.Bytes = d.String("bytes", "")
 	} else {
-		u := d.uv("difference")
-		v.Number = s.last[valueKey(v.Thread, v.What)] + uint64(int64(u>>1)^-int64(u&1))
+		v.Number = s.last[valueKey(v.Thread, v.What)] + uint64(unzigzag(d.Uint("difference", 64, 0)))
 	}
-	return v
 }
 
 // shortValue reads a short form. Its kind byte holds in bits 3 and 4 how seconds are made of nanoseconds and below that
 // the lowest bits of the difference.
-func (d *decoder) shortValue(kind Kind, s *valueState) *Value {
-	at := d.pos
-	u := d.uv("difference")<<3 | uint64(kind&7)
+func (d *decoder) shortValue(kind abi.Record, s *valueState) *Value {
+	u := d.Uint("difference", 64, 0)<<3 | uint64(kind&7)
 	before, _, ok := nanoseconds(s.last[valueKey(0, abi.ValueWtime)])
-	ns := before + (int64(u>>1) ^ -int64(u&1))
+	ns := before + unzigzag(u)
 	if d.err == nil && (!ok || u >= shortLimit || ns < 0 || ns >= 9e18) {
-		d.fail(ErrMalformed, at, "a difference to a time before", fmt.Sprint(u))
-		return &Value{What: abi.ValueWtime}
+		d.Fail("a difference to a time before", fmt.Sprint(u))
+		ns = 0
 	}
 	return &Value{What: abi.ValueWtime, Number: wtime(ns, int(kind>>3&3))}
 }
 
-func zigzag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
+func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }
 
 // appendValue appends a VALUE with its kind byte, in the form that the interposer chooses.
 func appendValue(b []byte, v *Value, s *valueState) []byte {
@@ -228,12 +220,12 @@ func appendValue(b []byte, v *Value, s *valueState) []byte {
 		before, _, ok := nanoseconds(last)
 		ns, form, ok2 := nanoseconds(v.Number)
 		if u := zigzag(ns - before); ok && ok2 && u < shortLimit {
-			return appendUv(append(b, byte(kindShortValue)|byte(form<<3)|byte(u&7)), u>>3)
+			return binary.AppendUvarint(append(b, byte(kindShortValue)|byte(form<<3)|byte(u&7)), u>>3)
 		}
 	}
-	b = appendUv(append(b, byte(KindValue)), uint64(v.Thread)<<5|uint64(v.What))
+	b = binary.AppendUvarint(append(b, byte(abi.RecordValue)), uint64(v.Thread)<<5|uint64(v.What))
 	if v.What.IsBytes() {
-		return appendStr(b, v.Bytes)
+		return appendString(b, v.Bytes)
 	}
-	return appendUv(b, zigzag(int64(v.Number-last)))
+	return binary.AppendUvarint(b, zigzag(int64(v.Number-last)))
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 
-	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
@@ -48,21 +47,15 @@ func (w *Writer) Write(r Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	if b := checkFields(r); b != nil {
-		return fmt.Errorf("write %T: %w", r, b)
+	last, before := w.st.last, w.eventsSoFar()
+	rec, broken := encode(r, &w.st)
+	if broken == nil {
+		broken = w.st.add(r)
 	}
-	last := w.st.last
-	var rec []byte
-	if v, ok := r.(*Value); ok {
-		rec = appendValue(nil, v, &w.st.values)
+	if broken != nil {
+		return fmt.Errorf("write %T: %w", r, broken)
 	}
-	before := w.eventsSoFar()
-	if b := w.st.add(r); b != nil {
-		return fmt.Errorf("write %T: %w", r, b)
-	}
-	if rec == nil {
-		rec = w.shapes.append(nil, r, last)
-	}
+	rec = w.shapes.shorten(rec, r, last)
 	if len(rec) > chunkLimit {
 		w.err = fmt.Errorf("write %T: %d bytes are more than a record may have (%d)", r, len(rec), chunkLimit)
 		return w.err
@@ -155,51 +148,4 @@ func (w *Writer) end(closed bool) error {
 		w.err = fmt.Errorf("write trace header: %w", err)
 	}
 	return w.err
-}
-
-// checkFields refuses what cannot be encoded.
-func checkFields(r Record) *RuleError {
-	switch r := r.(type) {
-	case *Event:
-		return checkEvent(r)
-	case *Run:
-		return r.check()
-	case *Match:
-		if r.Back != 0 && r.Back >= r.Event {
-			return &RuleError{fmt.Sprintf("back from event %d to an earlier one", r.Event), fmt.Sprint(r.Back)}
-		}
-		if r.Which != 0 && r.Op != mpispec.OpStartall {
-			return &RuleError{"which only with Startall", r.Op.String()}
-		}
-	}
-	return nil
-}
-
-func checkEvent(e *Event) *RuleError {
-	if e.FailedPolls != 0 && !e.Op.IsPoll() {
-		return &RuleError{"no failed polls before a " + e.Op.String(), fmt.Sprint(e.FailedPolls)}
-	}
-	if e.Op.Class() == mpispec.ClassCollectiveInit && e.Coll.Of.Class() != mpispec.ClassCollective {
-		return &RuleError{"a blocking collective", e.Coll.Of.String()}
-	}
-	for _, earlier := range []uint64{e.Recv.Probe, e.Post} {
-		if earlier >= e.Index {
-			return &RuleError{fmt.Sprintf("an event before event %d", e.Index), fmt.Sprintf("event %d", earlier)}
-		}
-	}
-	for _, init := range e.Inits {
-		if init >= e.Index {
-			return &RuleError{fmt.Sprintf("an _init before event %d", e.Index), fmt.Sprintf("event %d", init)}
-		}
-	}
-	for i := range e.Completed {
-		c := &e.Completed[i]
-		if c.Post >= e.Index {
-			return &RuleError{fmt.Sprintf("a post before event %d", e.Index), fmt.Sprintf("event %d", c.Post)}
-		}
-		if c.Class < RequestSend || c.Class > RequestOther {
-			return &RuleError{"a class of request from 1 to 4", fmt.Sprint(uint8(c.Class))}
-		}
-	}
-	return nil
 }

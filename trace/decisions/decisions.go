@@ -40,19 +40,17 @@ type Set struct {
 	Indices []uint32
 }
 
-// Check is the hash that the calls of events 1..Event have (struct cohort_check).
-type Check struct {
-	Event uint64
-	Hash  uint32
-}
-
-// Order is one side of a control message (struct cohort_order), which no recording holds: it is added to bound
-// buffering. A wait is before Event begins, a grant when it has ended. The k-th grant of one rank to another is the
-// k-th wait of that one for it.
-type Order struct {
-	Event uint64
-	Peer  uint32 // world rank
-}
+// The entries of the decisions file that are as they are there.
+type (
+	// Check is the hash that the calls of events 1..Event have.
+	Check = abi.Check
+	// Order is one side of a control message, which no recording holds: it is added to bound buffering. A wait is
+	// before Event begins, a grant when it has ended. The k-th grant of one rank to another is the k-th wait of that
+	// one for it.
+	Order = abi.Order
+	// Turn says which thread, by its id, makes the MPI calls after Steps of them.
+	Turn = abi.Turn
+)
 
 // Plan is what a replay of one rank must enforce. Each array is in the order in which the rank needs it.
 type Plan struct {
@@ -86,29 +84,24 @@ type Plan struct {
 	Unrecorded trace.ValueKinds
 }
 
-// Error is a trace whose records are well formed but contradict each other.
-type Error struct {
-	Path   string
-	Event  uint64
-	Reason string
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s: the decision of event %d cannot be told: %s", e.Path, e.Event, e.Reason)
-}
-
 // Options changes what Build accepts.
 type Options struct {
 	// AllowIncomplete accepts a trace with calls that record/replay does not cover.
 	AllowIncomplete bool
 }
 
-// Build reads the rest of a trace of either mode. Both modes of one execution give equal decisions. Errors:
-// those of the Reader, *Error, and *IncompleteError unless it is allowed.
+// Build reads the rest of a trace of any mode. All modes of one execution give equal decisions, but that one in
+// ModeRacing has fewer. Errors: those of the Reader, *IncompleteError unless it is allowed, and that records contradict
+// each other.
 func Build(r *trace.Reader, opt Options) (*Plan, error) {
 	h := r.Header()
 	b := NewBuilder(r)
 	var incomplete *IncompleteError
+	lacking := func(call string, event uint64) {
+		if incomplete == nil {
+			incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: call, Event: event}
+		}
+	}
 	sites := map[uint64]trace.Site{}
 	var ended bool
 	var endPolls uint64
@@ -118,12 +111,8 @@ func Build(r *trace.Reader, opt Options) (*Plan, error) {
 		}
 		switch rec := rec.(type) {
 		case *trace.Note:
-			if incomplete == nil {
-				incomplete = &IncompleteError{
-					Path: r.Path(), Rank: int(h.Rank), Call: rec.Call, Event: rec.Event,
-					Site: rec.Site,
-				}
-				incomplete.locate(sites, b.out.Modules)
+			if lacking(rec.Call, rec.Event); incomplete.Count == 0 {
+				incomplete.locate(sites[rec.Site], b.out.Modules)
 			}
 			incomplete.Count++
 		case *trace.End:
@@ -131,34 +120,25 @@ func Build(r *trace.Reader, opt Options) (*Plan, error) {
 		case *trace.Module:
 			b.out.Modules = append(b.out.Modules, rec)
 		case *trace.Site:
-			if incomplete == nil {
-				sites[rec.Index] = *rec
-			}
+			sites[rec.Index] = *rec
 		default:
-			err = b.Take(rec)
-		}
-		if err != nil {
-			return nil, err
+			if err := b.Take(rec); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if b.racing {
+	if b.mode == abi.ModeRacing {
 		b.out.Sparse = true
-		if err := b.undecided(&h.Undecided); err != nil {
+		if err := b.undecided(h.Pending()); err != nil {
 			return nil, err
 		}
 	}
-	if incomplete == nil && h.Undecided.Overtaken > 0 {
-		incomplete = &IncompleteError{
-			Path: r.Path(), Rank: int(h.Rank), Event: h.Events + 1,
-			Call: overtakenCall,
-		}
+	if h.Undecided.Overtaken > 0 {
+		lacking(overtakenCall, h.Events+1)
 	}
-	if incomplete == nil && h.Incomplete > 0 {
+	if h.Incomplete > 0 {
 		// The rank died, or the disk was full, between counting the call and writing its NOTE.
-		incomplete = &IncompleteError{
-			Path: r.Path(), Rank: int(h.Rank), Call: h.IncompleteCall,
-			Event: h.IncompleteEvent,
-		}
+		lacking(h.IncompleteCall, h.IncompleteEvent)
 	}
 	if incomplete != nil && !opt.AllowIncomplete {
 		incomplete.Count = max(incomplete.Count, uint64(h.Incomplete))
@@ -180,8 +160,7 @@ type Builder struct {
 	path   string
 	out    *Plan
 	last   uint64
-	racing bool
-	full   bool
+	mode   abi.Mode
 	events uint64                // completed, as the header has them
 	runs   uint64                // receives in block races
 	posted map[trace.Posting]int // index in out.Matches of the receives with a wildcard that were posted
@@ -197,8 +176,7 @@ func NewBuilder(r *trace.Reader) *Builder {
 	return &Builder{
 		path:    r.Path(),
 		out:     &Plan{Rank: h.Rank, WorldSize: h.WorldSize},
-		racing:  h.Mode == abi.ModeRacing,
-		full:    h.Mode == abi.ModeFull,
+		mode:    h.Mode,
 		events:  h.Events,
 		posted:  map[trace.Posting]int{},
 		cancels: map[trace.Posting]bool{},
@@ -215,7 +193,7 @@ func (b *Builder) Take(rec trace.Record) error {
 	case *trace.Match:
 		return b.match(rec)
 	case *trace.Check:
-		b.out.Checks = append(b.out.Checks, Check{Event: rec.Event, Hash: rec.Hash})
+		b.out.Checks = append(b.out.Checks, Check{Event: rec.Event, Hash: uint64(rec.Hash)})
 	case *trace.Value, *trace.Thread, *trace.Turn:
 		b.values.add(rec)
 	case *trace.Poll:
@@ -251,12 +229,12 @@ type receive struct {
 }
 
 func (b *Builder) add(p trace.Posting, m Match) {
-	m.Which = p.Which
+	m.Event, m.Which = p.Event, p.Which
 	b.out.Matches = append(b.out.Matches, m)
 }
 
 func (b *Builder) fault(event uint64, format string, args ...any) error {
-	return &Error{Path: b.path, Event: event, Reason: fmt.Sprintf(format, args...)}
+	return fmt.Errorf("%s: the decision of event %d cannot be told: %s", b.path, event, fmt.Sprintf(format, args...))
 }
 
 func (b *Builder) post(p trace.Posting, op mpispec.Op) error {
@@ -264,7 +242,7 @@ func (b *Builder) post(p trace.Posting, op mpispec.Op) error {
 		return b.fault(p.Event, "its receive was posted twice")
 	}
 	b.posted[p] = len(b.out.Matches)
-	b.add(p, Match{Event: p.Event, Source: int32(p.Which), Op: op, Never: true})
+	b.add(p, Match{Source: int32(p.Which), Op: op, Never: true})
 	return nil
 }
 
@@ -301,19 +279,19 @@ func (b *Builder) took(p trace.Posting, source, tag int32) error {
 
 // match takes in an order-mode MATCH.
 func (b *Builder) match(m *trace.Match) error {
-	if !b.full { // there only an EVENT says that its event is complete
+	if b.mode != abi.ModeFull { // there only an EVENT says that its event is complete
 		b.last = max(b.last, m.Event)
 	}
 	p := m.Posting()
 	switch {
-	case b.racing && m.Source != trace.PromiseSource:
+	case b.mode == abi.ModeRacing && m.Source != trace.NoSource:
 		return b.raced(p, m.Op, m.Source, m.Tag)
-	case m.IsPromise():
+	case m.IsPost():
 		return b.post(p, m.Op)
 	case m.IsCancelled():
 		return b.cancelled(p, m.Op)
 	case m.Back == 0:
-		b.add(p, Match{Event: m.Event, Source: m.Source, Tag: m.Tag, Op: m.Op})
+		b.add(p, Match{Source: m.Source, Tag: m.Tag, Op: m.Op})
 		return nil
 	default:
 		return b.took(p, m.Source, m.Tag)
@@ -329,12 +307,12 @@ func (b *Builder) event(e *trace.Event) error {
 	wild := trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
 	switch e.Op.Class() {
 	case mpispec.ClassRecv, mpispec.ClassProbe, mpispec.ClassSendrecv:
-		switch {
-		case !wild || e.Op == mpispec.OpMrecv:
-		case e.Recv.Source == trace.ProcNull: // the call failed
-			b.add(trace.Posting{}, Match{Event: e.Index, Op: e.Op, Never: true})
-		default:
-			b.add(trace.Posting{}, Match{Event: e.Index, Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op})
+		m := Match{Source: e.Recv.Source, Tag: e.Recv.Tag, Op: e.Op}
+		if m.Source == trace.ProcNull { // the call failed
+			m = Match{Op: e.Op, Never: true}
+		}
+		if wild && e.Op != mpispec.OpMrecv {
+			b.add(trace.Posting{Event: e.Index}, m)
 		}
 	case mpispec.ClassIrecv:
 		if e.Op == mpispec.OpImrecv {
@@ -351,15 +329,9 @@ func (b *Builder) event(e *trace.Event) error {
 		return b.start(e)
 	case mpispec.ClassCompletion:
 		return b.completion(e)
-	case mpispec.ClassNone,
-		mpispec.ClassSend,
-		mpispec.ClassSendInit,
-		mpispec.ClassCollective,
-		mpispec.ClassIcollective,
-		mpispec.ClassCollectiveInit,
-		mpispec.ClassComm,
-		mpispec.ClassRequest,
-		mpispec.ClassOther: // no outcome to enforce
+	case mpispec.ClassNone, mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassCollective, mpispec.ClassIcollective,
+		mpispec.ClassCollectiveInit, mpispec.ClassComm, mpispec.ClassRequest, mpispec.ClassOther:
+		// no outcome to enforce
 	}
 	return nil
 }
@@ -426,7 +398,7 @@ func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 		endPolls = h.Polls
 	}
 	switch {
-	case h.Ended == abi.EndedDiskCounting && b.racing:
+	case h.Ended == abi.EndedDiskCounting && h.Mode == abi.ModeRacing:
 		out.LastEvent, endPolls = max(h.Undecided.Whole, 1)-1, 0
 	case h.Ended == abi.EndedDiskCounting && h.Mode == abi.ModeOrder:
 		// The counter went on without the records. Of the event of the last record one may have been lost; before it
@@ -440,7 +412,7 @@ func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 		endPolls = 0
 	case h.Mode != abi.ModeFull && out.Finalized:
 		out.LastEvent = max(b.last, h.Events)
-	case h.Mode == abi.ModeOrder, b.racing:
+	case h.Mode != abi.ModeFull:
 		// Events without a decision leave no record. One that was in progress may have left some of its records.
 		out.LastEvent = h.Events
 	}

@@ -8,15 +8,13 @@ import (
 )
 
 // IncompleteError is a recording that lacks decisions, because the program made a call that record/replay does not
-// cover. Event is the number of the first such call, Site its index among the SITE records (0: unknown), Count how many
-// there were. Module and Offset say where that call is in an object file ("": unknown); Place is that for people, such
+// cover. Event is the number of the first such call, Count how many there were. Module and Offset say where that call is in an object file ("": unknown); Place is that for people, such
 // as "heat.c:12 in main", if somebody has found it out.
 type IncompleteError struct {
 	Path  string
 	Rank  int
 	Call  string
 	Event uint64
-	Site  uint64
 	Count uint64
 
 	Module string
@@ -24,13 +22,10 @@ type IncompleteError struct {
 	Place  string
 }
 
-func (e *IncompleteError) locate(sites map[uint64]trace.Site, modules []*trace.Module) {
-	site, ok := sites[e.Site]
-	if !ok {
-		return
-	}
+// locate finds where a call site is, if it is known.
+func (e *IncompleteError) locate(site trace.Site, modules []*trace.Module) {
 	for _, m := range modules {
-		if m.Index == site.Module {
+		if site.Index != 0 && m.Index == site.Module {
 			e.Module, e.Offset = m.Path, site.Offset
 		}
 	}
@@ -43,8 +38,8 @@ func (e *IncompleteError) Error() string {
 			count = " (once)"
 		}
 	}
-	return fmt.Sprintf("The recording %s is incomplete: %s%s. %sA replay may depart from it; --incomplete-ok "+
-		"(incompleteOk in a launch request) tries all the same.",
+	return fmt.Sprintf("the recording %s is incomplete: %s%s. %sA replay may depart from it; --incomplete-ok "+
+		"(incompleteOk in a launch request) tries all the same",
 		e.Path, e.What(), count, e.advice())
 }
 

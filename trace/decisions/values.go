@@ -15,12 +15,6 @@ type Stream struct {
 	Data   []byte // struct cohort_value each; numbers of one kind that follow each other share one
 }
 
-// Turn says which thread makes the MPI calls after Steps of them (struct cohort_turn).
-type Turn struct {
-	Steps  uint64
-	Thread uint64 // id
-}
-
 // openStream is one that is being built.
 type openStream struct {
 	Stream

@@ -30,14 +30,14 @@ func (rec *Recording) HasGraph() bool {
 	return err == nil && info.IsDir()
 }
 
-// Graph opens the full traces, and checks that they are of this recording. Errors: *NoGraphError, *GraphMismatchError,
-// and those of Open.
+// Graph opens the full traces, and checks that they are of this recording. Errors are those of Open.
 func (rec *Recording) Graph() (*Graph, error) {
 	if rec.Meta.Mode == abi.ModeFull.String() {
 		return &Graph{rec, rec.Dir}, nil
 	}
 	if !rec.HasGraph() {
-		return nil, &NoGraphError{Dir: rec.Dir}
+		return nil, fmt.Errorf("the recording %s holds decisions only; replay it once in full mode to obtain its event graph",
+			rec.Dir)
 	}
 	dir := filepath.Join(rec.Dir, graphName)
 	if err := rec.checkGraph(dir); err != nil {
@@ -64,12 +64,13 @@ func (rec *Recording) checkGraph(dir string) error {
 			return err
 		}
 		if hf.Mode != abi.ModeFull {
-			return &trace.ModeError{Path: full.Path(), Mode: hf.Mode.String()}
+			return trace.RefuseMode(full.Path(), hf.Mode.String())
 		}
 		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that
 		// was recorded whole has a number of events to compare.
 		if hr.Closed && hf.Events != hr.Events {
-			return &GraphMismatchError{Dir: dir, Rank: rank, Recorded: hr.Events, Graph: hf.Events}
+			return trace.Refuse("the full trace of rank %d in %s has %d events but the recording has %d: they are not of "+
+				"the same run", rank, dir, hf.Events, hr.Events)
 		}
 	}
 	return nil
@@ -88,7 +89,7 @@ func (g *Graph) Rank(rank int) (*trace.Reader, error) {
 		return nil, err
 	}
 	if m := r.Header().Mode; m != abi.ModeFull {
-		return nil, errors.Join(&trace.ModeError{Path: r.Path(), Mode: m.String()}, r.Close())
+		return nil, errors.Join(trace.RefuseMode(r.Path(), m.String()), r.Close())
 	}
 	return r, nil
 }
@@ -99,32 +100,33 @@ func (rec *Recording) InstallGraph(dir string) error {
 	if err := rec.checkGraph(dir); err != nil {
 		return err
 	}
-	target := filepath.Join(rec.Dir, graphName)
-	entries, err := os.ReadDir(target)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("install graph: %w", err)
-	}
-	for _, e := range entries {
-		if e.Type().IsRegular() && rankFilePattern.MatchString(e.Name()) {
-			if err := os.Remove(filepath.Join(target, e.Name())); err != nil {
-				return fmt.Errorf("install graph: %w", err)
-			}
-		}
-	}
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as the recording itself
-		return fmt.Errorf("install graph: %w", err)
-	}
-	// Remove takes an empty directory only: one that holds something else makes it fail, and nothing is lost.
-	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("install graph: %w", err)
-	}
-	if err := os.Rename(dir, target); err != nil {
-		return fmt.Errorf("install graph: %w", err)
-	}
-	if err := atomicfile.SyncDir(rec.Dir); err != nil {
+	if err := rec.replaceGraph(dir, filepath.Join(rec.Dir, graphName)); err != nil {
 		return fmt.Errorf("install graph: %w", err)
 	}
 	return nil
+}
+
+func (rec *Recording) replaceGraph(dir, target string) error {
+	entries, err := os.ReadDir(target)
+	for _, e := range entries {
+		if err == nil && e.Type().IsRegular() && rankFilePattern.MatchString(e.Name()) {
+			err = os.Remove(filepath.Join(target, e.Name()))
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err //nolint:wrapcheck // the caller says what was being done
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // as the recording itself
+		return err //nolint:wrapcheck // the caller says what was being done
+	}
+	// Remove takes an empty directory only: one that holds something else makes it fail, and nothing is lost.
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err //nolint:wrapcheck // the caller says what was being done
+	}
+	if err := os.Rename(dir, target); err != nil {
+		return err //nolint:wrapcheck // the caller says what was being done
+	}
+	return atomicfile.SyncDir(rec.Dir)
 }
 
 // GraphScratch makes a directory for the traces of a replay in full mode, beside the graph. The caller hands it to

@@ -115,6 +115,9 @@ func (e RankEnd) String() string {
 	return EndUnknown
 }
 
+// Unknown tells whether it is not known how the rank ended: cohort was killed before it could say.
+func (e RankEnd) Unknown() bool { return e.How == "" || e.How == EndUnknown }
+
 // MarshalText implements encoding.TextMarshaler.
 func (e RankEnd) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
@@ -145,19 +148,17 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 		Version int64  `json:"version"`
 	}
 	if err := json.Unmarshal(content, &stamp); err != nil {
-		return Meta{}, &PathError{Path: dir, Reason: "its " + metaName + " cannot be read", Err: err}
+		return Meta{}, noRecording(dir, fmt.Sprintf("its %s cannot be read: %v", metaName, err))
 	}
 	if stamp.Format != recordingFormat {
-		return Meta{}, &PathError{
-			Path: dir, Reason: fmt.Sprintf("its %s has the format %q, not %q", metaName, stamp.Format, recordingFormat),
-		}
+		return Meta{}, noRecording(dir, fmt.Sprintf("its %s has the format %q, not %q", metaName, stamp.Format, recordingFormat))
 	}
 	if stamp.Version != Version {
-		return Meta{}, &trace.VersionError{Path: dir, What: "recording", Found: stamp.Version, Supported: Version}
+		return Meta{}, trace.RefuseVersion("recording", dir, stamp.Version, Version)
 	}
 	var m Meta
 	if err := json.Unmarshal(content, &m); err != nil {
-		return Meta{}, &PathError{Path: dir, Reason: "its " + metaName + " cannot be read", Err: err}
+		return Meta{}, noRecording(dir, fmt.Sprintf("its %s cannot be read: %v", metaName, err))
 	}
 	if err := checkMeta(dir, &m); err != nil {
 		return Meta{}, err
@@ -167,20 +168,17 @@ func decodeMeta(dir string, content []byte) (Meta, error) {
 
 func checkMeta(dir string, m *Meta) error {
 	if mode, ok := abi.ParseMode(m.Mode); !ok || !mode.IsRecorded() {
-		return &trace.ModeError{Path: dir, Mode: m.Mode}
+		return trace.RefuseMode(dir, m.Mode)
 	}
 	if m.Ranks < 1 {
-		return &PathError{Path: dir, Reason: fmt.Sprintf("it says that it has %d ranks", m.Ranks)}
+		return noRecording(dir, fmt.Sprintf("it says that it has %d ranks", m.Ranks))
 	}
 	if len(m.PerRank) != m.Ranks {
-		return &RankCountError{Path: dir + "/" + metaName + " (perRank)", Found: len(m.PerRank), Want: m.Ranks}
+		return otherRanks(dir+"/"+metaName+" (perRank)", len(m.PerRank), m.Ranks)
 	}
 	for i := range m.PerRank {
 		if m.PerRank[i].Rank != i {
-			return &PathError{
-				Path: dir, Reason: fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName,
-					m.PerRank[i].Rank),
-			}
+			return noRecording(dir, fmt.Sprintf("perRank[%d] of its %s is about rank %d", i, metaName, m.PerRank[i].Rank))
 		}
 	}
 	return nil

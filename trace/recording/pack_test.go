@@ -88,7 +88,7 @@ func TestPackARecording(t *testing.T) {
 		recording.CreateOptions{},
 	); !errors.As(
 		err,
-		new(*recording.ExistsError),
+		new(*trace.RefusedError),
 	) {
 		t.Error(err)
 	}
@@ -134,7 +134,7 @@ func TestPackedAndUnpacked(t *testing.T) {
 	other := bytes.Clone(plain)
 	other[40]++ // another start
 	put(other)
-	var two *trace.TwoTracesError
+	var two *trace.RefusedError
 	if _, err := recording.Open(rec.Dir); !errors.As(err, &two) {
 		t.Errorf("two different traces: %v", err)
 	}

@@ -43,8 +43,7 @@ type CreateOptions struct {
 
 // Create makes the directory of a recording and writes its recording.json; the ranks add their traces, and Update tells
 // how they ended. Format, Version and, if it is empty, PerRank are filled in. A missing or empty directory is used, and
-// a recording that has no traces yet. Errors: *ExistsError, *PathError, *ModeError, *RankCountError, and those
-// of the file system.
+// a recording that has no traces yet. Errors: *trace.RefusedError, and those of the file system.
 func Create(dir string, meta Meta, opt CreateOptions) (*Recording, error) {
 	meta.Format, meta.Version = recordingFormat, Version
 	if len(meta.PerRank) == 0 && meta.Ranks > 0 {
@@ -86,7 +85,8 @@ func makeRoom(dir string, opt CreateOptions) error {
 		return err
 	}
 	if traces && !opt.Overwrite {
-		return &ExistsError{Path: dir}
+		return trace.Refuse("the directory %s holds a recording already; choose another name, remove it, or overwrite it with "+
+			"--force", dir)
 	}
 	// A Root never leaves the directory, whatever links are in it.
 	root, err := os.OpenRoot(dir)
@@ -106,10 +106,7 @@ func makeRoom(dir string, opt CreateOptions) error {
 func looksLikeRecording(dir string) error {
 	content, err := os.ReadFile(filepath.Join(dir, metaName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &PathError{
-			Path:   dir,
-			Reason: "it is a directory with other things in it; nothing was changed there",
-		}
+		return noRecording(dir, "it is a directory with other things in it; nothing was changed there")
 	}
 	if err != nil {
 		return fmt.Errorf("create recording: %w", err)
@@ -118,10 +115,7 @@ func looksLikeRecording(dir string) error {
 		Format string `json:"format"`
 	}
 	if err := json.Unmarshal(content, &stamp); err != nil || stamp.Format != recordingFormat {
-		return &PathError{
-			Path: dir, Reason: "its " + metaName + " is not Cohort's; nothing was changed there",
-			Err: err,
-		}
+		return noRecording(dir, "its "+metaName+" is not Cohort's; nothing was changed there")
 	}
 	return nil
 }
@@ -162,9 +156,9 @@ func ownFiles(dir string) (names []string, traces bool, err error) {
 	return append(names, metaName), traces, nil
 }
 
-// Open reads recording.json and the headers of all ranks' traces. Errors: *PathError, *VersionError,
-// *ModeError, *MissingRankError, *RankCountError, *FormatError (kind ErrTruncated for a trace that lacks committed
-// bytes), and those of the file system.
+// Open reads recording.json and the headers of all ranks' traces. Errors: *trace.RefusedError (of ErrMissing, if a
+// trace is not there), *trace.FormatError (kind ErrTruncated for a trace that lacks committed bytes), and those of the
+// file system.
 func Open(dir string) (*Recording, error) {
 	rec, err := OpenUnchecked(dir)
 	if err != nil {
@@ -181,15 +175,15 @@ func OpenUnchecked(dir string) (*Recording, error) {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &PathError{Path: dir, Reason: "there is no such directory", Err: err}
+		return nil, noRecording(dir, "there is no such directory")
 	case err != nil:
 		return nil, fmt.Errorf("open recording: %w", err)
 	case !info.IsDir():
-		return nil, &PathError{Path: dir, Reason: "it is not a directory"}
+		return nil, noRecording(dir, "it is not a directory")
 	}
 	content, err := os.ReadFile(filepath.Join(dir, metaName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &PathError{Path: dir, Reason: "it holds no " + metaName, Err: err}
+		return nil, noRecording(dir, "it holds no "+metaName)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open recording: %w", err)
@@ -219,7 +213,7 @@ func (rec *Recording) check(dir string) error {
 	for _, e := range entries {
 		if m := rankFilePattern.FindStringSubmatch(e.Name()); m != nil {
 			if rank, err := strconv.Atoi(m[1]); err != nil || rank >= rec.Meta.Ranks {
-				return &RankCountError{Path: filepath.Join(dir, e.Name()), Found: rank + 1, Want: rec.Meta.Ranks}
+				return otherRanks(filepath.Join(dir, e.Name()), rank+1, rec.Meta.Ranks)
 			}
 		}
 	}
@@ -233,7 +227,8 @@ func (rec *Recording) rankIn(dir string, rank int) (*trace.Reader, error) {
 	path := filepath.Join(dir, RankFile(rank))
 	r, err := trace.OpenFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &MissingRankError{Dir: rec.Dir, Path: path, Rank: rank, Ranks: rec.Meta.Ranks}
+		return nil, trace.Refuse("the recording %s is of %d ranks but %s, the trace of rank %d, is %w. Copy it there from where "+
+			"the recording was made, or record again", rec.Dir, rec.Meta.Ranks, path, rank, ErrMissing)
 	}
 	if err != nil {
 		return nil, err
@@ -253,19 +248,18 @@ func (rec *Recording) CheckHeader(h trace.Header, rank int) error { return rec.o
 // owns checks that the header of a trace, which is in dir, is that of a rank of this recording.
 func (rec *Recording) owns(h trace.Header, dir string, rank int) error {
 	path := filepath.Join(dir, RankFile(rank))
+	wrong := func(offset int64, want, got string) error {
+		return &trace.FormatError{
+			Path: path, Offset: offset, What: "header", Kind: trace.ErrMalformed, Want: want, Got: got,
+		}
+	}
 	switch {
 	case h.WorldSize != 0 && int(h.WorldSize) != rec.Meta.Ranks:
-		return &RankCountError{Path: path, Found: int(h.WorldSize), Want: rec.Meta.Ranks}
+		return otherRanks(path, int(h.WorldSize), rec.Meta.Ranks)
 	case int(h.Rank) != rank:
-		return &trace.FormatError{
-			Path: path, Offset: 24, What: "header", Kind: trace.ErrMalformed, Want: fmt.Sprintf("rank %d", rank),
-			Got: fmt.Sprint(h.Rank),
-		}
+		return wrong(24, fmt.Sprintf("rank %d", rank), fmt.Sprint(h.Rank))
 	case dir == rec.Dir && h.Mode.String() != rec.Meta.Mode:
-		return &trace.FormatError{
-			Path: path, Offset: 16, What: "header", Kind: trace.ErrMalformed, Want: "mode " + rec.Meta.Mode + ", as " +
-				metaName + " says", Got: h.Mode.String(),
-		}
+		return wrong(16, "mode "+rec.Meta.Mode+", as "+metaName+" says", h.Mode.String())
 	}
 	return nil
 }
@@ -344,14 +338,16 @@ func (rec *Recording) AllDecisions(opt decisions.Options) ([]*decisions.Plan, []
 	return all, errs
 }
 
-// CheckProgram compares the program at path with the recorded one. *ProgramError: it is another build.
+// CheckProgram compares the program at path with the recorded one, and refuses another build.
 func (rec *Recording) CheckProgram(path string) error {
 	found, err := IdentifyProgram(path)
 	if err != nil {
 		return err
 	}
-	if found.ID != rec.Meta.Program.ID || found.IDKind != rec.Meta.Program.IDKind {
-		return &ProgramError{Dir: rec.Dir, Recorded: rec.Meta.Program, Found: found}
+	if recorded := rec.Meta.Program; found.ID != recorded.ID || found.IDKind != recorded.IDKind {
+		return trace.Refuse("%s is not the program of the recording %s: its %s is %s, the recorded program (%s) had %s %s. "+
+			"Build the recorded version again, or record anew", found.Path, rec.Dir, found.IDKind, found.ID,
+			recorded.Path, recorded.IDKind, recorded.ID)
 	}
 	return nil
 }

@@ -113,32 +113,32 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"nothing there", func(dir string) string {
 			return dir + "x"
-		}, new(*recording.PathError), "there is no such directory"},
+		}, new(*trace.RefusedError), "there is no such directory"},
 		{"a file", func(dir string) string {
 			return filepath.Join(dir, recording.MetaName)
-		}, new(*recording.PathError), "it is not a directory"},
-		{"another directory", filepath.Dir, new(*recording.PathError), "it holds no recording.json"},
+		}, new(*trace.RefusedError), "it is not a directory"},
+		{"another directory", filepath.Dir, new(*trace.RefusedError), "it holds no recording.json"},
 		{"no JSON", func(dir string) string {
 			edit(dir, recording.MetaName, func(b []byte) []byte { return b[:len(b)/2] })
 			return dir
-		}, new(*recording.PathError), "cannot be read"},
-		{"other JSON", meta(recording.Format, "else"), new(*recording.PathError), `the format "else"`},
-		{"version", meta(`"version": 2`, `"version": 1`), new(*trace.VersionError), "version 1; this cohort reads version 2"},
-		{"mode", meta(`"mode": "order"`, `"mode": "replay"`), new(*trace.ModeError), `mode "replay"`},
-		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*recording.RankCountError), "has 3 ranks where 4 were expected"},
-		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*recording.PathError), "0 ranks"},
+		}, new(*trace.RefusedError), "cannot be read"},
+		{"other JSON", meta(recording.Format, "else"), new(*trace.RefusedError), `the format "else"`},
+		{"version", meta(`"version": 2`, `"version": 1`), new(*trace.RefusedError), "version 1; this cohort reads version 2"},
+		{"mode", meta(`"mode": "order"`, `"mode": "replay"`), new(*trace.RefusedError), `mode "replay"`},
+		{"ranks", meta(`"ranks": 3`, `"ranks": 4`), new(*trace.RefusedError), "has 3 ranks where 4 were expected"},
+		{"no ranks", meta(`"ranks": 3`, `"ranks": 0`), new(*trace.RefusedError), "0 ranks"},
 		{"missing rank", func(dir string) string {
 			if err := os.Remove(filepath.Join(dir, recording.RankFile(1))); err != nil {
 				t.Fatal(err)
 			}
 			return dir
-		}, new(*recording.MissingRankError), "the trace of rank 1, is missing"},
+		}, new(*trace.RefusedError), "the trace of rank 1, is missing"},
 		{"one rank too many", func(dir string) string {
 			if err := os.WriteFile(filepath.Join(dir, recording.RankFile(3)), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			return dir
-		}, new(*recording.RankCountError), "rank-3.trace has 4 ranks where 3 were expected"},
+		}, new(*trace.RefusedError), "rank-3.trace has 4 ranks where 3 were expected"},
 		{"swapped ranks", func(dir string) string {
 			b, err := os.ReadFile(filepath.Join(dir, recording.RankFile(2)))
 			if err == nil {
@@ -152,7 +152,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"of another run", func(dir string) string {
 			edit(dir, recording.RankFile(1), func(b []byte) []byte { b[28] = 9; return b })
 			return dir
-		}, new(*recording.RankCountError), "has 9 ranks where 3 were expected"},
+		}, new(*trace.RefusedError), "has 9 ranks where 3 were expected"},
 		{"truncated", func(dir string) string {
 			edit(dir, recording.RankFile(1), func(b []byte) []byte { return b[:len(b)-1] })
 			return dir
@@ -206,7 +206,7 @@ func TestCreateKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	tracetest.Fill(t, stale, abi.ModeFull, 2)
-	var exists *recording.ExistsError
+	var exists *trace.RefusedError
 	if _, err := recording.Create(rec.Dir, tracetest.Meta(2), recording.CreateOptions{}); !errors.As(err, &exists) {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestCreateRefusesWhatIsNoRecording(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var not *recording.PathError
+	var not *trace.RefusedError
 	if _, err := recording.Create(
 		dir,
 		tracetest.Meta(1),
@@ -291,7 +291,7 @@ func TestCreateRefusesWhatIsNoRecording(t *testing.T) {
 	}
 	bad := tracetest.Meta(1)
 	bad.Mode = "full speed"
-	var mode *trace.ModeError
+	var mode *trace.RefusedError
 	if _, err := recording.Create(filepath.Join(dir, "x"), bad, recording.CreateOptions{}); !errors.As(err, &mode) {
 		t.Error(err)
 	}
@@ -299,8 +299,7 @@ func TestCreateRefusesWhatIsNoRecording(t *testing.T) {
 
 func TestGraphOfARecording(t *testing.T) {
 	rec := tracetest.Recording(t, 3)
-	var none *recording.NoGraphError
-	if _, err := rec.Graph(); !errors.As(err, &none) {
+	if _, err := rec.Graph(); err == nil || !strings.Contains(err.Error(), "holds decisions only") {
 		t.Fatal(err)
 	}
 	for range 2 { // the second replaces the first
@@ -348,11 +347,11 @@ func TestGraphOfAnotherRun(t *testing.T) {
 	rec := tracetest.Recording(t, 3)
 	for _, c := range []struct {
 		fill func(dir string)
-		want any
+		want string
 	}{
-		{func(string) {}, new(*recording.MissingRankError)},
-		{func(dir string) { tracetest.Fill(t, dir, abi.ModeFull, 2) }, new(*recording.RankCountError)},
-		{func(dir string) { tracetest.Fill(t, dir, abi.ModeOrder, 3) }, new(*trace.ModeError)},
+		{func(string) {}, "the trace of rank 0, is missing"},
+		{func(dir string) { tracetest.Fill(t, dir, abi.ModeFull, 2) }, "has 2 ranks where 3 were expected"},
+		{func(dir string) { tracetest.Fill(t, dir, abi.ModeOrder, 3) }, `was made in mode "order"`},
 		{func(dir string) {
 			tracetest.Fill(t, dir, abi.ModeFull, 3)
 			path := filepath.Join(dir, recording.RankFile(2))
@@ -370,15 +369,16 @@ func TestGraphOfAnotherRun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-		}, new(*recording.GraphMismatchError)},
+		}, "they are not of the same run"},
 	} {
 		dir, err := rec.GraphScratch()
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.fill(dir)
-		if err := rec.InstallGraph(dir); err == nil || !errors.As(err, c.want) {
-			t.Errorf("got %v, want %T", err, c.want)
+		if err := rec.InstallGraph(dir); !errors.As(err, new(*trace.RefusedError)) ||
+			!strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %s", err, c.want)
 		}
 		if rec.HasGraph() {
 			t.Error("it was installed all the same")
@@ -420,7 +420,7 @@ func TestIdentifyProgram(t *testing.T) {
 	if err := rec.CheckProgram(one); err != nil {
 		t.Error(err)
 	}
-	var other *recording.ProgramError
+	var other *trace.RefusedError
 	if err := rec.CheckProgram(two); !errors.As(err, &other) || !strings.Contains(err.Error(), "00112233") ||
 		!strings.Contains(err.Error(), q.ID) {
 		t.Error(err)

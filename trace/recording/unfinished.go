@@ -55,7 +55,7 @@ func (rec *Recording) WriteEmpty(rank int) error {
 	}
 	mode, ok := abi.ParseMode(rec.Meta.Mode)
 	if !ok {
-		return &trace.ModeError{Path: rec.Dir, Mode: rec.Meta.Mode}
+		return trace.RefuseMode(rec.Dir, rec.Meta.Mode)
 	}
 	header.Mode = mode
 	header.MPI = map[string]abi.MPI{"mpich": abi.MPICH, "openmpi": abi.OpenMPI}[rec.Meta.MPI.Kind]
@@ -83,7 +83,7 @@ func Restore(dir string) ([]int, error) {
 	}
 	var missing []int
 	for rank, meta := range rec.Meta.PerRank {
-		if meta.End.How != EndUnknown && meta.End.How != "" {
+		if !meta.End.Unknown() {
 			return nil, nil
 		}
 		there, err := begun(filepath.Join(dir, RankFile(rank)))

@@ -44,11 +44,10 @@ func lastWhole(whole *trace.Salvaged, meta *recording.RankMeta) (repairCut, erro
 		if err != nil {
 			return repairCut{}, err
 		}
-		switch e, isEvent := rec.(*trace.Event); {
-		case isEvent:
+		if e, isEvent := rec.(*trace.Event); isEvent {
 			cut.last = e.Index
-		case !full && eventOf(rec) != abi.Never:
-			cut.last = max(eventOf(rec), 1) - 1
+		} else if event, ok := eventOf(rec); ok && !full {
+			cut.last = max(event, 1) - 1
 		}
 	}
 	plan := b.Plan()
@@ -84,7 +83,7 @@ func (c *repairCut) lastOfPolls(polls []decisions.Poll, meta *recording.RankMeta
 		failures += p.Failures
 	}
 	// else all that ever failed are known
-	if meta.End.How == "" || meta.End.How == recording.EndUnknown || meta.Polls != failures {
+	if meta.End.Unknown() || meta.Polls != failures {
 		c.last = before
 	}
 }
@@ -96,10 +95,8 @@ func (c *repairCut) write(whole *trace.Salvaged, path string) error {
 		return err
 	}
 	h := r.Header()
-	kept := trace.Header{
-		Mode: h.Mode, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS, Unrecorded: h.Unrecorded,
-		Events: c.last, Polls: c.polls, Ended: abi.EndedRepaired,
-	}
+	kept := sameRank(h)
+	kept.Events, kept.Polls, kept.Ended = c.last, c.polls, abi.EndedRepaired
 	if h.Incomplete > 0 && h.IncompleteEvent <= c.last {
 		kept.Incomplete, kept.IncompleteCall, kept.IncompleteEvent = h.Incomplete, h.IncompleteCall, h.IncompleteEvent
 	}
@@ -128,21 +125,20 @@ func (c *repairCut) copyOrder(w *trace.Writer, r *trace.Reader) error {
 		switch rec := rec.(type) {
 		case *trace.Match:
 			keep = rec.Event-rec.Back <= c.last
-		case *trace.Set:
-			keep = rec.Event <= c.last
 		case *trace.Check:
 			keep = rec.Event <= c.last
 		case *trace.Note:
 			keep = rec.Event <= c.last
-		case *trace.Poll:
-			keep = rec.Event <= c.last
 		case *trace.End:
 			keep = false
+		default:
+			event, ok := eventOf(rec)
+			keep = !ok || event <= c.last
 		}
-		if !keep {
-			continue
+		if keep {
+			err = w.Write(rec)
 		}
-		if err := w.Write(rec); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,10 @@
 package rewrite
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -20,102 +20,37 @@ type Reduced struct {
 	Never     uint64 // of those kept: receives that never took a message
 }
 
-// UnfinishedError is a rank that did not end well, where one is needed that did.
-type UnfinishedError struct {
-	Dir  string
-	Rank int
-	End  recording.RankEnd
-}
-
-func (e *UnfinishedError) Error() string {
-	return fmt.Sprintf("rank %d of the recording %s did not reach MPI_Finalize (%s); what it had sent last is not "+
-		"known, and so not which receives need no decision",
-		e.Rank, e.Dir, e.End)
-}
-
-// SameRecordingError is a recording that was to be written over the one that it is made from.
-type SameRecordingError struct{ Path string }
-
-func (e *SameRecordingError) Error() string {
-	return fmt.Sprintf("%s is the recording itself; choose another name", e.Path)
-}
-
 // Reduce writes to dir the recording without the decisions of the wildcard receives and probes that drop selects, as a
 // recording in ModeRacing: replay posts them as the program asks, so none may be dropped that could take another
 // message then. Receives that never took a message are kept whatever drop says: they are not posted. All other
 // decisions are kept, and what else a replay needs. dir is made as Create makes it; if that fails later, it is removed
-// if it was not there. Errors: *SameRecordingError, *IncompleteError, *UnfinishedError, those of Create, Open and
-// decisions.Build.
-func Reduce(
-	rec *recording.Recording,
-	dir string,
-	opt recording.CreateOptions,
+// if it was not there. Errors: *trace.RefusedError (dir is the recording itself; a rank did not end well),
+// *decisions.IncompleteError, those of Create, Open and decisions.Build.
+func Reduce(rec *recording.Recording, dir string, opt recording.CreateOptions,
 	drop func(rank int, r trace.Posting) bool,
-) (*recording.Recording, Reduced,
-	error,
-) {
+) (*recording.Recording, Reduced, error) {
 	var sum Reduced
-	meta := rec.Meta
-	meta.Mode = abi.ModeRacing.String()
-	meta.PerRank = append([]recording.RankMeta(nil), meta.PerRank...)
-	there, err := os.Stat(dir)
-	made := err != nil
-	if here, err := os.Stat(rec.Dir); !made && err == nil && os.SameFile(here, there) {
-		return nil, sum, &SameRecordingError{Path: dir}
-	}
-	out, err := recording.Create(dir, meta, opt)
-	if err != nil {
-		return nil, sum, err
-	}
-	for rank := range meta.Ranks {
-		var n uint64
-		if n, err = reduceRank(rec, dir, rank, drop, &sum); err != nil {
-			break
-		}
-		meta.PerRank[rank].Decisions = n
-	}
-	if err == nil {
-		err = out.Update(func(m *recording.Meta) { m.PerRank = meta.PerRank })
-	}
-	if err != nil && made {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
+	out, err := remake(rec, dir, abi.ModeRacing.String(), opt, func(meta *recording.RankMeta) (err error) {
+		meta.Decisions, err = reduceRank(rec, dir, meta, drop, &sum)
+		return err
+	})
 	return out, sum, err
 }
 
-func reduceRank(
-	rec *recording.Recording,
-	dir string,
-	rank int,
-	drop func(int, trace.Posting) bool,
+// reduceRank returns how many records of decisions the trace has that it writes.
+func reduceRank(rec *recording.Recording, dir string, meta *recording.RankMeta, drop func(int, trace.Posting) bool,
 	sum *Reduced,
-) (kept uint64,
-	err error,
-) {
+) (written uint64, err error) {
+	rank := meta.Rank
 	d, err := rec.Decisions(rank, decisions.Options{})
 	if err != nil {
 		return 0, err
 	}
 	if !d.Finalized {
-		return 0, &UnfinishedError{Dir: rec.Dir, Rank: rank, End: rec.Meta.PerRank[rank].End}
+		return 0, trace.Refuse("rank %d of the recording %s did not reach MPI_Finalize (%s); what it had sent last is not "+
+			"known, and so not which receives need no decision", rank, rec.Dir, meta.End)
 	}
-	r, err := rec.Rank(rank)
-	if err != nil {
-		return 0, err
-	}
-	defer r.Close() //nolint:errcheck // read only
-	h := r.Header()
-	w, err := trace.CreateFile(filepath.Join(dir, recording.RankFile(rank)), trace.Header{
-		Mode: abi.ModeRacing, Flags: h.Flags, Rank: h.Rank, WorldSize: h.WorldSize, MPI: h.MPI, StartNS: h.StartNS, Unrecorded: h.Unrecorded,
-		Events: max(h.Events, d.LastEvent), Polls: h.Polls,
-	})
-	if err != nil {
-		return 0, err
-	}
-	red := reducer{w: w}
-	if err := red.rest(r); err != nil {
-		return 0, errors.Join(err, w.Cut())
-	}
+	var kept []decisions.Match
 	for _, m := range d.Matches {
 		sum.Wildcards++
 		if !m.Never && drop(rank, m.Posting()) {
@@ -125,23 +60,34 @@ func reduceRank(
 		if m.Never {
 			sum.Never++
 		}
-		red.keep(m)
+		kept = append(kept, m)
 	}
-	if err := red.decisions(d); err != nil {
+	r, err := rec.Rank(rank)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close() //nolint:errcheck // read only
+	h := sameRank(r.Header())
+	h.Mode, h.Events, h.Polls = abi.ModeRacing, max(r.Header().Events, d.LastEvent), r.Header().Polls
+	w, err := trace.CreateFile(filepath.Join(dir, recording.RankFile(rank)), h)
+	if err != nil {
+		return 0, err
+	}
+	records, end := recordsOf(d, kept)
+	err = copyOthers(w, r)
+	for _, one := range append(records, end) {
+		if err == nil {
+			err = w.Write(one)
+		}
+	}
+	if err != nil {
 		return 0, errors.Join(err, w.Cut())
 	}
-	return red.written, w.Finish()
+	return uint64(len(records)), w.Finish()
 }
 
-// reducer writes one rank's trace.
-type reducer struct {
-	w       *trace.Writer
-	kept    []trace.Record // MATCH and RUN, by event
-	written uint64
-}
-
-// rest copies what is no decision of messages, nor an event.
-func (red *reducer) rest(r *trace.Reader) error {
+// copyOthers copies what is no decision of messages, nor an event.
+func copyOthers(w *trace.Writer, r *trace.Reader) error {
 	for rec, err := range r.All() {
 		if err != nil {
 			return err
@@ -149,7 +95,7 @@ func (red *reducer) rest(r *trace.Reader) error {
 		switch rec.(type) {
 		case *trace.Comm, *trace.Event, *trace.Content, *trace.Match, *trace.Run, *trace.Poll, *trace.Set, *trace.End:
 		default:
-			if err := red.w.Write(rec); err != nil {
+			if err := w.Write(rec); err != nil {
 				return err
 			}
 		}
@@ -157,94 +103,60 @@ func (red *reducer) rest(r *trace.Reader) error {
 	return nil
 }
 
-// keep adds a decision. Those of one source in a row become a run.
-func (red *reducer) keep(m decisions.Match) {
-	if m.Never {
-		red.kept = append(red.kept, &trace.Match{Event: m.Event, Op: m.Op, Source: trace.PromiseSource, Which: m.Which})
-		return
-	}
-	one := &trace.Match{Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Which: m.Which}
-	if n := len(red.kept); n > 0 && m.Op != mpispec.OpStartall {
-		switch last := red.kept[n-1].(type) {
-		case *trace.Match:
-			if stride := m.Event - last.Event; last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&
-				stride > 0 && stride <= maxStride {
-				red.kept[n-1] = &trace.Run{
-					Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: stride, Count: 2,
-					Stride: uint32(stride),
-				}
-				return
-			}
-		case *trace.Run:
-			if last.Op == m.Op && last.Source == m.Source && last.Tag == m.Tag &&
-				m.Event == last.Event+uint64(last.Stride) && last.Count < maxStride {
-				last.Event, last.Back, last.Count = m.Event, last.Back+uint64(last.Stride), last.Count+1
-				return
-			}
-			// Two are no shorter as a run, and the second may begin one.
-			if last.Count == 2 {
-				first := &trace.Match{Event: last.Event - last.Back, Op: last.Op, Source: last.Source, Tag: last.Tag}
-				second := &trace.Match{Event: last.Event, Op: last.Op, Source: last.Source, Tag: last.Tag}
-				red.kept[n-1] = first
-				red.kept = append(red.kept, second)
-				red.keep(m)
-				return
-			}
-		}
-	}
-	red.kept = append(red.kept, one)
-}
-
-const maxStride = 1 << 30
-
-func first(q []trace.Record) trace.Record {
-	if len(q) == 0 {
-		return nil
-	}
-	return q[0]
-}
-
-// eventOf is Never of nothing.
-func eventOf(r trace.Record) uint64 {
-	switch r := r.(type) {
-	case *trace.Match:
-		return r.Event
-	case *trace.Run:
-		return r.Event
-	case *trace.Poll:
-		return r.Event
-	case *trace.Set:
-		return r.Event
-	}
-	return abi.Never
-}
-
-// decisions writes all decisions in the order of their events, and the end.
-func (red *reducer) decisions(d *decisions.Plan) error {
-	var polls, sets []trace.Record
-	end := &trace.End{How: 1}
+// recordsOf makes the records of decisions, in the order of their events and in one event in that of the format, with
+// those of messages that are kept.
+func recordsOf(d *decisions.Plan, kept []decisions.Match) (all []trace.Record, end *trace.End) {
+	end = &trace.End{How: 1}
 	for _, p := range d.Polls {
 		if p.Never {
 			end.FailedPolls = p.Failures
-			continue
+		} else {
+			all = append(all, &trace.Poll{Event: p.Event, Op: p.Op, Failures: p.Failures})
 		}
-		polls = append(polls, &trace.Poll{Event: p.Event, Op: p.Op, Failures: p.Failures})
 	}
 	for _, s := range d.Sets {
-		sets = append(sets, &trace.Set{Event: s.Event, Op: s.Op, Indices: s.Indices})
+		all = append(all, &trace.Set{Event: s.Event, Op: s.Op, Indices: s.Indices})
 	}
-	for len(polls)+len(sets)+len(red.kept) > 0 {
-		next, least := &polls, eventOf(first(polls))
-		for _, q := range []*[]trace.Record{&sets, &red.kept} { // records of one event come in this order
-			if event := eventOf(first(*q)); event < least {
-				next, least = q, event
-			}
+	for len(kept) > 0 {
+		m, n := kept[0], runLength(kept)
+		switch {
+		case m.Never:
+			all = append(all, &trace.Match{Event: m.Event, Op: m.Op, Source: trace.NoSource, Which: m.Which})
+		case n < 3: // two are no shorter as a run, and the second may begin one
+			all = append(all, &trace.Match{Event: m.Event, Op: m.Op, Source: m.Source, Tag: m.Tag, Which: m.Which})
+			n = 1
+		default:
+			last := kept[n-1].Event
+			all = append(all, &trace.Run{
+				Event: last, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: last - m.Event, Count: uint32(n),
+				Stride: uint32(kept[1].Event - m.Event),
+			})
 		}
-		if err := red.w.Write((*next)[0]); err != nil {
-			return err
-		}
-		red.written++
-		*next = (*next)[1:]
+		kept = kept[n:]
 	}
-	return red.w.Write(end)
+	slices.SortStableFunc(all, func(x, y trace.Record) int {
+		a, _ := eventOf(x)
+		b, _ := eventOf(y)
+		return cmp.Compare(a, b)
+	})
+	return all, end
+}
+
+// maxRun bounds the length and the stride of a run.
+const maxRun = 1 << 30
+
+// runLength is how many of the messages, from the first on, a RUN can stand for.
+func runLength(all []decisions.Match) int {
+	m := all[0]
+	if m.Never || m.Op == mpispec.OpStartall || len(all) == 1 {
+		return 1
+	}
+	n, stride := 1, all[1].Event-m.Event
+	for ; n < min(len(all), maxRun) && 0 < stride && stride <= maxRun; n++ {
+		next := m
+		if next.Event += uint64(n) * stride; all[n] != next {
+			break
+		}
+	}
+	return n
 }

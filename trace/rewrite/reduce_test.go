@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,13 +74,13 @@ func TestReduceKeepsTheOtherDecisions(t *testing.T) {
 			case 1:
 				records = append(records, &trace.Set{Event: event, Op: mpispec.OpWaitsome, Indices: []uint32{2, 1}})
 			case 2: // never matched
-				records = append(records, &trace.Match{Event: event, Op: mpispec.OpIrecv, Source: trace.PromiseSource})
+				records = append(records, &trace.Match{Event: event, Op: mpispec.OpIrecv, Source: trace.NoSource})
 			case 3: // by a Startall, and known later
 				records = append(records, &trace.Match{
 					Event: event, Op: mpispec.OpStartall,
-					Source: trace.PromiseSource,
+					Source: trace.NoSource,
 				},
-					&trace.Match{Event: event, Op: mpispec.OpStartall, Source: trace.PromiseSource, Which: 2})
+					&trace.Match{Event: event, Op: mpispec.OpStartall, Source: trace.NoSource, Which: 2})
 				event++
 				records = append(records, &trace.Match{
 					Event: event, Op: mpispec.OpStartall, Source: source, Tag: 1, Back: 1,
@@ -171,10 +172,7 @@ func TestReduceRefuses(t *testing.T) {
 		rec.Dir+"-min",
 		recording.CreateOptions{},
 		none,
-	); !errors.As(
-		err,
-		new(*UnfinishedError),
-	) {
+	); err == nil || !strings.Contains(err.Error(), "did not reach MPI_Finalize") {
 		t.Error(err)
 	}
 	gone(rec.Dir + "-min")
@@ -197,8 +195,8 @@ func TestReduceRefuses(t *testing.T) {
 	}
 	gone(rec.Dir + "-min")
 	rec = recordingOf(t, abi.ModeOrder, true, []trace.Record{&trace.End{How: 1}})
-	if _, _, err := Reduce(rec, rec.Dir, recording.CreateOptions{Overwrite: true}, none); !errors.As(err,
-		new(*SameRecordingError)) {
+	if _, _, err := Reduce(rec, rec.Dir, recording.CreateOptions{Overwrite: true}, none); err == nil ||
+		!strings.Contains(err.Error(), "is the recording itself") {
 		t.Error(err)
 	}
 	if err := rec.Verify(); err != nil {
@@ -206,7 +204,7 @@ func TestReduceRefuses(t *testing.T) {
 	}
 	for _, overwrite := range []bool{false, false, true} {
 		_, _, err := Reduce(rec, rec.Dir+"-min", recording.CreateOptions{Overwrite: overwrite}, none)
-		if exists := new(recording.ExistsError); err != nil && (overwrite || !errors.As(err, &exists)) {
+		if err != nil && (overwrite || !strings.Contains(err.Error(), "holds a recording already")) {
 			t.Error(err)
 		}
 	}

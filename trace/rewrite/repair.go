@@ -13,20 +13,11 @@ import (
 	"github.com/cohort-debugger/cohort/trace/recording"
 )
 
-// RepairError is a damaged trace of which nothing can be used.
-type RepairError struct {
-	Dir    string
-	Rank   int
-	Reason string
-	Fault  error // what is wrong with the trace
+// cannotRepair refuses a damaged trace of which nothing can be used; fault is what is wrong with it.
+func cannotRepair(rec *recording.Recording, rank int, fault error, reason string) error {
+	return trace.Refuse("the recording %s cannot be repaired: %s. What is wrong with the trace of rank %d: %s", rec.Dir,
+		reason, rank, faultOf(fault))
 }
-
-func (e *RepairError) Error() string {
-	return fmt.Sprintf("The recording %s cannot be repaired: %s. What is wrong with the trace of rank %d: %s.", e.Dir,
-		e.Reason, e.Rank, faultOf(e.Fault))
-}
-
-func (e *RepairError) Unwrap() error { return e.Fault }
 
 func faultOf(err error) string {
 	if f, ok := errors.AsType[*trace.FormatError](err); ok {
@@ -39,8 +30,8 @@ func faultOf(err error) string {
 // whose checksums hold, cut back to the last event up to which all decisions are among them (docs/trace-format.md,
 // Damaged traces); the others as they are. A replay of that goes as far as the ranks with damaged traces do. The
 // recording itself is not changed. If nothing is damaged, nothing is written, and the results are nil. dir is made as
-// Create makes it; if that fails later, it is removed if it was not there. Errors: *RepairError, *SameRecordingError,
-// those of Create, and those of Open that are not about damage: a trace that is missing, or of another run.
+// Create makes it; if that fails later, it is removed if it was not there. Errors: *trace.RefusedError (nothing can be
+// used; dir is the recording itself), those of Create, and those of Open that are not about damage.
 func Repair(from, dir string, opt recording.CreateOptions) (*recording.Recording, []recording.Repaired, error) {
 	rec, err := recording.OpenUnchecked(from)
 	if err != nil {
@@ -58,44 +49,20 @@ func Repair(from, dir string, opt recording.CreateOptions) (*recording.Recording
 		return nil, nil, nil
 	}
 	if rec.Meta.Mode == abi.ModeRacing.String() {
-		return nil, nil, &RepairError{
-			Dir: from, Rank: first, Fault: faults[first],
-			Reason: "in racing mode it becomes known late which receives raced, so what is lost may be about any " +
-				"event before it",
-		}
-	}
-	there, err := os.Stat(dir)
-	made := err != nil
-	if here, err := os.Stat(from); !made && err == nil && os.SameFile(here, there) {
-		return nil, nil, &SameRecordingError{Path: dir}
-	}
-	meta := rec.Meta
-	meta.PerRank = slices.Clone(meta.PerRank)
-	out, err := recording.Create(dir, meta, opt)
-	if err != nil {
-		return nil, nil, err
+		return nil, nil, cannotRepair(rec, first, faults[first], "in racing mode it becomes known late which receives "+
+			"raced, so what is lost may be about any event before it")
 	}
 	var report []recording.Repaired
-	for rank := range meta.Ranks {
-		if faults[rank] == nil {
-			err = copyRank(rec, dir, rank)
-		} else {
-			var r *recording.Repaired
-			if r, err = repairRank(rec, dir, rank, faults[rank]); err == nil {
-				report = append(report, *r)
-				meta.PerRank[rank].Repaired = r
-			}
+	out, err := remake(rec, dir, rec.Meta.Mode, opt, func(meta *recording.RankMeta) (err error) {
+		fault := faults[meta.Rank]
+		if fault == nil {
+			return copyRank(rec, dir, meta.Rank)
 		}
-		if err != nil {
-			break
+		if meta.Repaired, err = repairRank(rec, dir, meta, fault); err == nil {
+			report = append(report, *meta.Repaired)
 		}
-	}
-	if err == nil {
-		err = out.Update(func(m *recording.Meta) { m.PerRank = meta.PerRank })
-	}
-	if err != nil && made {
-		err = errors.Join(err, os.RemoveAll(dir))
-	}
+		return err
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,56 +84,56 @@ func damage(rec *recording.Recording, rank int) (fault, err error) {
 }
 
 // copyRank copies a whole trace, packed or not.
-func copyRank(rec *recording.Recording, dir string, rank int) error {
+func copyRank(rec *recording.Recording, dir string, rank int) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("copy the trace of rank %d: %w", rank, err)
+		}
+	}()
 	path, err := trace.Locate(filepath.Join(rec.Dir, recording.RankFile(rank)))
 	if err != nil {
 		return err
 	}
 	src, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("copy the trace of rank %d: %w", rank, err)
+		return err //nolint:wrapcheck // above
 	}
 	defer src.Close() //nolint:errcheck // only read
 	dst, err := os.OpenFile(filepath.Join(dir, filepath.Base(path)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fmt.Errorf("copy the trace of rank %d: %w", rank, err)
+		return err //nolint:wrapcheck // above
 	}
 	_, err = io.Copy(dst, src)
-	if err := errors.Join(err, dst.Close()); err != nil {
-		return fmt.Errorf("copy the trace of rank %d: %w", rank, err)
-	}
-	return nil
+	return errors.Join(err, dst.Close())
 }
 
 // repairRank writes what can be used of a damaged trace.
-func repairRank(rec *recording.Recording, dir string, rank int, fault error) (*recording.Repaired, error) {
+func repairRank(rec *recording.Recording, dir string, meta *recording.RankMeta, fault error) (*recording.Repaired,
+	error,
+) {
+	rank := meta.Rank
 	whole, err := salvage(rec, dir, rank)
 	if _, is := errors.AsType[*trace.FormatError](err); is {
-		return nil, &RepairError{Dir: rec.Dir, Rank: rank, Reason: "the header of the trace is damaged", Fault: err}
+		return nil, cannotRepair(rec, rank, err, "the header of the trace is damaged")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("repair the trace of rank %d: %w", rank, err)
 	}
 	defer whole.Close() //nolint:errcheck // only read
-	cut, err := lastWhole(whole, &rec.Meta.PerRank[rank])
+	cut, err := lastWhole(whole, meta)
 	switch {
 	case err != nil:
-		return nil, &RepairError{
-			Dir: rec.Dir, Rank: rank,
-			Reason: fmt.Sprintf("what is left of the trace contradicts itself (%v)", err), Fault: fault,
-		}
+		return nil, cannotRepair(rec, rank, fault,
+			fmt.Sprintf("what is left of the trace contradicts itself (%v)", err))
 	case cut.last == 0:
-		return nil, &RepairError{
-			Dir: rec.Dir, Rank: rank, Fault: fault,
-			Reason: "no event is left of which all is known. A chunk of the trace counts if all of it is there, and " +
-				"an event if nothing that is lost may be about it",
-		}
+		return nil, cannotRepair(rec, rank, fault, "no event is left of which all is known. A chunk of the trace counts "+
+			"if all of it is there, and an event if nothing that is lost may be about it")
 	}
 	if err := cut.write(whole, filepath.Join(dir, recording.RankFile(rank))); err != nil {
 		return nil, fmt.Errorf("repair the trace of rank %d: %w", rank, err)
 	}
-	of := rec.Meta.PerRank[rank].Events
-	if rec.Meta.PerRank[rank].End.How == "" || rec.Meta.PerRank[rank].End.How == recording.EndUnknown {
+	of := meta.Events
+	if meta.End.Unknown() {
 		of = 0 // cohort was killed before it could say
 	}
 	return &recording.Repaired{Rank: rank, Events: cut.last, Of: of, Fault: faultOf(fault)}, nil

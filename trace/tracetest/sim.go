@@ -156,7 +156,7 @@ func (s *Sim) match(which uint32, m decisions.Match) {
 func (s *Sim) post(r *simRequest) {
 	s.open = append(s.open, r)
 	if r.wild {
-		s.orderRec(&trace.Match{Event: r.post, Op: r.op, Source: trace.PromiseSource, Which: r.which})
+		s.orderRec(&trace.Match{Event: r.post, Op: r.op, Source: trace.NoSource, Which: r.which})
 		r.match = len(s.Want.Matches)
 		s.match(r.which, decisions.Match{Event: r.post, Op: r.op, Source: int32(r.which), Never: true})
 	}
@@ -232,7 +232,7 @@ func (s *Sim) complete() {
 		case cancelled:
 			c.Class, c.Source, c.Tag, c.Bytes = trace.RequestOther, 0, 0, 0
 			matches = append(matches, &trace.Match{
-				Event: e.Index, Op: r.op, Source: trace.PromiseSource, Back: e.Index - r.post,
+				Event: e.Index, Op: r.op, Source: trace.NoSource, Back: e.Index - r.post,
 				Which: r.which,
 			})
 			if !r.wild {

@@ -88,15 +88,18 @@ func TestBadText(t *testing.T) {
 			head + "event n=1 op=Barrier site=0 polls=0 gap=0 dur=0 comm=0 root=-1 bytes=0",
 			"a communicator that was declared",
 		},
-		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:1]", "done as index:post:class"},
-		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:0:2]", "source, tag and bytes"},
-		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:9:1]", "a post before event 1"},
+		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:0]", "class in each element of done"},
+		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:0:2]", "source in each element of done"},
+		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:9:1]", "post before event 1"},
+		{
+			head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=[0:0:1:2]",
+			`no more in an element of done, found "2"`,
+		},
 		{head + comm + "event n=1 op=Wait site=0 polls=0 gap=0 dur=0 done=0", "done in brackets"},
 		{head + "match event=1 op=Recv source=0 tag=0 back=0", "EVENT records"},
 	} {
 		_, _, err := Parse(strings.NewReader(c.text))
-		var e *Error
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, new(*trace.RefusedError)) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %q", c.text, err, c.want)
 		}
 	}
