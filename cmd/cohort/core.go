@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 
@@ -12,17 +9,10 @@ import (
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/corefile"
-	"github.com/cohort-debugger/cohort/script"
-	"github.com/cohort-debugger/cohort/tui"
 )
 
 func newCoreCommand(std streams) *cobra.Command {
-	var (
-		args  protocol.LaunchArguments
-		batch bool
-		exec  []string
-		quiet bool
-	)
+	var f frontEnd
 	cmd := &cobra.Command{
 		Use:   "core [flags] [PROGRAM] CORE...",
 		Short: "Look at the core files of a program's ranks, all at once",
@@ -37,43 +27,14 @@ With --batch commands are carried out without a terminal, as in "cohort debug --
   cohort core --batch -x ranks -x bt -x locals -x mpipp -x '[all] p step' ./heat core.4711 core.4712`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, positional []string) error {
-			if err := coreTarget(positional, &args); err != nil {
+			if err := coreTarget(positional, &f.launch); err != nil {
 				return err
 			}
-			if len(exec) > 0 && !batch {
-				return usageError("-x needs --batch.")
-			}
-			if !batch && !isTerminal(std.In) {
-				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use " +
-					"--batch with -x commands, or \"cohort dap\".")
-			}
-			if len(exec) == 0 {
-				exec = []string{"ranks", "bt"}
-			}
-			log, err := logger(cmd, std)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := withSignals(cmd.Context())
-			defer cancel()
-			if batch {
-				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
-					return script.Run(ctx, script.Options{
-						Conn: conn, Launch: args, Commands: exec, Out: std.Out, Echo: !quiet,
-					})
-				})
-			}
-			return runDebug(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
-				return tui.Run(ctx, tui.Options{Conn: conn, Launch: args, Title: "core files of " + coreTitle(args)})
-			})
+			return f.run(cmd, std, "core files of "+f.title(), "ranks", "bt")
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
-	flags.BoolVar(&args.ShowLibraryThreads, "library-threads", false, "show the threads of the MPI library too")
-	flags.BoolVar(&batch, "batch", false, "carry out the -x commands without a terminal")
-	flags.StringArrayVarP(&exec, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
-	flags.BoolVarP(&quiet, "quiet", "q", false, "with --batch: do not print the commands")
+	f.addFlags(cmd)
+	cmd.Flags().BoolVar(&f.launch.ShowLibraryThreads, "library-threads", false, "show the threads of the MPI library too")
 	return cmd
 }
 
@@ -111,11 +72,4 @@ func isCore(path string) bool {
 	}
 	file.Close() //nolint:errcheck // read only
 	return true
-}
-
-func coreTitle(args protocol.LaunchArguments) string {
-	if args.Program != "" {
-		return filepath.Base(args.Program)
-	}
-	return filepath.Base(args.Cores[0])
 }

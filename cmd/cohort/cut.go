@@ -24,13 +24,7 @@ A standard send of 4,000 bytes or more counts as over only when its receive was 
 The cut is computed from the event graph. A recording in order mode has none yet: it is replayed once, and the graph is kept in the recording.`,
 		Example: `  cohort cut tsp.cohort --at 2:17
   cohort cut tsp.cohort --at 2:17 --json | jq .cut`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort cut run.cohort "+
-					"--at 2:17", len(args))
-			}
-			return nil
-		},
+		Args: oneRecording(" --at 2:17"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if at == "" {
 				return usageError("--at is missing. Write the event as RANK:EVENT, such as --at 2:17.")
@@ -49,10 +43,7 @@ The cut is computed from the event graph. A recording in order mode has none yet
 			if err != nil {
 				return usageError("%s", prose.Sentence(err.Error()))
 			}
-			if asJSON {
-				return sayJSON(std.Out, report)
-			}
-			return say(std.Out, report.Text())
+			return reply(std.Out, asJSON, report, report.Text())
 		},
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the event, `RANK:EVENT`")

@@ -1,32 +1,20 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/cohort-debugger/cohort/dap"
 	"github.com/cohort-debugger/cohort/dap/protocol"
-	"github.com/cohort-debugger/cohort/script"
-	"github.com/cohort-debugger/cohort/tui"
 )
 
 func newDebugCommand(std streams) *cobra.Command {
-	var (
-		args  protocol.LaunchArguments
-		batch bool
-		exec  []string
-		quiet bool
-	)
+	var f frontEnd
+	args := &f.launch
 	cmd := &cobra.Command{
 		Use:   "debug [flags] (-- PROGRAM [ARGUMENT...] | RECORDING)",
 		Short: "Debug all ranks of a program, or of a recording, in the terminal",
@@ -42,34 +30,11 @@ Everything else is an expression of the program's language, evaluated in the inn
   cohort debug --batch tsp.cohort -x 'break receive_task ranks 2 mode causal if tasks_received == 3' -x continue -x ranks`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, positional []string) error {
-			if err := debugTarget(cmd, positional, &args); err != nil {
+			if err := debugTarget(cmd, positional, args); err != nil {
 				return err
 			}
-			if len(exec) > 0 && !batch {
-				return usageError("-x needs --batch.")
-			}
-			if !batch && !isTerminal(std.In) {
-				return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use " +
-					"--batch with -x commands, or \"cohort dap\".")
-			}
-			log, err := logger(cmd, std)
-			if err != nil {
-				return err
-			}
-			ctx, cancel := withSignals(cmd.Context())
-			defer cancel()
-			if batch {
-				return runDebug(ctx, log, func(ctx context.Context, conn net.Conn) error {
-					return script.Run(ctx, script.Options{
-						Conn: conn, Launch: args, Commands: exec, Out: std.Out, Echo: !quiet,
-					})
-				})
-			}
-			args.StopOnEntry = true
-			// The screen belongs to the interface: the log must not write on it.
-			return runDebug(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
-				return tui.Run(ctx, tui.Options{Conn: conn, Launch: args, Title: title(args)})
-			})
+			args.StopOnEntry = !f.batch
+			return f.run(cmd, std, f.title())
 		},
 	}
 	flags := cmd.Flags()
@@ -77,7 +42,7 @@ Everything else is an expression of the program's language, evaluated in the inn
 	flags.StringVar(&args.MPI, "mpi", "", "mpich, openmpi or the `PATH` of an mpiexec; default: the MPI that the program is linked to")
 	flags.StringArrayVar(&args.LauncherArgs, "launcher-arg", nil, "further argument of mpiexec; may be repeated")
 	flags.StringVar(&args.Yield, "yield", "auto", "let waiting ranks yield their core: auto, on or off")
-	flags.StringVar(&args.Gdb, "gdb", "", "`PATH` of gdb")
+	f.addFlags(cmd)
 	flags.StringVar(&args.Debugger, "debugger", "", "gdb or delve for all ranks; default: delve for Go programs, gdb for others")
 	flags.StringVar(&args.Program, "program", "", "in a replay: another copy of the recorded program")
 	flags.BoolVar(&args.IncompleteOK, "incomplete-ok", false,
@@ -85,9 +50,6 @@ Everything else is an expression of the program's language, evaluated in the inn
 	flags.IntVar(&args.BoundBuffering, "bound-buffering", 0, "in a replay: hold senders back, so that at most `N` messages wait at a rank for their receives")
 	flags.BoolVar(&args.NoInterpose, "no-interpose", false,
 		"debug without Cohort's library in the ranks: no mpipp, no positions")
-	flags.BoolVar(&batch, "batch", false, "carry out the -x commands without a terminal, and end the job")
-	flags.StringArrayVarP(&exec, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
-	flags.BoolVarP(&quiet, "quiet", "q", false, "with --batch: do not print the commands")
 	return cmd
 }
 
@@ -128,33 +90,4 @@ func debugTarget(cmd *cobra.Command, positional []string, args *protocol.LaunchA
 			positional[dash])
 	}
 	return nil
-}
-
-func title(args protocol.LaunchArguments) string {
-	if args.Recording != "" {
-		return filepath.Base(args.Recording)
-	}
-	return filepath.Base(args.Program)
-}
-
-func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
-
-// runDebug serves DAP on a pipe inside this process to one of our own front ends. Both have ended when it returns.
-func runDebug(ctx context.Context, log *slog.Logger, frontEnd func(context.Context, net.Conn) error) error {
-	// the front end ends the job in good order after a signal
-	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	server, client := net.Pipe()
-	served := make(chan error, 1)
-	go func() { served <- newDAPServer(log, "").ServeConn(serverCtx, server, false) }()
-	err := frontEnd(ctx, client)
-	serveErr := <-served
-	switch {
-	case context.Cause(ctx) != nil:
-		return context.Cause(ctx)
-	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed) && !errors.Is(serveErr, io.ErrClosedPipe):
-		// the front end leaves once its disconnect is answered
-		return fmt.Errorf("the debug server: %w", serveErr)
-	}
-	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,22 +20,13 @@ builds with them, compilers, cores, shared memory, the terminal. For what is mis
 without it, and how to fix that.
 
 The exit status is 1 if something essential is missing.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError("%q is not understood: doctor takes no arguments.", args[0])
-			}
-			return nil
-		},
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
-			out, isFile := std.Out.(fileLike)
-			report := doctor.Examine(ctx, doctor.Options{Terminal: isFile && isTerminal(out)})
-			if asJSON {
-				if err := sayJSON(std.Out, report); err != nil {
-					return err
-				}
-			} else if err := say(std.Out, doctorText(report)); err != nil {
+			out, _ := std.Out.(*os.File)
+			report := doctor.Examine(ctx, doctor.Options{Terminal: isTerminal(out)})
+			if err := reply(std.Out, asJSON, report, doctorText(report)); err != nil {
 				return err
 			}
 			if !report.OK {

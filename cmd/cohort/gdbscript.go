@@ -42,13 +42,6 @@ of MPI handle types. The rank must run with Cohort's library, whose path "cohort
 	}
 }
 
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError("%q is not understood: %s takes no arguments.", args[0], cmd.Name())
-	}
-	return nil
-}
-
 // newGdbDecoderCommand is the other end of gdb's script.
 func newGdbDecoderCommand(std streams) *cobra.Command {
 	return &cobra.Command{

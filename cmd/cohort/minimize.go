@@ -12,12 +12,8 @@ import (
 )
 
 func newTraceMinimizeCommand(std streams) *cobra.Command {
-	var (
-		graph  graphFlags
-		out    string
-		asJSON bool
-		force  bool
-	)
+	var graph graphFlags
+	var to outputFlags
 	cmd := &cobra.Command{
 		Use:   "minimize RECORDING [-o OUTPUT]",
 		Short: "Reduce a recording to the decisions that its replay needs",
@@ -29,24 +25,16 @@ It says how far that is from the least possible trace: Netzer & Miller's lower b
 The event graph is needed: a recording in order or racing mode is replayed once to obtain it, and it is kept in the recording. The output replays like any other recording.`,
 		Example: `  cohort trace minimize tsp.cohort
   cohort trace minimize tsp.cohort -o small.cohort --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort trace minimize "+
-					"run.cohort", len(args))
-			}
-			return nil
-		},
+		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if out == "" {
-				out = strings.TrimSuffix(strings.TrimRight(args[0], "/"), ".cohort") + "-min.cohort"
-			}
+			out := to.path(args[0])
 			ctx, cancel := withSignals(cmd.Context())
 			defer cancel()
 			rec, events, err := graph.open(ctx, std, args[0])
 			if err != nil {
 				return err
 			}
-			small, report, err := session.Minimize(rec, events, out, recording.CreateOptions{Overwrite: force})
+			small, report, err := session.Minimize(rec, events, out, recording.CreateOptions{Overwrite: to.force})
 			if err != nil {
 				return err
 			}
@@ -54,15 +42,10 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 				return fmt.Errorf("packing the traces of %s: %w", out, err)
 			}
 			report.BytesTo = small.TraceSize()
-			if asJSON {
-				return sayJSON(std.Out, report)
-			}
-			return say(std.Out, minimizeText(report))
+			return reply(std.Out, to.asJSON, report, minimizeText(report))
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-min.cohort")
-	cmd.Flags().BoolVar(&force, "force", false, "replace a recording that is there already")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	to.addFlags(cmd, "min")
 	cmd.Flags().StringVar(&graph.program, "program", "", graphProgramUsage)
 	return cmd
 }

@@ -31,19 +31,15 @@ func (f *graphFlags) add(cmd *cobra.Command) {
 
 // open opens a recording and obtains its event graph.
 func (f *graphFlags) open(ctx context.Context, std streams, dir string) (*recording.Recording, *causal.Graph, error) {
-	rec, notes, err := runner.Open(dir)
+	rec, err := openRecording(std, dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	note := noteTo(std)
-	for _, text := range notes {
-		note(text)
-	}
 	bar := newProgressLine(std)
 	graph, err := session.Graph(ctx, rec, session.GraphOptions{
-		Common: runner.Common{Note: note}, Program: f.program, IncompleteOK: f.incompleteOK, Progress: bar.show,
+		Common: runner.Common{Note: noteTo(std)}, Program: f.program, IncompleteOK: f.incompleteOK, Progress: bar.show,
 	})
-	bar.clear()
+	bar.screen.clear()
 	return rec, graph, err
 }
 
@@ -76,13 +72,7 @@ Failed polls and the order in which Waitany and its kin complete requests are no
   cohort races tsp.cohort --to 0 --only differ
   cohort races tsp.cohort --at 0:17
   cohort races tsp.cohort --json | jq '.groups[] | {line: .receive.line, races}'`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort races run.cohort",
-					len(args))
-			}
-			return nil
-		},
+		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, std, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -92,12 +82,7 @@ Failed polls and the order in which Waitany and its kin complete requests are no
 	flags.StringVar(&f.to, "to", "", "only races at receives of these `RANKS`, such as 0-3,7")
 	flags.StringVar(&f.from, "from", "", "only races in which one of the messages is of these `RANKS`")
 	flags.StringVar(&f.at, "at", "", "only races at the receive that the event `RANK:EVENT` posted or completed")
-	flags.StringVar(
-		&f.only,
-		"only",
-		"",
-		"only races with this `VERDICT`: differ, equal or unknown",
-	)
+	flags.StringVar(&f.only, "only", "", "only races with this `VERDICT`: differ, equal or unknown")
 	flags.StringVar(&f.colour, "color", "auto", "colours: auto, always or never")
 	f.add(cmd)
 	return cmd
@@ -131,14 +116,11 @@ func (f *racesFlags) run(cmd *cobra.Command, std streams, dir string) error {
 	switch {
 	case f.explain > len(report.Groups):
 		return usageError("--explain %d: there are %d groups of races.", f.explain, len(report.Groups))
-	case f.asJSON && f.explain > 0:
-		return sayJSON(std.Out, report.Groups[f.explain-1])
-	case f.asJSON:
-		return sayJSON(std.Out, report)
 	case f.explain > 0:
-		return say(std.Out, explainRace(report, &report.Groups[f.explain-1], style))
+		group := &report.Groups[f.explain-1]
+		return reply(std.Out, f.asJSON, group, explainRace(report, group, style))
 	}
-	return say(std.Out, racesText(report, style))
+	return reply(std.Out, f.asJSON, report, racesText(report, style))
 }
 
 func (f *racesFlags) style(std streams) (raceStyle, error) {
@@ -148,16 +130,15 @@ func (f *racesFlags) style(std streams) (raceStyle, error) {
 		style.Colour = true
 	case "never":
 	case "auto":
-		file, ok := std.Out.(*os.File)
-		style.Colour = ok && isTerminal(file) && os.Getenv("NO_COLOR") == ""
+		file, _ := std.Out.(*os.File)
+		style.Colour = isTerminal(file) && os.Getenv("NO_COLOR") == ""
 	default:
 		return style, usageError("--color %q: use auto, always or never.", f.colour)
 	}
-	dir, err := os.Getwd()
-	if err != nil {
+	var err error
+	if style.Dir, err = os.Getwd(); err != nil {
 		return style, fmt.Errorf("finding the working directory: %w", err)
 	}
-	style.Dir = dir
 	return style, nil
 }
 

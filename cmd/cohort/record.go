@@ -2,9 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/runner"
 )
 
@@ -125,8 +127,8 @@ func noteTo(std streams) func(string) {
 func passOutput(std streams, o *runner.Common, label bool, ranks int) func() {
 	o.Stdin = std.In
 	o.Note = noteTo(std)
-	_, outIs := std.Out.(fileLike)
-	_, errIs := std.Err.(fileLike)
+	_, outIs := std.Out.(*os.File)
+	_, errIs := std.Err.(*os.File)
 	_, shared := std.Err.(screenWriter)
 	switch {
 	case label:
@@ -136,7 +138,9 @@ func passOutput(std streams, o *runner.Common, label bool, ranks int) func() {
 	case outIs && errIs, shared:
 		o.Stdout, o.Stderr = std.Out, std.Err
 	default:
-		o.Output = plainOutput(std)
+		o.Output = func(chunk launch.OutputChunk) {
+			std.of(chunk.Category).Write(chunk.Data) //nolint:errcheck // the user closed it
+		}
 	}
 	return func() {}
 }

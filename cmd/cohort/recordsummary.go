@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,11 +97,8 @@ func recordedText(b *strings.Builder, r *runner.RecordResult, s *recording.Summa
 		fmt.Fprintf(b, "  events: %s\n", classes)
 	}
 	if s.Values > 0 {
-		fmt.Fprintf(
-			b,
-			"  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n",
-			prose.Count(s.Values, "value"),
-		)
+		fmt.Fprintf(b, "  inputs: %s that another run would not be given (MPI_Wtime, what one-sided calls fetch, ...)\n",
+			prose.Count(s.Values, "value"))
 	}
 	var asked []string
 	for _, rank := range r.Recording.Meta.PerRank {
@@ -150,17 +148,18 @@ func tracedText(s *recording.Summary) string {
 
 // classText is "100 recv, 90 send, 4 collective", the most first.
 func classText(classes map[string]uint64) string {
-	names := make([]string, 0, len(classes))
-	for name := range classes {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(classes[b], classes[a]), cmp.Compare(a, b))
-	})
+	names := byNumber(classes)
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%d %s", classes[name], name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// byNumber are the names of what was counted, the most frequent first.
+func byNumber(counts map[string]uint64) []string {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 }
 
 // recordMissing says what of the run is not in the recording, or cannot be replayed from it.
@@ -173,7 +172,7 @@ func recordMissing(r *runner.RecordResult) []string {
 				ranks[text] = append(ranks[text], rank)
 			}
 		}
-		for _, text := range slices.Sorted(mapKeys(ranks)) {
+		for _, text := range slices.Sorted(maps.Keys(ranks)) {
 			all = append(all, fmt.Sprintf(format, rankset.InOrder(ranks[text]), text))
 		}
 	}
@@ -195,16 +194,6 @@ func recordMissing(r *runner.RecordResult) []string {
 
 func notPackedText(r *runner.RecordResult) string {
 	return fmt.Sprintf("the traces stay as the ranks wrote them, which does no harm: %v", r.NotPacked)
-}
-
-func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // rankEnds says how the ranks ended, equal ends in one line.

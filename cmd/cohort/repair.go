@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,11 +13,7 @@ import (
 )
 
 func newTraceRepairCommand(std streams) *cobra.Command {
-	var (
-		out    string
-		asJSON bool
-		force  bool
-	)
+	var to outputFlags
 	cmd := &cobra.Command{
 		Use:   "repair RECORDING [-o OUTPUT]",
 		Short: "Save what is whole of a recording whose traces are cut off or damaged",
@@ -27,46 +24,49 @@ The recording itself is left as it is.
 A recording in racing mode is refused: what is lost of it may be about any event before.`,
 		Example: `  cohort trace repair run.cohort
   cohort replay run-repaired.cohort`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("One recording is needed, %d arguments were given. Write: cohort trace repair "+
-					"run.cohort", len(args))
-			}
-			return nil
-		},
+		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if out == "" {
-				out = strings.TrimSuffix(strings.TrimRight(args[0], "/"), ".cohort") + "-repaired.cohort"
-			}
+			out := to.path(args[0])
 			ctx, cancel := withSignals(cmd.Context())
 			defer cancel()
-			rec, report, err := rewrite.Repair(args[0], out, recording.CreateOptions{Overwrite: force})
+			rec, report, err := rewrite.Repair(args[0], out, recording.CreateOptions{Overwrite: to.force})
 			if err != nil {
 				return err
 			}
+			found := struct {
+				From  string               `json:"from"`
+				To    string               `json:"to,omitempty"` // not written if nothing was damaged
+				Ranks []recording.Repaired `json:"ranks"`
+			}{From: args[0], Ranks: append([]recording.Repaired{}, report...)}
 			if rec != nil {
 				if err := rec.Pack(ctx, nil); err != nil {
 					return fmt.Errorf("packing the traces of %s: %w", out, err)
 				}
+				found.To = rec.Dir
 			}
-			if asJSON {
-				answer := struct {
-					From  string               `json:"from"`
-					To    string               `json:"to,omitempty"` // not written if nothing was damaged
-					Ranks []recording.Repaired `json:"ranks"`
-				}{From: args[0], Ranks: append([]recording.Repaired{}, report...)}
-				if rec != nil {
-					answer.To = rec.Dir
-				}
-				return sayJSON(std.Out, answer)
-			}
-			return say(std.Out, repairText(args[0], rec, report))
+			return reply(std.Out, to.asJSON, found, repairText(args[0], rec, report))
 		},
 	}
-	cmd.Flags().StringVarP(&out, "output", "o", "", "the recording to write; default: NAME-repaired.cohort")
-	cmd.Flags().BoolVar(&force, "force", false, "replace a recording that is there already")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	to.addFlags(cmd, "repaired")
 	return cmd
+}
+
+// outputFlags are those of commands that make a recording of another.
+type outputFlags struct {
+	out, suffix   string
+	force, asJSON bool
+}
+
+func (f *outputFlags) addFlags(cmd *cobra.Command, suffix string) {
+	f.suffix = "-" + suffix + ".cohort"
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "the recording to write; default: NAME"+f.suffix)
+	cmd.Flags().BoolVar(&f.force, "force", false, "replace a recording that is there already")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print JSON")
+}
+
+// path is that of the recording to write.
+func (f *outputFlags) path(from string) string {
+	return cmp.Or(f.out, strings.TrimSuffix(strings.TrimRight(from, "/"), ".cohort")+f.suffix)
 }
 
 func repairText(from string, rec *recording.Recording, report []recording.Repaired) string {

@@ -33,10 +33,8 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 		Example: `  cohort replay tsp.cohort
   cohort replay tsp.cohort --full        # also keep the event graph, for causal cuts
   cohort replay tsp.cohort --bound-buffering 100`,
+		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError("Name one recording, as in: cohort replay run.cohort")
-			}
 			log, err := logger(cmd, std)
 			if err != nil {
 				return err
@@ -75,12 +73,8 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f.BoolVar(&o.IncompleteOK, "incomplete-ok", false,
 		"go on where the recording lacks decisions: the replay may differ from there")
 	f.BoolVar(&o.Full, "full", false, "also write every event, and keep them in the recording as its graph")
-	f.IntVar(
-		&limit,
-		"bound-buffering",
-		0,
-		"hold senders back, so that at most `N` messages wait at a rank for their receives",
-	)
+	f.IntVar(&limit, "bound-buffering", 0,
+		"hold senders back, so that at most `N` messages wait at a rank for their receives")
 	f.DurationVar(&o.StallTimeout, "stall-timeout", 0,
 		"end the replay when no rank has made an MPI call for so long, such as 30s\n"+
 			"(default: 1m0s once all ranks wait within MPI calls)")
@@ -101,7 +95,7 @@ func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, li
 		return nil, err
 	}
 	bar := newProgressLine(std)
-	defer bar.clear()
+	defer bar.screen.clear()
 	common := o.Common
 	// these are of the replay that the user sees
 	common.Stdin, common.Stdout, common.Stderr, common.Output = nil, nil, nil, nil
@@ -207,13 +201,10 @@ func divergenceText(rank int, d *backend.Divergence) []string {
 	}
 	lines = append(lines, fmt.Sprintf("  now:      %s%s", d.ActualOp, peer(d.ActualSource, d.ActualTag)))
 	if d.RecordedOp == trace.TurnName {
-		lines = append(
-			lines,
-			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 "+
-				"s. The order in which threads take "+
-				"the program's own locks",
-			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.",
-		)
+		lines = append(lines,
+			"  The thread whose turn it is made no MPI call while this one waited for it, and nothing moved for 10 s. The "+
+				"order in which threads take the program's own locks",
+			"  is not recorded: if this one holds a lock that the other waits for, neither can go on.")
 	}
 	return lines
 }

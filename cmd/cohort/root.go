@@ -22,6 +22,14 @@ type streams struct {
 	Err io.Writer
 }
 
+// of is the stream of a category of output.
+func (s streams) of(category string) io.Writer {
+	if category == "stderr" {
+		return s.Err
+	}
+	return s.Out
+}
+
 // run is the whole program apart from the exit.
 func run(args []string, std streams) int {
 	root := newRoot(std)
@@ -71,7 +79,10 @@ Start with:
 		return usageError("%s. Run \"cohort help%s\" for what is possible.", strings.ToUpper(text[:1])+text[1:],
 			strings.TrimPrefix(cmd.CommandPath(), "cohort"))
 	})
-	root.AddCommand(commands(std)...)
+	root.AddCommand(newRecordCommand(std), newReplayCommand(std), newDebugCommand(std), newCoreCommand(std),
+		newDAPCommand(std), newCutCommand(std), newRacesCommand(std), newTraceCommand(std), newGdbScriptCommand(std),
+		newLibraryCommand(std), newDoctorCommand(std), newAgentCommand(std), newGdbDecoderCommand(std),
+		newGuardCommand(std), newManCommand())
 	completeFlags(root)
 	return root
 }
@@ -101,6 +112,25 @@ func logger(cmd *cobra.Command, std streams) (*slog.Logger, error) {
 		return nil, usageError("--log-level %q is not a level; use debug, info, warn or error.", text)
 	}
 	return slog.New(slog.NewTextHandler(std.Err, &slog.HandlerOptions{Level: level})), nil
+}
+
+// noArguments is for commands that take none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("%q is not understood: %s takes no arguments.", args[0], cmd.Name())
+	}
+	return nil
+}
+
+// oneRecording is for commands that take a recording; flags are those that it takes to write the command.
+func oneRecording(flags string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usageError("One recording is needed, %d arguments were given. Write: %s run.cohort%s", len(args),
+				cmd.CommandPath(), flags)
+		}
+		return nil
+	}
 }
 
 // programArgs checks that a command got its program after "--".

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -98,4 +100,36 @@ func (s *screen) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.erase()
+}
+
+// progressLine is a line on the screen that says how far something is that takes long.
+type progressLine struct {
+	screen        *screen
+	started, last time.Time
+}
+
+// progressAfter and progressEvery: nothing for what is quick, and not more often than one can read.
+const (
+	progressAfter = time.Second
+	progressEvery = 100 * time.Millisecond
+)
+
+func newProgressLine(std streams) *progressLine {
+	return &progressLine{screen: newScreen(std), started: time.Now()}
+}
+
+// show replaces the line; total 0 means that it is not known.
+func (p *progressLine) show(text string, done, total int64) {
+	elapsed := time.Since(p.started)
+	if elapsed < progressAfter || time.Since(p.last) < progressEvery {
+		return
+	}
+	p.last = time.Now()
+	if total > 0 {
+		const cells = 24
+		done = min(done, total)
+		full := int(done * cells / total)
+		text += fmt.Sprintf(" [%s%s] %d %%", strings.Repeat("#", full), strings.Repeat(".", cells-full), done*100/total)
+	}
+	p.screen.show(fmt.Sprintf("%s  %d s", text, int(elapsed.Seconds())))
 }

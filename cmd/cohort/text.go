@@ -4,16 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/launch"
 )
-
-// fileLike are streams that can be handed to a process as they are.
-type fileLike = *os.File
 
 // labeller writes the ranks in front of each line of output; a line that several ranks print at about the same time is
 // shown once.
@@ -32,7 +28,7 @@ func newLabeller(std streams, ranks int) *labeller {
 // take is for launch.Options.Output.
 func (l *labeller) take(chunk launch.OutputChunk) {
 	if chunk.Rank < 0 { // the launcher speaks for itself
-		l.stream(chunk.Category).Write(chunk.Data) //nolint:errcheck // the user closed it
+		l.std.of(chunk.Category).Write(chunk.Data) //nolint:errcheck // the user closed it
 		return
 	}
 	l.lines.Add(chunk.Rank, chunk.Category, chunk.Data)
@@ -42,16 +38,9 @@ func (l *labeller) flush() {
 	l.lines.Close()
 	for category, open := range l.open {
 		if open {
-			io.WriteString(l.stream(category), "\n") //nolint:errcheck // the user closed it
+			io.WriteString(l.std.of(category), "\n") //nolint:errcheck // the user closed it
 		}
 	}
-}
-
-func (l *labeller) stream(category string) io.Writer {
-	if category == "stderr" {
-		return l.std.Err
-	}
-	return l.std.Out
 }
 
 // write is called for one line, or part of one, at a time.
@@ -61,18 +50,7 @@ func (l *labeller) write(o job.Output) {
 		text = "\n" + text
 	}
 	l.open[o.Category] = !strings.HasSuffix(o.Text, "\n")
-	io.WriteString(l.stream(o.Category), text) //nolint:errcheck // the user closed it
-}
-
-// plainOutput passes output on as it comes, where the streams are no files that could be handed to the launcher.
-func plainOutput(std streams) func(launch.OutputChunk) {
-	return func(chunk launch.OutputChunk) {
-		w := std.Out
-		if chunk.Category == "stderr" {
-			w = std.Err
-		}
-		w.Write(chunk.Data) //nolint:errcheck // the user closed it
-	}
+	io.WriteString(l.std.of(o.Category), text) //nolint:errcheck // the user closed it
 }
 
 // size is a number of bytes for people.
@@ -98,10 +76,14 @@ func say(w io.Writer, text string) error {
 	return nil
 }
 
-func sayJSON(w io.Writer, answer any) error {
+// reply says what a command found out: as JSON, or for people.
+func reply(w io.Writer, asJSON bool, found any, text string) error {
+	if !asJSON {
+		return say(w, text)
+	}
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(answer); err != nil {
+	if err := encoder.Encode(found); err != nil {
 		return fmt.Errorf("writing the answer as JSON: %w", err)
 	}
 	return nil

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,16 +33,11 @@ func newTraceCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// oneRecording opens the only argument, also one whose cohort was killed while it recorded.
-func oneRecording(std streams, args []string) (*recording.Recording, error) {
-	if len(args) != 1 {
-		return nil, usageError("One recording is needed, %d arguments were given.", len(args))
-	}
-	rec, notes, err := runner.Open(args[0])
+// openRecording opens a recording, also one whose cohort was killed while it recorded.
+func openRecording(std streams, dir string) (*recording.Recording, error) {
+	rec, notes, err := runner.Open(dir)
 	for _, note := range notes {
-		if err := say(std.Err, "cohort: "+note+"\n"); err != nil {
-			return nil, err
-		}
+		noteTo(std)(note)
 	}
 	return rec, err
 }
@@ -54,9 +47,9 @@ func newTraceInfoCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info RECORDING",
 		Short: "Print what a recording holds",
-		Args:  cobra.ArbitraryArgs,
+		Args:  oneRecording(""),
 		RunE: func(_ *cobra.Command, args []string) error {
-			rec, err := oneRecording(std, args)
+			rec, err := openRecording(std, args[0])
 			if err != nil {
 				return err
 			}
@@ -64,20 +57,17 @@ func newTraceInfoCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return sayJSON(std.Out, struct {
-					Meta    recording.Meta     `json:"meta"`
-					Summary *recording.Summary `json:"summary"`
-				}{rec.Meta, summary})
-			}
-			return printInfo(std.Out, rec, summary)
+			return reply(std.Out, asJSON, struct {
+				Meta    recording.Meta     `json:"meta"`
+				Summary *recording.Summary `json:"summary"`
+			}{rec.Meta, summary}, infoText(rec, summary))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func printInfo(w io.Writer, rec *recording.Recording, s *recording.Summary) error {
+func infoText(rec *recording.Recording, s *recording.Summary) string {
 	m := rec.Meta
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", rec.Dir)
@@ -96,13 +86,7 @@ func printInfo(w io.Writer, rec *recording.Recording, s *recording.Summary) erro
 		fmt.Fprintf(&b, "  inputs      %d values that another run would not be given\n", s.Values)
 	}
 	fmt.Fprintf(&b, "  on disk     %d bytes, event graph %d bytes\n", s.TraceBytes, s.GraphBytes)
-	classes := make([]string, 0, len(s.EventsByClass))
-	for c := range s.EventsByClass {
-		classes = append(classes, c)
-	}
-	sort.Strings(classes)
-	sort.SliceStable(classes, func(i, j int) bool { return s.EventsByClass[classes[i]] > s.EventsByClass[classes[j]] })
-	for i, c := range classes {
+	for i, c := range byNumber(s.EventsByClass) {
 		name := ""
 		if i == 0 {
 			name = "events"
@@ -121,7 +105,7 @@ func printInfo(w io.Writer, rec *recording.Recording, s *recording.Summary) erro
 		}
 		b.WriteString("\n")
 	}
-	return say(w, b.String())
+	return b.String()
 }
 
 func newTraceDumpCommand(std streams) *cobra.Command {
@@ -132,9 +116,9 @@ func newTraceDumpCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump RECORDING --rank RANK",
 		Short: "Print the text form of a rank's trace: a line per record",
-		Args:  cobra.ArbitraryArgs,
+		Args:  oneRecording(" --rank 0"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rec, err := oneRecording(std, args)
+			rec, err := openRecording(std, args[0])
 			if err != nil {
 				return err
 			}
@@ -206,9 +190,9 @@ func newTraceVerifyCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify RECORDING",
 		Short: "Read every trace to its end, checksums included, and check that nothing is missing",
-		Args:  cobra.ArbitraryArgs,
+		Args:  oneRecording(""),
 		RunE: func(_ *cobra.Command, args []string) error {
-			rec, err := oneRecording(std, args)
+			rec, err := openRecording(std, args[0])
 			if err != nil {
 				return err
 			}
@@ -236,7 +220,7 @@ func newTracePackCommand(std streams) *cobra.Command {
 		Short: "Pack traces that are not: those of a run whose cohort was killed, or that was recorded with --unpacked",
 		Long: `Packs the traces that are not packed yet, as "cohort record" does at its end. A trace is checked before it is packed, and removed only when the packed one is on the
 disk and has been read back.`,
-		Args: cobra.ArbitraryArgs,
+		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return repack(cmd, std, args, "packed", func(ctx context.Context, rec *recording.Recording) error {
 				if err := rec.Verify(); err != nil {
@@ -252,7 +236,7 @@ func newTraceUnpackCommand(std streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unpack RECORDING",
 		Short: "Put traces back as the ranks wrote them",
-		Args:  cobra.ArbitraryArgs,
+		Args:  oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *recording.Recording) error {
 				return rec.Unpack(ctx)
@@ -264,7 +248,7 @@ func newTraceUnpackCommand(std streams) *cobra.Command {
 func repack(cmd *cobra.Command, std streams, args []string, how string,
 	do func(context.Context, *recording.Recording) error,
 ) error {
-	rec, err := oneRecording(std, args)
+	rec, err := openRecording(std, args[0])
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/script"
+	"github.com/cohort-debugger/cohort/tui"
+)
+
+// frontEnd is what debug and core have in common: a session in the terminal, or commands without one.
+type frontEnd struct {
+	launch       protocol.LaunchArguments
+	batch, quiet bool
+	commands     []string
+}
+
+func (f *frontEnd) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.launch.Gdb, "gdb", "", "`PATH` of gdb")
+	flags.BoolVar(&f.batch, "batch", false, "carry out the -x commands without a terminal, and end")
+	flags.StringArrayVarP(&f.commands, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --batch: do not print the commands")
+}
+
+// run returns when the session has ended. Without -x a batch has the commands that are given.
+func (f *frontEnd) run(cmd *cobra.Command, std streams, title string, commands ...string) error {
+	if len(f.commands) > 0 && !f.batch {
+		return usageError("-x needs --batch.")
+	}
+	if !f.batch && !isTerminal(std.In) {
+		return usageError("Standard input is not a terminal, so the terminal interface cannot work. Use --batch with -x " +
+			"commands, or \"cohort dap\".")
+	}
+	if len(f.commands) > 0 {
+		commands = f.commands
+	}
+	log, err := logger(cmd, std)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := withSignals(cmd.Context())
+	defer cancel()
+	if f.batch {
+		return serve(ctx, log, func(ctx context.Context, conn net.Conn) error {
+			return script.Run(ctx, script.Options{
+				Conn: conn, Launch: f.launch, Commands: commands, Out: std.Out, Echo: !f.quiet,
+			})
+		})
+	}
+	// The screen belongs to the interface: the log must not write on it.
+	return serve(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
+		return tui.Run(ctx, tui.Options{Conn: conn, Launch: f.launch, Title: title})
+	})
+}
+
+// title is the name of what is debugged.
+func (f *frontEnd) title() string {
+	switch a := &f.launch; {
+	case a.Recording != "":
+		return filepath.Base(a.Recording)
+	case a.Program != "":
+		return filepath.Base(a.Program)
+	default:
+		return filepath.Base(a.Cores[0])
+	}
+}
+
+func isTerminal(f *os.File) bool { return f != nil && term.IsTerminal(int(f.Fd())) }
+
+// serve serves DAP on a pipe inside this process to one of our own front ends. Both have ended when it returns.
+func serve(ctx context.Context, log *slog.Logger, frontEnd func(context.Context, net.Conn) error) error {
+	// the front end ends the job in good order after a signal
+	serverCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	server, client := net.Pipe()
+	served := make(chan error, 1)
+	go func() { served <- newDAPServer(log, "").ServeConn(serverCtx, server, false) }()
+	err := frontEnd(ctx, client)
+	serveErr := <-served
+	switch {
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case err == nil && serveErr != nil && !errors.Is(serveErr, net.ErrClosed) && !errors.Is(serveErr, io.ErrClosedPipe):
+		// the front end leaves once its disconnect is answered
+		return fmt.Errorf("the debug server: %w", serveErr)
+	}
+	return err
+}
