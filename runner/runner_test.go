@@ -455,7 +455,7 @@ func TestRecordRefuses(t *testing.T) {
 func TestReplayRefuses(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
 	r, _ := recordSteps(t, mpi)
-	packed := filepath.Join(r.Recording.Dir, recording.PackedFile(2))
+	packed := filepath.Join(r.Recording.Dir, recording.RankFile(2)+".zst")
 	if _, err := os.Stat(packed); err != nil {
 		t.Errorf("the traces are not packed: %v", err)
 	}

@@ -3,7 +3,6 @@ package trace
 import (
 	"fmt"
 	"slices"
-	"time"
 	"unsafe"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -36,11 +35,6 @@ type Header struct {
 	Undecided       abi.Undecided // of other modes than abi.ModeRacing only Overtaken
 	CurrentOp       mpispec.Op    // the call in progress, event Events + 1; OpNone: outside MPI
 	Unrecorded      ValueKinds    // clocks and random numbers that the program asked, and that are not in the trace
-}
-
-// Start returns the time at which the rank's MPI was initialised.
-func (h *Header) Start() time.Time {
-	return time.Unix(int64(h.StartNS/1e9), int64(h.StartNS%1e9))
 }
 
 // Pending returns the receives of ModeRacing of which it was not known, when the rank ended, whether they raced: they

@@ -23,25 +23,13 @@ type Match struct {
 	Which uint32 // of an OpStartall: its place in the array
 }
 
-// Poll says that Failures polls fail before the poll that is Event succeeds (struct cohort_poll). With Never
-// set no success follows: Event is the constant Never, and Op is OpNone.
-type Poll struct {
-	Event    uint64
-	Failures uint64
-	Op       mpispec.Op
-	Never    bool
-}
-
-// Set is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order (struct
-// cohort_set).
-type Set struct {
-	Event   uint64
-	Op      mpispec.Op
-	Indices []uint32
-}
-
-// The entries of the decisions file that are as they are there.
+// What is as it is in a trace, or in the decisions file.
 type (
+	// Poll says that Failures polls fail before the poll that is Event succeeds; with the event Never no success
+	// follows.
+	Poll = trace.Poll
+	// Set is the set of indices that a Waitany, Waitsome, Testany or Testsome completes, in order.
+	Set = trace.Set
 	// Check is the hash that the calls of events 1..Event have.
 	Check = abi.Check
 	// Order is one side of a control message, which no recording holds: it is added to bound buffering. A wait is
@@ -198,10 +186,10 @@ func (b *Builder) Take(rec trace.Record) error {
 		b.values.add(rec)
 	case *trace.Poll:
 		b.last = max(b.last, rec.Event)
-		b.out.Polls = append(b.out.Polls, Poll{Event: rec.Event, Failures: rec.Failures, Op: rec.Op})
+		b.out.Polls = append(b.out.Polls, *rec)
 	case *trace.Set:
 		b.last = max(b.last, rec.Event)
-		b.out.Sets = append(b.out.Sets, Set{Event: rec.Event, Op: rec.Op, Indices: rec.Indices})
+		b.out.Sets = append(b.out.Sets, *rec)
 	}
 	return nil
 }
@@ -422,7 +410,7 @@ func (b *Builder) finish(h *trace.Header, ended bool, endPolls uint64) {
 	b.sort()
 	endPolls += out.trim()
 	if endPolls > 0 {
-		out.Polls = append(out.Polls, Poll{Event: abi.Never, Failures: endPolls, Never: true})
+		out.Polls = append(out.Polls, Poll{Event: abi.Never, Failures: endPolls})
 	}
 	b.values.finish(out)
 }

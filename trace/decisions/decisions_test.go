@@ -36,7 +36,7 @@ func TestBothModesGiveTheSameDecisions(t *testing.T) {
 			h.Polls = s.Failed
 		}
 		if s.Failed > 0 {
-			s.Want.Polls = append(s.Want.Polls, decisions.Poll{Event: abi.Never, Failures: s.Failed, Never: true})
+			s.Want.Polls = append(s.Want.Polls, decisions.Poll{Event: abi.Never, Failures: s.Failed})
 		}
 		s.Sort()
 		s.Want.LastEvent, s.Want.Finalized, h.Events = s.Event, closed, s.Event
@@ -71,7 +71,7 @@ func TestDecisionsLayout(t *testing.T) {
 			{Event: 5, Source: 2, Tag: -1, Op: mpispec.OpRecv},
 			{Event: 6, Op: mpispec.OpIrecv, Never: true},
 		},
-		Polls: []decisions.Poll{{Event: abi.Never, Failures: 7, Never: true}},
+		Polls: []decisions.Poll{{Event: abi.Never, Failures: 7}},
 		Sets: []decisions.Set{
 			{Event: 8, Op: mpispec.OpWaitsome, Indices: []uint32{4, 1, 2}},
 			{Event: 9, Op: mpispec.OpWaitany},
@@ -193,7 +193,7 @@ func TestFullDiskEndsTheReplayAtTheLastWholeEvent(t *testing.T) {
 				Failures: 3,
 			}},
 			8, 1,
-			[]decisions.Poll{{Event: abi.Never, Failures: 3, Never: true}},
+			[]decisions.Poll{{Event: abi.Never, Failures: 3}},
 		},
 	} {
 		f := tracetest.Write(
@@ -250,7 +250,7 @@ func TestFullDiskEndsTheReplayWhereTheHeaderWasLeft(t *testing.T) {
 				Matches:   []decisions.Match{{Event: 9, Op: mpispec.OpIprobe}},
 				Polls: []decisions.Poll{
 					{Event: 9, Op: mpispec.OpIprobe, Failures: 3},
-					{Event: abi.Never, Failures: 7, Never: true},
+					{Event: abi.Never, Failures: 7},
 				},
 			}
 			if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
@@ -284,7 +284,7 @@ func TestAnEventInProgressIsNotDecided(t *testing.T) {
 		LastEvent: 8,
 		CurrentOp: mpispec.OpIprobe,
 		Matches:   []decisions.Match{{Event: 5, Op: mpispec.OpRecv, Source: 1, Tag: 2}},
-		Polls:     []decisions.Poll{{Event: abi.Never, Failures: 3, Never: true}},
+		Polls:     []decisions.Poll{{Event: abi.Never, Failures: 3}},
 	}
 	if diff := cmp.Diff(want, d, cmpopts.EquateEmpty()); diff != "" {
 		t.Error(diff)

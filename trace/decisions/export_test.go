@@ -50,9 +50,7 @@ func Decode(name string, b []byte) (*Plan, error) {
 			}
 		}),
 		Polls: section(f, "polls", h.NPolls, h.OffPolls, func(p abi.Poll) Poll {
-			return Poll{
-				Event: p.Event, Failures: p.Failures, Op: mpispec.Op(p.Op), Never: p.Flags&abi.DecisionNever != 0,
-			}
+			return Poll{Event: p.Event, Failures: p.Failures, Op: mpispec.Op(p.Op)}
 		}),
 		Sets:   f.sets(h.NSets, h.OffSets),
 		Checks: section(f, "checks", h.NChecks, h.OffChecks, same[Check]),

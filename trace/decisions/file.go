@@ -32,7 +32,7 @@ func (d *Plan) Encode() []byte {
 		}
 	})
 	b, h.NPolls, h.OffPolls = appendAll(b, d.Polls, func(p Poll) abi.Poll {
-		return abi.Poll{Event: p.Event, Failures: p.Failures, Op: uint32(p.Op), Flags: never(p.Never)}
+		return abi.Poll{Event: p.Event, Failures: p.Failures, Op: uint32(p.Op), Flags: never(p.Event == abi.Never)}
 	})
 	h.NSets, h.OffSets = uint64(len(d.Sets)), uint64(len(b))
 	for _, s := range d.Sets {

@@ -2,8 +2,7 @@ package recording
 
 // What the tests need of the insides.
 var (
-	Begun       = begun
-	BuildIDNote = buildIDNote
+	Begun = begun
 )
 
 const (

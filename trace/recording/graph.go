@@ -51,7 +51,7 @@ func (rec *Recording) checkGraph(dir string) error {
 		return err
 	}
 	for rank := range rec.Meta.Ranks {
-		full, err := rec.rankIn(dir, rank)
+		full, err := (&Graph{rec, dir}).Rank(rank)
 		if err != nil {
 			return err
 		}
@@ -62,9 +62,6 @@ func (rec *Recording) checkGraph(dir string) error {
 		hf, hr := full.Header(), recorded.Header()
 		if err := errors.Join(full.Close(), recorded.Close()); err != nil {
 			return err
-		}
-		if hf.Mode != abi.ModeFull {
-			return trace.RefuseMode(full.Path(), hf.Mode.String())
 		}
 		// A rank that was cut short is ended by the replay at its last decision, or a little later: only a rank that
 		// was recorded whole has a number of events to compare.

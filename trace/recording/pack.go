@@ -77,8 +77,8 @@ func (rec *Recording) EachRank(f func(rank int) error) error {
 func (rec *Recording) TraceSize() int64 {
 	var size int64
 	for rank := range rec.Meta.Ranks {
-		for _, name := range []string{RankFile(rank), PackedFile(rank)} {
-			if info, err := os.Stat(filepath.Join(rec.Dir, name)); err == nil {
+		for _, suffix := range []string{"", trace.PackedSuffix} {
+			if info, err := os.Stat(filepath.Join(rec.Dir, RankFile(rank)+suffix)); err == nil {
 				size += info.Size()
 			}
 		}

@@ -1,12 +1,9 @@
 package recording
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"debug/elf"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,41 +46,14 @@ func buildID(r io.ReaderAt) []byte {
 	if err != nil {
 		return nil
 	}
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_NOTE || p.Filesz > 1<<20 {
-			continue
-		}
-		notes := make([]byte, p.Filesz)
-		if _, err := p.ReadAt(notes, 0); err != nil && !errors.Is(err, io.EOF) {
-			continue
-		}
-		if id := buildIDNote(notes, f.ByteOrder, max(p.Align, 4)); id != nil {
-			return id
-		}
-	}
-	return nil
-}
-
-// buildIDNote finds the note GNU/NT_GNU_BUILD_ID (3) in a note segment.
-func buildIDNote(b []byte, order binary.ByteOrder, align uint64) []byte {
-	if align != 4 && align != 8 {
+	section := f.Section(".note.gnu.build-id")
+	if section == nil || section.Size > 1<<10 {
 		return nil
 	}
-	pad := func(n uint64) uint64 { return (n + align - 1) &^ (align - 1) }
-	for len(b) >= 12 {
-		nameLen, descLen, kind := uint64(order.Uint32(b)), uint64(order.Uint32(b[4:])), order.Uint32(b[8:])
-		descAt := pad(12 + nameLen)
-		if descAt+descLen > uint64(len(b)) {
-			return nil
-		}
-		if kind == 3 && bytes.Equal(b[12:12+nameLen], []byte("GNU\x00")) {
-			return b[descAt : descAt+descLen]
-		}
-		next := pad(descAt + descLen)
-		if next > uint64(len(b)) {
-			return nil
-		}
-		b = b[next:]
+	// The sizes of name and id, the kind of note, the name, the id.
+	note, err := section.Data()
+	if err != nil || len(note) < 16 || string(note[12:16]) != "GNU\x00" {
+		return nil
 	}
-	return nil
+	return note[16:min(len(note), 16+int(f.ByteOrder.Uint32(note[4:])))]
 }

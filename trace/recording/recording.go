@@ -351,6 +351,3 @@ func (rec *Recording) CheckProgram(path string) error {
 	}
 	return nil
 }
-
-// PackedFile returns the name of a rank's packed trace: "rank-3.trace.zst".
-func PackedFile(rank int) string { return RankFile(rank) + trace.PackedSuffix }

@@ -1,7 +1,6 @@
 package recording_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"os"
@@ -425,12 +424,4 @@ func TestIdentifyProgram(t *testing.T) {
 		!strings.Contains(err.Error(), q.ID) {
 		t.Error(err)
 	}
-}
-
-// FuzzBuildIDNote: notes come from a file that anyone may have made.
-func FuzzBuildIDNote(f *testing.F) {
-	f.Add([]byte("\x04\x00\x00\x00\x02\x00\x00\x00\x03\x00\x00\x00GNU\x00ab\x00\x00"), uint64(4))
-	f.Fuzz(func(_ *testing.T, b []byte, align uint64) {
-		recording.BuildIDNote(b, binary.LittleEndian, align)
-	})
 }

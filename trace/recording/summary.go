@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -43,18 +44,15 @@ type Summary struct {
 // Summarize reads all traces of a recording.
 func Summarize(rec *Recording) (*Summary, error) {
 	s := &Summary{Ranks: rec.Meta.Ranks}
-	ranks := make([]Summary, rec.Meta.Ranks)
+	var mu sync.Mutex
 	err := rec.EachRank(func(rank int) error {
-		if err := ranks[rank].addRank(rec, rank); err != nil {
+		if err := s.addRank(rec, rank, &mu); err != nil {
 			return fmt.Errorf("summarize rank %d: %w", rank, err)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
-	}
-	for i := range ranks {
-		s.add(&ranks[i])
 	}
 	if s.Wildcards > 0 && rec.Meta.Mode != abi.ModeRacing.String() {
 		s.BytesPerWildcard = float64(s.TraceBytes) / float64(s.Wildcards)
@@ -90,23 +88,7 @@ func fileSize(path string) (uint64, error) {
 	return uint64(info.Size()), nil
 }
 
-// add adds what was counted of one rank.
-func (s *Summary) add(r *Summary) {
-	s.Events += r.Events
-	s.Decisions += r.Decisions
-	s.Wildcards += r.Wildcards
-	s.Never += r.Never
-	s.Polled += r.Polled
-	s.FailedPolls += r.FailedPolls
-	s.Messages += r.Messages
-	s.PayloadBytes += r.PayloadBytes
-	s.TraceBytes += r.TraceBytes
-	s.DecisionBytes += r.DecisionBytes
-	s.Incomplete += r.Incomplete
-	s.Values += r.Values
-}
-
-func (s *Summary) addRank(rec *Recording, rank int) error {
+func (s *Summary) addRank(rec *Recording, rank int, mu *sync.Mutex) error {
 	r, err := rec.Rank(rank)
 	if err != nil {
 		return err
@@ -121,6 +103,8 @@ func (s *Summary) addRank(rec *Recording, rank int) error {
 	if err != nil {
 		return err
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	s.DecisionBytes += n
 	s.Events += d.LastEvent
 	s.Decisions += uint64(len(d.Matches) + len(d.Polls) + len(d.Sets))

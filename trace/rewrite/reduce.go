@@ -108,14 +108,14 @@ func copyOthers(w *trace.Writer, r *trace.Reader) error {
 func recordsOf(d *decisions.Plan, kept []decisions.Match) (all []trace.Record, end *trace.End) {
 	end = &trace.End{How: 1}
 	for _, p := range d.Polls {
-		if p.Never {
+		if p.Event == abi.Never {
 			end.FailedPolls = p.Failures
 		} else {
-			all = append(all, &trace.Poll{Event: p.Event, Op: p.Op, Failures: p.Failures})
+			all = append(all, &p)
 		}
 	}
 	for _, s := range d.Sets {
-		all = append(all, &trace.Set{Event: s.Event, Op: s.Op, Indices: s.Indices})
+		all = append(all, &s)
 	}
 	for len(kept) > 0 {
 		m, n := kept[0], runLength(kept)

@@ -158,7 +158,7 @@ func (s *simulated) polls(t *rapid.T, got *decisions.Plan) {
 		}
 	}
 	found := got.Polls
-	if n := len(found); n > 0 && found[n-1].Never {
+	if n := len(found); n > 0 && found[n-1].Event == abi.Never {
 		failures, found = found[n-1].Failures, found[:n-1]
 	}
 	if d := cmp.Diff(append([]decisions.Poll(nil), polls...), append([]decisions.Poll(nil), found...)); d != "" {
@@ -235,7 +235,7 @@ func TestRepair(t *testing.T) {
 						if err := rec.Pack(t.Context(), nil); err != nil {
 							t.Fatal(err)
 						}
-						name = recording.PackedFile(1)
+						name = recording.RankFile(1) + trace.PackedSuffix
 					}
 					damaged(t, filepath.Join(rec.Dir, name))
 					out, report, err := Repair(rec.Dir, filepath.Join(base, "b.cohort"), recording.CreateOptions{})

@@ -119,11 +119,19 @@ func (w *writer) End() {
 	w.list, w.element = false, false
 }
 
-func (w *writer) Fixed(key string, _ int, v uint64) uint64         { return w.Uint(key, 64, v) }
-func (w *writer) Index(key string, v uint64) uint64                { return w.Uint(key, 64, v) }
-func (w *writer) Event(key string, v uint64) uint64                { return w.Uint(key, 64, v) }
-func (w *writer) Back(key string, _, v uint64) uint64              { return w.Uint(key, 64, v) }
-func (w *writer) Count(_ string, _, n int) int                     { return n }
-func (w *writer) Fail(string, string)                              {} // what was read, or checked, before
-func (w *writer) Op(key string, v mpispec.Op) mpispec.Op           { w.put(key, v.String()); return v }
-func (w *writer) CommKind(key string, v abi.CommKind) abi.CommKind { w.put(key, v.String()); return v }
+func (w *writer) Fixed(key string, _ int, v uint64) uint64 { return w.Uint(key, 64, v) }
+func (w *writer) Index(key string, v uint64) uint64        { return w.Uint(key, 64, v) }
+func (w *writer) Event(key string, v uint64) uint64        { return w.Uint(key, 64, v) }
+func (w *writer) Back(key string, _, v uint64) uint64      { return w.Uint(key, 64, v) }
+func (w *writer) Count(_ string, _, n int) int             { return n }
+func (w *writer) Fail(string, string)                      {} // what was read, or checked, before
+
+func (w *writer) Op(key string, v mpispec.Op) mpispec.Op {
+	w.put(key, v.String())
+	return v
+}
+
+func (w *writer) CommKind(key string, v abi.CommKind) abi.CommKind {
+	w.put(key, v.String())
+	return v
+}
