@@ -84,10 +84,11 @@ func TestRefusesWhatItDoesNotKnow(t *testing.T) {
 	for text, want := range map[string]string{
 		"int f(void);":                              `line 1: expected #define, enum or struct, found "int"`,
 		"\nenum cohort_x { COHORT_A };":             `line 2: expected "=", found "}"`,
-		"struct cohort_x { uint32_t a:1; };":        `"a:1" is no name of a member`,
+		"struct cohort_x { uint32_t a:1; };":        `line 1: expected ";", found ":"`,
+		"struct cohort_x { uint32_t *a; };":         `"*" is no name of a member`,
 		"struct cohort_x {\n uint32_t a[2], b; };":  `line 2: expected ";", found ","`,
 		"struct cohort_x { uint32_t a;":             "ends within a declaration",
-		"/* and so on":                              "line 1: a comment without end",
+		"/* and so on":                              "line 1: comment not terminated",
 		"struct cohort_x { void *p; };":             "void is neither",
 		"struct cohort_x { uint32_t a; } __packed;": `expected ";", found "__packed"`,
 	} {

@@ -13,15 +13,14 @@ func main() {
 	if len(os.Args) != 3 {
 		log.Fatal("usage: cmd HEADER GOFILE")
 	}
-	header, err := os.ReadFile(os.Args[1])
-	if err != nil {
-		log.Fatal(err)
+	text, err := os.ReadFile(os.Args[1])
+	if err == nil {
+		text, err = abigen.Generate(text)
 	}
-	text, err := abigen.Generate(header)
-	if err != nil {
-		log.Fatalf("%s: %v", os.Args[1], err)
+	if err == nil {
+		err = os.WriteFile(os.Args[2], text, 0o600)
 	}
-	if err := os.WriteFile(os.Args[2], text, 0o600); err != nil {
+	if err != nil {
 		log.Fatal(err)
 	}
 }
