@@ -187,7 +187,7 @@ func (in *ingest) event(e *trace.Event) error {
 		case mpispec.OpGrequestStart:
 			in.requests.Post(e.Index, request{kind: requestOther, index: none})
 		default:
-			if e.Op.OrdersOneSided() && !in.oneSided {
+			if e.Op.Function().Synchronizes && !in.oneSided {
 				in.oneSided = true // once is enough
 				in.b.doubtf(ProblemUncovered, in.rank, e.Index, "%s orders ranks in a way that traces do not show",
 					e.Op.Call())

@@ -10,7 +10,7 @@ func (in *ingest) collective(e *trace.Event) error {
 	if err != nil {
 		return err
 	}
-	if e.Op.Among() {
+	if e.Op.Function().Among {
 		return in.create(e)
 	}
 	n := in.calls[v.comm]
@@ -54,7 +54,7 @@ func (in *ingest) create(e *trace.Event) error {
 // join makes event e this rank's call of a collective.
 func (in *ingest) join(e *trace.Event, op mpispec.Op, root int32, inst *instance, blocking bool) error {
 	me := inst.comm.member[in.rank]
-	dep := op.After()
+	dep := op.Function().After
 	switch {
 	case inst.comm.inter:
 		dep, root = mpispec.AfterAll, trace.NoRoot // MPI_ROOT and MPI_PROC_NULL name no rank

@@ -132,7 +132,7 @@ func (m *matcher) graph() *Graph {
 
 // sync says whether a send ends only when its receive has been posted.
 func (m *matcher) sync(s *sendRec) (depKind, bool) {
-	switch s.op.SendMode() {
+	switch s.op.Function().Mode {
 	case mpispec.ModeSynchronous:
 		return depSync, true
 	case mpispec.ModeBuffered:

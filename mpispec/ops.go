@@ -9,9 +9,9 @@ import (
 //go:embed functions.txt
 var text string
 
-// standard is the table of functions.txt, which is read when it is first asked for (2 ms). A mistake in it is one of
-// the program, and any test finds it.
-var standard = sync.OnceValue(func() *Table {
+// Standard is the table of the functions of MPI, which is read when it is first asked for (2 ms). A mistake in it is one
+// of the program, and any test finds it.
+var Standard = sync.OnceValue(func() *Table {
 	t, err := Parse(text)
 	if err != nil {
 		panic(err)
@@ -19,14 +19,11 @@ var standard = sync.OnceValue(func() *Table {
 	return t
 })
 
-// Standard is the table of the functions of MPI.
-func Standard() *Table { return standard() }
-
 // Functions are those of the standard's table.
-func Functions() []*Function { return standard().functions }
+func Functions() []*Function { return Standard().functions }
 
 // Lookup finds a function by its name in C, MPI_Send or PMPI_Send or MPI_Send_c; Fortran's may be in any case.
-func Lookup(name string) (*Function, bool) { return standard().Lookup(name) }
+func Lookup(name string) (*Function, bool) { return Standard().Lookup(name) }
 
 // Op is the number of an operation: what the traces of Cohort and its interposer call a call of MPI. Numbers are
 // stable.
@@ -138,10 +135,10 @@ func (c Class) String() string {
 // unknown is what there is of an operation that the table has not.
 var unknown = &Function{}
 
-// function is the function that the operation is the call of; of OpOther and OpCollectiveInit, which are calls of
-// several, what they have in common.
-func (op Op) function() *Function {
-	if f := standard().Op(op); f != nil {
+// Function is the function that the operation is the call of; of OpOther and OpCollectiveInit, which are calls of
+// several, what they have in common; one without a name of an unknown operation.
+func (op Op) Function() *Function {
+	if f := Standard().Op(op); f != nil {
 		return f
 	}
 	return unknown
@@ -149,7 +146,7 @@ func (op Op) function() *Function {
 
 // String returns the operation's name without "MPI_": "Isend". An unknown number prints as op(N).
 func (op Op) String() string {
-	if f := op.function(); f != unknown {
+	if f := op.Function(); f != unknown {
 		return f.Short()
 	}
 	return fmt.Sprintf("op(%d)", uint32(op))
@@ -159,44 +156,28 @@ func (op Op) String() string {
 func (op Op) Call() string { return "MPI_" + op.String() }
 
 // Known reports whether this version of the format has the operation.
-func (op Op) Known() bool { return op.function() != unknown }
+func (op Op) Known() bool { return op.Function() != unknown }
 
 // Class says what an event of this operation holds; ClassNone for an unknown one.
-func (op Op) Class() Class { return op.function().Class }
+func (op Op) Class() Class { return op.Function().Class }
 
 // IsPoll reports whether the operation may fail, and then is no event but only counted.
-func (op Op) IsPoll() bool { return op.function().Poll }
+func (op Op) IsPoll() bool { return op.Function().Poll }
 
 // HasSet reports whether the outcome of the operation is a set of indices (Waitany, Waitsome, Testany, Testsome).
-func (op Op) HasSet() bool { return op.function().Completes >= CompletesAny }
+func (op Op) HasSet() bool { return op.Function().Completes >= CompletesAny }
+
+// MakesRequest reports whether a call of the operation makes a request, for later calls to complete or to start.
+func (op Op) MakesRequest() bool { return op.Function().OfType("MPI_Request", Out) != nil }
 
 // MakesComm reports whether the operation makes a communicator.
 func (op Op) MakesComm() bool {
-	return op.Class() == ClassComm && op.function().OfType("MPI_Comm", Out) != nil
+	return op.Class() == ClassComm && op.Function().OfType("MPI_Comm", Out) != nil
 }
-
-// Among reports whether the operation is collective over the members of the communicator that it makes, and no others.
-func (op Op) Among() bool { return op.function().Among }
-
-// MakesRequest reports whether a call of the operation makes a request, for later calls to complete or to start.
-func (op Op) MakesRequest() bool { return op.function().OfType("MPI_Request", Out) != nil }
-
-// MakesWindow reports whether the operation makes a window.
-func (op Op) MakesWindow() bool { return op.function().OfType("MPI_Win", Out) != nil }
-
-// SendMode is the mode of a send.
-func (op Op) SendMode() SendMode { return op.function().Mode }
-
-// OrdersOneSided reports whether the operation is a synchronisation of one-sided communication that is no collective:
-// it makes events of one rank happen before those of another in a way that traces do not show.
-func (op Op) OrdersOneSided() bool { return op.function().Synchronizes }
-
-// After says whose calls must have begun for the call of a member to end, if the operation is a collective.
-func (op Op) After() Dependence { return op.function().After }
 
 // ParseOp is the inverse of Op.String for known operations.
 func ParseOp(name string) (Op, bool) {
-	for _, op := range standard().Operations() {
+	for _, op := range Standard().Operations() {
 		if op.String() == name {
 			return op, true
 		}

@@ -76,13 +76,6 @@ type parser struct {
 	table   *Table
 	types   map[string]string // of parameters, by name
 	section map[string]string // traits of the rows that follow
-	forms   []largeForm
-}
-
-// largeForm is a function whose form with large counts is still to be made: the parameters of both.
-type largeForm struct {
-	f      *Function
-	params []Param
 }
 
 func (p *parser) row(row string) error {
@@ -220,7 +213,7 @@ func (p *parser) add(name, number string, words []string, traits map[string]stri
 	}
 	small, large := parameters(all)
 	if !slices.Equal(small, large) {
-		p.forms = append(p.forms, largeForm{f, large})
+		f.large = large
 	}
 	f.Params = small
 	f.setRoles()
@@ -241,7 +234,6 @@ func (p *parser) enter(f *Function) error {
 
 func (f *Function) setTraits(traits map[string]string) error {
 	has := func(name string) bool { _, ok := traits[name]; return ok }
-	which := func(name string) int { return slices.Index(knownTraits[name], traits[name]) }
 	for name, coverage := range map[string]Coverage{
 		"event": Recorded, "uncovered": Uncovered, "value": Value, "lifecycle": Lifecycle, "objects": Objects,
 	} {
@@ -252,24 +244,14 @@ func (f *Function) setTraits(traits map[string]string) error {
 			f.Coverage = coverage
 		}
 	}
-	if has("event") {
-		f.Class = Class(which("event"))
-	}
 	f.Nonlocal = has("nonlocal") && !has("local")
 	f.Among, f.Poll, f.Orders, f.Synchronizes = has("among"), has("poll"), has("orders"), has("synchronizes")
 	f.F08Own, f.Always, f.Hidden = has("f08"), has("always"), has("hidden")
-	if has("completes") {
-		f.Completes = Completion(which("completes"))
-	}
-	if has("mode") {
-		f.Mode = SendMode(which("mode"))
-	}
-	if has("after") {
-		f.After = Dependence(which("after"))
-	}
-	if has("fortran") {
-		f.Fortran = Fortran(which("fortran"))
-	}
+	choose(&f.Class, "event", traits)
+	choose(&f.Completes, "completes", traits)
+	choose(&f.Mode, "mode", traits)
+	choose(&f.After, "after", traits)
+	choose(&f.Fortran, "fortran", traits)
 	if has("verbs") {
 		f.verbs = strings.ReplaceAll(traits["verbs"], ".", " ")
 	}
@@ -287,6 +269,13 @@ func (f *Function) setTraits(traits map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// choose sets what a trait says by the place of its value among those that it may have.
+func choose[T ~uint8](into *T, trait string, traits map[string]string) {
+	if value, ok := traits[trait]; ok {
+		*into = T(slices.Index(knownTraits[trait], value))
+	}
 }
 
 // written is a parameter as a row has it.
@@ -438,16 +427,19 @@ func (b *Buffer) describe(q *Param) {
 
 // large makes the forms with large counts.
 func (p *parser) large() error {
-	for _, form := range p.forms {
-		f := *form.f
+	for _, small := range p.table.functions {
+		if small.large == nil {
+			continue
+		}
+		f := *small
 		f.Name += "_c"
-		f.Params = form.params
+		f.Params, f.large = f.large, nil
 		for i := range f.Params {
-			if q := form.f.Param(f.Params[i].Name); q != nil {
+			if q := small.Param(f.Params[i].Name); q != nil {
 				f.Params[i].Role = q.Role
 			}
 		}
-		f.Since, f.Small, f.Base, f.Nonblocking, f.Persistent = 40, form.f, nil, nil, nil
+		f.Since, f.Small, f.Base, f.Nonblocking, f.Persistent = 40, small, nil, nil, nil
 		f.Fortran, f.F08Own, f.Orders = FortranPlain, false, false
 		// It is made of the call of its small form, for which its arrays are copied: so they must not be needed after
 		// it.
@@ -455,22 +447,21 @@ func (p *parser) large() error {
 		if f.Class == ClassCollectiveInit || f.Class == ClassIcollective && arrays {
 			f.Coverage, f.Op, f.Class = Uncovered, OpOther, ClassNone
 		}
-		form.f.Large = &f
+		small.Large = &f
 		if err := p.enter(&f); err != nil {
 			return err
 		}
 	}
+	large := func(f *Function) *Function {
+		if f == nil {
+			return nil
+		}
+		return f.Large
+	}
 	for _, f := range p.table.functions { // the forms of forms
-		if f.Large == nil {
-			continue
+		if f.Large != nil {
+			f.Large.Base, f.Large.Nonblocking, f.Large.Persistent = large(f.Base), large(f.Nonblocking), large(f.Persistent)
 		}
-		link := func(of *Function) *Function {
-			if of == nil {
-				return nil
-			}
-			return of.Large
-		}
-		f.Large.Base, f.Large.Nonblocking, f.Large.Persistent = link(f.Base), link(f.Nonblocking), link(f.Persistent)
 	}
 	return nil
 }

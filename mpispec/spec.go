@@ -39,6 +39,7 @@ type Function struct {
 	Hidden       bool    // a call in progress is not shown
 
 	verbs string
+	large []Param // of the form with large counts; nil: there is none
 }
 
 // Coverage says what Cohort does about a function.
@@ -271,9 +272,6 @@ func (f *Function) Verb(d BufferDirection) string {
 	return out
 }
 
-// Wrapped reports whether the interposer has a wrapper for it.
-func (f *Function) Wrapped() bool { return f.Coverage != Unneeded }
-
 // Shown reports whether a call of it is shown to a debugger while it is in progress.
 func (f *Function) Shown() bool {
 	return !f.Hidden && (f.Coverage == Recorded || f.Coverage == Uncovered)
@@ -284,36 +282,3 @@ func (f *Function) Reduction() bool { return f.Param("op") != nil && f.WithRole(
 
 // OneSided reports whether it acts on a window.
 func (f *Function) OneSided() bool { return f.Param("win") != nil }
-
-// Nondeterminism is what of a call's outcome another run may decide otherwise.
-type Nondeterminism uint8
-
-// The kinds of nondeterminism, which may be combined.
-const (
-	Wildcard Nondeterminism = 1 << iota // which message: it may be called with MPI_ANY_SOURCE or MPI_ANY_TAG
-	Polls                               // whether something is complete
-	Chooses                             // which of several requests
-	Fetches                             // what a window of another rank holds
-	Reads                               // a clock
-)
-
-// Nondeterminism is what of the function's outcome another run may decide otherwise; 0 if nothing.
-func (f *Function) Nondeterminism() Nondeterminism {
-	var n Nondeterminism
-	if f.WithRole(RoleSource) != nil {
-		n |= Wildcard
-	}
-	if f.Poll {
-		n |= Polls
-	}
-	if f.Completes == CompletesAny || f.Completes == CompletesSome {
-		n |= Chooses
-	}
-	if f.OneSided() && slices.ContainsFunc(f.Buffers, func(b Buffer) bool { return b.Direction == Receives }) {
-		n |= Fetches
-	}
-	if f.Coverage == Value {
-		n |= Reads
-	}
-	return n
-}

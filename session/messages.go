@@ -120,7 +120,7 @@ func partText(p causal.Part) string {
 
 // pairs are, of a collective, who gives data to whom with that rank among them: the calls of giver and taker.
 func pairs(c causal.Collective, rank int) [][2]causal.EventID {
-	after := c.Op.After()
+	after := c.Op.Function().After
 	toAll, toRoot := after == mpispec.AfterRoot, after == mpispec.RootAfterAll
 	rooted := toAll || toRoot
 	// of an intercommunicator groups and root are not known

@@ -134,7 +134,7 @@ func (s *Summary) countCalls(op mpispec.Op, n uint64) {
 		s.EventsByClass = map[string]uint64{}
 	}
 	s.EventsByClass[op.Class().String()] += n
-	if op.MakesWindow() {
+	if op.Function().OfType("MPI_Win", mpispec.Out) != nil {
 		s.Windows += n
 	}
 }
