@@ -386,13 +386,3 @@ void cohort_comm_ended(int rc, struct cohort_comm *c) {
   }
   cohort_comm_freed(c, rc);
 }
-
-EXPORT int MPI_Comm_set_name(MPI_Comm comm, const char *comm_name) {
-  int rc = PMPI_Comm_set_name(comm, comm_name);
-  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  struct cohort_object *o = cohort_object_get(&cohort_comms, HANDLE(comm));
-  if (o != NULL) cohort_object_set_name(o, comm_name);
-  cohort_object_put(o);
-  cohort_registry_leave();
-  return rc;
-}

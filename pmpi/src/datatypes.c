@@ -11,27 +11,7 @@ static int64_t *integers_of(struct cohort_datatype *d) { return (int64_t *)(d + 
 static int64_t *addresses_of(struct cohort_datatype *d) { return integers_of(d) + d->n_integers; }
 static uint64_t *types_of(struct cohort_datatype *d) { return (uint64_t *)(addresses_of(d) + d->n_addresses); }
 
-static uint32_t combiner_of(int combiner) {
-  switch (combiner) {
-    case MPI_COMBINER_NAMED: return COHORT_COMBINER_NAMED;
-    case MPI_COMBINER_DUP: return COHORT_COMBINER_DUP;
-    case MPI_COMBINER_CONTIGUOUS: return COHORT_COMBINER_CONTIGUOUS;
-    case MPI_COMBINER_VECTOR: return COHORT_COMBINER_VECTOR;
-    case MPI_COMBINER_HVECTOR: return COHORT_COMBINER_HVECTOR;
-    case MPI_COMBINER_INDEXED: return COHORT_COMBINER_INDEXED;
-    case MPI_COMBINER_HINDEXED: return COHORT_COMBINER_HINDEXED;
-    case MPI_COMBINER_INDEXED_BLOCK: return COHORT_COMBINER_INDEXED_BLOCK;
-    case MPI_COMBINER_HINDEXED_BLOCK: return COHORT_COMBINER_HINDEXED_BLOCK;
-    case MPI_COMBINER_STRUCT: return COHORT_COMBINER_STRUCT;
-    case MPI_COMBINER_SUBARRAY: return COHORT_COMBINER_SUBARRAY;
-    case MPI_COMBINER_DARRAY: return COHORT_COMBINER_DARRAY;
-    case MPI_COMBINER_RESIZED: return COHORT_COMBINER_RESIZED;
-    case MPI_COMBINER_F90_REAL: return COHORT_COMBINER_F90_REAL;
-    case MPI_COMBINER_F90_COMPLEX: return COHORT_COMBINER_F90_COMPLEX;
-    case MPI_COMBINER_F90_INTEGER: return COHORT_COMBINER_F90_INTEGER;
-    default: return COHORT_COMBINER_UNKNOWN;
-  }
-}
+static uint32_t combiner_of(int combiner); /* wrap_datatypes.h, which is generated, like the wrappers */
 
 struct figures { int64_t size, lb, extent, true_lb, true_extent; };
 static const struct figures unknown_figures = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN};
@@ -178,15 +158,8 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   return d;
 }
 
-static struct cohort_datatype *find(MPI_Datatype type) {
-  cohort_registry_lock();
-  struct cohort_datatype *d = cohort_table_find(&cohort_datatypes.table, HANDLE(type));
-  cohort_registry_unlock();
-  return d;
-}
-
 static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call) {
-  struct cohort_datatype *d = find(type);
+  struct cohort_datatype *d = cohort_object_peek(&cohort_datatypes, HANDLE(type));
   if (d != NULL) return d;
   d = read_type(type, site, call);
   return d == NULL ? NULL : cohort_object_publish_new(&d->o, 0);
@@ -279,102 +252,8 @@ static void end_type(struct cohort_datatype *d) {
   cohort_registry_unlock();
 }
 
-#define PUT(to, from, n) for (size_t k_ = 0; k_ < (size_t)(n); k_++) *(to)++ = (from)[k_]
+#define PUT(to, from, n) for (size_t i_ = 0; i_ < (size_t)(n); i_++) *(to)++ = (from)[i_]
 #define N(count) ((size_t)((count) > 0 ? (count) : 0))
-
-#define CONSTRUCTOR(name, COMBINER, n_int, n_addr, n_types, given, parameters, arguments, fill)                                         \
-  EXPORT int MPI_##name parameters {                                                                                                   \
-    uint64_t site = cohort_registry_enter(SITE);                                                                                       \
-    if (UNLIKELY(site == 0)) return PMPI_##name arguments;                                                                             \
-    int rc = PMPI_##name arguments;                                                                                                    \
-    if (LIKELY(rc == MPI_SUCCESS)) {                                                                                                   \
-      struct cohort_datatype *d = begin_type(*newtype, COHORT_COMBINER_##COMBINER, n_int, n_addr, n_types, given, site, "MPI_" #name); \
-      if (LIKELY(d != NULL)) {                                                                                                         \
-        int64_t *i = integers_of(d), *a = addresses_of(d);                                                                             \
-        fill;                                                                                                                          \
-        (void)i, (void)a;                                                                                                              \
-        end_type(d);                                                                                                                   \
-      }                                                                                                                                \
-      cohort_type_size_forget();                                                                                                       \
-    }                                                                                                                                  \
-    cohort_registry_leave();                                                                                                           \
-    return rc;                                                                                                                         \
-  }
-
-/* The forms with int counts and those with MPI_Count (`_c`) differ in nothing but that. */
-#define CONSTRUCTORS(suffix, Count, Place)                                                                                              \
-  CONSTRUCTOR(Type_contiguous##suffix, CONTIGUOUS, 1, 0, 1, &oldtype, (Count count, MPI_Datatype oldtype, MPI_Datatype *newtype),       \
-              (count, oldtype, newtype), *i++ = count)                                                                                  \
-  CONSTRUCTOR(Type_vector##suffix, VECTOR, 3, 0, 1, &oldtype,                                                                           \
-              (Count count, Count length, Count stride, MPI_Datatype oldtype, MPI_Datatype *newtype),                                   \
-              (count, length, stride, oldtype, newtype), *i++ = count; *i++ = length; *i++ = stride)                                    \
-  CONSTRUCTOR(Type_create_hvector##suffix, HVECTOR, 2, 1, 1, &oldtype,                                                                  \
-              (Count count, Count length, Place stride, MPI_Datatype oldtype, MPI_Datatype *newtype),                                   \
-              (count, length, stride, oldtype, newtype), *i++ = count; *i++ = length; *a++ = stride)                                    \
-  CONSTRUCTOR(Type_indexed##suffix, INDEXED, 1 + 2 * N(count), 0, 1, &oldtype,                                                          \
-              (Count count, const Count lengths[], const Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                  \
-              (count, lengths, places, oldtype, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(i, places, N(count)))            \
-  CONSTRUCTOR(Type_create_hindexed##suffix, HINDEXED, 1 + N(count), N(count), 1, &oldtype,                                              \
-              (Count count, const Count lengths[], const Place places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                  \
-              (count, lengths, places, oldtype, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))            \
-  CONSTRUCTOR(Type_create_indexed_block##suffix, INDEXED_BLOCK, 2 + N(count), 0, 1, &oldtype,                                           \
-              (Count count, Count length, const Count places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                           \
-              (count, length, places, oldtype, newtype), *i++ = count; *i++ = length; PUT(i, places, N(count)))                         \
-  CONSTRUCTOR(Type_create_hindexed_block##suffix, HINDEXED_BLOCK, 2, N(count), 1, &oldtype,                                             \
-              (Count count, Count length, const Place places[], MPI_Datatype oldtype, MPI_Datatype *newtype),                           \
-              (count, length, places, oldtype, newtype), *i++ = count; *i++ = length; PUT(a, places, N(count)))                         \
-  CONSTRUCTOR(Type_create_struct##suffix, STRUCT, 1 + N(count), N(count), N(count), types,                                              \
-              (Count count, const Count lengths[], const Place places[], const MPI_Datatype types[], MPI_Datatype *newtype),            \
-              (count, lengths, places, types, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))              \
-  CONSTRUCTOR(Type_create_subarray##suffix, SUBARRAY, 2 + 3 * N(ndims), 0, 1, &oldtype,                                                 \
-              (int ndims, const Count sizes[], const Count subsizes[], const Count starts[], int order, MPI_Datatype oldtype,           \
-               MPI_Datatype *newtype),                                                                                                  \
-              (ndims, sizes, subsizes, starts, order, oldtype, newtype),                                                                \
-              *i++ = ndims; PUT(i, sizes, N(ndims)); PUT(i, subsizes, N(ndims)); PUT(i, starts, N(ndims)); *i++ = order)                \
-  CONSTRUCTOR(Type_create_darray##suffix, DARRAY, 4 + 4 * N(ndims), 0, 1, &oldtype,                                                     \
-              (int size, int rank, int ndims, const Count gsizes[], const int distribs[], const int dargs[], const int psizes[],        \
-               int order, MPI_Datatype oldtype, MPI_Datatype *newtype),                                                                 \
-              (size, rank, ndims, gsizes, distribs, dargs, psizes, order, oldtype, newtype),                                            \
-              *i++ = size; *i++ = rank; *i++ = ndims; PUT(i, gsizes, N(ndims)); PUT(i, distribs, N(ndims)); PUT(i, dargs, N(ndims));    \
-              PUT(i, psizes, N(ndims)); *i++ = order)                                                                                   \
-  CONSTRUCTOR(Type_create_resized##suffix, RESIZED, 0, 2, 1, &oldtype,                                                                  \
-              (MPI_Datatype oldtype, Place lb, Place extent, MPI_Datatype *newtype), (oldtype, lb, extent, newtype),                    \
-              *a++ = lb; *a++ = extent)
-
-CONSTRUCTORS(, int, MPI_Aint)
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-CONSTRUCTORS(_c, MPI_Count, MPI_Count)
-#endif
-CONSTRUCTOR(Type_dup, DUP, 0, 0, 1, &oldtype, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype),
-            (void)0)
-
-/* The names of MPI-1. Open MPI's header refuses their use since version 4; its library has them for programs that were
- * built before, and for mpif.h. */
-#ifdef OPEN_MPI
-#undef MPI_Type_hvector
-#undef MPI_Type_hindexed
-#undef MPI_Type_struct
-#undef PMPI_Type_hvector
-#undef PMPI_Type_hindexed
-#undef PMPI_Type_struct
-int MPI_Type_hvector(int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
-int MPI_Type_hindexed(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype);
-int MPI_Type_struct(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype);
-#define PMPI_Type_hvector PMPI_Type_create_hvector
-#define PMPI_Type_hindexed PMPI_Type_create_hindexed
-#define PMPI_Type_struct PMPI_Type_create_struct
-#endif
-CONSTRUCTOR(Type_hvector, HVECTOR, 2, 1, 1, &oldtype,
-            (int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, length, stride, oldtype, newtype), *i++ = count;
-            *i++ = length; *a++ = stride)
-CONSTRUCTOR(Type_hindexed, HINDEXED, 1 + N(count), N(count), 1, &oldtype,
-            (int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype),
-            (count, lengths, places, oldtype, newtype), *i++ = count;
-            PUT(i, lengths, N(count)); PUT(a, places, N(count)))
-CONSTRUCTOR(Type_struct, STRUCT, 1 + N(count), N(count), N(count), types,
-            (int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype),
-            (count, lengths, places, types, newtype), *i++ = count; PUT(i, lengths, N(count)); PUT(a, places, N(count)))
 
 /* The program was given a handle that it may have had already: of a type of its own once more, to be freed again. */
 void cohort_datatype_given(MPI_Datatype type) {
@@ -396,7 +275,7 @@ int cohort_is_builtin(uint64_t handle) {
 
 /* Never asks MPI of what may be no handle, but of a predefined type that is not in our list. */
 struct cohort_datatype *cohort_datatype_known(MPI_Datatype type) {
-  struct cohort_datatype *d = find(type);
+  struct cohort_datatype *d = cohort_object_peek(&cohort_datatypes, HANDLE(type));
   int predefined = cohort_is_builtin(HANDLE(type));
 #ifndef OPEN_MPI
   predefined &= (uint32_t)type >> 24 == 0x4c;
@@ -404,44 +283,11 @@ struct cohort_datatype *cohort_datatype_known(MPI_Datatype type) {
   return d != NULL || !predefined ? d : record_of(type, 0, UNSEEN);
 }
 
-/* Types that are the library's own: the same handle for the same arguments, never freed. */
-#define LIBRARYS(name, parameters, arguments)                                                        \
-  EXPORT int MPI_##name parameters {                                                                  \
-    int rc = PMPI_##name arguments;                                                                   \
-    uint64_t site = rc == MPI_SUCCESS ? cohort_registry_enter(SITE) : 0;                              \
-    if (site == 0) return rc;                                                                         \
-    record_of(*newtype, site, "MPI_" #name);                                                          \
-    cohort_registry_leave();                                                                          \
-    return rc;                                                                                        \
-  }
-LIBRARYS(Type_create_f90_real, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
-LIBRARYS(Type_create_f90_complex, (int p, int r, MPI_Datatype *newtype), (p, r, newtype))
-LIBRARYS(Type_create_f90_integer, (int r, MPI_Datatype *newtype), (r, newtype))
-LIBRARYS(Type_match_size, (int typeclass, int size, MPI_Datatype *newtype), (typeclass, size, newtype))
-
 void cohort_datatype_committed(MPI_Datatype type) {
   cohort_registry_lock();
   struct cohort_object *o = known_locked(type);
   if (o != NULL) __atomic_store_n(&o->state, o->state | COHORT_TYPE_COMMITTED, __ATOMIC_RELEASE);
   cohort_registry_unlock();
-}
-
-EXPORT int MPI_Type_commit(MPI_Datatype *datatype) {
-  int rc = PMPI_Type_commit(datatype);
-  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  cohort_datatype_committed(*datatype);
-  cohort_registry_leave();
-  return rc;
-}
-
-EXPORT int MPI_Type_free(MPI_Datatype *datatype) {
-  if (!cohort_registry_enter(SITE)) return PMPI_Type_free(datatype);
-  struct cohort_object *o = cohort_object_freeing(&cohort_datatypes, HANDLE(*datatype));
-  int rc = PMPI_Type_free(datatype);
-  cohort_object_freed(o, rc);
-  cohort_type_size_forget();
-  cohort_registry_leave();
-  return rc;
 }
 
 void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f) {
@@ -464,40 +310,21 @@ MPI_Fint cohort_datatype_c2f(MPI_Datatype type) {
 EXPORT MPI_Fint MPI_Type_c2f(MPI_Datatype type) { return cohort_datatype_c2f(type); }
 #endif
 
-EXPORT int MPI_Type_get_contents(MPI_Datatype datatype, int max_integers, int max_addresses, int max_datatypes,
-                                 int integers[], MPI_Aint addresses[], MPI_Datatype datatypes[]) {
-  int rc = PMPI_Type_get_contents(datatype, max_integers, max_addresses, max_datatypes, integers, addresses, datatypes);
-  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  int ni, na, nt = 0, combiner;
-  PMPI_Type_get_envelope(datatype, &ni, &na, &nt, &combiner);
-  for (int i = 0; i < nt && i < max_datatypes; i++) cohort_datatype_given(datatypes[i]);
-  cohort_registry_leave();
-  return rc;
-}
-
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-EXPORT int MPI_Type_get_contents_c(MPI_Datatype datatype, MPI_Count max_integers, MPI_Count max_addresses,
-                                   MPI_Count max_large_counts, MPI_Count max_datatypes, int integers[],
-                                   MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[]) {
-  int rc = PMPI_Type_get_contents_c(datatype, max_integers, max_addresses, max_large_counts, max_datatypes, integers,
-                                    addresses, large_counts, datatypes);
-  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  MPI_Count ni, na, nl, nt = 0;
+/* What MPI_Type_get_contents gave, in C or in Fortran, in arrays with room for `most`. */
+void cohort_contents_given(MPI_Datatype type, int64_t most, const MPI_Datatype *types, const MPI_Fint *f_types) {
   int combiner;
-  PMPI_Type_get_envelope_c(datatype, &ni, &na, &nl, &nt, &combiner);
-  for (MPI_Count i = 0; i < nt && i < max_datatypes; i++) cohort_datatype_given(datatypes[i]);
-  cohort_registry_leave();
-  return rc;
-}
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+  MPI_Count ni, na, nl, nt = 0;
+  PMPI_Type_get_envelope_c(type, &ni, &na, &nl, &nt, &combiner);
+#else
+  int ni, na, nt = 0;
+  PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
 #endif
-
-EXPORT int MPI_Type_set_name(MPI_Datatype datatype, const char *type_name) {
-  int rc = PMPI_Type_set_name(datatype, type_name);
-  if (rc != MPI_SUCCESS || !cohort_registry_enter(SITE)) return rc;
-  record_of(datatype, 0, UNSEEN);
-  struct cohort_object *o = cohort_object_get(&cohort_datatypes, HANDLE(datatype));
-  if (o != NULL) cohort_object_set_name(o, type_name);
-  cohort_object_put(o);
-  cohort_registry_leave();
-  return rc;
+  for (int64_t i = 0; i < nt && i < most; i++) {
+    MPI_Datatype part = f_types == NULL ? types[i] : PMPI_Type_f2c(f_types[i]);
+    cohort_datatype_given(part);
+    if (f_types != NULL) cohort_datatype_in_fortran(part, f_types[i]);
+  }
 }
+
+#include "wrap_datatypes.h"

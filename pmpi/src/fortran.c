@@ -1,7 +1,7 @@
-/* Fortran: sentinels, arrays of handles, and the initialisation, which belongs to the MPI's own wrapper. */
+/* What the wrappers of Fortran calls are made with: sentinels, arrays of handles, texts. */
 #include "completion.h"
 #include "fortran.h"
-#include "registry.h"
+#include "objects.h"
 #include "tracking.h"
 
 #include <dlfcn.h>
@@ -120,62 +120,13 @@ void fortran_string(char *to, size_t room, const char *from, size_t length) {
   to[length] = 0;
 }
 
-#ifdef OPEN_MPI
-/* The names of MPI-1, in which an address is an INTEGER: mpif.h has them still. */
-int MPI_Type_hvector_of_mpi1(int count, int blocklength, MPI_Aint stride, MPI_Datatype oldtype,
-                             MPI_Datatype *newtype) __asm__("MPI_Type_hvector");
-int MPI_Type_hindexed_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype,
-                              MPI_Datatype *newtype) __asm__("MPI_Type_hindexed");
-int MPI_Type_struct_of_mpi1(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[],
-                            MPI_Datatype *newtype) __asm__("MPI_Type_struct");
-
-static __thread struct cohort_buffer places_buffer;
-
-static MPI_Aint *fortran_places(const MPI_Fint *p, int count) {
+/* The displacements of a call of MPI-1, which are INTEGERs. */
+MPI_Aint *fortran_places(const MPI_Fint *p, int count) {
+  static __thread struct cohort_buffer places_buffer;
   MPI_Aint *places = space(&places_buffer, count, sizeof *places);
   for (int i = 0; places != NULL && i < count; i++) places[i] = p[i];
   return places;
 }
-
-#define MPI1_END(newtype, ierr)                                     \
-  cohort_fortran_site(0);                                           \
-  if (rc == MPI_SUCCESS) *newtype = cohort_datatype_c2f(c_newtype); \
-  if (ierr != NULL) *ierr = rc;
-
-EXPORT void mpi_type_hvector_(MPI_Fint *count, MPI_Fint *blocklength, MPI_Fint *stride, MPI_Fint *oldtype,
-                              MPI_Fint *newtype, MPI_Fint *ierr) {
-  MPI_Datatype c_newtype;
-  cohort_fortran_site(SITE);
-  int rc = MPI_Type_hvector_of_mpi1(*count, *blocklength, *stride, PMPI_Type_f2c(*oldtype), &c_newtype);
-  MPI1_END(newtype, ierr)
-}
-
-EXPORT void mpi_type_hindexed_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *oldtype,
-                               MPI_Fint *newtype, MPI_Fint *ierr) {
-  MPI_Datatype c_newtype;
-  MPI_Aint *c_places = fortran_places(places, *count);
-  cohort_fortran_site(SITE);
-  int rc = MPI_Type_hindexed_of_mpi1(*count, lengths, c_places, PMPI_Type_f2c(*oldtype), &c_newtype);
-  MPI1_END(newtype, ierr)
-}
-
-EXPORT void mpi_type_struct_(MPI_Fint *count, MPI_Fint *lengths, MPI_Fint *places, MPI_Fint *types, MPI_Fint *newtype,
-                             MPI_Fint *ierr) {
-  MPI_Datatype c_newtype, *c_types = fortran_types(types, *count, 0);
-  MPI_Aint *c_places = fortran_places(places, *count);
-  cohort_fortran_site(SITE);
-  int rc = MPI_Type_struct_of_mpi1(*count, lengths, c_places, c_types, &c_newtype);
-  MPI1_END(newtype, ierr)
-}
-
-#define MPI1_NAMES(lower, upper)            \
-  ALIAS(mpi_##lower##__, mpi_##lower##_)    \
-  ALIAS(mpi_##lower, mpi_##lower##_)        \
-  ALIAS(MPI_##upper, mpi_##lower##_)
-MPI1_NAMES(type_hvector, TYPE_HVECTOR)
-MPI1_NAMES(type_hindexed, TYPE_HINDEXED)
-MPI1_NAMES(type_struct, TYPE_STRUCT)
-#endif
 
 void *fortran_next(const char *name) { return dlsym(RTLD_NEXT, name); }
 
@@ -202,53 +153,23 @@ int fortran_first_index(void) {
 #endif
 }
 
-/* Procedures are called back as the language has them, which only the MPI's own wrapper arranges. */
-#define GREQUEST_START(symbol)                                                                                             \
-  EXPORT void symbol(void *query_fn, void *free_fn, void *cancel_fn, void *extra_state, MPI_Fint *request, MPI_Fint *ierr) {  \
-    static void (*next)(void *, void *, void *, void *, MPI_Fint *, MPI_Fint *);                                           \
-    MPI_Fint own = MPI_ERR_OTHER, *rc = ierr == NULL ? &own : ierr;                                                        \
-    if (next == NULL) *(void **)&next = fortran_next(#symbol);                                                             \
-    if (next == NULL) return;                                                                                              \
-    int seen = cohort_enter(COHORT_OP_GREQUEST_START, SITE);                                                               \
-    next(query_fn, free_fn, cancel_fn, extra_state, request, rc);                                                          \
-    if (seen) {                                                                                                            \
-      cohort_grequest_started(*rc, PMPI_Request_f2c(*request));                                                            \
-      cohort_leave();                                                                                                      \
-    }                                                                                                                      \
-    if (*rc == MPI_SUCCESS) cohort_call_grequest(SITE, PMPI_Request_f2c(*request), *request);                              \
-  }
-GREQUEST_START(mpi_grequest_start_f08_)
-#ifdef OPEN_MPI
-GREQUEST_START(mpi_grequest_start_)
-GREQUEST_START(mpi_grequest_start__)
-#endif
+/* ---- calls with texts among their arguments, which are passed on */
 
-/* The MPI's own wrapper sets up more than MPI: it must run. */
-#define INIT(symbol)                                                            \
-  EXPORT void symbol(MPI_Fint *ierr) {                                          \
-    static void (*next)(MPI_Fint *);                                            \
-    MPI_Fint own = MPI_ERR_OTHER, *rc = ierr == NULL ? &own : ierr;             \
-    if (next == NULL) *(void **)&next = fortran_next(#symbol);                  \
-    if (next == NULL) return;                                                   \
-    int outer = cohort_init_begin();                                            \
-    next(rc);                                                                   \
-    cohort_init_end(outer, *rc);                                                \
-  }
-#define INIT_THREAD(symbol)                                                     \
-  EXPORT void symbol(MPI_Fint *required, MPI_Fint *provided, MPI_Fint *ierr) {  \
-    static void (*next)(MPI_Fint *, MPI_Fint *, MPI_Fint *);                    \
-    MPI_Fint own = MPI_ERR_OTHER, *rc = ierr == NULL ? &own : ierr;             \
-    if (next == NULL) *(void **)&next = fortran_next(#symbol);                  \
-    if (next == NULL) return;                                                   \
-    int outer = cohort_init_begin();                                            \
-    next(required, provided, rc);                                               \
-    cohort_init_end(outer, *rc);                                                \
-  }
-INIT(mpi_init_f08_)
-INIT_THREAD(mpi_init_thread_f08_)
-#ifdef OPEN_MPI
-INIT(mpi_init_)
-INIT(mpi_init__)
-INIT_THREAD(mpi_init_thread_)
-INIT_THREAD(mpi_init_thread__)
-#endif
+void fortran_opened(MPI_Fint file, MPI_Fint comm, const char *name, size_t length, int amode, uint64_t site) {
+  char text[1024];
+  fortran_string(text, sizeof text, name, length);
+  cohort_file_opened(PMPI_File_f2c(file), PMPI_Comm_f2c(comm), text, amode, site);
+}
+
+void fortran_viewed(MPI_Fint file, MPI_Offset disp, MPI_Fint etype, MPI_Fint filetype, const char *datarep,
+                    size_t length) {
+  char text[32];
+  fortran_string(text, sizeof text, datarep, length);
+  cohort_file_viewed(PMPI_File_f2c(file), disp, PMPI_Type_f2c(etype), PMPI_Type_f2c(filetype), text);
+}
+
+void fortran_view_given(MPI_Fint file, MPI_Fint etype, MPI_Fint filetype) {
+  if (!cohort_view_given(PMPI_File_f2c(file), PMPI_Type_f2c(etype), PMPI_Type_f2c(filetype))) return;
+  cohort_datatype_in_fortran(PMPI_Type_f2c(etype), etype);
+  cohort_datatype_in_fortran(PMPI_Type_f2c(filetype), filetype);
+}

@@ -22,6 +22,7 @@ void fortran_statuses_out(MPI_Fint *p, const MPI_Status *statuses, int count);
 MPI_Request *fortran_requests(const MPI_Fint *p, int count);
 void fortran_requests_out(MPI_Fint *p, const MPI_Request *requests, int count);
 MPI_Datatype *fortran_types(const MPI_Fint *p, int count, int second);
+MPI_Aint *fortran_places(const MPI_Fint *p, int count);
 int *fortran_weights(MPI_Fint *p);
 int fortran_peers(MPI_Comm comm);
 int fortran_out_degree(MPI_Comm comm);
@@ -29,32 +30,9 @@ int fortran_in_degree(MPI_Comm comm);
 void fortran_string(char *to, size_t room, const char *from, size_t length);
 int fortran_first_index(void);
 void *fortran_next(const char *name);
+void fortran_opened(MPI_Fint file, MPI_Fint comm, const char *name, size_t length, int amode, uint64_t site);
+void fortran_viewed(MPI_Fint file, MPI_Offset disp, MPI_Fint etype, MPI_Fint filetype, const char *datarep,
+                    size_t length);
+void fortran_view_given(MPI_Fint file, MPI_Fint etype, MPI_Fint filetype);
 
-/* A call that is only noted: its arguments go on to the MPI's own wrapper as they are. */
-#define FORTRAN_PASSED_ON_AS(symbol, call)                                   \
-  EXPORT void symbol(void) {                                                 \
-    void *arguments = __builtin_apply_args();                                \
-    static void *next;                                                       \
-    if (next == NULL) next = fortran_next(#symbol);                          \
-    int seen = cohort_enter(COHORT_OP_OTHER, SITE);                          \
-    if (seen) cohort_uncovered(call);                                        \
-    void *result = __builtin_apply((void (*)())next, arguments, 256);        \
-    if (seen) {                                                              \
-      cohort_event_plain();                                                  \
-      cohort_leave();                                                        \
-    }                                                                        \
-    __builtin_return(result);                                                \
-  }
-#ifdef OPEN_MPI
-#define FORTRAN_EXTENSION(lower, call)              \
-  FORTRAN_PASSED_ON_AS(mpix_##lower##_, call)       \
-  FORTRAN_PASSED_ON_AS(mpix_##lower##__, call)      \
-  FORTRAN_PASSED_ON_AS(mpix_##lower##_f08_, call)
-#define FORTRAN_PASSED_ON(lower, call)             \
-  FORTRAN_PASSED_ON_AS(mpi_##lower##_, call)       \
-  FORTRAN_PASSED_ON_AS(mpi_##lower##__, call)      \
-  FORTRAN_PASSED_ON_AS(mpi_##lower##_f08_, call)
-#else
-#define FORTRAN_PASSED_ON(lower, call) FORTRAN_PASSED_ON_AS(mpi_##lower##_f08_, call)
-#endif
 #endif

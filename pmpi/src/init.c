@@ -95,9 +95,7 @@ static void open_all(void) {
   cohort_registry_open();
   cohort_datatypes_open();
   cohort_comms_open();
-  cohort_groups_open();
-  cohort_functions_open();
-  cohort_infos_open();
+  cohort_objects_open();
   if (g.control->magic == COHORT_CONTROL_MAGIC) {
     PMPI_Comm_dup(MPI_COMM_SELF, &g.progress);
     PMPI_Comm_set_errhandler(g.progress, MPI_ERRORS_RETURN);

@@ -134,7 +134,7 @@ void *cohort_object_new(struct object_table *t, size_t bytes, uint64_t handle) {
 
 /* The same with both; the lock is not held. */
 void *cohort_object_make(struct object_table *t, size_t bytes, uint64_t handle, uint64_t site) {
-  uint64_t stack = cohort_stack(site, t->stacks);
+  uint64_t stack = cohort_stack(site, 0);
   cohort_registry_lock();
   struct cohort_object *o = cohort_object_new(t, bytes, handle);
   if (o != NULL) {
@@ -211,6 +211,14 @@ void cohort_object_set_name(struct cohort_object *o, const char *name) {
   cohort_registry_unlock();
 }
 
+/* For a look at it, without a reference; NULL: it is not known. */
+void *cohort_object_peek(struct object_table *t, uint64_t handle) {
+  cohort_registry_lock();
+  void *o = cohort_table_find(&t->table, handle);
+  cohort_registry_unlock();
+  return o;
+}
+
 /* With a reference for the caller; NULL: it is not known. */
 void *cohort_object_get(struct object_table *t, uint64_t handle) {
   cohort_registry_lock();
@@ -224,6 +232,13 @@ void cohort_object_put(struct cohort_object *o) {
   cohort_registry_lock();
   cohort_object_unref(o);
   cohort_registry_unlock();
+}
+
+/* The program has given it a name. */
+void cohort_object_rename(struct object_table *t, uint64_t handle, const char *name) {
+  struct cohort_object *o = cohort_object_get(t, handle);
+  if (o != NULL) cohort_object_set_name(o, name);
+  cohort_object_put(o);
 }
 
 /* NULL also if the program is giving it up: whoever has the handle now has another object. The lock is held. */

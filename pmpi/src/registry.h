@@ -28,7 +28,6 @@ uint64_t cohort_stack(uint64_t site, int of_request);
 struct object_table {
   struct registry_table table;
   uint64_t created;
-  int stacks; /* of requests: only if asked for */
   /* gives up what a record refers to (cohort_object_drop); the lock is held */
   void (*release)(struct cohort_object *, struct cohort_object **done);
 };
@@ -41,6 +40,8 @@ void cohort_object_unref(struct cohort_object *o);
 void cohort_object_publish_locked(struct cohort_object *o);
 void cohort_object_publish(struct cohort_object *o);
 void cohort_object_set_name(struct cohort_object *o, const char *name);
+void cohort_object_rename(struct object_table *t, uint64_t handle, const char *name);
+void *cohort_object_peek(struct object_table *t, uint64_t handle);
 void *cohort_object_get(struct object_table *t, uint64_t handle);
 void cohort_object_put(struct cohort_object *o);
 int cohort_object_known(struct object_table *t, uint64_t handle);
@@ -54,10 +55,27 @@ void cohort_datatypes_open(void);
 extern struct object_table cohort_datatypes;
 void cohort_datatype_given(MPI_Datatype type);
 void cohort_datatype_committed(MPI_Datatype type);
+void cohort_contents_given(MPI_Datatype type, int64_t most, const MPI_Datatype *types, const MPI_Fint *f_types);
 MPI_Fint cohort_datatype_c2f(MPI_Datatype type);         /* the program's Fortran is given it */
 void cohort_datatype_in_fortran(MPI_Datatype type, MPI_Fint f); /* Fortran has it */
 struct cohort_datatype *cohort_datatype_known(MPI_Datatype type);
 int cohort_is_builtin(uint64_t handle);                  /* the MPI library's own object */
+#ifdef OPEN_MPI
+/* The names of MPI-1. Its header refuses their use since version 4; its library has them for programs that were built
+ * before, and for mpif.h. */
+#undef MPI_Type_hvector
+#undef MPI_Type_hindexed
+#undef MPI_Type_struct
+#undef PMPI_Type_hvector
+#undef PMPI_Type_hindexed
+#undef PMPI_Type_struct
+int MPI_Type_hvector(int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_hindexed(int count, int lengths[], MPI_Aint places[], MPI_Datatype oldtype, MPI_Datatype *newtype);
+int MPI_Type_struct(int count, int lengths[], MPI_Aint places[], MPI_Datatype types[], MPI_Datatype *newtype);
+#define PMPI_Type_hvector PMPI_Type_create_hvector
+#define PMPI_Type_hindexed PMPI_Type_create_hindexed
+#define PMPI_Type_struct PMPI_Type_create_struct
+#endif
 
 /* ---- comms.c */
 void cohort_comms_open(void);

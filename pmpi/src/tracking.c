@@ -4,18 +4,15 @@
 #include "objects.h"
 #include "registry.h"
 #include "tracking.h"
-#include "values.h"
 
 #include <link.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 /* This thread is inside one of the calls below; what it calls then is not the program's. */
 __thread int cohort_within __attribute__((tls_model("initial-exec")));
 static __thread struct cohort_call *mine __attribute__((tls_model("initial-exec")));
-
 
 /* ------------------------------------------------------------------ calls in progress */
 
@@ -51,11 +48,9 @@ struct cohort_call *cohort_call_begin(uint32_t op, const char *name, uint64_t si
   }
   struct cohort_call *k = mine;
   __atomic_store_n(&k->active, 0, __ATOMIC_RELEASE);
-  struct timespec t;
-  cohort_true_clock_gettime(CLOCK_MONOTONIC, &t);
   k->event = g.events;
   k->call_site = cohort_take_site(site);
-  k->since_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+  k->since_ns = (int64_t)cohort_now();
   k->requests = 0;
   k->n_requests = 0;
   static const struct cohort_side none = {.peer = INT32_MIN, .tag = INT32_MIN};
@@ -83,10 +78,7 @@ void cohort_call_comm(struct cohort_call *k, MPI_Comm comm) {
 }
 
 static uint64_t object_of(struct object_table *t, uint64_t handle) {
-  cohort_registry_lock();
-  uint64_t o = (uint64_t)(uintptr_t)cohort_table_find(&t->table, handle);
-  cohort_registry_unlock();
-  return o;
+  return (uint64_t)(uintptr_t)cohort_object_peek(t, handle);
 }
 
 void cohort_call_win(struct cohort_call *k, MPI_Win win) { k->a.object = object_of(&cohort_windows, HANDLE(win)); }
@@ -100,23 +92,21 @@ static void set_type(struct cohort_side *s, MPI_Datatype type) {
   s->datatype = (uint64_t)(uintptr_t)cohort_datatype_known(type);
 }
 
-void cohort_call_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags) {
+/* Whether MPI looks at it. */
+static int set_side(struct cohort_side *s, const void *buf, int64_t count, uint32_t flags) {
   s->buffer = (uint64_t)(uintptr_t)buf;
   s->count = count;
-  s->flags = COHORT_SIDE_PRESENT | flags;
-  if (buf == MPI_IN_PLACE)
-    s->flags |= COHORT_SIDE_IN_PLACE;
-  else if (!(flags & COHORT_SIDE_NOT_HERE))
-    set_type(s, type);
+  s->flags = COHORT_SIDE_PRESENT | flags | (buf == MPI_IN_PLACE ? COHORT_SIDE_IN_PLACE : 0);
+  return !(s->flags & (COHORT_SIDE_IN_PLACE | COHORT_SIDE_NOT_HERE));
+}
+
+void cohort_call_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags) {
+  if (set_side(s, buf, count, flags)) set_type(s, type);
 }
 
 void cohort_call_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type,
                       const MPI_Datatype *types, uint32_t n, uint32_t flags) {
-  s->buffer = (uint64_t)(uintptr_t)buf;
-  s->count = -1;
-  s->flags = COHORT_SIDE_PRESENT | COHORT_SIDE_VECTOR | flags;
-  if (buf == MPI_IN_PLACE) s->flags |= COHORT_SIDE_IN_PLACE;
-  if (buf == MPI_IN_PLACE || (flags & COHORT_SIDE_NOT_HERE)) return;
+  if (!set_side(s, buf, -1, flags | COHORT_SIDE_VECTOR)) return;
   s->counts = (uint64_t)(uintptr_t)counts;
   s->displs = (uint64_t)(uintptr_t)displs;
   s->types = (uint64_t)(uintptr_t)types;
@@ -153,88 +143,80 @@ uint32_t cohort_call_neighbours(const struct cohort_call *k, MPI_Comm comm, int 
 
 /* ------------------------------------------------------------------ requests */
 
-struct request_record {
-  struct request_record *tail; /* of the oldest: the newest with the same handle */
-  uint32_t count, pad;         /* of the oldest: how many there are */
+struct request {
   struct cohort_request_record pub;
+  struct request *tail; /* of the oldest: the newest with the same handle */
+  uint64_t count;       /* of the oldest: how many there are */
 };
-#define PRIVATE(r) ((struct request_record *)(void *)((uint8_t *)(r) - offsetof(struct request_record, pub)))
+#define PRIVATE(r) ((struct request *)(void *)(r))
 
-static struct registry_table table = {.published = &cohort_registry.requests};
-static uint64_t n_posted;
+static void release(struct cohort_object *o, struct cohort_object **done) {
+  const struct cohort_action *a = &((struct cohort_request_record *)o)->a;
+  const uint64_t held[] = {a->send.datatype, a->receive.datatype, a->target.datatype, a->comm, a->object, a->reduction};
+  for (size_t i = 0; i < sizeof held / sizeof *held; i++) cohort_object_drop(held[i], done);
+}
+static struct object_table requests = {.table = {.published = &cohort_registry.requests}, .release = release};
 static uint32_t n_detached;
 
 static struct cohort_request_record *next_of(const struct cohort_request_record *r) {
   return (void *)(uintptr_t)r->next;
 }
 
-/* The lock is held, and no table leads to it. */
-static void release(struct cohort_request_record *r) {
-  cohort_object_unref((void *)(uintptr_t)r->a.send.datatype);
-  cohort_object_unref((void *)(uintptr_t)r->a.receive.datatype);
-  cohort_object_unref((void *)(uintptr_t)r->a.target.datatype);
-  cohort_object_unref((void *)(uintptr_t)r->a.comm);
-  cohort_object_unref((void *)(uintptr_t)r->a.object);
-  cohort_object_unref((void *)(uintptr_t)r->a.reduction);
-  r->o.handle = 0;
-  cohort_free(PRIVATE(r), sizeof(struct request_record));
-}
+static struct cohort_request_record *find(uint64_t handle) { return cohort_table_find(&requests.table, handle); }
 
 /* Takes the oldest request of a handle out of the table. */
 static struct cohort_request_record *take(uint64_t handle) {
-  struct cohort_request_record *r = cohort_table_find(&table, handle), *next;
+  struct cohort_request_record *r = find(handle), *next;
   if (r == NULL) return NULL;
   next = next_of(r);
   if (LIKELY(next == NULL)) {
-    cohort_table_remove(&table, handle);
+    cohort_table_remove(&requests.table, handle);
   } else {
     PRIVATE(next)->tail = PRIVATE(r)->tail;
     PRIVATE(next)->count = PRIVATE(r)->count - 1;
-    cohort_table_put(&table, handle, next);
+    cohort_table_put(&requests.table, handle, next);
   }
   return r;
 }
 
 static void forget(uint64_t handle) {
   struct cohort_request_record *r = take(handle);
-  if (r != NULL) release(r);
+  if (r != NULL) cohort_object_unref(&r->o);
+}
+
+/* Takes one out of the list of the detached, which is led to from there. */
+static void not_detached(uint64_t *from) {
+  struct cohort_request_record *r = (void *)(uintptr_t)*from;
+  STORE(*from, r->next);
+  n_detached--;
+  cohort_object_unref(&r->o);
 }
 
 /* MPI gives a handle again only when the operation that had it is complete. */
-static void not_detached(uint64_t handle) {
-  uint64_t *from = &cohort_registry.detached;
-  while (*from != 0) {
+static void none_detached(uint64_t handle) {
+  for (uint64_t *from = &cohort_registry.detached; *from != 0;) {
     struct cohort_request_record *r = (void *)(uintptr_t)*from;
-    if (r->o.handle != handle) {
+    if (r->o.handle == handle)
+      not_detached(from);
+    else
       from = &r->next;
-      continue;
-    }
-    __atomic_store_n(from, r->next, __ATOMIC_RELEASE);
-    n_detached--;
-    release(r);
   }
 }
 
 static void detach(struct cohort_request_record *r) {
-  if (n_detached >= COHORT_DETACHED_MAX) { /* the oldest goes */
-    uint64_t *from = &cohort_registry.detached;
-    while (((struct cohort_request_record *)(uintptr_t)*from)->next != 0)
-      from = &((struct cohort_request_record *)(uintptr_t)*from)->next;
-    struct cohort_request_record *oldest = (void *)(uintptr_t)*from;
-    __atomic_store_n(from, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&cohort_registry.detached_dropped, cohort_registry.detached_dropped + 1, __ATOMIC_RELEASE);
-    n_detached--;
-    release(oldest);
-  }
-  __atomic_store_n(&r->o.state, r->o.state | COHORT_OBJECT_FREED, __ATOMIC_RELEASE);
+  STORE(r->o.state, r->o.state | COHORT_OBJECT_FREED);
   r->next = cohort_registry.detached;
-  __atomic_store_n(&cohort_registry.detached, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
-  n_detached++;
+  STORE(cohort_registry.detached, (uint64_t)(uintptr_t)r);
+  if (++n_detached <= COHORT_DETACHED_MAX) return;
+  uint64_t *oldest = &cohort_registry.detached;
+  while (next_of((void *)(uintptr_t)*oldest) != NULL) oldest = &((struct cohort_request_record *)(uintptr_t)*oldest)->next;
+  STORE(cohort_registry.detached_dropped, cohort_registry.detached_dropped + 1);
+  not_detached(oldest);
 }
 
 /* What a record refers to stays as long as it does. Between the call's beginning and now another thread may have freed
  * it. */
-static void keep(struct cohort_action *a) {
+static void hold(struct cohort_action *a) {
   struct cohort_side *sides[] = {&a->send, &a->receive, &a->target};
   for (int i = 0; i < 3; i++) {
     if (sides[i]->datatype != 0)
@@ -252,24 +234,24 @@ static void keep(struct cohort_action *a) {
 static void add(struct cohort_request_record *r) {
   uint64_t handle = r->o.handle;
   int shared = cohort_is_builtin(handle); /* the library gives it to every operation that is complete at once */
-  if (n_detached > 0) not_detached(handle);
-  struct cohort_request_record *oldest = cohort_table_find(&table, handle);
+  if (n_detached > 0) none_detached(handle);
+  struct cohort_request_record *oldest = find(handle);
   if (oldest != NULL &&
       (!shared || (r->o.state & COHORT_REQUEST_PERSISTENT) || (oldest->o.state & COHORT_REQUEST_PERSISTENT))) {
-    while (cohort_table_find(&table, handle) != NULL) forget(handle); /* it went away unseen */
+    while (find(handle) != NULL) forget(handle); /* it went away unseen */
     oldest = NULL;
   }
   if (shared && !(r->o.state & COHORT_REQUEST_PERSISTENT)) r->o.state |= COHORT_REQUEST_COMPLETE;
   PRIVATE(r)->tail = PRIVATE(r);
   PRIVATE(r)->count = 1;
   if (oldest == NULL) {
-    if (cohort_table_put(&table, handle, r) == r) release(r);
+    cohort_object_publish_locked(&r->o);
     return;
   }
   r->o.state |= COHORT_REQUEST_SHARED;
-  __atomic_store_n(&oldest->o.state, oldest->o.state | COHORT_REQUEST_SHARED, __ATOMIC_RELEASE);
-  struct request_record *first = PRIVATE(oldest);
-  __atomic_store_n(&first->tail->pub.next, (uint64_t)(uintptr_t)r, __ATOMIC_RELEASE);
+  STORE(oldest->o.state, oldest->o.state | COHORT_REQUEST_SHARED);
+  struct request *first = PRIVATE(oldest);
+  STORE(first->tail->pub.next, (uint64_t)(uintptr_t)r);
   first->tail = PRIVATE(r);
   if (++first->count <= COHORT_SHARED_MAX) return;
   forget(handle);
@@ -280,38 +262,28 @@ void cohort_call_posted(struct cohort_call *k, MPI_Request request, int persiste
   if (request == MPI_REQUEST_NULL || !g.tracking) return;
   uint64_t stack = cohort_stack(k->call_site, 1);
   cohort_registry_lock();
-  struct request_record *p = cohort_alloc(sizeof *p);
-  if (p == NULL) {
-    cohort_registry.lost++;
-    cohort_registry_unlock();
-    return;
-  }
-  struct cohort_request_record *r = &p->pub;
-  r->o = (struct cohort_object){.size = sizeof *r,
-                                .handle = HANDLE(request),
-                                .f_handle = -1,
-                                .refs = 1,
-                                .holds = 1,
-                                .id = ++n_posted,
-                                .event = k->event,
-                                .call_site = k->call_site,
-                                .stack = stack};
+  struct cohort_request_record *r = cohort_object_new(&requests, sizeof(struct request), HANDLE(request));
+  if (r != NULL) {
 #ifndef OPEN_MPI
-  r->o.f_handle = request;
+    r->o.f_handle = request;
 #endif
-  r->o.state = persistent ? COHORT_REQUEST_PERSISTENT : COHORT_REQUEST_ACTIVE;
-  r->since_ns = persistent ? 0 : k->since_ns;
-  r->tid = k->tid;
-  r->a = k->a;
-  keep(&r->a);
-  add(r);
+    r->o.event = k->event;
+    r->o.call_site = k->call_site;
+    r->o.stack = stack;
+    r->o.state = persistent ? COHORT_REQUEST_PERSISTENT : COHORT_REQUEST_ACTIVE;
+    r->since_ns = persistent ? 0 : k->since_ns;
+    r->tid = k->tid;
+    r->a = k->a;
+    hold(&r->a);
+    add(r);
+  }
   cohort_registry_unlock();
 }
 
 void cohort_call_fortran(MPI_Request request, MPI_Fint f) {
   if (!g.tracking || request == MPI_REQUEST_NULL) return;
   cohort_registry_lock();
-  struct cohort_request_record *r = cohort_table_find(&table, HANDLE(request));
+  struct cohort_request_record *r = find(HANDLE(request));
   for (; r != NULL; r = next_of(r)) __atomic_store_n(&r->o.f_handle, f, __ATOMIC_RELEASE);
   cohort_registry_unlock();
 }
@@ -334,7 +306,7 @@ static struct given given_of(MPI_Request request) {
   /* those of one builtin handle are taken for each other in any case */
   if (LIKELY(!cohort_at_once) || g_.handle == 0 || cohort_is_builtin(g_.handle)) return g_;
   cohort_registry_lock();
-  const struct cohort_request_record *r = cohort_table_find(&table, g_.handle);
+  const struct cohort_request_record *r = find(g_.handle);
   g_.id = r == NULL ? 0 : r->o.id;
   cohort_registry_unlock();
   return g_;
@@ -342,7 +314,7 @@ static struct given given_of(MPI_Request request) {
 
 /* Its record, if the handle is still that request's. The lock is held. */
 static struct cohort_request_record *still(struct given before) {
-  struct cohort_request_record *r = before.handle == 0 ? NULL : cohort_table_find(&table, before.handle);
+  struct cohort_request_record *r = before.handle == 0 ? NULL : find(before.handle);
   return r != NULL && (before.id == ANY_ID || before.id == r->o.id) ? r : NULL;
 }
 
@@ -381,41 +353,16 @@ const MPI_Request *cohort_call_value(MPI_Request request) {
   return &value;
 }
 
-static void settle_one(int i, MPI_Request after, int rc) {
-  cohort_registry_lock();
-  settle(given[i], after, rc == MPI_SUCCESS ? 1 : -1);
-  cohort_registry_unlock();
-}
-
-void cohort_request_settled(const MPI_Request *after, int rc) {
-  if (given != NULL) settle_one(0, *after, rc);
-}
-
 void cohort_requests_settled(int n, const int *indices, const MPI_Request *after, int rc, const MPI_Status *statuses) {
   if (given == NULL) return;
   cohort_registry_lock();
   for (int k = 0; k < n; k++) {
-    int i = indices == NULL ? k : indices[k];
-    int done = 1;
+    int i = indices == NULL ? k : indices[k], done = rc == MPI_SUCCESS ? 1 : -1;
     if (rc == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE)
       done = statuses[k].MPI_ERROR != MPI_ERR_PENDING;
-    else if (rc != MPI_SUCCESS)
-      done = -1;
     settle(given[i], after[i], done);
   }
   cohort_registry_unlock();
-}
-
-/* `index` may be anything if there was an error. */
-void cohort_requests_settled_any(int count, const MPI_Request *after, const int *index, int rc) {
-  if (given != NULL && *index >= 0 && *index < count) settle_one(*index, after[*index], rc);
-}
-
-void cohort_requests_settled_some(int count, const MPI_Request *after, const int *outcount, const int *indices, int rc,
-                                  const MPI_Status *statuses) {
-  if (rc != MPI_SUCCESS && rc != MPI_ERR_IN_STATUS) return;
-  if (*outcount == MPI_UNDEFINED || *outcount < 0 || *outcount > count) return;
-  cohort_requests_settled(*outcount, indices, after, rc, statuses);
 }
 
 void cohort_request_marked(uint32_t flag) {
@@ -433,12 +380,12 @@ void cohort_request_given_up(void) {
   if (r != NULL && (r->o.state & COHORT_REQUEST_ACTIVE) && !(r->o.state & COHORT_REQUEST_COMPLETE))
     detach(r);
   else if (r != NULL)
-    release(r);
+    cohort_object_unref(&r->o);
   cohort_registry_unlock();
 }
 
 static void started(const struct cohort_call *k, MPI_Request request) {
-  struct cohort_request_record *r = request == MPI_REQUEST_NULL ? NULL : cohort_table_find(&table, HANDLE(request));
+  struct cohort_request_record *r = request == MPI_REQUEST_NULL ? NULL : find(HANDLE(request));
   if (r == NULL) return;
   r->start_event = k->event + 1;
   r->start_site = k->call_site;

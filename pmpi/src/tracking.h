@@ -42,12 +42,9 @@ void cohort_call_grequest(uint64_t site, MPI_Request request, MPI_Fint f);
 /* The requests that the call is given; before it is published. */
 void cohort_call_given(struct cohort_call *k, int count, const MPI_Request *requests);
 const MPI_Request *cohort_call_value(MPI_Request request); /* where one lies that the program passes by value */
-/* What became of them. `after` is what the call left in the program's variables; `indices` NULL: all. */
-void cohort_request_settled(const MPI_Request *after, int rc);
+/* What became of them: of `n`, those with these indices (NULL: the first). `after` is what the call left in the program's
+ * variables. */
 void cohort_requests_settled(int n, const int *indices, const MPI_Request *after, int rc, const MPI_Status *statuses);
-void cohort_requests_settled_any(int count, const MPI_Request *after, const int *index, int rc);
-void cohort_requests_settled_some(int count, const MPI_Request *after, const int *outcount, const int *indices, int rc,
-                                  const MPI_Status *statuses);
 void cohort_request_marked(uint32_t flag);
 void cohort_request_given_up(void);
 void cohort_requests_started(const struct cohort_call *k, int count, const MPI_Request *requests, int rc);

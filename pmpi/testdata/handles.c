@@ -64,7 +64,7 @@ static void is(MPI_Request request, uint32_t op, uint32_t state, int line) {
   if (r == NULL) return;
   check(r->a.op == op, "op", line);
   check((r->o.state & LIFE) == state, "state", line);
-  check(r->o.size == sizeof *r && r->o.handle == HANDLE(request) && r->o.call_site != 0 && r->o.id != 0 && r->tid == gettid(), "origin", line);
+  check(r->o.size >= sizeof *r && r->o.handle == HANDLE(request) && r->o.call_site != 0 && r->o.id != 0 && r->tid == gettid(), "origin", line);
 }
 #define IS(request, op, state) is(request, COHORT_OP_##op, state, __LINE__)
 

@@ -29,48 +29,138 @@ func fortranWrappers(functions []*mpispec.Function) string {
 
 `)
 	for _, f := range functions {
-		lower, upper := lower(f), strings.ToUpper(f.Short())
 		switch {
 		case f.Class == mpispec.ClassCollectiveInit:
-			fmt.Fprintf(&b, "#ifdef OPEN_MPI\nFORTRAN_EXTENSION(%s, \"MPIX_%s\")\n#endif\n", lower, f.Short())
-			continue
-		case f.Fortran == mpispec.FortranPassed:
-			fmt.Fprintf(&b, "FORTRAN_PASSED_ON(%s, \"%s\")\n", lower, f.Name)
-			continue
-		case f.Fortran != mpispec.FortranConverted:
-			continue
+			b.WriteString(openMPI(ownWrapper(f, "mpix_"+lower(f), "MPIX_"+f.Short())))
+		case f.Fortran == mpispec.FortranPassed || f.Fortran == mpispec.FortranOwn && f.Coverage != mpispec.Value:
+			b.WriteString(ownWrapper(f, "mpi_"+lower(f), f.Name))
+		case f.Fortran == mpispec.FortranConverted:
+			b.WriteString(convertingWrapper(f) + "\n")
 		}
-		text := fmt.Sprintf("EXPORT void mpi_%s_f08_(%s) {\n%s}\nFORTRAN_NAMES(%s, %s)\n", lower, fortranParameters(f),
-			fortranBody(f), lower, upper)
-		if onlyC(f) || f.F08Own {
-			text = "#ifdef OPEN_MPI\n" + text + "#endif\n"
-		}
-		b.WriteString(text + "\n")
 		if f.Short() == "Win_allocate" { // the form with a C pointer has names of its own
-			b.WriteString("#ifdef OPEN_MPI\nALIAS(mpi_win_allocate_cptr_, mpi_win_allocate_f08_)\n" +
-				"ALIAS(mpi_win_allocate_cptr__, mpi_win_allocate_f08_)\n#endif\n\n")
+			b.WriteString(openMPI("ALIAS(mpi_win_allocate_cptr_, mpi_win_allocate_f08_)\n" +
+				"ALIAS(mpi_win_allocate_cptr__, mpi_win_allocate_f08_)\n"))
 		}
 	}
 	return b.String()
 }
 
-func fortranParameters(f *mpispec.Function) string {
-	var all []string
-	hidden := ""
-	for _, p := range f.Params {
-		switch p.Type {
-		case "void*":
-			all = append(all, "void *"+p.Name)
-		case "char*":
-			all = append(all, "const char *"+p.Name)
-			hidden = ", size_t " + p.Name + "_length"
-		case "MPI_Aint", "MPI_Offset":
-			all = append(all, p.Type+" *"+p.Name)
-		default:
-			all = append(all, "MPI_Fint *"+p.Name)
-		}
+func openMPI(text string) string { return "#ifdef OPEN_MPI\n" + text + "#endif\n" }
+
+func convertingWrapper(f *mpispec.Function) string {
+	declared, _ := fortranParameters(f)
+	text := fmt.Sprintf("EXPORT void mpi_%s_f08_(%s) {\n%s}\nFORTRAN_NAMES(%[1]s, %[4]s)\n", lower(f), declared,
+		fortranBody(f), strings.ToUpper(f.Short()))
+	if onlyC(f) || f.F08Own || ofMPI1(f) {
+		return openMPI(text)
 	}
-	return strings.Join(append(all, "MPI_Fint *ierr"), ", ") + hidden
+	return text
+}
+
+// ofMPI1 reports whether its addresses are INTEGERs in Fortran; mpi_f08 has not got it.
+func ofMPI1(f *mpispec.Function) bool { return f.Until == 30 }
+
+// fortranParameters are those of a procedure as C declares them, and as C passes them on. All are addresses, but the
+// lengths of texts, which come last.
+func fortranParameters(f *mpispec.Function) (declared, passed string) {
+	lengths, lengthsPassed := "", ""
+	for _, p := range f.Params {
+		switch {
+		case f.Coverage == mpispec.Lifecycle && strings.HasPrefix(p.Name, "arg"): // of C only
+			continue
+		case strings.Contains(p.Type, "char"):
+			declared += "char *"
+			lengths += ", size_t " + p.Name + "_length"
+			lengthsPassed += ", " + p.Name + "_length"
+		case strings.HasSuffix(p.Type, "*"): // a buffer, or a procedure
+			declared += "void *"
+		case (p.Type == "MPI_Aint" || p.Type == "MPI_Offset") && !ofMPI1(f):
+			declared += p.Type + " *"
+		default:
+			declared += "MPI_Fint *"
+		}
+		declared += p.Name + ", "
+		passed += p.Name + ", "
+	}
+	return declared + "MPI_Fint *ierr" + lengths, passed + "ierr" + lengthsPassed
+}
+
+// passedOn is a procedure whose arguments go on to the MPI's own one as they are.
+func passedOn(f *mpispec.Function, symbol, before, after string) string {
+	declared, passed := fortranParameters(f)
+	return fmt.Sprintf(`EXPORT void %[1]s(%s) {
+  static __typeof(%[1]s) *next;
+  if (UNLIKELY(next == NULL) && (*(void **)&next = fortran_next("%[1]s")) == NULL) return;
+%[3]s  next(%[4]s);
+%[5]s}
+`, symbol, declared, before, passed, after)
+}
+
+// procedural reports whether it makes an object of a procedure, which only the Fortran program knows: an MPI's wrapper
+// may give C one of its own.
+func procedural(f *mpispec.Function) bool {
+	return f.Coverage == mpispec.Objects && strings.Contains(f.Params[0].Type, "_function")
+}
+
+// ownWrapper is a procedure, with all its names, that only the MPI's own one understands: it has procedures or texts
+// among its arguments, or sets up more than MPI. It is passed on, and what it made is noted.
+func ownWrapper(f *mpispec.Function, symbol, call string) string {
+	before, after := "  MPI_Fint own = MPI_ERR_OTHER;\n  if (ierr == NULL) ierr = &own;\n", ""
+	switch {
+	case f.Coverage == mpispec.Lifecycle:
+		before += "  int outer = cohort_init_begin();\n"
+		after = "  cohort_init_end(outer, *ierr);\n"
+	case f.Coverage == mpispec.Objects:
+		before += "  cohort_fortran_site(SITE);\n"
+		after = fmt.Sprintf(`  cohort_fortran_site(0);
+  uint64_t site = *ierr == MPI_SUCCESS ? cohort_registry_enter(SITE) : 0;
+  if (site == 0) return;
+  %s;
+  cohort_registry_leave();
+`, fortranNote(f))
+	case f.Short() == "Grequest_start":
+		before += "  int seen = cohort_enter(COHORT_OP_GREQUEST_START, SITE);\n"
+		after = `  MPI_Request made = PMPI_Request_f2c(*request);
+  if (seen) {
+    cohort_grequest_started(*ierr, made);
+    cohort_leave();
+  }
+  if (*ierr == MPI_SUCCESS) cohort_call_grequest(SITE, made, *request);
+`
+	default:
+		before += fmt.Sprintf("  int seen = cohort_enter(COHORT_OP_OTHER, SITE);\n  if (seen) cohort_uncovered(\"%s\");\n",
+			call)
+		after = fmt.Sprintf("  if (*ierr == MPI_SUCCESS) %s;\n  if (!seen) return;\n  cohort_event_plain();\n"+
+			"  cohort_leave();\n", fortranNote(f))
+	}
+	ofMPIf := passedOn(f, symbol+"_", before, after)
+	if !procedural(f) {
+		ofMPIf = openMPI(ofMPIf)
+	}
+	return passedOn(f, symbol+"_f08_", before, after) + ofMPIf + openMPI(passedOn(f, symbol+"__", before, after)) + "\n"
+}
+
+// fortranNote is what the registry is told of such a call.
+func fortranNote(f *mpispec.Function) string {
+	switch {
+	case f.Short() == "Op_create":
+		return "cohort_op_from_fortran(*op, user_fn, *commute != 0, site)"
+	case procedural(f):
+		return fmt.Sprintf("cohort_errhandler_from_fortran(*errhandler, %s, %s, site)", errhandlerKind(f), f.Params[0].Name)
+	}
+	switch f.Short() {
+	case "Info_set", "Info_delete":
+		return "cohort_info_changed(PMPI_Info_f2c(*info), site)"
+	case "Type_get_contents":
+		return "cohort_contents_given(PMPI_Type_f2c(*datatype), *max_datatypes, NULL, array_of_datatypes)"
+	case "File_get_view":
+		return "fortran_view_given(*fh, *etype, *filetype)"
+	case "File_set_view":
+		return "fortran_viewed(*fh, *disp, *etype, *filetype, datarep, datarep_length)"
+	case "File_open":
+		return "fortran_opened(*fh, *comm, filename, filename_length, *amode, SITE)"
+	}
+	return "(void)0"
 }
 
 // fortranCount is the C expression of how many elements an array of handles or statuses has.
@@ -108,6 +198,8 @@ func fortranBody(f *mpispec.Function) string {
 			argument = p.Name
 		case p.Type == "void*":
 			argument = "fortran_buffer(" + p.Name + ")"
+		case p.Type == "MPI_Aint" && p.Array && ofMPI1(f):
+			argument = fmt.Sprintf("fortran_places(%s, %s)", p.Name, count)
 		case p.Type == "char*":
 			fmt.Fprintf(&before, "  char c_%s[MPI_MAX_OBJECT_NAME];\n  fortran_string(c_%s, sizeof c_%s, %s, "+
 				"%s_length);\n", p.Name, p.Name, p.Name, p.Name, p.Name)
@@ -202,41 +294,20 @@ func fortranHandle(f *mpispec.Function, p *mpispec.Param, before, after *strings
 // are wrapped for other reasons (fortranWrappers).
 func fortranSites(functions []*mpispec.Function) string {
 	var b strings.Builder
-	most := 0
 	for _, f := range functions {
-		if f.Fortran != mpispec.FortranConverted ||
-			slices.ContainsFunc(f.Params, func(p mpispec.Param) bool { return p.Type == "char*" }) {
-			continue // the length of a text comes behind the other arguments
+		own := f.Fortran == mpispec.FortranOwn && !procedural(f) &&
+			(f.Coverage == mpispec.Objects || f.Coverage == mpispec.Uncovered)
+		if f.Fortran != mpispec.FortranConverted && !own {
+			continue
 		}
-		n := len(f.Params) + 1
-		most = max(most, n)
-		fmt.Fprintf(&b, "FORTRAN_SITE%d(mpi_%s_)\n", n, lower(f))
+		symbols := []string{"mpi_" + lower(f) + "_"}
 		if onlyC(f) && !f.F08Own { // others have no such symbol
-			fmt.Fprintf(&b, "FORTRAN_SITE%d(mpi_%s_f08ts_)\n", n, lower(f))
+			symbols = append(symbols, "mpi_"+lower(f)+"_f08ts_")
+		}
+		for _, symbol := range symbols {
+			b.WriteString(passedOn(f, symbol, "  cohort_fortran_site(SITE);\n", "  cohort_fortran_site(0);\n"))
 		}
 	}
 	return "/* MPICH's mpif.h and \"use mpi\" call the C symbols, its \"use mpi_f08\" does for calls with buffers: where\n" +
-		" * they are called from is told here. */\n#ifndef OPEN_MPI\n\n" + siteMacros(most) + b.String() + "#endif\n"
-}
-
-// siteMacros are for calls of up to so many arguments. All arguments of a Fortran call are addresses, so their number
-// is all that matters.
-func siteMacros(most int) string {
-	var b strings.Builder
-	var kinds, declared, passed []string
-	for i := range most {
-		kinds = append(kinds, "void *")
-		declared = append(declared, fmt.Sprintf("void *a%d", i))
-		passed = append(passed, fmt.Sprintf("a%d", i))
-		fmt.Fprintf(&b, `#define FORTRAN_SITE%d(symbol) \
-  EXPORT void symbol(%s) { \
-    static void *next; \
-    if (UNLIKELY(next == NULL)) next = fortran_next(#symbol); \
-    cohort_fortran_site(SITE); \
-    ((void (*)(%s))next)(%s); \
-    cohort_fortran_site(0); \
-  }
-`, i+1, strings.Join(declared, ", "), strings.Join(kinds, ", "), strings.Join(passed, ", "))
-	}
-	return b.String() + "\n"
+		" * they are called from is told here. */\n#ifndef OPEN_MPI\n" + b.String() + "#endif\n"
 }

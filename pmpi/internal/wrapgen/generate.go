@@ -33,6 +33,7 @@ func FilesOf(functions []*mpispec.Function) map[string]string {
 		"ops.h":               ops(functions),
 		"gen_fortran.c":       fortranWrappers(functions),
 		"gen_fortran_sites.c": fortranSites(functions),
+		"wrap_datatypes.h":    combiners(functions),
 	}
 	for _, f := range functions {
 		if name := fileOf(f); name != "" {
@@ -56,6 +57,12 @@ func fileOf(f *mpispec.Function) string {
 	switch {
 	case f.Coverage == mpispec.Uncovered && f.Class == mpispec.ClassNone:
 		return "gen_uncovered.c"
+	case f.Coverage == mpispec.Objects && strings.HasSuffix(f.Name, "_c2f"):
+		return "" // of Open MPI only
+	case f.Coverage == mpispec.Objects && strings.HasPrefix(f.Name, "MPI_Type_"):
+		return "wrap_datatypes.h"
+	case f.Coverage == mpispec.Objects:
+		return "wrap_objects.h"
 	case f.Coverage != mpispec.Recorded:
 		return ""
 	case f.Small != nil:
@@ -98,6 +105,8 @@ func guarded(f *mpispec.Function, text string) string {
 	switch {
 	case f.Class == mpispec.ClassCollectiveInit:
 		condition = "#ifdef COHORT_PERSISTENT_COLLECTIVE\n"
+	case f.Name == "MPI_Errhandler_create":
+		condition = "#ifndef OPEN_MPI\n" // which has it no more
 	case f.Since >= 40:
 		condition = "#if !defined(OPEN_MPI) && MPI_VERSION >= 4\n"
 	default:
@@ -134,6 +143,9 @@ func compose(f *mpispec.Function, s stages) string {
 }
 
 func wrapper(f *mpispec.Function) string {
+	if f.Coverage == mpispec.Objects {
+		return objectWrapper(f)
+	}
 	if f.Small != nil && f.Coverage == mpispec.Recorded {
 		return largeWrapper(f)
 	}

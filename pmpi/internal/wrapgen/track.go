@@ -178,48 +178,40 @@ func (t *tracking) side(f *mpispec.Function, b mpispec.Buffer, side string) {
 	}
 }
 
+// windowsAndFiles is what the registry is told of them when a call has succeeded.
+var windowsAndFiles = map[string]string{
+	"Win_create":          "cohort_window_made(*win, COHORT_WINDOW_CREATE, comm, k->call_site)",
+	"Win_allocate":        "cohort_window_made(*win, COHORT_WINDOW_ALLOCATE, comm, k->call_site)",
+	"Win_allocate_shared": "cohort_window_made(*win, COHORT_WINDOW_SHARED, comm, k->call_site)",
+	"Win_create_dynamic":  "cohort_window_made(*win, COHORT_WINDOW_DYNAMIC, comm, k->call_site)",
+	"Win_fence": "cohort_window_epoch(win, COHORT_EPOCH_FENCE, " +
+		"assert & MPI_MODE_NOSUCCEED ? 0 : COHORT_EPOCH_FENCE, MPI_GROUP_NULL)",
+	"Win_start":      "cohort_window_epoch(win, 0, COHORT_EPOCH_START, group)",
+	"Win_complete":   "cohort_window_epoch(win, COHORT_EPOCH_START, 0, MPI_GROUP_NULL)",
+	"Win_post":       "cohort_window_epoch(win, 0, COHORT_EPOCH_POST, group)",
+	"Win_wait":       "cohort_window_epoch(win, COHORT_EPOCH_POST, 0, MPI_GROUP_NULL)",
+	"Win_test":       "if (*flag) cohort_window_epoch(win, COHORT_EPOCH_POST, 0, MPI_GROUP_NULL)",
+	"Win_lock_all":   "cohort_window_epoch(win, 0, COHORT_EPOCH_LOCK_ALL, MPI_GROUP_NULL)",
+	"Win_unlock_all": "cohort_window_epoch(win, COHORT_EPOCH_LOCK_ALL, 0, MPI_GROUP_NULL)",
+	"Win_lock":       "cohort_window_lock(win, rank, lock_type)",
+	"Win_unlock":     "cohort_window_unlock(win, rank)",
+	"File_open":      "cohort_file_opened(*fh, comm, filename, amode, k->call_site)",
+	"File_set_view":  "cohort_file_viewed(fh, disp, etype, filetype, datarep)",
+}
+
 // objects follows windows and files.
 func (t *tracking) objects(f *mpispec.Function) {
-	done := func(format string, a ...any) { t.then("if (rc == MPI_SUCCESS) "+format, a...) }
-	freed := func(table, handle string) {
+	if told := windowsAndFiles[strings.TrimSuffix(f.Short(), "_c")]; told != "" {
+		t.then("if (rc == MPI_SUCCESS) %s", told)
+	}
+	freed := map[string]string{
+		"Win_free": "&cohort_windows, HANDLE(*win)", "File_close": "&cohort_files, (uint64_t)(uintptr_t)*fh",
+	}[f.Short()]
+	if freed != "" {
 		t.declare.WriteString("  struct cohort_object *object = NULL;\n")
-		t.line("object = cohort_object_freeing(&%s, %s)", table, handle)
+		t.line("object = cohort_object_freeing(%s)", freed)
 		t.line("k->a.object = (uint64_t)(uintptr_t)object")
 		t.then("cohort_object_freed(object, rc)")
-	}
-	switch name := strings.TrimSuffix(f.Short(), "_c"); name {
-	case "Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic":
-		kind := map[string]string{
-			"Win_create": "CREATE", "Win_allocate": "ALLOCATE", "Win_allocate_shared": "SHARED",
-			"Win_create_dynamic": "DYNAMIC",
-		}[name]
-		done("cohort_window_made(*win, COHORT_WINDOW_%s, comm, k->call_site)", kind)
-	case "Win_free":
-		freed("cohort_windows", "HANDLE(*win)")
-	case "File_open":
-		done("cohort_file_opened(*fh, comm, filename, amode, k->call_site)")
-	case "File_close":
-		freed("cohort_files", "(uint64_t)(uintptr_t)*fh")
-	case "File_set_view":
-		done("cohort_file_viewed(fh, disp, etype, filetype, datarep)")
-	case "Win_fence":
-		done("cohort_window_fence(win, assert)")
-	case "Win_start", "Win_post":
-		done("cohort_window_group(win, group, COHORT_EPOCH_%s)", strings.ToUpper(strings.TrimPrefix(name, "Win_")))
-	case "Win_complete":
-		done("cohort_window_ended(win, COHORT_EPOCH_START)")
-	case "Win_wait":
-		done("cohort_window_ended(win, COHORT_EPOCH_POST)")
-	case "Win_test":
-		t.then("if (rc == MPI_SUCCESS && *flag) cohort_window_ended(win, COHORT_EPOCH_POST)")
-	case "Win_lock":
-		done("cohort_window_lock(win, rank, lock_type)")
-	case "Win_unlock":
-		done("cohort_window_unlock(win, rank)")
-	case "Win_lock_all":
-		done("cohort_window_group(win, MPI_GROUP_NULL, COHORT_EPOCH_LOCK_ALL)")
-	case "Win_unlock_all":
-		done("cohort_window_ended(win, COHORT_EPOCH_LOCK_ALL)")
 	}
 }
 
@@ -244,14 +236,15 @@ func (t *tracking) requests(f *mpispec.Function) {
 	}
 	switch f.Completes {
 	case mpispec.CompletesOne:
-		t.then("%scohort_request_settled(request, rc)", completed)
+		t.then("%scohort_requests_settled(1, NULL, request, rc, MPI_STATUSES_IGNORE)", completed)
 	case mpispec.CompletesAll:
 		t.then("%scohort_requests_settled(%s, NULL, array_of_requests, rc, array_of_statuses)", completed, given.Length)
-	case mpispec.CompletesAny:
-		t.then("%scohort_requests_settled_any(count, array_of_requests, index, rc)", completed)
-	case mpispec.CompletesSome:
-		t.then("cohort_requests_settled_some(incount, array_of_requests, outcount, array_of_indices, rc, " +
-			"array_of_statuses)")
+	case mpispec.CompletesAny: // the index may be anything if there was an error
+		t.then("%sif (*index >= 0 && *index < count) "+
+			"cohort_requests_settled(1, index, array_of_requests, rc, MPI_STATUSES_IGNORE)", completed)
+	case mpispec.CompletesSome: // MPI_UNDEFINED is below 0
+		t.then("if ((rc == MPI_SUCCESS || rc == MPI_ERR_IN_STATUS) && *outcount <= incount) " +
+			"cohort_requests_settled(*outcount, array_of_indices, array_of_requests, rc, array_of_statuses)")
 	case mpispec.CompletesNone:
 		switch f.Short() {
 		case "Cancel":
