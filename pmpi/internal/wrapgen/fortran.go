@@ -15,12 +15,11 @@ var handles = map[string]string{
 	"MPI_Request": "Request",
 }
 
-func hasBuffer(f *mpispec.Function) bool {
-	return slices.ContainsFunc(f.Params, func(p mpispec.Param) bool { return p.Type == "void*" })
+// onlyC reports whether MPICH's mpi_f08 calls the C function, and not one of its own: where there is a buffer.
+func onlyC(f *mpispec.Function) bool {
+	buffer := func(p mpispec.Param) bool { return p.Type == "void*" }
+	return slices.ContainsFunc(f.Params, buffer) && f.Short() != "Win_allocate"
 }
-
-// onlyC reports whether MPICH's mpi_f08 calls the C function, and not one of its own.
-func onlyC(f *mpispec.Function) bool { return hasBuffer(f) && f.Short() != "Win_allocate" }
 
 func fortranWrappers(functions []*mpispec.Function) string {
 	var b strings.Builder

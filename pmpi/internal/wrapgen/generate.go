@@ -72,31 +72,20 @@ func fileOf(f *mpispec.Function) string {
 	case has(f, "message"):
 		return "wrap_mprobe.h"
 	}
-	switch f.Class {
-	case mpispec.ClassSend, mpispec.ClassSendInit, mpispec.ClassRecv, mpispec.ClassIrecv, mpispec.ClassSendrecv:
-		return "wrap_p2p.h"
-	case mpispec.ClassProbe:
-		return "wrap_probe.h"
-	case mpispec.ClassRecvInit, mpispec.ClassStart:
-		return "wrap_persistent.h"
-	case mpispec.ClassCompletion:
-		return "wrap_completion.h"
-	case mpispec.ClassCollective, mpispec.ClassIcollective:
-		return "gen_collectives.c"
-	case mpispec.ClassCollectiveInit:
-		return "gen_persistent_collectives.c"
-	case mpispec.ClassComm:
-		return "gen_comms.c"
-	case mpispec.ClassRequest:
-		return "wrap_cancel.h"
-	case mpispec.ClassOther:
-		if f.OfType("MPI_Comm", mpispec.In) != nil || len(f.Params) == 0 { // Abort, Finalize
-			return "wrap_init.h"
-		}
-		return "wrap_cancel.h"
-	case mpispec.ClassNone:
+	if f.Class == mpispec.ClassOther && (len(f.Params) == 0 || f.Params[0].Type == "MPI_Comm") { // Finalize, Abort
+		return "wrap_init.h"
 	}
-	return ""
+	return fileOfClass[f.Class]
+}
+
+var fileOfClass = map[mpispec.Class]string{
+	mpispec.ClassSend: "wrap_p2p.h", mpispec.ClassSendInit: "wrap_p2p.h", mpispec.ClassRecv: "wrap_p2p.h",
+	mpispec.ClassIrecv: "wrap_p2p.h", mpispec.ClassSendrecv: "wrap_p2p.h", mpispec.ClassProbe: "wrap_probe.h",
+	mpispec.ClassRecvInit: "wrap_persistent.h", mpispec.ClassStart: "wrap_persistent.h",
+	mpispec.ClassCompletion: "wrap_completion.h", mpispec.ClassRequest: "wrap_cancel.h",
+	mpispec.ClassOther: "wrap_cancel.h", mpispec.ClassCollective: "gen_collectives.c",
+	mpispec.ClassIcollective: "gen_collectives.c", mpispec.ClassCollectiveInit: "gen_persistent_collectives.c",
+	mpispec.ClassComm: "gen_comms.c",
 }
 
 // guarded puts the preprocessor's condition under which a function exists around its text.
@@ -193,15 +182,13 @@ func prototype(f *mpispec.Function) string {
 	return strings.Replace(f.Prototype(), f.Name+"(", "COHORT_PERSISTENT_COLLECTIVE(MPI, "+f.Short()+")(", 1)
 }
 
-func names(f *mpispec.Function) []string {
+func arguments(f *mpispec.Function) string {
 	all := make([]string, len(f.Params))
 	for i, p := range f.Params {
 		all[i] = p.Name
 	}
-	return all
+	return strings.Join(all, ", ")
 }
-
-func arguments(f *mpispec.Function) string { return strings.Join(names(f), ", ") }
 
 // parameters are declared as in the function's prototype.
 func parameters(f *mpispec.Function) string {

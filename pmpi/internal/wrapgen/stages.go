@@ -9,35 +9,33 @@ import (
 
 // fill makes what comes between entering and leaving.
 func (s *stages) fill(f *mpispec.Function) {
+	class := f.Class
+	if f.OneSided() {
+		class = mpispec.ClassNone // by hand
+	}
 	switch {
 	case fileOf(f) == "gen_comms.c":
 		s.communicator(f)
 	case f.Coverage == mpispec.Uncovered:
 		s.call = fmt.Sprintf("    cohort_uncovered(\"%s\");\n    rc = %s;\n    cohort_event_plain();\n", f.Name,
 			uncoveredCall(f))
-	case f.OneSided():
-		s.byHand(f)
-	case f.Class == mpispec.ClassSend:
+	case class == mpispec.ClassSend:
 		s.send(f)
-	case f.Class == mpispec.ClassSendInit:
+	case class == mpispec.ClassSendInit:
 		s.call = fmt.Sprintf("    rc = carry_%s(%s);\n    cohort_send_initialized(rc, buf, count, datatype, comm, dest, "+
 			"tag, request);\n", lower(f), arguments(f))
-	case f.Class == mpispec.ClassCollective:
+	case class == mpispec.ClassCollective:
 		s.collective(f)
-	case f.Class == mpispec.ClassIcollective:
+	case class == mpispec.ClassIcollective:
 		s.call = fmt.Sprintf("    rc = %s;\n"+
 			"    if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_COLLECTIVE, 0);\n"+
 			"    if (g.full) cohort_event_collective(rc, comm, %s, %s);\n", library(f), root(f), contribution(f))
-	case f.Class == mpispec.ClassCollectiveInit:
+	case class == mpispec.ClassCollectiveInit:
 		s.call = fmt.Sprintf("    rc = %s;\n    cohort_collective_initialized(rc, comm, %s, g.full ? %s : 0, %s, "+
 			"request);\n", library(f), root(f), contribution(f), op(f.Base))
 	default:
-		s.byHand(f)
+		s.call = fmt.Sprintf("    rc = stage_%s(%s);\n", f.Short(), arguments(f))
 	}
-}
-
-func (s *stages) byHand(f *mpispec.Function) {
-	s.call = fmt.Sprintf("    rc = stage_%s(%s);\n", f.Short(), arguments(f))
 }
 
 func (s *stages) send(f *mpispec.Function) {
@@ -146,8 +144,7 @@ func contribution(f *mpispec.Function) string {
 }
 
 func neighbours(f *mpispec.Function) bool {
-	last := f.Buffers[len(f.Buffers)-1]
-	return last.Times == mpispec.PerSource
+	return f.Buffers[len(f.Buffers)-1].Times == mpispec.PerSource
 }
 
 // inPlace is what a rank gives whose data are where it receives: its own part, or all.
@@ -164,24 +161,24 @@ func inPlace(f *mpispec.Function, from, to mpispec.Buffer) string {
 }
 
 func bytesOf(b mpispec.Buffer) string {
-	to, of := b.Count, b.Type
+	plain, each := fmt.Sprintf("cohort_bytes(%s, %s)", b.Count, b.Type), ""
 	switch {
-	case b.Times == mpispec.SumOf:
-		return fmt.Sprintf("cohort_bytes_v(%s, %s, comm)", to, of)
 	case b.Times == mpispec.PerMember && b.ByType:
-		return fmt.Sprintf("cohort_bytes_w(%s, %s, comm)", to, of)
-	case b.Times == mpispec.PerMember && b.Array:
-		return fmt.Sprintf("cohort_bytes_v(%s, %s, comm)", to, of)
+		each = "w"
+	case b.Times == mpispec.PerMember && b.Array || b.Times == mpispec.SumOf:
+		each = "v"
 	case b.Times == mpispec.PerMember:
-		return fmt.Sprintf("cohort_bytes_all(%s, %s, comm)", to, of)
+		each = "all"
 	case b.Times == mpispec.PerTarget && b.ByType:
-		return fmt.Sprintf("cohort_bytes_out_w(%s, %s, comm)", to, of)
+		each = "out_w"
 	case b.Times == mpispec.PerTarget && b.Array:
-		return fmt.Sprintf("cohort_bytes_out(%s, %s, comm)", to, of)
+		each = "out"
 	case b.Times == mpispec.PerTarget:
-		return fmt.Sprintf("cohort_bytes(%s, %s) * cohort_out_degree(comm)", to, of)
+		return plain + " * cohort_out_degree(comm)"
+	default:
+		return plain
 	}
-	return fmt.Sprintf("cohort_bytes(%s, %s)", to, of)
+	return fmt.Sprintf("cohort_bytes_%s(%s, %s, comm)", each, b.Count, b.Type)
 }
 
 // carry is the header of how messages are carried, apart from what is decided about them. Plainly they are carried by
@@ -192,18 +189,18 @@ func carry(functions []*mpispec.Function) string {
 	b.WriteString(notice + "#ifndef COHORT_CARRY_H\n#define COHORT_CARRY_H\n#include \"core.h\"\n\n")
 	declared := map[string]bool{}
 	for _, f := range functions {
-		how, ok := carriers[f.Class]
+		withOp, ok := carriers[f.Class]
 		if !ok || f.Small != nil || f.OneSided() || f.Coverage != mpispec.Recorded {
 			continue
 		}
 		blocking := f.Nonlocal || f.Class == mpispec.ClassSend && !has(f, "request")
 		name, args, params := lower(f), arguments(f), parameters(f)
-		if how == withOp {
+		if withOp {
 			name = map[bool]string{true: "isend", false: "send"}[has(f, "request")]
 			if f.Class == mpispec.ClassSendInit {
 				name = "send_init"
 			}
-			args, params = insertOp(args, op(f)), insertOp(params, "uint32_t op")
+			args, params = insertOp(f, args, op(f)), insertOp(f, params, "uint32_t op")
 		}
 		declare := func(prefix string) {
 			if !declared[prefix+name] {
@@ -228,26 +225,18 @@ func carry(functions []*mpispec.Function) string {
 }
 
 // insertOp puts an operation behind a send's arguments, before its request.
-func insertOp(list, op string) string {
-	if head, request, ok := strings.Cut(list, ", MPI_Request *"); ok {
-		return head + ", " + op + ", MPI_Request *" + request
+func insertOp(f *mpispec.Function, list, op string) string {
+	at := len(list)
+	if has(f, "request") {
+		at = strings.LastIndex(list, ", ")
 	}
-	if head, ok := strings.CutSuffix(list, ", request"); ok {
-		return head + ", " + op + ", request"
-	}
-	return list + ", " + op
+	return list[:at] + ", " + op + list[at:]
 }
 
-type carrier int
-
-const (
-	asIs   carrier = iota
-	withOp         // one function for the sends of all modes, which is told the operation
-)
-
-// carriers are the classes of calls that carry messages.
-var carriers = map[mpispec.Class]carrier{
-	mpispec.ClassSend: withOp, mpispec.ClassSendInit: withOp, mpispec.ClassRecv: asIs, mpispec.ClassIrecv: asIs,
-	mpispec.ClassSendrecv: asIs, mpispec.ClassProbe: asIs, mpispec.ClassRecvInit: asIs, mpispec.ClassStart: asIs,
-	mpispec.ClassCompletion: asIs, mpispec.ClassRequest: asIs,
+// carriers are the classes of calls that carry messages, and whether one function does for the sends of all modes, which
+// is told the operation.
+var carriers = map[mpispec.Class]bool{
+	mpispec.ClassSend: true, mpispec.ClassSendInit: true, mpispec.ClassRecv: false, mpispec.ClassIrecv: false,
+	mpispec.ClassSendrecv: false, mpispec.ClassProbe: false, mpispec.ClassRecvInit: false, mpispec.ClassStart: false,
+	mpispec.ClassCompletion: false, mpispec.ClassRequest: false,
 }
