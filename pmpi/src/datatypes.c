@@ -98,8 +98,6 @@ static int is_named(MPI_Datatype type) {
          combiner == MPI_COMBINER_F90_INTEGER;
 }
 
-static struct cohort_datatype *record_of(MPI_Datatype type, uint64_t site, const char *call);
-
 /* A predefined type that is not in our list (an MPI's own extension). */
 static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
   char name[MPI_MAX_OBJECT_NAME] = "";
@@ -121,37 +119,29 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   uint32_t c = combiner_of(combiner);
   if (c == COHORT_COMBINER_NAMED) return extension(type, call);
   if (c == COHORT_COMBINER_UNKNOWN) return unknown(type, call);
-  struct cohort_datatype *d = new_record(type, c, (size_t)ni, (size_t)na, (size_t)nt);
-  if (d == NULL) return NULL;
-  d->o.call_site = site;
-  set_figures(d, measured(type));
   size_t off_aint = (sizeof(int) * (size_t)ni + 15) & ~(size_t)15;
   size_t off_type = off_aint + sizeof(MPI_Aint) * (size_t)na;
-  size_t begin = scratch.length, need = begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 16;
-  need = (need + 15) & ~(size_t)15;
-  if (!cohort_reserve(&scratch, need)) {
-    d->o.kind = COHORT_COMBINER_UNKNOWN;
-    d->n_integers = d->n_addresses = d->n_types = 0;
-    return d;
-  }
-  scratch.length = need; /* parts that are read in turn use what follows */
+  size_t begin = scratch.length, end = (begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 31) & ~(size_t)15;
+  if (!cohort_reserve(&scratch, end)) return unknown(type, call);
   int *ints = (int *)(scratch.data + begin);
   MPI_Aint *aints = (MPI_Aint *)(scratch.data + begin + off_aint);
   MPI_Datatype *types = (MPI_Datatype *)(scratch.data + begin + off_type);
-  if (PMPI_Type_get_contents(type, ni, na, nt, ints, aints, types) != MPI_SUCCESS) {
-    d->o.kind = COHORT_COMBINER_UNKNOWN;
-    d->n_integers = d->n_addresses = d->n_types = 0;
-    cohort_object_set_name(&d->o, call);
-    scratch.length = begin;
-    return d;
+  if (PMPI_Type_get_contents(type, ni, na, nt, ints, aints, types) != MPI_SUCCESS) return unknown(type, call);
+  struct cohort_datatype *d = new_record(type, c, (size_t)ni, (size_t)na, (size_t)nt);
+  if (d != NULL) {
+    d->o.call_site = site;
+    set_figures(d, measured(type));
+    for (int i = 0; i < ni; i++) integers_of(d)[i] = ints[i];
+    for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
   }
-  for (int i = 0; i < ni; i++) integers_of(d)[i] = ints[i];
-  for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
+  scratch.length = end; /* parts that are read in turn use what follows */
   for (int i = 0; i < nt; i++) {
     MPI_Datatype part_type = ((MPI_Datatype *)(scratch.data + begin + off_type))[i]; /* the buffer may have moved */
-    struct cohort_datatype *part = cohort_object_get(&cohort_datatypes, HANDLE(part_type));
-    if (part == NULL) part = read_type(part_type, 0, UNSEEN);
-    types_of(d)[i] = (uint64_t)(uintptr_t)part;
+    if (d != NULL) {
+      struct cohort_datatype *part = cohort_object_get(&cohort_datatypes, HANDLE(part_type));
+      if (part == NULL) part = read_type(part_type, 0, UNSEEN);
+      types_of(d)[i] = (uint64_t)(uintptr_t)part;
+    }
     if (!is_named(part_type)) PMPI_Type_free(&part_type); /* get_contents gave us a reference */
   }
   scratch.length = begin;
