@@ -48,33 +48,36 @@ func (b *Bounding) Most() (rank, messages int) {
 // Whenever j is the last message that was sent, all that were sent are among 1 to j: so the bound holds at every
 // instant. And since all that is added agrees with one order, in which the run can happen, it adds no deadlock. That
 // order respects, too, what an MPI may wait for though no data flows (Options.SyncBytes; all of a blocking collective),
-// but where the run shows that it did not.
+// but where the run shows that it did not. Where the run does not show which of several calls did not wait, a part of the
+// order is a guess, and what happens in that part waits only for what was before it: then whatever the MPI waited for,
+// there is an order of that part that agrees.
 //
 // What follows from the messages of the program in any case is not enforced again. The Graph must have been built with
-// the SyncBytes of the MPI. Errors: a limit below 1; *UnboundableError. It takes one pass over the events; memory is a
-// vector of all ranks for each message under way at most.
+// the SyncBytes of the MPI. A *RefusedError is of a limit below 1, or of a run of which it is not known what waits for
+// what. It takes one pass over the events; memory is a vector of all ranks for each message under way at most.
 func (g *Graph) BoundBuffering(limit int) (*Bounding, error) {
 	if limit < 1 {
-		return nil, fmt.Errorf("a bound of %d messages: at least one must be let through", limit)
+		return nil, refuse("a bound of %d messages: at least one must be let through", limit)
 	}
 	if p := g.unboundable(); p != nil {
-		return nil, &UnboundableError{*p}
+		return nil, refuse("it is not known of all calls of the run which of them waits for which other (%s), so to hold "+
+			"back messages could let ranks wait for ever", p)
 	}
+	n := len(g.ranks)
 	b := bounder{
-		known: newKnown(g), out: &Bounding{Limit: limit, Reached: make([]int, len(g.ranks))},
-		to: make([]addressee, len(g.ranks)), number: make([][]int, len(g.ranks)),
+		walk: g.lazyWalk(), known: newKnown(g), out: &Bounding{Limit: limit, Reached: make([]int, n)},
+		to: make([]addressee, n), sent: make([][]bool, n),
 	}
-	b.lazy = newLazy(g, &b)
+	b.enter, b.leave = b.begun, b.known.leave
 	for r := range g.ranks {
-		m := &g.messages.ranks[r]
-		b.number[r] = make([]int, len(m.sends))
-		b.to[r].place = make([]int, len(m.takes))
+		b.sent[r] = make([]bool, len(g.ranks[r].sends))
+		b.to[r].place = make([]int, len(g.ranks[r].takes))
 		for place, i := range b.postings[r] {
 			b.to[r].place[i] = place + 1
 		}
 	}
 	if blocked := b.run(); blocked != nil {
-		return nil, &CycleError{Blocked: blocked}
+		return nil, noOrder(blocked)
 	}
 	return b.out, nil
 }
@@ -83,14 +86,6 @@ func (g *Graph) BoundBuffering(limit int) (*Bounding, error) {
 // ranks of such a replay can be stopped at. What happened before what is as it was.
 func (g *Graph) WithControl(all []ControlMessage) (*Graph, error) {
 	edges := make([][]edge, len(g.ranks))
-	for r := range g.ranks {
-		events := &g.ranks[r]
-		for e := uint64(1); e <= events.last(); e++ {
-			for _, d := range events.of(e) {
-				edges[r] = append(edges[r], edge{e, d})
-			}
-		}
-	}
 	for _, c := range all {
 		for _, e := range []EventID{c.After, c.Before} {
 			if err := g.check(e); err != nil || e.Index == 0 {
@@ -101,23 +96,18 @@ func (g *Graph) WithControl(all []ControlMessage) (*Graph, error) {
 			edge{c.Before.Index, packDep(depControl, c.After.Rank, c.After.Index)})
 	}
 	to := &Graph{
-		ranks: make([]rankEvents, len(g.ranks)), instances: g.instances, problems: g.problems,
-		messages: g.messages, every: g.every, stored: g.stored,
+		ranks: slices.Clone(g.ranks), instances: g.instances, problems: g.problems, every: g.every,
+		stored: g.stored, syncBytes: g.syncBytes,
 	}
-	for r := range g.ranks {
-		to.ranks[r] = newRankEvents(g.ranks[r].ops, edges[r])
-		to.ranks[r].sites, to.ranks[r].declared = g.ranks[r].sites, g.ranks[r].declared
+	for r, added := range edges {
+		for e := uint64(1); e <= g.Events(r); e++ {
+			for _, d := range g.ranks[r].of(e) {
+				added = append(added, edge{e, d})
+			}
+		}
+		to.ranks[r] = newRankEvents(g.ranks[r].rankLog, added)
 	}
-	to.scratch.New = func() any { return newScratch(to) }
 	return to, nil
-}
-
-// UnboundableError is a run of which it is not known what waits for what.
-type UnboundableError struct{ Problem Problem }
-
-func (e *UnboundableError) Error() string {
-	return fmt.Sprintf("it is not known of all calls of the run which of them waits for which other (%s), so to hold "+
-		"back messages could let ranks wait for ever", e.Problem)
 }
 
 // unboundable returns a problem of a graph that may not have an order that its run has.
@@ -127,7 +117,7 @@ func (g *Graph) unboundable() *Problem {
 		case ProblemUncovered, ProblemRequest, ProblemSize:
 			return p
 		case ProblemReceive, ProblemProbe: // within the last call of a rank that was cut short, or else:
-			if slices.ContainsFunc(g.messages.ranks[p.Event.Rank].takes, func(t takeRec) bool {
+			if slices.ContainsFunc(g.ranks[p.Event.Rank].takes, func(t takeRec) bool {
 				return t.unmatched() && !g.isCut(int(t.ch.src))
 			}) {
 				return p
@@ -135,7 +125,7 @@ func (g *Graph) unboundable() *Problem {
 		case ProblemUnknown:
 			// a wildcard receive that took nothing in the recording is not posted in a replay; with exact arguments it
 			// may be
-			if slices.ContainsFunc(g.messages.ranks[p.Event.Rank].takes, func(t takeRec) bool {
+			if slices.ContainsFunc(g.ranks[p.Event.Rank].takes, func(t takeRec) bool {
 				return t.cancelled && t.known && t.kind != takeVoid && t.done == 0 && !t.freed
 			}) {
 				return p
@@ -159,11 +149,11 @@ func (t *takeRec) unmatched() bool {
 
 // bounder follows the lazy order.
 type bounder struct {
-	*lazy
-	known  *known
-	out    *Bounding
-	to     []addressee
-	number [][]int // by sending rank and send: which of the messages to its receiver it is, from 1; 0: not sent yet
+	*walk
+	known *known
+	out   *Bounding
+	to    []addressee
+	sent  [][]bool // by sending rank and send
 }
 
 // addressee is a rank as a receiver of messages.
@@ -174,59 +164,57 @@ type addressee struct {
 	gone   int   // of these, those whose message is sent
 }
 
-func (b *bounder) enter(r int, e uint64, sends []int) {
+func (b *bounder) begun(r int, e uint64, sends []int) {
+	received := 0
 	for _, i := range sends {
-		b.send(r, i, &b.g.messages.ranks[r].sends[i])
-	}
-	b.known.enter(r, e, b.messagesOf(r, sends))
-}
-
-func (b *bounder) leave(r int, e uint64) { b.known.leave(r, e) }
-
-// messagesOf counts those that are received.
-func (b *bounder) messagesOf(r int, sends []int) (n int) {
-	for _, i := range sends {
-		if b.g.messages.ranks[r].sends[i].take != none {
-			n++
+		s := &b.g.ranks[r].sends[i]
+		b.send(r, i, s)
+		if s.take != none {
+			received++
 		}
 	}
-	return n
+	b.known.enter(r, e, received)
 }
 
-// send gives a message its number, and finds what it has to wait for.
+// send counts a message, and finds what it has to wait for.
 func (b *bounder) send(r, i int, s *sendRec) {
 	q := int(s.ch.dst)
-	to, takes, postings := &b.to[q], b.g.messages.ranks[q].takes, b.postings[q]
+	to, takes, postings := &b.to[q], b.g.ranks[q].takes, b.postings[q]
+	// gone says whether the message of a posting is sent.
+	gone := func(posting int) bool {
+		t := &takes[postings[posting]]
+		return b.sent[t.ch.src][t.send]
+	}
+	// Where the order is a guess, nothing waits for what comes in that part of it.
+	posted := b.posted[q]
+	if b.unsure != nil {
+		posted = b.unsure[q]
+	}
+	b.sent[r][i] = true
 	to.sent++
-	b.number[r][i] = to.sent
 	if s.take != none {
 		if place := to.place[s.take]; place != 0 && place <= to.passed {
 			to.gone++
 		}
 	}
-	for to.sent-to.gone > b.out.Limit && to.passed < b.posted[q] {
-		t := &takes[postings[to.passed]]
-		if b.number[t.ch.src][t.send] != 0 {
+	for ; to.sent-to.gone > b.out.Limit && to.passed < posted; to.passed++ {
+		if gone(to.passed) {
 			to.gone++
 		}
-		to.passed++
 	}
 	b.out.Reached[q] = max(b.out.Reached[q], to.sent-to.gone)
-	if to.passed == 0 || q == r {
-		return
-	}
-	if takes[postings[to.passed-1]].start <= b.known.ended[r].of[q] {
+	if to.passed == 0 || q == r || takes[postings[to.passed-1]].start <= b.known.ended[r][q] {
 		return
 	}
 	// As it must wait, it waits until half of them are gone, so that not each of the messages that follow needs a
 	// control message.
-	i, gone := to.passed, to.gone
-	for ; to.sent-gone > max(1, b.out.Limit/2) && i < b.posted[q]; i++ {
-		if t := &takes[postings[i]]; b.number[t.ch.src][t.send] != 0 {
-			gone++
+	last, waiting := to.passed, to.sent-to.gone
+	for ; waiting > max(1, b.out.Limit/2) && last < posted; last++ {
+		if gone(last) {
+			waiting--
 		}
 	}
-	after := takes[postings[i-1]].start
+	after := takes[postings[last-1]].start
 	b.known.learn(r, q, after)
 	b.out.Control = append(b.out.Control, ControlMessage{After: EventID{q, after}, Before: EventID{r, s.event}})
 }

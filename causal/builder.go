@@ -3,6 +3,7 @@ package causal
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -36,11 +37,12 @@ func NewBuilder(ranks int) *Builder {
 		all.member[r] = r
 		all.world = append(all.world, r)
 	}
-	b := &Builder{comms: map[uint64]*comm{}, created: map[uint64]*instance{}, ends: all.at(0)}
+	b := &Builder{comms: map[uint64]*comm{}, created: map[uint64]*instance{}, ends: all.nth(&all.seq, 0)}
 	for r := range ranks {
 		b.ranks = append(b.ranks, &ingest{
-			b: b, rank: r, comms: map[uint32]*view{}, calls: map[*comm]int{}, probed: map[uint64]int{}, made: map[*comm]int{}, freed: map[trace.Posting]int{},
-			siteOf: map[uint64]uint32{}, modules: map[uint64]trace.Module{},
+			b: b, rank: r, comms: map[uint32]*view{}, calls: map[*comm]int{}, probed: map[uint64]int{},
+			made: map[*comm]int{}, freed: map[trace.Posting]int{}, siteOf: map[uint64]uint32{},
+			modules: map[uint64]trace.Module{},
 		})
 	}
 	return b
@@ -93,8 +95,7 @@ func (b *Builder) addTrace(src Source, rank int) error {
 	return r.Close()
 }
 
-// Add takes in the next record of a rank. It keeps nothing of rec. Errors: *CommError, *TraceError,
-// *CollectiveMismatchError.
+// Add takes in the next record of a rank. It keeps nothing of rec. The error says what contradicts what was added before.
 func (b *Builder) Add(rank int, rec trace.Record) error {
 	in := b.ranks[rank]
 	switch rec := rec.(type) {
@@ -120,19 +121,13 @@ func (b *Builder) Add(rank int, rec trace.Record) error {
 
 func (b *Builder) addComm(in *ingest, c *trace.Comm) error {
 	bad := func(format string, args ...any) error {
-		return &CommError{Rank: in.rank, Comm: c.GlobalID, Reason: fmt.Sprintf(format, args...)}
+		return fmt.Errorf("communicator %#x as rank %d declares it: %s", c.GlobalID, in.rank, fmt.Sprintf(format, args...))
 	}
 	if c.CommKind == abi.CommNull {
-		in.comms[c.Index] = &view{}
+		delete(in.comms, c.Index)
 		return nil
 	}
-	local, remote := make([]int, len(c.Members)), make([]int, len(c.Remote))
-	for i, r := range c.Members {
-		local[i] = int(r)
-	}
-	for i, r := range c.Remote {
-		remote[i] = int(r)
-	}
+	local, remote := ints(c.Members), ints(c.Remote)
 	if int(c.MyRank) >= len(local) || local[c.MyRank] != in.rank {
 		return bad("its member %d is not that rank", c.MyRank)
 	}
@@ -159,25 +154,32 @@ func (b *Builder) addComm(in *ingest, c *trace.Comm) error {
 	if known.inter != inter || !slices.Equal(known.world, world) {
 		return bad("its members are %v, but another rank says %v", world, known.world)
 	}
-	v := &view{comm: known, peers: local}
+	v := view{comm: known, peers: local}
 	if inter {
 		v.peers = remote
 	}
-	in.comms[c.Index] = v
+	in.comms[c.Index] = &v
 	return nil
+}
+
+func ints(ranks []uint32) []int {
+	all := make([]int, len(ranks))
+	for i, r := range ranks {
+		all[i] = int(r)
+	}
+	return all
 }
 
 func (b *Builder) doubtf(kind ProblemKind, rank int, event uint64, format string, args ...any) {
 	b.problem = append(b.problem, Problem{Kind: kind, Event: EventID{rank, event}, Note: fmt.Sprintf(format, args...)})
 }
 
-// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. Errors:
-// *CycleError, *TraceError.
+// Build matches messages and collectives, and orders the events. The Builder must not be used afterwards. The error says
+// which events have no order.
 func (b *Builder) Build(opt Options) (*Graph, error) {
-	m := matcher{b: b, opt: opt, channels: map[channel]*queue{}}
-	m.match()
+	b.match()
 	b.checkCollectives()
-	g := m.graph()
+	g := b.graph(opt)
 	if err := g.order(); err != nil {
 		return nil, err
 	}
@@ -186,36 +188,25 @@ func (b *Builder) Build(opt Options) (*Graph, error) {
 
 // checkCollectives reports the collectives that some members did not call.
 func (b *Builder) checkCollectives() {
-	check := func(in *instance) {
-		var first EventID
+	for _, in := range b.instances() {
 		var absent []int
-		for j := range in.parts {
-			if p := &in.parts[j]; p.entry == 0 {
+		for j, p := range in.parts {
+			if p.entry == 0 {
 				absent = append(absent, in.comm.world[j])
-			} else if first.IsZero() {
-				first = EventID{in.comm.world[j], p.entry}
 			}
 		}
-		if len(absent) > 0 && !first.IsZero() {
+		if first := in.first(); len(absent) > 0 && !first.IsZero() {
 			b.doubtf(ProblemCollective, first.Rank, first.Index,
 				"%s, call number %d on communicator %#x, was not made by ranks %v",
 				in.op.Call(), in.place, in.comm.id, absent)
 		}
 	}
-	for _, in := range b.instances() {
-		check(in)
-	}
 }
 
 // instances returns all collectives, in an order that does not change from run to run.
 func (b *Builder) instances() []*instance {
-	ids := make([]uint64, 0, len(b.comms))
-	for id := range b.comms {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	all := []*instance{b.ends}
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(b.comms)) {
 		all = append(all, b.comms[id].seq...)
 		for _, starts := range b.comms[id].started {
 			all = append(all, starts...)

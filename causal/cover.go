@@ -32,18 +32,15 @@ type TraceBound struct {
 	Least uint64 `json:"leastPossible"`
 }
 
-// Optimal says whether no trace can have fewer.
-func (b TraceBound) Optimal() bool { return b.Traced == b.Least }
-
 // Bound computes the bound. What EachWildcard visits is passed on to visit, if that is not nil. Errors and cost are
 // those of EachWildcard.
 //
 // The sets of the lower bound are found in one pass, greedily: in the order of the receives, each message joins the
 // open set if it races with all that are in it.
 func (g *Graph) Bound(visit func(*RacePoint) bool) (TraceBound, RaceCounts, error) {
-	b := coverBound{g: g, open: map[pattern]*cover{}, used: make([][]uint64, len(g.ranks))}
+	b := coverBound{open: map[pattern]*cover{}, used: make([][]bool, len(g.ranks))}
 	for r := range g.ranks {
-		b.used[r] = make([]uint64, (len(g.messages.ranks[r].sends)+63)/64)
+		b.used[r] = make([]bool, len(g.ranks[r].sends))
 	}
 	rank := none
 	counts, err := g.EachWildcard(func(p *RacePoint) bool {
@@ -65,35 +62,31 @@ type cover struct {
 }
 
 type coverBound struct {
-	g     *Graph
 	bound TraceBound
 	keys  []pattern          // of open, in the order in which they came
 	open  map[pattern]*cover // by what receives ask for: those that ask for other things hardly race with them
-	used  [][]uint64         // by sender, a bit for each message: it is in a set
+	used  [][]bool           // by sender and send: it is in a set
 }
 
 // use returns false if the message is in a set already.
 func (b *coverBound) use(m MessageRef) bool {
-	word, bit := &b.used[m.src][m.send/64], uint64(1)<<(m.send%64)
-	if *word&bit != 0 {
-		return false
-	}
-	*word |= bit
-	return true
+	used := &b.used[m.src][m.send]
+	first := !*used
+	*used = true
+	return first
 }
 
 func (b *coverBound) add(p *RacePoint) {
 	if len(p.Others) > 0 || p.Hidden > 0 {
 		b.bound.Traced++
 	}
-	key := p.asked
-	c := b.open[key]
+	c := b.open[p.asked]
 	if c == nil {
 		if len(p.Others) == 0 {
 			return
 		}
 		c = &cover{}
-		b.keys, b.open[key] = append(b.keys, key), c
+		b.keys, b.open[p.asked] = append(b.keys, p.asked), c
 	}
 	switch {
 	case !slices.Contains(c.races, p.Took):
@@ -129,8 +122,8 @@ func (b *coverBound) close(c *cover) {
 // EachTagWildcard calls visit for all receives and probes that asked one source for any tag: their outcome depends on
 // no race, because messages of one sender do not overtake each other. which is as in RacePoint.
 func (g *Graph) EachTagWildcard(visit func(post EventID, which uint32)) {
-	for rank := range g.messages.ranks {
-		takes := g.messages.ranks[rank].takes
+	for rank := range g.ranks {
+		takes := g.ranks[rank].takes
 		for i := range takes {
 			if t := &takes[i]; t.wild && !t.anySource && t.kind != takeVoid && t.send != none {
 				visit(EventID{rank, t.post}, t.which)

@@ -87,7 +87,7 @@ func TestBoundAgainstAllCovers(t *testing.T) {
 		case bound.Least == least:
 			equal++
 		}
-		if bound.Optimal() {
+		if bound.Traced == bound.Least {
 			optimal++
 			if bound.Traced != least {
 				t.Fatalf("seed %d: %+v is said to be optimal, but %d messages cover all races", seed, bound, least)

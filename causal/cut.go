@@ -1,6 +1,9 @@
 package causal
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Cut is a position per rank: how many of its events it holds. Position 0 is after MPI_Init.
 type Cut []uint64
@@ -55,12 +58,12 @@ func (g *Graph) close(cut Cut) Cut {
 			}
 		}
 	}
-	return append(Cut(nil), s.want...)
+	return slices.Clone(s.want)
 }
 
 func (g *Graph) checkSize(cut Cut) error {
 	if len(cut) != len(g.ranks) {
-		return &CutSizeError{Positions: len(cut), Ranks: len(g.ranks)}
+		return refuse("the cut has %d positions but the run has %d ranks", len(cut), len(g.ranks))
 	}
 	for r, index := range cut {
 		if err := g.check(EventID{r, index}); err != nil {
@@ -70,41 +73,24 @@ func (g *Graph) checkSize(cut Cut) error {
 	return nil
 }
 
-func (k depKind) relation() Relation {
-	switch k {
-	case depMessage:
-		return RelationMessage
-	case depProbe:
-		return RelationProbe
-	case depSync, depLarge:
-		return RelationSync
-	case depControl:
-		return RelationControl
-	case depCollective:
-	}
-	return RelationCollective
-}
-
 // missing returns an event that the cut must hold if it holds rank:index, and does not; nil if there is none.
 func (g *Graph) missing(cut Cut, rank int, index uint64) *InconsistentCutError {
 	for _, d := range g.ranks[rank].of(index) {
 		var out EventID
-		if d.kind() != depCollective {
-			if e := (EventID{d.rank(), d.index()}); e.Index > cut[e.Rank] {
-				out = e
+		need := func(q int, event uint64) {
+			if out.IsZero() && event > cut[q] {
+				out = EventID{q, event}
 			}
+		}
+		if d.kind() == depCollective {
+			g.instances[d.index()].eachWhole(need)
 		} else {
-			g.instances[d.index()].eachWhole(func(q int, event uint64) {
-				if out.IsZero() && event > cut[q] {
-					out = EventID{q, event}
-				}
-			})
+			need(d.rank(), d.index())
 		}
 		if !out.IsZero() {
-			in := EventID{rank, index}
+			in, rel := EventID{rank, index}, relations[d.kind()]
 			return &InconsistentCutError{
-				Send: out, Receive: in, Relation: d.kind().relation(), SendOp: g.op(out),
-				RecvOp: g.op(in),
+				Send: out, Receive: in, Relation: rel.Relation, why: rel.why, sendOp: g.op(out), receiveOp: g.op(in),
 			}
 		}
 	}
@@ -112,7 +98,7 @@ func (g *Graph) missing(cut Cut, rank int, index uint64) *InconsistentCutError {
 }
 
 // CheckCut accepts a consistent cut. Otherwise it returns an *InconsistentCutError with the first receive (of the
-// lowest rank) whose send is not in the cut, or a *CutSizeError or *NoEventError for a cut of another shape.
+// lowest rank) whose send is not in the cut, or a *RefusedError for a cut of another shape.
 func (g *Graph) CheckCut(cut Cut) error {
 	if err := g.checkSize(cut); err != nil {
 		return err
@@ -140,80 +126,22 @@ func (g *Graph) NearestConsistent(cut Cut) (below, above Cut, err error) {
 	if err := g.checkSize(cut); err != nil {
 		return nil, nil, err
 	}
-	return g.shrink(cut), g.close(cut), nil
+	return g.below(cut), g.close(cut), nil
 }
 
-// shrink takes out of a cut each event that needs another which is not there, then those that need what was taken out, and so on.
-func (g *Graph) shrink(cut Cut) Cut {
-	rev := g.reverse()
-	below := append(Cut(nil), cut...)
-	type span struct {
-		rank   int
-		lo, hi uint64 // lo < event <= hi were taken out
-	}
-	var out []span
-	remove := func(rank int, index uint64) {
-		if index <= below[rank] {
-			out = append(out, span{rank, index - 1, below[rank]})
-			below[rank] = index - 1
-		}
-	}
-	for r, last := range cut {
-		for e := uint64(1); e <= last; e++ {
-			if g.missing(cut, r, e) != nil {
-				remove(r, e)
-				break
-			}
-		}
-	}
-	for len(out) > 0 {
-		s := out[len(out)-1]
-		out = out[:len(out)-1]
-		for e := s.lo + 1; e <= s.hi; e++ {
-			for _, d := range rev[s.rank].of(e) {
-				if d.kind() != depCollective {
-					remove(d.rank(), d.index())
-					continue
-				}
-				in := g.instances[d.index()]
-				for j := range in.parts {
-					if exit := in.parts[j].exit; exit != 0 {
-						remove(in.comm.world[j], exit)
-					}
+// below takes out of a cut each event that needs another which is not there, then those that need what was taken out,
+// and so on.
+func (g *Graph) below(cut Cut) Cut {
+	cut = slices.Clone(cut)
+	for again := true; again; {
+		again = false
+		for r := range cut {
+			for e := uint64(1); e <= cut[r]; e++ {
+				if g.missing(cut, r, e) != nil {
+					cut[r], again = e-1, true
 				}
 			}
 		}
 	}
-	return below
-}
-
-// reverse is, by event, what a cut cannot hold without that event: single events, or (depCollective) all exits of an
-// instance.
-type reverse []rankEvents
-
-func (g *Graph) reverse() reverse {
-	g.reverseOnce.Do(func() {
-		edges := make([][]edge, len(g.ranks))
-		for r := range g.ranks {
-			events := &g.ranks[r]
-			for e := uint64(1); e <= events.last(); e++ {
-				for _, d := range events.of(e) {
-					if d.kind() != depCollective {
-						edges[d.rank()] = append(edges[d.rank()], edge{d.index(), packDep(d.kind(), r, e)})
-					}
-				}
-			}
-		}
-		for id, in := range g.instances {
-			in.eachWhole(func(rank int, event uint64) {
-				edges[rank] = append(edges[rank], edge{event, packDep(depCollective, 0, uint64(id))})
-			})
-		}
-		g.reversed = make(reverse, len(g.ranks))
-		for r := range g.ranks {
-			g.reversed[r] = newRankEvents(g.ranks[r].ops, edges[r])
-			edges[r] = nil
-		}
-	})
-	return g.reversed
+	return cut
 }

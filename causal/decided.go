@@ -38,7 +38,7 @@ type decider struct {
 // decided returns, by take, the event at whose exit the outcome of a take with any source was settled; 0 for others,
 // and for those that nothing settled. It goes through the rank's events once; each take enters one queue and leaves it
 // once.
-func (r *rankMessages) decided() []uint64 {
+func (r *rankEvents) decided() []uint64 {
 	d := &decider{takes: r.takes, at: make([]uint64, len(r.takes)), waiting: map[pattern][]int32{}}
 	later, next := r.byDone, 0
 	for next < len(r.takes) || len(later) > 0 {

@@ -6,84 +6,13 @@ import (
 	"github.com/cohort-debugger/cohort/mpispec"
 )
 
-// NoEventError asks for an event that the run does not have.
-type NoEventError struct {
-	Event EventID
-	Ranks int
-	Last  uint64 // events of that rank, if there is such a rank
-}
+// RefusedError is a question that cannot be answered: the run does not have what was asked about, or the trace does not
+// tell enough of it.
+type RefusedError struct{ Reason string }
 
-func (e *NoEventError) Error() string {
-	if e.Event.Rank < 0 || e.Event.Rank >= e.Ranks {
-		return fmt.Sprintf("there is no event %s: the run has ranks 0 to %d", e.Event, e.Ranks-1)
-	}
-	return fmt.Sprintf("there is no event %s: rank %d has events 1 to %d", e.Event, e.Event.Rank, e.Last)
-}
+func (e *RefusedError) Error() string { return e.Reason }
 
-// CutSizeError is a cut with the wrong number of positions.
-type CutSizeError struct{ Positions, Ranks int }
-
-func (e *CutSizeError) Error() string {
-	return fmt.Sprintf("the cut has %d positions but the run has %d ranks", e.Positions, e.Ranks)
-}
-
-// CollectiveMismatchError is two ranks that made different calls at the same place of a communicator's sequence of
-// collectives.
-type CollectiveMismatchError struct {
-	Comm   uint64 // global id
-	Place  int    // from 1
-	A, B   EventID
-	CallA  mpispec.Op
-	CallB  mpispec.Op
-	RootA  int32 // trace.NoRoot if none
-	RootB  int32
-	IsRoot bool // the calls agree, their roots do not
-}
-
-func (e *CollectiveMismatchError) Error() string {
-	where := fmt.Sprintf("collective call number %d on communicator %#x", e.Place, e.Comm)
-	if e.IsRoot {
-		return fmt.Sprintf("%s is %s with root %d at %s but with root %d at %s", where, e.CallA.Call(), e.RootA, e.A,
-			e.RootB, e.B)
-	}
-	return fmt.Sprintf("%s is %s at %s but %s at %s", where, e.CallA.Call(), e.A, e.CallB.Call(), e.B)
-}
-
-// CommError is a communicator whose declarations contradict each other, or the run.
-type CommError struct {
-	Rank   int
-	Comm   uint64 // global id
-	Reason string
-}
-
-func (e *CommError) Error() string {
-	return fmt.Sprintf("communicator %#x as rank %d declares it: %s", e.Comm, e.Rank, e.Reason)
-}
-
-// TraceError is an event that does not fit the ones before it.
-type TraceError struct {
-	Event  EventID
-	Reason string
-}
-
-func (e *TraceError) Error() string { return fmt.Sprintf("event %s: %s", e.Event, e.Reason) }
-
-// CycleError is a set of events of which each needs another one to have begun: no execution has that order, so the
-// traces are not of one run, or a message was matched wrongly.
-type CycleError struct {
-	Blocked []EventID // per rank that is concerned, the event that cannot end
-	Unknown int       // receives whose message the traces do not tell (ProblemUnknown): they may be the cause
-}
-
-func (e *CycleError) Error() string {
-	if e.Unknown > 0 {
-		return fmt.Sprintf("the events of the traces have no order: %v wait for each other. Of %d wildcard receives "+
-			"the traces do not "+
-			"tell which message they took, so that others were matched wrongly", e.Blocked, e.Unknown)
-	}
-	return fmt.Sprintf("the events of the traces have no order: %v wait for each other, so the traces are not of one "+
-		"run", e.Blocked)
-}
+func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
 // Relation says why one event needs another.
 type Relation string
@@ -98,31 +27,35 @@ const (
 	RelationControl    Relation = "control"    // the replay holds an event back until another has ended (WithControl)
 )
 
+// relations has, by kind of dependence, the relation and how a cut that breaks it is explained.
+var relations = [...]struct { //nolint:gochecknoglobals // a table
+	Relation
+	why string
+}{
+	depMessage:    {RelationMessage, "its message is sent by"},
+	depProbe:      {RelationProbe, "its message is sent by"},
+	depSync:       {RelationSync, "it ends only once its message can be received by"},
+	depLarge:      {RelationSync, "it ends only once its message can be received by"},
+	depCollective: {RelationCollective, "it belongs to one collective with"},
+	depControl:    {RelationControl, "it is held back, as buffering is bounded, until the end of"},
+}
+
 // InconsistentCutError is a cut that holds Receive but not Send, although Receive needs Send. For RelationMessage and
 // RelationProbe that is a message that is received without having been sent. For RelationSync Receive is the call that
 // ends a synchronous send and Send the post of its receive; for RelationCollective they are two calls of one
 // collective.
 type InconsistentCutError struct {
-	Send     EventID    `json:"send"`
-	Receive  EventID    `json:"receive"`
-	Relation Relation   `json:"relation"`
-	SendOp   mpispec.Op `json:"-"`
-	RecvOp   mpispec.Op `json:"-"`
+	Send     EventID  `json:"send"`
+	Receive  EventID  `json:"receive"`
+	Relation Relation `json:"relation"`
+
+	why               string
+	sendOp, receiveOp mpispec.Op
 }
 
 func (e *InconsistentCutError) Error() string {
-	why := "its message is sent by"
-	switch e.Relation {
-	case RelationSync:
-		why = "it ends only once its message can be received by"
-	case RelationCollective:
-		why = "it belongs to one collective with"
-	case RelationControl:
-		why = "it is held back, as buffering is bounded, until the end of"
-	case RelationMessage, RelationProbe:
-	}
 	return fmt.Sprintf("the cut is not consistent: it holds %s (%s), but %s %s (%s), which it does not hold",
-		e.Receive, e.RecvOp.Call(), why, e.Send, e.SendOp.Call())
+		e.Receive, e.receiveOp.Call(), e.why, e.Send, e.sendOp.Call())
 }
 
 // ProblemKind says what has no partner.
@@ -152,12 +85,7 @@ type Problem struct {
 // Doubtful reports whether the problem may mean that messages were matched wrongly, so that vector times and cuts can
 // be wrong. Messages and collectives that the run did not finish are no reason to doubt the others.
 func (p Problem) Doubtful() bool {
-	switch p.Kind {
-	case ProblemReceive, ProblemProbe, ProblemUnknown, ProblemRequest, ProblemUncovered, ProblemSize:
-		return true
-	case ProblemSend, ProblemPending, ProblemCollective:
-	}
-	return false
+	return p.Kind != ProblemSend && p.Kind != ProblemPending && p.Kind != ProblemCollective
 }
 
 func (p Problem) String() string { return fmt.Sprintf("%s %s: %s", p.Event, p.Kind, p.Note) }

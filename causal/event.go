@@ -1,7 +1,6 @@
 package causal
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -19,21 +18,15 @@ func (e EventID) String() string { return strconv.Itoa(e.Rank) + ":" + strconv.F
 // IsZero reports whether e is the zero value, which means "none": a rank's events begin at 1.
 func (e EventID) IsZero() bool { return e == EventID{} }
 
-// EventIDError is a text that names no event.
-type EventIDError struct{ Text string }
-
-func (e *EventIDError) Error() string {
-	return fmt.Sprintf("%q is not an event: expected RANK:EVENT, such as 3:17, with a rank from 0 and an event from 1",
-		e.Text)
-}
-
-// ParseEventID is the inverse of EventID.String. Whether a run has the event is for the Graph to say.
+// ParseEventID is the inverse of EventID.String. Whether a run has the event is for the Graph to say. The error is a
+// *RefusedError.
 func ParseEventID(text string) (EventID, error) {
 	rank, index, ok := strings.Cut(text, ":")
 	r, err := strconv.ParseUint(rank, 10, 31)
 	i, err2 := strconv.ParseUint(index, 10, 64)
 	if !ok || err != nil || err2 != nil || i == 0 {
-		return EventID{}, &EventIDError{Text: text}
+		return EventID{}, refuse("%q is not an event: expected RANK:EVENT, such as 3:17, with a rank from 0 and an "+
+			"event from 1", text)
 	}
 	return EventID{Rank: int(r), Index: i}, nil
 }

@@ -135,7 +135,7 @@ func TestExchanges(t *testing.T) {
 	if none := at(0, 6); len(none) != 0 {
 		t.Errorf("Bcast has messages: %+v", none)
 	}
-	var no *causal.NoEventError
+	var no *causal.RefusedError
 	if _, err := g.Exchanges(id{Index: 7}); !errors.As(err, &no) {
 		t.Error(err)
 	}

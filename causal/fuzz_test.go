@@ -140,7 +140,7 @@ func FuzzBuild(f *testing.F) {
 				if err != nil || !report.Consistent || !within(report.VectorTime, report.Cut) {
 					t.Fatalf("%d:%d: %+v %v", r, i, report, err)
 				}
-				if _, err := g.MessageOf(id{Rank: r, Index: i}); err != nil {
+				if _, err := g.Exchanges(id{Rank: r, Index: i}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package causal
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -41,17 +42,41 @@ type edge struct {
 	dep dep
 }
 
-// rankEvents is the events of one rank: operations, and dependences in the order of their events.
-type rankEvents struct {
+// Site is a place in the program from which MPI was called: an address in a loaded object, relative to its load bias.
+// It is the same on all ranks that run the same build.
+type Site struct {
+	Module  string // path of the object
+	BuildID string // raw bytes; may be empty
+	Offset  uint64 // inside the call instruction
+}
+
+// rankLog is what the trace of one rank says.
+type rankLog struct {
 	ops      []mpispec.Op
 	sites    []uint32 // by event: place in declared, plus 1; 0: unknown
 	declared []Site
-	first    []uint32 // deps[first[i-1]:first[i]] are those of event i
-	deps     []dep
+	sends    []sendRec
+	takes    []takeRec // in the order in which they were posted
 }
 
-func newRankEvents(ops []mpispec.Op, edges []edge) rankEvents {
-	r := rankEvents{ops: ops, first: make([]uint32, len(ops)+1), deps: make([]dep, len(edges))}
+func (r *rankLog) last() uint64 { return uint64(len(r.ops)) }
+
+// rankEvents is the events of one rank, with dependences in the order of the events.
+type rankEvents struct {
+	rankLog
+	byDone []int32  // takes that were completed in another call than their post, by that call
+	first  []uint32 // deps[first[i-1]:first[i]] are those of event i
+	deps   []dep
+}
+
+func newRankEvents(log rankLog, edges []edge) rankEvents {
+	r := rankEvents{rankLog: log, first: make([]uint32, len(log.ops)+1), deps: make([]dep, len(edges))}
+	for i := range r.takes {
+		if t := &r.takes[i]; t.done != 0 && t.done != t.post {
+			r.byDone = append(r.byDone, int32(i))
+		}
+	}
+	slices.SortFunc(r.byDone, func(a, b int32) int { return cmp.Compare(r.takes[a].done, r.takes[b].done) })
 	for _, e := range edges {
 		r.first[e.at]++
 	}
@@ -66,7 +91,6 @@ func newRankEvents(ops []mpispec.Op, edges []edge) rankEvents {
 	return r
 }
 
-func (r *rankEvents) last() uint64          { return uint64(len(r.ops)) }
 func (r *rankEvents) of(event uint64) []dep { return r.deps[r.first[event-1]:r.first[event]] }
 
 // Graph is the events of a run with what happened before what. It does not change, and all methods may be called
@@ -75,39 +99,10 @@ type Graph struct {
 	ranks     []rankEvents
 	instances []*instance
 	problems  []Problem
-	messages  messages
 	every     uint64
+	syncBytes uint64     // Options.SyncBytes
 	stored    [][]uint64 // per rank, the vector times of its events every, 2*every, ...
 	scratch   sync.Pool
-
-	reverseOnce sync.Once
-	reversed    reverse
-}
-
-func newGraph(b *Builder, opt Options) *Graph {
-	g := &Graph{
-		ranks: make([]rankEvents, len(b.ranks)), instances: b.instances(), problems: b.problem,
-		stored:   make([][]uint64, len(b.ranks)),
-		messages: messages{ranks: make([]rankMessages, len(b.ranks))},
-	}
-	// With at least as many events between as there are ranks, stored vectors take no more than eight bytes per event.
-	g.every = uint64(max(64, len(b.ranks)))
-	if opt.Every > 0 {
-		g.every = uint64(opt.Every)
-	}
-	for r, in := range b.ranks {
-		g.messages.ranks[r] = newRankMessages(in)
-	}
-	g.scratch.New = func() any { return newScratch(g) }
-	return g
-}
-
-func newScratch(g *Graph) *scratch {
-	n := len(g.ranks)
-	return &scratch{
-		g: g, entry: make([]uint64, n), want: make([]uint64, n), closed: make([]uint64, n), queued: make([]bool, n),
-		seen: make([]uint32, len(g.instances)),
-	}
 }
 
 // Ranks returns the number of ranks.
@@ -131,17 +126,34 @@ func (g *Graph) op(e EventID) mpispec.Op {
 	return g.ranks[e.Rank].ops[e.Index-1]
 }
 
+// SiteOf returns from where an event was called; false if the trace does not say.
+func (g *Graph) SiteOf(e EventID) (Site, bool) {
+	if g.check(e) != nil || e.Index == 0 {
+		return Site{}, false
+	}
+	r := &g.ranks[e.Rank]
+	if at := r.sites[e.Index-1]; at != 0 {
+		return r.declared[at-1], true
+	}
+	return Site{}, false
+}
+
 // Problems returns what has no partner, or is in doubt. An empty result means that every message and collective of the
 // traces is whole.
 func (g *Graph) Problems() []Problem { return slices.Clone(g.problems) }
 
+// Doubts returns the problems because of which messages may have been matched wrongly.
+func (g *Graph) Doubts() []Problem {
+	return slices.DeleteFunc(g.Problems(), func(p Problem) bool { return !p.Doubtful() })
+}
+
 // check accepts the events of the run, and position 0 of each rank.
 func (g *Graph) check(e EventID) error {
 	if e.Rank < 0 || e.Rank >= len(g.ranks) {
-		return &NoEventError{Event: e, Ranks: len(g.ranks)}
+		return refuse("there is no event %s: the run has ranks 0 to %d", e, len(g.ranks)-1)
 	}
 	if last := g.Events(e.Rank); e.Index > last {
-		return &NoEventError{Event: e, Ranks: len(g.ranks), Last: last}
+		return refuse("there is no event %s: rank %d has events 1 to %d", e, e.Rank, last)
 	}
 	return nil
 }

@@ -47,50 +47,10 @@ func TestMatching(t *testing.T) {
 					t.Fatal(p)
 				}
 			}
-			checkMessageOf(t, g)
 		}
 	}
 	t.Run("small", func(t *testing.T) { rapid.Check(t, run(3, 30)) })
 	t.Run("large", func(t *testing.T) { rapid.Check(t, run(6, 400)) })
-}
-
-// Every message is found through each of its events, and through no other.
-func checkMessageOf(t *rapid.T, g *causal.Graph) {
-	found := map[causal.Message]int{}
-	want := map[causal.Message]int{}
-	for m := range g.Messages() {
-		ends := map[id]bool{m.Send: true, m.Post: true, m.Receive: true}
-		delete(ends, id{})
-		want[m] += len(ends)
-		for e := range ends {
-			all, err := g.MessageOf(e)
-			if err != nil || !slices.Contains(all, m) {
-				t.Fatalf("message %+v is not at %s: %v %v", m, e, all, err)
-			}
-		}
-	}
-	for r := range g.Ranks() {
-		for i := uint64(1); i <= g.Events(r); i++ {
-			e := id{Rank: r, Index: i}
-			all, err := g.MessageOf(e)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range all {
-				if m.Send == e || m.Post == e || m.Receive == e {
-					found[m]++
-				} else if op, _ := g.Op(e); op.Class().String() != "probe" {
-					t.Fatalf("%s has a message of others: %+v", e, m)
-				}
-			}
-		}
-	}
-	for m := range want {
-		// A Sendrecv to oneself names the message twice.
-		if found[m] < want[m] {
-			t.Fatalf("%+v is found %d times, want %d", m, found[m], want[m])
-		}
-	}
 }
 
 func TestVectorTimeAgainstSearch(t *testing.T) {
@@ -111,15 +71,6 @@ func TestVectorTimeAgainstSearch(t *testing.T) {
 				want := p.vector(e)
 				if d := gocmp.Diff(want, got); d != "" {
 					t.Fatalf("vector time of %s: %s", e, d)
-				}
-				if len(all) > 60 {
-					continue
-				}
-				for _, a := range all {
-					before, err := g.HappenedBefore(a, e)
-					if err != nil || before != (a != e && want[a.Rank] >= a.Index) {
-						t.Fatalf("%s before %s: %v %v", a, e, before, err)
-					}
 				}
 			}
 		}

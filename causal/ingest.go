@@ -45,7 +45,7 @@ const (
 	takeVoid             // nothing: from MPI_PROC_NULL, or cancelled
 )
 
-// takeRec is a receive or a probe, in the order in which they were posted.
+// takeRec is a receive or a probe.
 type takeRec struct {
 	kind      takeKind
 	known     bool   // ch is known
@@ -64,32 +64,9 @@ type takeRec struct {
 	cancelled bool // it was asked to be; whether it was its completion tells
 }
 
-type requestKind uint8
-
-const (
-	requestSend requestKind = iota + 1
-	requestTake
-	requestCollective
-	requestOther // a generalized request
-)
-
-func (k requestKind) class() trace.RequestClass {
-	switch k {
-	case requestSend:
-		return trace.RequestSend
-	case requestTake:
-		return trace.RequestRecv
-	case requestCollective:
-		return trace.RequestCollective
-	case requestOther:
-		return trace.RequestOther
-	}
-	return 0
-}
-
 // request is what a completion completes.
 type request struct {
-	kind  requestKind
+	class trace.RequestClass
 	index int // in sends or takes, or none
 	coll  *instance
 }
@@ -107,16 +84,13 @@ type persistent struct {
 
 // ingest takes in the events of one rank.
 type ingest struct {
+	rankLog
+
 	b        *Builder
 	rank     int
 	comms    map[uint32]*view
-	ops      []mpispec.Op
-	sites    []uint32 // by event: place in declared, plus 1; 0: unknown
-	declared []Site
 	siteOf   map[uint64]uint32
 	modules  map[uint64]trace.Module
-	sends    []sendRec
-	takes    []takeRec
 	requests trace.Requests[persistent, request]
 	calls    map[*comm]int // collectives so far
 	oneSided bool          // it has been said that the rank synchronises one-sided communication
@@ -126,16 +100,16 @@ type ingest struct {
 	freed  map[trace.Posting]int // indices in takes
 }
 
+// fault is an event that does not fit the ones before it.
 func (in *ingest) fault(e *trace.Event, format string, args ...any) error {
-	return &TraceError{Event: EventID{in.rank, e.Index}, Reason: fmt.Sprintf(format, args...)}
+	return fmt.Errorf("event %s: %s", EventID{in.rank, e.Index}, fmt.Sprintf(format, args...))
 }
 
 func (in *ingest) view(e *trace.Event, index uint32) (*view, error) {
-	v := in.comms[index]
-	if v == nil || v.comm == nil {
-		return nil, in.fault(e, "%s on communicator %d, which the trace does not declare", e.Op.Call(), index)
+	if v := in.comms[index]; v != nil {
+		return v, nil
 	}
-	return v, nil
+	return nil, in.fault(e, "%s on communicator %d, which the trace does not declare", e.Op.Call(), index)
 }
 
 func (in *ingest) event(e *trace.Event) error {
@@ -147,13 +121,11 @@ func (in *ingest) event(e *trace.Event) error {
 	switch e.Op.Class() {
 	case mpispec.ClassSend:
 		return in.send(e)
-	case mpispec.ClassRecv:
-		if e.Op == mpispec.OpMrecv {
+	case mpispec.ClassRecv, mpispec.ClassIrecv:
+		if e.Op == mpispec.OpMrecv || e.Op == mpispec.OpImrecv {
 			return in.matched(e)
 		}
 		return in.receive(e)
-	case mpispec.ClassIrecv:
-		return in.irecv(e)
 	case mpispec.ClassSendrecv:
 		if _, err := in.addSend(e, e.Op, &e.Send, e.Index); err != nil {
 			return err
@@ -175,9 +147,8 @@ func (in *ingest) event(e *trace.Event) error {
 	case mpispec.ClassRequest:
 		if e.Op == mpispec.OpRequestFree {
 			in.free(e)
-		} else if req, known := in.requests.Of(e.Post); known && req.kind == requestTake && req.index != none &&
-			in.requests.Persistent(e.Post) == nil {
-			in.takes[req.index].cancelled = true
+		} else if t := in.receiving(e.Post); t != nil && in.requests.Persistent(e.Post) == nil {
+			t.cancelled = true
 		}
 		return nil
 	case mpispec.ClassOther:
@@ -185,7 +156,7 @@ func (in *ingest) event(e *trace.Event) error {
 		case mpispec.OpFinalize:
 			return in.join(e, e.Op, e.Coll.Root, in.b.ends, true)
 		case mpispec.OpGrequestStart:
-			in.requests.Post(e.Index, request{kind: requestOther, index: none})
+			in.requests.Post(e.Index, request{class: trace.RequestOther, index: none})
 		default:
 			if e.Op.Function().Synchronizes && !in.oneSided {
 				in.oneSided = true // once is enough
@@ -200,15 +171,12 @@ func (in *ingest) event(e *trace.Event) error {
 }
 
 func (in *ingest) send(e *trace.Event) error {
-	nonblocking := e.Op.MakesRequest()
-	var done uint64
-	if !nonblocking {
-		done = e.Index
+	if !e.Op.MakesRequest() {
+		_, err := in.addSend(e, e.Op, &e.Send, e.Index)
+		return err
 	}
-	i, err := in.addSend(e, e.Op, &e.Send, done)
-	if err == nil && nonblocking {
-		in.requests.Post(e.Index, request{kind: requestSend, index: i})
-	}
+	i, err := in.addSend(e, e.Op, &e.Send, 0)
+	in.requests.Post(e.Index, request{class: trace.RequestSend, index: i})
 	return err
 }
 
@@ -239,7 +207,7 @@ func (in *ingest) addSend(e *trace.Event, op mpispec.Op, a *trace.SendArgs, done
 // content is of a message that the last event sent.
 func (in *ingest) content(c *trace.Content) {
 	first := len(in.sends)
-	for first > 0 && in.sends[first-1].event == uint64(len(in.ops)) {
+	for first > 0 && in.sends[first-1].event == in.last() {
 		first--
 	}
 	if at := uint64(first) + uint64(c.Which); at < uint64(len(in.sends)) {
@@ -247,64 +215,52 @@ func (in *ingest) content(c *trace.Content) {
 	}
 }
 
-// addTake adds a receive or probe that asked for source and tag, whose message is not known yet if either is a
-// wildcard.
-func (in *ingest) addTake(e *trace.Event, kind takeKind, comm uint32, source, tag int32) (int, error) {
-	v, err := in.view(e, comm)
+// addTake adds a receive or probe, whose message is not known yet if its source or tag is a wildcard.
+func (in *ingest) addTake(e *trace.Event, kind takeKind, a trace.RecvArgs) (index int, err error) {
+	v, err := in.view(e, a.Comm)
 	if err != nil {
 		return none, err
 	}
 	in.takes = append(in.takes, takeRec{
-		kind: kind, post: e.Index, start: e.Index, view: v, send: none, anySource: source == trace.AnySource,
-		askedTag: tag,
+		kind: kind, post: e.Index, start: e.Index, view: v, send: none, wild: trace.IsWildcard(a.AskedSource, a.AskedTag),
+		anySource: a.AskedSource == trace.AnySource, askedTag: a.AskedTag,
 	})
-	i := len(in.takes) - 1
-	switch {
-	case source == trace.ProcNull:
-		in.takes[i].kind = takeVoid
-	case trace.IsWildcard(source, tag):
-		in.takes[i].wild = true
-	default:
-		err = in.resolve(e, i, v, source, tag)
+	index = len(in.takes) - 1
+	t := &in.takes[index]
+	if a.Source == trace.ProcNull {
+		t.kind = takeVoid
+	} else if !trace.IsWildcard(a.Source, a.Tag) {
+		err = in.resolve(e, t, a.Source, a.Tag)
 	}
-	return i, err
+	return index, err
 }
 
-func (in *ingest) resolve(e *trace.Event, i int, v *view, source, tag int32) error {
-	src, err := in.peer(e, v, source)
+// addAsked adds a receive of which it is known only what it asked for.
+func (in *ingest) addAsked(e *trace.Event, comm uint32, source, tag int32) (int, error) {
+	return in.addTake(e, takeReceive, trace.RecvArgs{
+		Comm: comm, AskedSource: source, AskedTag: tag, Source: source, Tag: tag,
+	})
+}
+
+func (in *ingest) resolve(e *trace.Event, t *takeRec, source, tag int32) error {
+	src, err := in.peer(e, t.view, source)
 	if err != nil {
 		return err
 	}
-	t := &in.takes[i]
-	t.ch, t.known = channel{v.comm.id, src, uint32(in.rank), tag}, true
+	t.ch, t.known = channel{t.view.comm.id, src, uint32(in.rank), tag}, true
 	return nil
 }
 
-// receive is a blocking one: what it got is known.
+// receive is a receive that names its source: of a blocking one it is known what it got.
 func (in *ingest) receive(e *trace.Event) error {
-	i, err := in.addTake(e, takeReceive, e.Recv.Comm, e.Recv.Source, e.Recv.Tag)
-	if err != nil {
+	if e.Op.Class() == mpispec.ClassIrecv {
+		i, err := in.addAsked(e, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
+		in.requests.Post(e.Index, request{class: trace.RequestRecv, index: i})
 		return err
 	}
-	in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
-	in.asked(e, i)
-	return nil
-}
-
-// asked notes the wildcards of a receive or probe that was added by what it got.
-func (in *ingest) asked(e *trace.Event, i int) {
-	t := &in.takes[i]
-	t.wild = trace.IsWildcard(e.Recv.AskedSource, e.Recv.AskedTag)
-	t.anySource, t.askedTag = e.Recv.AskedSource == trace.AnySource, e.Recv.AskedTag
-}
-
-func (in *ingest) irecv(e *trace.Event) error {
-	if e.Op == mpispec.OpImrecv {
-		return in.matched(e)
-	}
-	i, err := in.addTake(e, takeReceive, e.Recv.Comm, e.Recv.AskedSource, e.Recv.AskedTag)
+	i, err := in.addTake(e, takeReceive, e.Recv)
 	if err == nil {
-		in.requests.Post(e.Index, request{kind: requestTake, index: i})
+		in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
 	}
 	return err
 }
@@ -314,16 +270,12 @@ func (in *ingest) probe(e *trace.Event) error {
 	if e.Op == mpispec.OpMprobe || e.Op == mpispec.OpImprobe {
 		kind = takeMatched
 	}
-	i, err := in.addTake(e, kind, e.Recv.Comm, e.Recv.Source, e.Recv.Tag)
-	if err != nil {
-		return err
-	}
-	in.asked(e, i)
-	if in.takes[i].kind == takeMatched {
+	i, err := in.addTake(e, kind, e.Recv)
+	if err == nil && in.takes[i].kind == takeMatched {
 		in.takes[i].start = 0
 		in.probed[e.Index] = i
 	}
-	return nil
+	return err
 }
 
 // matched is Mrecv or Imrecv: it receives a message that an Mprobe or Improbe took.
@@ -339,7 +291,7 @@ func (in *ingest) matched(e *trace.Event) error {
 		in.takes[i].start = e.Index
 	}
 	if e.Op == mpispec.OpImrecv {
-		in.requests.Post(e.Index, request{kind: requestTake, index: i})
+		in.requests.Post(e.Index, request{class: trace.RequestRecv, index: i})
 	} else if i != none {
 		in.takes[i].done, in.takes[i].bytes = e.Index, e.Recv.Bytes
 	}

@@ -40,7 +40,7 @@ func (g *Graph) knowledge(ranks []int, f func(rank int, knows func(src int, even
 			return
 		}
 		runs = append(runs, eventRun{uint32(r), uint32(e)})
-	})
+	}).run()
 	for r := range g.ranks {
 		events += g.ranks[r].last()
 	}

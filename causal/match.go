@@ -8,109 +8,105 @@ type queue struct {
 	taken int
 }
 
-// matcher gives each receive and probe its send: the k-th send on a channel is taken by the k-th receive posted on it
+// match gives each receive and probe its send: the k-th send on a channel is taken by the k-th receive posted on it
 // (docs/trace-format.md, "Matching").
-type matcher struct {
-	b        *Builder
-	opt      Options
-	channels map[channel]*queue
-}
-
-func (m *matcher) match() {
-	for _, in := range m.b.ranks {
+func (b *Builder) match() {
+	channels := map[channel]*queue{}
+	for _, in := range b.ranks {
 		for i := range in.sends {
 			s := &in.sends[i]
 			if s.void {
 				continue
 			}
-			q := m.channels[s.ch]
+			q := channels[s.ch]
 			if q == nil {
 				q = &queue{}
-				m.channels[s.ch] = q
+				channels[s.ch] = q
 			}
 			q.sends = append(q.sends, i)
 		}
 	}
-	for _, in := range m.b.ranks {
+	for _, in := range b.ranks {
 		for i := range in.takes {
-			m.take(in, i)
+			if t := &in.takes[i]; t.kind != takeVoid {
+				b.take(in.rank, i, t, channels[t.ch])
+			}
 		}
 	}
-	for _, in := range m.b.ranks {
+	for _, in := range b.ranks {
 		for i := range in.sends {
 			if s := &in.sends[i]; s.take == none && !s.void {
-				m.b.doubtf(ProblemSend, in.rank, s.event, "to rank %d with tag %d on communicator %#x", s.ch.dst,
+				b.doubtf(ProblemSend, in.rank, s.event, "to rank %d with tag %d on communicator %#x", s.ch.dst,
 					s.ch.tag, s.ch.comm)
 			}
 		}
 	}
 }
 
-func (m *matcher) take(in *ingest, i int) {
-	t := &in.takes[i]
-	if t.kind == takeVoid {
-		return
-	}
+// take gives take i of a rank the next message of its channel, which is nil if nothing was sent on it.
+func (b *Builder) take(rank, i int, t *takeRec, q *queue) {
+	const unknown = ", and the trace does not say what became of it; if it took a message, later ones of that channel " +
+		"are matched one too early"
 	if !t.known {
-		m.b.doubtf(ProblemUnknown, in.rank, t.post,
-			"posted with a wildcard, and the trace does not say what became of it; if it took a message, later ones "+
-				"of that channel "+
-				"are matched one too early")
+		b.doubtf(ProblemUnknown, rank, t.post, "posted with a wildcard"+unknown)
 		return
 	}
 	if t.cancelled && t.done == 0 && !t.freed {
-		m.b.doubtf(ProblemUnknown, in.rank, t.post,
-			"its cancellation was asked for, and the trace does not say what became of it; if it took a message, "+
-				"later ones of that channel are matched one too early")
+		b.doubtf(ProblemUnknown, rank, t.post, "its cancellation was asked for"+unknown)
 		return
 	}
 	var s *sendRec
-	q := m.channels[t.ch]
 	if q != nil && q.taken < len(q.sends) {
 		t.send = q.sends[q.taken]
-		s = &m.b.ranks[t.ch.src].sends[t.send]
+		s = &b.ranks[t.ch.src].sends[t.send]
+		if t.kind != takeProbe {
+			q.taken++
+			s.take = i
+		}
 	}
-	if t.kind != takeProbe && s != nil {
-		q.taken++
-		s.take = i
+	lost := func(kind ProblemKind, at uint64) {
+		b.doubtf(kind, rank, at, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag, t.ch.comm)
 	}
 	at := max(t.post, t.done)
 	switch {
 	case t.kind != takeProbe && t.done == 0 && !t.freed:
-		m.b.doubtf(ProblemPending, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag,
-			t.ch.comm)
+		lost(ProblemPending, t.post)
 	case s == nil && t.kind == takeProbe:
-		m.b.doubtf(ProblemProbe, in.rank, t.post, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag,
-			t.ch.comm)
+		lost(ProblemProbe, t.post)
 	case s == nil:
-		m.b.doubtf(ProblemReceive, in.rank, at, "from rank %d with tag %d on communicator %#x", t.ch.src, t.ch.tag,
-			t.ch.comm)
+		lost(ProblemReceive, at)
 	case t.kind != takeProbe && t.done != 0 && t.bytes != s.bytes:
-		m.b.doubtf(ProblemSize, in.rank, at, "%d bytes, but %s sent %d", t.bytes, EventID{int(t.ch.src), s.event},
-			s.bytes)
+		b.doubtf(ProblemSize, rank, at, "%d bytes, but %s sent %d", t.bytes, EventID{int(t.ch.src), s.event}, s.bytes)
 	}
 }
 
 // graph turns what was matched into dependences, by event.
-func (m *matcher) graph() *Graph {
-	g := newGraph(m.b, m.opt)
-	edges := make([][]edge, len(m.b.ranks))
+func (b *Builder) graph(opt Options) *Graph {
+	// With at least as many events between as there are ranks, stored vectors take no more than eight bytes per event.
+	g := &Graph{
+		ranks: make([]rankEvents, len(b.ranks)), instances: b.instances(), problems: b.problem,
+		stored: make([][]uint64, len(b.ranks)), every: uint64(max(64, len(b.ranks))), syncBytes: opt.SyncBytes,
+	}
+	if opt.Every > 0 {
+		g.every = uint64(opt.Every)
+	}
+	edges := make([][]edge, len(b.ranks))
 	add := func(rank int, at uint64, d dep) { edges[rank] = append(edges[rank], edge{at, d}) }
-	for _, in := range m.b.ranks {
+	for _, in := range b.ranks {
 		for i := range in.takes {
 			t := &in.takes[i]
 			if t.send == none {
 				continue
 			}
 			src := int(t.ch.src)
-			s := &m.b.ranks[src].sends[t.send]
+			s := &b.ranks[src].sends[t.send]
 			switch {
 			case t.kind == takeReceive && t.done != 0:
 				add(in.rank, t.done, packDep(depMessage, src, s.event))
 			case t.kind == takeProbe || t.kind == takeMatched:
 				add(in.rank, t.post, packDep(depProbe, src, s.event))
 			}
-			if kind, waits := m.sync(s); waits && t.kind != takeProbe && t.start != 0 && s.done != 0 {
+			if kind, waits := s.sync(opt.SyncBytes); waits && t.kind != takeProbe && t.start != 0 && s.done != 0 {
 				add(src, s.done, packDep(kind, in.rank, t.start))
 			}
 		}
@@ -122,16 +118,15 @@ func (m *matcher) graph() *Graph {
 			}
 		}
 	}
-	for rank, in := range m.b.ranks {
-		g.ranks[rank] = newRankEvents(in.ops, edges[rank])
-		g.ranks[rank].sites, g.ranks[rank].declared = in.sites, in.declared
+	for rank, in := range b.ranks {
+		g.ranks[rank] = newRankEvents(in.rankLog, edges[rank])
 		edges[rank] = nil
 	}
 	return g
 }
 
-// sync says whether a send ends only when its receive has been posted.
-func (m *matcher) sync(s *sendRec) (depKind, bool) {
+// sync says whether a send ends only when its receive has been posted; one of syncBytes (0: none) may.
+func (s *sendRec) sync(syncBytes uint64) (depKind, bool) {
 	switch s.op.Function().Mode {
 	case mpispec.ModeSynchronous:
 		return depSync, true
@@ -139,5 +134,5 @@ func (m *matcher) sync(s *sendRec) (depKind, bool) {
 		return 0, false
 	case mpispec.ModeStandard, mpispec.ModeReady:
 	}
-	return depLarge, m.opt.SyncBytes > 0 && s.bytes >= m.opt.SyncBytes
+	return depLarge, syncBytes > 0 && s.bytes >= syncBytes
 }

@@ -1,9 +1,6 @@
 package causal
 
 import (
-	"cmp"
-	"iter"
-	"slices"
 	"sort"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -25,85 +22,109 @@ type MessageRef struct {
 	send int32 // index in the sender's sends
 }
 
+func (g *Graph) sendOf(m MessageRef) *sendRec { return &g.ranks[m.src].sends[m.send] }
+
+// takeOf is the receive that took a message; nil if there is none.
+func (g *Graph) takeOf(s *sendRec) *takeRec {
+	if s.take == none {
+		return nil
+	}
+	return &g.ranks[s.ch.dst].takes[s.take]
+}
+
+// sender is the call that sent a message.
+func (g *Graph) sender(m MessageRef) EventID { return EventID{int(m.src), g.sendOf(m).event} }
+
 // Message returns a message of this graph.
 func (g *Graph) Message(m MessageRef) Message {
-	return g.messages.ofSend(int(m.src), &g.messages.ranks[m.src].sends[m.send])
-}
-
-type rankMessages struct {
-	sends  []sendRec
-	takes  []takeRec
-	byDone []int32 // takes that were completed in another call than their post, by that call
-}
-
-type messages struct{ ranks []rankMessages }
-
-func newRankMessages(in *ingest) rankMessages {
-	r := rankMessages{sends: in.sends, takes: in.takes}
-	for i := range in.takes {
-		if t := &in.takes[i]; t.done != 0 && t.done != t.post {
-			r.byDone = append(r.byDone, int32(i))
+	s := g.sendOf(m)
+	msg := Message{Send: g.sender(m), Comm: s.ch.comm, Tag: s.ch.tag, Bytes: s.bytes}
+	if t := g.takeOf(s); t != nil {
+		dst := int(s.ch.dst)
+		msg.Post = EventID{dst, t.post}
+		if t.done != 0 {
+			msg.Receive = EventID{dst, t.done}
 		}
-	}
-	slices.SortFunc(r.byDone, func(a, b int32) int { return cmp.Compare(in.takes[a].done, in.takes[b].done) })
-	return r
-}
-
-func (m *messages) ofSend(rank int, s *sendRec) Message {
-	msg := Message{Send: EventID{rank, s.event}, Comm: s.ch.comm, Tag: s.ch.tag, Bytes: s.bytes}
-	if s.take == none {
-		return msg
-	}
-	dst := int(s.ch.dst)
-	t := &m.ranks[dst].takes[s.take]
-	msg.Post = EventID{dst, t.post}
-	if t.done != 0 {
-		msg.Receive = EventID{dst, t.done}
 	}
 	return msg
 }
 
-// MessageOf returns the messages that an event sends, posts the receive of, receives, or has seen by a probe: none or
-// one for most, several for a Sendrecv, Startall or Waitall.
-func (g *Graph) MessageOf(e EventID) ([]Message, error) {
+// Part says what an event has to do with a message.
+type Part int
+
+// The parts of events in messages. A blocking call both begins and completes its part: it has the first of the two.
+const (
+	PartSends     Part = iota + 1 // it sends the message, or begins to
+	PartReceives                  // it begins to receive it: it is the call that was given the receive's buffer
+	PartPosts                     // it took the message out of the channel for a later call to receive: a matched probe
+	PartSees                      // a probe that saw it
+	PartCompletes                 // it completes the receive
+	PartSent                      // it completes the send
+)
+
+// Exchange is a message with the calls that were given its two buffers.
+type Exchange struct {
+	Message
+	Part Part // of the event that was asked about
+	To   int  // the rank that the message was sent to
+	// Start is the call that was given the buffer of the receive: Post, but of a matched probe the Mrecv or Imrecv. It
+	// is zero if no call of the traces is.
+	Start EventID
+	// SendWhich and StartWhich are places in the array of a Startall; else 0.
+	SendWhich, StartWhich uint32
+}
+
+// Exchanges returns the messages that an event has a part in: none or one for most, several for a Sendrecv, Startall or
+// Waitall. Those that it sends come first, then those that it posts a receive of or has seen, then those that it
+// completes. A message that an event has several parts in is there once, with the first.
+func (g *Graph) Exchanges(e EventID) ([]Exchange, error) {
 	if err := g.check(e); err != nil {
 		return nil, err
 	}
-	r := &g.messages.ranks[e.Rank]
-	var all []Message
+	r := &g.ranks[e.Rank]
+	var all []Exchange
+	seen := map[MessageRef]bool{}
+	add := func(m MessageRef, part Part) {
+		s := g.sendOf(m)
+		if seen[m] || s.void {
+			return
+		}
+		seen[m] = true
+		x := Exchange{Message: g.Message(m), Part: part, To: int(s.ch.dst), SendWhich: s.which}
+		if t := g.takeOf(s); t != nil && t.start != 0 {
+			x.Start, x.StartWhich = EventID{x.To, t.start}, t.which
+		}
+		all = append(all, x)
+	}
 	at := sort.Search(len(r.sends), func(i int) bool { return r.sends[i].event >= e.Index })
 	for ; at < len(r.sends) && r.sends[at].event == e.Index; at++ {
-		all = append(all, g.messages.ofSend(e.Rank, &r.sends[at]))
+		add(MessageRef{int32(e.Rank), int32(at)}, PartSends)
 	}
-	taken := func(t *takeRec) {
-		if t.send != none {
-			src := int(t.ch.src)
-			all = append(all, g.messages.ofSend(src, &g.messages.ranks[src].sends[t.send]))
+	var completed []MessageRef
+	for i := range r.takes {
+		t := &r.takes[i]
+		m := MessageRef{int32(t.ch.src), int32(t.send)}
+		switch {
+		case t.send == none || t.kind == takeVoid:
+		case t.kind == takeProbe && t.post == e.Index:
+			add(m, PartSees)
+		case t.start == e.Index:
+			add(m, PartReceives)
+		case t.post == e.Index:
+			add(m, PartPosts)
+		case t.done == e.Index:
+			completed = append(completed, m)
 		}
 	}
-	at = sort.Search(len(r.takes), func(i int) bool { return r.takes[i].post >= e.Index })
-	for ; at < len(r.takes) && r.takes[at].post == e.Index; at++ {
-		taken(&r.takes[at])
+	for _, m := range completed {
+		add(m, PartCompletes)
 	}
-	at = sort.Search(len(r.byDone), func(i int) bool { return r.takes[r.byDone[i]].done >= e.Index })
-	for ; at < len(r.byDone) && r.takes[r.byDone[at]].done == e.Index; at++ {
-		taken(&r.takes[r.byDone[at]])
+	for i := range r.sends {
+		if r.sends[i].done == e.Index {
+			add(MessageRef{int32(e.Rank), int32(i)}, PartSent)
+		}
 	}
 	return all, nil
-}
-
-// Messages iterates over all messages, by sender and send.
-func (g *Graph) Messages() iter.Seq[Message] {
-	return func(yield func(Message) bool) {
-		for rank := range g.messages.ranks {
-			r := &g.messages.ranks[rank]
-			for i := range r.sends {
-				if !r.sends[i].void && !yield(g.messages.ofSend(rank, &r.sends[i])) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Member is one rank's part in a collective. Entry is zero if the rank did not make the call, Exit if it did not
@@ -124,16 +145,32 @@ type Collective struct {
 	Members []Member
 }
 
-// Collectives iterates over all collectives, by communicator and place.
-func (g *Graph) Collectives() iter.Seq[Collective] {
-	return func(yield func(Collective) bool) {
-		for _, in := range g.instances {
-			if in.op == mpispec.OpNone { // nobody reached MPI_Finalize
-				continue
-			}
-			if !yield(in.collective()) {
-				return
-			}
+// CollectiveOf returns the collective that an event begins or completes; ok is false if it has no part in one, or the
+// graph no such event. Of a Waitall that completes several it is the first.
+func (g *Graph) CollectiveOf(e EventID) (c Collective, ok bool) {
+	if g.check(e) != nil || e.Index == 0 {
+		return Collective{}, false
+	}
+	for _, in := range g.instances {
+		if j, member := in.comm.member[e.Rank]; member &&
+			(in.parts[j].entry == e.Index || in.parts[j].exit == e.Index) {
+			return in.collective(), true
 		}
 	}
+	return Collective{}, false
+}
+
+func (in *instance) collective() Collective {
+	c := Collective{Comm: in.comm.id, Place: in.place, Op: in.op, Root: in.root, Inter: in.comm.inter}
+	for j, p := range in.parts {
+		m := Member{Rank: in.comm.world[j]}
+		if p.entry != 0 {
+			m.Entry = EventID{m.Rank, p.entry}
+		}
+		if p.exit != 0 {
+			m.Exit = EventID{m.Rank, p.exit}
+		}
+		c.Members = append(c.Members, m)
+	}
+	return c
 }

@@ -1,8 +1,8 @@
 package causal_test
 
 import (
-	"errors"
 	"math/rand"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -50,8 +50,7 @@ func buildCertain(t fataler, x *causaltest.Execution, opt causal.Options) *causa
 	}
 	g, err := causal.Build(x.Records, opt)
 	if err != nil {
-		var cycle *causal.CycleError
-		if !errors.As(err, &cycle) || cycle.Unknown < x.Unknown {
+		if !strings.Contains(err.Error(), "which message they took, so that others were matched wrongly") {
 			t.Fatal(err)
 		}
 		return nil

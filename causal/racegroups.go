@@ -2,7 +2,7 @@ package causal
 
 import (
 	"cmp"
-	"math/bits"
+	"maps"
 	"slices"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -22,7 +22,7 @@ const (
 // Compare says whether two messages are the same to their receiver. Contents of more than 8 bytes are compared by
 // hashes of 64 bits.
 func (g *Graph) Compare(a, b MessageRef) Verdict {
-	s, t := &g.messages.ranks[a.src].sends[a.send], &g.messages.ranks[b.src].sends[b.send]
+	s, t := g.sendOf(a), g.sendOf(b)
 	switch {
 	case s.bytes != t.bytes || s.ch.tag != t.ch.tag:
 		return VerdictDiffer
@@ -74,9 +74,9 @@ type RaceGroup struct {
 	RaceTally
 	Example RaceExample // the first, of those that differ if there are any
 
-	ranks     [2]rankBits
-	last      EventID
-	lastPlace int
+	receivers, senders []bool // by rank
+	last               EventID
+	lastPlace          int
 }
 
 // Verdict of the group is the worst of its races': VerdictDiffer if any of them differs, else VerdictUnknown if of any
@@ -102,14 +102,14 @@ func (g *Graph) GroupRaces(filter RaceFilter, place PlaceFunc) ([]*RaceGroup, Ra
 	type key struct{ receive, a, b int }
 	groups := map[key]*RaceGroup{}
 	var lastKey key
-	var last *RaceGroup
+	var last *RaceGroup // of most races the group is that of the one before
 	places := newPlaces(g, place)
 	counts, err := g.EachWildcard(func(p *RacePoint) bool {
 		if len(p.Others) == 0 || !filter.receive(g, p) {
 			return true
 		}
 		at := places.of(p.Post)
-		took := places.of(g.messages.ranks[p.Took.src].sends[p.Took.send].id(p.Took.src))
+		took := places.of(g.sender(p.Took))
 		for _, other := range p.Others {
 			if filter.Sender != nil && !filter.Sender(int(p.Took.src)) && !filter.Sender(int(other.src)) {
 				continue
@@ -118,26 +118,32 @@ func (g *Graph) GroupRaces(filter RaceFilter, place PlaceFunc) ([]*RaceGroup, Ra
 			if filter.Verdict != "" && filter.Verdict != verdict {
 				continue
 			}
-			sent := places.of(g.messages.ranks[other.src].sends[other.send].id(other.src))
+			sent := places.of(g.sender(other))
 			k := key{at, min(took, sent), max(took, sent)}
-			if k != lastKey || last == nil {
-				last = groups[k]
-				lastKey = k
-				if last == nil {
-					last = &RaceGroup{Receive: at, Sends: [2]int{k.a, k.b}}
-					groups[k] = last
+			if last == nil || k != lastKey {
+				if groups[k] == nil {
+					groups[k] = &RaceGroup{
+						Receive: at, Sends: [2]int{k.a, k.b}, receivers: make([]bool, len(g.ranks)),
+						senders: make([]bool, len(g.ranks)),
+					}
 				}
+				last, lastKey = groups[k], k
 			}
 			last.add(g, p, other, verdict)
 		}
 		return true
 	})
-	all := make([]*RaceGroup, 0, len(groups))
 	for _, r := range groups {
-		r.Receivers, r.Senders = r.ranks[0].list(), r.ranks[1].list()
-		all = append(all, r)
+		for rank := range g.ranks {
+			if r.receivers[rank] {
+				r.Receivers = append(r.Receivers, rank)
+			}
+			if r.senders[rank] {
+				r.Senders = append(r.Senders, rank)
+			}
+		}
 	}
-	slices.SortFunc(all, func(a, b *RaceGroup) int {
+	all := slices.SortedFunc(maps.Values(groups), func(a, b *RaceGroup) int {
 		return cmp.Or(cmp.Compare(a.Verdict().weight(), b.Verdict().weight()), cmp.Compare(b.Races, a.Races),
 			cmp.Compare(a.Receive, b.Receive), slices.Compare(a.Sends[:], b.Sends[:]))
 	})
@@ -147,8 +153,6 @@ func (g *Graph) GroupRaces(filter RaceFilter, place PlaceFunc) ([]*RaceGroup, Ra
 func (v Verdict) weight() int {
 	return slices.Index([]Verdict{VerdictDiffer, VerdictUnknown, VerdictEqual}, v)
 }
-
-func (s *sendRec) id(rank int32) EventID { return EventID{int(rank), s.event} }
 
 func (f *RaceFilter) receive(g *Graph, p *RacePoint) bool {
 	if f.Receiver != nil && !f.Receiver(p.Post.Rank) {
@@ -179,11 +183,11 @@ func (r *RaceGroup) add(g *Graph, p *RacePoint, other MessageRef, verdict Verdic
 	if r.last != p.Post || r.lastPlace != p.Place {
 		r.last, r.lastPlace = p.Post, p.Place
 		r.Receives++
-		r.ranks[0].add(p.Post.Rank)
-		r.ranks[1].add(int(p.Took.src))
+		r.receivers[p.Post.Rank] = true
+		r.senders[p.Took.src] = true
 	}
 	r.Most = max(r.Most, 1+len(p.Others))
-	r.ranks[1].add(int(other.src))
+	r.senders[other.src] = true
 }
 
 // places knows the numbers of the places of events.
@@ -221,24 +225,4 @@ func (p *places) of(e EventID) int {
 		*n = p.number(declared, site != 0, op)
 	}
 	return *n
-}
-
-// rankBits is a set of ranks.
-type rankBits []uint64
-
-func (b *rankBits) add(rank int) {
-	for len(*b) <= rank/64 {
-		*b = append(*b, 0)
-	}
-	(*b)[rank/64] |= 1 << (rank % 64)
-}
-
-func (b *rankBits) list() []int {
-	var all []int
-	for i, w := range *b {
-		for ; w != 0; w &= w - 1 {
-			all = append(all, 64*i+bits.TrailingZeros64(w))
-		}
-	}
-	return all
 }

@@ -3,6 +3,7 @@ package causal
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // RacePoint is one receive or probe with a wildcard source, with the messages that it could have taken instead of the
@@ -33,17 +34,6 @@ type RaceCounts struct {
 	Races     uint64 `json:"races"`  // pairs of messages of which one receive could have taken either
 }
 
-// TooManyEventsError is a run that is too large for an algorithm.
-type TooManyEventsError struct {
-	Rank   int
-	Events uint64
-}
-
-func (e *TooManyEventsError) Error() string {
-	return fmt.Sprintf("rank %d has %d events: races are computed for up to %d events of a rank", e.Rank, e.Events,
-		maxRaceEvents)
-}
-
 const maxRaceEvents = math.MaxUint32 / 2
 
 // EachWildcard calls visit for all receives and probes with a wildcard source that took or saw a message, by rank and
@@ -51,36 +41,30 @@ const maxRaceEvents = math.MaxUint32 / 2
 // until visit returns false. It returns the counts of what was visited.
 //
 // It takes O(events x ranks that receive with wildcards + wildcard receives x senders) time, in memory of some bytes
-// per event. Errors: *TooManyEventsError.
+// per event. The error is of a rank with too many events.
 func (g *Graph) EachWildcard(visit func(*RacePoint) bool) (RaceCounts, error) {
 	var counts RaceCounts
 	var ranks []int
 	for r := range g.ranks {
 		if n := g.ranks[r].last(); n > maxRaceEvents {
-			return counts, &TooManyEventsError{Rank: r, Events: n}
+			return counts, fmt.Errorf("rank %d has %d events: races are computed for up to %d events of a rank", r, n,
+				maxRaceEvents)
 		}
-		m := &g.messages.ranks[r]
-		for i := range m.sends {
-			if !m.sends[i].void {
+		for i := range g.ranks[r].sends {
+			if !g.ranks[r].sends[i].void {
 				counts.Messages++
 			}
 		}
-		for i := range m.takes {
-			if m.takes[i].chose() {
-				ranks = append(ranks, r)
-				break
-			}
+		if slices.ContainsFunc(g.ranks[r].takes, func(t takeRec) bool { return t.chose() }) {
+			ranks = append(ranks, r)
 		}
 	}
 	if len(ranks) == 0 {
 		return counts, nil
 	}
 	inbound := g.inbound()
-	goOn := true
 	g.knowledge(ranks, func(rank int, knows func(src int, event uint64) uint32) bool {
-		s := newRaceScan(g, rank, inbound, knows)
-		goOn = s.run(&counts, visit)
-		return goOn
+		return newRaceScan(g, rank, inbound, knows).run(&counts, visit)
 	})
 	return counts, nil
 }

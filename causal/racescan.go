@@ -16,8 +16,8 @@ func (g *Graph) inbound() *inbound {
 	in := &inbound{of: make([][]MessageRef, len(g.ranks)), place: make([][]int32, len(g.ranks))}
 	count := make([]int, len(g.ranks))
 	each := func(f func(src, i int, s *sendRec)) {
-		for src := range g.messages.ranks {
-			sends := g.messages.ranks[src].sends
+		for src := range g.ranks {
+			sends := g.ranks[src].sends
 			for i := range sends {
 				if !sends[i].void {
 					f(src, i, &sends[i])
@@ -28,7 +28,7 @@ func (g *Graph) inbound() *inbound {
 	each(func(_, _ int, s *sendRec) { count[s.ch.dst]++ })
 	for r := range g.ranks {
 		in.of[r] = make([]MessageRef, 0, count[r])
-		in.place[r] = make([]int32, len(g.messages.ranks[r].sends))
+		in.place[r] = make([]int32, len(g.ranks[r].sends))
 	}
 	each(func(src, i int, s *sendRec) {
 		in.place[src][i] = int32(len(in.of[s.ch.dst]))
@@ -72,7 +72,7 @@ type raceScan struct {
 }
 
 func newRaceScan(g *Graph, rank int, in *inbound, knows func(src int, event uint64) uint32) *raceScan {
-	m := &g.messages.ranks[rank]
+	m := &g.ranks[rank]
 	s := &raceScan{
 		g: g, rank: rank, takes: m.takes, decided: m.decided(), in: in, messages: in.of[rank],
 		lines: map[pattern]*lines{}, early: map[pattern][]int32{},
@@ -113,7 +113,7 @@ func newRaceScan(g *Graph, rank int, in *inbound, knows func(src int, event uint
 
 func (s *raceScan) send(i int32) *sendRec {
 	m := s.messages[i]
-	return &s.g.messages.ranks[m.src].sends[m.send]
+	return &s.g.ranks[m.src].sends[m.send]
 }
 
 // message returns the place of the message that a take took or saw.

@@ -45,7 +45,7 @@ func (g *Graph) ReportCausalCut(at EventID) (*CutReport, error) {
 	return r, err
 }
 
-// ReportCut describes any cut. Errors: *CutSizeError and *NoEventError only; an inconsistent cut is described as one.
+// ReportCut describes any cut. The error is a *RefusedError; an inconsistent cut is described as one.
 func (g *Graph) ReportCut(cut Cut) (*CutReport, error) {
 	if err := g.checkSize(cut); err != nil {
 		return nil, err
@@ -58,17 +58,11 @@ func (g *Graph) ReportCut(cut Cut) (*CutReport, error) {
 		}
 		r.Positions = append(r.Positions, p)
 	}
-	for _, p := range g.problems {
-		if p.Doubtful() {
-			r.DoubtCount++
-			if len(r.Doubts) < maxDoubts {
-				r.Doubts = append(r.Doubts, p)
-			}
-		}
-	}
+	doubts := g.Doubts()
+	r.Doubts, r.DoubtCount = doubts[:min(len(doubts), maxDoubts)], len(doubts)
 	if bad := g.firstLack(cut); bad != nil {
 		r.Consistent, r.Problem = false, bad
-		r.Below, r.Above = g.shrink(cut), g.close(cut)
+		r.Below, r.Above = g.below(cut), g.close(cut)
 	}
 	return r, nil
 }

@@ -286,7 +286,6 @@ func TestBuildRefuses(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(p *program)
-		want any
 		text string
 	}{
 		{
@@ -294,29 +293,28 @@ func TestBuildRefuses(t *testing.T) {
 				p.coll(0, mpispec.OpBarrier, 0, -1).coll(0, mpispec.OpBarrier, 0, -1).coll(1, mpispec.OpBarrier, 0,
 					-1).coll(1,
 					mpispec.OpReduce, 0, 0)
-			}, new(*causal.CollectiveMismatchError),
-			"collective call number 2 on communicator 0x1 is MPI_Barrier at 0:2 but MPI_Reduce at 1:2",
+			}, "collective call number 2 on communicator 0x1 is MPI_Barrier at 0:2 but MPI_Reduce at 1:2",
 		},
 		{"different roots", func(p *program) {
 			p.coll(0, mpispec.OpBcast, 0, 0).coll(1, mpispec.OpBcast, 0, 1)
-		}, new(*causal.CollectiveMismatchError), "MPI_Bcast with root 0 at 0:1 but with root 1 at 1:1"},
+		}, "MPI_Bcast with root 0 at 0:1 but with root 1 at 1:1"},
 		{"root too high", func(p *program) {
 			p.coll(0, mpispec.OpBcast, 0, 5)
-		}, new(*causal.TraceError), "event 0:1: MPI_Bcast with root 5"},
+		}, "event 0:1: MPI_Bcast with root 5"},
 		{"undeclared", func(p *program) {
 			p.coll(0, mpispec.OpBarrier, 4, -1)
-		}, new(*causal.TraceError), "communicator 4"},
-		{"peer", func(p *program) { p.send(0, 7) }, new(*causal.TraceError), "names rank 7 of a communicator of 2"},
+		}, "communicator 4"},
+		{"peer", func(p *program) { p.send(0, 7) }, "names rank 7 of a communicator of 2"},
 		{"Mrecv alone", func(p *program) {
 			p.recv(0, int(trace.ProcNull)).mrecv(0, 1)
-		}, new(*causal.TraceError), "took none that is still"},
+		}, "took none that is still"},
 		{"Mrecv twice", func(p *program) {
 			p.send(0, 1).recvOp(1, mpispec.OpMprobe, 0).mrecv(1, 1).mrecv(1, 1)
-		}, new(*causal.TraceError), "took none that is still"},
+		}, "took none that is still"},
 		{"freed unknown", func(p *program) {
 			p.add(1, any1(mpispec.OpIrecv)).add(1, trace.Event{Op: mpispec.OpBarrier})
 			p.records[1] = append(p.records[1], &trace.Match{Event: 3, Op: mpispec.OpIrecv, Tag: 1, Back: 1})
-		}, new(*causal.TraceError), "a receive took that event 2 posted, and there is none"},
+		}, "a receive took that event 2 posted, and there is none"},
 		{"taken otherwise", func(p *program) {
 			p.add(1, any1(mpispec.OpIrecv))
 			p.records[1] = append(p.records[1], &trace.Match{Event: 2, Op: mpispec.OpIrecv, Tag: 1, Back: 1})
@@ -324,46 +322,46 @@ func TestBuildRefuses(t *testing.T) {
 				Op:        mpispec.OpWait,
 				Completed: []trace.Completion{{Post: 1, Class: trace.RequestRecv, Source: 1, Tag: 1}},
 			})
-		}, new(*causal.TraceError), "took a message from world rank 1 with tag 1"},
+		}, "took a message from world rank 1 with tag 1"},
 		{"Start of nothing", func(p *program) {
 			p.send(0, 1).add(0, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}})
-		}, new(*causal.TraceError), "makes no persistent one"},
+		}, "makes no persistent one"},
 		{"Start twice", func(p *program) {
 			p.sendOp(0, mpispec.OpSendInit, 1).add(0, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}}).
 				add(0, trace.Event{Op: mpispec.OpStart, Inits: []uint64{1}})
-		}, new(*causal.TraceError), "which is active"},
+		}, "which is active"},
 		{"class of request", func(p *program) {
 			p.sendOp(0, mpispec.OpIsend, 1).wait(0, 1, trace.RequestRecv, 0)
-		}, new(*causal.TraceError), "as one of class 2, but it is of class 1"},
+		}, "as one of class 2, but it is of class 1"},
 		{"other message than asked", func(p *program) {
 			p.recvOp(0, mpispec.OpIrecv, 1).wait(0, 1, trace.RequestRecv, 0)
-		}, new(*causal.TraceError), "took a message from world rank 0"},
+		}, "took a message from world rank 0"},
 		{"gap in the events", func(p *program) {
 			p.records[0] = append(p.records[0], &trace.Event{Index: 2, Op: mpispec.OpFinalize})
-		}, new(*causal.TraceError), "expected event 1"},
+		}, "expected event 1"},
 		{"members differ", func(p *program) {
 			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{0, 1}})
 			p.comm(1, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{1}})
-		}, new(*causal.CommError), "its members are [1], but another rank says [0 1]"},
+		}, "its members are [1], but another rank says [0 1]"},
 		{"not a member", func(p *program) {
 			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{1}})
-		}, new(*causal.CommError), "its member 0 is not that rank"},
+		}, "its member 0 is not that rank"},
 		{"a rank too many", func(p *program) {
 			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{0, 4}})
-		}, new(*causal.CommError), "the run has 2 ranks"},
+		}, "the run has 2 ranks"},
 		{"a rank twice", func(p *program) {
 			p.comm(0, &trace.Comm{Index: 1, GlobalID: 7, CommKind: abi.CommIntra, Members: []uint32{0, 0}})
-		}, new(*causal.CommError), "in it twice"},
+		}, "in it twice"},
 		{"no order", func(p *program) {
 			p.recv(0, 1).send(0, 1).recv(1, 0).send(1, 0)
-		}, new(*causal.CycleError), "[0:1 1:1] wait for each other"},
+		}, "[0:1 1:1] wait for each other"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := newProgram(2)
 			c.make(p)
 			_, err := causal.Build(p.records, causal.Options{})
-			if err == nil || !errors.As(err, c.want) || !strings.Contains(err.Error(), c.text) {
-				t.Errorf("got %v (%T), want %T saying %q", err, err, c.want, c.text)
+			if err == nil || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("got %v, want %q", err, c.text)
 			}
 		})
 	}
@@ -377,7 +375,7 @@ func TestEventIDText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "3", "3:", ":3", "3:0", "-1:2", "1:-2", "a:b", "1:2:3", " 1:2", "99999999999:1"} {
-		var bad *causal.EventIDError
+		var bad *causal.RefusedError
 		if _, err := causal.ParseEventID(text); !errors.As(err, &bad) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -400,14 +398,13 @@ func FuzzParseEventID(f *testing.F) {
 
 func TestQueriesOfNoEvent(t *testing.T) {
 	g := newProgram(2).send(0, 1).build(t, causal.Options{})
-	var none *causal.NoEventError
+	var none *causal.RefusedError
 	for _, e := range []id{{Rank: 0, Index: 2}, {Rank: 2, Index: 1}, {Rank: -1, Index: 1}} {
 		_, err1 := g.CausalCut(e.Rank, e.Index)
 		_, err2 := g.VectorTime(e.Rank, e.Index)
-		_, err3 := g.HappenedBefore(id{Index: 1}, e)
-		_, err4 := g.MessageOf(e)
-		_, err5 := g.Op(e)
-		for _, err := range []error{err1, err2, err3, err4, err5} {
+		_, err3 := g.Exchanges(e)
+		_, err4 := g.Op(e)
+		for _, err := range []error{err1, err2, err3, err4} {
 			if !errors.As(err, &none) {
 				t.Errorf("%s: %v", e, err)
 			}
@@ -417,7 +414,7 @@ func TestQueriesOfNoEvent(t *testing.T) {
 		!strings.Contains(err.Error(), "rank 0 has events 1 to 1") {
 		t.Error(err)
 	}
-	var size *causal.CutSizeError
+	var size *causal.RefusedError
 	if _, _, err := g.NearestConsistent(causal.Cut{1}); !errors.As(err, &size) {
 		t.Error(err)
 	}

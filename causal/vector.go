@@ -1,7 +1,7 @@
 package causal
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -19,23 +19,6 @@ func (g *Graph) VectorTime(rank int, index uint64) ([]uint64, error) {
 	return slices.Clone(s.entry), nil
 }
 
-// HappenedBefore reports whether the entry of a precedes the exit of b; of an event and itself, false.
-func (g *Graph) HappenedBefore(a, b EventID) (bool, error) {
-	for _, e := range []EventID{a, b} {
-		if err := g.check(e); err != nil {
-			return false, err
-		}
-	}
-	if a == b {
-		return false, nil
-	}
-	if a.Rank == b.Rank {
-		return a.Index < b.Index, nil
-	}
-	v, err := g.VectorTime(b.Rank, b.Index)
-	return err == nil && a.Index > 0 && v[a.Rank] >= a.Index, err
-}
-
 // scratch is the state of one query. It finds, for one event, of every rank the last event that is needed: `entry`.
 // `want` are the exits of a rank whose dependences must be followed for that, `closed` those that have been.
 type scratch struct {
@@ -48,11 +31,17 @@ type scratch struct {
 }
 
 func (g *Graph) take() *scratch {
-	s := g.scratch.Get().(*scratch) //nolint:errcheck,forcetypeassert // the pool holds nothing else
-	for r := range s.entry {
-		s.entry[r], s.want[r], s.closed[r], s.queued[r] = 0, 0, 0, false
+	s, used := g.scratch.Get().(*scratch)
+	if !used {
+		n := len(g.ranks)
+		return &scratch{
+			g: g, entry: make([]uint64, n), want: make([]uint64, n), closed: make([]uint64, n), queued: make([]bool, n),
+			seen: make([]uint32, len(g.instances)), query: 1,
+		}
 	}
-	s.queue = s.queue[:0]
+	clear(s.entry)
+	clear(s.want)
+	clear(s.closed)
 	s.query++
 	if s.query == 0 {
 		clear(s.seen)
@@ -147,105 +136,34 @@ func (s *scratch) follow(r int, d dep) {
 	}
 }
 
-// order goes through all events in an order in which each exit comes after what it follows, and stores vector times on
-// the way. If there is no such order it returns a *CycleError.
+// order stores vector times. Events of which each needs another one to have begun have no order in any execution: then
+// the traces are not of one run, or a message was matched wrongly.
 func (g *Graph) order() error {
-	o := g.walk(func(r int, e uint64) {
+	blocked := g.walk(func(r int, e uint64) {
 		if e%g.every == 0 {
 			s := g.take()
 			s.past(r, e)
 			g.stored[r] = append(g.stored[r], s.entry...)
 			g.scratch.Put(s)
 		}
-	})
-	var blocked []EventID
-	for r := range g.ranks {
-		if o.done[r] < g.Events(r) {
-			blocked = append(blocked, EventID{r, o.done[r] + 1})
+	}).run()
+	unknown := 0
+	for _, p := range g.problems {
+		if p.Kind == ProblemUnknown {
+			unknown++
 		}
 	}
-	if len(blocked) > 0 {
-		slices.SortFunc(blocked, func(a, b EventID) int { return cmp.Compare(a.Rank, b.Rank) })
-		unknown := 0
-		for _, p := range g.problems {
-			if p.Kind == ProblemUnknown {
-				unknown++
-			}
-		}
-		return &CycleError{Blocked: blocked, Unknown: unknown}
+	switch {
+	case blocked == nil:
+		return nil
+	case unknown > 0:
+		return fmt.Errorf("the events of the traces have no order: %v wait for each other. Of %d wildcard receives "+
+			"the traces do not tell which message they took, so that others were matched wrongly", blocked, unknown)
 	}
-	return nil
+	return noOrder(blocked)
 }
 
-type waiter struct {
-	rank int
-	need uint64 // exits of the rank that is waited for
-}
-
-type orderer struct {
-	g       *Graph
-	visit   func(r int, e uint64)
-	done    []uint64 // exits so far; the event after them has been entered
-	ready   []int
-	waiting [][]waiter
-}
-
-// walk calls visit for all events, in an order in which each exit comes after the entries that it follows, and so after
-// the exits before these.
-func (g *Graph) walk(visit func(r int, e uint64)) *orderer {
-	o := &orderer{g: g, visit: visit, done: make([]uint64, len(g.ranks)), waiting: make([][]waiter, len(g.ranks))}
-	for r := range g.ranks {
-		o.ready = append(o.ready, r)
-	}
-	for len(o.ready) > 0 {
-		r := o.ready[0]
-		o.ready = o.ready[1:]
-		o.run(r)
-	}
-	return o
-}
-
-// run advances rank r until it has to wait for another's entry.
-func (o *orderer) run(r int) {
-	events := &o.g.ranks[r]
-	for o.done[r] < events.last() {
-		e := o.done[r] + 1
-		for _, d := range events.of(e) {
-			if q, need, ok := o.missing(r, d); !ok {
-				o.waiting[q] = append(o.waiting[q], waiter{r, need})
-				return
-			}
-		}
-		o.visit(r, e)
-		o.done[r] = e
-		if len(o.waiting[r]) > 0 {
-			o.waiting[r] = slices.DeleteFunc(o.waiting[r], func(w waiter) bool {
-				if w.need > e {
-					return false
-				}
-				o.ready = append(o.ready, w.rank)
-				return true
-			})
-		}
-	}
-}
-
-// missing returns a rank that has not entered an event that the exit depends on, and how many exits it needs for that.
-func (o *orderer) missing(r int, d dep) (rank int, need uint64, ok bool) {
-	switch d.kind() {
-	case depMessage, depProbe, depSync:
-		rank, need = d.rank(), d.index()-1
-		return rank, need, o.done[rank] >= need
-	case depCollective:
-		ok = true
-		in := o.g.instances[d.index()]
-		in.eachDependence(in.comm.member[r], func(q int, entry uint64) {
-			if ok && o.done[q] < entry-1 {
-				rank, need, ok = q, entry-1, false
-			}
-		})
-		return rank, need, ok
-	case depLarge, depControl:
-	}
-	return 0, 0, true
+func noOrder(blocked []EventID) error {
+	return fmt.Errorf("the events of the traces have no order: %v wait for each other, so the traces are not of one "+
+		"run", blocked)
 }

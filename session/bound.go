@@ -36,7 +36,7 @@ func BoundBuffering(ctx context.Context, rec *recording.Recording, limit int, o 
 
 func boundOf(rec *recording.Recording, graph *causal.Graph, limit int) (*causal.Bounding, *Bound, error) {
 	found, err := graph.BoundBuffering(limit)
-	if _, ok := errors.AsType[*causal.UnboundableError](err); ok {
+	if _, ok := errors.AsType[*causal.RefusedError](err); ok {
 		return nil, nil, refuse("The buffering of a replay of %s cannot be bounded: %v.", rec.Dir, err)
 	}
 	if err != nil {

@@ -179,10 +179,8 @@ func (s *controller) scout(ctx context.Context, debugged rankset.Set) (*replayct
 
 // refusedCut marks the errors that mean that the recording has no such cut.
 func refusedCut(err error) error {
-	for _, kind := range []any{new(*causal.NoEventError), new(*causal.CutSizeError), new(*causal.EventIDError)} {
-		if errors.As(err, kind) {
-			return refusal{err}
-		}
+	if errors.As(err, new(*causal.RefusedError)) {
+		return refusal{err}
 	}
 	return err
 }

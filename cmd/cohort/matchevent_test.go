@@ -24,20 +24,16 @@ type matchSession struct {
 // message finds a message by its tag and sender, the n-th of them.
 func (m *matchSession) message(tag int32, from, n int) causal.Exchange {
 	m.t.Helper()
-	for msg := range m.graph.Messages() {
-		if msg.Tag != tag || msg.Send.Rank != from {
-			continue
-		}
-		n--
-		if n > 0 {
-			continue
-		}
-		all, err := m.graph.Exchanges(msg.Send)
+	for i := range m.graph.Events(from) {
+		all, err := m.graph.Exchanges(causal.EventID{Rank: from, Index: i + 1})
 		if err != nil {
 			m.t.Fatal(err)
 		}
 		for _, x := range all {
-			if x.Message == msg {
+			if x.Part != causal.PartSends || x.Tag != tag {
+				continue
+			}
+			if n--; n <= 0 {
 				return x
 			}
 		}
@@ -49,11 +45,10 @@ func (m *matchSession) message(tag int32, from, n int) causal.Exchange {
 // collective is the call of a rank in the only collective of that kind.
 func (m *matchSession) collective(op mpispec.Op, rank int) causal.EventID {
 	m.t.Helper()
-	for c := range m.graph.Collectives() {
-		for _, member := range c.Members {
-			if c.Op == op && member.Rank == rank {
-				return member.Entry
-			}
+	for i := range m.graph.Events(rank) {
+		at := causal.EventID{Rank: rank, Index: i + 1}
+		if c, ok := m.graph.CollectiveOf(at); ok && c.Op == op {
+			return at
 		}
 	}
 	m.t.Fatalf("there is no %s", op)
