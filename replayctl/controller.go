@@ -77,7 +77,7 @@ func (c *Controller) Continue(breakpoints []job.Breakpoint, focus rankset.Set) *
 func (c *Controller) toNextHit(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint,
 	focus rankset.Set,
 ) error {
-	missed := map[key]Progress{} // hits that the scout saw and the job had passed before the breakpoint was set
+	missed := map[key]progress{} // hits that the scout saw and the job had passed before the breakpoint was set
 	for ctx.Err() == nil {
 		status, err := c.o.Job.Status()
 		if err != nil {
@@ -96,20 +96,20 @@ func (c *Controller) toNextHit(ctx context.Context, graph *causal.Graph, breakpo
 		}
 		// The leader came to its next event, or its end, without a stop at the breakpoint: that hit lies behind it.
 		at := missed[next.key]
-		if at.Event != next.hit.Event {
-			at = Progress{Event: next.hit.Event}
+		if at.event != next.hit.event {
+			at = progress{event: next.hit.event}
 		}
-		at.Hits++
+		at.hits++
 		missed[next.key] = at
 		c.o.Log.Debug("causal breakpoint: hit was passed already", "breakpoint", next.breakpoint, "rank", next.rank,
-			"event", next.hit.Event)
+			"event", next.hit.event)
 	}
 	return ctx.Err()
 }
 
 // choose finds the hit to run to; nil: there is none.
 func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoints []job.Breakpoint,
-	status []job.RankStatus, missed map[key]Progress,
+	status []job.RankStatus, missed map[key]progress,
 ) (*candidate, error) {
 	var all []candidate
 	for _, b := range breakpoints {
@@ -118,10 +118,10 @@ func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoint
 				continue
 			}
 			k := key{b.ID, s.Rank}
-			at := Progress{Event: s.Control.Events, Hits: s.Hits[b.ID]}
-			if m := missed[k]; m.Event == at.Event {
-				at.Hits = max(at.Hits, m.Hits)
-			} else if m.Event > at.Event {
+			at := progress{event: s.Control.Events, hits: s.Hits[b.ID]}
+			if m := missed[k]; m.event == at.event {
+				at.hits = max(at.hits, m.hits)
+			} else if m.event > at.event {
 				at = m
 			}
 			all = append(all, candidate{key: k, sought: soughtOf(b, s.Rank), from: s.Control.Events, at: at})
@@ -148,21 +148,21 @@ func (c *Controller) choose(ctx context.Context, graph *causal.Graph, breakpoint
 }
 
 // cutOf is the causal cut of a hit. A hit before MPI_Init has nothing in its past.
-func cutOf(graph *causal.Graph, rank int, hit Hit) (causal.Cut, error) {
-	if hit.Event == 0 {
+func cutOf(graph *causal.Graph, rank int, hit hit) (causal.Cut, error) {
+	if hit.event == 0 {
 		return make(causal.Cut, graph.Ranks()), nil
 	}
-	return graph.CausalCut(rank, hit.Event)
+	return graph.CausalCut(rank, hit.event)
 }
 
 // toHit runs the job to a hit. The leader may have passed it before its breakpoint was set: then it stops at the guard,
 // or ends.
 func (c *Controller) toHit(ctx context.Context, x *candidate, status []job.RankStatus) (passed bool, err error) {
-	if !x.hit.Initialised {
+	if !x.hit.initialised {
 		return c.toHitBeforeInit(ctx, x.rank, status)
 	}
 	to := target{
-		at: causal.EventID{Rank: x.rank, Index: x.hit.Event}.String(), leader: x.rank, guard: x.hit.Event,
+		at: causal.EventID{Rank: x.rank, Index: x.hit.event}.String(), leader: x.rank, guard: x.hit.event,
 	}
 	to.cut, to.beyond = reachable(x, status)
 	if err := c.reach(ctx, to); err != nil {
@@ -174,7 +174,7 @@ func (c *Controller) toHit(ctx context.Context, x *candidate, status []job.RankS
 	stop := status[x.rank].Stop
 	if stop == nil {
 		c.o.Say(fmt.Sprintf("Rank %d ended without meeting the causal breakpoint: its next hit in the recording, "+
-			"after its event %d, lay behind it already.", x.rank, x.hit.Event))
+			"after its event %d, lay behind it already.", x.rank, x.hit.event))
 		return true, nil
 	}
 	return stop.Reason == backend.ReasonStopPoint && stop.Control.StopReason == abi.StopGuard, nil
@@ -260,7 +260,7 @@ func whoContinues(before []job.RankStatus, resumed rankset.Set) string {
 }
 
 // RunTo runs every rank to its position in the causal cut of an event, at, written as "2:17"; without one in the cut
-// that is given. A cut that is not consistent is refused with an *InconsistentError.
+// that is given. A cut that is not consistent is refused, and the consistent ones next to it are named.
 func (c *Controller) RunTo(at string, cut []uint64) *Run {
 	return c.run(func(ctx context.Context, graph *causal.Graph) error {
 		cut := causal.Cut(cut)
@@ -282,12 +282,10 @@ func (c *Controller) RunTo(at string, cut []uint64) *Run {
 
 func checkCut(graph *causal.Graph, cut causal.Cut) error {
 	err := graph.CheckCut(cut)
-	if why, inconsistent := errors.AsType[*causal.InconsistentCutError](err); inconsistent {
-		below, above, err := graph.NearestConsistent(cut)
-		if err != nil {
-			return err
-		}
-		return &InconsistentError{Cut: cut, Below: below, Above: above, Why: why}
+	if !errors.As(err, new(*causal.InconsistentCutError)) {
+		return err
 	}
-	return err
+	below, above, nearErr := graph.NearestConsistent(cut)
+	return errors.Join(nearErr, fmt.Errorf("the ranks cannot be stopped at %v: %w. The nearest consistent cuts are %v, "+
+		"earlier, and %v, later", cut, err, below, above))
 }

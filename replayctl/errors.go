@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
@@ -23,67 +22,7 @@ func (e *RefusedError) Unwrap() error { return e.Why }
 // Refusal implements dap.Refusal.
 func (e *RefusedError) Refusal() bool { return true }
 
-// A BeyondPositionError: the rank has passed its position, and ranks do not run backwards.
-type BeyondPositionError struct {
-	Rank     int
-	Position uint64 // asked for
-	Events   uint64 // where it is
-}
-
-func (e *BeyondPositionError) Error() string {
-	return fmt.Sprintf("it has completed %d events already and its position in the cut is %d; a replay does not run "+
-		"backwards, so start it anew to get there", e.Events, e.Position)
-}
-
-// InconsistentError refuses a cut that is no state that the job can be in, and offers the consistent ones next to it.
-type InconsistentError struct {
-	Cut, Below, Above causal.Cut
-	Why               *causal.InconsistentCutError // the pair of events
-}
-
-func (e *InconsistentError) Error() string {
-	return fmt.Sprintf("The ranks cannot be stopped at %v: %v. The nearest consistent cuts are %v, earlier, and %v, "+
-		"later.", e.Cut, e.Why, e.Below, e.Above)
-}
-
-func (e *InconsistentError) Unwrap() error { return e.Why }
-
-// PassedError: a rank is beyond the end of a call that it was to be looked at in. Nothing was moved.
-type PassedError struct {
-	Event  causal.EventID
-	Events uint64 // that its rank has completed
-}
-
-func (e *PassedError) Error() string {
-	if e.Events == e.Event.Index {
-		return fmt.Sprintf("Rank %d has left the call of event %s already. A replay does not run backwards: start it "+
-			"anew to get there.", e.Event.Rank, e.Event)
-	}
-	return fmt.Sprintf("Rank %d has completed %d events already, and the call of event %s is behind it. A replay "+
-		"does not run backwards: start it anew to get there.",
-		e.Event.Rank, e.Events, e.Event)
-}
-
-// NoStopError: the ranks cannot be stopped so that a rank has just ended a call: no cut of the recording that can be
-// reached from where the ranks are ends with it. Nothing was moved.
-type NoStopError struct {
-	Event causal.EventID
-	Cut   causal.Cut // the least one that can be reached and holds the event
-}
-
-func (e *NoStopError) Error() string {
-	return fmt.Sprintf("The ranks cannot be stopped with rank %d at the end of event %s: by the time that they have "+
-		"got so far, which is at %v, it has completed %d events, "+
-		"because its calls and those of other ranks wait for each other.", e.Event.Rank, e.Event, e.Cut,
-		e.Cut[e.Event.Rank])
-}
-
-// RunningError: ranks run freely, so that it is not known from where they are to be steered. Nothing was moved.
-type RunningError struct{ Ranks rankset.Set }
-
-func (e *RunningError) Error() string {
-	return fmt.Sprintf("The ranks [%s] are running: pause them first.", e.Ranks)
-}
+func refuse(format string, args ...any) error { return &RefusedError{fmt.Errorf(format, args...)} }
 
 // A PartialCutError: a target was not reached, because a rank stopped for another reason, ended, or left its recording,
 // or because the run was cancelled.

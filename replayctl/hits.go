@@ -2,30 +2,30 @@ package replayctl
 
 import "github.com/cohort-debugger/cohort/causal"
 
-// A Hit is one time that a rank reaches a breakpoint: after its event Event, and before the next. Several hits may have
-// the same Event; they are told apart by their order.
-type Hit struct {
-	Event       uint64
-	Initialised bool // MPI was initialised; if not, nothing of any other rank happened before
+// A hit is one time that a rank reaches a breakpoint: after an event, and before the next. Several hits may have the same
+// event; they are told apart by their order.
+type hit struct {
+	event       uint64
+	initialised bool // MPI was initialised; if not, nothing of any other rank happened before
 }
 
-// Progress is how far a rank has come with regard to one breakpoint: it has completed Event events, and hit the
-// breakpoint Hits times since.
-type Progress struct {
-	Event uint64
-	Hits  int
+// progress is how far a rank has come with regard to one breakpoint: the events that it has completed, and how often it
+// has hit the breakpoint since.
+type progress struct {
+	event uint64
+	hits  int
 }
 
 // next finds the first hit that lies ahead, or -1. hits are in program order.
-func next(hits []Hit, at Progress) int {
+func next(hits []hit, at progress) int {
 	seen := 0
 	for i, h := range hits {
 		switch {
-		case h.Event > at.Event:
+		case h.event > at.event:
 			return i
-		case h.Event == at.Event:
+		case h.event == at.event:
 			seen++
-			if seen > at.Hits {
+			if seen > at.hits {
 				return i
 			}
 		}
@@ -38,9 +38,9 @@ type candidate struct {
 	key
 	sought sought
 	from   uint64 // the events of the rank
-	at     Progress
-	hit    Hit
-	cut    causal.Cut // of (rank, hit.Event)
+	at     progress
+	hit    hit
+	cut    causal.Cut // of (rank, hit.event)
 }
 
 type key struct{ breakpoint, rank int }
@@ -67,10 +67,10 @@ func preceded(c *candidate, all []candidate) bool {
 	for _, d := range all {
 		switch {
 		case d.rank != c.rank:
-			if c.cut[d.rank] > d.hit.Event {
+			if c.cut[d.rank] > d.hit.event {
 				return true
 			}
-		case d.hit.Event < c.hit.Event:
+		case d.hit.event < c.hit.event:
 			return true
 		}
 	}

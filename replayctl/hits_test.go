@@ -10,20 +10,20 @@ import (
 )
 
 func TestNext(t *testing.T) {
-	hits := []Hit{{Event: 3}, {Event: 5}, {Event: 5}, {Event: 5}, {Event: 9}}
+	hits := []hit{{event: 3}, {event: 5}, {event: 5}, {event: 5}, {event: 9}}
 	for _, c := range []struct {
-		at   Progress
+		at   progress
 		want int
 	}{
-		{Progress{}, 0},
-		{Progress{Event: 3}, 0},
-		{Progress{Event: 3, Hits: 1}, 1},
-		{Progress{Event: 4}, 1},
-		{Progress{Event: 5}, 1},
-		{Progress{Event: 5, Hits: 2}, 3},
-		{Progress{Event: 5, Hits: 3}, 4},
-		{Progress{Event: 9, Hits: 1}, -1},
-		{Progress{Event: 10}, -1},
+		{progress{}, 0},
+		{progress{event: 3}, 0},
+		{progress{event: 3, hits: 1}, 1},
+		{progress{event: 4}, 1},
+		{progress{event: 5}, 1},
+		{progress{event: 5, hits: 2}, 3},
+		{progress{event: 5, hits: 3}, 4},
+		{progress{event: 9, hits: 1}, -1},
+		{progress{event: 10}, -1},
 	} {
 		if got := next(hits, c.at); got != c.want {
 			t.Errorf("next(%+v) = %d, want %d", c.at, got, c.want)
@@ -35,22 +35,22 @@ func TestNext(t *testing.T) {
 // order.
 func TestEveryHitIsVisitedOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var hits []Hit
+		var hits []hit
 		event := uint64(0)
 		for range rapid.IntRange(0, 20).Draw(t, "hits") {
 			event += rapid.Uint64Range(0, 2).Draw(t, "gap")
-			hits = append(hits, Hit{Event: event})
+			hits = append(hits, hit{event: event})
 		}
-		at := Progress{}
+		at := progress{}
 		for want := range hits {
 			i := next(hits, at)
 			if i != want {
 				t.Fatalf("visited hit %d, want %d of %v", i, want, hits)
 			}
-			if at.Event != hits[i].Event {
-				at = Progress{Event: hits[i].Event}
+			if at.event != hits[i].event {
+				at = progress{event: hits[i].event}
 			}
-			at.Hits++ // as job.RankStatus counts
+			at.hits++ // as job.RankStatus counts
 		}
 		if i := next(hits, at); i != -1 {
 			t.Fatalf("hit %d after the last", i)
@@ -75,7 +75,7 @@ func TestFirstIsPrecededByNone(t *testing.T) {
 				cut[q] = rapid.Uint64Range(0, limit).Draw(t, "cut")
 			}
 			cut[r] = 10
-			list = append(list, candidate{key: key{1, r}, hit: Hit{Event: 10}, cut: cut})
+			list = append(list, candidate{key: key{1, r}, hit: hit{event: 10}, cut: cut})
 		}
 		perm := rapid.Permutation(list).Draw(t, "order")
 		got := first(perm)
@@ -83,7 +83,7 @@ func TestFirstIsPrecededByNone(t *testing.T) {
 			t.Fatal("none found")
 		}
 		for _, d := range list {
-			if d.rank != got.rank && got.cut[d.rank] > d.hit.Event {
+			if d.rank != got.rank && got.cut[d.rank] > d.hit.event {
 				t.Fatalf("rank %d would run through its own hit on the way to that of rank %d", d.rank, got.rank)
 			}
 		}
@@ -97,24 +97,24 @@ func TestFirstOfNothing(t *testing.T) {
 }
 
 func TestCovers(t *testing.T) {
-	f := &found{from: 4, hits: []Hit{{Event: 5}}}
+	f := &found{from: 4, hits: []hit{{event: 5}}}
 	for _, c := range []struct {
 		name     string
-		at       Progress
+		at       progress
 		complete bool
 		want     bool
 	}{
-		{"a hit ahead", Progress{Event: 4}, false, true},
-		{"before what was explored", Progress{Event: 3}, false, false},
-		{"used up", Progress{Event: 5, Hits: 1}, false, false},
-		{"used up, and the rank ended", Progress{Event: 5, Hits: 1}, true, true},
+		{"a hit ahead", progress{event: 4}, false, true},
+		{"before what was explored", progress{event: 3}, false, false},
+		{"used up", progress{event: 5, hits: 1}, false, false},
+		{"used up, and the rank ended", progress{event: 5, hits: 1}, true, true},
 	} {
 		f.complete = c.complete
 		if got := f.covers(c.at); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if (*found)(nil).covers(Progress{}) {
+	if (*found)(nil).covers(progress{}) {
 		t.Error("nothing covers something")
 	}
 }

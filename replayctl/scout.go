@@ -53,14 +53,14 @@ func (s sought) String() string {
 // found is what a scout found of it.
 type found struct {
 	from     uint64 // hits before this position were not looked for
-	hits     []Hit  // in program order
+	hits     []hit  // in program order
 	complete bool   // the rank's run ended: there are no further hits
 	unset    string // why the breakpoint cannot be set, if so: unless it becomes possible later, it has no hits
 }
 
 // covers tells whether what was found holds the next hit, or shows that there is none.
-func (f *found) covers(at Progress) bool {
-	return f != nil && f.from <= at.Event && (f.complete || next(f.hits, at) >= 0)
+func (f *found) covers(at progress) bool {
+	return f != nil && f.from <= at.event && (f.complete || next(f.hits, at) >= 0)
 }
 
 // wanted is what a scout is to find out on one rank.
@@ -192,9 +192,7 @@ func explore(ctx context.Context, b backend.Backend, w *wanted) ([]*found, error
 		}
 		for _, id := range stop.Breakpoints {
 			f := all[id-1]
-			f.hits = append(f.hits, Hit{
-				Event: stop.Control.Events, Initialised: stop.Control.State != abi.StateNew,
-			})
+			f.hits = append(f.hits, hit{event: stop.Control.Events, initialised: stop.Control.State != abi.StateNew})
 			total++
 		}
 	}

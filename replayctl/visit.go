@@ -24,7 +24,8 @@ type leg struct {
 func itinerary(graph *causal.Graph, now causal.Cut, events []causal.EventID) ([]leg, error) {
 	for _, e := range events {
 		if now[e.Rank] >= e.Index {
-			return nil, &RefusedError{&PassedError{Event: e, Events: now[e.Rank]}}
+			return nil, refuse("rank %d has left the call of event %s: it has completed event %d already. A replay does "+
+				"not run backwards: start it anew to get there", e.Rank, e, now[e.Rank])
 		}
 	}
 	all := make([]int, len(events))
@@ -91,7 +92,10 @@ func inOrder(graph *causal.Graph, now causal.Cut, events []causal.EventID, order
 			return nil, err
 		}
 		if l.misses(events) >= 0 {
-			return nil, &RefusedError{&NoStopError{Event: events[i], Cut: l.cut}}
+			e := events[i]
+			return nil, refuse("the ranks cannot be stopped with rank %d at the end of event %s: by the time that they have "+
+				"got so far, which is at %v, it has completed %d events, because its calls and those of other ranks wait "+
+				"for each other", e.Rank, e, l.cut, l.cut[e.Rank])
 		}
 		legs, now = append(legs, l), l.cut
 	}
@@ -115,8 +119,8 @@ func orders(of []int) [][]int {
 
 // Visit brings ranks to the ends of calls, so that the calls can be looked at with what they were given: for each of a
 // few events look is called, with its index, while its rank is stopped there and all others at a consistent cut. The
-// calls are visited in the order that the recording allows. What cannot be had is refused before anything moves, with a
-// *PassedError, *NoStopError or *RunningError.
+// calls are visited in the order that the recording allows. What cannot be had is refused before anything moves: a call
+// that is over, one at whose end the ranks cannot be stopped, and all if ranks run freely.
 func (c *Controller) Visit(events []causal.EventID, look func(ctx context.Context, index int) error) *Run {
 	return c.run(func(ctx context.Context, graph *causal.Graph) error {
 		now, err := c.whereStopped(ctx)
@@ -166,7 +170,7 @@ func (c *Controller) whereStopped(ctx context.Context) (causal.Cut, error) {
 		}
 	}
 	if !running.Empty() {
-		return nil, &RefusedError{&RunningError{Ranks: running}}
+		return nil, refuse("the ranks [%s] are running: pause them first", running)
 	}
 	return now, nil
 }
