@@ -78,7 +78,7 @@ func citiesFile(cities []city, optimum int) string {
 // TestCities checks the cities files: the cities are those of the generator, and the optimum that tsp compares its
 // answer with is that of an independent method.
 func TestCities(t *testing.T) {
-	for _, n := range []int{10, 12, 18} {
+	for _, n := range []int{10, 12, 15, 18} {
 		if testing.Short() && n > 12 {
 			continue
 		}

@@ -88,7 +88,7 @@ func TestPhases(t *testing.T) {
 func TestTsp(t *testing.T) {
 	Each(t, func(t *testing.T, mpi MPI) {
 		prog := mpi.Build(t, "tsp.c")
-		for _, cities := range []string{"cities10.txt", "cities12.txt", "cities18.txt"} {
+		for _, cities := range []string{"cities10.txt", "cities12.txt", "cities15.txt", "cities18.txt"} {
 			if testing.Short() && cities == "cities18.txt" {
 				continue
 			}

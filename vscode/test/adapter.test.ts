@@ -121,13 +121,13 @@ for (const mpi of ['mpich', 'openmpi']) {
       for (const name of ['tsp', 'heat']) {
         cp.execFileSync(mpicc!, ['-g', '-O0', '-o', path.join(dir, name), path.join(root, 'testprograms', `${name}.c`), '-lm'], { stdio: 'inherit' });
       }
-      fs.copyFileSync(path.join(root, 'testprograms', 'cities18.txt'), path.join(dir, 'cities18.txt'));
+      fs.copyFileSync(path.join(root, 'testprograms', 'cities15.txt'), path.join(dir, 'cities15.txt'));
     });
     after(() => fs.rmSync(dir, { recursive: true, force: true }));
 
     test('a causal breakpoint in the replay of tsp', { timeout: 2 * limit }, async () => {
       const source = path.join(root, 'testprograms', 'tsp.c');
-      cp.execFileSync(cohort, ['record', '-n', '4', '-o', 'tsp.cohort', '--', './tsp', 'cities18.txt'], { cwd: dir, stdio: 'pipe' });
+      cp.execFileSync(cohort, ['record', '-n', '4', '-o', 'tsp.cohort', '--', './tsp', 'cities15.txt'], { cwd: dir, stdio: 'pipe' });
       const client = new Client();
       await client.start();
       try {
