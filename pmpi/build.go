@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +31,6 @@ var handWritten embed.FS
 // Options say how to build the interposer.
 type Options struct {
 	Mpicc    string // path or name of the MPI's C compiler wrapper
-	Debug    bool   // build with -g, for the test of the ABI: a user's step would enter this library
 	CacheDir string // where built libraries are kept; empty: $XDG_CACHE_HOME/cohort, or ~/.cache/cohort
 }
 
@@ -41,7 +41,7 @@ type Library struct {
 	Hash string // hex: of the sources, the compiler, its flags and the MPI library
 }
 
-// compileTimeout bounds one build. It takes about two seconds on an idle machine.
+// compileTimeout bounds one build. It takes some 16 s of processor time.
 const compileTimeout = 5 * time.Minute
 
 // Build compiles the interposer against the MPI of options.Mpicc, or finds it in the cache. It is safe to call from
@@ -64,13 +64,13 @@ func Build(ctx context.Context, options Options) (Library, error) {
 	if err != nil {
 		return Library{}, fmt.Errorf("building the interposer: %w", err)
 	}
-	library := Library{MPI: w.mpi, Hash: buildHash(w, options.Debug)}
+	library := Library{MPI: w.mpi, Hash: buildHash(w)}
 	dir := filepath.Join(cache, libraryPrefix+library.Hash[:24])
 	library.Path = filepath.Join(dir, libraryName)
 	if there, err := cached(dir); there || err != nil {
 		return library, err
 	}
-	if err := compileInto(ctx, cache, dir, mpicc, w, options.Debug); err != nil {
+	if err := compileInto(ctx, cache, dir, mpicc, w); err != nil {
 		return Library{}, err
 	}
 	return library, nil
@@ -96,12 +96,12 @@ func cacheDir(asked string) (string, error) {
 	return dir, nil
 }
 
-func buildHash(w wrapper, debug bool) string {
+func buildHash(w wrapper) string {
 	h := sha256.New()
 	for _, s := range sources() {
 		fmt.Fprintf(h, "%s %d\n%s", s.name, len(s.text), s.text)
 	}
-	fmt.Fprintf(h, "show %s\nflags %v\n", w.show, flags(debug))
+	fmt.Fprintf(h, "show %s\nflags %v\n", w.show, flags)
 	if path, err := exec.LookPath(w.compiler); err == nil {
 		io.WriteString(h, "compiler "+fileIdentity(path)+"\n") //nolint:errcheck // a hash takes everything
 	}
@@ -135,20 +135,15 @@ var sources = sync.OnceValue(func() []source {
 	return all
 })
 
-func flags(debug bool) []string {
-	common := []string{
-		"-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall",
-		"-Wextra", "-Wno-deprecated-declarations",
-	}
-	if debug {
-		return append(common, "-O1", "-g", "-fno-eliminate-unused-debug-types")
-	}
-	return append(common, "-O2", "-g0")
+// flags are without -g: a user's step would enter the library.
+var flags = []string{
+	"-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-strict-aliasing", "-Wall", "-Wextra",
+	"-Wno-deprecated-declarations", "-O2", "-g0",
 }
 
 // compileInto builds in a directory of its own and renames it into place. If another process was faster, its result
 // stands. The cache grows only here, so here it is cleaned.
-func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug bool) error {
+func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper) error {
 	work, err := ownFolder(cache)
 	if err != nil {
 		return fmt.Errorf("building the interposer: %w", err)
@@ -172,12 +167,61 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug
 	}
 	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
 	defer cancel()
-	args := append(flags(debug), "-Iinclude", "-o", libraryName)
-	args = append(args, units...)
+	objects, err := compileAll(ctx, mpicc, work, units)
+	if err != nil {
+		return err
+	}
+	args := append([]string{"-shared", "-o", libraryName}, objects...)
 	args = append(args, "-lpthread", "-ldl")
 	if path := w.library(); path != "" && !newLibrarySearch().isSystem(filepath.Dir(path)) {
 		args = append(args, "-Wl,-rpath,"+filepath.Dir(path))
 	}
+	if err := compile(ctx, mpicc, work, args); err != nil {
+		return err
+	}
+	for _, sub := range []string{"src", "include"} {
+		if err := os.RemoveAll(filepath.Join(work, sub)); err != nil {
+			return fmt.Errorf("building the interposer: %w", err)
+		}
+	}
+	if err := os.Rename(work, dir); err != nil {
+		if _, statErr := os.Stat(filepath.Join(dir, libraryName)); statErr == nil {
+			return nil
+		}
+		return fmt.Errorf("building the interposer: %w", err)
+	}
+	return nil
+}
+
+// compileAll compiles the units, as many at once as there are processors, and returns the names of their objects. The
+// first compiler that fails ends the others.
+func compileAll(ctx context.Context, mpicc, work string, units []string) ([]string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	objects := make([]string, len(units))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range runtime.NumCPU() {
+		all.Go(func() {
+			for i := range next {
+				objects[i] = strings.TrimSuffix(units[i], ".c") + ".o"
+				args := append(slices.Clone(flags), "-Iinclude", "-c", "-o", objects[i], units[i])
+				if err := compile(ctx, mpicc, work, args); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range units {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return objects, context.Cause(ctx)
+}
+
+// compile runs the MPI's compiler in the folder.
+func compile(ctx context.Context, mpicc, work string, args []string) error {
 	cmd := exec.CommandContext(ctx, mpicc, args...)
 	cmd.Dir = work
 	cmd.WaitDelay = time.Second
@@ -187,19 +231,6 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper, debug
 			err = context.Cause(ctx)
 		}
 		return &CompileError{Command: append([]string{mpicc}, args...), Output: string(out), Err: err}
-	}
-	if !debug {
-		for _, sub := range []string{"src", "include"} {
-			if err := os.RemoveAll(filepath.Join(work, sub)); err != nil {
-				return fmt.Errorf("building the interposer: %w", err)
-			}
-		}
-	}
-	if err := os.Rename(work, dir); err != nil {
-		if _, statErr := os.Stat(filepath.Join(dir, libraryName)); statErr == nil {
-			return nil
-		}
-		return fmt.Errorf("building the interposer: %w", err)
 	}
 	return nil
 }

@@ -12,19 +12,31 @@ import (
 	"github.com/cohort-debugger/cohort/testkit/mpitest"
 )
 
+// compiler is an MPI compiler that tells what mpicc does, and otherwise runs a command, for what takes no compiling.
+func compiler(t *testing.T, mpi mpitest.MPI, command string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "mpicc")
+	script := "#!/bin/sh\ncase $1 in -show) exec " + mpi.Mpicc + " -show;; esac\n" + command + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// touches makes what it is asked for, empty.
+const touches = `while [ "$1" != -o ]; do shift; done; : >"$2"`
+
 // TestBuildAtOnce: several builders at once share one result, and leave nothing else in the cache.
 func TestBuildAtOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles several times")
-	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		cache := filepath.Join(t.TempDir(), "cache")
+		mpicc := compiler(t, mpi, touches)
 		results := make([]pmpi.Library, 3)
 		errs := make([]error, len(results))
 		var all sync.WaitGroup
 		for i := range results {
 			all.Go(func() {
-				results[i], errs[i] = pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: cache})
+				results[i], errs[i] = pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpicc, CacheDir: cache})
 			})
 		}
 		all.Wait()
@@ -48,19 +60,14 @@ func TestBuildAtOnce(t *testing.T) {
 
 func TestBuildSaysWhatTheCompilerSaid(t *testing.T) {
 	mpi := mpitest.Need(t, "mpich")
-	dir := t.TempDir()
-	script := "#!/bin/sh\ncase $1 in -show) exec " + mpi.Mpicc +
-		" -show;; esac\necho 'no space left on the moon' >&2\nexit 3\n"
-	mpicc := filepath.Join(dir, "mpicc")
-	if err := os.WriteFile(mpicc, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	_, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpicc, CacheDir: filepath.Join(dir, "cache")})
+	cache := filepath.Join(t.TempDir(), "cache")
+	mpicc := compiler(t, mpi, "echo 'no space left on the moon' >&2; exit 3")
+	_, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpicc, CacheDir: cache})
 	var compile *pmpi.CompileError
 	if !errors.As(err, &compile) || !strings.Contains(err.Error(), "no space left on the moon") {
 		t.Errorf("found %v", err)
 	}
-	if entries, err := os.ReadDir(filepath.Join(dir, "cache")); err != nil || len(entries) != 0 {
+	if entries, err := os.ReadDir(cache); err != nil || len(entries) != 0 {
 		t.Errorf("the failed build left %v, %v", entries, err)
 	}
 }
@@ -93,7 +100,7 @@ func TestBuildRefusesWhatIsNotTheUsers(t *testing.T) {
 		t.Skip("only root can give a directory to another user")
 	}
 	cache := filepath.Join(t.TempDir(), "cache")
-	options := pmpi.Options{Mpicc: mpi.Mpicc, CacheDir: cache}
+	options := pmpi.Options{Mpicc: compiler(t, mpi, touches), CacheDir: cache}
 	library, err := pmpi.Build(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
