@@ -121,8 +121,7 @@ func decodeHeader(path string, page []byte) (Header, error) {
 			fmt.Sprint(uint32(in.Ended)))
 	}
 	if in.CurrentOp != uint32(mpispec.OpNone) && !mpispec.Op(in.CurrentOp).Known() {
-		return bad(ErrMalformed, unsafe.Offsetof(in.CurrentOp), "an operation that is known",
-			fmt.Sprint(in.CurrentOp))
+		return bad(ErrMalformed, unsafe.Offsetof(in.CurrentOp), "an operation that is known", fmt.Sprint(in.CurrentOp))
 	}
 	if !in.Mode.IsRecorded() {
 		return Header{}, RefuseMode(path, in.Mode.String())

@@ -23,9 +23,7 @@ type state struct {
 }
 
 func newState(mode abi.Mode) state {
-	return state{
-		mode: mode, comms: map[uint32]bool{}, modules: map[uint64]bool{}, sites: map[uint64]bool{0: true},
-	}
+	return state{mode: mode, comms: map[uint32]bool{}, modules: map[uint64]bool{}, sites: map[uint64]bool{0: true}}
 }
 
 func (s *state) needComm(index uint32) *RuleError {

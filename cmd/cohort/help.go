@@ -27,8 +27,7 @@ func completeFlags(root *cobra.Command) {
 				continue
 			}
 			// The only error is a second registration.
-			_ = cmd.RegisterFlagCompletionFunc(flag,
-				cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+			_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 }

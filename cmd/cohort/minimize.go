@@ -64,8 +64,7 @@ func minimizeText(r *session.MinimizeReport) string {
 	case told == 0:
 		b.WriteString("No message raced: the replay takes the same messages whatever the timing.\n")
 	case r.Optimal:
-		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n",
-			prose.Count(r.Bound.Least, "message"))
+		fmt.Fprintf(&b, "That is optimal: no trace can tell of fewer than %s.\n", prose.Count(r.Bound.Least, "message"))
 	default:
 		if told == r.Bound.Traced {
 			fmt.Fprintf(&b, "No less can be enforced by naming the sources of receives: each of these %d could have "+

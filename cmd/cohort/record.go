@@ -100,8 +100,7 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 	f.BoolVar(&o.Overwrite, "force", false, "replace a recording that is there already")
 	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no progress, and of the summary only what went wrong")
-	f.BoolVar(&strict, "strict", false,
-		"exit with status 1 if the program did well and the recording is not complete")
+	f.BoolVar(&strict, "strict", false, "exit with status 1 if the program did well and the recording is not complete")
 	f.StringVar(&jsonFile, "json", "", "write the summary as JSON to `FILE`")
 	f.BoolVar(&o.Unpacked, "unpacked", false,
 		"leave the traces as the ranks wrote them (\"cohort trace pack\" packs them later)")
