@@ -43,6 +43,11 @@ type RuleError struct{ Want, Got string }
 
 func (e *RuleError) Error() string { return "expected " + e.Want + ", found " + e.Got }
 
+// broken makes a RuleError; got is a format.
+func broken(want, got string, args ...any) *RuleError {
+	return &RuleError{want, fmt.Sprintf(got, args...)}
+}
+
 // RefusedError is a trace or recording that cannot be used for what was asked: it is of another version or run, is not
 // whole, or does not hold what is needed. The text says why, and what to do.
 type RefusedError struct{ error }

@@ -49,18 +49,14 @@ func CheckUndecided(all []abi.Pending) *RuleError {
 		op := mpispec.Op(p.Op)
 		switch {
 		case p.Event == 0 || !op.Known() || p.Count == 0:
-			return &RuleError{
-				"one undecided receive or more of a known operation",
-				fmt.Sprintf("%d of a %s of event %d", p.Count, op, p.Event),
-			}
+			return broken("one undecided receive or more of a known operation", "%d of a %s of event %d", p.Count, op,
+				p.Event)
 		case p.Count > 1 && p.Stride == 0:
-			return &RuleError{"undecided receives at different events", fmt.Sprintf("%d at event %d", p.Count, p.Event)}
+			return broken("undecided receives at different events", "%d at event %d", p.Count, p.Event)
 		case p.Count > 1 && p.Event > abi.Never-uint64(p.Count)*uint64(p.Stride):
-			return &RuleError{
-				"undecided receives whose events fit 64 bits", fmt.Sprintf("%d from event %d on", p.Count, p.Event),
-			}
+			return broken("undecided receives whose events fit 64 bits", "%d from event %d on", p.Count, p.Event)
 		case p.Which != 0 && op != mpispec.OpStartall:
-			return &RuleError{"which only with Startall", op.String()}
+			return broken("which only with Startall", "%s", op)
 		}
 	}
 	return nil
@@ -116,9 +112,8 @@ func decodeHeader(path string, page []byte) (Header, error) {
 			fmt.Sprint(in.Size))
 	}
 	if !in.Ended.Known() {
-		return bad(ErrMalformed, unsafe.Offsetof(in.Ended),
-			fmt.Sprintf("a reason from 0 to %d why the trace ends", uint32(abi.EndedRepaired)),
-			fmt.Sprint(uint32(in.Ended)))
+		return bad(ErrMalformed, unsafe.Offsetof(in.Ended), fmt.Sprintf("a reason from 0 to %d why the trace ends",
+			uint32(abi.EndedRepaired)), fmt.Sprint(uint32(in.Ended)))
 	}
 	if in.CurrentOp != uint32(mpispec.OpNone) && !mpispec.Op(in.CurrentOp).Known() {
 		return bad(ErrMalformed, unsafe.Offsetof(in.CurrentOp), "an operation that is known", fmt.Sprint(in.CurrentOp))

@@ -14,36 +14,40 @@ type state struct {
 	events   uint64 // EVENT records so far
 	contents uint32 // of the messages of the last EVENT: those that a CONTENT may not be of any more
 	last     uint64 // event of the last order-mode record
-	comms    map[uint32]bool
-	modules  map[uint64]bool
-	sites    map[uint64]bool
+	comms    declared
+	modules  declared
+	sites    declared
 	checked  uint64 // event of the last CHECK
 	ended    bool
 	values   valueState
 }
 
 func newState(mode abi.Mode) state {
-	return state{mode: mode, comms: map[uint32]bool{}, modules: map[uint64]bool{}, sites: map[uint64]bool{0: true}}
+	return state{mode: mode, comms: declared{}, modules: declared{}, sites: declared{0: true}, values: newValueState()}
 }
 
-func (s *state) needComm(index uint32) *RuleError {
-	if s.comms[index] {
-		return nil
+// declared has the numbers of what later records may refer to.
+type declared map[uint64]bool
+
+func (d declared) add(what string, number uint64) *RuleError {
+	if d[number] {
+		return broken("a new "+what, "%s %d again", what, number)
 	}
-	return &RuleError{"a communicator that was declared before", fmt.Sprintf("communicator %d", index)}
+	d[number] = true
+	return nil
 }
 
-func (s *state) needSite(index uint64) *RuleError {
-	if s.sites[index] {
-		return nil
+func (d declared) need(what string, number uint64) *RuleError {
+	if !d[number] {
+		return broken("a "+what+" that was declared before", "%s %d", what, number)
 	}
-	return &RuleError{"a call site that was declared before", fmt.Sprintf("site %d", index)}
+	return nil
 }
 
 // add checks r against the records before it and takes it in.
 func (s *state) add(r Record) *RuleError {
 	if s.ended {
-		return &RuleError{"nothing after END", "a " + kinds[r.kind()].name}
+		return broken("nothing after END", "a %s", kinds[r.kind()].name)
 	}
 	if b := s.inMode(r); b != nil {
 		return b
@@ -52,20 +56,14 @@ func (s *state) add(r Record) *RuleError {
 	case *Comm:
 		return s.addComm(r)
 	case *Module:
-		if s.modules[r.Index] {
-			return &RuleError{"a new module", fmt.Sprintf("module %d again", r.Index)}
-		}
-		s.modules[r.Index] = true
+		return s.modules.add("module", r.Index)
 	case *Site:
-		if s.sites[r.Index] {
-			return &RuleError{"a new call site", fmt.Sprintf("site %d again", r.Index)}
+		if b := s.modules.need("module", r.Module); b != nil {
+			return b
 		}
-		if !s.modules[r.Module] {
-			return &RuleError{"a module that was declared before", fmt.Sprintf("module %d", r.Module)}
-		}
-		s.sites[r.Index] = true
+		return s.sites.add("call site", r.Index)
 	case *Note:
-		return s.needSite(r.Site)
+		return s.sites.need("call site", r.Site)
 	case *Event:
 		return s.addEvent(r)
 	case *End:
@@ -80,13 +78,20 @@ func (s *state) add(r Record) *RuleError {
 		return s.addOrder(r.Event, r.Op)
 	case *Check:
 		if r.Event <= s.checked {
-			return &RuleError{fmt.Sprintf("a check after event %d", s.checked), fmt.Sprintf("one of event %d", r.Event)}
+			return broken(fmt.Sprintf("a check after event %d", s.checked), "one of event %d", r.Event)
 		}
 		s.checked = r.Event
 	case *Value, *Thread, *Turn:
 		return s.values.add(r)
 	case *Content:
-		return s.addContent(r)
+		switch {
+		case s.events == 0:
+			return broken("a CONTENT after the event that sent the message", "one before the first event")
+		case r.Which < s.contents:
+			return broken(fmt.Sprintf("the content of message %d or a later one of the event", s.contents),
+				"that of message %d", r.Which)
+		}
+		s.contents = r.Which + 1
 	}
 	return nil
 }
@@ -112,43 +117,25 @@ func (s *state) inMode(r Record) *RuleError {
 	if full {
 		want = "EVENT records, or the MATCH of an earlier receive,"
 	}
-	return &RuleError{want + " in a trace of mode " + s.mode.String(), "a " + kinds[r.kind()].name}
-}
-
-func (s *state) addContent(c *Content) *RuleError {
-	switch {
-	case s.events == 0:
-		return &RuleError{"a CONTENT after the event that sent the message", "one before the first event"}
-	case c.Which < s.contents:
-		return &RuleError{
-			fmt.Sprintf("the content of message %d or a later one of the event", s.contents),
-			fmt.Sprintf("that of message %d", c.Which),
-		}
-	}
-	s.contents = c.Which + 1
-	return nil
+	return broken(want+" in a trace of mode "+s.mode.String(), "a %s", kinds[r.kind()].name)
 }
 
 func (s *state) addComm(c *Comm) *RuleError {
-	if s.comms[c.Index] {
-		return &RuleError{"a new communicator", fmt.Sprintf("communicator %d again", c.Index)}
+	switch {
+	case c.CommKind < abi.CommIntra || c.CommKind > abi.CommDistGraph:
+		return broken("a kind of communicator from 1 to 6", "%d", uint8(c.CommKind))
+	case c.CommKind != abi.CommNull && int(c.MyRank) >= len(c.Members):
+		return broken(fmt.Sprintf("a rank below the size %d", len(c.Members)), "%d", c.MyRank)
 	}
-	if c.CommKind < abi.CommIntra || c.CommKind > abi.CommDistGraph {
-		return &RuleError{"a kind of communicator from 1 to 6", fmt.Sprint(uint8(c.CommKind))}
-	}
-	if c.CommKind != abi.CommNull && int(c.MyRank) >= len(c.Members) {
-		return &RuleError{fmt.Sprintf("a rank below the size %d", len(c.Members)), fmt.Sprint(c.MyRank)}
-	}
-	s.comms[c.Index] = true
-	return nil
+	return s.comms.add("communicator", uint64(c.Index))
 }
 
 func (s *state) addOrder(event uint64, op mpispec.Op) *RuleError {
-	if event == 0 || event < s.last {
-		return &RuleError{fmt.Sprintf("an event from %d on", max(s.last, 1)), fmt.Sprint(event)}
-	}
-	if !op.Known() {
-		return &RuleError{"a known operation", op.String()}
+	switch {
+	case event == 0 || event < s.last:
+		return broken(fmt.Sprintf("an event from %d on", max(s.last, 1)), "%d", event)
+	case !op.Known():
+		return broken("a known operation", "%s", op)
 	}
 	s.last = event
 	return nil
@@ -156,9 +143,9 @@ func (s *state) addOrder(event uint64, op mpispec.Op) *RuleError {
 
 func (s *state) addEvent(e *Event) *RuleError {
 	if e.Index != s.events+1 {
-		return &RuleError{fmt.Sprintf("event %d", s.events+1), fmt.Sprintf("event %d", e.Index)}
+		return broken(fmt.Sprintf("event %d", s.events+1), "event %d", e.Index)
 	}
-	if b := s.needSite(e.Site); b != nil {
+	if b := s.sites.need("call site", e.Site); b != nil {
 		return b
 	}
 	var comms []uint32
@@ -175,11 +162,11 @@ func (s *state) addEvent(e *Event) *RuleError {
 			comms = append(comms, e.Coll.NewComm-1)
 		}
 	case mpispec.ClassNone:
-		return &RuleError{"a known operation", e.Op.String()}
+		return broken("a known operation", "%s", e.Op)
 	case mpispec.ClassStart, mpispec.ClassCompletion, mpispec.ClassRequest, mpispec.ClassOther:
 	}
 	for _, c := range comms {
-		if b := s.needComm(c); b != nil {
+		if b := s.comms.need("communicator", uint64(c)); b != nil {
 			return b
 		}
 	}

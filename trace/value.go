@@ -101,49 +101,36 @@ func (t *Turn) fields(f Fields) {
 
 // valueState is what the values so far mean for the next.
 type valueState struct {
-	threads map[uint32]bool
+	threads declared
 	last    map[uint64]uint64 // the last number by thread and kind
 	steps   uint64            // of the last Turn
 }
 
-func valueKey(thread uint32, what abi.ValueKind) uint64 { return uint64(thread)<<8 | uint64(what) }
-
-func (s *valueState) needThread(index uint32) *RuleError {
-	if index == 0 || s.threads[index] {
-		return nil
-	}
-	return &RuleError{"a thread that was declared before", fmt.Sprintf("thread %d", index)}
+func newValueState() valueState {
+	return valueState{threads: declared{0: true}, last: map[uint64]uint64{}}
 }
+
+func valueKey(thread uint32, what abi.ValueKind) uint64 { return uint64(thread)<<8 | uint64(what) }
 
 // add checks a Value, Thread or Turn against those before it and takes it in.
 func (s *valueState) add(r Record) *RuleError {
-	if s.threads == nil {
-		s.threads, s.last = map[uint32]bool{}, map[uint64]uint64{}
-	}
 	switch r := r.(type) {
 	case *Value:
-		if b := s.needThread(r.Thread); b != nil {
-			return b
-		}
 		if !r.What.Known() {
-			return &RuleError{"a known kind of value", r.What.String()}
+			return broken("a known kind of value", "%s", r.What)
 		}
 		if !r.What.IsBytes() {
 			s.last[valueKey(r.Thread, r.What)] = r.Number
 		}
+		return s.threads.need("thread", uint64(r.Thread))
 	case *Thread:
-		if r.Index == 0 || s.threads[r.Index] {
-			return &RuleError{"a new thread", fmt.Sprintf("thread %d", r.Index)}
-		}
-		s.threads[r.Index] = true
+		return s.threads.add("thread", uint64(r.Index))
 	case *Turn:
-		if b := s.needThread(r.Thread); b != nil {
-			return b
-		}
 		if r.Steps < s.steps {
-			return &RuleError{fmt.Sprintf("a turn after %d steps or more", s.steps), fmt.Sprint(r.Steps)}
+			return broken(fmt.Sprintf("a turn after %d steps or more", s.steps), "%d", r.Steps)
 		}
 		s.steps = r.Steps
+		return s.threads.need("thread", uint64(r.Thread))
 	}
 	return nil
 }

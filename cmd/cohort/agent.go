@@ -35,10 +35,7 @@ func newAgentCommand(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if code := outcome.Mirror(); code != exitOK {
-				return &exitError{Code: code}
-			}
-			return nil
+			return endWith(outcome.Mirror())
 		},
 	}
 	cmd.Flags().StringVar(&job, "job", "", "directory of the job")

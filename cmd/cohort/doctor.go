@@ -26,13 +26,11 @@ The exit status is 1 if something essential is missing.`,
 			defer stop()
 			out, _ := std.Out.(*os.File)
 			report := doctor.Examine(ctx, doctor.Options{Terminal: isTerminal(out)})
-			if err := reply(std.Out, asJSON, report, doctorText(report)); err != nil {
-				return err
+			err := reply(std.Out, asJSON, report, doctorText(report))
+			if err == nil && !report.OK {
+				err = endWith(exitFailure)
 			}
-			if !report.OK {
-				return &exitError{Code: exitFailure}
-			}
-			return nil
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

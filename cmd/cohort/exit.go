@@ -41,6 +41,14 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.Err }
 
+// endWith ends a command that has said everything with a status.
+func endWith(status int) error {
+	if status == exitOK {
+		return nil
+	}
+	return &exitError{Code: status}
+}
+
 // usageError is what cobra says about flags and arguments.
 func usageError(format string, args ...any) error {
 	return &exitError{Code: exitUsage, Err: fmt.Errorf(format, args...)}

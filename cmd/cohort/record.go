@@ -12,7 +12,7 @@ import (
 
 func newRecordCommand(std streams) *cobra.Command {
 	var o runner.RecordOptions
-	var yield, jsonFile string
+	var jsonFile string
 	var label, quiet, strict bool
 	cmd := &cobra.Command{
 		Use:   "record -n RANKS -o NAME.cohort [flags] -- PROGRAM [ARGUMENTS]",
@@ -48,7 +48,7 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 			if err != nil {
 				return err
 			}
-			o.Program, o.Args, o.Yield, o.Log = args[0], args[1:], runner.Yield(yield), log
+			o.Program, o.Args, o.Log = args[0], args[1:], log
 			var line *screen
 			if !quiet {
 				line = newScreen(std)
@@ -80,10 +80,7 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 			if strict && code == exitOK && len(recordMissing(result)) > 0 {
 				code = exitFailure
 			}
-			if code != exitOK {
-				return &exitError{Code: code}
-			}
-			return nil
+			return endWith(code)
 		},
 	}
 	f := cmd.Flags()
@@ -93,12 +90,9 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 	f.StringVar(&o.Mode, "mode", "order",
 		"what to record: order (every outcome that replay needs), racing (only outcomes that could have differed;\n"+
 			"messages carry a header) or full (every event)")
-	f.StringVar(&yield, "yield", "auto",
-		"let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
 	f.BoolVar(&o.RecordTime, "record-time", false, "also record what clock_gettime, gettimeofday, time, getrandom "+
 		"and their kin give the program (MPI_Wtime is always recorded)")
 	f.BoolVar(&o.Overwrite, "force", false, "replace a recording that is there already")
-	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.BoolVarP(&quiet, "quiet", "q", false, "no progress, and of the summary only what went wrong")
 	f.BoolVar(&strict, "strict", false, "exit with status 1 if the program did well and the recording is not complete")
 	f.StringVar(&jsonFile, "json", "", "write the summary as JSON to `FILE`")
@@ -106,12 +100,15 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 		"leave the traces as the ranks wrote them (\"cohort trace pack\" packs them later)")
 	f.StringArrayVar(&o.Env, "env", nil, "NAME=VALUE to set for the ranks (may be repeated)")
 	f.StringVar(&o.Cwd, "cwd", "", "working directory of the ranks")
-	mpiFlags(cmd, &o.Common)
+	runFlags(cmd, &o.Common, &label)
 	return cmd
 }
 
-// mpiFlags are common to the commands that start a job.
-func mpiFlags(cmd *cobra.Command, o *runner.Common) {
+// runFlags are common to the commands that run a job without a debugger.
+func runFlags(cmd *cobra.Command, o *runner.Common, label *bool) {
+	cmd.Flags().StringVar((*string)(&o.Yield), "yield", "auto",
+		"let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
+	cmd.Flags().BoolVar(label, "label", false, "write the rank in front of each line of output")
 	cmd.Flags().StringVar(&o.MPI, "mpi", "",
 		"mpich, openmpi or the path of an mpiexec (default: what the program is linked to)")
 	cmd.Flags().StringArrayVar(&o.LauncherArgs, "launcher-arg", nil, "argument passed on to mpiexec (may be repeated)")

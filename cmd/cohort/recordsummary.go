@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -273,7 +273,11 @@ func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCoun
 	if r.NotPacked != nil {
 		warnings = append(warnings, notPackedText(r))
 	}
-	text, err := json.MarshalIndent(struct {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644) //nolint:gosec // as any output
+	if err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return errors.Join(reply(file, true, struct {
 		Recording string               `json:"recording"`
 		Command   []string             `json:"command"`
 		Mode      string               `json:"mode"`
@@ -289,12 +293,5 @@ func writeRecordJSON(path string, r *runner.RecordResult, races *causal.RaceCoun
 	}{
 		r.Recording.Dir, meta.Command, meta.Mode, r.Status(), r.Elapsed, r.Yield, r.Summary, races, meta.PerRank,
 		len(missing) == 0, missing, warnings,
-	}, "", "  ")
-	if err == nil {
-		err = os.WriteFile(path, append(text, '\n'), 0o644) //nolint:gosec // as any output
-	}
-	if err != nil {
-		return fmt.Errorf("writing the summary to %s: %w", path, err)
-	}
-	return nil
+	}, ""), file.Close())
 }

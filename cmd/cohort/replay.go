@@ -19,7 +19,6 @@ import (
 
 func newReplayCommand(std streams) *cobra.Command {
 	var o runner.ReplayOptions
-	var yield string
 	var label bool
 	var limit int
 	cmd := &cobra.Command{
@@ -39,7 +38,7 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 			if err != nil {
 				return err
 			}
-			o.Recording, o.Yield, o.Log = args[0], runner.Yield(yield), log
+			o.Recording, o.Log = args[0], log
 			flush := passOutput(std, &o.Common, label, math.MaxInt32) // however many were recorded
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
@@ -60,9 +59,9 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 			case err != nil:
 				return err
 			case result.Diverged():
-				return &exitError{Code: exitDiverged}
+				return endWith(exitDiverged)
 			case !result.OK():
-				return &exitError{Code: exitFailure}
+				return endWith(exitFailure)
 			}
 			return nil
 		},
@@ -78,12 +77,9 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 	f.DurationVar(&o.StallTimeout, "stall-timeout", 0,
 		"end the replay when no rank has made an MPI call for so long, such as 30s\n"+
 			"(default: 1m0s once all ranks wait within MPI calls)")
-	f.StringVar(&yield, "yield", "auto",
-		"let waiting ranks give up the processor: auto (if there are more ranks than cores), on or off")
-	f.BoolVar(&label, "label", false, "write the rank in front of each line of output")
 	f.StringVar(&o.Cwd, "cwd", "", "working directory of the ranks (default: the recorded one)")
 	f.StringArrayVar(&o.Env, "env", nil, "NAME=VALUE to set for the ranks (may be repeated)")
-	mpiFlags(cmd, &o.Common)
+	runFlags(cmd, &o.Common, &label)
 	return cmd
 }
 

@@ -215,49 +215,43 @@ func newTraceVerifyCommand(std streams) *cobra.Command {
 }
 
 func newTracePackCommand(std streams) *cobra.Command {
-	return &cobra.Command{
+	return repackCommand(std, "packed", func(ctx context.Context, rec *recording.Recording) error {
+		if err := rec.Verify(); err != nil {
+			return err
+		}
+		return rec.Pack(ctx, nil)
+	}, cobra.Command{
 		Use:   "pack RECORDING",
 		Short: "Pack traces that are not: those of a run whose cohort was killed, or that was recorded with --unpacked",
 		Long: `Packs the traces that are not packed yet, as "cohort record" does at its end. A trace is checked before it is packed, and removed only when the packed one is on the
 disk and has been read back.`,
-		Args: oneRecording(""),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return repack(cmd, std, args, "packed", func(ctx context.Context, rec *recording.Recording) error {
-				if err := rec.Verify(); err != nil {
-					return err
-				}
-				return rec.Pack(ctx, nil)
-			})
-		},
-	}
+	})
 }
 
 func newTraceUnpackCommand(std streams) *cobra.Command {
-	return &cobra.Command{
-		Use:   "unpack RECORDING",
-		Short: "Put traces back as the ranks wrote them",
-		Args:  oneRecording(""),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return repack(cmd, std, args, "unpacked", func(ctx context.Context, rec *recording.Recording) error {
-				return rec.Unpack(ctx)
-			})
-		},
-	}
+	return repackCommand(std, "unpacked", func(ctx context.Context, rec *recording.Recording) error {
+		return rec.Unpack(ctx)
+	}, cobra.Command{Use: "unpack RECORDING", Short: "Put traces back as the ranks wrote them"})
 }
 
-func repack(cmd *cobra.Command, std streams, args []string, how string,
-	do func(context.Context, *recording.Recording) error,
-) error {
-	rec, err := openRecording(std, args[0])
-	if err != nil {
-		return err
+// repackCommand completes a command that changes how traces are on the disk; how is what they are then.
+func repackCommand(std streams, how string, do func(context.Context, *recording.Recording) error,
+	cmd cobra.Command,
+) *cobra.Command {
+	cmd.Args = oneRecording("")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		rec, err := openRecording(std, args[0])
+		if err != nil {
+			return err
+		}
+		ctx, cancel := withSignals(cmd.Context())
+		defer cancel()
+		before := rec.TraceSize()
+		if err := do(ctx, rec); err != nil {
+			return fmt.Errorf("the recording %s could not be %s: %w", rec.Dir, how, err)
+		}
+		return say(std.Out, fmt.Sprintf("%s: %s, %s before and %s now.\n", rec.Dir, how, size(uint64(before)),
+			size(uint64(rec.TraceSize()))))
 	}
-	ctx, cancel := withSignals(cmd.Context())
-	defer cancel()
-	before := rec.TraceSize()
-	if err := do(ctx, rec); err != nil {
-		return fmt.Errorf("the recording %s could not be %s: %w", rec.Dir, how, err)
-	}
-	return say(std.Out, fmt.Sprintf("%s: %s, %s before and %s now.\n", rec.Dir, how, size(uint64(before)),
-		size(uint64(rec.TraceSize()))))
+	return &cmd
 }
