@@ -60,10 +60,8 @@ func (w *Writer) Write(r Record) error {
 		w.err = fmt.Errorf("write %T: %d bytes are more than a record may have (%d)", r, len(rec), chunkLimit)
 		return w.err
 	}
-	if len(w.buf) > 0 && len(w.buf)+len(rec) > abi.ChunkMax {
-		if err := w.sealUpTo(before); err != nil {
-			return err
-		}
+	if len(w.buf)+len(rec) > abi.ChunkMax && w.flush(true, before) != nil {
+		return w.err
 	}
 	w.buf = append(w.buf, rec...)
 	return nil
@@ -77,39 +75,23 @@ func (w *Writer) eventsSoFar() uint64 {
 }
 
 // Seal ends the chunk: what has been written is in the file with its checksum.
-func (w *Writer) Seal() error { return w.sealUpTo(w.eventsSoFar()) }
+func (w *Writer) Seal() error { return w.flush(true, w.eventsSoFar()) }
 
-// sealUpTo seals the open chunk; the next begins after the event.
-func (w *Writer) sealUpTo(event uint64) error {
-	if w.err == nil {
-		w.err = w.seal()
+// flush writes the open chunk, with its checksum if it is sealed; the next begins after the event.
+func (w *Writer) flush(sealed bool, event uint64) error {
+	if w.err != nil || len(w.buf) == 0 {
+		return w.err
 	}
-	w.first = event + 1
-	return w.err
-}
-
-// seal writes the open chunk with its checksum and begins the next.
-func (w *Writer) seal() error {
-	if len(w.buf) == 0 {
-		return nil
-	}
-	if err := w.put(true); err != nil {
-		return err
-	}
-	w.at += chunkHeaderSize + int64(len(w.buf))
-	w.buf = w.buf[:0]
-	return nil
-}
-
-func (w *Writer) put(sealed bool) error {
 	head := abi.Chunk{Magic: abi.ChunkMagic, FirstEvent: w.first}
 	if sealed {
 		head.Length, head.CRC32C = uint32(len(w.buf)), crc32.Checksum(w.buf, castagnoli)
 	}
 	if _, err := w.dst.WriteAt(append(slices.Clone(abi.Bytes(&head)), w.buf...), w.at); err != nil {
-		return fmt.Errorf("write chunk: %w", err)
+		w.err = fmt.Errorf("write chunk: %w", err)
 	}
-	return nil
+	w.at += chunkHeaderSize + int64(len(w.buf))
+	w.buf, w.first = w.buf[:0], event+1
+	return w.err
 }
 
 // Finish seals the last chunk and writes the header with Closed set, as after MPI_Finalize.
@@ -119,33 +101,20 @@ func (w *Writer) Finish() error { return w.end(true) }
 func (w *Writer) Cut() error { return w.end(false) }
 
 func (w *Writer) end(closed bool) error {
+	if w.flush(closed, w.eventsSoFar()) == nil {
+		w.header.Closed, w.header.Committed = closed, uint64(w.at)
+		if w.header.Ended != abi.EndedRepaired { // there a record may say what became of an earlier event
+			w.header.Events = max(w.header.Events, w.eventsSoFar())
+		}
+		if _, err := w.dst.WriteAt(w.header.encode(), 0); err != nil {
+			w.err = fmt.Errorf("write trace header: %w", err)
+		}
+	}
 	if w.closer != nil {
-		defer func() {
-			if err := w.closer.Close(); err != nil && w.err == nil {
-				w.err = fmt.Errorf("close trace: %w", err)
-			}
-			w.closer = nil
-		}()
-	}
-	if w.err != nil {
-		return w.err
-	}
-	if closed {
-		w.err = w.seal()
-	} else if len(w.buf) > 0 {
-		w.err = w.put(false)
-		w.at += chunkHeaderSize + int64(len(w.buf))
-	}
-	if w.err != nil {
-		return w.err
-	}
-	w.header.Closed = closed
-	w.header.Committed = uint64(w.at)
-	if w.header.Ended != abi.EndedRepaired { // there a record may say what became of an earlier event
-		w.header.Events = max(w.header.Events, w.eventsSoFar())
-	}
-	if _, err := w.dst.WriteAt(w.header.encode(), 0); err != nil {
-		w.err = fmt.Errorf("write trace header: %w", err)
+		if err := w.closer.Close(); err != nil && w.err == nil {
+			w.err = fmt.Errorf("close trace: %w", err)
+		}
+		w.closer = nil
 	}
 	return w.err
 }

@@ -15,9 +15,9 @@ import (
 type repairCut struct {
 	last  uint64 // the last event up to which all decisions are known
 	polls uint64 // failed after the last that succeeded up to there
-	// taken are the messages of receives that were posted up to there and completed later (full mode: what comes later
+	// matched are the messages of receives that were posted up to there and completed later (full mode: what comes later
 	// is left out).
-	taken []decisions.Match
+	matched []decisions.Match
 }
 
 // lastWhole finds where to cut. What the salvaged chunks hold is whole up to the event before the last record (in full
@@ -62,10 +62,10 @@ func lastWhole(whole *trace.Salvaged, meta *recording.RankMeta) (repairCut, erro
 	cut.lastOfPolls(plan.Polls, meta)
 	for _, m := range plan.Matches {
 		if b.Posted(m.Posting()) && !m.Never && m.Event <= cut.last {
-			cut.taken = append(cut.taken, m)
+			cut.matched = append(cut.matched, m)
 		}
 	}
-	slices.SortFunc(cut.taken, func(x, y decisions.Match) int {
+	slices.SortFunc(cut.matched, func(x, y decisions.Match) int {
 		return cmp.Or(cmp.Compare(x.Event, y.Event), cmp.Compare(x.Which, y.Which))
 	})
 	return cut, nil
@@ -104,88 +104,58 @@ func (c *repairCut) write(whole *trace.Salvaged, path string) error {
 	if err != nil {
 		return err
 	}
-	if h.Mode == abi.ModeFull {
-		err = c.copyFull(w, r)
-	} else {
-		err = c.copyOrder(w, r)
-	}
-	if err == nil {
+	if err = c.copy(w, r); err == nil {
 		err = w.Seal()
 	}
 	return errors.Join(err, w.Cut())
 }
 
-// copyOrder leaves out the decisions of later events, but not what receives took that were posted before.
-func (c *repairCut) copyOrder(w *trace.Writer, r *trace.Reader) error {
-	for rec, err := range r.All() {
-		if err != nil {
-			return err
-		}
-		keep := true
-		switch rec := rec.(type) {
-		case *trace.Match:
-			keep = rec.Event-rec.Back <= c.last
-		case *trace.Check:
-			keep = rec.Event <= c.last
-		case *trace.Note:
-			keep = rec.Event <= c.last
-		case *trace.End:
-			keep = false
-		default:
-			event, ok := eventOf(rec)
-			keep = !ok || event <= c.last
-		}
-		if keep {
-			err = w.Write(rec)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyFull ends with the last event, and adds what receives took that were not complete by then, as the rank itself
-// does when that becomes known.
-func (c *repairCut) copyFull(w *trace.Writer, r *trace.Reader) error {
+// copy ends with the last event. In full mode it adds what receives took that were not complete by then, as the rank
+// itself does when that becomes known.
+func (c *repairCut) copy(w *trace.Writer, r *trace.Reader) error {
 	b := decisions.NewBuilder(r)
 	now := c.last + 1
 	for rec, err := range r.All() {
+		if e, isEvent := rec.(*trace.Event); isEvent && e.Index > c.last {
+			break
+		}
+		if err == nil && c.keeps(rec) {
+			if err = b.Take(rec); err == nil {
+				err = w.Write(rec)
+			}
+		}
 		if err != nil {
 			return err
 		}
 		if m, isMatch := rec.(*trace.Match); isMatch {
 			now = max(now, m.Event+1)
 		}
-		e, isEvent := rec.(*trace.Event)
-		if isEvent && e.Index > c.last {
-			break
-		}
-		switch rec := rec.(type) {
-		case *trace.End:
-			continue
-		case *trace.Note:
-			if rec.Event > c.last {
-				continue
-			}
-		}
-		if err = b.Take(rec); err == nil {
-			err = w.Write(rec)
-		}
-		if err != nil {
-			return err
-		}
 	}
-	for _, m := range c.taken {
+	for _, m := range c.matched {
 		if !b.Open(m.Posting()) {
 			continue
 		}
 		if err := w.Write(&trace.Match{
-			Event: now, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: now - m.Event,
-			Which: m.Which,
+			Event: now, Op: m.Op, Source: m.Source, Tag: m.Tag, Back: now - m.Event, Which: m.Which,
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keeps leaves out the decisions of later events, but not what receives took that were posted before.
+func (c *repairCut) keeps(rec trace.Record) bool {
+	switch rec := rec.(type) {
+	case *trace.Match:
+		return rec.Event-rec.Back <= c.last
+	case *trace.Check:
+		return rec.Event <= c.last
+	case *trace.Note:
+		return rec.Event <= c.last
+	case *trace.End:
+		return false
+	}
+	event, ok := eventOf(rec)
+	return !ok || event <= c.last
 }
