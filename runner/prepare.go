@@ -90,6 +90,9 @@ func (p *Prepared) Unrecorded() []string {
 	return all.Names()
 }
 
+// Hint is a sentence about what may be why a rank leaves the recording; empty if nothing is known.
+func (p *Prepared) Hint() string { return unrecordedHint(p.Unrecorded()) }
+
 // CutShort tells whether a rank's recording ends before MPI_Finalize.
 func (p *Prepared) CutShort() bool {
 	for _, d := range p.Decisions {

@@ -61,10 +61,18 @@ func (r *ReplayResult) OK() bool {
 
 // Hint is a sentence about what may have made the replay go wrong; empty if nothing did, or nothing is known.
 func (r *ReplayResult) Hint() string {
-	if r.OK() || len(r.Unrecorded) == 0 {
+	if r.OK() {
 		return ""
 	}
-	return strings.Join(r.Unrecorded, ", ") + " gave the program what is not recorded. If what it does depends on that, " +
+	return unrecordedHint(r.Unrecorded)
+}
+
+// unrecordedHint says why a replay can leave its recording that does not hold what these functions gave the program.
+func unrecordedHint(functions []string) string {
+	if len(functions) == 0 {
+		return ""
+	}
+	return strings.Join(functions, ", ") + " gave the program what is not recorded. If what it does depends on that, " +
 		"record it with --record-time."
 }
 

@@ -48,7 +48,21 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 		Say: func(text string) { say(j, "console", text+"\n") }, Log: s.Log,
 	})
 	started.Controller = steer
+	if hint := prepared.Hint(); hint != "" {
+		go sayAtDivergence(j, j.Subscribe(job.WithoutOutput), hint)
+	}
 	return started, nil
+}
+
+// sayAtDivergence says once, when a rank has left the recording, what may be why. It ends with the job.
+func sayAtDivergence(j *job.Job, sub *job.Subscription, hint string) {
+	defer sub.Close()
+	for e := range sub.Events() {
+		if r := e.RankChanged; r != nil && r.Stop != nil && job.Diverged(r.Stop.Control) {
+			say(j, "console", hint+"\n")
+			return
+		}
+	}
 }
 
 // bounded finds the control messages of a replay. The graph that it returns knows of them, so that the ranks can be
