@@ -2,6 +2,7 @@ package handles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -20,13 +21,18 @@ type Backend struct {
 	events  chan backend.Event
 	names   aliases
 
-	mu     sync.Mutex
-	stop   uint64                          // counts the times that the rank resumed, or was seen to have stopped
-	frames map[backend.Ref]backend.FrameID // of references that the debugger gave out in this stop
-	calls  map[backend.Ref][]view.Node     // of the locals that calls come first in
-	nodes  map[backend.Ref]view.Node       // of the references that this type gives out
-	last   backend.Ref
-	first  backend.Ref // of this stop
+	mu    sync.Mutex
+	stop  uint64              // counts the times that the rank resumed, or was seen to have stopped
+	refs  map[backend.Ref]ref // that were given out in this stop
+	last  backend.Ref         // of our own
+	first backend.Ref         // of our own in this stop
+}
+
+// ref is what there is to know of a reference.
+type ref struct {
+	node  *view.Node      // of one of our own
+	frame backend.FrameID // of one that the debugger gave out
+	calls []view.Node     // that come first in it: it is a frame's locals
 }
 
 // base is above every reference of a debugger.
@@ -63,7 +69,7 @@ func (b *Backend) forget() {
 	b.decoder.Forget()
 	b.stop++
 	b.first = b.last + 1
-	b.frames, b.calls, b.nodes = map[backend.Ref]backend.FrameID{}, map[backend.Ref][]view.Node{}, map[backend.Ref]view.Node{}
+	b.refs = map[backend.Ref]ref{}
 }
 
 func (b *Backend) now() uint64 {
@@ -96,14 +102,14 @@ func (b *Backend) Scopes(ctx context.Context, frame backend.FrameID) ([]backend.
 		return scopes, nil
 	}
 	for i := range scopes {
-		s := &scopes[i]
-		b.frames[s.Ref] = frame
-		if s.Kind == "locals" && len(calls) > 0 {
-			b.calls[s.Ref] = calls
+		s, of := &scopes[i], ref{frame: frame}
+		if s.Kind == "locals" {
+			of.calls = calls
 			s.Named += len(calls)
-			if i > 0 && scopes[0].Kind == "arguments" { // the locals were empty
-				scopes[0], scopes[i] = scopes[i], scopes[0]
-			}
+		}
+		b.refs[s.Ref] = of
+		if s.Kind == "locals" && len(calls) > 0 && i > 0 && scopes[0].Kind == "arguments" { // the locals were empty
+			scopes[0], scopes[i] = scopes[i], scopes[0]
 		}
 	}
 	return scopes, nil
@@ -124,33 +130,31 @@ func (b *Backend) callsAt(ctx context.Context, id backend.FrameID) []view.Node {
 // Variables implements backend.Backend.
 func (b *Backend) Variables(ctx context.Context, req backend.VariablesRequest) (backend.VariablesResult, error) {
 	b.mu.Lock()
-	stop, frame := b.stop, b.frames[req.Ref]
-	calls := b.calls[req.Ref]
-	node, decoded := b.nodes[req.Ref]
+	stop, of := b.stop, b.refs[req.Ref]
 	stale := req.Ref > base && req.Ref < b.first
 	b.mu.Unlock()
 	switch {
 	case stale:
 		return backend.VariablesResult{}, fmt.Errorf(
 			"the variables reference %d is from before the rank resumed; ask for the scopes again", req.Ref)
-	case decoded:
-		vs, err := b.children(ctx, node, req, stop)
+	case of.node != nil:
+		vs, err := b.children(ctx, of.node, req, stop)
 		return backend.VariablesResult{Variables: vs}, err
 	}
-	from, to := page(req.Start, req.Count, len(calls))
-	out := b.opened(calls[from:to], stop)
+	from, to := page(req.Start, req.Count, len(of.calls))
+	out := b.opened(of.calls[from:to], stop)
 	if req.Count > 0 {
 		if req.Count -= len(out); req.Count == 0 {
 			return backend.VariablesResult{Variables: out}, nil
 		}
 	}
-	req.Start = max(req.Start-len(calls), 0)
+	req.Start = max(req.Start-len(of.calls), 0)
 	rest, err := b.Debugger.Variables(ctx, req)
 	if err != nil {
 		return rest, err
 	}
 	for i := range rest.Variables {
-		b.describe(ctx, frame, &rest.Variables[i], stop)
+		b.describe(ctx, of.frame, &rest.Variables[i], stop)
 	}
 	return backend.VariablesResult{Variables: append(out, rest.Variables...)}, nil
 }
@@ -201,17 +205,13 @@ func mpippLine(line string) (args string, ok bool) {
 // describe gives a variable its meaning if it is an MPI handle, and notes the frame of what is in it.
 func (b *Backend) describe(ctx context.Context, frame backend.FrameID, v *backend.Variable, stop uint64) {
 	if v.Ref != 0 {
-		b.mu.Lock()
-		if b.stop == stop {
-			b.frames[v.Ref] = frame
-		}
-		b.mu.Unlock()
+		b.note(v.Ref, ref{frame: frame}, stop)
 	}
 	kind := b.names.handleKind(ctx, b, frame, v)
 	if kind == "" {
 		return
 	}
-	if handleGo.FindString(v.Type) == "" {
+	if !handleGo.MatchString(v.Type) {
 		v.Type = kind
 	}
 	value, ok := handleValue(ctx, b, frame, v, kind)
@@ -229,19 +229,29 @@ func (b *Backend) describe(ctx context.Context, frame backend.FrameID, v *backen
 	b.openable(v, node, stop)
 }
 
+// note remembers what a reference is of, or if it is 0 gives one out, unless the rank has resumed since.
+func (b *Backend) note(at backend.Ref, of ref, stop uint64) backend.Ref {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stop != stop {
+		return 0
+	}
+	if at == 0 {
+		b.last++
+		at = b.last
+	}
+	b.refs[at] = of
+	return at
+}
+
 // openable gives a variable the children of a node, unless the rank has resumed since.
 func (b *Backend) openable(v *backend.Variable, n view.Node, stop uint64) {
 	if n.Len() == 0 {
 		return
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.stop != stop {
-		return
+	if at := b.note(0, ref{node: &n}, stop); at != 0 {
+		v.Ref, v.Named, v.Indexed = at, n.Named, n.Indexed
 	}
-	b.last++
-	b.nodes[b.last] = n
-	v.Ref, v.Named, v.Indexed = b.last, n.Named, n.Indexed
 }
 
 // opened shows nodes as variables.
@@ -258,8 +268,7 @@ func (b *Backend) opened(nodes []view.Node, stop uint64) []backend.Variable {
 const mostChildren = 1000
 
 // children opens a page of a node.
-func (b *Backend) children(ctx context.Context, n view.Node, req backend.VariablesRequest,
-	stop uint64,
+func (b *Backend) children(ctx context.Context, n *view.Node, req backend.VariablesRequest, stop uint64,
 ) ([]backend.Variable, error) {
 	if n.Indexed > 0 && req.Filter == "named" || n.Named > 0 && req.Filter == "indexed" {
 		return nil, nil
@@ -270,16 +279,15 @@ func (b *Backend) children(ctx context.Context, n view.Node, req backend.Variabl
 		rest = to - from - mostChildren
 		to = from + mostChildren
 	}
-	kids, err := b.decoder.Children(ctx, &n, from, to)
+	kids, err := b.decoder.Children(ctx, n, from, to)
 	if err != nil {
 		return nil, err
 	}
 	if rest > 0 {
-		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console",
-			rest)))
+		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console", rest)))
 	}
 	if b.now() != stop {
-		return nil, &backend.StateError{Asked: "read variables", State: "running again"}
+		return nil, errors.New("cannot read variables: the rank has resumed")
 	}
 	return b.opened(kids, stop), nil
 }

@@ -22,25 +22,24 @@ const maxSource = 8 << 20
 
 // Calls returns the MPI calls of a frame: the call that the frame is in, or those whose text covers its line.
 func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) (nodes []view.Node, err error) {
-	text := lineSource(frame)
-	found := mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line)
-	if len(found) == 0 && frame.ID.Level == 0 {
+	r := &resolver{Decoder: d, frame: frame.ID}
+	r.read(frame)
+	if len(r.found) == 0 && frame.ID.Level == 0 {
 		return nil, nil
 	}
 	err = d.with(ctx, func() error {
-		r := &resolver{Decoder: d, frame: frame.ID, at: &frame, text: text}
-		calls, err := r.calls(found)
+		calls, err := r.calls()
 		if err != nil {
 			return err
 		}
 		seen := map[string]int{}
 		for _, c := range calls {
 			n := c.Node()
-			seen[c.Name()]++
-			if k := seen[c.Name()]; k > 1 { // a scope's variables have names of their own
+			seen[c.Name]++
+			if k := seen[c.Name]; k > 1 { // a scope's variables have names of their own
 				n.Name += fmt.Sprintf(" (%d)", k)
 			}
-			if c.State() != call.Running && newerThanProgram(frame) {
+			if c.State != call.Running && newerThanProgram(frame) {
 				n.Value += " (the source is newer than the program: this may not be the call that was compiled)"
 			}
 			nodes = append(nodes, n)
@@ -52,7 +51,7 @@ func (d *Decoder) Calls(ctx context.Context, frame backend.Frame) (nodes []view.
 
 // calls are those of the resolver's frame: that which the registry says the thread is in from there, else those that
 // were found in the source.
-func (r *resolver) calls(found []mpicall.Call) ([]*call.Call, error) {
+func (r *resolver) calls() ([]*call.Call, error) {
 	rank, err := r.open()
 	if err != nil {
 		return nil, err
@@ -71,50 +70,45 @@ func (r *resolver) calls(found []mpicall.Call) ([]*call.Call, error) {
 			return []*call.Call{running[0].Call}, nil
 		}
 	}
-	return r.sourceCalls(rank, found)
+	return r.CallsOnLine(rank)
 }
 
-// frameHere is the resolver's frame and the source that it is in.
-func (r *resolver) frameHere() (backend.Frame, string, error) {
-	if r.at == nil {
-		at, err := r.rank.FrameAt(r.ctx, r.frame)
-		if err != nil {
-			return backend.Frame{}, "", err
-		}
-		r.at = &at
-		r.text = lineSource(*r.at)
-	}
-	return *r.at, r.text, nil
+// read notes the resolver's frame, and the calls that the source has on its line.
+func (r *resolver) read(frame backend.Frame) {
+	r.at, r.text = &frame, lineSource(frame)
+	r.found = mpicall.Find(r.text, mpicall.LanguageOf(frame.File), frame.Line)
 }
 
-// CallsOnLine implements call.SourceText.
-func (r *resolver) CallsOnLine(rank *handle.Rank) ([]*call.Call, error) {
-	frame, text, err := r.frameHere()
-	if err != nil {
-		return nil, err
-	}
-	return r.sourceCalls(rank, mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line))
-}
-
-// CallAt implements call.SourceText, for the resolver's frame.
-func (r *resolver) CallAt(site uint64, name string) *mpicall.Call {
-	frame, text, err := r.frameHere()
-	if err != nil || frame.PC != site {
+// look asks for the resolver's frame unless it is known.
+func (r *resolver) look() error {
+	if r.at != nil {
 		return nil
 	}
-	var same []mpicall.Call
-	for _, c := range mpicall.Find(text, mpicall.LanguageOf(frame.File), frame.Line) {
-		if sameFunction(c.Name, name) {
-			same = append(same, c)
+	at, err := r.rank.FrameAt(r.ctx, r.frame)
+	if err == nil {
+		r.read(at)
+	}
+	return err
+}
+
+// CallAt implements call.Resolver, for the resolver's frame.
+func (r *resolver) CallAt(site uint64, name string) *mpicall.Call {
+	if r.look() != nil || r.at.PC != site {
+		return nil
+	}
+	var same []*mpicall.Call
+	for i := range r.found {
+		if sameFunction(r.found[i].Name, name) {
+			same = append(same, &r.found[i])
 		}
 	}
 	if len(same) != 1 {
 		return nil
 	}
-	return &same[0]
+	return same[0]
 }
 
-// Thread implements call.SourceText.
+// Thread implements call.Resolver.
 func (r *resolver) Thread() int32 {
 	id, err := r.rank.KernelThread(r.ctx, r.frame)
 	if err != nil {
@@ -146,28 +140,29 @@ func newerThanProgram(frame backend.Frame) bool {
 	return err1 == nil && err2 == nil && source.ModTime().After(object.ModTime())
 }
 
-// sourceCalls evaluates calls that were found in the source of the resolver's frame.
-func (r *resolver) sourceCalls(rank *handle.Rank, found []mpicall.Call) ([]*call.Call, error) {
-	if len(found) == 0 {
-		return nil, nil
+// CallsOnLine implements call.Resolver.
+func (r *resolver) CallsOnLine(rank *handle.Rank) ([]*call.Call, error) {
+	if err := r.look(); err != nil || len(r.found) == 0 {
+		return nil, err
 	}
-	frame := *r.at
 	var constants map[string]string
-	if mpicall.LanguageOf(frame.File) == mpicall.C {
+	if mpicall.LanguageOf(r.at.File) == mpicall.C {
 		constants = mpicall.Constants(r.text)
 	}
-	inner := ""
-	if frame.ID.Level > 0 {
-		at, err := r.rank.FrameAt(r.ctx, backend.FrameID{Thread: frame.ID.Thread, Level: frame.ID.Level - 1})
+	inner, begins := "", false
+	if id := r.at.ID; id.Level > 0 {
+		at, err := r.rank.FrameAt(r.ctx, backend.FrameID{Thread: id.Thread, Level: id.Level - 1})
 		if err != nil {
 			return nil, err
 		}
 		inner = at.Function
+	} else if at, err := r.rank.LineAt(r.ctx, r.at.PC); err == nil {
+		// at the first instruction that the line table has for it, what the line calls has not been called yet
+		begins = at.Line != 0 && at.Start == r.at.PC
 	}
-	begins := frame.ID.Level == 0 && r.beginsLine(frame.PC)
-	at := fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+	at := fmt.Sprintf("%s:%d", filepath.Base(r.at.File), r.at.Line)
 	var out []*call.Call
-	for _, c := range found {
+	for _, c := range r.found {
 		state := call.Near
 		switch {
 		case begins:
@@ -190,11 +185,4 @@ func sameFunction(frame, call string) bool {
 		return fortranSuffix.ReplaceAllString(strings.TrimPrefix(s, "p"), "")
 	}
 	return plain(frame) == plain(call)
-}
-
-// beginsLine reports whether an instruction is the first of those that the line table has for its line there: what the
-// line calls has not been called yet.
-func (r *resolver) beginsLine(pc uint64) bool {
-	at, err := r.rank.LineAt(r.ctx, pc)
-	return err == nil && at.Line != 0 && at.Start == pc
 }

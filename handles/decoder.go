@@ -1,6 +1,7 @@
 package handles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,11 +38,6 @@ func New(rank backend.Inspector) *Decoder { return &Decoder{rank: rank, turn: ma
 
 // Forget says that the rank's memory may have changed. It waits for nobody.
 func (d *Decoder) Forget() { d.forgotten.Add(1) }
-
-// NoRegistryError: libcohort is not in the program, or has not begun.
-type NoRegistryError struct{ Why string }
-
-func (e *NoRegistryError) Error() string { return e.Why }
 
 // ReadMemory implements registry.MemoryReader, for the request that has the turn.
 func (d *Decoder) ReadMemory(addr uint64, p []byte) (int, error) {
@@ -81,12 +77,9 @@ func (d *Decoder) open() (*handle.Rank, error) {
 		if errors.As(err, &state) || d.ctx.Err() != nil {
 			return nil, err
 		}
-		if d.NoRegistry != "" {
-			return nil, &NoRegistryError{d.NoRegistry}
-		}
-		return nil, &NoRegistryError{"This rank runs without Cohort's library libcohort.so, so MPI handles cannot be " +
-			"decoded. It is loaded when the program is linked to an MPI library dynamically and was started by " +
-			"cohort, without noInterpose."}
+		return nil, errors.New(cmp.Or(d.NoRegistry, "This rank runs without Cohort's library libcohort.so, so MPI handles "+
+			"cannot be decoded. It is loaded when the program is linked to an MPI library dynamically and was started by "+
+			"cohort, without noInterpose."))
 	}
 	d.registry = nil
 	r, err := handle.Open(d, addr)
@@ -117,19 +110,15 @@ func (d *Decoder) Run(ctx context.Context, frame backend.FrameID, args string) (
 			return err
 		}
 		result, err := command.Run(r, &resolver{Decoder: d, frame: frame}, args)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		var text strings.Builder
-		if err := result.Text(&text, view.Options{}); err != nil {
-			return err
-		}
-		if text.Len() > maxText {
+		case len(result.Text) > maxText:
 			return fmt.Errorf("the answer has %d bytes of text, and at most %d are sent; "+
-				"ask for less with --list, and for the rest with --from", text.Len(), maxText)
+				"ask for less with --list, and for the rest with --from", len(result.Text), maxText)
 		}
 		node = result.Node
-		out = backend.EvaluateResult{Text: text.String(), Variable: node.Variable, File: result.File}
+		out = backend.EvaluateResult{Text: result.Text, Variable: node.Variable, File: result.File}
 		out.Name = "mpipp " + args
 		return nil
 	})
@@ -142,9 +131,6 @@ const maxText = 48 << 20
 // Describe returns the meaning of a handle of the MPI type that typeName names ("MPI_Datatype", "const MPI_Comm", ...;
 // "Type MPI_Datatype" in Fortran). An error leaves the variable as the debugger shows it.
 func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) (node view.Node, err error) {
-	if registry.KindOf(typeName) == 0 {
-		return view.Node{}, &backend.UnsupportedError{What: "Decoding " + typeName}
-	}
 	fortran := strings.HasPrefix(typeName, "Type ") // TYPE(MPI_Datatype) of mpi_f08 holds the Fortran handle
 	err = d.with(ctx, func() error {
 		r, err := d.open()

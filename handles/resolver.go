@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
+	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 )
 
 // resolver evaluates expressions in one frame.
@@ -15,14 +16,13 @@ type resolver struct {
 	*Decoder
 	frame backend.FrameID
 
-	at   *backend.Frame // the frame, once it was asked for
-	text string         // of its source file
+	// Once they were asked for:
+	at    *backend.Frame
+	text  string         // of its source file
+	found []mpicall.Call // on its line
 }
 
-var (
-	_ call.Resolver   = (*resolver)(nil)
-	_ call.SourceText = (*resolver)(nil)
-)
+var _ call.Resolver = (*resolver)(nil)
 
 // symbol is the address of a symbol of the MPI library.
 func (d *Decoder) symbol(name string) (uint64, bool) {

@@ -7,21 +7,17 @@ import (
 	"sync"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
-// Types of MPI handles as debuggers write them.
 var (
-	handleC = regexp.MustCompile(`^(const |volatile )*MPI_(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)` +
-		`( ?const)?( ?&&?)?$`)
-	// What MPI_Datatype and the others are in Open MPI, where a template or auto has lost the name.
-	handleOpenMPI = regexp.MustCompile(`^(const )?(struct )?` +
-		`ompi_(datatype|communicator|group|request|win|op|errhandler|info|file)_t \*( ?const)?( ?&&?)?$`)
-	handleFortran = regexp.MustCompile(`(?i)^type\(?\s*` +
-		`mpi_(datatype|comm|group|request|win|op|errhandler|info|file|message|status)\)?$`)
-	// In Go, cgo's name for a type of mpi.h, or one of a package mpi: main._Ctype_MPI_Comm, mpi.Comm.
-	handleGo = regexp.MustCompile(`^(?:.*/)?(?:\w+\._Ctype_(?:struct_)?MPI_|mpi\.)` +
-		`(Datatype|Comm|Group|Request|Win|Op|Errhandler|Info|File|Message|Status)$`)
-	// A name that a program can have given to another type; C's own types have several words or are builtIn.
+	// handleType is a type of MPI handles itself, and no pointer to one, as debuggers write it: in C, in Open MPI where a
+	// template or auto has lost the name, and in Fortran.
+	handleType = regexp.MustCompile(`^(const |volatile )*(MPI_\w+|(struct )?ompi_[a-z]+_t \*)( ?const)?( ?&&?)?$` +
+		`|^(?i:type\(?\s*mpi_[a-z]+\)?)$`)
+	// handleGo is cgo's name for a type of mpi.h, or one of a package mpi: main._Ctype_MPI_Comm, mpi.Comm.
+	handleGo = regexp.MustCompile(`^(?:.*/)?(?:\w+\._Ctype_(?:struct_)?MPI_|mpi\.)(\w+)$`)
+	// typeName is a name that a program can have given to another type; C's own types have several words or are builtIn.
 	typeName = regexp.MustCompile(`^[A-Za-z_][\w:]*$`)
 	builtIn  = regexp.MustCompile(`^(_?[Bb]ool|char|wchar_t|short|int|long|float|double|void|unsigned|size_t|` +
 		`u?int(max|ptr|\d+)_t|integer.*|real.*|logical.*|character.*)$`)
@@ -29,16 +25,14 @@ var (
 
 // handleKind is how package prettyprint knows a type of MPI handles by its own name, or "".
 func handleKind(typ string) string {
-	if handleC.MatchString(typ) || handleFortran.MatchString(typ) || handleOpenMPI.MatchString(typ) {
-		return typ
-	}
 	if m := handleGo.FindStringSubmatch(typ); m != nil {
-		return "MPI_" + m[1]
+		typ = "MPI_" + m[1]
+	}
+	if handleType.MatchString(typ) && registry.KindOf(typ) != 0 {
+		return typ
 	}
 	return ""
 }
-
-func isStatus(typ string) bool { return strings.HasSuffix(strings.ToLower(typ), "mpi_status") }
 
 // aliases remembers what a program's own names for types stand for: typedef MPI_Comm comm_t. Each name is asked about
 // once: what it stands for depends on the scope in theory only.
@@ -85,28 +79,27 @@ func (a *aliases) handleKind(ctx context.Context, rank backend.Inspector, at bac
 func handleValue(ctx context.Context, rank backend.Inspector, at backend.FrameID, v *backend.Variable,
 	kind string,
 ) (uint64, bool) {
-	if isStatus(kind) && v.Address != 0 {
+	isStatus := registry.KindOf(kind) == registry.KindStatus
+	switch {
+	case isStatus && v.Address != 0:
 		return v.Address, true
-	}
-	if v.HasNumber {
-		if int64(v.Number) < 0 { // MPICH's handles are 32-bit integers, some of them with the sign bit
-			return uint64(uint32(v.Number)), true
-		}
+	case v.HasNumber && int64(v.Number) < 0: // MPICH's handles are 32-bit integers, some of them with the sign bit
+		return uint64(uint32(v.Number)), true
+	case v.HasNumber:
 		return v.Number, true
-	}
-	if v.EvaluateName == "" {
+	case v.EvaluateName == "":
 		return 0, false
 	}
 	expr := v.EvaluateName
-	if strings.HasPrefix(kind, "Type ") && !isStatus(kind) {
+	if strings.HasPrefix(kind, "Type ") && !isStatus {
 		// An INTEGER of this name is all that mpi_f08's types hold (MPI-3.1, 17.2.5).
 		expr += "%mpi_val"
 	}
 	value, err := rank.Resolve(ctx, at, expr)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, false
-	}
-	if isStatus(kind) {
+	case isStatus:
 		return value.Address, value.HasAddr
 	}
 	return uint64(uint32(value.Number)), value.HasNumber

@@ -61,6 +61,7 @@ func Serve(in io.Reader, out io.Writer, version string) error {
 	lines.Buffer(make([]byte, 0, 1<<16), maxLine)
 	s := &server{lines: lines, out: out}
 	s.decoder = handles.New(&rank{s})
+	s.decoder.NoRegistry = noLibrary
 	if err := s.send(hello{Protocol: Protocol, Cohort: "decoder", Version: version}); err != nil {
 		return err
 	}
@@ -145,13 +146,15 @@ func isHelp(req request) bool {
 	return req.Do == "mpipp" && strings.TrimSpace(req.Line) == "--help"
 }
 
+const noLibrary = "The program runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
+	"`cohort library PROGRAM` prints the library's path. In gdb, write `set environment LD_PRELOAD PATH` before `run`; " +
+	"ranks that gdb is to attach to, or that are to leave core files, are started with it: " +
+	"mpiexec -n 4 env LD_PRELOAD=PATH PROGRAM."
+
 // explain is an error for somebody in gdb.
 func explain(err error) string {
-	var none *handles.NoRegistryError
-	if errors.As(err, &none) || fault.Is(err, fault.NoInterposer) {
-		return "The program runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. `cohort library PROGRAM` prints the library's path. In gdb, write " +
-			"`set environment LD_PRELOAD PATH` before `run`; ranks that gdb is to attach to, or that are to leave core files, are started with it: " +
-			"mpiexec -n 4 env LD_PRELOAD=PATH PROGRAM."
+	if fault.Is(err, fault.NoInterposer) {
+		return noLibrary
 	}
 	if errors.As(err, new(*fault.Error)) { // whole sentences, which may begin with an expression of the user's
 		return err.Error()

@@ -92,16 +92,12 @@ receive  MPI_INT: MPI_INT, 1 entry, 4 bytes
 The message is truncated, which is an error: the receive ends after 1 entry, and the send has 13 more, from types[1](STRUCT)[1][1](INT) on.
 `},
 	} {
-		res, err := command.Run(r, vars, c.line)
+		res, err := command.Run(r, vars, "--list 3 "+c.line)
 		if err != nil {
 			t.Errorf("mpipp %s: %v", c.line, err)
 			continue
 		}
-		var s strings.Builder
-		if err := res.Text(&s, view.Options{MaxList: 3}); err != nil {
-			t.Errorf("mpipp %s: %v", c.line, err)
-		}
-		got := "\n" + relative(s.String(), addr)
+		got := "\n" + relative(res.Text, addr)
 		if strings.Contains(c.line, "--width") {
 			got = got[:min(len(got), len(c.want))]
 		}
@@ -117,11 +113,9 @@ The message is truncated, which is an error: the receive ends after 1 entry, and
 		!strings.HasPrefix(string(res.File.Data), "<svg") {
 		t.Errorf("--svg: %+v, %v", res, err)
 	}
-	var colour strings.Builder
 	if res, err = command.Run(r, vars, "--colour --layout types[1]"); err != nil ||
-		res.Text(&colour, view.Options{}) != nil ||
-		!strings.Contains(colour.String(), "\x1b[30;48;5;153mIiiiIiii\x1b[0m") {
-		t.Errorf("--colour: %v\n%s", err, colour.String())
+		!strings.Contains(res.Text, "\x1b[30;48;5;153mIiiiIiii\x1b[0m") {
+		t.Errorf("--colour: %+v, %v", res, err)
 	}
 }
 
@@ -162,11 +156,7 @@ func TestShowErrors(t *testing.T) {
 			t.Errorf("mpipp %s: %v; want kind %d and %q", c.line, err, c.kind, c.want)
 		}
 	}
-	res, err := command.Run(r, vars, "--from 8 column u")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := res.Text(new(strings.Builder), view.Options{}); err == nil ||
+	if _, err := command.Run(r, vars, "--from 8 column u"); err == nil ||
 		!strings.Contains(err.Error(), "there is no element 8") {
 		t.Errorf("--from beyond the end: %v", err)
 	}
@@ -185,11 +175,7 @@ func TestExportLine(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	var s strings.Builder
-	if err := res.Text(&s, view.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	side, err := datatype.Import(s.String())
+	side, err := datatype.Import(res.Text)
 	if err != nil || side.Count != 2 || side.Type.Summary() != "VECTOR: 8 MPI_DOUBLE, size 64, extent 568" {
 		t.Errorf("%+v, %v", side, err)
 	}

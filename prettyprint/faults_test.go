@@ -540,7 +540,6 @@ func exploreCommands(r *handle.Rank, check func(error)) {
 			line)
 		check(err)
 		if err == nil {
-			check(res.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
 			check(res.Node.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
@@ -548,7 +547,7 @@ func exploreCommands(r *handle.Rank, check func(error)) {
 	calls, err := call.InProgress(r, nil)
 	check(err)
 	for _, c := range calls {
-		check(c.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
+		check(c.Text(new(strings.Builder), view.Options{MaxList: 5, MaxLines: 50}))
 	}
 	for _, declared := range []string{
 		"MPI_Request", "MPI_Group", "MPI_Win", "MPI_File", "MPI_Op", "MPI_Errhandler",
@@ -566,10 +565,9 @@ func exploreCommands(r *handle.Rank, check func(error)) {
 		"", "--tree MPI_INT", "--tree 0x8c000003[1]", "--layout MPI_DOUBLE_INT 3",
 		"--match MPI_INT 2 to 0x8c000004", "MPI_COMM_WORLD", "0x84000000",
 	} {
-		res, err := command.Run(r, variables{}, line)
+		res, err := command.Run(r, variables{}, "--list 5 "+line)
 		check(err)
 		if err == nil {
-			check(res.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50}))
 			check(res.Node.Text(io.Discard, view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 5}))
 		}
 	}
@@ -590,9 +588,7 @@ func exploreSides(r *handle.Rank, check func(error)) {
 		if err != nil {
 			continue
 		}
-		var b strings.Builder
-		check(res.Text(&b, view.Options{}))
-		for line := range strings.Lines(b.String()) {
+		for line := range strings.Lines(res.Text) {
 			_, err := datatype.Import(line)
 			check(err)
 		}

@@ -9,22 +9,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
 
-	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/command"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // inCall is a resolver whose rank is in the call that the registry has.
 type inCall struct{ variables }
 
-func (inCall) CallsOnLine(*handle.Rank) ([]*call.Call, error) { return nil, nil }
-func (inCall) CallAt(uint64, string) *mpicall.Call            { return nil }
-func (inCall) Thread() int32                                  { return 7 }
+func (inCall) Thread() int32 { return 7 }
 
 // The operations of enum cohort_op.
 const (
@@ -103,13 +98,9 @@ func export(t *testing.T, r *handle.Rank, m command.MatchSide) ([]datatype.Side,
 	if err != nil {
 		return nil, err.Error()
 	}
-	var b strings.Builder
-	if err := result.Text(&b, view.Options{}); err != nil {
-		t.Fatal(err)
-	}
 	var sides []datatype.Side
 	var all []string
-	for line := range strings.Lines(b.String()) {
+	for line := range strings.Lines(result.Text) {
 		s, err := datatype.Import(line)
 		if err != nil {
 			t.Fatal(err)

@@ -578,15 +578,15 @@ func (w *watcher) lookAtCalls(r *handle.Rank) error {
 	if err := c.Node().Text(&whole, view.Options{}); err != nil {
 		return err
 	}
-	if len(calls) > 1 || !slices.Contains(churnKinds, c.Name()) || !w.program.has(c.Site) {
+	if len(calls) > 1 || !slices.Contains(churnKinds, c.Name) || !w.program.has(c.Site) {
 		return fmt.Errorf("%d calls in progress; the first was made at %#x:\n%s", len(calls), c.Site, whole.String())
 	}
 	switch said := c.Summary(); {
-	case c.Name() == "MPI_Irecv" && !regexp.MustCompile(`^`+churnReceive).MatchString(said),
-		(c.Name() == "MPI_Send" || c.Name() == "MPI_Isend") && !regexp.MustCompile(`^`+churnSend).MatchString(said):
-		return fmt.Errorf("%s %s", c.Name(), said)
+	case c.Name == "MPI_Irecv" && !regexp.MustCompile(`^`+churnReceive).MatchString(said),
+		(c.Name == "MPI_Send" || c.Name == "MPI_Isend") && !regexp.MustCompile(`^`+churnSend).MatchString(said):
+		return fmt.Errorf("%s %s", c.Name, said)
 	}
-	w.kinds[c.Name()] = true
+	w.kinds[c.Name] = true
 	return nil
 }
 

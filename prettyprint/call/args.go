@@ -1,9 +1,20 @@
 package call
 
 import (
+	"bytes"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
+)
+
+var (
+	// Quoted is what is in quotes at the beginning of a text.
+	Quoted = regexp.MustCompile(`(?s)^(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`)
+	// separator is what may separate two arguments.
+	separator = regexp.MustCompile(`\s*,\s*|\s+`)
+	escaped   = regexp.MustCompile(`\\(["'\\])`)
 )
 
 // SplitArguments splits the arguments of a console command that are expressions of the user's language. Whitespace and
@@ -15,145 +26,40 @@ import (
 //	t (double *) p 2    three: t, (double *) p, 2
 //	"t" 'a b'           two: t, a b       (quotes around a whole argument are taken off)
 func SplitArguments(line string) ([]string, error) {
-	s := Splitter{In: line}
-	for {
-		s.skipSpace()
-		if s.At >= len(s.In) {
-			break
-		}
-		if s.In[s.At] == ',' {
-			if !s.wantSeparator {
-				return nil, fault.Errorf(fault.Usage, 0, "The arguments %q have a comma with nothing before it.", line)
-			}
-			s.At++
-			s.wantSeparator = false
-			s.skipSpace()
-			if s.At >= len(s.In) {
-				return nil, fault.Errorf(fault.Usage, 0, "The arguments %q end with a comma; an argument must follow "+
-					"it.", line)
-			}
+	line = strings.TrimSpace(line)
+	flat, err := flatten(line)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	begin := 0
+	for _, gap := range separator.FindAllStringIndex(flat, -1) {
+		comma := strings.Contains(flat[gap[0]:gap[1]], ",")
+		switch {
+		case !comma && continues(line[begin:gap[0]], line[gap[1]:]):
 			continue
+		case gap[0] == begin:
+			return nil, fault.Errorf(fault.Usage, 0, "The arguments %q have a comma with nothing before it.", line)
+		case gap[1] == len(line):
+			return nil, fault.Errorf(fault.Usage, 0, "The arguments %q end with a comma; an argument must follow it.", line)
 		}
-		arg, err := s.argument()
-		if err != nil {
-			return nil, err
-		}
-		s.out = append(s.out, arg)
-		s.wantSeparator = true
+		out = append(out, Unquote(line[begin:gap[0]]))
+		begin = gap[1]
 	}
-	return s.out, nil
+	if line != "" {
+		out = append(out, Unquote(line[begin:]))
+	}
+	return out, nil
 }
 
-// Splitter goes through the arguments of a line.
-type Splitter struct {
-	In            string
-	At            int
-	out           []string
-	wantSeparator bool // an argument was read: a comma may follow
-}
-
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
-func (s *Splitter) skipSpace() {
-	for s.At < len(s.In) && isSpace(s.In[s.At]) {
-		s.At++
-	}
-}
-
-const operators = "+-*/%&|^<>=!?:.~"
-
-// argument reads one argument, which begins at s.at.
-func (s *Splitter) argument() (string, error) {
-	begin := s.At
-	for s.At < len(s.In) {
-		switch c := s.In[s.At]; {
-		case c == '(' || c == '[' || c == '{':
-			if err := s.bracketed(); err != nil {
-				return "", err
-			}
-		case c == ')' || c == ']' || c == '}':
-			return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q that closes nothing.", s.In, string(c))
-		case c == '"' || c == '\'':
-			if err := s.Quoted(); err != nil {
-				return "", err
-			}
-		case c == ',':
-			return Unquote(s.In[begin:s.At]), nil
-		case isSpace(c):
-			if !s.continues(begin) {
-				return Unquote(s.In[begin:s.At]), nil
-			}
-			s.skipSpace()
-		default:
-			s.At++
-		}
-	}
-	return Unquote(s.In[begin:s.At]), nil
-}
-
-// continues decides at whitespace whether the argument that began at begin continues after it.
-func (s *Splitter) continues(begin int) bool {
-	next := s.At
-	for next < len(s.In) && isSpace(s.In[next]) {
-		next++
-	}
-	if next == len(s.In) || s.In[next] == ',' {
-		return false
-	}
-	before := s.In[begin:s.At]
-	last := before[len(before)-1]
-	if strings.IndexByte(operators, last) >= 0 { // "a + |b": the operator wants something
-		return true
-	}
-	if isCast(before) || strings.HasSuffix(before, "sizeof") {
-		return true
-	}
-	if strings.IndexByte(operators, s.In[next]) < 0 {
-		return false
-	}
-	end := next
-	for end < len(s.In) && strings.IndexByte(operators, s.In[end]) >= 0 {
-		end++
-	}
-	if end == len(s.In) || isSpace(s.In[end]) { // "a| + b": spaces on both sides
-		return true
-	}
-	switch op := s.In[next:end]; op { // "a| +b": what cannot begin an expression continues one
-	case "*", "&", "-", "+", "!", "~", "::", "**", "--", "++", ".":
-		return false
-	}
-	return true
-}
-
-// isCast reports whether s ends in a C cast to a pointer, such as (double *).
-func isCast(s string) bool {
-	open := strings.LastIndexByte(s, '(')
-	if open < 0 || s[len(s)-1] != ')' || strings.TrimSpace(s[:open]) != "" &&
-		!strings.HasSuffix(strings.TrimSpace(s[:open]), ")") {
-		return false
-	}
-	inner := strings.TrimSpace(s[open+1 : len(s)-1])
-	stars := strings.TrimRight(inner, "* \t")
-	if stars == inner || stars == "" {
-		return false
-	}
-	for _, c := range []byte(stars) {
-		if !isWord(c) && !isSpace(c) && c != ':' {
-			return false
-		}
-	}
-	return true
-}
-
-func isWord(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
-}
-
-// bracketed skips a bracketed part, which begins at s.at.
-func (s *Splitter) bracketed() error {
-	var open []byte
-	for s.At < len(s.In) {
-		switch c := s.In[s.At]; c {
+// flatten returns the line with an x for each character that is within brackets or quotes, and so separates nothing.
+func flatten(line string) (string, error) {
+	out := []byte(line)
+	var open []byte // the brackets that are missing
+	for i := 0; i < len(line); {
+		c, end := line[i], i+1
+		inside := len(open) > 0
+		switch c {
 		case '(':
 			open = append(open, ')')
 		case '[':
@@ -161,58 +67,61 @@ func (s *Splitter) bracketed() error {
 		case '{':
 			open = append(open, '}')
 		case ')', ']', '}':
-			if c != open[len(open)-1] {
-				return fault.Errorf(fault.Usage, 0, "The arguments %q have a %q where a %q should be.", s.In, string(c),
-					string(open[len(open)-1]))
+			if len(open) == 0 {
+				return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q that closes nothing.", line, string(c))
+			}
+			if last := open[len(open)-1]; c != last {
+				return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q where a %q should be.", line, string(c),
+					string(last))
 			}
 			open = open[:len(open)-1]
 		case '"', '\'':
-			if err := s.Quoted(); err != nil {
-				return err
+			text := Quoted.FindString(line[i:])
+			if text == "" {
+				return "", fault.Errorf(fault.Usage, 0, "The arguments %q end within quotes: the closing %q is missing.", line,
+					string(c))
 			}
-			continue
+			inside, end = true, i+len(text)
 		}
-		s.At++
-		if len(open) == 0 {
-			return nil
+		if inside {
+			copy(out[i:end], bytes.Repeat([]byte("x"), end-i))
 		}
+		i = end
 	}
-	return fault.Errorf(fault.Usage, 0, "The arguments %q end before the closing %q.", s.In, string(open[len(open)-1]))
+	if len(open) > 0 {
+		return "", fault.Errorf(fault.Usage, 0, "The arguments %q end before the closing %q.", line, string(open[len(open)-1]))
+	}
+	return string(out), nil
 }
 
-// Quoted skips a string or character in quotes, which begins at s.at.
-func (s *Splitter) Quoted() error {
-	q := s.In[s.At]
-	for s.At++; s.At < len(s.In); s.At++ {
-		switch s.In[s.At] {
-		case '\\':
-			s.At++
-		case q:
-			s.At++
-			return nil
-		}
+var (
+	operator = regexp.MustCompile(`^[-+*/%&|^<>=!?:.~]+`)
+	// wanting is the end of what wants an operand: an operator, a cast to a pointer such as (double *), sizeof.
+	wanting = regexp.MustCompile(`[-+*/%&|^<>=!?:.~]$|(?:^|\))\s*\(\s*[\w:\x80-\x{10ffff}][\w:\x80-\x{10ffff}\s]*\*[*\s]*\)$|sizeof$`)
+	// prefixes are operators that can begin an expression.
+	prefixes = []string{"*", "&", "-", "+", "!", "~", "::", "**", "--", "++", "."}
+)
+
+// continues reports whether an expression continues after white space that is between these two texts.
+func continues(before, after string) bool {
+	if wanting.MatchString(before) { // "a + |b": the operator wants something
+		return true
 	}
-	s.At = len(s.In)
-	return fault.Errorf(fault.Usage, 0, "The arguments %q end within quotes: the closing %q is missing.", s.In,
-		string(q))
+	op := operator.FindString(after)
+	rest := after[len(op):]
+	spaced := rest == "" || strings.TrimLeft(rest, " \t\r\n") != rest // "a| + b": spaces on both sides
+	return op != "" && (spaced || !slices.Contains(prefixes, op))
 }
 
 // Unquote takes off quotes that enclose the whole argument.
 func Unquote(s string) string {
-	if len(s) < 2 || s[0] != '"' && s[0] != '\'' || s[len(s)-1] != s[0] {
+	if s == "" || Quoted.FindString(s) != s {
 		return s
 	}
-	q := Splitter{In: s}
-	if err := q.Quoted(); err != nil || q.At != len(s) {
-		return s
-	}
-	inner := s[1 : len(s)-1]
-	var out strings.Builder
-	for i := 0; i < len(inner); i++ {
-		if inner[i] == '\\' && i+1 < len(inner) && (inner[i+1] == s[0] || inner[i+1] == '\\') {
-			i++
+	return escaped.ReplaceAllStringFunc(s[1:len(s)-1], func(pair string) string {
+		if pair[1] == s[0] || pair[1] == '\\' {
+			return pair[1:]
 		}
-		out.WriteByte(inner[i])
-	}
-	return out.String()
+		return pair
+	})
 }

@@ -4,6 +4,7 @@ package call
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -12,7 +13,6 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -31,52 +31,67 @@ const (
 // count and type, as the call sees them (paper, X.D). It reads the rank's memory when its nodes are opened, and is
 // valid as long as its Registry.
 type Call struct {
+	Name   string // as the program calls it
+	State  State
 	fn     *mpispec.Function
-	name   string
-	state  State
 	given  arguments
 	r      *handle.Rank
 	source string // where it stands, or ""
 
-	sides []callSide
-	comm  *handle.Comm
-	root  rootRole
+	sides   []callSide
+	comm    *handle.Comm
+	commErr error // why comm is not known
+	root    rootRole
 }
 
 // arguments are what a call is given, by the names of its parameters.
 type arguments interface {
 	// text is how the program writes an argument, or "".
 	text(parameter string) string
-	place(parameter string) (place, error)
 	number(parameter string) (int64, error)
-	numbers(parameter string, n int, wide bool) ([]int64, error)
-	datatype(parameter string) (datatype.Part, error)
-	datatypes(parameter string, n int) ([]datatype.Part, error)
 	comm(parameter string) (*handle.Comm, error)
+	// sides are the buffers of the call, whose communicator and root are known.
+	sides(c *Call) []callSide
+	// requests are those that the call completes or starts; nil: none.
+	requests() (*requestArray, error)
 	// node shows any other argument.
 	node(parameter string) (view.Node, bool)
-}
-
-// place is what a buffer argument stands for.
-type place struct {
-	addr    uint64
-	inPlace bool // MPI_IN_PLACE
 }
 
 // callSide is one buffer of a call.
 type callSide struct {
 	spec  mpispec.Buffer
 	verb  string
+	none  bool   // it means nothing here; note says why
 	note  string // what must be known of it: "not received yet", "in place"
 	err   error  // why it is not known
-	none  bool   // it means nothing here; note says why
 	parts []callPart
 }
 
+// Notes of sides that mean nothing.
+const (
+	inPlace          = "in place: what it sends is in the receive buffer"
+	inPlaceReceiving = "in place: what it receives stays in the send buffer"
+	notRoot          = "means nothing here: this rank is not the root"
+	rootElsewhere    = "means nothing here: the root is another rank of this group"
+)
+
+func (s *callSide) nothing(note string) { s.none, s.note = true, note }
+
+func (s *callSide) inPlace() {
+	if s.nothing(inPlace); s.spec.Direction == mpispec.Receives {
+		s.note = inPlaceReceiving
+	}
+}
+
+func (s *callSide) receives() bool {
+	return s.spec.Direction != mpispec.Sends && s.verb != "sends"
+}
+
+// callPart is what a side has for one rank, or for all of them.
 type callPart struct {
 	label string // whose part it is: "[3]", or ""
-	name  string // of the type in addresses
-	t     *datatype.Type
+	datatype.Part
 	count int64
 	peers int64 // the count is that for so many other ranks together; 0: for one
 	addr  uint64
@@ -92,205 +107,38 @@ const (
 	rootNobody // MPI_PROC_NULL in the root's group of an intercommunicator
 )
 
-// newCall works out the sides of a call.
+// newCall is a call of a function under a name, with what it is given.
 func newCall(r *handle.Rank, fn *mpispec.Function, name string, given arguments, state State) *Call {
-	c := &Call{fn: fn, name: name, state: state, given: given, r: r}
-	var commErr error
+	c := &Call{fn: fn, Name: name, State: state, given: given, r: r}
 	if p := fn.WithRole(mpispec.RoleComm); p != nil {
-		c.comm, commErr = given.comm(p.Name)
+		c.comm, c.commErr = given.comm(p.Name)
 	}
 	c.root = c.rootRole()
-	inPlace := false
-	for _, spec := range fn.Buffers {
-		s := c.side(spec, commErr)
-		inPlace = inPlace || s.note == noteInPlace
-		c.sides = append(c.sides, s)
-	}
-	if inPlace {
-		for i := range c.sides {
-			if s := &c.sides[i]; s.note != noteInPlace && s.spec.Direction == mpispec.Receives {
-				s.verb = fn.Verb(mpispec.Both)
-			}
+	c.sides = given.sides(c)
+	replaces := slices.ContainsFunc(c.sides, func(s callSide) bool { return s.note == inPlace })
+	for i := range c.sides {
+		s := &c.sides[i]
+		if replaces && s.note != inPlace && s.spec.Direction == mpispec.Receives {
+			s.verb = fn.Verb(mpispec.Both)
+		}
+		if !s.none && s.err == nil && s.receives() {
+			s.note = c.notYet()
 		}
 	}
 	return c
 }
 
-const noteInPlace = "in place: what it sends is in the receive buffer"
-
-func (c *Call) side(spec mpispec.Buffer, commErr error) callSide {
-	s := callSide{spec: spec, verb: c.fn.Verb(spec.Direction)}
-	if spec.AtRoot && c.root != rootSelf && c.root != rootUnknown {
-		s.none, s.note = true, "means nothing here: this rank is not the root"
-		return s
+// notYet says of what is received into that what is there is not what will be; "" if that is not known.
+func (c *Call) notYet() string {
+	note := map[State]string{
+		Ahead: "not received yet: the call has not run", Running: "not received yet", Pending: "not complete yet",
+	}[c.State]
+	if done, ok := map[string]string{
+		"reads": "read", "gets": "fetched", "packs into": "written", "unpacks into": "written",
+	}[c.fn.Verb(mpispec.Receives)]; ok {
+		note = strings.Replace(note, "received", done, 1)
 	}
-	if c.root == rootNobody {
-		s.none, s.note = true, "means nothing here: the root is another rank of this group"
-		return s
-	}
-	if spec.Direction == mpispec.BcastBuf {
-		switch c.root {
-		case rootSelf:
-			s.verb = c.fn.Verb(mpispec.Sends)
-		case rootOther:
-			s.verb = c.fn.Verb(mpispec.Receives)
-		default:
-			s.verb = "sends or receives"
-		}
-	}
-	at, err := c.given.place(spec.Address)
-	if err != nil {
-		s.err = err
-		return s
-	}
-	if at.inPlace {
-		s.none, s.note = true, noteInPlace
-		if spec.Direction == mpispec.Receives {
-			s.note = "in place: what it receives stays in the send buffer"
-		}
-		return s
-	}
-	if s.parts, s.err = c.parts(spec, at.addr, commErr); s.err != nil {
-		return s
-	}
-	c.receiveNote(&s)
-	return s
-}
-
-// receiveNote says of a side that is received into that what is there is not what will be.
-func (c *Call) receiveNote(s *callSide) {
-	if !s.receives() || c.state == Near {
-		return
-	}
-	s.note = "not received yet"
-	if c.state == Ahead {
-		s.note = "not received yet: the call has not run"
-	}
-	if c.state == Pending {
-		s.note = "not complete yet"
-	}
-	switch c.fn.Verb(mpispec.Receives) {
-	case "reads":
-		s.note = strings.Replace(s.note, "received", "read", 1)
-	case "gets":
-		s.note = strings.Replace(s.note, "received", "fetched", 1)
-	case "packs into", "unpacks into":
-		s.note = strings.Replace(s.note, "received", "written", 1)
-	}
-}
-
-func (s *callSide) receives() bool {
-	return s.spec.Direction != mpispec.Sends && s.verb != "sends"
-}
-
-// parts evaluates counts, displacements and types.
-func (c *Call) parts(spec mpispec.Buffer, addr uint64, commErr error) ([]callPart, error) {
-	n := 1
-	if spec.Array || spec.Times == mpispec.PerMember || spec.Times == mpispec.PerSource ||
-		spec.Times == mpispec.PerTarget || spec.Times == mpispec.SumOf {
-		if commErr != nil {
-			return nil, commErr
-		}
-		var err error
-		if n, err = c.howMany(spec.Times); err != nil {
-			return nil, err
-		}
-	}
-	if spec.Array {
-		return c.partArray(spec, addr, n)
-	}
-	part := callPart{addr: addr, count: 1}
-	p, err := c.typeOf(spec.Type)
-	if err != nil {
-		return nil, err
-	}
-	part.t, part.name = p.Type, p.Name
-	if spec.Count != "" {
-		if part.count, err = c.countOf(spec, n, commErr); err != nil {
-			return nil, err
-		}
-	}
-	if spec.Times == mpispec.PerMember || spec.Times == mpispec.PerSource || spec.Times == mpispec.PerTarget {
-		part.peers = int64(n)
-	}
-	return []callPart{part}, nil
-}
-
-func (c *Call) typeOf(parameter string) (datatype.Part, error) {
-	if parameter == "" {
-		t, err := c.r.DatatypeByName("MPI_PACKED")
-		return datatype.Part{Name: "MPI_PACKED", Type: t}, err
-	}
-	return c.given.datatype(parameter)
-}
-
-func (c *Call) countOf(spec mpispec.Buffer, n int, commErr error) (int64, error) {
-	switch spec.Times {
-	case mpispec.OwnOf:
-		if commErr != nil {
-			return 0, commErr
-		}
-		counts, err := c.given.numbers(spec.Count, c.comm.Rank()+1, c.wide(spec.Count))
-		if err != nil {
-			return 0, err
-		}
-		return counts[c.comm.Rank()], nil
-	case mpispec.SumOf:
-		counts, err := c.given.numbers(spec.Count, n, c.wide(spec.Count))
-		if err != nil {
-			return 0, err
-		}
-		var sum int64
-		for _, k := range counts {
-			sum = datatype.SatAdd(sum, max(k, 0))
-		}
-		return sum, nil
-	case mpispec.Partitions:
-		parts, err := c.given.number(spec.Parts)
-		if err != nil {
-			return 0, err
-		}
-		count, err := c.given.number(spec.Count)
-		return datatype.SatMul(max(count, 0), max(parts, 0)), err
-	default:
-	}
-	count, err := c.given.number(spec.Count)
-	if err != nil {
-		return 0, err
-	}
-	if count < 0 {
-		return 0, fault.Errorf(fault.Usage, 0, "The count %s is %d; MPI takes counts from 0 on.", c.nameOf(spec.Count), count)
-	}
-	return datatype.SatMul(count, int64(n)), nil
-}
-
-// wide reports whether the numbers of an array are of 64 bits: MPI_Count or MPI_Aint, no int.
-func (c *Call) wide(parameter string) bool { return c.fn.Param(parameter).Type != "int" }
-
-// partArray evaluates a buffer that has a count, a displacement, and perhaps a type, for each of n parts.
-func (c *Call) partArray(spec mpispec.Buffer, addr uint64, n int) ([]callPart, error) {
-	counts, err := c.given.numbers(spec.Count, n, c.wide(spec.Count))
-	if err != nil {
-		return nil, err
-	}
-	displs := make([]int64, n)
-	if spec.Displs != "" {
-		if displs, err = c.given.numbers(spec.Displs, n, c.wide(spec.Displs)); err != nil {
-			return nil, err
-		}
-	}
-	var types []datatype.Part
-	if spec.ByType {
-		types, err = c.given.datatypes(spec.Type, n)
-	} else {
-		var one datatype.Part
-		one, err = c.given.datatype(spec.Type)
-		types = []datatype.Part{one}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return placeParts(types, counts, displs, addr, spec.ByType)
+	return note
 }
 
 // placeParts are the parts of a buffer, with one type for all or one for each; displacements are in bytes, or in
@@ -307,32 +155,9 @@ func placeParts(types []datatype.Part, counts, displs []int64, addr uint64, inBy
 		if k.Bad {
 			return nil, fault.Errorf(fault.TooLarge, 0, "Displacement %d of part %d is more than 2^62 bytes.", displs[i], i)
 		}
-		parts[i] = callPart{label: fmt.Sprintf("[%d]", i), name: p.Name, t: p.Type, count: counts[i], addr: addr +
-			uint64(offset)}
+		parts[i] = callPart{label: fmt.Sprintf("[%d]", i), Part: p, count: counts[i], addr: addr + uint64(offset)}
 	}
 	return parts, nil
-}
-
-// howMany parts a buffer has.
-func (c *Call) howMany(times mpispec.Times) (int, error) {
-	n := c.comm.Size()
-	if c.comm.Kind() == abi.CommInter {
-		n = len(c.comm.Remote())
-	}
-	if times == mpispec.PerSource || times == mpispec.PerTarget {
-		dims, _, _ := c.comm.Cart()
-		if len(dims) == 0 {
-			return 0, fault.Errorf(fault.NotDecoded, 0,
-				"How many neighbours this rank has in %s is not recorded; for Cartesian communicators it is.",
-				c.comm.Summary())
-		}
-		n = 2 * len(dims)
-	}
-	if n > registry.MaxParts {
-		return 0, fault.Errorf(fault.TooLarge, 0, "The communicator has %d members; the buffers of at most %d are shown.", n,
-			registry.MaxParts)
-	}
-	return n, nil
 }
 
 func (c *Call) rootRole() rootRole {
@@ -340,17 +165,24 @@ func (c *Call) rootRole() rootRole {
 		return rootUnknown
 	}
 	root, err := c.given.number("root")
+	inter := c.comm.Kind() == abi.CommInter
 	switch {
 	case err != nil:
 		return rootUnknown
-	case c.comm.Kind() != abi.CommInter && root == int64(c.comm.Rank()):
+	case inter && root == c.r.RootConst(), !inter && root == int64(c.comm.Rank()):
 		return rootSelf
-	case c.comm.Kind() == abi.CommInter && root == c.r.RootConst():
-		return rootSelf
-	case c.comm.Kind() == abi.CommInter && root == c.r.ProcNull():
+	case inter && root == c.r.ProcNull():
 		return rootNobody
 	}
 	return rootOther
+}
+
+// group is the ranks in MPI_COMM_WORLD of those that the call communicates with.
+func (c *Call) group() []uint32 {
+	if c.comm.Kind() == abi.CommInter {
+		return c.comm.Remote()
+	}
+	return c.comm.Members()
 }
 
 // nameOf is how an argument is written, or else what it is called.

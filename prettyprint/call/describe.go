@@ -1,7 +1,8 @@
 package call
 
 import (
-	"io"
+	"fmt"
+	"strings"
 
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
@@ -12,7 +13,7 @@ import (
 // Shown is what a handle, or a status, is shown as: a tree, and text for the console.
 type Shown struct {
 	Node view.Node
-	Text func(w io.Writer, opt view.Options) error
+	Text func(w *strings.Builder, opt view.Options) error
 }
 
 // Show decodes what a record is of.
@@ -24,7 +25,7 @@ func Show(r *handle.Rank, head registry.Head, name string) (Shown, error) {
 		if err != nil {
 			return Shown{}, err
 		}
-		return Shown{t.Node(name), func(w io.Writer, opt view.Options) error { return t.Text(w, name, opt) }}, nil
+		return Shown{t.Node(name), func(w *strings.Builder, opt view.Options) error { return t.Text(w, name, opt) }}, nil
 	case registry.KindComm:
 		m, err := r.CommAt(head.Address)
 		if err != nil {
@@ -33,11 +34,11 @@ func Show(r *handle.Rank, head registry.Head, name string) (Shown, error) {
 		n = m.Node(name)
 	case registry.KindRequest:
 		q := RequestOf(r.ObjectOf(head))
-		return Shown{q.Node(name), func(w io.Writer, opt view.Options) error { return q.Text(w, name, opt) }}, nil
+		return Shown{q.Node(name), func(w *strings.Builder, opt view.Options) error { return q.Text(w, name, opt) }}, nil
 	default:
 		n = r.ObjectOf(head).Node(name)
 	}
-	return Shown{n, n.Titled}, nil
+	return Shown{n, func(w *strings.Builder, opt view.Options) error { return n.Titled(w, opt) }}, nil
 }
 
 // ShowStatus shows the status at an address.
@@ -46,13 +47,14 @@ func ShowStatus(r *handle.Rank, addr uint64, name string) (Shown, error) {
 	if err != nil {
 		return Shown{}, err
 	}
-	return Shown{s.Node(name), func(w io.Writer, _ view.Options) error {
-		return view.Write(w, "%s: %s\n", name, s.Summary())
+	return Shown{s.Node(name), func(w *strings.Builder, _ view.Options) error {
+		fmt.Fprintf(w, "%s: %s\n", name, s.Summary())
+		return nil
 	}}, nil
 }
 
 // Describe shows a variable by its declared type (see [registry.KindOf]): value is the handle, of Fortran if fortran is
-// set, or for MPI_Status its address. A null handle, one that was freed, and one of a kind that is not kept have a
+// set, or for MPI_Status its address. A null handle, one that was freed, and one of a kind that is not tracked have a
 // node that says so.
 func Describe(r *handle.Rank, declared string, value uint64, fortran bool) (view.Node, error) {
 	kind := registry.KindOf(declared)

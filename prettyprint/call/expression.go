@@ -12,18 +12,53 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
-// Resolver evaluates expressions in the rank's current frame.
+// Resolver evaluates expressions in the rank's current frame, and knows the source text around it.
 type Resolver interface {
 	// Resolve evaluates one expression without side effects. Its error says in the debugger's words why it could not.
 	// The language of the value is C or Fortran: handles of other languages are C's.
 	Resolve(expr string) (backend.Value, error)
+	// CallsOnLine returns the MPI calls whose text covers the frame's line, evaluated in it; none is no error.
+	CallsOnLine(r *handle.Rank) ([]*Call, error)
+	// CallAt returns the call of that function in the source text at a return address, or nil.
+	CallAt(site uint64, name string) *mpicall.Call
+	// Thread is the kernel's id of the frame's thread; 0: not known.
+	Thread() int32
+}
+
+// OfFrame are the calls that the resolver's frame is about: that which its thread is in, else those of its line. An
+// error says why there are none.
+func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
+	running, notTracked := InProgress(r, res.CallAt)
+	for i := range running {
+		t := &running[i]
+		if id := res.Thread(); id == t.Thread || id == 0 && len(running) == 1 {
+			t.source = r.Line(t.Site)
+			return []*Call{t.Call}, nil
+		}
+	}
+	calls, err := res.CallsOnLine(r)
+	switch {
+	case err != nil || len(calls) > 0:
+		return calls, err
+	case notTracked != nil:
+		return nil, fault.Errorf(fault.NotFound, 0, "The line has no MPI call whose arguments Cohort can read. %v", notTracked)
+	}
+	return nil, fault.Errorf(fault.NotFound, 0,
+		"The rank is in no MPI call, and its line has none whose arguments Cohort can read.")
 }
 
 // Predefined matches the names of MPI's constants.
 var Predefined = regexp.MustCompile(`^MPI_[A-Z][A-Z0-9_]*$`)
+
+// Evaluator turns expressions of the user into values and handles of a rank.
+type Evaluator struct {
+	Rank     *handle.Rank
+	Resolver Resolver
+}
 
 // Value evaluates an expression.
 func (c *Evaluator) Value(expr string) (backend.Value, error) {
@@ -32,25 +67,22 @@ func (c *Evaluator) Value(expr string) (backend.Value, error) {
 	}
 	v, err := c.Resolver.Resolve(expr)
 	if err != nil {
-		return v, &fault.Error{
-			Kind: fault.Resolve, Err: err,
-			Message: fmt.Sprintf("The expression %s cannot be evaluated here: %s.", expr,
-				strings.TrimSuffix(err.Error(), ".")),
-		}
+		return v, notResolved(err, "The expression %s cannot be evaluated here: %s.", expr,
+			strings.TrimSuffix(err.Error(), "."))
 	}
-	if kind := registry.KindOf(v.Type); v.Language == backend.Fortran && !v.HasNumber && kind != 0 &&
-		kind != registry.KindStatus &&
-		!v.Array {
+	if kind := registry.KindOf(v.Type); v.Language == backend.Fortran && !v.HasNumber && !v.Array && kind != 0 &&
+		kind != registry.KindStatus {
 		inner, err := c.Resolver.Resolve(expr + "%mpi_val") // TYPE(MPI_Datatype) of mpi_f08
 		if err != nil {
-			return v, &fault.Error{
-				Kind: fault.Resolve, Err: err,
-				Message: fmt.Sprintf("The handle in %s (of type %s) cannot be read: %v.", expr, v.Type, err),
-			}
+			return v, notResolved(err, "The handle in %s (of type %s) cannot be read: %v.", expr, v.Type, err)
 		}
 		v.Number, v.HasNumber = inner.Number, inner.HasNumber
 	}
 	return v, nil
+}
+
+func notResolved(err error, format string, args ...any) error {
+	return &fault.Error{Kind: fault.Resolve, Err: err, Message: fmt.Sprintf(format, args...)}
 }
 
 // Handle finds the record of the handle of a kind that an expression has the value of.
@@ -59,13 +91,12 @@ func (c *Evaluator) Handle(k *registry.Class, expr string, v backend.Value) (reg
 		return registry.Head{}, err
 	}
 	head, err := c.Rank.Lookup(k, v.Number, v.Language == backend.Fortran)
+	var e *fault.Error
 	switch {
 	case fault.Is(err, fault.Null):
 		err = k.NullError(expr)
-	case fault.Is(err, fault.NotFound, fault.Freed):
-		var e *fault.Error
-		errors.As(err, &e)
-		err = &fault.Error{Kind: e.Kind, Address: e.Address, Err: e, Message: fmt.Sprintf("%s: %s", expr, e.Message)}
+	case fault.Is(err, fault.NotFound, fault.Freed) && errors.As(err, &e):
+		err = &fault.Error{Kind: e.Kind, Address: e.Address, Err: e, Message: expr + ": " + e.Message}
 	}
 	return head, err
 }
@@ -77,13 +108,6 @@ func (c *Evaluator) Datatype(expr string, v backend.Value) (*datatype.Type, erro
 		return nil, err
 	}
 	return c.Rank.DatatypeAt(head.Address)
-}
-
-func handleType(name string, l backend.Language) string {
-	if l == backend.Fortran {
-		return "INTEGER or TYPE(" + name + ")"
-	}
-	return name
 }
 
 // addressInteger are types of integers that hold addresses.
@@ -110,21 +134,21 @@ var pointerToHandle = regexp.MustCompile(`\bMPI_\w+\b[^*]*\*|\bompi_\w+_t\b[^*]*
 
 // noHandle says why a value is no handle of that kind, and what to write instead; nil if it may be one.
 func noHandle(expr string, v backend.Value, k *registry.Class) error {
+	ctype, hint := k.Ctype, "."
 	switch {
 	case v.Language == backend.C && v.Pointer && pointerToHandle.MatchString(v.Type):
 		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s, a pointer to a handle. Write *%s.", expr,
 			v.Type, inParentheses(expr))
 	case v.Array:
-		return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; the handle of a %s is expected, a "+
-			"variable of "+
-			"type %s. Write %s for the first of the array.",
-			expr, v.Type, k.Word, handleType(k.Ctype, v.Language), FirstOf(expr, v.Language))
-	case !v.HasNumber, v.Struct && v.Language == backend.C:
-		return fault.Errorf(fault.Usage, 0,
-			"The expression %s is of type %s; the handle of a %s is expected, a variable of type %s.",
-			expr, v.Type, k.Word, handleType(k.Ctype, v.Language))
+		hint = ". Write " + FirstOf(expr, v.Language) + " for the first of the array."
+	case v.HasNumber && (!v.Struct || v.Language != backend.C):
+		return nil
 	}
-	return nil
+	if v.Language == backend.Fortran {
+		ctype = "INTEGER or TYPE(" + ctype + ")"
+	}
+	return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of "+
+		"type %s%s", expr, v.Type, k.Word, ctype, hint)
 }
 
 // FirstOf is the first element of an array, as the language writes it.
@@ -143,9 +167,3 @@ func inParentheses(expr string) string {
 }
 
 var plainExpression = regexp.MustCompile(`^\w+((\.|->|::)\w+|\[\w+\])*$`)
-
-// Evaluator turns expressions of the user into handles of a rank.
-type Evaluator struct {
-	Rank     *handle.Rank
-	Resolver Resolver
-}

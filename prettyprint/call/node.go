@@ -2,105 +2,91 @@ package call
 
 import (
 	"fmt"
-	"io"
+	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// Name is the function's name, as the program calls it.
-func (c *Call) Name() string { return c.name }
-
-// State says how far the call has come.
-func (c *Call) State() State { return c.state }
+// whole reports whether the side is in one piece.
+func (s *callSide) whole() bool { return len(s.parts) == 1 && s.parts[0].label == "" }
 
 // what says what is sent or received: 3 × column.
 func (s *callSide) what() string {
-	if len(s.parts) == 1 && s.parts[0].label == "" {
+	if s.whole() {
 		return s.parts[0].what()
 	}
 	var elements int64
 	for i := range s.parts {
-		elements = datatype.SatAdd(elements, datatype.SatMul(max(s.parts[i].count, 0), s.parts[i].t.Elements()))
+		elements = datatype.SatAdd(elements, datatype.SatMul(max(s.parts[i].count, 0), s.parts[i].Type.Elements()))
 	}
 	return view.Plural(int64(len(s.parts)), "part") + ", " + datatype.BasicElements(elements)
 }
 
 func (p *callPart) what() string {
-	name := p.name
-	if !simpleName(name) {
-		name = p.t.Title()
-	}
-	return fmt.Sprintf("%s × %s", view.Grouped(p.count), name)
+	return fmt.Sprintf("%s × %s", view.Grouped(p.count), p.named(p.Type.Title))
 }
 
-// simpleName reports whether a text is one word, which may stand for a type in front of an address.
-func simpleName(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return r > 0x7f || !isWord(byte(r))
-	}) < 0 && (s[0] < '0' || s[0] > '9')
+// named is how the program calls the type, if that is a word; it may stand in front of an address.
+func (p *callPart) named(otherwise func() string) string {
+	if word.MatchString(p.Name) {
+		return p.Name
+	}
+	return otherwise()
 }
+
+var word = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
 // Summary says in a line what the call does: "sends 3 × column to rank 2, tag 7, MPI_COMM_WORLD".
 func (c *Call) Summary() string {
 	var sides []string
+	to := c.peer("dest", " to ")
 	for i := range c.sides {
 		s := &c.sides[i]
+		text := s.verb
 		switch {
 		case s.none && len(c.sides) > 1:
 			continue
 		case s.none:
-			sides = append(sides, s.verb+" nothing")
+			text += " nothing"
 		case s.err != nil:
-			sides = append(sides, s.verb+" "+c.nameOf(s.spec.Address)+" (not evaluated)")
+			text += " " + c.nameOf(s.spec.Address) + " (not evaluated)"
+		case s.receives() && (c.fn.Has("source") || c.fn.Has("message")): // the count is an upper bound
+			text += " up to " + s.what()
 		default:
-			text := s.verb + " " + s.what()
-			if s.receives() && c.point() {
-				text = s.verb + " up to " + s.what()
-			}
-			sides = append(sides, text)
+			text += " " + s.what()
 		}
-		if i == 0 && len(c.sides) == 2 && c.fn.Has("dest") {
-			sides[len(sides)-1] += c.peer("dest", " to ")
+		if i == 0 && len(c.sides) == 2 {
+			text, to = text+to, ""
 		}
+		sides = append(sides, text)
 	}
-	out := strings.Join(sides, ", ")
-	if len(c.sides) != 2 {
-		out += c.peer("dest", " to ")
-	}
-	out += c.peer("source", " from ") + c.peer("target_rank", " at ") + c.tags()
-	if c.fn.Has("root") {
-		out += c.rootText()
-	}
+	out := strings.Join(sides, ", ") + to + c.peer("source", " from ") + c.peer("target_rank", " at ") + c.tags() +
+		c.rootText()
 	if c.comm != nil {
 		out += ", " + c.commText()
 	}
 	return strings.TrimPrefix(strings.TrimSpace(out), ", ")
 }
 
-// point reports whether the call is point-to-point: its count is an upper bound.
-func (c *Call) point() bool { return c.fn.Has("source") || c.fn.Has("message") }
-
 func (c *Call) peer(parameter, how string) string {
 	if !c.fn.Has(parameter) {
 		return ""
 	}
 	n, err := c.given.number(parameter)
-	if err != nil {
-		if text := c.given.text(parameter); text != "" {
-			return how + "rank " + text + " (not evaluated)"
-		}
-		return ""
+	if err == nil {
+		return how + c.r.RankText(n, c.comm)
 	}
-	return how + c.rankText(n)
+	if text := c.given.text(parameter); text != "" {
+		return how + "rank " + text + " (not evaluated)"
+	}
+	return ""
 }
-
-// rankText names a rank of the call's communicator.
-func (c *Call) rankText(n int64) string { return c.r.RankText(n, c.comm) }
 
 func (c *Call) tags() string {
 	var out []string
@@ -119,13 +105,10 @@ func (c *Call) tags() string {
 			out = append(out, fmt.Sprintf("tag %d", n))
 		}
 	}
-	if len(out) == 2 && out[0] == out[1] {
-		out = out[:1]
-	}
 	if len(out) == 0 {
 		return ""
 	}
-	return ", " + strings.Join(out, " and ")
+	return ", " + strings.Join(slices.Compact(out), " and ")
 }
 
 func (c *Call) rootText() string {
@@ -135,15 +118,15 @@ func (c *Call) rootText() string {
 	case rootNobody:
 		return ", root in this group"
 	default:
+		if n, err := c.given.number("root"); err == nil && c.fn.Has("root") {
+			return ", root " + strings.TrimPrefix(c.r.RankText(n, c.comm), "rank ")
+		}
+		return ""
 	}
-	if n, err := c.given.number("root"); err == nil {
-		return ", root " + strings.TrimPrefix(c.rankText(n), "rank ")
-	}
-	return ""
 }
 
 func (c *Call) commText() string {
-	if t := c.given.text("comm"); simpleName(t) {
+	if t := c.given.text("comm"); word.MatchString(t) {
 		return t
 	}
 	return c.comm.Brief()
@@ -151,21 +134,20 @@ func (c *Call) commText() string {
 
 // Node is the call as a tree: its sides, each opened into the values that the call sees there, and its other arguments.
 func (c *Call) Node() view.Node {
-	var kids []view.Node
-	for i := range c.sides {
-		kids = append(kids, c.sideNode(&c.sides[i]))
-	}
-	kids = append(kids, c.others()...)
-	value := c.Summary()
+	value := c.line()
 	if preview := c.preview(); preview != "" {
 		value += ": " + preview
 	}
-	if len(c.sides) == 0 {
-		value = c.line()
-	}
-	n := view.Group(c.name, value, kids)
+	n := view.Group(c.Name, value, c.nodes())
 	n.Type = "MPI call"
 	return n
+}
+
+func (c *Call) nodes() (kids []view.Node) {
+	for i := range c.sides {
+		kids = append(kids, c.sideNode(&c.sides[i]))
+	}
+	return append(kids, c.others()...)
 }
 
 // line says in a line what the call does: to a buffer, or to requests.
@@ -176,15 +158,6 @@ func (c *Call) line() string {
 		}
 	}
 	return c.Summary()
-}
-
-// requestsText writes the requests that a call is given, if they are several.
-func (c *Call) requestsText(w io.Writer, opt view.Options) error {
-	kids := c.others()
-	if len(kids) == 0 || kids[0].Name != "requests" || kids[0].Len() == 0 {
-		return nil
-	}
-	return view.ListText(w, kids[0], opt.MaxList)
 }
 
 // preview shows the first values of a call with one side.
@@ -201,13 +174,7 @@ func (c *Call) preview() string {
 
 func (c *Call) sideNode(s *callSide) view.Node {
 	name := s.verb
-	same := 0
-	for i := range c.sides {
-		if c.sides[i].verb == s.verb {
-			same++
-		}
-	}
-	if same > 1 {
+	if slices.ContainsFunc(c.sides, func(o callSide) bool { return o.verb == s.verb && o.spec != s.spec }) {
 		name += " (" + s.spec.Address + ")"
 	}
 	switch {
@@ -215,7 +182,7 @@ func (c *Call) sideNode(s *callSide) view.Node {
 		return view.Leaf(name, s.note)
 	case s.err != nil:
 		return view.Leaf(name, "not evaluated: "+s.err.Error())
-	case len(s.parts) == 1 && s.parts[0].label == "":
+	case s.whole():
 		n := s.parts[0].node(c.r, name)
 		n.Value = s.title(&s.parts[0]) + ": " + n.Value
 		return n
@@ -241,11 +208,7 @@ func (s *callSide) title(p *callPart) string {
 
 // buffer views the part as the call does.
 func (p *callPart) buffer(r *handle.Rank) (*datatype.Buffer, error) {
-	name := p.name
-	if !simpleName(name) {
-		name = p.t.Label()
-	}
-	return r.Buffer(name, p.addr, p.t, p.count)
+	return r.Buffer(p.named(p.Type.Label), p.addr, p.Type, p.count)
 }
 
 func (p *callPart) node(r *handle.Rank, name string) view.Node {
@@ -267,24 +230,24 @@ func (c *Call) others() []view.Node {
 		}
 	}
 	var out []view.Node
-	for i := range c.fn.Params {
-		p := c.fn.Params[i].Name
-		if used[p] {
+	for _, p := range c.fn.Params {
+		if used[p.Name] {
 			continue
 		}
-		switch p {
-		case "dest", "source", "target_rank", "root":
-			if n, err := c.given.number(p); err == nil {
-				out = append(out, view.Leaf(p, c.rankText(n)))
+		switch p.Role {
+		case mpispec.RoleDest, mpispec.RoleSource, mpispec.RoleTarget, mpispec.RoleRoot:
+			if n, err := c.given.number(p.Name); err == nil {
+				out = append(out, view.Leaf(p.Name, c.r.RankText(n, c.comm)))
 				continue
 			}
-		case "tag", "sendtag", "recvtag":
-			if n, err := c.given.number(p); err == nil && n == registry.AnyTag {
-				out = append(out, view.Leaf(p, "any tag"))
+		case mpispec.RoleTag:
+			if n, err := c.given.number(p.Name); err == nil && n == registry.AnyTag {
+				out = append(out, view.Leaf(p.Name, "any tag"))
 				continue
 			}
+		default:
 		}
-		if n, ok := c.given.node(p); ok {
+		if n, ok := c.given.node(p.Name); ok {
 			out = append(out, n)
 		}
 	}
@@ -296,115 +259,64 @@ func (c *Call) others() []view.Node {
 	return out
 }
 
-// Text writes the call for the console: what it does, then each side's values.
-func (c *Call) Text(w io.Writer, opt view.Options) error {
+// Text writes the call for the console: what it does, then each side's values, or the requests that it is given.
+func (c *Call) Text(w *strings.Builder, opt view.Options) error {
 	opt = opt.Filled()
-	state := map[State]string{
-		Ahead: "is about to be called", Running: "is being called",
-		Near: "is called on this line",
-	}[c.state]
-	where := ""
+	how := map[State]string{
+		Ahead: "is about to be called", Running: "is being called", Near: "is called on this line",
+	}[c.State]
 	if c.source != "" {
-		where = " at " + c.source
+		how += " at " + c.source
 	}
-	if err := view.Write(w, "%s %s%s: %s\n", c.name, state, where, c.line()); err != nil {
-		return err
+	fmt.Fprintf(w, "%s %s: %s\n", c.Name, how, c.line())
+	if len(c.sides) > 0 {
+		return c.sidesText(w, opt)
 	}
-	if len(c.sides) == 0 {
-		return c.requestsText(w, opt)
+	if kids := c.others(); len(kids) > 0 && kids[0].Name == "requests" && kids[0].Len() > 0 {
+		return view.ListText(w, kids[0], opt.MaxList)
 	}
+	return nil
+}
+
+// sidesText writes what is in the buffers of the call.
+func (c *Call) sidesText(w *strings.Builder, opt view.Options) error {
 	for i := range c.sides {
 		s := &c.sides[i]
 		if s.none || s.err != nil {
 			n := c.sideNode(s)
-			if err := view.Write(w, "%s: %s\n", n.Name, n.Value); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := c.sideText(w, s, opt); err != nil {
+			fmt.Fprintf(w, "%s: %s\n", n.Name, n.Value)
+		} else if err := c.sideText(w, s, opt); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Call) sideText(w io.Writer, s *callSide, opt view.Options) error {
+func (c *Call) sideText(w *strings.Builder, s *callSide, opt view.Options) error {
 	left := int64(opt.MaxList)
 	for i := range s.parts {
 		p := &s.parts[i]
 		if left <= 0 {
-			return view.Write(w, "... %s more\n", view.Plural(int64(len(s.parts)-i), "part"))
+			fmt.Fprintf(w, "... %s more\n", view.Plural(int64(len(s.parts)-i), "part"))
+			return nil
 		}
-		who := s.verb
-		if p.label != "" {
-			who += " " + p.label
-		}
-		if err := view.Write(w, "%s %s\n", who, s.title(p)); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "%s %s\n", strings.TrimSpace(s.verb+" "+p.label), s.title(p))
 		b, err := p.buffer(c.r)
 		if err != nil {
-			if err := view.Write(w, "  %v\n", err); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "  %v\n", err)
 			continue
 		}
-		part := opt
-		part.MaxList = int(left)
-		if err := b.Text(w, part); err != nil {
+		opt.MaxList = int(left)
+		if err := b.Text(w, opt); err != nil {
 			return err
 		}
 		left -= min(b.Len(), left)
-		if p.t.Freed() && (c.state == Pending || c.state == Running) {
+		if p.Type.Freed() && (c.State == Pending || c.State == Running) {
 			continue // which a program may do meanwhile
 		}
-		if err := datatype.WriteWarnings(w, p.t); err != nil {
+		if err := datatype.WriteWarnings(w, p.Type); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// envelope is that of the call's send or receive.
-func (c *Call) envelope(receives bool) *datatype.Envelope {
-	e := &datatype.Envelope{Call: c.name, Self: datatype.NotKnown, Peer: datatype.NotKnown, Tag: datatype.NotKnown}
-	if c.comm == nil {
-		return e
-	}
-	e.Comm, e.CommName = c.comm.GlobalID(), c.comm.Brief()
-	members := c.comm.Members()
-	if me := c.comm.Rank(); me < len(members) && members[me] != handle.OutsideWorld {
-		e.Self = int64(members[me])
-	}
-	group := members
-	if c.comm.Kind() == abi.CommInter {
-		group = c.comm.Remote()
-	}
-	peer, tag := "dest", []string{"sendtag", "tag"}
-	if receives {
-		peer, tag = "source", []string{"recvtag", "tag"}
-	}
-	if !c.fn.Has(peer) {
-		e.Collective = true
-		return e
-	}
-	switch n, err := c.given.number(peer); {
-	case err != nil:
-	case n == c.r.ProcNull():
-		e.Peer = datatype.NullRank
-	case n == c.r.AnySource():
-		e.Peer = datatype.AnyRank
-	case n >= 0 && n < int64(len(group)) && group[n] != handle.OutsideWorld:
-		e.Peer = int64(group[n])
-	}
-	for _, t := range tag {
-		if n, err := c.given.number(t); c.fn.Has(t) && err == nil {
-			if e.Tag = n; n == registry.AnyTag {
-				e.Tag = datatype.AnyRank
-			}
-			break
-		}
-	}
-	return e
 }

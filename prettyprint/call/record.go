@@ -1,8 +1,10 @@
 package call
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -27,144 +29,113 @@ func operation(a *abi.Action) string {
 	return fmt.Sprintf("a call of MPI (operation %d)", a.Op)
 }
 
-// recordCall is a call as the registry has it. source is the same call in the source text, for the names of things, or
-// nil.
-func recordCall(r *handle.Rank, a *abi.Action, state State, source *mpicall.Call) *Call {
-	name := operation(a)
+// recordCall is a call as the registry has it.
+func recordCall(r *handle.Rank, given *recordArguments, state State) *Call {
+	name := operation(given.a)
 	fn, known := mpispec.Lookup(name)
 	if !known {
 		fn = &mpispec.Function{Name: name}
-		if a.Comm != 0 || a.CommHandle != 0 {
+		if given.a.Comm != 0 || given.a.CommHandle != 0 {
 			fn.Params = []mpispec.Param{{Name: "comm", Type: "MPI_Comm", Role: mpispec.RoleComm}}
 		}
 	}
-	given := &recordArguments{r: r, a: a, fn: fn, source: source}
-	c := &Call{fn: fn, name: name, state: state, given: given, r: r}
-	if p := fn.WithRole(mpispec.RoleComm); p != nil {
-		if m, err := given.comm(p.Name); err == nil {
-			c.comm = m
-		}
-	}
-	c.root = c.rootRole()
-	inPlace := a.Send.Flags&abi.SideInPlace != 0 || a.Receive.Flags&abi.SideInPlace != 0
-	for _, s := range []struct {
-		abi       *abi.Side
-		direction mpispec.BufferDirection
-	}{{&a.Send, mpispec.Sends}, {&a.Receive, mpispec.Receives}} {
-		if s.abi.Flags&abi.SidePresent == 0 {
-			continue
-		}
-		side := c.recordSide(s.abi, s.direction)
-		if inPlace && !side.none && s.direction == mpispec.Receives {
-			side.verb = fn.Verb(mpispec.Both)
-		}
-		c.sides = append(c.sides, side)
-	}
-	return c
-}
-
-func (c *Call) recordSide(a *abi.Side, direction mpispec.BufferDirection) callSide {
-	spec := mpispec.Buffer{Address: "buffer", Direction: direction}
-	for _, b := range c.fn.Buffers {
-		if b.Direction == direction || b.Direction == mpispec.Both || b.Direction == mpispec.BcastBuf {
-			spec = b
-			break
-		}
-	}
-	spec.Direction = direction
-	s := callSide{spec: spec, verb: c.fn.Verb(direction)}
-	if s.verb == "" {
-		s.verb = map[mpispec.BufferDirection]string{mpispec.Sends: "sends", mpispec.Receives: "receives"}[direction]
-	}
-	switch {
-	case a.Flags&abi.SideInPlace != 0 && direction == mpispec.Receives:
-		s.none, s.note = true, "in place: what it receives stays in the send buffer"
-	case a.Flags&abi.SideInPlace != 0:
-		s.none, s.note = true, noteInPlace
-	case a.Flags&abi.SideNotHere != 0:
-		s.none, s.note = true, "means nothing here: this rank is not the root"
-	case a.Flags&abi.SideArraysGone != 0:
-		s.err = fault.Errorf(fault.NotDecoded, 0,
-			"The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.",
-			a.Buffer)
-	default:
-		if s.parts, s.err = c.recordParts(a, spec); s.err == nil {
-			c.receiveNote(&s)
-		}
-	}
-	return s
-}
-
-func (c *Call) recordParts(a *abi.Side, spec mpispec.Buffer) ([]callPart, error) {
-	n := int(min(a.N, registry.MaxParts+1))
-	if n > registry.MaxParts {
-		return nil, fault.Errorf(fault.TooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", a.N,
-			registry.MaxParts)
-	}
-	var types []datatype.Part
-	if a.Types != 0 {
-		var err error
-		if types, err = c.r.DatatypeArray("types", a.Types, n, false); err != nil {
-			return nil, err
-		}
-	} else {
-		t, err := c.r.DatatypeIfAny(a.Datatype)
-		switch {
-		case err != nil:
-			return nil, err
-		case t == nil:
-			return nil, fault.Errorf(fault.NotFound, 0,
-				"The datatype of the buffer at 0x%x, with the handle 0x%x, is not known.", a.Buffer, a.Handle)
-		case t.Problem() != nil:
-			return nil, t.Problem()
-		}
-		types = []datatype.Part{{Name: c.typeName(spec, t), Type: t}}
-	}
-	if a.Flags&abi.SideVector == 0 {
-		if len(types) == 0 {
-			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has one part, and an array of no datatypes", a.Buffer)
-		}
-		count := a.Count
-		if count < 0 {
-			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has the count %d", a.Buffer, count)
-		}
-		part := callPart{name: types[0].Name, t: types[0].Type, count: count, addr: a.Buffer}
-		if a.Flags&abi.SidePerPeer != 0 {
-			part.count, part.peers = datatype.SatMul(count, int64(n)), int64(n)
-		}
-		return []callPart{part}, nil
-	}
-	counts, err := c.r.Integers("counts", a.Counts, n, a.Flags&abi.SideCounts64 != 0)
-	if err != nil {
-		return nil, err
-	}
-	displs := make([]int64, n)
-	if a.Displs != 0 {
-		if displs, err = c.r.Integers("displacements", a.Displs, n, a.Flags&abi.SideDispls64 != 0); err != nil {
-			return nil, err
-		}
-	}
-	return placeParts(types, counts, displs, a.Buffer, a.Flags&abi.SideDisplsBytes != 0)
-}
-
-// typeName is how the program calls a type: in this call, or by its name.
-func (c *Call) typeName(spec mpispec.Buffer, t *datatype.Type) string {
-	if text := c.given.text(spec.Type); simpleName(text) && spec.Type != "" {
-		return text
-	}
-	if t.Name() != "" {
-		return t.Name()
-	}
-	return t.Combiner().String()
+	return newCall(r, fn, name, given, state)
 }
 
 // recordArguments are arguments from the registry.
 type recordArguments struct {
 	r      *handle.Rank
 	a      *abi.Action
-	fn     *mpispec.Function
-	source *mpicall.Call
+	source *mpicall.Call // the same call in the source text, for the names of things, or nil
 	array  *requestArray // of the requests that the call is given, or nil
+}
+
+func (g *recordArguments) sides(c *Call) []callSide {
+	return append(g.side(c, &g.a.Send, mpispec.Sends, "sends"), g.side(c, &g.a.Receive, mpispec.Receives, "receives")...)
+}
+
+// side is one side, if the call has it. verb is what it does if its function does not say.
+func (g *recordArguments) side(c *Call, a *abi.Side, direction mpispec.BufferDirection, verb string) []callSide {
+	if a.Flags&abi.SidePresent == 0 {
+		return nil
+	}
+	s := callSide{spec: mpispec.Buffer{Address: "buffer"}, verb: cmp.Or(c.fn.Verb(direction), verb)}
+	if i := slices.IndexFunc(c.fn.Buffers, func(b mpispec.Buffer) bool {
+		return b.Direction == direction || b.Direction == mpispec.Both || b.Direction == mpispec.BcastBuf
+	}); i >= 0 {
+		s.spec = c.fn.Buffers[i]
+	}
+	s.spec.Direction = direction
+	switch {
+	case a.Flags&abi.SideInPlace != 0:
+		s.inPlace()
+	case a.Flags&abi.SideNotHere != 0:
+		s.nothing(notRoot)
+	case a.Flags&abi.SideArraysGone != 0:
+		s.err = fault.Errorf(fault.NotDecoded, 0,
+			"The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.", a.Buffer)
+	default:
+		s.parts, s.err = g.parts(a, s.spec)
+	}
+	return []callSide{s}
+}
+
+func (g *recordArguments) parts(a *abi.Side, spec mpispec.Buffer) ([]callPart, error) {
+	n := int(a.N)
+	if n > registry.MaxParts {
+		return nil, fault.Errorf(fault.TooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", n,
+			registry.MaxParts)
+	}
+	types, err := g.types(a, spec, n)
+	if err != nil {
+		return nil, err
+	}
+	if a.Flags&abi.SideVector == 0 {
+		part := callPart{count: a.Count, addr: a.Buffer}
+		switch {
+		case len(types) == 0:
+			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has one part, and an array of no datatypes", a.Buffer)
+		case a.Count < 0:
+			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has the count %d", a.Buffer, a.Count)
+		case a.Flags&abi.SidePerPeer != 0:
+			part.count, part.peers = datatype.SatMul(a.Count, int64(n)), int64(n)
+		}
+		part.Part = types[0]
+		return []callPart{part}, nil
+	}
+	counts, err := g.r.Integers("counts", a.Counts, n, a.Flags&abi.SideCounts64 != 0)
+	if err != nil {
+		return nil, err
+	}
+	displs := make([]int64, n)
+	if a.Displs != 0 {
+		if displs, err = g.r.Integers("displacements", a.Displs, n, a.Flags&abi.SideDispls64 != 0); err != nil {
+			return nil, err
+		}
+	}
+	return placeParts(types, counts, displs, a.Buffer, a.Flags&abi.SideDisplsBytes != 0)
+}
+
+// types are the datatype of all parts, or that of each of n.
+func (g *recordArguments) types(a *abi.Side, spec mpispec.Buffer, n int) ([]datatype.Part, error) {
+	if a.Types != 0 {
+		return g.r.DatatypeArray("types", a.Types, n, false)
+	}
+	t, err := g.r.DatatypeIfAny(a.Datatype)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
+		return nil, fault.Errorf(fault.NotFound, 0,
+			"The datatype of the buffer at 0x%x, with the handle 0x%x, is not known.", a.Buffer, a.Handle)
+	case t.Problem() != nil:
+		return nil, t.Problem()
+	}
+	name := g.text(spec.Type) // how the program calls it: in this call, or by its name
+	if !word.MatchString(name) {
+		name = cmp.Or(t.Name(), t.Combiner().String())
+	}
+	return []datatype.Part{{Name: name, Type: t}}, nil
 }
 
 func (g *recordArguments) text(parameter string) string {
@@ -175,20 +146,20 @@ func (g *recordArguments) text(parameter string) string {
 	return s
 }
 
-// noneInt32 is in a record where a number is not known.
-const noneInt32 = math.MinInt32
+// notKnown is in a record where a number is not known.
+const notKnown = math.MinInt32
 
 // number gives what the record has, in the library's numbers.
 func (g *recordArguments) number(parameter string) (int64, error) {
-	value := int64(noneInt32)
-	rank := func(v int32) int64 {
-		switch v {
+	value := int64(notKnown)
+	rank := func(peer int32) int64 {
+		switch peer {
 		case -1:
 			return g.r.AnySource()
 		case -2:
 			return g.r.ProcNull()
 		}
-		return int64(v)
+		return int64(peer)
 	}
 	switch parameter {
 	case "dest":
@@ -213,7 +184,7 @@ func (g *recordArguments) number(parameter string) (int64, error) {
 			return g.a.Offset, nil
 		}
 	}
-	if value == noneInt32 {
+	if value == notKnown {
 		return 0, fault.Errorf(fault.NotFound, 0, "The argument %s is not recorded.", parameter)
 	}
 	return value, nil
@@ -227,6 +198,8 @@ func (g *recordArguments) comm(string) (*handle.Comm, error) {
 	}
 	return c, err
 }
+
+func (g *recordArguments) requests() (*requestArray, error) { return g.array, nil } //nolint:unparam // of an interface
 
 func (g *recordArguments) node(parameter string) (view.Node, bool) {
 	object := func(kind registry.Kind, rec uint64) (view.Node, bool) {
@@ -247,14 +220,12 @@ func (g *recordArguments) node(parameter string) (view.Node, bool) {
 	case "fh":
 		return object(registry.KindFile, g.a.Object)
 	case "target_datatype":
-		t, err := g.r.DatatypeIfAny(g.a.Target.Datatype)
-		if err != nil || t == nil {
-			return view.Node{}, false
+		if t, err := g.r.DatatypeIfAny(g.a.Target.Datatype); err == nil && t != nil {
+			return view.Leaf("target", fmt.Sprintf("%s × %s", view.Grouped(g.a.Target.Count), t.Title())), true
 		}
-		return view.Leaf("target", fmt.Sprintf("%s × %s", view.Grouped(g.a.Target.Count), t.Title())), true
 	case "request", "array_of_requests":
 		if g.array != nil {
-			return requestList(g.r, *g.array), true
+			return g.array.node(g.r), true
 		}
 	case "offset", "target_disp", "tag", "sendtag", "recvtag":
 		if n, err := g.number(parameter); err == nil {
@@ -263,23 +234,6 @@ func (g *recordArguments) node(parameter string) (view.Node, bool) {
 	}
 	return view.Node{}, false
 }
-
-func (g *recordArguments) requestArray() (*requestArray, error) { return g.array, nil } //nolint:unparam // as that of sourceArguments
-
-// These are not asked of a record: its sides are made by recordSide.
-func (g *recordArguments) place(string) (place, error) { return place{}, errNotAsked }
-
-func (g *recordArguments) numbers(string, int, bool) ([]int64, error) {
-	return nil, errNotAsked
-}
-
-func (g *recordArguments) datatype(string) (datatype.Part, error) {
-	return datatype.Part{}, errNotAsked
-}
-
-func (g *recordArguments) datatypes(string, int) ([]datatype.Part, error) { return nil, errNotAsked }
-
-var errNotAsked = fault.Errorf(fault.NotFound, 0, "The argument is not recorded.")
 
 // ThreadCall is a call that a thread is in.
 type ThreadCall struct {
@@ -293,8 +247,8 @@ type ThreadCall struct {
 // maxThreads bounds the records of calls that are read.
 const maxThreads = 1 << 14
 
-// InProgress returns the calls that the threads of the rank are in. sources may give the same call in the source
-// text, by its return address.
+// InProgress returns the calls that the threads of the rank are in. source may give the same call in the source text,
+// by its return address; nil: none are known.
 func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
 	if err := r.Lacks(abi.FeatureCalls, "Calls in progress"); err != nil {
 		return nil, err
@@ -315,28 +269,26 @@ func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.C
 		if k.Active == 0 {
 			continue
 		}
-		var in *mpicall.Call
+		given := &recordArguments{r: r, a: &k.A}
 		if source != nil {
-			in = source(k.CallSite, operation(&k.A))
+			given.source = source(k.CallSite, operation(&k.A))
 		}
-		c := recordCall(r, &k.A, Running, in)
-		if g, ok := c.given.(*recordArguments); ok && k.NRequests > 0 {
-			g.array = &requestArray{addr: k.Requests, n: k.NRequests}
+		if k.NRequests > 0 {
+			given.array = &requestArray{addr: k.Requests, n: k.NRequests}
 		}
-		out = append(out, ThreadCall{Call: c, Thread: k.Tid, Site: k.CallSite, Event: k.Event, Since: k.SinceNS})
+		out = append(out, ThreadCall{recordCall(r, given, Running), k.Tid, k.CallSite, k.Event, k.SinceNS})
 	}
 	return out, nil
 }
 
 // Line is a call in a list.
 func (t *ThreadCall) Line() string {
-	env := &t.r.Env
-	s := t.name
-	if what := t.Call.line(); what != "" {
+	s := t.Name
+	if what := t.line(); what != "" {
 		s += ": " + what
 	}
 	s += "; called " + t.r.CreatedText(t.Site, t.Event)
-	if since := env.Since(t.Since); since != "" {
+	if since := t.r.Env.Since(t.Since); since != "" {
 		s += ", " + since + " ago"
 	}
 	return s

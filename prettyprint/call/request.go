@@ -1,12 +1,14 @@
 package call
 
 import (
+	"encoding/binary"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -16,6 +18,7 @@ type Request struct {
 	abi abi.RequestRecord
 }
 
+// RequestOf is the request that an object is.
 func RequestOf(o *handle.Object) *Request {
 	return &Request{o, abi.Read[abi.RequestRecord](o.Head.Raw)}
 }
@@ -25,64 +28,67 @@ func (q *Request) Pending() bool {
 	return q.Head.State&(abi.RequestActive|abi.RequestComplete) == abi.RequestActive
 }
 
+// Call is the call that the request is of.
 func (q *Request) Call() *Call {
 	state := Near
 	if q.Pending() {
 		state = Pending
 	}
-	return recordCall(q.Rank, &q.abi.A, state, nil)
+	return recordCall(q.Rank, &recordArguments{r: q.Rank, a: &q.abi.A}, state)
 }
 
-func (q *Request) stateText() string {
-	s := "pending"
+// state is a word for how far the request is, and what else there is to say of that.
+func (q *Request) state() (is, more string) {
+	is = "pending"
 	switch state := q.Head.State; {
 	case state&abi.RequestComplete != 0:
-		s = "complete, not waited for yet"
+		is, more = "complete", ", not waited for yet"
 	case state&abi.RequestActive == 0 && q.abi.StartEvent == 0:
-		s = "inactive, never started"
+		is, more = "inactive", ", never started"
 	case state&abi.RequestActive == 0:
-		s = "inactive"
+		is = "inactive"
 	case state&abi.RequestUnsure != 0:
-		s = "pending or complete: a call that waited for it ended with an error"
+		is, more = "pending or complete", ": a call that waited for it ended with an error"
 	case state&abi.RequestCancelled != 0:
-		s = "pending, MPI_Cancel was called"
+		more = ", MPI_Cancel was called"
 	}
 	if q.Head.State&abi.RequestPersistent != 0 {
-		s += ", persistent"
+		more += ", persistent"
 	}
 	if q.Head.State&abi.RequestShared != 0 {
-		s += "; others have the same handle"
+		more += "; others have the same handle"
 	}
-	return s
+	return is, more
 }
 
 func (q *Request) summary() string {
 	c := q.Call()
-	return fmt.Sprintf("%s %s: %s", firstWord(q.stateText()), c.name, c.Summary())
-}
-
-func firstWord(s string) string {
-	w, _, _ := strings.Cut(s, ",")
-	w, _, _ = strings.Cut(w, ";")
-	w, _, _ = strings.Cut(w, ":")
-	return w
+	is, _ := q.state()
+	return fmt.Sprintf("%s %s: %s", is, c.Name, c.Summary())
 }
 
 // Line is the summary with place and time, for lists.
 func (q *Request) Line() string {
 	s := q.summary()
-	site, event := q.Head.CallSite, q.Head.Event
-	how := "posted "
 	if q.abi.StartEvent != 0 {
-		site, event, how = q.abi.StartSite, q.abi.StartEvent-1, "started "
+		s += "; started " + q.started()
+	} else {
+		s += "; posted " + q.Rank.CreatedText(q.Head.CallSite, q.Head.Event)
 	}
-	s += "; " + how + q.Rank.CreatedText(site, event)
-	if q.Pending() {
-		if since := q.Rank.Env.Since(q.abi.SinceNS); since != "" {
-			s += ", " + since + " ago"
-		}
+	if since := q.since(); since != "" {
+		s += ", " + since + " ago"
 	}
 	return s
+}
+
+func (q *Request) started() string { return q.Rank.CreatedText(q.abi.StartSite, q.abi.StartEvent-1) }
+
+// since is how long the request has been pending, or "".
+func (q *Request) since() string {
+	if !q.Pending() {
+		return ""
+	}
+	return q.Rank.Env.Since(q.abi.SinceNS)
 }
 
 // Node is the request as a tree.
@@ -91,54 +97,102 @@ func (q *Request) Node(name string) view.Node {
 	if q.Freed() {
 		value += ", freed"
 	}
-	n := view.Group(name, value, append(q.nodes(), q.Common()...))
-	n.Type = q.Head.Class.Ctype
-	return n
-}
-
-func (q *Request) nodes() []view.Node {
 	c := q.Call()
-	kids := []view.Node{view.Leaf("operation", c.name), view.Leaf("status", q.stateText())}
-	for i := range c.sides {
-		kids = append(kids, c.sideNode(&c.sides[i]))
-	}
-	kids = append(kids, c.others()...)
+	is, more := q.state()
+	kids := append([]view.Node{view.Leaf("operation", c.Name), view.Leaf("status", is+more)}, c.nodes()...)
 	if q.abi.StartEvent != 0 {
-		kids = append(kids, view.Leaf("started", q.Rank.CreatedText(q.abi.StartSite, q.abi.StartEvent-1)))
+		kids = append(kids, view.Leaf("started", q.started()))
 	}
-	if since := q.Rank.Env.Since(q.abi.SinceNS); since != "" && q.Pending() {
+	if since := q.since(); since != "" {
 		kids = append(kids, view.Leaf("since", since))
 	}
 	if q.abi.Tid != 0 {
 		kids = append(kids, view.Leaf("thread", fmt.Sprintf("posted by the thread with the kernel's id %d", q.abi.Tid)))
 	}
-	return kids
+	n := view.Group(name, value, append(kids, q.Common()...))
+	n.Type = q.Head.Class.Ctype
+	return n
 }
 
 // Text writes a request for the console: what it does, since when, and if asked for what lies in its buffers.
-func (q *Request) Text(w io.Writer, name string, opt view.Options) error {
-	if err := view.Write(w, "%s: %s\n", name, q.Line()); err != nil {
-		return err
+func (q *Request) Text(w *strings.Builder, name string, opt view.Options) error {
+	fmt.Fprintf(w, "%s: %s\n", name, q.Line())
+	if is, more := q.state(); more != "" {
+		fmt.Fprintln(w, is+more)
 	}
-	if state := q.stateText(); state != firstWord(state) {
-		if err := view.Write(w, "%s\n", state); err != nil {
+	c := q.Call()
+	if opt.Buffers {
+		if err := c.sidesText(w, opt); err != nil {
 			return err
 		}
-	}
-	call := q.Call()
-	for i := range call.sides {
-		s := &call.sides[i]
-		if opt.Buffers && !s.none && s.err == nil {
-			if err := call.sideText(w, s, opt); err != nil {
-				return err
-			}
-			continue
-		}
-		n := call.sideNode(s)
-		if err := view.Write(w, "%s %s\n", n.Name, n.Value); err != nil {
-			return err
+	} else {
+		for i := range c.sides {
+			n := c.sideNode(&c.sides[i])
+			fmt.Fprintf(w, "%s %s\n", n.Name, n.Value)
 		}
 	}
-	handle := q.Common()
-	return view.Write(w, "handle %s\n", handle[len(handle)-1].Value)
+	common := q.Common()
+	fmt.Fprintf(w, "handle %s\n", common[len(common)-1].Value)
+	return nil
+}
+
+// requestArray is an array of handles of requests in the rank.
+type requestArray struct {
+	addr    uint64
+	n       int64
+	fortran bool // its handles are Fortran's
+}
+
+// read returns what gives each of the requests.
+func (a *requestArray) read(r *handle.Rank) (at func(i int) (*Request, error), err error) {
+	switch {
+	case a.n < 0:
+		return nil, fault.Errorf(fault.Usage, 0, "the count %d is negative", a.n)
+	case a.n > registry.MaxParts:
+		return nil, fault.Errorf(fault.TooLarge, 0, "%d requests, of which at most %d are shown", a.n, registry.MaxParts)
+	}
+	size := r.HandleSize()
+	if a.fortran {
+		size = 4
+	}
+	b, err := r.ReadArray("the array of requests", a.addr, int(a.n), size)
+	if err != nil {
+		return nil, err
+	}
+	return func(i int) (*Request, error) {
+		h := uint64(binary.LittleEndian.Uint32(b[size*i:]))
+		if size == 8 {
+			h = binary.LittleEndian.Uint64(b[size*i:])
+		}
+		head, err := r.Lookup(registry.ClassOf(registry.KindRequest), h, a.fortran)
+		if err != nil {
+			return nil, err
+		}
+		return RequestOf(r.ObjectOf(head)), nil
+	}, nil
+}
+
+// node shows the requests.
+func (a *requestArray) node(r *handle.Rank) view.Node {
+	const name = "requests"
+	at, err := a.read(r)
+	if err != nil {
+		return view.Leaf(name, err.Error())
+	}
+	show := func(i int, name string) view.Node {
+		q, err := at(i)
+		switch {
+		case fault.Is(err, fault.Null):
+			return view.Leaf(name, "MPI_REQUEST_NULL")
+		case err != nil:
+			return view.Leaf(name, err.Error())
+		}
+		return q.Node(name)
+	}
+	if a.n == 1 {
+		return show(0, "request")
+	}
+	return view.List(name, view.Plural(a.n, "request"), int(a.n), func(i int) view.Node {
+		return show(i, fmt.Sprintf("[%d]", i))
+	})
 }

@@ -2,11 +2,13 @@ package command
 
 import (
 	"fmt"
-	"io"
+	"strings"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
+	"github.com/cohort-debugger/cohort/prettyprint/picture"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
@@ -14,12 +16,8 @@ import (
 // typeArgument finds the datatype that an argument names, by a predefined name or by an expression, with an address
 // behind it or not.
 func (c *command) typeArgument(arg string) (datatype.Part, error) {
-	return tryAddresses(arg, func(expr string, a datatype.Address) (datatype.Part, error) {
-		p := datatype.Part{Name: expr, At: a}
-		if expr == "MPI_DATATYPE_NULL" {
-			return p, registry.ClassOf(registry.KindDatatype).NullError(expr)
-		}
-		var err error
+	return tryAddresses(arg, func(expr string, a datatype.Address) (p datatype.Part, err error) {
+		p = datatype.Part{Name: expr, At: a}
 		if call.Predefined.MatchString(expr) {
 			p.Type, err = c.Rank.DatatypeByName(expr)
 			return p, err
@@ -29,123 +27,120 @@ func (c *command) typeArgument(arg string) (datatype.Part, error) {
 			return p, err
 		}
 		if kind := registry.KindOf(v.Type); kind != 0 && kind != registry.KindDatatype {
-			return p, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a "+
-				"datatype first.", expr, v.Type)
+			return p, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a datatype "+
+				"first.", expr, v.Type)
 		}
 		p.Type, err = c.Datatype(expr, v)
 		return p, err
 	})
 }
 
+// count evaluates the count at the place i of the arguments; 1 if it is left out.
+func (c *command) count(args []string, i int) (int64, error) {
+	if len(args) <= i {
+		return 1, nil
+	}
+	v, err := c.Value(args[i])
+	n := int64(v.Number)
+	switch {
+	case err != nil:
+	case !v.HasNumber || v.Pointer:
+		err = fault.Errorf(fault.Usage, 0, "The count %s is of type %s; an integer is expected.", args[i], v.Type)
+	case n < 0:
+		err = fault.Errorf(fault.Usage, 0, "The count %s is %d; MPI takes counts from 0 on.", args[i], n)
+	}
+	return n, err
+}
+
 // buffer shows what TYPE selects at BUFFER.
-func (c *command) buffer(args []string) (*Result, error) {
+func (c *command) buffer(args []string) (n view.Node, err error) {
 	p, err := c.typeArgument(args[0])
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	addr, err := c.address(args[1])
-	if err != nil {
-		return nil, err
-	}
-	count := int64(1)
-	if len(args) == 3 {
-		if count, err = c.count(args[2]); err != nil {
-			return nil, err
+	addr := uint64(0)
+	if args[1] != "MPI_BOTTOM" {
+		v, err := c.Value(args[1])
+		if err != nil {
+			return n, err
 		}
+		if addr, err = call.AddressOf(args[1], v); err != nil {
+			return n, err
+		}
+	}
+	count, err := c.count(args, 2)
+	if err != nil {
+		return n, err
 	}
 	whole, err := c.Rank.Buffer(p.Name, addr, p.Type, count)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	b, err := whole.Select(p.At)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	return &Result{Node: b.Node(p.Name + p.At.String()), text: func(w io.Writer, opt view.Options) error {
-		opt = c.opt.filled(opt)
-		what := fmt.Sprintf("%s × %s", view.Grouped(count), p.Type.Title())
-		if count == 1 {
-			what = p.Type.Title()
-		}
-		if !p.At.IsZero() {
-			what = "part " + p.At.String() + " of " + what
-		}
-		size := datatype.BasicElements(b.Len()) + ", " + view.ByteCount(count*p.Type.Figures().Size) + " of data"
-		if !p.At.IsZero() {
-			size = datatype.BasicElements(b.Len())
-		}
-		if err := view.Write(w, "%s at 0x%x: %s\n", what, addr, size); err != nil {
-			return err
-		}
-		if err := b.Text(w, opt); err != nil {
-			return err
-		}
-		return datatype.WriteWarnings(w, p.Type)
-	}}, nil
+	what, size := p.Type.Title(), datatype.BasicElements(b.Len())
+	if count != 1 {
+		what = fmt.Sprintf("%s × %s", view.Grouped(count), what)
+	}
+	if p.At.IsZero() {
+		size += ", " + view.ByteCount(count*p.Type.Figures().Size) + " of data"
+	} else {
+		what = "part " + p.At.String() + " of " + what
+	}
+	c.printf("%s at 0x%x: %s\n", what, addr, size)
+	if err := b.Text(&c.out, c.view); err != nil {
+		return n, err
+	}
+	return b.Node(p.Name + p.At.String()), datatype.WriteWarnings(&c.out, p.Type)
 }
 
-// showPart shows a place within a datatype, without a buffer: its address, offset and basic types.
-func (c *command) showPart(name string, t *datatype.Type, a datatype.Address) (*Result, error) {
-	l, err := datatype.Part{Name: name, Type: t, At: a}.Locate()
-	if err != nil {
-		return nil, err
+// pictured evaluates TYPE [COUNT] of a picture.
+func (c *command) pictured(args []string) (p datatype.Part, count int64, err error) {
+	if p, err = c.typeArgument(args[0]); err != nil {
+		return p, 0, err
 	}
-	n := view.Group(name+a.String(), l.TypeText(), []view.Node{
-		view.Leaf("address", l.Long()), view.Number("offset", l.Start()), view.Leaf("type", l.TypeText()),
-		view.Number("elements", l.Elements()),
-	})
-	return &Result{Node: n, text: func(w io.Writer, _ view.Options) error {
-		return view.Write(w, "%s is %s at offset %d: %s\n", l.Long(), l.TypeText(), l.Start(),
-			datatype.BasicElements(l.Elements()))
-	}}, nil
+	if !p.At.IsZero() {
+		return p, 0, fault.Errorf(fault.Usage, 0, "The picture is one of a whole datatype, and %s names a part of it, %s. "+
+			"mpipp --tree %s shows where that is.", p.Name, p.At, args[0])
+	}
+	count, err = c.count(args, 1)
+	return p, count, err
 }
 
-// address evaluates BUFFER as an MPI call would: a pointer's value, an array's address, in Fortran the place of the
-// variable.
-func (c *command) address(expr string) (uint64, error) {
-	if expr == "MPI_BOTTOM" {
-		return 0, nil
-	}
-	v, err := c.Value(expr)
+func (c *command) layout(args []string) (n view.Node, err error) {
+	p, count, err := c.pictured(args)
 	if err != nil {
-		return 0, err
+		return n, err
 	}
-	return call.AddressOf(expr, v)
+	pic, err := picture.ForWidth(p.Type, p.Name, count, int(c.width))
+	if err != nil {
+		return n, err
+	}
+	if err := pic.Text(&c.out, c.colour); err != nil {
+		return n, err
+	}
+	return view.Leaf(p.Name, p.Type.Summary()), datatype.WriteWarnings(&c.out, p.Type)
 }
 
-func (c *command) count(expr string) (int64, error) {
-	v, err := c.Value(expr)
+func (c *command) svg(args []string) (n view.Node, err error) {
+	p, count, err := c.pictured(args)
 	if err != nil {
-		return 0, err
+		return n, err
 	}
-	if !v.HasNumber || v.Pointer {
-		return 0, fault.Errorf(fault.Usage, 0, "The count %s is of type %s; an integer is expected.", expr, v.Type)
+	if !strings.HasSuffix(c.file, ".svg") {
+		return n, fault.Errorf(fault.Usage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.", c.file)
 	}
-	if n := int64(v.Number); n < 0 {
-		return 0, fault.Errorf(fault.Usage, 0, "The count %s is %d; MPI takes counts from 0 on.", expr, n)
-	}
-	return int64(v.Number), nil
-}
-
-// tree shows the expanded type-tree (paper, IV.B) with the addresses of its elements (IV.C).
-func (c *command) tree(args []string) (*Result, error) {
-	p, err := c.typeArgument(args[0])
+	pic, err := picture.New(p.Type, p.Name, count, picture.Options{})
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	l, err := p.Locate()
-	if err != nil {
-		return nil, err
+	var b strings.Builder
+	if err := pic.SVG(&b); err != nil {
+		return n, err
 	}
-	n := view.Group(p.Name+p.At.String(), l.TypeText(), []view.Node{
-		view.Leaf("address", l.Long()), view.Number("offset", l.Start()), view.Leaf("type", l.TypeText()),
-		view.Number("elements", l.Elements()),
-	})
-	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		if err := view.Write(w, "%s is %s: %s\n", l.Long(), l.TypeText(),
-			datatype.BasicElements(l.Elements())); err != nil {
-			return err
-		}
-		return l.TreeText(w, c.opt.filled(opt).MaxList)
-	}}, nil
+	c.made = &backend.File{Name: c.file, Data: []byte(b.String())}
+	c.printf("%s", pic.Head())
+	return view.Leaf(p.Name, p.Type.Summary()), datatype.WriteWarnings(&c.out, p.Type)
 }

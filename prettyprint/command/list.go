@@ -2,12 +2,10 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/prettyprint/mpicall"
 
 	"github.com/cohort-debugger/cohort/prettyprint/call"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -15,175 +13,152 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// listing is what is said besides the lists.
+// listing is the lists of mpipp without arguments, and what is said besides.
 type listing struct {
+	*command
+	kids       []view.Node
 	unread     int    // records that were not looked at
-	notTracked string // what is not in the lists because it is not kept
-	problems   []string
+	notTracked string // what is not in the lists because it is not tracked
+	problems   []error
 }
 
-// heads reads the heads of all records of a kind. A record that cannot be read is a line in problems: the others are
+// listAll is mpipp without arguments: first what is going on, then what there is.
+func (c *command) listAll() (view.Node, error) {
+	types := registry.ClassOf(registry.KindDatatype)
+	if _, _, _, err := c.Rank.Heads(types); err != nil {
+		return view.Node{}, err
+	}
+	l := listing{command: c}
+	l.calls()
+	l.requests()
+	all := l.heads(types)
+	made := slices.DeleteFunc(slices.Clone(all), isPredefined)
+	l.add("datatypes", typesText(made, len(all)), made, func(h registry.Head) string {
+		t, err := c.Rank.DatatypeAt(h.Address)
+		if err != nil || t.Created() == "" {
+			return ""
+		}
+		return "; created " + t.Created()
+	})
+	comms := slices.DeleteFunc(l.heads(registry.ClassOf(registry.KindComm)), func(h registry.Head) bool { return h.Null })
+	l.add("communicators", view.Plural(int64(len(comms)), "communicator"), comms,
+		func(registry.Head) string { return "" })
+	l.others()
+	values := make([]string, len(l.kids))
+	for i, k := range l.kids {
+		values[i] = k.Value
+		if err := view.ListText(&c.out, k, c.view.MaxList); err != nil {
+			return view.Node{}, err
+		}
+	}
+	l.rest()
+	return view.Group("handles", strings.Join(values, "; "), l.kids), nil
+}
+
+func isPredefined(h registry.Head) bool { return h.Predefined }
+
+// heads reads the heads of all records of a kind. A record that cannot be read is one of the problems: the others are
 // shown.
-func (c *command) heads(l *listing, k *registry.Class) []registry.Head {
-	heads, problems, unread, err := c.Rank.Heads(k)
+func (l *listing) heads(k *registry.Class) []registry.Head {
+	heads, problems, unread, err := l.Rank.Heads(k)
 	if err != nil {
 		problems = append(problems, err)
 	}
 	l.unread += unread
-	for _, p := range problems {
-		l.problems = append(l.problems, p.Error())
-	}
+	l.problems = append(l.problems, problems...)
 	return slices.Clone(heads)
 }
 
-// show shows a handle of a list by its number.
-func (c *command) show(h registry.Head) view.Node {
-	name := fmt.Sprintf("0x%x", h.Handle)
-	s, err := call.Show(c.Rank, h, name)
-	if err != nil {
-		return view.Leaf(name, err.Error())
-	}
-	return s.Node
+// add adds a list of handles by their numbers; more is what is said of each after its value.
+func (l *listing) add(name, text string, heads []registry.Head, more func(registry.Head) string) {
+	l.kids = append(l.kids, view.List(name, text, len(heads), func(i int) view.Node {
+		name := fmt.Sprintf("0x%x", heads[i].Handle)
+		s, err := call.Show(l.Rank, heads[i], name)
+		if err != nil {
+			return view.Leaf(name, err.Error())
+		}
+		s.Node.Value += more(heads[i])
+		return s.Node
+	}))
 }
 
-// listAll is mpipp without arguments: first what is going on, then what there is.
-func (c *command) listAll() (*Result, error) {
-	var l listing
-	types := registry.ClassOf(registry.KindDatatype)
-	if _, _, _, err := c.Rank.Heads(types); err != nil {
-		return nil, err
+// calls lists the calls in progress.
+func (l *listing) calls() {
+	calls, err := call.InProgress(l.Rank, l.Resolver.CallAt)
+	if err != nil && !fault.Is(err, fault.NotTracked) { // requests are not either then, and they say so
+		l.problems = append(l.problems, err)
 	}
-	made := c.heads(&l, types)
-	all := len(made)
-	made = slices.DeleteFunc(made, func(h registry.Head) bool { return h.Predefined })
-	comms := slices.DeleteFunc(c.heads(&l, registry.ClassOf(registry.KindComm)), func(h registry.Head) bool { return h.Null })
-	typeNode := func(i int) view.Node {
-		n := c.show(made[i])
-		if t, err := c.Rank.DatatypeAt(made[i].Address); err == nil && t.Created() != "" {
-			n.Value += "; created " + t.Created()
-		}
+	if len(calls) == 0 {
+		return
+	}
+	text := view.Plural(int64(len(calls)), "call") + " in progress"
+	l.kids = append(l.kids, view.List("calls", text, len(calls), func(i int) view.Node {
+		n := calls[i].Node()
+		n.Name, n.Value = fmt.Sprintf("thread %d", calls[i].Thread), calls[i].Line()
 		return n
-	}
-	commNode := func(i int) view.Node { return c.show(comms[i]) }
-	kids := c.activity(&l)
-	kids = append(
-		kids,
-		view.List("datatypes", typesText(made, all), len(made), typeNode),
-		view.List("communicators", view.Plural(int64(len(comms)), "communicator"), len(comms), commNode),
-	)
-	kids = append(kids, c.others(&l)...)
-	var values []string
-	for _, k := range kids {
-		values = append(values, k.Value)
-	}
-	n := view.Group("handles", strings.Join(values, "; "), kids)
-	return &Result{Node: n, text: func(w io.Writer, opt view.Options) error {
-		for _, k := range kids {
-			if err := view.ListText(w, k, c.opt.filled(opt).MaxList); err != nil {
-				return err
-			}
-		}
-		return l.rest(w, c.Rank.Header.Lost)
-	}}, nil
+	}))
 }
 
-// activity lists calls in progress and requests, those pending first.
-func (c *command) activity(l *listing) []view.Node {
-	var kids []view.Node
-	var at call.SourceText
-	if t, ok := c.Resolver.(call.SourceText); ok {
-		at = t
-	}
-	var source func(uint64, string) *mpicall.Call
-	if at != nil {
-		source = at.CallAt
-	}
-	calls, err := call.InProgress(c.Rank, source)
-	switch {
-	case fault.Is(err, fault.NotTracked): // requests are not either, and they say so
-	case err != nil:
-		l.problems = append(l.problems, err.Error())
-	}
-	if len(calls) > 0 {
-		kids = append(kids, view.List("calls", view.Plural(int64(len(calls)), "call")+" in progress", len(calls),
-			func(i int) view.Node {
-				t := &calls[i]
-				n := t.Node()
-				n.Name = fmt.Sprintf("thread %d", t.Thread)
-				n.Value = t.Line()
-				return n
-			}))
-	}
-	return append(kids, c.requests(l)...)
-}
-
-func (c *command) requests(l *listing) []view.Node {
+// requests lists requests, those pending first.
+func (l *listing) requests() {
 	k := registry.ClassOf(registry.KindRequest)
-	if _, _, _, err := c.Rank.Heads(k); fault.Is(err, fault.NotTracked) {
-		l.notTracked = c.Rank.Lacks(abi.FeatureRequests, "Requests and calls in progress").Error()
-		return nil
+	if _, _, _, err := l.Rank.Heads(k); fault.Is(err, fault.NotTracked) {
+		l.notTracked = l.Rank.Lacks(abi.FeatureRequests, "Requests and calls in progress").Error()
+		return
 	}
-	requestsOf := func(heads []registry.Head) (all []*call.Request) {
-		for _, h := range heads {
-			all = append(all, call.RequestOf(c.Rank.ObjectOf(h)))
-		}
-		return all
-	}
-	live := requestsOf(slices.DeleteFunc(c.heads(l, k), func(h registry.Head) bool { return h.Predefined }))
-	slices.SortStableFunc(live, func(a, b *call.Request) int { return registry.CompareBool(b.Pending(), a.Pending()) })
-	pending := 0
-	for pending < len(live) && live[pending].Pending() {
-		pending++
-	}
-	gone, err := c.Rank.Detached()
-	if err != nil {
-		l.problems = append(l.problems, err.Error())
-	}
-	detached := requestsOf(gone)
-	list := func(name, text string, of []*call.Request) view.Node {
-		return view.List(name, text, len(of), func(i int) view.Node {
-			n := of[i].Node(fmt.Sprintf("0x%x", of[i].Head.Handle))
-			n.Value = of[i].Line()
-			return n
-		})
-	}
-	text := view.Plural(int64(len(live)), "request")
-	if len(live) > 0 {
-		text += fmt.Sprintf(", %d pending", pending)
-	}
-	kids := []view.Node{list("requests", text, live)}
-	if n := len(detached); n > 0 {
-		text := view.Plural(int64(n), "active request") + " whose handle the program has freed"
-		if c.Rank.Header.DetachedDropped > 0 {
-			text += fmt.Sprintf(", and %s that are not recorded", view.Grouped(int64(min(c.Rank.Header.DetachedDropped, 1<<62))))
-		}
-		kids = append(kids, list("freed requests", text, detached))
-	}
-	return kids
-}
-
-// others lists what the program has made of the other kinds; a kind of which there is nothing, and one that is not
-// kept, is not mentioned.
-func (c *command) others(l *listing) []view.Node {
-	var out []view.Node
-	for i := range registry.Classes {
-		k := &registry.Classes[i]
-		if k.Kind <= registry.KindRequest || c.Rank.Header.Features&k.Feature == 0 {
-			continue
-		}
-		made := slices.DeleteFunc(c.heads(l, k), func(h registry.Head) bool { return h.Predefined })
-		if len(made) == 0 {
-			continue
-		}
-		out = append(out, view.List(k.Words(), view.Plural(int64(len(made)), k.Word), len(made), func(i int) view.Node {
-			n := c.show(made[i])
-			if how, s := c.Rank.ObjectOf(made[i]).Created(); s != "" {
-				n.Value += "; " + how + " " + s
-			}
+	list := func(name, text string, heads []registry.Head) {
+		l.kids = append(l.kids, view.List(name, text, len(heads), func(i int) view.Node {
+			q := call.RequestOf(l.Rank.ObjectOf(heads[i]))
+			n := q.Node(fmt.Sprintf("0x%x", q.Head.Handle))
+			n.Value = q.Line()
 			return n
 		}))
 	}
-	return out
+	pending := func(h registry.Head) bool { return call.RequestOf(l.Rank.ObjectOf(h)).Pending() }
+	live := slices.DeleteFunc(l.heads(k), isPredefined)
+	slices.SortStableFunc(live, func(a, b registry.Head) int { return registry.CompareBool(pending(b), pending(a)) })
+	text := view.Plural(int64(len(live)), "request")
+	if len(live) > 0 {
+		n := slices.IndexFunc(live, func(h registry.Head) bool { return !pending(h) })
+		if n < 0 {
+			n = len(live)
+		}
+		text += fmt.Sprintf(", %d pending", n)
+	}
+	list("requests", text, live)
+	freed, err := l.Rank.Detached()
+	if err != nil {
+		l.problems = append(l.problems, err)
+	}
+	if len(freed) > 0 {
+		text := view.Plural(int64(len(freed)), "active request") + " whose handle the program has freed"
+		if n := l.Rank.Header.DetachedDropped; n > 0 {
+			text += fmt.Sprintf(", and %s that are not recorded", view.Grouped(int64(min(n, 1<<62))))
+		}
+		list("freed requests", text, freed)
+	}
+}
+
+// others lists what the program has made of the other kinds; a kind of which there is nothing, and one that is not
+// tracked, is not mentioned.
+func (l *listing) others() {
+	for i := range registry.Classes {
+		k := &registry.Classes[i]
+		if k.Kind <= registry.KindRequest || l.Rank.Header.Features&k.Feature == 0 {
+			continue
+		}
+		made := slices.DeleteFunc(l.heads(k), isPredefined)
+		if len(made) == 0 {
+			continue
+		}
+		l.add(k.Words(), view.Plural(int64(len(made)), k.Word), made, func(h registry.Head) string {
+			how, where := l.Rank.ObjectOf(h).Created()
+			if where == "" {
+				return ""
+			}
+			return "; " + how + " " + where
+		})
+	}
 }
 
 func typesText(made []registry.Head, all int) string {
@@ -201,29 +176,21 @@ func typesText(made []registry.Head, all int) string {
 }
 
 // rest tells what is not in the lists.
-func (l *listing) rest(w io.Writer, lost uint64) error {
+func (l *listing) rest() {
 	if l.notTracked != "" {
-		if err := view.Write(w, "%s\n", l.notTracked); err != nil {
-			return err
-		}
+		l.printf("%s\n", l.notTracked)
 	}
 	const most = 5
-	for i, p := range l.problems {
-		if i == most {
-			return view.Write(w, "warning: %d more records cannot be read.\n", len(l.problems)-most)
-		}
-		if err := view.Write(w, "warning: %s\n", p); err != nil {
-			return err
-		}
+	for _, p := range l.problems[:min(len(l.problems), most)] {
+		l.printf("warning: %s\n", p)
 	}
-	if lost > 0 {
-		if err := view.Write(w, "warning: %s could not be recorded: memory ran out.\n",
-			view.Plural(int64(min(lost, 1<<62)), "record")); err != nil {
-			return err
-		}
+	if more := len(l.problems) - most; more > 0 {
+		l.printf("warning: %d more records cannot be read.\n", more)
+	}
+	if lost := l.Rank.Header.Lost; lost > 0 {
+		l.printf("warning: %s could not be recorded: memory ran out.\n", view.Plural(int64(min(lost, 1<<62)), "record"))
 	}
 	if l.unread > 0 {
-		return view.Write(w, "%s more records were not looked at.\n", view.Grouped(int64(l.unread)))
+		l.printf("%s more records were not looked at.\n", view.Grouped(int64(l.unread)))
 	}
-	return nil
 }

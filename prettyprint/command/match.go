@@ -1,9 +1,10 @@
 package command
 
 import (
+	"encoding/json"
 	"fmt"
-	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,53 +15,23 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// sides evaluate TYPE [COUNT], a request, or nothing: then it is the call that the frame is about, which may wait for
-// several requests.
-func (c *command) sides(args []string, receives bool, peer int) ([]datatype.Side, error) {
-	if len(args) == 0 {
-		return c.frameSides(receives, peer)
+// calls is mpipp --call.
+func (c *command) calls([]string) (n view.Node, err error) {
+	all, err := call.OfFrame(c.Rank, c.Resolver)
+	if err != nil {
+		return n, err
 	}
-	s, err := c.namedSide(args, receives, peer)
-	return []datatype.Side{s}, err
-}
-
-func (c *command) namedSide(args []string, receives bool, peer int) (datatype.Side, error) {
-	switch {
-	case len(args) > 2:
-		return datatype.Side{}, fault.Errorf(fault.Usage, 0,
-			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(args, " "))
-	case len(args) == 1 && !call.Predefined.MatchString(args[0]):
-		if v, err := c.Value(args[0]); err == nil && registry.KindOf(v.Type) == registry.KindRequest {
-			head, err := c.Handle(registry.ClassOf(registry.KindRequest), args[0], v)
-			if err != nil {
-				return datatype.Side{}, err
-			}
-			return call.RequestOf(c.Rank.ObjectOf(head)).Call().MatchSide(receives, peer)
+	var kids []view.Node
+	for _, k := range all {
+		kids = append(kids, k.Node())
+		if err := k.Text(&c.out, c.view); err != nil {
+			return n, err
 		}
 	}
-	p, err := c.typeArgument(args[0])
-	if err != nil {
-		return datatype.Side{}, err
+	if len(kids) == 1 {
+		return kids[0], nil
 	}
-	if !p.At.IsZero() {
-		return datatype.Side{}, fault.Errorf(fault.Usage, 0, "Whole datatypes are sent, and %s%s is a part of one.",
-			p.Name, p.At)
-	}
-	s := datatype.Side{Name: p.Name, Type: p.Type, Count: 1}
-	if len(args) == 2 {
-		s.Count, err = c.count(args[1])
-	}
-	return s, err
-}
-
-// MatchSides splits the arguments of mpipp --match, SEND [COUNT] to RECV [COUNT], each side with a rank before it or
-// not. rank is -1 where none is given. It serves a console that asks two ranks.
-func MatchSides(line string) (send, recv MatchSide, err error) {
-	args, err := call.SplitArguments(line)
-	if err != nil {
-		return send, recv, err
-	}
-	return matchSides(args)
+	return view.Group("calls", view.Plural(int64(len(kids)), "call"), kids), nil
 }
 
 // MatchSide is one side of mpipp --match.
@@ -76,33 +47,113 @@ type MatchSide struct {
 	Which int
 }
 
-// ExportLine is the console line that asks the side's rank for its type, as text for [Import]. Of a call that waits for
-// several requests the answer has a line for each.
+// ExportLine is the console line that asks the side's rank for its type, as text for [datatype.Import]. Of a call that
+// waits for several requests the answer has a line for each.
 func (s MatchSide) ExportLine() string {
-	words := []string{"mpipp --export send"}
-	if s.Receives {
-		words[0] = "mpipp --export receive"
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // numbers and strings can be written
 	}
-	if s.Peer >= 0 {
-		words = append(words, fmt.Sprintf("%s%d", exportPeer, s.Peer))
-	}
-	if s.Event > 0 {
-		words = append(words, fmt.Sprintf("%s%d", exportEvent, s.Event), exportCall+s.Call,
-			fmt.Sprintf("%s%d", exportWhich, s.Which))
-	}
-	for _, a := range s.Args {
-		words = append(words, `"`+strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a)+`"`)
-	}
-	return strings.Join(words, " ")
+	return "mpipp --export " + string(text)
 }
 
-// What may stand before the expressions of mpipp --export; no expression begins so.
-const (
-	exportPeer  = "@peer:"
-	exportEvent = "@event:"
-	exportCall  = "@call:"
-	exportWhich = "@which:"
-)
+// export writes one side for a console that compares types of two ranks; it is no command for people.
+func (c *command) export(args []string) (n view.Node, err error) {
+	var s MatchSide
+	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
+		return n, fault.Errorf(fault.Usage, 0, "mpipp --export was given %q: %v.", args[0], err)
+	}
+	sides, err := c.sides(s)
+	if err != nil {
+		return n, err
+	}
+	for _, s := range sides {
+		text, err := s.Export()
+		if err != nil {
+			return n, err
+		}
+		c.printf("%s\n", text)
+	}
+	return view.Leaf("export", fmt.Sprintf("%d characters", c.out.Len())), nil
+}
+
+// sides are the types that a side is about: several if it is the call that the frame is about, and waits for several
+// requests.
+func (c *command) sides(s MatchSide) ([]datatype.Side, error) {
+	switch {
+	case s.Event > 0:
+		one, err := call.EventSide(c.Rank, call.Event{Number: s.Event, Call: s.Call, Which: s.Which}, s.Receives, s.Peer,
+			c.Resolver)
+		return []datatype.Side{one}, err
+	case len(s.Args) == 0:
+		return c.frameSides(s)
+	}
+	one, err := c.namedSide(s)
+	return []datatype.Side{one}, err
+}
+
+// frameSides are what a rank sends, or receives, in the call that its frame is about.
+func (c *command) frameSides(s MatchSide) ([]datatype.Side, error) {
+	all, err := call.OfFrame(c.Rank, c.Resolver)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	var found [][]datatype.Side
+	for _, k := range all {
+		sides, err := k.MatchSides(s.Receives, s.Peer)
+		if err == nil {
+			found = append(found, sides)
+		} else if first == nil {
+			first = err
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, first
+	case 1:
+		return found[0], nil
+	}
+	return nil, fault.Errorf(fault.Usage, 0, "The line has %d calls that could be meant; name the type and count of one.",
+		len(found))
+}
+
+// namedSide is TYPE [COUNT], or a request.
+func (c *command) namedSide(s MatchSide) (side datatype.Side, err error) {
+	if len(s.Args) > 2 {
+		return side, fault.Errorf(fault.Usage, 0,
+			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(s.Args, " "))
+	}
+	expr := s.Args[0]
+	if len(s.Args) == 1 && !call.Predefined.MatchString(expr) {
+		if v, err := c.Value(expr); err == nil && registry.KindOf(v.Type) == registry.KindRequest {
+			head, err := c.Handle(registry.ClassOf(registry.KindRequest), expr, v)
+			if err != nil {
+				return side, err
+			}
+			return call.RequestOf(c.Rank.ObjectOf(head)).Call().MatchSide(s.Receives, s.Peer)
+		}
+	}
+	p, err := c.typeArgument(expr)
+	if err != nil {
+		return side, err
+	}
+	if !p.At.IsZero() {
+		return side, fault.Errorf(fault.Usage, 0, "Whole datatypes are sent, and %s%s is a part of one.", p.Name, p.At)
+	}
+	count, err := c.count(s.Args, 1)
+	return datatype.Side{Name: p.Name, Type: p.Type, Count: count}, err
+}
+
+// MatchSides splits the arguments of mpipp --match, SEND [COUNT] to RECV [COUNT], each side with a rank before it or
+// not. It serves a console that asks two ranks.
+func MatchSides(line string) (send, recv MatchSide, err error) {
+	args, err := call.SplitArguments(line)
+	if err != nil {
+		return send, recv, err
+	}
+	return matchSides(args)
+}
 
 func matchSides(args []string) (send, recv MatchSide, err error) {
 	usage := fault.Errorf(fault.Usage, 0,
@@ -115,43 +166,35 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 				"write `mpipp --match %s` in its console, without a rank before it.",
 			args[0], args[0])
 	}
-	at := -1
-	for i, a := range args {
-		if a == "to" && i > 0 {
-			at = i
-			break
-		}
+	to := 0
+	if len(args) > 0 { // the first may be a variable of that name
+		to = 1 + slices.Index(args[1:], "to")
 	}
-	var second []string
 	switch {
-	case at > 0:
-		args, second = args[:at], args[at+1:]
+	case to > 0:
+		send.Args, recv.Args = args[:to], args[to+1:]
 	case len(args) == 2: // without "to" nobody could tell counts from types
-		args, second = args[:1], args[1:]
+		send.Args, recv.Args = args[:1], args[1:]
 	default:
 		return send, recv, usage
 	}
-	for _, s := range []struct {
-		side *MatchSide
-		args []string
-	}{{&send, args}, {&recv, second}} {
-		s.side.Rank, s.side.Args = -1, s.args
-		if len(s.args) > 0 && strings.HasPrefix(s.args[0], "[") && strings.HasSuffix(s.args[0], "]") {
-			n, err := strconv.ParseInt(strings.Trim(s.args[0], "[] "), 10, 32)
+	recv.Receives = true
+	for _, s := range []*MatchSide{&send, &recv} {
+		s.Rank = -1
+		if len(s.Args) > 0 && strings.HasPrefix(s.Args[0], "[") && strings.HasSuffix(s.Args[0], "]") {
+			n, err := strconv.ParseInt(strings.Trim(s.Args[0], "[] "), 10, 32)
 			if err != nil || n < 0 {
 				return send, recv, fault.Errorf(fault.Usage, 0,
-					"A side of mpipp --match is a type of one rank, as in [3] column; %s is not a rank.", s.args[0])
+					"A side of mpipp --match is a type of one rank, as in [3] column; %s is not a rank.", s.Args[0])
 			}
-			s.side.Rank, s.side.Args = int(n), s.args[1:]
+			s.Rank, s.Args = int(n), s.Args[1:]
 		}
-		if len(s.side.Args) < 1 && s.side.Rank < 0 || len(s.side.Args) > 2 {
+		if len(s.Args) < 1 && s.Rank < 0 || len(s.Args) > 2 {
 			return send, recv, usage
 		}
 	}
-	recv.Receives = true
 	if (send.Rank < 0) != (recv.Rank < 0) {
-		return send, recv, fault.Errorf(fault.Usage, 0, "mpipp --match was given a rank for one side only; give both "+
-			"or none.")
+		return send, recv, fault.Errorf(fault.Usage, 0, "mpipp --match was given a rank for one side only; give both or none.")
 	}
 	send.Peer, recv.Peer = recv.Rank, send.Rank
 	return send, recv, nil
@@ -161,89 +204,27 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 var eventName = regexp.MustCompile(`^\d+:\d+$`)
 
 // match compares two types of this rank.
-func (c *command) match(args []string) (*Result, error) {
+func (c *command) match(args []string) (n view.Node, err error) {
 	s, r, err := matchSides(args)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
 	if s.Rank >= 0 {
-		return nil, fault.Errorf(fault.Usage, 0,
+		return n, fault.Errorf(fault.Usage, 0,
 			"This console sees one rank. A console of Cohort takes mpipp --match with types of two ranks; "+
 				"leave the ranks out to compare two types of this one.")
 	}
-	send, err := c.sides(s.Args, false, call.NoPeer)
+	send, err := c.namedSide(s)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	recv, err := c.sides(r.Args, true, call.NoPeer)
+	recv, err := c.namedSide(r)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	m, err := datatype.Match(send[0], recv[0]) // with arguments there is one of each
+	m, err := datatype.Match(send, recv)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	return matchResult(m, c.opt), nil
-}
-
-func matchResult(m *datatype.Matching, o options) *Result {
-	return &Result{Node: m.Node(), text: func(w io.Writer, _ view.Options) error { return m.Text(w, int(o.list)) }}
-}
-
-// export writes one side for a console that compares types of two ranks; it is no command for people.
-func (c *command) export(args []string) (*Result, error) {
-	if len(args) == 0 || args[0] != "send" && args[0] != "receive" {
-		return nil, fault.Errorf(fault.Usage, 0, "mpipp --export says first whether it is a send or a receive.")
-	}
-	receives := args[0] == "receive"
-	args = args[1:]
-	peer, event := call.NoPeer, call.Event{}
-	for ; len(args) > 0 && strings.HasPrefix(args[0], "@"); args = args[1:] {
-		name, text, _ := strings.Cut(args[0], ":")
-		name += ":"
-		if name == exportCall {
-			event.Call = text
-			continue
-		}
-		number, err := strconv.ParseUint(text, 10, 62)
-		switch name {
-		case exportPeer:
-			peer = int(number)
-		case exportEvent:
-			event.Number = number
-		case exportWhich:
-			event.Which = int(number)
-		default:
-			err = strconv.ErrSyntax
-		}
-		if err != nil {
-			return nil, fault.Errorf(fault.Usage, 0, "mpipp --export was given %q.", args[0])
-		}
-	}
-	var sides []datatype.Side
-	var err error
-	if event.Number > 0 {
-		var s datatype.Side
-		s, err = call.EventSide(c.Rank, event, receives, peer, c.Resolver)
-		sides = []datatype.Side{s}
-	} else {
-		sides, err = c.sides(args, receives, peer)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var all strings.Builder
-	for _, s := range sides {
-		text, err := s.Export()
-		if err != nil {
-			return nil, err
-		}
-		all.WriteString(text + "\n")
-	}
-	return &Result{
-		Node: view.Leaf("export", fmt.Sprintf("%d characters", all.Len())),
-		text: func(w io.Writer, _ view.Options) error {
-			return view.Write(w, "%s", all.String())
-		},
-	}, nil
+	return m.Node(), m.Text(&c.out, int(c.list))
 }

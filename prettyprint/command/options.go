@@ -21,7 +21,7 @@ type form struct {
 	takes  string // its arguments in a sentence
 	most   int    // of them
 	least  int
-	run    func(c *command, args []string) (*Result, error)
+	run    func(c *command, args []string) (view.Node, error)
 }
 
 // forms are all of them, in the order in which they are explained. An option may have several usages, and the first runs.
@@ -65,14 +65,12 @@ func forms() []form {
 			"the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]", "", 0, 0, nil,
 		},
 		{
-			"match", "2:17", "in a replay: the same for the message of an event of the recording; the ranks are run " +
-				"to " +
-				"its two calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, " +
-				"message 2",
+			"match", "2:17", "in a replay: the same for the message of an event of the recording; the ranks are run to its " +
+				"two calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2",
 			"", 0, 0, nil,
 		},
 		{"stack", "X", "by which functions a handle was made", "one handle", 1, 1, (*command).stack},
-		{"export", hidden, "", "", anyNumber, 0, (*command).export},
+		{"export", hidden, "", "one side", 1, 1, (*command).export},
 		{"help", hidden, "", "", anyNumber, 0, (*command).help},
 	}
 	for _, k := range slices.Concat(registry.Classes, []registry.Class{*registry.ClassOf(registry.KindStatus)}) {
@@ -219,30 +217,17 @@ func (o *options) act(name string) error {
 
 // cutWord takes the first word, which may be in quotes, off s.
 func cutWord(s string) (word, rest string) {
-	s = strings.TrimLeft(s, " \t")
-	if s != "" && (s[0] == '"' || s[0] == '\'') {
-		q := call.Splitter{In: s}
-		if err := q.Quoted(); err == nil {
-			return call.Unquote(s[:q.At]), strings.TrimLeft(s[q.At:], " \t")
-		}
+	word = call.Quoted.FindString(s)
+	if word == "" {
+		word, _, _ = strings.Cut(s, " ")
+		word, _, _ = strings.Cut(word, "\t")
 	}
-	i := strings.IndexAny(s, " \t")
-	if i < 0 {
-		return s, ""
-	}
-	return s[:i], strings.TrimLeft(s[i:], " \t")
+	return call.Unquote(word), strings.TrimLeft(s[len(word):], " \t")
 }
 
-// filled are the caller's options with the user's.
-func (o *options) filled(opt view.Options) view.Options {
-	opt = opt.Filled()
-	if o.list > 0 {
-		opt.MaxList = int(o.list)
-		opt.MaxLines = max(opt.MaxLines, opt.MaxList)
-	}
-	if o.from > 0 {
-		opt.From = o.from
-	}
-	opt.Buffers = o.buffer
+// view is what of the answer is shown.
+func (o *options) view() view.Options {
+	opt := view.Options{From: o.from, MaxList: int(o.list), Buffers: o.buffer}.Filled()
+	opt.MaxLines = max(opt.MaxLines, opt.MaxList)
 	return opt
 }

@@ -2,6 +2,8 @@ package mpicall
 
 import (
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/mpispec"
@@ -18,23 +20,16 @@ type Call struct {
 
 // Argument is one argument's text, on one line and without comments.
 type Argument struct {
-	Keyword string // Fortran: of "count=n"
+	Keyword string // Fortran: of "count=n", in lower case
 	Text    string
 }
 
 // Argument returns the text that the call gives a parameter; ok is false if the function has none of that name, or it
 // was left out.
 func (c *Call) Argument(parameter string) (text string, ok bool) {
-	for i, p := range c.Function.Params {
-		if p.Name != parameter {
-			continue
-		}
-		if i < len(c.Arguments) && c.Arguments[i].Keyword == "" {
-			return c.Arguments[i].Text, true
-		}
-	}
-	for _, a := range c.Arguments {
-		if strings.EqualFold(a.Keyword, parameter) {
+	for i, a := range c.Arguments {
+		if a.Keyword == "" && i < len(c.Function.Params) && c.Function.Params[i].Name == parameter ||
+			a.Keyword != "" && strings.EqualFold(a.Keyword, parameter) {
 			return a.Text, true
 		}
 	}
@@ -79,8 +74,8 @@ func lookup(name string) (*mpispec.Function, bool) {
 	}
 }
 
-// Find returns the calls of MPI functions that move data or wait for others, whose text covers the line, counted from 1, in the
-// order of the text.
+// Find returns the calls of MPI functions that move data or wait for others, whose text covers the line, counted from
+// 1, in the order of the text.
 func Find(source string, language Language, line int) []Call {
 	var all []Call
 	if language == C {
@@ -88,93 +83,75 @@ func Find(source string, language Language, line int) []Call {
 	} else {
 		all = findFortran(source, language == FortranFixed, line)
 	}
-	var out []Call
-	for _, c := range all {
-		if c.First <= line && line <= c.Last && c.fits() {
-			out = append(out, c)
-		}
-	}
-	return out
+	return slices.DeleteFunc(all, func(c Call) bool { return line < c.First || c.Last < line || !c.fits() })
 }
 
-// fits reports whether the arguments can be those of the function.
+// fits reports whether the arguments can be those of the function. In Fortran ierror comes last, and arguments may have
+// keywords.
 func (c *Call) fits() bool {
-	most := len(c.Function.Params)
-	if c.Fortran {
-		// ierror comes last; in mpi_f08 it may be left out, and arguments may have keywords.
-		if len(c.Arguments) != most && len(c.Arguments) != most+1 {
-			return false
-		}
-		for _, a := range c.Arguments {
-			if a.Keyword != "" && !strings.EqualFold(a.Keyword, "ierror") &&
-				!c.Function.Has(strings.ToLower(a.Keyword)) {
-				return false
-			}
-		}
-		return true
-	}
-	return len(c.Arguments) == most
+	more := len(c.Arguments) - len(c.Function.Params)
+	return (more == 0 || more == 1 && c.Fortran) && !slices.ContainsFunc(c.Arguments, func(a Argument) bool {
+		return a.Keyword != "" && a.Keyword != "ierror" && !c.Function.Has(a.Keyword)
+	})
 }
 
-// split cuts the text of arguments at the commas that are outside brackets and strings, and normalises white space.
-func split(text string, fortran bool) []Argument {
-	var out []Argument
-	depth, begin := 0, 0
-	cut := func(end int) {
-		a := Argument{Text: strings.Join(strings.Fields(text[begin:end]), " ")}
-		if fortran {
-			a.Keyword, a.Text = keyword(a.Text)
-		}
-		out = append(out, a)
+// code is source text, character for character, so that positions and lines stay.
+type code struct {
+	text string // comments and directives are blanks
+	bare string // and what is in quotes has no letters or brackets: what is left of them is code
+}
+
+// call reads the call of the function bare[from:to], whose arguments' bracket is at open. end is after the closing one.
+func (c *code) call(from, to, open int, fortran bool) (found Call, end int, ok bool) {
+	f, known := lookup(c.bare[from:to])
+	if !known {
+		return found, 0, false
 	}
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '(', '[', '{':
+	found = Call{Function: f, Name: c.bare[from:to], Fortran: fortran}
+	begin, depth := open+1, 0
+	argument := func(end int) {
+		a := Argument{Text: strings.Join(strings.Fields(c.text[begin:end]), " ")}
+		if m := keyword.FindStringSubmatch(a.Text); m != nil && fortran {
+			a = Argument{strings.ToLower(m[1]), m[2]}
+		}
+		found.Arguments = append(found.Arguments, a)
+		begin = end + 1
+	}
+	const longest = 1 << 16
+	for i := open; i < min(len(c.bare), open+longest); i++ {
+		switch at := c.bare[i]; {
+		case at == '(' || at == '[' || at == '{':
 			depth++
-		case ')', ']', '}':
-			depth--
-		case '"', '\'':
-			if c == '\'' && !fortran && i > 0 && isWord(text[i-1]) && i+1 < len(text) && isWord(text[i+1]) {
-				continue // 1'000 in C++
+		case at == ')' || at == ']' || at == '}':
+			if depth--; depth > 0 {
+				continue
 			}
-			i = quoted(text, i, fortran) - 1
-		case ',':
-			if depth == 0 {
-				cut(i)
-				begin = i + 1
+			if strings.TrimSpace(c.text[begin:i]) != "" || len(found.Arguments) > 0 {
+				argument(i)
 			}
+			return found, i + 1, at == ')'
+		case at == ',' && depth == 1:
+			argument(i)
+		case at == ';' && depth == 1:
+			return found, 0, false
 		}
 	}
-	if strings.TrimSpace(text[begin:]) != "" || len(out) > 0 {
-		cut(len(text))
-	}
-	return out
+	return found, 0, false
 }
 
-// keyword splits "count = n".
-func keyword(text string) (key, value string) {
-	name, rest, ok := strings.Cut(text, "=")
-	name = strings.TrimSpace(name)
-	if !ok || strings.HasPrefix(rest, "=") || name == "" || strings.ContainsFunc(name, func(r rune) bool {
-		return r > 0x7f || !isWord(byte(r))
-	}) {
-		return "", text
-	}
-	return strings.ToLower(name), strings.TrimSpace(rest)
-}
+// keyword is "count = n".
+var keyword = regexp.MustCompile(`^(\w+) ?= ?([^= ].*)$`)
 
 // quoted returns where the string or character that begins at i ends. A string that does not end ends with its line.
-func quoted(s string, i int, fortran bool) int {
+func quoted(s string, i int) int {
 	q := s[i]
 	for i++; i < len(s); i++ {
-		switch {
-		case s[i] == '\n':
+		switch s[i] {
+		case '\n':
 			return i
-		case s[i] == '\\' && !fortran:
+		case '\\':
 			i++
-		case s[i] == q && fortran && i+1 < len(s) && s[i+1] == q:
-			i++
-		case s[i] == q:
+		case q:
 			return i + 1
 		}
 	}
@@ -184,5 +161,3 @@ func quoted(s string, i int, fortran bool) int {
 func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
-
-func isLetter(c byte) bool { return isWord(c) && (c < '0' || c > '9') }

@@ -1,6 +1,9 @@
 package mpicall
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // statement is a Fortran statement on one line, without comments and continuations.
 type statement struct {
@@ -65,43 +68,42 @@ func statements(source string, fixed bool, line int) []statement {
 
 // fixedLine reads a line in fixed form. ok is false for a comment.
 func fixedLine(text string) (code string, continues, ok bool) {
-	if text == "" || strings.ContainsRune("cC*!dD", rune(text[0])) || strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" || strings.ContainsRune("cC*!dD", rune(text[0])) {
 		return "", false, false
 	}
-	if i := strings.IndexByte(text, '\t'); i >= 0 && i < 6 {
-		rest := text[i+1:]
-		if rest != "" && rest[0] >= '1' && rest[0] <= '9' {
-			return uncommentFortran(rest[1:]), true, true
+	if label, rest, tab := strings.Cut(text, "\t"); tab && len(label) < 6 {
+		continues = rest != "" && rest[0] >= '1' && rest[0] <= '9'
+		if continues {
+			rest = rest[1:]
 		}
-		return uncommentFortran(rest), false, true
+		return uncommentFortran(rest), continues, true
 	}
-	if len(text) < 6 {
+	if len(text) < 6 || strings.Contains(text[:5], "!") {
 		return "", false, false
 	}
-	continues = text[5] != ' ' && text[5] != '0'
-	if strings.TrimSpace(text[:5]) != "" && strings.Contains(text[:5], "!") {
-		return "", false, false
-	}
-	code = text[6:]
-	if len(text) > 72 && !strings.Contains(uncommentFortran(text[:72]), "!") {
-		// beyond is no part of it, unless the compiler was told otherwise: then the parentheses do not close
-		code = text[6:72]
-	}
-	return uncommentFortran(code), continues, true
+	// beyond column 72 is no part of it, unless the compiler was told otherwise: then the parentheses do not close
+	return uncommentFortran(text[6:min(len(text), 72)]), text[5] != ' ' && text[5] != '0', true
+}
+
+// inQuotes is a character constant of Fortran.
+var inQuotes = regexp.MustCompile(`'(?:[^']|'')*'?|"(?:[^"]|"")*"?`)
+
+// bareFortran is the text without what is in quotes, character for character.
+func bareFortran(text string) string {
+	return inQuotes.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(`"`, len(s)) })
 }
 
 // uncommentFortran takes a comment off the end of a line.
 func uncommentFortran(text string) string {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '\'', '"':
-			i = quoted(text, i, true) - 1
-		case '!':
-			return text[:i]
-		}
+	if strings.Contains(text, "!") {
+		code, _, _ := strings.Cut(bareFortran(text), "!")
+		return text[:len(code)]
 	}
 	return text
 }
+
+// calledFortran is a call of a function of MPI.
+var calledFortran = regexp.MustCompile(`(?i)(?:^|[^\w%])call\s+(P?MPI_\w+)\s*\(`)
 
 func findFortran(source string, fixed bool, line int) []Call {
 	var out []Call
@@ -109,57 +111,13 @@ func findFortran(source string, fixed bool, line int) []Call {
 		if st.broken || st.last < line || st.first > line {
 			continue
 		}
-		s := st.text
-		for i := 0; i < len(s); {
-			switch {
-			case s[i] == '\'' || s[i] == '"':
-				i = quoted(s, i, true)
-			case isLetter(s[i]):
-				end := wordEnd(s, i)
-				if strings.EqualFold(s[i:end], "call") && (i == 0 || s[i-1] != '%') {
-					if c, ok := fortranCall(s, end); ok {
-						c.First, c.Last = st.first, st.last
-						out = append(out, c)
-					}
-				}
-				i = end
-			default:
-				i++
+		c := code{text: st.text, bare: bareFortran(st.text)}
+		for _, m := range calledFortran.FindAllStringSubmatchIndex(c.bare, -1) {
+			if call, _, ok := c.call(m[2], m[3], m[1]-1, true); ok {
+				call.First, call.Last = st.first, st.last
+				out = append(out, call)
 			}
 		}
 	}
 	return out
-}
-
-func wordEnd(s string, i int) int {
-	for i < len(s) && isWord(s[i]) {
-		i++
-	}
-	return i
-}
-
-// fortranCall reads what follows the word call.
-func fortranCall(s string, i int) (Call, bool) {
-	blanks := func() {
-		for i < len(s) && isBlank(s[i]) {
-			i++
-		}
-	}
-	blanks()
-	begin := i
-	i = wordEnd(s, i)
-	name := s[begin:i]
-	f, ok := lookup(name)
-	if !ok {
-		return Call{}, false
-	}
-	blanks()
-	if i == len(s) || s[i] != '(' {
-		return Call{}, false
-	}
-	end, ok := closing(s, i, true)
-	if !ok {
-		return Call{}, false
-	}
-	return Call{Function: f, Name: name, Fortran: true, Arguments: split(s[i+1:end-1], true)}, true
 }
