@@ -18,20 +18,12 @@ const wordBits = 64
 
 // New returns the set of the given ranks. It panics if one is negative: that is a defect of the caller, never
 // input.
-func New(ranks ...int) Set {
-	var b Builder
-	for _, r := range ranks {
-		b.Add(r)
-	}
-	return b.Set()
-}
+func New(ranks ...int) Set { return Set{}.With(ranks...) }
 
 // All returns 0..n-1.
 func All(n int) Set {
 	var b Builder
-	if n > 0 {
-		b.addRange(0, n-1)
-	}
+	b.addRange(0, n-1, 1)
 	return b.Set()
 }
 
@@ -136,14 +128,7 @@ func (s Set) With(ranks ...int) Set {
 }
 
 // Without returns s without rank.
-func (s Set) Without(rank int) Set {
-	if !s.Contains(rank) {
-		return s
-	}
-	w := slices.Clone(s.words)
-	w[rank/wordBits] &^= 1 << (rank % wordBits)
-	return Set{trim(w)}
-}
+func (s Set) Without(rank int) Set { return s.Minus(New(rank)) }
 
 func trim(w []uint64) []uint64 {
 	for len(w) > 0 && w[len(w)-1] == 0 {
@@ -155,35 +140,29 @@ func trim(w []uint64) []uint64 {
 	return w
 }
 
-// A Builder collects ranks in place; set hands its memory over.
+// A Builder collects ranks in place; Set hands its memory over.
 type Builder struct{ words []uint64 }
 
+// Add adds a rank. It panics if it is negative.
 func (b *Builder) Add(rank int) {
 	if rank < 0 {
 		panic(fmt.Sprintf("rankset: negative rank %d", rank))
 	}
-	b.grow(rank)
+	if more := rank/wordBits + 1 - len(b.words); more > 0 {
+		b.words = append(b.words, make([]uint64, more)...)
+	}
 	b.words[rank/wordBits] |= 1 << (rank % wordBits)
 }
 
-// addRange adds lo..hi, whole words at a time.
-func (b *Builder) addRange(lo, hi int) {
-	b.grow(hi)
-	for lo <= hi {
-		if lo%wordBits == 0 && hi-lo >= wordBits-1 {
-			b.words[lo/wordBits] = ^uint64(0)
-			lo += wordBits
-			continue
+// addRange adds every stride-th of lo..hi.
+func (b *Builder) addRange(lo, hi, stride int) {
+	for r := lo; r <= hi; r += stride {
+		b.Add(r)
+		if hi-r < stride { // compared this way round, a huge stride cannot overflow
+			return
 		}
-		b.Add(lo)
-		lo++
 	}
 }
 
-func (b *Builder) grow(rank int) {
-	if need := rank/wordBits + 1; need > len(b.words) {
-		b.words = append(b.words, make([]uint64, need-len(b.words))...)
-	}
-}
-
+// Set is the set of what was added.
 func (b *Builder) Set() Set { return Set{trim(b.words)} }

@@ -1,9 +1,9 @@
 package rankset
 
 import (
-	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -39,25 +39,23 @@ func TestParseRefuses(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"", 4, `An empty rank set was given; write ranks such as "0-3,7", or "all".`},
-		{"  ", 4, `An empty rank set was given; write ranks such as "0-3,7", or "all".`},
-		{"0,,1", 4, `The rank set "0,,1" has an empty item between its commas; write it such as "0-3,7".`},
-		{"4", 4, `The rank set "4" names rank 4, but the job has ranks 0 to 3.`},
-		{"1", 1, `The rank set "1" names rank 1, but the job has only rank 0.`},
-		{"0-99999999999999999999", 4, `The rank set "0-99999999999999999999" names rank 99999999999999999999, but the job has ranks 0 to 3.`},
-		{"3-1", 4, `In the rank set "3-1" the range "3-1" runs backwards; write "1-3".`},
-		{"-1", 4, `In the rank set "-1", "" is not a rank; write ranks such as "0-3,7", or "all".`},
-		{"x", 4, `In the rank set "x", "x" is not a rank; write ranks such as "0-3,7", or "all".`},
-		{"+1", 4, `In the rank set "+1", "+1" is not a rank; write ranks such as "0-3,7", or "all".`},
-		{"0-3:0", 4, `In the rank set "0-3:0" the stride "0" is not a whole number of at least 1.`},
-		{"0-3:", 4, `In the rank set "0-3:" the stride "" is not a whole number of at least 1.`},
-		{"2:2", 4, `In the rank set "2:2" the stride in "2:2" needs a range in front of it, such as "0-3:2".`},
-		{"0-3-4", 5, `In the rank set "0-3-4", "3-4" is not a rank; write ranks such as "0-3,7", or "all".`},
-		{"none", 4, `In the rank set "none", "none" is not a rank; write ranks such as "0-3,7", or "all".`},
+		{"", 4, `an empty rank set was given; write ranks such as "0-3,7", or "all"`},
+		{"  ", 4, `an empty rank set was given; write ranks such as "0-3,7", or "all"`},
+		{"0,,1", 4, `the rank set "0,,1" has an empty item between its commas; write it such as "0-3,7"`},
+		{"4", 4, `the rank set "4" names rank 4, but the job has ranks 0 to 3`},
+		{"1", 1, `the rank set "1" names rank 1, but the job has only rank 0`},
+		{"0-99999999999999999999", 4, `the rank set "0-99999999999999999999" names rank 99999999999999999999, but the job has ranks 0 to 3`},
+		{"3-1", 4, `in the rank set "3-1" the range "3-1" runs backwards; write "1-3"`},
+		{"-1", 4, `in the rank set "-1", "" is not a rank; write ranks such as "0-3,7", or "all"`},
+		{"x", 4, `in the rank set "x", "x" is not a rank; write ranks such as "0-3,7", or "all"`},
+		{"+1", 4, `in the rank set "+1", "+1" is not a rank; write ranks such as "0-3,7", or "all"`},
+		{"0-3:0", 4, `in the rank set "0-3:0" the stride "0" is not a whole number of at least 1`},
+		{"0-3:", 4, `in the rank set "0-3:" the stride "" is not a whole number of at least 1`},
+		{"2:2", 4, `in the rank set "2:2" the stride in "2:2" needs a range in front of it, such as "0-3:2"`},
+		{"0-3-4", 5, `in the rank set "0-3-4", "3-4" is not a rank; write ranks such as "0-3,7", or "all"`},
+		{"none", 4, `in the rank set "none", "none" is not a rank; write ranks such as "0-3,7", or "all"`},
 	} {
-		_, err := Parse(c.in, c.n)
-		var want *Error
-		if !errors.As(err, &want) || err.Error() != c.want {
+		if _, err := Parse(c.in, c.n); err == nil || err.Error() != c.want {
 			t.Errorf("Parse(%q, %d):\n got %v\nwant %s", c.in, c.n, err, c.want)
 		}
 	}
@@ -158,11 +156,11 @@ func TestRankSetTextRoundTrips(t *testing.T) {
 }
 
 func listText(ranks []int) string {
-	var out []byte
-	for _, r := range ranks {
-		out = appendItem(out, r)
+	items := make([]string, len(ranks))
+	for i, r := range ranks {
+		items[i] = strconv.Itoa(r)
 	}
-	return string(out)
+	return strings.Join(items, ",")
 }
 
 func TestRankSetOf100000(t *testing.T) {
@@ -187,8 +185,7 @@ func BenchmarkRankSetString100000(b *testing.B) {
 	}
 }
 
-// FuzzParse: whatever is given, the answer is a set within bounds that survives its own text, or a whole
-// sentence.
+// FuzzParse: whatever is given, the answer is a set within bounds that survives its own text, or an error.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"0-3,7", "all", "0-63:4", "1,,2", "9-1", "0-9:0", "all:2", "18446744073709551616",
@@ -202,9 +199,6 @@ func FuzzParse(f *testing.F) {
 		}
 		s, err := Parse(text, n)
 		if err != nil {
-			if !strings.HasSuffix(err.Error(), ".") {
-				t.Fatalf("not a sentence: %q", err)
-			}
 			return
 		}
 		if s.Max() >= n {
