@@ -383,9 +383,9 @@ func TestDecoderFails(t *testing.T) {
 		"/nowhere/cohort": "cannot be started",
 		program("old", `echo "cohort: There is no command \"gdb-decoder\"." >&2; exit 2`): "too old.*There is no command",
 		program("silent", "exec sleep 1000"):                                              "said nothing for",
-		program("deaf", `echo '{"protocol": 1}'; exec sleep 1000`):                        "said nothing for",
+		program("deaf", `echo '{"protocol": 2}'; exec sleep 1000`):                        "said nothing for",
 		program("other", `echo '{"protocol": 99, "version": "v9"}'; exec sleep 1000`):     "cohort v9, whose decoder speaks another protocol",
-		program("dying", `echo '{"protocol": 1}'; exit 1`):                                "decoder has ended",
+		program("dying", `echo '{"protocol": 2}'; exit 1`):                                "decoder has ended",
 	} {
 		t.Run(filepath.Base(cohort), func(t *testing.T) {
 			use := path

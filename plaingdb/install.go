@@ -3,12 +3,12 @@ package plaingdb
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
 	"github.com/cohort-debugger/cohort/internal/privatedir"
 )
 
@@ -33,17 +33,8 @@ func Install(dir, cohort string) (string, error) {
 	if old, err := os.ReadFile(path); err == nil && string(old) == text {
 		return path, nil
 	}
-	temporary, err := os.CreateTemp(dir, ".cohort-*.py")
-	if err != nil {
+	if err := atomicfile.Write(path, []byte(text)); err != nil {
 		return "", fmt.Errorf("writing gdb's script: %w", err)
-	}
-	_, err = temporary.WriteString(text)
-	err = errors.Join(err, temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		return "", fmt.Errorf("writing gdb's script: %w", errors.Join(err, os.Remove(temporary.Name())))
 	}
 	return path, nil
 }

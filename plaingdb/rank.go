@@ -22,26 +22,26 @@ var _ backend.Inspector = (*rank)(nil)
 type question struct {
 	Ask string `json:"ask"`
 	// address and length, and the bounds of what may be read along with it
-	Ranges     [][4]uint64 `json:"ranges,omitempty"`
-	Command    string      `json:"command,omitempty"`
-	Expression string      `json:"expression,omitempty"`
-	Symbol     string      `json:"symbol,omitempty"`
-	PC         uint64      `json:"pc,omitempty"`
-	Inner      bool        `json:"inner,omitempty"` // the frame that the selected one has called
+	Range      []uint64 `json:"range,omitempty"`
+	Command    string   `json:"command,omitempty"`
+	Expression string   `json:"expression,omitempty"`
+	Symbol     string   `json:"symbol,omitempty"`
+	PC         uint64   `json:"pc,omitempty"`
+	Inner      bool     `json:"inner,omitempty"` // the frame that the selected one has called
 }
 
 // reply is the script's answer to a question.
 type reply struct {
-	Error   string  `json:"error"`
-	Memory  []piece `json:"memory"`
-	Text    string  `json:"text"`
-	Address uint64  `json:"address"`
-	Line    int     `json:"line"`
-	File    string  `json:"file"`
-	Start   uint64  `json:"start"`
-	PC      uint64  `json:"pc"`
-	Level   int     `json:"level"`
-	Name    string  `json:"symbol"`
+	Error   string `json:"error"`
+	Text    string `json:"text"`
+	Address uint64 `json:"address"`
+	Memory  []byte `json:"memory"` // at Address
+	Line    int    `json:"line"`
+	File    string `json:"file"`
+	Start   uint64 `json:"start"`
+	PC      uint64 `json:"pc"`
+	Level   int    `json:"level"`
+	Name    string `json:"symbol"`
 }
 
 // ask asks the script; an error is gdb's, or the end of the conversation.
@@ -159,25 +159,29 @@ func (r *rank) ReadMemory(_ context.Context, addr uint64, n int) ([]byte, error)
 	if addr+size < addr {
 		return nil, fmt.Errorf("no memory can be read at %#x", addr)
 	}
-	if data := r.kept(addr, size); data != nil {
-		return data, nil
+	i, found := r.find(addr)
+	if !found {
+		i--
 	}
-	low, high := addr, addr+size
-	if size <= maxAround {
-		low, high = addr&^(pageSize-1), (addr+size+pageSize-1)&^(pageSize-1)
-		if high < addr {
-			low, high = addr, addr+size
+	if i >= 0 {
+		if data := r.memory[i].from(addr); uint64(len(data)) >= size {
+			return data[:size], nil
 		}
 	}
-	got, err := r.ask(question{Ask: "memory", Ranges: [][4]uint64{{addr, size, low, high}}})
+	low, high := addr, addr+size
+	if end := (high + pageSize - 1) &^ (pageSize - 1); size <= maxAround && end > addr {
+		low, high = addr&^(pageSize-1), end
+	}
+	got, err := r.ask(question{Ask: "memory", Range: []uint64{addr, size, low, high}})
 	if err != nil {
 		return nil, err
 	}
-	if len(got.Memory) != 1 || got.Memory[0].addr > addr || addr-got.Memory[0].addr >= uint64(len(got.Memory[0].data)) {
+	p := piece{got.Address, got.Memory}
+	data := p.from(addr)
+	if len(data) == 0 {
 		return nil, fmt.Errorf("no memory can be read at %#x", addr)
 	}
-	r.keep(got.Memory[0])
-	data := got.Memory[0].data[addr-got.Memory[0].addr:]
+	r.keep(p)
 	return data[:min(size, uint64(len(data)))], nil
 }
 
@@ -187,22 +191,17 @@ type piece struct {
 	data []byte
 }
 
-// kept returns what was read before.
-func (s *server) kept(addr, size uint64) []byte {
-	i, found := slices.BinarySearchFunc(s.memory, addr, func(p piece, addr uint64) int {
-		return cmp.Compare(p.addr, addr)
-	})
-	if !found {
-		i--
-	}
-	if i < 0 {
+// from is what the piece has from an address on.
+func (p *piece) from(addr uint64) []byte {
+	if addr < p.addr || addr-p.addr >= uint64(len(p.data)) {
 		return nil
 	}
-	p := s.memory[i]
-	if off := addr - p.addr; off < uint64(len(p.data)) && size <= uint64(len(p.data))-off {
-		return p.data[off : off+size]
-	}
-	return nil
+	return p.data[addr-p.addr:]
+}
+
+// find is the place of a piece among those that are kept.
+func (s *server) find(addr uint64) (i int, found bool) {
+	return slices.BinarySearchFunc(s.memory, addr, func(p piece, addr uint64) int { return cmp.Compare(p.addr, addr) })
 }
 
 func (s *server) keep(p piece) {
@@ -213,17 +212,10 @@ func (s *server) keep(p piece) {
 	if total > maxKept {
 		s.memory = nil
 	}
-	i, found := slices.BinarySearchFunc(s.memory, p.addr, func(q piece, addr uint64) int {
-		return cmp.Compare(q.addr, addr)
-	})
+	i, found := s.find(p.addr)
 	if found {
 		s.memory[i] = p
-		return
+	} else {
+		s.memory = slices.Insert(s.memory, i, p)
 	}
-	s.memory = slices.Insert(s.memory, i, p)
-}
-
-// UnmarshalJSON reads [address, "base64"].
-func (p *piece) UnmarshalJSON(text []byte) error {
-	return unmarshalPair(text, &p.addr, &p.data)
 }

@@ -4,7 +4,7 @@
 import base64, json, os, re, select, shutil, subprocess, time
 import gdb, gdb.FrameDecorator
 
-COHORT, PROTOCOL, PATIENCE = @COHORT@, 1, 20.0  # seconds without a word from the decoder
+COHORT, PROTOCOL, PATIENCE = @COHORT@, 2, 20.0  # seconds without a word from the decoder
 MARK = "\1cohort "
 HANDLE = re.compile(r"^(type )?\(?(mpi_(?:datatype|comm|request|group|win|file|op|errhandler|info|message|status))\)?$", re.I)
 OPEN_HANDLE = re.compile(r"^(?:struct )?ompi_(datatype|communicator|request|group|win|file|op|errhandler|info)_t \*$")  # where C++ has lost the name
@@ -87,7 +87,8 @@ def answer(ask, inferior):
     try:
         what = ask.get("ask")
         if what == "memory":
-            return {"memory": [[at, base64.b64encode(data).decode()] for at, data in (memory(inferior, *r) for r in ask["ranges"])]}
+            at, data = memory(inferior, *ask["range"])
+            return {"address": at, "memory": base64.b64encode(data).decode()}
         if what == "execute" and (ask["command"].startswith(SAFE) or ask["command"] == "thread"):
             return {"text": gdb.execute(ask["command"], to_string=True)}
         if what == "evaluate":

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/handles"
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
 	"github.com/cohort-debugger/cohort/internal/prose"
 
 	"github.com/cohort-debugger/cohort/prettyprint/command"
@@ -20,7 +21,7 @@ import (
 )
 
 // Protocol is the version of what script.py and Serve say to each other.
-const Protocol = 1
+const Protocol = 2
 
 // maxLine bounds one line of the protocol: a megabyte of memory is much.
 const maxLine = 64 << 20
@@ -126,7 +127,9 @@ func (s *server) serve(req request) answer {
 	var got answer
 	var err error
 	switch {
-	case req.Pid == 0 && !isHelp(req):
+	case req.Do == "mpipp" && strings.TrimSpace(req.Line) == "--help": // which needs no program
+		got.Text = command.Usage()
+	case req.Pid == 0:
 		err = errors.New("there is no process: run the program, attach to one of its ranks, or open a core file")
 	case req.Do == "mpipp":
 		got.Text, err = s.mpipp(req)
@@ -139,11 +142,6 @@ func (s *server) serve(req request) answer {
 		got = answer{Error: explain(err)}
 	}
 	return got
-}
-
-// isHelp tells requests that need no program.
-func isHelp(req request) bool {
-	return req.Do == "mpipp" && strings.TrimSpace(req.Line) == "--help"
 }
 
 const noLibrary = "The program runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
@@ -163,9 +161,6 @@ func explain(err error) string {
 }
 
 func (s *server) mpipp(req request) (string, error) {
-	if isHelp(req) {
-		return command.Usage(), nil
-	}
 	result, _, err := s.decoder.Run(context.Background(), backend.FrameID{}, req.Line)
 	if err != nil {
 		return "", err
@@ -189,21 +184,11 @@ func writeFile(dir string, file *backend.File) (path string, err error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	failed := func(err error) (string, error) { return "", fmt.Errorf("writing %s: %w", path, err) }
 	if old, err := os.Stat(path); err == nil && !old.Mode().IsRegular() {
-		return failed(errors.New("it exists, and is no regular file"))
+		return "", fmt.Errorf("writing %s: it exists, and is no regular file", path)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".cohort-*"+filepath.Ext(path))
-	if err != nil {
-		return failed(err)
-	}
-	_, err = temporary.Write(file.Data)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		return failed(errors.Join(err, os.Remove(temporary.Name())))
+	if err := atomicfile.Write(path, file.Data); err != nil {
+		return "", fmt.Errorf("writing %s: %w", path, err)
 	}
 	return path, nil
 }

@@ -14,7 +14,7 @@ import (
 func FuzzServe(f *testing.F) {
 	for _, lines := range []string{
 		"", "\n", "{}", `{"do":"mpipp","line":"--help"}`, `{"do":"mpipp","pid":1,"line":"t"}`, `{"do":"describe","pid":1,"type":"MPI_Comm","handle":1}`,
-		`{"do":"mpipp","pid":1,"line":"t"}` + "\n" + `{"address":4096}` + "\n" + `{"memory":[[4096,"AAAA"]]}`, `{"do":"mpipp","pid":1}` + "\n" + `{"memory":[[1]]}`,
+		`{"do":"mpipp","pid":1,"line":"t"}` + "\n" + `{"address":4096}` + "\n" + `{"address":4096,"memory":"AAAA"}`, `{"do":"mpipp","pid":1}` + "\n" + `{"memory":[1]}`,
 		`{"do":"mpipp","pid":1}` + "\n" + `{"address":18446744073709551615}`, `[1]`,
 	} {
 		f.Add(lines)
@@ -22,7 +22,7 @@ func FuzzServe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, lines string) {
 		var out bytes.Buffer
 		_ = plaingdb.Serve(strings.NewReader(lines), &out, "fuzzed") // an error is as good as an answer
-		if !strings.HasPrefix(out.String(), `{"protocol":1,`) {
+		if !strings.HasPrefix(out.String(), `{"protocol":2,`) {
 			t.Errorf("it greets with %q", out.String())
 		}
 	})
@@ -31,7 +31,7 @@ func FuzzServe(f *testing.F) {
 func TestServe(t *testing.T) {
 	var out bytes.Buffer
 	err := plaingdb.Serve(strings.NewReader(`{"do":"mpipp","pid":0,"line":"x"}`+"\n"+`{"do":"dance","pid":1}`+"\n"), &out, "v1")
-	want := `{"protocol":1,"cohort":"decoder","version":"v1"}` + "\n" +
+	want := `{"protocol":2,"cohort":"decoder","version":"v1"}` + "\n" +
 		`{"done":true,"error":"There is no process: run the program, attach to one of its ranks, or open a core file."}` + "\n" +
 		`{"done":true,"error":"The decoder was asked for \"dance\", which it does not do."}` + "\n"
 	if err != nil || out.String() != want {
