@@ -7,6 +7,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ const (
 	Missing Status = "missing" // without it Cohort is of little use
 )
 
-// Check is one thing that was looked at. Texts are whole sentences or short facts.
+// Check is one thing that was looked at; no Status is OK. Texts are whole sentences or short facts.
 type Check struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
@@ -40,15 +41,11 @@ type Report struct {
 	Checks []Check `json:"checks"`
 }
 
-// Options of an examination.
-type Options struct {
-	Terminal bool // standard output is one
-}
-
-// Examine looks at everything. It takes some seconds if the interposer must be built.
-func Examine(ctx context.Context, o Options) Report {
+// Examine looks at everything; isTerminal: standard output is a terminal. It takes some seconds if the interposer must be
+// built.
+func Examine(ctx context.Context, isTerminal bool) Report {
 	sections := []func(context.Context) []Check{
-		debugger, ptrace, mpis, compilers, machine, func(context.Context) []Check { return terminal(o.Terminal) },
+		debugger, ptrace, mpis, compilers, machine, func(context.Context) []Check { return terminal(isTerminal) },
 	}
 	found := make([][]Check, len(sections))
 	var group sync.WaitGroup
@@ -59,6 +56,7 @@ func Examine(ctx context.Context, o Options) Report {
 	report := Report{OK: true}
 	for _, checks := range found {
 		for _, c := range checks {
+			c.Status = cmp.Or(c.Status, OK)
 			report.OK = report.OK && c.Status != Missing
 			report.Checks = append(report.Checks, c)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -18,20 +19,18 @@ const enoughShm = 64 << 20
 
 func machine(context.Context) []Check {
 	cores := launch.Cores()
-	checks := []Check{{Name: "cores", Status: OK, Found: fmt.Sprintf("%d cores, %d hardware threads", cores,
-		runtime.NumCPU())}}
+	count := Check{Name: "cores", Found: fmt.Sprintf("%d cores, %d hardware threads", cores, runtime.NumCPU())}
 	if cores < 4 {
-		checks[0].Status = Note
-		checks[0].Costs = fmt.Sprintf("Jobs of more than %d ranks share cores and run slower; with MPICH, waiting "+
-			"ranks then yield (see --yield).", cores)
+		count.Status = Note
+		count.Costs = fmt.Sprintf("Jobs of more than %d ranks share cores and run slower; with MPICH, waiting ranks then "+
+			"yield (see --yield).", cores)
 	}
-	checks = append(checks, sharedMemory(), jobDirectory())
+	checks := []Check{count, sharedMemory(), jobDirectory()}
 	if os.Geteuid() == 0 {
 		c := Check{Name: "user", Status: Note, Found: "You are root."}
 		if os.Getenv("OMPI_ALLOW_RUN_AS_ROOT") != "1" || os.Getenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM") != "1" {
 			c.Costs = "Open MPI refuses to run programs as root."
-			c.Fix = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 " +
-				"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+			c.Fix = "Use another user; or, in a container, export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
 		}
 		checks = append(checks, c)
 	}
@@ -48,7 +47,7 @@ func sharedMemory() Check {
 		}
 	}
 	free := fs.Bavail * uint64(fs.Bsize)
-	c := Check{Name: "shared memory", Status: OK, Found: fmt.Sprintf("/dev/shm has %d MiB free", free>>20)}
+	c := Check{Name: "shared memory", Found: fmt.Sprintf("/dev/shm has %d MiB free", free>>20)}
 	if free < enoughShm {
 		c.Status, c.Costs = Warning, "MPI programs of more than a few ranks may fail with a bus error."
 		c.Fix = "Enlarge it: mount -o remount,size=2G /dev/shm, as root; in Docker: docker run --shm-size=2g"
@@ -57,27 +56,21 @@ func sharedMemory() Check {
 }
 
 func jobDirectory() Check {
+	c := Check{Name: "job directory"}
 	dir, err := jobdir.Create()
 	if err != nil {
-		return Check{
-			Name: "job directory", Status: Missing, Found: err.Error(), Costs: "No job can be started.",
-			Fix: "Set TMPDIR to a directory of your own with a short path.",
-		}
+		c.Status, c.Found, c.Costs = Missing, err.Error(), "No job can be started."
+		c.Fix = "Set TMPDIR to a directory of your own with a short path."
+	} else if err := dir.Remove(); err != nil {
+		c.Status, c.Found, c.Costs = Warning, err.Error(), "Directories of jobs stay behind."
+	} else {
+		c.Found = "Jobs have their sockets in " + filepath.Dir(dir.Path)
 	}
-	base := strings.TrimSuffix(dir.Path, "/"+lastPart(dir.Path))
-	if err := dir.Remove(); err != nil {
-		return Check{
-			Name: "job directory", Status: Warning, Found: err.Error(),
-			Costs: "Directories of jobs stay behind.",
-		}
-	}
-	return Check{Name: "job directory", Status: OK, Found: "Jobs have their sockets in " + base}
+	return c
 }
 
-func lastPart(path string) string { return path[strings.LastIndex(path, "/")+1:] }
-
 func terminal(is bool) []Check {
-	c := Check{Name: "terminal", Status: OK}
+	c := Check{Name: "terminal"}
 	term := os.Getenv("TERM")
 	switch {
 	case !is:
@@ -85,8 +78,7 @@ func terminal(is bool) []Check {
 		c.Costs = "Here \"cohort debug\" works with --batch only."
 	case term == "" || term == "dumb":
 		c.Status, c.Found = Warning, fmt.Sprintf("TERM is %q.", term)
-		c.Costs, c.Fix = "The terminal interface cannot draw.",
-			"Use a terminal emulator, or export TERM=xterm-256color"
+		c.Costs, c.Fix = "The terminal interface cannot draw.", "Use a terminal emulator, or export TERM=xterm-256color"
 	case os.Getenv("COLORTERM") == "truecolor" || os.Getenv("COLORTERM") == "24bit":
 		c.Found = term + ", 16 million colours"
 	case strings.Contains(term, "256color"):

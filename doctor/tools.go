@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,42 +16,37 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi"
 )
 
-const gdbCosts = "\"cohort debug\", \"cohort dap\" and the editors cannot debug. \"cohort record\" and \"cohort " +
-	"replay\" work without."
+const gdbCosts = `"cohort debug", "cohort dap" and the editors cannot debug. "cohort record" and "cohort replay" ` +
+	"work without."
 
 // oldestGdb is the oldest major version that Cohort is tested with.
 const oldestGdb = 10
 
-var numbers = regexp.MustCompile(`(\d+)(\.\d+)+`) //nolint:gochecknoglobals // constant
+var numbers = regexp.MustCompile(`(\d+)(\.\d+)+`)
 
 func debugger(ctx context.Context) []Check {
-	path, err := exec.LookPath("gdb")
-	if err != nil {
-		return []Check{{
-			Name: "gdb", Status: Missing, Found: "There is no gdb in PATH.", Costs: gdbCosts,
-			Fix: install("gdb"),
-		}}
+	c := Check{Name: "gdb"}
+	path, err := exec.LookPath(c.Name)
+	found := "There is no gdb in PATH."
+	out := ""
+	if err == nil {
+		out, err = tool.Ask(ctx, path, "-nx", "--version")
+		found = fmt.Sprintf("%s does not work: %v.", path, err)
 	}
-	out, err := tool.Ask(ctx, path, "-nx", "--version")
 	if err != nil {
-		return []Check{{
-			Name: "gdb", Status: Missing, Found: fmt.Sprintf("%s does not work: %v.", path, err),
-			Costs: gdbCosts, Fix: install("gdb"),
-		}}
+		c.Status, c.Found, c.Costs, c.Fix = Missing, found, gdbCosts, install("gdb")
+		return []Check{c}
 	}
-	c := Check{Name: "gdb", Status: OK, Found: fmt.Sprintf("%s (%s)", firstLine(out), path)}
+	c.Found = fmt.Sprintf("%s (%s)", firstLine(out), path)
 	if m := numbers.FindStringSubmatch(firstLine(out)); m != nil {
 		if major, err := strconv.Atoi(m[1]); err == nil && major < oldestGdb {
-			c.Status, c.Costs = Warning,
-				fmt.Sprintf("Cohort is tested with gdb %d and later; debugging may fail in places.", oldestGdb)
-			c.Fix = install("gdb")
+			c.Status, c.Fix = Warning, install("gdb")
+			c.Costs = fmt.Sprintf("Cohort is tested with gdb %d and later; debugging may fail in places.", oldestGdb)
 		}
 	}
-	python := Check{Name: "gdb python", Status: OK}
+	python := Check{Name: "gdb python"}
 	out, err = tool.Ask(ctx, path, "-nx", "-batch", "-ex", `python import sys; print("python", sys.version.split()[0])`)
-	if line := firstLine(out); err == nil && strings.HasPrefix(line, "python ") {
-		python.Found = line
-	} else {
+	if python.Found = firstLine(out); err != nil || !strings.HasPrefix(python.Found, "python ") {
 		python.Status, python.Found = Warning, "This gdb was built without Python."
 		python.Costs, python.Fix = "Values of C++ containers are shown by their internals.", install("gdb")
 	}
@@ -58,8 +54,7 @@ func debugger(ctx context.Context) []Check {
 }
 
 func ptrace(ctx context.Context) []Check {
-	var checks []Check
-	scope := Check{Name: "ptrace scope", Status: OK, Found: "There is no Yama restriction."}
+	scope := Check{Name: "ptrace scope", Found: "There is no Yama restriction."}
 	if text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); err == nil {
 		switch s := strings.TrimSpace(string(text)); s {
 		case "0":
@@ -73,33 +68,25 @@ func ptrace(ctx context.Context) []Check {
 			scope.Costs, scope.Fix = gdbCosts, "sysctl kernel.yama.ptrace_scope=1, as root"
 		}
 	}
-	checks = append(checks, scope)
 	gdb, err := exec.LookPath("gdb")
 	if err != nil {
-		return checks // said already
+		return []Check{scope} // said already
 	}
-	child := Check{Name: "gdb on a child", Status: OK, Found: "gdb can start and stop a program."}
+	child := Check{Name: "gdb on a child", Found: "gdb can start and stop a program."}
 	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti", "-ex", "kill",
 		"/bin/true")
 	if err != nil || !strings.Contains(out, "Program stopped") {
-		child.Status, child.Found = Missing, fmt.Sprintf("gdb cannot start a program: %s", reason(out))
+		child.Status, child.Found = Missing, "gdb cannot start a program: "+reason(out)
 		child.Costs = gdbCosts
 		child.Fix = "In a container, allow ptrace: docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined"
 	}
-	return append(checks, child)
+	return []Check{scope, child}
 }
 
+var trouble = regexp.MustCompile(`(?m)^.*(ptrace|not permitted|rror|annot).*$`)
+
 // reason is the line in which gdb says what is wrong.
-func reason(out string) string {
-	for line := range strings.SplitSeq(out, "\n") {
-		for _, word := range []string{"ptrace", "not permitted", "rror", "annot"} {
-			if strings.Contains(line, word) {
-				return line
-			}
-		}
-	}
-	return firstLine(out)
-}
+func reason(out string) string { return cmp.Or(trouble.FindString(out), firstLine(out)) }
 
 func mpis(ctx context.Context) []Check {
 	var checks []Check
@@ -108,12 +95,12 @@ func mpis(ctx context.Context) []Check {
 		{"mpich", "MPICH", "mpich", "libmpich-dev"},
 		{"openmpi", "Open MPI", "openmpi-bin", "libopenmpi-dev"},
 	} {
-		c := Check{Name: family.title, Status: OK}
+		c := Check{Name: family.title}
 		found, err := pmpi.FindMPI(family.name)
 		if err != nil {
-			c.Status, c.Found, c.Fix = Note, err.Error(), install(family.runtime, family.develop)
-			if !errors.As(err, new(*pmpi.MissingError)) {
-				c.Status = Warning
+			c.Status, c.Found, c.Fix = Warning, err.Error(), install(family.runtime, family.develop)
+			if errors.As(err, new(*pmpi.MissingError)) {
+				c.Status = Note
 			}
 			c.Costs = fmt.Sprintf("Programs that are linked to %s cannot be recorded or debugged.", family.title)
 			checks = append(checks, c)
@@ -138,55 +125,46 @@ func mpis(ctx context.Context) []Check {
 }
 
 func interposer(ctx context.Context, title string, found pmpi.Installation) Check {
+	c := Check{Name: title + " interposer"}
 	library, err := pmpi.Build(ctx, pmpi.Options{Mpicc: found.Mpicc})
 	if err != nil {
-		return Check{
-			Name: title + " interposer", Status: Warning, Found: "It cannot be built: " + err.Error(),
-			Costs: "Nothing that is linked to " + title + " can be recorded or replayed, and mpipp does not work.",
-			Fix:   "See what the compiler says, and install what is missing, such as: " + install("gcc", "libc6-dev"),
-		}
+		c.Status, c.Found = Warning, "It cannot be built: "+err.Error()
+		c.Costs = "Nothing that is linked to " + title + " can be recorded or replayed, and mpipp does not work."
+		c.Fix = "See what the compiler says, and install what is missing, such as: " + install("gcc", "libc6-dev")
+		return c
 	}
-	return Check{Name: title + " interposer", Status: OK, Found: library.Path}
+	c.Found = library.Path
+	return c
 }
 
 func fortran(title string, found pmpi.Installation) Check {
 	suffix := strings.TrimPrefix(filepath.Base(found.Mpicc), "mpicc")
-	path := filepath.Join(filepath.Dir(found.Mpicc), "mpifort"+suffix)
-	if _, err := exec.LookPath(path); err != nil {
-		return Check{
-			Name: title + " Fortran", Status: Note, Found: "There is no " + path + ".",
-			Costs: "Fortran programs cannot be built here; those that are built already can be debugged.",
-			Fix:   install("gfortran"),
-		}
+	c := Check{Name: title + " Fortran", Found: filepath.Join(filepath.Dir(found.Mpicc), "mpifort"+suffix)}
+	if _, err := exec.LookPath(c.Found); err != nil {
+		c.Status, c.Found, c.Fix = Note, "There is no "+c.Found+".", install("gfortran")
+		c.Costs = "Fortran programs cannot be built here; those that are built already can be debugged."
 	}
-	return Check{Name: title + " Fortran", Status: OK, Found: path}
+	return c
 }
 
 func compilers(ctx context.Context) []Check {
-	var checks []Check
-	for _, c := range []struct {
-		name, debian, costs string
-		status              Status
-	}{
-		{"gcc", "gcc", "The interposer cannot be built, so nothing can be recorded or replayed, unless mpicc uses " +
-			"another compiler.", Warning},
-		{"g++", "g++", "C++ programs cannot be built here.", Note},
-		{"gfortran", "gfortran", "Fortran programs cannot be built here.", Note},
-	} {
-		path, err := exec.LookPath(c.name)
+	checks := []Check{
+		{Name: "gcc", Status: Warning, Costs: "The interposer cannot be built, so nothing can be recorded or replayed, " +
+			"unless mpicc uses another compiler."},
+		{Name: "g++", Status: Note, Costs: "C++ programs cannot be built here."},
+		{Name: "gfortran", Status: Note, Costs: "Fortran programs cannot be built here."},
+	}
+	for i := range checks {
+		c := &checks[i]
+		path, err := exec.LookPath(c.Name)
 		if err != nil {
-			checks = append(checks, Check{
-				Name: c.name, Status: c.status, Found: "There is no " + c.name + " in PATH.",
-				Costs: c.costs, Fix: install(c.debian),
-			})
+			c.Found, c.Fix = "There is no "+c.Name+" in PATH.", install(c.Name)
 			continue
 		}
-		out, err := tool.Ask(ctx, path, "--version")
-		found := firstLine(out)
-		if err != nil {
-			found = path
+		*c = Check{Name: c.Name, Found: path}
+		if out, err := tool.Ask(ctx, path, "--version"); err == nil {
+			c.Found = firstLine(out)
 		}
-		checks = append(checks, Check{Name: c.name, Status: OK, Found: found})
 	}
 	return checks
 }

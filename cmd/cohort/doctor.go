@@ -25,7 +25,7 @@ The exit status is 1 if something essential is missing.`,
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
 			out, _ := std.Out.(*os.File)
-			report := doctor.Examine(ctx, doctor.Options{Terminal: isTerminal(out)})
+			report := doctor.Examine(ctx, isTerminal(out))
 			err := reply(std.Out, asJSON, report, doctorText(report))
 			if err == nil && !report.OK {
 				err = endWith(exitFailure)
