@@ -1,8 +1,8 @@
 // Package backend defines what one rank's debugger can do: the typed, batched requests that cross the connection
 // between the job and a rank's agent. It holds types and interfaces only and imports nothing of ours.
 //
-// Implementations: backend/gdb (gdb/MI) and the client side of the agent connection in package launch, which forwards
-// every call. Later: Delve for Go ranks.
+// Implementations: backend/gdb (gdb/MI), backend/delve (Go), and the client side of the agent connection in package
+// launch, which forwards every call.
 //
 // **Invariant:** no gdb/MI text appears in these types.
 //
@@ -23,7 +23,7 @@ import (
 // *EndedError.
 type Backend interface {
 	// Launch starts the program and returns with the rank stopped at its entry (main, or the Fortran main program).
-	// Errors are *LaunchError for anything that the user can mend (not executable, not found, ...).
+	// Errors are *LaunchError for anything that the user can put right (not executable, not found, ...).
 	Launch(ctx context.Context, req LaunchRequest) (LaunchResult, error)
 
 	// SetBreakpoints replaces all breakpoints of one Source (a file, or "function"). The result has one element per
@@ -80,7 +80,6 @@ type LaunchRequest struct {
 	// Env is added to the environment that the launcher gave the rank; a value-less "NAME" removes NAME. It holds
 	// LD_PRELOAD and the COHORT_ variables too, which must reach the program and never the debugger itself.
 	Env []string
-	// StopAtEntry false: the rank stops at entry all the same (Launch's contract); the job resumes it.
 	DebuggerPath string // "" : gdb from PATH
 	// InferiorTTY, if set, is the terminal that the program gets as its stdin, stdout and stderr. Filled in by the
 	// agent.
@@ -93,7 +92,7 @@ type LaunchRequest struct {
 	Core string
 }
 
-// LaunchResult tells how the rank stands at entry.
+// LaunchResult tells of the rank at entry.
 type LaunchResult struct {
 	Pid   int
 	Stop  Stopped  // the stop at entry
@@ -145,15 +144,8 @@ const (
 )
 
 func (k ResumeKind) String() string {
-	switch k {
-	case Continue:
-		return "continue"
-	case Next:
-		return "next"
-	case StepIn:
-		return "stepIn"
-	case StepOut:
-		return "stepOut"
+	if names := []string{"continue", "next", "stepIn", "stepOut"}; k >= 0 && int(k) < len(names) {
+		return names[k]
 	}
 	return fmt.Sprintf("ResumeKind(%d)", int(k))
 }
@@ -381,7 +373,7 @@ const (
 	ReasonCore       Reason = "core file"  // a core that was taken of a process that went on
 )
 
-// Stopped: the rank stands still. Frames holds the innermost frames of the thread that stopped, with arguments, so that
+// Stopped: the rank has stopped. Frames holds the innermost frames of the thread that stopped, with arguments, so that
 // the usual display needs no further request.
 type Stopped struct {
 	Reason      Reason
