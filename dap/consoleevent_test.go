@@ -15,6 +15,7 @@ import (
 	"github.com/cohort-debugger/cohort/job/jobtest"
 	"github.com/cohort-debugger/cohort/prettyprint/prettyprinttest"
 
+	"github.com/cohort-debugger/cohort/prettyprint/command"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/rankset"
@@ -72,13 +73,13 @@ func theMessage() dap.RecordedMessages {
 func TestMatchOfARecordedEvent(t *testing.T) {
 	b, s, c, _ := replayed(t, endless)
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
-	b.answers(0, nil, map[string]string{"mpipp --export send @peer:1 @event:4 @call:MPI_Send @which:0": sideText(t,
+	b.answers(0, nil, map[string]string{command.MatchSide{Rank: 0, Peer: 1, Event: 4, Call: "MPI_Send"}.ExportLine(): sideText(t,
 		"MPI_INT", 2, envelope("MPI_Send", 0, 1, 3))})
 	b.answers(
 		1,
 		nil,
 		map[string]string{
-			"mpipp --export receive @peer:0 @event:5 @call:MPI_Startall @which:2": sideText(
+			command.MatchSide{Receives: true, Rank: 1, Event: 5, Call: "MPI_Startall", Which: 2}.ExportLine(): sideText(
 				t,
 				"MPI_INT",
 				5,
@@ -124,9 +125,9 @@ func TestMatchOfARecordedEventContradicts(t *testing.T) {
 	m := theMessage()
 	m.Messages[0].Bytes, m.Messages[0].Comm, m.Messages[0].Doubt = 12, 5, "It may be another."
 	s.messages = func(string) (dap.RecordedMessages, error) { return m, nil }
-	b.answers(0, nil, map[string]string{"mpipp --export send": sideText(t, "MPI_INT", 2,
+	b.answers(0, nil, map[string]string{`mpipp --export {"Receives":false`: sideText(t, "MPI_INT", 2,
 		envelope("MPI_Send", 0, 1, 3))})
-	b.answers(1, nil, map[string]string{"mpipp --export receive": sideText(t, "MPI_INT", 2,
+	b.answers(1, nil, map[string]string{`mpipp --export {"Receives":true`: sideText(t, "MPI_INT", 2,
 		envelope("MPI_Recv", 1, 3, 4))})
 	s.visit = func(ctx context.Context, calls []dap.RecordedCall, look func(context.Context, int) error) error {
 		return errors.Join(look(ctx, 0), look(ctx, 1))
@@ -249,7 +250,7 @@ func TestPauseEndsAMatch(t *testing.T) {
 // What is wrong between two ranks' calls is told by what they do instead.
 func TestMatchOfCallsThatDoNotMeet(t *testing.T) {
 	b, _, c, _ := replayed(t, endless)
-	send, recv := "mpipp --export send", "mpipp --export receive"
+	send, recv := `mpipp --export {"Receives":false`, `mpipp --export {"Receives":true`
 	for _, k := range []struct {
 		name  string
 		ranks [2]map[string]string
@@ -259,7 +260,7 @@ func TestMatchOfCallsThatDoNotMeet(t *testing.T) {
 			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 0, 1, 3))},
 			{recv: sideText(t, "MPI_INT", 1, envelope("MPI_Recv", 1, 0, 3))},
 		}, []string{
-			"[0] rank 0 knows nothing of mpipp --export send",
+			"[0] rank 0 knows nothing of " + send,
 			"rank 0 waits for a message of rank 1, and rank 1 for one of rank 0, which is a deadlock",
 		}},
 		{"of any rank", [2]map[string]string{
@@ -274,7 +275,7 @@ func TestMatchOfCallsThatDoNotMeet(t *testing.T) {
 			{send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 0, 1, 3))},
 			{send: sideText(t, "MPI_INT", 1, envelope("MPI_Send", 1, 0, 3))},
 		}, []string{
-			"[1] rank 1 knows nothing of mpipp --export receive",
+			"[1] rank 1 knows nothing of " + recv,
 			"Both ranks send, and neither receives: a send whose message is not buffered waits for its receive.",
 		}},
 		{"nothing at all", [2]map[string]string{{}, {}}, []string{"[0] rank 0 knows nothing"}},
@@ -306,9 +307,9 @@ func TestMatchWithoutARun(t *testing.T) {
 		return err
 	}
 	s.messages = func(string) (dap.RecordedMessages, error) { return theMessage(), nil }
-	b.answers(0, nil, map[string]string{"mpipp --export send": sideText(t, "MPI_INT", 2,
+	b.answers(0, nil, map[string]string{`mpipp --export {"Receives":false`: sideText(t, "MPI_INT", 2,
 		envelope("MPI_Isend", 0, 1, 3))})
-	b.answers(1, nil, map[string]string{"mpipp --export receive": sideText(t, "MPI_INT", 2,
+	b.answers(1, nil, map[string]string{`mpipp --export {"Receives":true`: sideText(t, "MPI_INT", 2,
 		envelope("MPI_Irecv", 1, 0, 3))})
 	c.Do("continue", godap.ContinueArguments{ThreadId: 1}, nil)
 	for r := range 2 {

@@ -36,10 +36,10 @@ func (c *command) calls([]string) (n view.Node, err error) {
 
 // MatchSide is one side of mpipp --match.
 type MatchSide struct {
+	Receives bool
 	Rank     int      // -1: not given
 	Args     []string // TYPE [COUNT], a request, or nothing: the call that the rank is in or at
-	Receives bool
-	Peer     int // the other side's rank; -1: not known
+	Peer     int      // the other side's rank; -1: not known
 	// Event, if not 0, is the number of the call instead of Args, Call its name, and Which the place in its array of
 	// requests if it is a Startall.
 	Event uint64
