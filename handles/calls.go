@@ -17,6 +17,34 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
+// resolver evaluates expressions in one frame.
+type resolver struct {
+	*Decoder
+	frame backend.FrameID
+
+	// Once they were asked for:
+	at    *backend.Frame
+	text  string         // of its source file
+	found []mpicall.Call // on its line
+}
+
+var _ call.Resolver = (*resolver)(nil)
+
+// Resolve implements call.Resolver.
+func (r *resolver) Resolve(expr string) (backend.Value, error) {
+	v, err := r.rank.Resolve(r.ctx, r.frame, expr)
+	if v.Language == backend.Go { // its handles are C's, under names of a binding's own
+		if k := handleKind(v.Type); k != "" {
+			v.Type = k
+			v.Struct = v.Struct && !v.HasNumber
+		}
+	}
+	if v.Language != backend.Fortran {
+		v.Language = backend.C
+	}
+	return v, err
+}
+
 // maxSource is the size of the largest source file in which calls are looked for.
 const maxSource = 8 << 20
 

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/prettyprint/call"
@@ -140,4 +143,50 @@ func (d *Decoder) Describe(ctx context.Context, typeName string, handle uint64) 
 		return err
 	})
 	return node, err
+}
+
+// symbol is the address of a symbol of the MPI library.
+func (d *Decoder) symbol(name string) (uint64, bool) {
+	addr, err := d.rank.SymbolAddress(d.ctx, name)
+	return addr, err == nil
+}
+
+func (d *Decoder) machine() string {
+	target, err := d.rank.Target(d.ctx)
+	if err != nil {
+		return ""
+	}
+	return target.Machine
+}
+
+// now is the time by the clock that the rank's times are of.
+func (d *Decoder) now() (int64, bool) {
+	if target, err := d.rank.Target(d.ctx); err != nil || !target.Living {
+		return 0, false
+	}
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0, false
+	}
+	return t.Nano(), true
+}
+
+// locate names the line of a call by its return address. Each is asked about once: types are made in loops.
+func (d *Decoder) locate(pc uint64) string {
+	if where, known := d.places[pc]; known || pc == 0 {
+		return where
+	}
+	at, err := d.rank.LineAt(d.ctx, pc-1)
+	if err != nil {
+		return ""
+	}
+	where := at.Function // of C that cgo writes, nothing else is known
+	if at.Line != 0 {
+		where = fmt.Sprintf("%s:%d", filepath.Base(at.File), at.Line)
+		if at.Function != "" {
+			where += " in " + at.Function
+		}
+	}
+	d.places[pc] = where
+	return where
 }

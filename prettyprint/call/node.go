@@ -8,6 +8,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
+	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -234,20 +235,7 @@ func (c *Call) others() []view.Node {
 		if used[p.Name] {
 			continue
 		}
-		switch p.Role {
-		case mpispec.RoleDest, mpispec.RoleSource, mpispec.RoleTarget, mpispec.RoleRoot:
-			if n, err := c.given.number(p.Name); err == nil {
-				out = append(out, view.Leaf(p.Name, c.r.RankText(n, c.comm)))
-				continue
-			}
-		case mpispec.RoleTag:
-			if n, err := c.given.number(p.Name); err == nil && n == registry.AnyTag {
-				out = append(out, view.Leaf(p.Name, "any tag"))
-				continue
-			}
-		default:
-		}
-		if n, ok := c.given.node(p.Name); ok {
+		if n, ok := c.argument(p); ok {
 			out = append(out, n)
 		}
 	}
@@ -257,6 +245,34 @@ func (c *Call) others() []view.Node {
 		out = append(out, n)
 	}
 	return out
+}
+
+// argument shows what a parameter is given, if there is anything to show.
+func (c *Call) argument(p mpispec.Param) (view.Node, bool) {
+	switch p.Name {
+	case "dest", "source", "tag", "sendtag", "recvtag", "root", "target_rank", "target_disp", "target_count", "offset",
+		"insize", "outsize", "partitions":
+	default:
+		return c.given.node(p.Name)
+	}
+	n, err := c.given.number(p.Name)
+	switch {
+	case fault.Is(err, fault.NotFound): // it is not recorded
+		return view.Node{}, false
+	case err != nil:
+		text := c.given.text(p.Name)
+		return view.Leaf(p.Name, text+" (not evaluated: "+err.Error()+")"), text != ""
+	}
+	switch p.Role {
+	case mpispec.RoleDest, mpispec.RoleSource, mpispec.RoleTarget, mpispec.RoleRoot:
+		return view.Leaf(p.Name, c.r.RankText(n, c.comm)), true
+	case mpispec.RoleTag:
+		if n == registry.AnyTag {
+			return view.Leaf(p.Name, "any tag"), true
+		}
+	default:
+	}
+	return view.Number(p.Name, n), true
 }
 
 // Text writes the call for the console: what it does, then each side's values, or the requests that it is given.

@@ -227,10 +227,6 @@ func (g *recordArguments) node(parameter string) (view.Node, bool) {
 		if g.array != nil {
 			return g.array.node(g.r), true
 		}
-	case "offset", "target_disp", "tag", "sendtag", "recvtag":
-		if n, err := g.number(parameter); err == nil {
-			return view.Number(parameter, n), true
-		}
 	}
 	return view.Node{}, false
 }

@@ -386,7 +386,6 @@ func (a *sourceArguments) comm(parameter string) (*handle.Comm, error) {
 }
 
 func (a *sourceArguments) node(parameter string) (view.Node, bool) {
-	expr := a.text(parameter)
 	switch parameter {
 	case "request", "array_of_requests":
 		array, err := a.requests()
@@ -401,17 +400,8 @@ func (a *sourceArguments) node(parameter string) (view.Node, bool) {
 		}
 		return array.node(a.c.Rank), true
 	case "op", "target_datatype":
+		expr := a.text(parameter)
 		return view.Leaf(parameter, expr), expr != ""
-	case "dest", "source", "tag", "sendtag", "recvtag", "root", "target_rank", "target_disp", "target_count", "offset",
-		"insize", "outsize", "partitions":
-		if expr == "" {
-			return view.Node{}, false
-		}
-		n, err := a.number(parameter)
-		if err != nil {
-			return view.Leaf(parameter, expr+" (not evaluated: "+err.Error()+")"), true
-		}
-		return view.Number(parameter, n), true
 	}
 	return view.Node{}, false
 }

@@ -41,8 +41,7 @@ func (c *command) listAll() (view.Node, error) {
 		return "; created " + t.Created()
 	})
 	comms := slices.DeleteFunc(l.heads(registry.ClassOf(registry.KindComm)), func(h registry.Head) bool { return h.Null })
-	l.add("communicators", view.Plural(int64(len(comms)), "communicator"), comms,
-		func(registry.Head) string { return "" })
+	l.add("communicators", view.Plural(int64(len(comms)), "communicator"), comms, nil)
 	l.others()
 	values := make([]string, len(l.kids))
 	for i, k := range l.kids {
@@ -69,7 +68,7 @@ func (l *listing) heads(k *registry.Class) []registry.Head {
 	return slices.Clone(heads)
 }
 
-// add adds a list of handles by their numbers; more is what is said of each after its value.
+// add adds a list of handles by their numbers; more, if not nil, is what is said of each after its value.
 func (l *listing) add(name, text string, heads []registry.Head, more func(registry.Head) string) {
 	l.kids = append(l.kids, view.List(name, text, len(heads), func(i int) view.Node {
 		name := fmt.Sprintf("0x%x", heads[i].Handle)
@@ -77,7 +76,9 @@ func (l *listing) add(name, text string, heads []registry.Head, more func(regist
 		if err != nil {
 			return view.Leaf(name, err.Error())
 		}
-		s.Node.Value += more(heads[i])
+		if more != nil {
+			s.Node.Value += more(heads[i])
+		}
 		return s.Node
 	}))
 }
