@@ -77,13 +77,7 @@ func (s Set) Max() int {
 }
 
 // Slice returns the ranks in ascending order.
-func (s Set) Slice() []int {
-	out := make([]int, 0, s.Len())
-	for r := range s.Each {
-		out = append(out, r)
-	}
-	return out
-}
+func (s Set) Slice() []int { return slices.AppendSeq(make([]int, 0, s.Len()), s.Each) }
 
 // Equal tells whether s and t hold the same ranks.
 func (s Set) Equal(t Set) bool { return slices.Equal(s.words, t.words) }

@@ -31,16 +31,16 @@ func Run(r *handle.Rank, res call.Resolver, line string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f := opt.form; len(args) < f.least || len(args) > f.most {
+	if a := opt.action; len(args) < a.least || len(args) > a.most {
 		name := "mpipp"
-		if f.option != "" {
-			name += " --" + f.option
+		if a.option != "" {
+			name += " --" + a.option
 		}
-		return nil, fault.Errorf(fault.Usage, 0, "%s takes %s; %s were given. Usage:\n%s", name, f.takes,
+		return nil, fault.Errorf(fault.Usage, 0, "%s takes %s; %s were given. Usage:\n%s", name, a.takes,
 			view.Plural(int64(len(args)), "argument"), Usage())
 	}
 	c := &command{Evaluator: call.Evaluator{Rank: r, Resolver: res}, options: opt, view: opt.view()}
-	node, err := opt.form.run(c, args)
+	node, err := opt.action.run(c, args)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 // handle shows what one argument stands for.
 func (c *command) handle(expr string) (call.Shown, error) {
-	want := registry.KindOfOption(c.form.option)
+	want := registry.KindOfOption(c.action.option)
 	if call.Predefined.MatchString(expr) {
 		if s, known, err := c.predefined(expr, want); known {
 			return s, err

@@ -13,84 +13,61 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// form is one of the things that mpipp does. An option asks for it, or its arguments alone.
-type form struct {
-	option string // without --; "": none
-	usage  string // what follows, for people; "": not for people
-	help   string
-	takes  string // its arguments in a sentence
-	most   int    // of them
-	least  int
-	run    func(c *command, args []string) (view.Node, error)
+// usages are the ways to write the command, and what each shows.
+var usages = [][2]string{
+	{"", "all live handles of the rank; the calls that its threads are in and pending requests first"},
+	{"TYPE", "the datatype: its constructor, size, extent, signature, state"},
+	{"TYPE BUFFER [COUNT]", "the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER"},
+	{"COMM", "the communicator: its members, kind and the rank's number in it"},
+	{"REQUEST", "the request: operation, peer, tag, communicator, count, type, since when, where posted"},
+	{"X", "likewise a group, window, file, operation, error handler, info or status"},
+	{"--call", "the MPI call that the rank is in or its line has: its buffers as the call sees them"},
+	{"--tree TYPE", "the expanded type-tree: the address and offset of each basic element"},
+	{"--layout TYPE [COUNT]", "a picture of the memory that COUNT instances select"},
+	{"--svg FILE TYPE [COUNT]", "the same picture as an SVG file"},
+	{"--match SEND [COUNT] to RECV [COUNT]", "whether what is sent fits what is received, and where not"},
+	{"--match [0] SEND [COUNT] to [3] RECV [COUNT]", "the same for types of two ranks"},
+	{"--match [0] to [3]", "the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]"},
+	{"--match 2:17", "in a replay: the same for the message of an event of the recording; the ranks are run to its two " +
+		"calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2"},
+	{"--stack X", "by which functions a handle was made"},
 }
 
-// forms are all of them, in the order in which they are explained. An option may have several usages, and the first runs.
-func forms() []form {
-	all := []form{
-		{
-			"", "", "all live handles of the rank; the calls that its threads are in and pending requests first",
-			"at most three arguments (put an expression with spaces in quotes)", 3, 0, (*command).plain,
-		},
-		{"", "TYPE", "the datatype: its constructor, size, extent, signature, state", "", 0, 0, nil},
-		{
-			"", "TYPE BUFFER [COUNT]",
-			"the values that COUNT (default 1) instances of the datatype TYPE select at BUFFER", "", 0, 0, nil,
-		},
-		{"", "COMM", "the communicator: its members, kind and the rank's number in it", "", 0, 0, nil},
-		{
-			"", "REQUEST",
-			"the request: operation, peer, tag, communicator, count, type, since when, where posted", "", 0, 0, nil,
-		},
-		{"", "X", "likewise a group, window, file, operation, error handler, info or status", "", 0, 0, nil},
-		{
-			"call", "", "the MPI call that the rank is in or its line has: its buffers as the call sees them",
-			"no argument: it shows the call that the rank is in, or that its line has", 0, 0, (*command).calls,
-		},
-		{
-			"tree", "TYPE", "the expanded type-tree: the address and offset of each basic element",
-			"one datatype, with or without an address behind it", 1, 1, (*command).tree,
-		},
-		{
-			"layout", "TYPE [COUNT]", "a picture of the memory that COUNT instances select",
-			"a datatype and a count", 2, 1, (*command).layout,
-		},
-		{"svg", "FILE TYPE [COUNT]", "the same picture as an SVG file", "a datatype and a count", 2, 1, (*command).svg},
-		{
-			"match", "SEND [COUNT] to RECV [COUNT]", "whether what is sent fits what is received, and where not",
-			"", anyNumber, 0, (*command).match,
-		},
-		{"match", "[0] SEND [COUNT] to [3] RECV [COUNT]", "the same for types of two ranks", "", 0, 0, nil},
-		{
-			"match", "[0] to [3]",
-			"the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]", "", 0, 0, nil,
-		},
-		{
-			"match", "2:17", "in a replay: the same for the message of an event of the recording; the ranks are run to its " +
-				"two calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2",
-			"", 0, 0, nil,
-		},
-		{"stack", "X", "by which functions a handle was made", "one handle", 1, 1, (*command).stack},
-		{"export", hidden, "", "one side", 1, 1, (*command).export},
-		{"help", hidden, "", "", anyNumber, 0, (*command).help},
+// action is one of the things that mpipp does. An option asks for it, or its arguments alone.
+type action struct {
+	option      string // without --; "": none
+	least, most int    // arguments
+	takes       string // which arguments, in a sentence
+	run         func(c *command, args []string) (view.Node, error)
+}
+
+const anyNumber = 1 << 20
+
+func actions() []action {
+	all := []action{
+		{"", 0, 3, "at most three arguments (put an expression with spaces in quotes)", (*command).plain},
+		{"call", 0, 0, "no argument: it shows the call that the rank is in, or that its line has", (*command).calls},
+		{"tree", 1, 1, "one datatype, with or without an address behind it", (*command).tree},
+		{"layout", 1, 2, "a datatype and a count", (*command).layout},
+		{"svg", 1, 2, "a datatype and a count", (*command).svg},
+		{"match", 0, anyNumber, "", (*command).match},
+		{"stack", 1, 1, "one handle", (*command).stack},
+		{"export", 1, 1, "one side", (*command).export}, // not for people
+		{"help", 0, anyNumber, "", (*command).help},
 	}
-	for _, k := range slices.Concat(registry.Classes, []registry.Class{*registry.ClassOf(registry.KindStatus)}) {
-		f := form{k.Option, hidden, "", "one " + k.Word, 1, 1, (*command).plain}
+	for _, k := range append(slices.Clone(registry.Classes), *registry.ClassOf(registry.KindStatus)) {
+		a := action{k.Option, 1, 1, "one " + k.Word, (*command).plain}
 		if k.Kind == registry.KindDatatype {
-			f.takes, f.most = "a datatype, and after it a buffer and a count", 3
+			a.takes, a.most = "a datatype, and after it a buffer and a count", 3
 		}
-		all = append(all, f)
+		all = append(all, a)
 	}
 	return all
 }
 
-const (
-	hidden    = "-"
-	anyNumber = 1 << 20
-)
-
 // options of one console command.
 type options struct {
-	form   form
+	action action
 	file   string // of --svg
 	from   int64
 	list   int64
@@ -133,23 +110,13 @@ func (o *options) table() []option {
 // Usage describes the console command.
 func Usage() string {
 	var b strings.Builder
-	for _, f := range forms() {
-		if f.usage == hidden {
-			continue
-		}
-		words := "mpipp"
-		if f.option != "" {
-			words += " --" + f.option
-		}
-		if f.usage != "" {
-			words += " " + f.usage
-		}
-		width := 30
-		if strings.Contains(f.usage, " to ") {
+	for _, u := range usages {
+		words, width := strings.TrimSpace("mpipp "+u[0]), 30
+		if strings.Contains(words, " to ") {
 			width = 53
 		}
 		fmt.Fprintf(&b, "%-*s%s\n", max(width, len(words)+1), words,
-			strings.ReplaceAll(f.help, "\n", "\n"+strings.Repeat(" ", width)))
+			strings.ReplaceAll(u[1], "\n", "\n"+strings.Repeat(" ", width)))
 	}
 	b.WriteString(`TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other predefined names work too.
 TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR), and t{3}[2] for the fourth of COUNT instances.
@@ -170,7 +137,7 @@ Options, before the rest:
 // splitOptions takes the options off the front of a line. Their values are words, not expressions: a path may have what
 // is an operator in C.
 func splitOptions(line string) (opt options, rest string, err error) {
-	opt.form = forms()[0]
+	opt.action = actions()[0]
 	for rest = strings.TrimLeft(line, " \t"); strings.HasPrefix(rest, "--"); {
 		var word string
 		word, rest = cutWord(rest)
@@ -201,15 +168,15 @@ func (o *options) take(word, rest string) (string, error) {
 
 // act sets what the command does, which can be said once.
 func (o *options) act(name string) error {
-	for _, f := range forms() {
+	for _, a := range actions() {
 		switch {
-		case f.option != name || name == "":
+		case a.option != name || name == "":
 			continue
-		case o.form.option != "" && o.form.option != name:
+		case o.action.option != "" && o.action.option != name:
 			return fault.Errorf(fault.Usage, 0, "mpipp was given --%s and --%s, and does one of them at a time.",
-				o.form.option, name)
+				o.action.option, name)
 		}
-		o.form = f
+		o.action = a
 		return nil
 	}
 	return fault.Errorf(fault.Usage, 0, "mpipp has no option --%s. Usage:\n%s", name, Usage())
