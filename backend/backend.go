@@ -79,7 +79,7 @@ type LaunchRequest struct {
 	Cwd     string
 	// Env is added to the environment that the launcher gave the rank; a value-less "NAME" removes NAME. It holds
 	// LD_PRELOAD and the COHORT_ variables too, which must reach the program and never the debugger itself.
-	Env []string
+	Env          []string
 	DebuggerPath string // "" : gdb from PATH
 	// InferiorTTY, if set, is the terminal that the program gets as its stdin, stdout and stderr. Filled in by the
 	// agent.
