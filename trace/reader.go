@@ -134,8 +134,8 @@ func (r *Reader) All() iter.Seq2[Record, error] {
 }
 
 // Next returns the next record, which is the caller's to keep. It returns io.EOF after the last one. A file that was
-// cut short by the death of its rank ends like any other, at `committed`; a file that lacks bytes that were committed
-// yields all whole records that it has and then a *FormatError of kind ErrTruncated. Errors repeat.
+// cut short by the death of its rank ends like any other, at `committed`; a file without all the bytes that were
+// committed yields all whole records that it has and then a *FormatError of kind ErrTruncated. Errors repeat.
 func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -187,7 +187,7 @@ func (r *Reader) read() (Record, error) {
 // DecisionBytes returns how many bytes of the records so far are MATCH, RUN, POLL, SET and EVENT records.
 func (r *Reader) DecisionBytes() uint64 { return r.decided }
 
-// CheckLength returns the error that a file yields that lacks committed bytes; nil if it has them.
+// CheckLength returns the error that a file yields without all its committed bytes; nil if it has them.
 func (r *Reader) CheckLength() error {
 	if !r.short() {
 		return nil

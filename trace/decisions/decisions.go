@@ -85,7 +85,7 @@ func Build(r *trace.Reader, opt Options) (*Plan, error) {
 	h := r.Header()
 	b := NewBuilder(r)
 	var incomplete *IncompleteError
-	lacking := func(call string, event uint64) {
+	uncovered := func(call string, event uint64) {
 		if incomplete == nil {
 			incomplete = &IncompleteError{Path: r.Path(), Rank: int(h.Rank), Call: call, Event: event}
 		}
@@ -99,7 +99,7 @@ func Build(r *trace.Reader, opt Options) (*Plan, error) {
 		}
 		switch rec := rec.(type) {
 		case *trace.Note:
-			if lacking(rec.Call, rec.Event); incomplete.Count == 0 {
+			if uncovered(rec.Call, rec.Event); incomplete.Count == 0 {
 				incomplete.locate(sites[rec.Site], b.out.Modules)
 			}
 			incomplete.Count++
@@ -122,11 +122,11 @@ func Build(r *trace.Reader, opt Options) (*Plan, error) {
 		}
 	}
 	if h.Undecided.Overtaken > 0 {
-		lacking(overtakenCall, h.Events+1)
+		uncovered(overtakenCall, h.Events+1)
 	}
 	if h.Incomplete > 0 {
 		// The rank died, or the disk was full, between counting the call and writing its NOTE.
-		lacking(h.IncompleteCall, h.IncompleteEvent)
+		uncovered(h.IncompleteCall, h.IncompleteEvent)
 	}
 	if incomplete != nil && !opt.AllowIncomplete {
 		incomplete.Count = max(incomplete.Count, uint64(h.Incomplete))

@@ -73,9 +73,6 @@ func (rec *Recording) checkGraph(dir string) error {
 	return nil
 }
 
-// Dir returns the directory that holds the full traces.
-func (g *Graph) Dir() string { return g.dir }
-
 // Ranks returns the number of ranks.
 func (g *Graph) Ranks() int { return g.rec.Meta.Ranks }
 

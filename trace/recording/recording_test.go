@@ -315,8 +315,15 @@ func TestGraphOfARecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Ranks() != 3 || g.Dir() != filepath.Join(rec.Dir, "graph") {
-		t.Error(g.Ranks(), g.Dir())
+	full, err := g.Rank(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dir := filepath.Dir(full.Path()); g.Ranks() != 3 || dir != filepath.Join(rec.Dir, "graph") {
+		t.Error(g.Ranks(), dir)
+	}
+	if err := full.Close(); err != nil {
+		t.Error(err)
 	}
 	if err := rec.Verify(); err != nil {
 		t.Error(err)
