@@ -29,73 +29,8 @@ func Lookup(name string) (*Function, bool) { return Standard().Lookup(name) }
 // stable.
 type Op uint32
 
-// The operations that Cohort's code names, with their numbers in the table. All others have a name and a class there.
-const (
-	OpNone              Op = 0
-	OpSend              Op = 1
-	OpBsend             Op = 2
-	OpSsend             Op = 3
-	OpRsend             Op = 4
-	OpIsend             Op = 5
-	OpIssend            Op = 7
-	OpIrsend            Op = 8
-	OpRecv              Op = 9
-	OpIrecv             Op = 10
-	OpSendrecv          Op = 11
-	OpSendrecvReplace   Op = 12
-	OpProbe             Op = 13
-	OpIprobe            Op = 14
-	OpMprobe            Op = 15
-	OpImprobe           Op = 16
-	OpMrecv             Op = 17
-	OpImrecv            Op = 18
-	OpSendInit          Op = 19
-	OpBsendInit         Op = 20
-	OpSsendInit         Op = 21
-	OpRsendInit         Op = 22
-	OpRecvInit          Op = 23
-	OpStart             Op = 24
-	OpStartall          Op = 25
-	OpWait              Op = 26
-	OpWaitall           Op = 27
-	OpWaitany           Op = 28
-	OpWaitsome          Op = 29
-	OpTest              Op = 30
-	OpTestall           Op = 31
-	OpTestany           Op = 32
-	OpTestsome          Op = 33
-	OpRequestGetStatus  Op = 34
-	OpCancel            Op = 35
-	OpRequestFree       Op = 36
-	OpTestCancelled     Op = 37
-	OpGrequestStart     Op = 38
-	OpCollectiveInit    Op = 39
-	OpBarrier           Op = 40
-	OpBcast             Op = 41
-	OpGather            Op = 42
-	OpGatherv           Op = 43
-	OpScatter           Op = 44
-	OpAllgather         Op = 46
-	OpAlltoall          Op = 48
-	OpReduce            Op = 51
-	OpAllreduce         Op = 52
-	OpScan              Op = 55
-	OpExscan            Op = 56
-	OpNeighborAlltoallw Op = 61
-	OpIbarrier          Op = 70
-	OpIbcast            Op = 71
-	OpIreduce           Op = 81
-	OpIallreduce        Op = 82
-	OpWinLock           Op = 99
-	OpCommDup           Op = 100
-	OpCommSplit         Op = 101
-	OpCommFree          Op = 109
-	OpCommCreateGroup   Op = 112
-	OpIntercommCreate   Op = 113
-	OpFinalize          Op = 120
-	OpAbort             Op = 121
-	OpOther             Op = 127
-)
+// OpNone is no operation. The others are constants in operations.go, which is made of the table.
+const OpNone Op = 0
 
 // Class groups operations by what an event of traces holds for them.
 type Class uint8

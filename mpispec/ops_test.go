@@ -1,12 +1,12 @@
 package mpispec_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -52,36 +52,32 @@ func TestNumbersAreStable(t *testing.T) {
 	}
 }
 
-// TestConstants compares the constants that the code names with the numbers of the table.
+var update = flag.Bool("update", false, "write operations.go anew")
+
+// TestConstants compares operations.go with the table.
 func TestConstants(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "ops.go", nil, 0)
+	var want bytes.Buffer
+	want.WriteString("// Code generated from functions.txt by go test ./mpispec -run TestConstants -update. DO NOT EDIT.\n\n" +
+		"package mpispec\n\n// The operations.\nconst (\n")
+	for _, op := range mpispec.Standard().Operations() {
+		name := "Op"
+		for word := range strings.SplitSeq(op.String(), "_") {
+			name += strings.ToUpper(word[:1]) + word[1:]
+		}
+		fmt.Fprintf(&want, "\t%s Op = %d\n", name, op)
+	}
+	want.WriteString(")\n")
+	text, err := format.Source(want.Bytes())
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
-	ast.Inspect(file, func(node ast.Node) bool {
-		spec, ok := node.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, "Op") {
-			return true
-		}
-		literal, ok := spec.Values[0].(*ast.BasicLit)
-		if !ok {
-			return true
-		}
-		number, err := strconv.Atoi(literal.Value)
-		if err != nil {
+	if *update {
+		if err := os.WriteFile("operations.go", text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		name := spec.Names[0].Name
-		want := "Op" + strings.ReplaceAll(mpispec.Op(number).String(), "_", "")
-		if number != 0 && !strings.EqualFold(name, want) {
-			t.Errorf("%s is %d, which is %s", name, number, want)
-		}
-		n++
-		return true
-	})
-	if n < 30 {
-		t.Errorf("%d constants", n)
+	}
+	if got, err := os.ReadFile("operations.go"); err != nil || !bytes.Equal(got, text) {
+		t.Errorf("operations.go is not what the table says (%v): run go test ./mpispec -run TestConstants -update", err)
 	}
 }
 
