@@ -20,24 +20,10 @@
  * Versions. A change of a layout, or of what a field means, is a new version of that contract, and of no other: a
  * change of the registry must not orphan recordings. Versions 1 to 3 were counted together, so some changed nothing.
  *
- *   control block
- *     1  first
- *     2  the last calls (recent); the kind of a divergence
- *     3  COHORT_FLAG_KEEP
- *     4  room for the counts of 512 operations
- *   registry
- *     1  datatypes and communicators
- *     3  all kinds of handles, requests and calls in progress; where things were made; a datatype's record has 32 bytes
- *        for its name, a longer name is elsewhere
- *     4  the records of datatypes and communicators begin as all others do, with a struct cohort_object
- *   trace
- *     1  first
- *     2  the header has the call in progress; short forms of records in order mode; CHECK records
- *     3  no change of the format; what was added since (`ended`, `undecided`) is 0 in older traces
- *   decisions
- *     1  first
- *     2  checks; streams and turns
- *     3  control messages; a rank may be told to stay at the end of its recording
+ *   control block  2 recent calls, the kind of a divergence; 3 COHORT_FLAG_KEEP; 4 counts of 512 operations
+ *   registry       3 all kinds of handles, requests, calls in progress, stacks; 4 one head for all records
+ *   trace          2 the call in progress, short forms, CHECK records; 3 nothing: what was added is 0 in older traces
+ *   decisions      2 checks, streams and turns; 3 control messages; a rank may be told to stay at the end
  */
 #ifndef COHORT_ABI_H
 #define COHORT_ABI_H
@@ -245,15 +231,9 @@ struct cohort_slots {
 
 /* What is kept in this process. A table whose bit is not set is not empty but unknown. */
 enum cohort_feature {
-  COHORT_FEATURE_DATATYPES = 1u << 0,
-  COHORT_FEATURE_COMMS = 1u << 1,
-  COHORT_FEATURE_REQUESTS = 1u << 2,
-  COHORT_FEATURE_CALLS = 1u << 3,
-  COHORT_FEATURE_GROUPS = 1u << 4,
-  COHORT_FEATURE_WINDOWS = 1u << 5,
-  COHORT_FEATURE_FILES = 1u << 6,
-  COHORT_FEATURE_OPS = 1u << 7,
-  COHORT_FEATURE_ERRHANDLERS = 1u << 8,
+  COHORT_FEATURE_DATATYPES = 1u << 0, COHORT_FEATURE_COMMS = 1u << 1, COHORT_FEATURE_REQUESTS = 1u << 2,
+  COHORT_FEATURE_CALLS = 1u << 3, COHORT_FEATURE_GROUPS = 1u << 4, COHORT_FEATURE_WINDOWS = 1u << 5,
+  COHORT_FEATURE_FILES = 1u << 6, COHORT_FEATURE_OPS = 1u << 7, COHORT_FEATURE_ERRHANDLERS = 1u << 8,
   COHORT_FEATURE_INFOS = 1u << 9,
   COHORT_FEATURE_STACKS = 1u << 10,         /* of whatever is made */
   COHORT_FEATURE_REQUEST_STACKS = 1u << 11, /* and of requests */
@@ -351,22 +331,11 @@ struct cohort_object {
 
 /* Combiners as in MPI-3.1 section 4.1.13; the arguments are laid out exactly as MPI_Type_get_contents returns them. */
 enum cohort_combiner {
-  COHORT_COMBINER_NAMED = 1,
-  COHORT_COMBINER_DUP = 2,
-  COHORT_COMBINER_CONTIGUOUS = 3,
-  COHORT_COMBINER_VECTOR = 4,
-  COHORT_COMBINER_HVECTOR = 5,
-  COHORT_COMBINER_INDEXED = 6,
-  COHORT_COMBINER_HINDEXED = 7,
-  COHORT_COMBINER_INDEXED_BLOCK = 8,
-  COHORT_COMBINER_HINDEXED_BLOCK = 9,
-  COHORT_COMBINER_STRUCT = 10,
-  COHORT_COMBINER_SUBARRAY = 11,
-  COHORT_COMBINER_DARRAY = 12,
-  COHORT_COMBINER_RESIZED = 13,
-  COHORT_COMBINER_F90_REAL = 14,
-  COHORT_COMBINER_F90_COMPLEX = 15,
-  COHORT_COMBINER_F90_INTEGER = 16,
+  COHORT_COMBINER_NAMED = 1, COHORT_COMBINER_DUP = 2, COHORT_COMBINER_CONTIGUOUS = 3, COHORT_COMBINER_VECTOR = 4,
+  COHORT_COMBINER_HVECTOR = 5, COHORT_COMBINER_INDEXED = 6, COHORT_COMBINER_HINDEXED = 7,
+  COHORT_COMBINER_INDEXED_BLOCK = 8, COHORT_COMBINER_HINDEXED_BLOCK = 9, COHORT_COMBINER_STRUCT = 10,
+  COHORT_COMBINER_SUBARRAY = 11, COHORT_COMBINER_DARRAY = 12, COHORT_COMBINER_RESIZED = 13,
+  COHORT_COMBINER_F90_REAL = 14, COHORT_COMBINER_F90_COMPLEX = 15, COHORT_COMBINER_F90_INTEGER = 16,
   COHORT_COMBINER_UNKNOWN = 99 /* created by a call that is not decoded yet; `name` holds the call's name */
 };
 
@@ -399,11 +368,7 @@ struct cohort_datatype { /* kind: enum cohort_combiner */
 };
 
 enum cohort_comm_kind {
-  COHORT_COMM_INTRA = 1,
-  COHORT_COMM_INTER = 2,
-  COHORT_COMM_CART = 3,
-  COHORT_COMM_GRAPH = 4,
-  COHORT_COMM_NULL = 5,
+  COHORT_COMM_INTRA = 1, COHORT_COMM_INTER = 2, COHORT_COMM_CART = 3, COHORT_COMM_GRAPH = 4, COHORT_COMM_NULL = 5,
   COHORT_COMM_DIST_GRAPH = 6
 };
 
@@ -430,10 +395,7 @@ struct cohort_group { /* kind: 0 */
 };
 
 enum cohort_window_kind {
-  COHORT_WINDOW_CREATE = 1,
-  COHORT_WINDOW_ALLOCATE = 2,
-  COHORT_WINDOW_DYNAMIC = 3,
-  COHORT_WINDOW_SHARED = 4
+  COHORT_WINDOW_CREATE = 1, COHORT_WINDOW_ALLOCATE = 2, COHORT_WINDOW_DYNAMIC = 3, COHORT_WINDOW_SHARED = 4
 };
 enum cohort_epoch { /* open ones, by the calls that open and close them */
   COHORT_EPOCH_FENCE = 1u << 0,    /* after a fence without MPI_MODE_NOSUCCEED */
@@ -469,12 +431,8 @@ struct cohort_file { /* kind: 0 */
 };
 
 enum cohort_function_kind {
-  COHORT_FUNCTION_PREDEFINED = 1,
-  COHORT_FUNCTION_USER = 2,
-  COHORT_FUNCTION_COMM = 3,
-  COHORT_FUNCTION_WINDOW = 4,
-  COHORT_FUNCTION_FILE = 5,
-  COHORT_FUNCTION_SESSION = 6
+  COHORT_FUNCTION_PREDEFINED = 1, COHORT_FUNCTION_USER = 2, COHORT_FUNCTION_COMM = 3, COHORT_FUNCTION_WINDOW = 4,
+  COHORT_FUNCTION_FILE = 5, COHORT_FUNCTION_SESSION = 6
 };
 struct cohort_reduction { /* MPI_Op; kind: PREDEFINED or USER */
   struct cohort_object o;
@@ -706,21 +664,10 @@ struct cohort_set {
 
 /* What a record begins with; the fields that follow are in docs/trace-format.md. */
 enum cohort_record {
-  COHORT_RECORD_COMM = 0x01,
-  COHORT_RECORD_MODULE = 0x02,
-  COHORT_RECORD_SITE = 0x03,
-  COHORT_RECORD_NOTE = 0x04,
-  COHORT_RECORD_EVENT = 0x05,
-  COHORT_RECORD_END = 0x06,
-  COHORT_RECORD_VALUE = 0x07,
-  COHORT_RECORD_THREAD = 0x08,
-  COHORT_RECORD_TURN = 0x09,
-  COHORT_RECORD_CONTENT = 0x0b,
-  COHORT_RECORD_MATCH = 0x10,
-  COHORT_RECORD_POLL = 0x11,
-  COHORT_RECORD_SET = 0x12,
-  COHORT_RECORD_CHECK = 0x13,
-  COHORT_RECORD_RACE = 0x14,
+  COHORT_RECORD_COMM = 0x01, COHORT_RECORD_MODULE = 0x02, COHORT_RECORD_SITE = 0x03, COHORT_RECORD_NOTE = 0x04,
+  COHORT_RECORD_EVENT = 0x05, COHORT_RECORD_END = 0x06, COHORT_RECORD_VALUE = 0x07, COHORT_RECORD_THREAD = 0x08,
+  COHORT_RECORD_TURN = 0x09, COHORT_RECORD_CONTENT = 0x0b, COHORT_RECORD_MATCH = 0x10, COHORT_RECORD_POLL = 0x11,
+  COHORT_RECORD_SET = 0x12, COHORT_RECORD_CHECK = 0x13, COHORT_RECORD_RACE = 0x14,
   COHORT_RECORD_PENDING = 0x1f, /* only in shapes: a MATCH without a source */
   /* short forms: the bits below are the first field */
   COHORT_RECORD_TIME = 0x20,
