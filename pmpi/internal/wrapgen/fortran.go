@@ -1,6 +1,7 @@
 package wrapgen
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,40 +142,33 @@ func ownWrapper(f *mpispec.Function, symbol, call string) string {
 
 // fortranNote is what the registry is told of such a call.
 func fortranNote(f *mpispec.Function) string {
-	switch {
-	case f.Short() == "Op_create":
-		return "cohort_op_from_fortran(*op, user_fn, *commute != 0, site)"
-	case procedural(f):
+	if f.Short() != "Op_create" && procedural(f) {
 		return fmt.Sprintf("cohort_errhandler_from_fortran(*errhandler, %s, %s, site)", errhandlerKind(f), f.Params[0].Name)
 	}
-	switch f.Short() {
-	case "Info_set", "Info_delete":
-		return "cohort_info_changed(PMPI_Info_f2c(*info), site)"
-	case "Type_get_contents":
-		return "cohort_contents_given(PMPI_Type_f2c(*datatype), *max_datatypes, NULL, array_of_datatypes)"
-	case "File_get_view":
-		return "fortran_view_given(*fh, *etype, *filetype)"
-	case "File_set_view":
-		return "fortran_viewed(*fh, *disp, *etype, *filetype, datarep, datarep_length)"
-	case "File_open":
-		return "fortran_opened(*fh, *comm, filename, filename_length, *amode, SITE)"
-	}
-	return "(void)0"
+	return cmp.Or(fortranNotes[f.Short()], "(void)0")
+}
+
+var fortranNotes = map[string]string{
+	"Op_create":         "cohort_op_from_fortran(*op, user_fn, *commute != 0, site)",
+	"Info_set":          "cohort_info_changed(PMPI_Info_f2c(*info), site)",
+	"Info_delete":       "cohort_info_changed(PMPI_Info_f2c(*info), site)",
+	"Type_get_contents": "cohort_contents_given(PMPI_Type_f2c(*datatype), *max_datatypes, NULL, array_of_datatypes)",
+	"File_get_view":     "fortran_view_given(*fh, *etype, *filetype)",
+	"File_set_view":     "fortran_viewed(*fh, *disp, *etype, *filetype, datarep, datarep_length)",
+	"File_open":         "fortran_opened(*fh, *comm, filename, filename_length, *amode, SITE)",
 }
 
 // fortranCount is the C expression of how many elements an array of handles or statuses has.
-func fortranCount(f *mpispec.Function, p *mpispec.Param) string {
-	switch {
-	case p.Length == "out":
-		return "fortran_out_degree(c_comm)"
-	case p.Length == "in":
-		return "fortran_in_degree(c_comm)"
-	case has(f, "count"):
-		return "*count"
-	case has(f, "incount"):
+func fortranCount(p *mpispec.Param) string {
+	switch p.Length {
+	case "in", "out":
+		return "fortran_" + p.Length + "_degree(c_comm)"
+	case "n":
+		return "fortran_peers(c_comm)"
+	case "outcount": // of Waitsome's statuses: there is room for more
 		return "*incount"
 	}
-	return "fortran_peers(c_comm)"
+	return "*" + p.Length
 }
 
 func fortranBody(f *mpispec.Function) string {
@@ -190,7 +184,7 @@ func fortranBody(f *mpispec.Function) string {
 		p := &f.Params[i]
 		argument, count := "c_"+p.Name, ""
 		if p.Array {
-			count = fortranCount(f, p)
+			count = fortranCount(p)
 		}
 		switch base := strings.TrimSuffix(p.Type, "*"); {
 		case p.Type == "void*" && (p.Name == "base" || p.Name == "baseptr"):
@@ -243,12 +237,12 @@ func fortranStatus(f *mpispec.Function, p *mpispec.Param, before, after *strings
 	flag := f.WithRole(mpispec.RoleFlag) != nil
 	switch {
 	case p.Array:
-		count, condition := fortranCount(f, p), ""
+		count, condition := fortranCount(p), ""
 		fmt.Fprintf(before, "  MPI_Status *c_%s = fortran_statuses(%s, %s);\n", p.Name, p.Name, count)
 		if flag {
 			condition = "if (*flag) "
 		}
-		if has(f, "outcount") {
+		if f.Has("outcount") {
 			count = "*outcount"
 		}
 		fmt.Fprintf(after, "  %sfortran_statuses_out(%s, c_%s, %s);\n", condition, p.Name, p.Name, count)

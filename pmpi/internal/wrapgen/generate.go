@@ -69,7 +69,7 @@ func fileOf(f *mpispec.Function) string {
 		return "gen_large.c"
 	case f.OneSided():
 		return "wrap_rma.h"
-	case has(f, "message"):
+	case f.Has("message"):
 		return "wrap_mprobe.h"
 	}
 	if f.Class == mpispec.ClassOther && (len(f.Params) == 0 || f.Params[0].Type == "MPI_Comm") { // Finalize, Abort
@@ -195,8 +195,6 @@ func parameters(f *mpispec.Function) string {
 	_, p, _ := strings.Cut(f.Prototype(), "(")
 	return strings.TrimSuffix(p, ")")
 }
-
-func has(f *mpispec.Function, name string) bool { return f.Param(name) != nil }
 
 func boolInt(b bool) int {
 	if b {

@@ -11,10 +11,8 @@ import (
 // rank.
 func entries(f *mpispec.Function, p *mpispec.Param) string {
 	switch p.Length {
-	case "in":
-		return "fortran_in_degree(comm)"
-	case "out":
-		return "fortran_out_degree(comm)"
+	case "in", "out":
+		return "fortran_" + p.Length + "_degree(comm)"
 	case "local":
 		return "cohort_local_size(comm)"
 	}

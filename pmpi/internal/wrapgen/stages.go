@@ -40,7 +40,7 @@ func (s *stages) fill(f *mpispec.Function) {
 
 func (s *stages) send(f *mpispec.Function) {
 	s.call = fmt.Sprintf("    rc = carry_%s(%s);\n", lower(f), arguments(f))
-	if has(f, "request") {
+	if f.Has("request") {
 		s.call += "    if (g.full && rc == MPI_SUCCESS) cohort_request_add(*request, REQUEST_SEND, dest == " +
 			"MPI_PROC_NULL);\n" +
 			"    if (g_requests.note && rc == MPI_SUCCESS) cohort_request_note(*request, REQUEST_SEND);\n"
@@ -89,7 +89,7 @@ func (s *stages) communicator(f *mpispec.Function) {
 			library(f))
 		return
 	}
-	pending := has(f, "request")
+	pending := f.Has("request")
 	if !pending && f.Short() != "Comm_create_group" && f.Short() != "Intercomm_merge" {
 		s.call = fmt.Sprintf("    cohort_synchronise(%s);\n", parent)
 	}
@@ -193,10 +193,10 @@ func carry(functions []*mpispec.Function) string {
 		if !ok || f.Small != nil || f.OneSided() || f.Coverage != mpispec.Recorded {
 			continue
 		}
-		blocking := f.Nonlocal || f.Class == mpispec.ClassSend && !has(f, "request")
+		blocking := f.Nonlocal || f.Class == mpispec.ClassSend && !f.Has("request")
 		name, args, params := lower(f), arguments(f), parameters(f)
 		if withOp {
-			name = map[bool]string{true: "isend", false: "send"}[has(f, "request")]
+			name = map[bool]string{true: "isend", false: "send"}[f.Has("request")]
 			if f.Class == mpispec.ClassSendInit {
 				name = "send_init"
 			}
@@ -227,7 +227,7 @@ func carry(functions []*mpispec.Function) string {
 // insertOp puts an operation behind a send's arguments, before its request.
 func insertOp(f *mpispec.Function, list, op string) string {
 	at := len(list)
-	if has(f, "request") {
+	if f.Has("request") {
 		at = strings.LastIndex(list, ", ")
 	}
 	return list[:at] + ", " + op + list[at:]

@@ -1,6 +1,7 @@
 package wrapgen
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -58,7 +59,7 @@ func (t *tracking) parameter(f *mpispec.Function, p *mpispec.Param) {
 		t.line("cohort_call_comm(k, *%s)", p.Name)
 		t.line("given = cohort_comm_freeing(*%s)", p.Name)
 		t.then("cohort_comm_freed(given, rc)")
-	case p.Type == "MPI_Comm" && out && !has(f, "request"):
+	case p.Type == "MPI_Comm" && out && !f.Has("request"):
 		t.then("if (rc == MPI_SUCCESS) cohort_comm_given(*%s, k->call_site)", p.Name)
 	case p.Type == "MPI_Win" && p.Direction == mpispec.In:
 		t.line("cohort_call_win(k, win)")
@@ -112,70 +113,52 @@ func (t *tracking) sides(f *mpispec.Function) {
 		}
 	}
 	switch {
-	case has(f, "target_count"):
+	case f.Has("target_count"):
 		t.line("cohort_call_side(&k->a.target, NULL, target_count, target_datatype, 0)")
-	case has(f, "target_disp"):
+	case f.Has("target_disp"):
 		t.line("cohort_call_side(&k->a.target, NULL, 1, datatype, 0)")
 	}
 }
 
 func (t *tracking) side(f *mpispec.Function, b mpispec.Buffer, side string) {
-	target := "&k->a." + side
-	var flags []string
+	flags := "0"
+	flag := func(flag string) { flags += " | " + flag }
 	if root(f) != "-1" {
-		where := "COHORT_AT_ALL"
-		if b.AtRoot {
-			where = "COHORT_AT_ROOT"
-		}
-		flags = append(flags, "cohort_call_root(k, root, "+where+")")
+		flag(fmt.Sprintf("cohort_call_root(k, root, %s)", map[bool]string{
+			true: "COHORT_AT_ROOT", false: "COHORT_AT_ALL",
+		}[b.AtRoot]))
 	}
-	n := "cohort_call_peers(k)"
-	switch b.Times {
-	case mpispec.PerTarget:
-		n = "cohort_call_neighbours(k, comm, 1)"
-	case mpispec.PerSource:
-		n = "cohort_call_neighbours(k, comm, 0)"
-	case mpispec.Once, mpispec.PerMember, mpispec.OwnOf, mpispec.SumOf, mpispec.Partitions:
-	}
-	all := func() string {
-		if len(flags) == 0 {
-			return "0"
-		}
-		return strings.Join(flags, " | ")
-	}
-	count := b.Count
-	if count == "" {
-		count = "1"
-	}
+	n := cmp.Or(map[mpispec.Times]string{
+		mpispec.PerTarget: "cohort_call_neighbours(k, comm, 1)", mpispec.PerSource: "cohort_call_neighbours(k, comm, 0)",
+	}[b.Times], "cohort_call_peers(k)")
+	count := cmp.Or(b.Count, "1")
 	switch {
 	case b.Times == mpispec.OwnOf:
-		t.line("cohort_call_side(%s, %s, cohort_call_rank(k) < 0 ? -1 : (int64_t)%s[cohort_call_rank(k)], %s, 0)", target,
-			b.Address, count, b.Type)
+		count = fmt.Sprintf("cohort_call_rank(k) < 0 ? -1 : (int64_t)%s[cohort_call_rank(k)]", count)
+	case b.Times == mpispec.Partitions:
+		count = fmt.Sprintf("(int64_t)%s * %s", b.Parts, count)
 	case b.Array || b.Times == mpispec.SumOf:
 		if f.Param(count).Type == "MPI_Count" {
-			flags = append(flags, "COHORT_SIDE_COUNTS_64")
+			flag("COHORT_SIDE_COUNTS_64")
 		}
 		displs, one, types := "NULL", b.Type, "NULL"
 		if p := f.Param(b.Displs); p != nil {
 			displs = p.Name
 			if p.Type == "MPI_Aint" {
-				flags = append(flags, "COHORT_SIDE_DISPLS_64")
+				flag("COHORT_SIDE_DISPLS_64")
 			}
 		}
 		if b.ByType {
-			flags = append(flags, "COHORT_SIDE_DISPLS_BYTES")
+			flag("COHORT_SIDE_DISPLS_BYTES")
 			one, types = "MPI_DATATYPE_NULL", b.Type
 		}
-		t.line("cohort_call_each(%s, %s, %s, %s, %s, %s, %s, %s)", target, b.Address, count, displs, one, types, n, all())
-	case b.Times == mpispec.PerMember || b.Times == mpispec.PerTarget || b.Times == mpispec.PerSource:
-		flags = append(flags, "COHORT_SIDE_PER_PEER")
-		t.line("cohort_call_side(%s, %s, %s, %s, %s)", target, b.Address, count, b.Type, all())
+		t.line("cohort_call_each(&k->a.%s, %s, %s, %s, %s, %s, %s, %s)", side, b.Address, count, displs, one, types, n, flags)
+		return
+	case b.Times != mpispec.Once:
+		flag("COHORT_SIDE_PER_PEER")
 		t.line("k->a.%s.n = %s", side, n)
-	case b.Times == mpispec.Partitions:
-		t.line("cohort_call_side(%s, %s, (int64_t)%s * %s, %s, %s)", target, b.Address, b.Parts, count, b.Type, all())
-	default:
-		t.line("cohort_call_side(%s, %s, %s, %s, %s)", target, b.Address, count, b.Type, all())
 	}
+	t.line("cohort_call_side(&k->a.%s, %s, %s, %s, %s)", side, b.Address, count, b.Type, flags)
 }
 
 // windowsAndFiles is what the registry is told of them when a call has succeeded.
