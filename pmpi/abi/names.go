@@ -14,27 +14,19 @@ var (
 	states      = []string{"new", "running", "parked", "stopped", "diverged", "end", "finalized", "refused"}
 	stopReasons = []string{"none", "parked", "guard", "divergence", "end of recording"}
 	commKinds   = []string{"0", "intra", "inter", "cart", "graph", "null", "dist-graph"}
-	combiners   = map[Combiner]string{
-		CombinerNamed: "NAMED", CombinerDup: "DUP", CombinerContiguous: "CONTIGUOUS", CombinerVector: "VECTOR",
-		CombinerHvector: "HVECTOR", CombinerIndexed: "INDEXED", CombinerHindexed: "HINDEXED",
-		CombinerIndexedBlock: "INDEXED_BLOCK", CombinerHindexedBlock: "HINDEXED_BLOCK", CombinerStruct: "STRUCT",
-		CombinerSubarray: "SUBARRAY", CombinerDarray: "DARRAY", CombinerResized: "RESIZED", CombinerF90Real: "F90_REAL",
-		CombinerF90Complex: "F90_COMPLEX", CombinerF90Integer: "F90_INTEGER", CombinerUnknown: "UNKNOWN",
+	ends        = []string{
+		"the trace has its end", "the disk was full", "the disk was full", "the trace could not be written on",
+		"what came after was damaged",
+	}
+	combiners = []string{ // from CombinerNamed on
+		"NAMED", "DUP", "CONTIGUOUS", "VECTOR", "HVECTOR", "INDEXED", "HINDEXED", "INDEXED_BLOCK", "HINDEXED_BLOCK", "STRUCT",
+		"SUBARRAY", "DARRAY", "RESIZED", "F90_REAL", "F90_COMPLEX", "F90_INTEGER",
 	}
 	valueKinds = map[ValueKind]string{
-		ValueWtime:        "MPI_Wtime",
-		ValueWtick:        "MPI_Wtick",
-		ValueClockGettime: "clock_gettime",
-		ValueGettimeofday: "gettimeofday",
-		ValueTime:         "time",
-		ValueClock:        "clock",
-		ValueArc4random:   "arc4random",
-		ValueRandomDevice: "std::random_device",
-		ValueRandom:       "getrandom",
-		ValueRusage:       "getrusage",
-		ValueTimes:        "times",
-		ValueFetched:      "fetched",
-		ValueWindow:       "window",
+		ValueWtime: "MPI_Wtime", ValueWtick: "MPI_Wtick", ValueClockGettime: "clock_gettime",
+		ValueGettimeofday: "gettimeofday", ValueTime: "time", ValueClock: "clock", ValueArc4random: "arc4random",
+		ValueRandomDevice: "std::random_device", ValueRandom: "getrandom", ValueRusage: "getrusage", ValueTimes: "times",
+		ValueFetched: "fetched", ValueWindow: "window",
 	}
 )
 
@@ -56,14 +48,14 @@ func (k CommKind) String() string { return name("communicator", k, commKinds) }
 func ParseCommKind(name string) (CommKind, bool) { return parse[CommKind](name, commKinds) }
 
 // Known reports whether there is such a combiner.
-func (c Combiner) Known() bool { return combiners[c] != "" }
+func (c Combiner) Known() bool { return c.String() != "UNKNOWN" || c == CombinerUnknown }
 
 // String is the combiner's name as MPI has it, without MPI_COMBINER_.
 func (c Combiner) String() string {
-	if s := combiners[c]; s != "" {
-		return s
+	if i := int(c) - int(CombinerNamed); 0 <= i && i < len(combiners) {
+		return combiners[i]
 	}
-	return combiners[CombinerUnknown]
+	return "UNKNOWN"
 }
 
 // Known reports whether this version of the format has the kind.
@@ -93,19 +85,7 @@ func ParseValueKind(name string) (ValueKind, bool) {
 // Known reports whether this version of the format has the reason.
 func (e Ended) Known() bool { return e <= EndedRepaired }
 
-func (e Ended) String() string {
-	switch e {
-	case EndedNot:
-		return "the trace has its end"
-	case EndedDiskCounting, EndedDisk:
-		return "the disk was full"
-	case EndedUnable:
-		return "the trace could not be written on"
-	case EndedRepaired:
-		return "what came after was damaged"
-	}
-	return fmt.Sprintf("ended(%d)", uint32(e))
-}
+func (e Ended) String() string { return name("ended", e, ends) }
 
 func name[T ~uint32](what string, v T, names []string) string {
 	if uint64(v) < uint64(len(names)) {

@@ -77,15 +77,9 @@ void cohort_call_comm(struct cohort_call *k, MPI_Comm comm) {
   k->a.comm = (uint64_t)(uintptr_t)cohort_comm_known(comm);
 }
 
-static uint64_t object_of(struct object_table *t, uint64_t handle) {
+uint64_t cohort_call_object(struct object_table *t, uint64_t handle) {
   return (uint64_t)(uintptr_t)cohort_object_peek(t, handle);
 }
-
-void cohort_call_win(struct cohort_call *k, MPI_Win win) { k->a.object = object_of(&cohort_windows, HANDLE(win)); }
-void cohort_call_file(struct cohort_call *k, MPI_File file) {
-  k->a.object = object_of(&cohort_files, (uint64_t)(uintptr_t)file);
-}
-void cohort_call_op(struct cohort_call *k, MPI_Op op) { k->a.reduction = object_of(&cohort_reductions, HANDLE(op)); }
 
 static void set_type(struct cohort_side *s, MPI_Datatype type) {
   s->handle = HANDLE(type);

@@ -3,6 +3,7 @@
  * look it is one branch that is not taken. */
 #ifndef COHORT_TRACKING_H
 #define COHORT_TRACKING_H
+#include "objects.h"
 #include "p2p.h"
 
 /* The calling thread's record, with nothing in it; NULL: the call is not the program's, or is not tracked. `name` is for
@@ -13,9 +14,8 @@ void cohort_call_end(struct cohort_call *k);
 
 /* What the call is about; before it is published. */
 void cohort_call_comm(struct cohort_call *k, MPI_Comm comm);
-void cohort_call_win(struct cohort_call *k, MPI_Win win);
-void cohort_call_file(struct cohort_call *k, MPI_File file);
-void cohort_call_op(struct cohort_call *k, MPI_Op op);
+/* the record of a window, a file or an op; 0: not known */
+uint64_t cohort_call_object(struct object_table *t, uint64_t handle);
 void cohort_call_side(struct cohort_side *s, const void *buf, int64_t count, MPI_Datatype type, uint32_t flags);
 void cohort_call_each(struct cohort_side *s, const void *buf, const void *counts, const void *displs, MPI_Datatype type,
                       const MPI_Datatype *types, uint32_t n, uint32_t flags);

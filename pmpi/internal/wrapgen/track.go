@@ -62,11 +62,11 @@ func (t *tracking) parameter(f *mpispec.Function, p *mpispec.Param) {
 	case p.Type == "MPI_Comm" && out && !f.Has("request"):
 		t.then("if (rc == MPI_SUCCESS) cohort_comm_given(*%s, k->call_site)", p.Name)
 	case p.Type == "MPI_Win" && p.Direction == mpispec.In:
-		t.line("cohort_call_win(k, win)")
+		t.line("k->a.object = cohort_call_object(&cohort_windows, HANDLE(win))")
 	case p.Type == "MPI_File" && p.Direction == mpispec.In:
-		t.line("cohort_call_file(k, fh)")
+		t.line("k->a.object = cohort_call_object(&cohort_files, (uint64_t)(uintptr_t)fh)")
 	case p.Type == "MPI_Op":
-		t.line("cohort_call_op(k, op)")
+		t.line("k->a.reduction = cohort_call_object(&cohort_reductions, HANDLE(op))")
 	case p.Type == "MPI_Request" && out:
 		persistent := strings.HasSuffix(strings.TrimSuffix(f.Name, "_c"), "_init")
 		t.then("if (rc == MPI_SUCCESS) cohort_call_posted(k, *request, %d)", boolInt(persistent))
