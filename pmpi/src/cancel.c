@@ -1,10 +1,10 @@
 /* MPI_Cancel, MPI_Request_free, generalized requests.
  *
- * Whether a receive is cancelled or takes its message is decided by a race. The outcome is recorded, and in replay a
+ * Whether a receive is cancelled or matches a message is decided by a race. The outcome is recorded, and in replay a
  * receive that was cancelled is not posted at all, while one that was not is never cancelled.
  *
- * What a receive takes whose request the program has freed is not told to the program, but it decides what the receives
- * posted later take. So the request is kept until that is known. */
+ * What a receive matches whose request the program has freed is not told to the program, but it decides what the
+ * receives posted later match. So the request is freed only when that is known. */
 #include "completion.h"
 #include "p2p.h"
 #include "replay.h"
@@ -14,45 +14,39 @@
 
 #include <sched.h>
 
-/* ------------------------------------------------------------------ freed requests that may still take a message */
+/* ------------------------------------------------------------------ freed requests that may still match a message */
 
 struct freed { MPI_Request request; struct cohort_request r; };
-static struct freed *freed;
-static size_t cap_freed;
+static struct cohort_buffer buffer; /* of g_requests.freed of them */
+
+static struct freed *freed(int i) { return (struct freed *)(void *)buffer.data + i; }
 
 static const char pending_call[] = "MPI_Request_free of a receive not yet matched";
 
-/* Should the rank end before it is known what they took, then its recording is incomplete. */
+/* Should the rank end before it is known what they matched, then its recording is incomplete. */
 static void pending(void) { cohort_incomplete_until(pending_call, g_requests.freed > 0); }
 
-static int keep_freed(MPI_Request request, const struct cohort_request *r) {
-  if ((size_t)g_requests.freed == cap_freed) {
-    size_t cap = cap_freed ? 2 * cap_freed : 64;
-    struct freed *grown = cohort_map(cap * sizeof *grown);
-    if (grown == NULL) return 0;
-    if (g_requests.freed > 0) memcpy(grown, freed, (size_t)g_requests.freed * sizeof *grown);
-    cohort_unmap(freed, cap_freed * sizeof *freed);
-    freed = grown;
-    cap_freed = cap;
-  }
-  freed[g_requests.freed++] = (struct freed){request, *r};
+static int add(MPI_Request request, const struct cohort_request *r) {
+  struct freed f = {request, *r};
+  if (!cohort_append(&buffer, &f, sizeof f)) return 0;
+  g_requests.freed++;
   pending();
   return 1;
 }
 
 /* What became of a receive that nobody waits for any more. */
-static void taken(const struct freed *f, const MPI_Status *status) {
-  int cancelled = 0;
-  if (g_requests.cancels) PMPI_Test_cancelled(status, &cancelled);
-  if (cancelled && (f->r.cls != REQUEST_RECEIVE || f->r.taken))
+static void ended(const struct freed *f, const MPI_Status *status) {
+  int cancelled = cohort_was_cancelled(status);
+  if (cancelled && (f->r.cls != REQUEST_RECEIVE || f->r.mrecv))
     cohort_completed_cancelled(&f->r);
   else if ((cancelled || f->r.wildcard) && (g.order || g.full))
-    cohort_write_taken(f->r.op, cancelled ? NULL : status, g.events + 1 - f->r.post, f->r.which);
+    cohort_write_matched(f->r.op, cancelled ? NULL : status, g.events + 1 - f->r.post, f->r.which);
 }
 
 static void drop(int i) {
-  if (freed[i].request != MPI_REQUEST_NULL) carry_request_free(&freed[i].request);
-  freed[i] = freed[--g_requests.freed];
+  if (freed(i)->request != MPI_REQUEST_NULL) carry_request_free(&freed(i)->request);
+  *freed(i) = *freed(--g_requests.freed);
+  buffer.length -= sizeof(struct freed);
   pending();
 }
 
@@ -60,8 +54,8 @@ static void look(void) {
   for (int i = g_requests.freed - 1; i >= 0; i--) {
     MPI_Status status;
     int flag = 0;
-    if (carry_test(&freed[i].request, &flag, &status) == MPI_SUCCESS && !flag) continue;
-    if (flag) taken(&freed[i], &status);
+    if (carry_test(&freed(i)->request, &flag, &status) == MPI_SUCCESS && !flag) continue;
+    if (flag) ended(freed(i), &status);
     drop(i);
   }
 }
@@ -76,10 +70,10 @@ void cohort_look_at_freed(int last) {
   while (g_requests.freed > 0) {
     int i = g_requests.freed - 1;
     MPI_Status status;
-    if (cohort_is_never(freed[i].request)) {
-      cohort_never_free(&freed[i].request);
-    } else if (g.replay) { /* the recorded one took its message */
-      if (carry_wait(&freed[i].request, &status) == MPI_SUCCESS) taken(&freed[i], &status);
+    if (cohort_is_never(freed(i)->request)) {
+      cohort_never_free(&freed(i)->request);
+    } else if (g.replay) { /* the recorded one matched its message */
+      if (carry_wait(&freed(i)->request, &status) == MPI_SUCCESS) ended(freed(i), &status);
     } else {
       cohort_uncovered(pending_call);
     }
@@ -89,14 +83,14 @@ void cohort_look_at_freed(int last) {
 
 /* ------------------------------------------------------------------ */
 
-/* In replay: what stands in for the request, or what will never complete, goes with it. */
+/* In replay: its substitute, or what will never complete, goes with it. */
 static int free_in_replay(MPI_Request *request) {
   if (*request == MPI_REQUEST_NULL) return carry_request_free(request);
-  MPI_Request *standin = cohort_standin_of(*request);
+  MPI_Request *substitute = cohort_substitute_of(*request);
   uint64_t handle = HANDLE(*request);
   if (cohort_is_never(*request)) return cohort_never_free(request);
-  if (standin != NULL) {
-    MPI_Request real = *standin;
+  if (substitute != NULL) {
+    MPI_Request real = *substitute;
     if (cohort_is_never(real))
       cohort_never_free(&real);
     else
@@ -107,18 +101,18 @@ static int free_in_replay(MPI_Request *request) {
   return rc;
 }
 
-/* The request is active, and what it will take is not known yet. */
+/* The request is active, and what it will match is not known yet. */
 static int undecided(const struct cohort_request *r) {
   return r != NULL && r->active && !r->null_peer && !r->matched &&
          (r->cancelling || (r->wildcard && r->cls == REQUEST_RECEIVE));
 }
 
 static int free_undecided(MPI_Request *request, const struct cohort_request *r) {
-  MPI_Request *standin = cohort_standin_of(*request);
+  MPI_Request *substitute = cohort_substitute_of(*request);
   uint64_t handle = HANDLE(*request);
-  if (!keep_freed(standin == NULL ? *request : *standin, r)) return MPI_ERR_NO_MEM;
+  if (!add(substitute == NULL ? *request : *substitute, r)) return MPI_ERR_NO_MEM;
   int rc = MPI_SUCCESS;
-  if (standin == NULL)
+  if (substitute == NULL)
     *request = MPI_REQUEST_NULL;
   else
     rc = carry_request_free(request);
@@ -154,13 +148,13 @@ static int stage_Request_free(MPI_Request *request) {
 void cohort_completed_cancelled(const struct cohort_request *r) {
   if (r->cls == REQUEST_SEND)
     cohort_uncovered("MPI_Cancel of a send that took effect");
-  else if (r->cls == REQUEST_TAKEN || r->taken)
+  else if (r->cls == REQUEST_MRECV || r->mrecv)
     cohort_uncovered("MPI_Cancel of a matched message's receive");
   else if (r->cls == REQUEST_OTHER)
     cohort_uncovered("MPI_Cancel of a request of unknown kind");
-  /* else one with a wildcard was promised, and the promise is not kept */
+  /* else that one with a wildcard was posted is in the trace, and that it matched is not */
   else if (g.order && (!r->wildcard || g.racing))
-    cohort_write_taken(r->op, NULL, g.events + 1 - r->post, r->which);
+    cohort_write_matched(r->op, NULL, g.events + 1 - r->post, r->which);
 }
 
 /* What is known of the request that is to be cancelled; from now on its completion is looked at. NULL: it is no concern
@@ -200,8 +194,8 @@ static void cancelled_at_once(MPI_Request request, struct cohort_request *r) {
 static int cancel_in_replay(MPI_Request *request, const struct cohort_request *r) {
   uint64_t event;
   if (*request == MPI_REQUEST_NULL) return carry_cancel(request);
-  MPI_Request *standin = cohort_standin_of(*request);
-  if (standin != NULL) return cohort_is_never(*standin) ? carry_cancel(standin) : MPI_SUCCESS;
+  MPI_Request *substitute = cohort_substitute_of(*request);
+  if (substitute != NULL) return cohort_is_never(*substitute) ? carry_cancel(substitute) : MPI_SUCCESS;
   if (cohort_is_never(*request)) return carry_cancel(request);
   int other = r != NULL ? r->cls == REQUEST_OTHER : cohort_request_noted(HANDLE(*request), &event) == REQUEST_OTHER;
   return other ? carry_cancel(request) : MPI_SUCCESS; /* it was not cancelled */

@@ -6,21 +6,6 @@
 
 enum { PLAIN_MOST = 1 << 20, PACKED_MOST = 64 << 10, EXACT = 8 };
 
-/* The last predefined type without gaps: predefined handles are never used anew. */
-static MPI_Datatype plain_type = MPI_DATATYPE_NULL;
-
-static int is_plain(MPI_Datatype type, uint64_t size) {
-  if (LIKELY(type == plain_type)) return 1;
-  int integers, addresses, types, combiner;
-  if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-      combiner != MPI_COMBINER_NAMED)
-    return 0;
-  MPI_Aint lower = 0, extent = 0;
-  if (PMPI_Type_get_extent(type, &lower, &extent) != MPI_SUCCESS || lower != 0 || (uint64_t)extent != size) return 0;
-  plain_type = type;
-  return 1;
-}
-
 static inline uint64_t load(const uint8_t *p) {
   uint64_t v;
   memcpy(&v, p, sizeof v);
@@ -62,30 +47,16 @@ struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Data
     return none;
   uint64_t bytes = cohort_bytes((int)count, type);
   if (bytes == 0 || bytes > PLAIN_MOST) return none;
-  if (is_plain(type, bytes / (uint64_t)count)) return content(buf, bytes);
-  static uint8_t packed[PACKED_MOST];
-  int position = 0;
+  if (cohort_type_is_plain(type)) return content(buf, bytes);
+  static struct cohort_buffer buffer;
+  int length;
   /* its errors are returned, and not the program's */
   if (bytes > PACKED_MOST || g.progress == MPI_COMM_NULL) return none;
-  int room = 0; /* some MPIs want more than they use */
-  if (PMPI_Pack_size((int)count, type, g.progress, &room) != MPI_SUCCESS || room > PACKED_MOST) return none;
-  if (PMPI_Pack(buf, (int)count, type, packed, PACKED_MOST, &position, g.progress) != MPI_SUCCESS ||
-      (uint64_t)position != bytes)
-    return none;
-  return content(packed, bytes);
-}
-
-void cohort_put_content(struct cohort_content c, uint32_t which) {
-  uint8_t record[1 + 5 + 10], *to = record;
-  *to++ = COHORT_RECORD_CONTENT;
-  for (; which >= 0x80; which >>= 7) *to++ = (uint8_t)(which | 0x80);
-  *to++ = (uint8_t)which;
-  for (; c.value >= 0x80; c.value >>= 7) *to++ = (uint8_t)(c.value | 0x80);
-  *to++ = (uint8_t)c.value;
-  cohort_write_raw(record, (size_t)(to - record), NULL, 0);
+  const uint8_t *packed = cohort_packed(&buffer, buf, (int)count, type, g.progress, &length);
+  return packed != NULL && (uint64_t)length == bytes ? content(packed, bytes) : none;
 }
 
 void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest) {
   struct cohort_content c = cohort_content_of(buf, count, type, dest);
-  if (c.known) cohort_put_content(c, 0);
+  if (c.known) cohort_write_content(c.value, 0);
 }

@@ -16,7 +16,6 @@ static struct cohort_control private_control = {.park_at = COHORT_NEVER, .guard_
 EXPORT struct cohort_control *cohort_control_block;
 static uint32_t generation; /* of the last release acted upon */
 
-
 EXPORT __attribute__((noinline, noclone)) void cohort_stop_here(uint32_t reason) {
   __asm__ volatile("" : : "r"(reason) : "memory");
 }
@@ -53,10 +52,14 @@ void cohort_set_state(uint32_t state) {
   syscall(SYS_futex, &g.control->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+void cohort_halt(uint32_t state, uint32_t reason) {
+  cohort_set_state(state);
+  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(reason);
+}
+
 void cohort_stop(uint32_t reason) {
   STORE(g.control->stop_reason, reason);
-  cohort_set_state(COHORT_STATE_STOPPED);
-  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(reason);
+  cohort_halt(COHORT_STATE_STOPPED, reason);
   cohort_set_state(COHORT_STATE_RUNNING);
 }
 

@@ -51,7 +51,8 @@
 /* The return address of an MPI wrapper: only to be used directly in one. */
 #define SITE ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
-/* MPICH's handles are ints, Open MPI's pointers. */
+/* MPICH's handles are ints, Open MPI's pointers. REQUEST is HANDLE's inverse. */
+#define REQUEST(handle) ((MPI_Request)(uintptr_t)(handle))
 #ifdef OPEN_MPI
 #define COHORT_MPI COHORT_OPEN_MPI
 #define HANDLE(h) ((uint64_t)(uintptr_t)(h))
@@ -133,24 +134,62 @@ void *cohort_map(size_t bytes);                /* zeroed; NULL when there is non
 void cohort_unmap(void *p, size_t bytes);
 void *cohort_alloc(size_t bytes);              /* zeroed, from free lists by size */
 void cohort_free(void *p, size_t bytes);
-int cohort_reserve(struct cohort_buffer *b, size_t bytes); /* room for `bytes` in all; 0: none to be had */
+int cohort_reserve_more(struct cohort_buffer *b, size_t bytes);
+/* Room for `bytes` in all, zeroed from the length on if it is new; 0: there is no memory. */
+static inline int cohort_reserve(struct cohort_buffer *b, size_t bytes) {
+  return LIKELY(bytes <= b->capacity) || cohort_reserve_more(b, bytes);
+}
+int cohort_append(struct cohort_buffer *b, const void *item, size_t bytes); /* 0: there is no memory */
+/* Blocks of one size, with what their last user left in them. */
+struct cohort_pool { void *free; };
+void *cohort_pool_more(struct cohort_pool *p, size_t size);
+/* NULL: there is no memory */
+static inline void *cohort_pool_get(struct cohort_pool *p, size_t size) {
+  void *block = p->free;
+  if (UNLIKELY(block == NULL)) return cohort_pool_more(p, size);
+  memcpy(&p->free, block, sizeof p->free);
+  return block;
+}
+static inline void cohort_pool_put(struct cohort_pool *p, void *block) {
+  memcpy(block, &p->free, sizeof p->free);
+  p->free = block;
+}
 uint64_t cohort_now(void);
 /* Reads and writes memory of the program that may not be there: 0 where an access would fault. No more than about
  * 0.3 us; safe in any thread and signal handler. */
 int cohort_peek(void *to, const void *from, size_t bytes);
 int cohort_poke(void *to, const void *from, size_t bytes);
 
+/* A list of receives in the order of their posts. A link is the first member of what it links. */
+struct cohort_link { struct cohort_link *older, *newer; };
+struct cohort_list { struct cohort_link *oldest, *newest; };
+static inline void cohort_list_add(struct cohort_list *l, struct cohort_link *k) {
+  *k = (struct cohort_link){.older = l->newest};
+  *(k->older == NULL ? &l->oldest : &k->older->newer) = k;
+  l->newest = k;
+}
+static inline void cohort_list_remove(struct cohort_list *l, const struct cohort_link *k) {
+  *(k->older == NULL ? &l->oldest : &k->older->newer) = k->newer;
+  *(k->newer == NULL ? &l->newest : &k->newer->older) = k->older;
+}
+
 /* ---- keymap.c: keys are not 0 */
 struct keyslot { uint64_t key, value; };
 struct keymap { struct keyslot *slots; uint64_t capacity, used; };
-/* its value, until the next put or remove; NULL: there is none */
+/* its value, until something is added or removed; NULL: there is none */
 uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key);
+uint64_t *cohort_keymap_at(struct keymap *m, uint64_t key); /* likewise, added as 0; NULL: no memory */
+static inline void *cohort_keymap_pointer(const struct keymap *m, uint64_t key) { /* as a value; NULL: there is none */
+  uint64_t *value = cohort_keymap_find(m, key);
+  return value == NULL ? NULL : (void *)(uintptr_t)*value;
+}
 int cohort_keymap_put(struct keymap *m, uint64_t key, uint64_t value);  /* 0: no memory */
 void cohort_keymap_remove(struct keymap *m, uint64_t key);
 
 /* ---- control.c */
 void cohort_control_open(void);
 void cohort_set_state(uint32_t state);
+void cohort_halt(uint32_t state, uint32_t reason); /* says so, and stops for the debugger if there is one */
 void cohort_stop(uint32_t reason);
 void cohort_park(void);
 void cohort_give_progress(void);               /* to all that this rank has under way, whoever waits for it */

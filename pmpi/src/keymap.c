@@ -29,13 +29,19 @@ uint64_t *cohort_keymap_find(const struct keymap *m, uint64_t key) {
   }
 }
 
-int cohort_keymap_put(struct keymap *m, uint64_t key, uint64_t value) {
-  if (UNLIKELY(2 * (m->used + 1) > m->capacity) && !grow(m)) return 0;
+uint64_t *cohort_keymap_at(struct keymap *m, uint64_t key) {
+  if (UNLIKELY(2 * (m->used + 1) > m->capacity) && !grow(m)) return NULL;
   uint64_t i = place(key, m->capacity);
   while (m->slots[i].key != 0 && m->slots[i].key != key) i = (i + 1) & (m->capacity - 1);
   m->used += m->slots[i].key == 0;
-  m->slots[i] = (struct keyslot){key, value};
-  return 1;
+  m->slots[i].key = key;
+  return &m->slots[i].value;
+}
+
+int cohort_keymap_put(struct keymap *m, uint64_t key, uint64_t value) {
+  uint64_t *at = cohort_keymap_at(m, key);
+  if (at != NULL) *at = value;
+  return at != NULL;
 }
 
 void cohort_keymap_remove(struct keymap *m, uint64_t key) {

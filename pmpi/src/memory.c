@@ -93,8 +93,7 @@ void cohort_free(void *block, size_t bytes) {
   free_blocks[k] = block;
 }
 
-int cohort_reserve(struct cohort_buffer *b, size_t bytes) {
-  if (LIKELY(bytes <= b->capacity)) return 1;
+int cohort_reserve_more(struct cohort_buffer *b, size_t bytes) {
   size_t capacity = b->capacity ? b->capacity : 4096;
   while (capacity < bytes) capacity *= 2;
   uint8_t *data = cohort_map(capacity);
@@ -104,6 +103,21 @@ int cohort_reserve(struct cohort_buffer *b, size_t bytes) {
   b->data = data;
   b->capacity = capacity;
   return 1;
+}
+
+int cohort_append(struct cohort_buffer *b, const void *item, size_t bytes) {
+  if (!cohort_reserve(b, b->length + bytes)) return 0;
+  memcpy(b->data + b->length, item, bytes);
+  b->length += bytes;
+  return 1;
+}
+
+void *cohort_pool_more(struct cohort_pool *p, size_t size) {
+  size_t batch = size > 64 << 10 ? 1 : (64 << 10) / size;
+  uint8_t *blocks = cohort_map(batch * size);
+  if (blocks == NULL) return NULL;
+  for (size_t i = 1; i < batch; i++) cohort_pool_put(p, blocks + i * size);
+  return blocks;
 }
 
 /* The kernel copies, and says so where a load or a store would fault. Where a sandbox forbids that call, the file of the

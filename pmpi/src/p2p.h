@@ -19,17 +19,27 @@ static inline int cohort_wildcard(int source, int tag) {
 }
 uint64_t cohort_status_bytes(const MPI_Status *status);
 uint64_t cohort_bytes(int count, MPI_Datatype type);
+/* The program may free a datatype that something still uses: makes *type one that lasts, and sets *own if it is a
+ * duplicate, to be freed. 0: it cannot be. */
+int cohort_type_hold(MPI_Datatype *type, uint8_t *own);
+int cohort_type_is_plain(MPI_Datatype type);   /* a named one, without gaps */
 /* MPI_Pack and MPI_Unpack, of MPI_BOTTOM too. */
 int cohort_pack(const void *buf, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm);
+/* In `b`, which is used for nothing else; NULL: it cannot be. */
+uint8_t *cohort_packed(struct cohort_buffer *b, const void *buf, int count, MPI_Datatype type, MPI_Comm comm,
+                       int *length);
 int cohort_unpack(const void *from, int size, int *position, void *buf, int count, MPI_Datatype type, MPI_Comm comm);
 void cohort_type_size_forget(void);
 void cohort_count_message(int dest, uint64_t bytes);
 void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void cohort_put_asked(MPI_Comm comm, int source, int tag);
-void cohort_put_status(const MPI_Status *status);
 void cohort_put_given(int given, const MPI_Status *status); /* not given: as from MPI_PROC_NULL */
 int cohort_truncated(int rc);
+/* A receive or probe has returned: whether it was given a message. */
 int cohort_given(int rc, int wildcard);
+/* Likewise; writes the MATCH of one with a wildcard, and what it says of older receives. */
+int cohort_received(int rc, int wildcard, MPI_Comm comm, int source, const MPI_Status *status);
+void cohort_event_received(MPI_Comm comm, int source, int tag, int given, const MPI_Status *status); /* full mode */
 void cohort_event_plain(void);                 /* full mode: the EVENT of a call that has no fields of its own */
 void cohort_sent(MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype type, MPI_Comm comm, int dest, int tag,
@@ -39,12 +49,20 @@ void cohort_copy_name(char *to, size_t room, const char *from);
 /* ---- content.c */
 struct cohort_content { int known; uint64_t value; };
 struct cohort_content cohort_content_of(const void *buf, int64_t count, MPI_Datatype type, int dest);
-/* of which message that the last EVENT sent, from 0 */
-void cohort_put_content(struct cohort_content c, uint32_t which);
 /* full mode: of the message that was just sent */
 void cohort_content(const void *buf, int64_t count, MPI_Datatype type, int dest);
 
 /* ---- yield.c; how messages are carried is in carry.h, which is generated */
+/* The end of a function: tests until it is done, and gives up the processor in between. */
+#define RETRY_UNTIL(done, test)                  \
+  for (;;) {                                     \
+    int rc = test;                               \
+    if (rc != MPI_SUCCESS || (done)) return rc;  \
+    sched_yield();                               \
+  }
+/* As the blocking or nonblocking send `op`. */
+int cohort_isend(const void *buf, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm, uint32_t op,
+                 MPI_Request *request);
 int cohort_may_test(MPI_Comm comm);            /* an error of a receive on it may be found by a test */
 void cohort_synchronise(MPI_Comm comm);        /* yield: wait, yielding, until all members are here */
 int cohort_yieldable(MPI_Comm comm);

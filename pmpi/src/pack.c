@@ -27,3 +27,12 @@ int cohort_unpack(const void *from, int size, int *position, void *buf, int coun
   if (rc == MPI_SUCCESS) *position += (int)bytes;
   return rc;
 }
+
+uint8_t *cohort_packed(struct cohort_buffer *b, const void *buf, int count, MPI_Datatype type, MPI_Comm comm,
+                       int *length) {
+  int room = 0;
+  *length = 0;
+  b->length = 0;
+  if (PMPI_Pack_size(count, type, comm, &room) != MPI_SUCCESS || !cohort_reserve(b, (size_t)room + 1)) return NULL;
+  return cohort_pack(buf, count, type, b->data, room, length, comm) == MPI_SUCCESS ? b->data : NULL;
+}

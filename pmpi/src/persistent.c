@@ -1,6 +1,6 @@
 /* Persistent receives, Start and Startall. Start cannot change what a persistent receive asks for, so in replay an
- * ordinary receive of exactly the recorded message stands in for it from Start to completion: the program keeps its
- * handle, which is inactive for MPI all the time, and Wait, Test and their kin are given the stand-in. */
+ * ordinary receive of exactly the recorded message is its substitute from Start to completion: the program keeps its
+ * handle, which is inactive for MPI all the time, and Wait, Test and their kin are given the substitute. */
 #include "completion.h"
 #include "p2p.h"
 #include "racing.h"
@@ -11,7 +11,7 @@
 #include "carry.h"
 
 struct receive {
-  MPI_Request standin; /* MPI_REQUEST_NULL: none */
+  MPI_Request substitute; /* MPI_REQUEST_NULL: none */
   void *buf;
   int count, source, tag;
   int from, with; /* replay: of the recorded message */
@@ -20,64 +20,32 @@ struct receive {
   uint8_t wildcard, own_datatype;
 };
 static struct keymap receives; /* by the program's handle */
+static struct cohort_pool pool;
 
 static struct receive *find(MPI_Request request) {
-  if (LIKELY(receives.used == 0) || request == MPI_REQUEST_NULL) return NULL;
-  uint64_t *value = cohort_keymap_find(&receives, HANDLE(request));
-  return value == NULL ? NULL : (struct receive *)(uintptr_t)*value;
+  return LIKELY(receives.used == 0) ? NULL : cohort_keymap_pointer(&receives, HANDLE(request));
 }
 
-static struct receive *new_receive(void) {
-  cohort_registry_lock();
-  struct receive *r = cohort_alloc(sizeof *r);
-  cohort_registry_unlock();
-  return r;
-}
-
-static void free_receive(struct receive *r) {
-  if (r->own_datatype) PMPI_Type_free(&r->datatype);
-  cohort_registry_lock();
-  cohort_free(r, sizeof *r);
-  cohort_registry_unlock();
-}
-
-/* The program may free a datatype that its request still uses. */
-static void keep_datatype(struct receive *r, MPI_Datatype datatype) {
-  int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
-  r->datatype = datatype;
-  if (PMPI_Type_get_envelope(datatype, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-      combiner != MPI_COMBINER_NAMED)
-    r->own_datatype = PMPI_Type_dup(datatype, &r->datatype) == MPI_SUCCESS;
+static void initialized(MPI_Request request, void *buf, int count, MPI_Datatype datatype, int source, int tag,
+                        MPI_Comm comm, int wildcard) {
+  cohort_persistent_freed(HANDLE(request)); /* in a way that was not seen */
+  struct receive *p = cohort_pool_get(&pool, sizeof *p);
+  if (p == NULL || !cohort_keymap_put(&receives, HANDLE(request), (uint64_t)(uintptr_t)p)) return;
+  *p = (struct receive){.substitute = MPI_REQUEST_NULL, .buf = buf, .count = count, .source = source, .tag = tag,
+                        .from = source, .with = tag, .datatype = datatype, .comm = comm, .wildcard = (uint8_t)wildcard};
+  if (g.replay) cohort_type_hold(&p->datatype, &p->own_datatype);
 }
 
 static int stage_Recv_init(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-                         MPI_Request *request) {
+                            MPI_Request *request) {
   int rc = carry_recv_init(buf, count, datatype, source, tag, comm, request);
   int wildcard = cohort_wildcard(source, tag);
-  if (rc == MPI_SUCCESS && source != MPI_PROC_NULL && (g.replay || ((g.order || g.full) && wildcard))) {
-    cohort_persistent_freed(HANDLE(*request)); /* in a way that was not seen */
-    struct receive *p = new_receive();
-    if (p != NULL && cohort_keymap_put(&receives, HANDLE(*request), (uint64_t)(uintptr_t)p)) {
-      p->standin = MPI_REQUEST_NULL;
-      p->buf = buf;
-      p->count = count;
-      p->source = source;
-      p->tag = tag;
-      p->from = source;
-      p->with = tag;
-      p->comm = comm;
-      p->wildcard = (uint8_t)wildcard;
-      if (g.replay) keep_datatype(p, datatype);
-    }
-  }
-  if (g.full || g.order) {
-    struct cohort_request *r =
-        rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL) : NULL;
+  if (rc == MPI_SUCCESS && source != MPI_PROC_NULL && (g.replay || ((g.order || g.full) && wildcard)))
+    initialized(*request, buf, count, datatype, source, tag, comm, wildcard);
+  if ((g.full || g.order) && rc == MPI_SUCCESS) {
+    struct cohort_request *r = cohort_request_add_persistent(*request, REQUEST_RECEIVE, source == MPI_PROC_NULL);
     if (r != NULL) {
-      r->persistent = 1;
-      r->active = 0;
       r->wildcard = (uint8_t)wildcard;
-      r->init = r->post;
       r->comm = comm;
     }
   }
@@ -91,12 +59,12 @@ static int stage_Recv_init(void *buf, int count, MPI_Datatype datatype, int sour
 }
 
 void cohort_persistent_freed(uint64_t handle) {
-  uint64_t *value = cohort_keymap_find(&receives, handle);
-  if (value == NULL) return;
-  struct receive *p = (struct receive *)(uintptr_t)*value;
+  struct receive *p = cohort_keymap_pointer(&receives, handle);
+  if (p == NULL) return;
   cohort_keymap_remove(&receives, handle);
-  if (p->standin != MPI_REQUEST_NULL) g_requests.standins--;
-  free_receive(p);
+  if (p->substitute != MPI_REQUEST_NULL) g_requests.substitutes--;
+  if (p->own_datatype) PMPI_Type_free(&p->datatype);
+  cohort_pool_put(&pool, p);
 }
 
 int cohort_persistent_uses(MPI_Comm comm) {
@@ -111,23 +79,18 @@ int cohort_persistent_uses(MPI_Comm comm) {
 
 static int start_in_replay(MPI_Request *request, uint32_t which) {
   struct receive *p = find(*request);
-  if (p == NULL || p->standin != MPI_REQUEST_NULL) return carry_start(request);
-  int from = p->source, with = p->tag, takes;
+  if (p == NULL || p->substitute != MPI_REQUEST_NULL) return carry_start(request);
+  if (!p->wildcard && !cohort_replay_cancelled(which)) return carry_start(request);
   cohort_replay_place = which;
-  if (p->wildcard)
-    takes = cohort_replay_match(g.op, &from, &with);
-  else if (cohort_replay_cancelled(g.op, which))
-    takes = 0;
-  else
-    return carry_start(request);
-  p->from = from;
-  p->with = with;
-  int rc = takes ? carry_irecv(p->buf, p->count, p->datatype, from, with, p->comm, &p->standin)
-                 : cohort_never_request(&p->standin);
+  p->from = p->source;
+  p->with = p->tag;
+  int rc = p->wildcard && cohort_replay_match(&p->from, &p->with)
+               ? carry_irecv(p->buf, p->count, p->datatype, p->from, p->with, p->comm, &p->substitute)
+               : cohort_never_request(&p->substitute);
   if (rc == MPI_SUCCESS)
-    g_requests.standins++;
+    g_requests.substitutes++;
   else
-    p->standin = MPI_REQUEST_NULL;
+    p->substitute = MPI_REQUEST_NULL;
   return rc;
 }
 
@@ -138,33 +101,33 @@ static int startall_in_replay(int count, MPI_Request *requests) {
   return rc;
 }
 
-MPI_Request *cohort_standin_of(MPI_Request request) {
-  struct receive *p = g_requests.standins > 0 ? find(request) : NULL;
-  return p == NULL || p->standin == MPI_REQUEST_NULL ? NULL : &p->standin;
+MPI_Request *cohort_substitute_of(MPI_Request request) {
+  struct receive *p = g_requests.substitutes > 0 ? find(request) : NULL;
+  return p == NULL || p->substitute == MPI_REQUEST_NULL ? NULL : &p->substitute;
 }
 
 static struct cohort_buffer real_buffer;
 
-MPI_Request *cohort_stand_in(int count, MPI_Request *requests) {
-  if (LIKELY(g_requests.standins == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request)))
+MPI_Request *cohort_substitute(int count, MPI_Request *requests) {
+  if (LIKELY(g_requests.substitutes == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request)))
     return requests;
   MPI_Request *real = (MPI_Request *)real_buffer.data;
   for (int i = 0; i < count; i++) {
-    MPI_Request *standin = cohort_standin_of(requests[i]);
-    real[i] = standin == NULL ? requests[i] : *standin;
+    MPI_Request *substitute = cohort_substitute_of(requests[i]);
+    real[i] = substitute == NULL ? requests[i] : *substitute;
   }
   return real;
 }
 
-void cohort_stood_in(int count, MPI_Request *requests, MPI_Request *real) {
+void cohort_substituted(int count, MPI_Request *requests, MPI_Request *real) {
   if (LIKELY(real == requests)) return;
   for (int i = 0; i < count; i++) {
-    MPI_Request *standin = cohort_standin_of(requests[i]);
-    if (standin == NULL) {
+    MPI_Request *substitute = cohort_substitute_of(requests[i]);
+    if (substitute == NULL) {
       requests[i] = real[i];
     } else if (real[i] == MPI_REQUEST_NULL) {
-      *standin = MPI_REQUEST_NULL;
-      g_requests.standins--;
+      *substitute = MPI_REQUEST_NULL;
+      g_requests.substitutes--;
     }
   }
 }
@@ -183,9 +146,9 @@ static void started_one(const MPI_Request *request, uint32_t which) {
   if (!r->wildcard && g.order && cohort_awaited_count > 0 && r->cls == REQUEST_RECEIVE) cohort_request_watch(r, 1);
   if (!r->wildcard) return;
   const struct receive *p = find(*request);
-  if (p != NULL) cohort_awaited_add(r, *request, p->comm, p->source, p->tag, p->from, p->with);
+  if (p != NULL) cohort_awaited_add(r, p->source, p->tag, p->from, p->with);
   if (!g.order) return;
-  cohort_order_promise(g.op, which);
+  cohort_order_posted(which);
   cohort_request_watch(r, 1);
 }
 
@@ -205,7 +168,7 @@ static void started(int count, const MPI_Request *requests) {
     struct cohort_request *r = cohort_request_find(HANDLE(requests[i]));
     if (r == NULL || r->cls != REQUEST_SEND || r->dest == MPI_PROC_NULL) continue;
     struct cohort_content c = cohort_content_of(r->buf, r->count, r->type, r->dest);
-    if (c.known) cohort_put_content(c, which);
+    if (c.known) cohort_write_content(c.value, which);
     which++;
   }
 }
@@ -216,11 +179,10 @@ static void renamed(uint64_t before, MPI_Request after) {
   if (LIKELY(HANDLE(after) == before)) return;
   cohort_request_renamed(before, after);
   if (g.racing) cohort_node_renamed(before, after);
-  uint64_t *value = cohort_keymap_find(&receives, before);
-  if (value == NULL) return;
-  uint64_t p = *value;
+  struct receive *p = cohort_keymap_pointer(&receives, before);
+  if (p == NULL) return;
   cohort_keymap_remove(&receives, before);
-  cohort_keymap_put(&receives, HANDLE(after), p);
+  cohort_keymap_put(&receives, HANDLE(after), (uint64_t)(uintptr_t)p);
 }
 
 static uint64_t *handles_of(int count, const MPI_Request *requests) {

@@ -7,8 +7,7 @@
 #include "p2p.h"
 #include "racing.h"
 #include "registry.h"
-
-#include <sched.h>
+#include "carry.h"
 
 struct racing_state g_racing;
 
@@ -35,20 +34,13 @@ static uint32_t entries_most;
 static MPI_Comm private_comm = MPI_COMM_NULL;
 static uint32_t *unreceived; /* in MPI_Finalize */
 
-static void wait_for(MPI_Request *request) {
-  for (int flag = 0; !flag;) {
-    if (PMPI_Test(request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
-    if (!flag && g.yield) sched_yield();
-  }
-}
-
 /* Every rank carries its messages with a header, or none does. */
 static int everyone(int able) {
   int all = 0;
   MPI_Request request = MPI_REQUEST_NULL;
   if (PMPI_Comm_dup(MPI_COMM_WORLD, &private_comm) != MPI_SUCCESS) return 0;
   if (PMPI_Iallreduce(&able, &all, 1, MPI_INT, MPI_MIN, private_comm, &request) != MPI_SUCCESS) return 0;
-  wait_for(&request);
+  cohort_yield_wait(&request, MPI_STATUS_IGNORE);
   return all;
 }
 
@@ -170,22 +162,15 @@ struct comm_info {
   uint32_t n_senders;
   uint32_t *senders; /* a copy: records of communicators are reused; NULL: all ranks */
 };
-static struct comm_info *infos;
-static uint32_t n_infos;
+static struct cohort_buffer infos;
 
 static struct comm_info *info_of(const struct cohort_comm *c) {
   static struct comm_info none;
-  if (UNLIKELY(c->index >= n_infos)) {
-    uint32_t n = n_infos ? 2 * n_infos : 1024;
-    while (n <= c->index) n *= 2;
-    struct comm_info *grown = cohort_map(n * sizeof *grown);
-    if (grown == NULL) return &none;
-    if (n_infos > 0) memcpy(grown, infos, n_infos * sizeof *grown);
-    cohort_unmap(infos, n_infos * sizeof *infos);
-    infos = grown;
-    n_infos = n;
+  if (UNLIKELY((c->index + 1) * sizeof none > infos.length)) {
+    if (!cohort_reserve(&infos, (c->index + 1) * sizeof none)) return &none;
+    infos.length = infos.capacity;
   }
-  struct comm_info *i = &infos[c->index];
+  struct comm_info *i = (struct comm_info *)(void *)infos.data + c->index;
   if (UNLIKELY(!i->seen)) {
     const uint32_t *members = (const uint32_t *)(c + 1);
     i->seen = i->headed = 1;
@@ -202,8 +187,10 @@ static struct comm_info *info_of(const struct cohort_comm *c) {
 }
 
 const uint32_t *cohort_racing_senders(uint32_t comm, uint32_t *n) {
-  *n = comm < n_infos ? infos[comm].n_senders : 0;
-  return comm < n_infos ? infos[comm].senders : NULL;
+  const struct comm_info *i = (const struct comm_info *)(const void *)infos.data + comm;
+  int known_one = (comm + 1) * sizeof *i <= infos.length;
+  *n = known_one ? i->n_senders : 0;
+  return known_one ? i->senders : NULL;
 }
 
 /* Processes outside MPI_COMM_WORLD (spawned ones) know of no header; the calls that lead to them are not covered. */
@@ -262,7 +249,7 @@ void cohort_racing_finalize(void) {
   cohort_orphans_poll();
   for (size_t i = 0; i < n; i++) unreceived[n + i] = peers[i].sent;
   int rc = PMPI_Ialltoall(unreceived + n, 1, MPI_UINT32_T, unreceived, 1, MPI_UINT32_T, private_comm, &request);
-  if (rc == MPI_SUCCESS) wait_for(&request);
+  if (rc == MPI_SUCCESS) cohort_yield_wait(&request, MPI_STATUS_IGNORE);
   for (size_t i = 0; i < n; i++) unreceived[i] = rc == MPI_SUCCESS ? unreceived[i] - peers[i].received : 1;
   if (g.order) cohort_race_settle();
   PMPI_Comm_free(&private_comm);

@@ -77,23 +77,24 @@ void cohort_race_seen(uint32_t comm, uint32_t sender, int tag, uint64_t post);
 void cohort_race_received(const struct receipt *r);  /* a receive or probe from MPI_ANY_SOURCE is complete */
 void cohort_race_trace(const struct receipt *r);     /* trace it at once */
 struct node;
-void cohort_race_open_done(struct node *n, const MPI_Status *status); /* what an open receive took is known */
+void cohort_race_open_add(struct node *n);
+void cohort_race_open_done(struct node *n, const MPI_Status *status); /* what it matched is known; NULL: nothing */
 void cohort_race_look(void);                         /* the message of one that was overtaken may be known by now */
 void cohort_race_settle(void);                       /* MPI_Finalize: nothing stays undecided */
 
 /* ---- racing_requests.c: requests that the transport has to do with, by handle; messages of MPI_Mprobe too */
 enum node_kind { NODE_SEND = 1, NODE_RECEIVE = 2, NODE_BSEND = 3, NODE_MESSAGE = 4 };
 struct node {
+  struct cohort_link link;   /* of open receives from MPI_ANY_SOURCE */
   MPI_Request request;
   uint64_t key;
-  uint32_t next;             /* free list */
   uint8_t kind, persistent, active, cancelled;
   uint8_t any;               /* a receive from MPI_ANY_SOURCE that is to be looked at */
   uint8_t direct;            /* payload goes to or comes from the program's buffer, by `type` */
   uint8_t delivered;         /* the message is with the program and is accounted for; of a send: nothing */
   uint8_t traced;            /* the outcome is in the trace already */
   uint8_t freed;             /* the program has given the request up */
-  uint8_t open;              /* stands in the list of open receives */
+  uint8_t open;              /* linked */
   /* 1: while it was open another receive took a message of `overtaker` that it could have taken; 2: of several senders
    * */
   uint8_t overtaken;
@@ -107,22 +108,17 @@ struct node {
   int source, tag;           /* asked; a persistent send's source is the destination's world rank */
   int dest;                  /* of a persistent send */
   uint64_t event, post, payload;
-  uint32_t older, newer;     /* open receives from MPI_ANY_SOURCE, in the order of their posts */
 };
 extern uint32_t cohort_node_count;
 struct node *cohort_node_add(uint64_t key);            /* NULL: no memory */
-struct node *cohort_node_adopt(uint64_t key, const struct node *as); /* likewise, with the contents of `as` */
+struct node *cohort_node_adopt(MPI_Request request, const struct node *as); /* likewise, with the contents of `as` */
 struct node *cohort_node_find(uint64_t key);           /* NULL: none */
 void cohort_node_remove(struct node *n);
 void cohort_node_renamed(uint64_t before, MPI_Request after);
 static inline struct node *node_of(MPI_Request request) {
-  return cohort_node_count == 0 || request == MPI_REQUEST_NULL ? NULL : cohort_node_find(HANDLE(request));
+  return request == MPI_REQUEST_NULL ? NULL : cohort_node_find(HANDLE(request));
 }
 #define MESSAGE_KEY(m) (HANDLE(m) | 1ull << 63)
-void cohort_open_add(struct node *n);
-void cohort_open_remove(struct node *n);
-struct node *cohort_open_oldest(void);
-struct node *cohort_open_after(const struct node *n);
 uint8_t *cohort_wire_get(size_t bytes);                /* memory for a message; NULL: none */
 void cohort_wire_put(uint8_t *wire, size_t bytes);
 int cohort_orphan_add(struct node *n);                 /* nobody will ask for its completion; 0: no memory */
@@ -142,21 +138,20 @@ enum { COPY_MOST = 4 << 10 };
 enum { COPY_MOST = 16 << 10 };
 #endif
 struct payload { uint64_t bytes; int contiguous; };
+struct carried { void *buf; int count; MPI_Datatype type; }; /* what MPI is given instead of the program's buffer */
 struct payload cohort_payload(int count, MPI_Datatype type);
 int cohort_unpacked(const void *from, uint64_t bytes, void *buf, int count, MPI_Datatype type, MPI_Comm comm);
-int cohort_joined(void *header, const void *buf, int count, MPI_Datatype type, MPI_Datatype *both);
-int cohort_wait_raw(MPI_Request *request, MPI_Status *status); /* yields if it should */
+/* Header and payload where they are; out->type is to be freed. */
+int cohort_joined(void *header, const void *buf, int count, MPI_Datatype type, struct carried *out);
 void cohort_release(uint8_t *wire, size_t bytes, int direct, MPI_Datatype *type);
 int cohort_send_again(struct node *n);
 void cohort_null_received(void); /* after the start of what cohort_send_again was called for */
 int cohort_free_persistent(struct node *n, MPI_Request *request); /* one that is not active */
 void cohort_null_sends_free(void);
-void cohort_receive_again(struct node *n, uint32_t which);
-/* its operation is complete: payload to the program, race check, status mended */
+/* its operation is complete: payload to the program, race check, the payload's count in the status */
 void cohort_deliver(struct node *n, MPI_Status *status, int rc);
 void cohort_finish(struct node *n, MPI_Status *status, int rc);  /* likewise, and the request is gone */
 
-/* ---- racing_large.c */
 int cohort_racing_isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                             void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
                             MPI_Comm comm, MPI_Request *request);

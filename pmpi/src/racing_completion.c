@@ -5,13 +5,11 @@
 #include "racing.h"
 #include "carry.h"
 
-#include <sched.h>
-
 static struct cohort_buffer nodes_buffer, statuses_buffer, order_buffer;
 
 static MPI_Status *statuses_of(int count, MPI_Status *statuses) {
   if (statuses != MPI_STATUSES_IGNORE) return statuses;
-  if (!cohort_reserve(&statuses_buffer, (size_t)(count > 0 ? count : 1) * sizeof(MPI_Status))) return NULL;
+  if (!cohort_reserve(&statuses_buffer, (size_t)count * sizeof(MPI_Status))) return NULL;
   return (MPI_Status *)statuses_buffer.data;
 }
 
@@ -83,9 +81,9 @@ static void orphans(void) {
 int cohort_racing_wait(MPI_Request *request, MPI_Status *status) {
   struct node *n = node_of(*request);
   orphans();
-  if (n == NULL || !n->active) return cohort_wait_raw(request, status);
+  if (n == NULL || !n->active) return cohort_yield_wait(request, status);
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  int rc = cohort_wait_raw(request, st);
+  int rc = cohort_yield_wait(request, st);
   if (gone(rc, n, *request)) cohort_finish(n, st, rc);
   return rc;
 }
@@ -110,87 +108,45 @@ int cohort_racing_request_get_status(MPI_Request request, int *flag, MPI_Status 
   return rc;
 }
 
-static int testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
-  return PMPI_Testall(count, requests, flag, statuses);
-}
-
-static int waitall_raw(int count, MPI_Request *requests, MPI_Status *statuses) {
-  if (!g.yield || g_requests.wait_whole) return PMPI_Waitall(count, requests, statuses);
-  for (;;) {
-    int flag = 0;
-    int rc = testall(count, requests, &flag, statuses);
-    if (rc != MPI_SUCCESS || flag) return rc;
-    sched_yield();
-  }
+/* Of those that wait for several the flag is NULL. */
+static int all(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+  orphans();
+  struct node **nodes = nodes_of(count, requests);
+  if (nodes != NULL && (statuses = statuses_of(count, statuses)) == NULL) return MPI_ERR_NO_MEM;
+  int rc = flag == NULL ? cohort_yield_waitall(count, requests, statuses)
+                        : PMPI_Testall(count, requests, flag, statuses);
+  if (nodes != NULL && (rc == MPI_SUCCESS ? flag == NULL || *flag : in_status(rc)))
+    complete(count, NULL, nodes, statuses, rc);
+  return rc;
 }
 
 int cohort_racing_waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
-  orphans();
-  struct node **nodes = nodes_of(count, requests);
-  if (nodes == NULL) return waitall_raw(count, requests, statuses);
-  MPI_Status *st = statuses_of(count, statuses);
-  if (st == NULL) return MPI_ERR_NO_MEM;
-  int rc = waitall_raw(count, requests, st);
-  if (rc == MPI_SUCCESS || in_status(rc)) complete(count, NULL, nodes, st, rc);
-  return rc;
+  return all(count, requests, NULL, statuses);
 }
 
 int cohort_racing_testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses) {
+  return all(count, requests, flag, statuses);
+}
+
+static int any(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
   orphans();
   struct node **nodes = nodes_of(count, requests);
-  if (nodes == NULL) return testall(count, requests, flag, statuses);
-  MPI_Status *st = statuses_of(count, statuses);
-  if (st == NULL) return MPI_ERR_NO_MEM;
-  int rc = testall(count, requests, flag, st);
-  if (rc == MPI_SUCCESS ? *flag : in_status(rc)) complete(count, NULL, nodes, st, rc);
+  MPI_Status own, *st = nodes != NULL && status == MPI_STATUS_IGNORE ? &own : status;
+  if (nodes != NULL) *index = MPI_UNDEFINED;
+  int rc = flag == NULL ? cohort_yield_waitany(count, requests, index, st)
+                        : PMPI_Testany(count, requests, index, flag, st);
+  if (nodes == NULL || *index < 0 || *index >= count || (flag != NULL && rc == MPI_SUCCESS && !*flag)) return rc;
+  struct node *n = nodes[*index];
+  if (n != NULL && gone(rc, n, requests[*index])) cohort_finish(n, st, rc);
   return rc;
-}
-
-static int waitany_raw(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-  if (!g.yield || g_requests.wait_whole) return PMPI_Waitany(count, requests, index, status);
-  for (;;) {
-    int flag = 0;
-    int rc = PMPI_Testany(count, requests, index, &flag, status);
-    if (rc != MPI_SUCCESS || flag) return rc;
-    sched_yield();
-  }
-}
-
-static void one(int count, int index, struct node **nodes, const MPI_Request *requests, MPI_Status *status, int rc) {
-  if (index < 0 || index >= count || nodes[index] == NULL) return;
-  if (gone(rc, nodes[index], requests[index])) cohort_finish(nodes[index], status, rc);
 }
 
 int cohort_racing_waitany(int count, MPI_Request *requests, int *index, MPI_Status *status) {
-  orphans();
-  struct node **nodes = nodes_of(count, requests);
-  if (nodes == NULL) return waitany_raw(count, requests, index, status);
-  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  *index = MPI_UNDEFINED;
-  int rc = waitany_raw(count, requests, index, st);
-  one(count, *index, nodes, requests, st, rc);
-  return rc;
+  return any(count, requests, index, NULL, status);
 }
 
 int cohort_racing_testany(int count, MPI_Request *requests, int *index, int *flag, MPI_Status *status) {
-  orphans();
-  struct node **nodes = nodes_of(count, requests);
-  if (nodes == NULL) return PMPI_Testany(count, requests, index, flag, status);
-  MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  *index = MPI_UNDEFINED;
-  int rc = PMPI_Testany(count, requests, index, flag, st);
-  if (rc != MPI_SUCCESS || *flag) one(count, *index, nodes, requests, st, rc);
-  return rc;
-}
-
-static int waitsome_raw(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
-  if (!g.yield || g_requests.wait_whole) return PMPI_Waitsome(count, requests, outcount, indices, statuses);
-  for (;;) {
-    *outcount = 0;
-    int rc = PMPI_Testsome(count, requests, outcount, indices, statuses);
-    if (rc != MPI_SUCCESS || *outcount != 0) return rc;
-    sched_yield();
-  }
+  return any(count, requests, index, flag, status);
 }
 
 static int some(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses,
@@ -206,16 +162,12 @@ static int some(int count, MPI_Request *requests, int *outcount, int *indices, M
   return rc;
 }
 
-static int testsome_raw(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
-  return PMPI_Testsome(count, requests, outcount, indices, statuses);
-}
-
 int cohort_racing_waitsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
-  return some(count, requests, outcount, indices, statuses, waitsome_raw);
+  return some(count, requests, outcount, indices, statuses, cohort_yield_waitsome);
 }
 
 int cohort_racing_testsome(int count, MPI_Request *requests, int *outcount, int *indices, MPI_Status *statuses) {
-  return some(count, requests, outcount, indices, statuses, testsome_raw);
+  return some(count, requests, outcount, indices, statuses, PMPI_Testsome);
 }
 
 int cohort_racing_cancel(MPI_Request *request) {
@@ -225,7 +177,7 @@ int cohort_racing_cancel(MPI_Request *request) {
   return rc;
 }
 
-/* An active one goes on, and its message is still to be delivered: the request stays ours. */
+/* The message of an active one is still to be delivered: the request stays ours. */
 int cohort_racing_request_free(MPI_Request *request) {
   struct node *n = node_of(*request);
   if (n == NULL) return PMPI_Request_free(request);

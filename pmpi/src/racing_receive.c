@@ -2,22 +2,20 @@
 #include "p2p.h"
 #include "racing.h"
 #include "carry.h"
+#include "large.h"
 #include "registry.h"
-#include "replay.h"
 
-#include <sched.h>
-
-/* Puts the count of the payload into the status. */
-static void mend(MPI_Status *status, uint64_t payload) {
+/* The count of the payload in the status. */
+static void set_bytes(MPI_Status *status, uint64_t payload) {
   if (LIKELY(payload <= INT32_MAX))
     PMPI_Status_set_elements(status, MPI_BYTE, (int)payload);
   else
     PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)payload);
 }
 
-static void mend_probed(MPI_Status *status) {
+static void without_header(MPI_Status *status) {
   uint64_t bytes = cohort_status_bytes(status);
-  if (bytes >= g_racing.header) mend(status, bytes - g_racing.header);
+  if (bytes >= g_racing.header) set_bytes(status, bytes - g_racing.header);
 }
 
 static int was_cancelled(const struct node *n, const MPI_Status *status) {
@@ -68,12 +66,10 @@ void cohort_deliver(struct node *n, MPI_Status *status, int rc) {
   if (n->kind != NODE_RECEIVE) return;
   int cancelled = was_cancelled(n, status);
   if (n->delivered) { /* by MPI_Request_get_status */
-    if (!cancelled) mend(status, n->payload);
+    if (!cancelled) set_bytes(status, n->payload);
     return;
   }
   n->delivered = 1;
-  if (n->open) cohort_open_remove(n);
-  n->open = 0;
   if (cancelled || (rc != MPI_SUCCESS && !cohort_truncated(rc))) {
     cohort_race_open_done(n, NULL);
     return;
@@ -92,7 +88,7 @@ void cohort_deliver(struct node *n, MPI_Status *status, int rc) {
     if (!cut) cohort_uncovered("a message that carries no header");
     unknown(n, status);
   }
-  mend(status, n->payload);
+  set_bytes(status, n->payload);
 }
 
 void cohort_finish(struct node *n, MPI_Status *status, int rc) {
@@ -118,12 +114,6 @@ static void post(struct node *n, int source, int tag) {
   if (n->wire != NULL) ((struct wire_header *)n->wire)->sender = 0;
 }
 
-static void make_open(struct node *n) {
-  if (!n->any) return;
-  n->open = 1;
-  cohort_open_add(n);
-}
-
 /* 0: the receive is made without header. */
 static int headed(int count, MPI_Datatype type, int source, MPI_Comm comm) {
   return source != MPI_PROC_NULL && comm != MPI_COMM_NULL && count >= 0 && type != MPI_DATATYPE_NULL &&
@@ -141,14 +131,11 @@ static void plan(struct node *n, void *buf, int count, MPI_Datatype type, int la
   n->wire_bytes = n->direct ? g_racing.header : g_racing.header + s.bytes;
 }
 
-struct incoming { void *buf; int count; MPI_Datatype type; };
-
-/* What MPI is given instead of the program's buffer. */
-static int incoming(struct node *n, struct incoming *in) {
-  *in = (struct incoming){n->wire, (int)n->wire_bytes, MPI_BYTE};
+static int incoming(struct node *n, struct carried *in) {
+  *in = (struct carried){n->wire, (int)n->wire_bytes, MPI_BYTE};
   if (!n->direct) return MPI_SUCCESS;
-  int rc = cohort_joined(n->wire, n->buf, n->count, n->type, &n->type);
-  *in = (struct incoming){MPI_BOTTOM, 1, n->type};
+  int rc = cohort_joined(n->wire, n->buf, n->count, n->type, in);
+  n->type = in->type;
   return rc;
 }
 
@@ -164,39 +151,19 @@ static void received(struct node *n, MPI_Status *status, int rc) {
   if (UNLIKELY(cohort_orphan_count > 0)) cohort_orphans_poll();
 }
 
-static int probe_raw(int source, int tag, MPI_Comm comm, MPI_Status *status) {
-  if (!g.yield) return PMPI_Probe(source, tag, comm, status);
-  for (;;) {
-    int flag = 0;
-    int rc = PMPI_Iprobe(source, tag, comm, &flag, status);
-    if (rc != MPI_SUCCESS || flag) return rc;
-    sched_yield();
-  }
-}
-
 static union { uint8_t bytes[COPY_MOST]; uint64_t aligned; } receive_wire; /* of the blocking receive in progress */
 
 int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv(buf, count, type, source, tag, comm, status);
   struct node n = {.wire = receive_wire.bytes};
-  struct incoming in;
+  struct carried in;
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   plan(&n, buf, count, type, 0);
   in_comm(&n, comm);
   post(&n, source, tag);
   int rc = incoming(&n, &in);
   if (rc != MPI_SUCCESS) return rc;
-  if (g.yield && UNLIKELY(!cohort_may_test(comm))) {
-    MPI_Status probed;
-    rc = probe_raw(source, tag, comm, &probed);
-    if (rc == MPI_SUCCESS) rc = PMPI_Recv(in.buf, in.count, in.type, probed.MPI_SOURCE, probed.MPI_TAG, comm, st);
-  } else if (g.yield) {
-    MPI_Request request = MPI_REQUEST_NULL;
-    rc = PMPI_Irecv(in.buf, in.count, in.type, source, tag, comm, &request);
-    if (rc == MPI_SUCCESS) rc = cohort_wait_raw(&request, st);
-  } else {
-    rc = PMPI_Recv(in.buf, in.count, in.type, source, tag, comm, st);
-  }
+  rc = cohort_yield_recv(in.buf, in.count, in.type, source, tag, comm, st);
   received(&n, st, rc);
   return rc;
 }
@@ -204,7 +171,7 @@ int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int 
 int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Irecv(buf, count, type, source, tag, comm, request);
   struct node planned = {0};
-  struct incoming in;
+  struct carried in;
   plan(&planned, buf, count, type, 1);
   planned.wire = cohort_wire_get(planned.wire_bytes);
   if (planned.wire == NULL) return MPI_ERR_NO_MEM;
@@ -213,10 +180,9 @@ int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int
   int rc = incoming(&planned, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Irecv(in.buf, in.count, in.type, source, tag, comm, request);
   if (rc != MPI_SUCCESS) return rc;
-  struct node *n = cohort_node_adopt(HANDLE(*request), &planned);
+  struct node *n = cohort_node_adopt(*request, &planned);
   if (n == NULL) return MPI_ERR_NO_MEM;
-  n->request = *request;
-  make_open(n);
+  if (n->any) cohort_race_open_add(n);
   return rc;
 }
 
@@ -224,18 +190,14 @@ int cohort_racing_recv_init(void *buf, int count, MPI_Datatype type, int source,
                        MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv_init(buf, count, type, source, tag, comm, request);
   struct node planned = {.persistent = 1, .source = source, .tag = tag};
-  struct incoming in;
+  struct carried in;
   plan(&planned, buf, count, type, 1);
   planned.wire = cohort_wire_get(planned.wire_bytes);
   if (planned.wire == NULL) return MPI_ERR_NO_MEM;
   in_comm(&planned, comm);
   int rc = incoming(&planned, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Recv_init(in.buf, in.count, in.type, source, tag, comm, request);
-  if (rc != MPI_SUCCESS) return rc;
-  struct node *n = cohort_node_adopt(HANDLE(*request), &planned);
-  if (n == NULL) return MPI_ERR_NO_MEM;
-  n->request = *request;
-  return rc;
+  return rc != MPI_SUCCESS || cohort_node_adopt(*request, &planned) != NULL ? rc : MPI_ERR_NO_MEM;
 }
 
 /* Before MPI starts them, in the order of the array: that is the order in which they match. */
@@ -247,7 +209,7 @@ static int ready(struct node *n, uint32_t which) {
   }
   post(n, n->source, n->tag);
   n->which = which;
-  make_open(n);
+  if (n->any) cohort_race_open_add(n);
   return MPI_SUCCESS;
 }
 
@@ -268,10 +230,10 @@ int cohort_racing_startall(int count, MPI_Request *requests) {
   return rc;
 }
 
-/* The receive is posted first, and both go on while either is tested. */
+/* The receive is posted first, and both are under way while either is tested. */
 static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                     int source, int recvtag, MPI_Comm comm, MPI_Status *status) {
-  struct incoming in;
+  struct carried in;
   MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   n->wire = receive_wire.bytes;
@@ -284,11 +246,11 @@ static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Data
   if (rc != MPI_SUCCESS) {
     PMPI_Cancel(&receive);
     n->cancelled = 1;
-    cohort_wait_raw(&receive, st);
+    cohort_yield_wait(&receive, st);
     received(n, st, MPI_SUCCESS);
     return rc;
   }
-  rc = cohort_wait_raw(&receive, st);
+  rc = cohort_yield_wait(&receive, st);
   int sent = cohort_racing_wait(&send, MPI_STATUS_IGNORE);
   received(n, st, rc);
   return rc != MPI_SUCCESS ? rc : sent;
@@ -313,21 +275,18 @@ int cohort_racing_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype send
 int cohort_racing_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
                               MPI_Comm comm, MPI_Status *status) {
   static struct cohort_buffer copy;
-  int size = 0, position = 0;
+  int length;
   if (source != MPI_PROC_NULL && !headed(count, type, source, comm))
     return PMPI_Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag, comm, status);
   if (source == MPI_PROC_NULL) {
     int rc = cohort_racing_send(buf, count, type, dest, sendtag, comm, COHORT_OP_SEND);
     return rc == MPI_SUCCESS ? PMPI_Recv(buf, count, type, source, recvtag, comm, status) : rc;
   }
-  int rc = PMPI_Pack_size(count, type, comm, &size);
-  if (rc != MPI_SUCCESS) return rc;
-  if (!cohort_reserve(&copy, (size_t)size + 1)) return MPI_ERR_NO_MEM;
-  if (size > 0) rc = cohort_pack(buf, count, type, copy.data, size, &position, comm);
-  if (rc != MPI_SUCCESS) return rc;
+  const uint8_t *packed = cohort_packed(&copy, buf, count, type, comm, &length);
+  if (packed == NULL) return MPI_ERR_BUFFER;
   struct node n = {0};
   plan(&n, buf, count, type, 0);
-  return exchange(&n, copy.data, position, MPI_PACKED, dest, sendtag, source, recvtag, comm, status);
+  return exchange(&n, packed, length, MPI_PACKED, dest, sendtag, source, recvtag, comm, status);
 }
 
 /* ---- probes. A blocking probe races as a receive does (Annai, section 4.1); what a nonblocking one found is always
@@ -346,9 +305,9 @@ static void probed(int source, int tag, MPI_Comm comm, const MPI_Status *status,
 
 int cohort_racing_probe(int source, int tag, MPI_Comm comm, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  int rc = probe_raw(source, tag, comm, st);
+  int rc = cohort_yield_probe(source, tag, comm, st);
   if (rc != MPI_SUCCESS || source == MPI_PROC_NULL || !cohort_racing_headed(comm)) return rc;
-  mend_probed(st);
+  without_header(st);
   probed(source, tag, comm, st, NULL);
   return rc;
 }
@@ -359,16 +318,16 @@ int cohort_racing_iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Stat
   if (rc != MPI_SUCCESS || !*flag || status == MPI_STATUS_IGNORE || source == MPI_PROC_NULL ||
       !cohort_racing_headed(comm))
     return rc;
-  mend_probed(status);
+  without_header(status);
   cohort_race_seen(cohort_comm_index(comm), cohort_racing_peer(comm, status->MPI_SOURCE), status->MPI_TAG,
                    g_racing.posts + 1);
   return rc;
 }
 
-/* A message that a matched probe has taken: which receives were posted before it, and in which communicator. */
-static int taken(int rc, int source, int tag, MPI_Comm comm, MPI_Message message, MPI_Status *status) {
+/* The message of a matched probe: which receives were posted before it, and in which communicator. */
+static int matched(int rc, int source, int tag, MPI_Comm comm, MPI_Message message, MPI_Status *status) {
   if (rc != MPI_SUCCESS || message == MPI_MESSAGE_NO_PROC || !cohort_racing_headed(comm)) return rc;
-  mend_probed(status);
+  without_header(status);
   struct node *n = cohort_node_add(MESSAGE_KEY(message));
   if (n == NULL) return MPI_ERR_NO_MEM;
   n->kind = NODE_MESSAGE;
@@ -379,29 +338,19 @@ static int taken(int rc, int source, int tag, MPI_Comm comm, MPI_Message message
 int cohort_racing_improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
   int rc = PMPI_Improbe(source, tag, comm, flag, message, st);
-  return *flag ? taken(rc, source, tag, comm, *message, st) : rc;
+  return *flag ? matched(rc, source, tag, comm, *message, st) : rc;
 }
 
 int cohort_racing_mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status) {
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  int rc = MPI_SUCCESS;
-  if (!g.yield) {
-    rc = PMPI_Mprobe(source, tag, comm, message, st);
-  } else {
-    for (int flag = 0; rc == MPI_SUCCESS && !flag;) {
-      rc = PMPI_Improbe(source, tag, comm, &flag, message, st);
-      if (!flag) sched_yield();
-    }
-  }
-  return taken(rc, source, tag, comm, *message, st);
+  int rc = cohort_yield_mprobe(source, tag, comm, message, st);
+  return matched(rc, source, tag, comm, *message, st);
 }
 
-/* The receive of a message that was taken: its place among the posts is the probe's. */
-static int take(struct node *n, MPI_Message message, void *buf, int count, MPI_Datatype type, int lasting,
-                uint8_t *wire) {
-  struct node *m = cohort_node_count == 0 || message == MPI_MESSAGE_NULL || message == MPI_MESSAGE_NO_PROC
-                       ? NULL
-                       : cohort_node_find(MESSAGE_KEY(message));
+/* The receive of a message that was matched: its place among the posts is the probe's. */
+static int plan_matched(struct node *n, MPI_Message message, void *buf, int count, MPI_Datatype type, int lasting,
+                        uint8_t *wire) {
+  struct node *m = cohort_node_find(MESSAGE_KEY(message));
   if (m == NULL || count < 0 || type == MPI_DATATYPE_NULL) return 0;
   plan(n, buf, count, type, lasting);
   n->comm = m->comm;
@@ -416,9 +365,9 @@ static int take(struct node *n, MPI_Message message, void *buf, int count, MPI_D
 
 int cohort_racing_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status) {
   struct node n = {0};
-  struct incoming in;
+  struct carried in;
   MPI_Status own, *st = status == MPI_STATUS_IGNORE ? &own : status;
-  if (!take(&n, *message, buf, count, type, 0, receive_wire.bytes))
+  if (!plan_matched(&n, *message, buf, count, type, 0, receive_wire.bytes))
     return PMPI_Mrecv(buf, count, type, message, status);
   int rc = incoming(&n, &in);
   if (rc != MPI_SUCCESS) return rc;
@@ -429,14 +378,43 @@ int cohort_racing_mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *me
 
 int cohort_racing_imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request) {
   struct node planned = {0};
-  struct incoming in;
-  if (!take(&planned, *message, buf, count, type, 1, NULL)) return PMPI_Imrecv(buf, count, type, message, request);
+  struct carried in;
+  if (!plan_matched(&planned, *message, buf, count, type, 1, NULL))
+    return PMPI_Imrecv(buf, count, type, message, request);
   if (planned.wire == NULL) return MPI_ERR_NO_MEM;
   int rc = incoming(&planned, &in);
   if (rc == MPI_SUCCESS) rc = PMPI_Imrecv(in.buf, in.count, in.type, message, request);
-  if (rc != MPI_SUCCESS) return rc;
-  struct node *n = cohort_node_adopt(HANDLE(*request), &planned);
-  if (n == NULL) return MPI_ERR_NO_MEM;
-  n->request = *request;
+  return rc != MPI_SUCCESS || cohort_node_adopt(*request, &planned) != NULL ? rc : MPI_ERR_NO_MEM;
+}
+
+/* ---- the exchanges of MPI 4 that are not covered. Their messages have a header all the same: who receives one expects
+ * it. */
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+static struct large fit(MPI_Count count, MPI_Datatype type) {
+  struct large l;
+  if (!large_count(&l, count, type, 1)) l.count = -1; /* which MPI refuses */
+  return l;
+}
+
+/* The request is the receive's; what is sent is a copy. */
+int cohort_racing_isendrecv(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                            void *recvbuf, MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                            MPI_Comm comm, MPI_Request *request) {
+  struct large s = fit(sendcount, sendtype), r = fit(recvcount, recvtype);
+  int rc = cohort_racing_irecv(recvbuf, r.count, r.type, source, recvtag, comm, request);
+  if (rc == MPI_SUCCESS)
+    rc = cohort_racing_send(sendbuf, s.count, s.type, dest, sendtag, comm, COHORT_OP_BSEND);
+  large_free(&s);
+  large_free(&r);
   return rc;
 }
+
+int cohort_racing_isendrecv_replace(void *buf, MPI_Count count, MPI_Datatype type, int dest, int sendtag, int source,
+                                    int recvtag, MPI_Comm comm, MPI_Request *request) {
+  struct large l = fit(count, type);
+  int rc = cohort_racing_send(buf, l.count, l.type, dest, sendtag, comm, COHORT_OP_BSEND);
+  if (rc == MPI_SUCCESS) rc = cohort_racing_irecv(buf, l.count, l.type, source, recvtag, comm, request);
+  large_free(&l);
+  return rc;
+}
+#endif

@@ -1,7 +1,6 @@
 /* Replay: the decisions file says what every nondeterministic call must do; a program that makes another call has
  * diverged. */
 #include "p2p.h"
-#include "registry.h"
 #include "replay.h"
 #include "trace.h"
 #include "tracking.h"
@@ -30,10 +29,6 @@ static void consumed(void) {
   __atomic_store_n(&c->decisions, c->decisions + 1, __ATOMIC_RELAXED);
 }
 
-static int inside_file(uint64_t offset, uint64_t bytes, uint64_t size) {
-  return offset % 8 == 0 && offset <= size && bytes <= size - offset;
-}
-
 static const void *map_file(const char *path, uint64_t *size) {
   int fd = open(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return NULL;
@@ -44,8 +39,23 @@ static const void *map_file(const char *path, uint64_t *size) {
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Every entry of the sets must lie inside the array; checked once, so that replay need not. */
-static int sets_are_whole(const struct cohort_decisions *d, const uint8_t *base) {
+/* Every part must lie inside the file, and every entry of the sets inside theirs; checked once, so that replay need not.
+ * */
+static int is_whole(const struct cohort_decisions *d, const uint8_t *base, uint64_t size) {
+  const struct { uint64_t n, offset, size; } parts[] = {
+      {d->n_matches, d->off_matches, sizeof *match},
+      {d->n_polls, d->off_polls, sizeof *poll},
+      {d->len_sets, d->off_sets, 1},
+      {d->n_checks, d->off_checks, sizeof *check},
+      {d->n_streams, d->off_streams, sizeof(struct cohort_stream)},
+      {d->n_turns, d->off_turns, sizeof(struct cohort_turn)},
+      {d->n_waits, d->off_waits, sizeof *await},
+      {d->n_grants, d->off_grants, sizeof *grant},
+  };
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    if (parts[i].n > size || parts[i].offset % 8 != 0 || parts[i].offset > size ||
+        parts[i].n * parts[i].size > size - parts[i].offset)
+      return 0;
   uint64_t at = 0, n = 0;
   while (at + sizeof(struct cohort_set) <= d->len_sets) {
     const struct cohort_set *s = (const void *)(base + d->off_sets + at);
@@ -70,13 +80,7 @@ void cohort_replay_open(void) {
     return;
   }
   const uint8_t *base = (const void *)d;
-  if (d->n_matches > size || d->n_polls > size || d->n_checks > size || d->n_waits > size || d->n_grants > size ||
-      !inside_file(d->off_waits, d->n_waits * sizeof *await, size) ||
-      !inside_file(d->off_grants, d->n_grants * sizeof *grant, size) ||
-      !inside_file(d->off_checks, d->n_checks * sizeof(struct cohort_check), size) ||
-      !inside_file(d->off_matches, d->n_matches * sizeof *match, size) ||
-      !inside_file(d->off_polls, d->n_polls * sizeof *poll, size) || !inside_file(d->off_sets, d->len_sets, size) ||
-      !sets_are_whole(d, base) || !cohort_values_open(base, size, d)) {
+  if (!is_whole(d, base, size) || !cohort_values_open(base, size, d)) {
     cohort_refuse("The decisions file is damaged: its parts do not lie inside it.", NULL);
     return;
   }
@@ -147,67 +151,61 @@ void cohort_orders_send(void) {
 
 static void __attribute__((noreturn)) diverged(struct cohort_divergence d) {
   g.control->divergence = d;
-  cohort_set_state(COHORT_STATE_DIVERGED);
-  extern void cohort_stop_here(uint32_t);
-  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_DIVERGENCE);
+  cohort_halt(COHORT_STATE_DIVERGED, COHORT_STOP_DIVERGENCE);
   cohort_wait_for_end();
 }
 
-void cohort_diverge(uint32_t recorded_op, uint64_t recorded_event, int rs, int rt, int as, int at) {
-  diverged((struct cohort_divergence){.event = g.events + 1,
-                                      .recorded_op = recorded_op,
-                                      .actual_op = g.op,
-                                      .recorded_source = rs,
-                                      .recorded_tag = rt,
-                                      .actual_source = as,
-                                      .actual_tag = at,
-                                      .recorded_event = recorded_event,
-                                      .call_site = g.site,
-                                      .kind = COHORT_DIVERGENCE_CALL});
+/* In the call in progress. */
+static struct cohort_divergence divergence(uint32_t recorded_op, uint64_t recorded_event) {
+  return (struct cohort_divergence){.event = g.events + 1,
+                                    .recorded_op = recorded_op,
+                                    .actual_op = g.op,
+                                    .recorded_source = INT32_MIN,
+                                    .recorded_tag = INT32_MIN,
+                                    .actual_source = INT32_MIN,
+                                    .actual_tag = INT32_MIN,
+                                    .recorded_event = recorded_event,
+                                    .call_site = g.site,
+                                    .kind = COHORT_DIVERGENCE_CALL};
+}
+
+void cohort_diverge_plain(uint32_t recorded_op, uint64_t recorded_event) {
+  diverged(divergence(recorded_op, recorded_event));
+}
+
+static void __attribute__((noreturn)) diverge_from(const struct cohort_match *m, int source, int tag) {
+  struct cohort_divergence d = divergence(m->op, m->event);
+  d.recorded_source = m->source;
+  d.recorded_tag = m->tag;
+  d.actual_source = cohort_peer(source);
+  d.actual_tag = cohort_tag(tag);
+  diverged(d);
 }
 
 /* The events up to g.events are complete, and this is their hash. */
 void cohort_replay_compare(uint32_t hash) {
   if (check >= check_end || check->event != g.events) return;
-  if ((uint32_t)check->hash != hash)
-    diverged((struct cohort_divergence){.event = g.events,
-                                        .actual_op = g.op,
-                                        .recorded_source = INT32_MIN,
-                                        .recorded_tag = INT32_MIN,
-                                        .actual_source = INT32_MIN,
-                                        .actual_tag = INT32_MIN,
-                                        .recorded_event = check_before,
-                                        .call_site = g.site,
-                                        .kind = COHORT_DIVERGENCE_CHECK});
+  if ((uint32_t)check->hash != hash) {
+    struct cohort_divergence d = divergence(COHORT_OP_NONE, check_before);
+    d.event = g.events;
+    d.kind = COHORT_DIVERGENCE_CHECK;
+    diverged(d);
+  }
   check_before = check->event;
   check++;
   g_trace.check_at = check < check_end ? check->event : 0;
 }
 
-/* A value that the program asks for is not the one that it asked for then, or not now; or a thread is out of its turn.
- * */
 void cohort_diverge_value(uint32_t recorded, uint32_t actual, uint64_t site) {
-  diverged((struct cohort_divergence){.event = g.events + 1,
-                                      .recorded_op = recorded,
-                                      .actual_op = actual,
-                                      .recorded_source = INT32_MIN,
-                                      .recorded_tag = INT32_MIN,
-                                      .actual_source = INT32_MIN,
-                                      .actual_tag = INT32_MIN,
-                                      .recorded_event = g.events + 1,
-                                      .call_site = site,
-                                      .kind = COHORT_DIVERGENCE_CALL});
+  struct cohort_divergence d = divergence(recorded, g.events + 1);
+  d.actual_op = actual;
+  d.call_site = site;
+  diverged(d);
 }
 
 void cohort_end_of_recording(void) {
-  cohort_set_state(COHORT_STATE_END);
-  extern void cohort_stop_here(uint32_t);
-  if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
+  cohort_halt(COHORT_STATE_END, COHORT_STOP_END);
   cohort_linger();
-}
-
-static void diverge_plain(uint32_t recorded_op, uint64_t recorded_event) {
-  cohort_diverge(recorded_op, recorded_event, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
 }
 
 /* Failures that follow the last success have an entry of their own, which belongs to no event. */
@@ -244,12 +242,8 @@ static int begin_last_call(uint64_t event, uint32_t op) {
   if (event != file->last_event + 1 || op != file->current_op) return 0;
   enum cohort_class class = cohort_class_of(op);
   int collective = class == COHORT_CLASS_COLLECTIVE || class == COHORT_CLASS_COMM || op == COHORT_OP_FINALIZE;
-  if (collective) {
-    cohort_set_state(COHORT_STATE_END);
-    extern void cohort_stop_here(uint32_t);
-    /* before it: the user sees where it ends, and it goes on when told to */
-    if (g.control->flags & COHORT_FLAG_DEBUGGED) cohort_stop_here(COHORT_STOP_END);
-  }
+  /* before it: the user sees where it ends, and it continues when told to */
+  if (collective) cohort_halt(COHORT_STATE_END, COHORT_STOP_END);
   g.last_call = class == COHORT_CLASS_SEND || op == COHORT_OP_RECV || op == COHORT_OP_IRECV ||
                 class == COHORT_CLASS_SENDRECV || class == COHORT_CLASS_START || class == COHORT_CLASS_ICOLLECTIVE;
   return collective || g.last_call;
@@ -260,18 +254,21 @@ static void check_call(uint64_t event, uint32_t op) {
     if (cohort_is_poll(op) && failures_left()) return;
     if (!file->finalized && begin_last_call(event, op)) return;
     if (!file->finalized) cohort_end_of_recording();
-    diverge_plain(COHORT_OP_NONE, file->last_event);
+    cohort_diverge_plain(COHORT_OP_NONE, file->last_event);
   }
   if (UNLIKELY(event == file->last_event && file->finalized && op != COHORT_OP_FINALIZE) &&
       !(cohort_is_poll(op) && failures_left()))
-    diverge_plain(COHORT_OP_FINALIZE, event);
+    cohort_diverge_plain(COHORT_OP_FINALIZE, event);
   uint32_t due_op = COHORT_OP_NONE;
   uint64_t due = next_due(&due_op);
   if (LIKELY(due > event)) return;
   if (due == event && (due_op == op || (cohort_is_poll(op) && failures_left()))) return;
-  int message = match < match_end && match->event == due && !(match->flags & COHORT_DECISION_NEVER);
-  cohort_diverge(due_op, due, message ? match->source : INT32_MIN, message ? match->tag : INT32_MIN, INT32_MIN,
-                 INT32_MIN);
+  struct cohort_divergence d = divergence(due_op, due);
+  if (match < match_end && match->event == due && !(match->flags & COHORT_DECISION_NEVER)) {
+    d.recorded_source = match->source;
+    d.recorded_tag = match->tag;
+  }
+  diverged(d);
 }
 
 void cohort_replay_check(uint64_t event, uint32_t op) {
@@ -282,60 +279,59 @@ void cohort_replay_check(uint64_t event, uint32_t op) {
 uint32_t cohort_replay_place; /* of the receive in the array of a Startall */
 
 /* A recording in racing mode tells only of receives that raced: for another, nothing else can be there than what it
- * took. */
-static int free_to_take(uint32_t op) {
+ * matched. */
+static int unrecorded(void) {
   if (!file->sparse) return 0;
-  if (match >= match_end || match->event != g.events + 1 || match->op != op) return 1;
-  return op == COHORT_OP_STARTALL && match->flags >> COHORT_DECISION_WHICH != cohort_replay_place;
+  if (match >= match_end || match->event != g.events + 1 || match->op != g.op) return 1;
+  return g.op == COHORT_OP_STARTALL && match->flags >> COHORT_DECISION_WHICH != cohort_replay_place;
 }
 
-int cohort_replay_match(uint32_t op, int *source, int *tag) {
-  if (UNLIKELY(g.last_call)) return 0; /* it is not known what it would have taken */
-  if (free_to_take(op)) return 1;
-  if (match >= match_end)
-    cohort_diverge(COHORT_OP_NONE, 0, INT32_MIN, INT32_MIN, cohort_peer(*source), cohort_tag(*tag));
-  if (match->event != g.events + 1 || match->op != op)
-    cohort_diverge(match->op, match->event, match->source, match->tag, cohort_peer(*source), cohort_tag(*tag));
+int cohort_replay_match(int *source, int *tag) {
+  static const struct cohort_match none = {.op = COHORT_OP_NONE, .source = INT32_MIN, .tag = INT32_MIN};
+  if (UNLIKELY(g.last_call)) return 0; /* it is not known what it would have matched */
+  if (unrecorded()) return 1;
+  if (match >= match_end) diverge_from(&none, *source, *tag);
+  if (match->event != g.events + 1 || match->op != g.op) diverge_from(match, *source, *tag);
   const struct cohort_match *m = match++;
   consumed();
   if (m->flags & COHORT_DECISION_NEVER) return 0;
   /* The program asks for what the recorded message cannot be. */
   if ((*source != MPI_ANY_SOURCE && *source != m->source) || (*tag != MPI_ANY_TAG && *tag != m->tag))
-    cohort_diverge(m->op, m->event, m->source, m->tag, cohort_peer(*source), cohort_tag(*tag));
+    diverge_from(m, *source, *tag);
   g.recent->got = m->source;
   *source = m->source;
   *tag = m->tag;
   return 1;
 }
 
-int cohort_replay_cancelled(uint32_t op, uint32_t which) {
+int cohort_replay_cancelled(uint32_t which) {
   if (LIKELY(match >= match_end || match->event != g.events + 1)) return 0;
-  if (match->op != op || (match->flags & COHORT_DECISION_NEVER) == 0 || (uint32_t)match->source != which) return 0;
+  if (match->op != g.op || (match->flags & COHORT_DECISION_NEVER) == 0 || (uint32_t)match->source != which) return 0;
   match++;
   consumed();
   return 1;
 }
 
-int cohort_replay_poll(uint32_t op) {
-  if (poll >= poll_end) diverge_plain(COHORT_OP_NONE, 0);
+int cohort_replay_poll(void) {
+  if (poll >= poll_end) cohort_diverge_plain(COHORT_OP_NONE, 0);
   if (poll_failures < poll->failures) {
     poll_failures++;
     return 0;
   }
   if (only_failures(poll)) { /* the recording ends, or it went on with something that is no poll */
     if (!file->finalized && g.events >= file->last_event) cohort_end_of_recording();
-    diverge_plain(COHORT_OP_NONE, file->last_event);
+    cohort_diverge_plain(COHORT_OP_NONE, file->last_event);
   }
-  if (poll->event != g.events + 1 || poll->op != op) diverge_plain(poll->op, poll->event);
+  if (poll->event != g.events + 1 || poll->op != g.op) cohort_diverge_plain(poll->op, poll->event);
   poll++;
   poll_failures = 0;
   consumed();
   return 1;
 }
 
-int cohort_replay_set(uint32_t op, const uint32_t **indices) {
-  if (set >= set_end) diverge_plain(COHORT_OP_NONE, 0);
-  if (set->event != g.events + 1 || set->op != op) diverge_plain(set->op, set->event);
+int cohort_replay_set(const uint32_t **indices) {
+  if (set >= set_end) cohort_diverge_plain(COHORT_OP_NONE, 0);
+  if (set->event != g.events + 1 || set->op != g.op) cohort_diverge_plain(set->op, set->event);
   const struct cohort_set *s = set;
   *indices = (const uint32_t *)(s + 1);
   set = (const void *)((const uint8_t *)(s + 1) + (((uint64_t)s->count * 4 + 7) & ~(uint64_t)7));
@@ -343,19 +339,22 @@ int cohort_replay_set(uint32_t op, const uint32_t **indices) {
   return (int)s->count;
 }
 
+static void never_free_all(void);
+
 void cohort_replay_finalize(void) {
   uint32_t op = COHORT_OP_NONE;
   uint64_t due = next_due(&op);
-  if (due != COHORT_NEVER) diverge_plain(op, due);
-  if (file->finalized && g.events + 1 != file->last_event) diverge_plain(COHORT_OP_NONE, file->last_event);
-  if (failures_left()) diverge_plain(COHORT_OP_NONE, file->last_event);
-  cohort_never_release();
+  if (due != COHORT_NEVER) cohort_diverge_plain(op, due);
+  if (file->finalized && g.events + 1 != file->last_event) cohort_diverge_plain(COHORT_OP_NONE, file->last_event);
+  if (failures_left()) cohort_diverge_plain(COHORT_OP_NONE, file->last_event);
+  never_free_all();
 }
 
-/* A receive that took no message in the recorded run is not posted: it could take one that another receive was to have.
- * The program gets a request that never completes, unless it cancels it. */
+/* A receive that matched no message in the recorded run is not posted: it could match one that another receive was to
+ * have. The program gets a request that never completes, unless it cancels it. */
 struct never { MPI_Request request; int cancelled; };
 static struct keymap never; /* those that are not complete yet, by handle; the MPI holds pointers to them too */
+static struct cohort_pool never_pool;
 
 static int never_query(void *state, MPI_Status *status) {
   PMPI_Status_set_elements(status, MPI_BYTE, 0);
@@ -367,9 +366,7 @@ static int never_query(void *state, MPI_Status *status) {
 
 static int never_free(void *state) {
   cohort_keymap_remove(&never, HANDLE(((struct never *)state)->request));
-  cohort_registry_lock();
-  cohort_free(state, sizeof(struct never));
-  cohort_registry_unlock();
+  cohort_pool_put(&never_pool, state);
   return MPI_SUCCESS;
 }
 
@@ -381,10 +378,9 @@ static int never_cancel(void *state, int complete) {
 }
 
 int cohort_never_request(MPI_Request *request) {
-  cohort_registry_lock();
-  struct never *n = cohort_alloc(sizeof *n);
-  cohort_registry_unlock();
+  struct never *n = cohort_pool_get(&never_pool, sizeof *n);
   if (n == NULL) return MPI_ERR_NO_MEM;
+  n->cancelled = 0;
   int rc = PMPI_Grequest_start(never_query, never_free, never_cancel, n, request);
   if (rc != MPI_SUCCESS) return rc;
   n->request = *request;
@@ -397,13 +393,13 @@ int cohort_is_never(MPI_Request request) {
 
 /* Ends the request, whether it was cancelled or not, and frees it. */
 int cohort_never_free(MPI_Request *request) {
-  struct never *n = (struct never *)(uintptr_t)*cohort_keymap_find(&never, HANDLE(*request));
+  const struct never *n = cohort_keymap_pointer(&never, HANDLE(*request));
   if (!n->cancelled) PMPI_Grequest_complete(*request);
   return PMPI_Wait(request, MPI_STATUS_IGNORE);
 }
 
 /* MPI_Finalize wants no request pending. */
-void cohort_never_release(void) {
+static void never_free_all(void) {
   for (uint64_t i = 0; i < never.capacity;) {
     if (never.slots[i].key == 0) {
       i++;

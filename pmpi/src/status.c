@@ -30,17 +30,52 @@ uint64_t cohort_status_bytes(const MPI_Status *status) {
   return (uint64_t)x;
 }
 
+static int is_named(MPI_Datatype type) {
+  int integers, addresses, types, combiner = MPI_COMBINER_DUP;
+  return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+         combiner == MPI_COMBINER_NAMED;
+}
+
+int cohort_type_hold(MPI_Datatype *type, uint8_t *own) {
+  MPI_Datatype held = *type;
+  if (is_named(*type)) return 1;
+  if (PMPI_Type_dup(held, type) == MPI_SUCCESS) return *own = 1;
+  *type = held;
+  return 0;
+}
+
+/* The handles of named types are never used for another. */
+int cohort_type_is_plain(MPI_Datatype type) {
+  static struct { uint64_t handle; int plain; } seen[64];
+  uint64_t handle = HANDLE(type);
+  unsigned i = (unsigned)(handle * 0x9E3779B97F4A7C15u >> 58);
+  if (LIKELY(seen[i].handle == handle && handle != 0)) return seen[i].plain;
+  int size = 0;
+  MPI_Aint lower = 0, extent = 0;
+  if (!is_named(type)) return 0;
+  int ok = PMPI_Type_size(type, &size) == MPI_SUCCESS && PMPI_Type_get_extent(type, &lower, &extent) == MPI_SUCCESS;
+  seen[i].handle = handle;
+  return seen[i].plain = ok && lower == 0 && size == extent;
+}
+
 int cohort_truncated(int rc) {
   int class = MPI_SUCCESS;
   return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
 }
 
-/* A receive or probe has returned: whether it was given a message. One that failed for another reason was not, and its
- * status says nothing. */
+/* One that failed for another reason was not given a message, and its status says nothing. */
 int cohort_given(int rc, int wildcard) {
   if (LIKELY(rc == MPI_SUCCESS) || cohort_truncated(rc)) return 1;
   if (wildcard) cohort_uncovered("a receive or probe with a wildcard that failed");
   return 0;
+}
+
+int cohort_received(int rc, int wildcard, MPI_Comm comm, int source, const MPI_Status *st) {
+  int given = cohort_given(rc, wildcard);
+  if (UNLIKELY(cohort_awaited_count > 0) && given && source != MPI_PROC_NULL)
+    cohort_awaited_look(g.events + 1, comm, st->MPI_SOURCE, st->MPI_TAG);
+  if (g.order && wildcard && given) cohort_order_match(st);
+  return given;
 }
 
 void cohort_count_message(int dest, uint64_t bytes) {
@@ -64,19 +99,17 @@ void cohort_put_asked(MPI_Comm comm, int source, int tag) {
 }
 
 void cohort_put_given(int given, const MPI_Status *status) {
-  if (LIKELY(given)) {
-    cohort_put_status(status);
-    return;
-  }
-  cohort_put_sv(-2);
-  cohort_put_sv(-1);
-  cohort_put_uv(0);
+  cohort_put_sv(given ? cohort_peer(status->MPI_SOURCE) : -2);
+  cohort_put_sv(given ? cohort_tag(status->MPI_TAG) : -1);
+  cohort_put_uv(given ? cohort_status_bytes(status) : 0);
 }
 
-void cohort_put_status(const MPI_Status *status) {
-  cohort_put_sv(cohort_peer(status->MPI_SOURCE));
-  cohort_put_sv(cohort_tag(status->MPI_TAG));
-  cohort_put_uv(cohort_status_bytes(status));
+void cohort_event_received(MPI_Comm comm, int source, int tag, int given, const MPI_Status *status) {
+  if (!g.full) return;
+  cohort_event_begin();
+  cohort_put_asked(comm, source, tag);
+  cohort_put_given(given, status);
+  cohort_event_end();
 }
 
 void cohort_event_plain(void) {
@@ -99,11 +132,8 @@ void cohort_send_initialized(int rc, const void *buf, int count, MPI_Datatype ty
   if (!g.full && !g.order) return;
   uint64_t bytes = cohort_bytes(count, type);
   struct cohort_request *r =
-      rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
+      rc == MPI_SUCCESS ? cohort_request_add_persistent(*request, REQUEST_SEND, dest == MPI_PROC_NULL) : NULL;
   if (r != NULL) {
-    r->persistent = 1;
-    r->active = 0;
-    r->init = r->post;
     r->bytes = bytes;
     r->dest = dest;
     if (g.full) cohort_request_sends(r, buf, count, type);

@@ -20,14 +20,24 @@ extern struct cohort_trace_state g_trace;
 void cohort_trace_open(void);
 void cohort_trace_close(void);
 uint32_t cohort_crc32c(const uint8_t *data, size_t length);
-void cohort_order_poll(uint32_t op);           /* the poll in progress succeeded */
-void cohort_order_set(uint32_t op, int n, const int *indices);
-void cohort_order_match(uint32_t op, int source, int tag, uint64_t back);
-/* the post of a receive with a wildcard; which: its place in the array of a Startall */
-void cohort_order_promise(uint32_t op, uint32_t which);
-/* What a receive took that was posted `back` events ago; without a status: it was cancelled. In full mode only for
+void cohort_order_poll(void);                  /* the poll in progress succeeded */
+void cohort_order_set(int n, const int *indices);
+void cohort_order_match(const MPI_Status *status); /* of the receive or probe in progress */
+/* the call in progress posts a receive with a wildcard; which: its place in the array of a Startall */
+void cohort_order_posted(uint32_t which);
+/* What a receive matched that was posted `back` events ago; without a status: it was cancelled. In full mode only for
  * freed requests. */
-void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which);
+void cohort_write_matched(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which);
+/* full mode: the content of which message that the last EVENT sent, from 0 */
+void cohort_write_content(uint64_t content, uint32_t which);
+static inline uint64_t cohort_zigzag(int64_t v) { return (uint64_t)v << 1 ^ (uint64_t)(v >> 63); }
+/* A varint of at most 10 bytes; how many they are. */
+static inline size_t cohort_varint(uint8_t *to, uint64_t v) {
+  uint8_t *p = to;
+  for (; v >= 0x80; v >>= 7) *p++ = (uint8_t)(v | 0x80);
+  *p++ = (uint8_t)v;
+  return (size_t)(p - to);
+}
 /* An EVENT record: begin, put its fields, end. */
 void cohort_event_begin(void);
 void cohort_put_uv(uint64_t v);

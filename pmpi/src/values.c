@@ -7,15 +7,6 @@
 
 #include <math.h>
 
-static size_t put_uv(uint8_t *p, uint64_t v) {
-  size_t n = 0;
-  for (; v >= 0x80; v >>= 7) p[n++] = (uint8_t)(v | 0x80);
-  p[n++] = (uint8_t)v;
-  return n;
-}
-
-static uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
-
 /* ---- writing */
 
 /* What a thread may have waiting: tens of millions of times, asked for while another thread is inside one MPI call. */
@@ -23,18 +14,16 @@ enum { PENDING_MOST = 256 << 20 };
 
 /* A record of another thread than the one that is inside MPI waits in the thread's own memory: a length of four bytes
  * before each. The caller holds t->writing. */
-static void keep(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
+static void put_off(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
   uint32_t length = (uint32_t)(n + m);
   size_t all = t->pending.length + sizeof length + length;
   if (t->lost || all > PENDING_MOST || !cohort_reserve(&t->pending, all)) {
     t->lost = 1;
     return;
   }
-  uint8_t *p = t->pending.data + t->pending.length;
-  memcpy(p, &length, sizeof length);
-  memcpy(p + sizeof length, head, n);
-  if (m > 0) memcpy(p + sizeof length + n, tail, m);
-  t->pending.length += sizeof length + length;
+  cohort_append(&t->pending, &length, sizeof length);
+  cohort_append(&t->pending, head, n);
+  cohort_append(&t->pending, tail, m);
 }
 
 static void flush(struct cohort_thread *t) {
@@ -52,7 +41,7 @@ static void flush(struct cohort_thread *t) {
 static void emit(struct cohort_thread *t, const void *head, size_t n, const void *tail, size_t m) {
   int owner = cohort_inside() && g_threads.owned;
   if (!owner && (cohort_inside() || !cohort_short_enter())) {
-    keep(t, head, n, tail, m);
+    put_off(t, head, n, tail, m);
     return;
   }
   if (UNLIKELY(t->pending.length > 0)) flush(t);
@@ -71,9 +60,15 @@ static void declare(struct cohort_thread *t) {
   if (LIKELY(t->index != 0)) return;
   t->index = 1 + cohort_thread_new_index();
   uint8_t r[24] = {COHORT_RECORD_THREAD};
-  size_t n = 1 + put_uv(r + 1, t->index - 1);
-  memcpy(r + n, &t->id, 8);
-  emit(t, r, n + 8, NULL, 0);
+  emit(t, r, 1 + cohort_varint(r + 1, t->index - 1), &t->id, sizeof t->id);
+}
+
+/* Whether the calling thread, which is `t` then, may write a value. */
+static struct cohort_thread *begin(void) {
+  struct cohort_thread *t = cohort_self();
+  if (t == NULL || !own(t)) return NULL;
+  declare(t);
+  return t;
 }
 
 enum { FORMS = 4 };
@@ -112,22 +107,21 @@ static size_t short_form(struct cohort_thread *t, uint64_t bits, uint8_t *r) {
     t->form = form;
   }
   t->ns = ns;
-  uint64_t u = zigzag(ns - before);
+  uint64_t u = cohort_zigzag(ns - before);
   if (before < 0 || u >= (uint64_t)1 << 40) return 0;
   r[0] = (uint8_t)(COHORT_RECORD_TIME | t->form << 3 | (u & 7));
-  return 1 + put_uv(r + 1, u >> 3);
+  return 1 + cohort_varint(r + 1, u >> 3);
 }
 
 static void write_number(uint32_t kind, uint64_t number) {
-  struct cohort_thread *t = cohort_self();
-  if (t == NULL || !own(t)) return;
-  declare(t);
+  struct cohort_thread *t = begin();
+  if (t == NULL) return;
   uint8_t r[32];
   size_t n = kind == COHORT_VALUE_WTIME && t->index == 1 ? short_form(t, number, r) : 0;
   if (n == 0) {
     r[0] = COHORT_RECORD_VALUE;
-    n = 1 + put_uv(r + 1, (uint64_t)(t->index - 1) << 5 | kind);
-    n += put_uv(r + n, zigzag((int64_t)(number - t->last[kind])));
+    n = 1 + cohort_varint(r + 1, (uint64_t)(t->index - 1) << 5 | kind);
+    n += cohort_varint(r + n, cohort_zigzag((int64_t)(number - t->last[kind])));
   }
   t->last[kind] = number;
   emit(t, r, n, NULL, 0);
@@ -135,33 +129,28 @@ static void write_number(uint32_t kind, uint64_t number) {
 }
 
 static void write_bytes(uint32_t kind, const void *bytes, size_t length) {
-  struct cohort_thread *t = cohort_self();
-  if (t == NULL || !own(t)) return;
-  declare(t);
+  struct cohort_thread *t = begin();
+  if (t == NULL) return;
   uint8_t r[32] = {COHORT_RECORD_VALUE};
-  size_t n = 1 + put_uv(r + 1, (uint64_t)(t->index - 1) << 5 | kind);
-  n += put_uv(r + n, length);
+  size_t n = 1 + cohort_varint(r + 1, (uint64_t)(t->index - 1) << 5 | kind);
+  n += cohort_varint(r + n, length);
   emit(t, r, n, bytes, length);
   atomic_store(&t->writing, 0);
 }
 
 /* By the thread that is inside MPI, and so owns the trace. */
 void cohort_write_turn(struct cohort_thread *t, uint64_t steps) {
-  uint8_t r[32];
-  if (t->pending.length > 0 && own(t)) { /* its THREAD may be among it */
-    flush(t);
+  uint8_t r[32] = {COHORT_RECORD_TURN};
+  g_threads.owned = 1;
+  int claimed = own(t);
+  declare(t);
+  if (claimed) {
+    flush(t); /* its THREAD may be among it */
     atomic_store(&t->writing, 0);
   }
-  if (t->index == 0) {
-    t->index = 1 + cohort_thread_new_index();
-    r[0] = COHORT_RECORD_THREAD;
-    size_t n = 1 + put_uv(r + 1, t->index - 1);
-    memcpy(r + n, &t->id, 8);
-    cohort_write_raw(r, n + 8, NULL, 0);
-  }
-  r[0] = COHORT_RECORD_TURN;
-  size_t n = 1 + put_uv(r + 1, steps);
-  n += put_uv(r + n, t->index - 1);
+  g_threads.owned = 0;
+  size_t n = 1 + cohort_varint(r + 1, steps);
+  n += cohort_varint(r + n, t->index - 1);
   cohort_write_raw(r, n, NULL, 0);
 }
 
@@ -180,14 +169,8 @@ static const struct cohort_stream *streams;
 static uint64_t n_streams;
 static int cut_short;
 
-/* Each entry must lie inside its stream; checked once. */
+/* Each stream must lie inside the file, and each entry inside its stream; checked once. */
 int cohort_values_open(const uint8_t *base, uint64_t size, const struct cohort_decisions *d) {
-  if (d->n_streams > size || d->off_streams % 8 != 0 || d->off_streams > size ||
-      d->n_streams * sizeof *streams > size - d->off_streams)
-    return 0;
-  if (d->n_turns > size || d->off_turns % 8 != 0 || d->off_turns > size ||
-      d->n_turns * sizeof(struct cohort_turn) > size - d->off_turns)
-    return 0;
   decisions = base;
   streams = (const void *)(base + d->off_streams);
   n_streams = d->n_streams;
@@ -207,14 +190,18 @@ int cohort_values_open(const uint8_t *base, uint64_t size, const struct cohort_d
   return 1;
 }
 
-static void find_stream(struct cohort_thread *t) {
+/* The calling thread, with its stream; NULL: no memory. */
+static struct cohort_thread *reader(void) {
+  struct cohort_thread *t = cohort_self();
+  if (t == NULL || LIKELY(t->searched)) return t;
   t->searched = 1;
   for (uint64_t i = 0; i < n_streams; i++) {
     if (streams[i].thread != t->id) continue;
     t->at = decisions + streams[i].offset;
     t->end = t->at + streams[i].bytes;
-    return;
+    break;
   }
+  return t;
 }
 
 /* The recorded values of this thread end here. For a thread that makes no MPI calls that can be because MPI was
@@ -236,9 +223,8 @@ static int ran_out(uint32_t kind, uint64_t site) {
 
 /* The next value, `length` bytes of it. NULL: there is none, and MPI is being finalised. */
 static const void *next_value(uint32_t kind, size_t *length, uint64_t site) {
-  struct cohort_thread *t = cohort_self();
+  struct cohort_thread *t = reader();
   if (t == NULL) return NULL;
-  if (UNLIKELY(!t->searched)) find_stream(t);
   if (t->numbers_left == 0) {
     if (t->at == t->end) {
       ran_out(kind, site);
@@ -266,9 +252,8 @@ static const void *next_value(uint32_t kind, size_t *length, uint64_t site) {
 }
 
 const void *cohort_value_peek(uint32_t kind, size_t *length) {
-  struct cohort_thread *t = cohort_self();
+  struct cohort_thread *t = reader();
   if (t == NULL) return NULL;
-  if (!t->searched) find_stream(t);
   const struct cohort_value *v = (const void *)t->at;
   if (t->numbers_left > 0 || t->at == t->end || v->kind != kind) return NULL;
   *length = v->length;
@@ -277,9 +262,8 @@ const void *cohort_value_peek(uint32_t kind, size_t *length) {
 
 /* MPI_Finalize: the thread that calls it must have asked for all its values. */
 void cohort_values_finalize(void) {
-  struct cohort_thread *t = cohort_self();
+  struct cohort_thread *t = reader();
   if (t == NULL) return;
-  if (!t->searched) find_stream(t);
   uint32_t kind = t->numbers_left > 0 ? t->numbers_kind
                   : t->at < t->end    ? ((const struct cohort_value *)t->at)->kind
                                       : 0;

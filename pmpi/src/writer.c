@@ -190,15 +190,11 @@ static inline uint8_t *room_for(struct cohort_buffer *b, size_t bytes) {
 static inline uint8_t *room(struct cohort_buffer *b) { return room_for(b, 16); }
 
 static inline void put_uv(struct cohort_buffer *b, uint64_t v) {
-  uint8_t *p = room(b), *start = p;
-  if (UNLIKELY(p == NULL)) return;
-  while (v >= 0x80) {
-    *p++ = (uint8_t)(v | 0x80);
-    v >>= 7;
-  }
-  *p++ = (uint8_t)v;
-  b->length += (size_t)(p - start);
+  uint8_t *p = room(b);
+  if (LIKELY(p != NULL)) b->length += cohort_varint(p, v);
 }
+
+static void put_sv(struct cohort_buffer *b, int64_t v) { put_uv(b, cohort_zigzag(v)); }
 
 static inline void put_u8(struct cohort_buffer *b, uint8_t v) {
   uint8_t *p = room(b);
@@ -207,32 +203,20 @@ static inline void put_u8(struct cohort_buffer *b, uint8_t v) {
   b->length++;
 }
 
-static inline uint64_t zigzag(int64_t v) { return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63); }
-
-static void put_u32(struct cohort_buffer *b, uint32_t v) {
-  uint8_t *p = room(b);
-  if (UNLIKELY(p == NULL)) return;
-  memcpy(p, &v, 4);
-  b->length += 4;
-}
-
-static void put_u64(struct cohort_buffer *b, uint64_t v) {
-  uint8_t *p = room(b);
-  if (UNLIKELY(p == NULL)) return;
-  memcpy(p, &v, 8);
-  b->length += 8;
-}
-
-static void put_bytes(struct cohort_buffer *b, const void *bytes, size_t n) {
-  put_uv(b, n);
+static void put_raw(struct cohort_buffer *b, const void *bytes, size_t n) {
   uint8_t *p = room_for(b, n);
-  if (UNLIKELY(p == NULL)) return;
+  if (UNLIKELY(p == NULL || n == 0)) return;
   memcpy(p, bytes, n);
   b->length += n;
 }
 
+static void put_bytes(struct cohort_buffer *b, const void *bytes, size_t n) {
+  put_uv(b, n);
+  put_raw(b, bytes, n);
+}
+
 void cohort_put_uv(uint64_t v) { put_uv(&event_record, v); }
-void cohort_put_sv(int64_t v) { put_uv(&event_record, zigzag(v)); }
+void cohort_put_sv(int64_t v) { put_sv(&event_record, v); }
 void cohort_put_u8(uint8_t v) { put_u8(&event_record, v); }
 
 void cohort_event_begin(void) {
@@ -328,10 +312,11 @@ static struct shape shape_of(uint8_t kind, uint32_t op, uint64_t n, int32_t tag,
   return (struct shape){kind | (uint64_t)op << 8 | n << 16 | (uint64_t)(uint32_t)tag << 32, delta | back << 32};
 }
 
-void cohort_order_poll(uint32_t op) {
+void cohort_order_poll(void) {
   uint64_t delta = order_delta();
-  if (!fits_shape(op, delta) || !order_short(shape_of(COHORT_RECORD_POLL, op, 0, 0, delta, 0), g_trace.failures, 0)) {
-    order_long(COHORT_RECORD_POLL, op, delta);
+  if (!fits_shape(g.op, delta) ||
+      !order_short(shape_of(COHORT_RECORD_POLL, g.op, 0, 0, delta, 0), g_trace.failures, 0)) {
+    order_long(COHORT_RECORD_POLL, g.op, delta);
     put_uv(&side_record, g_trace.failures);
   }
   g_trace.failures = 0;
@@ -339,12 +324,12 @@ void cohort_order_poll(uint32_t op) {
   STORE(g.header->polls, 0);
 }
 
-void cohort_order_set(uint32_t op, int n, const int *indices) {
+void cohort_order_set(int n, const int *indices) {
   uint64_t delta = order_delta(), first = n > 0 ? (uint64_t)indices[0] : 0;
   int i = 1;
-  if (!fits_shape(op, delta) || n > UINT16_MAX ||
-      !order_short(shape_of(COHORT_RECORD_SET, op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
-    order_long(COHORT_RECORD_SET, op, delta);
+  if (!fits_shape(g.op, delta) || n > UINT16_MAX ||
+      !order_short(shape_of(COHORT_RECORD_SET, g.op, (uint64_t)n, 0, delta, 0), first, (uint32_t)first)) {
+    order_long(COHORT_RECORD_SET, g.op, delta);
     put_uv(&side_record, (uint64_t)n);
     i = 0;
   }
@@ -352,7 +337,7 @@ void cohort_order_set(uint32_t op, int n, const int *indices) {
   order_end();
 }
 
-/* A MATCH. Source INT32_MIN: a promise (or whatever else has none). */
+/* A MATCH. Source INT32_MIN: it has none. */
 static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back, uint32_t which) {
   uint64_t delta = order_delta();
   int none = source == INT32_MIN;
@@ -360,29 +345,30 @@ static void order_match(uint32_t op, int32_t source, int32_t tag, uint64_t back,
   int32_t shown = none ? tag : (int32_t)((uint32_t)tag - (uint32_t)last_tag);
   if (!none) last_tag = tag;
   if (fits_shape(op, delta) && back <= UINT32_MAX && which <= UINT16_MAX && (none || source >= 0) &&
-      order_short(shape_of(none ? COHORT_RECORD_PENDING : COHORT_RECORD_MATCH, op, which, shown, delta, back), none ? 0 : (uint64_t)source, 0))
+      order_short(shape_of(none ? COHORT_RECORD_PENDING : COHORT_RECORD_MATCH, op, which, shown, delta, back),
+                  none ? 0 : (uint64_t)source, 0))
     return;
   order_long(COHORT_RECORD_MATCH, op, delta);
-  put_uv(&side_record, zigzag(source));
-  put_uv(&side_record, zigzag(tag));
+  put_sv(&side_record, source);
+  put_sv(&side_record, tag);
   put_uv(&side_record, back);
   if (op == COHORT_OP_STARTALL) put_uv(&side_record, which);
 }
 
-void cohort_order_match(uint32_t op, int source, int tag, uint64_t back) {
-  if (back == 0) g.recent->got = cohort_peer(source);
-  if (g.racing && !cohort_is_poll(op)) return; /* racing_race.c decides */
-  order_match(op, cohort_peer(source), cohort_tag(tag), back, 0);
+void cohort_order_match(const MPI_Status *status) {
+  g.recent->got = cohort_peer(status->MPI_SOURCE);
+  if (g.racing && !cohort_is_poll(g.op)) return; /* racing_race.c decides */
+  order_match(g.op, g.recent->got, cohort_tag(status->MPI_TAG), 0, 0);
   order_end();
 }
 
-void cohort_order_promise(uint32_t op, uint32_t which) {
-  if (g.racing) return; /* one that is not traced takes what comes */
-  order_match(op, INT32_MIN, 0, 0, which);
+void cohort_order_posted(uint32_t which) {
+  if (g.racing) return; /* one that is not traced matches what comes */
+  order_match(g.op, INT32_MIN, 0, 0, which);
   commit(&side_record);
 }
 
-void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which) {
+void cohort_write_matched(uint32_t op, const MPI_Status *status, uint64_t back, uint32_t which) {
   if (g.racing && status != NULL) return; /* racing_race.c decides */
   if (status == NULL)
     order_match(op, INT32_MIN, 0, back, which);
@@ -394,7 +380,15 @@ void cohort_write_taken(uint32_t op, const MPI_Status *status, uint64_t back, ui
 void cohort_write_check(uint32_t hash) {
   put_u8(&side_record, COHORT_RECORD_CHECK);
   put_uv(&side_record, g.events);
-  put_u32(&side_record, hash);
+  put_raw(&side_record, &hash, sizeof hash);
+  commit(&side_record);
+}
+
+void cohort_write_content(uint64_t content, uint32_t which) {
+  if (!g.full) return; /* closed, or given up */
+  put_u8(&side_record, COHORT_RECORD_CONTENT);
+  put_uv(&side_record, which);
+  put_uv(&side_record, content);
   commit(&side_record);
 }
 
@@ -405,8 +399,8 @@ void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t
     order_match(op, source, tag, g.events + 1 - event, which);
   } else {
     order_long(COHORT_RECORD_RACE, op, order_delta());
-    put_uv(&side_record, zigzag(source));
-    put_uv(&side_record, zigzag(tag));
+    put_sv(&side_record, source);
+    put_sv(&side_record, tag);
     put_uv(&side_record, g.events + 1 - event);
     put_uv(&side_record, count);
     put_uv(&side_record, stride);
@@ -418,7 +412,7 @@ void cohort_write_race(uint64_t event, uint32_t count, uint32_t stride, uint32_t
 void cohort_write_module(uint32_t index, uint64_t bias, const char *path, const uint8_t *id, size_t id_length) {
   put_u8(&side_record, COHORT_RECORD_MODULE);
   put_uv(&side_record, index);
-  put_u64(&side_record, bias);
+  put_raw(&side_record, &bias, sizeof bias);
   put_bytes(&side_record, path, strlen(path));
   put_bytes(&side_record, id, id_length);
   commit(&side_record);
@@ -445,8 +439,8 @@ void cohort_write_comm(const struct cohort_comm *c) {
   const uint32_t *members = (const uint32_t *)(c + 1);
   put_u8(&side_record, COHORT_RECORD_COMM);
   put_uv(&side_record, c->index);
-  put_u64(&side_record, c->global_id);
-  put_u64(&side_record, c->parent_id);
+  put_raw(&side_record, &c->global_id, sizeof c->global_id);
+  put_raw(&side_record, &c->parent_id, sizeof c->parent_id);
   put_u8(&side_record, (uint8_t)c->o.kind);
   put_uv(&side_record, c->n_members);
   put_uv(&side_record, c->comm_rank);
@@ -457,10 +451,8 @@ void cohort_write_comm(const struct cohort_comm *c) {
 
 void cohort_write_raw(const void *head, size_t n, const void *tail, size_t m) {
   if (!g.order && !g.full) return; /* closed, or given up */
-  if (room_for(&side_record, n + m) == NULL) return;
-  memcpy(side_record.data, head, n);
-  if (m > 0) memcpy(side_record.data + n, tail, m);
-  side_record.length = n + m;
+  put_raw(&side_record, head, n);
+  put_raw(&side_record, tail, m);
   commit(&side_record);
 }
 
