@@ -1,8 +1,8 @@
 /* The C library's clocks and random numbers, as the program is given them between MPI_Init and MPI_Finalize: recorded
  * and returned in replay if COHORT_FLAG_RECORD_TIME asks for it. Without it what the program asks is noted once, by its
  * kind, in the header of the trace; after that a call costs a load and a jump more. Only
- * calls of the program and its libraries count, told by the return address: the MPI library goes on with the true time,
- * in replay too. What is not seen: the time stamp counter and the processor's random instructions, system calls that go
+ * calls of the program and its libraries count, told by the return address: the MPI library has the true time in replay
+ * too. What is not seen: the time stamp counter and the processor's random instructions, system calls that go
  * past the C library, and everything before MPI_Init. */
 #include "replay.h"
 #include "values.h"
@@ -68,67 +68,68 @@ static int ours(uint32_t kind, uint64_t site) {
 
 #define OURS(kind, site) (UNLIKELY(cohort_clocks & 1u << COHORT_VALUE_##kind) && ours(COHORT_VALUE_##kind, site))
 
+/* Replay: the recorded time, in units of which a second has `unit`. 0: ask, and note the answer. */
+static int give_time(uint32_t kind, uint64_t unit, time_t *seconds, long *rest, uint64_t site) {
+  uint64_t v;
+  if (!cohort_value_recorded(kind, &v, site)) return 0;
+  *seconds = (time_t)(v / unit);
+  *rest = (long)(v % unit);
+  return 1;
+}
+
+static void note_time(uint32_t kind, uint64_t unit, time_t seconds, long rest) {
+  cohort_value_record(kind, (uint64_t)seconds * unit + (uint64_t)rest);
+}
+
+enum { NS = 1000000000, US = 1000000 };
+
 EXPORT int clock_gettime(clockid_t clock, struct timespec *t) {
   if (!OURS(CLOCK_GETTIME, SITE)) return find_clock_gettime()(clock, t);
-  uint64_t ns;
-  if (cohort_value_recorded(COHORT_VALUE_CLOCK_GETTIME, &ns, SITE)) {
-    t->tv_sec = (time_t)(ns / 1000000000u);
-    t->tv_nsec = (long)(ns % 1000000000u);
-    return 0;
-  }
+  if (give_time(COHORT_VALUE_CLOCK_GETTIME, NS, &t->tv_sec, &t->tv_nsec, SITE)) return 0;
   int rc = find_clock_gettime()(clock, t);
-  if (rc == 0)
-    cohort_value_record(COHORT_VALUE_CLOCK_GETTIME, (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
+  if (rc == 0) note_time(COHORT_VALUE_CLOCK_GETTIME, NS, t->tv_sec, t->tv_nsec);
   return rc;
 }
 
 EXPORT int timespec_get(struct timespec *t, int base) {
   if (!OURS(CLOCK_GETTIME, SITE)) return find_timespec_get()(t, base);
-  uint64_t ns;
-  if (cohort_value_recorded(COHORT_VALUE_CLOCK_GETTIME, &ns, SITE)) {
-    t->tv_sec = (time_t)(ns / 1000000000u);
-    t->tv_nsec = (long)(ns % 1000000000u);
-    return base;
-  }
+  if (give_time(COHORT_VALUE_CLOCK_GETTIME, NS, &t->tv_sec, &t->tv_nsec, SITE)) return base;
   int rc = find_timespec_get()(t, base);
-  if (rc != 0)
-    cohort_value_record(COHORT_VALUE_CLOCK_GETTIME, (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec);
+  if (rc != 0) note_time(COHORT_VALUE_CLOCK_GETTIME, NS, t->tv_sec, t->tv_nsec);
   return rc;
 }
 
 EXPORT int gettimeofday(struct timeval *restrict t, void *restrict zone) {
   if (!OURS(GETTIMEOFDAY, SITE)) return find_gettimeofday()(t, zone);
-  uint64_t us;
-  if (cohort_value_recorded(COHORT_VALUE_GETTIMEOFDAY, &us, SITE)) {
-    if (zone != NULL) find_gettimeofday()(t, zone);
-    t->tv_sec = (time_t)(us / 1000000u);
-    t->tv_usec = (suseconds_t)(us % 1000000u);
-    return 0;
-  }
-  int rc = find_gettimeofday()(t, zone);
-  if (rc == 0) cohort_value_record(COHORT_VALUE_GETTIMEOFDAY, (uint64_t)t->tv_sec * 1000000u + (uint64_t)t->tv_usec);
-  return rc;
+  struct timeval recorded;
+  int given = give_time(COHORT_VALUE_GETTIMEOFDAY, US, &recorded.tv_sec, &recorded.tv_usec, SITE);
+  int rc = given && zone == NULL ? 0 : find_gettimeofday()(t, zone);
+  if (given)
+    *t = recorded;
+  else if (rc == 0)
+    note_time(COHORT_VALUE_GETTIMEOFDAY, US, t->tv_sec, t->tv_usec);
+  return given ? 0 : rc;
 }
+
+/* The value of a function whose answer is a number. */
+#define NUMBER(kind, ask)                                               \
+  uint64_t v;                                                           \
+  if (!cohort_value_recorded(COHORT_VALUE_##kind, &v, SITE)) {          \
+    v = (uint64_t)ask;                                                  \
+    cohort_value_record(COHORT_VALUE_##kind, v);                        \
+  }
 
 EXPORT time_t time(time_t *t) {
   if (!OURS(TIME, SITE)) return find_time()(t);
-  uint64_t s;
-  if (!cohort_value_recorded(COHORT_VALUE_TIME, &s, SITE)) {
-    s = (uint64_t)find_time()(NULL);
-    cohort_value_record(COHORT_VALUE_TIME, s);
-  }
-  if (t != NULL) *t = (time_t)s;
-  return (time_t)s;
+  NUMBER(TIME, find_time()(NULL))
+  if (t != NULL) *t = (time_t)v;
+  return (time_t)v;
 }
 
 EXPORT clock_t clock(void) {
   if (!OURS(CLOCK, SITE)) return find_clock()();
-  uint64_t ticks;
-  if (!cohort_value_recorded(COHORT_VALUE_CLOCK, &ticks, SITE)) {
-    ticks = (uint64_t)find_clock()();
-    cohort_value_record(COHORT_VALUE_CLOCK, ticks);
-  }
-  return (clock_t)ticks;
+  NUMBER(CLOCK, find_clock()())
+  return (clock_t)v;
 }
 
 /* What was recorded goes into a buffer of the same size; a program that asks for less than it was given has left the
@@ -185,46 +186,36 @@ EXPORT int getentropy(void *buffer, size_t length) {
 /* An older C library has no arc4random: then nobody can have called us but by a symbol of another library. */
 EXPORT uint32_t arc4random(void) {
   if (!OURS(ARC4RANDOM, SITE)) return find_arc4random()();
-  uint64_t v;
-  if (!cohort_value_recorded(COHORT_VALUE_ARC4RANDOM, &v, SITE)) {
-    v = find_arc4random()();
-    cohort_value_record(COHORT_VALUE_ARC4RANDOM, v);
-  }
+  NUMBER(ARC4RANDOM, find_arc4random()())
   return (uint32_t)v;
 }
 
 EXPORT uint32_t arc4random_uniform(uint32_t bound) {
   if (!OURS(ARC4RANDOM, SITE)) return find_arc4random_uniform()(bound);
-  uint64_t v;
-  if (!cohort_value_recorded(COHORT_VALUE_ARC4RANDOM, &v, SITE)) {
-    v = find_arc4random_uniform()(bound);
-    cohort_value_record(COHORT_VALUE_ARC4RANDOM, v);
-  }
+  NUMBER(ARC4RANDOM, find_arc4random_uniform()(bound))
   return (uint32_t)v;
 }
 
 EXPORT void arc4random_buf(void *buffer, size_t length) {
-  if (!OURS(RANDOM, SITE)) {
-    find_arc4random_buf()(buffer, length);
-    return;
-  }
-  if (give(COHORT_VALUE_RANDOM, buffer, length, SITE) >= 0) return;
+  int is_ours = OURS(RANDOM, SITE);
+  if (is_ours && give(COHORT_VALUE_RANDOM, buffer, length, SITE) >= 0) return;
   find_arc4random_buf()(buffer, length);
-  cohort_value_record_bytes(COHORT_VALUE_RANDOM, buffer, length);
+  if (is_ours) cohort_value_record_bytes(COHORT_VALUE_RANDOM, buffer, length);
 }
 
 /* std::random_device of libstdc++, which by default asks the processor: its member function _M_getval. */
 NEXT(_ZNSt13random_device9_M_getvalEv, unsigned, (void *))
 
+static unsigned ask_device(void *device) {
+  nested = 1; /* what it asks of the C library in turn is no value of its own */
+  unsigned v = find__ZNSt13random_device9_M_getvalEv()(device);
+  nested = 0;
+  return v;
+}
+
 EXPORT unsigned _ZNSt13random_device9_M_getvalEv(void *device) {
   if (!OURS(RANDOM_DEVICE, SITE)) return find__ZNSt13random_device9_M_getvalEv()(device);
-  uint64_t v;
-  if (!cohort_value_recorded(COHORT_VALUE_RANDOM_DEVICE, &v, SITE)) {
-    nested = 1; /* what it asks of the C library in turn is no value of its own */
-    v = find__ZNSt13random_device9_M_getvalEv()(device);
-    nested = 0;
-    cohort_value_record(COHORT_VALUE_RANDOM_DEVICE, v);
-  }
+  NUMBER(RANDOM_DEVICE, ask_device(device))
   return (unsigned)v;
 }
 
@@ -237,34 +228,22 @@ static void opened(const char *path, uint64_t site) {
     cohort_uncovered_outside("open of a random device", site);
 }
 
-static mode_t mode_of(int flags, va_list arguments) {
-  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
-}
-
-EXPORT int open(const char *path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  mode_t mode = mode_of(flags, arguments);
-  va_end(arguments);
-  opened(path, SITE);
-  return find_open()(path, flags, mode);
-}
-
-EXPORT int open64(const char *path, int flags, ...) {
-  va_list arguments;
-  va_start(arguments, flags);
-  mode_t mode = mode_of(flags, arguments);
-  va_end(arguments);
-  opened(path, SITE);
-  return find_open64()(path, flags, mode);
-}
-
-EXPORT FILE *fopen(const char *restrict path, const char *restrict mode) {
-  opened(path, SITE);
-  return find_fopen()(path, mode);
-}
-
-EXPORT FILE *fopen64(const char *restrict path, const char *restrict mode) {
-  opened(path, SITE);
-  return find_fopen64()(path, mode);
-}
+#define OPEN(name)                                                                            \
+  EXPORT int name(const char *path, int flags, ...) {                                         \
+    int makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;                   \
+    va_list arguments;                                                                        \
+    va_start(arguments, flags);                                                               \
+    mode_t mode = makes ? va_arg(arguments, mode_t) : 0;                                      \
+    va_end(arguments);                                                                        \
+    opened(path, SITE);                                                                       \
+    return find_##name()(path, flags, mode);                                                  \
+  }
+#define FOPEN(name)                                                                           \
+  EXPORT FILE *name(const char *restrict path, const char *restrict mode) {                   \
+    opened(path, SITE);                                                                       \
+    return find_##name()(path, mode);                                                         \
+  }
+OPEN(open)
+OPEN(open64)
+FOPEN(fopen)
+FOPEN(fopen64)

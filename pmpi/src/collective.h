@@ -16,6 +16,8 @@
 #endif
 
 /* ---- comms.c: what a rank gives to a collective */
+/* An EVENT that concerns all members of a communicator, by its index; the caller ends it. */
+void cohort_event_begin_on(uint32_t index, int root, uint64_t bytes);
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes);
 void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op,
                                    const MPI_Request *request);

@@ -203,11 +203,6 @@ static struct cohort_comm *child_of(struct cohort_comm *p, MPI_Comm comm, MPI_Co
   return c;
 }
 
-static struct cohort_comm *created(MPI_Comm parent, MPI_Comm comm, MPI_Comm shape) {
-  struct cohort_comm *p = cohort_comm_find(parent);
-  return p == NULL ? NULL : child_of(p, comm, shape, g.site);
-}
-
 /* The same of a call that passed through. Only one thread at a time may make communicators of one. */
 void cohort_comm_passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *comm, int pending) {
   if (rc != MPI_SUCCESS || site == 0 || g.order || g.full || g.replay) return;
@@ -216,20 +211,6 @@ void cohort_comm_passed(int rc, uint64_t site, MPI_Comm parent, const MPI_Comm *
     child_of(p, *comm, pending ? parent : *comm, site);
   else if (*comm != MPI_COMM_NULL && !pending)
     cohort_comm_given(*comm, site);
-}
-
-/* Likewise, but only the members of the new communicator have made the call; or both groups of a new intercommunicator,
- * with parents of their own. */
-static struct cohort_comm *created_among(MPI_Comm parent, MPI_Comm comm) {
-  struct cohort_comm *p = cohort_comm_find(parent);
-  if (p == NULL || comm == MPI_COMM_NULL) return NULL;
-  struct cohort_comm *c = make_record(comm, comm, g.site);
-  if (c == NULL) return NULL;
-  uint64_t among = hash_members(c);
-  c->parent_id = p->global_id;
-  c->global_id = among_id(c->o.kind == COHORT_COMM_INTER ? among : mix(among ^ p->global_id));
-  publish(c);
-  return c;
 }
 
 /* The program is about to free it. With a reference, for cohort_comm_freed; NULL: it is not known. */
@@ -242,6 +223,19 @@ void cohort_comm_freed(struct cohort_comm *c, int rc) {
   cohort_object_freed(c == NULL ? NULL : &c->o, rc);
 }
 
+void cohort_event_begin_on(uint32_t index, int root, uint64_t bytes) {
+  cohort_event_begin();
+  cohort_put_uv(index);
+  cohort_put_sv(root);
+  cohort_put_uv(bytes);
+}
+
+static void begin_collective(MPI_Comm comm, int root, uint64_t bytes) {
+  const struct cohort_comm *c = cohort_comm_find(comm);
+  /* MPI_ROOT and MPI_PROC_NULL name no rank */
+  cohort_event_begin_on(c == NULL ? 0 : c->index, c != NULL && c->o.kind == COHORT_COMM_INTER ? -1 : root, bytes);
+}
+
 void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
   if (!g.full) return;
   if (UNLIKELY(rc != MPI_SUCCESS) && !cohort_truncated(rc)) { /* it was refused: nobody takes part */
@@ -251,12 +245,7 @@ void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
     g.op = op;
     return;
   }
-  struct cohort_comm *c = cohort_comm_find(comm);
-  cohort_event_begin();
-  cohort_put_uv(c == NULL ? 0 : c->index);
-  /* MPI_ROOT and MPI_PROC_NULL name no rank */
-  cohort_put_sv(c != NULL && c->o.kind == COHORT_COMM_INTER ? -1 : root);
-  cohort_put_uv(bytes);
+  begin_collective(comm, root, bytes);
   cohort_event_end();
 }
 
@@ -267,43 +256,35 @@ void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t byt
   g_requests.wait_whole = 1; /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
 #endif
   if (!g.full) return;
-  struct cohort_comm *c = cohort_comm_find(comm);
-  struct cohort_request *r = rc == MPI_SUCCESS ? cohort_request_add(*request, REQUEST_COLLECTIVE, 0) : NULL;
-  if (r != NULL) {
-    r->persistent = 1;
-    r->active = 0;
-    r->init = r->post;
-  }
-  cohort_event_begin();
-  cohort_put_uv(c == NULL ? 0 : c->index);
-  cohort_put_sv(c != NULL && c->o.kind == COHORT_COMM_INTER ? -1 : root);
-  cohort_put_uv(bytes);
+  if (rc == MPI_SUCCESS) cohort_request_add_persistent(*request, REQUEST_COLLECTIVE, 0);
+  begin_collective(comm, root, bytes);
   cohort_put_uv(op);
   cohort_event_end();
 }
 
-uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm) {
-  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
-  if (c == NULL || counts == NULL) return 0;
-  uint32_t n = c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+/* `type`: that of all of them; else each has its own. */
+static uint64_t sum(const int *counts, MPI_Datatype type, const MPI_Datatype *types, uint32_t n) {
   uint64_t bytes = 0;
-  for (uint32_t i = 0; i < n; i++) bytes += cohort_bytes(counts[i], type);
+  for (uint32_t i = 0; i < n && counts != NULL; i++) bytes += cohort_bytes(counts[i], types == NULL ? type : types[i]);
   return bytes;
+}
+
+/* How many members a collective with a buffer for each sends to; only full mode wants to know. */
+static uint32_t n_peers(MPI_Comm comm) {
+  const struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
+  return c == NULL ? 0 : c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
+}
+
+uint64_t cohort_bytes_v(const int *counts, MPI_Datatype type, MPI_Comm comm) {
+  return sum(counts, type, NULL, n_peers(comm));
 }
 
 uint64_t cohort_bytes_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm) {
-  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
-  if (c == NULL || counts == NULL) return 0;
-  uint32_t n = c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size;
-  uint64_t bytes = 0;
-  for (uint32_t i = 0; i < n; i++) bytes += cohort_bytes(counts[i], types[i]);
-  return bytes;
+  return sum(counts, MPI_DATATYPE_NULL, types, n_peers(comm));
 }
 
 uint64_t cohort_bytes_all(int count, MPI_Datatype type, MPI_Comm comm) {
-  struct cohort_comm *c = g.full ? cohort_comm_find(comm) : NULL;
-  if (c == NULL) return 0;
-  return cohort_bytes(count, type) * (c->o.kind == COHORT_COMM_INTER ? c->n_remote : c->comm_size);
+  return cohort_bytes(count, type) * n_peers(comm);
 }
 
 uint32_t cohort_my_rank(MPI_Comm comm) {
@@ -337,34 +318,37 @@ uint32_t cohort_out_degree(MPI_Comm comm) {
 }
 
 uint64_t cohort_bytes_out(const int *counts, MPI_Datatype type, MPI_Comm comm) {
-  uint64_t bytes = 0;
-  for (uint32_t i = cohort_out_degree(comm); i-- > 0;) bytes += cohort_bytes(counts[i], type);
-  return bytes;
+  return sum(counts, type, NULL, cohort_out_degree(comm));
 }
 
 uint64_t cohort_bytes_out_w(const int *counts, const MPI_Datatype *types, MPI_Comm comm) {
-  uint64_t bytes = 0;
-  for (uint32_t i = cohort_out_degree(comm); i-- > 0;) bytes += cohort_bytes(counts[i], types[i]);
-  return bytes;
+  return sum(counts, MPI_DATATYPE_NULL, types, cohort_out_degree(comm));
 }
 
 static void ended(MPI_Comm parent, const struct cohort_comm *c) {
   if (!g.full) return;
-  uint32_t index = cohort_comm_index(parent);
-  cohort_event_begin();
-  cohort_put_uv(index);
-  cohort_put_sv(-1);
-  cohort_put_uv(0);
+  cohort_event_begin_on(cohort_comm_index(parent), -1, 0);
   cohort_put_uv(c == NULL ? 0 : (uint64_t)c->index + 1);
   cohort_event_end();
 }
 
 void cohort_comm_made(int rc, MPI_Comm parent, const MPI_Comm *comm, int pending) {
-  ended(parent, rc == MPI_SUCCESS ? created(parent, *comm, pending ? parent : *comm) : NULL);
+  struct cohort_comm *p = rc == MPI_SUCCESS ? cohort_comm_find(parent) : NULL;
+  ended(parent, p == NULL ? NULL : child_of(p, *comm, pending ? parent : *comm, g.site));
 }
 
+/* Only the members of the new communicator have made the call; or both groups of a new intercommunicator, with parents
+ * of their own. */
 void cohort_comm_made_among(int rc, MPI_Comm parent, const MPI_Comm *comm) {
-  ended(parent, rc == MPI_SUCCESS ? created_among(parent, *comm) : NULL);
+  struct cohort_comm *p = rc == MPI_SUCCESS && *comm != MPI_COMM_NULL ? cohort_comm_find(parent) : NULL;
+  struct cohort_comm *c = p == NULL ? NULL : make_record(*comm, *comm, g.site);
+  if (c != NULL) {
+    uint64_t among = hash_members(c);
+    c->parent_id = p->global_id;
+    c->global_id = among_id(c->o.kind == COHORT_COMM_INTER ? among : mix(among ^ p->global_id));
+    publish(c);
+  }
+  ended(parent, c);
 }
 
 struct cohort_comm *cohort_comm_ending(MPI_Comm comm) {
@@ -377,11 +361,7 @@ struct cohort_comm *cohort_comm_ending(MPI_Comm comm) {
 
 void cohort_comm_ended(int rc, struct cohort_comm *c) {
   if (g.full) {
-    uint32_t index = c == NULL ? 0 : c->index;
-    cohort_event_begin();
-    cohort_put_uv(index);
-    cohort_put_sv(-1);
-    cohort_put_uv(0);
+    cohort_event_begin_on(c == NULL ? 0 : c->index, -1, 0);
     cohort_event_end();
   }
   cohort_comm_freed(c, rc);

@@ -206,6 +206,13 @@ uint64_t cohort_passing(void) {
   return site;
 }
 
+uint64_t cohort_take_site(uint64_t site) {
+  if (LIKELY(fortran_site == 0)) return site;
+  site = fortran_site;
+  fortran_site = 0;
+  return site;
+}
+
 int cohort_enter(uint32_t op, uint64_t site) {
   if (UNLIKELY(inside)) return 0;
   /* the MPI's own, from within a call that passes through */
@@ -217,10 +224,7 @@ int cohort_enter(uint32_t op, uint64_t site) {
     return 0;
   }
   inside = 1;
-  if (UNLIKELY(fortran_site != 0)) {
-    site = fortran_site;
-    fortran_site = 0;
-  }
+  site = cohort_take_site(site);
   g.op = op;
   g.site = site;
   struct cohort_control *c = g.control;
@@ -268,7 +272,7 @@ static void check(uint64_t events) {
     cohort_write_check((uint32_t)g_trace.check);
 }
 
-/* What receives took that are under way may be known by now. */
+/* What receives matched that are under way may be known by now. */
 static void look_at_pending(void) {
   if (g_requests.freed > 0) cohort_look_at_freed(0);
   if (g_requests.overtaken > 0 && g.racing) cohort_race_look();
@@ -303,21 +307,11 @@ void cohort_fortran_site(uint64_t site) {
 
 int cohort_started(void) { return LIKELY(g.phase == PHASE_ACTIVE) || begin(); }
 
-uint64_t cohort_take_site(uint64_t site) {
-  if (fortran_site != 0) site = fortran_site;
-  fortran_site = 0;
-  return site;
-}
-
 uint64_t cohort_registry_enter(uint64_t site) {
   if (UNLIKELY(inside | cohort_within)) return 0;
   if (UNLIKELY(g.phase != PHASE_ACTIVE) && !begin()) return 0;
   inside = 1;
-  if (UNLIKELY(fortran_site != 0)) {
-    site = fortran_site;
-    fortran_site = 0;
-  }
-  return site;
+  return cohort_take_site(site);
 }
 
 void cohort_registry_leave(void) { inside = 0; }

@@ -22,6 +22,7 @@ uint64_t cohort_bytes(int count, MPI_Datatype type);
 /* The program may free a datatype that something still uses: makes *type one that lasts, and sets *own if it is a
  * duplicate, to be freed. 0: it cannot be. */
 int cohort_type_hold(MPI_Datatype *type, uint8_t *own);
+int cohort_type_is_named(MPI_Datatype type);
 int cohort_type_is_plain(MPI_Datatype type);   /* a named one, without gaps */
 /* MPI_Pack and MPI_Unpack, of MPI_BOTTOM too. */
 int cohort_pack(const void *buf, int count, MPI_Datatype type, void *to, int room, int *position, MPI_Comm comm);

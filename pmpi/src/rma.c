@@ -13,6 +13,7 @@
  * is not recorded but hashed, so that a replay that gets something else is found out. The rest is refused by name:
  * locks on it, sums of floating-point numbers, replacements, fetching atomics. Every rank decides alike, by the
  * greatest part of a window that any rank has. */
+#include "collective.h"
 #include "objects.h"
 #include "p2p.h"
 #include "registry.h"
@@ -30,8 +31,8 @@ enum { SMALL = 64 << 10, PIECE = 1 << 20 };
 struct fetch { /* an origin buffer that a synchronisation fills */
   void *to;
   int count, target;
-  MPI_Datatype type; /* a duplicate of our own unless it is predefined */
-  int named;
+  MPI_Datatype type;
+  uint8_t own_type;
 };
 
 struct window {
@@ -52,6 +53,7 @@ struct window {
 };
 
 static struct window *windows;
+static struct cohort_pool pool;
 static uint64_t n_windows;
 int cohort_windows_small; /* windows that are looked at */
 static struct cohort_buffer packed;
@@ -62,16 +64,14 @@ static struct window *find(MPI_Win win) {
   return NULL;
 }
 
-static int keeping(void);
+static int covered(void) { return g.order || g.full || g.replay; }
 
 /* The window of a call; NULL when it is not known, which is said. */
 static struct window *known(MPI_Win win) {
   struct window *w = find(win);
-  if (w == NULL && keeping()) cohort_uncovered("a window whose making was not seen");
+  if (w == NULL && covered()) cohort_uncovered("a window whose making was not seen");
   return w;
 }
-
-static int keeping(void) { return g.order || g.full || g.replay; }
 
 static void record_bytes(uint32_t kind, const void *bytes, size_t length) {
   g_threads.owned = 1;
@@ -90,30 +90,17 @@ static const void *recorded_bytes(uint32_t kind, size_t *length) {
 
 static void begin_looking(struct window *w);
 
-static int combiner(MPI_Datatype type) {
-  int i = 0, a = 0, d = 0, c = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(type, &i, &a, &d, &c);
-  return c;
-}
-
 static void made(MPI_Win win, void *base, MPI_Aint size, MPI_Comm comm, int ours) {
-  if (!keeping() && !g.yield) return;
-  cohort_registry_lock();
-  struct window *w = cohort_alloc(sizeof *w);
-  cohort_registry_unlock();
+  if (!covered() && !g.yield) return;
+  struct window *w = cohort_pool_get(&pool, sizeof *w);
   if (w == NULL) {
     cohort_uncovered("a window for which there is no memory");
     return;
   }
   uint64_t own = (uint64_t)size, most = own;
-  *w = (struct window){.handle = HANDLE(win),
-                       .id = ++n_windows,
-                       .base = base,
-                       .size = own,
-                       .ours = ours,
-                       .comm = MPI_COMM_NULL,
-                       .next = windows};
-  if (keeping() && own > 0 && own <= SMALL) {
+  *w = (struct window){.handle = HANDLE(win), .id = ++n_windows, .base = base, .size = own, .ours = ours,
+                       .comm = MPI_COMM_NULL, .next = windows};
+  if (covered() && own > 0 && own <= SMALL) {
     w->shadow = cohort_map(own);
     w->mapped = own;
     if (w->shadow == NULL)
@@ -122,7 +109,7 @@ static void made(MPI_Win win, void *base, MPI_Aint size, MPI_Comm comm, int ours
       begin_looking(w); /* nobody writes to it before he has our part of what follows */
   }
   PMPI_Allreduce(&own, &most, 1, MPI_UINT64_T, MPI_MAX, comm);
-  w->small = keeping() && most <= SMALL;
+  w->small = covered() && most <= SMALL;
   if (w->small && w->shadow != NULL) cohort_windows_small++;
   if (g.full) w->comm_index = cohort_comm_index(comm);
   if (g.yield) PMPI_Comm_dup(comm, &w->comm);
@@ -131,11 +118,7 @@ static void made(MPI_Win win, void *base, MPI_Aint size, MPI_Comm comm, int ours
 
 static void event_of(const struct window *w) {
   if (!g.full) return;
-  uint32_t index = w == NULL ? cohort_comm_index(MPI_COMM_WORLD) : w->comm_index;
-  cohort_event_begin();
-  cohort_put_uv(index);
-  cohort_put_sv(-1);
-  cohort_put_uv(0);
+  cohort_event_begin_on(w == NULL ? cohort_comm_index(MPI_COMM_WORLD) : w->comm_index, -1, 0);
   cohort_event_end();
 }
 
@@ -298,19 +281,12 @@ void cohort_windows_look(void) {
 /* ---- what is fetched */
 
 static void expect(struct window *w, void *to, int count, MPI_Datatype type, int target) {
-  if (w == NULL || !keeping() || count <= 0 || target == MPI_PROC_NULL) return;
-  struct fetch f = {
-      .to = to, .count = count, .target = target, .type = type, .named = combiner(type) == MPI_COMBINER_NAMED};
-  if (!f.named && PMPI_Type_dup(type, &f.type) != MPI_SUCCESS) {
+  if (w == NULL || !covered() || count <= 0 || target == MPI_PROC_NULL) return;
+  struct fetch f = {.to = to, .count = count, .target = target, .type = type};
+  if (!cohort_type_hold(&f.type, &f.own_type))
     cohort_uncovered("a one-sided call whose datatype cannot be kept");
-    return;
-  }
-  if (!cohort_reserve(&w->fetches, w->fetches.length + sizeof f)) {
+  else if (!cohort_append(&w->fetches, &f, sizeof f))
     cohort_uncovered("a one-sided call for which there is no memory");
-    return;
-  }
-  memcpy(w->fetches.data + w->fetches.length, &f, sizeof f);
-  w->fetches.length += sizeof f;
 }
 
 static uint64_t hash_of(const uint8_t *p, size_t n) {
@@ -325,16 +301,11 @@ static uint64_t hash_of(const uint8_t *p, size_t n) {
   return h ^ h >> 29;
 }
 
-/* Packs the origin buffer. NULL: it cannot be. */
+/* The origin buffer. NULL: it cannot be packed, which is said. */
 static uint8_t *pack(const struct fetch *f, int *length) {
-  int room = 0;
-  *length = 0;
-  packed.length = 0;
-  if (PMPI_Pack_size(f->count, f->type, MPI_COMM_SELF, &room) != MPI_SUCCESS ||
-      !cohort_reserve(&packed, (size_t)room + 1) ||
-      cohort_pack(f->to, f->count, f->type, packed.data, room, length, MPI_COMM_SELF) != MPI_SUCCESS)
-    return NULL;
-  return packed.data;
+  uint8_t *bytes = cohort_packed(&packed, f->to, f->count, f->type, MPI_COMM_SELF, length);
+  if (bytes == NULL) cohort_uncovered("a one-sided call whose values cannot be packed");
+  return bytes;
 }
 
 static void diverged(void) {
@@ -345,11 +316,8 @@ static void diverged(void) {
 /* Of a great window: the hash. */
 static void compare(const struct fetch *f) {
   int length = 0;
-  uint8_t *bytes = pack(f, &length);
-  if (bytes == NULL) {
-    cohort_uncovered("a one-sided call whose values cannot be packed");
-    return;
-  }
+  const uint8_t *bytes = pack(f, &length);
+  if (bytes == NULL) return;
   uint64_t hash = hash_of(bytes, (size_t)length);
   if (!g.replay) {
     record_bytes(COHORT_VALUE_FETCHED, &hash, sizeof hash);
@@ -360,45 +328,47 @@ static void compare(const struct fetch *f) {
   if (recorded == NULL || n != sizeof hash || memcmp(recorded, &hash, n) != 0) diverged();
 }
 
-static void fetched(const struct window *w, struct fetch *f) {
-  if (!w->small) {
-    compare(f);
-  } else if (g.replay) {
-    int length = 0, position = 0;
-    uint8_t *bytes = pack(f, &length);
-    if (bytes == NULL) return; /* as recorded: uncovered */
-    for (int at = 0; at < length;) {
-      size_t n = 0;
+/* Of a small one: the values. */
+static void exchange_values(const struct fetch *f) {
+  int length = 0, position = 0;
+  uint8_t *bytes = pack(f, &length);
+  for (int at = 0; bytes != NULL && at < length;) {
+    size_t n = (size_t)(length - at < PIECE ? length - at : PIECE);
+    if (!g.replay) {
+      record_bytes(COHORT_VALUE_FETCHED, bytes + at, n);
+    } else {
       const void *recorded = recorded_bytes(COHORT_VALUE_FETCHED, &n);
       if (recorded == NULL || n == 0 || n > (size_t)(length - at)) diverged();
       memcpy(bytes + at, recorded, n);
-      at += (int)n;
     }
-    cohort_unpack(bytes, length, &position, f->to, f->count, f->type, MPI_COMM_SELF);
-  } else {
-    int length = 0;
-    uint8_t *bytes = pack(f, &length);
-    if (bytes == NULL) cohort_uncovered("a one-sided call whose values cannot be packed");
-    for (int at = 0; bytes != NULL && at < length; at += PIECE)
-      record_bytes(COHORT_VALUE_FETCHED, bytes + at, (size_t)(length - at < PIECE ? length - at : PIECE));
+    at += (int)n;
   }
-  if (!f->named) PMPI_Type_free(&f->type);
+  if (g.replay && bytes != NULL)
+    cohort_unpack(bytes, length, &position, f->to, f->count, f->type, MPI_COMM_SELF);
 }
 
-enum { ALL = -1000, NONE = -1001 }; /* no ranks */
+static void fetched(const struct window *w, struct fetch *f) {
+  if (w->small)
+    exchange_values(f);
+  else
+    compare(f);
+  if (f->own_type) PMPI_Type_free(&f->type);
+}
+
+enum { ALL = -1000 }; /* no rank */
 
 /* A synchronisation has completed what was fetched from `target`, or from all. */
 static void complete(struct window *w, int target) {
   if (w == NULL) return;
   struct fetch *all = (void *)w->fetches.data;
-  size_t n = w->fetches.length / sizeof *all, kept = 0;
+  size_t n = w->fetches.length / sizeof *all, left = 0;
   for (size_t i = 0; i < n; i++) {
     if (target == ALL || all[i].target == target)
       fetched(w, &all[i]);
     else
-      all[kept++] = all[i];
+      all[left++] = all[i];
   }
-  w->fetches.length = kept * sizeof *all;
+  w->fetches.length = left * sizeof *all;
 }
 
 /* ---- what depends on an order */
@@ -409,7 +379,7 @@ static int is_floating(MPI_Datatype type) {
                                       "C_BOOL", "LOGICAL", "BOOL",  "WCHAR", "LONG"};
   char name[MPI_MAX_OBJECT_NAME] = "";
   int n = 0;
-  if (combiner(type) != MPI_COMBINER_NAMED || PMPI_Type_get_name(type, name, &n) != MPI_SUCCESS) return 1; /* perhaps */
+  if (!cohort_type_is_named(type) || PMPI_Type_get_name(type, name, &n) != MPI_SUCCESS) return 1; /* perhaps */
   if (strstr(name, "FLOAT") || strstr(name, "DOUBLE") || strstr(name, "REAL") || strstr(name, "COMPLEX")) return 1;
   for (size_t i = 0; i < sizeof exact / sizeof *exact; i++)
     if (strstr(name, exact[i]) != NULL) return 0;
@@ -425,7 +395,7 @@ static int commutes(MPI_Op op, MPI_Datatype type) {
 }
 
 static void only_small(const struct window *w, const char *call) {
-  if (w != NULL && !w->small && keeping()) cohort_uncovered(call);
+  if (w != NULL && !w->small && covered()) cohort_uncovered(call);
 }
 
 /* ---- the calls */
@@ -456,9 +426,7 @@ static void unmake(struct window *w) {
   cohort_unmap(w->seen, w->mapped / GRAIN + 1);
   if (w->comm != MPI_COMM_NULL) PMPI_Comm_free(&w->comm);
   cohort_unmap(w->fetches.data, w->fetches.capacity);
-  cohort_registry_lock();
-  cohort_free(w, sizeof *w);
-  cohort_registry_unlock();
+  cohort_pool_put(&pool, w);
 }
 
 static THREAD_LOCAL struct window *freed; /* by the call in progress */
@@ -482,71 +450,49 @@ static void left_Win_free(void) {
   freed = NULL;
 }
 
-#define RMA_PUT const void *origin_addr, int origin_count, MPI_Datatype origin_datatype
-#define RMA_GET void *origin_addr, int origin_count, MPI_Datatype origin_datatype
-#define RMA_TARGET int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype
+/* A call that is an event without fields: what is to be done before it, and after one that succeeded. */
+#define STAGE(Name, parameters, arguments, before, after) \
+  static int stage_##Name parameters {                    \
+    struct window *w = known(win);                        \
+    (void)w;                                              \
+    before;                                               \
+    int rc = PMPI_##Name arguments;                       \
+    if (rc == MPI_SUCCESS) {                              \
+      after;                                              \
+    }                                                     \
+    cohort_event_plain();                                 \
+    return rc;                                            \
+  }
 
-static int stage_Put(RMA_PUT, RMA_TARGET, MPI_Win win) {
-  cohort_named(target_rank, 0);
-  known(win);
-  int rc = PMPI_Put(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-                    win);
-  cohort_event_plain();
-  return rc;
-}
+#define ORIGIN origin_addr, origin_count, origin_datatype
+#define RESULT result_addr, result_count, result_datatype
+#define TARGET target_rank, target_disp, target_count, target_datatype
+#define TARGET_PARAMETERS int target_rank, MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype
 
-static int stage_Get(RMA_GET, RMA_TARGET, MPI_Win win) {
-  cohort_named(target_rank, 0);
-  int rc = PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count, target_datatype,
-                    win);
-  if (rc == MPI_SUCCESS) expect(known(win), origin_addr, origin_count, origin_datatype, target_rank);
-  cohort_event_plain();
-  return rc;
-}
-
-static int stage_Accumulate(RMA_PUT, RMA_TARGET, MPI_Op op, MPI_Win win) {
-  cohort_named(target_rank, 0);
-  struct window *w = known(win);
-  if (!commutes(op, target_datatype)) only_small(w, "MPI_Accumulate whose order counts, above 64 KiB");
-  int rc = PMPI_Accumulate(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                           target_datatype, op, win);
-  cohort_event_plain();
-  return rc;
-}
-
-static int stage_Get_accumulate(RMA_PUT, void *result_addr, int result_count, MPI_Datatype result_datatype, RMA_TARGET,
-                              MPI_Op op, MPI_Win win) {
-  cohort_named(target_rank, 0);
-  struct window *w = known(win);
-  only_small(w, "MPI_Get_accumulate of a window above 64 KiB");
-  int rc = PMPI_Get_accumulate(origin_addr, origin_count, origin_datatype, result_addr, result_count, result_datatype,
-                               target_rank, target_disp, target_count, target_datatype, op, win);
-  if (rc == MPI_SUCCESS) expect(w, result_addr, result_count, result_datatype, target_rank);
-  cohort_event_plain();
-  return rc;
-}
-
-static int stage_Fetch_and_op(const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
-                            MPI_Aint target_disp, MPI_Op op, MPI_Win win) {
-  cohort_named(target_rank, 0);
-  struct window *w = known(win);
-  only_small(w, "MPI_Fetch_and_op of a window above 64 KiB");
-  int rc = PMPI_Fetch_and_op(origin_addr, result_addr, datatype, target_rank, target_disp, op, win);
-  if (rc == MPI_SUCCESS) expect(w, result_addr, 1, datatype, target_rank);
-  cohort_event_plain();
-  return rc;
-}
-
-static int stage_Compare_and_swap(const void *origin_addr, const void *compare_addr, void *result_addr,
-                                MPI_Datatype datatype, int target_rank, MPI_Aint target_disp, MPI_Win win) {
-  cohort_named(target_rank, 0);
-  struct window *w = known(win);
-  only_small(w, "MPI_Compare_and_swap of a window above 64 KiB");
-  int rc = PMPI_Compare_and_swap(origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win);
-  if (rc == MPI_SUCCESS) expect(w, result_addr, 1, datatype, target_rank);
-  cohort_event_plain();
-  return rc;
-}
+STAGE(Put, (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, TARGET_PARAMETERS, MPI_Win win),
+      (ORIGIN, TARGET, win), cohort_named(target_rank, 0), )
+STAGE(Get, (void *origin_addr, int origin_count, MPI_Datatype origin_datatype, TARGET_PARAMETERS, MPI_Win win),
+      (ORIGIN, TARGET, win), cohort_named(target_rank, 0), expect(w, ORIGIN, target_rank))
+STAGE(Accumulate,
+      (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, TARGET_PARAMETERS, MPI_Op op,
+       MPI_Win win),
+      (ORIGIN, TARGET, op, win), cohort_named(target_rank, 0);
+      if (!commutes(op, target_datatype)) only_small(w, "MPI_Accumulate whose order counts, above 64 KiB"), )
+STAGE(Get_accumulate,
+      (const void *origin_addr, int origin_count, MPI_Datatype origin_datatype, void *result_addr, int result_count,
+       MPI_Datatype result_datatype, TARGET_PARAMETERS, MPI_Op op, MPI_Win win),
+      (ORIGIN, RESULT, TARGET, op, win), cohort_named(target_rank, 0);
+      only_small(w, "MPI_Get_accumulate of a window above 64 KiB"), expect(w, RESULT, target_rank))
+STAGE(Fetch_and_op,
+      (const void *origin_addr, void *result_addr, MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
+       MPI_Op op, MPI_Win win),
+      (origin_addr, result_addr, datatype, target_rank, target_disp, op, win), cohort_named(target_rank, 0);
+      only_small(w, "MPI_Fetch_and_op of a window above 64 KiB"), expect(w, result_addr, 1, datatype, target_rank))
+STAGE(Compare_and_swap,
+      (const void *origin_addr, const void *compare_addr, void *result_addr, MPI_Datatype datatype, int target_rank,
+       MPI_Aint target_disp, MPI_Win win),
+      (origin_addr, compare_addr, result_addr, datatype, target_rank, target_disp, win), cohort_named(target_rank, 0);
+      only_small(w, "MPI_Compare_and_swap of a window above 64 KiB"), expect(w, result_addr, 1, datatype, target_rank))
 
 static int stage_Win_fence(int assert, MPI_Win win) {
   struct window *w = known(win);
@@ -558,44 +504,34 @@ static int stage_Win_fence(int assert, MPI_Win win) {
   return rc;
 }
 
-/* A synchronisation of one call: what it completes at the origin, and what it says of a window that is not looked at.
- * */
-#define SYNCHRONISATION(Name, parameters, arguments, before, target)               \
-  static int stage_##Name parameters {                                            \
-    struct window *w = known(win);                                                 \
-    before;                                                                       \
-    int rc = PMPI_##Name arguments;                                               \
-    if (rc == MPI_SUCCESS && (target) != NONE) complete(w, target);               \
-    cohort_event_plain();                                                         \
-    return rc;                                                                    \
-  }
-SYNCHRONISATION(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
-SYNCHRONISATION(Win_complete, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), (void)w, NONE)
+STAGE(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), , )
+STAGE(Win_complete, (MPI_Win win), (win), , complete(w, ALL))
+STAGE(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win), , )
+
+static int wait_win(MPI_Win win) {
+  int done = 0;
+  if (!g.yield) return PMPI_Win_wait(win);
+  RETRY_UNTIL(done, PMPI_Win_test(win, &done))
+}
 
 static int stage_Win_wait(MPI_Win win) {
   known(win);
-  int done = 0, rc = MPI_SUCCESS;
-  while (g.yield && rc == MPI_SUCCESS && !done) {
-    rc = PMPI_Win_test(win, &done);
-    if (!done) sched_yield();
-  }
-  if (!g.yield) rc = PMPI_Win_wait(win);
+  int rc = wait_win(win);
   cohort_event_plain();
   return rc;
 }
 
-SYNCHRONISATION(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win),
-                only_small(w, "MPI_Win_lock of a window above 64 KiB");
-                if (g.replay && w != NULL && w->small) lock_type = MPI_LOCK_SHARED, NONE)
-SYNCHRONISATION(Win_unlock, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_lock_all, (int assert, MPI_Win win), (assert, win),
-                only_small(w, "MPI_Win_lock_all of a window above 64 KiB"), NONE)
-SYNCHRONISATION(Win_unlock_all, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_flush, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_flush_all, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_flush_local, (int rank, MPI_Win win), (rank, win), (void)w, rank)
-SYNCHRONISATION(Win_flush_local_all, (MPI_Win win), (win), (void)w, ALL)
-SYNCHRONISATION(Win_sync, (MPI_Win win), (win), (void)w, NONE)
+STAGE(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win),
+      only_small(w, "MPI_Win_lock of a window above 64 KiB");
+      if (g.replay && w != NULL && w->small) lock_type = MPI_LOCK_SHARED, )
+STAGE(Win_unlock, (int rank, MPI_Win win), (rank, win), , complete(w, rank))
+STAGE(Win_lock_all, (int assert, MPI_Win win), (assert, win),
+      only_small(w, "MPI_Win_lock_all of a window above 64 KiB"), )
+STAGE(Win_unlock_all, (MPI_Win win), (win), , complete(w, ALL))
+STAGE(Win_flush, (int rank, MPI_Win win), (rank, win), , complete(w, rank))
+STAGE(Win_flush_all, (MPI_Win win), (win), , complete(w, ALL))
+STAGE(Win_flush_local, (int rank, MPI_Win win), (rank, win), , complete(w, rank))
+STAGE(Win_flush_local_all, (MPI_Win win), (win), , complete(w, ALL))
+STAGE(Win_sync, (MPI_Win win), (win), , )
 
 #include "wrap_rma.h"

@@ -30,7 +30,7 @@ uint64_t cohort_status_bytes(const MPI_Status *status) {
   return (uint64_t)x;
 }
 
-static int is_named(MPI_Datatype type) {
+int cohort_type_is_named(MPI_Datatype type) {
   int integers, addresses, types, combiner = MPI_COMBINER_DUP;
   return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
          combiner == MPI_COMBINER_NAMED;
@@ -38,7 +38,7 @@ static int is_named(MPI_Datatype type) {
 
 int cohort_type_hold(MPI_Datatype *type, uint8_t *own) {
   MPI_Datatype held = *type;
-  if (is_named(*type)) return 1;
+  if (cohort_type_is_named(*type)) return 1;
   if (PMPI_Type_dup(held, type) == MPI_SUCCESS) return *own = 1;
   *type = held;
   return 0;
@@ -52,7 +52,7 @@ int cohort_type_is_plain(MPI_Datatype type) {
   if (LIKELY(seen[i].handle == handle && handle != 0)) return seen[i].plain;
   int size = 0;
   MPI_Aint lower = 0, extent = 0;
-  if (!is_named(type)) return 0;
+  if (!cohort_type_is_named(type)) return 0;
   int ok = PMPI_Type_size(type, &size) == MPI_SUCCESS && PMPI_Type_get_extent(type, &lower, &extent) == MPI_SUCCESS;
   seen[i].handle = handle;
   return seen[i].plain = ok && lower == 0 && size == extent;
