@@ -1,6 +1,7 @@
 package pmpi
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"debug/elf"
@@ -45,24 +46,30 @@ type Library struct {
 const compileTimeout = 5 * time.Minute
 
 // Build compiles the interposer against the MPI of options.Mpicc, or finds it in the cache. It is safe to call from
-// many processes at once. A compiler that fails gives a *CompileError with what it printed.
+// many processes at once. The error of a compiler that fails has what it printed.
 func Build(ctx context.Context, options Options) (Library, error) {
+	library, err := build(ctx, options)
+	if err != nil {
+		return Library{}, fmt.Errorf("building the interposer: %w", err)
+	}
+	return library, nil
+}
+
+func build(ctx context.Context, options Options) (Library, error) {
 	mpicc, err := exec.LookPath(options.Mpicc)
 	if err != nil {
-		return Library{}, fmt.Errorf("building the interposer: the MPI compiler %q cannot be run: %w", options.Mpicc,
-			err)
+		return Library{}, fmt.Errorf("the MPI compiler %q cannot be run: %w", options.Mpicc, err)
 	}
 	w, err := wrapperShow(ctx, mpicc)
 	if err != nil {
-		return Library{}, fmt.Errorf("building the interposer: %w", err)
+		return Library{}, err
 	}
 	if w.mpi == UnknownMPI {
-		return Library{}, fmt.Errorf("building the interposer: %s belongs to neither MPICH nor Open MPI (it runs %q)",
-			mpicc, w.show)
+		return Library{}, fmt.Errorf("%s belongs to neither MPICH nor Open MPI (it runs %q)", mpicc, w.show)
 	}
 	cache, err := cacheDir(options.CacheDir)
 	if err != nil {
-		return Library{}, fmt.Errorf("building the interposer: %w", err)
+		return Library{}, err
 	}
 	library := Library{MPI: w.mpi, Hash: buildHash(w)}
 	dir := filepath.Join(cache, libraryPrefix+library.Hash[:24])
@@ -70,10 +77,7 @@ func Build(ctx context.Context, options Options) (Library, error) {
 	if there, err := cached(dir); there || err != nil {
 		return library, err
 	}
-	if err := compileInto(ctx, cache, dir, mpicc, w); err != nil {
-		return Library{}, err
-	}
-	return library, nil
+	return library, compileInto(ctx, cache, dir, mpicc, w)
 }
 
 func cacheDir(asked string) (string, error) {
@@ -142,11 +146,11 @@ var flags = []string{
 }
 
 // compileInto builds in a directory of its own and renames it into place. If another process was faster, its result
-// stands. The cache grows only here, so here it is cleaned.
+// is the one. The cache grows only here, so here it is cleaned.
 func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper) error {
 	work, err := ownFolder(cache)
 	if err != nil {
-		return fmt.Errorf("building the interposer: %w", err)
+		return err
 	}
 	defer os.RemoveAll(work)
 	if info, err := os.Stat(work); err == nil {
@@ -156,10 +160,10 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper) error
 	for _, s := range sources() {
 		path := filepath.Join(work, filepath.FromSlash(s.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("building the interposer: %w", err)
+			return err
 		}
 		if err := os.WriteFile(path, []byte(s.text), 0o600); err != nil {
-			return fmt.Errorf("building the interposer: %w", err)
+			return err
 		}
 		if strings.HasSuffix(s.name, ".c") {
 			units = append(units, s.name)
@@ -181,14 +185,14 @@ func compileInto(ctx context.Context, cache, dir, mpicc string, w wrapper) error
 	}
 	for _, sub := range []string{"src", "include"} {
 		if err := os.RemoveAll(filepath.Join(work, sub)); err != nil {
-			return fmt.Errorf("building the interposer: %w", err)
+			return err
 		}
 	}
 	if err := os.Rename(work, dir); err != nil {
 		if _, statErr := os.Stat(filepath.Join(dir, libraryName)); statErr == nil {
 			return nil
 		}
-		return fmt.Errorf("building the interposer: %w", err)
+		return err
 	}
 	return nil
 }
@@ -230,7 +234,7 @@ func compile(ctx context.Context, mpicc, work string, args []string) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return &CompileError{Command: append([]string{mpicc}, args...), Output: string(out), Err: err}
+		return fmt.Errorf("compiling it with %s: %w; the compiler said:\n%s", mpicc, err, bytes.TrimRight(out, "\n"))
 	}
 	return nil
 }

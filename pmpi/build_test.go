@@ -3,6 +3,7 @@ package pmpi_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -63,8 +64,8 @@ func TestBuildSaysWhatTheCompilerSaid(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "cache")
 	mpicc := compiler(t, mpi, "echo 'no space left on the moon' >&2; exit 3")
 	_, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpicc, CacheDir: cache})
-	var compile *pmpi.CompileError
-	if !errors.As(err, &compile) || !strings.Contains(err.Error(), "no space left on the moon") {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(err.Error(), "no space left on the moon") {
 		t.Errorf("found %v", err)
 	}
 	if entries, err := os.ReadDir(cache); err != nil || len(entries) != 0 {

@@ -21,13 +21,6 @@ type Program struct {
 	Needed  string // its name in DT_NEEDED
 }
 
-// DetectMPI tells which MPI a program is linked to, by reading it and the libraries that it needs; nothing is executed.
-// A name without a slash is looked up in PATH. Errors are *ProgramError.
-func DetectMPI(program string) (MPI, error) {
-	p, err := Inspect(program)
-	return p.MPI, err
-}
-
 // WiredByPMIx tells whether an MPI library is linked to a PMIx client. An MPICH that is (Ubuntu 24.04's) does not
 // understand its own Hydra: every rank takes itself for the only one (Launchpad 2072338). A launcher that speaks PMIx,
 // such as Open MPI's, starts its programs as it should. False if the library cannot be read.
@@ -41,7 +34,8 @@ func WiredByPMIx(library string) bool {
 	return err == nil && slices.ContainsFunc(needed, func(n string) bool { return strings.HasPrefix(n, "libpmix.so") })
 }
 
-// Inspect is DetectMPI with the paths that it found.
+// Inspect tells which MPI a program is linked to, by reading it and the libraries that it needs; nothing is executed. A
+// name without a slash is looked up in PATH. Errors are *ProgramError.
 func Inspect(program string) (Program, error) {
 	path, err := locate(program)
 	if err != nil {
@@ -52,29 +46,29 @@ func Inspect(program string) (Program, error) {
 		// a short file
 		if _, isFormat := errors.AsType[*elf.FormatError](err); isFormat || errors.Is(err, io.EOF) ||
 			errors.Is(err, io.ErrUnexpectedEOF) {
-			return Program{}, &ProgramError{Program: program, Reason: NotELF, Detail: scriptLine(path)}
+			return Program{}, notELF.of(program, scriptLine(path), nil)
 		}
-		return Program{}, &ProgramError{Program: program, Reason: NotELF, Err: err}
+		return Program{}, notELF.of(program, "", err)
 	}
 	defer file.Close() //nolint:errcheck // read only
 	if file.Class != elf.ELFCLASS64 || file.Data != elf.ELFDATA2LSB {
-		return Program{}, &ProgramError{Program: program, Reason: WrongMachine, Detail: file.Machine.String() + ", " +
-			file.Class.String()}
+		return Program{}, wrongMachine.of(program, file.Machine.String()+", "+file.Class.String(), nil)
 	}
 	w := walker{search: newLibrarySearch(), class: file.Class, machine: file.Machine, seen: map[string]bool{}}
 	found, err := w.walk(path, file)
 	if err != nil {
-		return Program{}, &ProgramError{Program: program, Reason: NotELF, Err: err}
+		return Program{}, notELF.of(program, "", err)
 	}
 	switch {
-	case found.needed == "" && definesStatically(file):
-		return Program{}, &ProgramError{Program: program, Reason: StaticMPI}
-	case found.needed == "":
-		return Program{}, &ProgramError{Program: program, Reason: NotMPI}
-	case found.mpi == UnknownMPI:
-		return Program{}, &ProgramError{Program: program, Reason: UnknownFamily, Detail: found.needed}
+	case found.Needed == "" && definesStatically(file):
+		return Program{}, staticMPI.of(program, "", nil)
+	case found.Needed == "":
+		return Program{}, notMPI.of(program, "", nil)
+	case found.MPI == UnknownMPI:
+		return Program{}, unknownFamily.of(program, found.Needed, nil)
 	}
-	return Program{Path: path, MPI: found.mpi, Library: found.path, Needed: found.needed}, nil
+	found.Path = path
+	return found, nil
 }
 
 func locate(program string) (string, error) {
@@ -85,29 +79,29 @@ func locate(program string) (string, error) {
 			// A file of that name here is what was probably meant; the launcher would not find it without "./" either.
 			switch info, statErr := os.Stat(program); {
 			case statErr == nil && info.IsDir():
-				return "", &ProgramError{Program: program, Reason: IsDirectory}
+				return "", isDirectory.of(program, "", nil)
 			case statErr == nil:
-				return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH; write ./" +
-					program + " for the file in this directory"}
+				return "", notFound.of(program, "it is not in PATH; write ./"+program+" for the file in this directory",
+					nil)
 			}
-			return "", &ProgramError{Program: program, Reason: NotFound, Detail: "it is not in PATH"}
+			return "", notFound.of(program, "it is not in PATH", nil)
 		}
 		path = inPath
 	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &ProgramError{Program: program, Reason: NotFound}
+		return "", notFound.of(program, "", nil)
 	case err != nil:
-		return "", &ProgramError{Program: program, Reason: NotFound, Err: err}
+		return "", notFound.of(program, "", err)
 	case info.IsDir():
-		return "", &ProgramError{Program: program, Reason: IsDirectory}
+		return "", isDirectory.of(program, "", nil)
 	case info.Mode()&0o111 == 0:
-		return "", &ProgramError{Program: program, Reason: NotExecutable}
+		return "", notExecutable.of(program, "", nil)
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", &ProgramError{Program: program, Reason: NotFound, Err: err}
+		return "", notFound.of(program, "", err)
 	}
 	return abs, nil
 }
@@ -141,12 +135,6 @@ func definesStatically(file *elf.File) bool {
 	return false
 }
 
-type foundMPI struct {
-	mpi    MPI
-	path   string
-	needed string
-}
-
 // walker goes breadth-first through the libraries that a program needs, as the loader does, until one of them is an MPI
 // library.
 type walker struct {
@@ -156,7 +144,7 @@ type walker struct {
 	seen    map[string]bool
 }
 
-func (w *walker) walk(path string, file *elf.File) (foundMPI, error) {
+func (w *walker) walk(path string, file *elf.File) (Program, error) {
 	type node struct {
 		needed string
 		dirs   []string // where the one that needs it says to look
@@ -175,7 +163,7 @@ func (w *walker) walk(path string, file *elf.File) (foundMPI, error) {
 	}
 	queue, err := expand(path, file, nil)
 	if err != nil {
-		return foundMPI{}, err
+		return Program{}, err
 	}
 	for len(queue) > 0 {
 		next := queue[0]
@@ -187,14 +175,14 @@ func (w *walker) walk(path string, file *elf.File) (foundMPI, error) {
 		libPath, lib := w.open(next.needed, next.dirs)
 		if lib == nil {
 			if mpi := byName(next.needed); mpi != UnknownMPI {
-				return foundMPI{mpi: mpi, needed: next.needed}, nil
+				return Program{MPI: mpi, Needed: next.needed}, nil
 			}
 			continue // the loader will complain about it in its own words
 		}
 		mpi, isMPI := family(lib)
 		if isMPI {
 			lib.Close() //nolint:errcheck // read only
-			return foundMPI{mpi: mpi, path: libPath, needed: next.needed}, nil
+			return Program{MPI: mpi, Library: libPath, Needed: next.needed}, nil
 		}
 		more, err := expand(libPath, lib, next.dirs)
 		lib.Close() //nolint:errcheck // read only
@@ -202,7 +190,7 @@ func (w *walker) walk(path string, file *elf.File) (foundMPI, error) {
 			queue = append(queue, more...)
 		}
 	}
-	return foundMPI{}, nil
+	return Program{}, nil
 }
 
 func (w *walker) open(needed string, dirs []string) (string, *elf.File) {

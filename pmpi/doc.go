@@ -1,6 +1,6 @@
 // Package pmpi owns the interposer libcohort.so: its C sources (embedded in the binary), building it with the user's
 // own MPI compiler, the cache of built libraries, and the questions that must be answered before: which MPI a program
-// is linked to (DetectMPI), and where that MPI's mpiexec and mpicc are (FindMPI).
+// is linked to (Inspect), and where that MPI's mpiexec and mpicc are (FindMPI).
 //
 // **Invariant:** a program is never executed to find out about it.
 //
@@ -23,24 +23,16 @@ const (
 
 // String is the name that --mpi takes: "mpich" or "openmpi".
 func (m MPI) String() string {
-	switch m {
-	case MPICH:
-		return "mpich"
-	case OpenMPI:
-		return "openmpi"
-	default:
-		return "unknown MPI"
+	if f, ok := families[m]; ok {
+		return f.name
 	}
+	return "unknown MPI"
 }
 
 // Title is the name as its makers write it.
 func (m MPI) Title() string {
-	switch m {
-	case MPICH:
-		return "MPICH"
-	case OpenMPI:
-		return "Open MPI"
-	default:
-		return "an unknown MPI"
+	if f, ok := families[m]; ok {
+		return f.title
 	}
+	return "an unknown MPI"
 }

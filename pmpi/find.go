@@ -48,17 +48,20 @@ func FindMPI(which string) (Installation, error) {
 }
 
 var families = map[MPI]struct {
-	launchers []string
-	compilers []string
-	runtime   string // Debian package of mpiexec
-	develop   string // Debian package of mpicc
+	name, title string
+	launchers   []string
+	compilers   []string
+	runtime     string // Debian package of mpiexec
+	develop     string // Debian package of mpicc
 }{
 	MPICH: {
+		"mpich", "MPICH",
 		[]string{"mpiexec.mpich", "mpiexec.hydra", "mpirun.mpich", "mpiexec", "mpirun"},
 		[]string{"mpicc.mpich", "mpicc"},
 		"mpich", "libmpich-dev",
 	},
 	OpenMPI: {
+		"openmpi", "Open MPI",
 		[]string{"mpiexec.openmpi", "mpirun.openmpi", "orterun", "prterun", "mpiexec", "mpirun"},
 		[]string{"mpicc.openmpi", "mpicc"},
 		"openmpi-bin", "libopenmpi-dev",
@@ -80,10 +83,7 @@ func findFamily(ctx context.Context, mpi MPI) (Installation, error) {
 		}
 	}
 	if found.Mpiexec == "" {
-		return Installation{}, &MissingError{
-			MPI: mpi, What: "mpiexec", Tried: families[mpi].launchers,
-			Package: families[mpi].runtime,
-		}
+		return Installation{}, &MissingError{mpi, "mpiexec", families[mpi].launchers, families[mpi].runtime}
 	}
 	return findCompiler(ctx, found, siblings(found.Mpiexec, mpi))
 }
@@ -123,10 +123,7 @@ func findCompiler(ctx context.Context, found Installation, candidates []string) 
 		}
 		return found, nil
 	}
-	return Installation{}, &MissingError{
-		MPI: found.MPI, What: "mpicc", Tried: candidates,
-		Package: families[found.MPI].develop,
-	}
+	return Installation{}, &MissingError{found.MPI, "mpicc", candidates, families[found.MPI].develop}
 }
 
 // launcherFamily asks a launcher for its version.

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -41,12 +42,7 @@ func (s librarySearch) candidates(needed string, dirs []string) []string {
 
 // isSystem tells whether the loader looks into dir by itself.
 func (s librarySearch) isSystem(dir string) bool {
-	for _, d := range s.system {
-		if filepath.Clean(d) == filepath.Clean(dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.system, func(d string) bool { return filepath.Clean(d) == filepath.Clean(dir) })
 }
 
 func runPaths(file *elf.File, path string) []string {

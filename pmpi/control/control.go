@@ -74,13 +74,19 @@ func Open(path string) (*Block, error) {
 	if err != nil {
 		return nil, err
 	}
-	if magic, version := atomic.LoadUint64(&c.block.Magic), c.block.Version; magic != abi.ControlMagic ||
-		version != abi.ControlVersion {
-		return nil, errors.Join(fmt.Errorf("opening the control block %s: found magic %#x and version %d, expected "+
-			"%#x and %d",
-			path, magic, version, uint64(abi.ControlMagic), abi.ControlVersion), c.Close())
+	if err := check(c.block); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the control block %s: %w", path, err), c.Close())
 	}
 	return c, nil
+}
+
+func check(b *abi.Control) error {
+	magic := atomic.LoadUint64(&b.Magic)
+	if magic == abi.ControlMagic && b.Version == abi.ControlVersion {
+		return nil
+	}
+	return fmt.Errorf("found magic %#x and version %d, expected %#x and %d", magic, b.Version,
+		uint64(abi.ControlMagic), abi.ControlVersion)
 }
 
 func mapControl(file *os.File) (*Block, error) {
@@ -165,9 +171,8 @@ func Read(mem []byte) (rank, worldSize int, p Progress, err error) {
 			size, io.ErrUnexpectedEOF)
 	}
 	b := abi.Read[abi.Control](mem)
-	if b.Magic != abi.ControlMagic || b.Version != abi.ControlVersion {
-		return 0, 0, Progress{}, fmt.Errorf("reading a control block: found magic %#x and version %d, expected %#x "+
-			"and %d", b.Magic, b.Version, uint64(abi.ControlMagic), abi.ControlVersion)
+	if err := check(&b); err != nil {
+		return 0, 0, Progress{}, fmt.Errorf("reading a control block: %w", err)
 	}
 	return int(b.Rank), int(b.WorldSize), (&Block{block: &b}).Progress(), nil
 }

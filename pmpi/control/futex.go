@@ -26,48 +26,50 @@ const cancelSlice = 100 * time.Millisecond
 // occupies one OS thread while it waits. A rank that dies does not change its state: whoever waits must end ctx when
 // the process is gone.
 func (c *Block) WaitChange(ctx context.Context, old abi.State) (abi.State, error) {
-	word := (*uint32)(&c.block.State)
-	stop := context.AfterFunc(ctx, func() { futexWake(word) })
-	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address
-	// (EFAULT).
-	defer stop()
-	for {
-		if now := abi.State(atomic.LoadUint32(word)); now != old {
-			return now, nil
-		}
-		if err := ctx.Err(); err != nil {
-			return old, fmt.Errorf("waiting for the rank to leave state %q: %w", old, context.Cause(ctx))
-		}
-		if err := futexWait(word, uint32(old), cancelSlice); err != nil {
-			return old, fmt.Errorf("waiting for the rank to leave state %q: %w", old, err)
-		}
+	now, err := c.wait(ctx, func(now abi.State) bool { return now != old })
+	if err != nil {
+		return now, fmt.Errorf("waiting for the rank to leave state %q: %w", old, err)
 	}
+	return now, nil
 }
 
 // WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not
 // leave by itself (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for
 // abi.StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left yet.
 func (c *Block) WaitParked(ctx context.Context) (abi.State, error) {
-	word := (*uint32)(&c.block.State)
-	stop := context.AfterFunc(ctx, func() { futexWake(word) })
-	defer stop()
-	for {
-		now := abi.State(atomic.LoadUint32(word))
+	now, err := c.wait(ctx, func(now abi.State) bool {
 		switch now {
 		case abi.StateParked:
-			if c.ParkAt() == abi.Never {
-				return now, nil
-			}
+			return c.ParkAt() == abi.Never
 		case abi.StateDiverged, abi.StateEnd, abi.StateRefused, abi.StateFinalized:
-			return now, nil
+			return true
 		case abi.StateNew, abi.StateRunning, abi.StateStopped:
 		}
-		if err := ctx.Err(); err != nil {
-			return now, fmt.Errorf("waiting for the rank to park: %w", context.Cause(ctx))
+		return false
+	})
+	if err != nil {
+		return now, fmt.Errorf("waiting for the rank to park: %w", err)
+	}
+	return now, nil
+}
+
+// wait blocks until the rank's state is as asked.
+func (c *Block) wait(ctx context.Context, reached func(abi.State) bool) (abi.State, error) {
+	word := (*uint32)(&c.block.State)
+	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address
+	// (EFAULT).
+	defer context.AfterFunc(ctx, func() { futexWake(word) })()
+	for {
+		now := abi.State(atomic.LoadUint32(word))
+		if reached(now) {
+			return now, nil
+		}
+		if ctx.Err() != nil {
+			return now, context.Cause(ctx)
 		}
 		// A rank that parks again at once leaves the word as it was: then the end of the slice finds it.
 		if err := futexWait(word, uint32(now), cancelSlice); err != nil {
-			return now, fmt.Errorf("waiting for the rank to park: %w", err)
+			return now, err
 		}
 	}
 }
