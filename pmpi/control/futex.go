@@ -26,18 +26,14 @@ const cancelSlice = 100 * time.Millisecond
 // occupies one OS thread while it waits. A rank that dies does not change its state: whoever waits must end ctx when
 // the process is gone.
 func (c *Block) WaitChange(ctx context.Context, old abi.State) (abi.State, error) {
-	now, err := c.wait(ctx, func(now abi.State) bool { return now != old })
-	if err != nil {
-		return now, fmt.Errorf("waiting for the rank to leave state %q: %w", old, err)
-	}
-	return now, nil
+	return c.wait(ctx, fmt.Sprintf("leave state %q", old), func(now abi.State) bool { return now != old })
 }
 
 // WaitParked blocks until the rank is parked at the position last given to SetParkAt, or is in a state that it will not
 // leave by itself (diverged, end, refused, finalized), and returns that state; or until ctx ends. Unlike a wait for
 // abi.StateParked alone it is not satisfied by the park before, which a rank that was just released may not have left yet.
 func (c *Block) WaitParked(ctx context.Context) (abi.State, error) {
-	now, err := c.wait(ctx, func(now abi.State) bool {
+	return c.wait(ctx, "park", func(now abi.State) bool {
 		switch now {
 		case abi.StateParked:
 			return c.ParkAt() == abi.Never
@@ -47,14 +43,10 @@ func (c *Block) WaitParked(ctx context.Context) (abi.State, error) {
 		}
 		return false
 	})
-	if err != nil {
-		return now, fmt.Errorf("waiting for the rank to park: %w", err)
-	}
-	return now, nil
 }
 
-// wait blocks until the rank's state is as asked.
-func (c *Block) wait(ctx context.Context, reached func(abi.State) bool) (abi.State, error) {
+// wait blocks until the rank's state is as asked, which is so when the rank has done what is said.
+func (c *Block) wait(ctx context.Context, said string, reached func(abi.State) bool) (abi.State, error) {
 	word := (*uint32)(&c.block.State)
 	// The wake may still be under way when this returns and the caller unmaps: it is harmless on an unmapped address
 	// (EFAULT).
@@ -64,12 +56,13 @@ func (c *Block) wait(ctx context.Context, reached func(abi.State) bool) (abi.Sta
 		if reached(now) {
 			return now, nil
 		}
-		if ctx.Err() != nil {
-			return now, context.Cause(ctx)
+		err := context.Cause(ctx)
+		if err == nil {
+			// A rank that parks again at once leaves the word as it was: then the end of the slice finds it.
+			err = futexWait(word, uint32(now), cancelSlice)
 		}
-		// A rank that parks again at once leaves the word as it was: then the end of the slice finds it.
-		if err := futexWait(word, uint32(now), cancelSlice); err != nil {
-			return now, err
+		if err != nil {
+			return now, fmt.Errorf("waiting for the rank to %s: %w", said, err)
 		}
 	}
 }

@@ -253,7 +253,8 @@ void cohort_event_collective(int rc, MPI_Comm comm, int root, uint64_t bytes) {
 void cohort_collective_initialized(int rc, MPI_Comm comm, int root, uint64_t bytes, uint32_t op,
                                    const MPI_Request *request) {
 #ifndef OPEN_MPI
-  g_requests.wait_whole = 1; /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
+  /* Testall and Testany of MPICH 4.0 take a persistent collective for complete that is not */
+  g_requests.wait_whole = 1;
 #endif
   if (!g.full) return;
   if (rc == MPI_SUCCESS) cohort_request_add_persistent(*request, REQUEST_COLLECTIVE, 0);

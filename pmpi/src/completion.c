@@ -15,7 +15,8 @@ static uint64_t *observe(int count, const MPI_Request *requests, MPI_Status **st
   static struct cohort_buffer handles_buffer, statuses_buffer;
   if (!g.full && (!g.order || cohort_watched_count == 0)) return NULL;
   size_t n = count > 0 ? (size_t)count : 1;
-  if (count < 0 || (count > 0 && requests == NULL) || !cohort_reserve(&handles_buffer, n * sizeof(uint64_t))) return NULL;
+  if (count < 0 || (count > 0 && requests == NULL)) return NULL;
+  if (!cohort_reserve(&handles_buffer, n * sizeof(uint64_t))) return NULL;
   uint64_t *handles = (uint64_t *)handles_buffer.data;
   for (int i = 0; i < count; i++) handles[i] = requests[i] == MPI_REQUEST_NULL ? 0 : HANDLE(requests[i]);
   if (*statuses != MPI_STATUSES_IGNORE) return handles;
@@ -119,20 +120,15 @@ static int wait_one(MPI_Request *request, MPI_Status *status) {
   return rc;
 }
 
-static int class_of(int rc) {
-  int class = MPI_SUCCESS;
-  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS ? class : MPI_SUCCESS;
-}
-
 /* Waitall and Testall may return as soon as one request fails and leave others pending: which of them is a matter of
  * time. A recording in which they did is not covered, and in the replay of any other one those are waited for that are
  * left now. */
 static void none_left(int rc, int count, MPI_Request *requests, MPI_Status *statuses) {
-  if (LIKELY(rc == MPI_SUCCESS) || class_of(rc) != MPI_ERR_IN_STATUS) return;
+  if (LIKELY(rc == MPI_SUCCESS) || cohort_error_class(rc) != MPI_ERR_IN_STATUS) return;
   for (int i = 0; i < count; i++) {
     MPI_Status *st = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-    if (requests[i] == MPI_REQUEST_NULL || (st != MPI_STATUS_IGNORE && class_of(st->MPI_ERROR) != MPI_ERR_PENDING))
-      continue;
+    if (requests[i] == MPI_REQUEST_NULL) continue;
+    if (st != MPI_STATUS_IGNORE && cohort_error_class(st->MPI_ERROR) != MPI_ERR_PENDING) continue;
     if (!g.replay) {
       if (g.order || g.full)
         cohort_uncovered(g.op == COHORT_OP_WAITALL ? "MPI_Waitall that left requests pending"

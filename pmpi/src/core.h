@@ -68,7 +68,7 @@ enum phase { PHASE_NEW, PHASE_ACTIVE, PHASE_OVER };
 /* What every wrapper looks at. The thread that is inside (`busy`) owns it. */
 struct cohort_global {
   int phase;              /* enum phase */
-  int tracking;           /* requests and calls in progress are put into the registry; not 0 also before that is known */
+  int tracking;           /* requests and calls in progress are in the registry; not 0 also before that is known */
   int order, full;        /* what is written to the trace: at most one of them */
   int replay;
   int racing;             /* messages carry a header (racing.h); recording goes on while `order` is set */

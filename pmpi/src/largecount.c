@@ -28,34 +28,28 @@ void large_free(struct large *l) {
 
 static __thread struct cohort_buffer slots[4];
 
-static int *room(int slot, int n) {
-  return cohort_reserve(&slots[slot], (size_t)(n > 0 ? n : 1) * sizeof(int)) ? (int *)(void *)slots[slot].data : NULL;
+_Static_assert(sizeof(MPI_Count) == sizeof(int64_t) && sizeof(MPI_Aint) == sizeof(int64_t), "both are narrowed alike");
+
+static const int *narrowed(int slot, const int64_t *values, int n, int *fits) {
+  int room = cohort_reserve(&slots[slot], (size_t)(n > 0 ? n : 1) * sizeof(int));
+  int *to = (int *)(void *)slots[slot].data;
+  if (!room || (values == NULL && n > 0)) {
+    *fits &= values == NULL;
+    return NULL;
+  }
+  for (int i = 0; i < n; i++) {
+    to[i] = (int)values[i];
+    *fits &= to[i] == values[i];
+  }
+  return to;
 }
 
 const int *large_counts(int slot, const MPI_Count *counts, int n, int *fits) {
-  int *to = room(slot, n);
-  if (to == NULL || (counts == NULL && n > 0)) {
-    *fits &= counts == NULL;
-    return NULL;
-  }
-  for (int i = 0; i < n; i++) {
-    to[i] = (int)counts[i];
-    *fits &= to[i] == counts[i];
-  }
-  return to;
+  return narrowed(slot, (const int64_t *)counts, n, fits);
 }
 
 const int *large_places(int slot, const MPI_Aint *places, int n, int *fits) {
-  int *to = room(slot, n);
-  if (to == NULL || (places == NULL && n > 0)) {
-    *fits &= places == NULL;
-    return NULL;
-  }
-  for (int i = 0; i < n; i++) {
-    to[i] = (int)places[i];
-    *fits &= to[i] == places[i];
-  }
-  return to;
+  return narrowed(slot, (const int64_t *)places, n, fits);
 }
 
 int cohort_local_size(MPI_Comm comm) {

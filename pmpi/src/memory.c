@@ -120,8 +120,8 @@ void *cohort_pool_more(struct cohort_pool *p, size_t size) {
   return blocks;
 }
 
-/* The kernel copies, and says so where a load or a store would fault. Where a sandbox forbids that call, the file of the
- * process's own memory does. */
+/* The kernel copies, and says so where a load or a store would fault. Where a sandbox forbids that call, the file of
+ * the process's own memory does. */
 static int copy(void *own, const void *other, size_t bytes, int write) {
   struct iovec here = {own, bytes}, there = {(void *)other, bytes};
   int before = errno, flags = write ? O_WRONLY : O_RDONLY;

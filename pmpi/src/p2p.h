@@ -35,6 +35,7 @@ void cohort_count_message(int dest, uint64_t bytes);
 void cohort_put_send(MPI_Comm comm, int dest, int tag, uint64_t bytes);
 void cohort_put_asked(MPI_Comm comm, int source, int tag);
 void cohort_put_given(int given, const MPI_Status *status); /* not given: as from MPI_PROC_NULL */
+int cohort_error_class(int rc);
 int cohort_truncated(int rc);
 /* A receive or probe has returned: whether it was given a message. */
 int cohort_given(int rc, int wildcard);

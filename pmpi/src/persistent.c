@@ -109,8 +109,8 @@ MPI_Request *cohort_substitute_of(MPI_Request request) {
 static struct cohort_buffer real_buffer;
 
 MPI_Request *cohort_substitute(int count, MPI_Request *requests) {
-  if (LIKELY(g_requests.substitutes == 0) || count <= 0 || !cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request)))
-    return requests;
+  if (LIKELY(g_requests.substitutes == 0) || count <= 0) return requests;
+  if (!cohort_reserve(&real_buffer, (size_t)count * sizeof(MPI_Request))) return requests;
   MPI_Request *real = (MPI_Request *)real_buffer.data;
   for (int i = 0; i < count; i++) {
     MPI_Request *substitute = cohort_substitute_of(requests[i]);

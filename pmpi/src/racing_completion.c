@@ -48,9 +48,8 @@ static void sort(struct done *d, int n) {
 static void complete(int n, const int *indices, struct node **nodes, MPI_Status *statuses, int rc) {
   if (n <= 0 || !cohort_reserve(&order_buffer, (size_t)n * sizeof(struct done))) return;
   struct done *d = (struct done *)order_buffer.data;
-  int m = 0, sorted = 1, class = MPI_SUCCESS;
+  int m = 0, sorted = 1, class = cohort_error_class(rc);
   uint64_t last = 0;
-  if (UNLIKELY(rc != MPI_SUCCESS)) PMPI_Error_class(rc, &class);
   for (int k = 0; k < n; k++) {
     struct node *node = nodes[indices == NULL ? k : indices[k]];
     if (node == NULL) continue;
@@ -62,11 +61,6 @@ static void complete(int n, const int *indices, struct node **nodes, MPI_Status 
   }
   if (!sorted) sort(d, m);
   for (int k = 0; k < m; k++) cohort_finish(d[k].node, d[k].status, d[k].rc);
-}
-
-static int in_status(int rc) {
-  int class = MPI_SUCCESS;
-  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_IN_STATUS;
 }
 
 /* An error of a call for one request is that request's: it is gone, unless the call was refused. */
@@ -115,7 +109,7 @@ static int all(int count, MPI_Request *requests, int *flag, MPI_Status *statuses
   if (nodes != NULL && (statuses = statuses_of(count, statuses)) == NULL) return MPI_ERR_NO_MEM;
   int rc = flag == NULL ? cohort_yield_waitall(count, requests, statuses)
                         : PMPI_Testall(count, requests, flag, statuses);
-  if (nodes != NULL && (rc == MPI_SUCCESS ? flag == NULL || *flag : in_status(rc)))
+  if (nodes != NULL && (rc == MPI_SUCCESS ? flag == NULL || *flag : cohort_error_class(rc) == MPI_ERR_IN_STATUS))
     complete(count, NULL, nodes, statuses, rc);
   return rc;
 }
@@ -158,7 +152,8 @@ static int some(int count, MPI_Request *requests, int *outcount, int *indices, M
   if (st == NULL) return MPI_ERR_NO_MEM;
   *outcount = 0;
   int rc = call(count, requests, outcount, indices, st);
-  if ((rc == MPI_SUCCESS || in_status(rc)) && *outcount != MPI_UNDEFINED) complete(*outcount, indices, nodes, st, rc);
+  if ((rc == MPI_SUCCESS || cohort_error_class(rc) == MPI_ERR_IN_STATUS) && *outcount != MPI_UNDEFINED)
+    complete(*outcount, indices, nodes, st, rc);
   return rc;
 }
 

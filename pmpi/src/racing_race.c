@@ -73,8 +73,9 @@ static void trace(struct entry *e, uint32_t n_left) {
 
 static int fits(int asked_tag, int tag) { return asked_tag == MPI_ANY_TAG || asked_tag == tag; }
 
-/* What an open receive matched that was overtaken may be known. Then its message is delivered now: the receive is traced,
- * or is in the table until it is known whether it raced, as one that the program has completed. Returns whether it is. */
+/* What an open receive matched that was overtaken may be known. Then its message is delivered now: the receive is
+ * traced, or is in the table until it is known whether it raced, as one that the program has completed. Returns whether
+ * it is. */
 static int look(struct node *n) {
   MPI_Status status;
   int complete = 0;

@@ -153,7 +153,8 @@ static void received(struct node *n, MPI_Status *status, int rc) {
 
 static union { uint8_t bytes[COPY_MOST]; uint64_t aligned; } receive_wire; /* of the blocking receive in progress */
 
-int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status) {
+int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                       MPI_Status *status) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv(buf, count, type, source, tag, comm, status);
   struct node n = {.wire = receive_wire.bytes};
   struct carried in;
@@ -168,7 +169,8 @@ int cohort_racing_recv(void *buf, int count, MPI_Datatype type, int source, int 
   return rc;
 }
 
-int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request) {
+int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                        MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Irecv(buf, count, type, source, tag, comm, request);
   struct node planned = {0};
   struct carried in;
@@ -187,7 +189,7 @@ int cohort_racing_irecv(void *buf, int count, MPI_Datatype type, int source, int
 }
 
 int cohort_racing_recv_init(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-                       MPI_Request *request) {
+                            MPI_Request *request) {
   if (UNLIKELY(!headed(count, type, source, comm))) return PMPI_Recv_init(buf, count, type, source, tag, comm, request);
   struct node planned = {.persistent = 1, .source = source, .tag = tag};
   struct carried in;
@@ -256,9 +258,9 @@ static int exchange(struct node *n, const void *sendbuf, int sendcount, MPI_Data
   return rc != MPI_SUCCESS ? rc : sent;
 }
 
-int cohort_racing_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-                      int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                      MPI_Status *status) {
+int cohort_racing_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                           void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+                           MPI_Status *status) {
   if (source != MPI_PROC_NULL && !headed(recvcount, recvtype, source, comm))
     return PMPI_Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag,
                          comm, status);
@@ -272,8 +274,8 @@ int cohort_racing_sendrecv(const void *sendbuf, int sendcount, MPI_Datatype send
 }
 
 /* What is sent is copied before what is received comes into the same buffer. */
-int cohort_racing_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source, int recvtag,
-                              MPI_Comm comm, MPI_Status *status) {
+int cohort_racing_sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag, int source,
+                                   int recvtag, MPI_Comm comm, MPI_Status *status) {
   static struct cohort_buffer copy;
   int length;
   if (source != MPI_PROC_NULL && !headed(count, type, source, comm))

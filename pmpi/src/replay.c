@@ -39,8 +39,8 @@ static const void *map_file(const char *path, uint64_t *size) {
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Every part must lie inside the file, and every entry of the sets inside theirs; checked once, so that replay need not.
- * */
+/* Every part must lie inside the file, and every entry of the sets inside theirs; checked once, so that replay need
+ * not. */
 static int is_whole(const struct cohort_decisions *d, const uint8_t *base, uint64_t size) {
   const struct { uint64_t n, offset, size; } parts[] = {
       {d->n_matches, d->off_matches, sizeof *match},

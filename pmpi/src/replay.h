@@ -17,7 +17,7 @@ int cohort_replay_poll(void);                                /* 1: the poll succ
 int cohort_replay_set(const uint32_t **indices);             /* number of indices */
 void cohort_replay_finalize(void);
 void cohort_diverge_plain(uint32_t recorded_op, uint64_t recorded_event) __attribute__((noreturn));
-/* a value that the program asks for is not the one that it asked for then, or not now; or a thread is out of its turn */
+/* a value that the program asks for is not the one that it asked for then, or not now; or it is not a thread's turn */
 void cohort_diverge_value(uint32_t recorded, uint32_t actual, uint64_t site) __attribute__((noreturn));
 void cohort_end_of_recording(void) __attribute__((noreturn));
 int cohort_never_request(MPI_Request *request);

@@ -58,10 +58,12 @@ int cohort_type_is_plain(MPI_Datatype type) {
   return seen[i].plain = ok && lower == 0 && size == extent;
 }
 
-int cohort_truncated(int rc) {
+int cohort_error_class(int rc) {
   int class = MPI_SUCCESS;
-  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
+  return rc != MPI_SUCCESS && PMPI_Error_class(rc, &class) == MPI_SUCCESS ? class : MPI_SUCCESS;
 }
+
+int cohort_truncated(int rc) { return cohort_error_class(rc) == MPI_ERR_TRUNCATE; }
 
 /* One that failed for another reason was not given a message, and its status says nothing. */
 int cohort_given(int rc, int wildcard) {

@@ -63,31 +63,20 @@ struct start {
   void *(*function)(void *);
   void *argument;
   uint64_t id;
-  struct start *next;
 };
 static struct cohort_lock starts_lock;
-static struct start *free_starts;
+static struct cohort_pool starts;
 
 static struct start *new_start(void) {
   cohort_lock(&starts_lock);
-  if (free_starts == NULL) {
-    enum { BATCH = 4096 / sizeof(struct start) };
-    struct start *batch = cohort_map(BATCH * sizeof *batch);
-    for (int i = 0; batch != NULL && i < BATCH; i++) {
-      batch[i].next = free_starts;
-      free_starts = &batch[i];
-    }
-  }
-  struct start *s = free_starts;
-  if (s != NULL) free_starts = s->next;
+  struct start *s = cohort_pool_get(&starts, sizeof *s);
   cohort_unlock(&starts_lock);
   return s;
 }
 
 static void free_start(struct start *s) {
   cohort_lock(&starts_lock);
-  s->next = free_starts;
-  free_starts = s;
+  cohort_pool_put(&starts, s);
   cohort_unlock(&starts_lock);
 }
 
