@@ -14,7 +14,7 @@ static int stage_Recv(void *buf, int count, MPI_Datatype datatype, int source, i
   MPI_Status own, *st = needed && status == MPI_STATUS_IGNORE ? &own : status;
   int rc = carry_recv(buf, count, datatype, from, with, comm, st);
   int given = cohort_received(rc, wildcard, comm, source, st);
-  cohort_event_received(comm, source, tag, given, st);
+  if (g.full) cohort_event_received(comm, source, tag, given, st);
   return rc;
 }
 

@@ -47,7 +47,7 @@ static int probe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
   if (flag != NULL && g.order) cohort_order_poll();
   int given = cohort_received(rc, wildcard, comm, source, st);
   if (g.full && given && message != NULL) remember(*message, comm, st);
-  cohort_event_received(comm, source, tag, given, st);
+  if (g.full) cohort_event_received(comm, source, tag, given, st);
   return rc;
 }
 

@@ -107,7 +107,6 @@ void cohort_put_given(int given, const MPI_Status *status) {
 }
 
 void cohort_event_received(MPI_Comm comm, int source, int tag, int given, const MPI_Status *status) {
-  if (!g.full) return;
   cohort_event_begin();
   cohort_put_asked(comm, source, tag);
   cohort_put_given(given, status);
