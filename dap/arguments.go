@@ -2,9 +2,10 @@ package dap
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -25,11 +26,8 @@ func decodeArguments(command string, raw json.RawMessage, into any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch):
-		field := mismatch.Field
-		if field == "" {
-			field = "(the whole)"
-		}
-		return refuse("the argument `%s` of %s cannot be %s: it must be %s", field, command, article(mismatch.Value), goKind(mismatch))
+		return refuse("the argument `%s` of %s cannot be %s: it must be %s", cmp.Or(mismatch.Field, "(the whole)"),
+			command, article(mismatch.Value), goKind(mismatch))
 	default:
 		return refuse("the arguments of %s cannot be read: %v", command, err)
 	}
@@ -121,32 +119,21 @@ func editDistance(a, b string) int {
 		diagonal := row[0]
 		row[0] = i + 1
 		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
+			if a[i] != b[j] {
+				diagonal++
 			}
-			next := min(row[j]+1, row[j+1]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal)
 		}
 	}
 	return row[len(b)]
 }
 
-// jsonKeys lists the JSON names of a struct's fields, by encoding: every field of v must be set or have no omitempty.
-// It is used with values built for that.
-func jsonKeys(v any) []string {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("jsonKeys(%T): %v", v, err)) // a mistake in this package
+// jsonNames lists the JSON names of a struct's fields.
+func jsonNames(of reflect.Type) []string {
+	var names []string
+	for f := range of.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
 	}
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &object); err != nil {
-		panic(fmt.Sprintf("jsonKeys(%T): %v", v, err))
-	}
-	keys := make([]string, 0, len(object))
-	for k := range object {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return names
 }

@@ -1,13 +1,12 @@
 package dap
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	godap "github.com/google/go-dap"
 
@@ -24,7 +23,7 @@ type breakpointTable struct {
 	// the one that the table says.
 	turn chan struct{}
 
-	mu      sync.Mutex // guards the fields below; held for moments only
+	// guarded by Server.mu:
 	next    int
 	entries []tableEntry // in the order in which they were made
 }
@@ -56,32 +55,17 @@ func (b *breakpointTable) set(ctx context.Context, own breakpointOwner, source s
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	list, ids := b.replace(own, source, wanted)
-	statuses, err := b.d.Job.SetBreakpoints(ctx, source, list)
+	statuses, err := b.d.Job.SetBreakpoints(ctx, source, b.replace(own, source, wanted))
 	if err != nil {
 		return nil, err
 	}
-	byID := map[int]job.BreakpointStatus{}
-	for _, s := range statuses {
-		byID[s.ID] = s
-	}
-	out := make([]job.BreakpointStatus, len(ids))
-	for i, id := range ids {
-		s, ok := byID[id]
-		if !ok {
-			s = job.BreakpointStatus{ID: id, Message: "The job has not answered for this breakpoint."}
-		}
-		out[i] = s
-	}
-	return out, nil
+	return statuses[len(statuses)-len(wanted):], nil
 }
 
-// replace updates the table and returns the job's new list of the source, and the IDs of the owner's.
-func (b *breakpointTable) replace(own breakpointOwner, source string, wanted []job.Breakpoint) (list []job.Breakpoint,
-	ids []int,
-) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// replace updates the table and returns the job's new list of the source, the owner's last.
+func (b *breakpointTable) replace(own breakpointOwner, source string, wanted []job.Breakpoint) []job.Breakpoint {
+	b.d.srv.mu.Lock()
+	defer b.d.srv.mu.Unlock()
 	var old []job.Breakpoint
 	b.entries = slices.DeleteFunc(b.entries, func(e tableEntry) bool {
 		if e.breakpointOwner == own && e.bp.Source == source {
@@ -91,27 +75,27 @@ func (b *breakpointTable) replace(own breakpointOwner, source string, wanted []j
 		return false
 	})
 	for _, bp := range wanted {
-		bp.ID = 0
-		for i := range old {
-			if sameBreakpoint(old[i], bp) {
-				bp.ID = old[i].ID
-				old = slices.Delete(old, i, i+1)
-				break
-			}
-		}
-		if bp.ID == 0 {
+		if i := slices.IndexFunc(old, func(o job.Breakpoint) bool { return sameBreakpoint(o, bp) }); i >= 0 {
+			bp.ID = old[i].ID
+			old = slices.Delete(old, i, i+1)
+		} else {
 			bp.ID = b.next
 			b.next++
 		}
-		ids = append(ids, bp.ID)
 		b.entries = append(b.entries, tableEntry{own, bp})
 	}
+	return b.where(func(e tableEntry) bool { return e.bp.Source == source })
+}
+
+// where lists the breakpoints that match, in the order in which they were made. Server.mu is held.
+func (b *breakpointTable) where(match func(tableEntry) bool) []job.Breakpoint {
+	var out []job.Breakpoint
 	for _, e := range b.entries {
-		if e.bp.Source == source {
-			list = append(list, e.bp)
+		if match(e) {
+			out = append(out, e.bp)
 		}
 	}
-	return list, ids
+	return out
 }
 
 // sameBreakpoint compares all but the ID.
@@ -122,50 +106,38 @@ func sameBreakpoint(a, b job.Breakpoint) bool {
 
 // forget takes out all breakpoints of a client that leaves while the job continues.
 func (b *breakpointTable) forget(c *client) {
-	b.mu.Lock()
-	type list struct {
-		owner  breakpointOwner
-		source string
-	}
-	lists := map[list]bool{}
-	for _, e := range b.entries {
-		if e.client == c {
-			lists[list{e.breakpointOwner, e.bp.Source}] = true
-		}
-	}
-	b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	for l := range lists {
-		if _, err := b.set(ctx, l.owner, l.source, nil); err != nil {
-			b.d.srv.log.Warn("dap: removing the breakpoints of a client that has left", "source", l.source, "error",
-				err)
+	for {
+		var e tableEntry
+		b.d.srv.mu.Lock()
+		i := slices.IndexFunc(b.entries, func(e tableEntry) bool { return e.client == c })
+		if i >= 0 {
+			e = b.entries[i]
+		}
+		b.d.srv.mu.Unlock()
+		if i < 0 {
+			return
+		}
+		if _, err := b.set(ctx, e.breakpointOwner, e.bp.Source, nil); err != nil {
+			b.d.srv.o.Log.Warn("dap: removing the breakpoints of a client that has left", "source", e.bp.Source, "error", err)
+			return
 		}
 	}
 }
 
-// all are the breakpoints of all clients, in the order in which they were made.
+// all are the breakpoints of all clients.
 func (b *breakpointTable) all() []job.Breakpoint {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	out := make([]job.Breakpoint, len(b.entries))
-	for i, e := range b.entries {
-		out[i] = e.bp
-	}
-	return out
+	b.d.srv.mu.Lock()
+	defer b.d.srv.mu.Unlock()
+	return b.where(func(tableEntry) bool { return true })
 }
 
 // of are an owner's breakpoints of a source.
 func (b *breakpointTable) of(own breakpointOwner, source string) []job.Breakpoint {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var out []job.Breakpoint
-	for _, e := range b.entries {
-		if e.breakpointOwner == own && e.bp.Source == source {
-			out = append(out, e.bp)
-		}
-	}
-	return out
+	b.d.srv.mu.Lock()
+	defer b.d.srv.mu.Unlock()
+	return b.where(func(e tableEntry) bool { return e.breakpointOwner == own && e.bp.Source == source })
 }
 
 // causal tells whether any breakpoint needs steering.
@@ -175,11 +147,11 @@ func (b *breakpointTable) causal() bool {
 
 // changed tells a client that one of the breakpoints that it has set by requests has changed: it knows no others.
 func (b *breakpointTable) changed(c *client, s job.BreakpointStatus) {
-	b.mu.Lock()
+	b.d.srv.mu.Lock()
 	mine := slices.ContainsFunc(b.entries, func(e tableEntry) bool {
 		return e.breakpointOwner == breakpointOwner{client: c} && e.bp.ID == s.ID
 	})
-	b.mu.Unlock()
+	b.d.srv.mu.Unlock()
 	if mine {
 		c.event("breakpoint", godap.BreakpointEventBody{Reason: "changed", Breakpoint: c.breakpoint(s)})
 	}
@@ -208,7 +180,7 @@ func (d *debuggee) sourcePath(path string) string {
 }
 
 func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
-	d, c := k.c.debuggee(), k.c
+	d, c := k.d, k.c
 	path, err := c.pathIn(a.Source)
 	if err != nil {
 		return nil, err
@@ -220,19 +192,18 @@ func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
 				protocol.SourceBreakpoint{SourceBreakpoint: godap.SourceBreakpoint{Line: line}})
 		}
 	}
-	wanted := make([]wantedBreakpoint, len(a.Breakpoints))
-	for i, b := range a.Breakpoints {
-		bp := job.Breakpoint{
-			Source: path, Line: c.lineIn(b.Line), Condition: b.Condition,
-			HitCondition: strings.TrimSpace(b.HitCondition), LogMessage: b.LogMessage,
-		}
-		wanted[i] = d.checkBreakpoint(bp, b.BreakpointExtra)
-		if wanted[i].refused == "" && bp.Line < 1 {
-			wanted[i].refused = fmt.Sprintf("There is no line %d: lines are numbered from 1.", bp.Line)
-		}
-	}
 	body := godap.SetBreakpointsResponseBody{}
-	body.Breakpoints, err = k.setAll(path, wanted)
+	body.Breakpoints, err = k.setAll(path, len(a.Breakpoints), func(i int) (job.Breakpoint, error) {
+		b := a.Breakpoints[i]
+		bp := job.Breakpoint{
+			Source: path, Line: c.lineIn(b.Line), Condition: b.Condition, HitCondition: b.HitCondition,
+			LogMessage: b.LogMessage,
+		}
+		if bp.Line < 1 {
+			return bp, refuse("there is no line %d: lines are numbered from 1", bp.Line)
+		}
+		return d.checkBreakpoint(bp, b.BreakpointExtra)
+	})
 	for i := range body.Breakpoints {
 		if !body.Breakpoints[i].Verified {
 			body.Breakpoints[i].Line = a.Breakpoints[i].Line
@@ -242,78 +213,52 @@ func setBreakpoints(k *call, a protocol.SetBreakpointsArguments) (any, error) {
 }
 
 func setFunctionBreakpoints(k *call, a protocol.SetFunctionBreakpointsArguments) (any, error) {
-	d := k.c.debuggee()
-	wanted := make([]wantedBreakpoint, len(a.Breakpoints))
-	for i, b := range a.Breakpoints {
-		name := strings.TrimSpace(b.Name)
-		bp := job.Breakpoint{Function: name, Condition: b.Condition, HitCondition: strings.TrimSpace(b.HitCondition)}
-		wanted[i] = d.checkBreakpoint(bp, b.BreakpointExtra)
-		if wanted[i].refused == "" && name == "" {
-			wanted[i].refused = "A function breakpoint needs the name of a function, and this one is empty."
+	list, err := k.setAll("", len(a.Breakpoints), func(i int) (job.Breakpoint, error) {
+		b := a.Breakpoints[i]
+		bp := job.Breakpoint{Function: strings.TrimSpace(b.Name), Condition: b.Condition, HitCondition: b.HitCondition}
+		if bp.Function == "" {
+			return bp, refuse("a function breakpoint needs the name of a function, and this one is empty")
 		}
+		return k.d.checkBreakpoint(bp, b.BreakpointExtra)
+	})
+	return godap.SetFunctionBreakpointsResponseBody{Breakpoints: list}, err
+}
+
+// checkBreakpoint fills in mode and ranks, and refuses what cannot be.
+func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointExtra) (job.Breakpoint, error) {
+	switch {
+	case d.Cores:
+		return bp, refuse("core files do not run, so there are no breakpoints")
+	case d.Running:
+		return bp, refuse("the job was launched without debuggers (noDebug), so there are no breakpoints: launch it " +
+			"without noDebug")
 	}
-	body := godap.SetFunctionBreakpointsResponseBody{}
-	var err error
-	body.Breakpoints, err = k.setAll("", wanted)
-	return body, err
-}
-
-// wantedBreakpoint is one that the client wants, or why it cannot be had.
-type wantedBreakpoint struct {
-	bp      job.Breakpoint
-	refused string // whole sentence
-}
-
-// checkBreakpoint fills in mode and ranks, and says what cannot be.
-func (d *debuggee) checkBreakpoint(bp job.Breakpoint, extra protocol.BreakpointExtra) wantedBreakpoint {
-	w := wantedBreakpoint{bp: bp}
 	ranks, condition, prefixed, err := splitRanks(bp.Condition, d.Job.Ranks())
 	if err != nil {
-		w.refused = "The condition starts with a rank set that cannot be used: " + sentence(err.Error())
-		return w
+		return bp, refuse("the condition starts with a rank set that cannot be used: %s", sentence(err.Error()))
 	}
-	w.bp.Ranks, w.bp.Condition = ranks, condition
+	if prefixed && extra.Ranks != "" {
+		return bp, refuse("the ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give them once",
+			extra.Ranks, ranks)
+	}
 	if extra.Ranks != "" {
-		if prefixed {
-			w.refused = fmt.Sprintf(
-				"The ranks are given twice, as `ranks` (%s) and in front of the condition ([%s]): give them once.",
-				extra.Ranks,
-				ranks,
-			)
-			return w
-		}
-		if w.bp.Ranks, err = rankset.Parse(extra.Ranks, d.Job.Ranks()); err != nil {
-			w.refused = sentence(err.Error())
-			return w
+		if ranks, err = rankset.Parse(extra.Ranks, d.Job.Ranks()); err != nil {
+			return bp, err
 		}
 	}
-	switch extra.Mode {
-	case "", protocol.ModeRank:
-		w.bp.Mode = job.ModeRank
-	case protocol.ModeAll:
-		w.bp.Mode = job.ModeAll
-	case protocol.ModeCausal:
-		w.bp.Mode = job.ModeCausal
-		if d.Controller == nil {
-			w.refused = "The mode causal needs a replay, and this job is live: record it with cohort record, and " +
-				"debug the recording."
-		}
-	default:
-		w.refused = fmt.Sprintf("There is no breakpoint mode %s: use %q, %q or %q.", quoteShort(extra.Mode),
+	bp.Ranks, bp.Condition, bp.HitCondition = ranks, condition, strings.TrimSpace(bp.HitCondition)
+	bp.Mode = cmp.Or(job.Mode(extra.Mode), job.ModeRank)
+	switch h := bp.HitCondition; {
+	case bp.Mode == job.ModeCausal && d.Controller == nil:
+		return bp, refuse("the mode causal needs a replay, and %s", d.notReplay())
+	case bp.Mode != job.ModeRank && bp.Mode != job.ModeAll && bp.Mode != job.ModeCausal:
+		return bp, refuse("there is no breakpoint mode %s: use %q, %q or %q", quoteShort(extra.Mode),
 			protocol.ModeRank, protocol.ModeAll, protocol.ModeCausal)
+	case h != "" && (!isNumber(h) || strings.Trim(h, "0") == ""):
+		return bp, refuse("the hit condition %s cannot be used: give a number, and the breakpoint stops at that hit and "+
+			"at each later one", quoteShort(h))
 	}
-	if h := bp.HitCondition; w.refused == "" && h != "" && (!isNumber(h) || strings.Trim(h, "0") == "") {
-		w.refused = fmt.Sprintf("The hit condition %s cannot be used: give a number, and the breakpoint stops at "+
-			"that hit and at each later one.", quoteShort(h))
-	}
-	if d.Cores {
-		w.refused = "Core files do not run, so there are no breakpoints."
-	}
-	if w.refused == "" && d.Running {
-		w.refused = "The job was launched without debuggers (noDebug), so there are no breakpoints: launch it " +
-			"without noDebug."
-	}
-	return w
+	return bp, nil
 }
 
 // splitRanks takes a rank set in front of a condition or console line apart: "[0,2] x > 3". given is false if there is
@@ -325,10 +270,8 @@ func splitRanks(text string, n int) (ranks rankset.Set, rest string, given bool,
 	}
 	inside, rest, ok := strings.Cut(trimmed[1:], "]")
 	if !ok {
-		return rankset.Set{}, "", true, refuse(
-			"the rank set in %s has no closing bracket: write it as in `[0,2] x > 3`",
-			quoteShort(trimmed),
-		)
+		return rankset.Set{}, "", true, refuse("the rank set in %s has no closing bracket: write it as in `[0,2] x > 3`",
+			quoteShort(trimmed))
 	}
 	ranks, err = rankset.Parse(strings.TrimSpace(inside), n)
 	if err != nil {
@@ -337,27 +280,27 @@ func splitRanks(text string, n int) (ranks rankset.Set, rest string, given bool,
 	return ranks, strings.TrimSpace(rest), true, nil
 }
 
-// setAll puts the breakpoints that can be had into the table and answers for all.
-func (k *call) setAll(source string, wanted []wantedBreakpoint) ([]godap.Breakpoint, error) {
+// setAll puts those of n breakpoints that can be had into the table and answers for all.
+func (k *call) setAll(source string, n int, wanted func(i int) (job.Breakpoint, error)) ([]godap.Breakpoint, error) {
 	var bps []job.Breakpoint
-	for _, w := range wanted {
-		if w.refused == "" {
-			bps = append(bps, w.bp)
+	out := make([]godap.Breakpoint, n)
+	for i := range out {
+		if bp, err := wanted(i); err != nil {
+			out[i].Message = sentence(err.Error())
+		} else {
+			bps = append(bps, bp)
 		}
 	}
 	k.lockGate() // the client learns the numbers from the answer, and only then that one of them has changed
-	statuses, err := k.c.debuggee().breakpoints.set(k.ctx, breakpointOwner{client: k.c}, source, bps)
+	statuses, err := k.d.breakpoints.set(k.ctx, breakpointOwner{client: k.c}, source, bps)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]godap.Breakpoint, 0, len(wanted))
-	for _, w := range wanted {
-		if w.refused != "" {
-			out = append(out, godap.Breakpoint{Message: w.refused})
-			continue
+	for i := range out {
+		if out[i].Message == "" {
+			out[i] = k.c.breakpoint(statuses[0])
+			statuses = statuses[1:]
 		}
-		out = append(out, k.c.breakpoint(statuses[0]))
-		statuses = statuses[1:]
 	}
 	return out, nil
 }

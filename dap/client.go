@@ -15,6 +15,8 @@ import (
 	"time"
 
 	godap "github.com/google/go-dap"
+
+	"github.com/cohort-debugger/cohort/job"
 )
 
 // flushTime bounds how long a connection that ends waits for a client that reads slowly or not at all.
@@ -40,22 +42,22 @@ type client struct {
 	gate sync.Mutex
 
 	view *view
+	// caps are written by initialize, launch and attach, before phase says so, and never again.
+	caps clientCaps
 
-	progressNumber atomic.Int64
-	authorized     atomic.Bool // the token has been shown, or none is needed
+	authorized atomic.Bool // the token has been shown, or none is needed
 
-	mu       sync.Mutex // guards the fields below; held for moments only
-	phase    phase
-	caps     clientCaps
-	job      *debuggee // nil until launch or attach has succeeded
-	owner    bool      // this client launched it
-	leaving  *bool     // terminateDebuggee of a disconnect that was asked for; nil: not asked
-	pump     sync.WaitGroup
-	told     chan struct{} // closed when the client has been told all of the job
-	steered  *steeredWait
-	bars     map[string]int           // progress id -> seq of the request that it belongs to
-	marks    map[string]chan struct{} // of catchUp: closed when the stream has come to them
-	lastMark int
+	pump sync.WaitGroup
+	sub  *job.Subscription // what pump reads
+	told chan struct{}     // closed when the client has been told all of the job
+
+	// guarded by Server.mu:
+	phase       phase
+	job         *debuggee // nil until launch or attach has succeeded
+	owner       bool      // this client launched it
+	leaving     *bool     // terminateDebuggee of a disconnect that was asked for; nil: not asked
+	steered     *steeredWait
+	progressBar int // number of the last one
 }
 
 // clientCaps is what initialize told about the client.
@@ -68,15 +70,14 @@ type clientCaps struct {
 	linesFrom0    bool
 	columnsFrom0  bool
 	pathsAreURIs  bool
-	clientID      string
 	showLibraries bool
 }
 
 func newClient(ctx context.Context, srv *Server, conn io.ReadWriteCloser, name string, needToken bool) *client {
 	ctx, cancel := context.WithCancelCause(ctx)
 	c := &client{
-		srv: srv, name: name, log: srv.log.With("client", name), conn: conn, needToken: needToken,
-		out: newOutbox(conn), ctx: ctx, cancel: cancel, view: newView(), told: make(chan struct{}),
+		srv: srv, name: name, log: srv.o.Log.With("client", name), conn: conn, needToken: needToken,
+		out: newOutbox(conn), ctx: ctx, cancel: cancel, view: newView(&srv.mu), told: make(chan struct{}),
 	}
 	c.dispatch = newDispatcher(c)
 	return c
@@ -140,12 +141,10 @@ var errDisconnected = fmt.Errorf("%w: the client disconnected", errGone)
 
 // waitFor returns what comes from done, or nil when the time is over.
 func waitFor(done <-chan error, limit time.Duration) error {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-timer.C:
+	case <-time.After(limit):
 		return nil
 	}
 }
@@ -159,7 +158,7 @@ func ignoreClosed(err error) error {
 
 // read takes in messages until the stream or the connection ends.
 func (c *client) read() error {
-	r := bufio.NewReader(c.conn)
+	r := bufio.NewReaderSize(c.conn, maxHeader)
 	for {
 		content, err := readFrame(r)
 		var bad *frameError
@@ -181,7 +180,7 @@ func (c *client) read() error {
 			c.log.Debug("dap: ignored a message that is no request", "message", quoteShort(string(content)))
 			continue
 		case err != nil:
-			c.dispatch.answer(&call{ctx: c.ctx, c: c, req: req}, nil, &requestError{text: err.Error()})
+			c.dispatch.answer(&call{ctx: c.ctx, c: c, req: req}, nil, refuse("%v", err))
 			continue // the frame was whole, so the next one can be read
 		}
 		ended := c.dispatch.accept(req)
@@ -198,7 +197,7 @@ func (c *client) read() error {
 // too.
 func (c *client) protestFrame(bad *frameError) {
 	c.log.Warn("dap: bad frame", "why", bad.text)
-	c.dispatch.answer(&call{ctx: c.ctx, c: c}, nil, &requestError{text: bad.text})
+	c.dispatch.answer(&call{ctx: c.ctx, c: c}, nil, refuse("%s", bad.text))
 	c.say("important", sentence(bad.text)+"\n")
 }
 
@@ -231,34 +230,30 @@ func (c *client) say(category, text string) {
 	c.event("output", godap.OutputEventBody{Category: category, Output: text})
 }
 
-// checkPhase refuses what comes too early or too late.
-func (c *client) checkPhase(command string, s spec) error {
-	c.mu.Lock()
-	phase, job := c.phase, c.job
-	c.mu.Unlock()
-	if phase < s.need {
-		switch phase {
-		case phaseConnected:
-			return refuse("%s was sent before initialize: send initialize first", command)
-		case phaseInitialized:
-			return refuse("%s needs a job, and this session has none yet: send launch, or attach to the job of "+
-				"another client of this server", command)
-		default:
-			return refuse("%s needs ranks that have been started: send configurationDone first", command)
-		}
-	}
-	if job != nil && s.need >= phaseJob && !s.afterEnd {
-		if ended, why := job.ended(); ended {
-			return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", command,
-				why)
-		}
-	}
-	if job != nil && s.needsProcess && job.Cores {
-		return onCores(command)
-	}
-	if job != nil && s.need >= phaseConfigured && !s.afterEnd && !job.ranksLaunched() {
+// admit refuses what comes too early or too late.
+func (k *call) admit(s spec) error {
+	mu := &k.c.srv.mu
+	mu.Lock()
+	defer mu.Unlock()
+	phase := k.c.phase
+	k.d = k.c.job
+	switch d := k.d; {
+	case phase < s.need && phase == phaseConnected:
+		return refuse("%s was sent before initialize: send initialize first", k.asked)
+	case phase < s.need && phase == phaseInitialized:
+		return refuse("%s needs a job, and this session has none yet: send launch, or attach to the job of "+
+			"another client of this server", k.asked)
+	case phase < s.need:
+		return refuse("%s needs ranks that have been started: send configurationDone first", k.asked)
+	case d == nil:
+	case s.need >= phaseJob && !s.afterEnd && d.isOver:
+		return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", k.asked,
+			d.overWhy)
+	case s.needsProcess && d.Cores:
+		return onCores(k.asked)
+	case s.need >= phaseConfigured && !s.afterEnd && !d.launched:
 		return refuse("%s needs ranks that have been started: wait until the client that launched the job has sent "+
-			"configurationDone", command)
+			"configurationDone", k.asked)
 	}
 	return nil
 }
@@ -268,37 +263,22 @@ func onCores(command string) error {
 		"run or be changed", command)
 }
 
-func (c *client) capabilities() clientCaps {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.caps
-}
-
 // debuggee is the job of this session; nil before launch or attach.
 func (c *client) debuggee() *debuggee {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
 	return c.job
-}
-
-// join makes d this session's job.
-func (c *client) join(d *debuggee, owner bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.job, c.owner, c.phase = d, owner, phaseJob
 }
 
 // leave takes this client out of its job, and ends the job if it was this client's or nobody else's.
 func (c *client) leave() {
-	c.mu.Lock()
-	d, owner, asked := c.job, c.owner, c.leaving
-	c.mu.Unlock()
-	if d == nil {
-		return
+	c.srv.mu.Lock()
+	d, terminate := c.job, c.owner
+	if c.leaving != nil {
+		terminate = *c.leaving
 	}
-	terminate := owner
-	if asked != nil {
-		terminate = *asked
+	c.srv.mu.Unlock()
+	if d != nil {
+		d.remove(c, terminate)
 	}
-	d.remove(c, terminate)
 }

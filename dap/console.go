@@ -262,7 +262,7 @@ func consoleHelp(k *call, line consoleLine) (answer, error) {
 		return answer{text: strings.TrimSuffix(b.String(), "\n")}, nil
 	}
 	b.WriteString("Cohort")
-	if v := k.c.srv.version; v != "" {
+	if v := k.c.srv.o.Version; v != "" {
 		b.WriteString(" " + v)
 	}
 	b.WriteString(": the console takes expressions of the program's language, and these commands:\n")
@@ -318,7 +318,7 @@ func trimmed(err error) string { return strings.TrimSuffix(err.Error(), ".") }
 func completions(k *call, a godap.CompletionsArguments) (any, error) {
 	body := godap.CompletionsResponseBody{Targets: []godap.CompletionItem{}}
 	column := a.Column
-	if !k.c.capabilities().columnsFrom0 {
+	if !k.c.caps.columnsFrom0 {
 		column--
 	}
 	units := []rune(a.Text) // DAP counts UTF-16 units; they differ only for what no command contains
@@ -345,7 +345,7 @@ func completions(k *call, a godap.CompletionsArguments) (any, error) {
 				text += " "
 			}
 			add(c.Name, text, c.Help)
-		case len(words) > 0 && words[0] == c.Name && c.complete != nil && k.c.debuggee() != nil:
+		case len(words) > 0 && words[0] == c.Name && c.complete != nil && k.d != nil:
 			for _, word := range c.complete(k) {
 				if strings.HasPrefix(word, last) {
 					add(word, word+" ", "")
@@ -365,7 +365,7 @@ func breakWords(*call) []string {
 }
 
 func rankNumbers(k *call) []string {
-	words := make([]string, min(k.c.debuggee().Job.Ranks(), 100))
+	words := make([]string, min(k.d.Job.Ranks(), 100))
 	for i := range words {
 		words[i] = strconv.Itoa(i)
 	}

@@ -16,7 +16,7 @@ import (
 // matchEvent is `mpipp --match 2:17`: the two types of a message of the recording. They are not in the recording, so
 // the ranks are brought to the ends of the two calls that were given them, and asked there.
 func (k *call) matchEvent(q command.MatchEvent) (string, error) {
-	d := k.c.debuggee()
+	d := k.d
 	if d.Controller == nil {
 		return "", refuse("mpipp --match %s is about an event of a recording and needs a replay, and %s. "+
 			"Calls that two ranks are in or at are compared by `mpipp --match [0] to [1]`", q.At, d.notReplay())
@@ -34,8 +34,8 @@ func (k *call) matchEvent(q command.MatchEvent) (string, error) {
 	}
 	if m.Receive.Event == 0 {
 		return "", refuse("the message that %s sends to rank %d is received by no call that ended in the recording. "+
-			"If rank %d was in its receive when the recording ended, run the ranks to the send with `runto %d:%d`, let rank %d alone go on to the end of its recording "+
-			"(`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
+			"If rank %d was in its receive when the recording ended, run the ranks to the send with `runto %d:%d`, let "+
+			"rank %d alone go on to the end of its recording (`focus %d`, continue), and compare the two calls with `mpipp --match [%d] to [%d]`",
 			m.Send, m.To, m.To, m.Send.Rank, m.Send.Event, m.To, m.To, m.Send.Rank, m.To)
 	}
 	d.cancelRun()
@@ -66,14 +66,7 @@ func (m *RecordedMessage) line() string {
 	if m.Collective {
 		return fmt.Sprintf("is of a collective in which %s gives data to %s", m.Send, to)
 	}
-	return fmt.Sprintf(
-		"%s the message of %s to %s, tag %d, %s",
-		m.Part,
-		m.Send,
-		to,
-		m.Tag,
-		prose.Count(m.Bytes, "byte"),
-	)
+	return fmt.Sprintf("%s the message of %s to %s, tag %d, %s", m.Part, m.Send, to, m.Tag, prose.Count(m.Bytes, "byte"))
 }
 
 // choose finds the message that is meant.
@@ -91,17 +84,14 @@ func choose(q command.MatchEvent, found RecordedMessages) (*RecordedMessage, err
 		return &found.Messages[left[0]], nil
 	}
 	var b strings.Builder
-	which := left
+	which, problem := left, "; say which is meant:"
 	if len(left) == 0 {
+		problem = ", none of which is meant:"
 		for i := range found.Messages {
 			which = append(which, i)
 		}
-		fmt.Fprintf(&b, "event %s has a part in %s, none of which is meant:", found.Call,
-			prose.Count(uint64(len(found.Messages)), "message"))
-	} else {
-		fmt.Fprintf(&b, "event %s has a part in %s; say which is meant:", found.Call,
-			prose.Count(uint64(len(left)), "message"))
 	}
+	fmt.Fprintf(&b, "event %s has a part in %s%s", found.Call, prose.Count(len(which), "message"), problem)
 	const few = 32
 	for n, i := range which {
 		if n == few {
@@ -111,7 +101,7 @@ func choose(q command.MatchEvent, found RecordedMessages) (*RecordedMessage, err
 		m := &found.Messages[i]
 		fmt.Fprintf(&b, "\n  mpipp --match %s message %-4d %s", q.At, i+1, m.line())
 	}
-	return nil, &requestError{text: b.String(), quiet: true}
+	return nil, quietly("%s", b.String())
 }
 
 // matchRecorded obtains the two sides of a message, and compares them. of is the event that was asked about.
@@ -121,8 +111,7 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 	ask := func(ctx context.Context, i int) error {
 		c, other := calls[i], calls[1-i]
 		got, err := k.sides(ctx, command.MatchSide{
-			Rank: c.Rank, Peer: other.Rank, Receives: i == 1, Event: c.Event,
-			Call: c.Name, Which: c.Which,
+			Rank: c.Rank, Peer: other.Rank, Receives: i == 1, Event: c.Event, Call: c.Name, Which: c.Which,
 		})
 		if err != nil {
 			return err
@@ -135,7 +124,7 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 		return nil
 	}
 	// What a rank knows that is in the call, or beyond it, needs no run.
-	status, err := k.c.debuggee().Job.Status()
+	status, err := k.d.Job.Status()
 	if err != nil {
 		return "", err
 	}
@@ -163,7 +152,7 @@ func (k *call) matchRecorded(ctx context.Context, of RecordedCall, m *RecordedMe
 // visit brings the ranks to calls. The stop of the rank whose event was asked about takes the attention, else that of
 // the first; if nothing moves it stays where it is.
 func (k *call) visit(of RecordedCall, calls []RecordedCall, look func(ctx context.Context, index int) error) error {
-	shown, lead := k.c.view.attended(), calls[0]
+	shown, lead := k.c.view.current().shown, calls[0]
 	for _, c := range calls {
 		if c.Rank == of.Rank {
 			lead = c
@@ -172,9 +161,9 @@ func (k *call) visit(of RecordedCall, calls []RecordedCall, look func(ctx contex
 	k.c.view.wantEvent(lead.Rank, lead.Event)
 	bar := k.c.newProgress("Running to the calls", k.req.seq)
 	defer bar.end("")
-	err := k.through(k.c.debuggee().Controller.Visit(calls, look))
+	err := k.through(k.d.Controller.Visit(calls, look))
 	if err != nil {
-		k.c.view.keep(shown)
+		k.c.view.restore(shown)
 	}
 	return err
 }
@@ -189,11 +178,7 @@ func (m *RecordedMessage) contradictions(sides []datatype.Side) string {
 		return out
 	}
 	if size := sides[0].Bytes(); size != int64(m.Bytes) {
-		out += fmt.Sprintf(
-			"\nBut the recording has %s for this message, and the send %d.",
-			prose.Count(m.Bytes, "byte"),
-			size,
-		)
+		out += fmt.Sprintf("\nBut the recording has %s for this message, and the send %d.", prose.Count(m.Bytes, "byte"), size)
 	}
 	for _, s := range sides {
 		if s.Envelope != nil && s.Envelope.Comm != 0 && m.Comm != 0 && s.Envelope.Comm != m.Comm {

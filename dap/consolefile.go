@@ -23,7 +23,7 @@ func (k *call) keepFile(r *backend.EvaluateResult, of rankset.Set) error {
 		name = fmt.Sprintf("%s-%s%s", strings.TrimSuffix(name, extension), strings.ReplaceAll(of.String(), ",", "+"),
 			extension)
 	}
-	path, err := writeFile(k.c.debuggee().Launch.Cwd, name, r.File.Data)
+	path, err := writeFile(k.d.Launch.Cwd, name, r.File.Data)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (k *call) keepFile(r *backend.EvaluateResult, of rankset.Set) error {
 // directory of the program, or if that is not here in this server's.
 func writeFile(dir, name string, data []byte) (path string, err error) {
 	refused := func(err error) (string, error) {
-		return "", &requestError{text: fmt.Sprintf("%s cannot be written: %v", quoteShort(path), err), quiet: true}
+		return "", quietly("%s cannot be written: %v", quoteShort(path), err)
 	}
 	path = name
 	if !filepath.IsAbs(path) && filepath.IsAbs(dir) {

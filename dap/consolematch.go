@@ -52,7 +52,7 @@ func (k *call) matchRanks(send, recv command.MatchSide) (string, error) {
 	}
 	s, r, note, err := datatype.PickMatch(sends, recvs)
 	if err != nil {
-		return "", &requestError{text: err.Error(), quiet: true}
+		return "", quietly("%v", err)
 	}
 	for _, side := range []*datatype.Side{&s, &r} {
 		if side.Envelope != nil {
@@ -114,7 +114,7 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 	if add == "" {
 		return err
 	}
-	return &requestError{text: sentence(err.Error()) + " " + add, quiet: true}
+	return quietly("%s %s", sentence(err.Error()), add)
 }
 
 // waitsFor reports whether each of the receives takes messages of that rank only.
@@ -129,21 +129,21 @@ func waitsFor(receives []datatype.Side, rank int) bool {
 
 // sides asks the side's rank for its type; for several types if it is in a call that waits for several requests.
 func (k *call) sides(ctx context.Context, s command.MatchSide) ([]datatype.Side, error) {
-	if n := k.c.debuggee().Job.Ranks(); s.Rank >= n {
+	if n := k.d.Job.Ranks(); s.Rank >= n {
 		return nil, refuse("mpipp --match names rank %d; the job has the ranks 0 to %d", s.Rank, n-1)
 	}
-	results, err := k.c.debuggee().Job.Evaluate(ctx, rankset.New(s.Rank), backend.EvaluateRequest{
+	results, err := k.d.Job.Evaluate(ctx, rankset.New(s.Rank), backend.EvaluateRequest{
 		Expression: s.ExportLine(), Context: backend.ContextREPL,
 	})
 	result, err := oneAnswer(s.Rank, results, err)
 	if err != nil {
-		return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
+		return nil, quietly("[%d] %v", s.Rank, err)
 	}
 	var sides []datatype.Side
 	for line := range strings.Lines(strings.TrimSpace(result.Text)) {
 		side, err := datatype.Import(line)
 		if err != nil {
-			return nil, &requestError{text: fmt.Sprintf("[%d] %v", s.Rank, err), quiet: true}
+			return nil, quietly("[%d] %v", s.Rank, err)
 		}
 		side.Where = fmt.Sprintf("rank %d", s.Rank)
 		sides = append(sides, side)

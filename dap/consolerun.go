@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,8 +15,6 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
-	"github.com/cohort-debugger/cohort/rankset"
-	"github.com/cohort-debugger/cohort/replayctl"
 )
 
 // runCommand carries out a line that is one of the console's commands.
@@ -26,7 +25,7 @@ func (k *call) runCommand(a godap.EvaluateArguments) (got answer, ours bool, err
 		return answer{}, false, nil
 	case c.Arguments == "" && arguments != "":
 		err = refuse("%s takes no argument, but was given %s", c.Name, quoteShort(arguments))
-	case c.needsProcess && k.c.debuggee().Cores:
+	case c.needsProcess && k.d.Cores:
 		err = onCores(c.Name)
 	default:
 		got, err = c.run(k, consoleLine{arguments, a.FrameId})
@@ -37,18 +36,18 @@ func (k *call) runCommand(a godap.EvaluateArguments) (got answer, ours bool, err
 // consoleThread is the DAP thread that a command without one acts on: of the rank that was chosen and runs, else of the
 // frame, else of the rank whose stop is shown, else of the lowest of the focus.
 func (k *call) consoleThread(line consoleLine) (int, error) {
-	if rank := k.c.view.awaited(); rank >= 0 {
+	if rank := k.c.view.current().wanted; rank >= 0 {
 		return protocol.ThreadID(rank, 1), nil
 	}
 	if line.frame != 0 {
 		frame, err := k.c.view.frame(line.frame)
-		return protocol.ThreadID(frame.rank, max(frame.id.Thread, 1)), err
+		return protocol.ThreadID(frame.rank, max(frame.frame.Thread, 1)), err
 	}
 	rank, err := k.consoleRank()
 	if err == nil {
 		return protocol.ThreadID(rank, 1), nil
 	}
-	focus, err := k.c.debuggee().Job.Focus()
+	focus, err := k.d.Job.Focus()
 	return protocol.ThreadID(max(focus.Min(), 0), 1), err
 }
 
@@ -80,7 +79,7 @@ func (k *call) resumeAs(command string, thread int) (any, error) {
 
 // consoleRun continues again and again.
 func consoleRun(k *call, line consoleLine) (answer, error) {
-	d := k.c.debuggee()
+	d := k.d
 	sub := d.Job.Subscribe(job.WithoutOutput)
 	defer sub.Close()
 	for {
@@ -127,7 +126,7 @@ func (k *call) afterEnd() (answer, error) {
 
 // awaitRanks waits until a rank is as wanted and the job is idle; nil: the job has ended first.
 func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) bool) ([]job.RankStatus, error) {
-	d := k.c.debuggee()
+	d := k.d
 	for {
 		if _, err := waitIdle(k, struct{}{}); err != nil {
 			if over, _ := d.ended(); over {
@@ -153,7 +152,7 @@ func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) boo
 }
 
 func consoleWait(k *call, _ consoleLine) (answer, error) {
-	sub := k.c.debuggee().Job.Subscribe(job.WithoutOutput)
+	sub := k.d.Job.Subscribe(job.WithoutOutput)
 	defer sub.Close()
 	for {
 		status, err := k.awaitRanks(sub, func(job.RankStatus) bool { return true })
@@ -191,7 +190,7 @@ func consoleFocus(k *call, line consoleLine) (answer, error) {
 		body, err := k.focusOn(strings.TrimSuffix(strings.TrimPrefix(set, "["), "]"))
 		return confirm("The focus is [%s].", body.Ranks), err
 	}
-	focus, err := k.c.debuggee().Job.Focus()
+	focus, err := k.d.Job.Focus()
 	return answer{text: "The focus is [" + focus.String() + "]."}, err
 }
 
@@ -199,7 +198,7 @@ func consoleFocus(k *call, line consoleLine) (answer, error) {
 // is the next one.
 func consoleSelect(k *call, line consoleLine) (answer, error) {
 	rank, err := strconv.Atoi(line.arguments)
-	if n := k.c.debuggee().Job.Ranks(); err != nil || rank >= n {
+	if n := k.d.Job.Ranks(); err != nil || rank >= n {
 		return answer{}, refuse("there is no rank %s: the job has the ranks 0 to %d", line.arguments, n-1)
 	}
 	s, err := k.stopped(rank)
@@ -210,7 +209,8 @@ func consoleSelect(k *call, line consoleLine) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	k.c.event("stopped", k.c.view.showAgain(s))
+	k.c.view.attend(attention{shown: rank, wanted: -1})
+	k.c.event("stopped", stoppedBody(s))
 	return confirm("%s", s.Text), nil
 }
 
@@ -220,20 +220,11 @@ func consoleRanks(k *call, _ consoleLine) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	byText := map[string]rankset.Set{}
-	var order []string
+	texts := map[int]string{}
 	for _, r := range body.Ranks {
-		text := describeRank(r)
-		if _, ok := byText[text]; !ok {
-			order = append(order, text)
-		}
-		byText[text] = byText[text].With(r.Rank)
+		texts[r.Rank] = describeRank(r)
 	}
-	lines := make([]string, 0, len(order)+1)
-	for _, text := range order {
-		lines = append(lines, "["+byText[text].String()+"] "+text)
-	}
-	lines = append(lines, "The focus is ["+body.Focus+"].")
+	lines := append(job.MergeTexts(texts), "The focus is ["+body.Focus+"].")
 	return answer{text: strings.Join(lines, "\n")}, nil
 }
 
@@ -288,10 +279,7 @@ func consoleLocals(k *call, line consoleLine) (answer, error) {
 		if err != nil || len(frames) == 0 {
 			return answer{}, err
 		}
-		user := slices.IndexFunc(frames, func(f godap.StackFrame) bool {
-			return f.Source != nil && f.Source.Path != "" && f.PresentationHint != "subtle"
-		})
-		line.frame = frames[max(user, 0)].Id
+		line.frame = frames[protocol.UserFrame(frames)].Id
 	}
 	body, err := scopes(k, godap.ScopesArguments{FrameId: line.frame})
 	if err != nil {
@@ -321,30 +309,17 @@ func consoleInput(k *call, line consoleLine) (answer, error) {
 }
 
 func consoleCut(k *call, line consoleLine) (answer, error) {
-	d := k.c.debuggee()
-	if d.Controller == nil {
-		return answer{}, refuse("cut needs a replay, and %s", d.notReplay())
-	}
-	at, err := checkEvent("cut", line.arguments)
+	body, err := cut(k, protocol.CutArguments{At: line.arguments})
 	if err != nil {
 		return answer{}, err
 	}
-	body, err := d.Controller.Cut(k.ctx, at)
-	return answer{text: body.Text + "\n" + positions(body.Positions)}, err
+	at := body.(protocol.CutBody) //nolint:errcheck,forcetypeassert // it is that
+	return answer{text: at.Text + "\n" + positions(at.Positions)}, nil
 }
 
 func consoleRunTo(k *call, line consoleLine) (answer, error) {
-	d := k.c.debuggee()
-	if d.Controller == nil {
-		return answer{}, refuse("runto needs a replay, and %s", d.notReplay())
-	}
-	at, err := checkEvent("runto", line.arguments)
-	if err != nil {
-		return answer{}, err
-	}
-	k.c.view.want(-1)
-	err = k.steer(func() *replayctl.Run { return d.Controller.RunTo(at, nil) })
-	return answer{text: "All ranks run to the causal cut of " + at + "."}, err
+	_, err := runTo(k, protocol.CutArguments{At: line.arguments})
+	return answer{text: "All ranks run to the causal cut of " + line.arguments + "."}, err
 }
 
 // breakUsage is said with every mistake in a break command.
@@ -385,7 +360,7 @@ func parseBreak(text string) (bp job.Breakpoint, extra protocol.BreakpointExtra,
 // consoleBreak sets one more breakpoint. What the console sets is apart from what the client sets by requests, which
 // replace all of a source.
 func consoleBreak(k *call, line consoleLine) (answer, error) {
-	d := k.c.debuggee()
+	d := k.d
 	bp, extra, err := parseBreak(line.arguments)
 	if err != nil {
 		return answer{}, err
@@ -393,29 +368,25 @@ func consoleBreak(k *call, line consoleLine) (answer, error) {
 	if bp.Source != "" {
 		bp.Source = d.typedPath(bp.Source)
 	}
-	wanted := d.checkBreakpoint(bp, extra)
-	if wanted.refused != "" {
-		return answer{}, refuse("the breakpoint cannot be set: %s", wanted.refused)
+	if bp, err = d.checkBreakpoint(bp, extra); err != nil {
+		return answer{}, refuse("the breakpoint cannot be set: %v", err)
 	}
 	own := breakpointOwner{k.c, true}
 	before := d.breakpoints.of(own, bp.Source)
 	k.lockGate()
-	statuses, err := d.breakpoints.set(k.ctx, own, bp.Source, append(slices.Clone(before), wanted.bp))
+	statuses, err := d.breakpoints.set(k.ctx, own, bp.Source, append(slices.Clone(before), bp))
 	if err != nil {
 		return answer{}, err
 	}
 	switch last := statuses[len(statuses)-1]; {
 	case !last.Verified:
 		_, err := d.breakpoints.set(k.ctx, own, bp.Source, before)
-		if err != nil {
-			return answer{}, err
-		}
-		return answer{}, refuse("the breakpoint cannot be set: %s", last.Message)
+		return answer{}, cmp.Or(err, refuse("the breakpoint cannot be set: %s", last.Message))
 	case last.Message != "":
 		return answer{text: last.Message}, nil
 	default:
-		wanted.bp.ID, wanted.bp.Line = last.ID, max(last.Line, wanted.bp.Line)
-		return confirm("%s.", breakpointText(wanted.bp)), nil
+		bp.ID, bp.Line = last.ID, max(last.Line, bp.Line)
+		return confirm("%s.", breakpointText(bp)), nil
 	}
 }
 
@@ -450,7 +421,7 @@ func breakpointText(bp job.Breakpoint) string {
 }
 
 func consoleBreakpoints(k *call, _ consoleLine) (answer, error) {
-	list := k.c.debuggee().breakpoints.all()
+	list := k.d.breakpoints.all()
 	if len(list) == 0 {
 		return answer{text: "There are no breakpoints."}, nil
 	}
@@ -462,7 +433,7 @@ func consoleBreakpoints(k *call, _ consoleLine) (answer, error) {
 }
 
 func consoleDelete(k *call, line consoleLine) (answer, error) {
-	d, own := k.c.debuggee(), breakpointOwner{k.c, true}
+	d, own := k.d, breakpointOwner{k.c, true}
 	for _, bp := range d.breakpoints.all() {
 		if strconv.Itoa(bp.ID) != line.arguments {
 			continue

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/job"
 )
@@ -22,26 +25,29 @@ type debuggee struct {
 	over  chan struct{} // the job's end has been seen, or someone wants it to end
 	done  chan struct{} // all processes are gone, and result is set
 
-	Started     // valid after ready, if startErr is nil
+	// after ready, if startErr is nil:
+	Started
+	entryStop   bool // the user wants to see the stops at entry
 	breakpoints *breakpointTable
 
-	mu        sync.Mutex // guards the fields below; held for moments only
-	startErr  error
-	clients   map[*client]struct{}
-	launched  bool // every rank has been launched and resumed from its entry as asked
-	isOver    bool
-	stopped   bool // ranks were ended on request, not by themselves
-	overWhy   string
-	exitCode  int
-	stopErr   error
-	entryStop bool // the user wants to see the stops at entry
-	steered   *steeredRun
+	// after done:
+	exitCode int
+	stopErr  error
+
+	// guarded by Server.mu:
+	startErr error
+	clients  map[*client]bool
+	launched bool // every rank has been launched and resumed from its entry as asked
+	isOver   bool
+	overWhy  string
+	stopped  bool // ranks were ended on request, not by themselves
+	steered  *steeredRun
 }
 
 func newDebuggee(s *Server) *debuggee {
 	d := &debuggee{
 		srv: s, ready: make(chan struct{}), over: make(chan struct{}), done: make(chan struct{}),
-		clients: map[*client]struct{}{},
+		clients: map[*client]bool{},
 	}
 	d.breakpoints = newBreakpointTable(d)
 	return d
@@ -49,21 +55,20 @@ func newDebuggee(s *Server) *debuggee {
 
 // failed: the start did not succeed; the server may launch another.
 func (d *debuggee) failed(err error) {
-	d.mu.Lock()
+	d.srv.mu.Lock()
 	d.startErr = err
-	d.mu.Unlock()
+	d.srv.mu.Unlock()
 	d.srv.release(d)
 	close(d.ready)
 }
 
 // begin takes over what was started, with its first client.
 func (d *debuggee) begin(started Started, owner *client, stopOnEntry bool) {
-	d.Started = started
-	d.mu.Lock()
-	d.clients[owner] = struct{}{}
-	d.entryStop = stopOnEntry
+	d.srv.mu.Lock()
+	d.Started, d.entryStop = started, stopOnEntry
+	d.clients[owner] = true
 	d.launched = started.Running
-	d.mu.Unlock()
+	d.srv.mu.Unlock()
 	close(d.ready)
 	go d.watch(d.Job.Subscribe(job.WithoutOutput))
 }
@@ -75,25 +80,24 @@ func (d *debuggee) add(ctx context.Context, c *client) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
 	switch {
 	case d.startErr != nil:
 		return refuse("attach failed: the job that was being started by another client did not start (%v)", d.startErr)
 	case d.isOver:
 		return refuse("attach failed: the job has ended (%s); launch another", d.overWhy)
 	}
-	d.clients[c] = struct{}{}
+	d.clients[c] = true
 	return nil
 }
 
 // remove takes a client out and ends the job if terminate says so or nobody is left. It returns when all that it ends
 // is gone.
 func (d *debuggee) remove(c *client, terminate bool) {
-	d.mu.Lock()
-	_, member := d.clients[c]
-	last := member && len(d.clients) == 1
-	d.mu.Unlock()
+	d.srv.mu.Lock()
+	member, last := d.clients[c], len(d.clients) == 1
+	d.srv.mu.Unlock()
 	if !member {
 		return
 	}
@@ -102,10 +106,10 @@ func (d *debuggee) remove(c *client, terminate bool) {
 	} else {
 		d.breakpoints.forget(c)
 	}
-	d.mu.Lock()
+	d.srv.mu.Lock()
 	delete(d.clients, c)
 	last = len(d.clients) == 0
-	d.mu.Unlock()
+	d.srv.mu.Unlock()
 	if last {
 		d.stop("its last client has disconnected") // another may have left at the same moment
 		d.Job.Close()
@@ -113,21 +117,11 @@ func (d *debuggee) remove(c *client, terminate bool) {
 	}
 }
 
-func (d *debuggee) clientCount() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.clients)
-}
-
 // everyone is a snapshot of the clients.
 func (d *debuggee) everyone() []*client {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	out := make([]*client, 0, len(d.clients))
-	for c := range d.clients {
-		out = append(out, c)
-	}
-	return out
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
+	return slices.Collect(maps.Keys(d.clients))
 }
 
 // say shows text to the users of all clients.
@@ -139,8 +133,8 @@ func (d *debuggee) say(category, text string) {
 
 // end marks the job as over, once.
 func (d *debuggee) end(why string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
 	if !d.isOver {
 		d.isOver, d.overWhy = true, why
 		close(d.over)
@@ -149,8 +143,8 @@ func (d *debuggee) end(why string) {
 
 // ended tells whether the job is over, and why.
 func (d *debuggee) ended() (bool, string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
 	return d.isOver, d.overWhy
 }
 
@@ -179,9 +173,9 @@ func (d *debuggee) watch(sub *job.Subscription) {
 		}
 	}()
 	byItself := d.awaitEnd(sub)
-	d.mu.Lock()
+	d.srv.mu.Lock()
 	d.stopped = !byItself
-	d.mu.Unlock()
+	d.srv.mu.Unlock()
 
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
@@ -193,7 +187,7 @@ func (d *debuggee) watch(sub *job.Subscription) {
 	if d.Controller != nil {
 		d.Controller.Close()
 	}
-	code := d.exitStatus(ctx)
+	code := d.exitStatus()
 	err := errors.Join(d.Job.Kill(ctx), d.Stop(ctx))
 	select {
 	case <-waited:
@@ -201,11 +195,9 @@ func (d *debuggee) watch(sub *job.Subscription) {
 		err = errors.Join(err, fmt.Errorf("the launcher had not ended %v after it was asked to", stopTime))
 	}
 	if err != nil {
-		d.srv.log.Warn("dap: ending the job", "error", err)
+		d.srv.o.Log.Warn("dap: ending the job", "error", err)
 	}
-	d.mu.Lock()
 	d.exitCode, d.stopErr = code, err
-	d.mu.Unlock()
 }
 
 // awaitEnd tells whether the job has ended by itself.
@@ -237,15 +229,15 @@ func (d *debuggee) notReplay() string {
 
 // wasStopped tells whether the ranks were ended on request.
 func (d *debuggee) wasStopped() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
 	return d.stopped
 }
 
 // exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the
 // signal's number for a signal as shells have it, 1 for a lost rank; 0 also for ranks that are only now going to be
 // killed on request.
-func (d *debuggee) exitStatus(ctx context.Context) int {
+func (d *debuggee) exitStatus() int {
 	if d.Cores {
 		return 0 // how the processes ended is what is looked at, not how this session does
 	}
@@ -257,9 +249,9 @@ func (d *debuggee) exitStatus(ctx context.Context) int {
 		switch {
 		case r.State == job.Lost:
 			return 1
-		case r.State == job.Exited && r.Exit != nil && r.Exit.Signal != "":
-			return 128 + signalNumber(r.Exit.Signal)
-		case r.State == job.Exited && r.Exit != nil && r.Exit.Code != 0:
+		case r.State == job.Exited && r.Exit.Signal != "":
+			return 128 + int(unix.SignalNum(r.Exit.Signal)) // 0 if it is unknown
+		case r.State == job.Exited && r.Exit.Code != 0:
 			return r.Exit.Code
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -69,6 +70,7 @@ func on[A any](s spec, handler func(*call, A) (any, error)) spec {
 type call struct {
 	ctx    context.Context // ends when the request is cancelled or the connection ends
 	c      *client
+	d      *debuggee // the client's job when the request was admitted; nil before launch or attach
 	req    request
 	asked  string // the request's command, or that of the console
 	cancel context.CancelCauseFunc
@@ -87,43 +89,45 @@ type dispatcher struct {
 	lastConsole <-chan struct{}
 	wg          sync.WaitGroup
 
-	mu      sync.Mutex // guards the fields below
-	running map[*call]struct{}
+	// guarded by Server.mu:
+	running map[*call]bool
 	closing bool
 }
 
 func newDispatcher(c *client) *dispatcher {
 	ready := make(chan struct{})
 	close(ready)
-	return &dispatcher{c: c, lastMain: ready, lastConsole: ready, running: map[*call]struct{}{}}
+	return &dispatcher{c: c, lastMain: ready, lastConsole: ready, running: map[*call]bool{}}
 }
 
 // accept starts serving a request; it never blocks. The channel is closed when the request has been answered.
 func (d *dispatcher) accept(req request) <-chan struct{} {
 	ctx, cancel := context.WithCancelCause(d.c.ctx)
 	k := &call{ctx: ctx, c: d.c, req: req, asked: req.command, cancel: cancel, ended: make(chan struct{})}
-	s, ok := d.c.srv.requests[req.command]
-	if !ok {
+	s, known := d.c.srv.requests[req.command]
+	switch {
+	case !known:
 		d.answer(k, nil, d.c.srv.unknownCommand(req.command))
-		cancel(nil)
-		close(k.ended)
-		return k.ended
-	}
-	if req.command == "cancel" { // must work when too much else is outstanding
+	case req.command == "cancel": // must work when too much else is outstanding
 		d.serve(k, s)
-		cancel(nil)
-		close(k.ended)
-		return k.ended
-	}
-	if err := d.begin(k); err != nil {
+	default:
+		err := d.begin(k)
+		if err == nil {
+			d.schedule(k, s)
+			return k.ended
+		}
 		d.answer(k, nil, err)
-		cancel(nil)
-		close(k.ended)
-		return k.ended
 	}
+	cancel(nil)
+	close(k.ended)
+	return k.ended
+}
+
+// schedule serves a request when those that it comes after have been served. For accept's goroutine.
+func (d *dispatcher) schedule(k *call, s spec) {
 	l := s.lane
 	if s.of != nil {
-		l, k.asked = s.of(req.arguments)
+		l, k.asked = s.of(k.req.arguments)
 	}
 	waitFor, done := d.queue(l)
 	go func() {
@@ -137,10 +141,9 @@ func (d *dispatcher) accept(req request) <-chan struct{} {
 			<-w
 		}
 	}()
-	return k.ended
 }
 
-// queue tells what a request of a lane waits for and enters it into the lane. owned by accept's goroutine.
+// queue tells what a request of a lane waits for and enters it into the lane. For accept's goroutine.
 func (d *dispatcher) queue(l lane) (waitFor []<-chan struct{}, done chan struct{}) {
 	done = make(chan struct{})
 	switch l {
@@ -190,7 +193,7 @@ func (d *dispatcher) run(k *call, s spec) (body any, err error) {
 				"with the log", k.req.command, r)
 		}
 	}()
-	if err := k.c.checkPhase(k.asked, s); err != nil {
+	if err := k.admit(s); err != nil {
 		return nil, err
 	}
 	return s.run(k, k.req.arguments)
@@ -214,13 +217,9 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 		}
 		id := errorID(err)
 		response.Message = short
-		raw, err = json.Marshal(godap.ErrorResponseBody{Error: &godap.ErrorMessage{
-			Id: id, Format: text,
-			ShowUser: show,
-		}})
-		if err != nil { // cannot be, of strings, a number and a bool; the message says it all the same
-			d.c.log.Error("dap: an error cannot be encoded", "error", err)
-		}
+		raw, _ = json.Marshal(godap.ErrorResponseBody{ // cannot fail, of strings, a number and a bool
+			Error: &godap.ErrorMessage{Id: id, Format: text, ShowUser: show},
+		})
 		d.c.log.Debug("dap: request refused", "command", k.req.command, "seq", k.req.seq, "why", text)
 	}
 	d.c.post(envelope{response: response, body: raw})
@@ -232,25 +231,24 @@ func (d *dispatcher) answer(k *call, body any, err error) {
 
 // begin enters a request among the outstanding ones, unless there are too many or the connection ends.
 func (d *dispatcher) begin(k *call) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.c.srv.mu.Lock()
+	defer d.c.srv.mu.Unlock()
 	if d.closing {
 		return refuse("%s was refused: this session ends", k.req.command)
 	}
 	if len(d.running) >= maxOutstanding {
 		return refuse("%s was refused: %d requests of this client are not answered yet; wait for some of the answers "+
-			"first",
-			k.req.command, len(d.running))
+			"first", k.req.command, len(d.running))
 	}
-	d.running[k] = struct{}{}
+	d.running[k] = true
 	d.wg.Add(1)
 	return nil
 }
 
 func (d *dispatcher) end(k *call) {
 	k.cancel(nil)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.c.srv.mu.Lock()
+	defer d.c.srv.mu.Unlock()
 	delete(d.running, k)
 	close(k.ended)
 	d.wg.Done()
@@ -259,7 +257,7 @@ func (d *dispatcher) end(k *call) {
 // close refuses further requests, cancels those that are outstanding but for keep, and waits until they have been
 // answered.
 func (d *dispatcher) close(keep *call) {
-	d.mu.Lock()
+	d.c.srv.mu.Lock()
 	d.closing = true
 	var others []*call
 	for k := range d.running {
@@ -268,7 +266,7 @@ func (d *dispatcher) close(keep *call) {
 			others = append(others, k)
 		}
 	}
-	d.mu.Unlock()
+	d.c.srv.mu.Unlock()
 	for _, k := range others {
 		<-k.ended
 	}
@@ -276,8 +274,8 @@ func (d *dispatcher) close(keep *call) {
 
 // cancelWhere cancels the outstanding requests that match, and tells how many those were.
 func (d *dispatcher) cancelWhere(match func(*call) bool) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.c.srv.mu.Lock()
+	defer d.c.srv.mu.Unlock()
 	n := 0
 	for k := range d.running {
 		if match(k) {
@@ -294,15 +292,10 @@ func (s *Server) unknownCommand(command string) error {
 		return refuse("Cohort does not support the request %s; what it does support is in the capabilities that "+
 			"initialize returns", quoteShort(command))
 	}
-	known := make([]string, 0, len(s.requests))
-	for name := range s.requests {
-		known = append(known, name)
-	}
 	hint := ""
-	if near := nearest(command, known); near != "" {
+	if near := nearest(command, slices.Sorted(maps.Keys(s.requests))); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	return refuse("the request %s is neither part of the Debug Adapter Protocol nor one of Cohort's%s (Cohort's are "+
-		"%q and its like, see docs/dap.md)",
-		quoteShort(command), hint, protocol.RequestRanks)
+		"%q and its like, see docs/dap.md)", quoteShort(command), hint, protocol.RequestRanks)
 }

@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,25 +66,22 @@ var errGone = errors.New("the connection has ended")
 // shall show it by itself.
 // Names of requests and of commands of the console keep their case.
 func describeError(ctx context.Context, command, asked string, err error) (text, short string, show bool) {
-	var own *requestError
-	var state *backend.StateError
-	switch cause := context.Cause(ctx); {
-	case cause != nil && errors.Is(cause, errCancelled):
+	cause := context.Cause(ctx)
+	text = prose.Sentence(err.Error(), command, asked)
+	own, ours := errors.AsType[*requestError](err)
+	_, state := errors.AsType[*backend.StateError](err)
+	switch {
+	case errors.Is(cause, errCancelled):
 		return fmt.Sprintf("The request %s was cancelled.", command), shortCancelled, false
-	case cause != nil && errors.Is(cause, errGone) && errors.Is(err, context.Canceled):
+	case errors.Is(cause, errGone) && errors.Is(err, context.Canceled):
 		return fmt.Sprintf("The request %s was cancelled because the session ends.", command), shortCancelled, false
-	case errors.As(err, &own):
-		short = own.short
-		if short == "" {
-			short = prose.Sentence(own.text, command, asked)
-		}
-		return prose.Sentence(own.text, command, asked), short, !own.quiet
-	case errors.As(err, &state):
-		return prose.Sentence(err.Error(), command, asked), shortNotStopped, false
-	default:
-		text = prose.Sentence(err.Error(), command, asked)
-		return text, text, true
+	case ours:
+		text = prose.Sentence(own.text, command, asked)
+		return text, cmp.Or(own.short, text), !own.quiet
+	case state:
+		return text, shortNotStopped, false
 	}
+	return text, text, true
 }
 
 func sentence(text string) string { return prose.Sentence(text) }

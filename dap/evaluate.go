@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"strings"
 
 	godap "github.com/google/go-dap"
@@ -22,10 +23,7 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 		context = backend.ContextHover
 	}
 	if a.FrameId == 0 {
-		return nil, &requestError{
-			text:  "evaluate needs `frameId`, which says in which rank: take one from stackTrace",
-			quiet: true,
-		}
+		return nil, quietly("evaluate needs `frameId`, which says in which rank: take one from stackTrace")
 	}
 	frame, err := c.view.frame(a.FrameId)
 	if err != nil {
@@ -36,31 +34,27 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 		return nil, err
 	}
 	result, err := b.Evaluate(k.ctx, backend.EvaluateRequest{
-		Frame: frame.id, Expression: a.Expression, Context: context, Hex: a.Format != nil && a.Format.Hex,
+		Frame: frame.frame, Expression: a.Expression, Context: context, Hex: a.Format != nil && a.Format.Hex,
 	})
 	if err != nil {
-		return nil, &requestError{text: aboutRank(frame.rank, err).Error(), quiet: true}
+		return nil, quietly("%v", aboutRank(frame.rank, err))
 	}
-	return c.result(frame.rank, frame.generation, result), nil
+	return c.result(frame.moment, result), nil
 }
 
 // result is a result as DAP has it.
-func (c *client) result(rank int, generation uint64, r backend.EvaluateResult) godap.EvaluateResponseBody {
-	v := c.variable(rank, generation, r.Variable)
-	out := godap.EvaluateResponseBody{
-		Result: v.Value, Type: v.Type, VariablesReference: v.VariablesReference, NamedVariables: v.NamedVariables,
+func (c *client) result(at moment, r backend.EvaluateResult) godap.EvaluateResponseBody {
+	v := c.variable(at, r.Variable)
+	return godap.EvaluateResponseBody{
+		Result: cmp.Or(r.Text, v.Value), Type: v.Type, VariablesReference: v.VariablesReference, NamedVariables: v.NamedVariables,
 		IndexedVariables: v.IndexedVariables, MemoryReference: v.MemoryReference, PresentationHint: v.PresentationHint,
 	}
-	if r.Text != "" {
-		out.Result = r.Text
-	}
-	return out
 }
 
 // evaluateConsole is a line of the console: one of our commands, or something to evaluate on a rank set or in the rank
 // of the frame.
 func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
-	d := k.c.debuggee()
+	d := k.d
 	line := strings.TrimSpace(a.Expression)
 	if line == "" {
 		return godap.EvaluateResponseBody{}, nil
@@ -77,14 +71,12 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := backend.EvaluateRequest{Expression: expression, Context: backend.ContextREPL, Hex: a.Format != nil &&
-		a.Format.Hex}
+	hex := a.Format != nil && a.Format.Hex
+	req := backend.EvaluateRequest{Expression: expression, Context: backend.ContextREPL, Hex: hex}
 	if given {
 		if expression == "" {
-			return nil, refuse(
-				"the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`",
-				quoteShort(line),
-			)
+			return nil, refuse("the console line %s names ranks but says nothing to evaluate: write it as in `[0,2] p x`",
+				quoteShort(line))
 		}
 		return k.evaluateOn(ranks, req)
 	}
@@ -100,25 +92,25 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 		if err != nil {
 			return nil, notEvaluated(line, err)
 		}
-		return k.c.result(frame.rank, frame.generation, result), nil
+		return k.c.result(frame.moment, result), nil
 	}
 	rank, err := k.consoleRank()
 	if err != nil {
 		return nil, err
 	}
-	generation := k.c.view.generation(rank)
+	at := k.c.view.now(rank)
 	result, err := k.evaluateOne(rank, req)
 	if err != nil {
 		return nil, notEvaluated(line, aboutRank(rank, err))
 	}
-	body := k.c.result(rank, generation, result)
+	body := k.c.result(at, result)
 	// No frame was given, so which rank answered must be said.
 	body.Result = job.MergedResult{Ranks: rankset.New(rank), Text: body.Result}.String()
 	return body, nil
 }
 
 func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
-	results, err := k.c.debuggee().Job.Evaluate(k.ctx, rankset.New(rank), req)
+	results, err := k.d.Job.Evaluate(k.ctx, rankset.New(rank), req)
 	result, err := oneAnswer(rank, results, err)
 	if err == nil {
 		err = k.keepFile(&result, rankset.Set{})
@@ -128,8 +120,8 @@ func (k *call) evaluateOne(rank int, req backend.EvaluateRequest) (backend.Evalu
 
 // evaluateOn evaluates on a rank set. The answer of a single rank can be opened.
 func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, error) {
-	generation := k.c.view.generation(max(ranks.Min(), 0))
-	results, err := k.c.debuggee().Job.Evaluate(k.ctx, ranks, req)
+	at := k.c.view.now(max(ranks.Min(), 0))
+	results, err := k.d.Job.Evaluate(k.ctx, ranks, req)
 	if err != nil {
 		return nil, err
 	}
@@ -148,15 +140,13 @@ func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, 
 		if err := k.keepFile(&r.Result, of); err != nil {
 			return nil, err
 		}
-		if r.Result.Text != "" {
-			r.Text = r.Result.Text
-		}
+		r.Text = cmp.Or(r.Result.Text, r.Text)
 	}
 	body, err := mergedAnswer(results)
 	if err != nil || ranks.Len() != 1 {
 		return body, err
 	}
-	out := k.c.result(ranks.Min(), generation, results[0].Result)
+	out := k.c.result(at, results[0].Result)
 	out.Result = body.Result
 	return out, nil
 }
@@ -164,16 +154,13 @@ func (k *call) evaluateOn(ranks rankset.Set, req backend.EvaluateRequest) (any, 
 // consoleRank is the rank that a console line without a frame is about: the one whose stop was shown last, else the
 // lowest stopped rank of the focus, else the lowest stopped one.
 func (k *call) consoleRank() (int, error) {
-	d := k.c.debuggee()
+	d := k.d
 	status, err := d.Job.Status()
-	if err != nil {
+	focus, focusErr := d.Job.Focus()
+	if err := cmp.Or(err, focusErr); err != nil {
 		return 0, err
 	}
-	focus, err := d.Job.Focus()
-	if err != nil {
-		return 0, err
-	}
-	if r := k.c.view.attended(); r >= 0 && r < len(status) && status[r].State == job.Stopped {
+	if r := k.c.view.current().shown; r >= 0 && r < len(status) && status[r].State == job.Stopped {
 		return r, nil
 	}
 	lowest := -1
@@ -213,7 +200,7 @@ func mergedAnswer(results []job.MergedResult) (godap.EvaluateResponseBody, error
 	}
 	all := strings.Join(lines, "\n")
 	if failed == len(results) {
-		return godap.EvaluateResponseBody{}, &requestError{text: all, quiet: true}
+		return godap.EvaluateResponseBody{}, quietly("%s", all)
 	}
 	return godap.EvaluateResponseBody{Result: all}, nil
 }

@@ -1,15 +1,14 @@
 package dap
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	godap "github.com/google/go-dap"
-	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
@@ -21,19 +20,19 @@ const endGrace = 5 * time.Second
 
 // follow turns the job's stream into this client's events, until the job has ended and everything of it is gone, or the
 // connection ends.
-func (c *client) follow(d *debuggee, sub *job.Subscription) {
+func (c *client) follow(d *debuggee) {
+	sub := c.sub
 	defer sub.Close()
-	f := &follower{c: c, d: d, progress: map[string]*progress{}}
+	f := &follower{c: c, d: d, changed: map[int]job.RankStatus{}, progress: map[string]*progress{}}
 	defer f.endProgress()
-	snapshot, focus := sub.Ranks, sub.Focus
 	c.gate.Lock()
-	for _, r := range snapshot {
+	for _, r := range sub.Ranks {
 		f.rankChanged(r)
 	}
-	f.focus = focus.String()
+	f.focus = sub.Focus.String()
 	f.flushRanks()
 	c.gate.Unlock()
-	if !slices.ContainsFunc(snapshot, func(r job.RankStatus) bool { return !r.State.Gone() }) {
+	if !slices.ContainsFunc(sub.Ranks, func(r job.RankStatus) bool { return !r.State.Gone() }) {
 		f.farewell(nil) // the end was in the stream before this client listened
 		return
 	}
@@ -70,7 +69,7 @@ type follower struct {
 	c        *client
 	d        *debuggee
 	focus    string
-	changed  []job.RankStatus // not told by cohort/ranks yet
+	changed  map[int]job.RankStatus // the last state of ranks of which cohort/ranks has not told it yet
 	progress map[string]*progress
 }
 
@@ -91,7 +90,7 @@ func (f *follower) awaitReader() bool {
 			return false
 		case room:
 			return true
-		case f.d.clientCount() > 1:
+		case len(f.d.everyone()) > 1:
 			f.c.giveUp(fmt.Sprintf("it has read nothing for %v, and others share its job", stuckTime))
 			return false
 		}
@@ -122,9 +121,9 @@ func (f *follower) handle(e job.Event, more bool) {
 	case e.Cut != nil:
 		f.flushRanks()
 		f.c.event(protocol.EventCut, cutBody(*e.Cut))
-	case e.Progress != nil && strings.HasPrefix(e.Progress.ID, markPrefix):
+	case e.Mark != nil:
 		f.flushRanks()
-		f.c.reachedMark(e.Progress.ID)
+		e.Mark()
 	case e.Progress != nil:
 		f.jobProgress(*e.Progress)
 	}
@@ -138,34 +137,26 @@ func (f *follower) flushRanks() {
 	if len(f.changed) == 0 {
 		return
 	}
-	// Only the last state of each rank is worth telling.
-	last := map[int]job.RankStatus{}
-	for _, r := range f.changed {
-		last[r.Rank] = r
-	}
-	f.changed = nil
 	// Nothing in the stream tells that a job is busy again, so it is asked; a closed job has nothing to be busy with.
 	idle, err := f.d.Job.Idle()
 	body := protocol.RanksBody{Focus: f.focus, Idle: idle || err != nil}
-	for _, r := range last {
-		body.Ranks = append(body.Ranks, rankStatus(r, f.c.srv.callName))
+	for _, r := range slices.Sorted(maps.Keys(f.changed)) {
+		body.Ranks = append(body.Ranks, rankStatus(f.changed[r], f.c.srv.o.CallName))
 	}
-	slices.SortFunc(body.Ranks, func(a, b protocol.RankStatus) int { return cmp.Compare(a.Rank, b.Rank) })
+	clear(f.changed)
 	f.c.event(protocol.EventRanks, body)
 }
 
 // rankChanged sends the thread, stopped and continued events that a rank's new state means.
 func (f *follower) rankChanged(s job.RankStatus) {
-	f.changed = append(f.changed, s)
-	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.capabilities().showLibraries) {
+	f.changed[s.Rank] = s
+	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.caps.showLibraries) {
 		f.c.event(e.name, e.body)
 	}
-	if f.d.wasStopped() || f.d.Cores && s.Pid == 0 {
-		// that the ranks have been killed is what the user asked for, and of which ranks there is no core file a note
-		// says at once
-		return
-	}
-	if s.State == job.Lost || (s.State == job.Exited && s.Exit != nil && (s.Exit.Signal != "" || s.Exit.Code != 0)) {
+	// That the ranks have been killed is what the user asked for, and of which ranks there is no core file a note says.
+	expected := f.d.wasStopped() || f.d.Cores && s.Pid == 0
+	failed := s.State == job.Lost || s.State == job.Exited && (s.Exit.Signal != "" || s.Exit.Code != 0)
+	if failed && !expected {
 		f.c.say("console", strings.TrimSuffix(s.Text, "\n")+"\n")
 	}
 }
@@ -189,11 +180,10 @@ func (f *follower) farewell(ended *job.Ended) {
 		summary = why
 	}
 	f.c.say("console", sentence("the job has ended: "+summary)+"\n")
-	code, err := f.d.result()
-	if err != nil {
+	if err := f.d.stopErr; err != nil {
 		f.c.say("important", "Cohort could not clear up after the job: "+sentence(err.Error())+"\n")
 	}
-	f.c.event("exited", godap.ExitedEventBody{ExitCode: code})
+	f.c.event("exited", godap.ExitedEventBody{ExitCode: f.d.exitCode})
 	f.c.event("terminated", godap.TerminatedEventBody{})
 }
 
@@ -250,17 +240,15 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 		}
 		if rv.stopShown {
 			for _, t := range rv.threads {
-				out = append(out, namedEvent{
-					"continued",
-					godap.ContinuedEventBody{ThreadId: protocol.ThreadID(s.Rank, t.ID)},
-				})
+				body := godap.ContinuedEventBody{ThreadId: protocol.ThreadID(s.Rank, t.ID)}
+				out = append(out, namedEvent{"continued", body})
 			}
 		}
 		rv.stopShown = false
 		if before.State != job.Running {
 			v.forgetStop(rv)
 		}
-		v.inattention(s.Rank)
+		v.lost(s.Rank)
 	case job.Stopped:
 		if before.State == job.Stopped && before.Stop == s.Stop {
 			break // the same stop; something else about the rank has changed
@@ -269,7 +257,7 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 		out = rv.changeThreads(visibleThreads(s.Stop, libraries))
 		rv.announced = true
 		if !hide {
-			v.inattention(s.Rank)
+			v.lost(s.Rank)
 			out = append(out, v.stoppedEvents(rv)...)
 			rv.stopShown = true
 		}
@@ -279,7 +267,7 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 		}
 		rv.stopShown = false
 		v.forgetStop(rv)
-		v.inattention(s.Rank)
+		v.lost(s.Rank)
 		out = rv.changeThreads(nil)
 	}
 	return out
@@ -292,19 +280,15 @@ func threadEvent(reason string, rank, thread int) namedEvent {
 // changeThreads replaces the threads that are shown and returns the events that tell the difference. v.mu is held.
 func (rv *rankView) changeThreads(now []backend.Thread) []namedEvent {
 	var out []namedEvent
-	lacks := func(list []backend.Thread, id int) bool {
-		return !slices.ContainsFunc(list, func(t backend.Thread) bool { return t.ID == id })
-	}
-	for _, t := range now {
-		if lacks(rv.threads, t.ID) {
-			out = append(out, threadEvent("started", rv.status.Rank, t.ID))
+	tell := func(reason string, list, other []backend.Thread) {
+		for _, t := range list {
+			if !slices.ContainsFunc(other, func(o backend.Thread) bool { return o.ID == t.ID }) {
+				out = append(out, threadEvent(reason, rv.status.Rank, t.ID))
+			}
 		}
 	}
-	for _, t := range rv.threads {
-		if lacks(now, t.ID) {
-			out = append(out, threadEvent("exited", rv.status.Rank, t.ID))
-		}
-	}
+	tell("started", now, rv.threads)
+	tell("exited", rv.threads, now)
 	rv.threads = now
 	return out
 }
@@ -313,12 +297,8 @@ func (rv *rankView) changeThreads(now []backend.Thread) []namedEvent {
 // shown, for they stand still too. v.mu is held.
 func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	stop, r := rv.status.Stop, rv.status.Rank
-	body := godap.StoppedEventBody{
-		Reason: string(stop.Reason), Description: stopDescription(rv.status),
-		ThreadId: protocol.ThreadID(r, stop.Thread),
-		Text:     rv.status.Text, HitBreakpointIds: stop.Breakpoints,
-		PreserveFocusHint: !v.attention(r, stop), AllThreadsStopped: v.onlyRank(r),
-	}
+	body := stoppedBody(rv.status)
+	body.PreserveFocusHint, body.AllThreadsStopped = !v.takes(r, stop), v.onlyRank(r)
 	var out []namedEvent
 	if lines := job.RecentCalls(r, stop.Control.Recent); job.Diverged(stop.Control) && len(lines) > 0 {
 		text := fmt.Sprintf("The last calls of rank %d were:\n  %s\n", r, strings.Join(lines, "\n  "))
@@ -336,11 +316,8 @@ func (v *view) stoppedEvents(rv *rankView) []namedEvent {
 	return out
 }
 
-// showAgain is the stopped event of a rank that the client has been told of, now with its attention.
-func (v *view) showAgain(s job.RankStatus) godap.StoppedEventBody {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.shown, v.wanted, v.leader = s.Rank, -1, false
+// stoppedBody tells of a stop what does not depend on the client.
+func stoppedBody(s job.RankStatus) godap.StoppedEventBody {
 	return godap.StoppedEventBody{
 		Reason: string(s.Stop.Reason), Description: stopDescription(s), Text: s.Text,
 		ThreadId: protocol.ThreadID(s.Rank, s.Stop.Thread), HitBreakpointIds: s.Stop.Breakpoints,
@@ -390,24 +367,23 @@ func stopDescription(s job.RankStatus) string {
 // rankStatus is a rank as every front end shows it. callName names an MPI operation by its number.
 func rankStatus(s job.RankStatus, callName func(int) string) protocol.RankStatus {
 	out := protocol.RankStatus{
-		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host, Debugger: s.Can.Debugger,
-		Pid:   s.Pid,
-		Event: s.Control.Events,
+		Rank: s.Rank, ThreadID: protocol.ThreadID(s.Rank, 1), State: s.State.String(), Text: s.Text, Host: s.Host,
+		Pid: s.Pid, Debugger: s.Can.Debugger, Event: s.Control.Events,
 	}
 	if s.Control.Present && s.Control.Current != 0 && s.Control.CurrentOp != 0 && !s.State.Gone() {
 		out.Call = callName(s.Control.CurrentOp)
 	}
 	switch {
-	case s.State == job.Stopped && s.Stop != nil:
+	case s.State == job.Stopped:
 		out.Reason = string(s.Stop.Reason)
 		out.ThreadID = protocol.ThreadID(s.Rank, max(s.Stop.Thread, 1))
 		if len(s.Stop.Frames) > 0 {
 			f := s.Stop.Frames[job.UserFrame(s.Stop.Frames)]
 			out.Function, out.File, out.Line = f.Function, f.File, f.Line
 		}
-	case s.State == job.Exited && s.Exit != nil && s.Exit.Signal != "":
+	case s.State == job.Exited && s.Exit.Signal != "":
 		out.Reason = "signal " + s.Exit.Signal
-	case s.State == job.Exited && s.Exit != nil:
+	case s.State == job.Exited:
 		out.Reason = fmt.Sprintf("exit code %d", s.Exit.Code)
 	case s.State == job.Lost:
 		out.Reason = s.Text
@@ -449,6 +425,3 @@ func (c *client) output(o job.Output, ranks int) {
 	}
 	c.say(o.Category, text)
 }
-
-// signalNumber of "SIGSEGV"; 0 if it is unknown.
-func signalNumber(name string) int { return int(unix.SignalNum(name)) }

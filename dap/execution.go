@@ -1,6 +1,8 @@
 package dap
 
 import (
+	"fmt"
+
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -13,27 +15,20 @@ import (
 // acting is the rank of a DAP thread and the ranks that a command on it acts on: the focus if the rank is in it, else
 // the rank alone; with single the rank alone.
 func (k *call) acting(threadID int, single bool) (rank, thread int, ranks rankset.Set, err error) {
-	d := k.c.debuggee()
+	d := k.d
 	if rank, thread, err = k.thread(threadID); err != nil {
 		return 0, 0, rankset.Set{}, err
 	}
-	alone := rankset.New(rank)
-	if single {
-		return rank, thread, alone, nil
-	}
 	focus, err := d.Job.Focus()
-	if err != nil {
-		return 0, 0, rankset.Set{}, err
+	if single || !focus.Contains(rank) {
+		return rank, thread, rankset.New(rank), err
 	}
-	if !focus.Contains(rank) {
-		return rank, thread, alone, nil
-	}
-	return rank, thread, focus, nil
+	return rank, thread, focus, err
 }
 
 // thread is the rank and the debugger's thread number that a DAP thread id stands for.
 func (k *call) thread(id int) (rank, thread int, err error) {
-	n := k.c.debuggee().Job.Ranks()
+	n := k.d.Job.Ranks()
 	rank, thread = protocol.RankThread(id)
 	if rank < 0 || rank >= n {
 		return 0, 0, refuse("%s names thread %d, which is none of the job's %d ranks: use an id that threads gives",
@@ -43,7 +38,7 @@ func (k *call) thread(id int) (rank, thread int, err error) {
 }
 
 func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
-	d := k.c.debuggee()
+	d := k.d
 	rank, _, ranks, err := k.acting(a.ThreadId, a.SingleThread)
 	if err != nil {
 		return nil, err
@@ -76,8 +71,7 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 
 // resume resumes ranks, for a request on rank. It is an error if none was resumed, or rank was not.
 func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (rankset.Set, error) {
-	d := k.c.debuggee()
-	thread := how.Thread
+	d := k.d
 	status, err := d.Job.Status()
 	if err != nil {
 		return rankset.Set{}, err
@@ -88,7 +82,7 @@ func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (r
 	}
 	// Of the rank that was asked for, the thread that was asked for steps; of each other one, the thread that has
 	// stopped.
-	if own.Stop != nil && own.Stop.Thread == thread {
+	if own.Stop != nil && own.Stop.Thread == how.Thread {
 		how.Thread = 0
 	}
 	var resumed rankset.Set
@@ -101,7 +95,7 @@ func (k *call) resume(rank int, ranks rankset.Set, how backend.ResumeRequest) (r
 	}
 	more, err := d.Job.Resume(k.ctx, ranks, how)
 	resumed = resumed.Union(more)
-	k.c.view.goesOn(resumed)
+	k.c.view.resumed(resumed)
 	if err != nil && !resumed.Empty() {
 		k.c.say("important", sentence(err.Error())+"\n") // the others do run, and the client must know it
 		err = nil
@@ -145,7 +139,7 @@ func step(kind backend.ResumeKind) func(*call, stepArguments) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		k.c.debuggee().cancelRun()
+		k.d.cancelRun()
 		how.Thread = thread
 		k.c.view.want(rank)
 		k.lockGate()
@@ -161,7 +155,7 @@ type pauseArguments struct {
 }
 
 func pause(k *call, a pauseArguments) (any, error) {
-	d := k.c.debuggee()
+	d := k.d
 	rank, _, ranks, err := k.acting(a.ThreadId, a.SingleThread)
 	if err != nil {
 		return nil, err
@@ -184,35 +178,27 @@ func pause(k *call, a pauseArguments) (any, error) {
 }
 
 func setExceptionBreakpoints(k *call, a godap.SetExceptionBreakpointsArguments) (any, error) {
-	names := a.Filters
-	var conditioned []string
-	for _, o := range a.FilterOptions {
-		names = append(names, o.FilterId)
-		if o.Condition != "" {
-			conditioned = append(conditioned, o.FilterId)
-		}
+	filters := make([]godap.ExceptionFilterOptions, len(a.Filters))
+	for i, name := range a.Filters {
+		filters[i].FilterId = name
 	}
 	body := godap.SetExceptionBreakpointsResponseBody{}
 	signals := false
-	for _, name := range names {
-		b := godap.Breakpoint{Verified: name == signalFilter}
-		signals = signals || name == signalFilter
-		if name != signalFilter {
-			b.Message = sentence("there is no exception filter " + quoteShort(name) + "; there is \"" + signalFilter +
-				"\"")
-		}
-		for _, c := range conditioned {
-			if c == name {
-				b = godap.Breakpoint{Message: "Conditions on signals are not supported."}
-			}
+	for _, f := range append(filters, a.FilterOptions...) {
+		signals = signals || f.FilterId == signalFilter
+		b := godap.Breakpoint{Verified: true}
+		switch {
+		case f.Condition != "":
+			b = godap.Breakpoint{Message: "Conditions on signals are not supported."}
+		case f.FilterId != signalFilter:
+			b = godap.Breakpoint{Message: fmt.Sprintf("There is no exception filter %s; there is %q.",
+				quoteShort(f.FilterId), signalFilter)}
 		}
 		body.Breakpoints = append(body.Breakpoints, b)
 	}
 	if !signals {
-		k.c.say(
-			"console",
-			"Ranks stop at signals that are errors all the same: that cannot be switched off. Use `-exec handle SIGFPE nostop` for one signal.\n",
-		)
+		k.c.say("console", "Ranks stop at signals that are errors all the same: that cannot be switched off. "+
+			"Use `-exec handle SIGFPE nostop` for one signal.\n")
 	}
 	return body, nil
 }
@@ -240,12 +226,12 @@ func exceptionInfo(k *call, a godap.ExceptionInfoArguments) (any, error) {
 
 // stopped is the status of a rank, if it is stopped.
 func (k *call) stopped(rank int) (job.RankStatus, error) {
-	status, err := k.c.debuggee().Job.Status()
+	status, err := k.d.Job.Status()
 	if err != nil {
 		return job.RankStatus{}, err
 	}
 	s := status[rank]
-	if s.State != job.Stopped || s.Stop == nil {
+	if s.State != job.Stopped {
 		return s, notStopped("%s needs a stopped rank, and rank %d is %s", k.asked, rank, s.State)
 	}
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	godap "github.com/google/go-dap"
@@ -11,7 +12,6 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
-	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/replayctl"
 )
 
@@ -20,17 +20,17 @@ func initialize(k *call, a initializeArguments) (any, error) {
 	if a.PathFormat != "" && a.PathFormat != "path" && a.PathFormat != "uri" {
 		return nil, refuse("the pathFormat %s is not known: use \"path\" or \"uri\"", quoteShort(a.PathFormat))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
 	if c.phase != phaseConnected {
 		return nil, refuse("initialize was sent a second time: one session is initialized once")
 	}
 	c.phase = phaseInitialized
 	c.caps = clientCaps{
 		progress: a.SupportsProgressReporting, variableType: a.SupportsVariableType, paging: a.SupportsVariablePaging,
-		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent, clientID: a.ClientID,
-		linesFrom0: a.LinesStartAt1 != nil && !*a.LinesStartAt1, columnsFrom0: a.ColumnsStartAt1 != nil &&
-			!*a.ColumnsStartAt1,
+		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent,
+		linesFrom0:   a.LinesStartAt1 != nil && !*a.LinesStartAt1,
+		columnsFrom0: a.ColumnsStartAt1 != nil && !*a.ColumnsStartAt1,
 		pathsAreURIs: a.PathFormat == "uri",
 	}
 	return capabilities(), nil
@@ -89,21 +89,15 @@ func capabilities() protocol.Capabilities {
 	}
 }
 
-// knownLaunchKeys are the names of launch's arguments.
-var knownLaunchKeys = jsonKeys(protocol.LaunchArguments{
-	Program: "x", Args: []string{"x"}, Cwd: "x", Env: map[string]string{"x": "x"}, Ranks: 1, MPI: "x",
-	LauncherArgs: []string{"x"}, StopOnEntry: true,
-	Recording: "x", IncompleteOK: true, BoundBuffering: 1, NoDebug: true, Yield: "x", Gdb: "x", Debugger: "x", Token: "x",
-	ShowLibraryThreads: true, NoInterpose: true, Cores: []string{"x"},
-})
+// launchKeys are the names of launch's arguments.
+var launchKeys = jsonNames(reflect.TypeFor[protocol.LaunchArguments]())
 
 func launch(k *call, a protocol.LaunchArguments) (any, error) {
 	c := k.c
-	if err := c.srv.checkToken(c, "launch", a.Token); err != nil {
-		k.onAnswered(func() { c.cancel(errWrongToken) })
+	if err := k.checkToken(a.Token); err != nil {
 		return nil, err
 	}
-	if c.debuggee() != nil {
+	if k.d != nil {
 		return nil, refuse("launch was refused: this session has a job already; start another server for another job")
 	}
 	if err := checkLaunch(a); err != nil {
@@ -113,9 +107,9 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, key := range unknownKeys(k.req.arguments, knownLaunchKeys) {
+	for _, key := range unknownKeys(k.req.arguments, launchKeys) {
 		hint := ""
-		if near := nearest(key, knownLaunchKeys); near != "" {
+		if near := nearest(key, launchKeys); near != "" {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
 		c.say("important", fmt.Sprintf("launch: the argument %q is not known and was ignored%s\n", key, hint))
@@ -126,7 +120,7 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		title = "Looking at the core files"
 	}
 	bar := c.newProgress(title, k.req.seq)
-	started, err := c.srv.starter.Start(k.ctx, a, bar.report)
+	started, err := c.srv.o.Starter.Start(k.ctx, a, bar.report)
 	bar.end("")
 	if err == nil && k.ctx.Err() != nil { // cancelled at the last moment
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), stopTime)
@@ -139,20 +133,25 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		return nil, err
 	}
 	d.begin(started, c, a.StopOnEntry)
-	c.join(d, true)
-	c.setShowLibraries(a.ShowLibraryThreads)
+	k.join(d, true, a.ShowLibraryThreads)
 	for _, note := range started.Notes {
 		c.say("console", sentence(note)+"\n")
 	}
-	k.onAnswered(func() {
-		c.event("process", godap.ProcessEventBody{
-			Name: started.Launch.Program, IsLocalProcess: true,
-			StartMethod: "launch",
-		})
-		c.event("initialized", struct{}{})
-	})
 	c.startFollowing(d)
 	return nil, nil
+}
+
+// join makes d the job of the session.
+func (k *call) join(d *debuggee, owner, showLibraries bool) {
+	c, method := k.c, k.req.command
+	c.srv.mu.Lock()
+	c.caps.showLibraries = showLibraries
+	c.job, c.owner, c.phase = d, owner, phaseJob
+	c.srv.mu.Unlock()
+	k.onAnswered(func() {
+		c.event("process", godap.ProcessEventBody{Name: d.Launch.Program, IsLocalProcess: true, StartMethod: method})
+		c.event("initialized", struct{}{})
+	})
 }
 
 // errWrongToken ends a connection that has shown a wrong token.
@@ -162,51 +161,40 @@ var errWrongToken = fmt.Errorf("%w: wrong token", errGone)
 func checkLaunch(a protocol.LaunchArguments) error {
 	switch {
 	case a.Program == "" && a.Recording == "" && len(a.Cores) == 0:
-		return refuse(
-			"launch needs either the argument `program`, the MPI program to debug, or `recording`, the recording to replay; neither was given",
-		)
+		return refuse("launch needs either the argument `program`, the MPI program to debug, or `recording`, the " +
+			"recording to replay; neither was given")
 	case a.Ranks < 0:
 		return refuse("launch cannot start %d ranks: the argument `ranks` must be 1 or more", a.Ranks)
 	case a.Yield != "" && a.Yield != "auto" && a.Yield != "on" && a.Yield != "off":
-		return refuse(
-			"the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"",
-			quoteShort(a.Yield),
-		)
+		return refuse("the argument `yield` of launch cannot be %s: use \"auto\", \"on\" or \"off\"", quoteShort(a.Yield))
 	}
 	return nil
 }
 
 func attach(k *call, a protocol.AttachArguments) (any, error) {
-	c := k.c
-	if err := c.srv.checkToken(c, "attach", a.Token); err != nil {
-		k.onAnswered(func() { c.cancel(errWrongToken) })
+	if err := k.checkToken(a.Token); err != nil {
 		return nil, err
 	}
-	if c.debuggee() != nil {
+	if k.d != nil {
 		return nil, refuse("attach was refused: this session has a job already")
 	}
-	d, err := c.srv.joinable()
+	d, err := k.c.srv.joinable()
+	if err == nil {
+		err = d.add(k.ctx, k.c)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := d.add(k.ctx, c); err != nil {
-		return nil, err
-	}
-	c.join(d, false)
-	c.setShowLibraries(a.ShowLibraryThreads)
-	k.onAnswered(func() {
-		c.event("process", godap.ProcessEventBody{Name: d.Launch.Program, IsLocalProcess: true, StartMethod: "attach"})
-		c.event("initialized", struct{}{})
-	})
+	k.join(d, false, a.ShowLibraryThreads)
 	return nil, nil
 }
 
 func configurationDone(k *call, _ struct{}) (any, error) {
-	c := k.c
-	c.mu.Lock()
-	d, owner, again := c.job, c.owner, c.phase >= phaseConfigured
+	c, d := k.c, k.d
+	c.srv.mu.Lock()
+	owner, again := c.owner, c.phase >= phaseConfigured
 	c.phase = phaseConfigured
-	c.mu.Unlock()
+	c.srv.mu.Unlock()
 	if again {
 		return nil, refuse("configurationDone was sent a second time: the ranks have been started")
 	}
@@ -238,19 +226,18 @@ func (d *debuggee) launchRanks(k *call) error {
 		k.c.view.want(d.Attend)
 	}
 	if err := d.Job.Launch(k.ctx, d.Launch); err != nil {
-		if !d.Cores || !d.anyStopped(k.ctx) {
+		if !d.Cores || !d.anyRank(func(r job.RankStatus) bool { return r.State == job.Stopped }) {
 			return err
 		}
 		k.c.say("important", sentence(err.Error())+"\n") // the other core files are as good as ever
 	}
-	d.mu.Lock()
+	d.srv.mu.Lock()
 	d.launched = true
-	entryStop := d.entryStop
-	d.mu.Unlock()
-	if entryStop || d.Cores {
+	d.srv.mu.Unlock()
+	if d.entryStop || d.Cores {
 		return nil
 	}
-	all := rankset.All(d.Job.Ranks())
+	all := d.Job.All()
 	if d.breakpoints.causal() {
 		k.c.view.wantLeader()
 		return k.steer(func() *replayctl.Run { return d.Controller.Continue(d.breakpoints.all(), all) })
@@ -259,48 +246,23 @@ func (d *debuggee) launchRanks(k *call) error {
 	return err
 }
 
-// anyStopped tells whether a rank stands still.
-func (d *debuggee) anyStopped(ctx context.Context) bool {
+// anyRank tells whether a rank is as wanted.
+func (d *debuggee) anyRank(wanted func(job.RankStatus) bool) bool {
 	ranks, err := d.Job.Status()
-	return err == nil && slices.ContainsFunc(ranks, func(r job.RankStatus) bool { return r.State == job.Stopped })
+	return err == nil && slices.ContainsFunc(ranks, wanted)
 }
 
 // hidesStop: the stop at entry is a step of the launch and not for people, unless they asked for it.
 func (d *debuggee) hidesStop(s job.RankStatus) bool {
-	if s.State != job.Stopped || s.Stop == nil || s.Stop.Reason != backend.ReasonEntry {
-		return false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !d.entryStop
-}
-
-// ranksLaunched tells whether there are ranks to debug yet.
-func (d *debuggee) ranksLaunched() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.launched
-}
-
-// result is how the job ended; valid after done.
-func (d *debuggee) result() (exitCode int, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.exitCode, d.stopErr
-}
-
-func (c *client) setShowLibraries(show bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.caps.showLibraries = show
+	return s.State == job.Stopped && s.Stop.Reason == backend.ReasonEntry && !d.entryStop
 }
 
 // startFollowing begins this client's stream of events.
 func (c *client) startFollowing(d *debuggee) {
-	sub := d.Job.Subscribe(job.Everything)
+	c.sub = d.Job.Subscribe(job.Everything)
 	c.pump.Go(func() {
 		defer close(c.told)
-		c.follow(d, sub)
+		c.follow(d)
 	})
 }
 
@@ -308,11 +270,11 @@ func (c *client) startFollowing(d *debuggee) {
 // Restart does.
 func disconnect(k *call, a protocol.DisconnectArguments) (any, error) {
 	c := k.c
-	// What is under way, such as a launch, ends first; else it would leave something behind.
+	// What is in progress, such as a launch, ends first; else it would leave something behind.
 	c.dispatch.close(k)
-	c.mu.Lock()
+	c.srv.mu.Lock()
 	c.leaving = a.TerminateDebuggee
-	c.mu.Unlock()
+	c.srv.mu.Unlock()
 	c.leave()
 	k.onAnswered(func() { c.cancel(errDisconnected) })
 	return nil, nil
@@ -333,22 +295,18 @@ func terminate(k *call, _ godap.TerminateArguments) (any, error) {
 }
 
 func cancelRequest(k *call, a godap.CancelArguments) (any, error) {
-	d := k.c.dispatch
+	seq := a.RequestId
 	switch {
-	case a.RequestId != 0:
-		d.cancelWhere(func(o *call) bool { return o.req.seq == a.RequestId })
-	case a.ProgressId != "":
-		seq := k.c.progressRequest(a.ProgressId)
-		if seq == 0 {
+	case seq != 0:
+	case a.ProgressId == "":
+		return nil, refuse("cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither was given")
+	default:
+		if _, err := fmt.Sscanf(a.ProgressId, progressID, new(int), &seq); err != nil || seq == 0 {
 			return nil, refuse("cancel names the progress %s, which is not shown or cannot be cancelled",
 				quoteShort(a.ProgressId))
 		}
-		d.cancelWhere(func(o *call) bool { return o.req.seq == seq })
-	default:
-		return nil, refuse(
-			"cancel needs `requestId`, the seq of the request to cancel, or `progressId`; neither was given",
-		)
 	}
 	// An unknown number is no error: the request has been answered meanwhile.
+	k.c.dispatch.cancelWhere(func(o *call) bool { return o.req.seq == seq })
 	return nil, nil
 }

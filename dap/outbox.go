@@ -9,6 +9,7 @@ import (
 
 	godap "github.com/google/go-dap"
 
+	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/internal/queue"
 )
 
@@ -69,28 +70,20 @@ func (o *outbox) run() error {
 
 func (o *outbox) write(e envelope) error {
 	o.seq++
-	var message any
+	base := godap.ProtocolMessage{Seq: o.seq, Type: "event"}
+	var message any = protocol.Event{Event: godap.Event{ProtocolMessage: base, Event: e.event}, Body: e.body}
 	if e.response != nil {
-		r := *e.response
-		r.Seq, r.Type = o.seq, "response"
-		message = struct {
-			godap.Response
-			Body json.RawMessage `json:"body,omitempty"`
-		}{r, e.body}
-	} else {
-		message = struct {
-			godap.Event
-			Body json.RawMessage `json:"body,omitempty"`
-		}{godap.Event{ProtocolMessage: godap.ProtocolMessage{Seq: o.seq, Type: "event"}, Event: e.event}, e.body}
+		base.Type = "response"
+		r := protocol.Response{Response: *e.response, Body: e.body}
+		r.ProtocolMessage = base
+		message = r
 	}
 	content, err := json.Marshal(message)
 	if err != nil {
 		return fmt.Errorf("encode a message: %w", err)
 	}
 	// One write per message: a header and its content never end up in different packets.
-	frame := make([]byte, 0, len(content)+32)
-	frame = fmt.Appendf(frame, "Content-Length: %d\r\n\r\n", len(content))
-	frame = append(frame, content...)
+	frame := fmt.Appendf(nil, "Content-Length: %d\r\n\r\n%s", len(content), content)
 	if _, err := o.w.Write(frame); err != nil {
 		return fmt.Errorf("write to the client: %w", err)
 	}

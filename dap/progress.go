@@ -2,7 +2,6 @@ package dap
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
 	godap "github.com/google/go-dap"
@@ -20,36 +19,32 @@ type progress struct {
 	request int // seq of the request that it belongs to, 0 none; such a one can be cancelled
 	timer   *time.Timer
 
-	mu         sync.Mutex // guards the fields below
+	// guarded by Server.mu:
 	started    bool
 	ended      bool
 	text       string
 	percentage int
 }
 
+// progressID names the request too: who cancels the progress cancels that.
+const progressID = "cohort-%d-of-%d"
+
 // newProgress begins; end must be called. It is nil, which is a progress too, if the client cannot show one.
 func (c *client) newProgress(title string, request int) *progress {
-	if !c.capabilities().progress {
+	if !c.caps.progress {
 		return nil
 	}
-	p := &progress{c: c, title: title, request: request, id: fmt.Sprintf("cohort-%d", c.progressNumber.Add(1))}
-	if request != 0 {
-		c.mu.Lock()
-		if c.bars == nil {
-			c.bars = map[string]int{}
-		}
-		c.bars[p.id] = request
-		c.mu.Unlock()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	c.srv.mu.Lock()
+	defer c.srv.mu.Unlock()
+	c.progressBar++
+	p := &progress{c: c, title: title, request: request, id: fmt.Sprintf(progressID, c.progressBar, request)}
 	p.timer = time.AfterFunc(progressDelay, p.start)
 	return p
 }
 
 func (p *progress) start() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.c.srv.mu.Lock()
+	defer p.c.srv.mu.Unlock()
 	if p.ended || p.started {
 		return
 	}
@@ -64,8 +59,8 @@ func (p *progress) report(text string, done, total int64) {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.c.srv.mu.Lock()
+	defer p.c.srv.mu.Unlock()
 	percentage := 0
 	if total > 0 {
 		percentage = int(min(max(done, 0), total) * 100 / total)
@@ -75,10 +70,8 @@ func (p *progress) report(text string, done, total int64) {
 	}
 	p.text, p.percentage = text, percentage
 	if p.started {
-		p.c.event("progressUpdate", godap.ProgressUpdateEventBody{
-			ProgressId: p.id, Message: text,
-			Percentage: percentage,
-		})
+		p.c.event("progressUpdate",
+			godap.ProgressUpdateEventBody{ProgressId: p.id, Message: text, Percentage: percentage})
 	}
 }
 
@@ -86,24 +79,14 @@ func (p *progress) end(text string) {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.c.srv.mu.Lock()
+	defer p.c.srv.mu.Unlock()
 	if p.ended {
 		return
 	}
 	p.ended = true
 	p.timer.Stop()
-	p.c.mu.Lock()
-	delete(p.c.bars, p.id)
-	p.c.mu.Unlock()
 	if p.started {
 		p.c.event("progressEnd", godap.ProgressEndEventBody{ProgressId: p.id, Message: text})
 	}
-}
-
-// progressRequest is the seq of the request that a progress belongs to; 0 if there is none.
-func (c *client) progressRequest(id string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.bars[id]
 }

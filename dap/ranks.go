@@ -1,6 +1,9 @@
 package dap
 
 import (
+	"cmp"
+	"context"
+
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/rankset"
 )
@@ -9,34 +12,42 @@ func ranks(k *call, _ struct{}) (any, error) { return k.ranksBody() }
 
 // ranksBody is all ranks as they stand now.
 func (k *call) ranksBody() (protocol.RanksBody, error) {
-	d := k.c.debuggee()
+	d := k.d
 	status, err := d.Job.Status()
-	if err != nil {
-		return protocol.RanksBody{}, err
-	}
-	focus, err := d.Job.Focus()
-	if err != nil {
-		return protocol.RanksBody{}, err
-	}
-	idle, err := d.Job.Idle()
-	if err != nil {
+	focus, focusErr := d.Job.Focus()
+	idle, idleErr := d.Job.Idle()
+	if err := cmp.Or(err, focusErr, idleErr); err != nil {
 		return protocol.RanksBody{}, err
 	}
 	body := protocol.RanksBody{Focus: focus.String(), Idle: idle, Ranks: make([]protocol.RankStatus, len(status))}
 	for i, s := range status {
-		body.Ranks[i] = rankStatus(s, k.c.srv.callName)
+		body.Ranks[i] = rankStatus(s, k.c.srv.o.CallName)
 	}
 	return body, nil
 }
 
 func waitIdle(k *call, _ struct{}) (any, error) {
-	if err := k.c.debuggee().Job.WaitIdle(k.ctx); err != nil {
+	if err := k.d.Job.WaitIdle(k.ctx); err != nil {
 		return nil, err
 	}
 	if err := k.catchUp(); err != nil {
 		return nil, err
 	}
 	return k.ranksBody()
+}
+
+// catchUp returns when the client has been told all that was in the job's stream when it was called, so that an answer
+// that follows does not overtake the events that led to it. It also returns when the job is over, as its stream then
+// ends by itself.
+func (k *call) catchUp() error {
+	select {
+	case <-k.c.sub.Mark():
+		return nil
+	case <-k.d.over:
+		return nil
+	case <-k.ctx.Done():
+		return context.Cause(k.ctx)
+	}
 }
 
 func setFocus(k *call, a protocol.FocusArguments) (any, error) {
@@ -47,7 +58,7 @@ func setFocus(k *call, a protocol.FocusArguments) (any, error) {
 }
 
 func (k *call) focusOn(set string) (protocol.FocusBody, error) {
-	d := k.c.debuggee()
+	d := k.d
 	ranks, err := rankset.Parse(set, d.Job.Ranks())
 	if err != nil {
 		return protocol.FocusBody{}, err
@@ -66,7 +77,7 @@ func input(k *call, a protocol.InputArguments) (any, error) {
 	if a.Data == "" && !a.EOF {
 		return nil, refuse("%s needs `data`, or `eof`", k.asked)
 	}
-	b, err := k.c.debuggee().Job.Backend(0)
+	b, err := k.d.Job.Backend(0)
 	if err != nil {
 		return nil, err
 	}

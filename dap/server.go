@@ -2,12 +2,12 @@ package dap
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -36,17 +36,16 @@ type Options struct {
 
 // A Server serves DAP clients that share at most one job at a time. All methods may be called from any goroutine.
 type Server struct {
-	starter  Starter
-	token    string
-	version  string
-	log      *slog.Logger
-	callName func(int) string
+	o        Options
 	requests map[string]spec
 
-	mu      sync.Mutex // guards the fields below; held for moments only
-	current *debuggee  // the job that is being started, runs, or has ended and still has clients
-	clients map[*client]struct{}
-	number  int
+	// mu guards all state of the server, of the job that its clients share and of each client: the fields below, and
+	// those that say so. It is held for moments: nobody who holds it waits, or asks the job. A connection's queue may
+	// be pushed to with it.
+	mu      sync.Mutex
+	current *debuggee // the job that is being started, runs, or has ended and still has clients
+	clients int
+	number  int // of the client that came last
 }
 
 // NewServer returns a server; it serves nobody until Serve or ServeConn is called.
@@ -57,10 +56,7 @@ func NewServer(o Options) *Server {
 	if o.CallName == nil {
 		o.CallName = func(op int) string { return fmt.Sprintf("MPI call %d", op) }
 	}
-	return &Server{
-		callName: o.CallName, requests: newRequests(), starter: o.Starter, token: o.Token,
-		version: o.Version, log: o.Log, clients: map[*client]struct{}{},
-	}
+	return &Server{o: o, requests: newRequests()}
 }
 
 // Serve accepts clients until ctx ends or the listener fails. Then it ends the job, tells the clients, closes the
@@ -86,28 +82,20 @@ func (s *Server) Serve(ctx context.Context, l *Listener) error {
 			cancel()
 			return fmt.Errorf("accept a DAP client on %s: %w", l.Address(), err)
 		}
-		if s.full() {
-			s.turnAway(conn)
+		s.mu.Lock()
+		full := s.clients >= maxClients
+		s.mu.Unlock()
+		if full { // it is not told more: whoever it is has not shown a token
+			s.o.Log.Warn("dap: refused a connection: too many clients", "clients", maxClients, "from", conn.RemoteAddr())
+			_ = conn.Close()
 			continue
 		}
 		wg.Go(func() {
 			if err := s.ServeConn(ctx, conn, l.NeedsToken()); err != nil {
-				s.log.Warn("dap: a connection ended", "why", err)
+				s.o.Log.Warn("dap: a connection ended", "why", err)
 			}
 		})
 	}
-}
-
-func (s *Server) full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.clients) >= maxClients
-}
-
-// turnAway closes a connection that is one too many. It is not told more: whoever it is has not shown a token.
-func (s *Server) turnAway(conn net.Conn) {
-	s.log.Warn("dap: refused a connection: too many clients", "clients", maxClients, "from", conn.RemoteAddr())
-	_ = conn.Close()
 }
 
 // ServeConn serves one client on conn until it disconnects, its stream ends, or ctx ends, and closes conn. If the job
@@ -118,13 +106,13 @@ func (s *Server) turnAway(conn net.Conn) {
 func (s *Server) ServeConn(ctx context.Context, conn io.ReadWriteCloser, needToken bool) error {
 	s.mu.Lock()
 	s.number++
+	s.clients++
 	c := newClient(ctx, s, conn, fmt.Sprintf("client %d", s.number), needToken)
-	s.clients[c] = struct{}{}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.clients, c)
+		s.clients--
 	}()
 	return c.serve()
 }
@@ -156,46 +144,44 @@ func (s stdio) Read(p []byte) (int, error)  { return s.in.Read(p) }   //nolint:w
 func (s stdio) Write(p []byte) (int, error) { return s.out.Write(p) } //nolint:wrapcheck // as Read
 func (s stdio) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
 
-// checkToken compares in constant time. The lengths may differ: what is compared is of the token's length always.
-func (s *Server) checkToken(c *client, command, given string) error {
-	if !c.needToken {
+// checkToken compares in constant time; the connection ends after a wrong one.
+func (k *call) checkToken(given string) error {
+	token := k.c.srv.o.Token
+	if !k.c.needToken {
 		return nil
 	}
-	if s.token == "" {
+	if token == "" {
 		return refuse("%s was refused: this server listens on TCP and was given no token, so nobody can use it; "+
-			"start it with a token", command)
+			"start it with a token", k.req.command)
 	}
-	same := len(given) == len(s.token)
-	probe := []byte(given)
-	if !same {
-		probe = []byte(s.token)
-	}
-	if subtle.ConstantTimeCompare(probe, []byte(s.token)) == 1 && same {
-		c.authorized.Store(true)
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(token)) // of equal length, which leaves nothing to measure
+	if subtle.ConstantTimeCompare(a[:], b[:]) == 1 {
+		k.c.authorized.Store(true)
 		return nil
 	}
+	k.onAnswered(func() { k.c.cancel(errWrongToken) })
 	found := "a token that is not this server's"
 	if given == "" {
 		found = "no token"
 	}
-	return refuse("%s was refused: the argument `token` is needed on TCP, and %s was given; use the token that cohort dap printed when it started", command, found)
+	return refuse("%s was refused: the argument `token` is needed on TCP, and %s was given; use the token that "+
+		"cohort dap printed when it started", k.req.command, found)
 }
 
 // claim makes room for a job that is going to be launched, unless there is one.
 func (s *Server) claim() (*debuggee, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d := s.current; d != nil {
-		if ended, _ := d.ended(); ended {
-			return nil, refuse("launch was refused: the job of this server has ended, but %d of its clients have not "+
-				"disconnected yet; "+
-				"disconnect them, and launch again", d.clientCount())
-		}
-		return nil, refuse("launch was refused: this server has a job already, and a server has one at a time; " +
-			"send attach instead, which joins that job, or start another server")
+	switch d := s.current; {
+	case d == nil:
+		s.current = newDebuggee(s)
+		return s.current, nil
+	case d.isOver:
+		return nil, refuse("launch was refused: the job of this server has ended, but %d of its clients have not "+
+			"disconnected yet; disconnect them, and launch again", len(d.clients))
 	}
-	s.current = newDebuggee(s)
-	return s.current, nil
+	return nil, refuse("launch was refused: this server has a job already, and a server has one at a time; " +
+		"send attach instead, which joins that job, or start another server")
 }
 
 // joinable is the job that an attaching client joins.

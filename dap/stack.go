@@ -1,8 +1,8 @@
 package dap
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,7 +22,7 @@ const (
 )
 
 func threads(k *call, _ struct{}) (any, error) {
-	d, c := k.c.debuggee(), k.c
+	d, c := k.d, k.c
 	body := godap.ThreadsResponseBody{Threads: []godap.Thread{}}
 	if over, _ := d.ended(); over {
 		return body, nil
@@ -37,7 +37,7 @@ func threads(k *call, _ struct{}) (any, error) {
 		}
 		list := c.view.threadsOf(s.Rank)
 		if s.State == job.Stopped { // newer than what this client has been told, perhaps
-			list = visibleThreads(s.Stop, c.capabilities().showLibraries)
+			list = visibleThreads(s.Stop, c.caps.showLibraries)
 		}
 		for _, t := range list {
 			body.Threads = append(body.Threads,
@@ -48,7 +48,7 @@ func threads(k *call, _ struct{}) (any, error) {
 }
 
 func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
-	d, c := k.c.debuggee(), k.c
+	d, c := k.d, k.c
 	rank, thread, err := k.thread(a.ThreadId)
 	if err != nil {
 		return nil, err
@@ -57,14 +57,12 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 		return nil, refuse("stackTrace cannot give %d frames from frame %d: both numbers must be 0 or more", a.Levels,
 			a.StartFrame)
 	}
-	generation := c.view.generation(rank)
+	at := c.view.now(rank)
 	if _, err := k.stopped(rank); err != nil {
 		return nil, err
 	}
-	result, err := d.Job.StackTrace(k.ctx, rank, backend.StackTraceRequest{
-		Thread: thread, Start: a.StartFrame,
-		Count: min(a.Levels, maxFrames),
-	})
+	result, err := d.Job.StackTrace(k.ctx, rank,
+		backend.StackTraceRequest{Thread: thread, Start: a.StartFrame, Count: min(a.Levels, maxFrames)})
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +71,7 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 		TotalFrames: max(result.Total, 0),
 	}
 	for _, f := range result.Frames {
-		id := c.view.frameID(rank, generation, f.ID)
+		id := c.view.frameID(at, f.ID)
 		if id == 0 {
 			return nil, notStopped("stackTrace was overtaken: rank %d has resumed", rank)
 		}
@@ -84,10 +82,8 @@ func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {
 
 // stackFrame is a frame as DAP has it.
 func (c *client) stackFrame(id int, f backend.Frame, format *godap.StackFrameFormat) godap.StackFrame {
-	out := godap.StackFrame{Id: id, Name: f.Function, InstructionPointerReference: fmt.Sprintf("%#x", f.PC)}
-	if out.Name == "" {
-		out.Name = fmt.Sprintf("%#x", f.PC)
-	}
+	pc := fmt.Sprintf("%#x", f.PC)
+	out := godap.StackFrame{Id: id, Name: cmp.Or(f.Function, pc), InstructionPointerReference: pc}
 	if format != nil && format.Parameters {
 		out.Name += "(" + parameters(f.Args, *format) + ")"
 	}
@@ -135,7 +131,7 @@ func readable(path string) bool {
 // source is a file as DAP has it.
 func (c *client) source(path string) *godap.Source {
 	s := &godap.Source{Name: filepath.Base(path), Path: path}
-	if c.capabilities().pathsAreURIs {
+	if c.caps.pathsAreURIs {
 		s.Path = (&url.URL{Scheme: "file", Path: path}).String()
 	}
 	return s
@@ -147,7 +143,7 @@ func (c *client) pathIn(s godap.Source) (string, error) {
 	if path == "" {
 		return "", refuse("the source %s has no path: send source.path", quoteShort(s.Name))
 	}
-	if c.capabilities().pathsAreURIs || strings.HasPrefix(path, "file://") {
+	if c.caps.pathsAreURIs || strings.HasPrefix(path, "file://") {
 		u, err := url.Parse(path)
 		if err != nil || u.Scheme != "file" {
 			return "", refuse("the source %s is not a file: URI", quoteShort(path))
@@ -162,21 +158,21 @@ func (c *client) pathIn(s godap.Source) (string, error) {
 
 // lineIn, lineOut and columnOut convert between the client's way of counting and ours, from 1.
 func (c *client) lineIn(line int) int {
-	if c.capabilities().linesFrom0 {
+	if c.caps.linesFrom0 {
 		return line + 1
 	}
 	return line
 }
 
 func (c *client) lineOut(line int) int {
-	if c.capabilities().linesFrom0 && line > 0 {
+	if c.caps.linesFrom0 && line > 0 {
 		return line - 1
 	}
 	return line
 }
 
 func (c *client) columnOut() int {
-	if c.capabilities().columnsFrom0 {
+	if c.caps.columnsFrom0 {
 		return 0
 	}
 	return 1
@@ -191,20 +187,16 @@ func sourceFile(k *call, a godap.SourceArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !readable(path) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil || !info.Mode().IsRegular():
 		return nil, refuse("source cannot give %s: there is no such file where cohort runs", quoteShort(path))
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, refuse("source cannot give %s: %v", quoteShort(path), err)
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, maxSource+1))
-	if err != nil {
-		return nil, refuse("source cannot give %s: %v", quoteShort(path), err)
-	}
-	if len(text) > maxSource {
+	case info.Size() > maxSource:
 		return nil, refuse("source cannot give %s: it is larger than %d bytes", quoteShort(path), maxSource)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, refuse("source cannot give %s: %v", quoteShort(path), err)
 	}
 	return godap.SourceResponseBody{Content: strings.ToValidUTF8(string(text), "\uFFFD"), MimeType: "text/plain"}, nil
 }

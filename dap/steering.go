@@ -3,10 +3,8 @@ package dap
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
@@ -34,51 +32,42 @@ type steeredRun struct {
 type steeredWait struct {
 	running  chan struct{} // closed by noticeRunning
 	answered chan struct{} // closed when the answer is queued
-	once     sync.Once
 }
 
 // noticeRunning is told of each rank that runs, before the client is: a request that waits for that is answered first.
 func (c *client) noticeRunning() {
-	c.mu.Lock()
+	c.srv.mu.Lock()
 	w := c.steered
-	c.mu.Unlock()
+	c.steered = nil
+	c.srv.mu.Unlock()
 	if w == nil {
 		return
 	}
-	w.once.Do(func() { close(w.running) })
+	close(w.running)
 	select {
 	case <-w.answered:
 	case <-c.ctx.Done():
 	}
 }
 
-// awaitRunning registers a steeredWait until the call is answered.
-func (k *call) awaitRunning() *steeredWait {
-	w := &steeredWait{running: make(chan struct{}), answered: make(chan struct{})}
-	k.c.mu.Lock()
-	k.c.steered = w
-	k.c.mu.Unlock()
-	k.onAnswered(func() {
-		k.c.mu.Lock()
-		k.c.steered = nil
-		k.c.mu.Unlock()
-		close(w.answered)
-	})
-	return w
-}
-
 // steer starts a causal run for a request. It returns when the first rank runs, or the run is over; a failure after
 // that is shown as output. The run outlives the request, and perhaps the client.
 func (k *call) steer(start func() *replayctl.Run) error {
-	d, s := k.c.debuggee(), &steeredRun{told: make(chan struct{})}
-	w := k.awaitRunning()
-	d.mu.Lock()
-	d.steered = s
-	d.mu.Unlock()
+	d, mu := k.d, &k.c.srv.mu
+	s := &steeredRun{told: make(chan struct{})}
+	w := &steeredWait{running: make(chan struct{}), answered: make(chan struct{})}
+	mu.Lock()
+	d.steered, k.c.steered = s, w
+	mu.Unlock()
+	k.onAnswered(func() {
+		mu.Lock()
+		k.c.steered = nil
+		mu.Unlock()
+		close(w.answered)
+	})
 	run := start()
 	bar := k.c.newProgress("Running to the causal cut", k.req.seq)
-	answered, late := make(chan struct{}), make(chan bool, 1)
-	k.onAnswered(func() { close(answered) })
+	late := make(chan bool, 1) // whether the run is not over when the request is answered
 	go func() {
 		defer close(s.told)
 		<-run.Done()
@@ -86,10 +75,10 @@ func (k *call) steer(start func() *replayctl.Run) error {
 		err := runError(run)
 		cancelled := errors.Is(err, errRunCancelled)
 		if cancelled {
-			d.srv.log.Debug("dap: a causal run was cancelled", "error", run.Err())
+			d.srv.o.Log.Debug("dap: a causal run was cancelled", "error", run.Err())
 		}
-		s.unmet = (err == nil || cancelled) && d.allGone()
-		<-answered
+		s.unmet = (err == nil || cancelled) && !d.anyRank(func(s job.RankStatus) bool { return !s.State.Gone() })
+		<-w.answered
 		if <-late && err != nil && !cancelled {
 			d.say("important", "The run to the causal cut failed: "+sentence(err.Error())+"\n")
 		}
@@ -124,18 +113,12 @@ func (d *debuggee) cancelRun() {
 	}
 }
 
-// allGone reports whether no rank is left.
-func (d *debuggee) allGone() bool {
-	status, err := d.Job.Status() // answered at once
-	return err == nil && !slices.ContainsFunc(status, func(s job.RankStatus) bool { return !s.State.Gone() })
-}
-
 // tellUnmet is for a job that has ended by itself: it waits until a run that was in progress is over and was reported,
 // and adds that it came to nothing if so.
 func (d *debuggee) tellUnmet(ctx context.Context) {
-	d.mu.Lock()
+	d.srv.mu.Lock()
 	s := d.steered
-	d.mu.Unlock()
+	d.srv.mu.Unlock()
 	if s == nil {
 		return
 	}
@@ -151,72 +134,64 @@ func (d *debuggee) tellUnmet(ctx context.Context) {
 	}
 }
 
-// needReplay is the job of the call if it is a replay.
-func needReplay(k *call) (*debuggee, error) {
-	d := k.c.debuggee()
-	if d.Controller == nil {
-		return nil, refuse("%s needs a replay, and %s", k.req.command, k.c.debuggee().notReplay())
+// needReplay is the controller of the call's job, if that is a replay.
+func needReplay(k *call) (Controller, error) {
+	if k.d.Controller == nil {
+		return nil, refuse("%s needs a replay, and %s", k.asked, k.d.notReplay())
 	}
-	return d, nil
+	return k.d.Controller, nil
 }
 
 func cut(k *call, a protocol.CutArguments) (any, error) {
-	d, err := needReplay(k)
+	controller, err := needReplay(k)
 	if err != nil {
 		return nil, err
 	}
 	if len(a.Cut) > 0 {
 		return nil, refuse("%s computes the causal cut of an event, given as `at`; to go to positions of your own, use "+
-			"%s with `cut`",
-			k.req.command, protocol.RequestRunTo)
+			"%s with `cut`", k.asked, protocol.RequestRunTo)
 	}
-	at, err := checkEvent(k.req.command, a.At)
+	at, _, _, err := k.event(a.At)
 	if err != nil {
 		return nil, err
 	}
-	return d.Controller.Cut(k.ctx, at)
+	return controller.Cut(k.ctx, at)
 }
 
 func runTo(k *call, a protocol.CutArguments) (any, error) {
-	d, err := needReplay(k)
-	if err != nil {
-		return nil, err
-	}
+	controller, err := needReplay(k)
+	n := k.d.Job.Ranks()
 	switch {
+	case err != nil:
+		return nil, err
 	case a.At != "" && len(a.Cut) > 0:
-		return nil, refuse("%s was given both `at` and `cut`: give one of them", k.req.command)
-	case len(a.Cut) > 0 && len(a.Cut) != d.Job.Ranks():
+		return nil, refuse("%s was given both `at` and `cut`: give one of them", k.asked)
+	case len(a.Cut) > 0 && len(a.Cut) != n:
 		return nil, refuse("%s was given a cut of %d positions, but the job has %d ranks: give one position for each "+
-			"rank", k.req.command, len(a.Cut), d.Job.Ranks())
-	case len(a.Cut) == 0:
-		if a.At, err = checkEvent(k.req.command, a.At); err != nil {
+			"rank", k.asked, len(a.Cut), n)
+	case len(a.Cut) > 0:
+		k.c.view.want(-1)
+	default:
+		at, rank, index, err := k.event(a.At)
+		if err != nil {
 			return nil, err
 		}
-	}
-	k.c.view.want(-1)
-	if rank, index, ok := eventOf(a.At, d.Job.Ranks()); ok {
+		a.At = at
 		k.c.view.wantEvent(rank, index)
 	}
-	return nil, k.steer(func() *replayctl.Run { return d.Controller.RunTo(a.At, a.Cut) })
+	return nil, k.steer(func() *replayctl.Run { return controller.RunTo(a.At, a.Cut) })
 }
 
-// checkEvent refuses what is not RANK:INDEX; whether the recording has that event is the Controller's affair.
-func checkEvent(command, at string) (string, error) {
-	at = strings.TrimSpace(at)
-	rank, index, ok := strings.Cut(at, ":")
-	if !ok || !isNumber(rank) || !isNumber(index) {
-		return "", refuse("%s needs an event, written RANK:INDEX such as 2:17, but was given %s", command,
-			quoteShort(at))
-	}
-	return at, nil
-}
-
-// eventOf takes RANK:INDEX apart; not ok if there is no such rank, which the Controller refuses.
-func eventOf(at string, ranks int) (rank int, index uint64, ok bool) {
+// event takes RANK:INDEX apart; whether the recording has that event is the Controller's affair.
+func (k *call) event(text string) (at string, rank int, index uint64, err error) {
+	at = strings.TrimSpace(text)
 	r, i, _ := strings.Cut(at, ":")
-	rank, rankErr := strconv.Atoi(r)
+	number, rankErr := strconv.ParseUint(r, 10, 31) // no sign
 	index, indexErr := strconv.ParseUint(i, 10, 64)
-	return rank, index, rankErr == nil && indexErr == nil && rank < ranks
+	if rankErr != nil || indexErr != nil {
+		err = refuse("%s needs an event, written RANK:INDEX such as 2:17, but was given %s", k.asked, quoteShort(at))
+	}
+	return at, int(number), index, err
 }
 
 func isNumber(s string) bool {

@@ -30,15 +30,14 @@ func scopes(k *call, a godap.ScopesArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := b.Scopes(k.ctx, frame.id)
+	list, err := b.Scopes(k.ctx, frame.frame)
 	if err != nil {
 		return nil, aboutRank(frame.rank, err)
 	}
 	body := godap.ScopesResponseBody{Scopes: make([]godap.Scope, 0, len(list))}
 	for _, s := range list {
 		body.Scopes = append(body.Scopes, godap.Scope{
-			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.rank, frame.generation,
-				s.Ref),
+			Name: s.Name, PresentationHint: s.Kind, VariablesReference: c.view.reference(frame.moment, s.Ref),
 			NamedVariables: s.Named, IndexedVariables: s.Indexed, Expensive: s.Expensive,
 		})
 	}
@@ -67,7 +66,7 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 		Ref: parent.ref, Filter: a.Filter, Start: a.Start, Count: a.Count,
 		Hex: a.Format != nil && a.Format.Hex,
 	}
-	bounded := req.Count == 0 && !c.capabilities().paging
+	bounded := req.Count == 0 && !c.caps.paging
 	if bounded {
 		req.Count = maxUnpaged + 1
 	}
@@ -82,7 +81,7 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 	}
 	body := godap.VariablesResponseBody{Variables: make([]godap.Variable, 0, len(list)+1)}
 	for _, v := range list {
-		body.Variables = append(body.Variables, c.variable(parent.rank, parent.generation, v))
+		body.Variables = append(body.Variables, c.variable(parent.moment, v))
 	}
 	if more {
 		body.Variables = append(body.Variables, godap.Variable{
@@ -94,14 +93,13 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 }
 
 // variable is a variable as DAP has it.
-func (c *client) variable(rank int, generation uint64, v backend.Variable) godap.Variable {
+func (c *client) variable(at moment, v backend.Variable) godap.Variable {
 	out := godap.Variable{
 		Name: v.Name, Value: v.Value, EvaluateName: v.EvaluateName,
-		VariablesReference: c.view.reference(rank, generation, v.Ref), NamedVariables: v.Named,
-		IndexedVariables: v.Indexed,
-		MemoryReference:  c.memoryReference(rank, v.Address),
+		VariablesReference: c.view.reference(at, v.Ref), NamedVariables: v.Named, IndexedVariables: v.Indexed,
+		MemoryReference: c.memoryReference(at.rank, v.Address),
 	}
-	if c.capabilities().variableType {
+	if c.caps.variableType {
 		out.Type = v.Type
 	}
 	if v.ReadOnly {
@@ -126,7 +124,7 @@ func setVariable(k *call, a godap.SetVariableArguments) (any, error) {
 	}
 	c.invalidateVariables(parent.rank)
 	return godap.SetVariableResponseBody{
-		Value: v.Value, Type: v.Type, VariablesReference: c.view.reference(parent.rank, parent.generation, v.Ref),
+		Value: v.Value, Type: v.Type, VariablesReference: c.view.reference(parent.moment, v.Ref),
 		NamedVariables: v.Named, IndexedVariables: v.Indexed,
 	}, nil
 }
@@ -134,7 +132,7 @@ func setVariable(k *call, a godap.SetVariableArguments) (any, error) {
 // invalidateVariables tells the other clients that values of a rank have changed; this one knows it from its answer.
 func (c *client) invalidateVariables(rank int) {
 	for _, other := range c.debuggee().everyone() {
-		if other != c && other.capabilities().invalidated {
+		if other != c && other.caps.invalidated {
 			other.event("invalidated", godap.InvalidatedEventBody{
 				Areas: []godap.InvalidatedAreas{"variables"}, ThreadId: protocol.ThreadID(rank, 1),
 			})
@@ -149,7 +147,7 @@ func aboutRank(rank int, err error) error {
 
 // memoryReference names an address of a rank: "3@0x7ffe10". Clients give it back to readMemory as it is.
 func (c *client) memoryReference(rank int, address uint64) string {
-	if address == 0 || !c.capabilities().memory {
+	if address == 0 || !c.caps.memory {
 		return ""
 	}
 	return fmt.Sprintf("%d@%#x", rank, address)
@@ -157,25 +155,18 @@ func (c *client) memoryReference(rank int, address uint64) string {
 
 // parseMemoryReference is the inverse of memoryReference.
 func parseMemoryReference(text string, ranks int) (rank int, address uint64, err error) {
-	number, hex, ok := strings.Cut(text, "@")
-	if ok {
-		rank, err = strconv.Atoi(number)
-		ok = err == nil && rank >= 0 && rank < ranks
-	}
-	if ok {
-		address, err = strconv.ParseUint(hex, 0, 64)
-		ok = err == nil
-	}
-	if !ok {
+	number, hex, _ := strings.Cut(text, "@")
+	rank, rankErr := strconv.Atoi(number)
+	address, err = strconv.ParseUint(hex, 0, 64)
+	if err != nil || rankErr != nil || rank < 0 || rank >= ranks {
 		return 0, 0, refuse("there is no memory reference %s: use that of a variable, or write RANK@ADDRESS such as "+
-			"2@0x7ffe0010, with a rank below %d",
-			quoteShort(text), ranks)
+			"2@0x7ffe0010, with a rank below %d", quoteShort(text), ranks)
 	}
 	return rank, address, nil
 }
 
 func readMemory(k *call, a godap.ReadMemoryArguments) (any, error) {
-	d := k.c.debuggee()
+	d := k.d
 	rank, address, err := parseMemoryReference(a.MemoryReference, d.Job.Ranks())
 	if err != nil {
 		return nil, err
@@ -213,12 +204,12 @@ func readMemory(k *call, a godap.ReadMemoryArguments) (any, error) {
 }
 
 // relative is the frame as Job.Evaluate wants it, with its level counted from the first frame that is shown.
-func (k *call) relative(frame frameHandle) (backend.FrameID, error) {
+func (k *call) relative(frame handle) (backend.FrameID, error) {
 	s, err := k.stopped(frame.rank)
 	if err != nil {
 		return backend.FrameID{}, err
 	}
-	id := frame.id
+	id := frame.frame
 	if s.Stop.Thread == id.Thread {
 		id.Level = max(id.Level-s.Hidden, 0)
 	}
@@ -233,7 +224,7 @@ func oneAnswer(rank int, results []job.MergedResult, err error) (backend.Evaluat
 	case len(results) != 1:
 		return backend.EvaluateResult{}, refuse("rank %d has not answered", rank)
 	case results[0].Err != "":
-		return backend.EvaluateResult{}, &requestError{text: results[0].Err, quiet: true}
+		return backend.EvaluateResult{}, quietly("%s", results[0].Err)
 	}
 	return results[0].Result, nil
 }

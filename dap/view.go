@@ -2,6 +2,7 @@ package dap
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -13,12 +14,16 @@ import (
 // view is what one client has been told: which threads there are, what the frame ids and variable references stand for
 // that it was given, and whose stop has its attention. Its methods may be called from any goroutine, and send nothing.
 type view struct {
-	mu     sync.Mutex
-	ranks  map[int]*rankView
-	next   int // the next id of a frame or a variable reference; ids are never used again
-	frames map[int]frameHandle
-	refs   map[int]refHandle
+	// mu is Server.mu; it guards all fields.
+	mu      *sync.Mutex
+	ranks   map[int]*rankView
+	next    int // the next id of a frame or a variable reference; ids are never used again
+	handles map[int]handle
+	attention
+}
 
+// attention says whose stop the client is shown.
+type attention struct {
 	shown  int // rank whose stop took the client's attention; -1: the next stop does
 	wanted int // rank that the client has stepped or paused: its stop takes the attention; -1 none
 	// leader: ranks go to a causal cut, and the attention is for the one that leads there, not for those that stop at
@@ -30,29 +35,31 @@ type view struct {
 // rankView is one rank as the client knows it.
 type rankView struct {
 	status     job.RankStatus
-	generation uint64 // counts the times that the rank went on: frames and references of an older one are stale
+	generation uint64 // counts how often the rank resumed: frames and references of an older one are stale
 	announced  bool   // its first thread was announced
 	stopShown  bool   // a stopped event is the last that was told of it
 	threads    []backend.Thread
 	frameIDs   map[backend.FrameID]int
 }
 
-type frameHandle struct {
+// moment is the time from one stop of a rank to its next resume. It is to be taken before something is read of the
+// rank, and given with what is made of it.
+type moment struct {
 	rank       int
 	generation uint64
-	id         backend.FrameID
 }
 
-type refHandle struct {
-	rank       int
-	generation uint64
-	ref        backend.Ref
+// handle is what an id stands for: a frame, or something with children.
+type handle struct {
+	moment
+	frame backend.FrameID
+	ref   backend.Ref // 0: a frame
 }
 
-func newView() *view {
+func newView(mu *sync.Mutex) *view {
 	return &view{
-		ranks: map[int]*rankView{}, next: 1, frames: map[int]frameHandle{}, refs: map[int]refHandle{}, shown: -1,
-		wanted: -1,
+		mu: mu, ranks: map[int]*rankView{}, next: 1, handles: map[int]handle{},
+		attention: attention{shown: -1, wanted: -1},
 	}
 }
 
@@ -66,29 +73,21 @@ func (v *view) rank(r int) *rankView {
 	return rv
 }
 
-// generation is to be taken before something is read of a rank and given with what is made of it.
-func (v *view) generation(r int) uint64 {
+func (v *view) now(r int) moment {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.rank(r).generation
+	return moment{r, v.rank(r).generation}
 }
 
-// forgetStop makes all that was read of a rank's stop stale: it goes on. v.mu is held.
+// forgetStop makes all that was read of a rank's stop stale: it resumes. v.mu is held.
 func (v *view) forgetStop(rv *rankView) {
 	rv.generation++
-	for _, id := range rv.frameIDs {
-		delete(v.frames, id)
-	}
 	clear(rv.frameIDs)
-	for id, h := range v.refs {
-		if h.rank == rv.status.Rank {
-			delete(v.refs, id)
-		}
-	}
+	maps.DeleteFunc(v.handles, func(_ int, h handle) bool { return h.rank == rv.status.Rank })
 }
 
-// goesOn is forgetStop for requests that make ranks run: the stream of events tells it a moment later.
-func (v *view) goesOn(ranks rankset.Set) {
+// resumed is forgetStop for requests that make ranks run: the stream of events tells it a moment later.
+func (v *view) resumed(ranks rankset.Set) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for r := range ranks.Each {
@@ -96,39 +95,38 @@ func (v *view) goesOn(ranks rankset.Set) {
 	}
 }
 
-// want gives the attention to the next stop of rank r, or with -1 to the next stop of any.
-func (v *view) want(r int) {
+func (v *view) attend(a attention) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.shown, v.wanted, v.leader = -1, r, false
+	v.attention = a
 }
+
+// want gives the attention to the next stop of rank r, or with -1 to the next stop of any.
+func (v *view) want(r int) { v.attend(attention{shown: -1, wanted: r}) }
 
 // wantLeader gives the attention to the next stop that is not at a position of the recording.
-func (v *view) wantLeader() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.shown, v.wanted, v.leader, v.target = -1, -1, true, -1
-}
+func (v *view) wantLeader() { v.attend(attention{shown: -1, wanted: -1, leader: true, target: -1}) }
 
-// wantEvent is wantLeader for the causal cut of an event: its rank leads there, unless it had gone that far before.
+// wantEvent is wantLeader for the causal cut of an event: its rank leads there, unless it was further than that before.
 func (v *view) wantEvent(rank int, index uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	ahead := v.rank(rank).status.Control.Events < index
-	v.shown, v.wanted, v.leader, v.target = -1, -1, ahead, rank
+	rv := v.ranks[rank]
+	ahead := rv != nil && rv.status.Control.Events < index
+	v.attention = attention{shown: -1, wanted: -1, leader: ahead, target: rank}
 }
 
-// keep gives the attention back to the stop of a rank that had it, if nothing has taken it since.
-func (v *view) keep(r int) {
+// restore gives the attention back to the stop of a rank that had it, if nothing has taken it since.
+func (v *view) restore(r int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r >= 0 && v.shown < 0 && v.rank(r).stopShown {
-		v.shown, v.wanted, v.leader = r, -1, false
+		v.attention = attention{shown: r, wanted: -1}
 	}
 }
 
-// attention tells whether a stop of rank r takes the client's attention. v.mu is held.
-func (v *view) attention(r int, stop *backend.Stopped) bool {
+// takes tells whether a stop of rank r takes the client's attention. v.mu is held.
+func (v *view) takes(r int, stop *backend.Stopped) bool {
 	atPosition := stop.Reason == backend.ReasonStopPoint && !job.Diverged(stop.Control)
 	if v.shown >= 0 || (v.wanted >= 0 && v.wanted != r) || (v.leader && atPosition && r != v.target) {
 		return false
@@ -137,8 +135,8 @@ func (v *view) attention(r int, stop *backend.Stopped) bool {
 	return true
 }
 
-// inattention: rank r no longer stands where it had the attention. v.mu is held.
-func (v *view) inattention(r int) {
+// lost: rank r is no longer where it had the attention. v.mu is held.
+func (v *view) lost(r int) {
 	if v.shown == r {
 		v.shown = -1
 	}
@@ -147,90 +145,71 @@ func (v *view) inattention(r int) {
 	}
 }
 
-// awaited is the rank whose next stop was asked for, -1 if none.
-func (v *view) awaited() int {
+// current is whose stop has the client's attention now.
+func (v *view) current() attention {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.wanted
+	return v.attention
 }
 
-// attended is the rank whose stop has the client's attention, -1 if none.
-func (v *view) attended() int {
+// frameID gives a frame its id; the same frame of the same stop has the same. It is 0 if the rank has resumed since.
+func (v *view) frameID(at moment, id backend.FrameID) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.shown
-}
-
-// frameID gives a frame its id; the same frame of the same stop has the same. It is 0 if the rank has gone on since
-// generation.
-func (v *view) frameID(rank int, generation uint64, id backend.FrameID) int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	rv := v.rank(rank)
-	if rv.generation != generation {
+	rv := v.rank(at.rank)
+	if rv.generation != at.generation {
 		return 0
 	}
-	n, ok := rv.frameIDs[id]
-	if !ok {
-		n = v.next
-		v.next++
-		rv.frameIDs[id] = n
-		v.frames[n] = frameHandle{rank, generation, id}
+	if rv.frameIDs[id] == 0 {
+		rv.frameIDs[id] = v.add(handle{moment: at, frame: id})
 	}
-	return n
-}
-
-// frame is the frame that an id stands for.
-func (v *view) frame(id int) (frameHandle, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if h, ok := v.frames[id]; ok {
-		return h, nil
-	}
-	return frameHandle{}, v.stale("frame", id, "stackTrace")
+	return rv.frameIDs[id]
 }
 
 // reference gives something with children a variablesReference; 0 for what has none, or is stale.
-func (v *view) reference(rank int, generation uint64, ref backend.Ref) int {
+func (v *view) reference(at moment, ref backend.Ref) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ref == 0 || v.rank(rank).generation != generation {
+	if ref == 0 || v.rank(at.rank).generation != at.generation {
 		return 0
 	}
-	n := v.next
+	return v.add(handle{moment: at, ref: ref})
+}
+
+func (v *view) add(h handle) int {
+	v.handles[v.next] = h
 	v.next++
-	v.refs[n] = refHandle{rank, generation, ref}
-	return n
+	return v.next - 1
+}
+
+// frame is the frame that an id stands for.
+func (v *view) frame(id int) (handle, error) {
+	return v.handle(id, func(h handle) bool { return h.ref == 0 }, "frame", "stackTrace")
 }
 
 // referenced is what a variablesReference stands for.
-func (v *view) referenced(id int) (refHandle, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if h, ok := v.refs[id]; ok {
-		return h, nil
-	}
-	return refHandle{}, v.stale("variable reference", id, "scopes, variables or evaluate")
+func (v *view) referenced(id int) (handle, error) {
+	return v.handle(id, func(h handle) bool { return h.ref != 0 }, "variable reference", "scopes, variables or evaluate")
 }
 
-// stale says why an id stands for nothing. v.mu is held.
-func (v *view) stale(what string, id int, origin string) error {
-	if id > 0 && id < v.next {
-		return notStopped("the %s %d is not valid any more: its rank has resumed; ask again with %s", what, id,
-			origin)
+func (v *view) handle(id int, fits func(handle) bool, what, origin string) (handle, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h, ok := v.handles[id]
+	switch {
+	case ok && fits(h):
+		return h, nil
+	case id > 0 && id < v.next:
+		return h, notStopped("the %s %d is not valid any more: its rank has resumed; ask again with %s", what, id, origin)
 	}
-	return refuse("there is no %s %d: use one that an answer to %s gave", what, id, origin)
+	return h, refuse("there is no %s %d: use one that an answer to %s gave", what, id, origin)
 }
 
 // visibleThreads are a stopped rank's threads that are shown: the user's, the main one and the one that stopped; with
 // libraries all.
 func visibleThreads(stop *backend.Stopped, libraries bool) []backend.Thread {
-	if stop == nil || len(stop.Threads) == 0 {
-		id := 1
-		if stop != nil && stop.Thread > 0 {
-			id = stop.Thread
-		}
-		return []backend.Thread{{ID: id}}
+	if len(stop.Threads) == 0 {
+		return []backend.Thread{{ID: max(stop.Thread, 1)}}
 	}
 	var out []backend.Thread
 	for _, t := range stop.Threads {

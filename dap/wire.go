@@ -36,7 +36,7 @@ func badHeader(format string, args ...any) error {
 
 // readFrame reads one message's content. It returns io.EOF if the stream ends between two messages, *frameError if the
 // bytes are not a message that is accepted, and other errors of the stream as they are. It never reads beyond the
-// message and never allocates more than the content's length, which is bounded.
+// message and never allocates more than the content's length, which is bounded. The buffer of r has room for maxHeader.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	length, err := readHeader(r)
 	if err != nil {
@@ -68,17 +68,20 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 	length = -1
 	used := 0
 	for {
-		line, err := readHeaderLine(r, maxHeader-used)
-		if err != nil {
-			if errors.Is(err, io.EOF) && used == 0 && line == "" {
-				return 0, io.EOF
-			}
+		line, err := r.ReadSlice('\n')
+		used += len(line)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull) || used > maxHeader:
+			return 0, badHeader("a message's header is longer than %d bytes and starts with %s", maxHeader,
+				quoteShort(string(line)))
+		case errors.Is(err, io.EOF) && used == 0:
+			return 0, io.EOF
+		case err != nil:
 			return 0, unexpectedEOF(err)
 		}
-		used += len(line)
-		text, ok := strings.CutSuffix(line, "\r\n")
+		text, ok := strings.CutSuffix(string(line), "\r\n")
 		if !ok {
-			return 0, badHeader("a header line must end with CR LF, but %s does not", quoteShort(line))
+			return 0, badHeader("a header line must end with CR LF, but %s does not", quoteShort(string(line)))
 		}
 		if text == "" {
 			break
@@ -89,10 +92,11 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 			if length >= 0 {
 				return 0, badHeader("a message has two Content-Length headers")
 			}
-			length, err = parseLength(strings.TrimSpace(value))
+			n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 63) // no sign, no other base
 			if err != nil {
-				return 0, err
+				return 0, badHeader("a message's Content-Length is not a decimal number of bytes")
 			}
+			length = int64(n)
 		case ok && strings.EqualFold(name, "Content-Type"):
 			// Some clients send the one of the Language Server Protocol; it says nothing that could matter.
 		default:
@@ -104,39 +108,6 @@ func readHeader(r *bufio.Reader) (length int64, err error) {
 		return 0, badHeader("a message has no Content-Length header")
 	}
 	return length, nil
-}
-
-// readHeaderLine reads up to and including LF, at most limit bytes.
-func readHeaderLine(r *bufio.Reader, limit int) (string, error) {
-	var line []byte
-	for {
-		if len(line) >= limit {
-			return "", badHeader("a message's header is longer than %d bytes and starts with %s", maxHeader,
-				quoteShort(string(line)))
-		}
-		b, err := r.ReadByte()
-		if err != nil {
-			return string(line), err
-		}
-		line = append(line, b)
-		if b == '\n' {
-			return string(line), nil
-		}
-	}
-}
-
-func parseLength(value string) (int64, error) {
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			value = "" // reported below: signs, hexadecimal and blanks are no lengths
-			break
-		}
-	}
-	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		return 0, badHeader("a message's Content-Length is not a decimal number of bytes")
-	}
-	return n, nil
 }
 
 // unexpectedEOF makes the end of the stream within a message an error of its own.
@@ -182,9 +153,9 @@ func parseRequest(content []byte) (request, error) {
 	var req request
 	var kind string
 	// A field that is missing or of another type leaves the zero value, which is reported below.
-	seqErr := json.Unmarshal(orNull(base.Seq), &req.seq)
-	commandErr := json.Unmarshal(orNull(base.Command), &req.command)
-	kindErr := json.Unmarshal(orNull(base.Type), &kind)
+	seqErr := json.Unmarshal(base.Seq, &req.seq)
+	commandErr := json.Unmarshal(base.Command, &req.command)
+	kindErr := json.Unmarshal(base.Type, &kind)
 	req.arguments = base.Arguments
 	switch {
 	case kindErr == nil && (kind == "response" || kind == "event"):
@@ -198,13 +169,6 @@ func parseRequest(content []byte) (request, error) {
 			quoteShort(req.command), describeJSON(base.Seq))
 	}
 	return req, nil
-}
-
-func orNull(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
-	}
-	return raw
 }
 
 func describeJSON(raw json.RawMessage) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 )
@@ -109,7 +110,7 @@ func TestReadFrameRoundTrip(t *testing.T) {
 		for _, c := range contents {
 			stream.WriteString(frame(string(c)))
 		}
-		r := bufio.NewReaderSize(&stream, 16)
+		r := bufio.NewReaderSize(iotest.OneByteReader(&stream), maxHeader)
 		for _, want := range contents {
 			got, err := readFrame(r)
 			if err != nil || !bytes.Equal(got, want) {
