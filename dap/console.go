@@ -48,10 +48,8 @@ func consoleCommands() []consoleCommand {
 		{
 			Command: row{
 				Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]",
-				Help: "set a breakpoint; mode says what it stops",
-				Examples: []string{
-					"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3",
-				},
+				Help:     "set a breakpoint; mode says what it stops",
+				Examples: []string{"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3"},
 			},
 			lane: laneMain, run: consoleBreak, complete: breakWords,
 		},
@@ -100,10 +98,8 @@ func consoleCommands() []consoleCommand {
 			lane: laneConsole, run: consoleWait,
 		},
 		{
-			Command: row{
-				Name: "pause", AllRanks: true, Help: "stop the ranks in focus", Examples: []string{"pause"},
-			},
-			lane: lanePause, needsProcess: true, run: consolePause,
+			Command: row{Name: "pause", AllRanks: true, Help: "stop the ranks in focus", Examples: []string{"pause"}},
+			lane:    lanePause, needsProcess: true, run: consolePause,
 		},
 		{
 			Command: row{
@@ -120,10 +116,8 @@ func consoleCommands() []consoleCommand {
 			lane: laneMain, run: consoleSelect, fits: isNumber, complete: rankNumbers,
 		},
 		{
-			Command: row{
-				Name: "ranks", AllRanks: true, Help: "show where every rank is", Examples: []string{"ranks"},
-			},
-			lane: laneConsole, run: consoleRanks,
+			Command: row{Name: "ranks", AllRanks: true, Help: "show where every rank is", Examples: []string{"ranks"}},
+			lane:    laneConsole, run: consoleRanks,
 		},
 		{
 			Command: row{Name: "bt", Help: "show the stack of the rank", Examples: []string{"bt"}},

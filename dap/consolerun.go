@@ -369,7 +369,7 @@ func consoleBreak(k *call, line consoleLine) (answer, error) {
 		bp.Source = d.typedPath(bp.Source)
 	}
 	if bp, err = d.checkBreakpoint(bp, extra); err != nil {
-		return answer{}, refuse("the breakpoint cannot be set: %v", err)
+		return answer{}, refuse("the breakpoint cannot be set: %s", sentence(err.Error()))
 	}
 	own := breakpointOwner{k.c, true}
 	before := d.breakpoints.of(own, bp.Source)

@@ -229,9 +229,6 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 	var out []namedEvent
 	switch s.State {
 	case job.Starting:
-		if before.State.Gone() { // launched anew
-			rv.announced = false
-		}
 	case job.Running:
 		if !rv.announced {
 			rv.announced = true

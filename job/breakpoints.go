@@ -44,17 +44,6 @@ func (b *breakpoints) stopAll(ids []int) bool {
 	return slices.ContainsFunc(ids, func(id int) bool { return b.byID[id] != nil && b.byID[id].bp.Mode == ModeAll })
 }
 
-// forget drops what a rank's former backend answered.
-func (b *breakpoints) forget(rank int) {
-	for _, w := range b.byID {
-		delete(w.perRank, rank)
-		delete(w.failed, rank)
-	}
-	for _, s := range b.bySource {
-		s.sent = s.sent.Without(rank)
-	}
-}
-
 // request is what a rank is asked to have of a source.
 func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpointsRequest {
 	req := backend.SetBreakpointsRequest{Source: source}
@@ -202,9 +191,6 @@ func (j *Job) sendBreakpoints(r *rank, source string, s *sourceBreakpoints, a *a
 }
 
 func (j *Job) breakpointsAnswered(r *rank, asked []*wantedBreakpoint, got []backend.Breakpoint, err error) {
-	if !j.current(r) {
-		return
-	}
 	i := 0
 	for _, w := range asked {
 		if !w.wantedBy(r.num) {

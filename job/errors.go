@@ -37,6 +37,16 @@ func (e *RanksError) Unwrap() []error {
 	return out
 }
 
+// on runs f on the owner, with a rank.
+func (j *Job) on(num int, f func(*rank) error) error {
+	if err := j.checkRank(num); err != nil {
+		return err
+	}
+	var refused error
+	err := j.call(func() { refused = f(j.ranks[num]) })
+	return errors.Join(err, refused)
+}
+
 func (j *Job) checkRank(rank int) error {
 	if rank < 0 || rank >= j.n {
 		return fmt.Errorf("rank %d was asked for, but the job has %s", rank, rankset.Of(j.n))

@@ -8,7 +8,6 @@ import (
 
 // readEvents carries a backend's events to the owner, until the backend closes them or the job ends.
 func (j *Job) readEvents(r *rank, events <-chan backend.Event) {
-	defer j.wg.Done()
 	for {
 		select {
 		case e, ok := <-events:
@@ -27,9 +26,6 @@ func (j *Job) readEvents(r *rank, events <-chan backend.Event) {
 
 // onEvent is the one place where what happens to a rank becomes part of the model. Owner.
 func (j *Job) onEvent(r *rank, e backend.Event) {
-	if !j.current(r) {
-		return
-	}
 	switch {
 	case e.Stopped != nil:
 		j.onStopped(r, e.Stopped)
@@ -126,9 +122,6 @@ func (j *Job) onEnded(r *rank, e backend.Ended) {
 	r.finished = true
 	r.cancel()
 	j.publishOutput(j.out.end(time.Now(), r.num))
-	if !j.current(r) {
-		return
-	}
 	if r.state.Gone() {
 		j.callHooks(r)
 		return

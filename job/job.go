@@ -78,10 +78,12 @@ func New(o Options) *Job {
 	}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	for i := range j.ranks {
-		j.ranks[i] = j.newRank(i, nil, Info{})
+		r := &rank{num: i}
+		r.ctx, r.cancel = context.WithCancel(j.ctx)
+		j.setPending(r, true) // of its stop at entry
+		j.ranks[i] = r
 	}
-	j.wg.Add(1)
-	go j.run()
+	j.wg.Go(j.run)
 	return j
 }
 
@@ -102,7 +104,6 @@ func (j *Job) Close() {
 
 // run is the owner goroutine.
 func (j *Job) run() {
-	defer j.wg.Done()
 	defer close(j.done)
 	for {
 		message := func() { j.publishOutput(j.out.expired(time.Now())) }
@@ -270,14 +271,12 @@ func (j *Job) ReportOutput(o Output) error {
 
 // Backend is the rank's backend, for reads that concern one rank only: stack, scopes, variables, memory, evaluation in
 // a frame. Whoever resumes or kills a rank through it makes the job's picture of that rank wrong.
-func (j *Job) Backend(rank int) (backend.Backend, error) {
-	if err := j.checkRank(rank); err != nil {
-		return nil, err
-	}
-	var b backend.Backend
-	err := j.call(func() { b = j.ranks[rank].backend })
-	if err == nil && b == nil {
-		err = fmt.Errorf("rank %d has no debugger yet", rank)
-	}
+func (j *Job) Backend(num int) (b backend.Backend, err error) {
+	err = j.on(num, func(r *rank) error {
+		if b = r.backend; b == nil {
+			return fmt.Errorf("rank %d has no debugger yet", num)
+		}
+		return nil
+	})
 	return b, err
 }

@@ -10,63 +10,34 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// Attach gives a rank its backend, before Launch. The job reads the backend's events from now on. A rank that has
-// Exited or is Lost may be given a new backend: it is Starting again, and Launch launches it again. Attaching to a rank
-// that still has a live backend is an error.
-func (j *Job) Attach(rank int, b backend.Backend, info Info) error {
-	if err := j.checkRank(rank); err != nil {
-		return err
-	}
-	var refused error
-	err := j.call(func() {
-		old := j.ranks[rank]
-		if old.backend != nil && !old.state.Gone() {
-			refused = fmt.Errorf("rank %d already has a debugger, and is %s", rank, old.state)
-			return
+// Attach gives a rank its backend, before Launch. The job reads the backend's events from now on.
+func (j *Job) Attach(num int, b backend.Backend, info Info) error {
+	return j.on(num, func(r *rank) error {
+		if r.backend != nil || r.state.Gone() {
+			return fmt.Errorf("rank %d already has a debugger, and is %s", num, r.state)
 		}
-		j.attach(old, b, info)
+		r.backend, r.info = b, info
+		if j.held && info.HoldOutput != nil {
+			info.HoldOutput(true)
+		}
+		j.wg.Go(func() { j.readEvents(r, b.Events()) })
+		j.publishRank(r)
+		return nil
 	})
-	return errors.Join(err, refused)
 }
 
-// attach replaces the picture of a rank. Owner.
-func (j *Job) attach(old *rank, b backend.Backend, info Info) {
-	j.setPending(old, false)
-	if old.state.Gone() {
-		j.gone--
-		j.ended = false // there will be an end again
-	}
-	old.cancel()
-	r := j.newRank(old.num, b, info)
-	j.ranks[r.num] = r
-	if j.held && info.HoldOutput != nil {
-		info.HoldOutput(true)
-	}
-	j.wanted.forget(r.num)
-	j.wg.Add(1)
-	go j.readEvents(r, b.Events())
-	j.publishRank(r)
-}
-
-// Absent notes that a rank is not there and will not come; why follows "rank 3", as in "has no core
-// file here". It is Lost from now on. A rank that
-// has a backend cannot be absent.
-func (j *Job) Absent(rank int, why string) error {
-	if err := j.checkRank(rank); err != nil {
-		return err
-	}
-	var refused error
-	err := j.call(func() {
-		r := j.ranks[rank]
+// Absent notes that a rank is not there and will not come; why follows "rank 3", as in "has no core file here". It is
+// Lost from now on. A rank that has a backend cannot be absent.
+func (j *Job) Absent(num int, why string) error {
+	return j.on(num, func(r *rank) error {
 		if r.backend != nil {
-			refused = fmt.Errorf("rank %d has a debugger, so it is not absent", rank)
-			return
+			return fmt.Errorf("rank %d has a debugger, so it is not absent", num)
 		}
 		if !r.state.Gone() {
 			j.setLost(r, why)
 		}
+		return nil
 	})
-	return errors.Join(err, refused)
 }
 
 // Launch starts the program on every attached rank that was not launched yet, all at the same time, and returns when
@@ -96,9 +67,6 @@ func (j *Job) Launch(ctx context.Context, req backend.LaunchRequest) error {
 // launched takes the answer to Launch in. The stop at entry may have come as an event before, may come later, or not at
 // all. Owner.
 func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
-	if !j.current(r) {
-		return
-	}
 	if err != nil {
 		if !r.state.Gone() {
 			j.setLost(r, "could not be launched: "+strings.TrimSuffix(err.Error(), "."))

@@ -89,9 +89,8 @@ func TestLaunchDoesNotWaitForAHangingRankBeyondTheContext(t *testing.T) {
 	}
 }
 
-func TestLateAndRestartedRanks(t *testing.T) {
-	b := launched(t, 2, Options{}, each(jobtest.Line(src, 5), jobtest.Exit(0)))
-	b.breakAt(5, ModeRank, rankset.Set{})
+func TestARankHasOneDebugger(t *testing.T) {
+	b := launched(t, 2, Options{}, nil)
 	if err := b.j.Attach(0, b.w.Rank(0), Info{}); err == nil ||
 		err.Error() != "rank 0 already has a debugger, and is stopped" {
 		t.Errorf("attaching twice: %v", err)
@@ -99,25 +98,9 @@ func TestLateAndRestartedRanks(t *testing.T) {
 	b.w.Rank(1).End("gdb crashed")
 	b.untilState(1, Lost)
 	b.idle()
-
-	again := b.w.Replace(1)
-	again.Program = b.w.Rank(0).Program
-	b.must(b.j.Attach(1, again, Info{Host: "other"}))
-	if idle, _ := b.j.Idle(); idle {
-		t.Error("idle although a rank has not come to its entry")
-	}
 	b.must(b.j.Launch(b.ctx, backend.LaunchRequest{Program: "./prog"}))
-	b.idle()
-	if got := again.BreakpointIDs(src); len(got) != 1 || got[0] != 5 {
-		t.Errorf("the restarted rank has breakpoints %v", got)
-	}
 	if b.w.Rank(0).Called(jobtest.Launch) != 1 {
 		t.Error("rank 0 was launched twice")
-	}
-	b.drain()
-	b.resume(rankset.New(1), backend.Continue)
-	if s := b.untilState(1, Stopped); s.Stop.Reason != backend.ReasonBreakpoint || s.Host != "other" {
-		t.Errorf("%+v", s)
 	}
 }
 

@@ -36,8 +36,7 @@ type merger struct {
 	// number of the last line that a rank is in; a number that is not waiting any more means nothing
 	last    map[int]uint64
 	partial map[int]*partial
-	begun   []partialEntry            // partials in the order in which they began; stale entries are skipped
-	alike   map[text]map[int]struct{} // ranks by short partial
+	begun   []*partial // in the order in which they began; those that are not in partial any more are skipped
 }
 
 type text struct{ category, text string }
@@ -51,21 +50,18 @@ type line struct {
 }
 
 type partial struct {
+	rank     int
 	category string
 	data     []byte
 	since    time.Time
-	entered  bool // it is in begun
 }
 
-type partialEntry struct {
-	rank int
-	p    *partial
-}
+func (p *partial) text() text { return text{p.category, string(p.data)} }
 
 func newMerger(window time.Duration, ranks int) *merger {
 	return &merger{
 		window: window, ranks: ranks, equal: map[text][]*line{}, last: map[int]uint64{},
-		partial: map[int]*partial{}, alike: map[text]map[int]struct{}{},
+		partial: map[int]*partial{},
 	}
 }
 
@@ -74,11 +70,10 @@ func (m *merger) add(now time.Time, rank int, category string, data []byte) []Ou
 	if len(data) == 0 {
 		return nil
 	}
-	p := m.take(rank)
-	if p != nil && p.category != category {
-		m.append(now, rank, text{p.category, string(p.data)})
-		p = nil
+	if p := m.partial[rank]; p != nil && p.category != category {
+		m.close(now, p)
 	}
+	p := m.partial[rank]
 	for len(data) > 0 {
 		n := bytes.IndexByte(data, '\n') + 1
 		whole := n > 0
@@ -86,19 +81,30 @@ func (m *merger) add(now time.Time, rank int, category string, data []byte) []Ou
 			n = len(data)
 		}
 		if p == nil {
-			p = &partial{category: category, since: now}
+			p = &partial{rank: rank, category: category, since: now}
 		}
 		p.data = append(p.data, data[:n]...)
 		data = data[n:]
 		if whole || len(p.data) >= longestPartial {
-			m.append(now, rank, text{category, string(p.data)})
+			m.close(now, p)
 			p = nil
 		}
 	}
-	if p != nil {
-		m.put(rank, p)
+	if p != nil && m.partial[rank] == nil {
+		m.put(p)
 	}
 	return m.expired(now)
+}
+
+func (m *merger) put(p *partial) {
+	m.partial[p.rank] = p
+	m.begun = append(m.begun, p)
+}
+
+// close adds a partial to the list, as a line or a piece of one.
+func (m *merger) close(now time.Time, p *partial) {
+	delete(m.partial, p.rank)
+	m.append(now, p.rank, p.text())
 }
 
 // append adds a line, or a piece of one, to the list.
@@ -120,38 +126,6 @@ func (m *merger) append(now time.Time, rank int, t text) {
 	m.last[rank] = l.number
 }
 
-// take removes a rank's partial.
-func (m *merger) take(rank int) *partial {
-	p := m.partial[rank]
-	if p == nil {
-		return nil
-	}
-	delete(m.partial, rank)
-	if len(p.data) <= mergedPartial {
-		t := text{p.category, string(p.data)}
-		delete(m.alike[t], rank)
-		if len(m.alike[t]) == 0 {
-			delete(m.alike, t)
-		}
-	}
-	return p
-}
-
-func (m *merger) put(rank int, p *partial) {
-	m.partial[rank] = p
-	if !p.entered { // one that was taken, grew and is put back keeps its place
-		p.entered = true
-		m.begun = append(m.begun, partialEntry{rank, p})
-	}
-	if len(p.data) <= mergedPartial {
-		t := text{p.category, string(p.data)}
-		if m.alike[t] == nil {
-			m.alike[t] = map[int]struct{}{}
-		}
-		m.alike[t][rank] = struct{}{}
-	}
-}
-
 // expired returns what has waited long enough at now.
 func (m *merger) expired(now time.Time) []Output {
 	var out []Output
@@ -164,12 +138,12 @@ func (m *merger) expired(now time.Time) []Output {
 		out = append(out, m.pop())
 	}
 	for {
-		e, ok := m.oldestPartial()
-		if !ok || e.p.since.Add(m.window).After(now) {
+		p := m.oldestPartial()
+		if p == nil || p.since.Add(m.window).After(now) {
 			return out
 		}
 		// Everything that this rank printed before began to wait earlier, hence has been given out above.
-		out = append(out, m.expirePartial(now, e.rank))
+		out = append(out, m.expirePartial(now, p))
 	}
 }
 
@@ -187,37 +161,36 @@ func (m *merger) pop() Output {
 }
 
 // oldestPartial is the partial that waits longest.
-func (m *merger) oldestPartial() (partialEntry, bool) {
+func (m *merger) oldestPartial() *partial {
 	for len(m.begun) > 0 {
-		e := m.begun[0]
-		if m.partial[e.rank] == e.p {
-			return e, true
+		if p := m.begun[0]; m.partial[p.rank] == p {
+			return p
 		}
-		m.begun[0] = partialEntry{}
+		m.begun[0] = nil
 		m.begun = m.begun[1:]
 	}
-	return partialEntry{}, false
+	return nil
 }
 
 // expirePartial gives a partial out, with the equal ones of ranks of which nothing else waits. The bytes of a character
 // whose end has not come yet stay behind.
-func (m *merger) expirePartial(now time.Time, rank int) Output {
-	p := m.partial[rank]
-	ranks := []int{rank}
+func (m *merger) expirePartial(now time.Time, p *partial) Output {
+	alike := []*partial{p}
 	if len(p.data) <= mergedPartial {
-		for other := range m.alike[text{p.category, string(p.data)}] {
-			if other != rank && !m.hasWaiting(other) {
-				ranks = append(ranks, other)
+		for _, other := range m.partial {
+			if other != p && other.category == p.category && bytes.Equal(other.data, p.data) && !m.hasWaiting(other.rank) {
+				alike = append(alike, other)
 			}
 		}
 	}
 	shown := wholeCharacters(p.data)
-	o := Output{Ranks: rankset.New(ranks...), Category: p.category, Text: string(shown)}
+	o := Output{Category: p.category, Text: string(shown)}
 	rest := p.data[len(shown):]
-	for _, r := range ranks {
-		m.take(r)
+	for _, q := range alike {
+		o.Ranks = o.Ranks.With(q.rank)
+		delete(m.partial, q.rank)
 		if len(rest) > 0 {
-			m.put(r, &partial{category: p.category, data: bytes.Clone(rest), since: now})
+			m.put(&partial{rank: q.rank, category: q.category, data: bytes.Clone(rest), since: now})
 		}
 	}
 	return o
@@ -243,8 +216,8 @@ func wholeCharacters(b []byte) []byte {
 
 // end says that the rank prints nothing more: what it left of a line waits like a line.
 func (m *merger) end(now time.Time, rank int) []Output {
-	if p := m.take(rank); p != nil {
-		m.append(now, rank, text{p.category, string(p.data)})
+	if p := m.partial[rank]; p != nil {
+		m.close(now, p)
 	}
 	return m.expired(now)
 }
@@ -257,13 +230,12 @@ func (m *merger) flush() []Output {
 	}
 	left := make(map[int]text, len(m.partial))
 	for r, p := range m.partial {
-		left[r] = text{p.category, string(p.data)}
+		left[r] = p.text()
 	}
 	for _, g := range groupBy(left) {
 		out = append(out, Output{Ranks: g.ranks, Category: g.key.category, Text: g.key.text})
 	}
 	clear(m.partial)
-	clear(m.alike)
 	clear(m.last)
 	m.begun = nil
 	return out
@@ -276,8 +248,8 @@ func (m *merger) deadline() (time.Time, bool) {
 	if len(m.waiting) > 0 {
 		at, found = m.waiting[0].until, true
 	}
-	if e, ok := m.oldestPartial(); ok {
-		if t := e.p.since.Add(m.window); !found || t.Before(at) {
+	if p := m.oldestPartial(); p != nil {
+		if t := p.since.Add(m.window); !found || t.Before(at) {
 			at, found = t, true
 		}
 	}

@@ -164,7 +164,7 @@ func TestMergerLosesAndReordersNothing(t *testing.T) {
 			}
 		}
 		take(m.flush())
-		if _, ok := m.deadline(); ok || len(m.equal)+len(m.alike)+len(m.waiting)+len(m.partial) > 0 {
+		if _, ok := m.deadline(); ok || len(m.equal)+len(m.waiting)+len(m.partial) > 0 {
 			t.Fatal("something is left after flush")
 		}
 		for r := range ranks {

@@ -7,8 +7,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 )
 
-// rank is one rank with one backend. Attaching a new backend replaces the whole value, so that late answers of the old
-// one change nothing.
+// rank is one rank with its backend.
 type rank struct {
 	num    int
 	ctx    context.Context // ends with the backend, or the job
@@ -39,14 +38,6 @@ type rank struct {
 
 	queue []command // waiting, in order
 	busy  bool      // a command is with the backend
-}
-
-// newRank is a rank that is Starting. Owner, or before there is one.
-func (j *Job) newRank(num int, b backend.Backend, info Info) *rank {
-	r := &rank{num: num, backend: b, info: info}
-	r.ctx, r.cancel = context.WithCancel(j.ctx)
-	j.setPending(r, true) // of its stop at entry
-	return r
 }
 
 // A command is a request to a rank's backend, carried out in a goroutine of its own. What it returns is run by the
@@ -124,12 +115,8 @@ func (j *Job) setPending(r *rank, pending bool) {
 
 // setState changes the state and the counters that follow from it; the caller publishes. Owner.
 func (j *Job) setState(r *rank, s RankState) {
-	if r.state.Gone() != s.Gone() {
-		if s.Gone() {
-			j.gone++
-		} else {
-			j.gone--
-		}
+	if s.Gone() && !r.state.Gone() {
+		j.gone++
 	}
 	if r.state == Running {
 		j.running--
@@ -150,14 +137,8 @@ func (j *Job) setState(r *rank, s RankState) {
 	}
 }
 
-// current tells whether r is still the job's picture of its rank. Owner.
-func (j *Job) current(r *rank) bool { return j.ranks[r.num] == r }
-
 // publishRank publishes the status of r and calls the hooks. Owner.
 func (j *Job) publishRank(r *rank) {
-	if !j.current(r) {
-		return
-	}
 	s := r.status()
 	j.publish(Event{RankChanged: &s})
 	j.callHooks(r)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -69,7 +70,7 @@ func signalName(s *backend.Stopped) string {
 // stopPointSentence describes a stop in cohort_stop_here.
 func stopPointSentence(who, at string, s *backend.Stopped) string {
 	c := s.Control
-	switch stopReason(&c) {
+	switch stopReason(c) {
 	case abi.StopParked:
 		if c.Events == 0 {
 			return who + " is at its causal position, before its first event" + at + "."
@@ -88,7 +89,7 @@ func stopPointSentence(who, at string, s *backend.Stopped) string {
 }
 
 // stopReason is why a rank is in cohort_stop_here. The control block's stop_reason is about the state STOPPED only.
-func stopReason(c *backend.ControlState) abi.StopReason {
+func stopReason(c backend.ControlState) abi.StopReason {
 	switch c.State {
 	case abi.StateDiverged:
 		return abi.StopDivergence
@@ -99,10 +100,10 @@ func stopReason(c *backend.ControlState) abi.StopReason {
 }
 
 // Diverged tells whether a rank that stands at a stop point is there because it left the recording.
-func Diverged(c backend.ControlState) bool { return stopReason(&c) == abi.StopDivergence }
+func Diverged(c backend.ControlState) bool { return stopReason(c) == abi.StopDivergence }
 
 // AtRecordingEnd tells whether a rank that stands at a stop point is there because its recording was cut short.
-func AtRecordingEnd(c backend.ControlState) bool { return stopReason(&c) == abi.StopEnd }
+func AtRecordingEnd(c backend.ControlState) bool { return stopReason(c) == abi.StopEnd }
 
 func divergenceText(d *backend.Divergence) string {
 	if d == nil {
@@ -140,41 +141,25 @@ func RecentCalls(rank int, calls []backend.RecentCall) []string {
 	const most = 11
 	var lines []string
 	for _, c := range calls[max(len(calls), most)-most:] {
-		line := fmt.Sprintf("%d:%d %s", rank, c.Event, c.Op)
-		var args []string
-		if c.Peer != math.MinInt32 {
-			peer := fmt.Sprintf("peer %d", c.Peer)
-			if c.Peer == -1 {
-				peer = "any source"
-			}
-			if c.Peer == -2 {
-				peer = "MPI_PROC_NULL"
-			}
-			args = append(args, peer)
+		peer, tag := known("peer %d", c.Peer), known("tag %d", c.Tag)
+		switch {
+		case c.Peer == -1:
+			peer = "any source"
+		case c.Peer == -2:
+			peer = "MPI_PROC_NULL"
 		}
-		switch c.Tag {
-		case math.MinInt32:
-		case -1:
-			args = append(args, "any tag")
-		default:
-			args = append(args, fmt.Sprintf("tag %d", c.Tag))
+		if c.Tag == -1 {
+			tag = "any tag"
 		}
-		if c.Got != math.MinInt32 {
-			args = append(args, fmt.Sprintf("message of %d", c.Got))
-		}
-		if len(args) > 0 {
-			line += " (" + strings.Join(args, ", ") + ")"
-		}
+		line := fmt.Sprintf("%d:%d %s", rank, c.Event, withArguments(c.Op, peer, tag, known("message of %d", c.Got)))
 		switch {
 		case c.File != "":
 			line += fmt.Sprintf(" at %s:%d", filepath.Base(c.File), c.Line)
-			if c.Function != "" {
-				line += " in " + c.Function
-			}
-		case c.Function != "":
-			line += " in " + c.Function
-		case c.CallSite != 0:
+		case c.Function == "" && c.CallSite != 0:
 			line += fmt.Sprintf(" from %#x", c.CallSite)
+		}
+		if c.Function != "" {
+			line += " in " + c.Function
 		}
 		lines = append(lines, line)
 	}
@@ -182,18 +167,24 @@ func RecentCalls(rank int, calls []backend.RecentCall) []string {
 }
 
 func call(op string, source, tag int) string {
-	op = cmp.Or(op, "an unknown call")
-	var args []string
-	if source != math.MinInt32 {
-		args = append(args, fmt.Sprintf("source %d", source))
+	return withArguments(cmp.Or(op, "an unknown call"), known("source %d", source), known("tag %d", tag))
+}
+
+// known is a number for people, "" if it is not known or not applicable.
+func known(format string, n int) string {
+	if n == math.MinInt32 {
+		return ""
 	}
-	if tag != math.MinInt32 {
-		args = append(args, fmt.Sprintf("tag %d", tag))
-	}
-	if len(args) == 0 {
+	return fmt.Sprintf(format, n)
+}
+
+// withArguments is "MPI_Recv (source 1, tag 2)", of the arguments that are not empty.
+func withArguments(op string, arguments ...string) string {
+	arguments = slices.DeleteFunc(arguments, func(a string) bool { return a == "" })
+	if len(arguments) == 0 {
 		return op
 	}
-	return op + " (" + strings.Join(args, ", ") + ")"
+	return op + " (" + strings.Join(arguments, ", ") + ")"
 }
 
 // place is " in FUNCTION (FILE:LINE)" of the innermost frame that is not the interposer's, or "".
@@ -238,8 +229,6 @@ func statusText(s *RankStatus) string {
 	switch s.State {
 	case Starting:
 		return fmt.Sprintf("Rank %d has not come to its entry yet.", s.Rank)
-	case Running:
-		return runningText(s)
 	case Stopped:
 		return s.Stop.Text
 	case Exited:
@@ -247,7 +236,7 @@ func statusText(s *RankStatus) string {
 	case Lost:
 		return fmt.Sprintf("Rank %d %s.", s.Rank, s.Lost)
 	}
-	return ""
+	return runningText(s)
 }
 
 func runningText(s *RankStatus) string {

@@ -10,8 +10,7 @@ import (
 // RankState is what a rank is doing.
 type RankState int
 
-// The states of a rank. Starting -> Stopped (at its entry) <-> Running -> Exited; Lost from anywhere but Exited. Attach
-// of a new backend to an Exited or Lost rank begins again.
+// The states of a rank. Starting -> Stopped (at its entry) <-> Running -> Exited; Lost from anywhere but Exited.
 const (
 	Starting RankState = iota // not launched yet, or on its way to its entry
 	Running

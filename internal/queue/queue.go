@@ -116,38 +116,35 @@ func (q *Queue[T]) signal() {
 	}
 }
 
-// wait returns when something has changed since the caller looked, holding q.mu; false: ctx ended first. It gives q.mu
-// back.
-func (q *Queue[T]) wait(ctx context.Context) bool {
-	if q.changed == nil {
-		q.changed = make(chan struct{})
-	}
-	changed := q.changed
-	q.mu.Unlock()
-	select {
-	case <-changed:
-		return true
-	case <-ctx.Done():
-		return false
+// await locks q.mu when the condition holds; false: ctx has ended first.
+func (q *Queue[T]) await(ctx context.Context, condition func() bool) bool {
+	for {
+		q.mu.Lock()
+		if condition() {
+			return true
+		}
+		if q.changed == nil {
+			q.changed = make(chan struct{})
+		}
+		changed := q.changed
+		q.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
 	}
 }
 
 // Pop waits for an item; ok is false when the queue is closed and empty, or ctx has ended.
 func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
-	for {
-		q.mu.Lock()
-		if len(q.items) > 0 {
-			break
-		}
-		if q.closed != nil {
-			q.mu.Unlock()
-			return item, false
-		}
-		if !q.wait(ctx) {
-			return item, false
-		}
+	if !q.await(ctx, func() bool { return len(q.items) > 0 || q.closed != nil }) {
+		return item, false
 	}
 	defer q.mu.Unlock()
+	if len(q.items) == 0 {
+		return item, false
+	}
 	var none T
 	item, q.items[0] = q.items[0], none // let go of what it points to
 	if q.items = q.items[1:]; len(q.items) == 0 {
@@ -160,16 +157,11 @@ func (q *Queue[T]) Pop(ctx context.Context) (item T, ok bool) {
 
 // Below waits until the items weigh less than that, or the queue is closed; false: ctx ended first.
 func (q *Queue[T]) Below(ctx context.Context, weight int) bool {
-	for {
-		q.mu.Lock()
-		if q.weight < weight || q.closed != nil {
-			q.mu.Unlock()
-			return true
-		}
-		if !q.wait(ctx) {
-			return false
-		}
+	ok := q.await(ctx, func() bool { return q.weight < weight || q.closed != nil })
+	if ok {
+		q.mu.Unlock()
 	}
+	return ok
 }
 
 // Chan delivers the items on a channel, until the queue is closed and empty or ctx ends; then the channel is closed. To

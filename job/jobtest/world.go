@@ -31,14 +31,6 @@ func (w *World) Rank(i int) *Fake { return w.fakes[i] }
 // Ranks returns all of them.
 func (w *World) Ranks() []*Fake { return w.fakes }
 
-// Replace gives a rank a new backend, as when it is restarted, and returns it. The old one must have ended.
-func (w *World) Replace(i int) *Fake {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.fakes[i] = newFake(w, i)
-	return w.fakes[i]
-}
-
 // Close ends all ranks and returns when their goroutines have ended.
 func (w *World) Close() {
 	w.mu.Lock()
