@@ -15,9 +15,9 @@ import (
 // cohort/commands are made from, and what every front end can do: the terminal interface's and an editor's console and
 // scripts send their lines here.
 type consoleCommand struct {
-	protocol.Command
-	lane         lane // of a line with it; laneConsole for what is evaluated
-	needsProcess bool // refused for core files
+	protocol.Command      // Examples: at least its name alone
+	lane             lane // of a line with it
+	needsProcess     bool // refused for core files
 	// run is nil for what a rank's debugger carries out.
 	run func(k *call, line consoleLine) (answer, error)
 	// fits, if set, tells whether the arguments are the command's. If they are not the line is an expression, for it
@@ -44,110 +44,61 @@ func confirm(format string, args ...any) answer { return answer{fmt.Sprintf(form
 // consoleCommands is the table, in the order of the help.
 func consoleCommands() []consoleCommand {
 	type row = protocol.Command
-	return []consoleCommand{
-		{
-			Command: row{
-				Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]",
-				Help:     "set a breakpoint; mode says what it stops",
-				Examples: []string{"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3"},
-			},
-			lane: laneMain, run: consoleBreak, complete: breakWords,
-		},
-		{
-			Command: row{Name: "breakpoints", Help: "list the breakpoints of all front ends", Examples: []string{"breakpoints"}},
-			lane:    laneMain, run: consoleBreakpoints,
-		},
-		{
-			Command: row{
-				Name: "delete", Arguments: "NUMBER", Help: "remove a breakpoint that the console has set",
-				Examples: []string{"delete 2"},
-			},
-			lane: laneMain, run: consoleDelete, fits: isNumber,
-		},
-		{
-			Command: row{
-				Name: "continue", Short: "c", Resumes: true,
-				Help:     "let the ranks in focus run; a script waits until a rank has stopped and the job is idle",
-				Examples: []string{"continue"},
-			},
-			lane: laneMain, needsProcess: true, run: consoleResume,
-		},
-		{
-			Command: row{Name: "next", Short: "n", Resumes: true, Help: "step over a line", Examples: []string{"next"}},
-			lane:    laneMain, needsProcess: true, run: consoleResume,
-		},
-		{
-			Command: row{Name: "step", Short: "s", Resumes: true, Help: "step into a call", Examples: []string{"step"}},
-			lane:    laneMain, needsProcess: true, run: consoleResume,
-		},
-		{
-			Command: row{Name: "finish", Resumes: true, Help: "run until the function returns", Examples: []string{"finish"}},
-			lane:    laneMain, needsProcess: true, run: consoleResume,
-		},
-		{
-			Command: row{
-				Name: "run", Help: "continue to the end of the job, whatever stops on the way but errors",
-				Examples: []string{"run"},
-			},
-			lane: laneMain, needsProcess: true, run: consoleRun,
-		},
-		{
-			Command: row{
-				Name: "wait", AllRanks: true, Help: "wait until no rank runs any more", Examples: []string{"wait"},
-			},
-			lane: laneConsole, run: consoleWait,
-		},
-		{
-			Command: row{Name: "pause", AllRanks: true, Help: "stop the ranks in focus", Examples: []string{"pause"}},
-			lane:    lanePause, needsProcess: true, run: consolePause,
-		},
-		{
-			Command: row{
-				Name: "focus", Arguments: "[SET]", Help: "show or set the ranks that continue, step and pause act on",
-				Examples: []string{"focus", "focus 0-3,7", "focus all"},
-			},
-			lane: laneMain, run: consoleFocus,
-		},
-		{
-			Command: row{
-				Name: "rank", Arguments: "N", Help: "choose the rank whose stack, variables and expressions are shown",
-				Examples: []string{"rank 2"},
-			},
-			lane: laneMain, run: consoleSelect, fits: isNumber, complete: rankNumbers,
-		},
-		{
-			Command: row{Name: "ranks", AllRanks: true, Help: "show where every rank is", Examples: []string{"ranks"}},
-			lane:    laneConsole, run: consoleRanks,
-		},
-		{
-			Command: row{Name: "bt", Help: "show the stack of the rank", Examples: []string{"bt"}},
-			lane:    laneConsole, run: consoleStack,
-		},
-		{
-			Command: row{Name: "locals", Help: "show the local variables of the frame", Examples: []string{"locals"}},
-			lane:    laneConsole, run: consoleLocals,
-		},
-		{
-			Command: row{
-				Name: "input", Arguments: "TEXT", Help: "send a line to the standard input of rank 0",
-				Examples: []string{"input 42"},
-			},
-			lane: laneMain, needsProcess: true, run: consoleInput, fits: func(string) bool { return true },
-		},
-		{
-			Command: row{
-				Name: "cut", Arguments: "RANK:EVENT", Help: "replay: show the causal cut of an event of the recording",
-				Examples: []string{"cut 2:17"},
-			},
-			lane: laneConsole, run: consoleCut,
-		},
-		{
-			Command: row{
-				Name: "runto", Arguments: "RANK:EVENT", Help: "replay: run every rank to the causal cut of an event",
-				Examples: []string{"runto 2:17"},
-			},
-			lane: laneMain, run: consoleRunTo,
-		},
+	whatever := func(string) bool { return true }
+	table := []consoleCommand{
+		{Command: row{
+			Name: "break", Short: "b", Arguments: "FILE:LINE|FUNCTION [ranks SET] [mode rank|all|causal] [if CONDITION]",
+			Help:     "set a breakpoint; mode says what it stops",
+			Examples: []string{"break heat.c:132", "break tsp.c:132 ranks 2 mode causal if tasks_received == 3"},
+		}, run: consoleBreak, complete: breakWords},
+		{Command: row{Name: "breakpoints", Help: "list the breakpoints of all front ends"}, run: consoleBreakpoints},
+		{Command: row{
+			Name: "delete", Arguments: "NUMBER", Help: "remove a breakpoint that the console has set",
+			Examples: []string{"delete 2"},
+		}, run: consoleDelete, fits: isNumber},
+		{Command: row{
+			Name: "continue", Short: "c", Resumes: true,
+			Help: "let the ranks in focus run; a script waits until a rank has stopped and the job is idle",
+		}, run: consoleResume},
+		{Command: row{Name: "next", Short: "n", Resumes: true, Help: "step over a line"}, run: consoleResume},
+		{Command: row{Name: "step", Short: "s", Resumes: true, Help: "step into a call"}, run: consoleResume},
+		{Command: row{Name: "finish", Resumes: true, Help: "run until the function returns"}, run: consoleResume},
+		{Command: row{
+			Name: "run", Help: "continue to the end of the job, whatever stops on the way but errors",
+		}, needsProcess: true, run: consoleRun},
+		{Command: row{
+			Name: "wait", AllRanks: true, Help: "wait until no rank runs any more",
+		}, lane: laneConsole, run: consoleWait},
+		{Command: row{
+			Name: "pause", AllRanks: true, Help: "stop the ranks in focus",
+		}, lane: lanePause, needsProcess: true, run: consolePause},
+		{Command: row{
+			Name: "focus", Arguments: "[SET]", Help: "show or set the ranks that continue, step and pause act on",
+			Examples: []string{"focus", "focus 0-3,7", "focus all"},
+		}, run: consoleFocus},
+		{Command: row{
+			Name: "rank", Arguments: "N", Help: "choose the rank whose stack, variables and expressions are shown",
+			Examples: []string{"rank 2"},
+		}, run: consoleSelect, fits: isNumber, complete: rankNumbers},
+		{Command: row{
+			Name: "ranks", AllRanks: true, Help: "show where every rank is",
+		}, lane: laneConsole, run: consoleRanks},
+		{Command: row{Name: "bt", Help: "show the stack of the rank"}, lane: laneConsole, run: consoleStack},
+		{Command: row{
+			Name: "locals", Help: "show the local variables of the frame",
+		}, lane: laneConsole, run: consoleLocals},
+		{Command: row{
+			Name: "input", Arguments: "TEXT", Help: "send a line to the standard input of rank 0",
+			Examples: []string{"input 42"},
+		}, needsProcess: true, run: consoleInput, fits: whatever},
+		{Command: row{
+			Name: "cut", Arguments: "RANK:EVENT", Help: "replay: show the causal cut of an event of the recording",
+			Examples: []string{"cut 2:17"},
+		}, lane: laneConsole, run: consoleCut},
+		{Command: row{
+			Name: "runto", Arguments: "RANK:EVENT", Help: "replay: run every rank to the causal cut of an event",
+			Examples: []string{"runto 2:17"},
+		}, run: consoleRunTo},
 		{Command: row{
 			Name: "p", Arguments: "EXPRESSION",
 			Help:     "evaluate an expression of the program's language, in the selected frame",
@@ -178,14 +129,19 @@ func consoleCommands() []consoleCommand {
 			Help:     "any of p, mpipp, -exec or an expression on a set of ranks; equal answers are merged",
 			Examples: []string{"[0,2] p x", "[all] x", "[0-63:4] p x"},
 		}},
-		{
-			Command: row{
-				Name: "help", Arguments: "[COMMAND]", Help: "this list, or what it has about one command",
-				Examples: []string{"help", "help break"},
-			},
-			lane: laneConsole, run: consoleHelp,
-		},
+		{Command: row{
+			Name: "help", Arguments: "[COMMAND]", Help: "this list, or what it has about one command",
+			Examples: []string{"help", "help break"},
+		}, lane: laneConsole, run: consoleHelp},
 	}
+	for i := range table {
+		c := &table[i]
+		c.needsProcess = c.needsProcess || c.Resumes
+		if c.Examples == nil {
+			c.Examples = []string{c.Name}
+		}
+	}
+	return table
 }
 
 // commands is the body of cohort/commands.
@@ -207,11 +163,10 @@ func findCommand(line string) (command consoleCommand, arguments string, ok bool
 			case c.fits != nil:
 				return c, arguments, c.fits(arguments)
 			case c.Arguments == "":
-				return c, arguments, !strings.ContainsAny(arguments[:min(len(arguments), 1)], operators)
-			default: // what follows may be a path or a rank set
-				first, _, _ := strings.Cut(arguments, " ")
-				return c, arguments, first == "" || strings.Trim(first, operators) != ""
+				return c, arguments, arguments == "" || !strings.ContainsAny(arguments[:1], operators)
 			}
+			first, _, _ := strings.Cut(arguments, " ") // it may be a path or a rank set
+			return c, arguments, first == "" || strings.Trim(first, operators) != ""
 		}
 	}
 	return consoleCommand{}, "", false

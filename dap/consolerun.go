@@ -99,7 +99,7 @@ func consoleRun(k *call, line consoleLine) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
-		status, err := k.awaitRanks(sub, func(r job.RankStatus) bool { return r.State == job.Stopped })
+		status, err := k.awaitRanks(sub, someRankIs(job.Stopped))
 		if err != nil {
 			return answer{}, err
 		}
@@ -124,8 +124,14 @@ func (k *call) afterEnd() (answer, error) {
 	}
 }
 
-// awaitRanks waits until a rank is as wanted and the job is idle; nil: the job has ended first.
-func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) bool) ([]job.RankStatus, error) {
+func someRankIs(s job.RankState) func([]job.RankStatus) bool {
+	return func(ranks []job.RankStatus) bool {
+		return slices.ContainsFunc(ranks, func(r job.RankStatus) bool { return r.State == s })
+	}
+}
+
+// awaitRanks waits until the ranks are as wanted and the job is idle; nil: the job has ended first.
+func (k *call) awaitRanks(sub *job.Subscription, wanted func([]job.RankStatus) bool) ([]job.RankStatus, error) {
 	d := k.d
 	for {
 		if _, err := waitIdle(k, struct{}{}); err != nil {
@@ -135,7 +141,7 @@ func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) boo
 			return nil, err
 		}
 		status, err := d.Job.Status()
-		if err != nil || slices.ContainsFunc(status, wanted) {
+		if err != nil || wanted(status) {
 			return status, err
 		}
 		select {
@@ -154,23 +160,15 @@ func (k *call) awaitRanks(sub *job.Subscription, wanted func(job.RankStatus) boo
 func consoleWait(k *call, _ consoleLine) (answer, error) {
 	sub := k.d.Job.Subscribe(job.WithoutOutput)
 	defer sub.Close()
-	for {
-		status, err := k.awaitRanks(sub, func(job.RankStatus) bool { return true })
-		if err != nil {
-			return answer{}, err
-		}
-		if status == nil {
-			return k.afterEnd()
-		}
-		if !slices.ContainsFunc(status, func(r job.RankStatus) bool { return r.State == job.Running }) {
-			return consoleRanks(k, consoleLine{})
-		}
-		select {
-		case <-sub.Events():
-		case <-k.ctx.Done():
-			return answer{}, context.Cause(k.ctx)
-		}
+	running := someRankIs(job.Running)
+	status, err := k.awaitRanks(sub, func(ranks []job.RankStatus) bool { return !running(ranks) })
+	switch {
+	case err != nil:
+		return answer{}, err
+	case status == nil:
+		return k.afterEnd()
 	}
+	return consoleRanks(k, consoleLine{})
 }
 
 func consolePause(k *call, line consoleLine) (answer, error) {

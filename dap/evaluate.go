@@ -29,15 +29,13 @@ func evaluateRead(k *call, a godap.EvaluateArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.debuggee().Job.Backend(frame.rank)
-	if err != nil {
-		return nil, err
-	}
-	result, err := b.Evaluate(k.ctx, backend.EvaluateRequest{
-		Frame: frame.frame, Expression: a.Expression, Context: context, Hex: a.Format != nil && a.Format.Hex,
+	result, err := onRank(k, frame.rank, func(b backend.Backend) (backend.EvaluateResult, error) {
+		return b.Evaluate(k.ctx, backend.EvaluateRequest{
+			Frame: frame.frame, Expression: a.Expression, Context: context, Hex: a.Format != nil && a.Format.Hex,
+		})
 	})
 	if err != nil {
-		return nil, quietly("%v", aboutRank(frame.rank, err))
+		return nil, quietly("%v", err)
 	}
 	return c.result(frame.moment, result), nil
 }

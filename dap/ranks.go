@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/rankset"
 )
@@ -77,12 +78,5 @@ func input(k *call, a protocol.InputArguments) (any, error) {
 	if a.Data == "" && !a.EOF {
 		return nil, refuse("%s needs `data`, or `eof`", k.asked)
 	}
-	b, err := k.d.Job.Backend(0)
-	if err != nil {
-		return nil, err
-	}
-	if err := b.Input(k.ctx, []byte(a.Data), a.EOF); err != nil {
-		return nil, aboutRank(0, err)
-	}
-	return nil, nil
+	return onRank(k, 0, func(b backend.Backend) (any, error) { return nil, b.Input(k.ctx, []byte(a.Data), a.EOF) })
 }

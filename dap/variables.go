@@ -26,13 +26,11 @@ func scopes(k *call, a godap.ScopesArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.debuggee().Job.Backend(frame.rank)
+	list, err := onRank(k, frame.rank, func(b backend.Backend) ([]backend.Scope, error) {
+		return b.Scopes(k.ctx, frame.frame)
+	})
 	if err != nil {
 		return nil, err
-	}
-	list, err := b.Scopes(k.ctx, frame.frame)
-	if err != nil {
-		return nil, aboutRank(frame.rank, err)
 	}
 	body := godap.ScopesResponseBody{Scopes: make([]godap.Scope, 0, len(list))}
 	for _, s := range list {
@@ -58,10 +56,6 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 		return nil, refuse("variables cannot give %d variables from number %d: both numbers must be 0 or more", a.Count,
 			a.Start)
 	}
-	b, err := c.debuggee().Job.Backend(parent.rank)
-	if err != nil {
-		return nil, err
-	}
 	req := backend.VariablesRequest{
 		Ref: parent.ref, Filter: a.Filter, Start: a.Start, Count: a.Count,
 		Hex: a.Format != nil && a.Format.Hex,
@@ -70,9 +64,11 @@ func variables(k *call, a godap.VariablesArguments) (any, error) {
 	if bounded {
 		req.Count = maxUnpaged + 1
 	}
-	result, err := b.Variables(k.ctx, req)
+	result, err := onRank(k, parent.rank, func(b backend.Backend) (backend.VariablesResult, error) {
+		return b.Variables(k.ctx, req)
+	})
 	if err != nil {
-		return nil, aboutRank(parent.rank, err)
+		return nil, err
 	}
 	list := result.Variables
 	more := bounded && len(list) > maxUnpaged
@@ -114,13 +110,11 @@ func setVariable(k *call, a godap.SetVariableArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := c.debuggee().Job.Backend(parent.rank)
+	v, err := onRank(k, parent.rank, func(b backend.Backend) (backend.Variable, error) {
+		return b.SetVariable(k.ctx, backend.SetVariableRequest{Ref: parent.ref, Name: a.Name, Value: a.Value})
+	})
 	if err != nil {
 		return nil, err
-	}
-	v, err := b.SetVariable(k.ctx, backend.SetVariableRequest{Ref: parent.ref, Name: a.Name, Value: a.Value})
-	if err != nil {
-		return nil, aboutRank(parent.rank, err)
 	}
 	c.invalidateVariables(parent.rank)
 	return godap.SetVariableResponseBody{
@@ -138,6 +132,18 @@ func (c *client) invalidateVariables(rank int) {
 			})
 		}
 	}
+}
+
+// onRank asks the backend of a rank; its errors name the rank.
+func onRank[T any](k *call, rank int, ask func(backend.Backend) (T, error)) (answer T, err error) {
+	b, err := k.d.Job.Backend(rank)
+	if err != nil {
+		return answer, err
+	}
+	if answer, err = ask(b); err != nil {
+		err = aboutRank(rank, err)
+	}
+	return answer, err
 }
 
 // aboutRank names the rank in a backend's error, which does not know it.
@@ -186,18 +192,11 @@ func readMemory(k *call, a godap.ReadMemoryArguments) (any, error) {
 	if _, err := k.stopped(rank); err != nil {
 		return nil, err
 	}
-	b, err := d.Job.Backend(rank)
-	if err != nil {
+	data, err := onRank(k, rank, func(b backend.Backend) ([]byte, error) { return b.ReadMemory(k.ctx, address, a.Count) })
+	if err != nil && k.ctx.Err() != nil {
 		return nil, err
 	}
-	data, err := b.ReadMemory(k.ctx, address, a.Count)
-	if err != nil {
-		if k.ctx.Err() != nil {
-			return nil, aboutRank(rank, err)
-		}
-		body.UnreadableBytes = a.Count // DAP: nothing is readable there, which is no error
-		return body, nil
-	}
+	// DAP: that nothing is readable there is no error.
 	body.Data = base64.StdEncoding.EncodeToString(data)
 	body.UnreadableBytes = a.Count - len(data)
 	return body, nil
