@@ -3,7 +3,6 @@ package dap
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -173,7 +172,7 @@ func (d *debuggee) sourcePath(path string) string {
 		return filepath.Clean(path)
 	}
 	in := filepath.Join(d.Launch.Cwd, path)
-	if info, err := os.Stat(in); err == nil && !info.IsDir() && filepath.IsAbs(in) {
+	if filepath.IsAbs(in) && readable(in) {
 		return in
 	}
 	return filepath.Clean(path)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/internal/atomicfile"
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
@@ -53,17 +54,8 @@ func writeFile(dir, name string, data []byte) (path string, err error) {
 	if old, err := os.Stat(path); err == nil && !old.Mode().IsRegular() {
 		return refused(errors.New("it exists, and is no regular file"))
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".cohort-*"+filepath.Ext(path))
-	if err != nil {
+	if err := atomicfile.Write(path, data); err != nil {
 		return refused(err)
-	}
-	_, err = temporary.Write(data)
-	err = errors.Join(err, temporary.Chmod(0o644), temporary.Close())
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		return refused(errors.Join(err, os.Remove(temporary.Name())))
 	}
 	return path, nil
 }

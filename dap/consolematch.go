@@ -84,31 +84,28 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 	if len(send.Args)+len(recv.Args) > 0 || send.Rank == recv.Rank {
 		return err
 	}
-	other := func(s command.MatchSide) []datatype.Side {
-		s.Receives = !s.Receives
+	ask := func(s command.MatchSide, receives bool) []datatype.Side {
+		s.Receives = receives
 		sides, err := k.sides(k.ctx, s)
 		if err != nil {
 			return nil
 		}
 		return sides
 	}
-	has := func(s command.MatchSide) bool {
-		_, err := k.sides(k.ctx, s)
-		return err == nil
-	}
 	add := ""
-	switch received, sent := other(send), other(recv); {
-	case len(received) > 0 && len(sent) > 0:
+	switch received, sent := ask(send, true), ask(recv, false); {
+	case received != nil && sent != nil:
 		add = fmt.Sprintf("The other way round there is a send and a receive: mpipp --match [%d] to [%d].", recv.Rank,
 			send.Rank)
-	case len(received) > 0 && has(recv):
-		add = "Both ranks receive, and neither sends."
-		if got, err := k.sides(k.ctx, recv); err == nil && waitsFor(received, recv.Rank) && waitsFor(got, send.Rank) {
-			add = fmt.Sprintf("Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and "+
-				"rank %d for one of rank %d, "+
-				"which is a deadlock if they wait in these calls.", send.Rank, recv.Rank, recv.Rank, send.Rank)
+	case received != nil:
+		if got := ask(recv, true); got != nil && waitsFor(received, recv.Rank) && waitsFor(got, send.Rank) {
+			add = fmt.Sprintf("Both ranks receive, and neither sends: rank %d waits for a message of rank %d, and rank %d "+
+				"for one of rank %d, which is a deadlock if they wait in these calls.", send.Rank, recv.Rank, recv.Rank,
+				send.Rank)
+		} else if got != nil {
+			add = "Both ranks receive, and neither sends."
 		}
-	case len(sent) > 0 && has(send):
+	case sent != nil && ask(send, false) != nil:
 		add = "Both ranks send, and neither receives: a send whose message is not buffered waits for its receive."
 	}
 	if add == "" {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -391,10 +390,8 @@ func consoleBreak(k *call, line consoleLine) (answer, error) {
 // typedPath is a source's path as somebody types it: relative to the directory of this process, which is the user's if
 // it is a script's or a terminal's, else as requests name it.
 func (d *debuggee) typedPath(path string) string {
-	if here, err := filepath.Abs(path); err == nil {
-		if info, err := os.Stat(here); err == nil && !info.IsDir() {
-			return here
-		}
+	if here, err := filepath.Abs(path); err == nil && readable(here) {
+		return here
 	}
 	return d.sourcePath(path)
 }

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 	"fmt"
+
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // answers are those of several ranks to one caller. All but done is for the owner; after done got and errs are the
@@ -14,15 +16,25 @@ type answers[T any] struct {
 	done    chan struct{} // closed when none is missing
 }
 
-// ask returns what ranks have answered when all of them have, or ctx ends. start runs on the owner: it expects the
-// answer of each rank that it asks. The error is a *RanksError about ranks that have failed, or not answered; what says
-// what was asked.
-func ask[T any](ctx context.Context, j *Job, what string, start func(*answers[T])) (map[int]T, error) {
+// ask returns what ranks have answered when all of them have, or ctx ends. start runs on the owner, for each of ranks: it
+// expects the rank's answer if it asks it. The error is a *RanksError about ranks that have failed, or not answered;
+// what says what was asked.
+func ask[T any](ctx context.Context, j *Job, ranks rankset.Set, what string, start func(*rank, *answers[T])) (
+	map[int]T, error,
+) {
+	if err := j.checkRanks(ranks); err != nil {
+		return nil, err
+	}
 	const starting = -1 // no rank: what is asked is not complete yet
 	a := &answers[T]{
 		missing: map[int]bool{starting: true}, got: map[int]T{}, errs: map[int]error{}, done: make(chan struct{}),
 	}
-	if err := j.call(func() { start(a); a.found(starting) }); err != nil {
+	if err := j.call(func() {
+		for num := range ranks.Each {
+			start(j.ranks[num], a)
+		}
+		a.found(starting)
+	}); err != nil {
 		return nil, err
 	}
 	select {

@@ -62,30 +62,24 @@ func (s *sourceBreakpoints) request(source string, rank int) backend.SetBreakpoi
 // became of each, in order, when every rank concerned has answered or ctx ends. It is sent only to ranks that should
 // have, or may have had, a breakpoint of that source; ranks that have not been launched get theirs when they are at
 // their entry. A rank that is slow or cannot set one does not fail the call: the status names it, and an Event with
-// Breakpoint follows when a late answer changes the status. The error is not nil if the request itself is wrong
-// (then nothing was changed).
+// Breakpoint follows when a late answer changes the status. What cannot be (a line 0, a rank that the job does not have,
+// a number that is used twice) is the caller's to refuse.
 func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoint) ([]BreakpointStatus, error) {
 	var wanted []*wantedBreakpoint
-	var refused error
-	_, err := ask(ctx, j, "set breakpoints", func(a *answers[struct{}]) {
-		if refused = j.checkBreakpoints(source, bps); refused != nil {
-			return
-		}
-		s := j.replaceBreakpoints(source, bps)
-		wanted = s.wanted
-		for _, w := range wanted {
-			w.awaited = true
-		}
-		for _, r := range j.ranks {
-			if r.entered && !r.state.Gone() {
-				j.sendBreakpoints(r, source, s, a)
+	var s *sourceBreakpoints
+	_, err := ask(ctx, j, j.All(), "set breakpoints", func(r *rank, a *answers[struct{}]) {
+		if s == nil {
+			s = j.replaceBreakpoints(source, bps)
+			wanted = s.wanted
+			for _, w := range wanted {
+				w.awaited = true
 			}
 		}
+		if r.entered && !r.state.Gone() {
+			j.sendBreakpoints(r, source, s, a)
+		}
 	})
-	if _, late := errors.AsType[*RanksError](err); late {
-		err = nil // the statuses tell
-	}
-	if err := errors.Join(err, refused); err != nil {
+	if _, late := errors.AsType[*RanksError](err); err != nil && !late { // the statuses tell which ranks are late
 		return nil, err
 	}
 	out := make([]BreakpointStatus, len(wanted))
@@ -96,34 +90,6 @@ func (j *Job) SetBreakpoints(ctx context.Context, source string, bps []Breakpoin
 		}
 	})
 	return out, err
-}
-
-func (j *Job) checkBreakpoints(source string, bps []Breakpoint) error {
-	seen := map[int]bool{}
-	for _, bp := range bps {
-		refuse := func(format string, args ...any) error {
-			return fmt.Errorf("breakpoint %d is refused: %w", bp.ID, fmt.Errorf(format, args...))
-		}
-		other := j.wanted.byID[bp.ID]
-		switch {
-		case bp.ID < 1:
-			return refuse("its number must be above 0")
-		case seen[bp.ID] || other != nil && other.bp.Source != source:
-			return refuse("another breakpoint has the same number")
-		case bp.Source != source:
-			return refuse("it is for %q, but was given among those for %q", bp.Source, source)
-		case source == "" && bp.Function == "":
-			return refuse("it names neither a source nor a function")
-		case source != "" && bp.Line < 1:
-			return refuse("line %d does not exist; lines count from 1", bp.Line)
-		case bp.Ranks.Max() >= j.n:
-			return refuse("it is limited to ranks %s, but the job has %s", bp.Ranks, rankset.Of(j.n))
-		case bp.Mode != "" && bp.Mode != ModeRank && bp.Mode != ModeAll && bp.Mode != ModeCausal:
-			return refuse("its mode %q is unknown; there are %q, %q and %q", bp.Mode, ModeRank, ModeAll, ModeCausal)
-		}
-		seen[bp.ID] = true
-	}
-	return nil
 }
 
 // replaceBreakpoints makes bps the wanted ones of source. Owner.

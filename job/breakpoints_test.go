@@ -128,40 +128,6 @@ func TestModeRankStopsOneRank(t *testing.T) {
 	}
 }
 
-func TestBreakpointsThatAreRefused(t *testing.T) {
-	b := launched(t, 2, Options{}, nil)
-	b.breakAt(5, ModeRank, rankset.Set{})
-	for _, c := range []struct {
-		source string
-		bp     Breakpoint
-		want   string
-	}{
-		{src, Breakpoint{ID: 0, Source: src, Line: 1}, "breakpoint 0 is refused: its number must be above 0"},
-		{src, Breakpoint{ID: 1, Source: src}, "breakpoint 1 is refused: line 0 does not exist; lines count from 1"},
-		{src, Breakpoint{ID: 1, Source: "/other.c", Line: 1}, `breakpoint 1 is refused: it is for "/other.c", but was given among those for "/src/main.c"`},
-		{"", Breakpoint{ID: 1}, "breakpoint 1 is refused: it names neither a source nor a function"},
-		{
-			"/other.c",
-			Breakpoint{ID: 5, Source: "/other.c", Line: 1},
-			"breakpoint 5 is refused: another breakpoint has the same number",
-		},
-		{
-			src,
-			Breakpoint{ID: 1, Source: src, Line: 1, Ranks: rankset.New(0, 2)},
-			"breakpoint 1 is refused: it is limited to ranks 0,2, but the job has ranks 0 to 1",
-		},
-		{src, Breakpoint{ID: 1, Source: src, Line: 1, Mode: "some"}, `breakpoint 1 is refused: its mode "some" is unknown; there are "rank", "all" and "causal"`},
-	} {
-		_, err := b.j.SetBreakpoints(b.ctx, c.source, []Breakpoint{c.bp})
-		if err == nil || err.Error() != c.want {
-			t.Errorf("got %v\nwant %s", err, c.want)
-		}
-	}
-	if got := fmt.Sprint(b.w.Rank(0).BreakpointIDs(src)); got != "[5]" {
-		t.Errorf("a refused request changed the breakpoints: %s", got)
-	}
-}
-
 func TestASlowRankGetsItsBreakpointLater(t *testing.T) {
 	ready := make(chan struct{})
 	b := launched(t, 3, Options{}, func(w *jobtest.World) {

@@ -123,7 +123,7 @@ func (j *Job) onEnded(r *rank, e backend.Ended) {
 	r.cancel()
 	j.publishOutput(j.out.end(time.Now(), r.num))
 	if r.state.Gone() {
-		j.callHooks(r)
+		r.changed()
 		return
 	}
 	j.setLost(r, lostText(r, e))

@@ -47,14 +47,10 @@ type Job struct {
 	ended       bool // Ended was published
 	held        bool // the ranks' output is held, because a subscriber is far behind
 	idleWaiters map[chan struct{}]struct{}
-	hooks       map[*hook]struct{}
 	out         *merger
 	wanted      breakpoints
 	timer       *time.Timer // fires when output has waited long enough
 }
-
-// A hook is called by the owner whenever the state, control block or backend of a rank has changed.
-type hook struct{ changed func(*rank) }
 
 // New returns a job of o.Ranks ranks, all Starting, with the focus on all of them. Call Close when it is no longer
 // needed.
@@ -73,8 +69,7 @@ func New(o Options) *Job {
 		inbox: make(chan func()), done: make(chan struct{}),
 		ranks: make([]*rank, o.Ranks), focus: rankset.All(o.Ranks),
 		subscribers: map[*Subscription]struct{}{}, idleWaiters: map[chan struct{}]struct{}{},
-		hooks: map[*hook]struct{}{},
-		out:   newMerger(max(o.MergeWindow, 0), o.Ranks),
+		out: newMerger(max(o.MergeWindow, 0), o.Ranks),
 	}
 	j.ctx, j.cancel = context.WithCancel(context.Background())
 	for i := range j.ranks {
@@ -176,13 +171,6 @@ func (j *Job) post(f func()) {
 	case j.inbox <- f:
 	case <-j.done:
 	}
-}
-
-// addHook has changed called for each rank that changes, until the returned function is called. Both are for the owner.
-func (j *Job) addHook(changed func(*rank)) (remove func()) {
-	h := &hook{changed}
-	j.hooks[h] = struct{}{}
-	return func() { delete(j.hooks, h) }
 }
 
 // WaitIdle returns when the job is idle (see the package comment), at once if it is.

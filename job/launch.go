@@ -45,21 +45,19 @@ func (j *Job) Absent(num int, why string) error {
 // rank that failed and why, equal reasons merged. Breakpoints that were set before are sent to each rank as soon as it
 // is at its entry, before any later command.
 func (j *Job) Launch(ctx context.Context, req backend.LaunchRequest) error {
-	_, err := ask(ctx, j, "launch "+req.Program, func(a *answers[struct{}]) {
-		for _, r := range j.ranks {
-			if r.backend == nil || r.state != Starting || r.launching {
-				continue
-			}
-			r.launching = true
-			a.expect(r.num)
-			j.enqueue(r, func(ctx context.Context) func() {
-				res, err := r.backend.Launch(ctx, req)
-				return func() {
-					j.launched(r, res, err)
-					a.answer(r.num, struct{}{}, err)
-				}
-			})
+	_, err := ask(ctx, j, j.All(), "launch "+req.Program, func(r *rank, a *answers[struct{}]) {
+		if r.backend == nil || r.state != Starting || r.launching {
+			return
 		}
+		r.launching = true
+		a.expect(r.num)
+		j.enqueue(r, func(ctx context.Context) func() {
+			res, err := r.backend.Launch(ctx, req)
+			return func() {
+				j.launched(r, res, err)
+				a.answer(r.num, struct{}{}, err)
+			}
+		})
 	})
 	return err
 }
@@ -92,33 +90,25 @@ func (j *Job) launched(r *rank, res backend.LaunchResult, err error) {
 // Kill ends every rank and its debugger, and returns when all are gone or ctx ends; then the error is a *RanksError
 // that names those that are not. Ranks that never had a backend are Lost.
 func (j *Job) Kill(ctx context.Context) error {
-	remove := func() {}
-	defer j.post(func() { remove() })
-	_, err := ask(ctx, j, "end the job", func(a *answers[struct{}]) {
-		// A rank is gone when its backend has ended, whatever Kill returned.
-		remove = j.addHook(func(r *rank) {
-			if r.finished {
-				a.answer(r.num, struct{}{}, nil)
-			}
-		})
-		for _, r := range j.ranks {
-			switch {
-			case r.backend == nil && r.state != Lost:
-				j.setLost(r, "was never started")
-				continue
-			case r.backend == nil || r.finished:
-				continue
-			}
-			r.killed = true
-			a.expect(r.num)
-			j.overtake(r, func(ctx context.Context) func() {
-				err := r.backend.Kill(ctx)
-				if _, ended := errors.AsType[*backend.EndedError](err); err == nil || ended || ctx.Err() != nil {
-					return nil // the Ended event says the rest
-				}
-				return func() { a.answer(r.num, struct{}{}, err) }
-			})
+	_, err := ask(ctx, j, j.All(), "end the job", func(r *rank, a *answers[struct{}]) {
+		switch {
+		case r.backend == nil && r.state != Lost:
+			j.setLost(r, "was never started")
+			return
+		case r.backend == nil || r.finished:
+			return
 		}
+		r.killed = true
+		a.expect(r.num)
+		// A rank is gone when its backend has ended, whatever Kill returned.
+		r.await(func() bool { return r.finished }, func() { a.answer(r.num, struct{}{}, nil) })
+		j.overtake(r, func(ctx context.Context) func() {
+			err := r.backend.Kill(ctx)
+			if _, ended := errors.AsType[*backend.EndedError](err); err == nil || ended || ctx.Err() != nil {
+				return nil // the Ended event says the rest
+			}
+			return func() { a.answer(r.num, struct{}{}, err) }
+		})
 	})
 	return err
 }

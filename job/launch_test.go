@@ -177,14 +177,13 @@ func TestKillNamesTheRanksThatDoNotAnswer(t *testing.T) {
 	gone := make(chan struct{})
 	n := 0
 	b.must(b.j.call(func() {
-		b.j.addHook(func(r *rank) {
-			if r.finished {
-				n++
-				if n == 2 {
+		for _, r := range b.j.ranks[:2] {
+			r.await(func() bool { return r.finished }, func() {
+				if n++; n == 2 {
 					close(gone)
 				}
-			}
-		})
+			})
+		}
 	}))
 	go func() {
 		b.w.Rank(2).WaitCalled(b.ctx, jobtest.Kill, 1)

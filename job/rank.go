@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/cohort-debugger/cohort/backend"
 )
@@ -38,6 +39,30 @@ type rank struct {
 
 	queue []command // waiting, in order
 	busy  bool      // a command is with the backend
+
+	waiting []waiter
+}
+
+// A waiter is told once when something has become true of a rank.
+type waiter struct {
+	reached func() bool
+	then    func()
+}
+
+// await looks at each change of the rank's state, control block or backend. Owner.
+func (r *rank) await(reached func() bool, then func()) {
+	r.waiting = append(r.waiting, waiter{reached, then})
+}
+
+// changed tells those who wait. Owner.
+func (r *rank) changed() {
+	r.waiting = slices.DeleteFunc(r.waiting, func(w waiter) bool {
+		reached := w.reached()
+		if reached {
+			w.then()
+		}
+		return reached
+	})
 }
 
 // A command is a request to a rank's backend, carried out in a goroutine of its own. What it returns is run by the
@@ -137,17 +162,11 @@ func (j *Job) setState(r *rank, s RankState) {
 	}
 }
 
-// publishRank publishes the status of r and calls the hooks. Owner.
+// publishRank publishes the status of r. Owner.
 func (j *Job) publishRank(r *rank) {
 	s := r.status()
 	j.publish(Event{RankChanged: &s})
-	j.callHooks(r)
-}
-
-func (j *Job) callHooks(r *rank) {
-	for h := range j.hooks {
-		h.changed(r)
-	}
+	r.changed()
 }
 
 // countHits notes that the rank has stopped at breakpoints. Owner.

@@ -16,19 +16,14 @@ import (
 // are not stopped are left out. req.Thread must be 0 if several ranks are named. A rank that was stopped in its parking
 // loop (see package replayctl) is released too. The error is a *RanksError about ranks that could not be resumed.
 func (j *Job) Resume(ctx context.Context, ranks rankset.Set, req backend.ResumeRequest) (rankset.Set, error) {
-	if err := j.checkRanks(ranks); err != nil {
-		return rankset.Set{}, err
-	}
 	if req.Thread != 0 && ranks.Len() > 1 {
 		return rankset.Set{}, fmt.Errorf("thread %d was named for ranks %s; a thread can be named for one rank only",
 			req.Thread, ranks)
 	}
-	got, err := ask(ctx, j, req.Kind.String(), func(a *answers[struct{}]) {
-		for num := range ranks.Each {
-			if r := j.ranks[num]; r.state == Stopped && !r.resuming {
-				a.expect(num)
-				j.resume(r, req, func(err error) { a.answer(num, struct{}{}, err) })
-			}
+	got, err := ask(ctx, j, ranks, req.Kind.String(), func(r *rank, a *answers[struct{}]) {
+		if r.state == Stopped && !r.resuming {
+			a.expect(r.num)
+			j.resume(r, req, func(err error) { a.answer(r.num, struct{}{}, err) })
 		}
 	})
 	return rankset.New(sortedKeys(got)...), err
@@ -72,7 +67,7 @@ func (j *Job) resumed(r *rank, err error) {
 	if err != nil {
 		j.setPending(r, false)
 		r.interrupt, r.stepping = false, false
-		j.callHooks(r)
+		r.changed()
 		return
 	}
 	j.setRunning(r)
@@ -86,38 +81,21 @@ func (j *Job) resumed(r *rank, err error) {
 // (WaitIdle waits for them). It has no effect on the others. The error is a *RanksError about ranks that could not be
 // asked.
 func (j *Job) Interrupt(ctx context.Context, ranks rankset.Set) error {
-	if err := j.checkRanks(ranks); err != nil {
-		return err
-	}
-	_, err := ask(ctx, j, "pause", func(a *answers[struct{}]) {
-		for num := range ranks.Each {
-			j.interrupt(j.ranks[num], a)
-		}
-	})
+	_, err := ask(ctx, j, ranks, "pause", j.interrupt)
 	return err
 }
 
 // Halt stops the running ones among ranks, and those that are about to run, and returns when each of them has stopped,
 // ended, or could not be asked; halted are those that were not stopped before.
 func (j *Job) Halt(ctx context.Context, ranks rankset.Set) (halted rankset.Set, err error) {
-	if err := j.checkRanks(ranks); err != nil {
-		return rankset.Set{}, err
-	}
-	remove := func() {}
-	defer j.post(func() { remove() })
-	_, err = ask(ctx, j, "pause", func(a *answers[struct{}]) {
-		remove = j.addHook(func(r *rank) {
-			if !r.pending {
-				a.answer(r.num, struct{}{}, nil)
-			}
-		})
-		for num := range ranks.Each {
-			if r := j.ranks[num]; r.state == Running || r.resuming {
-				halted = halted.With(num)
-				a.expect(num)
-				j.interrupt(r, nil)
-			}
+	_, err = ask(ctx, j, ranks, "pause", func(r *rank, a *answers[struct{}]) {
+		if r.state != Running && !r.resuming {
+			return
 		}
+		halted = halted.With(r.num)
+		a.expect(r.num)
+		j.interrupt(r, nil)
+		r.await(func() bool { return !r.pending }, func() { a.answer(r.num, struct{}{}, nil) })
 	})
 	return halted, err
 }
@@ -147,7 +125,7 @@ func (j *Job) sendInterrupt(r *rank, a *answers[struct{}]) {
 				j.log.Warn("a rank could not be interrupted", "rank", r.num, "error", err)
 				if r.state == Running && r.epoch == epoch {
 					j.setPending(r, r.stepping) // no other stop will follow
-					j.callHooks(r)
+					r.changed()
 				}
 			}
 			if a != nil {
@@ -163,27 +141,21 @@ func (j *Job) sendInterrupt(r *rank, a *answers[struct{}]) {
 func (j *Job) Control(ctx context.Context, ranks rankset.Set, what string,
 	request func(rank int) backend.ControlRequest,
 ) (map[int]backend.ControlState, error) {
-	if err := j.checkRanks(ranks); err != nil {
-		return nil, err
-	}
-	return ask(ctx, j, what, func(a *answers[backend.ControlState]) {
-		for num := range ranks.Each {
-			r := j.ranks[num]
-			a.expect(num)
-			if r.backend == nil {
-				a.answer(num, backend.ControlState{}, errors.New("it has no debugger yet"))
-				continue
-			}
-			j.read(ctx, r, func(ctx context.Context) func() {
-				s, err := r.backend.Control(ctx, request(num))
-				return func() {
-					if err == nil && s.Present && s.Events >= r.control.Events {
-						r.control = s // an event may have told of a later moment while this answer was on its way
-					}
-					a.answer(num, s, err)
-				}
-			})
+	return ask(ctx, j, ranks, what, func(r *rank, a *answers[backend.ControlState]) {
+		a.expect(r.num)
+		if r.backend == nil {
+			a.answer(r.num, backend.ControlState{}, errors.New("it has no debugger yet"))
+			return
 		}
+		j.read(ctx, r, func(ctx context.Context) func() {
+			s, err := r.backend.Control(ctx, request(r.num))
+			return func() {
+				if err == nil && s.Present && s.Events >= r.control.Events {
+					r.control = s // an event may have told of a later moment while this answer was on its way
+				}
+				a.answer(r.num, s, err)
+			}
+		})
 	})
 }
 
@@ -193,14 +165,9 @@ func (j *Job) Control(ctx context.Context, ranks rankset.Set, what string,
 // ordered by their lowest rank. A rank that runs, or has not answered when ctx ends, has its own
 // entry with Err. The error is not nil only if nobody could be asked.
 func (j *Job) Evaluate(ctx context.Context, ranks rankset.Set, req backend.EvaluateRequest) ([]MergedResult, error) {
-	if err := j.checkRanks(ranks); err != nil {
-		return nil, err
-	}
-	got, err := ask(ctx, j, "evaluate", func(a *answers[backend.EvaluateResult]) {
-		for num := range ranks.Each {
-			a.expect(num)
-			j.evaluate(ctx, j.ranks[num], req, a)
-		}
+	got, err := ask(ctx, j, ranks, "evaluate", func(r *rank, a *answers[backend.EvaluateResult]) {
+		a.expect(r.num)
+		j.evaluate(ctx, r, req, a)
 	})
 	failed, some := errors.AsType[*RanksError](err)
 	switch {

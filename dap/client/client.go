@@ -48,9 +48,8 @@ type Client struct {
 	writeMu sync.Mutex // orders whole messages on conn and guards seq
 	seq     int
 
-	mu      sync.Mutex // guards pending and closed
+	mu      sync.Mutex // guards pending
 	pending map[int]chan Message
-	closed  error
 
 	done chan struct{} // closed when the reader has ended
 }
@@ -68,7 +67,6 @@ func (c *Client) read(sink func(Message)) {
 	for {
 		raw, err := dap.ReadBaseMessage(r)
 		if err != nil {
-			c.fail(err)
 			sink(Message{Type: "closed", Message: err.Error()})
 			return
 		}
@@ -89,47 +87,8 @@ func (c *Client) read(sink func(Message)) {
 			if ch != nil {
 				ch <- m // buffered: never blocks
 			}
-		case "request": // reverse requests: we offered none
-			c.refuse(m)
 		}
 	}
-}
-
-func (c *Client) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = ErrClosed
-	if !errors.Is(err, io.EOF) {
-		c.closed = fmt.Errorf("%w: %w", ErrClosed, err)
-	}
-	for seq, ch := range c.pending {
-		close(ch)
-		delete(c.pending, seq)
-	}
-}
-
-func (c *Client) refuse(m Message) {
-	// A failed write means a dead connection, which the reader notices by itself.
-	_ = c.write(func(seq int) any {
-		return Message{
-			Seq: seq, Type: "response", Command: m.Command, RequestSeq: m.Seq,
-			Message: "this client takes no requests",
-		}
-	})
-}
-
-func (c *Client) write(message func(seq int) any) error {
-	c.writeMu.Lock()
-	defer c.writeMu.Unlock()
-	c.seq++
-	raw, err := json.Marshal(message(c.seq))
-	if err != nil {
-		return fmt.Errorf("write a DAP message: %w", err)
-	}
-	if err := dap.WriteBaseMessage(c.conn, raw); err != nil {
-		return fmt.Errorf("write a DAP message: %w", err)
-	}
-	return nil
 }
 
 // Request sends a request and waits for its response, whose body is decoded into result unless that is nil.
@@ -139,38 +98,44 @@ func (c *Client) Request(ctx context.Context, command string, args, result any) 
 		return fmt.Errorf("write the arguments of the DAP request %s: %w", command, err)
 	}
 	ch := make(chan Message, 1)
-	var own int
-	err = c.write(func(seq int) any {
-		own = seq
+	seq, err := c.send(Message{Type: "request", Command: command, Arguments: raw}, ch)
+	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.closed == nil {
-			c.pending[seq] = ch
-		} else {
-			close(ch)
-		}
-		return Message{Seq: seq, Type: "request", Command: command, Arguments: raw}
-	})
+		delete(c.pending, seq)
+	}()
 	if err != nil {
-		c.forget(own)
 		return fmt.Errorf("%s: %w", command, ErrClosed)
 	}
 	select {
-	case m, ok := <-ch:
-		if !ok {
-			return fmt.Errorf("%s: %w", command, ErrClosed)
-		}
+	case m := <-ch:
 		return decodeResponse(m, result)
 	case <-ctx.Done():
-		c.forget(own)
 		return ctx.Err()
+	case <-c.done:
+	}
+	select {
+	case m := <-ch: // the last that came
+		return decodeResponse(m, result)
+	default:
+		return fmt.Errorf("%s: %w", command, ErrClosed)
 	}
 }
 
-func (c *Client) forget(seq int) {
+// send numbers and writes a request whose response goes to answer.
+func (c *Client) send(m Message, answer chan Message) (seq int, err error) {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	c.seq++
+	m.Seq = c.seq
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.pending, seq)
+	c.pending[c.seq] = answer
+	c.mu.Unlock()
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return c.seq, err
+	}
+	return c.seq, dap.WriteBaseMessage(c.conn, raw)
 }
 
 func decodeResponse(m Message, result any) error {
