@@ -59,10 +59,10 @@ func consoleCommands() []consoleCommand {
 		{Command: row{
 			Name: "continue", Short: "c", Resumes: true,
 			Help: "let the ranks in focus run; a script waits until a rank has stopped and the job is idle",
-		}, run: consoleResume},
-		{Command: row{Name: "next", Short: "n", Resumes: true, Help: "step over a line"}, run: consoleResume},
-		{Command: row{Name: "step", Short: "s", Resumes: true, Help: "step into a call"}, run: consoleResume},
-		{Command: row{Name: "finish", Resumes: true, Help: "run until the function returns"}, run: consoleResume},
+		}, run: consoleMove},
+		{Command: row{Name: "next", Short: "n", Resumes: true, Help: "step over a line"}, run: consoleMove},
+		{Command: row{Name: "step", Short: "s", Resumes: true, Help: "step into a call"}, run: consoleMove},
+		{Command: row{Name: "finish", Resumes: true, Help: "run until the function returns"}, run: consoleMove},
 		{Command: row{
 			Name: "run", Help: "continue to the end of the job, whatever stops on the way but errors",
 		}, needsProcess: true, run: consoleRun},
@@ -71,7 +71,7 @@ func consoleCommands() []consoleCommand {
 		}, lane: laneConsole, run: consoleWait},
 		{Command: row{
 			Name: "pause", AllRanks: true, Help: "stop the ranks in focus",
-		}, lane: lanePause, needsProcess: true, run: consolePause},
+		}, lane: lanePause, needsProcess: true, run: consoleMove},
 		{Command: row{
 			Name: "focus", Arguments: "[SET]", Help: "show or set the ranks that continue, step and pause act on",
 			Examples: []string{"focus", "focus 0-3,7", "focus all"},

@@ -50,30 +50,29 @@ func (k *call) consoleThread(line consoleLine) (int, error) {
 	return protocol.ThreadID(max(focus.Min(), 0), 1), err
 }
 
-// consoleResume is continue, next, step and finish.
-func consoleResume(k *call, line consoleLine) (answer, error) {
+// consoleMove is continue, next, step, finish and pause.
+func consoleMove(k *call, line consoleLine) (answer, error) {
 	thread, err := k.consoleThread(line)
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err = k.resumeAs(k.asked, thread); err != nil {
+	switch k.asked {
+	case "next":
+		_, err = step(backend.Next)(k, stepArguments{ThreadId: thread})
+	case "step":
+		_, err = step(backend.StepIn)(k, stepArguments{ThreadId: thread})
+	case "finish":
+		_, err = step(backend.StepOut)(k, stepArguments{ThreadId: thread})
+	case "pause":
+		_, err = pause(k, pauseArguments{ThreadId: thread})
+	default:
+		_, err = continueRanks(k, godap.ContinueArguments{ThreadId: thread})
+	}
+	if err != nil {
 		return answer{}, err
 	}
 	_, _, ranks, err := k.acting(thread, false)
 	return confirm("%s: ranks [%s].", k.asked, ranks), err
-}
-
-// resumeAs is the DAP request of a command.
-func (k *call) resumeAs(command string, thread int) (any, error) {
-	switch command {
-	case "next":
-		return step(backend.Next)(k, stepArguments{ThreadId: thread})
-	case "step":
-		return step(backend.StepIn)(k, stepArguments{ThreadId: thread})
-	case "finish":
-		return step(backend.StepOut)(k, stepArguments{ThreadId: thread})
-	}
-	return continueRanks(k, godap.ContinueArguments{ThreadId: thread})
 }
 
 // consoleRun continues again and again.
@@ -168,18 +167,6 @@ func consoleWait(k *call, _ consoleLine) (answer, error) {
 		return k.afterEnd()
 	}
 	return consoleRanks(k, consoleLine{})
-}
-
-func consolePause(k *call, line consoleLine) (answer, error) {
-	thread, err := k.consoleThread(line)
-	if err != nil {
-		return answer{}, err
-	}
-	if _, err := pause(k, pauseArguments{ThreadId: thread}); err != nil {
-		return answer{}, err
-	}
-	_, _, ranks, err := k.acting(thread, false)
-	return confirm("pause: ranks [%s].", ranks), err
 }
 
 func consoleFocus(k *call, line consoleLine) (answer, error) {

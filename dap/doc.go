@@ -23,6 +23,9 @@
 //
 // **Invariant:** each request gets exactly one response, whatever it holds; it is sent by dispatch.go and nowhere else.
 //
+// **Invariant:** one mutex, Server.mu, guards the state of the server, of the job that its clients share, and of each
+// client.
+//
 // **Invariant:** no input from a client ends the process, and none blocks the answers to the others.
 //
 // **Invariant:** a `stopped` event never overtakes the response of the request that made the rank run.

@@ -1,6 +1,7 @@
 package dap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,23 +49,28 @@ func (l *Listener) Close() error {
 //	unix              a socket in a new directory that only this user can enter
 //	unix:/path, /path a socket at that path, readable and writable by this user only
 //	127.0.0.1:4711, [::1]:4711, localhost:4711, tcp:..., 4711 (a port alone; 0: any free port)   TCP, loopback only
-//
-// Errors are whole sentences for the user.
 func Listen(address string) (*Listener, error) {
-	switch {
-	case address == "":
-		return nil, errors.New("no address to listen on was given: use \"unix\", a path such as /tmp/cohort.sock, or " +
-			"a loopback address such as 127.0.0.1:4711")
-	case address == "unix":
-		return listenPrivate()
-	case strings.HasPrefix(address, "unix:"):
-		return listenUnix(strings.TrimPrefix(address, "unix:"))
-	case strings.Contains(address, "/"):
-		return listenUnix(address)
-	default:
-		return listenTCP(strings.TrimPrefix(address, "tcp:"))
+	if address == "" {
+		return nil, errors.New("no address to listen on was given: " + addresses)
 	}
+	var l *Listener
+	var err error
+	path, socket := strings.CutPrefix(address, "unix:")
+	switch {
+	case address == "unix":
+		l, err = listenPrivate()
+	case socket || strings.Contains(path, "/"):
+		l, err = listenUnix(path)
+	default:
+		l, err = listenTCP(strings.TrimPrefix(address, "tcp:"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
+	}
+	return l, nil
 }
+
+const addresses = "use \"unix\", a path such as /tmp/cohort.sock, or a loopback address such as 127.0.0.1:4711"
 
 func listenTCP(address string) (*Listener, error) {
 	if _, err := strconv.ParseUint(address, 10, 16); err == nil {
@@ -72,34 +78,32 @@ func listenTCP(address string) (*Listener, error) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: it is neither HOST:PORT (%w) nor a path with a slash; "+
-			"use \"unix\", a path such as /tmp/cohort.sock, or a loopback address such as 127.0.0.1:4711", address, err)
+		return nil, fmt.Errorf("it is neither HOST:PORT (%w) nor a path with a slash; %s", err, addresses)
 	}
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
 	ip := net.ParseIP(host)
 	if ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("cannot listen on %q: whoever can connect can run programs as you, so only loopback "+
-			"addresses are allowed, "+
-			"such as 127.0.0.1:%s; from another host, use an ssh tunnel (ssh -L) to it", address, port)
+		return nil, fmt.Errorf("whoever can connect can run programs as you, so only loopback addresses are allowed, "+
+			"such as 127.0.0.1:%s; from another host, use an ssh tunnel (ssh -L) to it", port)
 	}
 	var config net.ListenConfig
 	inner, err := config.Listen(context.Background(), "tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
+		return nil, err
 	}
 	return &Listener{Listener: inner, address: inner.Addr().String(), needToken: true, cleanup: func() {}}, nil
 }
 
 func listenPrivate() (*Listener, error) {
 	base := os.Getenv("XDG_RUNTIME_DIR")
-	if info, err := os.Stat(base); base == "" || err != nil || !info.IsDir() {
+	if info, err := os.Stat(base); err != nil || !info.IsDir() {
 		base = os.TempDir()
 	}
 	dir, err := os.MkdirTemp(base, "cohort-dap-") // 0700
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a private directory for the socket: %w", err)
+		return nil, fmt.Errorf("make a private directory for the socket: %w", err)
 	}
 	l, err := listenUnix(filepath.Join(dir, "dap.sock"))
 	if err != nil {
@@ -118,32 +122,30 @@ func listenPrivate() (*Listener, error) {
 func listenUnix(path string) (*Listener, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %q: %w", path, err)
+		return nil, err
 	}
 	if err := clearDeadSocket(path); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".c")
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: the directory cannot be written: %w", path, err)
+		return nil, fmt.Errorf("the directory cannot be written: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	private := filepath.Join(dir, "s")
 	if n := max(len(private), len(path)); n > maxSocketPath {
-		return nil, fmt.Errorf("cannot listen on %s: the path of a unix socket may have about %d bytes and this "+
-			"needs %d; choose a shorter path", path, maxSocketPath, n)
+		return nil, fmt.Errorf("the path of a unix socket may have about %d bytes and this needs %d; choose a shorter path",
+			maxSocketPath, n)
 	}
 	inner, err := net.ListenUnix("unix", &net.UnixAddr{Name: private, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", path, err)
+		return nil, err
 	}
 	inner.SetUnlinkOnClose(false) // it would unlink the private name
-	if err := errors.Join(os.Chmod(private, 0o600), os.Link(private, path)); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot listen on %s: %w", path, err), inner.Close())
-	}
-	mine, err := os.Lstat(path)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot listen on %s: %w", path, err), inner.Close())
+	err = errors.Join(os.Chmod(private, 0o600), os.Link(private, path))
+	mine, statErr := os.Lstat(path)
+	if err := cmp.Or(err, statErr); err != nil {
+		return nil, errors.Join(err, inner.Close())
 	}
 	cleanup := func() {
 		// Another server may have taken the name meanwhile: its socket is not ours to remove.
@@ -158,32 +160,27 @@ func listenUnix(path string) (*Listener, error) {
 // is in the way.
 func clearDeadSocket(path string) error {
 	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", path, err)
-	}
-	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("cannot listen on %s: a file that is not a socket is there; choose another path or remove it",
-			path)
+	case err != nil:
+		return err
+	case info.Mode()&fs.ModeSocket == 0:
+		return errors.New("a file that is not a socket is there; choose another path or remove it")
 	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(context.Background(), "unix", path)
 	switch {
 	case err == nil:
 		_ = conn.Close()
-		return fmt.Errorf("cannot listen on %s: another server listens there; choose another path, or attach to that "+
-			"one", path)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("cannot listen on %s: a dead server's socket is there and cannot be removed: %w", path,
-				err)
-		}
-		return nil
-	default:
-		return fmt.Errorf("cannot listen on %s: a socket is there and cannot be tested: %w", path, err)
+		return errors.New("another server listens there; choose another path, or attach to that one")
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("a socket is there and cannot be tested: %w", err)
 	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("a dead server's socket is there and cannot be removed: %w", err)
+	}
+	return nil
 }
 
 // ownUserListener accepts connections of this user and of root only, whatever became of the socket's mode.
@@ -207,12 +204,9 @@ func peerAllowed(conn *net.UnixConn) bool {
 	if err != nil {
 		return false
 	}
-	var peer *unix.Ucred
-	var peerErr error
-	if err := raw.Control(func(fd uintptr) {
-		peer, peerErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil || peerErr != nil {
-		return false
-	}
-	return peer.Uid == 0 || int(peer.Uid) == os.Geteuid()
+	var peer *unix.Ucred // nil: not known
+	err = raw.Control(func(fd uintptr) {
+		peer, _ = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	})
+	return err == nil && peer != nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid())
 }
