@@ -55,9 +55,6 @@ func isMPI(function string) bool {
 	return strings.HasPrefix(function, "MPI_") || strings.HasPrefix(function, "mpi_")
 }
 
-// mostInternal bounds the search for the first frame that is not Internal.
-const mostInternal = 256
-
 // StackTrace is Backend.StackTrace as a user is to see it: without the interposer's frames at the top, and with one
 // frame for those of a call further out. req.Start and the result's Total count what is seen; Total is too large where
 // frames that were not asked for are some of the interposer's. Frame IDs keep the debugger's levels.
@@ -68,27 +65,29 @@ func (j *Job) StackTrace(ctx context.Context, rank int, req backend.StackTraceRe
 	if err != nil {
 		return backend.StackTraceResult{}, err
 	}
-	hidden, err := j.hiddenFrames(ctx, b, rank, req.Thread)
-	if err != nil {
-		return backend.StackTraceResult{}, err
-	}
-	const ahead = 2 // what a frame is shown as is known when the next one is
+	const ahead = 2   // what a frame is shown as is known when the next one is
+	const hidden = 16 // the interposer's frames at the top are seldom more
 	start, want := max(req.Start, 0), -1
 	if req.Count > 0 {
 		want = start + req.Count
 	}
-	var frames []backend.Frame
+	var frames, seen []backend.Frame
 	for {
-		ask := backend.StackTraceRequest{Thread: req.Thread, Start: hidden + len(frames)}
+		ask := backend.StackTraceRequest{Thread: req.Thread, Start: len(frames)}
 		if want >= 0 {
-			ask.Count = want + ahead - min(len(fold(frames)), want)
+			ask.Count = want + ahead - min(len(seen), want)
+			if len(frames) == 0 {
+				ask.Count += hidden
+			}
 		}
 		res, err := b.StackTrace(ctx, ask)
 		if err != nil {
 			return res, err
 		}
 		frames = append(frames, res.Frames...)
-		seen, rest := fold(frames), res.Total-hidden-len(frames)
+		visible, _ := HideInternal(frames)
+		seen = fold(visible)
+		rest := res.Total - len(frames)
 		if want >= 0 && len(seen) < want+ahead && len(res.Frames) > 0 && (res.Total < 0 || rest > 0) {
 			continue
 		}
@@ -106,30 +105,4 @@ func page(frames []backend.Frame, start, end int) []backend.Frame {
 		end = len(frames)
 	}
 	return frames[min(start, end):end]
-}
-
-// hiddenFrames is the level of the first frame of a thread that is not Internal: known from the stop, or asked for.
-func (j *Job) hiddenFrames(ctx context.Context, b backend.Backend, rank, thread int) (int, error) {
-	known, hidden := false, 0
-	err := j.call(func() {
-		r := j.ranks[rank]
-		if r.stop != nil && (thread == 0 || thread == r.stop.Thread) && len(r.stop.Frames) > 0 {
-			known, hidden = true, r.hidden
-		}
-	})
-	if err != nil || known {
-		return hidden, err
-	}
-	const batch = 16
-	for start := 0; start < mostInternal; start += batch {
-		res, err := b.StackTrace(ctx, backend.StackTraceRequest{Thread: thread, Start: start, Count: batch})
-		if err != nil {
-			return 0, err
-		}
-		_, n := HideInternal(res.Frames)
-		if n < batch {
-			return start + n, nil
-		}
-	}
-	return 0, nil // a stack of nothing else is shown as it is
 }
