@@ -3,8 +3,7 @@
 // It has three layers, each usable alone:
 //
 //   - a pure grammar: [Parse] and [Split] turn lines of output into a [Record]
-//     whose values keep order and duplicate names, [Record.Fields] reads them with types,
-//     and [Record.String] writes them back;
+//     whose values keep order and duplicate names, and [Record.Fields] reads them with types;
 //   - a writer of commands: [Command] quotes what has to be quoted;
 //   - a driver of one gdb process: [Start], [Process.Send], [Process.Events], [Process.Close].
 //

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,10 +73,6 @@ func (c *coreRank) noRegistry() string {
 	return "The process of this core file ran without Cohort's library libcohort.so, so its MPI handles cannot be " +
 		"decoded. Ranks have it when cohort starts them, or with " +
 		"LD_PRELOAD in their environment: `cohort library PROGRAM` prints its path."
-}
-
-func (c *coreRank) controlState(context.Context, backend.ControlRequest) (backend.ControlState, error) {
-	return c.control, nil
 }
 
 func (c *coreRank) symbols() map[string]uint64 {

@@ -71,9 +71,7 @@ func (s *Starter) cores(ctx context.Context, args protocol.LaunchArguments, repo
 	j := job.New(job.Options{Ranks: found.size, Log: s.Log})
 	turns := make(chan struct{}, runtime.NumCPU()+2)
 	for _, c := range found.cores {
-		g := &coreBackend{core: c.path, turns: turns, Backend: gdb.New(gdb.Options{
-			Log: s.Log, Control: c.controlState, Symbols: c.symbols(),
-		})}
+		g := &coreBackend{core: c, turns: turns, Backend: gdb.New(gdb.Options{Log: s.Log, Symbols: c.symbols()})}
 		decoder := handles.New(g)
 		decoder.NoRegistry = c.noRegistry()
 		b := handles.Around(g, decoder, s.Log)
@@ -120,7 +118,7 @@ func workingDirectory(asked string) (string, error) {
 // coreBackend opens its core file when it is launched. Few do at once: each reads all the symbols of the program.
 type coreBackend struct {
 	*gdb.Backend
-	core  string
+	core  *coreRank
 	turns chan struct{}
 }
 
@@ -132,8 +130,15 @@ func (b *coreBackend) Launch(ctx context.Context, req backend.LaunchRequest) (ba
 	case <-ctx.Done():
 		return backend.LaunchResult{}, context.Cause(ctx)
 	}
-	req.Core = b.core
-	return b.Backend.Launch(ctx, req)
+	req.Core = b.core.path
+	result, err := b.Backend.Launch(ctx, req)
+	result.Stop.Control = b.core.control
+	return result, err
+}
+
+// Control implements backend.Backend, from what the core file tells.
+func (b *coreBackend) Control(context.Context, backend.ControlRequest) (backend.ControlState, error) {
+	return b.core.control, nil
 }
 
 // coreSet are the core files of one run.

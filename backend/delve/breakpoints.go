@@ -1,40 +1,23 @@
 package delve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-delve/delve/pkg/proc"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/internal/logmessage"
 )
 
-// bp is one breakpoint of the user's.
-type bp struct {
-	want backend.SourceBreakpoint
-	id   int // Delve's; 0: it has none
-	is   backend.Breakpoint
-}
-
-type breakpoints struct {
-	bySource map[string][]*bp
-	byID     map[int]*bp
-	last     int
-}
-
-func newBreakpoints() breakpoints {
-	return breakpoints{bySource: map[string][]*bp{}, byID: map[int]*bp{}}
-}
-
 // plant gives Delve a breakpoint.
 func (o *owner) plant(set proc.SetBreakpoint) (int, error) {
-	o.bps.last++
-	l := &proc.LogicalBreakpoint{LogicalID: o.bps.last, HitCount: map[int64]uint64{}, Set: set}
+	o.logical++
+	l := &proc.LogicalBreakpoint{LogicalID: o.logical, HitCount: map[int64]uint64{}, Set: set}
 	o.group.LogicalBreakpoints[l.LogicalID] = l
 	if err := o.group.SetBreakpointEnabled(l, true); err != nil {
 		delete(o.group.LogicalBreakpoints, l.LogicalID)
@@ -52,112 +35,72 @@ func (o *owner) unplant(id int) error {
 	return o.group.SetBreakpointEnabled(l, false) //nolint:wrapcheck // Delve's words
 }
 
-// setBreakpoints keeps what is asked for again, so that its hits go on counting, removes the others and adds the new
-// ones.
-func (o *owner) setBreakpoints(req backend.SetBreakpointsRequest) ([]backend.Breakpoint, error) {
-	if o.state != stopped && o.state != running {
-		return nil, &backend.StateError{Asked: "set breakpoints", State: o.state.String()}
+func (o *owner) SetBreakpoints(_ context.Context, req backend.SetBreakpointsRequest) ([]backend.Breakpoint, error) {
+	if o.b.State != base.Stopped && o.b.State != base.Running {
+		return nil, &backend.StateError{Asked: "set breakpoints", State: o.b.State.String()}
 	}
 	var result []backend.Breakpoint
-	err := o.unseen(func() error {
-		old := slices.Clone(o.bps.bySource[req.Source])
-		all := make([]*bp, len(req.Breakpoints))
-		for i, want := range req.Breakpoints {
-			all[i] = &bp{want: want}
-			same := slices.IndexFunc(old, func(b *bp) bool {
-				before := b.want
-				before.ID = want.ID
-				return b.id != 0 && before == want
-			})
-			if same >= 0 {
-				all[i] = old[same]
-				old = slices.Delete(old, same, same+1)
-				all[i].want.ID, all[i].is.ID = want.ID, want.ID
-			}
-		}
-		for _, b := range old {
-			delete(o.bps.byID, b.id)
-			if err := o.unplant(b.id); err != nil {
-				return err
-			}
-		}
-		o.bps.bySource[req.Source] = all
-		for _, b := range all {
-			if b.id == 0 {
-				o.insert(b, req.Source)
-			}
-			result = append(result, b.is)
-		}
-		return nil
+	err := o.unseen(func() (err error) {
+		result, err = o.bps.Replace(req, o.insert, o.unplant)
+		return err
 	})
 	return result, err
 }
 
-// insert gives Delve a breakpoint of the user's, and fills b.is.
-func (o *owner) insert(b *bp, source string) {
-	b.is = backend.Breakpoint{ID: b.want.ID, Line: b.want.Line, Source: source}
-	refuse := func(format string, args ...any) { b.is.Message = fmt.Sprintf(format, args...) }
-	hits := ""
-	if h := strings.TrimSpace(b.want.HitCondition); h != "" {
-		if n, err := strconv.Atoi(h); err != nil || n < 1 {
-			refuse("The hit condition %q is not a number from 1 up. Give the count of the first hit that is to stop, "+
-				"such as 10.", h)
-			return
-		}
-		hits = ">= " + h
-	}
+// bp is one breakpoint of the user's; its ID is our number of it.
+type bp = base.Breakpoint[int]
+
+// insert gives Delve a breakpoint of the user's.
+func (o *owner) insert(b *bp) error {
 	var parts []logmessage.Part
-	if b.want.LogMessage != "" {
-		var err error
-		if parts, err = logmessage.Parse(b.want.LogMessage); err != nil {
-			refuse("%v", err)
-			return
+	var err error
+	if b.Want.LogMessage != "" {
+		if parts, err = logmessage.Parse(b.Want.LogMessage); err != nil {
+			b.Refuse("%v", err)
+			return nil
 		}
 	}
-	var what string
-	var err error
-	switch {
-	case source == "" && b.want.Function != "":
-		what = "function " + b.want.Function
-		b.id, err = o.plantFunction(b.want.Function)
-	case source != "" && b.want.Line > 0:
-		what = fmt.Sprintf("%s:%d", filepath.Base(source), b.want.Line)
-		b.id, err = o.plantLine(source, b.want.Line)
-	default:
-		refuse("A breakpoint needs a file and a line from 1 up, or a function.")
-		return
+	var id int
+	if b.Source == "" {
+		id, err = o.plantFunction(b.Want.Function)
+	} else {
+		id, err = o.plantLine(b.Source, b.Want.Line)
 	}
 	if exists, ok := errors.AsType[proc.BreakpointExistsError](err); ok {
-		refuse("There is a breakpoint at %s:%d already, and Delve has one at each place.", filepath.Base(exists.File),
+		b.Refuse("There is a breakpoint at %s:%d already, and Delve has one at each place.", filepath.Base(exists.File),
 			exists.Line)
-		return
+		return nil
 	}
 	if err != nil {
-		refuse("The breakpoint at %s is refused: %v.", what, err)
-		return
+		b.Refuse("The breakpoint at %s is refused: %v.", b.What, err)
+		return nil
 	}
-	logical := o.group.LogicalBreakpoints[b.id]
-	if err := o.group.ChangeBreakpointCondition(logical, b.want.Condition, hits, false); err != nil {
-		refuse("The breakpoint at %s with the condition %q is refused: %v.", what, b.want.Condition, err)
-		if err := o.unplant(b.id); err != nil {
-			o.b.log.Warn("a breakpoint that was refused is not removed", "error", err)
+	logical := o.group.LogicalBreakpoints[id]
+	hits := ""
+	if b.Hits > 1 {
+		hits = fmt.Sprint(">= ", b.Hits)
+	}
+	if err := o.group.ChangeBreakpointCondition(logical, b.Want.Condition, hits, false); err != nil {
+		b.Refuse("The breakpoint at %s with the condition %q is refused: %v.", b.What, b.Want.Condition, err)
+		if err := o.unplant(id); err != nil {
+			o.b.Log.Warn("a breakpoint that was refused is not removed", "error", err)
 		}
-		b.id = 0
-		return
+		return nil
 	}
-	o.bps.byID[b.id] = b
+	b.ID = id
 	o.place(b, logical, parts)
+	return nil
 }
 
 // place says where Delve has put a breakpoint.
 func (o *owner) place(b *bp, logical *proc.LogicalBreakpoint, parts []logmessage.Part) {
-	b.is.Verified = true
+	source, line := "", 0
 	for _, at := range o.target().Breakpoints().M {
-		if at.LogicalID() != b.id {
+		if at.LogicalID() != b.ID {
 			continue
 		}
 		if at.Line > 0 {
-			b.is.Line, b.is.Source = at.Line, at.File
+			source, line = at.File, at.Line
 		}
 		if parts != nil {
 			at.UserBreaklet().SetCallback(func(th proc.Thread, t *proc.Target) (bool, error) {
@@ -166,10 +109,7 @@ func (o *owner) place(b *bp, logical *proc.LogicalBreakpoint, parts []logmessage
 			})
 		}
 	}
-	if b.want.Line > 0 && b.is.Line != b.want.Line {
-		b.is.Message = fmt.Sprintf("Line %d holds no code; the breakpoint is at line %d, in %s.", b.want.Line,
-			b.is.Line, logical.FunctionName)
-	}
+	b.Place(source, line, logical.FunctionName)
 }
 
 // furthest is how many lines further on code is looked for, if a line holds none.
@@ -197,7 +137,7 @@ func (o *owner) plantFunction(name string) (int, error) {
 		if id, again := o.plant(proc.SetBreakpoint{FunctionName: "main." + name}); again == nil {
 			return id, nil
 		}
-		if addr, again := o.symbolAddress(name); again == nil {
+		if addr, again := o.SymbolAddress(o.b.Life, name); again == nil {
 			return o.plant(proc.SetBreakpoint{PidAddrs: []proc.PidAddr{{Pid: o.rank.pid, Addr: addr}}})
 		}
 	}
@@ -224,5 +164,5 @@ func (o *owner) log(th proc.Thread, t *proc.Target, parts []logmessage.Part) {
 		}
 		out.WriteString(text(v))
 	}
-	o.b.publish(backend.Event{Output: &backend.Output{Category: "console", Data: []byte(out.String() + "\n")}})
+	o.b.Publish(backend.Event{Output: &backend.Output{Category: "console", Data: []byte(out.String() + "\n")}})
 }

@@ -1,6 +1,7 @@
 package delve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,34 +15,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/internal/executable"
 	"github.com/cohort-debugger/cohort/internal/modules"
 )
-
-type state int
-
-const (
-	idle state = iota // not launched
-	stopped
-	running
-	exited
-)
-
-func (s state) String() string {
-	return [...]string{"not started", "stopped", "running", "gone: its program has ended"}[s]
-}
 
 // owner is the goroutine that owns the rank, and but for the one that runs it, the only one that touches Delve.
 type owner struct {
 	b     *Backend
 	rank  *started
 	group *proc.TargetGroup
-	state state
 
 	program   string
 	goroot    string // where the sources of Go itself were, with a slash at the end; "": not known
 	stopPoint int    // Delve's number of the breakpoint on cohort_stop_here; 0 none
-	bps       breakpoints
+	bps       base.Breakpoints[int]
+	logical   int // the last of our numbers of breakpoints
 
 	ran         chan error     // how a run ended
 	resumed     <-chan nothing // closed when the rank of the present run really runs
@@ -55,15 +44,8 @@ type owner struct {
 
 	deaths chan os.Signal            // a child, which is the program, has changed its state
 	stacks map[int][]proc.Stackframe // of this stop, by thread
-	refs   refs
+	refs   base.Refs[*node]
 	done   bool
-}
-
-func newOwner(b *Backend) *owner {
-	return &owner{
-		b: b, bps: newBreakpoints(), ran: make(chan error, 1), refs: newRefs(), numbers: newNumbers(),
-		deaths: make(chan os.Signal, 1),
-	}
 }
 
 func (o *owner) run() {
@@ -72,20 +54,20 @@ func (o *owner) run() {
 	for !o.done {
 		// What overtakes comes first; select alone would choose at random.
 		select {
-		case f := <-o.b.urgent:
-			f(o)
+		case f := <-o.b.Urgent:
+			f()
 			continue
 		default:
 		}
 		select {
-		case f := <-o.b.urgent:
-			f(o)
-		case f := <-o.b.calls:
-			f(o)
+		case f := <-o.b.Urgent:
+			f()
+		case f := <-o.b.Calls:
+			f()
 		case err := <-o.ran:
 			o.runEnded(err)
 		case <-o.deaths:
-			if o.state == stopped && zombie(o.rank.pid) { // somebody else has killed it
+			if o.b.State == base.Stopped && zombie(o.rank.pid) { // somebody else has killed it
 				o.gone(o.reap())
 			}
 		case <-o.killed():
@@ -96,35 +78,33 @@ func (o *owner) run() {
 
 // killed is ready once Kill was called, unless the end of a run will tell.
 func (o *owner) killed() <-chan struct{} {
-	if o.state == running {
+	if o.b.State == base.Running {
 		return nil
 	}
-	return o.b.life.Done()
+	return o.b.Life.Done()
 }
 
 // end ends the program, if it is there still, and the backend.
 func (o *owner) end() {
-	if o.state == stopped {
+	if o.b.State == base.Stopped {
 		unix.Kill(o.rank.pid, unix.SIGKILL) //nolint:errcheck // it has ended by itself
 		o.gone(o.reap())
 	}
-	o.state, o.done = exited, true
-	o.b.why = "it was asked to"
-	close(o.b.ended)
-	o.b.publish(backend.Event{Ended: &backend.Ended{}})
+	o.done = true
+	o.b.End("")
 }
 
 // gone notes that the program has ended, and lets go of it.
 func (o *owner) gone(e backend.Exited) {
-	o.state, o.plan, o.pauseWanted = exited, nil, false
+	o.b.State, o.plan, o.pauseWanted = base.Exited, nil, false
 	o.forget()
 	if err := o.group.Detach(true); err != nil { // which also ends Delve's thread
-		o.b.log.Debug("letting go of a program that has ended", "error", err)
+		o.b.Log.Debug("letting go of a program that has ended", "error", err)
 	}
 	o.rank.over()
 	alone.Unlock()
 	o.b.pid.Store(0)
-	o.b.publish(backend.Event{Exited: &e})
+	o.b.Publish(backend.Event{Exited: &e})
 }
 
 // reap waits for a program that has ended while it was stopped, and says how. It is not over before its threads are,
@@ -145,28 +125,21 @@ func (o *owner) reap() backend.Exited {
 	return backend.Exited{Signal: "SIGKILL"}
 }
 
-func (o *owner) needStopped(asked string) error {
-	if o.state != stopped {
-		return &backend.StateError{Asked: asked, State: o.state.String()}
-	}
-	return nil
-}
-
 // forget drops what holds for one stop only.
 func (o *owner) forget() {
-	o.refs.clear()
+	o.refs.Clear()
 	o.modules.Stale = true
 	o.stacks = map[int][]proc.Stackframe{}
 }
 
 func (o *owner) target() *proc.Target { return o.group.Selected }
 
-func (o *owner) launch(req backend.LaunchRequest) (backend.LaunchResult, error) {
+func (o *owner) Launch(_ context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
 	fail := func(format string, args ...any) (backend.LaunchResult, error) {
-		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(format, args...)}
+		return backend.LaunchResult{}, base.NotLaunched(req, format, args...)
 	}
-	if o.state != idle {
-		return backend.LaunchResult{}, &backend.StateError{Asked: "launch", State: o.state.String()}
+	if o.b.State != base.NotStarted {
+		return backend.LaunchResult{}, &backend.StateError{Asked: "launch", State: o.b.State.String()}
 	}
 	if req.Core != "" {
 		return backend.LaunchResult{}, &backend.UnsupportedError{What: "Opening a core file"}
@@ -193,7 +166,7 @@ func (o *owner) launch(req backend.LaunchRequest) (backend.LaunchResult, error) 
 	o.group.KeepSteppingBreakpoints = proc.HaltKeepsSteppingBreakpoints
 	o.b.pid.Store(int64(o.rank.pid))
 	o.modules.Pid = o.rank.pid
-	o.state = stopped
+	o.b.State = base.Stopped
 	o.forget()
 	if err := o.runToEntry(req.HasControl); err != nil {
 		if code, gone := exitOf(err); gone {
@@ -201,8 +174,7 @@ func (o *owner) launch(req backend.LaunchRequest) (backend.LaunchResult, error) 
 		} else {
 			o.end()
 		}
-		return fail("%s ended before it reached its main function (%v). Often a shared library is missing: the "+
-			"program's own output says which, and `ldd %s` shows them all.", o.program, err, o.program)
+		return fail(base.EndedEarly, o.program, err, o.program)
 	}
 	stop := o.describe()
 	stop.Reason, stop.Breakpoints = backend.ReasonEntry, nil
@@ -215,8 +187,7 @@ func cannotStart(program string, err error) string {
 	reason := fmt.Sprintf("%s could not be started under Delve: %s.", program, strings.TrimSuffix(err.Error(), "."))
 	switch {
 	case errors.Is(err, unix.EPERM):
-		reason += " This system does not let Cohort trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in " +
-			"a container add the capability SYS_PTRACE."
+		reason += base.NoPtrace
 	case strings.Contains(err.Error(), "debug"):
 		reason += " Build it without -ldflags=-w or -s."
 	}
@@ -235,12 +206,12 @@ func (o *owner) runToEntry(hasControl bool) error {
 	}
 	o.modules.Stale = true
 	if hasControl {
-		addr, err := o.symbolAddress("cohort_stop_here")
+		addr, err := o.SymbolAddress(o.b.Life, "cohort_stop_here")
 		if err == nil {
 			o.stopPoint, err = o.plant(proc.SetBreakpoint{PidAddrs: []proc.PidAddr{{Pid: o.rank.pid, Addr: addr}}})
 		}
 		if err != nil { // as when the program is linked statically: nothing will park in it
-			o.b.log.Info("the rank has no stop points", "error", err)
+			o.b.Log.Info("the rank has no stop points", "error", err)
 		}
 	}
 	mains, err := proc.FindFunctionLocation(o.target(), "main.main", 0)
@@ -278,7 +249,7 @@ func (o *owner) runEnded(err error) {
 		o.gone(o.reap())
 		return
 	}
-	o.state = stopped
+	o.b.State = base.Stopped
 	o.forget()
 	p := o.plan
 	if err == nil && p != nil && p.then != nil && !o.pauseWanted && o.target().StopReason != proc.StopManual {
@@ -316,7 +287,7 @@ func (o *owner) halt(err error) {
 		stop.Text = sentence(err)
 	}
 	o.plan, o.pauseWanted = nil, false
-	o.b.publish(backend.Event{Stopped: &stop})
+	o.b.Publish(backend.Event{Stopped: &stop})
 }
 
 func sentence(err error) string {
@@ -353,17 +324,12 @@ func (o *owner) describe() backend.Stopped {
 	}
 	var err error
 	if s.Frames, err = o.frames(s.Thread); err != nil {
-		o.b.log.Warn("the stack of the stopped goroutine is not known", "error", err)
+		o.b.Log.Warn("the stack of the stopped goroutine is not known", "error", err)
 	}
 	user := slices.IndexFunc(s.Frames, func(f backend.Frame) bool { return f.User })
 	s.Frames = s.Frames[:min(len(s.Frames), max(stopFrames, user+1))]
-	if s.Threads, err = o.threads(); err != nil {
-		o.b.log.Warn("the goroutines are not known", "error", err)
-	}
-	if o.b.opt.Control != nil {
-		if s.Control, err = o.b.opt.Control(o.b.life, backend.ControlRequest{}); err != nil {
-			o.b.log.Warn("the control block cannot be read", "error", err)
-		}
+	if s.Threads, err = o.Threads(o.b.Life); err != nil {
+		o.b.Log.Warn("the goroutines are not known", "error", err)
 	}
 	return s
 }
@@ -390,8 +356,8 @@ func (o *owner) describeHits(s *backend.Stopped) {
 		case o.stopPoint != 0 && id == o.stopPoint:
 			s.Reason = backend.ReasonStopPoint
 		default:
-			if b := o.bps.byID[id]; b != nil {
-				s.Breakpoints = append(s.Breakpoints, b.want.ID)
+			if b := o.bps.ByID[id]; b != nil {
+				s.Breakpoints = append(s.Breakpoints, b.Want.ID)
 			}
 		}
 	}

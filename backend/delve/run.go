@@ -1,16 +1,17 @@
 package delve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"os"
-	"strings"
 
 	"github.com/go-delve/delve/pkg/proc"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
+	"github.com/cohort-debugger/cohort/internal/lifetime"
 )
 
 // plan is what the present run is for.
@@ -22,7 +23,7 @@ type plan struct {
 
 // begin lets the rank run. The owner does not touch Delve until the run's end is on o.ran.
 func (o *owner) begin(p *plan, run func() error) {
-	o.plan, o.state = p, running
+	o.plan, o.b.State = p, base.Running
 	resumed, ended := make(chan nothing), make(chan nothing)
 	o.resumed, o.ended = resumed, ended
 	o.group.ResumeNotify(resumed)
@@ -33,10 +34,7 @@ func (o *owner) begin(p *plan, run func() error) {
 	}()
 }
 
-func (o *owner) resume(req backend.ResumeRequest) error {
-	if err := o.needStopped(req.Kind.String()); err != nil {
-		return err
-	}
+func (o *owner) Resume(_ context.Context, req backend.ResumeRequest) error {
 	if req.Kind == backend.Continue {
 		o.forget()
 		o.begin(&plan{}, o.group.Continue)
@@ -61,16 +59,12 @@ func (o *owner) resume(req backend.ResumeRequest) error {
 
 // choose makes a goroutine, or a thread without one, that which is stepped.
 func (o *owner) choose(thread int) error {
-	k, err := o.numbers.key(thread)
-	if err != nil {
+	k, g, err := o.goroutine(thread)
+	switch {
+	case err != nil:
 		return err
-	}
-	if k.goroutine == 0 {
+	case k.goroutine == 0:
 		return o.target().SwitchThread(k.thread) //nolint:wrapcheck // Delve's words
-	}
-	g, err := proc.FindGoroutine(o.target(), k.goroutine)
-	if err != nil {
-		return err //nolint:wrapcheck // Delve's words
 	}
 	return o.target().SwitchGoroutine(g) //nolint:wrapcheck // Delve's words
 }
@@ -109,7 +103,7 @@ func (o *owner) planStep(p *plan, req backend.ResumeRequest, thread int) (func()
 		switch {
 		case in > 0 && o.currentThread() == thread: // stepped into a call through cgo, or a thread of its own
 			if err := o.stopIn(thread, now[in]); err != nil {
-				o.b.log.Warn("a step ends where it is", "error", err)
+				o.b.Log.Warn("a step ends where it is", "error", err)
 				return nil
 			}
 			return o.group.Continue
@@ -147,10 +141,10 @@ func (o *owner) stopIn(thread int, frame proc.Stackframe) error {
 	return err //nolint:wrapcheck // Delve's words
 }
 
-// interrupt stops a running rank. Before Delve has let it go, the request would be lost.
-func (o *owner) interrupt() {
-	if o.state != running || o.pauseWanted {
-		return
+// Interrupt stops a running rank. Before Delve has let it go, the request would be lost.
+func (o *owner) Interrupt(context.Context) error {
+	if o.b.State != base.Running || o.pauseWanted {
+		return nil
 	}
 	o.pauseWanted = true
 	group, resumed, ended := o.group, o.resumed, o.ended
@@ -161,30 +155,31 @@ func (o *owner) interrupt() {
 			return
 		}
 		if err := group.RequestManualStop(); err != nil {
-			o.b.log.Debug("nothing to interrupt", "error", err)
+			o.b.Log.Debug("nothing to interrupt", "error", err)
 		}
 	}()
+	return nil
 }
 
 // unseen does something for which the rank must stand, and lets it run on if it ran.
 func (o *owner) unseen(f func() error) error {
-	if o.state != running {
+	if o.b.State != base.Running {
 		return f()
 	}
 	select {
 	case <-o.resumed:
 		if err := o.group.RequestManualStop(); err != nil {
-			o.b.log.Debug("nothing to interrupt", "error", err)
+			o.b.Log.Debug("nothing to interrupt", "error", err)
 		}
 	case <-o.ended:
 	}
 	ended := <-o.ran
 	if _, gone := exitOf(ended); gone || zombie(o.rank.pid) {
 		o.runEnded(ended)
-		return &backend.StateError{Asked: "set breakpoints", State: o.state.String()}
+		return &backend.StateError{Asked: "set breakpoints", State: o.b.State.String()}
 	}
 	p := o.plan
-	o.state = stopped
+	o.b.State = base.Stopped
 	err := f()
 	if ended != nil || o.pauseWanted || o.target().StopReason != proc.StopManual || o.atBreakpoint() {
 		o.runEnded(ended)
@@ -206,10 +201,6 @@ func (o *owner) atBreakpoint() bool {
 
 // zombie reports whether a process has ended, or is not there any more.
 func zombie(pid int) bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return true
-	}
-	_, after, _ := strings.Cut(string(text), ") ")
-	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
+	_, alive := lifetime.StartTime(pid)
+	return !alive
 }

@@ -2,6 +2,7 @@ package delve
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-delve/delve/pkg/proc"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
@@ -47,6 +49,19 @@ func (n *numbers) key(number int) (key, error) {
 	return n.keys[number-1], nil
 }
 
+// goroutine is what has a number, and its goroutine, which has ended if it is nil.
+func (o *owner) goroutine(number int) (key, *proc.G, error) {
+	k, err := o.numbers.key(max(number, 1))
+	if err != nil || k.goroutine == 0 {
+		return k, nil, err
+	}
+	g, err := proc.FindGoroutine(o.target(), k.goroutine)
+	if err != nil {
+		return k, nil, fmt.Errorf("goroutine %d has ended: %w", k.goroutine, err)
+	}
+	return k, g, nil
+}
+
 // currentThread is the goroutine at which the rank stopped.
 func (o *owner) currentThread() int {
 	if g := o.target().SelectedGoroutine(); g != nil {
@@ -58,8 +73,8 @@ func (o *owner) currentThread() int {
 // mostGoroutines bounds how many are listed.
 const mostGoroutines = 1000
 
-// threads lists the program's goroutines, the one that stopped first, and no goroutine of the runtime's own.
-func (o *owner) threads() ([]backend.Thread, error) {
+// Threads lists the program's goroutines, the one that stopped first, and no goroutine of the runtime's own.
+func (o *owner) Threads(context.Context) ([]backend.Thread, error) {
 	gs, _, err := proc.GoroutinesInfo(o.target(), 0, mostGoroutines)
 	if err != nil {
 		return nil, fmt.Errorf("the goroutines cannot be listed: %w", err)
@@ -82,17 +97,14 @@ func (o *owner) threads() ([]backend.Thread, error) {
 			ID: current, Name: fmt.Sprintf("thread %d", o.target().CurrentThread().ThreadID()),
 		})
 	}
-	slices.SortStableFunc(out, func(a, b backend.Thread) int {
-		return cmp.Or(-boolean(a.ID == current)+boolean(b.ID == current), cmp.Compare(a.ID, b.ID))
-	})
-	return out, nil
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
+	place := func(t backend.Thread) int {
+		if t.ID == current {
+			return 0
+		}
+		return t.ID
 	}
-	return 0
+	slices.SortFunc(out, func(a, b backend.Thread) int { return cmp.Compare(place(a), place(b)) })
+	return out, nil
 }
 
 // maxFrames bounds a stack, as backend.StackTraceRequest says.
@@ -104,7 +116,7 @@ func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 	if frames, ok := o.stacks[thread]; ok {
 		return frames, nil
 	}
-	k, err := o.numbers.key(thread)
+	k, g, err := o.goroutine(thread)
 	if err != nil {
 		return nil, err
 	}
@@ -117,10 +129,6 @@ func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 		}
 		frames, err = proc.ThreadStacktrace(t, th, maxFrames)
 	} else {
-		var g *proc.G
-		if g, err = proc.FindGoroutine(t, k.goroutine); err != nil {
-			return nil, fmt.Errorf("goroutine %d has ended: %w", k.goroutine, err)
-		}
 		frames, err = proc.GoroutineStacktrace(t, g, maxFrames, 0)
 		if !slices.ContainsFunc(frames, func(f proc.Stackframe) bool { return isGo(f) && !plumbing(f) }) {
 			saved, savedErr := proc.GoroutineStacktrace(t, g, maxFrames, proc.StacktraceG)
@@ -140,6 +148,18 @@ func (o *owner) stack(thread int) ([]proc.Stackframe, error) {
 	}
 	o.stacks[thread] = frames
 	return frames, nil
+}
+
+// stackFrom is the stack of a frame's thread from the frame on.
+func (o *owner) stackFrom(at backend.FrameID) ([]proc.Stackframe, error) {
+	raw, err := o.stack(max(at.Thread, 1))
+	if err != nil {
+		return nil, err
+	}
+	if at.Level < 0 || at.Level >= len(raw) {
+		return nil, fmt.Errorf("there is no frame %d; the stack has %d", at.Level, len(raw))
+	}
+	return raw[at.Level:], nil
 }
 
 func isGo(f proc.Stackframe) bool {
@@ -226,23 +246,11 @@ func (o *owner) frames(thread int) ([]backend.Frame, error) {
 	return out, nil
 }
 
-func (o *owner) stackTrace(req backend.StackTraceRequest) (backend.StackTraceResult, error) {
-	if err := o.needStopped("read the stack"); err != nil {
-		return backend.StackTraceResult{}, err
-	}
+func (o *owner) StackTrace(_ context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
 	frames, err := o.frames(max(req.Thread, 1))
 	if err != nil {
 		return backend.StackTraceResult{}, err
 	}
-	from, to := pageOf(req.Start, req.Count, len(frames))
+	from, to := base.Page(req.Start, req.Count, len(frames))
 	return backend.StackTraceResult{Frames: frames[from:to], Total: len(frames)}, nil
-}
-
-// pageOf clips [start, start+count) to n elements; count 0 is all the rest.
-func pageOf(start, count, n int) (from, to int) {
-	from = min(max(start, 0), n)
-	if count > 0 && count < n-from {
-		return from, from + count
-	}
-	return from, n
 }

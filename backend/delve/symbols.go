@@ -1,6 +1,7 @@
 package delve
 
 import (
+	"context"
 	"debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -38,9 +39,6 @@ func (o *owner) table(path string) *symbolTable {
 		}
 		f.Close() //nolint:errcheck,gosec // nothing was written
 	}
-	if o.symbols == nil {
-		o.symbols = map[string]*symbolTable{}
-	}
 	o.symbols[path] = t
 	return t
 }
@@ -54,9 +52,9 @@ func (t *symbolTable) bias(s modules.Span) uint64 {
 	return s.From - t.code[0].Vaddr&^(page-1)
 }
 
-// symbolAddress finds a global symbol in the program and its libraries, in the order of their addresses; the
+// SymbolAddress finds a global symbol in the program and its libraries, in the order of their addresses; the
 // interposer's and the program's own come before any library's.
-func (o *owner) symbolAddress(name string) (uint64, error) {
+func (o *owner) SymbolAddress(_ context.Context, name string) (uint64, error) {
 	spans := modules.Read(o.rank.pid)
 	slices.SortStableFunc(spans, func(a, b modules.Span) int { return o.searched(a) - o.searched(b) })
 	for _, s := range spans {

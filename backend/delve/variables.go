@@ -1,6 +1,7 @@
 package delve
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/constant"
@@ -13,6 +14,7 @@ import (
 	"github.com/go-delve/delve/service/api"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 )
 
 // How much of a value is loaded: in a line of variables, where it is opened or asked for, and as an argument in a stack.
@@ -39,75 +41,32 @@ type node struct {
 	expr  string         // how Go names it; "" unknown
 }
 
-// refs maps the references that clients hold. Numbers are never used again, so that one from before a resume is
-// recognised.
-type refs struct {
-	nodes       map[backend.Ref]*node
-	last, first backend.Ref // first: of the present stop
-}
-
-func newRefs() refs { return refs{nodes: map[backend.Ref]*node{}, first: 1} }
-
-func (r *refs) add(n *node) backend.Ref {
-	r.last++
-	r.nodes[r.last] = n
-	return r.last
-}
-
-func (r *refs) get(ref backend.Ref) (*node, error) {
-	if n := r.nodes[ref]; n != nil {
-		return n, nil
-	}
-	if ref > 0 && ref < r.first {
-		return nil, fmt.Errorf("the variables reference %d is from before the rank resumed; ask for the scopes again",
-			ref)
-	}
-	return nil, fmt.Errorf("there is no variables reference %d", ref)
-}
-
-func (r *refs) clear() {
-	clear(r.nodes)
-	r.first = r.last + 1
-}
-
 // scope evaluates in a frame.
 func (o *owner) scope(at backend.FrameID) (*proc.EvalScope, error) {
-	raw, err := o.stack(max(at.Thread, 1))
+	raw, err := o.stackFrom(at)
 	if err != nil {
 		return nil, err
 	}
-	if at.Level < 0 || at.Level >= len(raw) {
-		return nil, fmt.Errorf("there is no frame %d; the stack has %d", at.Level, len(raw))
-	}
-	k, err := o.numbers.key(max(at.Thread, 1))
+	_, g, err := o.goroutine(at.Thread)
 	if err != nil {
 		return nil, err
 	}
-	var g *proc.G
 	thread := o.target().CurrentThread().ThreadID()
-	if k.goroutine != 0 {
-		if g, err = proc.FindGoroutine(o.target(), k.goroutine); err != nil {
-			return nil, err //nolint:wrapcheck // Delve's words
-		}
-		if g != nil && g.Thread != nil {
-			thread = g.Thread.ThreadID()
-		}
+	if g != nil && g.Thread != nil {
+		thread = g.Thread.ThreadID()
 	}
-	return proc.FrameToScope(o.target(), o.target().Memory(), g, thread, raw[at.Level:]...), nil
+	return proc.FrameToScope(o.target(), o.target().Memory(), g, thread, raw...), nil
 }
 
-func (o *owner) scopes(at backend.FrameID) ([]backend.Scope, error) {
-	if err := o.needStopped("read variables"); err != nil {
-		return nil, err
-	}
+func (o *owner) Scopes(_ context.Context, at backend.FrameID) ([]backend.Scope, error) {
 	scope, err := o.scope(at)
 	if err != nil {
 		return nil, err
 	}
-	add := func(kind nodeKind) backend.Ref { return o.refs.add(&node{kind: kind, frame: at}) }
+	add := func(kind nodeKind) backend.Ref { return o.refs.Add(&node{kind: kind, frame: at}) }
 	vars, err := o.frameVariables(scope, locals)
 	if err != nil {
-		o.b.log.Debug("the variables of a frame cannot be listed", "error", err) // as of C without debug information
+		o.b.Log.Debug("the variables of a frame cannot be listed", "error", err) // as of C without debug information
 	}
 	args, _ := o.frameVariables(scope, arguments) //nolint:errcheck // likewise
 	out := []backend.Scope{
@@ -149,11 +108,8 @@ func (o *owner) frameVariables(scope *proc.EvalScope, kind nodeKind) ([]*proc.Va
 	return out, nil
 }
 
-func (o *owner) variables(req backend.VariablesRequest) ([]backend.Variable, error) {
-	if err := o.needStopped("read variables"); err != nil {
-		return nil, err
-	}
-	n, err := o.refs.get(req.Ref)
+func (o *owner) Variables(_ context.Context, req backend.VariablesRequest) ([]backend.Variable, error) {
+	n, err := o.refs.Get(req.Ref)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +147,7 @@ func (o *owner) variables(req backend.VariablesRequest) ([]backend.Variable, err
 	if err != nil {
 		return nil, fmt.Errorf("the variables cannot be read: %w", err)
 	}
-	from, to := pageOf(req.Start, req.Count, len(out))
+	from, to := base.Page(req.Start, req.Count, len(out))
 	return out[from:to], nil
 }
 
@@ -219,16 +175,12 @@ func (o *owner) packageVariables(scope *proc.EvalScope, n *node) ([]backend.Vari
 }
 
 func (o *owner) registers(n *node) ([]backend.Variable, error) {
-	k, err := o.numbers.key(n.frame.Thread)
-	if err != nil {
-		return nil, err
+	k, g, err := o.goroutine(n.frame.Thread)
+	if err != nil || k.goroutine != 0 && (g == nil || g.Thread == nil) {
+		return nil, errors.New("this goroutine is on no thread, so it has no registers")
 	}
 	thread := o.target().CurrentThread()
-	if k.goroutine != 0 {
-		g, err := proc.FindGoroutine(o.target(), k.goroutine)
-		if err != nil || g == nil || g.Thread == nil {
-			return nil, errors.New("this goroutine is on no thread, so it has no registers")
-		}
+	if g != nil {
 		thread = g.Thread
 	}
 	regs, err := thread.Registers()
@@ -315,7 +267,7 @@ func (o *owner) show(at backend.FrameID, name, expr string, v *proc.Variable, he
 		}
 	}
 	if out.Named+out.Indexed > 0 {
-		out.Ref = o.refs.add(&node{kind: object, frame: at, v: v, expr: expr})
+		out.Ref = o.refs.Add(&node{kind: object, frame: at, v: v, expr: expr})
 	}
 	return out
 }
@@ -340,7 +292,7 @@ func (o *owner) children(n *node, req backend.VariablesRequest) ([]backend.Varia
 	}
 	switch v.Kind { //nolint:exhaustive // the rest has a few children, which are loaded
 	case reflect.Array, reflect.Slice, reflect.Map:
-		from, to := pageOf(req.Start, req.Count, int(v.Len))
+		from, to := base.Page(req.Start, req.Count, int(v.Len))
 		rest := max(to-from-mostListed, 0)
 		to -= rest
 		cfg := loadFull
@@ -362,9 +314,7 @@ func (o *owner) children(n *node, req backend.VariablesRequest) ([]backend.Varia
 			}
 		}
 		if rest > 0 {
-			out = append(out, backend.Variable{
-				Name: "…", Value: fmt.Sprintf("%d more elements; ask for a range", rest), ReadOnly: true,
-			})
+			out = append(out, base.More(rest))
 		}
 		return out, nil
 	}
@@ -383,7 +333,7 @@ func (o *owner) children(n *node, req backend.VariablesRequest) ([]backend.Varia
 		}
 		out = append(out, o.show(n.frame, name, expr, o.deeper(n.frame, c, expr), req.Hex))
 	}
-	from, to := pageOf(req.Start, req.Count, len(out))
+	from, to := base.Page(req.Start, req.Count, len(out))
 	return out[from:to], nil
 }
 
@@ -425,15 +375,12 @@ func (o *owner) deeper(at backend.FrameID, v *proc.Variable, expr string) *proc.
 	return loaded
 }
 
-func (o *owner) setVariable(req backend.SetVariableRequest) (backend.Variable, error) {
-	if err := o.needStopped("set a variable"); err != nil {
-		return backend.Variable{}, err
-	}
-	n, err := o.refs.get(req.Ref)
+func (o *owner) SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
+	n, err := o.refs.Get(req.Ref)
 	if err != nil {
 		return backend.Variable{}, err
 	}
-	all, err := o.variables(backend.VariablesRequest{Ref: req.Ref})
+	all, err := o.Variables(ctx, backend.VariablesRequest{Ref: req.Ref})
 	if err != nil {
 		return backend.Variable{}, err
 	}
@@ -462,7 +409,7 @@ func (o *owner) setVariable(req backend.SetVariableRequest) (backend.Variable, e
 
 var printCommand = regexp.MustCompile(`^(?:p|print)(?:\s+(.*))$`)
 
-func (o *owner) evaluate(req backend.EvaluateRequest) (backend.EvaluateResult, error) {
+func (o *owner) Evaluate(_ context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	expr := strings.TrimSpace(req.Expression)
 	if req.Context == backend.ContextREPL {
 		if strings.HasPrefix(expr, "`") || strings.HasPrefix(expr, "-exec ") {
@@ -472,7 +419,7 @@ func (o *owner) evaluate(req backend.EvaluateRequest) (backend.EvaluateResult, e
 			expr = strings.TrimSpace(m[1])
 		}
 	}
-	if err := o.needStopped("evaluate " + expr); err != nil {
+	if err := o.b.NeedStopped("evaluate " + expr); err != nil {
 		return backend.EvaluateResult{}, err
 	}
 	v, err := o.value(req.Frame, expr)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/corefile"
 	"github.com/cohort-debugger/cohort/internal/modules"
@@ -17,11 +19,19 @@ import (
 // isCore says of a rank that is a core file why it does not do something.
 const isCore = "a core file: its process has ended, and nothing of it can run or be changed"
 
+// notCore refuses what a core file cannot do.
+func (o *owner) notCore(asked string) error {
+	if o.core != nil {
+		return &backend.StateError{Asked: asked, State: isCore}
+	}
+	return nil
+}
+
 // openCore makes the rank be what a core file holds.
 func (o *owner) openCore(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
 	fail := func(format string, args ...any) (backend.LaunchResult, error) {
-		o.state = exited
-		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(format, args...)}
+		o.b.State = base.Exited
+		return backend.LaunchResult{}, base.NotLaunched(req, format, args...)
 	}
 	core, err := corefile.Open(req.Core)
 	if err != nil {
@@ -50,7 +60,7 @@ func (o *owner) openCore(ctx context.Context, req backend.LaunchRequest) (backen
 		return backend.LaunchResult{}, err
 	}
 	var stop *backend.Stopped
-	o.plan = &plan{entry: true, atEntry: func(s backend.Stopped) { stop = &s }}
+	o.plan = &plan{entry: func(s *backend.Stopped, _ *backend.Exited) { stop = s }}
 	o.halt(ctx, o.coreStop(ctx))
 	if len(stop.Frames) == 0 {
 		return fail("gdb finds no stack in the core file %s. It may be cut off, or of another machine.", req.Core)
@@ -87,14 +97,8 @@ func (o *owner) coreStop(ctx context.Context) backend.Stopped {
 	if s.Signal == "" {
 		s.Signal = fmt.Sprintf("signal %d", p.Signal)
 	}
-	// As describeSignal: of a fault only, and not where the kernel does not know the address.
-	const siKernel = 128
-	fault := signal == unix.SIGSEGV || signal == unix.SIGBUS || signal == unix.SIGFPE || signal == unix.SIGILL
-	if p.HasInfo && fault && p.Code > 0 && p.Code != siKernel {
-		s.FaultAddr = p.Address
-		if p.Address == 0 {
-			s.Text = "The address is 0x0: a null pointer."
-		}
+	if p.HasInfo && isFault(s.Signal, int(p.Code)) {
+		faultAt(&s, p.Address)
 	}
 	return s
 }
@@ -107,19 +111,13 @@ var signalTexts = map[unix.Signal]string{
 	unix.SIGXFSZ: "File size limit exceeded",
 }
 
-// debugNoteCore tells of a stack in which not one frame has a line.
+// debugNoteCore tells of a stack with code of the user's in which not one frame has a line.
 func debugNoteCore(program string, s backend.Stopped) string {
-	for _, f := range s.Frames {
-		if f.User && f.Line > 0 {
-			return ""
-		}
+	user := slices.DeleteFunc(slices.Clone(s.Frames), func(f backend.Frame) bool { return !f.User })
+	if len(user) == 0 || slices.ContainsFunc(user, func(f backend.Frame) bool { return f.Line > 0 }) {
+		return ""
 	}
-	for _, f := range s.Frames {
-		if f.User {
-			return debugNote(program, backend.Stopped{})
-		}
-	}
-	return ""
+	return debugNote(program, backend.Stopped{})
 }
 
 // coreSpans are the mapped files; what of them is code a core does not always tell. The program may lie elsewhere now
@@ -142,7 +140,7 @@ func (o *owner) readCore(ctx context.Context, addr uint64, n int) ([]byte, error
 	buf := make([]byte, n)
 	got, err := o.core.ReadMemory(addr, buf)
 	for got < n {
-		more, gdbErr := o.readMemoryByGdb(ctx, addr+uint64(got), n-got, func(err error) error { return err })
+		more, gdbErr := o.readMemoryByGdb(ctx, addr+uint64(got), n-got)
 		if gdbErr != nil || len(more) == 0 {
 			if gdbErr != nil && !refusedByGdb(gdbErr) {
 				err = errors.Join(err, gdbErr)
@@ -165,18 +163,6 @@ func (o *owner) readCore(ctx context.Context, addr uint64, n int) ([]byte, error
 	return buf[:got], nil
 }
 
-// noBreakpoints answers for breakpoints that will never be hit.
-func noBreakpoints(req backend.SetBreakpointsRequest) []backend.Breakpoint {
-	out := make([]backend.Breakpoint, len(req.Breakpoints))
-	for i, b := range req.Breakpoints {
-		out[i] = backend.Breakpoint{
-			ID: b.ID, Line: b.Line, Source: req.Source,
-			Message: "A core file does not run, so no breakpoint can be hit in it.",
-		}
-	}
-	return out
-}
-
 // startsOrLeaves are commands of gdb after which the rank would not be the core file any more. Those that need a
 // process gdb refuses by itself.
 var startsOrLeaves = map[string]bool{
@@ -189,12 +175,9 @@ var startsOrLeaves = map[string]bool{
 
 // needsNoProcess refuses a console command that would start the program, or leave the core file.
 func (o *owner) needsNoProcess(line string) error {
-	if o.core == nil {
-		return nil
-	}
 	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if startsOrLeaves[word] {
-		return &backend.StateError{Asked: "run gdb's command " + word, State: isCore}
+		return o.notCore("run gdb's command " + word)
 	}
 	return nil
 }

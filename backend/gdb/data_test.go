@@ -2,7 +2,6 @@ package gdb
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 )
 
 func TestBreakpoints(t *testing.T) {
@@ -247,7 +247,7 @@ func TestVariablesOfC(t *testing.T) {
 	s.go_(backend.Next)
 	s.stop()
 	if _, err := s.Variables(testContext(t), backend.VariablesRequest{Ref: p.Ref}); err == nil ||
-		!strings.Contains(err.Error(), "before the rank went on") {
+		!strings.Contains(err.Error(), "before the rank resumed") {
 		t.Errorf("a stale reference gives %v", err)
 	}
 	if !strings.Contains(s.log.String(), "-var-delete") {
@@ -496,7 +496,7 @@ func TestReadMemory(t *testing.T) {
 	if _, err := s.ReadMemory(testContext(t), a, -1); err == nil {
 		t.Error("a negative number of bytes was read")
 	}
-	if b, err := s.ReadMemory(testContext(t), a, maxRead); err != nil || len(b) < 800000 || len(b) >= maxRead {
+	if b, err := s.ReadMemory(testContext(t), a, base.MaxRead); err != nil || len(b) < 800000 || len(b) >= base.MaxRead {
 		t.Errorf("past the end of a mapping: %d bytes, %v", len(b), err)
 	}
 	// Also while it runs, and the way without /proc.
@@ -508,8 +508,8 @@ func TestReadMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.stop()
-	b, err := do(testContext(t), s.Backend, func(ctx context.Context, o *owner) ([]byte, error) {
-		return o.readMemoryByGdb(ctx, a, 8, func(err error) error { return errors.Join(err) })
+	b, err := base.Do(testContext(t), s.Backend.Backend, s.Calls, func(ctx context.Context) ([]byte, error) {
+		return s.owner.readMemoryByGdb(ctx, a, 8)
 	})
 	if err != nil || len(b) != 8 {
 		t.Errorf("through gdb: %v, %v", b, err)

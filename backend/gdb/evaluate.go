@@ -8,17 +8,19 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
+	"github.com/cohort-debugger/cohort/backend/gdb/cli"
 	"github.com/cohort-debugger/cohort/internal/effect"
 )
 
-func (o *owner) evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
+func (o *owner) Evaluate(ctx context.Context, req backend.EvaluateRequest) (backend.EvaluateResult, error) {
 	expr := strings.TrimSpace(req.Expression)
 	if req.Context == backend.ContextREPL {
 		if line, ok := consoleLine(expr); ok {
 			return o.evaluateConsole(ctx, req.Frame, line)
 		}
 	}
-	if err := o.needStopped("evaluate " + expr); err != nil {
+	if err := o.b.NeedStopped("evaluate " + expr); err != nil {
 		return backend.EvaluateResult{}, err
 	}
 	if expr == "" {
@@ -34,8 +36,8 @@ func (o *owner) evaluate(ctx context.Context, req backend.EvaluateRequest) (back
 
 // consoleLine reports whether the text is a command for gdb itself.
 func consoleLine(expr string) (string, bool) {
-	if line, ok := cutWord(expr, "-exec"); ok && line != "" {
-		return line, true
+	if word, line, _ := strings.Cut(expr, " "); word == "-exec" && line != "" {
+		return strings.TrimSpace(line), true
 	}
 	if line, ok := strings.CutPrefix(expr, "`"); ok {
 		return strings.TrimSpace(line), true
@@ -45,21 +47,21 @@ func consoleLine(expr string) (string, bool) {
 
 func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line string) (backend.EvaluateResult, error) {
 	if o.gdb == nil {
-		return backend.EvaluateResult{}, &backend.StateError{Asked: "run a command of gdb", State: o.state.String()}
+		return backend.EvaluateResult{}, &backend.StateError{Asked: "run a command of gdb", State: o.b.State.String()}
 	}
-	o.b.evaluating.Store(o.state == stopped)
+	o.b.evaluating.Store(o.b.State == base.Stopped)
 	defer o.b.evaluating.Store(false)
-	if o.state != stopped {
+	if o.b.State != base.Stopped {
 		at = backend.FrameID{}
 	}
 	if err := o.needsNoProcess(line); err != nil {
 		return backend.EvaluateResult{}, err
 	}
 	text, err := o.consoleIn(ctx, at, line)
-	o.refs.stale = true
+	o.stale = true
 	// What the command changed (breakpoints, the program's state) is known before the next request is looked at.
 	if err := o.settle(ctx); err != nil {
-		o.b.log.Warn("what a console command has changed is not known yet", "command", line, "error", err)
+		o.b.Log.Warn("what a console command has changed is not known yet", "command", line, "error", err)
 	}
 	if err != nil {
 		return backend.EvaluateResult{}, fmt.Errorf("gdb refuses %q: %s", line, message(err))
@@ -68,7 +70,7 @@ func (o *owner) evaluateConsole(ctx context.Context, at backend.FrameID, line st
 }
 
 func (o *owner) consoleIn(ctx context.Context, at backend.FrameID, line string) (string, error) {
-	_, streams, err := o.gdb.SendCapture(ctx, inFrame("interpreter-exec", at).Opt("console", line))
+	_, streams, err := o.capture(ctx, inFrame("interpreter-exec", at).Opt("console", line))
 	var b strings.Builder
 	for _, s := range streams {
 		if !strings.HasPrefix(s.Text, logMark) {
@@ -93,13 +95,10 @@ func (o *owner) evaluatePrint(ctx context.Context, req backend.EvaluateRequest, 
 	if req.Hex && format == "" {
 		format = "/x"
 	}
-	text, err := o.consoleIn(ctx, req.Frame, "print -- "+format+" "+expr)
-	if name := o.qualified(ctx, req.Frame, expr); err != nil && name != "" {
-		if second, failed := o.consoleIn(ctx, req.Frame, "print -- "+format+" "+name); failed == nil {
-			text, err, expr = second, nil, name
-		}
-	}
-	o.refs.stale = true
+	text, expr, err := named(ctx, o, req.Frame, expr, func(expr string) (string, error) {
+		return o.consoleIn(ctx, req.Frame, "print -- "+format+" "+expr)
+	})
+	o.stale = true
 	if err != nil {
 		return backend.EvaluateResult{}, fmt.Errorf("cannot evaluate %s: %s", expr, message(err))
 	}
@@ -145,15 +144,12 @@ func (o *owner) evaluateQuietly(ctx context.Context, req backend.EvaluateRequest
 	}
 	s := o.show(ctx, &node{frame: req.Frame, fortran: fortran}, expr, v, req.Hex)
 	if a, err := o.value(ctx, req.Frame, "&("+expr+")"); err == nil {
-		s.Address, _ = leadingAddress(a)
+		s.Address, _ = cli.Number(a)
 	}
 	return backend.EvaluateResult{Variable: s, Text: s.Value}, nil
 }
 
-func (o *owner) symbolAddress(ctx context.Context, name string) (uint64, error) {
-	if err := o.needStopped("look up " + name); err != nil {
-		return 0, err
-	}
+func (o *owner) SymbolAddress(ctx context.Context, name string) (uint64, error) {
 	v, err := o.value(ctx, backend.FrameID{}, "&"+name)
 	if addr, known := o.b.opt.Symbols[name]; known && refusedByGdb(err) {
 		return addr, nil
@@ -161,7 +157,7 @@ func (o *owner) symbolAddress(ctx context.Context, name string) (uint64, error) 
 	if err != nil {
 		return 0, fmt.Errorf("the symbol %s has no address: %s", name, message(err))
 	}
-	a, ok := leadingAddress(v)
+	a, ok := cli.Number(v)
 	if !ok {
 		return 0, fmt.Errorf("gdb's address of %s is %q, which is none", name, v)
 	}

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/executable"
 )
@@ -44,14 +45,14 @@ var settings = []struct {
 	{gdbmi.CLI(`skip -rfu ^cohort_`), true},
 }
 
-func (o *owner) launch(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
-	if o.state != idle {
-		return backend.LaunchResult{}, &backend.StateError{Asked: "launch", State: o.state.String()}
+func (o *owner) Launch(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
+	if o.b.State != base.NotStarted {
+		return backend.LaunchResult{}, &backend.StateError{Asked: "launch", State: o.b.State.String()}
 	}
 	// Kill overtakes a launch that waits.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(o.b.life, func() { cancel(&backend.EndedError{Why: "it was asked to"}) })
+	stop := context.AfterFunc(o.b.Life, func() { cancel(&backend.EndedError{Why: "it was asked to"}) })
 	defer stop()
 
 	cwd, err := executable.WorkingDirectory(req)
@@ -76,23 +77,23 @@ func (o *owner) launch(ctx context.Context, req backend.LaunchRequest) (backend.
 		return o.openCore(ctx, req)
 	}
 	res, err := o.launchIn(ctx, req, env)
-	if err != nil && o.state == starting {
-		o.state = exited
+	if err != nil && o.b.State == base.Starting {
+		o.b.State = base.Exited
 	}
 	return res, err
 }
 
 func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd string, env environment) error {
 	p, err := gdbmi.Start(ctx, gdbmi.Options{
-		Path: req.DebuggerPath, Env: env.gdb, Dir: cwd, Log: o.b.log, Transcript: o.b.opt.Transcript,
+		Path: req.DebuggerPath, Env: env.gdb, Dir: cwd, Log: o.b.Log, Transcript: o.b.opt.Transcript,
 	})
 	if err != nil {
-		return &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(
-			"gdb could not be started: %v. Install gdb (Debian, Ubuntu: apt install gdb), or name it with --gdb.", err)}
+		return base.NotLaunched(req, "gdb could not be started: %v. Install gdb (Debian, Ubuntu: apt install gdb), or "+
+			"name it with --gdb.", err)
 	}
 	o.gdb, o.events = p, p.Events()
 	o.b.proc.Store(p)
-	if o.b.life.Err() != nil {
+	if o.b.Life.Err() != nil {
 		// Kill did not see the gdb that has just come up.
 		_ = p.Close(context.Background())
 		return &backend.EndedError{Why: "it was asked to"}
@@ -100,22 +101,17 @@ func (o *owner) startGdb(ctx context.Context, req backend.LaunchRequest, cwd str
 	return nil
 }
 
-func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (backend.LaunchResult,
-	error,
-) {
-	fail := func(format string, args ...any) (backend.LaunchResult, error) {
-		return backend.LaunchResult{}, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(format, args...)}
-	}
+func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env environment) (backend.LaunchResult, error) {
+	var none backend.LaunchResult
 	if err := o.applySettings(ctx); err != nil {
 		return backend.LaunchResult{}, err
 	}
 	o.python = o.addLogFunction(ctx)
 	if _, err := o.send(ctx, gdbmi.Cmd("file-exec-and-symbols", o.program)); err != nil {
-		return fail("gdb cannot load %s: %v.", o.program, message(err))
+		return none, base.NotLaunched(req, "gdb cannot load %s: %v.", o.program, message(err))
 	}
 	args, shell := arguments(req.Args)
-	lines := append([]string(nil), env.tell...)
-	sort.Strings(lines)
+	lines := slices.Sorted(slices.Values(env.tell))
 	if args != "" {
 		lines = append(lines, "set args "+args)
 	}
@@ -131,12 +127,12 @@ func (o *owner) launchIn(ctx context.Context, req backend.LaunchRequest, env env
 	}
 	for _, l := range lines {
 		if _, err := o.send(ctx, gdbmi.CLI(l)); err != nil {
-			return fail("gdb refuses %q: %v.", l, message(err))
+			return none, base.NotLaunched(req, "gdb refuses %q: %v.", l, message(err))
 		}
 	}
 	if req.InferiorTTY != "" {
 		if _, err := o.send(ctx, gdbmi.Cmd("inferior-tty-set", req.InferiorTTY)); err != nil {
-			return fail("gdb refuses the terminal %s: %v.", req.InferiorTTY, message(err))
+			return none, base.NotLaunched(req, "gdb refuses the terminal %s: %v.", req.InferiorTTY, message(err))
 		}
 	}
 	if err := o.plantOwn(ctx, req.HasControl); err != nil {
@@ -151,8 +147,9 @@ func (o *owner) applySettings(ctx context.Context) error {
 			return fmt.Errorf("gdb does not take a setting that Cohort needs: %w", err)
 		}
 	}
-	o.findVersion(ctx)
-	return nil
+	version, err := o.consoleIn(ctx, backend.FrameID{}, "show version")
+	o.version, _, _ = strings.Cut(version, "\n")
+	return ended(err)
 }
 
 // plantOwn sets the breakpoints that are ours: at the entry and on the hook of the interposer.
@@ -167,7 +164,7 @@ func (o *owner) plantOwn(ctx context.Context, hasControl bool) error {
 			return err
 		}
 		fields := r.Fields()
-		o.entry = fields.Tuple("bkpt").Int("number")
+		o.entry = fields.Tuple("bkpt").String("number")
 		if err := fields.Err(); err != nil {
 			return err
 		}
@@ -185,17 +182,16 @@ func (o *owner) plantStopPoint(ctx context.Context) error {
 		return err
 	}
 	fields := r.Fields()
-	o.stopPoint = fields.Tuple("bkpt").Int("number")
+	o.stopPoint = fields.Tuple("bkpt").String("number")
 	return fields.Err()
 }
 
 func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (backend.LaunchResult, error) {
 	var res backend.LaunchResult
 	o.warnings = nil
-	o.state = starting
-	o.plan = &plan{entry: true}
+	o.b.State = base.Starting
 	run := gdbmi.Cmd("exec-run")
-	if o.entry == 0 {
+	if o.entry == "" {
 		run = gdbmi.CLI("starti")
 		res.Notes = append(res.Notes, fmt.Sprintf(
 			"%s has no symbol for its main function (it is stripped): it stops at its first instruction, "+
@@ -203,8 +199,7 @@ func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (back
 	}
 	var got *backend.Stopped
 	var gone *backend.Exited
-	o.plan.atEntry = func(s backend.Stopped) { got = &s }
-	o.plan.beforeEntry = func(e backend.Exited) { gone = &e }
+	o.plan = &plan{entry: func(s *backend.Stopped, e *backend.Exited) { got, gone = s, e }}
 	if _, err := o.send(ctx, run); err != nil {
 		return res, o.cannotStart(req, err)
 	}
@@ -212,11 +207,9 @@ func (o *owner) runToEntry(ctx context.Context, req backend.LaunchRequest) (back
 		return res, err
 	}
 	if gone != nil {
-		return res, &backend.LaunchError{Program: req.Program, Reason: fmt.Sprintf(
-			"%s ended before it reached its main function (%s). Often a shared library is missing: "+
-				"the program's own output says which, and `ldd %s` shows them all.", o.program, how(*gone), o.program)}
+		return res, base.NotLaunched(req, base.EndedEarly, o.program, how(*gone), o.program)
 	}
-	o.state = stopped
+	o.b.State = base.Stopped
 	res.Pid, res.Stop, res.Can.Debugger = o.pid, *got, o.version
 	if note := debugNote(o.program, *got); note != "" && len(res.Notes) == 0 {
 		res.Notes = append(res.Notes, note)
@@ -250,10 +243,9 @@ func (o *owner) cannotStart(req backend.LaunchRequest, err error) error {
 	said := strings.Join(append(o.warnings, ce.Msg), " ")
 	reason := fmt.Sprintf("%s could not be started: %s.", o.program, strings.TrimSuffix(said, "."))
 	if strings.Contains(said, "ptrace") || strings.Contains(said, "Could not trace") {
-		reason += " This system does not let gdb trace programs: look at /proc/sys/kernel/yama/ptrace_scope, or in a " +
-			"container add the capability SYS_PTRACE."
+		reason += base.NoPtrace
 	}
-	return &backend.LaunchError{Program: req.Program, Reason: reason}
+	return base.NotLaunched(req, "%s", reason)
 }
 
 func debugNote(program string, s backend.Stopped) string {
@@ -276,12 +268,4 @@ func message(err error) string {
 		return strings.TrimSuffix(ce.Msg, ".")
 	}
 	return err.Error()
-}
-
-func (o *owner) findVersion(ctx context.Context) {
-	out, err := o.console(ctx, "show version")
-	if err != nil {
-		return
-	}
-	o.version, _, _ = strings.Cut(out, "\n")
 }

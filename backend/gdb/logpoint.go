@@ -5,10 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
-	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/logmessage"
 )
@@ -51,17 +49,17 @@ func unescapeLog(s string) string {
 func (o *owner) addLogFunction(ctx context.Context) bool {
 	_, err := o.send(ctx, gdbmi.CLI("python "+strings.TrimPrefix(logFunction, "\n")))
 	if err != nil {
-		o.b.log.Info("this gdb has no usable Python: no log messages, no printers of containers", "error", err)
+		o.b.Log.Info("this gdb has no usable Python: no log messages, no printers of containers", "error", err)
 	}
 	return err == nil
 }
 
 // registerLog hands the message to gdb. refusal is a sentence for the user.
-func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) (key int, refusal string, err error) {
+func (o *owner) registerLog(ctx context.Context, b *bp) (key int, refusal string, err error) {
 	if !o.python {
 		return 0, "Log messages need a gdb that was built with Python, and this one was not.", nil
 	}
-	message, err := logmessage.Parse(want.LogMessage)
+	message, err := logmessage.Parse(b.Want.LogMessage)
 	if err != nil {
 		return 0, err.Error(), nil //nolint:nilerr // the user's mistake is the answer
 	}
@@ -71,11 +69,7 @@ func (o *owner) registerLog(ctx context.Context, want backend.SourceBreakpoint) 
 			parts[i] = [2]any{1, p.Expr}
 		}
 	}
-	from := 1
-	if want.HitCondition != "" {
-		from, _ = strconv.Atoi(strings.TrimSpace(want.HitCondition)) // checked by the caller
-	}
-	data, err := json.Marshal(map[string]any{"cond": want.Condition, "from": from, "hits": 0, "parts": parts})
+	data, err := json.Marshal(map[string]any{"cond": b.Want.Condition, "from": b.Hits, "hits": 0, "parts": parts})
 	if err != nil {
 		return 0, "", fmt.Errorf("the log message cannot be handed to gdb: %w", err)
 	}

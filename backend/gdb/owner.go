@@ -2,29 +2,17 @@ package gdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/corefile"
 	"github.com/cohort-debugger/cohort/internal/modules"
 )
-
-type state int
-
-const (
-	idle     state = iota // not launched
-	starting              // running towards the entry
-	stopped
-	running
-	exited
-)
-
-func (s state) String() string {
-	return [...]string{"not started", "starting", "stopped", "running", "gone: its program has ended"}[s]
-}
 
 // patience bounds what the owner asks gdb on its own account, such as the stack at a stop. It is an
 // end, not an expectation: reading the symbols of a large program can take long.
@@ -36,15 +24,14 @@ type owner struct {
 	gdb    *gdbmi.Process
 	events <-chan gdbmi.Event
 
-	state   state
 	pid     int
 	program string
 	version string
 	core    *corefile.File // not nil: the rank is a core file
 	python  bool
 
-	entry     int // gdb's number of the breakpoint at the entry; 0 none
-	stopPoint int // of the one on cohort_stop_here
+	entry     string // gdb's number of the breakpoint at the entry; "" none
+	stopPoint string // of the one on cohort_stop_here
 	bps       breakpoints
 
 	plan        *plan // what the present run is for
@@ -56,7 +43,9 @@ type owner struct {
 
 	modules modules.Map
 	library map[int]bool // threads that are known to belong, or not to belong, to the MPI library
-	refs    refs
+	refs    base.Refs[*node]
+	roots   []string // variable objects of gdb's, to be deleted when the rank resumes
+	stale   bool     // memory was written since they were read
 
 	regNames []string
 	logText  string   // a log message whose end has not come yet
@@ -66,24 +55,20 @@ type owner struct {
 	marksAsked, marks int // see settle
 }
 
-func newOwner(b *Backend) *owner {
-	return &owner{b: b, bps: newBreakpoints(), library: map[int]bool{}, refs: newRefs()}
-}
-
 func (o *owner) run() {
 	for !o.done {
 		// What overtakes comes first; select alone would choose at random.
 		select {
-		case f := <-o.b.urgent:
-			f(o)
+		case f := <-o.b.Urgent:
+			f()
 			continue
 		default:
 		}
 		select {
-		case f := <-o.b.urgent:
-			f(o)
-		case f := <-o.b.calls:
-			f(o)
+		case f := <-o.b.Urgent:
+			f()
+		case f := <-o.b.Calls:
+			f()
 		case e, ok := <-o.events:
 			o.take(e, ok)
 		case <-o.killed():
@@ -97,20 +82,20 @@ func (o *owner) killed() <-chan struct{} {
 	if o.gdb != nil {
 		return nil
 	}
-	return o.b.life.Done()
+	return o.b.Life.Done()
 }
 
 // pump takes in events until reached, ctx ends or gdb does. Requests that overtake are served meanwhile.
 func (o *owner) pump(ctx context.Context, reached func() bool) error {
 	for !reached() {
 		if o.done {
-			return &backend.EndedError{Why: o.b.why}
+			return o.b.Ended()
 		}
 		select {
 		case e, ok := <-o.events:
 			o.take(e, ok)
-		case f := <-o.b.urgent:
-			f(o)
+		case f := <-o.b.Urgent:
+			f()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -121,14 +106,12 @@ func (o *owner) pump(ctx context.Context, reached func() bool) error {
 // settle takes in all that gdb has said before its last answer.
 func (o *owner) settle(ctx context.Context) error {
 	if err := o.gdb.Mark(ctx); err != nil {
-		return err
+		return ended(err)
 	}
 	o.marksAsked++
 	asked := o.marksAsked
 	return o.pump(ctx, func() bool { return o.marks >= asked })
 }
-
-func (o *owner) publish(e backend.Event) { o.b.Publish(e) }
 
 // end is called once, when there is no gdb any more.
 func (o *owner) end(why string) {
@@ -137,36 +120,30 @@ func (o *owner) end(why string) {
 	if o.core != nil {
 		_ = o.core.Close() // read only
 	}
-	if why == "" && o.core == nil && (o.state == stopped || o.state == running || o.state == starting && o.pid != 0) {
-		o.publish(backend.Event{Exited: &backend.Exited{Signal: "SIGKILL"}})
+	if why == "" && o.core == nil && (o.b.State == base.Stopped || o.b.State == base.Running || o.b.State == base.Starting && o.pid != 0) {
+		o.b.Publish(backend.Event{Exited: &backend.Exited{Signal: "SIGKILL"}})
 	}
-	o.state = exited
 	o.done = true
-	o.b.why = why
-	if why == "" {
-		o.b.why = "it was asked to"
-	}
-	close(o.b.ended)
-	o.publish(backend.Event{Ended: &backend.Ended{Err: why}})
-}
-
-// needProcess is needStopped for what a core file cannot do.
-func (o *owner) needProcess(asked string) error {
-	if o.core != nil {
-		return &backend.StateError{Asked: asked, State: isCore}
-	}
-	return o.needStopped(asked)
-}
-
-func (o *owner) needStopped(asked string) error {
-	if o.state != stopped {
-		return &backend.StateError{Asked: asked, State: o.state.String()}
-	}
-	return nil
+	o.b.End(why)
 }
 
 func (o *owner) send(ctx context.Context, c gdbmi.Command) (gdbmi.Record, error) {
-	return o.gdb.Send(ctx, c)
+	r, err := o.gdb.Send(ctx, c)
+	return r, ended(err)
+}
+
+// ended turns the death of gdb under a request into the type that package backend promises.
+func ended(err error) error {
+	if dead, ok := errors.AsType[*gdbmi.DeadError](err); ok {
+		return &backend.EndedError{Why: dead.Error()}
+	}
+	return err
+}
+
+// capture is send that also returns what gdb prints meanwhile.
+func (o *owner) capture(ctx context.Context, c gdbmi.Command) (gdbmi.Record, []gdbmi.Record, error) {
+	r, said, err := o.gdb.SendCapture(ctx, c)
+	return r, said, ended(err)
 }
 
 // value evaluates an expression that has no side effects and returns gdb's text for it.
@@ -177,18 +154,6 @@ func (o *owner) value(ctx context.Context, at backend.FrameID, expr string) (str
 	}
 	f := r.Fields()
 	return f.String("value"), f.Err()
-}
-
-// console has gdb carry out a line of its command language and returns what it prints.
-func (o *owner) console(ctx context.Context, line string) (string, error) {
-	_, streams, err := o.gdb.SendCapture(ctx, gdbmi.CLI(line))
-	var b strings.Builder
-	for _, s := range streams {
-		if s.Kind == gdbmi.Console || s.Kind == gdbmi.Target || s.Kind == gdbmi.Log {
-			b.WriteString(s.Text)
-		}
-	}
-	return b.String(), err
 }
 
 func inFrame(name string, at backend.FrameID) gdbmi.Command {
@@ -229,17 +194,17 @@ func (o *owner) event(e gdbmi.Event) {
 	case gdbmi.Exec:
 		if r.Class == gdbmi.ClassStopped {
 			o.stop(r)
-		} else if o.state == stopped {
+		} else if o.b.State == base.Stopped {
 			// A console command did it.
 			o.resumed()
-			o.publish(backend.Event{Resumed: true})
+			o.b.Publish(backend.Event{Resumed: true})
 		}
 	case gdbmi.Notify:
 		o.notify(r)
 	case gdbmi.Console:
 		o.consoleText(r.Text)
 	case gdbmi.Log:
-		if o.state == starting || o.state == idle {
+		if o.b.State == base.Starting || o.b.State == base.NotStarted {
 			o.warnings = append(o.warnings, strings.TrimSpace(r.Text))
 		}
 	case gdbmi.Target:
@@ -252,7 +217,7 @@ func (o *owner) event(e gdbmi.Event) {
 }
 
 func (o *owner) output(category, text string) {
-	o.publish(backend.Event{Output: &backend.Output{Category: category, Data: []byte(text)}})
+	o.b.Publish(backend.Event{Output: &backend.Output{Category: category, Data: []byte(text)}})
 }
 
 func (o *owner) notify(r gdbmi.Record) {
@@ -272,7 +237,7 @@ func (o *owner) notify(r gdbmi.Record) {
 		o.breakpointDeleted(f.String("id"))
 	}
 	if err := f.Err(); err != nil {
-		o.b.log.Warn("gdb said what is not understood", "error", err)
+		o.b.Log.Warn("gdb said what is not understood", "error", err)
 	}
 }
 
@@ -304,15 +269,15 @@ func (o *owner) consoleText(s string) {
 
 // lateResult is a second answer to one command: gdb said ^running and then could not run.
 func (o *owner) lateResult(r gdbmi.Record) {
-	if r.Kind != gdbmi.ResultKind || r.Class != gdbmi.ClassError || o.state != running {
-		o.b.log.Debug("gdb answered something that nobody waits for", "record", r.Text)
+	if r.Kind != gdbmi.ResultKind || r.Class != gdbmi.ClassError || o.b.State != base.Running {
+		o.b.Log.Debug("gdb answered something that nobody waits for", "record", r.Text)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	info, err := o.send(ctx, gdbmi.Cmd("thread-info"))
 	if err != nil {
-		o.b.log.Warn("gdb does not tell its threads", "error", err)
+		o.b.Log.Warn("gdb does not tell its threads", "error", err)
 		return
 	}
 	f := info.Fields()

@@ -18,58 +18,46 @@ type environment struct {
 // environment` drops blanks in front of a value, so such a variable goes through gdb's own environment
 // unless it is one that must not.
 func splitEnvironment(base, changes []string) (environment, error) {
-	final := map[string]string{}
-	for _, kv := range base {
-		name, value, _ := strings.Cut(kv, "=")
-		final[name] = value
-	}
-	changed := map[string]bool{}
+	own, final := variables(base), variables(base)
+	delete(own, "LD_PRELOAD")
+	// gdb starts the program through $SHELL when arguments need quoting, and a user's may be any shell.
+	own["SHELL"] = "/bin/sh"
+	// readline puts LINES and COLUMNS into gdb's environment, whatever it had.
+	told := map[string]bool{"LINES": true, "COLUMNS": true, "SHELL": true, "LD_PRELOAD": true}
 	for _, kv := range changes {
 		name, value, set := strings.Cut(kv, "=")
 		if name == "" || strings.ContainsAny(name, " \t\n\x00") || strings.ContainsRune(value, 0) {
 			return environment{}, &backend.LaunchError{Reason: fmt.Sprintf(
 				"%q is no environment variable that can be set. Give NAME=VALUE, or NAME to remove it.", kv)}
 		}
-		changed[name] = true
+		told[name] = true
+		delete(final, name)
 		if set {
 			final[name] = value
-		} else {
-			delete(final, name)
 		}
+	}
+	for _, kv := range changes {
+		name, _, _ := strings.Cut(kv, "=")
+		v := final[name]
+		if v == strings.TrimLeft(v, " \t\n") {
+			continue
+		}
+		if strings.HasPrefix(name, "LD_") {
+			return environment{}, &backend.LaunchError{Reason: fmt.Sprintf(
+				"The value of %s begins with a blank, which cannot be handed to the program. Remove the blank.", name)}
+		}
+		own[name] = v
+		delete(told, name)
 	}
 	var env environment
-	own := map[string]string{}
-	for _, kv := range base {
-		name, value, _ := strings.Cut(kv, "=")
-		own[name] = value
-	}
-	delete(own, "LD_PRELOAD")
-	// gdb starts the program through $SHELL when arguments need quoting, and a user's may be any shell.
-	own["SHELL"] = "/bin/sh"
-	for name := range changed {
-		v, keep := final[name]
-		if keep && v != strings.TrimLeft(v, " \t\n") {
-			if strings.HasPrefix(name, "LD_") {
-				return environment{}, &backend.LaunchError{Reason: fmt.Sprintf(
-					"The value of %s begins with a blank, which cannot be handed to the program. Remove the blank.",
-					name)}
-			}
-			own[name] = v
-		}
-	}
-	// readline puts these two into gdb's environment, whatever it had.
-	volatile := map[string]bool{"LINES": true, "COLUMNS": true, "SHELL": true, "LD_PRELOAD": true}
-	for name := range changed {
-		volatile[name] = true
-	}
-	for name := range volatile {
-		v, keep := final[name]
+	for name := range told {
+		v, wanted := final[name]
 		inherited, has := own[name]
+		readline := name == "LINES" || name == "COLUMNS"
 		switch {
-		case keep && v == inherited && has && name != "LINES" && name != "COLUMNS":
-		case keep:
+		case wanted && (readline || !has || v != inherited):
 			env.tell = append(env.tell, "set environment "+name+"="+v)
-		case has || name == "LINES" || name == "COLUMNS":
+		case !wanted && (readline || has):
 			env.tell = append(env.tell, "unset environment "+name)
 		}
 	}
@@ -77,6 +65,15 @@ func splitEnvironment(base, changes []string) (environment, error) {
 		env.gdb = append(env.gdb, name+"="+v)
 	}
 	return env, nil
+}
+
+func variables(env []string) map[string]string {
+	all := map[string]string{}
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		all[name] = value
+	}
+	return all
 }
 
 // arguments returns the text for gdb's `set args`, and whether the program must be started through a

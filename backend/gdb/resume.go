@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
 )
 
@@ -21,14 +22,13 @@ type plan struct {
 	// after the first stop by which command is done: a step out of the interposer, then the user's
 	then *gdbmi.Command
 	// where the user stood: a way out of the interposer that ends on another line was the step; 0: it never is
-	thenLine    int
-	entry       bool // towards the entry
-	atEntry     func(backend.Stopped)
-	beforeEntry func(backend.Exited)
+	thenLine int
+	// towards the entry, not nil: is told of the stop there, or of the program's end before it
+	entry func(*backend.Stopped, *backend.Exited)
 }
 
-func (o *owner) resume(ctx context.Context, req backend.ResumeRequest) error {
-	if err := o.needProcess(req.Kind.String()); err != nil {
+func (o *owner) Resume(ctx context.Context, req backend.ResumeRequest) error {
+	if err := o.notCore(req.Kind.String()); err != nil {
 		return err
 	}
 	p := &plan{}
@@ -104,8 +104,8 @@ func (o *owner) internalFrames(ctx context.Context, thread int) (n, line int, er
 
 // resumed notes that the rank runs.
 func (o *owner) resumed() {
-	o.state = running
-	o.refs.clear()
+	o.b.State = base.Running
+	o.forget()
 	o.bps.hit = nil
 	o.pauseWanted, o.interrupted = false, false
 }
@@ -120,8 +120,8 @@ func (o *owner) currentThread(ctx context.Context) int {
 
 // interrupt stops a running rank. gdb does it by SIGINT to the process; a program in which every
 // thread blocks that gets a SIGSTOP, which none can block.
-func (o *owner) interrupt(ctx context.Context) error {
-	if o.state != running && o.state != starting || o.gdb == nil {
+func (o *owner) Interrupt(ctx context.Context) error {
+	if o.b.State != base.Running && o.b.State != base.Starting || o.gdb == nil {
 		return nil
 	}
 	o.pauseWanted = true
@@ -141,7 +141,7 @@ func (o *owner) interrupt(ctx context.Context) error {
 	_, err := o.send(ctx, gdbmi.Cmd("exec-interrupt"))
 	if ce, ok := errors.AsType[*gdbmi.CommandError](err); ok {
 		// It has stopped or ended in this moment; the record of that is on its way.
-		o.b.log.Debug("nothing to interrupt", "gdb", ce.Msg)
+		o.b.Log.Debug("nothing to interrupt", "gdb", ce.Msg)
 		return nil
 	}
 	if err == nil {

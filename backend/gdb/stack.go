@@ -34,7 +34,7 @@ func (o *owner) frames(ctx context.Context, thread, low, high int, args bool) ([
 	r, err = o.send(ctx, gdbmi.Cmd("stack-list-arguments").Thread(thread).Opt("2", lo, hi))
 	if err != nil {
 		if refusedByGdb(err) {
-			o.b.log.Info("the arguments of a stack cannot be read", "error", err)
+			o.b.Log.Info("the arguments of a stack cannot be read", "error", err)
 			return frames, nil
 		}
 		return nil, err
@@ -77,10 +77,7 @@ func (o *owner) frame(thread int, t *gdbmi.Fields) backend.Frame {
 	return fr
 }
 
-func (o *owner) stackTrace(ctx context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
-	if err := o.needStopped("read the stack"); err != nil {
-		return backend.StackTraceResult{}, err
-	}
+func (o *owner) StackTrace(ctx context.Context, req backend.StackTraceRequest) (backend.StackTraceResult, error) {
 	count := req.Count
 	if count <= 0 || count > maxFrames {
 		count = maxFrames
@@ -108,7 +105,7 @@ func (o *owner) stackTrace(ctx context.Context, req backend.StackTraceRequest) (
 }
 
 // threads lists the threads and marks those of the MPI library.
-func (o *owner) threads(ctx context.Context) ([]backend.Thread, error) {
+func (o *owner) Threads(ctx context.Context) ([]backend.Thread, error) {
 	r, err := o.send(ctx, gdbmi.Cmd("thread-info"))
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
+	"github.com/cohort-debugger/cohort/backend/gdb/cli"
 	"github.com/cohort-debugger/cohort/gdbmi"
 )
 
@@ -37,7 +39,7 @@ func (o *owner) stop(r gdbmi.Record) {
 	}
 	// gdb gives no reason for the end of some finishes, such as those of an outer frame.
 	if reason == "" && o.plan != nil && strings.HasPrefix(o.plan.command.Name(), "exec-") &&
-		o.plan.command.Name() != "exec-continue" && !o.plan.entry {
+		o.plan.command.Name() != "exec-continue" && o.plan.entry == nil {
 		reason = "end-stepping-range"
 	}
 	if o.plan != nil && o.plan.then != nil && (reason == "function-finished" || reason == "end-stepping-range") {
@@ -60,7 +62,7 @@ func (o *owner) again(ctx context.Context) bool {
 		return false
 	}
 	if _, err := o.send(ctx, o.plan.command); err != nil {
-		o.b.log.Warn("the rank could not be resumed unseen", "error", err)
+		o.b.Log.Warn("the rank could not be resumed unseen", "error", err)
 		return false
 	}
 	return true
@@ -68,15 +70,15 @@ func (o *owner) again(ctx context.Context) bool {
 
 // warn logs what is missing from a stop, unless the backend is being ended: then everything is.
 func (o *owner) warn(text string, err error) {
-	if o.b.life.Err() == nil {
-		o.b.log.Warn(text, "error", err)
+	if o.b.Life.Err() == nil {
+		o.b.Log.Warn(text, "error", err)
 	}
 }
 
 // halt completes s with frames, threads and the control block, and publishes it.
 func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 	p := o.plan
-	o.state, o.plan, o.pauseWanted = stopped, nil, false
+	o.b.State, o.plan, o.pauseWanted = base.Stopped, nil, false
 	o.modules.Pid = o.pid
 	var err error
 	if s.Frames, err = o.frames(ctx, s.Thread, 0, stopFrames-1, true); err == nil {
@@ -85,26 +87,24 @@ func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 	if err != nil {
 		o.warn("the stack of the stopped thread is not known", err)
 	}
-	if s.Threads, err = o.threads(ctx); err != nil {
+	if s.Threads, err = o.Threads(ctx); err != nil {
 		o.warn("the threads are not known", err)
 	}
-	if o.b.opt.Control != nil {
-		if s.Control, err = o.b.opt.Control(ctx, backend.ControlRequest{}); err != nil {
-			o.warn("the control block cannot be read", err)
-		}
-	}
-	if p != nil && p.entry && p.atEntry != nil {
+	if p != nil && p.entry != nil {
 		if s.Reason == backend.ReasonBreakpoint && len(s.Breakpoints) == 0 {
 			s.Reason = backend.ReasonEntry
 		}
-		p.atEntry(s)
+		p.entry(&s, nil)
 		return
 	}
-	o.publish(backend.Event{Stopped: &s})
+	o.b.Publish(backend.Event{Stopped: &s})
 }
 
 func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string, interrupted bool) backend.Stopped {
 	s := backend.Stopped{Thread: f.OptInt("thread-id", 1)}
+	if f.OptString("signal-name") == "0" {
+		reason = "" // starti stops with "signal 0"
+	}
 	switch reason {
 	case "breakpoint-hit":
 		s.Reason = backend.ReasonBreakpoint
@@ -117,13 +117,6 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 			s.Text = "The function returned " + v + "."
 		}
 	case "signal-received":
-		if f.OptString("signal-name") == "0" {
-			s.Reason = backend.ReasonPause // starti stops with "signal 0"
-			if o.plan != nil && o.plan.entry {
-				s.Reason = backend.ReasonEntry
-			}
-			break
-		}
 		if interrupted {
 			s.Reason = backend.ReasonPause
 			o.choosePaused(ctx, &s)
@@ -134,7 +127,7 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 		o.describeSignal(ctx, &s)
 	case "":
 		s.Reason = backend.ReasonPause
-		if o.plan != nil && o.plan.entry {
+		if o.plan != nil && o.plan.entry != nil {
 			s.Reason = backend.ReasonEntry
 		}
 	default:
@@ -147,12 +140,11 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 
 func (o *owner) describeHit(f *gdbmi.Fields, s *backend.Stopped) {
 	number, _, _ := strings.Cut(f.OptString("bkptno"), ".")
-	n, err := strconv.Atoi(number)
-	switch {
-	case err == nil && n == o.stopPoint && o.stopPoint != 0:
+	switch number {
+	case o.stopPoint:
 		s.Reason = backend.ReasonStopPoint
 		return
-	case err == nil && n == o.entry && o.entry != 0:
+	case o.entry:
 		s.Reason = backend.ReasonEntry
 	}
 	frame, _ := f.OptTuple("frame")
@@ -176,30 +168,33 @@ func (o *owner) choosePaused(ctx context.Context, s *backend.Stopped) {
 	}
 }
 
-// describeSignal finds the address of a fault, which only a signal that the kernel sent for a fault has. Address 0,
-// which FaultAddr has no room for, is said in words.
+// describeSignal finds the address of a fault.
 func (o *owner) describeSignal(ctx context.Context, s *backend.Stopped) {
-	if !slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, s.Signal) {
-		return
-	}
 	at := backend.FrameID{Thread: s.Thread}
 	text, err := o.value(ctx, at, "$_siginfo.si_code")
 	if err != nil {
 		return
 	}
-	// 0 and below: sent by a process. 128 (SI_KERNEL): of a fault whose address is not known.
-	const siKernel = 128
 	code, err := strconv.Atoi(text)
-	if err != nil || code <= 0 || code == siKernel {
+	if err != nil || !isFault(s.Signal, code) {
 		return
 	}
 	v, err := o.value(ctx, at, "$_siginfo._sifields._sigfault.si_addr")
-	if err != nil {
-		return
+	if a, ok := cli.Number(v); ok && err == nil {
+		faultAt(s, a)
 	}
-	a, ok := leadingAddress(v)
-	s.FaultAddr = a
-	if ok && a == 0 {
+}
+
+// isFault tells whether a signal has the address of a fault: the kernel sent it for one (0 and below: a process did), and
+// knows the address (128, SI_KERNEL: it does not).
+func isFault(signal string, code int) bool {
+	const siKernel = 128
+	return slices.Contains([]string{"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL"}, signal) && code > 0 && code != siKernel
+}
+
+// faultAt notes the address of a fault. Address 0, which FaultAddr has no room for, is said in words.
+func faultAt(s *backend.Stopped, addr uint64) {
+	if s.FaultAddr = addr; addr == 0 {
 		s.Text = "The address is 0x0: a null pointer."
 	}
 }
@@ -213,32 +208,17 @@ func describeOther(f *gdbmi.Fields, reason string) string {
 	return strings.ReplaceAll(reason, "-", " ")
 }
 
-// leadingAddress reads the "0x…" at the start of gdb's text of a pointer.
-func leadingAddress(v string) (uint64, bool) {
-	i := strings.Index(v, "0x")
-	if i < 0 {
-		return 0, false
-	}
-	v = v[i+2:]
-	end := strings.IndexFunc(v, func(r rune) bool { return !strings.ContainsRune("0123456789abcdefABCDEF", r) })
-	if end >= 0 {
-		v = v[:end]
-	}
-	n, err := strconv.ParseUint(v, 16, 64)
-	return n, err == nil
-}
-
 func (o *owner) exit(f *gdbmi.Fields) {
 	e := backend.Exited{Signal: f.OptString("signal-name"), Code: f.OptOctal("exit-code")}
 	if err := f.Err(); err != nil {
-		o.b.log.Warn("gdb's record of the program's end is not understood", "error", err)
+		o.b.Log.Warn("gdb's record of the program's end is not understood", "error", err)
 	}
 	p := o.plan
-	o.state, o.plan, o.interrupting, o.pauseWanted = exited, nil, 0, false
-	o.refs.clear()
-	if p != nil && p.beforeEntry != nil {
-		p.beforeEntry(e)
+	o.b.State, o.plan, o.interrupting, o.pauseWanted = base.Exited, nil, 0, false
+	o.forget()
+	if p != nil && p.entry != nil {
+		p.entry(nil, &e)
 		return
 	}
-	o.publish(backend.Event{Exited: &e})
+	o.b.Publish(backend.Event{Exited: &e})
 }

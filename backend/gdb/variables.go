@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
 )
 
@@ -19,10 +20,7 @@ const manyChildren = 1000
 // mostListed bounds a request for all children.
 const mostListed = 5000
 
-func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope, error) {
-	if err := o.needStopped("read variables"); err != nil {
-		return nil, err
-	}
+func (o *owner) Scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope, error) {
 	names, err := o.listNames(ctx, at)
 	if err != nil {
 		return nil, err
@@ -35,7 +33,7 @@ func (o *owner) scopes(ctx context.Context, at backend.FrameID) ([]backend.Scope
 	}
 	fortran := o.isFortran(ctx, at)
 	add := func(kind nodeKind) backend.Ref {
-		return o.refs.add(&node{kind: kind, frame: at, fortran: fortran})
+		return o.refs.Add(&node{kind: kind, frame: at, fortran: fortran})
 	}
 	scopes := []backend.Scope{
 		{Name: "Locals", Kind: "locals", Ref: add(locals), Named: len(names) - nargs},
@@ -88,29 +86,16 @@ func readNames(r gdbmi.Record) ([]localName, error) {
 	return names, f.Err()
 }
 
-// pageOf clips [start, start+count) to n elements; count 0 is all the rest.
-func pageOf(start, count, n int) (from, to int) {
-	from = min(max(start, 0), n)
-	to = n
-	if count > 0 && count < n-from {
-		to = from + count
-	}
-	return from, to
-}
-
-func (o *owner) variables(ctx context.Context, req backend.VariablesRequest) ([]backend.Variable, error) {
-	if err := o.needStopped("read variables"); err != nil {
-		return nil, err
-	}
-	n, err := o.refs.get(req.Ref)
+func (o *owner) Variables(ctx context.Context, req backend.VariablesRequest) ([]backend.Variable, error) {
+	n, err := o.refs.Get(req.Ref)
 	if err != nil {
 		return nil, err
 	}
-	if o.refs.stale {
+	if o.stale {
 		if _, err := o.send(ctx, gdbmi.Cmd("var-update", "--no-values", "*")); err != nil {
 			return nil, err
 		}
-		o.refs.stale = false
+		o.stale = false
 	}
 	if n.kids == nil {
 		n.kids = map[string]string{}
@@ -139,28 +124,31 @@ func (o *owner) frameVariables(ctx context.Context, n *node, req backend.Variabl
 			names = append(names, l)
 		}
 	}
-	first, last := pageOf(req.Start, req.Count, len(names))
+	first, last := base.Page(req.Start, req.Count, len(names))
 	var out []backend.Variable
 	for _, l := range names[first:last] {
-		if l.shadowed {
-			out = append(out, backend.Variable{
-				Name: l.name + " (shadowed)", Value: l.value,
-				ReadOnly: true,
-			})
-			continue
-		}
-		v, err := o.createVar(ctx, n.frame, l.name)
-		if err != nil {
-			if s, ok := unreadable(l.name, err); ok {
-				out = append(out, s)
-				continue
+		s := backend.Variable{Name: l.name + " (shadowed)", Value: l.value, ReadOnly: true}
+		if !l.shadowed {
+			if s, err = o.part(ctx, n, l.name, l.name, req.Hex); err != nil {
+				return nil, err
 			}
-			return nil, err
 		}
-		n.kids[l.name] = v.name
-		out = append(out, o.show(ctx, n, l.name, v, req.Hex))
+		out = append(out, s)
 	}
 	return out, nil
+}
+
+// part shows what an expression names within n, or why it cannot be read; the error is for a gdb that does not answer.
+func (o *owner) part(ctx context.Context, n *node, name, expr string, hex bool) (backend.Variable, error) {
+	v, err := o.createVar(ctx, n.frame, expr)
+	if s, ok := unreadable(name, err); ok {
+		return s, nil
+	}
+	if err != nil {
+		return backend.Variable{}, err
+	}
+	n.kids[name] = v.name
+	return o.show(ctx, n, name, v, hex), nil
 }
 
 // unreadable shows gdb's refusal in the place of a value.
@@ -169,21 +157,15 @@ func unreadable(name string, err error) (backend.Variable, bool) {
 	if !ok {
 		return backend.Variable{}, false
 	}
-	return backend.Variable{
-		Name: name, Value: "<" + strings.TrimSuffix(ce.Msg, ".") + ">",
-		ReadOnly: true,
-	}, true
+	return backend.Variable{Name: name, Value: "<" + strings.TrimSuffix(ce.Msg, ".") + ">", ReadOnly: true}, true
 }
 
 // children lists the members of a variable object.
 func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequest) ([]backend.Variable, error) {
 	if isArray(n.v) && !n.v.dynamic {
-		from, to := pageOf(req.Start, req.Count, n.v.children)
-		rest := 0
-		if to-from > mostListed {
-			rest = to - from - mostListed
-			to = from + mostListed
-		}
+		from, to := base.Page(req.Start, req.Count, n.v.children)
+		rest := max(to-from-mostListed, 0)
+		to -= rest
 		var out []backend.Variable
 		var err error
 		if _, _, ok := elementExpr(n.v, n.fortran, 0); ok && n.v.children > manyChildren {
@@ -192,10 +174,7 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 			out, err = o.listed(ctx, n, from, to, req.Hex)
 		}
 		if rest > 0 && err == nil {
-			out = append(out, backend.Variable{
-				Name:  "…",
-				Value: fmt.Sprintf("%d more elements; ask for a range", rest), ReadOnly: true,
-			})
+			out = append(out, base.More(rest))
 		}
 		return out, err
 	}
@@ -213,7 +192,7 @@ func (o *owner) children(ctx context.Context, n *node, req backend.VariablesRequ
 	}
 	// Access specifiers are spread out, so positions here are not gdb's: list all and cut.
 	out, err := o.listed(ctx, n, -1, -1, req.Hex)
-	lo, hi := pageOf(req.Start, req.Count, len(out))
+	lo, hi := base.Page(req.Start, req.Count, len(out))
 	return out[lo:hi], err
 }
 
@@ -222,17 +201,11 @@ func (o *owner) elements(ctx context.Context, n *node, from, to int, hex bool) (
 	out := make([]backend.Variable, 0, to-from)
 	for i := from; i < to; i++ {
 		name, expr, _ := elementExpr(n.v, n.fortran, i)
-		v, err := o.createVar(ctx, n.frame, expr)
+		s, err := o.part(ctx, n, name, expr, hex)
 		if err != nil {
-			s, ok := unreadable(name, err)
-			if !ok {
-				return nil, err
-			}
-			out = append(out, s)
-			continue
+			return nil, err
 		}
-		n.kids[name] = v.name
-		out = append(out, o.show(ctx, n, name, v, hex))
+		out = append(out, s)
 	}
 	return out, nil
 }
@@ -317,12 +290,12 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 			numbers = append(numbers, strconv.Itoa(i))
 		}
 	}
-	from, to := pageOf(req.Start, req.Count, len(numbers))
+	from, to := base.Page(req.Start, req.Count, len(numbers))
 	if from == to {
 		return nil, nil
 	}
-	r, err := o.send(ctx, inFrame("data-list-register-values", n.frame).Opt("--skip-unavailable",
-		"x").Opt(numbers[from:to]...))
+	r, err := o.send(ctx, inFrame("data-list-register-values", n.frame).Opt("--skip-unavailable", "x").
+		Opt(numbers[from:to]...))
 	if err != nil {
 		return nil, err
 	}
@@ -334,17 +307,16 @@ func (o *owner) registers(ctx context.Context, n *node, req backend.VariablesReq
 			continue
 		}
 		name := o.regNames[i]
-		out = append(out, backend.Variable{Name: name, Value: t.String("value"), EvaluateName: "$" +
-			name})
+		out = append(out, backend.Variable{Name: name, Value: t.String("value"), EvaluateName: "$" + name})
 	}
 	return out, f.Err()
 }
 
-func (o *owner) setVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
-	if err := o.needProcess("set a variable"); err != nil {
+func (o *owner) SetVariable(ctx context.Context, req backend.SetVariableRequest) (backend.Variable, error) {
+	if err := o.notCore("set a variable"); err != nil {
 		return backend.Variable{}, err
 	}
-	n, err := o.refs.get(req.Ref)
+	n, err := o.refs.Get(req.Ref)
 	if err != nil {
 		return backend.Variable{}, err
 	}
@@ -352,17 +324,16 @@ func (o *owner) setVariable(ctx context.Context, req backend.SetVariableRequest)
 		return backend.Variable{}, fmt.Errorf("%s cannot be set to %s: %s", req.Name, req.Value, message(err))
 	}
 	if n.kind == registers {
-		if _, err := o.send(ctx, inFrame("data-evaluate-expression",
-			n.frame).Opt("$"+req.Name+" = ("+req.Value+")")); err != nil {
+		if _, err := o.value(ctx, n.frame, "$"+req.Name+" = ("+req.Value+")"); err != nil {
 			return refused(err)
 		}
-		o.refs.stale = true
+		o.stale = true
 		v, err := o.value(ctx, n.frame, "$"+req.Name)
 		return backend.Variable{Name: req.Name, Value: v}, err
 	}
 	name := n.kids[req.Name]
 	if name == "" {
-		if _, err := o.variables(ctx, backend.VariablesRequest{Ref: req.Ref}); err != nil {
+		if _, err := o.Variables(ctx, backend.VariablesRequest{Ref: req.Ref}); err != nil {
 			return backend.Variable{}, err
 		}
 		if name = n.kids[req.Name]; name == "" {
@@ -373,7 +344,7 @@ func (o *owner) setVariable(ctx context.Context, req backend.SetVariableRequest)
 	if err != nil {
 		return refused(err)
 	}
-	o.refs.stale = true
+	o.stale = true
 	f := r.Fields()
 	return backend.Variable{Name: req.Name, Value: f.String("value")}, f.Err()
 }

@@ -3,7 +3,6 @@ package gdb
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -43,65 +42,29 @@ type varobj struct {
 	more     bool
 }
 
-// refs maps the References that clients hold. Numbers are never used again, so that one from before a
-// resume is recognised.
-type refs struct {
-	nodes map[backend.Ref]*node
-	last  backend.Ref
-	first backend.Ref // the first of the present stop
-	roots []string    // variable objects to be deleted
-	stale bool        // memory was written since they were read
-}
-
-func newRefs() refs { return refs{nodes: map[backend.Ref]*node{}, first: 1} }
-
-func (r *refs) add(n *node) backend.Ref {
-	r.last++
-	r.nodes[r.last] = n
-	return r.last
-}
-
-func (r *refs) get(ref backend.Ref) (*node, error) {
-	if n := r.nodes[ref]; n != nil {
-		return n, nil
-	}
-	if ref > 0 && ref < r.first {
-		return nil, fmt.Errorf("the variables reference %d is from before the rank went on; ask for the scopes again",
-			ref)
-	}
-	return nil, fmt.Errorf("there is no variables reference %d", ref)
-}
-
-func (r *refs) clear() {
-	clear(r.nodes)
-	r.first = r.last + 1
-	r.roots = nil
-	r.stale = false
-}
-
 // dropRefs deletes gdb's variable objects in one go, before the rank resumes.
 func (o *owner) dropRefs(ctx context.Context) {
-	for _, name := range o.refs.roots {
+	for _, name := range o.roots {
 		if _, err := o.send(ctx, gdbmi.Cmd("var-delete", name)); err != nil {
-			o.b.log.Debug("a variable object could not be deleted", "name", name, "error", err)
+			o.b.Log.Debug("a variable object could not be deleted", "name", name, "error", err)
 		}
 	}
-	o.refs.clear()
+	o.forget()
+}
+
+// forget makes every reference invalid.
+func (o *owner) forget() {
+	o.refs.Clear()
+	o.roots, o.stale = nil, false
 }
 
 // createVar makes a variable object of an expression in a frame.
 func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) (varobj, error) {
-	r, err := o.send(ctx, inFrame("var-create", at).Opt("-", "*", expr))
+	r, expr, err := named(ctx, o, at, expr, func(expr string) (gdbmi.Record, error) {
+		return o.send(ctx, inFrame("var-create", at).Opt("-", "*", expr))
+	})
 	if err != nil {
-		name := o.qualified(ctx, at, expr)
-		if name == "" {
-			return varobj{}, err
-		}
-		var second error
-		if r, second = o.send(ctx, inFrame("var-create", at).Opt("-", "*", name)); second != nil {
-			return varobj{}, err
-		}
-		expr = name
+		return varobj{}, err
 	}
 	f := r.Fields()
 	v := readVarobj(f)
@@ -109,7 +72,7 @@ func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) 
 	if err := f.Err(); err != nil {
 		return varobj{}, err
 	}
-	o.refs.roots = append(o.refs.roots, v.name)
+	o.roots = append(o.roots, v.name)
 	return v, nil
 }
 
@@ -117,17 +80,21 @@ func (o *owner) createVar(ctx context.Context, at backend.FrameID, expr string) 
 // most MPI programs.
 var intrinsic = regexp.MustCompile(`(?i)^(abs|allocated|associated|ceiling|cmplx|floor|kind|lbound|loc|mod|modulo|rank|shape|size|ubound)$`)
 
-// qualified is how a variable of a frame is written that gdb does not understand by its name alone; "" if the
-// expression is no such name.
-func (o *owner) qualified(ctx context.Context, at backend.FrameID, expr string) string {
-	if !intrinsic.MatchString(expr) {
-		return ""
+// named carries out f with an expression, and where gdb refuses it with the name that a variable of the frame has which
+// gdb does not understand by its name alone. It returns the expression that was meant.
+func named[T any](ctx context.Context, o *owner, at backend.FrameID, expr string, f func(expr string) (T, error)) (T, string,
+	error,
+) {
+	v, err := f(expr)
+	if err != nil && intrinsic.MatchString(expr) {
+		if frame, unknown := o.FrameAt(ctx, at); unknown == nil && frame.Function != "" {
+			name := frame.Function + "::" + expr
+			if second, failed := f(name); failed == nil {
+				return second, name, nil
+			}
+		}
 	}
-	function := o.frameInfo(ctx, at).Function
-	if function == "" {
-		return ""
-	}
-	return function + "::" + expr
+	return v, expr, err
 }
 
 func readVarobj(f *gdbmi.Fields) varobj {
@@ -189,7 +156,7 @@ func (o *owner) show(ctx context.Context, n *node, name string, v varobj, hex bo
 	if v.children == 0 && !(v.dynamic && v.more) || !v.dynamic && nullPointer.MatchString(v.value) {
 		return s
 	}
-	s.Ref = o.refs.add(&node{kind: object, frame: n.frame, fortran: n.fortran, v: v})
+	s.Ref = o.refs.Add(&node{kind: object, frame: n.frame, fortran: n.fortran, v: v})
 	switch {
 	case isArray(v) && !v.dynamic:
 		s.Indexed = v.children
@@ -209,11 +176,11 @@ func brief(s string) string {
 	return strings.ToValidUTF8(s[:briefMost], "") + "…"
 }
 
-// frameInfo is what gdb tells of a frame; nothing if it cannot.
-func (o *owner) frameInfo(ctx context.Context, at backend.FrameID) backend.Frame {
+// FrameAt is what gdb tells of a frame; nothing if it cannot.
+func (o *owner) FrameAt(ctx context.Context, at backend.FrameID) (backend.Frame, error) {
 	r, err := o.send(ctx, inFrame("stack-info-frame", at))
 	if err != nil {
-		return backend.Frame{ID: at}
+		return backend.Frame{ID: at}, nil //nolint:nilerr // as said
 	}
 	t := r.Fields().Tuple("frame")
 	f := o.frame(at.Thread, t)
@@ -221,25 +188,13 @@ func (o *owner) frameInfo(ctx context.Context, at backend.FrameID) backend.Frame
 	if f.File == "" {
 		f.File = t.OptString("file")
 	}
-	return f
+	return f, nil
 }
 
-// isFortran reports whether the frame's source is Fortran.
+// isFortran reports whether the frame's source is Fortran, by the file's name, which is also how compilers tell.
 func (o *owner) isFortran(ctx context.Context, at backend.FrameID) bool {
-	r, err := o.send(ctx, inFrame("stack-info-frame", at))
-	if err != nil {
-		return false
-	}
-	return isFortranFile(r.Fields().Tuple("frame").OptString("file"))
-}
-
-// isFortranFile goes by the file's name, which is also how compilers tell.
-func isFortranFile(path string) bool {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".f", ".for", ".ftn", ".f77", ".f90", ".f95", ".f03", ".f08", ".f18", ".fpp":
-		return true
-	}
-	return false
+	f, err := o.FrameAt(ctx, at)
+	return err == nil && cli.IsFortran(f.File)
 }
 
 // fortranDims reads the bounds of each dimension from a type such as "real(kind=8), allocatable (0:9,1000)".

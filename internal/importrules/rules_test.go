@@ -90,15 +90,19 @@ var rules = []rule{
 		reason: "it is a leaf: it imports nothing of ours",
 	},
 	{
+		folder: "backend/base", may: nil,
+		reason: "what the backends have in common knows none of them",
+	},
+	{
 		folder: "backend/gdb/cli", may: nil,
 		reason: "what gdb answers in its command language; the two ways to a gdb share it",
 	},
 	{
-		folder: "backend/gdb", may: []string{"gdbmi"},
+		folder: "backend/gdb", may: []string{"gdbmi", "backend/base"},
 		reason: "it fulfils the backend interface with gdb; whoever owns a rank's backend imports it, nobody else",
 	},
 	{
-		folder: "backend/delve", may: nil, tests: []string{"handles", "pmpi"},
+		folder: "backend/delve", may: []string{"backend/base"}, tests: []string{"handles", "pmpi"},
 		reason: "it fulfils the backend interface with Delve, and knows no gdb",
 	},
 	{

@@ -178,6 +178,7 @@ var hexAddress = regexp.MustCompile(`0x[0-9a-fA-F]+`)
 
 // lastAddress takes the address out of what gdb prints for a pointer: "(double (*)[66]) 0x7ffe0 <grid>".
 func lastAddress(text string) (uint64, bool) {
+	text, _, _ = strings.Cut(text, `"`) // a string that it points to
 	if i := strings.IndexByte(text, '<'); i > 0 && !strings.HasPrefix(text, "(<") {
 		text = text[:i]
 	}
@@ -227,11 +228,14 @@ var moduleProcedure = regexp.MustCompile(`^__(\w+)_MOD_(\w+)$`)
 // Procedure is the name in the source file of what has that symbol, as gdb has it in a backtrace: module::procedure,
 // and procedure of what gfortran calls procedure_.
 func Procedure(file, symbol string) string {
-	if !strings.HasPrefix(strings.ToLower(filepath.Ext(file)), ".f") {
+	if !IsFortran(file) {
 		return symbol
 	}
 	return strings.TrimSuffix(moduleProcedure.ReplaceAllString(symbol, "$1::$2"), "_")
 }
+
+// IsFortran reports whether a source file is Fortran: .f, .f90, .for, .fpp and so on.
+func IsFortran(file string) bool { return strings.HasPrefix(strings.ToLower(filepath.Ext(file)), ".f") }
 
 var architecture = regexp.MustCompile(`"([^"]+)"[^"]*$`)
 
