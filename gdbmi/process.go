@@ -22,8 +22,6 @@ import (
 type Options struct {
 	// Path is gdb's executable; "" is "gdb", found in PATH.
 	Path string
-	// Args follow `--interpreter=mi3 -nx -q`.
-	Args []string
 	// Env is gdb's environment; nil is this process's. LD_PRELOAD is always taken out of it: what is to be
 	// preloaded into the program must not be loaded into gdb.
 	Env []string
@@ -136,7 +134,7 @@ func (p *Process) launch(path string, opt Options) error {
 	inR, inW, outR, outW, errR, errW := files[0], files[1], files[2], files[3], files[4], files[5]
 
 	//nolint:noctx // gdb's life is not that of a request
-	cmd := exec.Command(path, append([]string{"--interpreter=mi3", "-nx", "-q"}, opt.Args...)...)
+	cmd := exec.Command(path, "--interpreter=mi3", "-nx", "-q")
 	cmd.Dir = opt.Dir
 	cmd.Env = withoutPreload(opt.Env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = inR, outW, errW

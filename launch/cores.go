@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cores counts distinct (package, core) pairs among the processors that the affinity mask allows: that is what
-// launchers call a slot.
-func cores() int {
+// Cores counts the cores (not hardware threads) that this process may run on: distinct (package, core) pairs among the
+// processors that the affinity mask allows. That is what launchers call a slot.
+func Cores() int {
 	var mask unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mask); err != nil {
 		return runtime.NumCPU()

@@ -155,8 +155,8 @@ func TestDebugSomeRanks(t *testing.T) {
 			}
 		})
 		for i, rank := range s.Ranks() {
-			if rank.Debugged() != (i == 1) {
-				t.Errorf("rank %d debugged: %v", i, rank.Debugged())
+			if rank.debug != (i == 1) {
+				t.Errorf("rank %d debugged: %v", i, rank.debug)
 			}
 		}
 		if _, err := s.Ranks()[0].Backend().Launch(testContext(t), backend.LaunchRequest{}); !errors.As(err,

@@ -61,7 +61,7 @@ func startWaiting(t *testing.T, mpi mpitest.MPI, mode Mode) *waiting {
 	}
 	select {
 	case <-w.ready:
-	case <-w.session.Done():
+	case <-w.session.over:
 		t.Fatalf("it ended by itself: %+v", w.session.Wait())
 	case <-testContext(t).Done():
 		t.Fatal("rank 0 is not ready")
@@ -82,7 +82,7 @@ func launchAll(t *testing.T, s *Session) {
 func (w *waiting) expectEnd(t *testing.T) {
 	t.Helper()
 	select {
-	case <-w.session.Done():
+	case <-w.session.over:
 	case <-time.After(endLimit):
 		t.Fatalf("the job goes on %v after a part of it was killed", endLimit)
 	}

@@ -25,15 +25,12 @@ type command struct {
 // MaxRanks bounds what may be asked for; a larger number is a slip of the keyboard more often than a wish.
 const MaxRanks = 100_000
 
-// Cores counts the cores (not hardware threads) that this process may run on.
-func Cores() int { return cores() }
-
 // chooseLauncher finds the launcher that goes with the program. Errors are *RefusedError, *pmpi.ProgramError or
 // *pmpi.MissingError.
 func chooseLauncher(options *Options) (command, error) {
 	if options.Ranks < 1 || options.Ranks > MaxRanks {
-		return command{}, &RefusedError{Reason: fmt.Sprintf("A job of %d ranks was asked for. Ask for at least 1 and "+
-			"at most %d, with -n.", options.Ranks, MaxRanks)}
+		return command{}, refuse(nil, "A job of %d ranks was asked for. Ask for at least 1 and at most %d, with -n.",
+			options.Ranks, MaxRanks)
 	}
 	program, err := pmpi.Inspect(options.Program)
 	if err != nil {
@@ -52,62 +49,50 @@ func chooseLauncher(options *Options) (command, error) {
 		return command{}, err
 	}
 	if mpi != program.MPI {
-		return command{}, &RefusedError{Reason: fmt.Sprintf(
-			"The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not find each other. Leave "+
-				"--mpi out, or build the program with the mpicc of %s.",
-			options.Program, program.MPI.Title(), program.Needed, options.MPI, mpi.Title(), mpi.Title(),
-		)}
+		return command{}, refuse(nil, "The program %s is linked to %s (%s), and --mpi %s is %s. Its ranks would not find "+
+			"each other. Leave --mpi out, or build the program with the mpicc of %s.",
+			options.Program, program.MPI.Title(), program.Needed, options.MPI, mpi.Title(), mpi.Title())
 	}
 	c := command{path: path, mpi: mpi}
+	c.args = append(c.args, "-n", strconv.Itoa(programs(options)[0].ranks))
 	if mpi == pmpi.OpenMPI {
-		err = c.openMPI(options)
-	} else {
-		c.hydra(options)
+		return c, c.openMPI(options)
 	}
-	return c, err
+	c.args = append(c.args, options.LauncherArgs...)
+	return c, nil
 }
 
 // pmixLauncher is for programs of an MPICH whose ranks can only be wired by PMIx: Open MPI's mpiexec.
 func pmixLauncher(options *Options, program pmpi.Program) (command, error) {
 	found, err := pmpi.FindMPI(pmpi.OpenMPI.String())
 	if err != nil {
-		return command{}, &RefusedError{Err: err, Reason: fmt.Sprintf(
-			"The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu 24.04 has it: "+
-				"its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that "+
-				"is not "+
-				"installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx with --mpi.",
-			options.Program, program.Library)}
+		return command{}, refuse(err, "The program %s is linked to an MPICH that is built for PMIx (%s), as Ubuntu 24.04 "+
+			"has it: its own mpiexec starts ranks that do not find each other. Open MPI's mpiexec can start it, but that "+
+			"is not installed (package openmpi-bin). Install it, or name a launcher that speaks PMIx with --mpi.",
+			options.Program, program.Library)
 	}
-	c := command{path: found.Mpiexec, mpi: pmpi.OpenMPI}
-	c.notes = append(c.notes, "This MPICH is built for PMIx, which its own mpiexec does not speak, so the program is "+
-		"started with Open MPI's mpiexec.")
-	err = c.openMPI(options)
-	return c, err
+	c := command{path: found.Mpiexec, mpi: pmpi.OpenMPI, notes: []string{"This MPICH is built for PMIx, which its own " +
+		"mpiexec does not speak, so the program is started with Open MPI's mpiexec."}}
+	return c, c.openMPI(options)
 }
 
 func findLauncher(which string) (string, pmpi.MPI, error) {
 	found, err := pmpi.FindMPI(which)
 	var missing *pmpi.MissingError
 	if err != nil && !errors.As(err, &missing) {
-		err = &RefusedError{Reason: fmt.Sprintf("The launcher cannot be chosen: %v. Leave --mpi out for the MPI that "+
-			"the program is linked to.", err), Err: err}
+		err = refuse(err, "The launcher cannot be chosen: %v. Leave --mpi out for the MPI that the program is linked to.",
+			err)
 	}
 	return found.Mpiexec, found.MPI, err
-}
-
-func (c *command) hydra(options *Options) {
-	c.args = append(c.args, "-n", strconv.Itoa(programs(options)[0].ranks))
-	c.args = append(c.args, options.LauncherArgs...)
 }
 
 // openMPI knows mpirun of Open MPI 4 and 5.
 func (c *command) openMPI(options *Options) error {
 	if os.Geteuid() == 0 && !rootAllowed(options) {
-		return &RefusedError{Reason: "You are root, and Open MPI refuses to run programs as root, because a mistake " +
-			"(such as a wrong TMPDIR) could then damage the system. " +
-			"Run cohort as another user; or, where that is no danger (in a container), set OMPI_ALLOW_RUN_AS_ROOT=1 " +
-			"and " +
-			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg --allow-run-as-root."}
+		return refuse(nil, "You are root, and Open MPI refuses to run programs as root, because a mistake (such as a "+
+			"wrong TMPDIR) could then damage the system. Run cohort as another user; or, where that is no danger (in a "+
+			"container), set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or add --launcher-arg "+
+			"--allow-run-as-root.")
 	}
 	c.args = append(c.args, "-n", strconv.Itoa(programs(options)[0].ranks))
 	if n := Cores(); options.Ranks > n && !placed(options) {
@@ -217,20 +202,16 @@ func programs(options *Options) []program {
 // selfCommand is how this cohort is started.
 func selfCommand(options *Options) ([]string, error) {
 	self := options.Self
-	if self == "" {
-		var err error
-		if self, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("finding the cohort binary that the launcher is to start: %w", err)
-		}
+	var err error
+	switch {
+	case self == "":
+		self, err = os.Executable()
+	case !strings.Contains(self, "/"):
+		self, err = exec.LookPath(self)
 	}
-	if !strings.Contains(self, "/") {
-		path, err := exec.LookPath(self)
-		if err != nil {
-			return nil, fmt.Errorf("finding the cohort binary that the launcher is to start: %w", err)
-		}
-		self = path
+	if err == nil {
+		self, err = filepath.Abs(self)
 	}
-	self, err := filepath.Abs(self)
 	if err != nil {
 		return nil, fmt.Errorf("finding the cohort binary that the launcher is to start: %w", err)
 	}
@@ -257,22 +238,24 @@ func (c *command) explain(code int, signal, said string) string {
 		text = "Open MPI refuses to run as root. Run as another user, or set OMPI_ALLOW_RUN_AS_ROOT=1 and " +
 			"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1."
 	}
-	if said = strings.TrimSpace(said); said != "" {
-		text += "\nIts last lines were:\n  " + strings.ReplaceAll(lastLines(said, saidLines), "\n", "\n  ")
-	} else {
-		text += " It said nothing."
+	if last := lastLines(said, saidLines); last != "" {
+		return text + "\nIts last lines were:" + last
 	}
-	return text
+	return text + " It said nothing."
 }
 
 // saidLines is how many lines of a launcher that gave up are shown. Open MPI's explanations have up to about 30, the
 // reason on top.
 const saidLines = 40
 
+// lastLines are the last lines of a text, each on a line of its own and indented.
 func lastLines(text string, n int) string {
+	if text = strings.TrimSpace(text); text == "" {
+		return ""
+	}
 	lines := strings.Split(text, "\n")
 	if len(lines) > n {
 		lines = append([]string{"..."}, lines[len(lines)-n:]...)
 	}
-	return strings.Join(lines, "\n")
+	return "\n  " + strings.Join(lines, "\n  ")
 }

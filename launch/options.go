@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 )
@@ -78,6 +79,10 @@ type RefusedError struct {
 
 func (e *RefusedError) Error() string { return e.Reason }
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+func refuse(err error, format string, args ...any) error {
+	return &RefusedError{Reason: fmt.Sprintf(format, args...), Err: err}
+}
 
 // StartError: the launcher was started and the job did not come up. Reason is in whole sentences, with the launcher's
 // last lines.

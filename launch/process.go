@@ -6,13 +6,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cohort-debugger/cohort/internal/executable"
 	"github.com/cohort-debugger/cohort/launch/pump"
 )
 
@@ -106,15 +106,8 @@ func startLauncher(line command, agent []string, s *Session) (*launcherProcess, 
 	if l.cmd.Stdin, err = l.input(o.Stdin, o.Mode, &ours); err != nil {
 		return nil, err
 	}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the parent-death signal is tied to the thread that forks
-		err := l.cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		err = l.cmd.Wait()
+	err = executable.Start(l.cmd, func() {
+		err := l.cmd.Wait()
 		l.code = l.cmd.ProcessState.ExitCode()
 		if status, ok := l.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 			l.signal = unix.SignalName(status.Signal())
@@ -126,15 +119,12 @@ func startLauncher(line command, agent []string, s *Session) (*launcherProcess, 
 			l.stdin.Close() //nolint:errcheck // nobody reads it any more
 		}
 		close(l.gone)
-	}()
-	if err := <-started; err != nil {
+	})
+	if err != nil {
 		for _, p := range l.pumps {
 			p.Close()
 		}
-		return nil, &RefusedError{
-			Reason: fmt.Sprintf("The launcher %s cannot be started: %v.", line.path, err),
-			Err:    err,
-		}
+		return nil, refuse(err, "The launcher %s cannot be started: %v.", line.path, err)
 	}
 	return l, nil
 }

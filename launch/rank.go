@@ -67,9 +67,6 @@ func (r *Rank) Backend() backend.Backend { return r.remote }
 // HoldOutput stops the program's output, but for a bounded amount, until it is called with false. It does not block.
 func (r *Rank) HoldOutput(hold bool) { r.client.HoldOutput(hold) }
 
-// Debugged tells whether the rank has a debugger.
-func (r *Rank) Debugged() bool { return r.debug }
-
 // Info tells where the rank is.
 func (r *Rank) Info() RankInfo {
 	return RankInfo{Host: r.host, Pid: int(r.pid.Load()), AgentPid: r.agent}

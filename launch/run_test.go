@@ -332,7 +332,7 @@ func TestRunStopEndsARunningJob(t *testing.T) {
 		wait := drain(s, nil)
 		select {
 		case <-ready:
-		case <-s.Done():
+		case <-s.over:
 			t.Fatalf("it ended by itself: %+v", s.Wait())
 		}
 		r := s.Stop(testContext(t))

@@ -144,13 +144,15 @@ func Check(options *Options) error {
 }
 
 func check(options *Options) (command, error) {
-	if err := checkDebugRanks(*options); err != nil {
-		return command{}, err
+	for _, r := range options.DebugRanks {
+		if r < 0 || r >= options.Ranks {
+			return command{}, refuse(nil, "A debugger was asked for rank %d, and the job has the ranks 0 to %d.", r,
+				options.Ranks-1)
+		}
 	}
 	if options.Cwd != "" {
 		if info, err := os.Stat(options.Cwd); err != nil || !info.IsDir() {
-			return command{}, &RefusedError{Reason: fmt.Sprintf("The working directory %s is not a directory.",
-				options.Cwd), Err: err}
+			return command{}, refuse(err, "The working directory %s is not a directory.", options.Cwd)
 		}
 	}
 	return chooseLauncher(options)
@@ -169,16 +171,6 @@ func (s *Session) writeDecisions() error {
 		return fmt.Errorf("making a directory for the decisions: %w", err)
 	}
 	return i.WriteDecisions(own.DecisionsDir)
-}
-
-func checkDebugRanks(options Options) error {
-	for _, r := range options.DebugRanks {
-		if r < 0 || r >= options.Ranks {
-			return &RefusedError{Reason: fmt.Sprintf("A debugger was asked for rank %d, and the job has the ranks 0 "+
-				"to %d.", r, options.Ranks-1)}
-		}
-	}
-	return nil
 }
 
 func (s *Session) debugged(rank int) bool {
@@ -263,8 +255,8 @@ func (s *Session) setUp(ctx context.Context) error {
 	if text == "" {
 		return nil
 	}
-	if said := strings.TrimSpace(s.launcher.said.text()); said != "" {
-		text += "\nThe launcher's last lines were:\n  " + strings.ReplaceAll(lastLines(said, 12), "\n", "\n  ")
+	if last := lastLines(s.launcher.said.text(), 12); last != "" {
+		text += "\nThe launcher's last lines were:" + last
 	}
 	return &StartError{Reason: text}
 }
@@ -489,10 +481,7 @@ func (s *Session) Stop(ctx context.Context) Result {
 // end ends the ranks and the launcher. It asks first and kills later; when ctx ends it kills at once.
 func (s *Session) end(ctx context.Context) {
 	s.endRanks()
-	for _, step := range []func(){
-		func() { s.launcher.kill(syscall.SIGTERM) },
-		func() { s.launcher.kill(syscall.SIGKILL) },
-	} {
+	for _, harder := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		grace := time.NewTimer(launcherGrace)
 		select {
 		case <-s.launcher.gone:
@@ -501,6 +490,6 @@ func (s *Session) end(ctx context.Context) {
 		case <-ctx.Done():
 		}
 		grace.Stop()
-		step()
+		s.launcher.kill(harder)
 	}
 }

@@ -53,7 +53,7 @@ type engine interface {
 // rank is what both engines have: what is to be started, and the program once it has been.
 type rank struct {
 	setup   wire.Setup
-	id      identity
+	number  int
 	program string
 	args    []string
 	log     *slog.Logger
@@ -90,7 +90,7 @@ func Run(options Options) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	id, err := identify(os.Getenv)
+	number, size, err := Rank(os.Getenv)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -108,30 +108,27 @@ func Run(options Options) (Outcome, error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2)
-	conn, err := dial(dir, id, options.Version)
+	conn, err := dial(dir, wire.Hello{Version: options.Version, Token: dir.Token, Rank: number, Size: size})
 	if err != nil {
 		return Outcome{}, err
 	}
 	a := &agent{
-		options: options, dir: dir, id: id, log: log, server: wire.NewServer(conn), ready: make(chan engine, 1),
+		options: options, dir: dir, number: number, log: log, server: wire.NewServer(conn), ready: make(chan engine, 1),
 		window: pump.NewWindow(wire.Window),
 	}
 	return a.live(signals), nil
 }
 
-func dial(dir *jobdir.Dir, id identity, version string) (net.Conn, error) {
+// dial connects to the job and introduces the agent to it.
+func dial(dir *jobdir.Dir, hello wire.Hello) (net.Conn, error) {
 	conn, err := net.Dial("unix", dir.Socket()) //nolint:noctx // a local socket answers at once
 	if err != nil {
-		return nil, fmt.Errorf("the agent of rank %d cannot reach its job (has it ended?): %w", id.rank, err)
+		return nil, fmt.Errorf("the agent of rank %d cannot reach its job (has it ended?): %w", hello.Rank, err)
 	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
+	if hello.Host, err = os.Hostname(); err != nil {
+		hello.Host = "unknown"
 	}
-	hello := wire.Hello{
-		Version: version, Token: dir.Token, Rank: id.rank, Size: id.size, Host: host, Pid: os.Getpid(),
-		Namespace: os.Getenv(leftovers.NamespaceVar),
-	}
+	hello.Pid, hello.Namespace = os.Getpid(), os.Getenv(leftovers.NamespaceVar)
 	if err := wire.Introduce(conn, hello); err != nil {
 		conn.Close() //nolint:errcheck // refused
 		return nil, err
@@ -143,7 +140,7 @@ func dial(dir *jobdir.Dir, id identity, version string) (net.Conn, error) {
 type agent struct {
 	options Options
 	dir     *jobdir.Dir
-	id      identity
+	number  int // of the rank
 	log     *slog.Logger
 	server  *wire.Server
 	ready   chan engine // receives once: what Setup made
@@ -219,14 +216,14 @@ func (a *agent) kill(e engine) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	if err := e.kill(ctx); err != nil {
-		a.log.Warn("ending the rank", "rank", a.id.rank, "err", err)
+		a.log.Warn("ending the rank", "rank", a.number, "err", err)
 	}
 }
 
 // orphan ends everything: the job has gone.
 func (a *agent) orphan(e engine, why error) {
 	if !errors.Is(why, io.EOF) {
-		a.log.Warn("the connection to the job broke", "rank", a.id.rank, "err", why)
+		a.log.Warn("the connection to the job broke", "rank", a.number, "err", why)
 	}
 	if e != nil {
 		// A debugger that is well ends its program in better order than a signal does.
@@ -245,10 +242,10 @@ func (a *agent) orphan(e engine, why error) {
 func (a *agent) sweep() {
 	left, err := marked.KillOf(a.dir.ID, os.Getpid())
 	if err != nil {
-		a.log.Warn("ending what the rank left behind", "rank", a.id.rank, "err", err)
+		a.log.Warn("ending what the rank left behind", "rank", a.number, "err", err)
 	}
 	for _, p := range left {
-		a.log.Info("killed a process that the rank left behind", "rank", a.id.rank, "pid", p.Pid, "command", p.Command)
+		a.log.Info("killed a process that the rank left behind", "rank", a.number, "pid", p.Pid, "command", p.Command)
 	}
 }
 
@@ -272,7 +269,7 @@ func (a *agent) Handle(ctx context.Context, request any) (any, error) {
 
 func (a *agent) setUp(setup wire.Setup) {
 	r := &rank{
-		setup: setup, id: a.id, program: a.options.Program, args: a.options.Args, log: a.log, send: a.send,
+		setup: setup, number: a.number, program: a.options.Program, args: a.options.Args, log: a.log, send: a.send,
 		window: a.window, ended: make(chan Outcome, 2),
 	}
 	var e engine = &runner{rank: r}

@@ -40,15 +40,15 @@ func TestIdentify(t *testing.T) {
 		"size":         {map[string]string{"PMI_RANK": "4", "PMI_SIZE": "4"}, 0, 0, "PMI_SIZE"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, err := identify(func(name string) string { return c.env[name] })
+			rank, size, err := Rank(func(name string) string { return c.env[name] })
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("%+v, %v; want an error with %q", id, err, c.err)
+					t.Errorf("%d of %d, %v; want an error with %q", rank, size, err, c.err)
 				}
 				return
 			}
-			if err != nil || id.rank != c.rank || id.size != c.size {
-				t.Errorf("%+v, %v; want rank %d of %d", id, err, c.rank, c.size)
+			if err != nil || rank != c.rank || size != c.size {
+				t.Errorf("%d of %d, %v; want rank %d of %d", rank, size, err, c.rank, c.size)
 			}
 		})
 	}
@@ -58,9 +58,9 @@ func FuzzIdentify(f *testing.F) {
 	f.Add("1", "2", "", "0")
 	f.Fuzz(func(t *testing.T, pmi, size, pmix, slurm string) {
 		env := map[string]string{"PMI_RANK": pmi, "PMI_SIZE": size, "PMIX_RANK": pmix, "SLURM_PROCID": slurm}
-		id, err := identify(func(name string) string { return env[name] })
-		if err == nil && (id.rank < 0 || id.rank > maxRank || id.size < 0 || id.size != 0 && id.rank >= id.size) {
-			t.Errorf("%+v from %v", id, env)
+		rank, ranks, err := Rank(func(name string) string { return env[name] })
+		if err == nil && (rank < 0 || rank > maxRank || ranks < 0 || ranks != 0 && rank >= ranks) {
+			t.Errorf("%d of %d from %v", rank, ranks, env)
 		}
 	})
 }

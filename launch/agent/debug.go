@@ -59,10 +59,10 @@ func (d *debugger) launch(ctx context.Context, req backend.LaunchRequest) (backe
 	go d.control.watch(d.send)
 	go d.watchProgram(b, result.Pid)
 	result.Stop.Control = d.control.snapshot()
-	if d.id.rank != 0 {
+	if d.number != 0 {
 		// Launchers give the standard input to rank 0; the others find it at its end.
 		if err := d.terminal.send(ctx, nil, true); err != nil {
-			d.log.Warn("ending the standard input of a rank", "rank", d.id.rank, "err", err)
+			d.log.Warn("ending the standard input of a rank", "rank", d.number, "err", err)
 		}
 	}
 	return result, nil
@@ -80,12 +80,12 @@ func (d *debugger) prepare(req *backend.LaunchRequest) error {
 	var err error
 	if d.backend == nil {
 		if d.backend, err = d.factory(BackendOptions{
-			Rank: d.id.rank, Program: req.Program, Cwd: req.Cwd, Debugger: d.setup.Debugger, Log: d.log,
+			Rank: d.number, Program: req.Program, Cwd: req.Cwd, Debugger: d.setup.Debugger, Log: d.log,
 		}); err != nil {
 			return err
 		}
 	}
-	block, err := createControl(d.setup, d.id.rank)
+	block, err := createControl(d.setup, d.number)
 	if err != nil {
 		return err
 	}

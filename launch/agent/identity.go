@@ -6,12 +6,6 @@ import (
 	"strconv"
 )
 
-// identity is who the launcher says this process is.
-type identity struct {
-	rank int
-	size int // 0: not said
-}
-
 // rankVariables in order of trust: Hydra's, Open MPI's own, any PMIx launcher's, and Slurm's last, as it is also set
 // for a shell that Slurm started and from which the job was started.
 var rankVariables = []struct{ rank, size string }{
@@ -24,36 +18,27 @@ var rankVariables = []struct{ rank, size string }{
 // maxRank bounds what is believed; MPI ranks are C ints.
 const maxRank = 1<<31 - 2
 
-// identify reads the rank from the environment.
-func identify(getenv func(string) string) (identity, error) {
+// Rank reads which rank a process is, and the number of ranks (0: not said), from an environment that a launcher has
+// given it.
+func Rank(getenv func(string) string) (rank, size int, err error) {
 	for _, v := range rankVariables {
 		text := getenv(v.rank)
 		if text == "" {
 			continue
 		}
-		rank, err := number(text)
-		if err != nil {
-			return identity{}, fmt.Errorf("the launcher set %s to %q, which is not a rank: %w", v.rank, text, err)
+		if rank, err = number(text); err != nil {
+			return 0, 0, fmt.Errorf("the launcher set %s to %q, which is not a rank: %w", v.rank, text, err)
 		}
-		id := identity{rank: rank}
 		if text := getenv(v.size); v.size != "" && text != "" {
-			if id.size, err = number(text); err != nil || id.size <= rank {
-				return identity{}, fmt.Errorf("the launcher set %s to %q, which is not a number of ranks that has a "+
-					"rank %d", v.size, text, rank)
+			if size, err = number(text); err != nil || size <= rank {
+				return 0, 0, fmt.Errorf("the launcher set %s to %q, which is not a number of ranks that has a rank %d",
+					v.size, text, rank)
 			}
 		}
-		return id, nil
+		return rank, size, nil
 	}
-	return identity{}, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, " +
-		"PMIX_RANK and SLURM_PROCID is set. " +
-		"\"cohort agent\" is started by mpiexec for cohort, not by hand")
-}
-
-// Rank reads the rank, and the number of ranks (0: not said), from an environment that a launcher has given, for those
-// who look at a rank from outside.
-func Rank(getenv func(string) string) (rank, size int, err error) {
-	id, err := identify(getenv)
-	return id.rank, id.size, err
+	return 0, 0, errors.New("no launcher said which rank this is: none of PMI_RANK, OMPI_COMM_WORLD_RANK, PMIX_RANK and " +
+		"SLURM_PROCID is set. \"cohort agent\" is started by mpiexec for cohort, not by hand")
 }
 
 func number(text string) (int, error) {

@@ -33,6 +33,6 @@ func (d *debugger) watchProgram(b backend.Backend, pid int) {
 	ctx, cancel := context.WithTimeout(d.control.gone, killTimeout)
 	defer cancel()
 	if err := b.Resume(ctx, backend.ResumeRequest{Kind: backend.Continue}); err != nil && ctx.Err() == nil {
-		d.log.Info("making the debugger notice that its program has gone", "rank", d.id.rank, "err", err)
+		d.log.Info("making the debugger notice that its program has gone", "rank", d.number, "err", err)
 	}
 }

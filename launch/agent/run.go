@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 
 	"github.com/cohort-debugger/cohort/backend"
@@ -35,7 +34,7 @@ func (r *runner) launch(req backend.LaunchRequest) (backend.LaunchResult, error)
 	if r.asked {
 		return none, &backend.EndedError{Why: "it was killed before its program started"}
 	}
-	block, err := createControl(r.setup, r.id.rank)
+	block, err := createControl(r.setup, r.number)
 	if err != nil {
 		return none, err
 	}
@@ -51,20 +50,11 @@ func (r *runner) launch(req backend.LaunchRequest) (backend.LaunchResult, error)
 		}
 	}
 	gone, cancel := context.WithCancel(context.Background())
-	started := make(chan error)
-	go func() {
-		// The parent-death signal is sent when the thread that forked ends, so that thread stays with this goroutine.
-		runtime.LockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		err = cmd.Wait()
+	err = executable.Start(cmd, func() {
+		err := cmd.Wait()
 		cancel()
 		r.finish(cmd.ProcessState, err, pumps)
-	}()
-	err = <-started
+	})
 	for _, f := range []any{cmd.Stdout, cmd.Stderr} {
 		if file, ok := f.(*os.File); ok && r.setup.Capture {
 			file.Close() //nolint:errcheck // the program has its own

@@ -103,14 +103,7 @@ func Sweep() {
 			continue // no pattern of ours
 		}
 		for _, path := range paths {
-			info, err := os.Lstat(path)
-			if err != nil || !info.IsDir() {
-				continue
-			}
-			if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Getuid() {
-				continue
-			}
-			if orphaned(path) {
+			if privatedir.Check(path) == nil && orphaned(path) {
 				os.RemoveAll(path)
 			}
 		}

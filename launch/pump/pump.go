@@ -147,10 +147,9 @@ func (p *Pump) finish() {
 func (p *Pump) run() {
 	defer p.finish()
 	buffer := make([]byte, pumpBuffer)
-	open := true
 	for {
 		fds := []unix.PollFd{{Fd: int32(p.wake[0]), Events: unix.POLLIN}, {Fd: int32(p.fd), Events: unix.POLLIN}}
-		if !open || !p.window.open() {
+		if !p.window.open() {
 			fds = fds[:1] // drains must still be answered
 		}
 		if _, err := unix.Poll(fds, -1); err != nil && !errors.Is(err, unix.EINTR) {
@@ -164,34 +163,31 @@ func (p *Pump) run() {
 		waiting, stop := p.waiting, p.stop
 		p.waiting = nil
 		p.mu.Unlock()
-		if len(waiting) > 0 || stop {
-			for n := 0; open && n < mostDrained && p.read(buffer, &open); n += pumpBuffer {
-			}
-			for _, w := range waiting {
-				close(w)
-			}
-			if stop {
-				return
-			}
-			continue
+		most := pumpBuffer
+		switch {
+		case len(waiting) > 0:
+			most = mostDrained
+		case len(fds) == 1:
+			most = 0
 		}
-		if open && len(fds) > 1 {
-			p.read(buffer, &open)
+		end := p.read(buffer, most)
+		for _, w := range waiting {
+			close(w)
+		}
+		if stop || end {
+			return
 		}
 	}
 }
 
-// read delivers one buffer and tells whether there was something; open becomes false at the end.
-func (p *Pump) read(buffer []byte, open *bool) bool {
-	n, err := unix.Read(p.fd, buffer)
-	switch {
-	case n > 0:
+// read delivers what there is, about most bytes, and tells whether that was the end.
+func (p *Pump) read(buffer []byte, most int) (end bool) {
+	for got := 0; got < most; got += pumpBuffer {
+		n, err := unix.Read(p.fd, buffer)
+		if n <= 0 { // at the end of file 0, and EIO of a terminal that nobody holds
+			return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+		}
 		p.deliver(append([]byte(nil), buffer[:n]...))
-		return true
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
-		return false
-	default: // end of file, or EIO: a terminal that nobody holds
-		*open = false
-		return false
 	}
+	return false
 }
