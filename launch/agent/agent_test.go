@@ -210,7 +210,7 @@ func TestPumpKeepsToItsWindow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const all = 1 << 20
+	const all = 8 << 20 // more than one drain reads
 	written := make(chan error, 1)
 	go func() {
 		_, err := write.Write(make([]byte, all))
@@ -229,8 +229,8 @@ func TestPumpKeepsToItsWindow(t *testing.T) {
 		t.Fatalf("all was written, and %d bytes read: %v", got, err)
 	default:
 	}
+	window.Give(2 * all)
 	for got < all {
-		window.Give(all / 8)
 		got += <-delivered
 	}
 	if err := <-written; err != nil {
