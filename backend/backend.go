@@ -100,8 +100,8 @@ type LaunchResult struct {
 	Can   Capabilities
 }
 
-// Capabilities are what a rank's debugger declares of itself: where one rank's answers mean something else than those of
-// another debugger. What it cannot do at all it refuses with an *UnsupportedError.
+// Capabilities are what a rank's debugger declares of itself: where one rank's answers mean something else than those
+// of another debugger. What it cannot do at all it refuses with an *UnsupportedError.
 type Capabilities struct {
 	Debugger   string // its name and version
 	Goroutines bool   // threads are goroutines, and their names say which
@@ -343,8 +343,8 @@ type Event struct {
 	Resumed bool // the rank runs again although nobody asked (a console command did it)
 	Exited  *Exited
 	Output  *Output
-	// Control: the state word changed (parked, diverged, end of the recording, finalised), or the program has ended: its
-	// last counters come before Exited.
+	// Control: the state word changed (parked, diverged, end of the recording, finalised), or the program has ended:
+	// its last counters come before Exited.
 	Control *ControlState
 	Changed *Breakpoint // a breakpoint was verified later, moved or lost
 	Ended   *Ended

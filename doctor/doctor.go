@@ -1,5 +1,5 @@
-// Package doctor finds out what of the things that Cohort needs is on this machine, what is unavailable without each, and how
-// to fix it.
+// Package doctor finds out what of the things that Cohort needs is on this machine, what is unavailable without each,
+// and how to fix it.
 //
 // **Invariant:** nothing is installed or changed, but that directories of dead jobs are removed as any start of a job
 // does. What is started (gdb on a child, version questions, one compilation into the cache) has ended when Examine
@@ -41,8 +41,8 @@ type Report struct {
 	Checks []Check `json:"checks"`
 }
 
-// Examine looks at everything; isTerminal: standard output is a terminal. It takes some seconds if the interposer must be
-// built.
+// Examine looks at everything; isTerminal: standard output is a terminal. It takes some seconds if the interposer must
+// be built.
 func Examine(ctx context.Context, isTerminal bool) Report {
 	sections := []func(context.Context) []Check{
 		debugger, ptrace, mpis, compilers, machine, func(context.Context) []Check { return terminal(isTerminal) },

@@ -22,8 +22,8 @@ func machine(context.Context) []Check {
 	count := Check{Name: "cores", Found: fmt.Sprintf("%d cores, %d hardware threads", cores, runtime.NumCPU())}
 	if cores < 4 {
 		count.Status = Note
-		count.Costs = fmt.Sprintf("Jobs of more than %d ranks share cores and run slower; with MPICH, waiting ranks then "+
-			"yield (see --yield).", cores)
+		count.Costs = fmt.Sprintf("Jobs of more than %d ranks share cores and run slower; with MPICH, waiting ranks "+
+			"then yield (see --yield).", cores)
 	}
 	checks := []Check{count, sharedMemory(), jobDirectory()}
 	if os.Geteuid() == 0 {

@@ -149,8 +149,8 @@ func fortran(title string, found pmpi.Installation) Check {
 
 func compilers(ctx context.Context) []Check {
 	checks := []Check{
-		{Name: "gcc", Status: Warning, Costs: "The interposer cannot be built, so nothing can be recorded or replayed, " +
-			"unless mpicc uses another compiler."},
+		{Name: "gcc", Status: Warning, Costs: "The interposer cannot be built, so nothing can be recorded or " +
+			"replayed, unless mpicc uses another compiler."},
 		{Name: "g++", Status: Note, Costs: "C++ programs cannot be built here."},
 		{Name: "gfortran", Status: Note, Costs: "Fortran programs cannot be built here."},
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
-// A Backend is a rank's debugger with MPI in it: mpipp in the console, the meaning of variables that are handles, and the
-// MPI calls of a line among its locals. All else it hands on.
+// A Backend is a rank's debugger with MPI in it: mpipp in the console, the meaning of variables that are handles, and
+// the MPI calls of a line among its locals. All else it hands on.
 type Backend struct {
 	backend.Debugger
 	decoder *Decoder
@@ -284,7 +284,8 @@ func (b *Backend) children(ctx context.Context, n *view.Node, req backend.Variab
 		return nil, err
 	}
 	if rest > 0 {
-		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console", rest)))
+		kids = append(kids, view.Leaf("…", fmt.Sprintf("%d more; ask for a range, or mpipp --from in the console",
+			rest)))
 	}
 	if b.now() != stop {
 		return nil, errors.New("cannot read variables: the rank has resumed")

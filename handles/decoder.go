@@ -80,9 +80,9 @@ func (d *Decoder) open() (*handle.Rank, error) {
 		if errors.As(err, &state) || d.ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, errors.New(cmp.Or(d.NoRegistry, "This rank runs without Cohort's library libcohort.so, so MPI handles "+
-			"cannot be decoded. It is loaded when the program is linked to an MPI library dynamically and was started by "+
-			"cohort, without noInterpose."))
+		return nil, errors.New(cmp.Or(d.NoRegistry, "This rank runs without Cohort's library libcohort.so, so MPI "+
+			"handles cannot be decoded. It is loaded when the program is linked to an MPI library dynamically and was "+
+			"started by cohort, without noInterpose."))
 	}
 	d.registry = nil
 	r, err := handle.Open(d, addr)

@@ -11,13 +11,14 @@ import (
 )
 
 var (
-	// handleType is a type of MPI handles itself, and no pointer to one, as debuggers write it: in C, in Open MPI where a
-	// template or auto has lost the name, and in Fortran.
+	// handleType is a type of MPI handles itself, and no pointer to one, as debuggers write it: in C, in Open MPI where
+	// a template or auto has lost the name, and in Fortran.
 	handleType = regexp.MustCompile(`^(const |volatile )*(MPI_\w+|(struct )?ompi_[a-z]+_t \*)( ?const)?( ?&&?)?$` +
 		`|^(?i:type\(?\s*mpi_[a-z]+\)?)$`)
 	// handleGo is cgo's name for a type of mpi.h, or one of a package mpi: main._Ctype_MPI_Comm, mpi.Comm.
 	handleGo = regexp.MustCompile(`^(?:.*/)?(?:\w+\._Ctype_(?:struct_)?MPI_|mpi\.)(\w+)$`)
-	// typeName is a name that a program can have given to another type; C's own types have several words or are builtIn.
+	// typeName is a name that a program can have given to another type; C's own types have several words or are
+	// builtIn.
 	typeName = regexp.MustCompile(`^[A-Za-z_][\w:]*$`)
 	builtIn  = regexp.MustCompile(`^(_?[Bb]ool|char|wchar_t|short|int|long|float|double|void|unsigned|size_t|` +
 		`u?int(max|ptr|\d+)_t|integer.*|real.*|logical.*|character.*)$`)

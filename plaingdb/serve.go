@@ -145,8 +145,8 @@ func (s *server) serve(req request) answer {
 }
 
 const noLibrary = "The program runs without Cohort's library libcohort.so, so MPI handles cannot be decoded. " +
-	"`cohort library PROGRAM` prints the library's path. In gdb, write `set environment LD_PRELOAD PATH` before `run`; " +
-	"ranks that gdb is to attach to, or that are to leave core files, are started with it: " +
+	"`cohort library PROGRAM` prints the library's path. In gdb, write `set environment LD_PRELOAD PATH` before " +
+	"`run`; ranks that gdb is to attach to, or that are to leave core files, are started with it: " +
 	"mpiexec -n 4 env LD_PRELOAD=PATH PROGRAM."
 
 // explain is an error for somebody in gdb.

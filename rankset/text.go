@@ -9,9 +9,9 @@ import (
 	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
-// Parse reads a rank set of a job of n ranks: items separated by commas, each `all`, a rank `7`, a range `0-3` with both
-// ends in it, or a range with a stride `0-63:4`. Spaces around items are allowed. Every rank must be below n; an empty
-// text is an error.
+// Parse reads a rank set of a job of n ranks: items separated by commas, each `all`, a rank `7`, a range `0-3` with
+// both ends in it, or a range with a stride `0-63:4`. Spaces around items are allowed. Every rank must be below n; an
+// empty text is an error.
 func Parse(text string, n int) (Set, error) {
 	if strings.TrimSpace(text) == "" {
 		return Set{}, errors.New(`an empty rank set was given; write ranks such as "0-3,7", or "all"`)
@@ -46,11 +46,13 @@ func addItem(b *Builder, text, item string, n int) error {
 			return err
 		}
 	case hasStride:
-		return fmt.Errorf(`in the rank set %s the stride in %s needs a range in front of it, such as "0-%d:%s"`, quote(text),
+		return fmt.Errorf(`in the rank set %s the stride in %s needs a range in front of it, such as "0-%d:%s"`,
+			quote(text),
 			quote(item), max(n-1, 0), clip(strideText))
 	}
 	if hi < lo {
-		return fmt.Errorf(`in the rank set %s the range %s runs backwards; write "%d-%d"`, quote(text), quote(item), hi, lo)
+		return fmt.Errorf(`in the rank set %s the range %s runs backwards; write "%d-%d"`, quote(text), quote(item), hi,
+			lo)
 	}
 	if hasStride {
 		if stride, err = parseNumber(strideText); err != nil || stride < 1 {
@@ -131,7 +133,8 @@ func InOrder(ranks []int) string {
 			for n < len(ranks) && ranks[n] == ranks[n-1]+step && !neighbours(n) {
 				n++
 			}
-			// Four with a stride are always shorter than their list, so each rank is looked at a bounded number of times.
+			// Four with a stride are always shorter than their list, so each rank is looked at a bounded number of
+			// times.
 			strided := fmt.Sprintf("%d-%d:%d", ranks[0], ranks[n-1], step)
 			if n > 3 || n == 3 && len(strided) < len(fmt.Sprintf("%d,%d,%d", ranks[0], ranks[1], ranks[2])) {
 				item = strided

@@ -41,7 +41,8 @@ func SplitArguments(line string) ([]string, error) {
 		case gap[0] == begin:
 			return nil, fault.Errorf(fault.Usage, 0, "The arguments %q have a comma with nothing before it.", line)
 		case gap[1] == len(line):
-			return nil, fault.Errorf(fault.Usage, 0, "The arguments %q end with a comma; an argument must follow it.", line)
+			return nil, fault.Errorf(fault.Usage, 0, "The arguments %q end with a comma; an argument must follow it.",
+				line)
 		}
 		out = append(out, Unquote(line[begin:gap[0]]))
 		begin = gap[1]
@@ -68,17 +69,20 @@ func flatten(line string) (string, error) {
 			open = append(open, '}')
 		case ')', ']', '}':
 			if len(open) == 0 {
-				return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q that closes nothing.", line, string(c))
+				return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q that closes nothing.", line,
+					string(c))
 			}
 			if last := open[len(open)-1]; c != last {
-				return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q where a %q should be.", line, string(c),
+				return "", fault.Errorf(fault.Usage, 0, "The arguments %q have a %q where a %q should be.", line,
+					string(c),
 					string(last))
 			}
 			open = open[:len(open)-1]
 		case '"', '\'':
 			text := Quoted.FindString(line[i:])
 			if text == "" {
-				return "", fault.Errorf(fault.Usage, 0, "The arguments %q end within quotes: the closing %q is missing.", line,
+				return "", fault.Errorf(fault.Usage, 0,
+					"The arguments %q end within quotes: the closing %q is missing.", line,
 					string(c))
 			}
 			inside, end = true, i+len(text)
@@ -89,7 +93,8 @@ func flatten(line string) (string, error) {
 		i = end
 	}
 	if len(open) > 0 {
-		return "", fault.Errorf(fault.Usage, 0, "The arguments %q end before the closing %q.", line, string(open[len(open)-1]))
+		return "", fault.Errorf(fault.Usage, 0, "The arguments %q end before the closing %q.", line,
+			string(open[len(open)-1]))
 	}
 	return string(out), nil
 }

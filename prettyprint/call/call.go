@@ -153,7 +153,8 @@ func placeParts(types []datatype.Part, counts, displs []int64, addr uint64, inBy
 			offset = k.Mul(offset, p.Type.Figures().Extent)
 		}
 		if k.Bad {
-			return nil, fault.Errorf(fault.TooLarge, 0, "Displacement %d of part %d is more than 2^62 bytes.", displs[i], i)
+			return nil, fault.Errorf(fault.TooLarge, 0, "Displacement %d of part %d is more than 2^62 bytes.",
+				displs[i], i)
 		}
 		parts[i] = callPart{label: fmt.Sprintf("[%d]", i), Part: p, count: counts[i], addr: addr + uint64(offset)}
 	}

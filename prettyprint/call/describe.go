@@ -25,7 +25,8 @@ func Show(r *handle.Rank, head registry.Head, name string) (Shown, error) {
 		if err != nil {
 			return Shown{}, err
 		}
-		return Shown{t.Node(name), func(w *strings.Builder, opt view.Options) error { return t.Text(w, name, opt) }}, nil
+		return Shown{t.Node(name), func(w *strings.Builder, opt view.Options) error { return t.Text(w, name, opt) }},
+			nil
 	case registry.KindComm:
 		m, err := r.CommAt(head.Address)
 		if err != nil {
@@ -34,7 +35,8 @@ func Show(r *handle.Rank, head registry.Head, name string) (Shown, error) {
 		n = m.Node(name)
 	case registry.KindRequest:
 		q := RequestOf(r.ObjectOf(head))
-		return Shown{q.Node(name), func(w *strings.Builder, opt view.Options) error { return q.Text(w, name, opt) }}, nil
+		return Shown{q.Node(name), func(w *strings.Builder, opt view.Options) error { return q.Text(w, name, opt) }},
+			nil
 	default:
 		n = r.ObjectOf(head).Node(name)
 	}

@@ -45,7 +45,8 @@ func OfFrame(r *handle.Rank, res Resolver) ([]*Call, error) {
 	case err != nil || len(calls) > 0:
 		return calls, err
 	case notTracked != nil:
-		return nil, fault.Errorf(fault.NotFound, 0, "The line has no MPI call whose arguments Cohort can read. %v", notTracked)
+		return nil, fault.Errorf(fault.NotFound, 0, "The line has no MPI call whose arguments Cohort can read. %v",
+			notTracked)
 	}
 	return nil, fault.Errorf(fault.NotFound, 0,
 		"The rank is in no MPI call, and its line has none whose arguments Cohort can read.")
@@ -147,8 +148,8 @@ func noHandle(expr string, v backend.Value, k *registry.Class) error {
 	if v.Language == backend.Fortran {
 		ctype = "INTEGER or TYPE(" + ctype + ")"
 	}
-	return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable of "+
-		"type %s%s", expr, v.Type, k.Word, ctype, hint)
+	return fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; the handle of a %s is expected, a variable "+
+		"of type %s%s", expr, v.Type, k.Word, ctype, hint)
 }
 
 // FirstOf is the first element of an array, as the language writes it.

@@ -114,7 +114,8 @@ func (q *Request) notIn(met map[uint64]int) (*Request, error) {
 			return RequestOf(q.Rank.ObjectOf(h)), nil
 		}
 	}
-	return nil, fault.Errorf(fault.NotFound, 0, "The handle 0x%x is there more often than requests have it.", q.Head.Handle)
+	return nil, fault.Errorf(fault.NotFound, 0, "The handle 0x%x is there more often than requests have it.",
+		q.Head.Handle)
 }
 
 // MatchSide is what the call sends or receives itself.
@@ -126,7 +127,8 @@ func (c *Call) MatchSide(receives bool, peer int) (datatype.Side, error) {
 			continue
 		case s.err != nil:
 			return datatype.Side{}, s.err
-		case strings.HasPrefix(s.note, "in place") && len(c.sides) == 2 && c.sides[1-i].err == nil && !c.sides[1-i].none:
+		case strings.HasPrefix(s.note, "in place") && len(c.sides) == 2 && c.sides[1-i].err == nil &&
+			!c.sides[1-i].none:
 			s = &c.sides[1-i] // it is both
 		case s.none:
 			return datatype.Side{}, fault.Errorf(fault.Usage, 0, "%s %s nothing here: %s.", c.Name, s.verb, s.note)
@@ -261,8 +263,8 @@ func EventSide(r *handle.Rank, e Event, receives bool, peer int, res Resolver) (
 		return datatype.Side{}, fault.Errorf(fault.NotFound, 0,
 			"The rank is not in the call of its event %d, and has no request of it.", e.Number)
 	}
-	return datatype.Side{}, fault.Errorf(fault.NotFound, 0, "The rank is not in the call of its event %d, which started %d "+
-		"requests, and which of them is meant is not known any more.", e.Number, len(found))
+	return datatype.Side{}, fault.Errorf(fault.NotFound, 0, "The rank is not in the call of its event %d, which "+
+		"started %d requests, and which of them is meant is not known any more.", e.Number, len(found))
 }
 
 // eventSide is the side of the call, or of the request that it starts.

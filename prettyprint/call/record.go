@@ -51,7 +51,8 @@ type recordArguments struct {
 }
 
 func (g *recordArguments) sides(c *Call) []callSide {
-	return append(g.side(c, &g.a.Send, mpispec.Sends, "sends"), g.side(c, &g.a.Receive, mpispec.Receives, "receives")...)
+	return append(g.side(c, &g.a.Send, mpispec.Sends, "sends"), g.side(c, &g.a.Receive, mpispec.Receives,
+		"receives")...)
 }
 
 // side is one side, if the call has it. verb is what it does if its function does not say.
@@ -73,7 +74,8 @@ func (g *recordArguments) side(c *Call, a *abi.Side, direction mpispec.BufferDir
 		s.nothing(notRoot)
 	case a.Flags&abi.SideArraysGone != 0:
 		s.err = fault.Errorf(fault.NotDecoded, 0,
-			"The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.", a.Buffer)
+			"The arrays of counts and displacements that the call was given are no more; the buffer is at 0x%x.",
+			a.Buffer)
 	default:
 		s.parts, s.err = g.parts(a, s.spec)
 	}
@@ -83,7 +85,8 @@ func (g *recordArguments) side(c *Call, a *abi.Side, direction mpispec.BufferDir
 func (g *recordArguments) parts(a *abi.Side, spec mpispec.Buffer) ([]callPart, error) {
 	n := int(a.N)
 	if n > registry.MaxParts {
-		return nil, fault.Errorf(fault.TooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.", n,
+		return nil, fault.Errorf(fault.TooLarge, 0, "The buffer has parts of %d ranks; those of at most %d are shown.",
+			n,
 			registry.MaxParts)
 	}
 	types, err := g.types(a, spec, n)
@@ -94,7 +97,8 @@ func (g *recordArguments) parts(a *abi.Side, spec mpispec.Buffer) ([]callPart, e
 		part := callPart{count: a.Count, addr: a.Buffer}
 		switch {
 		case len(types) == 0:
-			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has one part, and an array of no datatypes", a.Buffer)
+			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has one part, and an array of no datatypes",
+				a.Buffer)
 		case a.Count < 0:
 			return nil, fault.Corruptf(0, "a call's buffer at 0x%x has the count %d", a.Buffer, a.Count)
 		case a.Flags&abi.SidePerPeer != 0:

@@ -149,7 +149,8 @@ func (a *requestArray) read(r *handle.Rank) (at func(i int) (*Request, error), e
 	case a.n < 0:
 		return nil, fault.Errorf(fault.Usage, 0, "the count %d is negative", a.n)
 	case a.n > registry.MaxParts:
-		return nil, fault.Errorf(fault.TooLarge, 0, "%d requests, of which at most %d are shown", a.n, registry.MaxParts)
+		return nil, fault.Errorf(fault.TooLarge, 0, "%d requests, of which at most %d are shown", a.n,
+			registry.MaxParts)
 	}
 	size := r.HandleSize()
 	if a.fortran {

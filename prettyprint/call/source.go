@@ -232,7 +232,8 @@ func (a *sourceArguments) peers(c *Call, spec mpispec.Buffer) (int, error) {
 		n = 2 * len(dims)
 	}
 	if n > registry.MaxParts {
-		return 0, fault.Errorf(fault.TooLarge, 0, "The communicator has %d members; the buffers of at most %d are shown.",
+		return 0, fault.Errorf(fault.TooLarge, 0,
+			"The communicator has %d members; the buffers of at most %d are shown.",
 			n, registry.MaxParts)
 	}
 	return n, nil
@@ -263,7 +264,8 @@ func (a *sourceArguments) count(c *Call, spec mpispec.Buffer, n int) (int64, err
 		return 0, err
 	}
 	if count < 0 {
-		return 0, fault.Errorf(fault.Usage, 0, "The count %s is %d; MPI takes counts from 0 on.", c.nameOf(spec.Count), count)
+		return 0, fault.Errorf(fault.Usage, 0, "The count %s is %d; MPI takes counts from 0 on.", c.nameOf(spec.Count),
+			count)
 	}
 	times := int64(n)
 	if spec.Times == mpispec.Partitions {
@@ -288,8 +290,8 @@ func firstOfSection(expr string) (string, error) {
 	if !ok || name == "" || !strings.HasSuffix(expr, ")") || !strings.Contains(subscripts, ":") {
 		return expr, nil
 	}
-	refused := fault.Errorf(fault.Resolve, 0, "%s is an array section whose elements may not lie side by side: the call "+
-		"may be given a copy, whose address is not known here.", expr)
+	refused := fault.Errorf(fault.Resolve, 0, "%s is an array section whose elements may not lie side by side: the "+
+		"call may be given a copy, whose address is not known here.", expr)
 	all, err := SplitArguments(strings.ReplaceAll(strings.TrimSuffix(subscripts, ")"), " ", ""))
 	if err != nil || !word.MatchString(strings.ReplaceAll(name, "%", "")) {
 		return "", refused
@@ -357,7 +359,8 @@ func (a *sourceArguments) datatype(parameter string) (datatype.Part, error) {
 		return datatype.Part{}, err
 	}
 	if kind := registry.KindOf(v.Type); kind != 0 && kind != registry.KindDatatype {
-		return datatype.Part{}, fault.Errorf(fault.Usage, 0, "%s is of type %s, and a datatype is expected.", expr, v.Type)
+		return datatype.Part{}, fault.Errorf(fault.Usage, 0, "%s is of type %s, and a datatype is expected.", expr,
+			v.Type)
 	}
 	t, err := a.c.Datatype(expr, v)
 	return datatype.Part{Name: expr, Type: t}, err

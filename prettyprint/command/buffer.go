@@ -27,8 +27,8 @@ func (c *command) typeArgument(arg string) (datatype.Part, error) {
 			return p, err
 		}
 		if kind := registry.KindOf(v.Type); kind != 0 && kind != registry.KindDatatype {
-			return p, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a datatype "+
-				"first.", expr, v.Type)
+			return p, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s; mpipp TYPE BUFFER takes a "+
+				"datatype first.", expr, v.Type)
 		}
 		p.Type, err = c.Datatype(expr, v)
 		return p, err
@@ -102,8 +102,8 @@ func (c *command) pictured(args []string) (p datatype.Part, count int64, err err
 		return p, 0, err
 	}
 	if !p.At.IsZero() {
-		return p, 0, fault.Errorf(fault.Usage, 0, "The picture is one of a whole datatype, and %s names a part of it, %s. "+
-			"mpipp --tree %s shows where that is.", p.Name, p.At, args[0])
+		return p, 0, fault.Errorf(fault.Usage, 0, "The picture is one of a whole datatype, and %s names a part of it, "+
+			"%s. mpipp --tree %s shows where that is.", p.Name, p.At, args[0])
 	}
 	count, err = c.count(args, 1)
 	return p, count, err
@@ -130,7 +130,8 @@ func (c *command) svg(args []string) (n view.Node, err error) {
 		return n, err
 	}
 	if !strings.HasSuffix(c.file, ".svg") {
-		return n, fault.Errorf(fault.Usage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.", c.file)
+		return n, fault.Errorf(fault.Usage, 0, "mpipp --svg writes to files whose names end in .svg; %q does not.",
+			c.file)
 	}
 	pic, err := picture.New(p.Type, p.Name, count, picture.Options{})
 	if err != nil {

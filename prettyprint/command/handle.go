@@ -51,7 +51,8 @@ func (c *command) predefined(name string, want registry.Kind) (s call.Shown, kno
 	if _, err := c.Resolver.Resolve(name); err == nil || want != 0 && want != registry.KindDatatype {
 		return s, false, nil
 	}
-	return s, true, fault.Errorf(fault.NotFound, 0, "The rank's %s has no predefined handle %s, or none that Cohort tracks.",
+	return s, true, fault.Errorf(fault.NotFound, 0,
+		"The rank's %s has no predefined handle %s, or none that Cohort tracks.",
 		c.Rank.MPI(), name)
 }
 
@@ -76,7 +77,9 @@ func tryAddresses[T any](expr string, try func(expr string, a datatype.Address) 
 	return found, best
 }
 
-func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, want registry.Kind) (call.Shown, error) {
+func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, want registry.Kind) (call.Shown,
+	error,
+) {
 	if want == 0 {
 		want = registry.KindOf(v.Type)
 	}
@@ -85,7 +88,8 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 	}
 	switch {
 	case want != 0 && want != registry.KindDatatype && !a.IsZero():
-		return call.Shown{}, fault.Errorf(fault.Usage, 0, "%s is a %s; only datatypes have addresses such as %s in them.",
+		return call.Shown{}, fault.Errorf(fault.Usage, 0,
+			"%s is a %s; only datatypes have addresses such as %s in them.",
 			expr, want, a)
 	case want != 0:
 		return c.handleOf(registry.ClassOf(want), expr, a, v)
@@ -101,7 +105,8 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 			found = s
 			what = append(what, fmt.Sprintf("of a %s (%s)", k.Word, s.Node.Value))
 			how = append(how, fmt.Sprintf("mpipp --%s %s", k.Option, expr))
-		case fault.Is(err, fault.NotTracked), fault.Is(err, fault.Null) && v.Language == backend.Fortran && first != nil:
+		case fault.Is(err, fault.NotTracked), fault.Is(err, fault.Null) && v.Language == backend.Fortran &&
+			first != nil:
 			// 0 is null of many kinds
 		case first == nil || fault.Is(first, fault.NotFound) && !fault.Is(err, fault.NotFound):
 			first = err
@@ -115,8 +120,8 @@ func (c *command) handleValue(expr string, a datatype.Address, v backend.Value, 
 			"The value of %s is the handle %s, and its declared type, %s, does not tell which is meant. Write %s.",
 			expr, joined(what, "and"), v.Type, joined(how, "or"))
 	case fault.Is(first, fault.NotFound):
-		return found, fault.Errorf(fault.NotFound, 0, "The expression %s (of type %s) is no handle of this rank: neither a "+
-			"datatype nor a communicator nor anything else that Cohort tracks. %s", expr, v.Type, first)
+		return found, fault.Errorf(fault.NotFound, 0, "The expression %s (of type %s) is no handle of this rank: "+
+			"neither a datatype nor a communicator nor anything else that Cohort tracks. %s", expr, v.Type, first)
 	}
 	return found, first
 }
@@ -183,7 +188,8 @@ func (c *command) tree(args []string) (view.Node, error) {
 func statusAddress(expr string, v backend.Value) (uint64, error) {
 	switch {
 	case v.Array && registry.KindOf(v.Type) == registry.KindStatus:
-		return 0, fault.Errorf(fault.Usage, 0, "The expression %s is of type %s: several statuses. Write %s for the first.",
+		return 0, fault.Errorf(fault.Usage, 0,
+			"The expression %s is of type %s: several statuses. Write %s for the first.",
 			expr, v.Type, call.FirstOf(expr, v.Language))
 	case v.Pointer && v.HasNumber:
 		return v.Number, nil
@@ -211,8 +217,8 @@ func (c *command) stack(args []string) (n view.Node, err error) {
 	case head.Predefined:
 		return n, fault.Errorf(fault.Usage, 0, "%s is predefined and has no creation stack.", expr)
 	case head.Stack == 0:
-		return n, fault.Errorf(fault.NotTracked, 0, "The creation stack of %s was not recorded in this run; it was created "+
-			"%s. Whole stacks are recorded with COHORT_STACKS=1 in the rank's environment.", expr,
+		return n, fault.Errorf(fault.NotTracked, 0, "The creation stack of %s was not recorded in this run; it was "+
+			"created %s. Whole stacks are recorded with COHORT_STACKS=1 in the rank's environment.", expr,
 			c.Rank.CreatedText(head.CallSite, head.Event))
 	}
 	frames, err := c.Rank.StackFrames(head.Stack)

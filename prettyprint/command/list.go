@@ -40,7 +40,8 @@ func (c *command) listAll() (view.Node, error) {
 		}
 		return "; created " + t.Created()
 	})
-	comms := slices.DeleteFunc(l.heads(registry.ClassOf(registry.KindComm)), func(h registry.Head) bool { return h.Null })
+	comms := slices.DeleteFunc(l.heads(registry.ClassOf(registry.KindComm)),
+		func(h registry.Head) bool { return h.Null })
 	l.add("communicators", view.Plural(int64(len(comms)), "communicator"), comms, nil)
 	l.others()
 	values := make([]string, len(l.kids))

@@ -82,7 +82,8 @@ func (c *command) export(args []string) (n view.Node, err error) {
 func (c *command) sides(s MatchSide) ([]datatype.Side, error) {
 	switch {
 	case s.Event > 0:
-		one, err := call.EventSide(c.Rank, call.Event{Number: s.Event, Call: s.Call, Which: s.Which}, s.Receives, s.Peer,
+		one, err := call.EventSide(c.Rank, call.Event{Number: s.Event, Call: s.Call, Which: s.Which}, s.Receives,
+			s.Peer,
 			c.Resolver)
 		return []datatype.Side{one}, err
 	case len(s.Args) == 0:
@@ -114,7 +115,8 @@ func (c *command) frameSides(s MatchSide) ([]datatype.Side, error) {
 	case 1:
 		return found[0], nil
 	}
-	return nil, fault.Errorf(fault.Usage, 0, "The line has %d calls that could be meant; name the type and count of one.",
+	return nil, fault.Errorf(fault.Usage, 0,
+		"The line has %d calls that could be meant; name the type and count of one.",
 		len(found))
 }
 
@@ -122,7 +124,8 @@ func (c *command) frameSides(s MatchSide) ([]datatype.Side, error) {
 func (c *command) namedSide(s MatchSide) (side datatype.Side, err error) {
 	if len(s.Args) > 2 {
 		return side, fault.Errorf(fault.Usage, 0,
-			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(s.Args, " "))
+			"One side of mpipp --match is a datatype and a count, or a request; %q was given.", strings.Join(s.Args,
+				" "))
 	}
 	expr := s.Args[0]
 	if len(s.Args) == 1 && !call.Predefined.MatchString(expr) {
@@ -194,7 +197,8 @@ func matchSides(args []string) (send, recv MatchSide, err error) {
 		}
 	}
 	if (send.Rank < 0) != (recv.Rank < 0) {
-		return send, recv, fault.Errorf(fault.Usage, 0, "mpipp --match was given a rank for one side only; give both or none.")
+		return send, recv, fault.Errorf(fault.Usage, 0,
+			"mpipp --match was given a rank for one side only; give both or none.")
 	}
 	send.Peer, recv.Peer = recv.Rank, send.Rank
 	return send, recv, nil

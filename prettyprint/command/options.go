@@ -28,8 +28,8 @@ var usages = [][2]string{
 	{"--match SEND [COUNT] to RECV [COUNT]", "whether what is sent fits what is received, and where not"},
 	{"--match [0] SEND [COUNT] to [3] RECV [COUNT]", "the same for types of two ranks"},
 	{"--match [0] to [3]", "the same for the calls that two ranks are in or at, or the requests: [0] REQUEST to [3]"},
-	{"--match 2:17", "in a replay: the same for the message of an event of the recording; the ranks are run to its two " +
-		"calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2"},
+	{"--match 2:17", "in a replay: the same for the message of an event of the recording; the ranks are run to its " +
+		"two calls.\nIf the event has several messages: mpipp --match 2:17 from 0, or to 3, tag 7, message 2"},
 	{"--stack X", "by which functions a handle was made"},
 }
 
@@ -119,7 +119,8 @@ func Usage() string {
 			strings.ReplaceAll(u[1], "\n", "\n"+strings.Repeat(" ", width)))
 	}
 	b.WriteString(`TYPE, COMM, BUFFER, COUNT, REQUEST and X are expressions of the program's language; MPI_INT and other predefined names work too.
-TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR), and t{3}[2] for the fourth of COUNT instances.
+TYPE may end in an address within the datatype: t[2][5], t(STRUCT)[2][5](CHAR),
+	and t{3}[2] for the fourth of COUNT instances.
 Options, before the rest:
   --type, --comm, --request, --group, --win, --file, --op, --errhandler, --info, --status
                    what X is, where its declared type does not tell
