@@ -30,7 +30,7 @@ func sideText(t *testing.T, name string, count int64, e *datatype.Envelope) stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	dt, err := r.DatatypeByHandle(rawHandle)
+	dt, err := r.DatatypeOfHandle(rawHandle, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func FuzzAddress(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	dt, err := r.DatatypeByHandle(ty.Handle)
+	dt, err := r.DatatypeOfHandle(ty.Handle, false)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func openBuffer(b testing.TB, mem registry.MemoryReader, registryAddr, rawHandle
 	if err != nil {
 		b.Fatal(err)
 	}
-	dt, err := r.DatatypeByHandle(rawHandle)
+	dt, err := r.DatatypeOfHandle(rawHandle, false)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func BenchmarkPicture(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		dt, err := r.DatatypeByHandle(rawHandle)
+		dt, err := r.DatatypeOfHandle(rawHandle, false)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -142,11 +142,11 @@ func BenchmarkMatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		send, err := r.DatatypeByHandle(rawHandle)
+		send, err := r.DatatypeOfHandle(rawHandle, false)
 		if err != nil {
 			b.Fatal(err)
 		}
-		recv, err := r.DatatypeByHandle(other)
+		recv, err := r.DatatypeOfHandle(other, false)
 		if err != nil {
 			b.Fatal(err)
 		}

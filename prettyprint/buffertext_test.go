@@ -18,15 +18,15 @@ import (
 // linesOf is what Text is to write of a page of elements, made from their values.
 func linesOf(vals []datatype.Value, width *int) string {
 	group := func(v datatype.Value) (prefix string, last int64, ok bool) {
-		if v.Type.Name() != "MPI_CHAR" || len(v.Bytes) != 1 {
+		if v.Type.Name != "MPI_CHAR" || len(v.Bytes) != 1 {
 			return "", 0, false
 		}
-		at := strings.LastIndexAny(v.Short, "[{")
+		at := strings.LastIndexAny(short(v.Address), "[{")
 		if at < 0 {
 			return "", v.Index, true
 		}
-		_, err := fmt.Sscanf(v.Short[at+1:], "%d", &last)
-		return v.Short[:at], last, err == nil
+		_, err := fmt.Sscanf(short(v.Address)[at+1:], "%d", &last)
+		return short(v.Address)[:at], last, err == nil
 	}
 	type row struct{ name, text string }
 	var rows []row

@@ -91,7 +91,7 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.DatatypeByHandle(5); !fault.Is(err, fault.NotReady) {
+	if _, err := r.DatatypeOfHandle(5, false); !fault.Is(err, fault.NotReady) {
 		t.Errorf("before initialisation: %v", err)
 	}
 }
@@ -162,7 +162,7 @@ func TestCorruptTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.DatatypeByHandle(h)
+		_, err = r.DatatypeOfHandle(h, false)
 		if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want kind %d and %q", c.name, err, c.kind, c.want)
 		}
@@ -246,12 +246,12 @@ func TestProblems(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dt, err := r.DatatypeByHandle(h)
+		dt, err := r.DatatypeOfHandle(h, false)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if err := dt.Problem(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := dt.Problem; err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: problem %v, want %q", c.name, err, c.want)
 		}
 		if _, err := r.Buffer("t", 0x1000, dt, 1); err == nil {
@@ -314,7 +314,7 @@ func TestUnmapped(t *testing.T) {
 		case at >= base+2*4096+4088:
 			want = fmt.Sprintf("unmapped at 0x%x", max(at, base+2*4096+4090))
 		}
-		if v.Text != want || v.Unmapped != strings.HasPrefix(want, "unmapped") || v.Unmapped != (v.Bytes == nil) {
+		if v.Text != want || strings.HasPrefix(want, "unmapped") != (v.Bytes == nil) {
 			t.Fatalf("element %d: %+v, want %s", i, v, want)
 		}
 	}
@@ -327,7 +327,7 @@ func TestUnmapped(t *testing.T) {
 	}
 	if top, err := r.Buffer("t", math.MaxUint64-5, dt, 1); err != nil {
 		t.Error(err)
-	} else if vals, err := top.Elements(0, 3); err != nil || !vals[0].Unmapped || !vals[1].Unmapped {
+	} else if vals, err := top.Elements(0, 3); err != nil || vals[0].Bytes != nil || vals[1].Bytes != nil {
 		t.Errorf("%+v, %v", vals, err)
 	}
 }
@@ -344,8 +344,8 @@ func TestLazy(t *testing.T) {
 		Types: []uint64{im.Named("MPI_DOUBLE").Record},
 	}))
 	r, dt := openType(t, im, &prettyprinttest.Type{Record: rec, Handle: 0x8c000001})
-	if dt.Elements() != 100_000_000 {
-		t.Fatalf("%d elements", dt.Elements())
+	if dt.Elements != 100_000_000 {
+		t.Fatalf("%d elements", dt.Elements)
 	}
 	b, err := r.Buffer("t", 0x100000000, dt, 1)
 	if err != nil {
@@ -359,7 +359,7 @@ func TestLazy(t *testing.T) {
 	im.Map(last, data)
 	im.Reads, im.Bytes = 0, 0
 	vals, err := b.Elements(99_999_900, 100_000_000)
-	if err != nil || len(vals) != 100 || vals[99].Text != "99" || vals[99].Short != "t[99999][999]" {
+	if err != nil || len(vals) != 100 || vals[99].Text != "99" || short(vals[99].Address) != "t[99999][999]" {
 		t.Fatalf("%d values, %+v, %v", len(vals), vals[len(vals)-1], err)
 	}
 	if im.Reads != 1 || im.Bytes != 800 {
@@ -458,7 +458,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		check(err)
 		return
 	}
-	types, err := r.Datatypes()
+	types, err := datatypesOf(r)
 	check(err)
 	opt := view.Options{MaxList: 5, MaxLines: 50, MaxDepth: 10}
 	for i, dt := range types {
@@ -467,13 +467,13 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		}
 		check(dt.Text(io.Discard, "t", opt))
 		check(dt.Node("t").Text(io.Discard, opt))
-		_, err := r.DatatypeByHandle(dt.Handle())
+		_, err := r.DatatypeOfHandle(dt.Handle, false)
 		check(err)
-		if f, ok := dt.FortranHandle(); ok {
+		if f := dt.FHandle; f != registry.NoFortran {
 			_, err := r.DatatypeOfHandle(uint64(f), true)
 			check(err)
 		}
-		if dt.Depth() > 0 {
+		if dt.Depth > 0 {
 			exploreType(t, dt, check)
 		}
 		b, err := r.Buffer("t", buffer, dt, 3)
@@ -494,7 +494,7 @@ func exploreSome(t require, mem registry.MemoryReader, addr, buffer uint64, n, k
 		if err == nil {
 			check(m.Node("c").Text(io.Discard, opt))
 		}
-		_, err = r.DatatypeByHandle(h)
+		_, err = r.DatatypeOfHandle(h, false)
 		check(err)
 	}
 	_, err = r.CommOfHandle(uint64(0), true)

@@ -60,7 +60,7 @@ func TestFig5(t *testing.T) {
 		t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
 	}
 	// the paper's section IV.C: [3] is the block of doubles, [2][5](CHAR) the sixth character
-	if f := dt.Computed(); f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) {
+	if f := dt.Computed; f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) {
 		t.Errorf("figures %+v", f)
 	}
 	if s := dt.Signature().Text(9); s != "5 MPI_INT, 7 MPI_CHAR, 2 MPI_DOUBLE" {
@@ -189,7 +189,7 @@ func TestNodeFieldCounts(t *testing.T) {
 	types = append(types, leaf(14, 15, 300), leaf(15, 15, 300), leaf(16, 9), leaf(99))
 	all := im.Struct(make([]int64, len(types)), make([]int64, len(types)), types)
 	_, dt := openType(t, im, all)
-	for k, sub := range dt.Types() {
+	for k, sub := range dt.Types {
 		n := sub.Constructor()
 		kids, err := n.Children(0, n.Len())
 		if err != nil || len(kids) != n.Len() || kids[0].Value != sub.Combiner().String() {
@@ -224,8 +224,8 @@ func TestSharedTypesDoNotExplode(t *testing.T) {
 		ty = &prettyprinttest.Type{Record: rec, Handle: ty.Handle + 1}
 	}
 	_, dt := openType(t, im, ty)
-	if dt.Elements() != 1<<50 {
-		t.Errorf("%d elements", dt.Elements())
+	if dt.Elements != 1<<50 {
+		t.Errorf("%d elements", dt.Elements)
 	}
 	var s strings.Builder
 	if err := dt.Text(&s, "t", view.Options{MaxLines: 500}); err != nil {
@@ -253,7 +253,7 @@ func TestEmptyDarray(t *testing.T) {
 		d := im.Darray(1, sizes, dist, dargs, procs, false, im.Named("MPI_SHORT"))
 		s := im.Struct([]int64{1, 1}, []int64{0, 2}, []*prettyprinttest.Type{d, im.Named("MPI_CHAR")})
 		_, dt := openType(t, im, s)
-		if f := dt.Computed(); f.Extent != 3 {
+		if f := dt.Computed; f.Extent != 3 {
 			t.Errorf("dimension %d is empty: %+v", empty, f)
 		}
 	}

@@ -49,7 +49,7 @@ func checkFortran(t *testing.T, r *handle.Rank, lines []string) {
 			if n, err := fmt.Sscanf(line, "NAMED %d named in Fortran", &rawHandle); n != 1 || err != nil {
 				t.Fatalf("%q: %v", line, err)
 			}
-			if dt, err := r.DatatypeOfHandle(uint64(rawHandle), true); err != nil || dt.Name() != "named in Fortran" {
+			if dt, err := r.DatatypeOfHandle(uint64(rawHandle), true); err != nil || dt.Name != "named in Fortran" {
 				t.Errorf("MPI_Type_set_name: %v, %v", dt, err)
 			}
 		default:

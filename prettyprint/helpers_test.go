@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
@@ -42,12 +43,49 @@ func commsOf(r *handle.Rank) ([]*handle.Comm, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.Kind() != abi.CommNull && !c.Freed() {
+		if c.Kind != abi.CommNull && !c.Freed {
 			all = append(all, c)
 		}
 	}
 	return all, nil
 }
+
+// datatypesOf are all live datatypes of a rank whose records can be decoded, in the order of their creation, and the
+// first error met.
+func datatypesOf(r *handle.Rank) (all []*datatype.Type, first error) {
+	heads, problems, _, err := r.Heads(registry.ClassOf(registry.KindDatatype))
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		t, err := r.DatatypeAt(h.Address)
+		if err != nil {
+			problems = append(problems, err)
+		} else if !h.Freed {
+			all = append(all, t)
+		}
+	}
+	if len(problems) > 0 {
+		first = problems[0]
+	}
+	return all, first
+}
+
+// arguments are what a datatype's constructor was given, but for the types.
+func arguments(t *datatype.Type) (integers, addresses []int64) {
+	for i := range t.Integers.Len() {
+		integers = append(integers, t.Integers.At(i))
+	}
+	for i := range t.Addresses.Len() {
+		addresses = append(addresses, t.Addresses.At(i))
+	}
+	return integers, addresses
+}
+
+var kinds = regexp.MustCompile(`\([A-Z0-9_]+\)`)
+
+// short is the short form of an address in its long form: t[2][5] of t(STRUCT)[2][5](CHAR).
+func short(address string) string { return kinds.ReplaceAllString(address, "") }
 
 // objectsOf are all objects of a kind; an error if one of them cannot be read.
 func objectsOf(r *handle.Rank, kind registry.Kind) ([]registry.Head, error) {

@@ -1,7 +1,7 @@
 package prettyprint_test
 
 import (
-	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,7 +63,7 @@ func TestRandomMatches(t *testing.T) {
 		}
 		ca, cb := rapid.Int64Range(0, 3).Draw(t, "send count"), rapid.Int64Range(0, 3).Draw(t, "receive count")
 		r, da := openType(t, im, a)
-		db, err := r.DatatypeByHandle(b.Handle)
+		db, err := r.DatatypeOfHandle(b.Handle, false)
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -107,20 +107,20 @@ func checkMatching(t *rapid.T, m *datatype.Matching, a, b *prettyprinttest.Type)
 	case at == len(rn):
 		want = datatype.MatchTruncated
 	}
-	if m.Verdict != want || m.At != int64(at) || m.SendTotal != int64(len(sn)) || m.RecvTotal != int64(len(rn)) {
-		t.Fatalf("%s at %d of %d and %d; want %s at %d of %d and %d", m.Verdict, m.At, m.SendTotal, m.RecvTotal, want,
+	if m.Verdict != want || m.At != int64(at) || m.Send.Total != int64(len(sn)) || m.Recv.Total != int64(len(rn)) {
+		t.Fatalf("%s at %d of %d and %d; want %s at %d of %d and %d", m.Verdict, m.At, m.Send.Total, m.Recv.Total, want,
 			at, len(sn), len(rn))
 	}
 	check := func(e *datatype.MatchEntry, names, paths []string) {
 		switch {
 		case at >= len(names) && e == nil:
-		case at < len(names) && e != nil && e.Basic == names[at] && e.Short == paths[at]:
+		case at < len(names) && e != nil && e.Basic == names[at] && short(e.Address) == paths[at]:
 		default:
 			t.Fatalf("entry %d is %+v", at, e)
 		}
 	}
-	check(m.SendEntry(m.At), sn, sp)
-	check(m.RecvEntry(m.At), rn, rp)
+	check(m.Send.Entry(m.At), sn, sp)
+	check(m.Recv.Entry(m.At), rn, rp)
 	var s strings.Builder
 	if err := m.Text(&s, 0); err != nil || !strings.HasSuffix(strings.SplitAfter(m.Explain(), ".")[0], ".") {
 		t.Fatalf("%v: %s", err, m.Explain())
@@ -134,7 +134,7 @@ func TestMatchTableI(t *testing.T) {
 	send := im.Struct([]int64{2, 1}, []int64{0, 8}, []*prettyprinttest.Type{i, d})
 	recv := im.Struct([]int64{1, 2}, []int64{0, 8}, []*prettyprinttest.Type{d, i})
 	r, ds := openType(t, im, send)
-	dr, err := r.DatatypeByHandle(recv.Handle)
+	dr, err := r.DatatypeOfHandle(recv.Handle, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestMatchLarge(t *testing.T) {
 	other := rawType(im, 3, []int64{100}, nil, rawType(im, 10, lengths, disps, types...))
 	r, ds := openType(t, im, send)
 	side := func(ty *prettyprinttest.Type) datatype.Side {
-		dt, err := r.DatatypeByHandle(ty.Handle)
+		dt, err := r.DatatypeOfHandle(ty.Handle, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,10 +199,10 @@ func TestMatchLarge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Verdict != c.verdict || m.At != c.at || m.SendTotal != 1_900_000_000 {
-			t.Errorf("%s at %d of %d, want %s at %d", m.Verdict, m.At, m.SendTotal, c.verdict, c.at)
+		if m.Verdict != c.verdict || m.At != c.at || m.Send.Total != 1_900_000_000 {
+			t.Errorf("%s at %d of %d, want %s at %d", m.Verdict, m.At, m.Send.Total, c.verdict, c.at)
 		}
-		if e := m.RecvEntry(m.At); c.address != "" && (e == nil || e.Short != c.address) {
+		if e := m.Recv.Entry(m.At); c.address != "" && (e == nil || short(e.Address) != c.address) {
 			t.Errorf("%+v, want %s", e, c.address)
 		}
 		t.Logf("compared in %v", time.Since(begin))
@@ -279,7 +279,7 @@ func TestMatchRules(t *testing.T) {
 		{6, 4, 5, 0, datatype.MatchTruncated, "the receive ends after 0 entries"},
 	} {
 		side := func(h uint64, count int64) datatype.Side {
-			dt, err := r.DatatypeByHandle(h << 20)
+			dt, err := r.DatatypeOfHandle(h<<20, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -344,23 +344,37 @@ func TestImportErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "cohort-type:"))
-	if err != nil {
+	var whole struct {
+		MPI, HandleSize, Count int
+		Records                [][]byte
+	}
+	const prefix = "cohort-type-3:"
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(text, prefix)), &whole); err != nil {
 		t.Fatal(err)
 	}
-	changed := func(at int, v byte) string {
-		b := slices.Clone(raw)
-		b[at] = v
-		return "cohort-type:" + base64.StdEncoding.EncodeToString(b)
+	changed := func(change func(last *[]byte)) string {
+		damaged := whole
+		damaged.Records = slices.Clone(whole.Records)
+		last := slices.Clone(whole.Records[1])
+		change(&last)
+		damaged.Records[1] = last
+		b, err := json.Marshal(damaged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return prefix + string(b)
+	}
+	refers := func(to byte) string { // the number of the type that it is made of is the last field
+		return changed(func(last *[]byte) { (*last)[len(*last)-8] = to })
 	}
 	for _, c := range []struct{ text, want string }{
 		{"", "does not begin with"},
-		{"cohort-type:!", "illegal base64"},
-		{changed(0, 'X'), "another version"},
-		{changed(8, 9), "head is not whole"},
-		{changed(len(raw)-8, 1), "does not come before it"}, // the type is made of itself
-		{changed(len(raw)-8, 2), "does not come before it"},
-		{"cohort-type:" + base64.StdEncoding.EncodeToString(raw[:len(raw)-1]), "records are not whole"},
+		{prefix + "!", "invalid character"},
+		{strings.Replace(text, prefix, "cohort-type:", 1), "does not begin with"},
+		{strings.Replace(text, `"mpi":1`, `"mpi":9`, 1), "head is not whole"},
+		{refers(1), "does not come before it"}, // the type is made of itself
+		{refers(2), "does not come before it"},
+		{changed(func(last *[]byte) { *last = (*last)[:9] }), "records are not whole"},
 	} {
 		if _, err := datatype.Import(c.text); !fault.Is(err, fault.Corrupt) ||
 			!strings.Contains(err.Error(), c.want) {
@@ -375,7 +389,7 @@ func FuzzImport(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	types, err := r.Datatypes()
+	types, err := datatypesOf(r)
 	if err != nil {
 		f.Fatal(err)
 	}

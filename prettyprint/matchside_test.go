@@ -257,7 +257,7 @@ func TestPickMatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dt, err := r.DatatypeByHandle(double.Handle)
+	dt, err := r.DatatypeOfHandle(double.Handle, false)
 	if err != nil {
 		t.Fatal(err)
 	}

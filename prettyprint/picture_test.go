@@ -119,7 +119,7 @@ func checkCell(t require, p *picture.Picture, c picture.Cell, m byteMap, b int64
 	switch n := m.used[b]; {
 	case n == 0 && (c.Kind == picture.CellGap || c.Kind == picture.CellPadding ||
 		c.Kind == picture.CellOutside):
-	case n == 1 && c.Kind == picture.CellData && p.Legend[c.Legend].Type.Name() == m.basic[b] &&
+	case n == 1 && c.Kind == picture.CellData && p.Legend[c.Legend].Type.Name == m.basic[b] &&
 		c.Start == m.start[b]:
 	case n > 1 && c.Kind == picture.CellOverlap && p.Overlaps:
 	default:

@@ -154,7 +154,7 @@ func TestRealRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		types, err := r.Datatypes()
+		types, err := datatypesOf(r)
 		if err != nil || len(types) < 60 {
 			t.Errorf("%s: %d types, %v", mpi, len(types), err)
 		}
@@ -184,7 +184,7 @@ func writeDump(t *testing.T, mpi mpitest.MPI) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Datatypes(); err != nil {
+	if _, err := datatypesOf(r); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := command.Run(r, variables{}, ""); err != nil {

@@ -269,12 +269,12 @@ func newWatcher(t *testing.T, j *job) *watcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := r.Datatypes()
+	types, err := datatypesOf(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, dt := range types {
-		w.lasting[dt.Handle()] = fingerprint(dt)
+		w.lasting[dt.Handle] = fingerprint(dt)
 	}
 	return w
 }
@@ -417,7 +417,7 @@ func (w *watcher) look() error {
 	if err != nil {
 		return err
 	}
-	types, err := r.Datatypes()
+	types, err := datatypesOf(r)
 	if err != nil {
 		return err
 	}
@@ -432,19 +432,19 @@ func (w *watcher) look() error {
 	}
 	found := 0
 	for _, dt := range types {
-		want, lasts := w.lasting[dt.Handle()]
+		want, lasts := w.lasting[dt.Handle]
 		if lasts && want == fingerprint(dt) {
 			found++
-			if dt.Depth() > 0 && dt.Name() != "" {
-				w.states["type "+dt.Name()] = true
-				if !isName(dt.Name()) {
-					return fmt.Errorf("a type is called %q", dt.Name())
+			if dt.Depth > 0 && dt.Name != "" {
+				w.states["type "+dt.Name] = true
+				if !isName(dt.Name) {
+					return fmt.Errorf("a type is called %q", dt.Name)
 				}
 			}
 			continue
 		}
 		if lasts {
-			return fmt.Errorf("the type 0x%x was\n%s\nand is\n%s", dt.Handle(), want, fingerprint(dt))
+			return fmt.Errorf("the type 0x%x was\n%s\nand is\n%s", dt.Handle, want, fingerprint(dt))
 		}
 		if err := follows(dt, r.MPI()); err != nil {
 			return fmt.Errorf("%w\n%s", err, fingerprint(dt))
@@ -596,10 +596,10 @@ func (w *watcher) lookAtComms(r *handle.Rank) error {
 		return err
 	}
 	for _, c := range comms {
-		if c.Size() != 1 || len(c.Members()) != 1 {
+		if c.Size != 1 || len(c.Members) != 1 {
 			return fmt.Errorf("a communicator of one rank is %s", c.Summary())
 		}
-		if name := c.Name(); isName(name) {
+		if name := c.Name; isName(name) {
 			w.states["comm "+name] = true
 		} else if !strings.HasPrefix(name, "MPI_COMM_") && name != "" {
 			return fmt.Errorf("a communicator is called %q", name)
@@ -613,9 +613,9 @@ func (w *watcher) lookAtComms(r *handle.Rank) error {
 
 // fingerprint is all of a type that does not change.
 func fingerprint(dt *datatype.Type) string {
-	ints, addrs := dt.Arguments()
-	s := fmt.Sprintf("0x%x %s %v %v %+v", dt.Handle(), dt.Combiner(), ints, addrs, dt.Figures())
-	for _, sub := range dt.Types() {
+	ints, addrs := arguments(dt)
+	s := fmt.Sprintf("0x%x %s %v %v %+v", dt.Handle, dt.Combiner(), ints, addrs, dt.Figures)
+	for _, sub := range dt.Types {
 		s += " (" + fingerprint(sub) + ")"
 	}
 	return s
@@ -623,21 +623,21 @@ func fingerprint(dt *datatype.Type) string {
 
 // follows checks that a type is one that churn.c makes, and whole.
 func follows(dt *datatype.Type, mpi abi.MPI) error {
-	if err := dt.Problem(); err != nil {
+	if err := dt.Problem; err != nil {
 		return err
 	}
 	if d := dt.Differences(); len(d) > 0 {
 		return errors.New(strings.Join(d, " "))
 	}
-	if _, known := dt.Reported(); !known || dt.Name() != "" || dt.Freed() {
-		return fmt.Errorf("a published type has no figures (%v), a name (%q), or was freed (%v)", known, dt.Name(),
-			dt.Freed())
+	if _, known := dt.Reported(); !known || dt.Name != "" || dt.Freed {
+		return fmt.Errorf("a published type has no figures (%v), a name (%q), or was freed (%v)", known, dt.Name,
+			dt.Freed)
 	}
 	// Open MPI makes none until it is asked for
-	if f, ok := dt.FortranHandle(); f == 0 || mpi == abi.MPICH && (!ok || uint64(uint32(f)) != dt.Handle()) {
-		return fmt.Errorf("its Fortran handle is %d (known: %v)", f, ok)
+	if f := dt.FHandle; f == 0 || mpi == abi.MPICH && uint64(uint32(f)) != dt.Handle {
+		return fmt.Errorf("its Fortran handle is %d", f)
 	}
-	ints, addrs := dt.Arguments()
+	ints, addrs := arguments(dt)
 	good := true
 	switch dt.Combiner() {
 	case abi.CombinerVector:
@@ -678,7 +678,7 @@ func references(types []*datatype.Type) error {
 			return
 		}
 		visited[dt] = true
-		for _, sub := range dt.Types() {
+		for _, sub := range dt.Types {
 			count[sub]++
 			visit(sub)
 		}

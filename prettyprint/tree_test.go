@@ -400,7 +400,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 	}
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		p := startTeller(t, mpi)
-		before, err := p.open(t).Datatypes()
+		before, err := datatypesOf(p.open(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,7 +409,7 @@ func TestRandomTreesAgainstTheLibrary(t *testing.T) {
 			parts := drawParts(t, p.mpi)
 			p.checkTree(t, parts, rapid.IntRange(1, 3).Draw(t, "count"), kinds, asked)
 			p.ask(t, "reset")
-			after, err := p.open(t).Datatypes()
+			after, err := datatypesOf(p.open(t))
 			if err != nil || len(after) > len(before)+len(f90Types(after)) {
 				t.Fatalf("%d types before, %d after all were freed; %v", len(before), len(after), err)
 			}
@@ -504,16 +504,16 @@ func (p *teller) checkFigures(t *rapid.T, r *handle.Rank, rawHandle uint64, answ
 		&want.TrueExtent); n != 5 || err != nil {
 		t.Fatalf("%q: %v", answer, err)
 	}
-	dt, err := r.DatatypeByHandle(rawHandle)
+	dt, err := r.DatatypeOfHandle(rawHandle, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sane(dt, &want)
-	if overstated(r, dt, dt.Computed(), want) {
+	if overstated(r, dt, dt.Computed, want) {
 		return
 	}
 	if diff := cmp.Diff([]datatype.Figures{want, want},
-		[]datatype.Figures{dt.Figures(), dt.Computed()}); diff != "" {
+		[]datatype.Figures{dt.Figures, dt.Computed}); diff != "" {
 		t.Fatalf("figures reported and computed (-want +got):\n%s", diff)
 	}
 }
@@ -529,7 +529,7 @@ func nodeText(t rapid.TB, dt *datatype.Type) string {
 
 // checkArguments compares a record with what the constructor was given.
 func (p *teller) checkArguments(t *rapid.T, parts []part, all []made, i int, asked bool) {
-	dt, err := p.open(t).DatatypeByHandle(all[i].handle)
+	dt, err := p.open(t).DatatypeOfHandle(all[i].handle, false)
 	if err != nil {
 		t.Fatalf("%+v: %v", parts[i], err)
 	}
@@ -546,18 +546,18 @@ func (p *teller) checkArguments(t *rapid.T, parts []part, all []made, i int, ask
 	if got := dt.Combiner(); got != parts[i].kind {
 		t.Fatalf("a %s is decoded as a %s", parts[i].kind, got)
 	}
-	ints, addrs := dt.Arguments()
+	ints, addrs := arguments(dt)
 	if diff := cmp.Diff([][]int64{parts[i].translated(p.mpi), parts[i].addrs}, [][]int64{ints, addrs},
 		cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("arguments of a %s (-want +got):\n%s", parts[i].kind, diff)
 	}
-	if len(dt.Types()) != len(parts[i].kids) {
-		t.Fatalf("%d types of %d", len(dt.Types()), len(parts[i].kids))
+	if len(dt.Types) != len(parts[i].kids) {
+		t.Fatalf("%d types of %d", len(dt.Types), len(parts[i].kids))
 	}
-	for k, sub := range dt.Types() {
-		if want := all[parts[i].kids[k]].handle; sub.Handle() != want || sub.Freed() {
-			t.Fatalf("part %d of a %s has the handle 0x%x (freed: %v), not 0x%x", k, parts[i].kind, sub.Handle(),
-				sub.Freed(), want)
+	for k, sub := range dt.Types {
+		if want := all[parts[i].kids[k]].handle; sub.Handle != want || sub.Freed {
+			t.Fatalf("part %d of a %s has the handle 0x%x (freed: %v), not 0x%x", k, parts[i].kind, sub.Handle,
+				sub.Freed, want)
 		}
 	}
 }
@@ -579,7 +579,7 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		packed := p.ask(t, fmt.Sprintf("pack %d 1", m.number))[0]
 		r := p.open(t)
 		checkLiveType(t, r, packed, map[abi.Combiner]int{})
-		dt, err := r.DatatypeByHandle(m.handle)
+		dt, err := r.DatatypeOfHandle(m.handle, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -590,9 +590,9 @@ func TestFig1ByItsOwnCall(t *testing.T) {
 		if diff := cmp.Diff(fig5, s.String()); diff != "" {
 			t.Errorf("Fig. 5 (-paper +got):\n%s", diff)
 		}
-		if f := dt.Figures(); f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
-			dt.CallSite() == 0 {
-			t.Errorf("%+v, made at 0x%x", f, dt.CallSite())
+		if f := dt.Figures; f != (datatype.Figures{Size: 43, LB: -4, Extent: 104, TrueLB: 0, TrueExtent: 92}) ||
+			dt.CallSite == 0 {
+			t.Errorf("%+v, made at 0x%x", f, dt.CallSite)
 		}
 		if _, err := io.WriteString(p.stdin, "end\n"); err != nil {
 			t.Error(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/internal/corefile"
+	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/launch/agent"
 	"github.com/cohort-debugger/cohort/launch/controlblock"
 	jobmark "github.com/cohort-debugger/cohort/launch/marked"
@@ -48,7 +49,7 @@ const deletedSuffix = " (deleted)"
 func openCore(path string) (*coreRank, error) {
 	file, err := corefile.Open(path)
 	if err != nil {
-		return nil, refuse("%v", err)
+		return nil, refuse("%s", prose.Sentence(err.Error()))
 	}
 	return &coreRank{path: path, file: file, pid: file.Process.Pid, rank: -1}, nil
 }
@@ -181,10 +182,10 @@ func (c *coreRank) readWorld() {
 		return
 	}
 	world, err := registry.CommByName("MPI_COMM_WORLD")
-	if err != nil || world.Rank() < 0 || world.Rank() >= world.Size() {
+	if err != nil || world.Rank < 0 || world.Rank >= world.Size {
 		return
 	}
-	c.rank, c.size, c.how = world.Rank(), world.Size(), "its MPI_COMM_WORLD says so"
+	c.rank, c.size, c.how = world.Rank, world.Size, "its MPI_COMM_WORLD says so"
 }
 
 // checkProgram refuses cores of other programs.

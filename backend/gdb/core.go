@@ -14,6 +14,7 @@ import (
 	"github.com/cohort-debugger/cohort/gdbmi"
 	"github.com/cohort-debugger/cohort/internal/corefile"
 	"github.com/cohort-debugger/cohort/internal/modules"
+	"github.com/cohort-debugger/cohort/internal/prose"
 )
 
 // isCore says of a rank that is a core file why it does not do something.
@@ -35,7 +36,7 @@ func (o *owner) openCore(ctx context.Context, req backend.LaunchRequest) (backen
 	}
 	core, err := corefile.Open(req.Core)
 	if err != nil {
-		return fail("%v", err)
+		return fail("%s", prose.Sentence(err.Error()))
 	}
 	o.core = core
 	o.modules.Core = coreSpans(core, o.program)

@@ -73,33 +73,16 @@ type Mapping struct {
 
 // segment is a piece of memory. What lies beyond data was not dumped; usually it can be found in the file that was
 // mapped there.
-type segment struct {
-	start, end, offset, data uint64
-}
+type segment struct{ start, end, offset, data uint64 }
 
-// Error says in whole sentences why a core file cannot be used.
-type Error struct {
-	Path   string
-	Reason string
-	Err    error
-}
-
-func (e *Error) Error() string { return e.Reason }
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Open opens a core file and reads all of it but its memory. Errors are an [*Error].
+// Open opens a core file and reads all of it but its memory.
 func Open(path string) (*File, error) {
-	refuse := func(err error, format string, args ...any) (*File, error) {
-		return nil, &Error{Path: path, Reason: fmt.Sprintf(format, args...), Err: err}
-	}
 	in, err := os.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return refuse(err, "The core file %s does not exist.", path)
+		return nil, fmt.Errorf("the core file %s does not exist", path)
 	case err != nil:
-		return refuse(err, "The core file %s cannot be opened: %v.", path, err)
+		return nil, fmt.Errorf("the core file %s cannot be opened: %w", path, err)
 	}
 	f := &File{Path: path, in: in}
 	if err := f.read(); err != nil {
@@ -117,8 +100,8 @@ func (f *File) Close() error {
 	return nil
 }
 
-func (f *File) refuse(format string, args ...any) error {
-	return &Error{Path: f.Path, Reason: fmt.Sprintf(format, args...)}
+func (f *File) damaged(format string, args ...any) error {
+	return fmt.Errorf("the core file %s is damaged: %s", f.Path, fmt.Sprintf(format, args...))
 }
 
 // packed are the beginnings of compressed files: core files are often kept so.
@@ -130,153 +113,128 @@ var packed = []struct{ magic, name, tool string }{
 	{"BZh", "bzip2", "bunzip2"},
 }
 
-const headerSize, programHeaderSize, sectionHeaderSize = 64, 56, 64
+const whyCut = "a limit on the size of core files (ulimit -c) or a full disk may be why"
+
+var (
+	le                = binary.LittleEndian
+	headerSize        = binary.Size(elf.Header64{})
+	programHeaderSize = binary.Size(elf.Prog64{})
+)
+
+// decode reads numbers, which data is long enough for.
+func decode[T any](data []byte) (v T) {
+	binary.Decode(data, le, &v) //nolint:errcheck // it fits
+	return v
+}
 
 func (f *File) read() error {
 	info, err := f.in.Stat()
-	if err != nil {
-		return f.refuse("The core file %s cannot be looked at: %v.", f.Path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return f.refuse("%s is not a file with a core in it, but a %s.", f.Path, kindOf(info.Mode()))
+	switch {
+	case err != nil:
+		return fmt.Errorf("the core file %s cannot be looked at: %w", f.Path, err)
+	case info.IsDir():
+		return fmt.Errorf("%s is not a file with a core in it, but a directory", f.Path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a file with a core in it, but a device, pipe or socket", f.Path)
 	}
 	f.size = uint64(info.Size())
-	header := make([]byte, headerSize)
-	if n, err := f.in.ReadAt(header, 0); err != nil && !errors.Is(err, io.EOF) {
-		return f.refuse("The core file %s cannot be read: %v.", f.Path, err)
-	} else if n < headerSize {
-		return f.notCore(header[:n])
+	raw := make([]byte, headerSize)
+	n, err := f.in.ReadAt(raw, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the core file %s cannot be read: %w", f.Path, err)
 	}
-	if !bytes.HasPrefix(header, []byte(elf.ELFMAG)) {
-		return f.notCore(header)
+	if n < headerSize || !bytes.HasPrefix(raw, []byte(elf.ELFMAG)) {
+		return f.notCore(raw[:n])
 	}
-	if elf.Class(header[elf.EI_CLASS]) != elf.ELFCLASS64 || elf.Data(header[elf.EI_DATA]) != elf.ELFDATA2LSB {
-		return f.refuse("%s is of a machine that Cohort does not debug: it reads cores of 64-bit little-endian "+
-			"programs, and this is %s, %s.",
-			f.Path, elf.Class(header[elf.EI_CLASS]), elf.Data(header[elf.EI_DATA]))
+	header := decode[elf.Header64](raw)
+	if class, data := elf.Class(raw[elf.EI_CLASS]), elf.Data(raw[elf.EI_DATA]); class != elf.ELFCLASS64 ||
+		data != elf.ELFDATA2LSB {
+		return fmt.Errorf("%s is of a machine that Cohort does not debug: it reads cores of 64-bit little-endian programs, "+
+			"and this is %s, %s", f.Path, class, data)
 	}
-	le := binary.LittleEndian
-	switch kind := elf.Type(le.Uint16(header[16:])); kind {
+	switch kind := elf.Type(header.Type); kind {
 	case elf.ET_CORE:
 	case elf.ET_EXEC, elf.ET_DYN:
-		return f.refuse("%s is a program or a library, not a core file. Give the program first, and then its core "+
-			"files.", f.Path)
-	case elf.ET_NONE, elf.ET_REL, elf.ET_LOOS, elf.ET_HIOS, elf.ET_LOPROC, elf.ET_HIPROC:
-		return f.refuse("%s is an ELF file of type %v, not a core file.", f.Path, kind)
+		return fmt.Errorf("%s is a program or a library, not a core file: give the program first, and then its core files",
+			f.Path)
 	default:
-		return f.refuse("%s is an ELF file of type %v, not a core file.", f.Path, kind)
+		return fmt.Errorf("%s is an ELF file of type %v, not a core file", f.Path, kind)
 	}
-	count, err := f.countHeaders(header)
-	if err != nil {
-		return err
+	count := uint64(header.Phnum)
+	if header.Phentsize != uint16(programHeaderSize) {
+		return f.damaged("its program headers have %d bytes each instead of %d", header.Phentsize, programHeaderSize)
 	}
-	return f.readHeaders(le.Uint64(header[32:]), count)
+	if count == 0xffff { // and more: the number is in the first section header
+		section := make([]byte, binary.Size(elf.Section64{}))
+		if err := f.exactly(section, header.Shoff); err != nil {
+			return err
+		}
+		count = uint64(decode[elf.Section64](section).Info)
+	}
+	if count == 0 || count > maxSegments {
+		return f.damaged("it claims to have %d pieces of memory, and from 1 to %d are possible", count, maxSegments)
+	}
+	return f.readSegments(header.Phoff, count)
 }
 
 // notCore says what a file is that is none.
 func (f *File) notCore(head []byte) error {
 	if f.size == 0 {
-		return f.refuse("The core file %s is empty. A limit on the size of core files (ulimit -c) or a full disk may "+
-			"be why.", f.Path)
+		return fmt.Errorf("the core file %s is empty: %s", f.Path, whyCut)
 	}
 	for _, p := range packed {
 		if bytes.HasPrefix(head, []byte(p.magic)) {
-			return f.refuse("%s is compressed with %s. Unpack it first (%s), and give the core file that comes out; "+
-				"coredumpctl dump does so by itself.", f.Path, p.name, p.tool)
+			return fmt.Errorf("%s is compressed with %s: unpack it first (%s), and give the core file that comes out; "+
+				"coredumpctl dump does so by itself", f.Path, p.name, p.tool)
 		}
 	}
 	if bytes.HasPrefix(head, []byte("ProblemType:")) {
-		return f.refuse("%s is a report of Apport. Unpack it (apport-unpack %s DIRECTORY), and give DIRECTORY/CoreDump.", f.Path, f.Path)
+		return fmt.Errorf("%s is a report of Apport: unpack it (apport-unpack %s DIRECTORY), and give DIRECTORY/CoreDump",
+			f.Path, f.Path)
 	}
-	return f.refuse("%s is not a core file: it does not begin as one.", f.Path)
-}
-
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "directory"
-	case mode&fs.ModeNamedPipe != 0:
-		return "pipe"
-	case mode&fs.ModeDevice != 0:
-		return "device"
-	}
-	return "socket or the like"
-}
-
-// countHeaders returns how many program headers there are; above 65534 the number is in the first section header.
-func (f *File) countHeaders(header []byte) (uint64, error) {
-	le := binary.LittleEndian
-	if got := le.Uint16(header[54:]); got != programHeaderSize {
-		return 0, f.refuse("The core file %s is damaged: its program headers have %d bytes each instead of %d.", f.Path,
-			got, programHeaderSize)
-	}
-	count := uint64(le.Uint16(header[56:]))
-	if const16 := uint64(0xffff); count == const16 {
-		section := make([]byte, sectionHeaderSize)
-		if err := f.exactly(section, le.Uint64(header[40:])); err != nil {
-			return 0, err
-		}
-		count = uint64(le.Uint32(section[44:]))
-	}
-	if count == 0 || count > maxSegments {
-		return 0, f.refuse("The core file %s is damaged: it claims to have %d pieces of memory, and from 1 to %d are "+
-			"possible.", f.Path, count, maxSegments)
-	}
-	return count, nil
+	return fmt.Errorf("%s is not a core file: it does not begin as one", f.Path)
 }
 
 // exactly reads what must be there.
 func (f *File) exactly(p []byte, offset uint64) error {
 	if offset > f.size || uint64(len(p)) > f.size-offset {
-		return f.refuse("The core file %s is cut off: it has %d bytes, and not even the list of what is in it is "+
-			"whole. %s", f.Path, f.size, whyCut)
+		return fmt.Errorf("the core file %s is cut off: it has %d bytes, and not even the list of what is in it is whole; %s",
+			f.Path, f.size, whyCut)
 	}
 	if _, err := f.in.ReadAt(p, int64(offset)); err != nil {
-		return f.refuse("The core file %s cannot be read: %v.", f.Path, err)
+		return fmt.Errorf("the core file %s cannot be read: %w", f.Path, err)
 	}
 	return nil
 }
 
-const whyCut = "A limit on the size of core files (ulimit -c) or a full disk may be why."
-
-func (f *File) readHeaders(offset, count uint64) error {
-	le := binary.LittleEndian
-	raw := make([]byte, count*programHeaderSize)
+// readSegments reads the program headers: where memory is in the file, and the notes.
+func (f *File) readSegments(offset, count uint64) error {
+	raw := make([]byte, count*uint64(programHeaderSize))
 	if err := f.exactly(raw, offset); err != nil {
 		return err
 	}
 	var notes []byte
 	for ; len(raw) > 0; raw = raw[programHeaderSize:] {
-		kind := elf.ProgType(le.Uint32(raw))
-		at, start, inFile, inMemory := le.Uint64(raw[8:]), le.Uint64(raw[16:]), le.Uint64(raw[32:]), le.Uint64(raw[40:])
-		if kind == elf.PT_NOTE {
-			if inFile > maxNotes || uint64(len(notes))+inFile > maxNotes {
-				return f.refuse("The core file %s is damaged: it claims to have %d bytes of notes.", f.Path, inFile)
+		switch h := decode[elf.Prog64](raw); elf.ProgType(h.Type) { //nolint:exhaustive // the others hold nothing
+		case elf.PT_NOTE:
+			if h.Filesz > maxNotes || uint64(len(notes))+h.Filesz > maxNotes {
+				return f.damaged("it claims to have %d bytes of notes", h.Filesz)
 			}
-			if at > f.size || inFile > f.size-at {
-				return f.exactly(make([]byte, 1), f.size) // says that it is cut off
-			}
-			piece := make([]byte, inFile)
-			if err := f.exactly(piece, at); err != nil {
+			piece := make([]byte, min(h.Filesz, f.size+1)) // one more than there is says that it is cut off
+			if err := f.exactly(piece, h.Off); err != nil {
 				return err
 			}
 			notes = append(notes, piece...)
+		case elf.PT_LOAD:
+			s := segment{start: h.Vaddr, end: h.Vaddr + h.Memsz, offset: h.Off}
+			if s.end < s.start {
+				return f.damaged("memory at 0x%x cannot have %d bytes", h.Vaddr, h.Memsz)
+			}
+			dumped := min(h.Filesz, h.Memsz)
+			s.data = min(dumped, f.size-min(h.Off, f.size))
+			f.Missing += dumped - s.data
+			f.segments = append(f.segments, s)
 		}
-		if kind != elf.PT_LOAD {
-			continue
-		}
-		s := segment{start: start, end: start + inMemory, offset: at, data: min(inFile, inMemory)}
-		if s.end < s.start {
-			return f.refuse("The core file %s is damaged: memory at 0x%x cannot have %d bytes.", f.Path, start,
-				inMemory)
-		}
-		here := uint64(0)
-		if at < f.size {
-			here = min(s.data, f.size-at)
-		}
-		f.Missing += s.data - here
-		s.data = here
-		f.segments = append(f.segments, s)
 	}
 	slices.SortFunc(f.segments, func(a, b segment) int { return cmp.Compare(a.start, b.start) })
 	return f.readNotes(notes)

@@ -3,7 +3,6 @@ package corefile_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -157,8 +156,7 @@ func truncated(t *testing.T, core string, addr uint64, opens bool) {
 		f, err := corefile.Open(path)
 		if err != nil {
 			refused++
-			if text := err.Error(); !errors.As(err, new(*corefile.Error)) || !strings.Contains(text, path) ||
-				!strings.HasSuffix(text, ".") {
+			if !strings.Contains(err.Error(), path) {
 				t.Errorf("%d bytes: %v", n, err)
 			}
 			continue
@@ -195,11 +193,11 @@ func TestRefused(t *testing.T) {
 	}
 	header := "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9) + "\x04\x00\x3e\x00"
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none"): "does not exist.",
-		dir:                        "a directory.",
-		"/dev/null":                "a device.",
+		filepath.Join(dir, "none"): "does not exist",
+		dir:                        "a directory",
+		"/dev/null":                "a device",
 		self:                       "a program or a library, not a core file",
-		write("empty", ""):         "is empty.",
+		write("empty", ""):         "is empty",
 		write("text", "hello\n"):   "is not a core file",
 		write("zst", "\x28\xb5\x2f\xfd and so on"):                        "zstd -d",
 		write("gz", "\x1f\x8b"):                                           "gunzip",
@@ -212,7 +210,7 @@ func TestRefused(t *testing.T) {
 		if err == nil {
 			f.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasSuffix(err.Error(), ".") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.HasSuffix(err.Error(), ".") {
 			t.Errorf("%s: %v; want %q", path, err, want)
 		}
 	}
@@ -229,7 +227,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		c, err := corefile.Open(path)
 		if err != nil {
-			if !errors.As(err, new(*corefile.Error)) {
+			if !strings.Contains(err.Error(), path) {
 				t.Errorf("%v", err)
 			}
 			return

@@ -5,5 +5,5 @@
 // MPI, of gdb or of Cohort. It runs nothing and writes nothing.
 //
 // **Invariant:** nothing in the file is trusted. Every size is bounded before it is used, and a file that ends too
-// early, or contradicts itself, yields an [*Error] with whole sentences, never a panic or a giant allocation.
+// early, or contradicts itself, yields an error, never a panic or a giant allocation.
 package corefile

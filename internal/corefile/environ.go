@@ -1,9 +1,6 @@
 package corefile
 
-import (
-	"bytes"
-	"encoding/binary"
-)
+import "bytes"
 
 // Bounds of the environment; the kernel's own are of this order.
 const (
@@ -24,38 +21,25 @@ func (f *File) Environment() []string {
 	if !ok || len(f.auxv) < 32 {
 		return nil
 	}
-	low := last - min(last, maxAbove)
-	for _, piece := range f.dumped(low, last) {
-		if piece[1] != last {
-			continue
+	pieces := f.dumped(last-min(last, maxAbove), last)
+	if len(pieces) == 0 || pieces[len(pieces)-1][1] != last {
+		return nil
+	}
+	from := pieces[len(pieces)-1][0]
+	buf := make([]byte, last-from)
+	if n, _ := f.ReadMemory(from, buf); n < len(buf) {
+		return nil
+	}
+	for at := int(-from & 7); at+32 <= len(buf); at += 8 {
+		if bytes.Equal(buf[at:at+32], f.auxv[:32]) {
+			return f.variables(buf[:at])
 		}
-		buf := make([]byte, piece[1]-piece[0])
-		if n, _ := f.ReadMemory(piece[0], buf); n < len(buf) {
-			return nil
-		}
-		at := f.findAux(buf, piece[0])
-		if at < 0 {
-			return nil
-		}
-		return f.variables(buf[:at])
 	}
 	return nil
 }
 
-// findAux returns where in buf, the memory at addr, the auxiliary vector is; -1: nowhere.
-func (f *File) findAux(buf []byte, addr uint64) int {
-	want := f.auxv[:32]
-	for i := int(-addr & 7); i+len(want) <= len(buf); i += 8 {
-		if bytes.Equal(buf[i:i+len(want)], want) {
-			return i
-		}
-	}
-	return -1
-}
-
 // variables reads the strings to which the pointers at the end of below point.
 func (f *File) variables(below []byte) []string {
-	le := binary.LittleEndian
 	if len(below) < 8 || le.Uint64(below[len(below)-8:]) != 0 {
 		return nil
 	}

@@ -3,7 +3,7 @@ package corefile
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
+	"debug/elf"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -28,27 +28,20 @@ const (
 
 // eachNote calls take for each note; false: they end within one.
 func eachNote(notes []byte, take func(name string, kind uint32, data []byte)) bool {
-	le := binary.LittleEndian
-	for len(notes) > 0 {
-		if len(notes) < 12 {
-			return len(bytes.Trim(notes, "\x00")) == 0
-		}
+	for len(notes) >= 12 {
 		nameSize, dataSize, kind := uint64(le.Uint32(notes)), uint64(le.Uint32(notes[4:])), le.Uint32(notes[8:])
 		notes = notes[12:]
-		padded := (nameSize+3)&^3 + (dataSize+3)&^3
-		if (nameSize+3)&^3+dataSize > uint64(len(notes)) {
+		at := (nameSize + 3) &^ 3
+		if at+dataSize > uint64(len(notes)) {
 			return false
 		}
-		name := strings.TrimRight(string(notes[:nameSize]), "\x00")
-		data := notes[(nameSize+3)&^3:][:dataSize]
-		take(name, kind, data)
-		notes = notes[min(padded, uint64(len(notes))):]
+		take(strings.TrimRight(string(notes[:nameSize]), "\x00"), kind, notes[at:at+dataSize])
+		notes = notes[min(at+(dataSize+3)&^3, uint64(len(notes))):]
 	}
-	return true
+	return len(bytes.Trim(notes, "\x00")) == 0
 }
 
 func (f *File) readNotes(notes []byte) error {
-	le := binary.LittleEndian
 	bad := false
 	whole := eachNote(notes, func(name string, kind uint32, data []byte) {
 		if name != "CORE" {
@@ -81,8 +74,7 @@ func (f *File) readNotes(notes []byte) error {
 		}
 	})
 	if !whole || bad || len(f.Threads) == 0 {
-		return f.refuse("The core file %s is damaged: its notes, which list threads and mapped files, contradict "+
-			"themselves.", f.Path)
+		return f.damaged("its notes, which list threads and mapped files, contradict themselves")
 	}
 	f.Process.Signal = f.Threads[0].Signal
 	if f.Process.Pid == 0 {
@@ -99,7 +91,6 @@ func text(field []byte) string {
 
 // readFiles reads NT_FILE: a count, a page size, that many ranges, and then as many paths.
 func (f *File) readFiles(data []byte) bool {
-	le := binary.LittleEndian
 	if len(data) < 16 {
 		return false
 	}
@@ -131,7 +122,6 @@ func (f *File) readFiles(data []byte) bool {
 
 // aux is an entry of the auxiliary vector.
 func (f *File) aux(tag uint64) (uint64, bool) {
-	le := binary.LittleEndian
 	for v := f.auxv; len(v) >= 16; v = v[16:] {
 		if t := le.Uint64(v); t == tag {
 			return le.Uint64(v[8:]), true
@@ -145,28 +135,27 @@ func (f *File) aux(tag uint64) (uint64, bool) {
 // BuildID is the GNU build-id, in hex, of the file whose first page was mapped at start, as the core has it; "" if it
 // does not.
 func (f *File) BuildID(start uint64) string {
-	le := binary.LittleEndian
-	header := make([]byte, headerSize)
-	if n, _ := f.ReadMemory(start, header); n < headerSize || !bytes.HasPrefix(header, []byte("\x7fELF")) {
+	raw := make([]byte, headerSize)
+	if n, _ := f.ReadMemory(start, raw); n < headerSize || !bytes.HasPrefix(raw, []byte(elf.ELFMAG)) {
 		return ""
 	}
-	offset, count := le.Uint64(header[32:]), uint64(le.Uint16(header[56:]))
-	if offset > 1<<20 || count > 1<<10 || le.Uint16(header[54:]) != programHeaderSize {
+	header := decode[elf.Header64](raw)
+	if header.Phoff > 1<<20 || header.Phnum > 1<<10 || header.Phentsize != uint16(programHeaderSize) {
 		return ""
 	}
-	headers := make([]byte, count*programHeaderSize)
-	if n, _ := f.ReadMemory(start+offset, headers); n < len(headers) {
+	raw = make([]byte, int(header.Phnum)*programHeaderSize)
+	if n, _ := f.ReadMemory(start+header.Phoff, raw); n < len(raw) {
 		return ""
 	}
 	id := ""
-	for h := headers; len(h) > 0; h = h[programHeaderSize:] {
-		// by its place in the file: the first page of it is what was mapped here
-		at, size := le.Uint64(h[8:]), le.Uint64(h[32:])
-		if le.Uint32(h) != 4 || size > 1<<16 { // PT_NOTE
+	for ; len(raw) > 0; raw = raw[programHeaderSize:] {
+		h := decode[elf.Prog64](raw)
+		if elf.ProgType(h.Type) != elf.PT_NOTE || h.Filesz > 1<<16 {
 			continue
 		}
-		notes := make([]byte, size)
-		if n, _ := f.ReadMemory(start+at, notes); n < len(notes) {
+		notes := make([]byte, h.Filesz)
+		// by its place in the file: the first page of it is what was mapped here
+		if n, _ := f.ReadMemory(start+h.Off, notes); n < len(notes) {
 			continue
 		}
 		eachNote(notes, func(name string, kind uint32, data []byte) {

@@ -2,13 +2,11 @@
 package modules
 
 import (
-	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"sort"
-	"strconv"
 	"strings"
 )
 
@@ -21,14 +19,20 @@ type Map struct {
 	spans []Span
 }
 
-// Span is where a file is mapped.
+// Span is where a file is mapped, from an offset in it on.
 type Span struct {
-	From, To uint64
-	Path     string
+	From, To, Offset uint64
+	Path             string
 }
 
 // At is the file at an address, or "".
 func (m *Map) At(pc uint64) string {
+	s, _ := m.SpanAt(pc)
+	return s.Path
+}
+
+// SpanAt is the mapping of a file that an address is in, if it is in one.
+func (m *Map) SpanAt(pc uint64) (s Span, ok bool) {
 	switch {
 	case m.Core != nil:
 		m.spans = m.Core
@@ -38,34 +42,28 @@ func (m *Map) At(pc uint64) string {
 	}
 	i := sort.Search(len(m.spans), func(i int) bool { return m.spans[i].To > pc })
 	if i < len(m.spans) && m.spans[i].From <= pc {
-		return m.spans[i].Path
+		return m.spans[i], true
 	}
-	return ""
+	return Span{}, false
 }
 
 // Read returns the files that a process has mapped as code, in order of address; none if the process is gone.
-func Read(pid int) []Span {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/maps", pid))
+func Read(pid int) (spans []Span) {
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }()
-	var spans []Span
-	sc := bufio.NewScanner(f)
-	for sc.Scan() {
+	for line := range strings.Lines(string(maps)) {
 		// 55..-55.. r-xp 00001000 fe:00 123   /path with blanks
-		fields := strings.SplitN(sc.Text(), " ", 6)
+		fields := strings.SplitN(line, " ", 6)
 		if len(fields) < 6 || !strings.Contains(fields[1], "x") {
 			continue
 		}
-		from, to, ok := strings.Cut(fields[0], "-")
-		a, err1 := strconv.ParseUint(from, 16, 64)
-		b, err2 := strconv.ParseUint(to, 16, 64)
-		path := strings.TrimSpace(fields[5])
-		if !ok || err1 != nil || err2 != nil || path == "" {
-			continue
+		s := Span{Path: strings.TrimSuffix(strings.TrimSpace(fields[5]), " (deleted)")}
+		_, err := fmt.Sscanf(fields[0]+" "+fields[2], "%x-%x %x", &s.From, &s.To, &s.Offset)
+		if err == nil && s.Path != "" {
+			spans = append(spans, s)
 		}
-		spans = append(spans, Span{a, b, strings.TrimSuffix(path, " (deleted)")})
 	}
 	return spans
 }

@@ -4,6 +4,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"fmt"
+	"slices"
 )
 
 // File looks up addresses in one ELF file, which it reads once. It is for one goroutine at a time.
@@ -123,15 +124,7 @@ func (f *File) function(r *dwarf.Reader, vaddr uint64) string {
 
 func (f *File) covers(e *dwarf.Entry, vaddr uint64) bool {
 	ranges, err := f.dwarf.Ranges(e)
-	if err != nil {
-		return false
-	}
-	for _, r := range ranges {
-		if vaddr >= r[0] && vaddr < r[1] {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(ranges, func(r [2]uint64) bool { return vaddr >= r[0] && vaddr < r[1] })
 }
 
 // name follows an entry to where it was declared; references of a damaged file may lead in a circle.
@@ -152,24 +145,4 @@ func (f *File) name(e *dwarf.Entry, depth int) string {
 		}
 	}
 	return ""
-}
-
-// At gives an address as the file's own program headers count it, for InFile.
-func At(vaddr uint64) func([]*elf.Prog) (uint64, bool) {
-	return func([]*elf.Prog) (uint64, bool) { return vaddr, true }
-}
-
-// InFile finds the line of an address in an ELF file; address is given the segments of the file. To look up several
-// addresses, open a File.
-func InFile(path string, address func([]*elf.Prog) (uint64, bool)) (Location, error) {
-	f, err := Open(path)
-	if err != nil {
-		return Location{Module: path}, err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	vaddr, ok := address(f.elf.Progs)
-	if !ok {
-		return Location{Module: path}, fmt.Errorf("looking for a source line: the address is in no segment of %s", path)
-	}
-	return f.At(vaddr), nil
 }

@@ -2,6 +2,7 @@ package sourceline_test
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,7 +133,41 @@ func TestNoFile(t *testing.T) {
 		!strings.Contains(err.Error(), "none") {
 		t.Error(err)
 	}
-	if _, err := sourceline.InFile("/proc/self/exe", func([]*elf.Prog) (uint64, bool) { return 0, false }); err == nil {
-		t.Error("an address in no segment was found")
+}
+
+func TestInProcess(t *testing.T) {
+	path := build(t, "program.c", `#include <stdio.h>
+int main(void) {
+  printf("%p\n", (void *)main);
+  fflush(stdout);
+  getchar();
+}
+`, "gcc", "-g")
+	cmd := exec.CommandContext(t.Context(), path)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pc uint64
+	if _, err := fmt.Fscanf(out, "%v", &pc); err != nil {
+		t.Fatal(err)
+	}
+	l, err := sourceline.InProcess(cmd.Process.Pid, pc)
+	if l.File = filepath.Base(l.File); err != nil || l.String() != "main at program.c:2" {
+		t.Errorf("%v, %v", l, err)
+	}
+	if l, err := sourceline.InProcess(cmd.Process.Pid, 16); err == nil {
+		t.Errorf("an address that is not mapped is %v", l)
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -150,7 +150,7 @@ func placeParts(types []datatype.Part, counts, displs []int64, addr uint64, inBy
 		var k datatype.Calc
 		offset := displs[i]
 		if !inBytes {
-			offset = k.Mul(offset, p.Type.Figures().Extent)
+			offset = k.Mul(offset, p.Type.Figures.Extent)
 		}
 		if k.Bad {
 			return nil, fault.Errorf(fault.TooLarge, 0, "Displacement %d of part %d is more than 2^62 bytes.",
@@ -166,11 +166,11 @@ func (c *Call) rootRole() rootRole {
 		return rootUnknown
 	}
 	root, err := c.given.number("root")
-	inter := c.comm.Kind() == abi.CommInter
+	inter := c.comm.Kind == abi.CommInter
 	switch {
 	case err != nil:
 		return rootUnknown
-	case inter && root == c.r.RootConst(), !inter && root == int64(c.comm.Rank()):
+	case inter && root == c.r.RootConst(), !inter && root == int64(c.comm.Rank):
 		return rootSelf
 	case inter && root == c.r.ProcNull():
 		return rootNobody
@@ -179,11 +179,11 @@ func (c *Call) rootRole() rootRole {
 }
 
 // group is the ranks in MPI_COMM_WORLD of those that the call communicates with.
-func (c *Call) group() []uint32 {
-	if c.comm.Kind() == abi.CommInter {
-		return c.comm.Remote()
+func (c *Call) group() []int64 {
+	if c.comm.Kind == abi.CommInter {
+		return c.comm.Remote
 	}
-	return c.comm.Members()
+	return c.comm.Members
 }
 
 // nameOf is how an argument is written, or else what it is called.

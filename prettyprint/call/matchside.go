@@ -154,7 +154,7 @@ func (c *Call) partFor(s *callSide, peer int) (*callPart, error) {
 		return &s.parts[0], nil
 	}
 	if c.comm != nil && peer >= 0 {
-		i := slices.Index(c.group(), uint32(peer))
+		i := slices.Index(c.group(), int64(peer))
 		if i >= 0 && len(c.group()) == len(s.parts) { // not so for neighbours
 			return &s.parts[i], nil
 		}
@@ -170,14 +170,14 @@ func (c *Call) envelope(receives bool) *datatype.Envelope {
 	if c.comm == nil {
 		return e
 	}
-	e.Comm, e.CommName = c.comm.GlobalID(), c.comm.Brief()
-	inWorld := func(group []uint32, n int64) int64 {
+	e.Comm, e.CommName = c.comm.Record.GlobalID, c.comm.Brief()
+	inWorld := func(group []int64, n int64) int64 {
 		if n < 0 || n >= int64(len(group)) || group[n] == handle.OutsideWorld {
 			return datatype.NotKnown
 		}
-		return int64(group[n])
+		return group[n]
 	}
-	e.Self = inWorld(c.comm.Members(), int64(c.comm.Rank()))
+	e.Self = inWorld(c.comm.Members, int64(c.comm.Rank))
 	peer, tags := "dest", []string{"sendtag", "tag"}
 	if receives {
 		peer, tags = "source", []string{"recvtag", "tag"}

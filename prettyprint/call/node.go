@@ -24,7 +24,7 @@ func (s *callSide) what() string {
 	}
 	var elements int64
 	for i := range s.parts {
-		elements = datatype.SatAdd(elements, datatype.SatMul(max(s.parts[i].count, 0), s.parts[i].Type.Elements()))
+		elements = datatype.SatAdd(elements, datatype.SatMul(max(s.parts[i].count, 0), s.parts[i].Type.Elements))
 	}
 	return view.Plural(int64(len(s.parts)), "part") + ", " + datatype.BasicElements(elements)
 }
@@ -327,7 +327,7 @@ func (c *Call) sideText(w *strings.Builder, s *callSide, opt view.Options) error
 			return err
 		}
 		left -= min(b.Len(), left)
-		if p.Type.Freed() && (c.State == Pending || c.State == Running) {
+		if p.Type.Freed && (c.State == Pending || c.State == Running) {
 			continue // which a program may do meanwhile
 		}
 		if err := datatype.WriteWarnings(w, p.Type); err != nil {

@@ -132,12 +132,12 @@ func (g *recordArguments) types(a *abi.Side, spec mpispec.Buffer, n int) ([]data
 	case t == nil:
 		return nil, fault.Errorf(fault.NotFound, 0,
 			"The datatype of the buffer at 0x%x, with the handle 0x%x, is not known.", a.Buffer, a.Handle)
-	case t.Problem() != nil:
-		return nil, t.Problem()
+	case t.Problem != nil:
+		return nil, t.Problem
 	}
 	name := g.text(spec.Type) // how the program calls it: in this call, or by its name
 	if !word.MatchString(name) {
-		name = cmp.Or(t.Name(), t.Combiner().String())
+		name = cmp.Or(t.Name, t.Combiner().String())
 	}
 	return []datatype.Part{{Name: name, Type: t}}, nil
 }

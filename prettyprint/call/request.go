@@ -94,7 +94,7 @@ func (q *Request) since() string {
 // Node is the request as a tree.
 func (q *Request) Node(name string) view.Node {
 	value := q.summary()
-	if q.Freed() {
+	if q.Freed {
 		value += ", freed"
 	}
 	c := q.Call()

@@ -218,12 +218,12 @@ func (a *sourceArguments) peers(c *Call, spec mpispec.Buffer) (int, error) {
 	case spec.Times == mpispec.OwnOf:
 		return 1, nil
 	}
-	n := c.comm.Size()
-	if c.comm.Kind() == abi.CommInter {
-		n = len(c.comm.Remote())
+	n := c.comm.Size
+	if c.comm.Kind == abi.CommInter {
+		n = len(c.comm.Remote)
 	}
 	if spec.Times == mpispec.PerSource || spec.Times == mpispec.PerTarget {
-		dims, _, _ := c.comm.Cart()
+		dims := c.comm.Dims
 		if len(dims) == 0 {
 			return 0, fault.Errorf(fault.NotDecoded, 0,
 				"How many neighbours this rank has in %s is not recorded; for Cartesian communicators it is.",
@@ -242,7 +242,7 @@ func (a *sourceArguments) peers(c *Call, spec mpispec.Buffer) (int, error) {
 // count evaluates the count of a buffer in one piece.
 func (a *sourceArguments) count(c *Call, spec mpispec.Buffer, n int) (int64, error) {
 	if spec.Times == mpispec.OwnOf || spec.Times == mpispec.SumOf {
-		me := c.comm.Rank()
+		me := c.comm.Rank
 		if spec.Times == mpispec.OwnOf {
 			n = me + 1
 		}

@@ -85,7 +85,7 @@ func (c *command) buffer(args []string) (n view.Node, err error) {
 		what = fmt.Sprintf("%s × %s", view.Grouped(count), what)
 	}
 	if p.At.IsZero() {
-		size += ", " + view.ByteCount(count*p.Type.Figures().Size) + " of data"
+		size += ", " + view.ByteCount(count*p.Type.Figures.Size) + " of data"
 	} else {
 		what = "part " + p.At.String() + " of " + what
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
-// place in an expanded type-tree: what one address names. It is a row of instances of a type, one instance, or a part
-// of one with its leading indices fixed.
+// Location is a place in an expanded type-tree: what one address names. It is a row of instances of a type, one
+// instance, or a part of one with its leading indices fixed.
 type Location struct {
 	prefix, short string // the address up to t, in long and in short form
 	t             *Type
@@ -21,12 +21,38 @@ type Location struct {
 	fixed         []int64 // indices given, fewer than t.stages()
 }
 
+// instances is the place of count instances of t, which Check allows.
+func (t *Type) instances(name string, count int64) Location {
+	if count == 1 {
+		count = -1
+	}
+	return Location{prefix: name, short: name, t: t, row: count}
+}
+
+// Check is an error if there cannot be so many instances of t in what is of the user's.
+func (t *Type) Check(count int64, what string) error {
+	var c Calc
+	c.Mul(count, t.Elements)
+	c.Mul(count, t.Figures.Extent)
+	c.Mul(count, t.Figures.Size)
+	switch {
+	case t.Problem != nil:
+		return t.Problem
+	case count < 0:
+		return fault.Errorf(fault.Usage, 0, "The count of the %s is %d; MPI takes counts from 0 on.", what, count)
+	case c.Bad:
+		return fault.Errorf(fault.TooLarge, 0, "A %s of %d instances of the datatype %s has more than 2^62 elements or "+
+			"bytes.", what, count, t.Title())
+	}
+	return nil
+}
+
 // width is the number of children of the place in the expanded type-tree.
 func (l Location) width() int64 {
 	switch {
 	case l.row >= 0:
 		return l.row
-	case l.t.isLeaf() || l.t.problem != nil:
+	case l.t.isLeaf() || l.t.Problem != nil:
 		return 0
 	case l.t.layout.list == nil:
 		return l.t.layout.dims[len(l.fixed)].n
@@ -40,19 +66,14 @@ func (l Location) width() int64 {
 func (l Location) child(k int64) Location {
 	if l.row >= 0 {
 		mark := fmt.Sprintf("{%d}", k)
-		return Location{l.prefix + mark, l.short + mark, l.t, l.base + k*l.t.Figures().Extent, -1, nil}
+		return Location{l.prefix + mark, l.short + mark, l.t, l.base + k*l.t.Figures.Extent, -1, nil}
 	}
-	fixed := slices.Concat(l.fixed, []int64{k})
-	if len(fixed) < l.t.stages() {
-		return Location{l.prefix, l.short, l.t, l.base, -1, fixed}
+	l.fixed = slices.Concat(l.fixed, []int64{k})
+	if len(l.fixed) < l.t.stages() {
+		return l
 	}
-	f := frame{t: l.t, base: l.base, idx: fixed}
-	below := l.t.layout.child
-	if list := l.t.layout.list; list != nil {
-		below = list.child(int(fixed[0]))
-	}
-	inner := Location{l.prefix, l.short, l.t, l.base, -1, fixed}
-	return Location{inner.Long(), inner.brief(), below, f.position(), -1, nil}
+	below, at := l.t.copyAt(l.fixed)
+	return Location{l.Long(), l.brief(), below, l.base + at, -1, nil}
 }
 
 // Long is the address in the paper's long form: t(STRUCT)[2][5](CHAR).
@@ -76,25 +97,69 @@ func brackets(idx []int64) string {
 	return s.String()
 }
 
+// copies are those of one type that a part of an instance consists of.
+func (l Location) copies() (n int64, child *Type) {
+	if list := l.t.layout.list; list != nil {
+		i := int(l.fixed[0])
+		return list.length(i), list.child(i)
+	}
+	n = 1
+	for _, d := range l.t.layout.dims[len(l.fixed):] {
+		n *= d.n
+	}
+	return n, l.t.layout.child
+}
+
 // Elements is the number of basic elements at and below the place.
 func (l Location) Elements() int64 {
 	switch {
 	case l.row >= 0:
-		return l.row * l.t.elements // checked when the view was made
+		return l.row * l.t.Elements // see Check
 	case len(l.fixed) == 0:
-		return l.t.elements
-	case l.t.layout.list != nil:
-		i := int(l.fixed[0])
-		return l.t.layout.list.length(i) * l.t.layout.list.child(i).elements
+		return l.t.Elements
 	}
-	n := l.t.layout.child.elements
-	for _, d := range l.t.layout.dims[len(l.fixed):] {
-		n *= d.n
-	}
-	return n
+	n, child := l.copies()
+	return n * child.Elements
 }
 
-// first is the number of the place's first element within its instance of t; row < 0.
+// TypeText says what lies at the place.
+func (l Location) TypeText() string {
+	n, t := l.row, l.t
+	if n < 0 {
+		if len(l.fixed) == 0 {
+			return t.Title()
+		}
+		n, t = l.copies()
+	}
+	return fmt.Sprintf("%d × %s", n, t.Title())
+}
+
+// walk visits the elements [from, to) of the place. in is the instance that the element's path starts from.
+func (l Location) walk(from, to int64, visit func(in *Location, e Element)) {
+	in := l
+	w := walker{n: from, visit: func(e Element) bool {
+		visit(&in, e)
+		return true
+	}}
+	if l.row < 0 {
+		w.walk(l.t, l.base, l.first()+from, l.first()+to)
+		return
+	}
+	for each := l.t.Elements; w.n < to; {
+		k := w.n / each
+		in = l.child(k)
+		w.walk(in.t, in.base, w.n-k*each, min(to-k*each, each))
+	}
+}
+
+// Start is the offset of the place: of its first element if it has one.
+func (l Location) Start() int64 {
+	at := l.base
+	l.walk(0, min(l.Elements(), 1), func(_ *Location, e Element) { at = e.Offset })
+	return at
+}
+
+// first is the number of the first element within its instance of t; row < 0.
 func (l Location) first() int64 {
 	switch {
 	case len(l.fixed) == 0:
@@ -109,62 +174,59 @@ func (l Location) first() int64 {
 			k += l.fixed[i]
 		}
 	}
-	return k * l.t.layout.child.elements
+	return k * l.t.layout.child.Elements
 }
 
 // at follows the indices of an address down from the place.
 func (l Location) at(a Address) (Location, error) {
+	bad := func(format string, args ...any) (Location, error) {
+		return l, fault.Errorf(fault.Address, 0, format, args...)
+	}
 	switch {
 	case a.Instance == 0 && l.row < 0 && len(l.fixed) == 0: // the only instance
 	case a.Instance >= 0:
 		if a.Instance >= l.row {
-			return l, fault.Errorf(fault.Address, 0, "The address %s names instance {%d}; the buffer has %d.", a,
-				a.Instance, max(l.row, 1))
+			return bad("The address %s names instance {%d}; the buffer has %d.", a, a.Instance, max(l.row, 1))
 		}
 		l = l.child(a.Instance)
 	case l.row >= 0 && len(a.Index) > 0:
-		return l, fault.Errorf(fault.Address, 0, "The buffer has %d instances of the datatype: say which one, as in "+
-			"{0}%s.",
-			l.row, brackets(a.Index))
+		return bad("The buffer has %d instances of the datatype: say which one, as in {0}%s.", l.row, brackets(a.Index))
 	}
 	for i, k := range a.Index {
-		if err := l.isKind(a, a.kind(i)); err != nil {
+		if err := l.isKind(a, i); err != nil {
 			return l, err
 		}
 		w := l.width()
-		if w == 0 && (l.t.isLeaf() || l.t.problem != nil) {
-			return l, fault.Errorf(fault.Address, 0, "The address %s continues below %s, which is %s and has no parts.",
-				a, l.brief(), l.t.Title())
-		}
-		if k >= w {
-			has := fmt.Sprintf("indices there run from 0 to %d", w-1)
-			if w == 0 {
-				has = "it is empty"
+		switch {
+		case k < w:
+			l = l.child(k)
+		case l.t.isLeaf() || l.t.Problem != nil:
+			return bad("The address %s continues below %s, which is %s and has no parts.", a, l.brief(), l.t.Title())
+		default:
+			has := "it is empty"
+			if w > 0 {
+				has = fmt.Sprintf("indices there run from 0 to %d", w-1)
 			}
-			return l, fault.Errorf(fault.Address, 0,
-				"The address %s fits as far as %s, which is %s: %s, and [%d] was asked for.",
-				a, l.brief(), l.TypeText(), has, k)
+			return bad("The address %s fits as far as %s, which is %s: %s, and [%d] was asked for.", a, l.brief(),
+				l.TypeText(), has, k)
 		}
-		l = l.child(k)
 	}
-	return l, l.isKind(a, a.kind(len(a.Index)))
+	return l, l.isKind(a, len(a.Index))
 }
 
-// isKind checks what an address in the long form says of a place on its way: an address of another type shall not be
-// taken for one of this.
-func (l Location) isKind(a Address, kind string) error {
-	switch {
-	case kind == "":
+// isKind checks what an address in the long form says of a place on its way, before its index i: an address of another
+// type shall not be taken for one of this.
+func (l Location) isKind(a Address, i int) error {
+	datatype := l.row < 0 && len(l.fixed) == 0
+	if i >= len(a.Kinds) || a.Kinds[i] == "" || datatype && l.t.Label() == a.Kinds[i] {
 		return nil
-	case l.row < 0 && len(l.fixed) == 0 && l.t.Label() == kind:
-		return nil
-	case l.row >= 0 || len(l.fixed) > 0:
-		return fault.Errorf(fault.Address, 0,
-			"The address %s says (%s) of %s, which is %s: in the long form, a kind is written where a datatype is.",
-			a, kind, l.brief(), l.TypeText())
 	}
-	return fault.Errorf(fault.Address, 0, "The address %s says (%s) of %s, which is %s: it is an address of another "+
-		"datatype.", a, kind, l.brief(), l.TypeText())
+	why := "in the long form, a kind is written where a datatype is"
+	if datatype {
+		why = "it is an address of another datatype"
+	}
+	return fault.Errorf(fault.Address, 0, "The address %s says (%s) of %s, which is %s: %s.", a, a.Kinds[i], l.brief(),
+		l.TypeText(), why)
 }
 
 // Address names a place in an expanded type-tree: the indices of the paper's section IV.C, and for a buffer of several
@@ -174,14 +236,6 @@ type Address struct {
 	Index    []int64
 	// of the long form: what is before each index, and what after the last; "" or missing: nothing
 	Kinds []string
-}
-
-// kind is what the address says of the place that index i is one of.
-func (a Address) kind(i int) string {
-	if i < len(a.Kinds) {
-		return a.Kinds[i]
-	}
-	return ""
 }
 
 // IsZero reports whether the address names the whole.
@@ -201,73 +255,40 @@ var (
 		`F90_[A-Z]+|UNKNOWN)$`)
 )
 
-// lastPart is the last part of an address: one of the three.
-type lastPart struct {
-	index, instance int64 // -1: it is not one
-	kind            string
-}
-
-// splitAddress takes the last part of an address off the end of s. ok is false if s does not end in one. A basic type
-// in brackets counts only when something of an address is before it, or it would swallow a Fortran index.
-func splitAddress(s string) (rest string, last lastPart, ok bool) {
-	m := addressEnd.FindStringSubmatchIndex(s)
-	if m == nil {
-		return s, last, false
-	}
-	num := func(g int) int64 {
-		if m[2*g] < 0 {
-			return -1
-		}
-		n, err := strconv.ParseInt(s[m[2*g]:m[2*g+1]], 10, 64)
-		if err != nil { // cannot be: 18 digits fit
-			return -1
-		}
-		return n
-	}
-	rest = strings.TrimRight(s[:m[0]], " \t")
-	if rest == "" {
-		return s, last, false
-	}
-	last = lastPart{num(1), num(2), ""}
-	if m[6] >= 0 {
-		last.kind = s[m[6]:m[7]]
-		if !kindInWords.MatchString(last.kind) && !strings.HasSuffix(rest, "]") && !strings.HasSuffix(rest, "}") {
-			return s, last, false
-		}
-	}
-	return rest, last, true
-}
-
 // ParseAddress splits an expression that ends in an address of the expanded type-tree, in long or short form, at every
 // place where the address may begin: the first candidate takes the whole as an expression, the last takes the longest
 // address. So t[2][5] is tried as an expression, as t[2] with [5], and as t with [2][5].
 func ParseAddress(s string) (exprs []string, addrs []Address) {
-	s = strings.TrimSpace(s)
 	cur := Address{Instance: -1}
-	exprs, addrs = append(exprs, s), append(addrs, cur)
-	for {
-		rest, last, ok := splitAddress(s)
+	for s = strings.TrimSpace(s); ; {
+		exprs, addrs = append(exprs, s), append(addrs, cur)
+		m := addressEnd.FindStringSubmatch(s)
 		// nothing of an address is before the instance
-		if !ok || cur.Instance >= 0 || len(cur.Index) >= maxIndices {
+		if m == nil || cur.Instance >= 0 || len(cur.Index) >= maxIndices {
 			return exprs, addrs
 		}
-		cur.Index, cur.Kinds = slices.Clone(cur.Index), slices.Clone(cur.Kinds)
-		if len(cur.Kinds) == 0 {
-			cur.Kinds = []string{""}
+		index, instance, kind := m[1], m[2], m[3]
+		if s = strings.TrimRight(strings.TrimSuffix(s, m[0]), " \t"); s == "" {
+			return exprs, addrs
+		}
+		kinds := []string{""}
+		if len(cur.Kinds) > 0 {
+			kinds = slices.Clone(cur.Kinds)
 		}
 		switch {
-		case last.index >= 0:
-			cur.Index = slices.Insert(cur.Index, 0, last.index)
-			cur.Kinds = slices.Insert(cur.Kinds, 0, "")
-		case last.instance >= 0:
-			cur.Instance = last.instance
-		case cur.Kinds[0] != "": // two kinds of one place
+		case index != "":
+			n, _ := strconv.ParseInt(index, 10, 64) // 18 digits fit
+			cur.Index, kinds = slices.Insert(slices.Clone(cur.Index), 0, n), slices.Insert(kinds, 0, "")
+		case instance != "":
+			cur.Instance, _ = strconv.ParseInt(instance, 10, 64)
+		// A basic type counts only when something of an address is before it, or it would swallow a Fortran index; and
+		// no place has two kinds.
+		case kinds[0] != "", !kindInWords.MatchString(kind) && !strings.HasSuffix(s, "]") && !strings.HasSuffix(s, "}"):
 			return exprs, addrs
 		default:
-			cur.Kinds[0] = last.kind
+			kinds[0] = kind
 		}
-		s = rest
-		exprs, addrs = append(exprs, s), append(addrs, cur)
+		cur.Kinds = kinds
 	}
 }
 
@@ -283,19 +304,12 @@ type Part struct {
 
 // Locate finds what a type with an address behind it names; the address may name any instance.
 func (p Part) Locate() (Location, error) {
-	if p.Type.problem != nil {
-		return Location{}, p.Type.problem
-	}
 	root := Location{prefix: p.Name, short: p.Name, t: p.Type, row: -1}
 	if p.At.Instance >= 0 {
 		root.row = p.At.Instance + 1
 	}
-	var c Calc
-	c.Mul(max(root.row, 1), p.Type.elements)
-	c.Mul(max(root.row, 1), p.Type.Figures().Extent)
-	if c.Bad {
-		return root, fault.Errorf(fault.TooLarge, 0, "%d instances of the datatype %s are more than 2^62 elements or "+
-			"bytes.", root.row, p.Type.Title())
+	if err := p.Type.Check(max(root.row, 1), "row"); err != nil {
+		return root, err
 	}
 	return root.at(p.At)
 }

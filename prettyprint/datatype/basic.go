@@ -1,12 +1,15 @@
 package datatype
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
@@ -35,22 +38,27 @@ type part struct {
 	offset, size, align int64
 }
 
-// parts lists the values that one basic element is made of.
+// parts are the values that one basic element is made of.
 func (t *Type) parts() []part {
+	if t.partsOnce != nil {
+		return t.partsOnce
+	}
 	size := int64(t.Record.BasicSize)
 	if size == 0 && t.Record.TypeSize != unknownFigure {
 		size = t.Record.TypeSize
 	}
 	if t.basic() != abi.BasicPair {
-		return []part{{t.basic(), 0, size, alignOf(t.basic(), size)}}
+		t.partsOnce = []part{{t.basic(), 0, size, alignOf(t.basic(), size)}}
+		return t.partsOnce
 	}
 	first := part{t.Record.Pair, 0, size, alignOf(t.Record.Pair, size)}
 	second := part{abi.BasicInt, 0, 4, 4}
-	if strings.HasPrefix(t.Name(), "MPI_2") { // MPI_2INT, and Fortran's MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER
+	if strings.HasPrefix(t.Name, "MPI_2") { // MPI_2INT, and Fortran's MPI_2REAL, MPI_2DOUBLE_PRECISION, MPI_2INTEGER
 		second = first
 	}
 	second.offset = (first.size + second.align - 1) / second.align * second.align
-	return []part{first, second}
+	t.partsOnce = []part{first, second}
+	return t.partsOnce
 }
 
 // alignOf is the alignment of a basic type in the x86-64 and AArch64 ABIs.
@@ -70,130 +78,123 @@ func alignOf(b abi.Basic, size int64) int64 {
 	return 1
 }
 
-// formatElement shows the value of a basic element; data holds its bytes from offset 0 on, as many as its parts span.
-func (t *Type) formatElement(data []byte) string {
+// appendElement appends the value of a basic element, as the other functions of this name append theirs; data holds its
+// bytes from offset 0 on, as many as its parts span.
+func (t *Type) appendElement(dst, data []byte) []byte {
 	parts := t.parts()
 	if len(parts) == 1 {
-		return t.formatValue(parts[0], data[:parts[0].size])
+		return t.appendValue(dst, parts[0].basic, data[:parts[0].size])
 	}
-	var s []string
-	for _, p := range parts {
-		s = append(s, t.formatValue(p, data[p.offset:p.offset+p.size]))
+	for i, p := range parts {
+		dst = append(dst, [...]string{"{", ", "}[i]...)
+		dst = t.appendValue(dst, p.basic, data[p.offset:p.offset+p.size])
 	}
-	return "{" + strings.Join(s, ", ") + "}"
+	return append(dst, '}')
 }
 
-func (t *Type) formatValue(p part, b []byte) string {
-	switch p.basic {
+func (t *Type) appendValue(dst []byte, basic abi.Basic, b []byte) []byte {
+	switch basic {
 	case abi.BasicChar:
 		if len(b) == 1 {
-			return quoteByte(b[0])
+			return append(append(append(dst, '\''), escapeByte(b[0], '\'')...), '\'')
 		}
 	case abi.BasicInt:
-		return formatInteger(b, true)
+		return appendInteger(dst, b, true)
 	case abi.BasicUint:
-		return formatInteger(b, false)
+		return appendInteger(dst, b, false)
 	case abi.BasicFloat:
-		return t.formatFloat(b)
+		return t.appendFloat(dst, b)
 	case abi.BasicComplex:
-		re, im := t.formatFloat(b[:len(b)/2]), t.formatFloat(b[len(b)/2:])
-		if rest, negative := strings.CutPrefix(im, "-"); negative {
-			return re + " - " + rest + "i"
+		dst = t.appendFloat(dst, b[:len(b)/2])
+		sign, im := " + ", t.appendFloat(nil, b[len(b)/2:])
+		if rest, negative := bytes.CutPrefix(im, []byte("-")); negative {
+			sign, im = " - ", rest
 		}
-		return re + " + " + im + "i"
+		return append(append(append(dst, sign...), im...), 'i')
 	case abi.BasicBool:
-		switch v := formatInteger(b, false); v {
-		case "0":
-			return "false"
-		case "1":
-			return "true"
-		default:
-			return "true (" + v + ")"
-		}
+		return appendTruth(dst, "false", "true", appendInteger(nil, b, false))
 	case abi.BasicLogical:
-		switch v := formatInteger(b, true); v {
-		case "0":
-			return ".FALSE."
-		case "1":
-			return ".TRUE."
-		default:
-			return ".TRUE. (" + v + ")"
-		}
+		return appendTruth(dst, ".FALSE.", ".TRUE.", appendInteger(nil, b, true))
 	case abi.BasicWchar:
-		if v := formatInteger(b, false); len(b) == 4 {
-			n, _ := strconv.ParseUint(v, 10, 32) // four bytes always parse
-			if n <= 0x10ffff {
-				return "L" + strconv.QuoteRune(rune(n))
-			}
+		if len(b) == 4 && binary.LittleEndian.Uint32(b) <= unicode.MaxRune {
+			return strconv.AppendQuoteRune(append(dst, 'L'), rune(binary.LittleEndian.Uint32(b)))
 		}
 	case abi.BasicAddress:
-		v := formatInteger(b, true)
-		if len(b) == 8 && strings.HasSuffix(t.Name(), "AINT") {
-			if n := binary.LittleEndian.Uint64(b); n > 0xffff && int64(n) > 0 {
-				return fmt.Sprintf("%s (0x%x)", v, n)
+		dst = appendInteger(dst, b, true)
+		if len(b) == 8 && strings.HasSuffix(t.Name, "AINT") {
+			if n := int64(binary.LittleEndian.Uint64(b)); n > 0xffff {
+				dst = fmt.Appendf(dst, " (0x%x)", n)
 			}
 		}
-		return v
+		return dst
 	default:
 	}
-	return formatBytes(b)
+	return appendBytes(dst, b)
 }
 
-// formatBytes shows bytes in the order in which they lie in memory.
-func formatBytes(b []byte) string { return fmt.Sprintf("0x%x", b) }
+func appendTruth(dst []byte, no, yes string, number []byte) []byte {
+	switch string(number) {
+	case "0":
+		return append(dst, no...)
+	case "1":
+		return append(dst, yes...)
+	}
+	return fmt.Appendf(dst, "%s (%s)", yes, number)
+}
 
-func formatInteger(b []byte, signed bool) string {
+// appendBytes shows bytes in the order in which they lie in memory.
+func appendBytes(dst, b []byte) []byte { return fmt.Appendf(dst, "0x%x", b) }
+
+func appendInteger(dst, b []byte, signed bool) []byte {
+	negative := signed && len(b) > 0 && b[len(b)-1]&0x80 != 0
 	switch {
 	case len(b) == 0:
-		return "?"
+		return append(dst, '?')
 	case len(b) <= 8:
 		var w [8]byte
-		if signed && b[len(b)-1]&0x80 != 0 {
+		if negative {
 			w = [8]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 		}
 		copy(w[:], b)
-		v := binary.LittleEndian.Uint64(w[:])
-		if signed {
-			return strconv.FormatInt(int64(v), 10)
+		if v := binary.LittleEndian.Uint64(w[:]); !signed {
+			return strconv.AppendUint(dst, v, 10)
 		}
-		return strconv.FormatUint(v, 10)
+		return strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(w[:])), 10)
 	}
 	v := bigInteger(b)
-	if signed && b[len(b)-1]&0x80 != 0 {
+	if negative {
 		v.Sub(v, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
 	}
-	return v.String()
+	return v.Append(dst, 10)
 }
 
 func bigInteger(b []byte) *big.Int {
-	be := make([]byte, len(b))
-	for i, x := range b {
-		be[len(b)-1-i] = x
-	}
-	return new(big.Int).SetBytes(be)
+	b = slices.Clone(b)
+	slices.Reverse(b)
+	return new(big.Int).SetBytes(b)
 }
 
-// formatFloat shows the shortest decimal that reads back as the same value of that width.
-func (t *Type) formatFloat(b []byte) string {
+// appendFloat appends the shortest decimal that reads back as the same value of that width.
+func (t *Type) appendFloat(dst, b []byte) []byte {
 	switch len(b) {
 	case 2:
-		return formatBig(ieee(b, 5, 10, false))
+		return appendWide(dst, b, 5, 10, false)
 	case 4:
-		return shortest(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), 32)
+		return appendShortest(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(b))), 32)
 	case 8:
-		return shortest(math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
+		return appendShortest(dst, math.Float64frombits(binary.LittleEndian.Uint64(b)), 64)
 	case 16:
 		switch t.wideFloat() {
 		case wideQuad:
-			return formatBig(ieee(b, 15, 112, false))
+			return appendWide(dst, b, 15, 112, false)
 		case wideX87:
-			return formatBig(ieee(b[:10], 15, 64, true)) // in 16 bytes
+			return appendWide(dst, b[:10], 15, 64, true) // in 16 bytes
 		case wideUnknown:
 		}
 	case 10, 12:
-		return formatBig(ieee(b[:10], 15, 64, true))
+		return appendWide(dst, b[:10], 15, 64, true)
 	}
-	return formatBytes(b)
+	return appendBytes(dst, b)
 }
 
 // wideFormat is what a float of 16 bytes is.
@@ -208,99 +209,71 @@ const (
 // wideFloat tells the formats apart: Fortran's REAL(16) is IEEE binary128 everywhere, and C's long double what the
 // program's machine makes it, which need not be this one (a core file).
 func (t *Type) wideFloat() wideFormat {
-	switch name := t.Name(); {
+	switch name := t.Name; {
 	case strings.HasSuffix(name, "REAL10"):
 		return wideX87
 	case !strings.Contains(name, "LONG_DOUBLE"):
 		return wideQuad
 	}
-	r := t.reg
-	if r == nil {
-		return wideX87
+	machine := ""
+	if t.reg != nil {
+		machine = strings.ToLower(t.reg.Machine())
 	}
-	switch machine := strings.ToLower(r.Machine()); {
+	switch {
 	case machine == "" || strings.HasPrefix(machine, "i386"):
 		return wideX87
-	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"),
-		strings.HasPrefix(machine, "loongarch"):
+	case strings.HasPrefix(machine, "aarch64"), strings.HasPrefix(machine, "riscv"), strings.HasPrefix(machine, "loongarch"):
 		return wideQuad
 	}
 	return wideUnknown
 }
 
-func shortest(v float64, bits int) string { return string(appendShortest(nil, v, bits)) }
-
 func appendShortest(dst []byte, v float64, bits int) []byte {
-	switch {
+	form := byte('g')
+	switch size := math.Abs(v); {
 	case math.IsNaN(v):
 		return append(dst, "nan"...)
 	case math.IsInf(v, 1):
 		return append(dst, "inf"...)
 	case math.IsInf(v, -1):
 		return append(dst, "-inf"...)
+	case size >= 1e-4 && size < 1e16:
+		form = 'f'
 	}
-	if exp := math.Abs(v); exp >= 1e-4 && exp < 1e16 {
-		return strconv.AppendFloat(dst, v, 'f', -1, bits)
-	}
-	return strconv.AppendFloat(dst, v, 'g', -1, bits)
+	return strconv.AppendFloat(dst, v, form, -1, bits)
 }
 
-// wide is a float wider, or narrower, than Go's.
-type wide struct {
-	nan, inf, negative bool
-	value              *big.Float
-}
-
-// ieee decodes a little-endian binary float with an explicit or implicit leading bit in its fraction.
-func ieee(b []byte, expBits, fracBits uint, explicit bool) wide {
+// appendWide appends a little-endian binary float with an explicit or implicit leading bit in its fraction, which Go has
+// no type for.
+func appendWide(dst, b []byte, expBits, fracBits uint, explicit bool) []byte {
 	bits := bigInteger(b)
 	field := func(from, n uint) *big.Int {
 		mask := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), n), big.NewInt(1))
 		return mask.And(mask, new(big.Int).Rsh(bits, from))
 	}
-	frac := field(0, fracBits)
-	exp := int(field(fracBits, expBits).Int64())
-	w := wide{negative: bits.Bit(int(fracBits+expBits)) == 1}
-	emax, bias := 1<<expBits-1, 1<<(expBits-1)-1
-	top := fracBits
+	frac, exp, top := field(0, fracBits), int(field(fracBits, expBits).Int64()), fracBits
 	if explicit {
-		top = fracBits - 1
+		top--
 	}
-	if exp == emax {
-		if explicit {
-			frac.SetBit(frac, int(top), 0)
-		}
-		w.nan, w.inf = frac.Sign() != 0, frac.Sign() == 0
-		return w
+	if exp == 1<<expBits-1 && frac.SetBit(frac, int(top), 0).Sign() != 0 {
+		return append(dst, "nan"...)
+	}
+	if bits.Bit(int(fracBits+expBits)) == 1 {
+		dst = append(dst, '-')
 	}
 	switch {
+	case exp == 1<<expBits-1:
+		return append(dst, "inf"...)
 	case exp == 0:
 		exp = 1
 	case !explicit:
-		frac.SetBit(frac, int(fracBits), 1)
+		frac.SetBit(frac, int(top), 1)
 	}
 	v := new(big.Float).SetPrec(top + 1).SetInt(frac)
-	w.value = v.SetMantExp(v, exp-bias-int(top))
-	return w
+	return append(dst, shortestWide(v.SetMantExp(v, exp-(1<<(expBits-1)-1)-int(top)))...)
 }
 
-func formatBig(w wide) string {
-	sign := ""
-	if w.negative {
-		sign = "-"
-	}
-	switch {
-	case w.nan:
-		return "nan"
-	case w.inf:
-		return sign + "inf"
-	}
-	return sign + shortestWide(w.value)
-}
-
-// quoteByte shows a character as C writes it.
-func quoteByte(b byte) string { return "'" + escapeByte(b, '\'') + "'" }
-
+// escapeByte writes a character as C does, within such quotes.
 func escapeByte(b, quote byte) string {
 	switch b {
 	case quote, '\\':

@@ -24,142 +24,131 @@ import (
 //
 // The layout of a buffer depends on none of this where the library reported its figures; it is compared with it.
 
-// bounds collects lower and upper bounds.
-type bounds struct {
-	lb, ub       int64
-	anyLB, anyUB bool
-	hasLB, hasUB bool // the bound is an explicit one
+// bound is a lower bound of what has been added to it, or an upper one with its sign turned.
+type bound struct {
+	at            int64
+	any, explicit bool
 }
 
-func (b *bounds) addLB(lb int64, explicit bool) {
-	if !b.anyLB || explicit && !b.hasLB || explicit == b.hasLB && lb < b.lb {
-		b.lb, b.hasLB = lb, explicit
-	}
-	b.anyLB = true
-}
-
-func (b *bounds) addUB(ub int64, explicit bool) {
-	if !b.anyUB || explicit && !b.hasUB || explicit == b.hasUB && ub > b.ub {
-		b.ub, b.hasUB = ub, explicit
-	}
-	b.anyUB = true
-}
-
-// addMarker adds an MPI_LB or MPI_UB.
-func (b *bounds) addMarker(mpi abi.MPI, t *Type, at int64) {
-	isLB := t.basic() == abi.BasicLB
-	switch {
-	case mpi == abi.MPICH && isLB:
-		b.lb, b.anyLB, b.hasLB = at, true, true
-	case mpi == abi.MPICH:
-		b.ub, b.anyUB, b.hasUB = at, true, true
-	case isLB:
-		b.addLB(at, true)
-	default:
-		b.addUB(at, true)
-	}
-}
-
-// override puts the bounds that markers name in the place of others; other explicit ones compete with them.
-func (b *bounds) override(markers bounds) {
-	if markers.anyLB {
-		b.addLB(markers.lb, true)
-	}
-	if markers.anyUB {
-		b.addUB(markers.ub, true)
-	}
-}
-
-// addCopies adds copies of t, the lowest at lo and the highest at hi.
-func (b *bounds) addCopies(c *Calc, mpi abi.MPI, t *Type, lo, hi int64) {
-	f := t.Figures()
-	b.addLB(c.Add(lo, f.LB), mpi == abi.OpenMPI && t.hasLB)
-	b.addUB(c.Add(hi, c.Add(f.LB, f.Extent)), mpi == abi.OpenMPI && t.hasUB)
-}
-
-// pad rounds the extent up unless the upper bound is explicit.
-func (b *bounds) pad(c *Calc, align int64) {
-	if b.hasUB || align <= 1 {
-		return
-	}
-	if over := c.Add(b.ub, -b.lb) % align; over > 0 {
-		b.ub = c.Add(b.ub, align-over)
-	}
-}
-
-// trueBounds collects where data lies.
-type trueBounds struct {
-	lb, ub int64
-	any    bool
-}
-
-func (b *trueBounds) addCopies(c *Calc, mpi abi.MPI, t *Type, lo, hi int64) {
-	if t.elements == 0 && mpi != abi.MPICH {
-		return
-	}
-	from := c.Add(lo, t.own.TrueLB)
-	to := c.Add(c.Add(hi, t.own.TrueLB), t.own.TrueExtent)
-	if !b.any || from < b.lb {
-		b.lb = from
-	}
-	if !b.any || to > b.ub {
-		b.ub = to
+func (b *bound) add(at int64, explicit bool) {
+	if !b.any || explicit && !b.explicit || explicit == b.explicit && at < b.at {
+		b.at, b.explicit = at, explicit
 	}
 	b.any = true
 }
 
-func (t *Type) takeBounds(c *Calc, b bounds) {
-	t.hasLB, t.hasUB = b.hasLB, b.hasUB
-	t.own.LB, t.own.Extent = b.lb, c.Add(b.ub, -b.lb)
+// bounds collects lower and upper bounds, and where data lies.
+type bounds struct {
+	mpi     abi.MPI
+	lb, ub  bound
+	data    Hull
+	anyData bool
+}
+
+func (b *bounds) extent(c *Calc) int64 { return c.Add(-b.ub.at, -b.lb.at) }
+
+// addMarker adds an MPI_LB or MPI_UB.
+func (b *bounds) addMarker(t *Type, at int64) {
+	side := &b.lb
+	if t.basic() == abi.BasicUB {
+		side, at = &b.ub, -at
+	}
+	if b.mpi == abi.MPICH {
+		*side = bound{at, true, true}
+	} else {
+		side.add(at, true)
+	}
+}
+
+// addCopies adds copies of t, the lowest at lo and the highest at hi.
+func (b *bounds) addCopies(c *Calc, t *Type, lo, hi int64) {
+	f := t.Figures
+	b.lb.add(c.Add(lo, f.LB), b.mpi == abi.OpenMPI && t.hasLB)
+	b.ub.add(-c.Add(hi, c.Add(f.LB, f.Extent)), b.mpi == abi.OpenMPI && t.hasUB)
+	if t.Elements == 0 && b.mpi != abi.MPICH {
+		return
+	}
+	f = t.Computed
+	h := Hull{c.Add(lo, f.TrueLB), c.Add(c.Add(hi, f.TrueLB), f.TrueExtent)}
+	if b.anyData {
+		h = h.Union(b.data)
+	}
+	b.data, b.anyData = h, true
+}
+
+// pad rounds the extent up unless the upper bound is explicit.
+func (b *bounds) pad(c *Calc, align int64) {
+	if b.ub.explicit || align <= 1 {
+		return
+	}
+	if over := b.extent(c) % align; over > 0 {
+		b.ub.at = -c.Add(-b.ub.at, align-over)
+	}
+}
+
+// addCopies adds the copies of a child over some dimensions to the figures.
+func (t *Type) addCopies(c *Calc, b *bounds, child *Type, dims ...dim) {
+	copies, lo, hi := int64(1), int64(0), int64(0)
+	for _, d := range dims {
+		if copies = c.Mul(copies, d.n); d.n > 0 {
+			from, to := d.bounds(c)
+			lo, hi = c.Add(lo, from), c.Add(hi, to)
+		}
+	}
+	if copies == 0 {
+		return
+	}
+	t.Elements = c.Add(t.Elements, c.Mul(copies, child.Elements))
+	t.Computed.Size = c.Add(t.Computed.Size, c.Mul(copies, child.Figures.Size))
+	t.blocks = t.blocks.then(c, child.blocks.over(c, dims))
+	b.addCopies(c, child, lo, hi)
+}
+
+func (t *Type) takeBounds(c *Calc, b *bounds) {
+	t.hasLB, t.hasUB = b.lb.explicit, b.ub.explicit
+	t.Computed.LB, t.Computed.Extent = b.lb.at, b.extent(c)
 }
 
 // computeBlocks derives the figures of a type that is a list of blocks.
 func (t *Type) computeBlocks(c *Calc) {
-	l := t.layout.list
-	mpi := t.reg.MPI()
-	var b, markers bounds
-	var data trueBounds
-	t.blocks = blockRun{ordered: true}
+	l, mpich := t.layout.list, t.reg.MPI() == abi.MPICH
+	b := bounds{mpi: t.reg.MPI()}
+	markers := b
 	for i := range l.n {
-		n, child, first := l.length(i), l.child(i), l.offset(i)
-		if child.isMarker() && (n > 0 || mpi == abi.MPICH) {
-			if mpi == abi.MPICH {
-				markers.addMarker(mpi, child, first)
+		n, child := l.length(i), l.child(i)
+		if child.isMarker() && (n > 0 || mpich) {
+			if mpich {
+				markers.addMarker(child, l.offset(i))
 			} else {
-				b.addMarker(mpi, child, first)
+				b.addMarker(child, l.offset(i))
 			}
 			continue
 		}
-		if n > 0 || mpi == abi.MPICH && t.Combiner() != abi.CombinerStruct {
+		if n > 0 || mpich && t.Combiner() != abi.CombinerStruct {
 			t.align = max(t.align, child.align)
 		}
-		if n == 0 {
-			continue
-		}
-		extent := child.Figures().Extent
-		last := c.Add(first, c.Mul(n-1, extent))
-		lo, hi := min(first, last), max(first, last)
-		t.elements = c.Add(t.elements, c.Mul(n, child.elements))
-		t.own.Size = c.Add(t.own.Size, c.Mul(n, child.Figures().Size))
-		t.blocks = t.blocks.then(c, child.blocks.repeated(c, n, extent).moved(c, first))
-		data.addCopies(c, mpi, child, lo, hi)
-		b.addCopies(c, mpi, child, lo, hi)
-		if mpi == abi.OpenMPI && !l.joins(c, i) {
+		t.addCopies(c, &b, child, l.block(i))
+		if n > 0 && !mpich && !l.joins(c, i) {
 			b.pad(c, t.align)
 		}
 	}
-	t.own.TrueLB, t.own.TrueExtent = data.lb, c.Add(data.ub, -data.lb)
-	if mpi == abi.MPICH && t.Combiner() == abi.CombinerStruct && l.mixed() {
+	t.Computed.TrueLB, t.Computed.TrueExtent = b.data.From, c.Add(b.data.To, -b.data.From)
+	if mpich && t.Combiner() == abi.CombinerStruct && l.mixed() {
 		b.pad(c, t.align)
 	}
-	b.override(markers)
-	t.takeBounds(c, b)
+	if markers.lb.any {
+		b.lb = markers.lb
+	}
+	if markers.ub.any {
+		b.ub = markers.ub
+	}
+	t.takeBounds(c, &b)
 }
 
 // joins reports whether the next block of some length follows block i without a gap: Open MPI makes one block of such.
 func (l *blockList) joins(c *Calc, i int) bool {
 	child := l.child(i)
-	end := c.Add(l.offset(i), c.Mul(l.length(i), child.Figures().Extent))
+	end := c.Add(l.offset(i), c.Mul(l.length(i), child.Figures.Extent))
 	for i++; i < l.n; i++ {
 		if l.length(i) > 0 {
 			return l.child(i) == child && l.offset(i) == end
@@ -189,14 +178,14 @@ func (l *blockList) mixed() bool {
 // isLike reports whether two basic types are one to MPICH (measured for all pairs): integers of one size, signed or
 // not; a pair of floats and a complex number.
 func (t *Type) isLike(o *Type) bool {
-	if !t.isLeaf() || !o.isLeaf() || t.own.Size != o.own.Size {
+	if !t.isLeaf() || !o.isLeaf() || t.Computed.Size != o.Computed.Size {
 		return false
 	}
 	kind := func(t *Type) abi.Basic {
 		switch b := t.basic(); {
 		case b == abi.BasicUint || b == abi.BasicLogical || b == abi.BasicAddress:
 			return abi.BasicInt
-		case b == abi.BasicPair && strings.HasPrefix(t.Name(), "MPI_2") && t.Record.Pair == abi.BasicFloat:
+		case b == abi.BasicPair && strings.HasPrefix(t.Name, "MPI_2") && t.Record.Pair == abi.BasicFloat:
 			return abi.BasicComplex
 		default:
 			return b
@@ -208,7 +197,7 @@ func (t *Type) isLike(o *Type) bool {
 	case k == abi.BasicPair:
 		return t.Record.Pair == o.Record.Pair && t.Record.BasicSize == o.Record.BasicSize
 	default:
-		return t.own.Size != 16 || k != abi.BasicFloat || t.wideFloat() == o.wideFloat()
+		return t.Computed.Size != 16 || k != abi.BasicFloat || t.wideFloat() == o.wideFloat()
 	}
 }
 
@@ -231,7 +220,7 @@ func (t *Type) core() *Type {
 				}
 			}
 		}
-		if a, b := t.Figures(), child.Figures(); a.LB != b.LB || a.Extent != b.Extent || child.isMarker() {
+		if a, b := t.Figures, child.Figures; a.LB != b.LB || a.Extent != b.Extent || child.isMarker() {
 			return t
 		}
 		t = child

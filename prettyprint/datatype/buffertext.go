@@ -2,10 +2,9 @@ package datatype
 
 import (
 	"bytes"
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -26,9 +25,9 @@ func (b *Buffer) Text(w io.Writer, opt view.Options) error {
 			BasicElements(total), view.Grouped(opt.From))
 	}
 	shown := min(total, opt.From+int64(opt.MaxList))
-	p := textPage{b: b}
-	for from := opt.From; from < shown; from += textPageSize {
-		p.read(from, min(from+textPageSize, shown))
+	p := page{b: b}
+	for from := opt.From; from < shown; from += pageSize {
+		p.read(from, min(from+pageSize, shown))
 		if _, err := w.Write(p.lines()); err != nil {
 			return fmt.Errorf("writing text: %w", err)
 		}
@@ -39,12 +38,12 @@ func (b *Buffer) Text(w io.Writer, opt view.Options) error {
 	return nil
 }
 
-// textPageSize is how many elements are in memory at a time; characters are joined within a page.
-const textPageSize = 1 << 13
+// pageSize is how many elements are in memory at a time; characters are joined within a page.
+const pageSize = 1 << 13
 
-// textPage makes the lines of a page of elements. A million of them are printed at once, so nothing is allocated for
-// each: what one page has used, the next one uses again. Elements (buffer.go) is the same for those who want values.
-type textPage struct {
+// page is elements of a buffer, with their memory. A million of them are printed at once, so nothing is allocated for
+// each: what one page has used, the next one uses again.
+type page struct {
 	b     *Buffer
 	cells []cell
 	names []byte // the addresses of all elements, one after the other
@@ -62,35 +61,39 @@ type cell struct {
 	index               int64 // the last index
 }
 
-// read fills the page with the elements [from, to).
-func (p *textPage) read(from, to int64) {
+// page reads the elements [from, to).
+func (b *Buffer) page(from, to int64) *page {
+	p := &page{b: b}
+	p.read(from, to)
+	return p
+}
+
+func (p *page) read(from, to int64) {
 	p.cells, p.names, p.reqs = p.cells[:0], p.names[:0], p.reqs[:0]
-	sorted := true
-	p.b.root.walk(from, to, func(l *Location, e Element, n int64) {
+	p.b.root.walk(from, to, func(in *Location, e Element) {
 		c := cell{leaf: e.Leaf, memory: p.b.addr + uint64(e.Offset)}
-		p.name(&c, l, e, n)
+		p.name(&c, in, e)
 		p.cells = append(p.cells, c)
 		if size := e.Leaf.span(); e.Leaf.Combiner() != abi.CombinerUnknown && c.memory+uint64(size) > c.memory {
-			if k := len(p.reqs); k > 0 && p.reqs[k-1].Addr > c.memory {
-				sorted = false
-			}
 			p.reqs = append(p.reqs, registry.Piece{Addr: c.memory, Size: size})
 		}
 	})
-	if !sorted {
-		sortRequests(p.reqs)
-	}
+	// Of those at one address the longest comes first. Mostly they are sorted already, which is found out at once.
+	slices.SortFunc(p.reqs, func(x, y registry.Piece) int { return cmp.Or(cmp.Compare(x.Addr, y.Addr), y.Size-x.Size) })
 	p.snap = registry.ReadAll(p.b.mem, p.reqs)
 }
 
+// span is the number of bytes from the start of a basic element to its end.
+func (t *Type) span() int { return int(t.Computed.TrueExtent) }
+
 // name writes the address of an element in the expanded type-tree, in its long form.
-func (p *textPage) name(c *cell, l *Location, e Element, n int64) {
+func (p *page) name(c *cell, in *Location, e Element) {
 	out := p.names
 	c.from = len(out)
-	out = append(out, l.prefix...)
+	out = append(out, in.prefix...)
 	// Of a row of basic elements the index is that of the instance, which the prefix ends with.
 	c.last, c.end = c.from+max(bytes.LastIndexAny(out[c.from:], "[{"), 0), len(out)
-	c.index = n
+	c.index = e.Index
 	for _, s := range e.Path {
 		out = append(append(append(out, '('), s.Type.Label()...), ')')
 		for _, k := range s.Index {
@@ -105,19 +108,8 @@ func (p *textPage) name(c *cell, l *Location, e Element, n int64) {
 	p.names = out
 }
 
-// joins reports whether a character continues the string that the one before it ends.
-func (p *textPage) joins(c, before *cell) bool {
-	if c.leaf.basic() != abi.BasicChar || before.leaf.basic() != abi.BasicChar || c.memory != before.memory+1 ||
-		c.index != before.index+1 ||
-		c.leaf.span() != 1 || before.leaf.span() != 1 {
-		return false
-	}
-	return bytes.Equal(p.names[c.from:c.last], p.names[before.from:before.last]) && p.data(c) != nil &&
-		p.data(before) != nil
-}
-
 // data are the bytes of an element, or nil if they are not all mapped.
-func (p *textPage) data(c *cell) []byte {
+func (p *page) data(c *cell) []byte {
 	size := c.leaf.span()
 	if d := p.snap.BytesAt(c.memory, size); len(d) == size {
 		return d
@@ -125,15 +117,37 @@ func (p *textPage) data(c *cell) []byte {
 	return nil
 }
 
+func (p *page) isText(c *cell) bool {
+	return c.leaf.basic() == abi.BasicChar && c.leaf.span() == 1 && p.data(c) != nil
+}
+
+// textEnd is where the string ends that begins with cell i: one cell further if it is none.
+func (p *page) textEnd(i int) int {
+	for i++; i < len(p.cells); i++ {
+		c, before := &p.cells[i], &p.cells[i-1]
+		if c.memory != before.memory+1 || c.index != before.index+1 || !p.isText(c) || !p.isText(before) ||
+			!bytes.Equal(p.names[c.from:c.last], p.names[before.from:before.last]) {
+			break
+		}
+	}
+	return i
+}
+
+// text are the characters of cells.
+func (p *page) text(from, to int) []byte {
+	var text []byte
+	for i := from; i < to; i++ {
+		text = append(text, p.data(&p.cells[i])...)
+	}
+	return text
+}
+
 // lines are the page as text. They are valid until the next call.
-func (p *textPage) lines() []byte {
+func (p *page) lines() []byte {
 	type row struct{ from, to int } // cells
 	rows := make([]row, 0, len(p.cells))
 	for i := 0; i < len(p.cells); {
-		j := i + 1
-		for j < len(p.cells) && p.joins(&p.cells[j], &p.cells[j-1]) {
-			j++
-		}
+		j := p.textEnd(i)
 		if c := &p.cells[i]; j-i > 1 { // t(STRUCT)[2][0](CHAR) to t(STRUCT)[2][6](CHAR): the last index becomes 0..6
 			name := slices.Clone(p.names[c.from:c.to])
 			at := c.end - c.from - 1
@@ -150,18 +164,14 @@ func (p *textPage) lines() []byte {
 	out := p.out[:0]
 	for _, r := range rows {
 		c := &p.cells[r.from]
-		out = append(append(out, "  "...), p.names[c.from:c.to]...)
-		for range p.width - utf8.RuneCount(p.names[c.from:c.to]) {
+		name := p.names[c.from:c.to]
+		out = append(append(out, "  "...), name...)
+		for range p.width - utf8.RuneCount(name) {
 			out = append(out, ' ')
 		}
-		out = appendAddress(append(out, "  "...), c.memory)
-		out = append(out, "  "...)
+		out = append(appendAddress(append(out, "  "...), c.memory), "  "...)
 		if r.to-r.from > 1 {
-			text := make([]byte, 0, r.to-r.from)
-			for i := r.from; i < r.to; i++ {
-				text = append(text, p.data(&p.cells[i])...)
-			}
-			out = append(out, QuoteBytes(text)...)
+			out = append(out, QuoteBytes(p.text(r.from, r.to))...)
 		} else {
 			out = p.value(out, c)
 		}
@@ -172,35 +182,16 @@ func (p *textPage) lines() []byte {
 }
 
 // value appends the value of an element, or why there is none.
-func (p *textPage) value(dst []byte, c *cell) []byte {
-	if data := p.data(c); data != nil {
-		if out, ok := c.leaf.appendNumber(dst, data); ok {
-			return out
-		}
+func (p *page) value(dst []byte, c *cell) []byte {
+	t, size := c.leaf, c.leaf.span()
+	if t.Combiner() == abi.CombinerUnknown {
+		return fmt.Appendf(dst, "not decoded yet: %d bytes of a type made by %s", t.Computed.Size, orUnknown(t.Name))
 	}
-	v := Value{Type: c.leaf, Memory: c.memory}
-	v.format(p.snap)
-	return append(dst, v.Text...)
-}
-
-// appendNumber appends a value of the types that large buffers are made of, as formatElement shows it; ok is false for
-// others.
-func (t *Type) appendNumber(dst, data []byte) (out []byte, ok bool) {
-	switch b := t.basic(); {
-	case b == abi.BasicFloat && len(data) == 8:
-		return appendShortest(dst, math.Float64frombits(binary.LittleEndian.Uint64(data)), 64), true
-	case b == abi.BasicFloat && len(data) == 4:
-		return appendShortest(dst, float64(math.Float32frombits(binary.LittleEndian.Uint32(data))), 32), true
-	case b == abi.BasicInt && len(data) == 8:
-		return strconv.AppendInt(dst, int64(binary.LittleEndian.Uint64(data)), 10), true
-	case b == abi.BasicInt && len(data) == 4:
-		return strconv.AppendInt(dst, int64(int32(binary.LittleEndian.Uint32(data))), 10), true
-	case b == abi.BasicUint && len(data) == 8:
-		return strconv.AppendUint(dst, binary.LittleEndian.Uint64(data), 10), true
-	case b == abi.BasicUint && len(data) == 4:
-		return strconv.AppendUint(dst, uint64(binary.LittleEndian.Uint32(data)), 10), true
+	data := p.snap.BytesAt(c.memory, size)
+	if len(data) < size {
+		return fmt.Appendf(dst, "unmapped at 0x%x", c.memory+uint64(len(data)))
 	}
-	return dst, false
+	return t.appendElement(dst, data)
 }
 
 // appendAddress writes an address as %#014x does.

@@ -57,12 +57,26 @@ var constructors = map[abi.Combiner]constructor{
 func (c *constructor) hasEntries() bool { return len(c.eachInt) > 0 || c.eachAddr != "" }
 
 // entries is the number of entries that the integers say.
-func (c *constructor) entries(ints registry.Words) int {
+func (t *Type) entries() int {
+	c := constructors[t.Combiner()]
 	i := max(slices.Index(c.ints, "count"), slices.Index(c.ints, "ndims"))
-	if !c.hasEntries() || i < 0 || i >= ints.Len() || ints.At(i) < 0 || ints.At(i) > registry.MaxRecord {
+	if !c.hasEntries() || i < 0 || i >= t.Integers.Len() || uint64(t.Integers.At(i)) > registry.MaxRecord {
 		return 0
 	}
-	return int(ints.At(i))
+	return int(t.Integers.At(i))
+}
+
+// column is what each entry has as the argument of that name: one integer for all, or a number of its own.
+func (t *Type) column(name string) func(i int) int64 {
+	c := constructors[t.Combiner()]
+	if k := slices.Index(c.ints, name); k >= 0 {
+		return func(int) int64 { return t.Integers.At(k) }
+	}
+	if k := slices.Index(c.eachInt, name); k >= 0 {
+		first := len(c.ints) + k*t.entries()
+		return func(i int) int64 { return t.Integers.At(first + i) }
+	}
+	return t.Addresses.At
 }
 
 // checkArguments verifies that the record has the arguments that its combiner needs, and that counts are not negative.
@@ -71,8 +85,9 @@ func (t *Type) checkArguments() error {
 	if !ok { // NAMED, UNKNOWN: whatever they hold is not used
 		return nil
 	}
-	n := c.entries(t.integers)
+	n := t.entries()
 	ints, addrs, types := len(c.ints)+n*len(c.eachInt), len(c.addrs), c.types
+	named := ints
 	if c.order {
 		ints++
 	}
@@ -82,25 +97,23 @@ func (t *Type) checkArguments() error {
 	if types < 0 {
 		types = n
 	}
-	if t.integers.Len() != ints || t.addrs.Len() != addrs || len(t.types) != types {
-		return fault.Corruptf(t.addr, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts "+
-			"ask for "+
-			"%d, %d and %d",
-			t.Combiner(), t.integers.Len(), t.addrs.Len(), len(t.types), ints, addrs, types)
+	if t.Integers.Len() != ints || t.Addresses.Len() != addrs || len(t.Types) != types {
+		return fault.Corruptf(t.Address, "a datatype of kind %s has %d integers, %d addresses and %d types; its counts "+
+			"ask for %d, %d and %d", t.Combiner(), t.Integers.Len(), t.Addresses.Len(), len(t.Types), ints, addrs, types)
 	}
-	for i := range len(c.ints) + n*len(c.eachInt) {
+	for i := range named {
 		name := ""
 		if i < len(c.ints) {
 			name = c.ints[i]
 		} else {
 			name = c.eachInt[(i-len(c.ints))/n]
 		}
-		if v := t.integers.At(i); v < 0 && !slices.Contains(signed, name) {
-			return fault.Corruptf(t.addr, "a datatype of kind %s has the %s %d", t.Combiner(), name, v)
+		if v := t.Integers.At(i); v < 0 && !slices.Contains(signed, name) {
+			return fault.Corruptf(t.Address, "a datatype of kind %s has the %s %d", t.Combiner(), name, v)
 		}
 	}
 	if c.order && n < 1 {
-		return fault.Corruptf(t.addr, "a datatype of kind %s has no dimension", t.Combiner())
+		return fault.Corruptf(t.Address, "a datatype of kind %s has no dimension", t.Combiner())
 	}
 	if t.Combiner() == abi.CombinerDarray {
 		return t.checkDarray()
@@ -109,18 +122,16 @@ func (t *Type) checkArguments() error {
 }
 
 func (t *Type) checkDarray() error {
-	n := int(t.integers.At(2))
-	procs := int64(1)
+	procs, grid := int64(1), t.column("psize")
 	var c Calc
-	for i := range n {
-		p := t.integers.At(3 + 3*n + i)
-		if p < 1 {
-			return fault.Corruptf(t.addr, "a darray has a process grid with %d processes in a dimension", p)
+	for i := range t.entries() {
+		if grid(i) < 1 {
+			return fault.Corruptf(t.Address, "a darray has a process grid with %d processes in a dimension", grid(i))
 		}
-		procs = c.Mul(procs, p)
+		procs = c.Mul(procs, grid(i))
 	}
-	if size, rank := t.integers.At(0), t.integers.At(1); c.Bad || procs != size || rank >= size {
-		return fault.Corruptf(t.addr, "a darray is made for rank %d of %d, and its process grid has %d", rank, size,
+	if size, rank := t.Integers.At(0), t.Integers.At(1); c.Bad || procs != size || rank >= size {
+		return fault.Corruptf(t.Address, "a darray is made for rank %d of %d, and its process grid has %d", rank, size,
 			procs)
 	}
 	return nil
@@ -176,39 +187,39 @@ func (t *Type) fields() []view.Node {
 	case t.Combiner() == abi.CombinerNamed:
 		return append(kids, view.Leaf("name", fmt.Sprintf("%q", t.Title())))
 	case !ok:
-		return append(kids, view.Leaf("created_by", fmt.Sprintf("%q", orUnknown(t.Name()))),
+		return append(kids, view.Leaf("created_by", fmt.Sprintf("%q", orUnknown(t.Name))),
 			view.Leaf("contents", "not decoded yet"))
 	}
 	for i, name := range c.ints {
-		kids = append(kids, view.Number(name, t.integers.At(i)))
+		kids = append(kids, view.Number(name, t.Integers.At(i)))
 	}
 	for i, name := range c.addrs {
-		kids = append(kids, view.Number(name, t.addrs.At(i)))
+		kids = append(kids, view.Number(name, t.Addresses.At(i)))
 	}
-	n := c.entries(t.integers)
 	if c.order {
-		kids = append(kids, t.orderNode(n, t.integers.At(t.integers.Len()-1)))
+		kids = append(kids, t.orderNode())
 	}
 	if c.hasEntries() {
-		kids = append(kids, t.entriesNode(&c, n))
+		kids = append(kids, t.entriesNode(&c))
 	}
 	if c.types > 0 {
-		kids = append(kids, typeField(t.types[0]))
+		kids = append(kids, typeField(t.Types[0]))
 	}
 	return kids
 }
 
-func (t *Type) entriesNode(c *constructor, n int) view.Node {
+func (t *Type) entriesNode(c *constructor) view.Node {
+	n := t.entries()
 	text := fmt.Sprintf("%d entries", n)
 	entry := func(i int) (kids []view.Node) {
-		for k, name := range c.eachInt {
-			kids = append(kids, view.Number(name, t.integers.At(len(c.ints)+k*n+i)))
+		for _, name := range c.eachInt {
+			kids = append(kids, view.Number(name, t.column(name)(i)))
 		}
 		if c.eachAddr != "" {
-			kids = append(kids, view.Number(c.eachAddr, t.addrs.At(i)))
+			kids = append(kids, view.Number(c.eachAddr, t.Addresses.At(i)))
 		}
 		if c.types < 0 {
-			kids = append(kids, typeField(t.types[i]))
+			kids = append(kids, typeField(t.Types[i]))
 		}
 		return kids
 	}
@@ -220,12 +231,11 @@ func (t *Type) entriesNode(c *constructor, n int) view.Node {
 	return view.List("entries", text, n, func(i int) view.Node {
 		kids := entry(i)
 		if t.Combiner() == abi.CombinerDarray {
-			d, dflt, err := t.distribution(t.integers.At(3+n+i), t.integers.At(3+2*n+i))
-			if err == nil {
+			if d, dflt, err := t.distribution(t.column("distribution")(i), t.column("argument")(i)); err == nil {
 				kids[1].Value = d.String()
-			}
-			if err == nil && dflt {
-				kids[2].Value = "default"
+				if dflt {
+					kids[2].Value = "default"
+				}
 			}
 		}
 		var s []string
@@ -236,11 +246,11 @@ func (t *Type) entriesNode(c *constructor, n int) view.Node {
 	})
 }
 
-func (t *Type) orderNode(n int, value int64) view.Node {
-	_, fortran, err := t.order(n, value)
+func (t *Type) orderNode() view.Node {
+	_, fortran, err := t.order()
 	switch {
 	case err != nil:
-		return view.Number("order", value)
+		return view.Number("order", t.Integers.At(t.Integers.Len()-1))
 	case fortran:
 		return view.Leaf("order", "FORTRAN")
 	}

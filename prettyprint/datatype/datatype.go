@@ -17,36 +17,37 @@ import (
 )
 
 // Type is one MPI datatype of the registry: a node of the meta type-tree (paper, IV.A). A datatype that several
-// others use is one Datatype.
+// others use is one Type. Its exported fields are read only.
 type Type struct {
-	reg      *Types
-	addr     uint64 // of its record
-	Record   abi.Datatype
-	name     string
-	integers registry.Words
-	addrs    registry.Words
-	types    []*Type
+	registry.Head
+	Record    abi.Datatype
+	Integers  registry.Words // that the constructor was given, like those that follow
+	Addresses registry.Words
+	Types     []*Type
+	Problem   error   // why the layout is unknown (arguments out of bounds, figures too large), or nil
+	Computed  Figures // from the tree, by the rules that the rank's library follows
+	Figures   Figures // what the library works with: what it reported, and what was computed where it reported nothing
+	Elements  int64   // basic elements in one instance
+	Depth     int     // constructors from here down to the deepest basic type, which has depth 0
 
-	layout   layout
-	own      Figures      // computed from the tree
-	library  Figures      // what the library works with: see Figures
-	problem  *fault.Error // why the layout is unknown, or nil
-	elements int64        // basic elements in one instance
-	blocks   blockRun
-	depth    int
-	align    int64
-	hasLB    bool // an explicit lower bound is in it (MPI_LB, resized, subarray, darray)
-	hasUB    bool
-	opaque   bool // holds a type that is not decoded
+	reg    *Types
+	layout layout
+	blocks blockRun
+	align  int64
+	hasLB  bool // an explicit lower bound is in it (MPI_LB, resized, subarray, darray)
+	hasUB  bool
+	opaque bool // holds a type that is not decoded
 
 	// what is made when it is first asked for
+	partsOnce  []part      // see parts
 	prefixOnce []int64     // elements before each block
+	repeated   []repeat    // see repeats
 	label      string      // see Label
 	sig        *Signature  // see Signature
 	gaps       *Gaps       // see Gaps
 	hulls      []Hull      // see innerHulls
 	byMemory   []blockHull // see blockHulls
-	mixture    []share     // see mix
+	mixture    []share     // see Mix
 	units      *units      // see Match
 }
 
@@ -61,34 +62,40 @@ type Figures struct{ Size, LB, Extent, TrueLB, TrueExtent int64 }
 // UB is the upper bound.
 func (f Figures) UB() int64 { return f.LB + f.Extent }
 
-func (t *Type) read() error {
-	head, err := t.reg.Head(registry.ClassOf(registry.KindDatatype), t.addr)
-	if err != nil {
+// all are the figures one by one, in the order of figureNames.
+func (f *Figures) all() [5]*int64 {
+	return [...]*int64{&f.Size, &f.LB, &f.Extent, &f.TrueLB, &f.TrueExtent}
+}
+
+var figureNames = [5]string{"size", "lb", "extent", "true lb", "true extent"}
+
+func (t *Type) read() (err error) {
+	if t.Head, err = t.reg.Head(registry.ClassOf(registry.KindDatatype), t.Address); err != nil {
 		return err
 	}
-	t.Record, t.name = abi.Read[abi.Datatype](head.Raw), head.Name
+	t.Record = abi.Read[abi.Datatype](t.Raw)
 	h := &t.Record
 	if !t.Combiner().Known() {
-		return fault.Corruptf(t.addr, "a datatype has the unknown combiner %d", h.Kind)
+		return fault.Corruptf(t.Address, "a datatype has the unknown combiner %d", h.Kind)
 	}
 	need := int64(datatypeSize) + 8*(int64(h.NIntegers)+int64(h.NAddresses)+int64(h.NTypes))
 	if int64(h.Size) < need {
-		return fault.Corruptf(t.addr, "a datatype's record has %d bytes and claims %d integers, %d addresses and %d types",
-			h.Size, h.NIntegers, h.NAddresses, h.NTypes)
+		return fault.Corruptf(t.Address, "a datatype's record has %d bytes and claims %d integers, %d addresses and "+
+			"%d types", h.Size, h.NIntegers, h.NAddresses, h.NTypes)
 	}
-	args, err := t.reg.ReadFull(t.addr+uint64(datatypeSize), need-int64(datatypeSize), "The arguments of a datatype")
+	args, err := t.reg.ReadFull(t.Address+uint64(datatypeSize), need-int64(datatypeSize), "The arguments of a datatype")
 	if err != nil {
 		return err
 	}
-	t.integers, args = args[:8*h.NIntegers], args[8*h.NIntegers:]
-	t.addrs, args = args[:8*h.NAddresses], args[8*h.NAddresses:]
+	t.Integers, args = args[:8*h.NIntegers], args[8*h.NIntegers:]
+	t.Addresses, args = args[:8*h.NAddresses], args[8*h.NAddresses:]
 	refs := registry.Words(args)
-	t.types = make([]*Type, refs.Len())
-	for i := range t.types {
-		if t.types[i], err = t.reg.DatatypeAt(refs.Addr(i)); err != nil {
+	t.Types = make([]*Type, refs.Len())
+	for i := range t.Types {
+		if t.Types[i], err = t.reg.DatatypeAt(refs.Addr(i)); err != nil {
 			return err
 		}
-		t.depth = max(t.depth, t.types[i].depth+1)
+		t.Depth = max(t.Depth, t.Types[i].Depth+1)
 	}
 	return nil
 }
@@ -96,106 +103,58 @@ func (t *Type) read() error {
 // Combiner is the kind of constructor that made the type.
 func (t *Type) Combiner() abi.Combiner { return abi.Combiner(t.Record.Kind) }
 
-// Handle is the C handle.
-func (t *Type) Handle() uint64 { return t.Record.Handle }
-
-// FortranHandle is the Fortran handle; ok is false if it is not known.
-func (t *Type) FortranHandle() (f int32, ok bool) {
-	return t.Record.FHandle, t.Record.FHandle != registry.NoFortran
-}
-
-// Name is the predefined name (MPI_INT), the one given by MPI_Type_set_name, or empty.
-func (t *Type) Name() string { return t.name }
-
 // Committed reports whether MPI_Type_commit was called, or need not be.
 func (t *Type) Committed() bool { return t.Record.State&abi.TypeCommitted != 0 || t.isLeaf() }
-
-// Freed reports whether the program freed the handle; the record remains while others refer to it.
-func (t *Type) Freed() bool { return t.Record.State&abi.ObjectFreed != 0 }
-
-// CallSite is the return address of the constructor call in the program, 0 if unknown.
-func (t *Type) CallSite() uint64 { return t.Record.CallSite }
-
-// Event is the number of MPI events that the rank had completed when the type was made.
-func (t *Type) Event() uint64 { return t.Record.Event }
-
-// Types are the datatypes that the constructor was given.
-func (t *Type) Types() []*Type { return t.types }
-
-// Depth is the number of constructors from here down to the deepest basic type; a basic type has depth 0.
-func (t *Type) Depth() int { return t.depth }
-
-// Elements is the number of basic elements in one instance of the type.
-func (t *Type) Elements() int64 { return t.elements }
 
 // Blocks is the number of contiguous pieces of memory that one instance selects, in the order of the typemap:
 // neighbours in that order that touch count once.
 func (t *Type) Blocks() int64 { return t.blocks.n }
 
-// Problem tells why the layout of the type is not known (arguments out of bounds, figures too large), or nil.
-func (t *Type) Problem() error {
-	if t.problem == nil {
-		return nil
-	}
-	return t.problem
-}
-
-// Computed returns the figures computed from the tree by the rules that the rank's library follows.
-func (t *Type) Computed() Figures { return t.own }
-
-// Reported returns what the library reported when the type was made; known is false for a figure that it did not.
+// Reported returns what the library reported when the type was made; known is false if it did not report everything.
 func (t *Type) Reported() (f Figures, known bool) {
 	h := &t.Record
-	f = Figures{h.TypeSize, h.LB, h.Extent, h.TrueLB, h.TrueExtent}
-	return f, h.TypeSize != unknownFigure && h.LB != unknownFigure && h.Extent != unknownFigure &&
-		h.TrueLB != unknownFigure && h.TrueExtent != unknownFigure
+	f, known = Figures{h.TypeSize, h.LB, h.Extent, h.TrueLB, h.TrueExtent}, true
+	for _, figure := range f.all() {
+		known = known && *figure != unknownFigure
+	}
+	return f, known
 }
 
-// Figures returns what the library works with: what it reported, and what was computed where it reported nothing.
-func (t *Type) Figures() Figures { return t.library }
+// counts reports whether the library reported a figure. Of a type without data, Open MPI may say where an interval
+// begins that has met nothing, at 2^63-1.
+func (t *Type) counts(reported int64) bool {
+	beyond := reported > MaxOffset || reported < -MaxOffset
+	return reported != unknownFigure && !(beyond && t.Elements == 0 && t.Problem == nil)
+}
 
-func (t *Type) mergeFigures() Figures {
-	f, c := t.own, &t.Record
-	pick := func(dst *int64, reported int64) {
-		if reported != unknownFigure && !t.isNonsense(reported) {
-			*dst = reported
+func (t *Type) mergeFigures() {
+	t.Figures = t.Computed
+	reported, _ := t.Reported()
+	for i, figure := range t.Figures.all() {
+		if r := *reported.all()[i]; t.counts(r) {
+			*figure = r
 		}
 	}
-	pick(&f.Size, c.TypeSize)
-	pick(&f.LB, c.LB)
-	pick(&f.Extent, c.Extent)
-	pick(&f.TrueLB, c.TrueLB)
-	pick(&f.TrueExtent, c.TrueExtent)
-	return f
-}
-
-// isNonsense reports whether a figure is none: of a type without data, Open MPI may say where an interval begins that
-// has met nothing, at 2^63-1.
-func (t *Type) isNonsense(figure int64) bool {
-	return t.elements == 0 && t.problem == nil && (figure > MaxOffset || figure < -MaxOffset)
+	if t.Elements == 0 && t.Problem == nil {
+		// The standard defines no bounds for a typemap without data; what the library says is as good as any rule.
+		size := t.Computed.Size
+		t.Computed = t.Figures
+		t.Computed.Size = size
+	}
 }
 
 // Differences says, one sentence each, where the computed figures are not those that the library reported. Such a
 // difference means that the record or its decoding is wrong, or that the library departs from its own rules; values
 // shown may be wrong too.
-func (t *Type) Differences() []string {
-	if t.problem != nil || t.opaque {
+func (t *Type) Differences() (out []string) {
+	if t.Problem != nil || t.opaque {
 		return nil
 	}
-	var out []string
-	for _, f := range []struct {
-		name          string
-		mine, library int64
-	}{
-		{"size", t.own.Size, t.Record.TypeSize},
-		{"lb", t.own.LB, t.Record.LB},
-		{"extent", t.own.Extent, t.Record.Extent},
-		{"true lb", t.own.TrueLB, t.Record.TrueLB},
-		{"true extent", t.own.TrueExtent, t.Record.TrueExtent},
-	} {
-		if f.library != unknownFigure && f.mine != f.library && !t.isNonsense(f.library) {
-			out = append(out, fmt.Sprintf("The %s computed from the constructor is %d; %s reported %d.",
-				f.name, f.mine, t.reg.MPI(), f.library))
+	reported, _ := t.Reported()
+	for i, computed := range t.Computed.all() {
+		if r := *reported.all()[i]; t.counts(r) && *computed != r {
+			out = append(out, fmt.Sprintf("The %s computed from the constructor is %d; %s reported %d.", figureNames[i],
+				*computed, t.reg.MPI(), r))
 		}
 	}
 	return out
@@ -212,6 +171,9 @@ func (t *Type) isLeaf() bool {
 	}
 }
 
+// isNamed reports whether the type is a predefined one whose name is known.
+func (t *Type) isNamed() bool { return t.Combiner() == abi.CombinerNamed && t.Name != "" }
+
 // isMarker reports whether the type is MPI_LB or MPI_UB.
 func (t *Type) isMarker() bool {
 	return t.Combiner() == abi.CombinerNamed && (t.basic() == abi.BasicLB || t.basic() == abi.BasicUB)
@@ -222,8 +184,8 @@ func (t *Type) isMarker() bool {
 func (t *Type) Label() string {
 	switch {
 	case t.label != "":
-	case t.Combiner() == abi.CombinerNamed && t.Name() != "":
-		t.label = trimMPI(t.Name())
+	case t.isNamed():
+		t.label = trimMPI(t.Name)
 	default:
 		t.label = t.Combiner().String()
 	}
@@ -233,23 +195,12 @@ func (t *Type) Label() string {
 // Title names the type in a sentence: MPI_INT, or STRUCT "particle".
 func (t *Type) Title() string {
 	switch {
-	case t.Combiner() == abi.CombinerNamed && t.Name() != "":
-		return t.Name()
-	case t.Combiner() == abi.CombinerUnknown && t.Name() != "":
-		return fmt.Sprintf("type made by %s", t.Name())
-	case t.Name() != "":
-		return fmt.Sprintf("%s %q", t.Combiner(), t.Name())
+	case t.isNamed():
+		return t.Name
+	case t.Combiner() == abi.CombinerUnknown && t.Name != "":
+		return fmt.Sprintf("type made by %s", t.Name)
+	case t.Name != "":
+		return fmt.Sprintf("%s %q", t.Combiner(), t.Name)
 	}
 	return t.Combiner().String()
-}
-
-// Arguments are what the constructor was given, but for the types.
-func (t *Type) Arguments() (integers, addresses []int64) {
-	for i := range t.integers.Len() {
-		integers = append(integers, t.integers.At(i))
-	}
-	for i := range t.addrs.Len() {
-		addresses = append(addresses, t.addrs.At(i))
-	}
-	return integers, addresses
 }

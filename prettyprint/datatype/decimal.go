@@ -3,6 +3,8 @@ package datatype
 import (
 	"fmt"
 	"math/big"
+	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -20,40 +22,17 @@ func shortestWide(v *big.Float) string {
 	if v.Sign() == 0 {
 		return "0"
 	}
-	all, point := scaledDigits(v)
-	// More digits never read back worse, so the fewest that do are found by halving.
-	lo, hi := 0, min(len(all), mostDigits+1)
-	text := ""
-	for lo+1 < hi {
-		mid := (lo + hi) / 2
-		digits, p := roundDigits(all, point, mid)
-		if t := decimalText(digits, p); readsBack(v, t) {
-			hi, text = mid, t
-		} else {
-			lo = mid
-		}
-	}
-	if text == "" {
-		text = decimalText(roundDigits(all, point, hi))
-	}
-	return text
-}
-
-// scaledDigits are the first 40 digits or so of v, which is 0.DIGITS times ten to the power of point.
-func scaledDigits(v *big.Float) (digits string, point int) {
-	const want = mostDigits + 4
 	// log10(2) from below is 0.30102999; the first digit may come one place earlier than estimated.
-	exp := int(int64(v.MantExp(nil)-1) * 30102999 / 100000000)
-	k := want - 1 - exp
+	k := mostDigits + 3 - int(int64(v.MantExp(nil)-1)*30102999/100000000)
 	scaled := new(big.Float).SetPrec(scalePrec)
 	if k >= 0 {
 		scaled.Mul(v, powerOfTen(k))
 	} else {
 		scaled.Quo(v, powerOfTen(-k))
 	}
-	n, _ := scaled.Add(scaled, big.NewFloat(0.5)).Int(nil)
-	s := n.String()
-	return s, len(s) - k
+	// More digits never read back worse, so the fewest that do are found by halving.
+	n := 1 + sort.Search(mostDigits, func(n int) bool { return readsBack(v, decimalText(scaled, n+1, k)) })
+	return decimalText(scaled, n, k)
 }
 
 func powerOfTen(n int) *big.Float {
@@ -67,27 +46,12 @@ func powerOfTen(n int) *big.Float {
 	return out
 }
 
-// roundDigits keeps the first n digits.
-func roundDigits(digits string, point, n int) (rounded string, newPoint int) {
-	if n >= len(digits) {
-		return strings.TrimRight(digits, "0"), point
-	}
-	kept := []byte(digits[:n])
-	if digits[n] >= '5' {
-		i := n - 1
-		for ; i >= 0 && kept[i] == '9'; i-- {
-			kept[i] = '0'
-		}
-		if i < 0 {
-			return "1", point + 1
-		}
-		kept[i]++
-	}
-	return strings.TrimRight(string(kept), "0"), point
-}
-
-// decimalText writes 0.DIGITS times ten to the power of point as C's %g does.
-func decimalText(digits string, point int) string {
+// decimalText writes n digits of scaled, which is to be divided by ten to the power of k, as C's %g does.
+func decimalText(scaled *big.Float, n, k int) string {
+	mantissa, exp, _ := strings.Cut(scaled.Text('e', n-1), "e")
+	digits := strings.TrimRight(strings.Replace(mantissa, ".", "", 1), "0")
+	point, _ := strconv.Atoi(exp) // the value is 0.DIGITS times ten to the power of point
+	point += 1 - k
 	switch {
 	case point > -4 && point <= 0:
 		return "0." + strings.Repeat("0", -point) + digits

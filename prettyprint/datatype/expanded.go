@@ -76,19 +76,17 @@ func (l Location) TreeText(w io.Writer, limit int) error {
 		width = max(width, utf8.RuneCountInString(r.address))
 		return true
 	})
+	var b strings.Builder
 	for _, r := range rows {
-		line := fmt.Sprintf("  %s%s  %s at offset %d", r.address,
-			strings.Repeat(" ", width-utf8.RuneCountInString(r.address)), r.what, r.offset)
+		fmt.Fprintf(&b, "  %-*s  %s at offset %d", width, r.address, r.what, r.offset)
 		if r.n > 1 {
-			line = fmt.Sprintf("%s, %s apart", line, view.ByteCount(r.step))
+			fmt.Fprintf(&b, ", %s apart", view.ByteCount(r.step))
 		}
-		if err := view.Write(w, "%s\n", line); err != nil {
-			return err
-		}
+		b.WriteByte('\n')
 	}
-	if done {
-		return nil
+	if !done {
+		fmt.Fprintf(&b, "  ... %s more; name a part, such as %s, to see it\n", BasicElements(l.Elements()-shown),
+			l.child(l.width()-1).brief())
 	}
-	return view.Write(w, "  ... %s more; name a part, such as %s, to see it\n", BasicElements(l.Elements()-shown),
-		l.child(l.width()-1).brief())
+	return view.Write(w, "%s", b.String())
 }

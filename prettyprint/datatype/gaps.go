@@ -42,12 +42,12 @@ func (t *Type) Gaps() Gaps {
 
 func (t *Type) findGaps() Gaps {
 	switch {
-	case t.problem != nil || t.opaque:
+	case t.Problem != nil || t.opaque:
 		return Gaps{}
-	case t.elements == 0:
+	case t.Elements == 0:
 		return Gaps{Known: true}
 	case t.blocks.ordered:
-		return Gaps{Known: true, Count: t.blocks.n - 1, Bytes: t.blocks.last - t.blocks.first - t.own.Size}
+		return Gaps{Known: true, Count: t.blocks.n - 1, Bytes: t.blocks.last - t.blocks.first - t.Computed.Size}
 	case t.blocks.n > maxRuns:
 		return Gaps{}
 	}
@@ -82,7 +82,7 @@ func (t *Type) findGaps() Gaps {
 // false. Pieces that touch may come one by one.
 func (t *Type) runs(base int64, emit func(Hull) bool) bool {
 	switch {
-	case t.elements == 0:
+	case t.blocks.n == 0:
 		return true
 	case t.blocks.n == 1:
 		return emit(Hull{t.blocks.first, t.blocks.last}.Moved(base))
@@ -94,52 +94,31 @@ func (t *Type) runs(base int64, emit func(Hull) bool) bool {
 		}
 		return true
 	case t.layout.list == nil:
-		return t.stageRuns(0, base, emit)
+		return t.layout.child.copyRuns(t.layout.dims, base, emit)
 	}
-	l := t.layout.list
-	for i := range l.n {
-		n, child := l.length(i), l.child(i)
-		if n == 0 || child.elements == 0 {
-			continue
-		}
-		at, step := base+l.offset(i), child.Figures().Extent
-		if b := child.blocks.repeated(&Calc{}, n, step); b.n == 1 {
-			if !emit(Hull{b.first, b.last}.Moved(at)) {
-				return false
-			}
-			continue
-		}
-		for k := range n {
-			if !child.runs(at+k*step, emit) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// stageRuns is runs for the stages of a product from i on.
-func (t *Type) stageRuns(i int, base int64, emit func(Hull) bool) bool {
-	if i == len(t.layout.dims) {
-		return t.layout.child.runs(base, emit)
-	}
-	if b := t.stageBlocks(i); b.n == 1 {
-		return emit(Hull{b.first, b.last}.Moved(base))
-	}
-	d := t.layout.dims[i]
-	for k := range d.n {
-		if !t.stageRuns(i+1, base+d.at(k), emit) {
+	for i := range t.layout.list.n {
+		if !t.layout.list.child(i).copyRuns([]dim{t.layout.list.block(i)}, base, emit) {
 			return false
 		}
 	}
 	return true
 }
 
-// stageBlocks summarises what lies below and at stage i.
-func (t *Type) stageBlocks(i int) blockRun {
-	b := t.layout.child.blocks
-	for k := len(t.layout.dims) - 1; k >= i; k-- {
-		b = b.overDim(&Calc{}, t.layout.dims[k])
+// copyRuns is runs for copies of the type over dimensions.
+func (t *Type) copyRuns(dims []dim, base int64, emit func(Hull) bool) bool {
+	if len(dims) == 0 {
+		return t.runs(base, emit)
 	}
-	return b
+	switch b := t.blocks.over(&Calc{}, dims); b.n {
+	case 0:
+		return true
+	case 1:
+		return emit(Hull{b.first, b.last}.Moved(base))
+	}
+	for k := range dims[0].n {
+		if !t.copyRuns(dims[1:], base+dims[0].at(k), emit) {
+			return false
+		}
+	}
+	return true
 }

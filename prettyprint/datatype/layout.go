@@ -1,8 +1,8 @@
 package datatype
 
 import (
-	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -33,8 +33,9 @@ func (d dim) at(k int64) int64 {
 // bounds returns the lowest and the highest offset of a copy; d.n must be positive.
 func (d dim) bounds(c *Calc) (lo, hi int64) {
 	run := d.run
-	if run <= 0 || run > d.n {
-		run = d.n
+	if run <= 0 || run >= d.n {
+		last := c.Add(d.base, c.Mul(d.n-1, d.step))
+		return min(d.base, last), max(d.base, last)
 	}
 	cycles := (d.n - 1) / run
 	c.Add(d.base, c.Add(c.Mul(cycles, d.jump), c.Mul(run-1, d.step)))
@@ -43,9 +44,7 @@ func (d dim) bounds(c *Calc) (lo, hi int64) {
 	}
 	lo, hi = d.base, d.base
 	for _, k := range []int64{run - 1, cycles*run - 1, cycles * run, d.n - 1} {
-		if k >= 0 {
-			lo, hi = min(lo, d.at(k)), max(hi, d.at(k))
-		}
+		lo, hi = min(lo, d.at(k)), max(hi, d.at(k))
 	}
 	return lo, hi
 }
@@ -58,6 +57,23 @@ type blockList struct {
 	child  func(i int) *Type
 }
 
+// copyAt is the child at the given indices, one for each stage, and where it lies.
+func (t *Type) copyAt(idx []int64) (child *Type, offset int64) {
+	if l := t.layout.list; l != nil {
+		i := int(idx[0])
+		return l.child(i), l.offset(i) + idx[1]*l.child(i).Figures.Extent
+	}
+	for i, d := range t.layout.dims {
+		offset += d.at(idx[i])
+	}
+	return t.layout.child, offset
+}
+
+// block is block i as one dimension.
+func (l *blockList) block(i int) dim {
+	return dim{n: l.length(i), base: l.offset(i), step: l.child(i).Figures.Extent}
+}
+
 // stages is the number of indices that an element's address has in this type: the levels of the expanded type-tree
 // between the type and its child (paper, IV.C).
 func (t *Type) stages() int {
@@ -67,46 +83,56 @@ func (t *Type) stages() int {
 	return len(t.layout.dims)
 }
 
-// Calc does checked arithmetic; bad stays set once a result leaves the range of displacements.
+// Calc does checked arithmetic; Bad stays set once a result leaves the range of displacements.
 type Calc struct{ Bad bool }
 
 const MaxOffset = int64(1) << 62
 
-func (c *Calc) Add(a, b int64) int64 {
-	s := a + b
-	if (b > 0 && s < a) || (b < 0 && s > a) || s > MaxOffset || s < -MaxOffset {
+func (c *Calc) Add(a, b int64) int64 { return c.check(SatAdd(a, b)) }
+
+func (c *Calc) Mul(a, b int64) int64 { return c.check(SatMul(a, b)) }
+
+func (c *Calc) check(n int64) int64 {
+	if n > MaxOffset || n < -MaxOffset {
 		c.Bad = true
 		return 0
 	}
-	return s
+	return n
 }
 
-func (c *Calc) Mul(a, b int64) int64 {
+// SatAdd and SatMul stay within the range of int64 instead of leaving it: a window's edges may lie beyond any
+// displacement.
+func SatAdd(a, b int64) int64 {
+	switch s := a + b; {
+	case b > 0 && s < a:
+		return math.MaxInt64
+	case b < 0 && s > a:
+		return math.MinInt64
+	default:
+		return s
+	}
+}
+
+func SatMul(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return 0
 	}
-	if a == math.MinInt64 || b == math.MinInt64 {
-		c.Bad = true
-		return 0
+	if p := a * b; p/b == a && (a != -1 || b != math.MinInt64) && (b != -1 || a != math.MinInt64) {
+		return p
 	}
-	p := a * b
-	if p/b != a || p > MaxOffset || p < -MaxOffset {
-		c.Bad = true
-		return 0
+	if (a < 0) != (b < 0) {
+		return math.MinInt64
 	}
-	return p
+	return math.MaxInt64
 }
 
 // place builds the layout from the constructor's arguments.
 func (t *Type) place(c *Calc) error {
-	in := t.integers
-	if len(t.types) > 0 {
-		t.layout.child = t.types[0]
-	}
-	child := t.layout.child
+	in := t.Integers
 	var ext int64
-	if child != nil {
-		ext = child.Figures().Extent
+	if len(t.Types) > 0 {
+		t.layout.child = t.Types[0]
+		ext = t.Types[0].Figures.Extent
 	}
 	switch t.Combiner() {
 	case abi.CombinerDup, abi.CombinerResized:
@@ -116,7 +142,7 @@ func (t *Type) place(c *Calc) error {
 	case abi.CombinerVector:
 		t.layout.dims = []dim{{n: in.At(0), step: c.Mul(in.At(2), ext)}, {n: in.At(1), step: ext}}
 	case abi.CombinerHvector:
-		t.layout.dims = []dim{{n: in.At(0), step: t.addrs.At(0)}, {n: in.At(1), step: ext}}
+		t.layout.dims = []dim{{n: in.At(0), step: t.Addresses.At(0)}, {n: in.At(1), step: ext}}
 	case abi.CombinerSubarray:
 		return t.placeSubarray(c, ext)
 	case abi.CombinerDarray:
@@ -128,69 +154,52 @@ func (t *Type) place(c *Calc) error {
 }
 
 func (t *Type) placeBlocks(c *Calc, ext int64) {
-	in, ad, child := t.integers, t.addrs, t.layout.child
-	l := &blockList{n: int(in.At(0)), child: func(int) *Type { return child }}
-	same := func(int) int64 { return in.At(1) }
-	each := func(i int) int64 { return in.At(1 + i) }
-	bytes := func(i int) int64 { return ad.At(i) }
-	units := func(first int) func(i int) int64 {
+	l := &blockList{n: int(t.Integers.At(0)), length: t.column("blocklength"), offset: t.Addresses.At}
+	if t.Addresses.Len() == 0 { // displacements in extents
+		units := t.column("displacement")
 		for i := range l.n {
-			c.Mul(in.At(first+i), ext)
+			c.Mul(units(i), ext)
 		}
-		return func(i int) int64 { return in.At(first+i) * ext }
+		l.offset = func(i int) int64 { return units(i) * ext }
 	}
-	switch t.Combiner() {
-	case abi.CombinerIndexed:
-		l.length, l.offset = each, units(1+l.n)
-	case abi.CombinerHindexed:
-		l.length, l.offset = each, bytes
-	case abi.CombinerIndexedBlock:
-		l.length, l.offset = same, units(2)
-	case abi.CombinerHindexedBlock:
-		l.length, l.offset = same, bytes
-	case abi.CombinerStruct:
-		l.length, l.offset = each, bytes
-		l.child = func(i int) *Type { return t.types[i] }
-	default: // place sends no others here
+	l.child = func(int) *Type { return t.layout.child }
+	if t.Combiner() == abi.CombinerStruct {
+		l.child = func(i int) *Type { return t.Types[i] }
 	}
 	t.layout.list = l
 }
 
 // order returns the dimensions of an array from the slowest to the fastest; fortran tells the order of the array.
-func (t *Type) order(n int, value int64) (dims []int, fortran bool, err error) {
-	switch {
-	case t.reg.MPI() == abi.MPICH && (value == 56 || value == 57):
-		fortran = value == 57
-	case t.reg.MPI() == abi.OpenMPI && (value == 0 || value == 1):
-		fortran = value == 1
-	default:
-		return nil, false, fault.Corruptf(t.addr, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN of %s",
-			value, t.reg.MPI())
+func (t *Type) order() (dims []int, fortran bool, err error) {
+	value, first := t.Integers.At(t.Integers.Len()-1), int64(0) // first: MPI_ORDER_C
+	if t.reg.MPI() == abi.MPICH {
+		first = 56
 	}
-	dims = make([]int, n)
-	for i := range dims {
-		dims[i] = i
-		if fortran {
-			dims[i] = n - 1 - i
-		}
+	if value != first && value != first+1 {
+		return nil, false, fault.Corruptf(t.Address, "the storage order %d is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN "+
+			"of %s", value, t.reg.MPI())
+	}
+	for i := range t.entries() {
+		dims = append(dims, i)
+	}
+	if fortran = value != first; fortran {
+		slices.Reverse(dims)
 	}
 	return dims, fortran, nil
 }
 
 func (t *Type) placeSubarray(c *Calc, ext int64) error {
-	in := t.integers
-	n := int(in.At(0))
-	order, _, err := t.order(n, in.At(1+3*n))
+	order, _, err := t.order()
 	if err != nil {
 		return err
 	}
-	t.layout.dims = make([]dim, n)
+	sizes, subsizes, starts := t.column("size"), t.column("subsize"), t.column("start")
+	t.layout.dims = make([]dim, len(order))
 	stride := ext
-	for s := n - 1; s >= 0; s-- {
-		d := order[s]
-		size, sub, start := in.At(1+d), in.At(1+n+d), in.At(1+2*n+d)
+	for s, d := range slices.Backward(order) {
+		size, sub, start := sizes(d), subsizes(d), starts(d)
 		if c.Add(start, sub) > size {
-			return fault.Corruptf(t.addr, "a subarray takes %d from %d in a dimension of size %d", sub, start, size)
+			return fault.Corruptf(t.Address, "a subarray takes %d from %d in a dimension of size %d", sub, start, size)
 		}
 		t.layout.dims[s] = dim{n: sub, base: c.Mul(start, stride), step: stride}
 		stride = c.Mul(stride, size)
@@ -216,11 +225,11 @@ func (t *Type) distribution(value, darg int64) (d distribution, dflt bool, err e
 		base, dfltDarg = 121, -49767
 	}
 	if value < base || value > base+2 {
-		return 0, false, fault.Corruptf(t.addr, "a darray has the distribution %d, which %s does not have", value, t.reg.MPI())
+		return 0, false, fault.Corruptf(t.Address, "a darray has the distribution %d, which %s does not have", value, t.reg.MPI())
 	}
 	dflt = darg == dfltDarg
 	if !dflt && darg < 1 {
-		return 0, false, fault.Corruptf(t.addr, "a darray has the distribution argument %d", darg)
+		return 0, false, fault.Corruptf(t.Address, "a darray has the distribution argument %d", darg)
 	}
 	return distribution(value - base), dflt, nil
 }
@@ -228,33 +237,29 @@ func (t *Type) distribution(value, darg int64) (d distribution, dflt bool, err e
 // placeDarray follows MPI-3.1, 4.1.4: every distribution is a cyclic one with blocks of b elements; the grid of
 // processes is in row-major order whatever the order of the array.
 func (t *Type) placeDarray(c *Calc, ext int64) error {
-	in := t.integers
-	n := int(in.At(2))
-	arg := func(group, i int) int64 { return in.At(3 + group*n + i) }
-	order, _, err := t.order(n, in.At(3+4*n))
+	order, _, err := t.order()
 	if err != nil {
 		return err
 	}
-	coords := make([]int64, n)
-	left, rank := in.At(0), in.At(1)
-	for i := range n {
-		left /= arg(3, i)
+	sizes, dists, args, grid := t.column("gsize"), t.column("distribution"), t.column("argument"), t.column("psize")
+	coords := make([]int64, len(order))
+	left, rank := t.Integers.At(0), t.Integers.At(1)
+	for i := range coords {
+		left /= grid(i)
 		coords[i], rank = rank/left, rank%left
 	}
-	t.layout.dims = make([]dim, n)
+	t.layout.dims = make([]dim, len(order))
 	stride := ext
-	for s := n - 1; s >= 0; s-- {
-		i := order[s]
-		size, procs, r := arg(0, i), arg(3, i), coords[i]
-		dist, dflt, err := t.distribution(arg(1, i), arg(2, i))
+	for s, i := range slices.Backward(order) {
+		size, procs, r, b := sizes(i), grid(i), coords[i], args(i)
+		dist, dflt, err := t.distribution(dists(i), b)
 		if err != nil {
 			return err
 		}
-		b := arg(2, i)
 		switch {
 		case dist == distributeNone:
 			if procs != 1 {
-				return fault.Corruptf(t.addr, "a darray has %d processes in a dimension that is not distributed", procs)
+				return fault.Corruptf(t.Address, "a darray has %d processes in a dimension that is not distributed", procs)
 			}
 			b = size
 		case dflt && dist == distributeBlock:
@@ -272,11 +277,4 @@ func (t *Type) placeDarray(c *Calc, ext int64) error {
 		stride = c.Mul(stride, size)
 	}
 	return nil
-}
-
-// tooLarge is the problem of a type whose figures leave the range of displacements.
-func (t *Type) tooLarge() *fault.Error {
-	return fault.Errorf(fault.TooLarge, t.addr,
-		"The datatype %s spans more than 2^62 bytes or elements; the library cannot use it either.",
-		fmt.Sprintf("%s (handle 0x%x)", t.Title(), t.Handle()))
 }

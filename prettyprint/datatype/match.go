@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
-	"github.com/cohort-debugger/cohort/prettyprint/fault"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -19,6 +19,7 @@ type Side struct {
 	Count int64
 	// Envelope is where the message goes or comes from, if the side is that of a call or request.
 	Envelope *Envelope
+	Total    int64 // entries of the signature, of a side of a Matching
 }
 
 // Verdict says how the type signature of a send fits that of its receive (MPI-3.1, 3.3.1; paper, VI).
@@ -26,7 +27,7 @@ type Verdict int
 
 // The verdicts.
 const (
-	MatchEqual Verdict = iota + 1 // the same basic types in the same order
+	MatchEqual Verdict = iota // the same basic types in the same order
 	// the receive could take more: correct in point-to-point, an error in a collective
 	MatchPartial
 	MatchTruncated // the send has more than the receive takes: an error (MPI_ERR_TRUNCATE)
@@ -37,91 +38,61 @@ const (
 )
 
 func (v Verdict) String() string {
-	switch v {
-	case MatchEqual:
-		return "match"
-	case MatchPartial:
-		return "partial receive"
-	case MatchTruncated:
-		return "truncated"
-	case MatchDifferent:
-		return "mismatch"
-	case MatchPacked:
-		return "packed"
-	case MatchUnknown:
-		return "unknown"
-	}
-	return fmt.Sprintf("verdict %d", int(v))
+	return [...]string{"match", "partial receive", "truncated", "mismatch", "packed", "unknown"}[v]
 }
 
 // MatchEntry is one entry of a signature, by its address in the expanded type-tree.
 type MatchEntry struct {
 	Basic   string // the name that is compared: MPI_INT also for the second member of MPI_DOUBLE_INT
 	Address string // t{3}(STRUCT)[2][5](CHAR)
-	Short   string // t{3}[2][5]
 	Offset  int64  // of the element from the buffer's start
 	Leaf    *Type
 }
 
 // Matching is the outcome of a comparison.
 type Matching struct {
-	Send, Recv           Side
-	SendTotal, RecvTotal int64 // entries of the signatures
-	Verdict              Verdict
-	At                   int64 // entries that agree from the beginning on
+	Send, Recv Side
+	Verdict    Verdict
+	At         int64 // entries that agree from the beginning on
 }
+
+var sideNames = [2]string{"send", "receive"}
 
 // Match compares the type signature of a send with that of its receive. It reads nothing but the types, and takes time
 // by the size of their descriptions, not of the messages.
 func Match(send, recv Side) (*Matching, error) {
 	m := &Matching{Send: send, Recv: recv}
-	for _, s := range []struct {
-		side  Side
-		total *int64
-		what  string
-	}{{send, &m.SendTotal, "send"}, {recv, &m.RecvTotal, "receive"}} {
-		if s.side.Type.problem != nil {
-			return nil, s.side.Type.problem
+	for i, s := range []*Side{&m.Send, &m.Recv} {
+		if err := s.Type.Check(s.Count, sideNames[i]); err != nil {
+			return nil, err
 		}
-		if s.side.Count < 0 {
-			return nil, fault.Errorf(fault.Usage, 0, "The count of the %s is %d; MPI takes counts from 0 on.", s.what,
-				s.side.Count)
-		}
-		var c Calc
-		c.Mul(s.side.Count, s.side.Type.elements)
-		c.Mul(s.side.Count, s.side.Type.Figures().Extent)
-		c.Mul(s.side.Count, s.side.Type.Figures().Size)
-		if *s.total = c.Mul(s.side.Count, s.side.Type.signatureUnits().n); c.Bad {
-			return nil, fault.Errorf(fault.TooLarge, 0,
-				"%d instances of the %s's datatype %s are more than 2^62 elements or bytes.",
-				s.side.Count, s.what, s.side.Type.Title())
-		}
+		s.Total = SatMul(s.Count, s.Type.signatureUnits().n)
 	}
 	m.compare()
 	return m, nil
 }
 
 func (m *Matching) compare() {
-	if m.SendTotal > 0 && (m.Send.packed() || m.Recv.packed()) {
+	if m.Send.Total > 0 && (m.Send.packed() || m.Recv.packed()) {
 		m.Verdict = MatchPacked
-		if m.Send.size() > m.Recv.size() {
+		if m.Send.Bytes() > m.Recv.Bytes() {
 			m.Verdict = MatchTruncated
 		}
 		return
 	}
-	m.At = m.common(min(m.SendTotal, m.RecvTotal))
+	m.At = m.common(min(m.Send.Total, m.Recv.Total))
 	switch {
-	case m.At == m.SendTotal && m.SendTotal == m.RecvTotal:
+	case m.At == m.Send.Total && m.Send.Total == m.Recv.Total:
 		m.Verdict = MatchEqual
-	case m.At == m.SendTotal:
+	case m.At == m.Send.Total:
 		m.Verdict = MatchPartial
-	case m.At == m.RecvTotal:
+	case m.At == m.Recv.Total:
 		m.Verdict = MatchTruncated
 	default:
 		m.Verdict = MatchDifferent
 	}
 	// A type that is not decoded differs from everything, and what comes after it was not compared.
-	if s, r := m.SendEntry(m.At), m.RecvEntry(m.At); s != nil && r != nil && (s.unknown() || r.unknown()) {
+	if s, r := m.Send.Entry(m.At), m.Recv.Entry(m.At); s != nil && r != nil && (s.unknown() || r.unknown()) {
 		m.Verdict = MatchUnknown
 	}
 }
@@ -161,16 +132,14 @@ func (s Side) packed() bool {
 // Signature is the type signature of all instances of the side.
 func (s Side) Signature() *Signature {
 	all := &Signature{}
-	if s.Count > 0 && s.Type.elements > 0 {
+	if s.Count > 0 && s.Type.Elements > 0 {
 		all.add(s.Type.Signature(), s.Count)
 	}
 	return all
 }
 
 // Bytes is the size of what the side selects.
-func (s Side) Bytes() int64 { return s.size() }
-
-func (s Side) size() int64 { return s.Count * s.Type.Figures().Size }
+func (s Side) Bytes() int64 { return s.Count * s.Type.Figures.Size }
 
 func (s Side) what() string {
 	if s.Count == 1 {
@@ -179,80 +148,66 @@ func (s Side) what() string {
 	return fmt.Sprintf("%s × %s", view.Grouped(s.Count), s.Type.Title())
 }
 
-// entry is the k-th entry of the side's signature, or nil beyond its end.
-func (s Side) entry(k, total int64) *MatchEntry {
-	if k < 0 || k >= total {
+// Entry is the k-th entry of the signature of a side of a Matching, or nil beyond its end.
+func (s Side) Entry(k int64) (out *MatchEntry) {
+	if k < 0 || k >= s.Total {
 		return nil
 	}
 	n := s.Type.signatureUnits().n
 	element, name := s.Type.elementOf(k % n)
-	root := Location{prefix: s.Name, short: s.Name, t: s.Type, row: s.Count}
-	if s.Count == 1 {
-		root.row = -1
-	}
-	var out *MatchEntry
-	at := k/n*s.Type.elements + element
-	root.walk(at, at+1, func(l *Location, e Element, _ int64) {
-		var v Value
-		v.setAddress(l, e)
-		out = &MatchEntry{Basic: name, Address: v.Address, Short: v.Short, Offset: e.Offset, Leaf: e.Leaf}
+	at := k/n*s.Type.Elements + element
+	s.Type.instances(s.Name, s.Count).walk(at, at+1, func(in *Location, e Element) {
+		var p page
+		var c cell
+		p.name(&c, in, e)
+		out = &MatchEntry{Basic: name, Address: string(p.names), Offset: e.Offset, Leaf: e.Leaf}
 	})
 	return out
 }
 
-// SendEntry is the k-th entry of the send's signature, or nil if it has none.
-func (m *Matching) SendEntry(k int64) *MatchEntry { return m.Send.entry(k, m.SendTotal) }
-
-// RecvEntry is the k-th entry of the receive's signature, or nil if it has none.
-func (m *Matching) RecvEntry(k int64) *MatchEntry { return m.Recv.entry(k, m.RecvTotal) }
-
 // Explain says in whole sentences what the verdict means.
 func (m *Matching) Explain() string {
-	s, r := m.SendEntry(m.At), m.RecvEntry(m.At)
+	s, r := m.Send.Entry(m.At), m.Recv.Entry(m.At)
+	sent, taken := view.ByteCount(m.Send.Bytes()), view.ByteCount(m.Recv.Bytes())
 	switch m.Verdict {
 	case MatchEqual:
-		if m.SendTotal == 0 {
+		if m.Send.Total == 0 {
 			return "Nothing is sent, and nothing can be received: they match."
 		}
-		return fmt.Sprintf("They match: all %s agree.", view.Plural(m.SendTotal, "entry"))
+		return fmt.Sprintf("They match: all %s agree.", entries(m.Send.Total))
 	case MatchPartial:
-		sent, more := view.Plural(m.SendTotal, "entry"), view.Grouped(m.RecvTotal-m.SendTotal)
-		switch {
-		case m.collective():
-			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of "+
-				"%s more, from %s on. "+
-				"Only point-to-point communication may receive less than was asked for.", sent, more, r.Address)
-		case m.Send.Envelope != nil && m.Recv.Envelope != nil:
-			return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could "+
-				"take %s more, from %s on.", sent, more, r.Address)
+		ends, more := entries(m.Send.Total), view.Grouped(m.Recv.Total-m.Send.Total)
+		if m.collective() {
+			return fmt.Sprintf("They do not match, which is an error: the send ends after %s, and the receive is of %s "+
+				"more, from %s on. Only point-to-point communication may receive less than was asked for.", ends, more,
+				r.Address)
 		}
-		return fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take "+
-			"%s more, from %s on. "+
-			"In point-to-point communication this is correct; in a collective it is an error.", sent, more, r.Address)
+		text := fmt.Sprintf("They match: the receive is partial. The send ends after %s, and the receive could take %s "+
+			"more, from %s on.", ends, more, r.Address)
+		if m.Send.Envelope == nil || m.Recv.Envelope == nil {
+			text += " In point-to-point communication this is correct; in a collective it is an error."
+		}
+		return text
 	case MatchTruncated:
-		if s == nil || m.At < m.RecvTotal { // packed
+		if s == nil || m.At < m.Recv.Total { // packed
 			return fmt.Sprintf("The send has %s and the receive takes %s: the message is truncated, which is an error.",
-				view.ByteCount(m.Send.size()), view.ByteCount(m.Recv.size()))
+				sent, taken)
 		}
-		return fmt.Sprintf("The message is truncated, which is an error: the receive ends after %s, and the send has "+
-			"%s more, from %s on.",
-			view.Plural(m.RecvTotal, "entry"), view.Grouped(m.SendTotal-m.RecvTotal), s.Address)
+		return fmt.Sprintf("The message is truncated, which is an error: the receive ends after %s, and the send has %s "+
+			"more, from %s on.", entries(m.Recv.Total), view.Grouped(m.Send.Total-m.Recv.Total), s.Address)
 	case MatchDifferent:
 		return fmt.Sprintf("They do not match, which is an error: entry %s is %s in the send, at %s, and %s in the "+
-			"receive, at %s.%s",
-			view.Grouped(m.At), s.Basic, s.Address, r.Basic, r.Address, m.alike(s, r))
+			"receive, at %s.%s", view.Grouped(m.At), s.Basic, s.Address, r.Basic, r.Address, m.alike(s, r))
 	case MatchPacked:
-		return fmt.Sprintf("MPI_PACKED matches every type; whether the message was packed from, or will be unpacked "+
-			"as, the other "+
-			"side's types cannot be seen here. The send has %s, the receive takes up to %s.", view.ByteCount(m.Send.size()),
-			view.ByteCount(m.Recv.size()))
-	case MatchUnknown:
-		return fmt.Sprintf("The first %s agree. Then comes a type that Cohort does not decode, at %s in the send and "+
-			"%s in the receive.",
-			view.Plural(m.At, "entry"), s.Address, r.Address)
+		return fmt.Sprintf("MPI_PACKED matches every type; whether the message was packed from, or will be unpacked as, "+
+			"the other side's types cannot be seen here. The send has %s, the receive takes up to %s.", sent, taken)
+	default:
+		return fmt.Sprintf("The first %s agree. Then comes a type that Cohort does not decode, at %s in the send and %s "+
+			"in the receive.", entries(m.At), s.Address, r.Address)
 	}
-	return m.Verdict.String()
 }
+
+func entries(n int64) string { return view.Plural(n, "entry") }
 
 // collective reports whether both sides are those of a collective.
 func (m *Matching) collective() bool {
@@ -265,13 +220,11 @@ func (m *Matching) alike(s, r *MatchEntry) string {
 	a, b := s.Leaf.parts()[0], r.Leaf.parts()[0]
 	if s.Leaf.basic() != abi.BasicPair && r.Leaf.basic() != abi.BasicPair && a.basic == b.basic && a.size == b.size {
 		return fmt.Sprintf(" Both are stored alike here, in %s, so the values will arrive; MPI does not promise it, "+
-			"because the names differ.",
-			view.ByteCount(a.size))
+			"because the names differ.", view.ByteCount(a.size))
 	}
-	if m.Send.size() > m.Recv.size() {
+	if sent, taken := m.Send.Bytes(), m.Recv.Bytes(); sent > taken {
 		return fmt.Sprintf(" The message is also longer than what the receive takes, %s and %s, which MPI libraries "+
-			"report.",
-			view.ByteCount(m.Send.size()), view.ByteCount(m.Recv.size()))
+			"report.", view.ByteCount(sent), view.ByteCount(taken))
 	}
 	return " MPI libraries do not notice; the receiver misreads the bytes."
 }
@@ -282,36 +235,25 @@ func (m *Matching) Text(w io.Writer, limit int) error {
 	if limit <= 0 {
 		limit = 32
 	}
-	for _, s := range []struct {
-		what  string
-		side  Side
-		total int64
-	}{{"send", m.Send, m.SendTotal}, {"receive", m.Recv, m.RecvTotal}} {
+	var b strings.Builder
+	for i, s := range []Side{m.Send, m.Recv} {
 		where := ""
-		if s.side.Where != "" {
-			where = " (" + s.side.Where + ")"
+		if s.Where != "" {
+			where = " (" + s.Where + ")"
 		}
-		if err := view.Write(w, "%-8s %s%s: %s, %s, %s\n         signature: %s\n", s.what, s.side.Name, where, s.side.what(),
-			view.Plural(s.total, "entry"), view.ByteCount(s.side.size()), s.side.Signature().Text(limit)); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%-8s %s%s: %s, %s, %s\n         signature: %s\n", sideNames[i], s.Name, where,
+			s.what(), entries(s.Total), view.ByteCount(s.Bytes()), s.Signature().Text(limit))
 	}
-	if rows := m.rows(); len(rows) > 0 {
-		if err := m.table(w, rows); err != nil {
-			return err
-		}
-	}
+	m.table(&b)
 	apart := m.Apart()
 	for _, line := range apart {
-		if err := view.Write(w, "%s\n", line); err != nil {
-			return err
-		}
+		b.WriteString(line + "\n")
 	}
-	alone := ""
 	if len(apart) > 0 {
-		alone = "If it were, by their types: "
+		b.WriteString("If it were, by their types: ")
 	}
-	if err := view.Write(w, "%s%s\n", alone, m.Explain()); err != nil {
+	b.WriteString(m.Explain() + "\n")
+	if err := view.Write(w, "%s", b.String()); err != nil {
 		return err
 	}
 	for _, s := range []Side{m.Send, m.Recv} {
@@ -322,41 +264,30 @@ func (m *Matching) Text(w io.Writer, limit int) error {
 	return nil
 }
 
-// rows are the entries to be shown side by side: those around where the two part.
-func (m *Matching) rows() []int64 {
+// table shows the entries around where the two part, side by side.
+func (m *Matching) table(b *strings.Builder) {
 	if m.Verdict == MatchEqual || m.Verdict == MatchPacked || m.Verdict == MatchTruncated && m.At == 0 &&
-		m.RecvTotal > 0 {
-		return nil
+		m.Recv.Total > 0 {
+		return
 	}
-	var out []int64
-	for k := max(m.At-2, 0); k < min(m.At+3, max(m.SendTotal, m.RecvTotal)); k++ {
-		out = append(out, k)
-	}
-	return out
-}
-
-func (m *Matching) table(w io.Writer, rows []int64) error {
 	cells := [][4]string{{"", "entry", "send", "receive"}}
-	for _, k := range rows {
+	for k := max(m.At-2, 0); k < min(m.At+3, max(m.Send.Total, m.Recv.Total)); k++ {
 		mark := " "
 		if k == m.At {
 			mark = ">"
 		}
-		cells = append(cells, [4]string{mark, view.Grouped(k), m.SendEntry(k).cell(), m.RecvEntry(k).cell()})
+		cells = append(cells, [4]string{mark, view.Grouped(k), m.Send.Entry(k).cell(), m.Recv.Entry(k).cell()})
 	}
 	var width [4]int
 	for _, c := range cells {
 		for i := range c {
-			width[i] = max(width[i], len([]rune(c[i])))
+			width[i] = max(width[i], utf8.RuneCountInString(c[i]))
 		}
 	}
 	for _, c := range cells {
 		line := fmt.Sprintf("%-*s %*s  %-*s  %s", width[0], c[0], width[1], c[1], width[2], c[2], c[3])
-		if err := view.Write(w, "%s\n", strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	return nil
 }
 
 func (e *MatchEntry) cell() string {
@@ -368,18 +299,17 @@ func (e *MatchEntry) cell() string {
 
 // Node is the comparison as a tree.
 func (m *Matching) Node() view.Node {
-	side := func(name string, s Side, total int64, e *MatchEntry) view.Node {
+	side := func(name string, s Side) view.Node {
 		kids := []view.Node{
-			view.Leaf("type", s.what()), view.Leaf("signature", s.Signature().Text(32)), view.Number("entries", total),
-			view.Number("bytes", s.size()),
+			view.Leaf("type", s.what()), view.Leaf("signature", s.Signature().Text(32)), view.Number("entries", s.Total),
+			view.Number("bytes", s.Bytes()),
 		}
-		if e != nil && m.Verdict != MatchEqual && m.Verdict != MatchPacked {
+		if e := s.Entry(m.At); e != nil && m.Verdict != MatchEqual && m.Verdict != MatchPacked {
 			kids = append(kids, view.Leaf("at", e.cell()))
 		}
 		return view.Group(name, s.what(), kids)
 	}
 	return view.Group("match", m.Explain(), []view.Node{
-		view.Leaf("verdict", m.Verdict.String()), view.Number("agree", m.At),
-		side("send", m.Send, m.SendTotal, m.SendEntry(m.At)), side("receive", m.Recv, m.RecvTotal, m.RecvEntry(m.At)),
+		view.Leaf("verdict", m.Verdict.String()), view.Number("agree", m.At), side("send", m.Send), side("receive", m.Recv),
 	})
 }

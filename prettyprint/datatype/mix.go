@@ -1,13 +1,5 @@
 package datatype
 
-import (
-	"cmp"
-	"slices"
-	"strings"
-
-	"github.com/cohort-debugger/cohort/pmpi/abi"
-)
-
 // share says how many bytes of a type are of one basic type.
 type share struct {
 	Leaf  *Type
@@ -16,8 +8,8 @@ type share struct {
 
 // BasicKey is what two basic types have in common that a user would call the same.
 func (t *Type) BasicKey() string {
-	if t.Combiner() == abi.CombinerNamed && t.Name() != "" {
-		return t.Name()
+	if t.isNamed() {
+		return t.Name
 	}
 	return t.Title() + t.handleText()
 }
@@ -51,25 +43,15 @@ func (s *shares) addAll(t *Type, n int64) {
 // Mix is how many bytes one instance selects of each basic type, in the order of the typemap; bytes that it selects
 // twice count twice.
 func (t *Type) Mix() []share {
-	if t.mixture != nil || t.problem != nil || t.elements == 0 {
+	if t.mixture != nil || t.Problem != nil || t.Elements == 0 {
 		return t.mixture
 	}
 	var s shares
-	switch {
-	case t.isLeaf():
-		s.add(t, t.own.Size)
-	case t.layout.list == nil:
-		s.addAll(t.layout.child, t.elements/t.layout.child.elements)
-	default:
-		l := t.layout.list
-		for i := 0; i < l.n; { // blocks of one type are counted together: there may be millions
-			child, n := l.child(i), int64(0)
-			for ; i < l.n && l.child(i) == child; i++ {
-				n = SatAdd(n, l.length(i))
-			}
-			if n > 0 {
-				s.addAll(child, n)
-			}
+	if t.isLeaf() {
+		s.add(t, t.Computed.Size)
+	} else {
+		for _, r := range t.repeats() {
+			s.addAll(r.child, r.n)
 		}
 	}
 	t.mixture = s.list
@@ -96,82 +78,41 @@ func (t *Type) selects(h Hull, count int64, budget *int64) (found, ok bool) {
 
 // NextUsed finds the first byte from `from` on, and before end, that is selected, or end.
 func (t *Type) NextUsed(from, end, count int64, budget *int64) (int64, bool) {
-	if found, ok := t.selects(Hull{from, end}, count, budget); !found {
+	at, found, ok := t.bisect(Hull{from, end}, false, count, budget)
+	if !found {
 		return end, ok
 	}
-	size := int64(64)
-	lo, hi := from, end // the byte lies in [lo, hi)
-	for ; size < end-from; size *= 2 {
-		found, ok := t.selects(Hull{lo, from + size}, count, budget)
-		if !ok {
-			return end, false
-		}
-		if found {
-			hi = from + size
-			break
-		}
-		lo = from + size
-		if size > MaxOffset/2 {
-			break
-		}
-	}
-	for lo+1 < hi {
-		mid := lo + (hi-lo)/2
-		found, ok := t.selects(Hull{lo, mid}, count, budget)
-		if !ok {
-			return end, false
-		}
-		if found {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return lo, true
+	return at, true
 }
 
 // LastUsed finds the last byte before `end`, and from `from` on, that is selected; from-1 if there is none.
 func (t *Type) LastUsed(from, end, count int64, budget *int64) (int64, bool) {
-	if found, ok := t.selects(Hull{from, end}, count, budget); !found {
+	at, found, ok := t.bisect(Hull{from, end}, true, count, budget)
+	if !found {
 		return from - 1, ok
 	}
-	lo, hi := from, end
-	for lo+1 < hi {
-		mid := lo + (hi-lo)/2
-		found, ok := t.selects(Hull{mid, hi}, count, budget)
-		if !ok {
-			return from - 1, false
-		}
-		if found {
-			lo = mid
-		} else {
-			hi = mid
-		}
-	}
-	return lo, true
+	return at, true
 }
 
-// LegendLetters gives each basic type a letter of its own, of its name if there is one left; after 26 they are '?'.
-func LegendLetters(leaves []*Type) []byte {
-	var taken [128]bool
-	out := make([]byte, len(leaves))
-	for i, t := range leaves {
-		name := strings.ToUpper(trimMPI(t.Title()))
-		out[i] = '?'
-		for _, c := range []byte(name + "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
-			if c >= 'A' && c <= 'Z' && !taken[c] {
-				out[i], taken[c] = c, true
-				break
-			}
+// bisect finds the first byte within h that is selected, or the last.
+func (t *Type) bisect(h Hull, last bool, count int64, budget *int64) (at int64, found, ok bool) {
+	if found, ok = t.selects(h, count, budget); !found {
+		return 0, false, ok
+	}
+	for h.From+1 < h.To {
+		mid := h.From + (h.To-h.From)/2
+		half, other := Hull{h.From, mid}, Hull{mid, h.To}
+		if last {
+			half, other = other, half
+		}
+		switch found, ok = t.selects(half, count, budget); {
+		case !ok:
+			return 0, false, false
+		case found:
+			h = half
+		default:
+			h = other
 		}
 	}
-	return out
-}
-
-// Dominant is the largest share.
-func Dominant(list []share) (s share, ok bool) {
-	if len(list) == 0 {
-		return s, false
-	}
-	return slices.MaxFunc(list, func(a, b share) int { return cmp.Compare(a.Bytes, b.Bytes) }), true
+	return h.From, true, true
 }

@@ -2,6 +2,7 @@ package datatype
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/bits"
 	"math/rand/v2"
 	"sort"
@@ -57,16 +58,9 @@ func powMod(x uint64, n int64) uint64 {
 }
 
 // then is the hash of h followed by a sequence of n entries with the hash o.
-func (h sigHash) then(o sigHash, n int64) sigHash { return h.shifted(shiftBy(n), o) }
-
-// shiftBy is what a sequence is multiplied by before n entries follow it.
-func shiftBy(n int64) sigHash {
+func (h sigHash) then(o sigHash, n int64) sigHash {
 	b := hashBases()
-	return sigHash{powMod(b[0], n), powMod(b[1], n)}
-}
-
-func (h sigHash) shifted(by, o sigHash) sigHash {
-	return sigHash{addMod(mulMod(h.a, by.a), o.a), addMod(mulMod(h.b, by.b), o.b)}
+	return sigHash{addMod(mulMod(h.a, powMod(b[0], n)), o.a), addMod(mulMod(h.b, powMod(b[1], n)), o.b)}
 }
 
 // times is the hash of k copies of a sequence of n entries.
@@ -84,44 +78,40 @@ func (h sigHash) times(n, k int64) sigHash {
 	return out
 }
 
+// tokenSeeds make the hashes of names, for each of the two.
+var tokenSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
 // token is the hash of one entry, from its name.
 func token(name string) sigHash {
-	// FNV-1a with two offsets; what is random are the bases.
-	a, b := uint64(14695981039346656037), uint64(0x9E3779B97F4A7C15)
-	for _, c := range []byte(name) {
-		a = (a ^ uint64(c)) * 1099511628211
-		b = (b ^ uint64(c)) * 1099511628211
-	}
-	return sigHash{foldMod(a), foldMod(b)}
+	return sigHash{maphash.String(tokenSeeds[0], name) % mersenne61, maphash.String(tokenSeeds[1], name) % mersenne61}
 }
 
 // units describe a type's signature as MPI compares it (MPI-3.1, 3.3.1): a pair type counts as the two types that it is
 // defined by (MPI-3.1, 5.9.4), so that MPI_DOUBLE_INT matches a struct of MPI_DOUBLE and MPI_INT.
 type units struct {
-	n       int64
-	h       sigHash
-	names   []string  // of a leaf
-	before  []int64   // of a list: entries before each block
-	hashTo  []sigHash // and their hashes
-	unclear bool      // holds a type that is not decoded
+	n      int64
+	h      sigHash
+	names  []string  // of a leaf
+	before []int64   // of others: entries before each of repeats
+	hashTo []sigHash // and their hashes
 }
 
 // unitNames are the names by which a basic type matches.
 func (t *Type) unitNames() []string {
 	switch t.Combiner() {
 	case abi.CombinerF90Real:
-		return []string{fmt.Sprintf("MPI_Type_create_f90_real(%d,%d)", t.integers.At(0), t.integers.At(1))}
+		return []string{fmt.Sprintf("MPI_Type_create_f90_real(%d,%d)", t.Integers.At(0), t.Integers.At(1))}
 	case abi.CombinerF90Complex:
-		return []string{fmt.Sprintf("MPI_Type_create_f90_complex(%d,%d)", t.integers.At(0), t.integers.At(1))}
+		return []string{fmt.Sprintf("MPI_Type_create_f90_complex(%d,%d)", t.Integers.At(0), t.Integers.At(1))}
 	case abi.CombinerF90Integer:
-		return []string{fmt.Sprintf("MPI_Type_create_f90_integer(%d)", t.integers.At(0))}
+		return []string{fmt.Sprintf("MPI_Type_create_f90_integer(%d)", t.Integers.At(0))}
 	case abi.CombinerUnknown:
-		return []string{fmt.Sprintf("unknown type at 0x%x", t.addr)} // like no other
+		return []string{fmt.Sprintf("unknown type at 0x%x", t.Address)} // like no other
 	default:
 	}
-	name := registry.Alias(t.Name())
+	name := registry.Alias(t.Name)
 	if name == "" {
-		return []string{fmt.Sprintf("unnamed type 0x%x", t.Handle())}
+		return []string{fmt.Sprintf("unnamed type 0x%x", t.Handle)}
 	}
 	if t.basic() != abi.BasicPair {
 		return []string{name}
@@ -132,49 +122,28 @@ func (t *Type) unitNames() []string {
 	return []string{strings.TrimSuffix(name, "_INT"), "MPI_INT"}
 }
 
-// signatureUnits must not be asked of a type with a problem.
+// signatureUnits must not be asked of a type with a Problem.
 func (t *Type) signatureUnits() *units {
 	if t.units != nil {
 		return t.units
 	}
-	u := &units{unclear: t.opaque}
+	u := &units{}
 	t.units = u
 	switch {
-	case t.elements == 0:
+	case t.Elements == 0:
 	case t.isLeaf():
 		u.names = t.unitNames()
 		for _, name := range u.names {
 			u.h = u.h.then(token(name), 1)
 		}
 		u.n = int64(len(u.names))
-	case t.layout.list == nil:
-		child := t.layout.child.signatureUnits()
-		k := t.elements / t.layout.child.elements
-		u.n, u.h = SatMul(child.n, k), child.h.times(child.n, k)
 	default:
-		l := t.layout.list
-		u.before, u.hashTo = make([]int64, l.n+1), make([]sigHash, l.n+1)
-		var last struct { // most blocks are like the one before them
-			child  *Type
-			length int64
-			n      int64
-			h      sigHash
-			shift  sigHash
+		for _, r := range t.repeats() {
+			u.before, u.hashTo = append(u.before, u.n), append(u.hashTo, u.h)
+			child := r.child.signatureUnits()
+			n := SatMul(child.n, r.n)
+			u.n, u.h = SatAdd(u.n, n), u.h.then(child.h.times(child.n, r.n), n)
 		}
-		for i := range l.n {
-			k, ch := l.length(i), l.child(i)
-			if i == 0 || ch != last.child || k != last.length {
-				last.child, last.length, last.n, last.h = ch, k, 0, sigHash{}
-				if k > 0 && ch.elements > 0 {
-					child := ch.signatureUnits()
-					last.n, last.h = SatMul(child.n, k), child.h.times(child.n, k)
-				}
-				last.shift = shiftBy(last.n)
-			}
-			u.before[i+1] = SatAdd(u.before[i], last.n)
-			u.hashTo[i+1] = u.hashTo[i].shifted(last.shift, last.h)
-		}
-		u.n, u.h = u.before[l.n], u.hashTo[l.n]
 	}
 	return u
 }
@@ -196,17 +165,15 @@ func (t *Type) hashWithin(k int64) sigHash {
 		return sigHash{}
 	case t.isLeaf():
 		return token(u.names[0]) // k is 1 of 2
-	case t.layout.list == nil:
-		return t.layout.child.hashOf(k)
 	}
-	i := u.blockOf(k)
-	rest := k - u.before[i]
-	return u.hashTo[i].then(t.layout.list.child(i).hashOf(rest), rest)
+	i := u.repeatOf(k)
+	k -= u.before[i]
+	return u.hashTo[i].then(t.repeats()[i].child.hashOf(k), k)
 }
 
-// blockOf finds the block that holds entry k.
-func (u *units) blockOf(k int64) int {
-	return sort.Search(len(u.before)-1, func(i int) bool { return u.before[i+1] > k })
+// repeatOf finds the one of repeats that holds entry k.
+func (u *units) repeatOf(k int64) int {
+	return sort.Search(len(u.before), func(i int) bool { return u.before[i] > k }) - 1
 }
 
 // elementOf finds the basic element that holds entry k of one instance, and which of its entries it is.
@@ -215,13 +182,10 @@ func (t *Type) elementOf(k int64) (element int64, name string) {
 	if t.isLeaf() {
 		return 0, u.names[k]
 	}
-	child, first := t.layout.child, int64(0)
-	if l := t.layout.list; l != nil {
-		i := u.blockOf(k)
-		child, first = l.child(i), t.prefix()[i]
-		k -= u.before[i]
-	}
-	n := child.signatureUnits().n
-	element, name = child.elementOf(k % n)
-	return first + k/n*child.elements + element, name
+	i := u.repeatOf(k)
+	k -= u.before[i]
+	r := t.repeats()[i]
+	n := r.child.signatureUnits().n
+	element, name = r.child.elementOf(k % n)
+	return r.before + k/n*r.child.Elements + element, name
 }

@@ -2,9 +2,8 @@ package datatype
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
 
 // Signature is a datatype's type signature, compressed (paper, VI.A): the basic types in typemap order with how often
@@ -39,41 +38,16 @@ func (t *Type) Signature() *Signature {
 	}
 	s := &Signature{}
 	switch {
-	case t.problem != nil || t.elements == 0:
+	case t.Problem != nil || t.Elements == 0:
 	case t.isLeaf():
 		s.push(SignatureItem{Count: 1, Basic: t})
-	case t.layout.list == nil:
-		s.add(t.layout.child.Signature(), t.elements/t.layout.child.elements)
 	default:
-		s.addBlocks(t.layout.list)
+		for _, r := range t.repeats() {
+			s.add(r.child.Signature(), r.n)
+		}
 	}
 	t.sig = s
 	return s
-}
-
-// addBlocks appends the signatures of a list of blocks. Neighbours that repeat one item are added at once: push would
-// make one of them, after a hash for each.
-func (s *Signature) addBlocks(l *blockList) {
-	var sub *Signature
-	var copies int64
-	for i := range l.n {
-		n, child := l.length(i), l.child(i)
-		if n <= 0 || child.elements <= 0 {
-			continue
-		}
-		next := child.Signature()
-		if next == sub && len(sub.Items) == 1 && !sub.Truncated {
-			copies = SatAdd(copies, n)
-			continue
-		}
-		if sub != nil {
-			s.add(sub, copies)
-		}
-		sub, copies = next, n
-	}
-	if sub != nil {
-		s.add(sub, copies)
-	}
 }
 
 // add appends n repetitions of sub.
@@ -98,14 +72,19 @@ func (s *Signature) push(it SignatureItem) {
 		s.Rest = SatAdd(s.Rest, it.elements())
 		return
 	}
-	n, h := it.hash()
-	s.h, s.n, s.elements = s.h.then(h, n), SatAdd(s.n, n), SatAdd(s.elements, it.elements())
+	s.extend(it)
 	if k := len(s.Items) - 1; k >= 0 && s.Items[k].same(it) {
 		s.Items[k].Count = SatAdd(s.Items[k].Count, it.Count)
 		return
 	}
 	s.Items = append(s.Items, it)
 	s.fold()
+}
+
+// extend counts an item, and adds it to the hash.
+func (s *Signature) extend(it SignatureItem) {
+	n, h := it.hash()
+	s.h, s.n, s.elements = s.h.then(h, n), SatAdd(s.n, n), SatAdd(s.elements, it.elements())
 }
 
 // fold makes a group of the items at the end if they repeat those before them, or adds them to a group before them that
@@ -123,10 +102,9 @@ func (s *Signature) fold() {
 		if len(all) < 2*p || !equalItems(all[len(all)-2*p:len(all)-p], tail) {
 			continue
 		}
-		g := &Signature{Items: append([]SignatureItem(nil), tail...)}
+		g := &Signature{Items: slices.Clone(tail)}
 		for _, it := range tail {
-			n, h := it.hash()
-			g.h, g.n, g.elements = g.h.then(h, n), SatAdd(g.n, n), SatAdd(g.elements, it.elements())
+			g.extend(it)
 		}
 		all[len(all)-2*p] = SignatureItem{Count: 2, Group: g}
 		s.Items = all[:len(all)-2*p+1]
@@ -135,22 +113,14 @@ func (s *Signature) fold() {
 }
 
 func equalItems(a, b []SignatureItem) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Count != b[i].Count || !a[i].same(b[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(x, y SignatureItem) bool { return x.Count == y.Count && x.same(y) })
 }
 
 // same reports whether two items repeat the same thing.
 func (it SignatureItem) same(b SignatureItem) bool {
 	if it.Basic != nil || b.Basic != nil {
 		return it.Basic != nil && b.Basic != nil &&
-			(it.Basic == b.Basic || it.Basic.isNamed() && b.Basic.isNamed() && it.Basic.Name() == b.Basic.Name())
+			(it.Basic == b.Basic || it.Basic.isNamed() && b.Basic.isNamed() && it.Basic.Name == b.Basic.Name)
 	}
 	return it.Group == b.Group ||
 		it.Group.n == b.Group.n && it.Group.h == b.Group.h && len(it.Group.Items) == len(b.Group.Items) &&
@@ -172,8 +142,6 @@ func (it SignatureItem) hash() (n int64, h sigHash) {
 	}
 	return SatMul(it.Group.n, it.Count), it.Group.h.times(it.Group.n, it.Count)
 }
-
-func (t *Type) isNamed() bool { return t.Combiner() == abi.CombinerNamed && t.Name() != "" }
 
 // Text shows the signature, such as "5 MPI_INT, 7 MPI_CHAR" or "10 (MPI_INT, 2 MPI_DOUBLE)", with at most limit basic
 // types and groups.

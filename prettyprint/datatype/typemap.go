@@ -4,8 +4,6 @@ import (
 	"iter"
 	"slices"
 	"sort"
-
-	"github.com/cohort-debugger/cohort/prettyprint/fault"
 )
 
 // Step is one type on the way from a datatype down to a basic element, with the indices of the way on: one for each
@@ -15,7 +13,7 @@ type Step struct {
 	Index []int64
 }
 
-// Element is one entry of a typemap.
+// Element is one entry of a typemap. Its Path is valid until the next one.
 type Element struct {
 	Index  int64  // its number in typemap order, from 0
 	Offset int64  // bytes from the start of the buffer
@@ -23,157 +21,87 @@ type Element struct {
 	Path   []Step // from the datatype down, without the leaf
 }
 
-// Element returns the n-th entry of the typemap of one instance, 0 <= n < Elements(), in O(depth + log blocks).
-func (t *Type) Element(n int64) (Element, error) {
-	if t.problem != nil {
-		return Element{}, t.problem
-	}
-	if n < 0 || n >= t.elements {
-		return Element{}, fault.Errorf(fault.Address, 0, "The datatype %s has %d basic elements; there is no element %d.",
-			t.Title(), t.elements, n)
-	}
-	var w walker
-	w.descend(t, n, 0)
-	return w.element(n), nil
-}
-
-// Typemap yields the entries of the typemap of one instance from the n-th on, without visiting those before it. A type
-// with a Problem has no entries. The Path of an entry is valid until the next one.
-func (t *Type) Typemap(from int64) iter.Seq[Element] {
+// Typemap yields the entries of the typemap of one instance from the n-th on, which it finds in O(depth + log blocks).
+// A type with a Problem has no entries.
+func (t *Type) Typemap(n int64) iter.Seq[Element] {
 	return func(yield func(Element) bool) {
-		if t.problem != nil || from < 0 || from >= t.elements {
-			return
-		}
-		var w walker
-		w.descend(t, from, 0)
-		for n := from; ; n++ {
-			if !yield(w.element(n)) || n+1 >= t.elements {
-				return
-			}
-			w.next()
+		if t.Problem == nil && n >= 0 {
+			w := walker{n: n, visit: yield}
+			w.walk(t, 0, n, t.Elements)
 		}
 	}
 }
 
-// frame is one type on the walker's way, with the current indices.
-type frame struct {
-	t    *Type
-	base int64 // where this copy of t lies
-	idx  []int64
-}
-
-// walker is at one element of an expanded type-tree.
+// walker visits basic elements in typemap order, until visit returns false.
 type walker struct {
-	frames []frame
-	leaf   *Type
-	offset int64
-	path   []Step
+	visit func(Element) bool
+	n     int64 // the number of the next element
+	path  []Step
 }
 
-func (w *walker) element(n int64) Element {
-	w.path = w.path[:0]
-	for i := range w.frames {
-		w.path = append(w.path, Step{w.frames[i].t, w.frames[i].idx})
+// walk visits the elements [from, to) of an instance of t at base.
+func (w *walker) walk(t *Type, base, from, to int64) bool {
+	if from >= to {
+		return true
 	}
-	return Element{Index: n, Offset: w.offset, Leaf: w.leaf, Path: w.path}
-}
-
-// push adds a frame, reusing the indices of a popped one.
-func (w *walker) push(t *Type, base int64) *frame {
-	if len(w.frames) < cap(w.frames) {
-		w.frames = w.frames[:len(w.frames)+1]
+	if t.isLeaf() {
+		return w.leaf(t, base)
+	}
+	idx, ok := w.push(t), true
+	if l := t.layout.list; l != nil {
+		before := t.prefix()
+		for i := t.blockOf(from); ok && i < l.n && before[i] < to; i++ {
+			idx[0] = int64(i)
+			first, end := max(from-before[i], 0), min(to, before[i+1])-before[i]
+			ok = w.copies(l.child(i), []dim{l.block(i)}, idx[1:], base, first, end)
+		}
 	} else {
-		w.frames = append(w.frames, frame{})
+		ok = w.copies(t.layout.child, t.layout.dims, idx, base, from, to)
 	}
-	f := &w.frames[len(w.frames)-1]
-	f.t, f.base = t, base
-	f.idx = slices.Grow(f.idx[:0], t.stages())[:t.stages()]
-	return f
+	w.path = w.path[:len(w.path)-1]
+	return ok
 }
 
-// descend goes from a copy of t at base down to its n-th element, n < t.elements.
-func (w *walker) descend(t *Type, n, base int64) {
-	for !t.isLeaf() {
-		f := w.push(t, base)
-		child := f.seek(&n)
-		base = f.position()
-		t = child
-	}
-	w.leaf, w.offset = t, base
+func (w *walker) leaf(t *Type, offset int64) bool {
+	w.n++
+	return w.visit(Element{w.n - 1, offset, t, w.path})
 }
 
-// seek sets the indices to those of the copy of the child that holds element *n, makes *n relative to it, and returns
-// the child.
-func (f *frame) seek(n *int64) *Type {
-	if f.t.layout.list == nil {
-		child := f.t.layout.child
-		k := *n / child.elements
-		*n %= child.elements
-		for i := len(f.idx) - 1; i >= 0; i-- {
-			f.idx[i] = k % f.t.layout.dims[i].n
-			k /= f.t.layout.dims[i].n
-		}
-		return child
+// copies visits the elements [from, to) of copies of a child.
+func (w *walker) copies(child *Type, dims []dim, idx []int64, base, from, to int64) bool {
+	if from >= to {
+		return true
 	}
-	i := f.t.blockOf(*n)
-	child := f.t.layout.list.child(i)
-	*n -= f.t.prefix()[i]
-	f.idx[0], f.idx[1] = int64(i), *n/child.elements
-	*n %= child.elements
-	return child
-}
-
-// position is where the copy of the child at the current indices lies.
-func (f *frame) position() int64 {
-	l := f.t.layout.list
-	if l == nil {
-		at := f.base
-		for i, k := range f.idx {
-			at += f.t.layout.dims[i].at(k)
-		}
-		return at
-	}
-	i := int(f.idx[0])
-	return f.base + l.offset(i) + f.idx[1]*l.child(i).Figures().Extent
-}
-
-// next goes to the following element; there must be one.
-func (w *walker) next() {
-	for len(w.frames) > 0 {
-		f := &w.frames[len(w.frames)-1]
-		if child := f.advance(); child != nil {
-			w.descend(child, 0, f.position())
-			return
-		}
-		w.frames = w.frames[:len(w.frames)-1]
-	}
-}
-
-// advance goes to the next copy of a child that has elements and returns the child, or nil at the end.
-func (f *frame) advance() *Type {
-	l := f.t.layout.list
-	if l == nil {
-		for i := len(f.idx) - 1; i >= 0; i-- {
-			f.idx[i]++
-			if f.idx[i] < f.t.layout.dims[i].n {
-				return f.t.layout.child
+	each, leaf := child.Elements, child.isLeaf()
+	for k := from / each; k*each < to; k++ {
+		at, rest := base, k
+		for i := len(dims) - 1; i >= 0; i-- {
+			if idx[i] = rest; i > 0 {
+				idx[i], rest = rest%dims[i].n, rest/dims[i].n
 			}
-			f.idx[i] = 0
+			at += dims[i].at(idx[i])
 		}
-		return nil
-	}
-	i := int(f.idx[0])
-	f.idx[1]++
-	if f.idx[1] < l.length(i) {
-		return l.child(i)
-	}
-	for i++; i < l.n; i++ {
-		if l.length(i) > 0 && l.child(i).elements > 0 {
-			f.idx[0], f.idx[1] = int64(i), 0
-			return l.child(i)
+		if leaf {
+			if !w.leaf(child, at) {
+				return false
+			}
+		} else if !w.walk(child, at, max(from-k*each, 0), min(to-k*each, each)) {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// push adds a step, and returns its indices. What a step that has ended used is used again.
+func (w *walker) push(t *Type) []int64 {
+	if len(w.path) < cap(w.path) {
+		w.path = w.path[:len(w.path)+1]
+	} else {
+		w.path = append(w.path, Step{})
+	}
+	s := &w.path[len(w.path)-1]
+	s.Type, s.Index = t, slices.Grow(s.Index[:0], t.stages())[:t.stages()]
+	return s.Index
 }
 
 // prefix holds, for each block, the number of elements before it, and their total.
@@ -182,7 +110,7 @@ func (t *Type) prefix() []int64 {
 		l := t.layout.list
 		p := make([]int64, l.n+1)
 		for i := range l.n {
-			p[i+1] = p[i] + l.length(i)*l.child(i).elements
+			p[i+1] = p[i] + l.length(i)*l.child(i).Elements
 		}
 		t.prefixOnce = p
 	}
@@ -193,4 +121,33 @@ func (t *Type) prefix() []int64 {
 func (t *Type) blockOf(n int64) int {
 	p := t.prefix()
 	return sort.Search(len(p)-1, func(i int) bool { return p[i+1] > n })
+}
+
+// repeat is copies of one child that follow each other in the typemap, wherever they lie.
+type repeat struct {
+	child  *Type
+	n      int64
+	before int64 // elements
+}
+
+// repeats are what one instance of a type with elements, which is no leaf, is made of.
+func (t *Type) repeats() []repeat {
+	if t.repeated != nil {
+		return t.repeated
+	}
+	if l := t.layout.list; l != nil {
+		for i := range l.n {
+			n, child, last := l.length(i), l.child(i), len(t.repeated)-1
+			switch {
+			case n == 0 || child.Elements == 0:
+			case last >= 0 && t.repeated[last].child == child:
+				t.repeated[last].n += n
+			default:
+				t.repeated = append(t.repeated, repeat{child, n, t.prefix()[i]})
+			}
+		}
+	} else {
+		t.repeated = []repeat{{t.layout.child, t.Elements / t.layout.child.Elements, 0}}
+	}
+	return t.repeated
 }

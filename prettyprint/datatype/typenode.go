@@ -3,22 +3,25 @@ package datatype
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
 // Summary says in one line what the type is.
 func (t *Type) Summary() string {
 	switch {
-	case t.problem != nil:
-		return t.Title() + ": " + t.problem.Message
+	case t.Problem != nil:
+		return t.Title() + ": " + t.Problem.Error()
 	case t.Combiner() == abi.CombinerNamed:
 		return t.Title()
 	}
-	f := t.Figures()
+	f := t.Figures
 	s := fmt.Sprintf("%s: %s, size %d, extent %d", t.Title(), t.Signature().Text(4), f.Size, f.Extent)
-	if t.Freed() {
+	if t.Freed {
 		s += ", freed"
 	} else if !t.Committed() {
 		s += ", not committed"
@@ -30,23 +33,21 @@ func (t *Type) Summary() string {
 func (t *Type) Node(name string) view.Node {
 	kids := []view.Node{t.Constructor()}
 	kids[0].Name = "constructor"
-	if t.problem == nil {
-		f := t.Figures()
+	if t.Problem == nil {
+		f := t.Figures
 		kids = append(
 			kids, view.Number("size", f.Size), view.Number("extent", f.Extent), view.Number("lb", f.LB),
-			view.Number("ub", f.UB()),
-			view.Number("true_lb", f.TrueLB), view.Number("true_extent", f.TrueExtent),
-			view.Number("elements", t.elements),
-			view.Leaf("signature", t.Signature().Text(32)), view.Leaf("blocks", t.blockText()),
-			view.Leaf("gaps", t.Gaps().String()),
+			view.Number("ub", f.UB()), view.Number("true_lb", f.TrueLB), view.Number("true_extent", f.TrueExtent),
+			view.Number("elements", t.Elements), view.Leaf("signature", t.Signature().Text(32)),
+			view.Leaf("blocks", t.blockText()), view.Leaf("gaps", t.Gaps().String()),
 		)
 		if s := t.unasked(); s != "" {
 			kids = append(kids, view.Leaf("figures", s))
 		}
 	} else {
-		kids = append(kids, view.Leaf("problem", t.problem.Message))
+		kids = append(kids, view.Leaf("problem", t.Problem.Error()))
 	}
-	kids = append(kids, view.Number("depth", t.depth), view.Leaf("state", t.stateText()))
+	kids = append(kids, view.Number("depth", t.Depth), view.Leaf("state", t.stateText()))
 	if s := t.Created(); s != "" {
 		kids = append(kids, view.Leaf("created", s))
 	}
@@ -62,7 +63,7 @@ func (t *Type) Node(name string) view.Node {
 // unasked says where the figures come from, if not from the library: of the many types of a program that makes them
 // without end it is not asked.
 func (t *Type) unasked() string {
-	if _, known := t.Reported(); known || t.problem != nil || t.isLeaf() {
+	if _, known := t.Reported(); known || t.Problem != nil || t.isLeaf() {
 		return ""
 	}
 	return fmt.Sprintf("computed from the constructor; %s was not asked about this type", t.reg.MPI())
@@ -79,9 +80,9 @@ func (t *Type) stateText() string {
 	switch {
 	case t.Combiner() == abi.CombinerNamed:
 		return "predefined"
-	case t.Freed() && t.Record.Refs > 0:
+	case t.Freed && t.Record.Refs > 0:
 		return "freed, still used by another datatype or a pending call"
-	case t.Freed():
+	case t.Freed:
 		return "freed"
 	case t.Committed():
 		return "committed"
@@ -90,11 +91,10 @@ func (t *Type) stateText() string {
 }
 
 func (t *Type) handleText() string {
-	s := fmt.Sprintf("0x%x", t.Handle())
-	if f, ok := t.FortranHandle(); ok {
-		return s + fmt.Sprintf(" (Fortran %d)", f)
+	if t.FHandle == registry.NoFortran {
+		return t.HandleText() + " (its Fortran handle is not known)"
 	}
-	return s + " (its Fortran handle is not known)"
+	return t.HandleText()
 }
 
 // Created says where and when the type was made; "" of a predefined one.
@@ -114,15 +114,14 @@ func (t *Type) Text(w io.Writer, name string, opt view.Options) error {
 	if err := t.Constructor().Text(w, opt); err != nil {
 		return err
 	}
-	lines := []string{}
-	if t.problem == nil {
-		f := t.Figures()
+	var lines []string
+	if f := t.Figures; t.Problem == nil {
 		lines = append(
 			lines,
 			fmt.Sprintf("size %d, extent %d (lb %d, ub %d), true extent %d (true lb %d)",
 				f.Size, f.Extent, f.LB, f.UB(), f.TrueExtent, f.TrueLB),
 			fmt.Sprintf("%s, contiguous blocks: %s, gaps: %s; depth %d",
-				BasicElements(t.elements), t.blockText(), t.Gaps(), t.depth),
+				BasicElements(t.Elements), t.blockText(), t.Gaps(), t.Depth),
 			"signature: "+t.Signature().Text(32),
 		)
 	}
@@ -134,30 +133,25 @@ func (t *Type) Text(w io.Writer, name string, opt view.Options) error {
 		state += "; created " + s
 	}
 	lines = append(lines, state+"; handle "+t.handleText())
-	for _, s := range lines {
-		if err := view.Write(w, "%s\n", s); err != nil {
-			return err
-		}
+	if t.Problem != nil {
+		lines = append(lines, t.Problem.Error())
 	}
-	if t.problem != nil {
-		return view.Write(w, "%s\n", t.problem.Message)
+	if err := view.Write(w, "%s\n", strings.Join(lines, "\n")); err != nil || t.Problem != nil {
+		return err
 	}
 	return WriteWarnings(w, t)
 }
 
-func BasicElements(n int64) string {
-	return view.Plural(n, "basic element")
-}
+func BasicElements(n int64) string { return view.Plural(n, "basic element") }
 
 // WriteWarnings tells what the user should know before trusting or using the type.
 func WriteWarnings(w io.Writer, t *Type) error {
-	var out []string
-	if t.Freed() {
-		out = append(out, "The datatype was freed; using its handle in an MPI call is an error.")
+	out := t.Differences()
+	if t.Freed {
+		out = slices.Insert(out, 0, "The datatype was freed; using its handle in an MPI call is an error.")
 	} else if !t.Committed() {
-		out = append(out, "The datatype is not committed; using it in communication is an error.")
+		out = slices.Insert(out, 0, "The datatype is not committed; using it in communication is an error.")
 	}
-	out = append(out, t.Differences()...)
 	for _, s := range out {
 		if err := view.Write(w, "warning: %s\n", s); err != nil {
 			return err

@@ -20,9 +20,6 @@ func NewTypes(r *registry.Registry) *Types {
 	return &Types{Registry: r, all: map[uint64]*Type{}, decoding: map[uint64]bool{}}
 }
 
-// DatatypeByHandle returns the live datatype whose C handle is h; only the low HandleSize bytes of h count.
-func (r *Types) DatatypeByHandle(h uint64) (*Type, error) { return r.DatatypeOfHandle(h, false) }
-
 // DatatypeOfHandle returns the live datatype whose handle is h, in Fortran if fortran is set.
 func (r *Types) DatatypeOfHandle(h uint64, fortran bool) (*Type, error) {
 	head, err := r.Lookup(registry.ClassOf(registry.KindDatatype), h, fortran)
@@ -41,28 +38,6 @@ func (r *Types) DatatypeByName(name string) (*Type, error) {
 	return r.DatatypeAt(head.Address)
 }
 
-// Datatypes returns all live datatypes whose records can be decoded, in the order of their creation, and the first
-// error met.
-func (r *Types) Datatypes() (list []*Type, first error) {
-	heads, problems, _, err := r.Heads(registry.ClassOf(registry.KindDatatype))
-	if err != nil {
-		return nil, err
-	}
-	if len(problems) > 0 {
-		first = problems[0]
-	}
-	for _, h := range heads {
-		t, err := r.DatatypeAt(h.Address)
-		switch {
-		case err != nil && first == nil:
-			first = err
-		case err == nil && !h.Freed:
-			list = append(list, t)
-		}
-	}
-	return list, first
-}
-
 // DatatypeAt decodes the record at rec, and those it refers to.
 func (r *Types) DatatypeAt(rec uint64) (*Type, error) {
 	if t, ok := r.all[rec]; ok {
@@ -73,13 +48,13 @@ func (r *Types) DatatypeAt(rec uint64) (*Type, error) {
 	}
 	if len(r.decoding) >= registry.MaxDepth {
 		return nil, fault.Errorf(fault.TooLarge, rec,
-			"The datatype is nested more than %d constructors deep. The registry is damaged, "+
-				"or the type is beyond what Cohort shows.", registry.MaxDepth)
+			"The datatype is nested more than %d constructors deep. The registry is damaged, or the type is beyond what "+
+				"Cohort shows.", registry.MaxDepth)
 	}
 	r.decoding[rec] = true
 	defer delete(r.decoding, rec)
 
-	t := &Type{reg: r, addr: rec}
+	t := &Type{reg: r, Head: registry.Head{Address: rec}}
 	if err := t.read(); err != nil {
 		return nil, err
 	}
@@ -87,13 +62,7 @@ func (r *Types) DatatypeAt(rec uint64) (*Type, error) {
 		return nil, err
 	}
 	t.compute()
-	t.library = t.mergeFigures()
-	if t.elements == 0 && t.problem == nil {
-		// The standard defines no bounds for a typemap without data; what the library says is as good as any rule.
-		size := t.own.Size
-		t.own = t.library
-		t.own.Size = size
-	}
+	t.mergeFigures()
 	r.all[rec] = t
 	return t, nil
 }
@@ -131,8 +100,8 @@ func (r *Types) DatatypeArray(what string, addr uint64, n int, fortran bool) ([]
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		if p.Type.problem != nil {
-			return nil, p.Type.problem
+		if p.Type.Problem != nil {
+			return nil, p.Type.Problem
 		}
 	}
 	return out, nil

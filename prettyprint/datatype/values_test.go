@@ -15,7 +15,7 @@ import (
 )
 
 func named(name string, b abi.Basic, size uint32) *Type {
-	return &Type{name: name, Record: abi.Datatype{
+	return &Type{Head: registry.Head{Name: name}, Record: abi.Datatype{
 		Object: abi.Object{Kind: uint32(abi.CombinerNamed)}, Basic: b, BasicSize: size, TypeSize: int64(size),
 	}}
 }
@@ -74,7 +74,7 @@ func TestValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := named(c.name, c.basic, uint32(len(b))).formatElement(b); got != c.want {
+		if got := named(c.name, c.basic, uint32(len(b))).appendElement(nil, b); string(got) != c.want {
 			t.Errorf("%s %s: %s, want %s", c.name, c.hex, got, c.want)
 		}
 	}
@@ -101,8 +101,8 @@ func TestPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.t.formatElement(b); got != c.want {
-			t.Errorf("%s %s: %s, want %s", c.t.Name(), c.hex, got, c.want)
+		if got := c.t.appendElement(nil, b); string(got) != c.want {
+			t.Errorf("%s %s: %s, want %s", c.t.Name, c.hex, got, c.want)
 		}
 	}
 }
@@ -116,8 +116,8 @@ func TestFloatsRoundTrip(t *testing.T) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return
 		}
-		got, ok := new(big.Float).SetPrec(53).SetString(double.formatFloat(binary.LittleEndian.AppendUint64(nil,
-			math.Float64bits(v))))
+		got, ok := new(big.Float).SetPrec(53).SetString(string(double.appendFloat(nil,
+			binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))))
 		if f, _ := got.Float64(); !ok || f != v {
 			t.Fatalf("%v printed as %v", v, got)
 		}
@@ -133,7 +133,7 @@ func TestFloatsRoundTrip(t *testing.T) {
 			exp := rapid.IntRange(1, 32766).Draw(t, "exp")
 			want := new(big.Float).SetPrec(f.prec).SetInt(mant)
 			want.SetMantExp(want, exp-16383-int(f.prec)+1)
-			text := f.t.formatFloat(encodeWide(mant, exp, f.prec))
+			text := string(f.t.appendFloat(nil, encodeWide(mant, exp, f.prec)))
 			got, ok := new(big.Float).SetPrec(f.prec).SetString(text)
 			if !ok || got.Cmp(want) != 0 {
 				t.Fatalf("%s: %s printed as %s", f.name, want.Text('p', 0), text)
@@ -187,7 +187,7 @@ func TestLongDoubleOfMachine(t *testing.T) {
 	} {
 		d := named("MPI_LONG_DOUBLE", abi.BasicFloat, 16)
 		d.reg = NewTypes(&registry.Registry{Env: registry.Surroundings{Machine: func() string { return machine }}})
-		if got := d.formatFloat(quad); got != want {
+		if got := d.appendFloat(nil, quad); string(got) != want {
 			t.Errorf("on %s: %s, want %s", machine, got, want)
 		}
 	}

@@ -24,34 +24,10 @@ func (h Hull) Union(o Hull) Hull { return Hull{min(h.From, o.From), max(h.To, o.
 // spread is the hull of n > 0 copies of h, each step bytes after the one before.
 func (h Hull) spread(n, step int64) Hull { return h.Union(h.Moved(SatMul(n-1, step))) }
 
-// SatAdd and satMul stay within the range of int64 instead of leaving it: a window's edges may lie beyond any
-// displacement.
-func SatAdd(a, b int64) int64 {
-	switch s := a + b; {
-	case b > 0 && s < a:
-		return math.MaxInt64
-	case b < 0 && s > a:
-		return math.MinInt64
-	default:
-		return s
-	}
-}
-
-func SatMul(a, b int64) int64 {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	if p := a * b; p/b == a && (a != -1 || b != math.MinInt64) && (b != -1 || a != math.MinInt64) {
-		return p
-	}
-	if (a < 0) != (b < 0) {
-		return math.MinInt64
-	}
-	return math.MaxInt64
-}
-
 // Hull is where the data of one instance lies.
-func (t *Type) Hull() Hull { return Hull{t.own.TrueLB, SatAdd(t.own.TrueLB, t.own.TrueExtent)} }
+func (t *Type) Hull() Hull {
+	return Hull{t.Computed.TrueLB, SatAdd(t.Computed.TrueLB, t.Computed.TrueExtent)}
+}
 
 // innerHulls holds, for a type that is a product of dimensions, the hull of what lies below each stage.
 func (t *Type) innerHulls() []Hull {
@@ -81,9 +57,9 @@ func (t *Type) blockHulls() []blockHull {
 		l := t.layout.list
 		t.byMemory = make([]blockHull, 0, l.n)
 		for i := range l.n {
-			if ch := l.child(i); l.length(i) > 0 && ch.elements > 0 {
+			if ch := l.child(i); l.length(i) > 0 && ch.Elements > 0 {
 				t.byMemory = append(t.byMemory,
-					blockHull{Hull: ch.Hull().spread(l.length(i), ch.Figures().Extent).Moved(l.offset(i)), block: i})
+					blockHull{Hull: ch.Hull().spread(l.length(i), ch.Figures.Extent).Moved(l.offset(i)), block: i})
 			}
 		}
 		slices.SortStableFunc(t.byMemory, func(a, b blockHull) int { return cmp.Compare(a.From, b.From) })
@@ -116,10 +92,10 @@ type Window struct {
 
 // WalkRow visits n instances side by side.
 func (w *Window) WalkRow(t *Type, n int64) bool {
-	if n == 0 || t.elements == 0 {
+	if n == 0 || t.Elements == 0 {
 		return true
 	}
-	return w.copies(strided{n, 0, t.Figures().Extent, t.Hull(), t, 1}, 1, func(base, copies int64) bool {
+	return w.copies(strided{n, 0, t.Figures.Extent, t.Hull(), t, 1}, 1, func(base, copies int64) bool {
 		return w.walk(t, base, copies)
 	})
 }
@@ -132,7 +108,7 @@ func (w *Window) walk(t *Type, base, copies int64) bool {
 	}
 	h := t.Hull().Moved(base)
 	switch {
-	case t.elements == 0 || h.To <= w.From || h.From >= w.To:
+	case t.Elements == 0 || h.To <= w.From || h.From >= w.To:
 		return true
 	case w.whole != nil && h.From >= w.From && h.To <= w.To:
 		w.whole(t, copies)
@@ -173,7 +149,7 @@ func (w *Window) blocks(t *Type, base, copies int64) bool {
 		}
 		k := all[i].block
 		child := l.child(k)
-		s := strided{l.length(k), base + l.offset(k), child.Figures().Extent, child.Hull(), child, 1}
+		s := strided{l.length(k), base + l.offset(k), child.Figures.Extent, child.Hull(), child, 1}
 		if !w.copies(s, copies, func(at, copies int64) bool { return w.walk(child, at, copies) }) {
 			return false
 		}

@@ -1,10 +1,7 @@
 package handle
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -14,35 +11,28 @@ import (
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-// kindText is a kind of communicator in sentences.
-func kindText(k abi.CommKind) string {
-	switch k {
-	case abi.CommIntra:
-		return "intracommunicator"
-	case abi.CommInter:
-		return "intercommunicator"
-	case abi.CommCart:
-		return "Cartesian communicator"
-	case abi.CommGraph:
-		return "graph communicator"
-	case abi.CommDistGraph:
-		return "distributed graph communicator"
-	case abi.CommNull:
-		return "MPI_COMM_NULL"
-	}
-	return fmt.Sprintf("communicator of unknown kind %d", uint32(k))
+var kinds = map[abi.CommKind]string{
+	abi.CommIntra: "intracommunicator", abi.CommInter: "intercommunicator", abi.CommCart: "Cartesian communicator",
+	abi.CommGraph: "graph communicator", abi.CommDistGraph: "distributed graph communicator",
+	abi.CommNull: "MPI_COMM_NULL",
 }
 
 const maxDims = 1 << 16
 
-// Comm is one communicator of the registry.
+// Comm is one communicator of the registry. Its fields are read only.
 type Comm struct {
-	rank    *Rank
-	name    string
+	registry.Head
 	Record  abi.Comm
-	members []uint32 // world ranks, by rank in the communicator
-	remote  []uint32
-	cart    []int32 // dims, periods, coords
+	Kind    abi.CommKind
+	Size    int     // ranks in it; of an intercommunicator, in the local group
+	Rank    int     // this rank's number in it
+	Members []int64 // ranks in MPI_COMM_WORLD, or OutsideWorld, by rank in it; of an intercommunicator, of its local group
+	Remote  []int64 // likewise, of an intercommunicator's remote group
+	Peers   []int64 // those of the two that messages go to and come from
+	// Of a Cartesian communicator; else they are empty.
+	Dims, Periods, Coords []int64
+
+	rank *Rank
 }
 
 // CommOfHandle returns the live communicator whose handle is h, in Fortran if fortran is set.
@@ -73,63 +63,43 @@ func (r *Rank) CommAt(rec uint64) (*Comm, error) {
 		return nil, err
 	}
 	h := abi.Read[abi.Comm](head.Raw)
-	size := int64(abi.Size[abi.Comm]())
-	need := size + 4*(int64(h.NMembers)+int64(h.NRemote)+3*int64(h.NDims))
-	if int64(h.Size) < need || h.NDims > maxDims {
+	size, members, dims := abi.Size[abi.Comm](), int64(h.NMembers), int64(h.NDims)
+	n := members + int64(h.NRemote) + 3*dims
+	if int64(h.Size) < int64(size)+4*n || h.NDims > maxDims {
 		return nil, fault.Corruptf(rec, "a communicator's record has %d bytes and claims %d members, %d remote members and "+
-			"%d dimensions",
-			h.Size, h.NMembers, h.NRemote, h.NDims)
+			"%d dimensions", h.Size, h.NMembers, h.NRemote, h.NDims)
 	}
-	b, err := r.ReadFull(rec+uint64(size), need-size, "The members of a communicator")
+	v, err := r.Integers("the members of a communicator", rec+uint64(size), int(n), false)
 	if err != nil {
 		return nil, err
 	}
-	c := &Comm{rank: r, name: head.Name, Record: h}
-	take := func(n int) []uint32 {
-		out := make([]uint32, n)
-		for i := range out {
-			out[i] = binary.LittleEndian.Uint32(b[4*i:])
-		}
-		b = b[4*n:]
-		return out
+	c := &Comm{
+		Head: head, Record: h, Kind: abi.CommKind(h.Kind), Size: int(h.CommSize), Rank: int(h.CommRank), rank: r,
+		Members: v[:members], Remote: v[members : n-3*dims],
+		Dims: v[n-3*dims : n-2*dims], Periods: v[n-2*dims : n-dims], Coords: v[n-dims:],
 	}
-	c.members, c.remote = take(int(h.NMembers)), take(int(h.NRemote))
-	for _, v := range take(3 * int(h.NDims)) {
-		c.cart = append(c.cart, int32(v))
+	if c.Peers = c.Members; c.Kind == abi.CommInter {
+		c.Peers = c.Remote
 	}
 	r.comms[rec] = c
 	return c, nil
 }
 
-// Kind is the kind of communicator.
-func (c *Comm) Kind() abi.CommKind { return abi.CommKind(c.Record.Kind) }
-
-// Name is the name by MPI_Comm_set_name or the predefined one, or empty.
-func (c *Comm) Name() string { return c.name }
-
-// Size is the number of ranks in it (of an intercommunicator: in the local group).
-func (c *Comm) Size() int { return int(c.Record.CommSize) }
-
-// Rank is this rank's number in it.
-func (c *Comm) Rank() int { return int(c.Record.CommRank) }
-
-// Members are the ranks in MPI_COMM_WORLD of its ranks 0, 1, ...; of an intercommunicator, of its local group.
-func (c *Comm) Members() []uint32 { return c.members }
-
-// Remote are the ranks in MPI_COMM_WORLD of an intercommunicator's remote group.
-func (c *Comm) Remote() []uint32 { return c.remote }
-
-// Cart returns the dimensions, periods and this rank's coordinates of a Cartesian communicator, else nil slices.
-func (c *Comm) Cart() (dims, periods, coords []int32) {
-	n := len(c.cart) / 3
-	return c.cart[:n], c.cart[n : 2*n], c.cart[2*n:]
+// kindText is its kind in sentences.
+func (c *Comm) kindText() string {
+	if text, ok := kinds[c.Kind]; ok {
+		return text
+	}
+	return fmt.Sprintf("communicator of unknown kind %d", c.Kind)
 }
 
-// Freed reports whether the program freed the handle.
-func (c *Comm) Freed() bool { return c.Record.State&abi.ObjectFreed != 0 }
-
-// GlobalID is the same in all members of the communicator; MPI_COMM_WORLD has 1.
-func (c *Comm) GlobalID() uint64 { return c.Record.GlobalID }
+// Brief names it in a few words.
+func (c *Comm) Brief() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return fmt.Sprintf("%s of %s", c.kindText(), view.Plural(int64(c.Size), "rank"))
+}
 
 // Parent returns the communicator from which it was made; nil if it has none, or if that one is not in the registry any
 // more.
@@ -151,65 +121,56 @@ func (c *Comm) Parent() (*Comm, error) {
 
 // Summary says in one line what the communicator is.
 func (c *Comm) Summary() string {
-	if c.Kind() == abi.CommNull {
+	if c.Kind == abi.CommNull {
 		return "MPI_COMM_NULL"
 	}
-	name := ""
-	if c.Name() != "" {
-		name = " " + c.Name()
-	}
-	s := fmt.Sprintf("%s%s of %s, this one is rank %d: %s", kindText(c.Kind()), name, view.Plural(int64(c.Size()), "rank"), c.Rank(),
-		membersText(c.members))
-	if c.Kind() == abi.CommInter {
-		s += "; remote group " + membersText(c.remote)
+	s := fmt.Sprintf("%s of %s, this one is rank %d: %s", strings.TrimSpace(c.kindText()+" "+c.Name),
+		view.Plural(int64(c.Size), "rank"), c.Rank, membersText(c.Members))
+	if c.Kind == abi.CommInter {
+		s += "; remote group " + membersText(c.Remote)
 	}
 	return s
 }
 
 // Node is the communicator as a tree.
 func (c *Comm) Node(name string) view.Node {
-	kids := []view.Node{view.Leaf("kind", kindText(c.Kind()))}
-	if c.Name() != "" {
-		kids = append(kids, view.Leaf("name", fmt.Sprintf("%q", c.Name())))
+	kids := []view.Node{view.Leaf("kind", c.kindText())}
+	if c.Name != "" {
+		kids = append(kids, view.Leaf("name", fmt.Sprintf("%q", c.Name)))
 	}
-	kids = append(kids, view.Number("size", c.Size()), view.Number("rank", c.Rank()), memberNode("members", c.members))
-	if c.Kind() == abi.CommInter {
-		kids = append(kids, memberNode("remote", c.remote))
+	kids = append(kids, view.Number("size", c.Size), view.Number("rank", c.Rank), memberNode("members", c.Members))
+	if c.Kind == abi.CommInter {
+		kids = append(kids, memberNode("remote", c.Remote))
 	}
-	if dims, periods, coords := c.Cart(); len(dims) > 0 {
-		kids = append(kids, view.Leaf("dims", ints(dims)), view.Leaf("periods", ints(periods)),
-			view.Leaf("coords", ints(coords)))
+	if len(c.Dims) > 0 {
+		kids = append(kids, view.Leaf("dims", ints(c.Dims)), view.Leaf("periods", ints(c.Periods)),
+			view.Leaf("coords", ints(c.Coords)))
 	}
 	switch parent, err := c.Parent(); {
 	case err != nil:
 		kids = append(kids, view.Leaf("parent", err.Error()))
-	case parent != nil && parent.Name() != "":
-		kids = append(kids, view.Leaf("parent", parent.Name()))
+	case parent != nil && parent.Name != "":
+		kids = append(kids, view.Leaf("parent", parent.Name))
 	case parent != nil:
-		kids = append(kids, view.Leaf("parent", fmt.Sprintf("%s (handle 0x%x)", parent.Brief(), parent.Record.Handle)))
+		kids = append(kids, view.Leaf("parent", fmt.Sprintf("%s (handle 0x%x)", parent.Brief(), parent.Handle)))
 	case c.Record.ParentID != 0:
 		kids = append(kids, view.Leaf("parent", "a communicator that is not live any more"))
 	}
 	state := "live"
-	if c.Freed() {
+	if c.Freed {
 		state = "freed"
 	}
 	kids = append(kids, view.Leaf("state", state))
-	if c.Record.CallSite != 0 {
-		kids = append(kids, view.Leaf("created", c.rank.CreatedText(c.Record.CallSite, c.Record.Event)))
+	if c.CallSite != 0 {
+		kids = append(kids, view.Leaf("created", c.rank.CreatedText(c.CallSite, c.Event)))
 	}
-	handle := fmt.Sprintf("0x%x", c.Record.Handle)
-	if c.Record.FHandle != registry.NoFortran {
-		handle += fmt.Sprintf(" (Fortran %d)", c.Record.FHandle)
-	}
-	kids = append(kids, view.Leaf("handle", handle))
-	n := view.Group(name, c.Summary(), kids)
+	n := view.Group(name, c.Summary(), append(kids, view.Leaf("handle", c.HandleText())))
 	n.Type = "MPI_Comm"
 	return n
 }
 
 // memberNode shows world ranks as a rank set, and opened, which rank of the communicator each is.
-func memberNode(name string, ranks []uint32) view.Node {
+func memberNode(name string, ranks []int64) view.Node {
 	return view.List(name, membersText(ranks), len(ranks), func(i int) view.Node {
 		value := "a process outside MPI_COMM_WORLD"
 		if ranks[i] != OutsideWorld {
@@ -219,27 +180,27 @@ func memberNode(name string, ranks []uint32) view.Node {
 	})
 }
 
-func membersText(ranks []uint32) string {
+func membersText(ranks []int64) string {
 	if len(ranks) == 0 {
 		return "members unknown"
 	}
 	numbers := make([]int, len(ranks))
+	inOrder := true
 	for i, r := range ranks {
-		if numbers[i] = int(r); r == OutsideWorld {
-			numbers[i] = -1
-		}
+		numbers[i] = int(r)
+		// those outside come last
+		inOrder = inOrder && (i == 0 || uint64(ranks[i-1]) <= uint64(r))
 	}
-	s := rankset.InOrder(numbers)
-	if !slices.IsSorted(ranks) {
-		s += " in this order"
+	if s := rankset.InOrder(numbers); inOrder {
+		return s
 	}
-	return s
+	return rankset.InOrder(numbers) + " in this order"
 }
 
 // OutsideWorld stands for a process that is not in MPI_COMM_WORLD (of a job that was connected or spawned).
-const OutsideWorld = math.MaxUint32
+const OutsideWorld = -1
 
-func ints(v []int32) string {
+func ints(v []int64) string {
 	s := make([]string, len(v))
 	for i := range v {
 		s[i] = fmt.Sprint(v[i])
@@ -248,24 +209,21 @@ func ints(v []int32) string {
 }
 
 func (r *Rank) RankText(n int64, in *Comm) string {
+	s := fmt.Sprintf("rank %d", n)
 	switch {
 	case n == r.ProcNull():
 		return "MPI_PROC_NULL"
 	case n == r.AnySource():
 		return "any rank"
 	case in == nil:
-		return fmt.Sprintf("rank %d", n)
+		return s
 	}
-	group := in.Members()
-	if in.Kind() == abi.CommInter {
-		group = in.Remote()
-	}
-	s := fmt.Sprintf("rank %d", n)
+	size := int64(len(in.Peers))
 	switch {
-	case n < 0 || n >= int64(len(group)) && len(group) > 0:
-		s += " (no such rank: the communicator has " + view.Plural(int64(len(group)), "rank") + ")"
-	case in.GlobalID() != 1 && len(group) > 0 && group[n] != OutsideWorld && int64(group[n]) != n:
-		s += fmt.Sprintf(" (%d in MPI_COMM_WORLD)", group[n])
+	case n < 0 || n >= size && size > 0:
+		s += " (no such rank: the communicator has " + view.Plural(size, "rank") + ")"
+	case in.Record.GlobalID != 1 && size > 0 && in.Peers[n] != OutsideWorld && in.Peers[n] != n:
+		s += fmt.Sprintf(" (%d in MPI_COMM_WORLD)", in.Peers[n])
 	}
 	return s
 }

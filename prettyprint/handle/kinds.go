@@ -1,7 +1,6 @@
 package handle
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"strings"
@@ -15,7 +14,7 @@ import (
 // Summary says in one line what the object is.
 func (o *Object) Summary() string {
 	s := ""
-	switch o.Head.Class.Kind { //nolint:exhaustive // datatypes and communicators are no Objects
+	switch o.Class.Kind { //nolint:exhaustive // datatypes and communicators are no Objects
 	case registry.KindGroup:
 		s = o.groupText()
 	case registry.KindWindow:
@@ -29,7 +28,7 @@ func (o *Object) Summary() string {
 	case registry.KindInfo:
 		s = o.infoText()
 	}
-	if o.Freed() {
+	if o.Freed {
 		s += ", freed"
 	}
 	return s
@@ -38,7 +37,7 @@ func (o *Object) Summary() string {
 // Node is the object as a tree.
 func (o *Object) Node(name string) view.Node {
 	var kids []view.Node
-	switch o.Head.Class.Kind { //nolint:exhaustive // likewise
+	switch o.Class.Kind { //nolint:exhaustive // likewise
 	case registry.KindGroup:
 		kids = o.groupNodes()
 	case registry.KindWindow:
@@ -46,18 +45,18 @@ func (o *Object) Node(name string) view.Node {
 	case registry.KindFile:
 		kids = o.fileNodes()
 	case registry.KindOp:
-		kids = o.functionNodes(abi.Read[abi.Reduction](o.Head.Raw).Function)
-		if !o.Predefined() {
-			kids = append(kids, view.Leaf("commutes", yesNo(abi.Read[abi.Reduction](o.Head.Raw).Commutes != 0)))
+		kids = o.functionNodes(abi.Read[abi.Reduction](o.Raw).Function)
+		if !o.Predefined {
+			kids = append(kids, view.Leaf("commutes", yesNo(abi.Read[abi.Reduction](o.Raw).Commutes != 0)))
 		}
 	case registry.KindErrhandler:
-		kids = o.functionNodes(abi.Read[abi.Errhandler](o.Head.Raw).Function)
+		kids = o.functionNodes(abi.Read[abi.Errhandler](o.Raw).Function)
 	case registry.KindInfo:
 		kids = o.infoNodes()
 	}
 	kids = append(kids, o.Common()...)
 	n := view.Group(name, o.Summary(), kids)
-	n.Type = o.Head.Class.Ctype
+	n.Type = o.Class.Ctype
 	return n
 }
 
@@ -71,35 +70,27 @@ func yesNo(b bool) string {
 // titled puts the object's name behind a word, in quotes.
 func (o *Object) titled(word string) string {
 	switch {
-	case o.Head.Name == "":
+	case o.Name == "":
 		return word
-	case o.Predefined():
-		return o.Head.Name
+	case o.Predefined:
+		return o.Name
 	}
-	return fmt.Sprintf("%s %q", word, o.Head.Name)
+	return fmt.Sprintf("%s %q", word, o.Name)
 }
 
 const notInGroup = math.MaxUint32
 
-func (o *Object) members() ([]uint32, error) {
-	g := abi.Read[abi.Group](o.Head.Raw)
+func (o *Object) members() ([]int64, error) {
+	g := abi.Read[abi.Group](o.Raw)
 	size := abi.Size[abi.Group]()
-	if int64(g.Size) < int64(size)+4*int64(g.NMembers) || g.NMembers > registry.MaxParts {
-		return nil, fault.Corruptf(o.Head.Address, "a group's record has %d bytes and claims %d members", g.Size, g.NMembers)
+	if int64(g.Size) < int64(size)+4*int64(g.NMembers) {
+		return nil, fault.Corruptf(o.Address, "a group's record has %d bytes and claims %d members", g.Size, g.NMembers)
 	}
-	b, err := o.Rank.ReadFull(o.Head.Address+uint64(size), 4*int64(g.NMembers), "The members of a group")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]uint32, g.NMembers)
-	for i := range out {
-		out[i] = binary.LittleEndian.Uint32(b[4*i:])
-	}
-	return out, nil
+	return o.Rank.Integers("the members of a group", o.Address+uint64(size), int(g.NMembers), false)
 }
 
 func (o *Object) groupText() string {
-	g := abi.Read[abi.Group](o.Head.Raw)
+	g := abi.Read[abi.Group](o.Raw)
 	place := "this one is not in it"
 	if g.GroupRank != notInGroup {
 		place = fmt.Sprintf("this one is rank %d", g.GroupRank)
@@ -115,7 +106,7 @@ func (o *Object) groupText() string {
 }
 
 func (o *Object) groupNodes() []view.Node {
-	g := abi.Read[abi.Group](o.Head.Raw)
+	g := abi.Read[abi.Group](o.Raw)
 	rank := "not in it"
 	if g.GroupRank != notInGroup {
 		rank = fmt.Sprint(g.GroupRank)
@@ -134,7 +125,7 @@ var windowKinds = map[abi.WindowKind]string{
 }
 
 func (o *Object) windowText() string {
-	w := abi.Read[abi.Window](o.Head.Raw)
+	w := abi.Read[abi.Window](o.Raw)
 	s := o.titled("window")
 	if abi.WindowKind(w.Kind) != abi.WindowDynamic {
 		s += fmt.Sprintf(" of %s at 0x%x", view.ByteCount(w.Bytes), w.Base)
@@ -148,14 +139,6 @@ func (o *Object) windowText() string {
 	return s
 }
 
-// Brief names a communicator in a few words.
-func (c *Comm) Brief() string {
-	if c.Name() != "" {
-		return c.Name()
-	}
-	return fmt.Sprintf("%s of %s", kindText(c.Kind()), view.Plural(int64(c.Size()), "rank"))
-}
-
 // CommIfAny reads the communicator at an address of a record; nil for 0.
 func (r *Rank) CommIfAny(rec uint64) (*Comm, error) {
 	if rec == 0 {
@@ -166,7 +149,7 @@ func (r *Rank) CommIfAny(rec uint64) (*Comm, error) {
 
 // epochs says which access and exposure epochs are open.
 func (o *Object) epochs() string {
-	w := abi.Read[abi.Window](o.Head.Raw)
+	w := abi.Read[abi.Window](o.Raw)
 	var out []string
 	if w.Epochs&abi.EpochFence != 0 {
 		out = append(out, "fence")
@@ -209,7 +192,7 @@ func (o *Object) epochs() string {
 }
 
 func (o *Object) windowNodes() []view.Node {
-	w := abi.Read[abi.Window](o.Head.Raw)
+	w := abi.Read[abi.Window](o.Raw)
 	kind, known := windowKinds[abi.WindowKind(w.Kind)]
 	if !known {
 		kind = fmt.Sprintf("unknown kind %d", w.Kind)
@@ -268,7 +251,7 @@ func modeText(mode int32) string {
 }
 
 func (o *Object) fileText() string {
-	f := abi.Read[abi.File](o.Head.Raw)
+	f := abi.Read[abi.File](o.Raw)
 	s := o.titled("file") + ", " + modeText(f.Amode)
 	if c, err := o.Rank.CommIfAny(f.Comm); err == nil && c != nil {
 		s += ", over " + c.Brief()
@@ -280,7 +263,7 @@ func (o *Object) fileText() string {
 }
 
 func (o *Object) fileNodes() []view.Node {
-	f := abi.Read[abi.File](o.Head.Raw)
+	f := abi.Read[abi.File](o.Raw)
 	kids := []view.Node{view.Leaf("mode", modeText(f.Amode)), view.Number("displacement", f.Disp)}
 	for _, t := range []struct {
 		name string
@@ -298,11 +281,11 @@ func (o *Object) fileNodes() []view.Node {
 }
 
 func (o *Object) opText() string {
-	if o.Predefined() {
+	if o.Predefined {
 		return o.titled("operation")
 	}
 	s := "operation of the program's"
-	if abi.Read[abi.Reduction](o.Head.Raw).Commutes == 0 {
+	if abi.Read[abi.Reduction](o.Raw).Commutes == 0 {
 		return s + ", not commutative"
 	}
 	return s + ", commutative"
@@ -314,16 +297,16 @@ var handlerKinds = map[abi.FunctionKind]string{
 }
 
 func (o *Object) errhandlerText() string {
-	if o.Predefined() {
+	if o.Predefined {
 		return o.titled("error handler")
 	}
-	return strings.TrimSpace("error handler of the program's " + handlerKinds[abi.FunctionKind(o.Head.Kind)])
+	return strings.TrimSpace("error handler of the program's " + handlerKinds[abi.FunctionKind(o.Kind)])
 }
 
 // functionNodes show the program's function of an operation or error handler.
 func (o *Object) functionNodes(addr uint64) []view.Node {
-	if addr == 0 || o.Predefined() {
-		if o.Head.State&abi.ObjectAddressOnly != 0 {
+	if addr == 0 || o.Predefined {
+		if o.State&abi.ObjectAddressOnly != 0 {
 			return []view.Node{view.Leaf("function", "not known")}
 		}
 		return nil
@@ -332,7 +315,7 @@ func (o *Object) functionNodes(addr uint64) []view.Node {
 	if s := o.Rank.Line(addr + 1); s != "" { // it takes return addresses
 		text = s
 	}
-	if o.Head.State&abi.ObjectFortran != 0 {
+	if o.State&abi.ObjectFortran != 0 {
 		text += " (Fortran)"
 	}
 	return []view.Node{view.Leaf("function", text)}
@@ -342,19 +325,19 @@ const maxInfoText = abi.InfoKeysMax * (2 * abi.InfoValueMax)
 
 // entries are the keys and values that are kept.
 func (o *Object) entries() ([][2]string, error) {
-	i := abi.Read[abi.Info](o.Head.Raw)
+	i := abi.Read[abi.Info](o.Raw)
 	head := abi.Size[abi.Info]()
 	size := int64(i.Size) - int64(head)
 	if i.NEntries > abi.InfoKeysMax || size > maxInfoText || size < 0 {
-		return nil, fault.Corruptf(o.Head.Address, "an info's record has %d bytes and claims %d entries", i.Size, i.NEntries)
+		return nil, fault.Corruptf(o.Address, "an info's record has %d bytes and claims %d entries", i.Size, i.NEntries)
 	}
-	b, err := o.Rank.ReadFull(o.Head.Address+uint64(head), size, "The entries of an info")
+	b, err := o.Rank.ReadFull(o.Address+uint64(head), size, "The entries of an info")
 	if err != nil {
 		return nil, err
 	}
 	parts := strings.Split(strings.ToValidUTF8(string(b), "?"), "\x00")
 	if len(parts) < 2*int(i.NEntries) {
-		return nil, fault.Corruptf(o.Head.Address, "an info claims %d entries and has %d texts", i.NEntries, len(parts))
+		return nil, fault.Corruptf(o.Address, "an info claims %d entries and has %d texts", i.NEntries, len(parts))
 	}
 	out := make([][2]string, i.NEntries)
 	for k := range out {
@@ -364,7 +347,7 @@ func (o *Object) entries() ([][2]string, error) {
 }
 
 func (o *Object) infoText() string {
-	if o.Predefined() {
+	if o.Predefined {
 		return o.titled("info")
 	}
 	entries, err := o.entries()
@@ -375,7 +358,7 @@ func (o *Object) infoText() string {
 	for _, e := range entries {
 		out = append(out, fmt.Sprintf("%s=%q", e[0], e[1]))
 	}
-	if rest := int64(abi.Read[abi.Info](o.Head.Raw).NKeys) - int64(len(entries)); rest > 0 {
+	if rest := int64(abi.Read[abi.Info](o.Raw).NKeys) - int64(len(entries)); rest > 0 {
 		out = append(out, fmt.Sprintf("%d more that are not recorded", rest))
 	}
 	if len(out) == 0 {
@@ -393,7 +376,7 @@ func (o *Object) infoNodes() []view.Node {
 	for _, e := range entries {
 		kids = append(kids, view.Leaf(e[0], fmt.Sprintf("%q", e[1])))
 	}
-	if o.Head.State&abi.ObjectTruncated != 0 {
+	if o.State&abi.ObjectTruncated != 0 {
 		kids = append(kids, view.Leaf("…", "not all is recorded"))
 	}
 	return kids

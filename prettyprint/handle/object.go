@@ -1,8 +1,6 @@
 package handle
 
 import (
-	"fmt"
-
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
@@ -11,8 +9,8 @@ import (
 // Object is a handle of the registry that is neither a datatype nor a communicator: a request, group, window, file,
 // operation, error handler or info.
 type Object struct {
+	registry.Head
 	Rank *Rank
-	Head registry.Head
 }
 
 // ObjectAt decodes the record at rec.
@@ -34,35 +32,20 @@ func (r *Rank) ObjectOf(h registry.Head) *Object {
 	return o
 }
 
-// Kind is the kind of handle.
-func (o *Object) Kind() registry.Kind { return o.Head.Class.Kind }
-
-// Handle is the C handle.
-func (o *Object) Handle() uint64 { return o.Head.Handle }
-
-// Name is the predefined name, one that the program has set, or of a file its path; or empty.
-func (o *Object) Name() string { return o.Head.Name }
-
-// Freed reports whether the program has freed the handle; the record remains while others refer to it.
-func (o *Object) Freed() bool { return o.Head.Freed }
-
-// Predefined reports whether MPI defines the object.
-func (o *Object) Predefined() bool { return o.Head.Predefined }
-
 // Created says where the object was made, and how that is called: posted, opened or created. text is "" of a predefined
 // one.
 func (o *Object) Created() (how, text string) {
-	if o.Predefined() {
+	if o.Predefined {
 		return "", ""
 	}
-	how, text = "created", o.Rank.CreatedText(o.Head.CallSite, o.Head.Event)
-	switch o.Kind() { //nolint:exhaustive // the others are created
+	how, text = "created", o.Rank.CreatedText(o.CallSite, o.Event)
+	switch o.Class.Kind { //nolint:exhaustive // the others are created
 	case registry.KindRequest:
 		how = "posted"
 	case registry.KindFile:
 		how = "opened"
 	}
-	if o.Head.State&abi.ObjectUnseen != 0 {
+	if o.State&abi.ObjectUnseen != 0 {
 		text = "by a call that Cohort does not follow; first seen " + text
 	}
 	return how, text
@@ -72,18 +55,14 @@ func (o *Object) Created() (how, text string) {
 func (o *Object) Common() []view.Node {
 	state := "live"
 	switch {
-	case o.Predefined():
+	case o.Predefined:
 		state = "predefined"
-	case o.Freed():
+	case o.Freed:
 		state = "freed, still used"
 	}
 	kids := []view.Node{view.Leaf("state", state)}
 	if how, s := o.Created(); s != "" {
 		kids = append(kids, view.Leaf(how, s))
 	}
-	handle := fmt.Sprintf("0x%x", o.Head.Handle)
-	if o.Head.FHandle != registry.NoFortran {
-		handle += fmt.Sprintf(" (Fortran %d)", o.Head.FHandle)
-	}
-	return append(kids, view.Leaf("handle", handle))
+	return append(kids, view.Leaf("handle", o.HandleText()))
 }

@@ -3,7 +3,9 @@
 package picture
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -106,42 +108,30 @@ const (
 
 // New draws count instances of t side by side. name is the user's word for the type.
 func New(t *datatype.Type, name string, count int64, opt Options) (*Picture, error) {
-	if t.Problem() != nil {
-		return nil, t.Problem()
+	if err := t.Check(count, "picture"); err != nil {
+		return nil, err
 	}
-	if count < 0 {
-		return nil, fault.Errorf(fault.Usage, 0, "A picture of %d instances was asked for; counts are from 0 on.",
-			count)
-	}
-	if opt.BytesPerRow <= 0 {
-		opt.BytesPerRow = 64
-	}
-	if opt.Overview <= 0 {
-		opt.Overview = overviewCells
-	}
-	if opt.MaxLines <= 0 {
-		opt.MaxLines = 24
-	}
+	opt.BytesPerRow, opt.Overview = cmp.Or(opt.BytesPerRow, 64), cmp.Or(opt.Overview, overviewCells)
 	p := &Picture{
-		Name: name, Title: t.Title(), Count: count, Figures: t.Figures(), BytesPerRow: opt.BytesPerRow, Complete: true,
-		t: t, legendAt: map[string]int{}, budget: pictureBudget / 2, scan: pictureScan, cellsOfAll: opt.Overview,
+		Name: name, Title: t.Title(), Count: count, Figures: t.Figures, Size: count * t.Figures.Size,
+		BytesPerRow: opt.BytesPerRow, Complete: true, t: t, legendAt: map[string]int{}, budget: pictureBudget / 2,
+		scan: pictureScan, cellsOfAll: opt.Overview,
 	}
 	var c datatype.Calc
-	p.Size = c.Mul(count, p.Figures.Size)
 	last := c.Mul(max(count-1, 0), p.Figures.Extent)
 	c.Add(c.Add(last, p.Figures.LB), p.Figures.Extent)
-	if t.Elements() > 0 { // Open MPI's true bounds of a type without data are no offsets
+	if t.Elements > 0 { // Open MPI's true bounds of a type without data are no offsets
 		c.Add(last, t.Hull().To)
 		c.Add(last, t.Hull().From)
 	}
 	if c.Bad {
-		return nil, fault.Errorf(fault.TooLarge, 0, "%d instances of the datatype %s are more than 2^62 bytes.", count,
+		return nil, fault.Errorf(fault.TooLarge, 0, "%d instances of the datatype %s span more than 2^62 bytes.", count,
 			t.Title())
 	}
 	p.span(last)
 	p.makeLegend()
 	if p.From < p.To {
-		p.makeLines(max(opt.MaxLines, 4))
+		p.makeLines(max(cmp.Or(opt.MaxLines, 24), 4))
 		p.makeOverview()
 	}
 	return p, nil
@@ -156,22 +146,26 @@ func (p *Picture) span(last int64) {
 	lo, hi := min(f.LB, f.UB()), max(f.LB, f.UB()) // the extent may be negative
 	p.bounds = datatype.Hull{From: lo, To: hi}.Union(datatype.Hull{From: lo + last, To: hi + last})
 	p.From, p.To = p.bounds.From, p.bounds.To
-	if p.t.Elements() > 0 {
+	if p.t.Elements > 0 {
 		h := p.t.Hull()
 		p.data = h.Union(h.Moved(last))
 		p.From, p.To = min(p.From, p.data.From), max(p.To, p.data.To)
 	}
 }
 
+// makeLegend gives each basic type a letter of its own, of its name if there is one left; after 26 they are '?'.
 func (p *Picture) makeLegend() {
-	mix := p.t.Mix()
-	leaves := make([]*datatype.Type, len(mix))
-	for i, m := range mix {
-		leaves[i] = m.Leaf
-	}
-	letters := datatype.LegendLetters(leaves)
-	for i, m := range mix {
-		p.Legend = append(p.Legend, LegendEntry{letters[i], m.Leaf, datatype.SatMul(m.Bytes, p.Count)})
+	var used [128]bool
+	for i, m := range p.t.Mix() {
+		e := LegendEntry{'?', m.Leaf, datatype.SatMul(m.Bytes, p.Count)}
+		name := strings.ToUpper(strings.TrimPrefix(m.Leaf.Title(), "MPI_"))
+		for _, c := range []byte(name + "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+			if c >= 'A' && c <= 'Z' && !used[c] {
+				e.Letter, used[c] = c, true
+				break
+			}
+		}
+		p.Legend = append(p.Legend, e)
 		p.legendAt[m.Leaf.BasicKey()] = i
 	}
 }
@@ -246,30 +240,27 @@ func (p *Picture) makeLines(most int) {
 			Data: p.dataIn(datatype.Hull{From: at, To: from}),
 		})
 	}
-	slices.Reverse(tail)
-	p.Lines = append(p.Lines, sameLines(tail)...)
+	for _, l := range slices.Backward(tail) {
+		p.add(l)
+	}
 	p.Complete = slices.ContainsFunc(p.Lines, func(l Line) bool { return l.Kind != LineElided })
 }
 
-// sameLines counts rows that are like the one before them.
-func sameLines(lines []Line) []Line {
-	var out []Line
-	for i := 0; i < len(lines); {
-		j := i + 1
-		for j < len(lines) && lines[i].Kind == LineBytes && lines[j].Kind == LineBytes &&
-			slices.Equal(lines[i].Cells, lines[j].Cells) {
-			j++
-		}
-		out = append(out, lines[i])
-		switch n := int64(j - i - 1); {
-		case n == 1:
-			out = append(out, lines[i+1])
-		case n > 1:
-			out = append(out, Line{Kind: LineSame, Offset: lines[i+1].Offset, Cells: lines[i].Cells, Rows: n})
-		}
-		i = j
+// add adds a line; rows that are like the one before them are counted, but for a single one: it says as much as a
+// remark.
+func (p *Picture) add(l Line) {
+	n := len(p.Lines)
+	like := func(i int, kind LineKind) bool {
+		return i >= 0 && p.Lines[i].Kind == kind && slices.Equal(p.Lines[i].Cells, l.Cells)
 	}
-	return out
+	switch {
+	case l.Kind == LineBytes && like(n-1, LineSame):
+		p.Lines[n-1].Rows++
+	case l.Kind == LineBytes && like(n-1, LineBytes) && like(n-2, LineBytes):
+		p.Lines[n-1].Kind, p.Lines[n-1].Rows = LineSame, 2
+	default:
+		p.Lines = append(p.Lines, l)
+	}
 }
 
 // dataIn is how many bytes of data lie within h, or -1.
@@ -306,23 +297,16 @@ func (p *Picture) forward(at, end int64) (next int64, ok bool) {
 			return next, true
 		}
 	}
-	p.Lines = append(p.Lines, Line{Kind: LineBytes, Offset: at, Cells: cells, Rows: 1})
+	p.add(Line{Kind: LineBytes, Offset: at, Cells: cells, Rows: 1})
 	if at += step; !used {
 		return at, true
 	}
-	same := Line{Kind: LineSame, Offset: at, Cells: cells}
 	for ; at < end && p.scan > 0; at += step {
 		p.scan--
 		if more, _, ok := p.cells(at); !ok || !slices.Equal(more, cells) {
 			break
 		}
-		same.Rows++
-	}
-	if same.Rows == 1 { // one row says as much as a remark
-		same.Kind = LineBytes
-	}
-	if same.Rows > 0 {
-		p.Lines = append(p.Lines, same)
+		p.add(Line{Kind: LineBytes, Offset: at, Cells: cells, Rows: 1})
 	}
 	return at, true
 }
@@ -367,12 +351,12 @@ func (p *Picture) makeOverview() {
 			p.Overview = nil
 			return
 		}
-		c := OverviewCell{Mixed: len(list) > 1}
+		c, most := OverviewCell{Mixed: len(list) > 1}, int64(-1)
 		for _, s := range list {
 			c.Used = datatype.SatAdd(c.Used, s.Bytes)
-		}
-		if top, ok := datatype.Dominant(list); ok {
-			c.Legend = p.legendAt[top.Leaf.BasicKey()]
+			if s.Bytes > most {
+				most, c.Legend = s.Bytes, p.legendAt[s.Leaf.BasicKey()]
+			}
 		}
 		p.Overview = append(p.Overview, c)
 	}

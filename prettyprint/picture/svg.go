@@ -55,9 +55,33 @@ type svgDrawing struct {
 	y int // where the next line begins
 }
 
+const grey = ` fill="#606060"`
+
 func (d *svgDrawing) text(x int, anchor, style, s string) {
 	fmt.Fprintf(&d.b, `<text x="%d" y="%d" text-anchor="%s"%s>%s</text>`+"\n", x, d.y+svgRow-5, anchor, style,
 		svgSafe(s))
+}
+
+func (d *svgDrawing) label(s string) { d.text(svgLabel-8, "end", grey, s) }
+
+// paint is how a rectangle is filled and drawn round.
+type paint struct{ fill, stroke string }
+
+var (
+	paintGap     = paint{"#f4f4f4", "#dddddd"}
+	paintPadding = paint{"#ffffff", "#dddddd"}
+	paintOverlap = paint{"url(#overlap)", "#800000"}
+)
+
+// paintOf is that of a legend entry.
+func paintOf(legend int) paint { return paint{palette[legend%len(palette)].svg, "#404040"} }
+
+func (d *svgDrawing) rect(x, width int, c paint, title string) {
+	if title != "" {
+		title = "<title>" + svgSafe(title) + "</title>"
+	}
+	fmt.Fprintf(&d.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="%s">%s</rect>`+"\n", svgLabel+x,
+		d.y, width, svgRow, c.fill, c.stroke, title)
 }
 
 func (d *svgDrawing) draw() {
@@ -71,9 +95,9 @@ func (d *svgDrawing) draw() {
 		return
 	}
 	d.overview()
-	d.text(svgLabel-8, "end", ` fill="#606060"`, "offset")
+	d.label("offset")
 	for i := 0; i < d.p.BytesPerRow; i += 8 {
-		d.text(svgLabel+d.p.x(i), "start", ` fill="#606060"`, strconv.Itoa(i))
+		d.text(svgLabel+d.p.x(i), "start", grey, strconv.Itoa(i))
 	}
 	d.y += svgPitch
 	for i := range d.p.Lines {
@@ -88,49 +112,37 @@ func (d *svgDrawing) overview() {
 	if len(p.Overview) == 0 {
 		return
 	}
-	d.text(svgLabel-8, "end", ` fill="#606060"`, "all")
+	d.label("all")
 	for i, c := range p.Overview {
+		d.rect(p.x(i), svgCell, paintGap, "")
 		if c.Used == 0 {
-			d.rect(p.x(i), svgCell, "#f4f4f4", "#dddddd", "")
 			continue
 		}
-		fill, share := palette[c.Legend%len(palette)].svg, min(100*c.Used/max(p.OverviewBytes, 1), 100)
+		fill, share := paintOf(c.Legend).fill, min(100*c.Used/max(p.OverviewBytes, 1), 100)
 		if c.Used > p.OverviewBytes {
-			fill = "url(#overlap)"
+			fill = paintOverlap.fill
 		}
-		d.rect(p.x(i), svgCell, "#f4f4f4", "#dddddd", "")
 		h := max(int(share)*svgRow/100, 2)
 		fmt.Fprintf(&d.b,
 			`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"><title>offset %s: %d %% data</title></rect>`+"\n",
 			svgLabel+p.x(i), d.y+svgRow-h, svgCell, h, fill, view.Grouped(p.From+int64(i)*p.OverviewBytes), share)
 	}
 	d.y += svgPitch
-	d.text(svgLabel, "start", ` fill="#606060"`, fmt.Sprintf("each box is %s from %s on, filled as far as it is data",
+	d.text(svgLabel, "start", grey, fmt.Sprintf("each box is %s from %s on, filled as far as it is data",
 		view.ByteCount(p.OverviewBytes), view.Grouped(p.From)))
 	d.y += svgPitch + 4
-}
-
-func (d *svgDrawing) rect(x, width int, fill, stroke, title string) {
-	if title != "" {
-		title = "<title>" + svgSafe(title) + "</title>"
-	}
-	fmt.Fprintf(&d.b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="%s">%s</rect>`+"\n", svgLabel+x,
-		d.y, width, svgRow, fill, stroke, title)
 }
 
 // line draws one row: neighbouring bytes of one value, or of one gap, are one rectangle as far as a group of eight
 // goes.
 func (d *svgDrawing) line(l *Line) {
-	p := d.p
-	if l.Kind != LineBytes {
-		d.text(svgLabel-8, "end", ` fill="#606060"`, strconv.FormatInt(l.Offset, 10))
-		d.text(svgLabel, "start", ` fill="#606060" font-style="italic"`, "⋮ "+l.remark(p.BytesPerRow))
-		d.y += svgPitch
-		return
+	d.label(strconv.FormatInt(l.Offset, 10))
+	if l.Kind == LineBytes {
+		d.cells(l, false)
+		d.cells(l, true) // over the borders of what is empty
+	} else {
+		d.text(svgLabel, "start", grey+` font-style="italic"`, "⋮ "+l.remark(d.p.BytesPerRow))
 	}
-	d.text(svgLabel-8, "end", ` fill="#606060"`, strconv.FormatInt(l.Offset, 10))
-	d.cells(l, false)
-	d.cells(l, true) // over the borders of what is empty
 	d.y += svgPitch
 }
 
@@ -151,18 +163,17 @@ func (d *svgDrawing) cells(l *Line, selected bool) {
 		switch c.Kind {
 		case CellData:
 			e := p.Legend[c.Legend]
-			d.rect(x, width, palette[c.Legend%len(palette)].svg, "#404040", e.Type.Title()+" at offset "+at)
+			d.rect(x, width, paintOf(c.Legend), e.Type.Title()+" at offset "+at)
 			if c.Start {
 				fmt.Fprintf(&d.b, `<text x="%d" y="%d" font-size="10">%c</text>`+"\n", svgLabel+x+3, d.y+svgRow-5,
 					e.Letter)
 			}
 		case CellOverlap:
-			d.rect(x, width, "url(#overlap)", "#800000", "selected more than once, from offset "+at)
+			d.rect(x, width, paintOverlap, "selected more than once, from offset "+at)
 		case CellGap:
-			d.rect(x, width, "#f4f4f4", "#dddddd", fmt.Sprintf("gap, %s from offset %s", view.ByteCount(int64(j-i)),
-				at))
+			d.rect(x, width, paintGap, fmt.Sprintf("gap, %s from offset %s", view.ByteCount(int64(j-i)), at))
 		case CellPadding:
-			d.rect(x, width, "#ffffff", "#dddddd", "within the bounds, before or after all data")
+			d.rect(x, width, paintPadding, "within the bounds, before or after all data")
 		default:
 		}
 	}
@@ -178,32 +189,26 @@ func (c Cell) continues(next Cell) bool {
 
 func (d *svgDrawing) legend() {
 	p := d.p
-	for i, e := range p.Legend {
-		d.rect(0, 4*svgCell, palette[i%len(palette)].svg, "#404040", "")
-		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("%c  %s, %s", e.Letter, e.Type.Title(),
-			view.ByteCount(e.Bytes)))
+	entry := func(c paint, text string) {
+		d.rect(0, 4*svgCell, c, "")
+		d.text(svgLabel+5*svgCell, "start", "", text)
 		d.y += svgPitch
+	}
+	for i, e := range p.Legend {
+		entry(paintOf(i), fmt.Sprintf("%c  %s, %s", e.Letter, e.Type.Title(), view.ByteCount(e.Bytes)))
 	}
 	seen := p.kinds()
 	if seen[CellGap] {
-		d.rect(0, 4*svgCell, "#f4f4f4", "#dddddd", "")
-		d.text(svgLabel+5*svgCell, "start", "", "gap between data")
-		d.y += svgPitch
+		entry(paintGap, noteGap)
 	}
 	if seen[CellPadding] {
-		d.rect(0, 4*svgCell, "#ffffff", "#dddddd", "")
-		d.text(svgLabel+5*svgCell, "start", "", "within lb and ub, but before or after all data")
-		d.y += svgPitch
+		entry(paintPadding, notePadding)
 	}
 	if p.Overlaps {
-		d.rect(0, 4*svgCell, "url(#overlap)", "#800000", "")
-		d.text(svgLabel+5*svgCell, "start", "", fmt.Sprintf("selected more than once, first at offset %s",
-			view.Grouped(p.FirstOverlap)))
-		d.y += svgPitch
+		entry(paintOverlap, "selected more than once, first at offset "+view.Grouped(p.FirstOverlap))
 	}
 	if !p.Complete {
-		d.text(svgLabel, "start", ` fill="#d00000"`, "The elements are so interleaved that drawing them would take "+
-			"too long.")
+		d.text(svgLabel, "start", ` fill="#d00000"`, noteIncomplete)
 		d.y += svgPitch
 	}
 }

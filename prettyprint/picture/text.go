@@ -61,19 +61,17 @@ var palette = []struct {
 	{252, "#d0d0d0"},
 }
 
-// paint puts text in the colour of a legend entry.
-func paint(colour bool, legend int, text string) string {
-	if !colour || text == "" {
+// coloured puts text in the colour of a legend entry, or that of what is selected twice.
+func coloured(colour bool, kind CellKind, legend int, text string) string {
+	switch {
+	case !colour || text == "":
 		return text
+	case kind == CellData:
+		return fmt.Sprintf("\x1b[30;48;5;%dm%s\x1b[0m", palette[legend%len(palette)].terminal, text)
+	case kind == CellOverlap:
+		return "\x1b[1;97;41m" + text + "\x1b[0m"
 	}
-	return fmt.Sprintf("\x1b[30;48;5;%dm%s\x1b[0m", palette[legend%len(palette)].terminal, text)
-}
-
-func paintOverlap(colour bool, text string) string {
-	if !colour || text == "" {
-		return text
-	}
-	return "\x1b[1;97;41m" + text + "\x1b[0m"
+	return text
 }
 
 // Text draws the picture in columns of text; colour adds ANSI colours to what the letters say.
@@ -85,11 +83,11 @@ func (p *Picture) Text(w io.Writer, colour bool) error {
 		if len(p.Overview) > 0 {
 			p.overviewText(&b, label, colour)
 		}
-		fmt.Fprintf(&b, "%*s", label, "offset")
+		ruler := fmt.Sprintf("%*s", label, "offset")
 		for i := 0; i < p.BytesPerRow; i += 8 {
-			fmt.Fprintf(&b, " %-8s", strconv.Itoa(i))
+			ruler += fmt.Sprintf(" %-8d", i)
 		}
-		trimEnd(&b)
+		b.WriteString(strings.TrimRight(ruler, " ") + "\n")
 		for i := range p.Lines {
 			p.line(&b, &p.Lines[i], label, colour)
 		}
@@ -110,14 +108,6 @@ func (p *Picture) Head() string {
 	f := p.Figures
 	return fmt.Sprintf("%s, %s of data\nlb %d, ub %d, extent %d; true lb %d, true extent %d\n",
 		what, view.ByteCount(p.Size), f.LB, f.UB(), f.Extent, f.TrueLB, f.TrueExtent)
-}
-
-// trimEnd ends the line without blanks before its end.
-func trimEnd(b *strings.Builder) {
-	s := strings.TrimRight(b.String(), " ")
-	b.Reset()
-	b.WriteString(s)
-	b.WriteByte('\n')
 }
 
 // line writes one line, cells in groups of eight.
@@ -141,17 +131,9 @@ func (p *Picture) line(b *strings.Builder, l *Line, label int, colour bool) {
 				break
 			}
 		}
-		switch first.Kind {
-		case CellData:
-			row.WriteString(paint(colour, first.Legend, text.String()))
-		case CellOverlap:
-			row.WriteString(paintOverlap(colour, text.String()))
-		default:
-			row.WriteString(text.String())
-		}
+		row.WriteString(coloured(colour, first.Kind, first.Legend, text.String()))
 	}
-	b.WriteString(strings.TrimRight(row.String(), " "))
-	b.WriteByte('\n')
+	b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
 }
 
 func sameColour(a, b Cell) bool {
@@ -180,20 +162,13 @@ func (p *Picture) letter(c Cell) byte {
 // remark says what a line stands for that is not drawn.
 func (l *Line) remark(perRow int) string {
 	size := view.ByteCount(datatype.SatMul(l.Rows, int64(perRow)))
-	rows := view.Plural(l.Rows, "row")
-	switch l.Kind {
-	case LineSame:
-		return fmt.Sprintf("%s (%s) like the one above", rows, size)
-	case LineEmpty:
-		return fmt.Sprintf("%s (%s) in which nothing is selected", rows, size)
-	case LineElided:
-		if l.Data < 0 {
-			return fmt.Sprintf("%s (%s) not drawn", rows, size)
-		}
-		return fmt.Sprintf("%s (%s, %s of data) not drawn", rows, size, view.ByteCount(l.Data))
-	default:
-		return ""
+	if l.Kind == LineElided && l.Data >= 0 {
+		size += ", " + view.ByteCount(l.Data) + " of data"
 	}
+	what := map[LineKind]string{
+		LineSame: "like the one above", LineEmpty: "in which nothing is selected", LineElided: "not drawn",
+	}[l.Kind]
+	return fmt.Sprintf("%s (%s) %s", view.Plural(l.Rows, "row"), size, what)
 }
 
 // overviewText draws the whole in one line: a capital where at least half of the bytes are data, a small letter where
@@ -205,32 +180,52 @@ func (p *Picture) overviewText(b *strings.Builder, label int, colour bool) {
 		case c.Used == 0:
 			b.WriteByte('.')
 		case c.Used > p.OverviewBytes:
-			b.WriteString(paintOverlap(colour, "#"))
+			b.WriteString(coloured(colour, CellOverlap, 0, "#"))
 		default:
 			l := p.Legend[c.Legend].Letter
 			if c.Used*2 < p.OverviewBytes && l != '?' {
 				l += 'a' - 'A'
 			}
-			b.WriteString(paint(colour, c.Legend, string(l)))
+			b.WriteString(coloured(colour, CellData, c.Legend, string(l)))
 		}
 	}
 	fmt.Fprintf(b, "\n%*s one letter for %s from %s on, small where less than half is data\n",
 		label, "", view.ByteCount(p.OverviewBytes), view.Grouped(p.From))
 }
 
+// legendText explains the letters and marks that the picture has.
 func (p *Picture) legendText(b *strings.Builder, colour bool) {
 	for i, e := range p.Legend {
 		letters := string(e.Letter)
 		if e.Letter != '?' {
 			letters += strings.ToLower(letters)
 		}
-		fmt.Fprintf(b, "%s %s, %s\n", paint(colour, i, letters), e.Type.Title(), view.ByteCount(e.Bytes))
+		fmt.Fprintf(b, "%s %s, %s\n", coloured(colour, CellData, i, letters), e.Type.Title(), view.ByteCount(e.Bytes))
 	}
-	notes := p.notes()
-	if len(notes) > 0 {
-		b.WriteString(strings.Join(notes, "\n") + "\n")
+	if len(p.Legend) > 0 {
+		b.WriteString("A value begins at its capital letter.\n")
+	}
+	seen := p.kinds()
+	if seen[CellGap] {
+		b.WriteString(".  " + noteGap + "\n")
+	}
+	if seen[CellPadding] {
+		b.WriteString("-  " + notePadding + "\n")
+	}
+	if p.Overlaps {
+		fmt.Fprintf(b, "#  selected more than once, first at offset %d: a receive into such memory is an error\n",
+			p.FirstOverlap)
+	}
+	if !p.Complete {
+		b.WriteString(noteIncomplete + "\n")
 	}
 }
+
+const (
+	noteGap        = "gap between data"
+	notePadding    = "within lb and ub, but before or after all data"
+	noteIncomplete = "The elements are so interleaved that drawing them would take too long."
+)
 
 // kinds are those of the bytes that are drawn.
 func (p *Picture) kinds() map[CellKind]bool {
@@ -241,27 +236,4 @@ func (p *Picture) kinds() map[CellKind]bool {
 		}
 	}
 	return seen
-}
-
-// notes explains the marks that the picture has.
-func (p *Picture) notes() []string {
-	seen := p.kinds()
-	var out []string
-	if len(p.Legend) > 0 {
-		out = append(out, "A value begins at its capital letter.")
-	}
-	if seen[CellGap] {
-		out = append(out, ".  gap between data")
-	}
-	if seen[CellPadding] {
-		out = append(out, "-  within lb and ub, but before or after all data")
-	}
-	if p.Overlaps {
-		out = append(out, fmt.Sprintf("#  selected more than once, first at offset %d: a receive into such memory is "+
-			"an error", p.FirstOverlap))
-	}
-	if !p.Complete {
-		out = append(out, "The elements are so interleaved that drawing them would take too long.")
-	}
-	return out
 }

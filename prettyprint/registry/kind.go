@@ -33,38 +33,58 @@ type Class struct {
 	Option    string // of mpipp
 	Ctype     string
 	Null      string
-	mpichNull uint64
+	mpichNull uint64 // as its mpi.h defines it
 	openNull  string // Open MPI's object of that null handle
+	whyNull   string // what it means that a variable has it
 	Feature   abi.Feature
+	table     func(*abi.Registry) uint64
 	Size      int // of the record without what follows
 }
 
 var Classes = []Class{
 	{
-		KindDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", mpichDatatypeNull, "", abi.FeatureDatatypes,
-		abi.Size[abi.Datatype](),
+		KindDatatype, "datatype", "type", "MPI_Datatype", "MPI_DATATYPE_NULL", 0x0c000000, "",
+		"the type was freed or never made. It describes no memory, and no MPI call takes it.", abi.FeatureDatatypes,
+		func(h *abi.Registry) uint64 { return h.Datatypes }, abi.Size[abi.Datatype](),
 	},
 	{
-		KindComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", mpichCommNull, "ompi_mpi_comm_null", abi.FeatureComms,
-		abi.Size[abi.Comm](),
+		KindComm, "communicator", "comm", "MPI_Comm", "MPI_COMM_NULL", 0x04000000, "ompi_mpi_comm_null",
+		"it was freed, or this rank is not a member of the communicator that was made.", abi.FeatureComms,
+		func(h *abi.Registry) uint64 { return h.Comms }, abi.Size[abi.Comm](),
 	},
 	{
 		KindRequest, "request", "request", "MPI_Request", "MPI_REQUEST_NULL", 0x2c000000, "ompi_request_null",
-		abi.FeatureRequests, abi.Size[abi.RequestRecord](),
+		"nothing is pending: it is complete, was freed, or was never started.", abi.FeatureRequests,
+		func(h *abi.Registry) uint64 { return h.Requests }, abi.Size[abi.RequestRecord](),
 	},
 	{
-		KindGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", abi.FeatureGroups,
-		abi.Size[abi.Group](),
+		KindGroup, "group", "group", "MPI_Group", "MPI_GROUP_NULL", 0x08000000, "ompi_mpi_group_null", freedOrNone,
+		abi.FeatureGroups, func(h *abi.Registry) uint64 { return h.Groups }, abi.Size[abi.Group](),
 	},
-	{KindWindow, "window", "win", "MPI_Win", "MPI_WIN_NULL", 0x20000000, "ompi_mpi_win_null", abi.FeatureWindows, abi.Size[abi.Window]()},
-	{KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", abi.FeatureFiles, abi.Size[abi.File]()},
-	{KindOp, "operation", "op", "MPI_Op", "MPI_OP_NULL", 0x18000000, "ompi_mpi_op_null", abi.FeatureOps, abi.Size[abi.Reduction]()},
+	{
+		KindWindow, "window", "win", "MPI_Win", "MPI_WIN_NULL", 0x20000000, "ompi_mpi_win_null", freedOrNone,
+		abi.FeatureWindows, func(h *abi.Registry) uint64 { return h.Windows }, abi.Size[abi.Window](),
+	},
+	{
+		KindFile, "file", "file", "MPI_File", "MPI_FILE_NULL", 0, "ompi_mpi_file_null", "it was closed or never opened.",
+		abi.FeatureFiles, func(h *abi.Registry) uint64 { return h.Files }, abi.Size[abi.File](),
+	},
+	{
+		KindOp, "operation", "op", "MPI_Op", "MPI_OP_NULL", 0x18000000, "ompi_mpi_op_null", freedOrNone,
+		abi.FeatureOps, func(h *abi.Registry) uint64 { return h.Ops }, abi.Size[abi.Reduction](),
+	},
 	{
 		KindErrhandler, "error handler", "errhandler", "MPI_Errhandler", "MPI_ERRHANDLER_NULL", 0x14000000,
-		"ompi_mpi_errhandler_null", abi.FeatureErrhandlers, abi.Size[abi.Errhandler](),
+		"ompi_mpi_errhandler_null", freedOrNone, abi.FeatureErrhandlers,
+		func(h *abi.Registry) uint64 { return h.Errhandlers }, abi.Size[abi.Errhandler](),
 	},
-	{KindInfo, "info", "info", "MPI_Info", "MPI_INFO_NULL", 0x1c000000, "ompi_mpi_info_null", abi.FeatureInfos, abi.Size[abi.Info]()},
+	{
+		KindInfo, "info", "info", "MPI_Info", "MPI_INFO_NULL", 0x1c000000, "ompi_mpi_info_null", "it gives no hints.",
+		abi.FeatureInfos, func(h *abi.Registry) uint64 { return h.Infos }, abi.Size[abi.Info](),
+	},
 }
+
+const freedOrNone = "it was freed or never made."
 
 func ClassOf(k Kind) *Class {
 	for i := range Classes {
@@ -92,22 +112,17 @@ func (k Kind) String() string { return ClassOf(k).Word }
 // plural of the word.
 func (k *Class) Words() string { return k.Word + "s" }
 
-var (
-	wordHandle = regexp.MustCompile(`(?i)\bmpi_(datatype|comm|request|group|win|file|op|errhandler|info|status)\b`)
-	openHandle = regexp.MustCompile(`\bompi_(datatype|communicator|request|group|win|file|op|errhandler|info|status_public)_t\b`)
-)
+var handleType = regexp.MustCompile(`(?i)\bmpi_(datatype|comm|request|group|win|file|op|errhandler|info|status)\b|` +
+	`\bompi_(datatype|communicator|request|group|win|file|op|errhandler|info|status_public)_t\b`)
 
 // KindOf tells the kind of handle that a variable of this declared type is, or points to; 0 if it is none. The type
 // is as a debugger writes it: MPI_Comm, Type MPI_Comm of Fortran, or what MPI_Comm stands for in Open MPI.
 func KindOf(declared string) Kind {
-	m := wordHandle.FindStringSubmatch(declared)
-	if m == nil {
-		m = openHandle.FindStringSubmatch(declared)
-	}
+	m := handleType.FindStringSubmatch(declared)
 	if m == nil {
 		return 0
 	}
-	switch word := strings.ToLower(m[1]); word {
+	switch word := strings.ToLower(m[1] + m[2]); word {
 	case "datatype":
 		return KindDatatype
 	case "communicator":
@@ -119,13 +134,7 @@ func KindOf(declared string) Kind {
 	}
 }
 
-func (r *Registry) tableOf(k Kind) uint64 {
-	return map[Kind]uint64{
-		KindDatatype: r.Header.Datatypes, KindComm: r.Header.Comms, KindRequest: r.Header.Requests,
-		KindGroup: r.Header.Groups, KindWindow: r.Header.Windows,
-		KindFile: r.Header.Files, KindOp: r.Header.Ops, KindErrhandler: r.Header.Errhandlers, KindInfo: r.Header.Infos,
-	}[k]
-}
+func (r *Registry) tableOf(k *Class) uint64 { return k.table(&r.Header) }
 
 // notTracked is an error if the registry of this process does not keep handles of a kind.
 func (r *Registry) notTracked(k *Class) error {
@@ -158,8 +167,6 @@ func (r *Registry) Lacks(feature abi.Feature, what string) error {
 // isNull reports whether a handle is the null handle of its kind, as far as the number tells.
 func (r *Registry) isNull(k *Class, h uint64, fortran bool) bool {
 	switch {
-	case r.MPI() == abi.MPICH && k.Kind == KindFile:
-		return h == 0
 	case r.MPI() == abi.MPICH:
 		return h == k.mpichNull
 	case !fortran:
@@ -170,18 +177,7 @@ func (r *Registry) isNull(k *Class, h uint64, fortran bool) bool {
 
 // NullError says that an expression is the null handle.
 func (k *Class) NullError(expr string) error {
-	why := map[Kind]string{
-		KindDatatype:   "the type was freed or never made. It describes no memory, and no MPI call takes it.",
-		KindComm:       "it was freed, or this rank is not a member of the communicator that was made.",
-		KindRequest:    "nothing is pending: it is complete, was freed, or was never started.",
-		KindGroup:      "it was freed or never made.",
-		KindWindow:     "it was freed or never made.",
-		KindFile:       "it was closed or never opened.",
-		KindOp:         "it was freed or never made.",
-		KindErrhandler: "it was freed or never made.",
-		KindInfo:       "it gives no hints.",
-	}[k.Kind]
-	return fault.Errorf(fault.Null, 0, "%s is %s: %s", expr, k.Null, why)
+	return fault.Errorf(fault.Null, 0, "%s is %s: %s", expr, k.Null, k.whyNull)
 }
 
 // Shown is a handle as its language writes it.
@@ -203,9 +199,3 @@ func (k *Class) shown(fortran bool, h uint64) string {
 	}
 	return fmt.Sprintf("0x%x", h)
 }
-
-// Two of the null handles of MPICH, which its mpi.h defines as numbers. Open MPI's are addresses of objects.
-const (
-	mpichDatatypeNull = 0x0c000000
-	mpichCommNull     = 0x04000000
-)

@@ -23,6 +23,14 @@ type Head struct {
 	Raw        []byte // the record without what follows it
 }
 
+// HandleText is the handle in C and, if it is known, in Fortran.
+func (h *Head) HandleText() string {
+	if h.FHandle == NoFortran {
+		return fmt.Sprintf("0x%x", h.Handle)
+	}
+	return fmt.Sprintf("0x%x (Fortran %d)", h.Handle, h.FHandle)
+}
+
 const maxObjectName = 4096 // bytes of a name: a path
 
 // Head reads the head of the record at rec.
@@ -91,7 +99,7 @@ func (r *Registry) lookup(k *Class, h uint64, fortran bool) (Head, error) {
 		if err := r.notTracked(k); err != nil {
 			return Head{}, err
 		}
-		if r.tableOf(k.Kind) == 0 {
+		if r.tableOf(k) == 0 {
 			return Head{}, r.unknown(k, h, fortran, false)
 		}
 	}
@@ -191,7 +199,7 @@ func (r *Registry) unknown(k *Class, h uint64, fortran, freed bool) error {
 
 // find looks h up by the table's own hash: a few reads, however large the table is.
 func (r *Registry) find(k *Class, h uint64) (found Head, freed bool, err error) {
-	table := r.tableOf(k.Kind)
+	table := r.tableOf(k)
 	capacity, err := r.capacity(k)
 	if err != nil {
 		return Head{}, false, err
@@ -228,36 +236,33 @@ func (r *Registry) find(k *Class, h uint64) (found Head, freed bool, err error) 
 // records that cannot be read; unread is how many were not looked at. The caller must not change the slices.
 func (r *Registry) Heads(k *Class) (heads []Head, problems []error, unread int, err error) {
 	if k.Kind > KindComm {
-		if err := r.notTracked(k); err != nil || r.tableOf(k.Kind) == 0 {
+		if err := r.notTracked(k); err != nil || r.tableOf(k) == 0 {
 			return nil, nil, 0, err
 		}
 	}
-	slots, err := r.slots(k)
+	t, err := r.slots(k)
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	t := r.tables[k.Kind]
 	if t.heads != nil || t.problems != nil {
 		return t.heads, t.problems, t.unread, nil
 	}
-	if len(slots) > maxListed {
-		slots, unread = slots[:maxListed], len(slots)-maxListed
-	}
+	slots := t.live[:min(len(t.live), maxListed)]
+	unread = len(t.live) - len(slots)
 	for _, s := range slots {
+		var found []Head
 		if k.Kind == KindRequest {
-			chain, err := r.Chain(s.Record)
-			heads = append(heads, chain...)
-			if err != nil {
-				problems = append(problems, err)
+			found, err = r.Chain(s.Record)
+		} else {
+			var h Head
+			if h, err = r.Head(k, s.Record); err == nil {
+				found = []Head{h}
 			}
-			continue
 		}
-		h, err := r.Head(k, s.Record)
 		if err != nil {
 			problems = append(problems, err)
-			continue
 		}
-		heads = append(heads, h)
+		heads = append(heads, found...)
 	}
 	slices.SortStableFunc(heads, func(a, b Head) int {
 		return cmp.Or(CompareBool(a.Freed, b.Freed), cmp.Compare(a.ID, b.ID))

@@ -62,9 +62,7 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 	if addr == 0 {
 		return nil, noInterposer(0, "The program has no symbol cohort_registry.")
 	}
-	r := &Registry{
-		Mem: mem, addr: addr, heads: map[uint64]Head{}, tables: map[Kind]*slotTable{},
-	}
+	r := newRegistry(mem, addr)
 	b, err := r.ReadFull(addr, registrySize, "The registry's header")
 	if err != nil {
 		return nil, err
@@ -96,10 +94,13 @@ func Open(mem MemoryReader, addr uint64) (*Registry, error) {
 
 // Foreign is the registry of records that came from another rank: it has no tables.
 func Foreign(mem MemoryReader, mpi abi.MPI, handleSize int) *Registry {
-	return &Registry{
-		Mem: mem, Header: abi.Registry{MPI: mpi, HandleSize: uint32(handleSize)},
-		heads: map[uint64]Head{}, tables: map[Kind]*slotTable{},
-	}
+	r := newRegistry(mem, 0)
+	r.Header = abi.Registry{MPI: mpi, HandleSize: uint32(handleSize)}
+	return r
+}
+
+func newRegistry(mem MemoryReader, addr uint64) *Registry {
+	return &Registry{Mem: mem, addr: addr, heads: map[uint64]Head{}, tables: map[Kind]*slotTable{}}
 }
 
 func noInterposer(addr uint64, found string) *fault.Error {
@@ -123,7 +124,7 @@ func (r *Registry) maskHandle(h uint64) uint64 {
 }
 
 func (r *Registry) capacity(k *Class) (uint64, error) {
-	table := r.tableOf(k.Kind)
+	table := r.tableOf(k)
 	if table == 0 {
 		return 0, fault.Errorf(fault.NotReady, r.addr,
 			"The rank has no table of %s yet. Let it return from MPI_Init and ask again.", k.Words())
@@ -141,9 +142,9 @@ func (r *Registry) capacity(k *Class) (uint64, error) {
 }
 
 // slots reads a whole table with the headers of its records, once per stop.
-func (r *Registry) slots(k *Class) ([]abi.Slot, error) {
+func (r *Registry) slots(k *Class) (*slotTable, error) {
 	if t := r.tables[k.Kind]; t != nil {
-		return t.live, nil
+		return t, nil
 	}
 	n, err := r.capacity(k)
 	if err != nil {
@@ -152,7 +153,7 @@ func (r *Registry) slots(k *Class) ([]abi.Slot, error) {
 	t := &slotTable{}
 	for at := uint64(0); at < n; {
 		count := min(n-at, readChunk/slotSize)
-		b, err := r.ReadFull(r.tableOf(k.Kind)+slotsHeader+at*slotSize, int64(count*slotSize), "The table of "+k.Words())
+		b, err := r.ReadFull(r.tableOf(k)+slotsHeader+at*slotSize, int64(count*slotSize), "The table of "+k.Words())
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +166,7 @@ func (r *Registry) slots(k *Class) ([]abi.Slot, error) {
 	}
 	r.prefetch(t, k)
 	r.tables[k.Kind] = t
-	return t.live, nil
+	return t, nil
 }
 
 // maxListed bounds the records whose headers are read for a listing; more are counted.

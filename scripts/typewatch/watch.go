@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/prettyprint/datatype"
 	"github.com/cohort-debugger/cohort/prettyprint/handle"
+	"github.com/cohort-debugger/cohort/prettyprint/registry"
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
@@ -60,7 +62,7 @@ func (w *watch) freed(file io.ReaderAt, registry, at uint64) {
 		w.problemf("a handle at 0x%x: %v", at, err)
 		return
 	}
-	t, err := r.DatatypeByHandle(word(handle))
+	t, err := r.DatatypeOfHandle(word(handle), false)
 	if err != nil {
 		w.problemf("a type that is freed: %v", err)
 		return
@@ -69,18 +71,21 @@ func (w *watch) freed(file io.ReaderAt, registry, at uint64) {
 }
 
 // left looks at all types that are alive.
-func (w *watch) left(file io.ReaderAt, registry uint64) {
-	r, err := handle.Open(memory{file}, registry)
+func (w *watch) left(file io.ReaderAt, symbol uint64) {
+	r, err := handle.Open(memory{file}, symbol)
 	if err != nil {
 		w.problemf("the registry: %v", err)
 		return
 	}
-	types, err := r.Datatypes()
-	if err != nil {
+	heads, problems, _, err := r.Heads(registry.ClassOf(registry.KindDatatype))
+	if err = errors.Join(append(problems, err)...); err != nil {
 		w.problemf("the types that are left: %v", err)
 	}
-	for _, t := range types {
-		if t.Combiner() != abi.CombinerNamed {
+	for _, h := range heads {
+		t, err := r.DatatypeAt(h.Address)
+		if err != nil {
+			w.problemf("a type that is left: %v", err)
+		} else if t.Combiner() != abi.CombinerNamed && !t.Freed {
 			w.open++
 			w.look(t)
 		}
@@ -89,7 +94,7 @@ func (w *watch) left(file io.ReaderAt, registry uint64) {
 
 // look decodes a type, and all that it is made of.
 func (w *watch) look(t *datatype.Type) {
-	if err := t.Problem(); err != nil {
+	if err := t.Problem; err != nil {
 		w.problemf("%s: %v", t.Title(), err)
 	}
 	for _, d := range t.Differences() {
@@ -100,8 +105,8 @@ func (w *watch) look(t *datatype.Type) {
 		w.compared++
 	}
 	w.count(t)
-	w.depth = max(w.depth, t.Depth())
-	w.elements = max(w.elements, t.Elements())
+	w.depth = max(w.depth, t.Depth)
+	w.elements = max(w.elements, t.Elements)
 	n := int64(0)
 	for range t.Typemap(0) {
 		n++
@@ -109,8 +114,8 @@ func (w *watch) look(t *datatype.Type) {
 			break
 		}
 	}
-	if n != min(t.Elements(), 1000) {
-		w.problemf("%s: the typemap has %d elements, and there are %d\n%s", t.Title(), n, t.Elements(), text(t))
+	if n != min(t.Elements, 1000) {
+		w.problemf("%s: the typemap has %d elements, and there are %d\n%s", t.Title(), n, t.Elements, text(t))
 	}
 	if err := t.Text(io.Discard, "t", view.Options{}); err != nil {
 		w.problemf("%s: %v", t.Title(), err)
@@ -122,10 +127,10 @@ func (w *watch) count(t *datatype.Type) {
 		w.kinds = map[string]int{}
 	}
 	if t.Combiner() == abi.CombinerUnknown {
-		w.problemf("a type is not decoded: it was made by %s", t.Name())
+		w.problemf("a type is not decoded: it was made by %s", t.Name)
 	}
 	w.kinds[t.Combiner().String()]++
-	for _, sub := range t.Types() {
+	for _, sub := range t.Types {
 		if sub.Combiner() != abi.CombinerNamed {
 			w.count(sub)
 		}
