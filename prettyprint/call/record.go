@@ -250,7 +250,7 @@ const maxThreads = 1 << 14
 // InProgress returns the calls that the threads of the rank are in. source may give the same call in the source text,
 // by its return address; nil: none are known.
 func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
-	if err := r.Lacks(abi.FeatureCalls, "Calls in progress"); err != nil {
+	if err := r.NotTracked(abi.FeatureCalls, "Calls in progress"); err != nil {
 		return nil, err
 	}
 	var out []ThreadCall

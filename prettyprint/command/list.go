@@ -105,7 +105,7 @@ func (l *listing) calls() {
 func (l *listing) requests() {
 	k := registry.ClassOf(registry.KindRequest)
 	if _, _, _, err := l.Rank.Heads(k); fault.Is(err, fault.NotTracked) {
-		l.notTracked = l.Rank.Lacks(abi.FeatureRequests, "Requests and calls in progress").Error()
+		l.notTracked = l.Rank.NotTracked(abi.FeatureRequests, "Requests and calls in progress").Error()
 		return
 	}
 	list := func(name, text string, heads []registry.Head) {

@@ -2,7 +2,6 @@ package datatype
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
@@ -50,8 +49,7 @@ func (m *Matching) Apart() []string {
 	if s.Comm != 0 && r.Comm != 0 && s.Comm != r.Comm {
 		add("the send is in the communicator %s, and the receive in %s.", s.CommName, r.CommName)
 	}
-	if s.Collective != r.Collective || s.Collective && s.Call != r.Call &&
-		!slices.Contains([]string{s.Call, r.Call}, "") {
+	if s.Collective != r.Collective || s.Collective && s.Call != r.Call && s.Call != "" && r.Call != "" {
 		add("one is %s, the other %s.", s.Call, r.Call)
 		return out
 	}
@@ -78,54 +76,44 @@ func PickMatch(sends, recvs []Side) (send, recv Side, note string, err error) {
 	fits, first := 0, [2]int{}
 	for i := range sends {
 		for j := range recvs {
-			if m := (Matching{Send: sends[i], Recv: recvs[j]}); len(m.Apart()) > 0 {
-				continue
+			if m := (Matching{Send: sends[i], Recv: recvs[j]}); len(m.Apart()) == 0 {
+				if fits++; fits == 1 {
+					first = [2]int{i, j}
+				}
 			}
-			if fits == 0 {
-				first = [2]int{i, j}
-			}
-			fits++
 		}
 	}
+	all := fmt.Sprintf("Of %s and %s", view.Plural(int64(len(sends)), "send"), view.Plural(int64(len(recvs)), "receive"))
 	switch {
 	case len(sends) == 1 && len(recvs) == 1: // whatever it is that keeps them apart is said
 	case fits == 0:
-		return send, recv, "", fault.Errorf(fault.NotFound, 0,
-			"Of %s and %s none fit each other by communicator, rank and tag: %s; %s.",
-			view.Plural(int64(len(sends)), "send"),
-			view.Plural(int64(len(recvs)), "receive"), listSides(sends, "sends"), listSides(recvs, "receives"))
+		return send, recv, "", fault.Errorf(fault.NotFound, 0, "%s none fit each other by communicator, rank and tag: %s; %s.",
+			all, listSides(sends, "sends", " to "), listSides(recvs, "receives", " from "))
 	case fits > 1:
-		note = fmt.Sprintf("Of %s and %s that could be meant, the first that fit each other by communicator, rank "+
-			"and tag are compared; name a request to choose another.",
-			view.Plural(int64(len(sends)), "send"), view.Plural(int64(len(recvs)), "receive"))
+		note = all + " that could be meant, the first that fit each other by communicator, rank and tag are compared; name " +
+			"a request to choose another."
 	}
 	return sends[first[0]], recvs[first[1]], note, nil
 }
 
-func listSides(sides []Side, verb string) string {
+func listSides(sides []Side, verb, how string) string {
 	const few = 4
 	var out []string
-	for i, s := range sides {
-		if i == few {
-			out = append(out, fmt.Sprintf("%d more", len(sides)-few))
-			break
-		}
+	for _, s := range sides[:min(len(sides), few)] {
 		text := s.what()
 		if s.Envelope != nil {
-			text = s.Envelope.Call + " " + verb + " " + text + s.Envelope.text(verb == "receives")
+			text = s.Envelope.Call + " " + verb + " " + text + s.Envelope.text(how)
 		}
 		out = append(out, text)
+	}
+	if len(sides) > few {
+		out = append(out, fmt.Sprintf("%d more", len(sides)-few))
 	}
 	return strings.Join(out, "; ")
 }
 
 // text is whom the message is for, or from: " to rank 2, tag 7".
-func (e *Envelope) text(receives bool) string {
-	how := " to "
-	if receives {
-		how = " from "
-	}
-	out := ""
+func (e *Envelope) text(how string) (out string) {
 	switch {
 	case e.Peer == AnyRank:
 		out = how + "any rank"

@@ -202,7 +202,7 @@ func (s strided) meeting(lo, hi int64) (from, to int64) {
 	case step < 0:
 		step, lo, hi = -step, SatMul(hi, -1), SatMul(lo, -1)
 	}
-	from, to = max(ceilDiv(lo, step), 0), min(SatAdd(FloorDiv(hi, step), 1), s.n)
+	from, to = max(FloorDiv(SatAdd(lo, step-1), step), 0), min(SatAdd(FloorDiv(hi, step), 1), s.n)
 	return from, max(from, to)
 }
 
@@ -210,14 +210,6 @@ func FloorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--
-	}
-	return q
-}
-
-func ceilDiv(a, b int64) int64 {
-	q := a / b
-	if a%b > 0 {
-		q++
 	}
 	return q
 }

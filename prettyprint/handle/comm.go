@@ -11,7 +11,7 @@ import (
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
-var kinds = map[abi.CommKind]string{
+var commKinds = map[abi.CommKind]string{
 	abi.CommIntra: "intracommunicator", abi.CommInter: "intercommunicator", abi.CommCart: "Cartesian communicator",
 	abi.CommGraph: "graph communicator", abi.CommDistGraph: "distributed graph communicator",
 	abi.CommNull: "MPI_COMM_NULL",
@@ -87,7 +87,7 @@ func (r *Rank) CommAt(rec uint64) (*Comm, error) {
 
 // kindText is its kind in sentences.
 func (c *Comm) kindText() string {
-	if text, ok := kinds[c.Kind]; ok {
+	if text, ok := commKinds[c.Kind]; ok {
 		return text
 	}
 	return fmt.Sprintf("communicator of unknown kind %d", c.Kind)

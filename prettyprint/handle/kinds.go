@@ -11,23 +11,22 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
+// kinds are what is shown of objects in a line, and in a tree; requests are package call's.
+var kinds = map[registry.Kind]struct {
+	text  func(*Object) string
+	nodes func(*Object) []view.Node
+}{
+	registry.KindGroup:      {(*Object).groupText, (*Object).groupNodes},
+	registry.KindWindow:     {(*Object).windowText, (*Object).windowNodes},
+	registry.KindFile:       {(*Object).fileText, (*Object).fileNodes},
+	registry.KindOp:         {(*Object).opText, (*Object).opNodes},
+	registry.KindErrhandler: {(*Object).errhandlerText, (*Object).errhandlerNodes},
+	registry.KindInfo:       {(*Object).infoText, (*Object).infoNodes},
+}
+
 // Summary says in one line what the object is.
 func (o *Object) Summary() string {
-	s := ""
-	switch o.Class.Kind { //nolint:exhaustive // datatypes and communicators are no Objects
-	case registry.KindGroup:
-		s = o.groupText()
-	case registry.KindWindow:
-		s = o.windowText()
-	case registry.KindFile:
-		s = o.fileText()
-	case registry.KindOp:
-		s = o.opText()
-	case registry.KindErrhandler:
-		s = o.errhandlerText()
-	case registry.KindInfo:
-		s = o.infoText()
-	}
+	s := kinds[o.Class.Kind].text(o)
 	if o.Freed {
 		s += ", freed"
 	}
@@ -36,26 +35,7 @@ func (o *Object) Summary() string {
 
 // Node is the object as a tree.
 func (o *Object) Node(name string) view.Node {
-	var kids []view.Node
-	switch o.Class.Kind { //nolint:exhaustive // likewise
-	case registry.KindGroup:
-		kids = o.groupNodes()
-	case registry.KindWindow:
-		kids = o.windowNodes()
-	case registry.KindFile:
-		kids = o.fileNodes()
-	case registry.KindOp:
-		kids = o.functionNodes(abi.Read[abi.Reduction](o.Raw).Function)
-		if !o.Predefined {
-			kids = append(kids, view.Leaf("commutes", yesNo(abi.Read[abi.Reduction](o.Raw).Commutes != 0)))
-		}
-	case registry.KindErrhandler:
-		kids = o.functionNodes(abi.Read[abi.Errhandler](o.Raw).Function)
-	case registry.KindInfo:
-		kids = o.infoNodes()
-	}
-	kids = append(kids, o.Common()...)
-	n := view.Group(name, o.Summary(), kids)
+	n := view.Group(name, o.Summary(), append(kinds[o.Class.Kind].nodes(o), o.Common()...))
 	n.Type = o.Class.Ctype
 	return n
 }
@@ -301,6 +281,19 @@ func (o *Object) errhandlerText() string {
 		return o.titled("error handler")
 	}
 	return strings.TrimSpace("error handler of the program's " + handlerKinds[abi.FunctionKind(o.Kind)])
+}
+
+func (o *Object) opNodes() []view.Node {
+	op := abi.Read[abi.Reduction](o.Raw)
+	kids := o.functionNodes(op.Function)
+	if !o.Predefined {
+		kids = append(kids, view.Leaf("commutes", yesNo(op.Commutes != 0)))
+	}
+	return kids
+}
+
+func (o *Object) errhandlerNodes() []view.Node {
+	return o.functionNodes(abi.Read[abi.Errhandler](o.Raw).Function)
 }
 
 // functionNodes show the program's function of an operation or error handler.

@@ -138,11 +138,11 @@ func (r *Registry) tableOf(k *Class) uint64 { return k.table(&r.Header) }
 
 // notTracked is an error if the registry of this process does not keep handles of a kind.
 func (r *Registry) notTracked(k *Class) error {
-	return r.Lacks(k.Feature, strings.ToUpper(k.Words()[:1])+k.Words()[1:])
+	return r.NotTracked(k.Feature, strings.ToUpper(k.Words()[:1])+k.Words()[1:])
 }
 
-// Lacks is an error if a feature is not there, of what is called so.
-func (r *Registry) Lacks(feature abi.Feature, what string) error {
+// NotTracked is an error if a feature is not there, of what is called so.
+func (r *Registry) NotTracked(feature abi.Feature, what string) error {
 	f := r.Header.Features
 	const cost = "they cost time in every call"
 	switch {

@@ -76,11 +76,11 @@ func List(name, value string, n int, at func(i int) Node) Node {
 	return out
 }
 
-// Options limit what Text writes.
+// Options limit what Text writes; of a limit that is 0 the default counts.
 type Options struct {
-	MaxList  int // entries of one list; 0: 200
-	MaxLines int // lines in all; 0: 10000
-	MaxDepth int // levels; 0: 100
+	MaxList  int // entries of one list
+	MaxLines int // lines in all
+	MaxDepth int // levels
 
 	From    int64 // the first element of a buffer that is shown
 	Buffers bool  // with a request, what is in its buffers
@@ -88,16 +88,15 @@ type Options struct {
 
 // Filled are the options with the defaults in place of zeros.
 func (o Options) Filled() Options {
-	if o.MaxList <= 0 {
-		o.MaxList = 200
-	}
-	if o.MaxLines <= 0 {
-		o.MaxLines = 10000
-	}
-	if o.MaxDepth <= 0 {
-		o.MaxDepth = 100
-	}
+	o.MaxList, o.MaxLines, o.MaxDepth = orElse(o.MaxList, 200), orElse(o.MaxLines, 10000), orElse(o.MaxDepth, 100)
 	return o
+}
+
+func orElse(n, ifNone int) int {
+	if n > 0 {
+		return n
+	}
+	return ifNone
 }
 
 // printer writes nodes in the form of the paper's Fig. 5.
@@ -148,15 +147,14 @@ func (n Node) Titled(w io.Writer, opt Options) error {
 }
 
 func (p *printer) node(n Node, depth int) {
-	if n.Len() == 0 {
-		if n.Open != nil {
-			p.printf("{}")
-			return
-		}
+	switch {
+	case n.Len() == 0 && n.Open != nil:
+		p.printf("{}")
+		return
+	case n.Len() == 0:
 		p.printf("%s", n.Value)
 		return
-	}
-	if depth >= p.opt.MaxDepth || p.lines >= p.opt.MaxLines {
+	case depth >= p.opt.MaxDepth || p.lines >= p.opt.MaxLines:
 		p.printf("{... %d more}", n.Len())
 		return
 	}
@@ -165,29 +163,25 @@ func (p *printer) node(n Node, depth int) {
 		show = min(show, p.opt.MaxList)
 	}
 	kids, err := n.Children(0, show)
-	if err != nil {
+	switch {
+	case err != nil:
 		p.printf("<%v>", err)
-		return
-	}
-	if n.Indexed > 0 {
+	case n.Indexed > 0:
 		p.list(n, kids, depth)
-		return
+	default:
+		p.printf("{\n")
+		for i, k := range kids {
+			p.printf("%s%s = ", indent(depth+1), k.Name)
+			p.node(k, depth+1)
+			p.lines++
+			end := ",\n"
+			if i+1 == n.Len() {
+				end = "\n"
+			}
+			p.printf("%s", end)
+		}
+		p.printf("%s}", indent(depth))
 	}
-	p.printf("{\n")
-	for i, k := range kids {
-		p.printf("%s%s = ", indent(depth+1), k.Name)
-		p.node(k, depth+1)
-		p.comma(i+1 < n.Len())
-	}
-	p.printf("%s}", indent(depth))
-}
-
-func (p *printer) comma(more bool) {
-	p.lines++
-	if more {
-		p.printf(",")
-	}
-	p.printf("\n")
 }
 
 // list writes {{...}, {...}} around structures and {a, b, c} around plain values.
@@ -212,9 +206,6 @@ const MaxPage = 1 << 20
 
 // ListText writes a list with a line for each entry, at most so many.
 func ListText(w io.Writer, list Node, most int) error {
-	if err := Write(w, "%s\n", list.Value); err != nil {
-		return err
-	}
 	kids, err := list.Children(0, min(list.Len(), most))
 	if err != nil {
 		return err
@@ -223,13 +214,13 @@ func ListText(w io.Writer, list Node, most int) error {
 	for _, k := range kids {
 		width = max(width, len(k.Name))
 	}
+	var b strings.Builder
+	fmt.Fprintln(&b, list.Value)
 	for _, k := range kids {
-		if err := Write(w, "  %-*s  %s\n", width, k.Name, k.Value); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, k.Name, k.Value)
 	}
 	if rest := list.Len() - len(kids); rest > 0 {
-		return Write(w, "  ... %d more\n", rest)
+		fmt.Fprintf(&b, "  ... %d more\n", rest)
 	}
-	return nil
+	return Write(w, "%s", b.String())
 }

@@ -15,12 +15,12 @@ func Plural(n int64, what string) string { return Grouped(n) + " " + prose.Plura
 // Grouped writes a number with commas.
 func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
+	first := 1 // the first digit that can have a comma before it
+	if n < 0 {
+		first = 2
 	}
-	for i := len(s) - 3; i > 0; i -= 3 {
+	for i := len(s) - 3; i >= first; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
-	return sign + s
+	return s
 }
