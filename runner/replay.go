@@ -154,7 +154,7 @@ type watch struct {
 	stalledWithin bool // all ranks were within MPI calls then
 
 	letGo     []bool // a rank that stood at the end of its recording need not stand there any more
-	allWithin bool   // when it was looked at last, all ranks were within MPI calls
+	allWithin bool   // when it was looked at last, all ranks were within MPI calls, or at their ends
 
 	gone []bool // over, when the replay was ended because it stood still
 }
@@ -171,8 +171,8 @@ const (
 	// longestLook is how long it may take from one look to the next: a second for the ranks' answers, and as much on a
 	// busy machine.
 	longestLook = 2 * time.Second
-	// cutStall is how long the others get to reach their ends once one rank is at the end of a recording that was cut
-	// short.
+	// cutStall is how long the others may be within MPI calls, and none get on, once one rank is at the end of a
+	// recording that was cut short.
 	cutStall = 10 * time.Second
 	// withinStall is how long all ranks may be within MPI calls, and none get on: a rank that sends something else than
 	// when it was recorded is no divergence before the next check, and another may wait for ever for what was recorded.
@@ -313,8 +313,9 @@ func (w *watch) progress(states []backend.ControlState) uint64 {
 			w.last[i].Events, w.last[i].Polls = s.Events, s.Polls
 		}
 		activity += w.last[i].Events + w.last[i].Polls + s.Current
-		if s.Current == 0 && !w.over[i] {
-			w.allWithin = false
+		atEnd := w.at[i] == abi.StateEnd || w.at[i] == abi.StateParked || w.at[i] == abi.StateFinalized
+		if s.Current == 0 && !w.over[i] && !atEnd {
+			w.allWithin = false // it computes: it may do so for as long as it likes
 		}
 	}
 	w.report()
@@ -369,16 +370,16 @@ func (w *watch) stallLimit() time.Duration {
 	if w.options.StallTimeout > 0 {
 		return w.options.StallTimeout
 	}
+	if !w.allWithin {
+		return 0
+	}
 	for i, state := range w.at {
 		// A rank whose program has gone before MPI_Finalize leaves others waiting for it as well.
 		if state == abi.StateEnd || state == abi.StateParked || w.over[i] && state != abi.StateFinalized {
 			return cutStall
 		}
 	}
-	if w.allWithin {
-		return withinStall
-	}
-	return 0
+	return withinStall
 }
 
 // result judges how far each rank got.
