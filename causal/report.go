@@ -22,13 +22,14 @@ type CutReport struct {
 	Below     Cut        `json:"below,omitempty"`
 	Above     Cut        `json:"above,omitempty"` // and the least consistent one that holds it
 	Positions []Position `json:"positions"`
-	// Doubts are the first problems (at most maxDoubts) that may make the cut wrong, DoubtCount is how many there are
+	// Doubts are the first problems (at most MaxDoubts) that may make the cut wrong, DoubtCount is how many there are
 	// in the whole run.
 	Doubts     []Problem `json:"doubts,omitempty"`
 	DoubtCount int       `json:"doubtCount,omitempty"`
 }
 
-const maxDoubts = 10
+// MaxDoubts is how many doubts a report has.
+const MaxDoubts = 10
 
 // ReportCausalCut describes the causal cut of an event. The cut is checked apart from how it was computed.
 func (g *Graph) ReportCausalCut(at EventID) (*CutReport, error) {
@@ -59,7 +60,7 @@ func (g *Graph) ReportCut(cut Cut) (*CutReport, error) {
 		r.Positions = append(r.Positions, p)
 	}
 	doubts := g.Doubts()
-	r.Doubts, r.DoubtCount = doubts[:min(len(doubts), maxDoubts)], len(doubts)
+	r.Doubts, r.DoubtCount = doubts[:min(len(doubts), MaxDoubts)], len(doubts)
 	if bad := g.firstLack(cut); bad != nil {
 		r.Consistent, r.Problem = false, bad
 		r.Below, r.Above = g.below(cut), g.close(cut)

@@ -27,6 +27,11 @@ const (
 	YieldOff  Yield = "off"
 )
 
+// refuse says in whole sentences why what was asked cannot work; err is what that is based on, or nil.
+func refuse(err error, format string, args ...any) error {
+	return &launch.RefusedError{Reason: fmt.Sprintf(format, args...), Err: err}
+}
+
 // decide tells whether to yield.
 func (y Yield) decide(mpi pmpi.MPI, ranks int) (bool, error) {
 	switch y {
@@ -38,8 +43,7 @@ func (y Yield) decide(mpi pmpi.MPI, ranks int) (bool, error) {
 		// Open MPI yields by itself when it knows that there are more ranks than cores.
 		return mpi == pmpi.MPICH && ranks > launch.Cores(), nil
 	}
-	return false, &launch.RefusedError{Reason: fmt.Sprintf("The yield mode %q was asked for; there are auto, on and "+
-		"off.", string(y))}
+	return false, refuse(nil, "The yield mode %q was asked for; there are auto, on and off.", string(y))
 }
 
 // Common are the options that all runs share.
@@ -87,8 +91,8 @@ func Tools(ctx context.Context, program, mpi string, note func(string)) (Toolcha
 		if errors.As(err, new(*pmpi.MissingError)) {
 			return t, err
 		}
-		return t, &launch.RefusedError{Reason: fmt.Sprintf("The MPI cannot be chosen: %v. Leave --mpi out for the "+
-			"MPI that the program is linked to.", err), Err: err}
+		return t, refuse(err, "The MPI cannot be chosen: %v. Leave --mpi out for the MPI that the program "+
+			"is linked to.", err)
 	}
 	if note != nil {
 		told := time.AfterFunc(slowBuild, func() {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/launch"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
@@ -30,22 +31,13 @@ type ReplayOptions struct {
 	Full         bool // also write the event graph into the recording
 	// Control are control messages that the ranks exchange beside the program's own: they bound buffering
 	// (causal.BoundBuffering finds them).
-	Control []ControlMessage
+	Control []causal.ControlMessage
 	// StallTimeout ends a replay in which no rank has made an MPI call for so long. 0: while a rank computes, never;
 	// else withinStall, or cutStall once a rank is at the end of a recording that was cut short.
 	StallTimeout time.Duration
 	// Progress, if set, is called about five times a second and at the end, from one goroutine, with the events
 	// replayed and their total.
 	Progress func(done, total uint64)
-}
-
-// ControlMessage holds rank To back before its event Before until rank From has completed its event After. Those from
-// one rank to another are in the order in which both come to them.
-type ControlMessage struct {
-	From   int
-	After  uint64
-	To     int
-	Before uint64
 }
 
 // Prepared is a replay that is ready to be launched: by Replay, or under a debugger by others.
@@ -128,7 +120,7 @@ func Open(dir string) (rec *recording.Recording, notes []string, err error) {
 func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 	rec, notes, err := Open(o.Recording)
 	if err != nil {
-		return nil, &launch.RefusedError{Reason: err.Error(), Err: err}
+		return nil, refuse(err, "%v", err)
 	}
 	p := &Prepared{Recording: rec, Notes: notes}
 	program := o.Program
@@ -139,13 +131,11 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 		return nil, err
 	}
 	if err := rec.CheckProgram(p.Tools.Program.Path); err != nil {
-		return nil, &launch.RefusedError{Reason: err.Error(), Err: err}
+		return nil, refuse(err, "%v", err)
 	}
 	if kind := p.Tools.Program.MPI.String(); kind != rec.Meta.MPI.Kind {
-		return nil, &launch.RefusedError{Reason: fmt.Sprintf(
-			"The recording %s was made with %s, and the program is linked to %s now. Is LD_LIBRARY_PATH as it was?",
-			o.Recording, rec.Meta.MPI.Kind, kind,
-		)}
+		return nil, refuse(nil, "The recording %s was made with %s, and the program is linked to %s now. Is "+
+			"LD_LIBRARY_PATH as it was?", o.Recording, rec.Meta.MPI.Kind, kind)
 	}
 	if p.Yield, err = o.Yield.decide(p.Tools.Program.MPI, rec.Meta.Ranks); err != nil {
 		return nil, err
@@ -186,8 +176,7 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			continue
 		}
 		if err != nil {
-			return &launch.RefusedError{Reason: fmt.Sprintf("The recording %s cannot be replayed: %v", o.Recording,
-				err), Err: err}
+			return refuse(err, "The recording %s cannot be replayed: %v", o.Recording, err)
 		}
 		if !d.Finalized {
 			why := p.Recording.Meta.PerRank[rank].End.String()
@@ -209,30 +198,30 @@ func (p *Prepared) decide(o ReplayOptions) error {
 			}
 			reason += ". The same holds for " + ranks + " " + strings.Join(alike, ", ")
 		}
-		return &launch.RefusedError{Reason: reason, Err: incomplete}
+		return refuse(incomplete, "%s", reason)
 	}
 	return nil
 }
 
 // control puts control messages into the decisions. One that is not of the recorded events is left out on both sides.
-func (p *Prepared) control(all []ControlMessage) error {
+func (p *Prepared) control(all []causal.ControlMessage) error {
 	for _, m := range all {
-		if m.From < 0 || m.From >= len(p.Decisions) || m.To < 0 || m.To >= len(p.Decisions) || m.From == m.To {
-			return &launch.RefusedError{Reason: fmt.Sprintf("A control message from rank %d to rank %d cannot be in "+
-				"a replay of %d ranks.", m.From, m.To, len(p.Decisions))}
+		known := func(rank int) bool { return rank >= 0 && rank < len(p.Decisions) }
+		if !known(m.After.Rank) || !known(m.Before.Rank) || m.After.Rank == m.Before.Rank {
+			return refuse(nil, "A control message from rank %d to rank %d cannot be in a replay of %d ranks.", m.After.Rank,
+				m.Before.Rank, len(p.Decisions))
 		}
-		from, to := p.Decisions[m.From], p.Decisions[m.To]
-		if m.After > from.LastEvent || m.Before > to.LastEvent {
+		from, to := p.Decisions[m.After.Rank], p.Decisions[m.Before.Rank]
+		if m.After.Index > from.LastEvent || m.Before.Index > to.LastEvent {
 			continue
 		}
-		from.Grants = append(from.Grants, decisions.Order{Event: m.After, Peer: uint32(m.To)})
-		to.Waits = append(to.Waits, decisions.Order{Event: m.Before, Peer: uint32(m.From)})
+		from.Grants = append(from.Grants, decisions.Order{Event: m.After.Index, Peer: uint32(m.Before.Rank)})
+		to.Waits = append(to.Waits, decisions.Order{Event: m.Before.Index, Peer: uint32(m.After.Rank)})
 	}
 	for rank, d := range p.Decisions {
 		byEvent := func(a, b decisions.Order) int { return cmp.Compare(a.Event, b.Event) }
 		if !slices.IsSortedFunc(d.Waits, byEvent) || !slices.IsSortedFunc(d.Grants, byEvent) {
-			return &launch.RefusedError{Reason: fmt.Sprintf("The control messages of rank %d are not in the order of "+
-				"its events.", rank)}
+			return refuse(nil, "The control messages of rank %d are not in the order of its events.", rank)
 		}
 		d.Control = len(all) > 0
 	}

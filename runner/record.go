@@ -116,8 +116,7 @@ func Status(job launch.Result) int {
 // comes with the error. An error without a result means that there is no recording.
 func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if o.Dir == "" {
-		return nil, &launch.RefusedError{Reason: "No directory was named for the recording. Name one with -o " +
-			"NAME.cohort."}
+		return nil, refuse(nil, "No directory was named for the recording. Name one with -o NAME.cohort.")
 	}
 	mode := abi.ModeOrder
 	switch o.Mode {
@@ -128,8 +127,7 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	case "full":
 		mode = abi.ModeFull
 	default:
-		return nil, &launch.RefusedError{Reason: fmt.Sprintf("The recording mode %q was asked for; there are order, "+
-			"racing and full.", o.Mode)}
+		return nil, refuse(nil, "The recording mode %q was asked for; there are order, racing and full.", o.Mode)
 	}
 	options := launch.Options{
 		Ranks: o.Ranks, Program: o.Program, Args: o.Args, Cwd: o.Cwd, Env: o.Env,
@@ -149,8 +147,7 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	}
 	rec, discard, err := o.create(ctx, tools, yield)
 	if errors.As(err, new(*fs.PathError)) {
-		return nil, &launch.RefusedError{Reason: fmt.Sprintf("No recording can be made at %s: %v. Name another place "+
-			"with -o.", o.Dir, err), Err: err}
+		return nil, refuse(err, "No recording can be made at %s: %v. Name another place with -o.", o.Dir, err)
 	}
 	if err != nil {
 		return nil, err

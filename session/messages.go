@@ -162,23 +162,18 @@ type doubts struct {
 
 func doubtsOf(graph *causal.Graph) doubts {
 	d := doubts{at: map[causal.EventID]string{}}
-	n := 0
-	for _, p := range graph.Problems() {
-		switch {
-		case p.Kind == causal.ProblemSize:
+	others := slices.DeleteFunc(graph.Doubts(), func(p causal.Problem) bool {
+		if p.Kind == causal.ProblemSize {
 			d.at[p.Event] = p.Note
-		case p.Doubtful():
-			n++
-			if n == 1 {
-				d.all = p.String()
-			}
 		}
-	}
-	if n > 1 {
-		d.all += fmt.Sprintf(" (and %d more)", n-1)
-	}
-	if n > 0 {
-		d.all = "The recording does not settle everything, so it may be another message: " + d.all + "."
+		return p.Kind == causal.ProblemSize
+	})
+	if n := len(others); n > 0 {
+		d.all = "The recording does not settle everything, so it may be another message: " + others[0].String()
+		if n > 1 {
+			d.all += fmt.Sprintf(" (and %d more)", n-1)
+		}
+		d.all += "."
 	}
 	return d
 }

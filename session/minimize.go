@@ -26,40 +26,13 @@ type MinimizeReport struct {
 	BytesTo   int64             `json:"bytesTo"`
 }
 
-// DoubtError is an event graph that leaves something open, where that cannot be accepted.
-type DoubtError struct {
-	Dir   string
-	First causal.Problem
-	Count int
-}
-
-func (e *DoubtError) Error() string {
-	return fmt.Sprintf("the event graph of %s leaves in doubt which messages some receives took (%s), so it is not "+
-		"known which decisions a replay can do "+
-		"without; there are %d such doubts", e.Dir, e.First, e.Count)
-}
-
 // Minimize writes to dir the recording with only those decisions of wildcard receives that a replay needs. Graph is its
 // event graph.
-func Minimize(
-	rec *recording.Recording,
-	graph *causal.Graph,
-	dir string,
-	opt recording.CreateOptions,
-) (*recording.Recording,
-	*MinimizeReport, error,
-) {
-	var doubt *DoubtError
-	for _, p := range graph.Problems() {
-		if p.Doubtful() {
-			if doubt == nil {
-				doubt = &DoubtError{Dir: rec.Dir, First: p}
-			}
-			doubt.Count++
-		}
-	}
-	if doubt != nil {
-		return nil, nil, doubt
+func Minimize(rec *recording.Recording, graph *causal.Graph, dir string, opt recording.CreateOptions,
+) (*recording.Recording, *MinimizeReport, error) {
+	if doubts := graph.Doubts(); len(doubts) > 0 {
+		return nil, nil, refuse("the event graph of %s leaves in doubt which messages some receives took (%s), so it is "+
+			"not known which decisions a replay can do without; there are %d such doubts", rec.Dir, doubts[0], len(doubts))
 	}
 	free := make([]map[trace.Posting]bool, graph.Ranks())
 	for r := range free {

@@ -57,11 +57,7 @@ type RaceMessage struct {
 
 // Races reports the races of a recording of which graph is the event graph. Program is where the recorded program is
 // now, if it was moved.
-func Races(
-	rec *recording.Recording,
-	graph *causal.Graph,
-	filter causal.RaceFilter,
-	program string,
+func Races(rec *recording.Recording, graph *causal.Graph, filter causal.RaceFilter, program string,
 ) (*RaceReport, error) {
 	p := newPlaces(rec, program)
 	defer p.close()
@@ -85,15 +81,8 @@ func Races(
 		r.Groups = append(r.Groups, group)
 	}
 	r.Notes = p.notes
-	const most = 10
-	for _, problem := range graph.Problems() {
-		if problem.Doubtful() {
-			r.DoubtN++
-			if len(r.Doubts) < most {
-				r.Doubts = append(r.Doubts, problem)
-			}
-		}
-	}
+	doubts := graph.Doubts()
+	r.Doubts, r.DoubtN = doubts[:min(len(doubts), causal.MaxDoubts)], len(doubts)
 	return r, nil
 }
 

@@ -14,8 +14,8 @@ import (
 // that runs may be based on the same causes.
 func IsRefusal(err error) bool {
 	for _, kind := range []any{
-		new(*RefusedError), new(*launch.RefusedError), new(*pmpi.ProgramError), new(*pmpi.MissingError),
-		new(*trace.RefusedError), new(*trace.FormatError), new(*decisions.IncompleteError), new(*DoubtError),
+		new(*launch.RefusedError), new(*pmpi.ProgramError), new(*pmpi.MissingError),
+		new(*trace.RefusedError), new(*trace.FormatError), new(*decisions.IncompleteError),
 	} {
 		if errors.As(err, kind) {
 			return true

@@ -25,10 +25,19 @@ func (s *Starter) replay(ctx context.Context, args protocol.LaunchArguments, rep
 	}
 	var graph *causal.Graph
 	if args.BoundBuffering != 0 {
-		var err error
-		if graph, options.Control, err = s.bounded(ctx, args.BoundBuffering, options, n); err != nil {
+		rec, _, err := runner.Open(args.Recording) // what there is to say is said when the replay is prepared
+		if err != nil {
 			return dap.Started{}, err
 		}
+		var bound *causal.Bounding
+		bound, graph, err = BoundBuffering(ctx, rec, args.BoundBuffering, GraphOptions{
+			Common: options.Common, Program: options.Program, IncompleteOK: options.IncompleteOK, Progress: report,
+		})
+		if err != nil {
+			return dap.Started{}, err
+		}
+		n.add(announced(bound))
+		options.Control = bound.Control
 	}
 	prepared, err := runner.PrepareReplay(ctx, options)
 	if err != nil {
@@ -63,35 +72,6 @@ func sayAtDivergence(j *job.Job, sub *job.Subscription, hint string) {
 			return
 		}
 	}
-}
-
-// bounded finds the control messages of a replay. The graph that it returns knows of them, so that the ranks can be
-// stopped at its cuts.
-func (s *Starter) bounded(ctx context.Context, limit int, options runner.ReplayOptions, n *notes) (*causal.Graph,
-	[]runner.ControlMessage, error,
-) {
-	rec, _, err := runner.Open(options.Recording) // what there is to say is said when the replay is prepared
-	if err != nil {
-		return nil, nil, err
-	}
-	o := GraphOptions{
-		Common: options.Common, Program: options.Program, IncompleteOK: options.IncompleteOK,
-		Progress: n.report,
-	}
-	graph, err := Graph(ctx, rec, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, bound, err := boundOf(rec, graph, limit)
-	if err != nil {
-		return nil, nil, err
-	}
-	n.add(bound.Promise())
-	graph, err = graph.WithControl(found.Control)
-	if err != nil {
-		return nil, nil, fmt.Errorf("bound the buffering of a replay: %w", err)
-	}
-	return graph, bound.Control, nil
 }
 
 func underDebugger(p *runner.Prepared, args protocol.LaunchArguments) launch.Options {

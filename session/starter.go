@@ -31,12 +31,10 @@ type Starter struct {
 
 var _ dap.Starter = (*Starter)(nil)
 
-// RefusedError: the launch arguments cannot work; whole sentences.
-type RefusedError struct{ Reason string }
-
-func (e *RefusedError) Error() string { return e.Reason }
-
-func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
+// refuse says in whole sentences why what was asked cannot work.
+func refuse(format string, args ...any) error {
+	return &launch.RefusedError{Reason: fmt.Sprintf(format, args...)}
+}
 
 // Start implements dap.Starter.
 func (s *Starter) Start(ctx context.Context, args protocol.LaunchArguments, report dap.Progress) (dap.Started, error) {

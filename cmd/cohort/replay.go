@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cohort-debugger/cohort/backend"
+	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
 	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/runner"
@@ -42,7 +43,7 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 			flush := passOutput(std, &o.Common, label, math.MaxInt32) // however many were recorded
 			ctx, stop := withSignals(cmd.Context())
 			defer stop()
-			var bound *session.Bound
+			var bound *causal.Bounding
 			if cmd.Flags().Changed("bound-buffering") {
 				if bound, err = boundBuffering(ctx, std, o, limit); err != nil {
 					return err
@@ -85,7 +86,7 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 
 // boundBuffering finds out what has to wait for what. A recording that has no event graph yet is replayed once for
 // that.
-func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, limit int) (*session.Bound, error) {
+func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, limit int) (*causal.Bounding, error) {
 	rec, _, err := runner.Open(o.Recording) // the replay itself says what there is to say
 	if err != nil {
 		return nil, err
@@ -95,13 +96,13 @@ func boundBuffering(ctx context.Context, std streams, o runner.ReplayOptions, li
 	common := o.Common
 	// these are of the replay that the user sees
 	common.Stdin, common.Stdout, common.Stderr, common.Output = nil, nil, nil, nil
-	return session.BoundBuffering(ctx, rec, limit, session.GraphOptions{
-		Common: common, Program: o.Program,
-		IncompleteOK: o.IncompleteOK, Progress: bar.show,
+	bound, _, err := session.BoundBuffering(ctx, rec, limit, session.GraphOptions{
+		Common: common, Program: o.Program, IncompleteOK: o.IncompleteOK, Progress: bar.show,
 	})
+	return bound, err
 }
 
-func replaySummary(w io.Writer, r *runner.ReplayResult, bound *session.Bound) {
+func replaySummary(w io.Writer, r *runner.ReplayResult, bound *causal.Bounding) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\ncohort: replayed %s of %s in %s, %s enforced\n",
 		prose.Count(r.Events, "event"), prose.Count(uint64(len(r.Ranks)), "rank"), elapsed(r.Elapsed),
@@ -227,7 +228,7 @@ func peer(source, tag int) string {
 
 // boundText is what a replay that was bounded says about it, in whole sentences; sent is how many control messages there
 // were.
-func boundText(b *session.Bound, sent uint64) string {
+func boundText(b *causal.Bounding, sent uint64) string {
 	how := fmt.Sprintf("%d control messages held senders back", sent)
 	switch {
 	case len(b.Control) == 0:
@@ -235,12 +236,13 @@ func boundText(b *session.Bound, sent uint64) string {
 	case sent == 1:
 		how = "1 control message held a sender back"
 	}
+	rank, most := b.Most()
 	switch {
-	case b.Most > b.Limit:
+	case most > b.Limit:
 		return fmt.Sprintf("%s: at most %d messages waited at a rank (rank %d). No order of the run was found in "+
-			"which it is %d.", how, b.Most, b.At, b.Limit)
-	case b.Most == 1:
+			"which it is %d.", how, most, rank, b.Limit)
+	case most == 1:
 		return how + ": at most 1 message waited at a rank."
 	}
-	return fmt.Sprintf("%s: at most %d messages waited at a rank.", how, b.Most)
+	return fmt.Sprintf("%s: at most %d messages waited at a rank.", how, most)
 }

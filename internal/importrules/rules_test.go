@@ -43,7 +43,7 @@ var rules = []rule{
 			"rank's debugger; only cmd imports it",
 	},
 	{
-		folder: "runner", may: []string{"launch", "pmpi", "trace"},
+		folder: "runner", may: []string{"launch", "pmpi", "trace", "causal"},
 		reason: "record and replay without a debugger",
 	},
 	{

@@ -50,16 +50,16 @@ func TestBoundedBuffering(t *testing.T) {
 			t.Errorf("without a bound: order %s, want %s; %d messages waited, want at least %d", order, want, waited,
 				messages)
 		}
-		bound, control, err := boundOf(dir, limit)
+		bound, err := boundOf(dir, limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rank, most := bound.Most(); rank != 0 || most != limit || len(control) < messages/limit ||
-			len(control) > messages {
-			t.Errorf("%d messages wait at rank %d, with %d control messages", most, rank, len(control))
+		if rank, most := bound.Most(); rank != 0 || most != limit || len(bound.Control) < messages/limit ||
+			len(bound.Control) > messages {
+			t.Errorf("%d messages wait at rank %d, with %d control messages", most, rank, len(bound.Control))
 		}
 		text, err = j.replayWith(ctx,
-			runner.ReplayOptions{Recording: dir, Env: env("bounded", "FLOOD_FIRST=", "FLOOD_SLOW=2"), Control: control})
+			runner.ReplayOptions{Recording: dir, Env: env("bounded", "FLOOD_FIRST=", "FLOOD_SLOW=2"), Control: bound.Control})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestBoundedBufferingRefused(t *testing.T) {
 	if _, err := j.record(ctx, dir, "full", 1); err != nil {
 		t.Fatal(err)
 	}
-	if bound, _, err := boundOf(dir, 4); err == nil || !strings.Contains(err.Error(), "MPI_Win_lock") {
+	if bound, err := boundOf(dir, 4); err == nil || !strings.Contains(err.Error(), "MPI_Win_lock") {
 		t.Errorf("%+v, %v", bound, err)
 	}
 }

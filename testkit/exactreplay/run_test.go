@@ -124,11 +124,11 @@ func (j job) replay(ctx context.Context, dir string, full bool, seed int) (strin
 
 // replayBounded does it with control messages. The recording must have its graph.
 func (j job) replayBounded(ctx context.Context, dir string, limit, seed int) (string, error) {
-	_, control, err := boundOf(dir, limit)
+	bound, err := boundOf(dir, limit)
 	if err != nil {
 		return "", err
 	}
-	return j.replayWith(ctx, runner.ReplayOptions{Recording: dir, Env: perturbed(seed), Control: control})
+	return j.replayWith(ctx, runner.ReplayOptions{Recording: dir, Env: perturbed(seed), Control: bound.Control})
 }
 
 func (j job) replayWith(ctx context.Context, o runner.ReplayOptions) (string, error) {
@@ -157,31 +157,20 @@ func (j job) replayWith(ctx context.Context, o runner.ReplayOptions) (string, er
 }
 
 // boundOf finds the control messages of a replay, as package session does.
-func boundOf(dir string, limit int) (*causal.Bounding, []runner.ControlMessage, error) {
+func boundOf(dir string, limit int) (*causal.Bounding, error) {
 	rec, err := recording.Open(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	traces, err := rec.Graph()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	graph, err := causal.Load(traces, causal.Options{SyncBytes: 4000})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	bound, err := graph.BoundBuffering(limit)
-	if err != nil {
-		return nil, nil, err
-	}
-	var control []runner.ControlMessage
-	for _, c := range bound.Control {
-		control = append(control, runner.ControlMessage{
-			From: c.After.Rank, After: c.After.Index, To: c.Before.Rank,
-			Before: c.Before.Index,
-		})
-	}
-	return bound, control, nil
+	return graph.BoundBuffering(limit)
 }
 
 // checkGraph reads what a full recording or replay left: every trace whole, and nothing in the graph that has no
