@@ -51,7 +51,18 @@ func openCore(path string) (*coreRank, error) {
 	if err != nil {
 		return nil, refuse("%s", prose.Sentence(err.Error()))
 	}
-	return &coreRank{path: path, file: file, pid: file.Process.Pid, rank: -1}, nil
+	c := &coreRank{path: path, file: file, pid: file.Process.Pid, rank: -1}
+	for i := range file.Mapped {
+		m := &file.Mapped[i]
+		m.Path = strings.TrimSuffix(m.Path, deletedSuffix)
+		switch base := filepath.Base(m.Path); {
+		case openMPILibrary.MatchString(base):
+			c.mpi = pmpi.OpenMPI
+		case mpichLibrary.MatchString(base):
+			c.mpi = pmpi.MPICH
+		}
+	}
+	return c, nil
 }
 
 // close is called once the debugger has the file, or nobody wants it.
@@ -62,7 +73,7 @@ func (c *coreRank) close() {
 // noRegistry says why the handles of the process cannot be decoded, if they cannot.
 func (c *coreRank) noRegistry() string {
 	for _, m := range c.file.Mapped {
-		if cohortLibrary.MatchString(filepath.Base(strings.TrimSuffix(m.Path, deletedSuffix))) {
+		if cohortLibrary.MatchString(filepath.Base(m.Path)) {
 			if c.file.Missing > 0 {
 				return "The registry of MPI handles is in the part of this core file that is missing: the file is " +
 					"cut off."
@@ -110,17 +121,11 @@ func (c *coreRank) identify() {
 		}
 	}
 	for _, m := range c.file.Mapped {
-		path := strings.TrimSuffix(m.Path, deletedSuffix)
-		base := filepath.Base(path)
-		switch {
+		switch base := filepath.Base(m.Path); {
 		case cohortLibrary.MatchString(base) && c.registry == 0:
 			c.registry, _ = c.file.Find(m.Start, m.End, binary.LittleEndian.AppendUint64(nil, abi.RegistryMagic))
-		case openMPILibrary.MatchString(base):
-			c.mpi = pmpi.OpenMPI
-		case mpichLibrary.MatchString(base):
-			c.mpi = pmpi.MPICH
 		case traceName.MatchString(base):
-			c.trace = path
+			c.trace = m.Path
 			c.named(traceName, base, "the name of the trace that it was writing")
 		case controlName.MatchString(base):
 			c.named(controlName, base, "the name of its control block")
@@ -170,14 +175,9 @@ func (c *coreRank) readTrace() {
 	}
 }
 
-// coreMemory is prettyprint's reader of a core file.
-type coreMemory struct{ file *corefile.File }
-
-func (m coreMemory) ReadMemory(addr uint64, p []byte) (int, error) { return m.file.ReadMemory(addr, p) }
-
 // readWorld asks the registry for MPI_COMM_WORLD, which there is once MPI is initialised.
 func (c *coreRank) readWorld() {
-	registry, err := handle.Open(coreMemory{c.file}, c.registry)
+	registry, err := handle.Open(c.file, c.registry)
 	if err != nil {
 		return
 	}
@@ -210,17 +210,16 @@ func (s *coreSet) checkProgram(n *notes) error {
 	for _, c := range s.cores {
 		m, ok := c.file.Executable()
 		theirs := c.file.BuildID(m.Start)
-		c.findMPI()
 		switch {
 		case ok && theirs != "" && id != "" && theirs != id:
 			return refuse("The core file %s is of another program: of %s with the build-id %s, and %s has the "+
 				"build-id %s.%s Name the program that was running, as it was then: "+
-				"one that was compiled again has other addresses.", c.path, strings.TrimSuffix(m.Path, deletedSuffix),
+				"one that was compiled again has other addresses.", c.path, m.Path,
 				theirs, s.program, id, c.otherMPI(program.MPI, programErr))
 		case programErr == nil && c.otherMPI(program.MPI, nil) != "":
 			return refuse("The core file %s does not fit %s.%s", c.path, s.program, c.otherMPI(program.MPI, nil))
 		case ok && (theirs == "" || id == "") &&
-			filepath.Base(strings.TrimSuffix(m.Path, deletedSuffix)) != filepath.Base(s.program):
+			filepath.Base(m.Path) != filepath.Base(s.program):
 			return refuse("The core file %s is of another program: of %s, not of %s. (There is no build-id to "+
 				"compare, so the name counts.)", c.path, m.Path, s.program)
 		case !ok, theirs == "" || id == "":
@@ -229,17 +228,6 @@ func (s *coreSet) checkProgram(n *notes) error {
 		}
 	}
 	return nil
-}
-
-func (c *coreRank) findMPI() {
-	for _, m := range c.file.Mapped {
-		switch base := filepath.Base(m.Path); {
-		case openMPILibrary.MatchString(base):
-			c.mpi = pmpi.OpenMPI
-		case mpichLibrary.MatchString(base):
-			c.mpi = pmpi.MPICH
-		}
-	}
 }
 
 // otherMPI is a sentence if the process used another MPI than the program is linked to.
@@ -313,7 +301,7 @@ func (c *coreRank) changedLibraries() []string {
 			continue
 		}
 		seen[m.Path] = true
-		if id, err := pmpi.BuildID(strings.TrimSuffix(m.Path, deletedSuffix)); err != nil || id != theirs {
+		if id, err := pmpi.BuildID(m.Path); err != nil || id != theirs {
 			out = append(out, m.Path)
 		}
 	}

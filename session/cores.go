@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -22,31 +23,26 @@ import (
 
 // checkCores refuses arguments that make no sense with core files.
 func checkCores(args protocol.LaunchArguments) error {
-	var name string
-	switch {
-	case args.Recording != "":
-		name = "recording"
-	case args.Ranks != 0:
-		name = "ranks"
-	case len(args.Args) > 0:
-		name = "args"
-	case len(args.Env) > 0:
-		name = "env"
-	case len(args.LauncherArgs) > 0:
-		name = "launcherArgs"
-	case args.MPI != "":
-		name = "mpi"
-	case args.NoDebug:
-		name = "noDebug"
-	case args.IncompleteOK:
-		name = "incompleteOk"
-	case args.BoundBuffering != 0:
-		name = "boundBuffering"
-	default:
-		return nil
+	for _, a := range []struct {
+		name  string
+		given bool
+	}{
+		{"recording", args.Recording != ""},
+		{"ranks", args.Ranks != 0},
+		{"args", len(args.Args) > 0},
+		{"env", len(args.Env) > 0},
+		{"launcherArgs", len(args.LauncherArgs) > 0},
+		{"mpi", args.MPI != ""},
+		{"noDebug", args.NoDebug},
+		{"incompleteOk", args.IncompleteOK},
+		{"boundBuffering", args.BoundBuffering != 0},
+	} {
+		if a.given {
+			return refuse("%q cannot be given with \"cores\": core files are looked at, and nothing is started. Leave %q "+
+				"out.", a.name, a.name)
+		}
 	}
-	return refuse("%q cannot be given with \"cores\": core files are looked at, and nothing is started. Leave %q out.",
-		name, name)
+	return nil
 }
 
 // cores makes a job of core files: one gdb for each, in this process's care.
@@ -75,20 +71,20 @@ func (s *Starter) cores(ctx context.Context, args protocol.LaunchArguments, repo
 		decoder := handles.New(g)
 		decoder.NoRegistry = c.noRegistry()
 		b := handles.Around(g, decoder, s.Log)
-		if err := j.Attach(c.rank, b, job.Info{Pid: c.pid}); err != nil {
-			err = errors.Join(err, b.Kill(ctx), j.Kill(ctx))
-			j.Close()
-			return dap.Started{}, err
+		if err = j.Attach(c.rank, b, job.Info{Pid: c.pid}); err != nil {
+			err = errors.Join(err, b.Kill(ctx))
+			break
 		}
 	}
 	for rank := range found.size {
-		if !slices.ContainsFunc(found.cores, func(c *coreRank) bool { return c.rank == rank }) {
-			if err := j.Absent(rank, "has no core file here"); err != nil {
-				err = errors.Join(err, j.Kill(ctx))
-				j.Close()
-				return dap.Started{}, err
-			}
+		if err == nil && !slices.ContainsFunc(found.cores, func(c *coreRank) bool { return c.rank == rank }) {
+			err = j.Absent(rank, "has no core file here")
 		}
+	}
+	if err != nil {
+		err = errors.Join(err, j.Kill(ctx))
+		j.Close()
+		return dap.Started{}, err
 	}
 	return dap.Started{
 		Job: j, Cores: true, Attend: found.attend(), Notes: n.list,
@@ -98,14 +94,7 @@ func (s *Starter) cores(ctx context.Context, args protocol.LaunchArguments, repo
 }
 
 func workingDirectory(asked string) (string, error) {
-	if asked == "" {
-		cwd, err := os.Getwd()
-		if err != nil {
-			return "", fmt.Errorf("finding the working directory: %w", err)
-		}
-		return cwd, nil
-	}
-	if info, err := os.Stat(asked); err != nil || !info.IsDir() {
+	if info, err := os.Stat(asked); asked != "" && (err != nil || !info.IsDir()) {
 		return "", refuse("The working directory %s is not a directory.", asked)
 	}
 	cwd, err := filepath.Abs(asked)
@@ -183,7 +172,7 @@ func readCores(ctx context.Context, args protocol.LaunchArguments, cwd string, n
 			return s, refuse("No program was named, and the core file %s does not tell of which program it is. Name "+
 				"the program.", s.cores[0].path)
 		}
-		s.program = strings.TrimSuffix(m.Path, deletedSuffix)
+		s.program = m.Path
 	}
 	if err := s.checkProgram(n); err != nil {
 		return s, err
@@ -233,13 +222,8 @@ func (s *coreSet) number(n *notes) error {
 			continue
 		}
 		if c.rank >= launch.MaxRanks {
-			return refuse(
-				"The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d ranks.",
-				c.path,
-				c.rank,
-				c.how,
-				launch.MaxRanks,
-			)
+			return refuse("The core file %s says that it is of rank %d (%s), and Cohort shows jobs of at most %d ranks.",
+				c.path, c.rank, c.how, launch.MaxRanks)
 		}
 		if other := owner[c.rank]; other != nil {
 			return refuse("Two core files are of rank %d: %s (process %d) and %s (process %d). Give the files of one "+
@@ -257,10 +241,8 @@ func (s *coreSet) number(n *notes) error {
 			next++
 		}
 		c.rank, owner[next] = next, c
-		n.add(
-			fmt.Sprintf("Which rank the core file %s was is not known: neither its memory nor its environment tells. "+
-				"It is shown as rank %d because of its place among the files.", c.path, next),
-		)
+		n.add(fmt.Sprintf("Which rank the core file %s was is not known: neither its memory nor its environment tells. "+
+			"It is shown as rank %d because of its place among the files.", c.path, next))
 	}
 	s.size = max(s.size, next+1, len(s.cores))
 	if s.size > launch.MaxRanks {
@@ -268,10 +250,7 @@ func (s *coreSet) number(n *notes) error {
 			launch.MaxRanks)
 	}
 	if len(s.cores) < s.size {
-		var ranks []int
-		for r := range owner {
-			ranks = append(ranks, r)
-		}
+		ranks := slices.Collect(maps.Keys(owner))
 		n.add(fmt.Sprintf("The run had %d ranks, and there are core files of %d of them: %s. The others are shown as "+
 			"lost.", s.size, len(s.cores), rankset.New(ranks...)))
 	}

@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,12 +84,10 @@ func check(args protocol.LaunchArguments) error {
 	return refuse("\"yield\" is %q; it must be \"auto\", \"on\" or \"off\".", args.Yield)
 }
 
-func environment(env map[string]string) []string {
-	var list []string
-	for name, value := range env {
-		list = append(list, name+"="+value)
+func environment(env map[string]string) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
 	}
-	sort.Strings(list)
 	return list
 }
 
