@@ -1,14 +1,9 @@
 package causal
 
-import (
-	"fmt"
-	"slices"
-)
+import "slices"
 
 // Cut is a position per rank: how many of its events it holds. Position 0 is after MPI_Init.
 type Cut []uint64
-
-func (c Cut) String() string { return fmt.Sprint([]uint64(c)) }
 
 // CausalCut returns the least cut that holds the event and all that it needs: every other rank is at the earliest
 // position at which the event can have happened. It is consistent. The package comment says how it differs from the
@@ -90,7 +85,7 @@ func (g *Graph) missing(cut Cut, rank int, index uint64) *InconsistentCutError {
 		if !out.IsZero() {
 			in, rel := EventID{rank, index}, relations[d.kind()]
 			return &InconsistentCutError{
-				Send: out, Receive: in, Relation: rel.Relation, why: rel.why, sendOp: g.op(out), receiveOp: g.op(in),
+				Send: out, Receive: in, Relation: rel.name, why: rel.why, sendOp: g.op(out), receiveOp: g.op(in),
 			}
 		}
 	}

@@ -11,8 +11,8 @@ func (r *CutReport) Text() string {
 	var b strings.Builder
 	if r.At != nil {
 		fmt.Fprintf(&b, "Causal cut of event %s", r.At)
-		if p := r.position(r.At.Rank); p != nil && p.Call != "" {
-			fmt.Fprintf(&b, " (%s)", p.Call)
+		if call := r.Positions[r.At.Rank].Call; call != "" {
+			fmt.Fprintf(&b, " (%s)", call)
 		}
 		b.WriteString(": every other rank at the earliest position that holds all that happened before.\n")
 	}
@@ -50,13 +50,4 @@ func (r *CutReport) Text() string {
 	fmt.Fprintf(&b, "The cut is not consistent: %v.\n", r.Problem)
 	fmt.Fprintf(&b, "The nearest consistent cuts are %v (below) and %v (above).\n", r.Below, r.Above)
 	return b.String()
-}
-
-func (r *CutReport) position(rank int) *Position {
-	for i := range r.Positions {
-		if r.Positions[i].Rank == rank {
-			return &r.Positions[i]
-		}
-	}
-	return nil
 }

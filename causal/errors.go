@@ -14,40 +14,24 @@ func (e *RefusedError) Error() string { return e.Reason }
 
 func refuse(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
-// Relation says why one event needs another.
-type Relation string
-
-// The relations.
-const (
-	RelationMessage Relation = "message" // a receive needs its send
-	RelationProbe   Relation = "probe"   // a probe needs the send of what it saw
-	// a synchronous (or large, see Options.SyncBytes) send needs the post of its receive
-	RelationSync       Relation = "sync"
-	RelationCollective Relation = "collective" // a collective is taken whole
-	RelationControl    Relation = "control"    // the replay holds an event back until another has ended (WithControl)
-)
-
-// relations has, by kind of dependence, the relation and how a cut that breaks it is explained.
-var relations = [...]struct { //nolint:gochecknoglobals // a table
-	Relation
-	why string
-}{
-	depMessage:    {RelationMessage, "its message is sent by"},
-	depProbe:      {RelationProbe, "its message is sent by"},
-	depSync:       {RelationSync, "it ends only once its message can be received by"},
-	depLarge:      {RelationSync, "it ends only once its message can be received by"},
-	depCollective: {RelationCollective, "it belongs to one collective with"},
-	depControl:    {RelationControl, "it is held back, as buffering is bounded, until the end of"},
+// relations says, by kind of dependence, why one event needs another.
+var relations = [...]struct{ name, why string }{ //nolint:gochecknoglobals // a table
+	depMessage:    {"message", "its message is sent by"},
+	depProbe:      {"probe", "its message is sent by"},
+	depSync:       {"sync", "it ends only once its message can be received by"},
+	depLarge:      {"sync", "it ends only once its message can be received by"},
+	depCollective: {"collective", "it belongs to one collective with"},
+	depControl:    {"control", "it is held back, as buffering is bounded, until the end of"},
 }
 
-// InconsistentCutError is a cut that holds Receive but not Send, although Receive needs Send. For RelationMessage and
-// RelationProbe that is a message that is received without having been sent. For RelationSync Receive is the call that
-// ends a synchronous send and Send the post of its receive; for RelationCollective they are two calls of one
-// collective.
+// InconsistentCutError is a cut that holds Receive but not Send, although Receive needs Send. Relation says why: of a
+// "message" or "probe" a message is received without having been sent; for "sync" Receive is the call that ends a
+// synchronous (or large, see Options.SyncBytes) send and Send the post of its receive; for "collective" they are two
+// calls of one collective, which is taken whole; for "control" the replay holds Receive back until Send has ended.
 type InconsistentCutError struct {
-	Send     EventID  `json:"send"`
-	Receive  EventID  `json:"receive"`
-	Relation Relation `json:"relation"`
+	Send     EventID `json:"send"`
+	Receive  EventID `json:"receive"`
+	Relation string  `json:"relation"`
 
 	why               string
 	sendOp, receiveOp mpispec.Op

@@ -49,17 +49,17 @@ func (g *Graph) Message(m MessageRef) Message {
 	return msg
 }
 
-// Part says what an event has to do with a message.
-type Part int
+// Part says what an event does with a message.
+type Part string
 
 // The parts of events in messages. A blocking call both begins and completes its part: it has the first of the two.
 const (
-	PartSends     Part = iota + 1 // it sends the message, or begins to
-	PartReceives                  // it begins to receive it: it is the call that was given the receive's buffer
-	PartPosts                     // it took the message out of the channel for a later call to receive: a matched probe
-	PartSees                      // a probe that saw it
-	PartCompletes                 // it completes the receive
-	PartSent                      // it completes the send
+	PartSends     Part = "sends"                               // or begins to
+	PartReceives  Part = "receives"                            // or begins to: it was given the receive's buffer
+	PartPosts     Part = "takes, for a later call to receive," // it is a matched probe
+	PartSees      Part = "sees"                                // it is another probe
+	PartCompletes Part = "completes the receive of"
+	PartSent      Part = "completes the send of"
 )
 
 // Exchange is a message with the calls that were given its two buffers.

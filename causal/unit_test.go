@@ -136,7 +136,7 @@ func TestBcastIsTakenWhole(t *testing.T) {
 	wantCut(t, g, 1, 1, 1, 1, 1)
 	err := g.CheckCut(causal.Cut{1, 1, 0})
 	var bad *causal.InconsistentCutError
-	if !errors.As(err, &bad) || bad.Relation != causal.RelationCollective || bad.Send != (id{Rank: 2, Index: 1}) {
+	if !errors.As(err, &bad) || bad.Relation != "collective" || bad.Send != (id{Rank: 2, Index: 1}) {
 		t.Error(err)
 	}
 }

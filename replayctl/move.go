@@ -167,7 +167,7 @@ func (c *Controller) moveTo(ctx context.Context, to target) error {
 	}
 	if to.leader >= 0 { // the guard has done its work, and would stop the next continue
 		if _, err := j.Control(ctx, rankset.New(to.leader), "take the guard away", stopNowhere); err != nil &&
-			!allEnded(err) {
+			!hasEnded(perRank(err, rankset.New(to.leader))[to.leader]) {
 			return err
 		}
 	}
@@ -506,15 +506,6 @@ func perRank(err error, all rankset.Set) map[int]error {
 func hasEnded(err error) bool {
 	_, ended := errors.AsType[*backend.EndedError](err)
 	return ended || errors.Is(err, context.Canceled)
-}
-
-func allEnded(err error) bool {
-	for _, e := range perRank(err, rankset.New(0)) {
-		if !hasEnded(e) {
-			return false
-		}
-	}
-	return true
 }
 
 // verify looks whether everyone is where the target says: a cut that is not the one that was asked for must not be

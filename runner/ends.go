@@ -47,11 +47,9 @@ func (o *RecordOptions) watchProgress(session *launch.Session, started time.Time
 
 // readProgress asks every rank for its counters. One that has gone keeps those of its last answer.
 func readProgress(ctx context.Context, session *launch.Session, states []backend.ControlState) RecordProgress {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	var p RecordProgress
-	for i, rank := range session.Ranks() {
-		if state, err := rank.Backend().Control(ctx, backend.ControlRequest{}); err == nil && state.Present {
+	for i, state := range controls(ctx, session) {
+		if state.Present {
 			states[i] = state
 		}
 		s := &states[i]

@@ -32,8 +32,8 @@ func refuse(err error, format string, args ...any) error {
 	return &launch.RefusedError{Reason: fmt.Sprintf(format, args...), Err: err}
 }
 
-// decide tells whether to yield.
-func (y Yield) decide(mpi pmpi.MPI, ranks int) (bool, error) {
+// Decide tells whether blocking calls become test and yield in a run of so many ranks.
+func (y Yield) Decide(mpi pmpi.MPI, ranks int) (bool, error) {
 	switch y {
 	case YieldOn:
 		return true, nil
@@ -59,11 +59,6 @@ type Common struct {
 	Self           string       // see launch.Options
 	SelfArgs       []string
 	Log            *slog.Logger
-}
-
-// Yields tells whether blocking calls become test and yield in a run of that many ranks.
-func (c *Common) Yields(t Toolchain, ranks int) (bool, error) {
-	return c.Yield.decide(t.Program.MPI, ranks)
 }
 
 // slowBuild is when the user is told that the interposer is being built.

@@ -87,12 +87,7 @@ func (p *Prepared) Hint() string { return unrecordedHint(p.Unrecorded()) }
 
 // CutShort tells whether a rank's recording ends before MPI_Finalize.
 func (p *Prepared) CutShort() bool {
-	for _, d := range p.Decisions {
-		if !d.Finalized {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Decisions, func(d *decisions.Plan) bool { return !d.Finalized })
 }
 
 // Open is trace.Open, also for a recording whose cohort was killed while it recorded. The notes are whole sentences for
@@ -123,11 +118,7 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 		return nil, refuse(err, "%v", err)
 	}
 	p := &Prepared{Recording: rec, Notes: notes}
-	program := o.Program
-	if program == "" {
-		program = rec.Meta.Program.Path
-	}
-	if p.Tools, err = Tools(ctx, program, o.MPI, o.Note); err != nil {
+	if p.Tools, err = Tools(ctx, cmp.Or(o.Program, rec.Meta.Program.Path), o.MPI, o.Note); err != nil {
 		return nil, err
 	}
 	if err := rec.CheckProgram(p.Tools.Program.Path); err != nil {
@@ -137,7 +128,7 @@ func PrepareReplay(ctx context.Context, o ReplayOptions) (*Prepared, error) {
 		return nil, refuse(nil, "The recording %s was made with %s, and the program is linked to %s now. Is "+
 			"LD_LIBRARY_PATH as it was?", o.Recording, rec.Meta.MPI.Kind, kind)
 	}
-	if p.Yield, err = o.Yield.decide(p.Tools.Program.MPI, rec.Meta.Ranks); err != nil {
+	if p.Yield, err = o.Yield.Decide(p.Tools.Program.MPI, rec.Meta.Ranks); err != nil {
 		return nil, err
 	}
 	if err := p.decide(o); err != nil {
@@ -257,14 +248,11 @@ func Describe(meta *recording.Meta, program string) string {
 func (p *Prepared) options(o ReplayOptions) {
 	meta := p.Recording.Meta
 	l := launch.Options{
-		Ranks: meta.Ranks, Program: p.Tools.Program.Path, Cwd: meta.Cwd, Mode: launch.Run,
+		Ranks: meta.Ranks, Program: p.Tools.Program.Path, Cwd: cmp.Or(o.Cwd, meta.Cwd), Mode: launch.Run,
 		HoldEnds: true,
 	}
 	if len(meta.Command) > 1 {
 		l.Args = meta.Command[1:]
-	}
-	if o.Cwd != "" {
-		l.Cwd = o.Cwd
 	}
 	env, refused := recordedEnv(&meta)
 	if len(refused) > 0 {

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,10 +69,6 @@ type RecordResult struct {
 	Refusals, Cut map[int]string
 }
 
-// Status is the exit status that stands for the program's end: 0 if all ranks ended with 0; else that of the rank that
-// failed first, its own or 128 plus the number of the signal; the launcher's if no rank's is known.
-func (r *RecordResult) Status() int { return Status(r.Job) }
-
 // aborted tells whether a rank called MPI_Abort: how each rank ended then says in which order the launcher killed them.
 func aborted(job launch.Result) bool {
 	return slices.ContainsFunc(job.Ranks, func(r launch.RankResult) bool {
@@ -87,7 +84,11 @@ func byLauncher(job launch.Result, exit *backend.Exited) bool {
 	return (exit.Signal == "SIGKILL" || exit.Signal == "SIGTERM") && job.Code != signal && job.Code != 128+signal
 }
 
-// Status is RecordResult.Status for any job.
+// Status is that of its job.
+func (r *RecordResult) Status() int { return Status(r.Job) }
+
+// Status is the exit status that stands for the program's end: 0 if all ranks ended with 0; else that of the rank that
+// failed first, its own or 128 plus the number of the signal; the launcher's if no rank's is known.
 func Status(job launch.Result) int {
 	first := job.First()
 	var exit *backend.Exited
@@ -118,15 +119,11 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if o.Dir == "" {
 		return nil, refuse(nil, "No directory was named for the recording. Name one with -o NAME.cohort.")
 	}
-	mode := abi.ModeOrder
-	switch o.Mode {
-	case "", "order":
-		o.Mode = "order"
-	case "racing":
-		mode = abi.ModeRacing
-	case "full":
-		mode = abi.ModeFull
-	default:
+	o.Mode = cmp.Or(o.Mode, "order")
+	mode, known := map[string]abi.Mode{
+		"order": abi.ModeOrder, "racing": abi.ModeRacing, "full": abi.ModeFull,
+	}[o.Mode]
+	if !known {
 		return nil, refuse(nil, "The recording mode %q was asked for; there are order, racing and full.", o.Mode)
 	}
 	options := launch.Options{
@@ -141,7 +138,7 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	yield, err := o.Yield.decide(tools.Program.MPI, o.Ranks)
+	yield, err := o.Yield.Decide(tools.Program.MPI, o.Ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +179,9 @@ func Record(ctx context.Context, o RecordOptions) (*RecordResult, error) {
 	if !o.Unpacked && result.Problem == nil {
 		result.pack(ctx, &o, last)
 	}
-	result.summarize()
+	if result.Problem == nil {
+		result.Summary, result.Problem = recording.Summarize(rec)
+	}
 	return result, interrupted
 }
 
@@ -194,13 +193,8 @@ func (o *RecordOptions) create(ctx context.Context, tools Toolchain, yield bool)
 	if err != nil {
 		return nil, nil, err
 	}
-	cwd := o.Cwd
-	if cwd == "" {
-		if cwd, err = os.Getwd(); err != nil {
-			return nil, nil, fmt.Errorf("finding the working directory: %w", err)
-		}
-	}
-	if cwd, err = filepath.Abs(cwd); err != nil {
+	cwd, err := filepath.Abs(o.Cwd)
+	if err != nil {
 		return nil, nil, fmt.Errorf("finding the working directory: %w", err)
 	}
 	_, statErr := os.Lstat(o.Dir)
@@ -331,12 +325,6 @@ func (r *RecordResult) finishRank(i int, rank *recording.RankMeta) ([]*trace.Mod
 		rank.Polls += p.Failures
 	}
 	return d.Modules, nil
-}
-
-func (r *RecordResult) summarize() {
-	if r.Problem == nil {
-		r.Summary, r.Problem = recording.Summarize(r.Recording)
-	}
 }
 
 // pack packs the traces. Ctrl-C leaves them as they are.

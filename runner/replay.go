@@ -43,20 +43,16 @@ type RankReplay struct {
 	Refused    string               // what the interposer says it cannot do
 	// Short: the rank ended, or was ended, before it got to the end of its recording; the sentence says how.
 	Short string
-	// Excused: the rank is short for a reason that lies in the recording. Excuse says it: another one called MPI_Abort,
-	// or its recording ends sooner.
-	Excused bool
-	Excuse  string
+	// Excuse: the rank is short for a reason that lies in the recording: another one called MPI_Abort, or its recording
+	// ends sooner.
+	Excuse string
 }
 
 // OK tells whether nothing diverged and all ranks got to their ends.
 func (r *ReplayResult) OK() bool {
-	for _, rank := range r.Ranks {
-		if rank.Divergence != nil || rank.Refused != "" || rank.Short != "" && !rank.Excused {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Ranks, func(rank RankReplay) bool {
+		return rank.Divergence != nil || rank.Refused != "" || rank.Short != "" && rank.Excuse == ""
+	})
 }
 
 // Hint is a sentence about what may have made the replay go wrong; empty if nothing did, or nothing is known.
@@ -78,12 +74,7 @@ func unrecordedHint(functions []string) string {
 
 // Diverged tells whether a rank made another call than the recorded one.
 func (r *ReplayResult) Diverged() bool {
-	for _, rank := range r.Ranks {
-		if rank.Divergence != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Ranks, func(rank RankReplay) bool { return rank.Divergence != nil })
 }
 
 // Replay runs a recording again, without a debugger. When ctx ends the run is ended, and the result comes with the
@@ -232,7 +223,8 @@ func (w *watch) run(ctx context.Context) launch.Result {
 		case <-ticker.C:
 			if !asking && !stopping {
 				asking = true
-				go w.ask(ctx, answers)
+				// that the replay is being ended does not matter
+				go func() { answers <- controls(context.WithoutCancel(ctx), w.session) }()
 			}
 		case states := <-answers:
 			asking = false
@@ -291,17 +283,17 @@ func (w *watch) goOn() bool {
 	return some
 }
 
-// ask reads the control blocks of all ranks. It takes a second at most; that the replay is being ended does not matter.
-func (w *watch) ask(ctx context.Context, answers chan<- []backend.ControlState) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+// controls reads the control blocks of all ranks; it takes a second at most. Those that cannot be read are zero.
+func controls(ctx context.Context, session *launch.Session) []backend.ControlState {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	states := make([]backend.ControlState, len(w.at))
-	for i, rank := range w.session.Ranks() {
+	states := make([]backend.ControlState, len(session.Ranks()))
+	for i, rank := range session.Ranks() {
 		if state, err := rank.Backend().Control(ctx, backend.ControlRequest{}); err == nil {
 			states[i] = state
 		}
 	}
-	answers <- states
+	return states
 }
 
 // progress notes the positions and returns a number that changes whenever a rank does something.
@@ -336,16 +328,20 @@ func (w *watch) report() {
 func (w *watch) take(e rankEvent) {
 	switch {
 	case e.event.Control != nil:
-		// A divergence is located while its process lives; a later snapshot may lack that.
-		located, recent := w.last[e.rank].Divergence, w.last[e.rank].Recent
-		w.last[e.rank] = *e.event.Control
-		if located != nil && located.File != "" {
-			w.last[e.rank].Divergence, w.last[e.rank].Recent = located, recent
-		}
+		w.snapshot(e.rank, *e.event.Control)
 		w.at[e.rank] = e.event.Control.State
 	case e.event.Exited != nil, e.event.Ended != nil:
 		w.over[e.rank] = true
 	}
+}
+
+// snapshot notes what a rank's control block says. A divergence is located while its process lives; a later snapshot may
+// not have that.
+func (w *watch) snapshot(rank int, s backend.ControlState) {
+	if before := w.last[rank]; before.Divergence != nil && (before.Divergence.File != "" || s.Divergence == nil) {
+		s.Divergence, s.Recent = before.Divergence, before.Recent
+	}
+	w.last[rank] = s
 }
 
 // finished tells whether there is nothing to wait for: a rank left the recording, or every rank is at its end and one
@@ -391,11 +387,7 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 	aborted := false
 	for i := range w.at {
 		if c := job.Ranks[i].Control; c.Present {
-			located, recent := w.last[i].Divergence, w.last[i].Recent
-			w.last[i] = c
-			if located != nil {
-				w.last[i].Divergence, w.last[i].Recent = located, recent
-			}
+			w.snapshot(i, c)
 		}
 		aborted = aborted || w.last[i].CurrentOp == int(mpispec.OpAbort)
 	}
@@ -414,16 +406,13 @@ func (w *watch) result(job launch.Result) *ReplayResult {
 			rank.Short = fmt.Sprintf("rank %d got to event %d of %d (%s)", i, last.Events, d.LastEvent, w.why(i, job))
 			switch ended := w.prepared.ended(); {
 			case aborted:
-				rank.Excused, rank.Excuse = true, "because a rank called MPI_Abort, as recorded"
+				rank.Excuse = "because a rank called MPI_Abort, as recorded"
 			case w.stalled && last.CurrentOp == int(mpispec.OpFinalize) && last.Events+1 == d.LastEvent &&
-				d.Finalized &&
-				r.CutShort:
-				rank.Excused, rank.Excuse = true,
-					"because MPI_Finalize waits for ranks whose recordings end before theirs"
+				d.Finalized && r.CutShort:
+				rank.Excuse = "because MPI_Finalize waits for ranks whose recordings end before theirs"
 			case ended >= 0 && w.stalled:
-				why := w.prepared.Decisions[ended].Ended
-				rank.Excused, rank.Excuse = true,
-					fmt.Sprintf("because it waits for what the recording of rank %d lacks: %s", ended, why)
+				rank.Excuse = fmt.Sprintf("because it waits for what the recording of rank %d lacks: %s", ended,
+					w.prepared.Decisions[ended].Ended)
 			}
 		}
 		r.Events += min(last.Events, d.LastEvent)

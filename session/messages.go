@@ -52,7 +52,7 @@ func messagesOf(graph *causal.Graph, event causal.EventID) (dap.RecordedMessages
 	doubts := doubtsOf(graph)
 	for _, x := range all {
 		out.Messages = append(out.Messages, dap.RecordedMessage{
-			Part: partTexts[x.Part], Send: call(x.Send, x.SendWhich), Receive: call(x.Start, x.StartWhich), To: x.To,
+			Part: string(x.Part), Send: call(x.Send, x.SendWhich), Receive: call(x.Start, x.StartWhich), To: x.To,
 			Comm: x.Comm, Tag: int(x.Tag), Bytes: x.Bytes, Doubt: doubts.of(x),
 		})
 	}
@@ -98,16 +98,6 @@ func noMessage(graph *causal.Graph, event causal.EventID) string {
 		return fmt.Sprintf("Event %s (%s) has no part in a message: it neither sends nor receives one, nor completes "+
 			"either.", event, op.Call())
 	}
-}
-
-// partTexts are what an event does with a message.
-var partTexts = map[causal.Part]string{ //nolint:gochecknoglobals // a table
-	causal.PartSends:     "sends",
-	causal.PartReceives:  "receives",
-	causal.PartPosts:     "takes, for a later call to receive,",
-	causal.PartSees:      "sees",
-	causal.PartCompletes: "completes the receive of",
-	causal.PartSent:      "completes the send of",
 }
 
 // pairs are, of a collective, who gives data to whom with that rank among them: the calls of giver and taker.

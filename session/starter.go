@@ -131,8 +131,7 @@ func (s *Starter) live(ctx context.Context, args protocol.LaunchArguments, repor
 		return dap.Started{}, err
 	}
 	if !args.NoInterpose {
-		common := s.common(args, n, nil)
-		yield, err := common.Yields(tools, ranks)
+		yield, err := runner.Yield(args.Yield).Decide(tools.Program.MPI, ranks)
 		if err != nil {
 			return dap.Started{}, err
 		}

@@ -122,8 +122,7 @@ func (o *Options) prepare(ctx context.Context, mpi string, program Program, scra
 	if j.tools, err = runner.Tools(ctx, j.binary, "", nil); err != nil {
 		return nil, err
 	}
-	auto := runner.Common{Yield: runner.YieldAuto}
-	yields, err := auto.Yields(j.tools, program.Ranks)
+	yields, err := runner.YieldAuto.Decide(j.tools.Program.MPI, program.Ranks)
 	if err != nil {
 		return nil, err
 	}

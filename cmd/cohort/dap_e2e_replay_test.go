@@ -247,7 +247,7 @@ func TestDAPRunTo(t *testing.T) {
 		}
 		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: impossible},
 			"the cut is not consistent: it holds 0:", "(MPI_Recv)", "its message is sent by",
-			"The nearest consistent cuts are "+below.String()+", earlier, and "+above.String()+", later.")
+			"The nearest consistent cuts are "+fmt.Sprint(below)+", earlier, and "+fmt.Sprint(above)+", later.")
 		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2}}, "2 positions", "3 ranks")
 		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: []uint64{1, 2, 100_000}}, "no event 2:100000")
 		e.Refused(protocol.RequestRunTo, protocol.CutArguments{Cut: above, At: "2:5"}, "both")

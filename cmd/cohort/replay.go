@@ -151,7 +151,7 @@ func replaySummary(w io.Writer, r *runner.ReplayResult, bound *causal.Bounding) 
 		// When a rank has left the recording the others were ended for that.
 		if rank.Short != "" && !r.Diverged() {
 			excuse := ""
-			if rank.Excused {
+			if rank.Excuse != "" {
 				excuse = ", " + rank.Excuse
 			}
 			fmt.Fprintf(&b, "  %s%s.\n", strings.ToUpper(rank.Short[:1])+rank.Short[1:], excuse)
