@@ -302,14 +302,14 @@ func TestBoundAnySchedule(t *testing.T) {
 // Executions of which it was once found out wrongly what an MPI waits for.
 func TestBoundOfFoundExecutions(t *testing.T) {
 	for _, c := range []struct {
-		steps      int
+		config     causaltest.Config
 		seed       int64
 		rendezvous uint64
 	}{
-		{99, -4247376532, 1012},
+		{causaltest.Config{Ranks: 4, Steps: 99, Collectives: true, Probes: true, Sync: true}, -4247376532, 1012},
+		{causaltest.Config{Ranks: 3, Steps: 40, Collectives: true}, -625360351, 1003},
 	} {
-		x := causaltest.Run(rand.New(rand.NewSource(c.seed)),
-			causaltest.Config{Ranks: 4, Steps: c.steps, Collectives: true, Probes: true, Sync: true})
+		x := causaltest.Run(rand.New(rand.NewSource(c.seed)), c.config)
 		g := build(t, x, causal.Options{SyncBytes: rendezvousFrom})
 		var sum bounded
 		if sum.check(t, x, bound(t, g, 1), c.rendezvous, rand.New(rand.NewSource(0))); sum.waited == 0 {

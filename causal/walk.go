@@ -316,12 +316,12 @@ func (w *walk) kept(r int) int {
 }
 
 // relax lets one of the ranks continue that wait for each other: of those that send, the one with the smallest message,
-// since whether an MPI waits depends on the size. If one of several that may have waited is in a collective, it may
-// have been that which did not: then it is not certain in which order the ranks got from where they are to where the
+// since whether an MPI waits depends on the size. If one of several that may have waited is in a collective, or waits
+// for a receive of which it is not known whether it was posted, it may have been that which did not: then it is not certain in which order the ranks got from where they are to where the
 // others wait for them to be, and so of what happens meanwhile neither.
 func (w *walk) relax(cycle int) bool {
 	w.settle()
-	chosen, soft, collective := -1, 0, false
+	chosen, soft, guess := -1, 0, false
 	var least uint64
 	until := map[int]uint64{}
 	for r, first := cycle, true; first || r != cycle; r, first = w.blocked[r].rank, false {
@@ -334,8 +334,9 @@ func (w *walk) relax(cycle int) bool {
 		bytes := ^uint64(0) // collectives come last
 		if b.dep.kind() == depLarge {
 			bytes = w.bytes(r, w.done[r]+1, b.dep)
-		} else {
-			collective = true
+		}
+		if b.dep.kind() != depLarge || b.need > w.g.Events(b.rank) {
+			guess = true
 		}
 		if chosen < 0 || bytes < least {
 			chosen, least = r, bytes
@@ -344,7 +345,7 @@ func (w *walk) relax(cycle int) bool {
 	if chosen < 0 {
 		return false
 	}
-	if collective && soft > 1 {
+	if guess && soft > 1 {
 		if w.unsure == nil {
 			w.unsure = slices.Clone(w.posted)
 		}
