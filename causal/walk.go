@@ -13,8 +13,8 @@ import (
 // In a lazy walk messages are sent as late as possible: one is sent when a rank cannot continue without it. And a rank
 // does not leave a send of Options.SyncBytes before its receive was posted, nor a blocking collective before all have
 // entered it, because an MPI may make it wait. Where the run cannot be explained so (ranks that send to each other
-// first, and receive then) the smallest of the sends that block each other is taken not to have waited, and so on. Where
-// it may as well have been a collective that did not wait, the order of what follows is a guess (unsure).
+// first, and receive then) the smallest of the sends that block each other is taken not to have waited, and so on.
+// Where it may as well have been a collective that did not wait, the order of what follows is a guess (unsure).
 //
 // A rank that was ended within a call had begun it, after all its events: others may have gone on because of that.
 type walk struct {
@@ -256,9 +256,9 @@ func (w *walk) waitsFor(r int, e uint64) block {
 	return found
 }
 
-// next chooses the rank that is to send: one without whose message another cannot continue, or one that has to get there,
-// or else the one whose receiver has the fewest messages to keep. If ranks wait for each other, it returns one of these
-// as cycle.
+// next chooses the rank that is to send: one without whose message another cannot continue, or one that has to get
+// there, or else the one whose receiver has the fewest messages to keep. If ranks wait for each other, it returns one of
+// these as cycle.
 func (w *walk) next() (sender, cycle int) {
 	n := len(w.g.ranks)
 	chained, idle, least := -1, -1, 0
@@ -316,9 +316,9 @@ func (w *walk) kept(r int) int {
 }
 
 // relax lets one of the ranks continue that wait for each other: of those that send, the one with the smallest message,
-// since whether an MPI waits depends on the size. If one of several that may have waited is in a collective, or waits
-// for a receive of which it is not known whether it was posted, it may have been that which did not: then it is not certain in which order the ranks got from where they are to where the
-// others wait for them to be, and so of what happens meanwhile neither.
+// since whether an MPI waits depends on the size. If one of several that may have waited is in a collective, or waits for
+// a receive that the trace does not have, it may have been that which did not: then it is not certain in which order the
+// ranks got from where they are to where the others wait for them to be, and so of what happens meanwhile neither.
 func (w *walk) relax(cycle int) bool {
 	w.settle()
 	chosen, soft, guess := -1, 0, false
