@@ -73,14 +73,20 @@ func ptrace(ctx context.Context) []Check {
 		return []Check{scope} // said already
 	}
 	child := Check{Name: "gdb on a child", Found: "gdb can start and stop a program."}
-	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti", "-ex", "kill",
-		"/bin/true")
+	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti",
+		"-ex", "set var $mxcsr = $mxcsr", "-ex", "kill", "/bin/true")
 	if err != nil || !strings.Contains(out, "Program stopped") {
 		child.Status, child.Found = Missing, "gdb cannot start a program: "+reason(out)
 		child.Costs = gdbCosts
 		child.Fix = "In a container, allow ptrace: docker run --cap-add=SYS_PTRACE --security-opt seccomp=unconfined"
 	}
-	return []Check{scope, child}
+	registers := Check{Name: "gdb registers", Found: "gdb can set the registers of a program."}
+	if strings.Contains(out, "Couldn't write extended state status") {
+		registers.Status, registers.Found = Warning, "gdb cannot set this processor's vector registers."
+		registers.Costs = "The console cannot call functions of the program, nor set variables that are in registers."
+		registers.Fix = "Install gdb 14 or later, which knows the registers of processors with AMX."
+	}
+	return []Check{scope, child, registers}
 }
 
 var trouble = regexp.MustCompile(`(?m)^.*(ptrace|not permitted|rror|annot).*$`)

@@ -265,7 +265,11 @@ func refusedByGdb(err error) bool {
 // message is gdb's own text of an error, without what it was asked.
 func message(err error) string {
 	if ce, ok := errors.AsType[*gdbmi.CommandError](err); ok {
-		return strings.TrimSuffix(ce.Msg, ".")
+		text := strings.TrimSuffix(ce.Msg, ".")
+		if strings.Contains(text, "Couldn't write extended state status") {
+			text += " (a gdb before 14 cannot set vector registers, nor call functions of the program, on this processor)"
+		}
+		return text
 	}
 	return err.Error()
 }
