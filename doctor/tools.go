@@ -74,7 +74,7 @@ func ptrace(ctx context.Context) []Check {
 	}
 	child := Check{Name: "gdb on a child", Found: "gdb can start and stop a program."}
 	out, err := tool.Ask(ctx, gdb, "-nx", "-batch", "-ex", "set startup-with-shell off", "-ex", "starti",
-		"-ex", "set var $mxcsr = $mxcsr", "-ex", "kill", "/bin/true")
+		"-ex", "set var $mxcsr = $mxcsr ^ 1", "-ex", "kill", "/bin/true")
 	if err != nil || !strings.Contains(out, "Program stopped") {
 		child.Status, child.Found = Missing, "gdb cannot start a program: "+reason(out)
 		child.Costs = gdbCosts
@@ -83,7 +83,7 @@ func ptrace(ctx context.Context) []Check {
 	registers := Check{Name: "gdb registers", Found: "gdb can set the registers of a program."}
 	if strings.Contains(out, "Couldn't write extended state status") {
 		registers.Status, registers.Found = Warning, "gdb cannot set this processor's vector registers."
-		registers.Costs = "The console cannot call functions of the program, nor set variables that are in registers."
+		registers.Costs = "The console cannot call functions of the program, nor set variables in such registers."
 		registers.Fix = "Install gdb 14 or later, which knows the registers of processors with AMX."
 	}
 	return []Check{scope, child, registers}

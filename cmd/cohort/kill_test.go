@@ -82,8 +82,7 @@ func killUnderDebugger(t *testing.T, program, victim string) {
 			t.Fatalf("rank %d: %+v, %v", i, result, err)
 		}
 	}
-	mark := jobmark.JobVar + "=" + session.ID()
-	if err := syscall.Kill(victimOf(t, session, mark, victim), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(victimOf(t, session, victim), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	wait := func(what string, c <-chan string) string {
@@ -119,12 +118,12 @@ func killUnderDebugger(t *testing.T, program, victim string) {
 	}
 	session.Stop(ctx)
 	readers.Wait()
-	if left, err := jobmark.Find(mark); err != nil || len(left) > 0 {
+	if left, err := jobmark.Find(session.ID()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
 
-func victimOf(t *testing.T, session *launch.Session, mark, victim string) int {
+func victimOf(t *testing.T, session *launch.Session, victim string) int {
 	t.Helper()
 	info := session.Ranks()[1].Info()
 	switch victim {
@@ -133,7 +132,7 @@ func victimOf(t *testing.T, session *launch.Session, mark, victim string) int {
 	case "rank":
 		return info.Pid
 	}
-	processes, err := jobmark.Find(mark)
+	processes, err := jobmark.Find(session.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
