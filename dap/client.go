@@ -71,6 +71,7 @@ type clientCaps struct {
 	columnsFrom0  bool
 	pathsAreURIs  bool
 	showLibraries bool
+	cohort        bool // it has asked for Cohort's own events, and knows that threads are ranks
 }
 
 func newClient(ctx context.Context, srv *Server, conn io.ReadWriteCloser, name string, needToken bool) *client {
@@ -225,6 +226,14 @@ func (c *client) event(name string, body any) {
 	c.post(envelope{event: name, body: raw})
 }
 
+// cohortEvent queues one of Cohort's own events, for a client that has asked for them: others may take an event that
+// they do not know for an error.
+func (c *client) cohortEvent(name string, body any) {
+	if c.caps.cohort {
+		c.event(name, body)
+	}
+}
+
 // say shows text to the user. Categories are DAP's: console, important, stdout, stderr.
 func (c *client) say(category, text string) {
 	c.event("output", godap.OutputEventBody{Category: category, Output: text})
@@ -247,8 +256,11 @@ func (k *call) admit(s spec) error {
 		return refuse("%s needs ranks that have been started: send configurationDone first", k.asked)
 	case d == nil:
 	case s.need >= phaseJob && !s.afterEnd && d.isOver:
-		return refuse("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", k.asked,
-			d.overWhy)
+		return &requestError{
+			text: fmt.Sprintf("%s cannot be carried out: the job has ended (%s). Disconnect, and launch again", k.asked,
+				d.overWhy),
+			quiet: s.lane == laneRead, // an editor reads on for a moment
+		}
 	case s.needsProcess && d.Cores:
 		return onCores(k.asked)
 	case s.need >= phaseConfigured && !s.afterEnd && !d.launched:

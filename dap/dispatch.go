@@ -49,6 +49,10 @@ type spec struct {
 	needsProcess bool
 	// afterEnd: also answered when the job has ended.
 	afterEnd bool
+	// ended, if set, is the answer when the job has ended.
+	ended any
+	// notice, if set, is told of the request before any that comes after it is served.
+	notice func(c *client, arguments json.RawMessage)
 	// of, if set, chooses the lane by the arguments, and names in messages what is asked for.
 	of  func(arguments json.RawMessage) (l lane, asked string)
 	run func(call *call, arguments json.RawMessage) (any, error)
@@ -129,6 +133,9 @@ func (d *dispatcher) schedule(k *call, s spec) {
 	if s.of != nil {
 		l, k.asked = s.of(k.req.arguments)
 	}
+	if s.notice != nil {
+		s.notice(d.c, k.req.arguments)
+	}
 	waitFor, done := d.queue(l)
 	go func() {
 		defer d.end(k)
@@ -193,10 +200,15 @@ func (d *dispatcher) run(k *call, s spec) (body any, err error) {
 				"with the log", k.req.command, r)
 		}
 	}()
-	if err := k.admit(s); err != nil {
-		return nil, err
+	if err = k.admit(s); err == nil {
+		body, err = s.run(k, k.req.arguments)
 	}
-	return s.run(k, k.req.arguments)
+	if err != nil && s.ended != nil && k.d != nil {
+		if over, _ := k.d.ended(); over {
+			return s.ended, nil
+		}
+	}
+	return body, err
 }
 
 // answer is the one place that sends responses.

@@ -114,13 +114,13 @@ func (f *follower) handle(e job.Event, more bool) {
 		f.d.breakpoints.changed(f.c, *e.Breakpoint)
 	case e.Idle:
 		f.flushRanks()
-		f.c.event(protocol.EventIdle, struct{}{})
+		f.c.cohortEvent(protocol.EventIdle, struct{}{})
 	case e.Focus != nil:
 		f.focus = e.Focus.String()
-		f.c.event(protocol.EventFocus, protocol.FocusBody{Ranks: f.focus})
+		f.c.cohortEvent(protocol.EventFocus, protocol.FocusBody{Ranks: f.focus})
 	case e.Cut != nil:
 		f.flushRanks()
-		f.c.event(protocol.EventCut, cutBody(*e.Cut))
+		f.c.cohortEvent(protocol.EventCut, cutBody(*e.Cut))
 	case e.Mark != nil:
 		f.flushRanks()
 		e.Mark()
@@ -144,13 +144,13 @@ func (f *follower) flushRanks() {
 		body.Ranks = append(body.Ranks, rankStatus(f.changed[r], f.c.srv.o.CallName))
 	}
 	clear(f.changed)
-	f.c.event(protocol.EventRanks, body)
+	f.c.cohortEvent(protocol.EventRanks, body)
 }
 
 // rankChanged sends the thread, stopped and continued events that a rank's new state means.
 func (f *follower) rankChanged(s job.RankStatus) {
 	f.changed[s.Rank] = s
-	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.caps.showLibraries) {
+	for _, e := range f.c.view.change(s, f.d.hidesStop(s), f.c.caps) {
 		f.c.event(e.name, e.body)
 	}
 	// That the ranks have been killed is what the user asked for, and of which ranks there is no core file a note says.
@@ -220,7 +220,7 @@ type namedEvent struct {
 
 // change takes a rank's new state into the view and returns the events that tell the client of it. hide: the stop is
 // not for people.
-func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
+func (v *view) change(s job.RankStatus, hide bool, caps clientCaps) []namedEvent {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rv := v.rank(s.Rank)
@@ -251,11 +251,11 @@ func (v *view) change(s job.RankStatus, hide, libraries bool) []namedEvent {
 			break // the same stop; something else about the rank has changed
 		}
 		v.forgetStop(rv)
-		out = rv.changeThreads(visibleThreads(s.Stop, libraries))
+		out = rv.changeThreads(visibleThreads(s.Stop, caps.showLibraries))
 		rv.announced = true
 		if !hide {
 			v.lost(s.Rank)
-			out = append(out, v.stoppedEvents(rv)...)
+			out = append(out, v.stoppedEvents(rv, caps.cohort)...)
 			rv.stopShown = true
 		}
 	case job.Exited, job.Lost:
@@ -292,11 +292,21 @@ func (rv *rankView) changeThreads(now []backend.Thread) []namedEvent {
 
 // stoppedEvents tell that a rank stands still: one for the thread that stopped, and one for each other thread that is
 // shown, for they stand still too. v.mu is held.
-func (v *view) stoppedEvents(rv *rankView) []namedEvent {
+//
+// A client that does not know ranks may show the first stop only, and so is not asked to leave that aside. Further ones
+// have the reason pause: nvim-dap notes those, and answers others with continue.
+func (v *view) stoppedEvents(rv *rankView, knowsRanks bool) []namedEvent {
 	stop, r := rv.status.Stop, rv.status.Rank
 	body := stoppedBody(rv.status)
-	body.PreserveFocusHint, body.AllThreadsStopped = !v.takes(r, stop), v.onlyRank(r)
+	first, takes := v.tell(rv), v.takes(r, stop)
+	body.PreserveFocusHint, body.AllThreadsStopped = !takes && (knowsRanks || !first), v.onlyRank(r)
 	var out []namedEvent
+	if !knowsRanks && !first {
+		if stop.Reason == backend.ReasonSignal {
+			out = append(out, namedEvent{"output", godap.OutputEventBody{Category: "important", Output: body.Text + "\n"}})
+		}
+		body.Reason = string(backend.ReasonPause)
+	}
 	if lines := job.RecentCalls(r, stop.Control.Recent); job.Diverged(stop.Control) && len(lines) > 0 {
 		text := fmt.Sprintf("The last calls of rank %d were:\n  %s\n", r, strings.Join(lines, "\n  "))
 		out = append(out, namedEvent{"output", godap.OutputEventBody{Category: "important", Output: text}})

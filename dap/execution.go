@@ -37,6 +37,16 @@ func (k *call) thread(id int) (rank, thread int, err error) {
 	return rank, thread, nil
 }
 
+// continueRequest is the request; the console's command is continueRanks.
+func continueRequest(k *call, a godap.ContinueArguments) (any, error) {
+	if !k.c.caps.cohort && !a.SingleThread {
+		if err := k.checkChosen(a.ThreadId); err != nil {
+			return nil, err
+		}
+	}
+	return continueRanks(k, a)
+}
+
 func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 	d := k.d
 	rank, _, ranks, err := k.acting(a.ThreadId, a.SingleThread)
@@ -67,6 +77,20 @@ func continueRanks(k *call, a godap.ContinueArguments) (any, error) {
 		}
 	}
 	return godap.ContinueResponseBody{AllThreadsContinued: all}, nil
+}
+
+// checkChosen refuses to continue a rank that nobody has chosen: an editor that shows one stop only may answer those of
+// other ranks with continue by itself, which would let all go that the user has just stopped.
+func (k *call) checkChosen(threadID int) error {
+	rank, _, err := k.thread(threadID)
+	if err != nil || k.c.view.chosen(rank) {
+		return err
+	}
+	if _, err := k.stopped(rank); err != nil {
+		return err
+	}
+	return quietly("%s of rank %d was not carried out, because another rank is shown as stopped, and nobody has looked "+
+		"at this one: look at its stack first, continue the one that is shown, or send `singleThread`", k.asked, rank)
 }
 
 // resume resumes ranks, for a request on rank. It is an error if none was resumed, or rank was not.

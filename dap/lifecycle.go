@@ -28,7 +28,7 @@ func initialize(k *call, a initializeArguments) (any, error) {
 	c.phase = phaseInitialized
 	c.caps = clientCaps{
 		progress: a.SupportsProgressReporting, variableType: a.SupportsVariableType, paging: a.SupportsVariablePaging,
-		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent,
+		memory: a.SupportsMemoryReferences, invalidated: a.SupportsInvalidatedEvent, cohort: a.SupportsCohortEvents,
 		linesFrom0:   a.LinesStartAt1 != nil && !*a.LinesStartAt1,
 		columnsFrom0: a.ColumnsStartAt1 != nil && !*a.ColumnsStartAt1,
 		pathsAreURIs: a.PathFormat == "uri",
@@ -38,32 +38,32 @@ func initialize(k *call, a initializeArguments) (any, error) {
 
 // initializeArguments are DAP's, with defaults of true that can be told from false.
 type initializeArguments struct {
-	godap.InitializeRequestArguments
+	protocol.InitializeArguments
 	LinesStartAt1   *bool `json:"linesStartAt1"`
 	ColumnsStartAt1 *bool `json:"columnsStartAt1"`
 }
 
-// capabilities are what this server can do; nothing is in them that it only partly does.
+// capabilities are what this server can do; nothing is in them that it only partly does. It also knows `singleThread`,
+// which is not offered: Zed would send it with every continue and step, and so would never act on the focus.
 func capabilities() protocol.Capabilities {
 	return protocol.Capabilities{
 		Capabilities: godap.Capabilities{
-			SupportsConfigurationDoneRequest:      true,
-			SupportsFunctionBreakpoints:           true,
-			SupportsConditionalBreakpoints:        true,
-			SupportsHitConditionalBreakpoints:     true,
-			SupportsEvaluateForHovers:             true,
-			SupportsSetVariable:                   true,
-			SupportsCompletionsRequest:            true,
-			SupportsValueFormattingOptions:        true,
-			SupportsExceptionInfoRequest:          true,
-			SupportTerminateDebuggee:              true,
-			SupportsDelayedStackTraceLoading:      true,
-			SupportsLogPoints:                     true,
-			SupportsTerminateRequest:              true,
-			SupportsReadMemoryRequest:             true,
-			SupportsCancelRequest:                 true,
-			SupportsSteppingGranularity:           true,
-			SupportsSingleThreadExecutionRequests: true,
+			SupportsConfigurationDoneRequest:  true,
+			SupportsFunctionBreakpoints:       true,
+			SupportsConditionalBreakpoints:    true,
+			SupportsHitConditionalBreakpoints: true,
+			SupportsEvaluateForHovers:         true,
+			SupportsSetVariable:               true,
+			SupportsCompletionsRequest:        true,
+			SupportsValueFormattingOptions:    true,
+			SupportsExceptionInfoRequest:      true,
+			SupportTerminateDebuggee:          true,
+			SupportsDelayedStackTraceLoading:  true,
+			SupportsLogPoints:                 true,
+			SupportsTerminateRequest:          true,
+			SupportsReadMemoryRequest:         true,
+			SupportsCancelRequest:             true,
+			SupportsSteppingGranularity:       true,
 			ExceptionBreakpointFilters: []godap.ExceptionBreakpointsFilter{{
 				Filter: signalFilter, Label: "Signals", Default: true,
 				Description: "A rank stops when it receives a signal that is an error, such as SIGSEGV, SIGFPE or " +
@@ -133,7 +133,7 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 		return nil, err
 	}
 	d.begin(started, c, a.StopOnEntry)
-	k.join(d, true, a.ShowLibraryThreads)
+	k.join(d, true, a.ShowLibraryThreads, a.SupportsCohortEvents)
 	for _, note := range started.Notes {
 		c.say("console", sentence(note)+"\n")
 	}
@@ -142,10 +142,10 @@ func launch(k *call, a protocol.LaunchArguments) (any, error) {
 }
 
 // join makes d the job of the session.
-func (k *call) join(d *debuggee, owner, showLibraries bool) {
+func (k *call) join(d *debuggee, owner, showLibraries, cohort bool) {
 	c, method := k.c, k.req.command
 	c.srv.mu.Lock()
-	c.caps.showLibraries = showLibraries
+	c.caps.showLibraries, c.caps.cohort = showLibraries, c.caps.cohort || cohort
 	c.job, c.owner, c.phase = d, owner, phaseJob
 	c.srv.mu.Unlock()
 	k.onAnswered(func() {
@@ -185,7 +185,7 @@ func attach(k *call, a protocol.AttachArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.join(d, false, a.ShowLibraryThreads)
+	k.join(d, false, a.ShowLibraryThreads, a.SupportsCohortEvents)
 	return nil, nil
 }
 

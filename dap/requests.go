@@ -24,18 +24,18 @@ func newRequests() map[string]spec {
 		"setFunctionBreakpoints":  on(spec{lane: laneMain, need: phaseJob}, setFunctionBreakpoints),
 		"setExceptionBreakpoints": on(spec{lane: laneMain, need: phaseJob}, setExceptionBreakpoints),
 
-		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRanks),
+		"continue":      on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, continueRequest),
 		"next":          on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.Next)),
 		"stepIn":        on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.StepIn)),
 		"stepOut":       on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, step(backend.StepOut)),
 		"pause":         on(spec{needsProcess: true, lane: lanePause, need: phaseConfigured}, pause),
 		"exceptionInfo": on(spec{lane: laneRead, need: phaseConfigured}, exceptionInfo),
 
-		"threads":     on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, threads),
-		"stackTrace":  on(spec{lane: laneRead, need: phaseConfigured}, stackTrace),
+		"threads":     on(spec{lane: laneRead, need: phaseJob, ended: noThreads}, threads),
+		"stackTrace":  on(spec{lane: laneRead, need: phaseConfigured, ended: noFrames, notice: looks}, stackTrace),
 		"source":      on(spec{lane: laneRead, need: phaseJob, afterEnd: true}, sourceFile),
-		"scopes":      on(spec{lane: laneRead, need: phaseConfigured}, scopes),
-		"variables":   on(spec{lane: laneRead, need: phaseConfigured}, variables),
+		"scopes":      on(spec{lane: laneRead, need: phaseConfigured, ended: noScopes}, scopes),
+		"variables":   on(spec{lane: laneRead, need: phaseConfigured, ended: noVariables}, variables),
 		"setVariable": on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, setVariable),
 		"evaluate":    on(spec{lane: laneRead, need: phaseConfigured, of: evaluated}, evaluate),
 		"completions": on(spec{lane: laneRead, need: phaseInitialized, afterEnd: true}, completions),
@@ -50,6 +50,14 @@ func newRequests() map[string]spec {
 		protocol.RequestRunTo:    on(spec{needsProcess: true, lane: laneMain, need: phaseConfigured}, runTo),
 	}
 }
+
+// The answers when the job has ended: an editor reads on for a moment, and that is nothing to tell its user of.
+var (
+	noThreads   = godap.ThreadsResponseBody{Threads: []godap.Thread{}}
+	noFrames    = godap.StackTraceResponseBody{StackFrames: []godap.StackFrame{}}
+	noScopes    = godap.ScopesResponseBody{Scopes: []godap.Scope{}}
+	noVariables = godap.VariablesResponseBody{Variables: []godap.Variable{}}
+)
 
 // evaluated: only what the console evaluates may have side effects, and has an order.
 func evaluated(arguments json.RawMessage) (lane, string) {

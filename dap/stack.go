@@ -2,6 +2,7 @@ package dap
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -24,9 +25,6 @@ const (
 func threads(k *call, _ struct{}) (any, error) {
 	d, c := k.d, k.c
 	body := godap.ThreadsResponseBody{Threads: []godap.Thread{}}
-	if over, _ := d.ended(); over {
-		return body, nil
-	}
 	status, err := d.Job.Status()
 	if err != nil {
 		return nil, err
@@ -45,6 +43,15 @@ func threads(k *call, _ struct{}) (any, error) {
 		}
 	}
 	return body, nil
+}
+
+// looks notices whose stack is asked for.
+func looks(c *client, arguments json.RawMessage) {
+	var a godap.StackTraceArguments
+	if decodeArguments("stackTrace", arguments, &a) == nil {
+		rank, _ := protocol.RankThread(a.ThreadId)
+		c.view.look(rank)
+	}
 }
 
 func stackTrace(k *call, a godap.StackTraceArguments) (any, error) {

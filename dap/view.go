@@ -19,6 +19,10 @@ type view struct {
 	ranks   map[int]*rankView
 	next    int // the next id of a frame or a variable reference; ids are never used again
 	handles map[int]handle
+
+	// first is the rank whose stop was told first since the client asked for ranks to run; -1: none was, or the rank has
+	// resumed.
+	first int
 	attention
 }
 
@@ -38,6 +42,8 @@ type rankView struct {
 	generation uint64 // counts how often the rank resumed: frames and references of an older one are stale
 	announced  bool   // its first thread was announced
 	stopShown  bool   // a stopped event is the last that was told of it
+	told       bool   // likewise, and the client has not resumed it since
+	looked     bool   // told, and the client has asked for its stack since
 	threads    []backend.Thread
 	frameIDs   map[backend.FrameID]int
 }
@@ -58,7 +64,7 @@ type handle struct {
 
 func newView(mu *sync.Mutex) *view {
 	return &view{
-		mu: mu, ranks: map[int]*rankView{}, next: 1, handles: map[int]handle{},
+		mu: mu, ranks: map[int]*rankView{}, next: 1, handles: map[int]handle{}, first: -1,
 		attention: attention{shown: -1, wanted: -1},
 	}
 }
@@ -82,6 +88,10 @@ func (v *view) now(r int) moment {
 // forgetStop makes all that was read of a rank's stop stale: it resumes. v.mu is held.
 func (v *view) forgetStop(rv *rankView) {
 	rv.generation++
+	rv.told, rv.looked = false, false
+	if v.first == rv.status.Rank {
+		v.first = -1
+	}
 	clear(rv.frameIDs)
 	maps.DeleteFunc(v.handles, func(_ int, h handle) bool { return h.rank == rv.status.Rank })
 }
@@ -99,6 +109,9 @@ func (v *view) attend(a attention) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.attention = a
+	if a.shown < 0 {
+		v.first = -1
+	}
 }
 
 // want gives the attention to the next stop of rank r, or with -1 to the next stop of any.
@@ -113,7 +126,7 @@ func (v *view) wantEvent(rank int, index uint64) {
 	defer v.mu.Unlock()
 	rv := v.ranks[rank]
 	ahead := rv != nil && rv.status.Control.Events < index
-	v.attention = attention{shown: -1, wanted: -1, leader: ahead, target: rank}
+	v.attention, v.first = attention{shown: -1, wanted: -1, leader: ahead, target: rank}, -1
 }
 
 // restore gives the attention back to the stop of a rank that had it, if nothing has taken it since.
@@ -150,6 +163,45 @@ func (v *view) current() attention {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.attention
+}
+
+// tell enters that the client is told of a stop; first tells whether it may be the only one that it shows. v.mu is
+// held.
+func (v *view) tell(rv *rankView) (first bool) {
+	if first = v.first < 0; first {
+		v.first = rv.status.Rank
+	}
+	rv.told = true
+	return first
+}
+
+// look enters that the client has asked for a rank's stack.
+func (v *view) look(r int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if rv := v.ranks[r]; rv != nil && rv.told {
+		rv.looked = true
+	}
+}
+
+// chosen tells whether a person may have asked to continue rank r: one whose stack was asked for; where none was, the
+// one that was told first.
+//
+// nvim-dap shows one stop and answers each stop of another thread with continue. It does so before it asks for any
+// stack, or after it has asked for that of the one it shows.
+func (v *view) chosen(r int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rv := v.rank(r)
+	if rv.looked || !rv.told {
+		return rv.looked
+	}
+	for _, other := range v.ranks {
+		if other.looked {
+			return false
+		}
+	}
+	return v.first < 0 || v.first == r
 }
 
 // frameID gives a frame its id; the same frame of the same stop has the same. It is 0 if the rank has resumed since.

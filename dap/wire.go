@@ -164,8 +164,8 @@ func parseRequest(content []byte) (request, error) {
 		return req, fmt.Errorf("a message's type must be \"request\", but is %s", describeJSON(base.Type))
 	case commandErr != nil || req.command == "":
 		return req, fmt.Errorf("a request's command must be a non-empty string, but is %s", describeJSON(base.Command))
-	case seqErr != nil || req.seq < 1:
-		return req, fmt.Errorf("the seq of the request %s must be a whole number from 1, but is %s",
+	case seqErr != nil || req.seq < 0: // nvim-dap up to 0.7.0 begins with 0
+		return req, fmt.Errorf("the seq of the request %s must be a whole number from 0, but is %s",
 			quoteShort(req.command), describeJSON(base.Seq))
 	}
 	return req, nil

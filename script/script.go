@@ -138,9 +138,12 @@ func (r *runner) take(m client.Message) {
 }
 
 func (r *runner) start(ctx context.Context) error {
-	init := dap.InitializeRequestArguments{
-		ClientID: "cohort-script", AdapterID: "cohort", LinesStartAt1: true, ColumnsStartAt1: true, PathFormat: "path",
-		SupportsProgressReporting: true,
+	init := protocol.InitializeArguments{
+		InitializeRequestArguments: dap.InitializeRequestArguments{
+			ClientID: "cohort-script", AdapterID: "cohort", LinesStartAt1: true, ColumnsStartAt1: true,
+			PathFormat: "path", SupportsProgressReporting: true,
+		},
+		SupportsCohortEvents: true,
 	}
 	if err := r.request(ctx, "initialize", init, nil); err != nil {
 		return err

@@ -43,10 +43,13 @@ func (m *Model) report(err error) tea.Cmd {
 
 // Init starts the session: initialize, then launch.
 func (m *Model) Init() tea.Cmd {
-	init := dap.InitializeRequestArguments{
-		ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true,
-		ColumnsStartAt1: true, PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true,
-		SupportsProgressReporting: true,
+	init := protocol.InitializeArguments{
+		InitializeRequestArguments: dap.InitializeRequestArguments{
+			ClientID: "cohort-tui", ClientName: "Cohort terminal", AdapterID: "cohort", LinesStartAt1: true,
+			ColumnsStartAt1: true, PathFormat: "path", SupportsVariableType: true, SupportsVariablePaging: true,
+			SupportsProgressReporting: true,
+		},
+		SupportsCohortEvents: true,
 	}
 	return m.ask("initialize", init, nil, func(err error) tea.Cmd {
 		if err != nil {

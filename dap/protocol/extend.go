@@ -46,10 +46,20 @@ type SetFunctionBreakpointsArguments struct {
 	Breakpoints []FunctionBreakpoint `json:"breakpoints"`
 }
 
+// InitializeArguments are DAP's, with what a client says that knows of Cohort.
+type InitializeArguments struct {
+	godap.InitializeRequestArguments
+	// SupportsCohortEvents asks for Cohort's own events, and says that the client knows that threads are ranks: it may
+	// continue any rank that has stopped. An extension of an editor, which writes `initialize` itself, asks in launch
+	// or attach.
+	SupportsCohortEvents bool `json:"supportsCohortEvents,omitempty"`
+}
+
 // AttachArguments are the arguments of `attach`: join the job that another client of this server launched.
 type AttachArguments struct {
-	Token              string `json:"token,omitempty"` // needed on TCP
-	ShowLibraryThreads bool   `json:"showLibraryThreads,omitempty"`
+	Token                string `json:"token,omitempty"` // needed on TCP
+	ShowLibraryThreads   bool   `json:"showLibraryThreads,omitempty"`
+	SupportsCohortEvents bool   `json:"supportsCohortEvents,omitempty"` // as in LaunchArguments
 }
 
 // DisconnectArguments are DAP's; a nil TerminateDebuggee means the default: true for the client that launched the job,

@@ -51,6 +51,8 @@ type LaunchArguments struct {
 	Cores []string `json:"cores,omitempty"`
 	// NoInterpose debugs without libcohort: no mpipp, no positions.
 	NoInterpose bool `json:"noInterpose,omitempty"`
+	// SupportsCohortEvents is that of InitializeArguments, for who cannot write those.
+	SupportsCohortEvents bool `json:"supportsCohortEvents,omitempty"`
 }
 
 // BreakpointExtra are the properties that Cohort reads from a SourceBreakpoint or FunctionBreakpoint besides DAP's own.

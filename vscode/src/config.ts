@@ -14,6 +14,7 @@ export interface CohortConfiguration {
   cores?: unknown;
   server?: string;
   token?: string;
+  supportsCohortEvents?: boolean;
   stopOnEntry?: unknown;
   yield?: unknown;
   cohortPath?: string;
@@ -31,7 +32,7 @@ export class ConfigurationError extends Error {}
 
 /** Fills in defaults. An empty configuration (F5 without launch.json) yields undefined where nothing can be guessed. */
 export function complete(config: CohortConfiguration, around: Surroundings): CohortConfiguration {
-  const out: CohortConfiguration = { ...config };
+  const out: CohortConfiguration = { ...config, supportsCohortEvents: true };
   out.type ??= 'cohort';
   out.request ??= 'launch';
   const what = out.cores === undefined ? 'MPI' : 'Core files';

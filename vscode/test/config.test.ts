@@ -4,19 +4,19 @@ import { CohortConfiguration, ConfigurationError, check, complete, guessProgram,
 
 test('a live launch gets 4 ranks and the workspace as its directory', () => {
   const config = complete({ program: '/x/tsp' }, { workspaceFolder: '/w' });
-  assert.deepEqual(config, { program: '/x/tsp', type: 'cohort', request: 'launch', name: 'MPI: tsp', ranks: 4, cwd: '/w' });
+  assert.deepEqual(config, { program: '/x/tsp', supportsCohortEvents: true, type: 'cohort', request: 'launch', name: 'MPI: tsp', ranks: 4, cwd: '/w' });
   check(config);
 });
 
 test('a replay takes ranks and directory from its recording', () => {
   const config = complete({ recording: '/x/tsp.cohort/' }, { workspaceFolder: '/w' });
-  assert.deepEqual(config, { recording: '/x/tsp.cohort/', type: 'cohort', request: 'launch', name: 'Replay tsp.cohort' });
+  assert.deepEqual(config, { recording: '/x/tsp.cohort/', supportsCohortEvents: true, type: 'cohort', request: 'launch', name: 'Replay tsp.cohort' });
   check(config);
 });
 
 test('core files get no ranks', () => {
   const config = complete({ program: '/x/tsp', cores: ['core.*'] }, { workspaceFolder: '/w' });
-  assert.deepEqual(config, { program: '/x/tsp', cores: ['core.*'], type: 'cohort', request: 'launch', name: 'Core files: tsp', cwd: '/w' });
+  assert.deepEqual(config, { program: '/x/tsp', cores: ['core.*'], supportsCohortEvents: true, type: 'cohort', request: 'launch', name: 'Core files: tsp', cwd: '/w' });
   check(config);
   check({ request: 'launch', cores: ['a', 'b'] });
 });
