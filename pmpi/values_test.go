@@ -228,3 +228,21 @@ func TestValueWithoutMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestRequestWithoutMemory: a receive that cannot be followed for want of memory makes the recording incomplete by name,
+// and the program continues.
+func TestRequestWithoutMemory(t *testing.T) {
+	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+		prog := testdata(t, mpi, "norequests.c")
+		for _, kind := range []string{"ordinary", "persistent"} {
+			j := newJob(t, mpi, 1, abi.ModeOrder)
+			if out := j.run(prog, kind); !strings.Contains(out, "norequests: 299") {
+				t.Errorf("%s: it printed %q", kind, out)
+			}
+			if p := j.controls[0].Progress(); p.Incomplete == 0 ||
+				p.IncompleteCall != "a request for which there is no memory" {
+				t.Errorf("%s: %+v", kind, p)
+			}
+		}
+	})
+}

@@ -45,7 +45,9 @@ struct cohort_request {
   MPI_Datatype type;      /* full mode: ours (own_type), or a named one */
 };
 extern uint32_t cohort_request_count, cohort_watched_count;
-struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer); /* NULL: no memory */
+void cohort_request_lost(void);                /* there is no memory to follow one: the recording is incomplete */
+/* NULL: there is no memory, which it has told, or the request is null */
+struct cohort_request *cohort_request_add(MPI_Request handle, uint8_t cls, int null_peer);
 struct cohort_request *cohort_request_add_persistent(MPI_Request handle, uint8_t cls, int null_peer);
 struct cohort_request *cohort_request_find(uint64_t handle);
 void cohort_request_remove(uint64_t handle);   /* the oldest with that handle */

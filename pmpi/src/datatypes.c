@@ -91,11 +91,14 @@ static struct cohort_datatype *unknown(MPI_Datatype type, const char *why) {
 
 #define UNSEEN "unseen constructor"
 
-static int is_named(MPI_Datatype type) {
-  int ni, na, nt, combiner = MPI_COMBINER_NAMED;
-  PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
-  return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
+static int is_f90(int combiner) {
+  return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
          combiner == MPI_COMBINER_F90_INTEGER;
+}
+
+static int is_named(MPI_Datatype type) {
+  struct envelope e;
+  return !cohort_envelope(type, &e) || e.combiner == MPI_COMBINER_NAMED || is_f90(e.combiner);
 }
 
 /* A predefined type that is not in our list (an MPI's own extension). */
@@ -114,11 +117,12 @@ static struct cohort_datatype *extension(MPI_Datatype type, const char *call) {
  * that anyone holds. */
 static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const char *call) {
   static __thread struct cohort_buffer scratch __attribute__((tls_model("initial-exec")));
-  int ni = 0, na = 0, nt = 0, combiner = 0;
-  if (PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner) != MPI_SUCCESS) return unknown(type, call);
-  uint32_t c = combiner_of(combiner);
+  struct envelope e;
+  if (!cohort_envelope(type, &e)) return unknown(type, call);
+  uint32_t c = combiner_of(e.combiner);
   if (c == COHORT_COMBINER_NAMED) return extension(type, call);
-  if (c == COHORT_COMBINER_UNKNOWN) return unknown(type, call);
+  if (c == COHORT_COMBINER_UNKNOWN || e.counts > 0) return unknown(type, call);
+  int ni = (int)e.integers, na = (int)e.addresses, nt = (int)e.types;
   size_t off_aint = (sizeof(int) * (size_t)ni + 15) & ~(size_t)15;
   size_t off_type = off_aint + sizeof(MPI_Aint) * (size_t)na;
   size_t begin = scratch.length, end = (begin + off_type + sizeof(MPI_Datatype) * (size_t)nt + 31) & ~(size_t)15;
@@ -130,6 +134,7 @@ static struct cohort_datatype *read_type(MPI_Datatype type, uint64_t site, const
   struct cohort_datatype *d = new_record(type, c, (size_t)ni, (size_t)na, (size_t)nt);
   if (d != NULL) {
     d->o.call_site = site;
+    if (is_f90(e.combiner)) d->o.state = COHORT_TYPE_COMMITTED;
     set_figures(d, measured(type));
     for (int i = 0; i < ni; i++) integers_of(d)[i] = ints[i];
     for (int i = 0; i < na; i++) addresses_of(d)[i] = aints[i];
@@ -233,6 +238,8 @@ static struct cohort_datatype *begin_type(MPI_Datatype type, uint32_t combiner, 
     struct cohort_object *part = known_locked(given[i]);
     cohort_object_ref(part);
     types[i] = (uint64_t)(uintptr_t)part;
+    if (combiner == COHORT_COMBINER_DUP && part != NULL && part->state & (COHORT_TYPE_COMMITTED | COHORT_OBJECT_PREDEFINED))
+      d->o.state |= COHORT_TYPE_COMMITTED;
   }
   return d;
 }
@@ -302,15 +309,9 @@ EXPORT MPI_Fint MPI_Type_c2f(MPI_Datatype type) { return cohort_datatype_c2f(typ
 
 /* What MPI_Type_get_contents gave, in C or in Fortran, in arrays with room for `most`. */
 void cohort_contents_given(MPI_Datatype type, int64_t most, const MPI_Datatype *types, const MPI_Fint *f_types) {
-  int combiner;
-#if !defined(OPEN_MPI) && MPI_VERSION >= 4
-  MPI_Count ni, na, nl, nt = 0;
-  PMPI_Type_get_envelope_c(type, &ni, &na, &nl, &nt, &combiner);
-#else
-  int ni, na, nt = 0;
-  PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
-#endif
-  for (int64_t i = 0; i < nt && i < most; i++) {
+  struct envelope e;
+  if (!cohort_envelope(type, &e)) return;
+  for (int64_t i = 0; i < (int64_t)e.types && i < most; i++) {
     MPI_Datatype part = f_types == NULL ? types[i] : PMPI_Type_f2c(f_types[i]);
     cohort_datatype_given(part);
     if (f_types != NULL) cohort_datatype_in_fortran(part, f_types[i]);

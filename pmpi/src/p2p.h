@@ -22,6 +22,10 @@ uint64_t cohort_bytes(int count, MPI_Datatype type);
 /* The program may free a datatype that something still uses: makes *type one that lasts, and sets *own if it is a
  * duplicate, to be freed. 0: it cannot be. */
 int cohort_type_hold(MPI_Datatype *type, uint8_t *own);
+/* What MPI_Type_get_envelope says; 0: nothing. Of a type that a large constructor has made (MPI_Type_vector_c), which
+ * only the large form may be asked about, `counts` is not 0. */
+struct envelope { size_t integers, addresses, counts, types; int combiner; };
+int cohort_envelope(MPI_Datatype type, struct envelope *e);
 int cohort_type_is_named(MPI_Datatype type);
 int cohort_type_is_plain(MPI_Datatype type);   /* a named one, without gaps */
 /* MPI_Pack and MPI_Unpack, of MPI_BOTTOM too. */

@@ -30,7 +30,11 @@ static void initialized(MPI_Request request, void *buf, int count, MPI_Datatype 
                         MPI_Comm comm, int wildcard) {
   cohort_persistent_freed(HANDLE(request)); /* in a way that was not seen */
   struct receive *p = cohort_pool_get(&pool, sizeof *p);
-  if (p == NULL || !cohort_keymap_put(&receives, HANDLE(request), (uint64_t)(uintptr_t)p)) return;
+  if (p == NULL || !cohort_keymap_put(&receives, HANDLE(request), (uint64_t)(uintptr_t)p)) {
+    if (p != NULL) cohort_pool_put(&pool, p);
+    cohort_request_lost();
+    return;
+  }
   *p = (struct receive){.substitute = MPI_REQUEST_NULL, .buf = buf, .count = count, .source = source, .tag = tag,
                         .from = source, .with = tag, .datatype = datatype, .comm = comm, .wildcard = (uint8_t)wildcard};
   if (g.replay) cohort_type_hold(&p->datatype, &p->own_datatype);
@@ -182,7 +186,7 @@ static void renamed(uint64_t before, MPI_Request after) {
   struct receive *p = cohort_keymap_pointer(&receives, before);
   if (p == NULL) return;
   cohort_keymap_remove(&receives, before);
-  cohort_keymap_put(&receives, HANDLE(after), (uint64_t)(uintptr_t)p);
+  if (!cohort_keymap_put(&receives, HANDLE(after), (uint64_t)(uintptr_t)p)) cohort_request_lost();
 }
 
 static uint64_t *handles_of(int count, const MPI_Request *requests) {

@@ -49,11 +49,16 @@ static void enqueue(uint64_t *head, struct cohort_request *r) {
   *head = (uint64_t)(uintptr_t)r;
 }
 
+void cohort_request_lost(void) { cohort_uncovered("a request for which there is no memory"); }
+
 struct cohort_request *cohort_request_add(MPI_Request request, uint8_t cls, int null_peer) {
   if (request == MPI_REQUEST_NULL) return NULL;
   uint64_t *head = cohort_keymap_at(&by_handle, HANDLE(request));
   struct cohort_request *r = head == NULL ? NULL : cohort_pool_get(&pool, sizeof *r);
-  if (r == NULL) return NULL;
+  if (r == NULL) {
+    cohort_request_lost();
+    return NULL;
+  }
   *r = (struct cohort_request){.handle = HANDLE(request), .last = r, .post = g.events + 1, .cls = cls, .active = 1,
                                .null_peer = null_peer != 0};
   cohort_request_count++;
@@ -90,10 +95,12 @@ void cohort_request_renamed(uint64_t before, MPI_Request after) {
   cohort_keymap_put(&by_handle, before, 0);
   r->handle = HANDLE(after);
   uint64_t *head = cohort_keymap_at(&by_handle, r->handle);
-  if (head == NULL)
-    drop(r);
-  else
+  if (head != NULL) {
     enqueue(head, r);
+    return;
+  }
+  cohort_request_lost();
+  drop(r);
 }
 
 /* What MPI_Cancel is called for has to be known: which post it was, and that it was a receive. Handles are reused, so

@@ -30,10 +30,24 @@ uint64_t cohort_status_bytes(const MPI_Status *status) {
   return (uint64_t)x;
 }
 
+int cohort_envelope(MPI_Datatype type, struct envelope *e) {
+#if !defined(OPEN_MPI) && MPI_VERSION >= 4
+  MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
+  int rc = PMPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &e->combiner);
+#else
+  int integers = 0, addresses = 0, counts = 0, types = 0;
+  int rc = PMPI_Type_get_envelope(type, &integers, &addresses, &types, &e->combiner);
+#endif
+  e->integers = (size_t)integers;
+  e->addresses = (size_t)addresses;
+  e->counts = (size_t)counts;
+  e->types = (size_t)types;
+  return rc == MPI_SUCCESS;
+}
+
 int cohort_type_is_named(MPI_Datatype type) {
-  int integers, addresses, types, combiner = MPI_COMBINER_DUP;
-  return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-         combiner == MPI_COMBINER_NAMED;
+  struct envelope e;
+  return cohort_envelope(type, &e) && e.combiner == MPI_COMBINER_NAMED;
 }
 
 int cohort_type_hold(MPI_Datatype *type, uint8_t *own) {

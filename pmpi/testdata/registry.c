@@ -100,6 +100,14 @@ static void constructors(void) {
   CHECK(!(type_of(t[0])->o.state & COHORT_TYPE_COMMITTED));
   MPI_Type_commit(&t[0]);
   CHECK(type_of(t[0])->o.state & COHORT_TYPE_COMMITTED);
+  MPI_Datatype copies[3]; /* a duplicate is committed if what it is made of is */
+  MPI_Type_dup(t[0], &copies[0]);
+  MPI_Type_dup(t[1], &copies[1]);
+  MPI_Type_dup(MPI_DOUBLE, &copies[2]);
+  for (int i = 0; i < 3; i++) {
+    CHECK(!(type_of(copies[i])->o.state & COHORT_TYPE_COMMITTED) == (i == 1));
+    MPI_Type_free(&copies[i]);
+  }
   MPI_Type_set_name(t[0], "three integers");
   CHECK(strcmp((const char *)(uintptr_t)type_of(t[0])->o.name, "three integers") == 0);
   /* A part that was freed is kept by what is made of it. */
