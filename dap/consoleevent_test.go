@@ -251,6 +251,12 @@ func TestPauseEndsAMatch(t *testing.T) {
 func TestMatchOfCallsThatDoNotMeet(t *testing.T) {
 	b, _, c, _ := replayed(t, endless)
 	send, recv := `mpipp --export {"Receives":false`, `mpipp --export {"Receives":true`
+	one, other, err := command.MatchSides("[0] to [1]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Envelope, other.Envelope = true, true
+	calls := [2]string{one.ExportLine(), other.ExportLine()}
 	for _, k := range []struct {
 		name  string
 		ranks [2]map[string]string
@@ -277,6 +283,19 @@ func TestMatchOfCallsThatDoNotMeet(t *testing.T) {
 		}, []string{
 			"[1] rank 1 knows nothing of " + recv,
 			"Both ranks send, and neither receives: a send whose message is not buffered waits for its receive.",
+		}},
+		{"two roots that are none", [2]map[string]string{
+			{calls[0]: `{"call":"MPI_Bcast","collective":true,"comm":1,"self":0,"peer":-3,"tag":-3,"root":0}`},
+			{calls[1]: `{"call":"MPI_Bcast","collective":true,"comm":1,"self":1,"peer":-3,"tag":-3,"root":1}`},
+		}, []string{
+			"These calls are not of one collective: the root is rank 0 of MPI_COMM_WORLD in rank 0, and rank 1",
+		}},
+		{"a barrier", [2]map[string]string{
+			{calls[0]: `{"call":"MPI_Barrier","collective":true,"comm":1,"commName":"MPI_COMM_WORLD","self":0,"root":-3}`},
+			{calls[1]: `{"call":"MPI_Barrier","collective":true,"comm":1,"commName":"MPI_COMM_WORLD","self":1,"root":-3}`},
+		}, []string{
+			"Both ranks call MPI_Barrier in MPI_COMM_WORLD: they are of one collective, in which nothing goes from rank 0 to " +
+				"rank 1, so there is no send and receive to compare.",
 		}},
 		{"nothing at all", [2]map[string]string{{}, {}}, []string{"[0] rank 0 knows nothing"}},
 	} {

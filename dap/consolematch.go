@@ -2,6 +2,7 @@ package dap
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -92,6 +93,9 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 		}
 		return sides
 	}
+	if add := k.collectives(send, recv); add != "" {
+		return quietly("%s %s", sentence(err.Error()), add)
+	}
 	add := ""
 	switch received, sent := ask(send, true), ask(recv, false); {
 	case received != nil && sent != nil:
@@ -112,6 +116,44 @@ func (k *call) whyNot(send, recv command.MatchSide, err error) error {
 		return err
 	}
 	return quietly("%s %s", sentence(err.Error()), add)
+}
+
+// collectives says, of two calls of which one is collective, why they are not one collective, or that no data goes
+// from the one rank to the other in it; "" if neither is, or that is not known.
+func (k *call) collectives(send, recv command.MatchSide) string {
+	s, known := k.envelope(send)
+	r, other := k.envelope(recv)
+	if !known || !other || !s.Collective && !r.Collective {
+		return ""
+	}
+	if apart := s.Apart(&r); len(apart) > 0 {
+		return strings.Join(apart, " ")
+	}
+	text := fmt.Sprintf("Both ranks call %s in %s", s.Call, s.CommName)
+	if s.Root >= 0 {
+		text += fmt.Sprintf(", with rank %d of MPI_COMM_WORLD as the root", s.Root)
+	}
+	if s.Op != "" {
+		text += ", with " + s.Op
+	}
+	return text + fmt.Sprintf(": they are of one collective, in which nothing goes from rank %d to rank %d, so there is "+
+		"no send and receive to compare.", send.Rank, recv.Rank)
+}
+
+// envelope asks a side's rank for that of its call.
+func (k *call) envelope(s command.MatchSide) (e datatype.Envelope, known bool) {
+	s.Envelope = true
+	results, err := k.d.Job.Evaluate(k.ctx, rankset.New(s.Rank), backend.EvaluateRequest{
+		Expression: s.ExportLine(), Context: backend.ContextREPL,
+	})
+	result, err := oneAnswer(s.Rank, results, err)
+	if err != nil || json.Unmarshal([]byte(result.Text), &e) != nil {
+		return e, false
+	}
+	if e.Self < 0 {
+		e.Self = int64(s.Rank)
+	}
+	return e, e.Call != ""
 }
 
 // waitsFor reports whether each of the receives takes messages of that rank only.

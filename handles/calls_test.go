@@ -103,11 +103,11 @@ func TestCallsInLocals(t *testing.T) {
 			depth int
 			want  string
 		}{
-			{"breakpoint: irecv", 2, `MPI_Irecv = receives up to 4 × MPI_DOUBLE from rank 0, tag 7, comm: not received yet: the call has not run
+			{"breakpoint: irecv", 2, `MPI_Irecv = receives up to 4 × MPI_DOUBLE from rank 0, tag 7, comm (MPI_COMM_WORLD): not received yet: the call has not run
   receives = 4 × MPI_DOUBLE at ADDR (not received yet: the call has not run): {-1, -1, -1, -1}
     {0} = -1
 `},
-			{"MPI_Send(&u", 2, `MPI_Send = sends 1 × column to rank 0, tag 7, comm: {2, 12, 22, 32}
+			{"MPI_Send(&u", 2, `MPI_Send = sends 1 × column (VECTOR: 4 MPI_DOUBLE) to rank 0, tag 7, comm (MPI_COMM_WORLD): {2, 12, 22, 32}
   sends = 1 × column at ADDR: {2, 12, 22, 32}
     [0][0] = 2
     [1][0] = 12
@@ -118,7 +118,7 @@ func TestCallsInLocals(t *testing.T) {
   comm = comm: intracommunicator MPI_COMM_WORLD of 1 rank, this one is rank 0: 0
 `},
 			{"breakpoint: wait", 0, "MPI_Wait = "},
-			{"breakpoint: sendrecv", 1, `MPI_Sendrecv = sends 2 × particle to rank 0, receives up to 2 × particle from any rank, tag 1 and any tag, MPI_COMM_WORLD
+			{"breakpoint: sendrecv", 1, `MPI_Sendrecv = sends 2 × particle (STRUCT: MPI_INT, 4 MPI_CHAR, MPI_DOUBLE) to rank 0, receives up to 2 × particle (STRUCT: MPI_INT, 4 MPI_CHAR, MPI_DOUBLE) from any rank, tag 1 and any tag, MPI_COMM_WORLD
   sends = 2 × particle at ADDR: {7, 'o', 'n', 'e', …}
   receives = 2 × particle at ADDR (not received yet: the call has not run): {0, '\0', '\0', '\0', …}
   dest = rank 0
@@ -126,7 +126,7 @@ func TestCallsInLocals(t *testing.T) {
   source = any rank
   recvtag = any tag
 `},
-			{"breakpoint: inplace", 1, `MPI_Allreduce = sends and receives 1 × MPI_INT, MPI_COMM_WORLD
+			{"breakpoint: inplace", 1, `MPI_Allreduce = sends and receives 1 × MPI_INT, MPI_SUM, MPI_COMM_WORLD
   sends = in place: what it sends is in the receive buffer
   sends and receives = 1 × MPI_INT at ADDR (not received yet: the call has not run): 5
   op = MPI_SUM
@@ -144,10 +144,10 @@ func TestCallsInLocals(t *testing.T) {
 			},
 			{"breakpoint: pack", 1, `  packs = 1 × particle at ADDR: {7, 'o', 'n', 'e', …}
   packs into = 64 × MPI_PACKED at ADDR (not written yet: the call has not run)`},
-			{"breakpoint: operation", -1, `MPI_Reduce_local = takes 2 × MPI_INT, takes and gives 2 × MPI_INT
+			{"breakpoint: operation", -1, `MPI_Reduce_local = takes 2 × MPI_INT, takes and gives 2 × MPI_INT, op (operation of the program's, commutative, function calls.c:13 in add)
   takes = 2 × MPI_INT at ADDR: {10, 20}
   takes and gives = 2 × MPI_INT at ADDR (not received yet): {10, 20}
-  op = op
+  op = op (operation of the program's, commutative, function calls.c:13 in add)
 `},
 			{"breakpoint: nowhere", 1, `MPI_Send = sends 3 × MPI_INT to rank 5 (no such rank: the communicator has 1 rank), tag 1, MPI_COMM_WORLD: {unmapped at 0x10, unmapped at 0x14, unmapped at 0x18}
 `},
@@ -178,7 +178,7 @@ func TestCallsInLocalsOfFortran(t *testing.T) {
 	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
 		r := started(t, mpi, "calls_f08.f90", true)
 		r.goTo("breakpoint: sendrecv") // over three lines, with keywords
-		r.sees(0, 1, `MPI_Sendrecv = sends 1 × row to rank 0, receives up to 4 × MPI_DOUBLE_PRECISION from rank 0, tag 5, MPI_COMM_WORLD
+		r.sees(0, 1, `MPI_Sendrecv = sends 1 × row (VECTOR: 4 MPI_DOUBLE_PRECISION) to rank 0, receives up to 4 × MPI_DOUBLE_PRECISION from rank 0, tag 5, MPI_COMM_WORLD
   sends = 1 × row at ADDR: {301, 302, 303, 304}
   receives = 4 × MPI_DOUBLE_PRECISION at ADDR (not received yet: the call has not run): {0, 0, 0, 0}
   dest = rank 0

@@ -23,7 +23,7 @@ func TestShowCommands(t *testing.T) {
 4 datatypes made by the program, 1 freed and still in use, 6 predefined
   0x8c000001  VECTOR: 8 MPI_DOUBLE, size 64, extent 568; created after event 0
   0x8c000006  STRUCT: 5 MPI_INT, 7 MPI_CHAR, 2 MPI_DOUBLE, size 43, extent 104; created after event 0
-  0x8c0000aa  CONTIGUOUS "odd": 2 MPI_INT, size 8, extent 12, not committed; created at heat.c:120 in main, after event 17
+  0x8c0000aa  CONTIGUOUS "odd": 2 MPI_INT, size 8, extent 12, not committed; warning: The extent computed from the constructor is 8; MPICH reported 12.; created at heat.c:120 in main, after event 17
   ... 2 more
 2 communicators
   0x44000000  intracommunicator MPI_COMM_WORLD of 4 ranks, this one is rank 2: 0-3
@@ -44,6 +44,12 @@ types[1](STRUCT)[3] is 2 × MPI_DOUBLE: 2 basic elements
 		{"--list 10 --tree column[7]", `
 column(VECTOR)[7] is 1 × MPI_DOUBLE: 1 basic element
   column(VECTOR)[7][0](DOUBLE)  MPI_DOUBLE at offset 560
+`},
+		{"--tree odd", `
+odd(CONTIGUOUS) is CONTIGUOUS "odd": 2 basic elements
+  odd(CONTIGUOUS)[0..1](INT)  MPI_INT at offset 0, 4 bytes apart
+warning: The datatype is not committed; using it in communication is an error.
+warning: The extent computed from the constructor is 8; MPICH reported 12.
 `},
 		{"--layout odd", `
 odd: CONTIGUOUS "odd", 8 bytes of data

@@ -348,7 +348,7 @@ func TestImportErrors(t *testing.T) {
 		MPI, HandleSize, Count int
 		Records                [][]byte
 	}
-	const prefix = "cohort-type-3:"
+	const prefix = "cohort-type-4:"
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(text, prefix)), &whole); err != nil {
 		t.Fatal(err)
 	}

@@ -151,17 +151,17 @@ func objects(t *testing.T) (*handle.Rank, variables, uint64) {
 func TestObjects(t *testing.T) {
 	r, vars, buffer := objects(t)
 	for _, c := range []struct{ line, want string }{
-		{"req", `req: pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
+		{"req", `req: pending MPI_Irecv: receives up to 2 × VECTOR (2 MPI_DOUBLE) from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
 receives 2 × VECTOR at ADDR+0 (not complete yet): {0, 3, 4, 7}
 handle 0x98000010 (Fortran 77)`},
-		{"--buffer req", `req: pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
+		{"--buffer req", `req: pending MPI_Irecv: receives up to 2 × VECTOR (2 MPI_DOUBLE) from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
 receives 2 × VECTOR at ADDR+0 (not complete yet)
   VECTOR{0}(VECTOR)[0][0](DOUBLE)  ADDR+0  0
   VECTOR{0}(VECTOR)[1][0](DOUBLE)  ADDR+24  3
   VECTOR{1}(VECTOR)[0][0](DOUBLE)  ADDR+32  4
   VECTOR{1}(VECTOR)[1][0](DOUBLE)  ADDR+56  7
 handle 0x98000010 (Fortran 77)`},
-		{"done", `done: complete MPI_Isend: sends 3 × MPI_DOUBLE to rank 1, tag 9, intracommunicator of 2 ranks; posted at heat.c:120 in main, after event 11
+		{"done", `done: complete MPI_Isend: sends 3 × MPI_DOUBLE to rank 1, tag 9, intracommunicator of ranks 2,1 in this order, id 00000009; posted at heat.c:120 in main, after event 11
 complete, not waited for yet
 sends 3 × MPI_DOUBLE at ADDR+0: {0, 1, 2}
 handle 0x98000011 (Fortran 77)`},
@@ -169,7 +169,7 @@ handle 0x98000011 (Fortran 77)`},
 inactive, never started, persistent
 sends 1 × MPI_DOUBLE at ADDR+0: 0
 handle 0x98000012 (Fortran 77)`},
-		{"red", `red: pending MPI_Iallreduce: sends and receives 2 × MPI_DOUBLE, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
+		{"red", `red: pending MPI_Iallreduce: sends and receives 2 × MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
 sends in place: what it sends is in the receive buffer
 sends and receives 2 × MPI_DOUBLE at ADDR+0 (not complete yet): {0, 1}
 handle 0x98000013 (Fortran 77)`},
@@ -243,12 +243,12 @@ func TestEverything(t *testing.T) {
 	want := `1 call in progress
   thread 4242  MPI_Waitall: 3 requests; called at heat.c:120 in main, after event 12, 1.5s ago
 4 requests, 2 pending
-  0x98000010  pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
-  0x98000013  pending MPI_Iallreduce: sends and receives 2 × MPI_DOUBLE, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
-  0x98000011  complete MPI_Isend: sends 3 × MPI_DOUBLE to rank 1, tag 9, intracommunicator of 2 ranks; posted at heat.c:120 in main, after event 11
+  0x98000010  pending MPI_Irecv: receives up to 2 × VECTOR (2 MPI_DOUBLE) from any rank, tag 7, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
+  0x98000013  pending MPI_Iallreduce: sends and receives 2 × MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11, 2.5s ago
+  0x98000011  complete MPI_Isend: sends 3 × MPI_DOUBLE to rank 1, tag 9, intracommunicator of ranks 2,1 in this order, id 00000009; posted at heat.c:120 in main, after event 11
   0x98000012  inactive MPI_Send_init: sends 1 × MPI_DOUBLE to MPI_PROC_NULL, tag 9, MPI_COMM_WORLD; posted at heat.c:120 in main, after event 11
 1 active request whose handle the program has freed
-  0x0  complete MPI_Isend: sends 3 × MPI_DOUBLE to rank 1, tag 9, intracommunicator of 2 ranks; posted at heat.c:120 in main, after event 11
+  0x0  complete MPI_Isend: sends 3 × MPI_DOUBLE to rank 1, tag 9, intracommunicator of ranks 2,1 in this order, id 00000009; posted at heat.c:120 in main, after event 11
 1 datatype made by the program, 1 predefined
   0x8c000001  VECTOR: 2 MPI_DOUBLE, size 16, extent 32; created after event 0
 2 communicators
@@ -283,12 +283,12 @@ func TestDescribe(t *testing.T) {
 	}{
 		{
 			"MPI_Request", 0x98000010, false,
-			"pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD",
+			"pending MPI_Irecv: receives up to 2 × VECTOR (2 MPI_DOUBLE) from any rank, tag 7, MPI_COMM_WORLD",
 		},
 		{"const MPI_Request", 0x2c000000, false, "MPI_REQUEST_NULL"},
 		{
 			"Type mpi_request", 77, true,
-			"pending MPI_Irecv: receives up to 2 × VECTOR from any rank, tag 7, MPI_COMM_WORLD",
+			"pending MPI_Irecv: receives up to 2 × VECTOR (2 MPI_DOUBLE) from any rank, tag 7, MPI_COMM_WORLD",
 		},
 		{"MPI_Comm", 0x04000000, false, "MPI_COMM_NULL"},
 		{"struct ompi_group_t *", 0x88000001, false, "group of 3 ranks, this one is rank 1: 0,2-3"},

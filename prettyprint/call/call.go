@@ -21,10 +21,11 @@ type State int
 
 // The states of a call.
 const (
-	Near    State = iota + 1 // the line holds it; whether it has run is not known
-	Ahead                    // it has not run yet
-	Running                  // the rank is in it
-	Pending                  // it has returned, and its request is not complete
+	Near     State = iota + 1 // the line holds it; whether it has run is not known
+	Ahead                     // it has not run yet
+	Running                   // the rank is in it
+	Pending                   // it has returned, and its request is not complete
+	Returned                  // it has returned
 )
 
 // Call is an MPI call with its arguments, as a line of the source holds it or as a thread is in it: its buffers with
@@ -50,6 +51,8 @@ type arguments interface {
 	text(parameter string) string
 	number(parameter string) (int64, error)
 	comm(parameter string) (*handle.Comm, error)
+	// op says what the operation of a reduction is.
+	op() (string, error)
 	// sides are the buffers of the call, whose communicator and root are known.
 	sides(c *Call) []callSide
 	// requests are those that the call completes or starts; nil: none.

@@ -138,7 +138,7 @@ func (c *Call) MatchSide(receives bool, peer int) (datatype.Side, error) {
 			return datatype.Side{}, err
 		}
 		return datatype.Side{
-			Name: p.named(p.Type.Label), Type: p.Type, Count: p.count / max(p.peers, 1), Envelope: c.envelope(receives),
+			Name: p.named(p.Type.Label), Type: p.Type, Count: p.count / max(p.peers, 1), Envelope: c.Envelope(receives),
 		}, nil
 	}
 	what := ""
@@ -164,13 +164,15 @@ func (c *Call) partFor(s *callSide, peer int) (*callPart, error) {
 		len(s.parts))
 }
 
-// envelope is that of the call's send or receive.
-func (c *Call) envelope(receives bool) *datatype.Envelope {
-	e := &datatype.Envelope{Call: c.Name, Self: datatype.NotKnown, Peer: datatype.NotKnown, Tag: datatype.NotKnown}
+// Envelope is that of the call's send or receive.
+func (c *Call) Envelope(receives bool) *datatype.Envelope {
+	e := &datatype.Envelope{
+		Call: c.Name, Self: datatype.NotKnown, Peer: datatype.NotKnown, Tag: datatype.NotKnown, Root: datatype.NotKnown,
+	}
 	if c.comm == nil {
 		return e
 	}
-	e.Comm, e.CommName = c.comm.Record.GlobalID, c.comm.Brief()
+	e.Comm, e.CommName = c.comm.Record.GlobalID, c.comm.Told("")
 	inWorld := func(group []int64, n int64) int64 {
 		if n < 0 || n >= int64(len(group)) || group[n] == handle.OutsideWorld {
 			return datatype.NotKnown
@@ -182,8 +184,16 @@ func (c *Call) envelope(receives bool) *datatype.Envelope {
 	if receives {
 		peer, tags = "source", []string{"recvtag", "tag"}
 	}
-	if !c.fn.Has(peer) {
-		e.Collective = true
+	if !c.fn.Has("dest") && !c.fn.Has("source") {
+		e.Collective = c.fn.Op != mpispec.OpNone
+		if c.root == rootSelf {
+			e.Root = e.Self
+		} else if n, err := c.given.number("root"); err == nil && c.root == rootOther {
+			e.Root = inWorld(c.group(), n)
+		}
+		if op, err := c.given.op(); err == nil && c.fn.Has("op") {
+			e.Op = op
+		}
 		return e
 	}
 	if n, err := c.given.number(peer); err == nil {

@@ -29,6 +29,19 @@ func (s *callSide) what() string {
 	return view.Plural(int64(len(s.parts)), "part") + ", " + datatype.BasicElements(elements)
 }
 
+// told is what with what the type is, which its name in the program does not tell.
+func (s *callSide) told() string {
+	if s.whole() {
+		p := &s.parts[0]
+		return fmt.Sprintf("%s × %s", view.Grouped(p.count), p.Type.Told(p.named(func() string { return "" })))
+	}
+	text := s.what()
+	if len(s.parts) > 0 && !slices.ContainsFunc(s.parts, func(p callPart) bool { return p.Type != s.parts[0].Type }) {
+		text += " of " + s.parts[0].Type.Told("")
+	}
+	return text
+}
+
 func (p *callPart) what() string {
 	return fmt.Sprintf("%s × %s", view.Grouped(p.count), p.named(p.Type.Title))
 }
@@ -58,9 +71,9 @@ func (c *Call) Summary() string {
 		case s.err != nil:
 			text += " " + c.nameOf(s.spec.Address) + " (not evaluated)"
 		case s.receives() && (c.fn.Has("source") || c.fn.Has("message")): // the count is an upper bound
-			text += " up to " + s.what()
+			text += " up to " + s.told()
 		default:
-			text += " " + s.what()
+			text += " " + s.told()
 		}
 		if i == 0 && len(c.sides) == 2 {
 			text, to = text+to, ""
@@ -69,6 +82,11 @@ func (c *Call) Summary() string {
 	}
 	out := strings.Join(sides, ", ") + to + c.peer("source", " from ") + c.peer("target_rank", " at ") + c.tags() +
 		c.rootText()
+	if c.fn.Has("op") {
+		if op, err := c.given.op(); err == nil {
+			out += ", " + op
+		}
+	}
 	if c.comm != nil {
 		out += ", " + c.commText()
 	}
@@ -126,11 +144,13 @@ func (c *Call) rootText() string {
 	}
 }
 
+// commText is which communicator it is, after what the program calls it.
 func (c *Call) commText() string {
-	if t := c.given.text("comm"); word.MatchString(t) {
-		return t
+	written := c.given.text("comm")
+	if !word.MatchString(written) {
+		written = ""
 	}
-	return c.comm.Brief()
+	return c.comm.Told(written)
 }
 
 // Node is the call as a tree: its sides, each opened into the values that the call sees there, and its other arguments.
@@ -241,7 +261,9 @@ func (c *Call) others() []view.Node {
 	}
 	if c.comm != nil {
 		n := c.comm.Node("comm")
-		n.Value = c.commText() + ": " + n.Value
+		if t := c.given.text("comm"); word.MatchString(t) {
+			n.Value = t + ": " + n.Value
+		}
 		out = append(out, n)
 	}
 	return out
@@ -275,14 +297,23 @@ func (c *Call) argument(p mpispec.Param) (view.Node, bool) {
 	return view.Number(p.Name, n), true
 }
 
+// how says how far the call has come.
+func (c *Call) how() string {
+	return map[State]string{
+		Ahead: "is about to be called", Running: "is being called", Near: "is called on this line",
+		Returned: "has returned",
+	}[c.State]
+}
+
 // Text writes the call for the console: what it does, then each side's values, or the requests that it is given.
 func (c *Call) Text(w *strings.Builder, opt view.Options) error {
 	opt = opt.Filled()
-	how := map[State]string{
-		Ahead: "is about to be called", Running: "is being called", Near: "is called on this line",
-	}[c.State]
+	how := c.how()
 	if c.source != "" {
 		how += " at " + c.source
+	}
+	if c.State == Returned {
+		how += ", with the buffers as they are now"
 	}
 	fmt.Fprintf(w, "%s %s: %s\n", c.Name, how, c.line())
 	if len(c.sides) > 0 {

@@ -203,6 +203,17 @@ func (g *recordArguments) comm(string) (*handle.Comm, error) {
 	return c, err
 }
 
+func (g *recordArguments) op() (string, error) {
+	if g.a.Reduction == 0 {
+		return "", fault.Errorf(fault.NotFound, 0, "The operation of the call is not recorded.")
+	}
+	o, err := g.r.ObjectAt(registry.ClassOf(registry.KindOp), g.a.Reduction)
+	if err != nil {
+		return "", err
+	}
+	return o.Told(), nil
+}
+
 func (g *recordArguments) requests() (*requestArray, error) { return g.array, nil } //nolint:unparam // of an interface
 
 func (g *recordArguments) node(parameter string) (view.Node, bool) {
@@ -247,13 +258,12 @@ type ThreadCall struct {
 // maxThreads bounds the records of calls that are read.
 const maxThreads = 1 << 14
 
-// InProgress returns the calls that the threads of the rank are in. source may give the same call in the source text,
-// by its return address; nil: none are known.
-func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
+// callRecords reads the record of each thread.
+func callRecords(r *handle.Rank) ([]abi.Call, error) {
 	if err := r.NotTracked(abi.FeatureCalls, "Calls in progress"); err != nil {
 		return nil, err
 	}
-	var out []ThreadCall
+	var out []abi.Call
 	seen := map[uint64]bool{}
 	for at := r.Header.Calls; at != 0; {
 		if seen[at] || len(seen) > maxThreads {
@@ -266,19 +276,83 @@ func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.C
 		}
 		k := abi.Read[abi.Call](b)
 		at = k.Next
-		if k.Active == 0 {
-			continue
-		}
-		given := &recordArguments{r: r, a: &k.A}
-		if source != nil {
-			given.source = source(k.CallSite, operation(&k.A))
-		}
-		if k.NRequests > 0 {
-			given.array = &requestArray{addr: k.Requests, n: k.NRequests}
-		}
-		out = append(out, ThreadCall{recordCall(r, given, Running), k.Tid, k.CallSite, k.Event, k.SinceNS})
+		out = append(out, k)
 	}
 	return out, nil
+}
+
+// threadCall is the call that a record is of. source is as for InProgress.
+func threadCall(r *handle.Rank, k *abi.Call, state State, source func(uint64, string) *mpicall.Call) ThreadCall {
+	given := &recordArguments{r: r, a: &k.A}
+	if source != nil {
+		given.source = source(k.CallSite, operation(&k.A))
+	}
+	if k.NRequests > 0 {
+		given.array = &requestArray{addr: k.Requests, n: k.NRequests}
+	}
+	return ThreadCall{recordCall(r, given, state), k.Tid, k.CallSite, k.Event, k.SinceNS}
+}
+
+// InProgress returns the calls that the threads of the rank are in. source may give the same call in the source text,
+// by its return address; nil: none are known.
+func InProgress(r *handle.Rank, source func(site uint64, name string) *mpicall.Call) ([]ThreadCall, error) {
+	records, err := callRecords(r)
+	var out []ThreadCall
+	for i := range records {
+		if records[i].Active != 0 {
+			out = append(out, threadCall(r, &records[i], Running, source))
+		}
+	}
+	return out, err
+}
+
+// LastEvent returns the call of a thread that was the rank's last event, with its buffers as they are now. The error
+// says why it is not known. thread is as that of [Resolver].
+func LastEvent(r *handle.Rank, thread int32, source func(site uint64, name string) *mpicall.Call) (*Call, error) {
+	records, err := callRecords(r)
+	if err != nil {
+		return nil, err
+	}
+	events, known := r.Events()
+	if !known {
+		return nil, fault.Errorf(fault.NotFound, 0, "How many calls the rank has completed cannot be read.")
+	}
+	for i := range records {
+		k := &records[i]
+		switch of := thread == 0 || thread == k.Tid; {
+		case of && k.Active != 0:
+			return nil, fault.Errorf(fault.NotFound, 0, "The rank is in a call, whose record has taken the place of that of "+
+				"the call before it; mpipp --call shows it.")
+		// A record of another number is of an older call, or is being written for the next one.
+		case of && events > 0 && k.Event+1 == events:
+			stillThere(r, &k.A, k.Event)
+			t := threadCall(r, k, Returned, source)
+			t.source = r.Line(t.Site)
+			return t.Call, nil
+		}
+	}
+	return nil, fault.Errorf(fault.NotFound, 0, "The rank's last event, %d, is no call of this thread whose arguments are "+
+		"recorded.", events)
+}
+
+// stillThere takes out of an action what the program has freed since, whose record may be another's by now.
+func stillThere(r *handle.Rank, a *abi.Action, event uint64) {
+	same := func(k registry.Kind, rec *uint64, handle uint64) {
+		if h, err := r.Lookup(registry.ClassOf(k), handle, false); err != nil || h.Address != *rec || h.Event > event {
+			*rec = 0
+		}
+	}
+	for _, s := range []*abi.Side{&a.Send, &a.Receive, &a.Target} {
+		same(registry.KindDatatype, &s.Datatype, s.Handle)
+	}
+	same(registry.KindComm, &a.Comm, a.CommHandle)
+	ops, _, _, err := r.Heads(registry.ClassOf(registry.KindOp))
+	if err != nil || !slices.ContainsFunc(ops, func(h registry.Head) bool {
+		return h.Address == a.Reduction && h.Event <= event
+	}) {
+		a.Reduction = 0
+	}
+	a.Object = 0 // of a window or file, which may be gone
 }
 
 // Line is a call in a list.

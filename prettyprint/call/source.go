@@ -388,6 +388,32 @@ func (a *sourceArguments) comm(parameter string) (*handle.Comm, error) {
 	return a.c.Rank.CommAt(head.Address)
 }
 
+func (a *sourceArguments) op() (string, error) {
+	expr, constant, err := a.named("op")
+	if err != nil {
+		return "", err
+	}
+	k := registry.ClassOf(registry.KindOp)
+	if constant != "" {
+		if head, err := a.c.Rank.ByName(k, constant, true); err == nil {
+			return a.c.Rank.ObjectOf(head).Told(), nil
+		}
+	}
+	v, err := a.value(expr)
+	if err != nil {
+		return "", err
+	}
+	head, err := a.c.Handle(k, expr, v)
+	if err != nil {
+		return "", err
+	}
+	told := a.c.Rank.ObjectOf(head).Told()
+	if word.MatchString(expr) && !strings.EqualFold(expr, told) {
+		told = expr + " (" + told + ")"
+	}
+	return told, nil
+}
+
 func (a *sourceArguments) node(parameter string) (view.Node, bool) {
 	switch parameter {
 	case "request", "array_of_requests":
@@ -402,8 +428,17 @@ func (a *sourceArguments) node(parameter string) (view.Node, bool) {
 			return view.Leaf("requests", "not evaluated: "+err.Error()), true
 		}
 		return array.node(a.c.Rank), true
-	case "op", "target_datatype":
+	case "op":
+		op, err := a.op()
+		if err != nil {
+			op = a.text(parameter)
+		}
+		return view.Leaf(parameter, op), op != ""
+	case "target_datatype":
 		expr := a.text(parameter)
+		if p, err := a.datatype(parameter); err == nil {
+			return view.Leaf(parameter, p.Type.Told(expr)), true
+		}
 		return view.Leaf(parameter, expr), expr != ""
 	}
 	return view.Node{}, false

@@ -52,23 +52,87 @@ func (c *command) count(args []string, i int) (int64, error) {
 	return n, err
 }
 
-// buffer shows what TYPE selects at BUFFER.
-func (c *command) buffer(args []string) (n view.Node, err error) {
-	p, err := c.typeArgument(args[0])
+// address evaluates where a buffer is.
+func (c *command) address(expr string) (uint64, error) {
+	if expr == "MPI_BOTTOM" {
+		return 0, nil
+	}
+	v, err := c.Value(expr)
+	if err != nil {
+		return 0, err
+	}
+	return call.AddressOf(expr, v)
+}
+
+// bufferArguments evaluates TYPE BUFFER [COUNT].
+func (c *command) bufferArguments(args []string) (p datatype.Part, addr uint64, count int64, err error) {
+	if p, err = c.typeArgument(args[0]); err != nil {
+		return p, 0, 0, err
+	}
+	if addr, err = c.address(args[1]); err != nil {
+		return p, 0, 0, err
+	}
+	count, err = c.count(args, 2)
+	return p, addr, count, err
+}
+
+// at shows what of MPI holds the byte at an address: in a buffer that is named, or in those that the rank knows.
+func (c *command) at(args []string) (n view.Node, err error) {
+	addr, err := c.address(args[0])
 	if err != nil {
 		return n, err
 	}
-	addr := uint64(0)
-	if args[1] != "MPI_BOTTOM" {
-		v, err := c.Value(args[1])
+	var found []view.Node
+	var problems []error
+	switch len(args) {
+	case 1:
+		found, problems = call.At(c.Rank, c.Resolver, addr)
+	case 2:
+		return n, fault.Errorf(fault.Usage, 0, "mpipp --at takes an address, and after it none or both of a datatype and "+
+			"a buffer; %s alone was given.", args[1])
+	default:
+		p, start, count, err := c.bufferArguments(args[1:])
 		if err != nil {
 			return n, err
 		}
-		if addr, err = call.AddressOf(args[1], v); err != nil {
+		b, err := c.Rank.Buffer(p.Name, start, p.Type, count)
+		if err != nil {
+			return n, err
+		}
+		what := fmt.Sprintf("%s × %s at 0x%x", view.Grouped(count), p.Type.Title(), start)
+		if kids := call.Holding(b, addr, "element"); len(kids) > 0 {
+			found = append(found, view.Group("buffer", what, kids))
+		}
+	}
+	c.printf("0x%x", addr)
+	switch {
+	case len(found) > 0:
+		c.printf("\n")
+	case len(args) > 1:
+		c.printf(" is not in that buffer.\n")
+	default:
+		c.printf(" is in no buffer of a call in progress or of an active request, and in no window.\n")
+	}
+	for _, f := range found {
+		if err := view.ListText(&c.out, titledList(f), c.view.MaxList); err != nil {
 			return n, err
 		}
 	}
-	count, err := c.count(args, 2)
+	for _, p := range problems {
+		c.printf("%s\n", p)
+	}
+	return view.Group(args[0], fmt.Sprintf("0x%x", addr), found), nil
+}
+
+// titledList is a list whose title is its name with its value.
+func titledList(n view.Node) view.Node {
+	n.Value = n.Name + ": " + n.Value
+	return n
+}
+
+// buffer shows what TYPE selects at BUFFER.
+func (c *command) buffer(args []string) (n view.Node, err error) {
+	p, addr, count, err := c.bufferArguments(args)
 	if err != nil {
 		return n, err
 	}

@@ -156,7 +156,7 @@ func (c *command) handleOf(k *registry.Class, expr string, a datatype.Address, v
 	return call.Shown{Node: n, Text: func(w *strings.Builder, _ view.Options) error {
 		fmt.Fprintf(w, "%s is %s at offset %d: %s\n", l.Long(), l.TypeText(), l.Start(),
 			datatype.BasicElements(l.Elements()))
-		return nil
+		return datatype.WriteWarnings(w, t)
 	}}, err
 }
 
@@ -182,7 +182,10 @@ func (c *command) tree(args []string) (view.Node, error) {
 		return n, err
 	}
 	c.printf("%s is %s: %s\n", l.Long(), l.TypeText(), datatype.BasicElements(l.Elements()))
-	return n, l.TreeText(&c.out, c.view.MaxList)
+	if err := l.TreeText(&c.out, c.view.MaxList); err != nil {
+		return n, err
+	}
+	return n, datatype.WriteWarnings(&c.out, p.Type)
 }
 
 func statusAddress(expr string, v backend.Value) (uint64, error) {

@@ -15,6 +15,15 @@ import (
 	"github.com/cohort-debugger/cohort/prettyprint/view"
 )
 
+// last is mpipp --last.
+func (c *command) last([]string) (n view.Node, err error) {
+	k, err := call.LastEvent(c.Rank, c.Resolver.Thread(), c.Resolver.CallAt)
+	if err != nil {
+		return n, err
+	}
+	return k.Node(), k.Text(&c.out, c.view)
+}
+
 // calls is mpipp --call.
 func (c *command) calls([]string) (n view.Node, err error) {
 	all, err := call.OfFrame(c.Rank, c.Resolver)
@@ -45,6 +54,8 @@ type MatchSide struct {
 	Event uint64
 	Call  string
 	Which int
+	// Envelope asks for the envelope of the call alone, which a call that neither sends nor receives has too.
+	Envelope bool
 }
 
 // ExportLine is the console line that asks the side's rank for its type, as text for [datatype.Import]. Of a call that
@@ -63,6 +74,9 @@ func (c *command) export(args []string) (n view.Node, err error) {
 	if err := json.Unmarshal([]byte(args[0]), &s); err != nil {
 		return n, fault.Errorf(fault.Usage, 0, "mpipp --export was given %q: %v.", args[0], err)
 	}
+	if s.Envelope {
+		return n, c.envelope(s)
+	}
 	sides, err := c.sides(s)
 	if err != nil {
 		return n, err
@@ -75,6 +89,23 @@ func (c *command) export(args []string) (n view.Node, err error) {
 		c.printf("%s\n", text)
 	}
 	return view.Leaf("export", fmt.Sprintf("%d characters", c.out.Len())), nil
+}
+
+// envelope writes that of the only call that the frame is about.
+func (c *command) envelope(s MatchSide) error {
+	all, err := call.OfFrame(c.Rank, c.Resolver)
+	if err != nil {
+		return err
+	}
+	if len(all) != 1 {
+		return fault.Errorf(fault.Usage, 0, "The line has %d calls.", len(all))
+	}
+	text, err := json.Marshal(all[0].Envelope(s.Receives))
+	if err != nil {
+		return fmt.Errorf("writing the envelope of a call: %w", err)
+	}
+	c.printf("%s\n", text)
+	return nil
 }
 
 // sides are the types that a side is about: several if it is the call that the frame is about, and waits for several

@@ -22,6 +22,9 @@ var usages = [][2]string{
 	{"REQUEST", "the request: operation, peer, tag, communicator, count, type, since when, where posted"},
 	{"X", "likewise a group, window, file, operation, error handler, info or status"},
 	{"--call", "the MPI call that the rank is in or its line has: its buffers as the call sees them"},
+	{"--last", "the MPI call that returned last: its buffers as they are now"},
+	{"--at ADDRESS", "which element of which buffer the byte there is: of a call, an active request or a window"},
+	{"--at ADDRESS TYPE BUFFER [COUNT]", "which element of that buffer"},
 	{"--tree TYPE", "the expanded type-tree: the address and offset of each basic element"},
 	{"--layout TYPE [COUNT]", "a picture of the memory that COUNT instances select"},
 	{"--svg FILE TYPE [COUNT]", "the same picture as an SVG file"},
@@ -47,6 +50,11 @@ func actions() []action {
 	all := []action{
 		{"", 0, 3, "at most three arguments (put an expression with spaces in quotes)", (*command).plain},
 		{"call", 0, 0, "no argument: it shows the call that the rank is in, or that its line has", (*command).calls},
+		{"last", 0, 0, "no argument: it shows the call that was the rank's last event", (*command).last},
+		{
+			"at", 1, 4, "an address, and after it perhaps a datatype, a buffer and a count",
+			(*command).at,
+		},
 		{"tree", 1, 1, "one datatype, with or without an address behind it", (*command).tree},
 		{"layout", 1, 2, "a datatype and a count", (*command).layout},
 		{"svg", 1, 2, "a datatype and a count", (*command).svg},

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/cohort-debugger/cohort/prettyprint/fault"
-	"github.com/cohort-debugger/cohort/prettyprint/registry"
 )
 
 // Location is a place in an expanded type-tree: what one address names. It is a row of instances of a type, one
@@ -73,7 +72,7 @@ func (l Location) child(k int64) Location {
 		return l
 	}
 	below, at := l.t.copyAt(l.fixed)
-	return Location{l.Long(), l.brief(), below, l.base + at, -1, nil}
+	return Location{abridged(l.Long()), abridged(l.brief()), below, l.base + at, -1, nil}
 }
 
 // Long is the address in the paper's long form: t(STRUCT)[2][5](CHAR).
@@ -292,8 +291,20 @@ func ParseAddress(s string) (exprs []string, addrs []Address) {
 	}
 }
 
-// maxIndices of one address: the deepest type, with the most stages that are of any use.
-const maxIndices = 4 * registry.MaxDepth
+// maxIndices of an address that is typed.
+const maxIndices = 4000
+
+// maxAddress is how many bytes of an address are shown; of a longer one, in a type that is nested deeply, the middle is
+// left out.
+const maxAddress = 1 << 10
+
+func abridged(address string) string {
+	const head, tail = maxAddress / 2, maxAddress / 4
+	if len(address) <= maxAddress {
+		return address
+	}
+	return strings.ToValidUTF8(address[:head], "") + "…" + strings.ToValidUTF8(address[len(address)-tail:], "")
+}
 
 // Part is a datatype and a place in it.
 type Part struct {

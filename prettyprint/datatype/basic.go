@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 )
@@ -116,9 +116,10 @@ func (t *Type) appendValue(dst []byte, basic abi.Basic, b []byte) []byte {
 	case abi.BasicLogical:
 		return appendTruth(dst, ".FALSE.", ".TRUE.", appendInteger(nil, b, true))
 	case abi.BasicWchar:
-		if len(b) == 4 && binary.LittleEndian.Uint32(b) <= unicode.MaxRune {
+		if len(b) == 4 && utf8.ValidRune(rune(binary.LittleEndian.Uint32(b))) {
 			return strconv.AppendQuoteRune(append(dst, 'L'), rune(binary.LittleEndian.Uint32(b)))
 		}
+		return fmt.Appendf(dst, "0x%x", bigInteger(b)) // its number: the bytes of memory are in another order
 	case abi.BasicAddress:
 		dst = appendInteger(dst, b, true)
 		if len(b) == 8 && strings.HasSuffix(t.Name, "AINT") {

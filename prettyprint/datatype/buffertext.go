@@ -94,7 +94,14 @@ func (p *page) name(c *cell, in *Location, e Element) {
 	// Of a row of basic elements the index is that of the instance, which the prefix ends with.
 	c.last, c.end = c.from+max(bytes.LastIndexAny(out[c.from:], "[{"), 0), len(out)
 	c.index = e.Index
-	for _, s := range e.Path {
+	const first, last = 48, 16 // steps that are shown of a type that is nested deeply
+	for i, s := range e.Path {
+		if i >= first && i < len(e.Path)-last {
+			if i == first {
+				out = append(out, "…"...)
+			}
+			continue
+		}
 		out = append(append(append(out, '('), s.Type.Label()...), ')')
 		for _, k := range s.Index {
 			c.last = len(out)

@@ -15,10 +15,13 @@ type Envelope struct {
 	Collective bool   `json:"collective,omitempty"`
 	Comm       uint64 `json:"comm"` // the communicator's id that is the same in all ranks; 0: not known
 	CommName   string `json:"commName,omitempty"`
-	Self       int64  `json:"self"`              // of this rank, in MPI_COMM_WORLD; see Peer
-	Peer       int64  `json:"peer"`              // in MPI_COMM_WORLD, or one of the numbers below
-	Tag        int64  `json:"tag"`               // or anyRank, notKnown
-	Request    string `json:"request,omitempty"` // of several that a call waits for: "request [2] of MPI_Waitall"
+	Self       int64  `json:"self"` // of this rank, in MPI_COMM_WORLD; see Peer
+	Peer       int64  `json:"peer"` // in MPI_COMM_WORLD, or one of the numbers below
+	Tag        int64  `json:"tag"`  // or anyRank, notKnown
+	// Of a collective: the rank that it names as its root, in MPI_COMM_WORLD, or NotKnown; and its operation.
+	Root    int64  `json:"root"`
+	Op      string `json:"op,omitempty"`
+	Request string `json:"request,omitempty"` // of several that a call waits for: "request [2] of MPI_Waitall"
 }
 
 // Name is the call, and which of several requests it made, for people.
@@ -38,35 +41,68 @@ const (
 
 // Apart says, in whole sentences, why the two sides are not those of one message, as far as their envelopes tell.
 func (m *Matching) Apart() []string {
-	s, r := m.Send.Envelope, m.Recv.Envelope
-	if s == nil || r == nil {
+	if m.Send.Envelope == nil || m.Recv.Envelope == nil {
 		return nil
+	}
+	return m.Send.Envelope.Apart(m.Recv.Envelope)
+}
+
+// Apart is [Matching.Apart] for the envelopes of a send and a receive, or of two calls of which one is collective.
+func (e *Envelope) Apart(r *Envelope) []string {
+	if e.Collective || r.Collective {
+		return e.apartAsCollective(r)
 	}
 	var out []string
 	add := func(format string, args ...any) {
 		out = append(out, "This receive does not match this send: "+fmt.Sprintf(format, args...))
 	}
-	if s.Comm != 0 && r.Comm != 0 && s.Comm != r.Comm {
-		add("the send is in the communicator %s, and the receive in %s.", s.CommName, r.CommName)
+	if e.Comm != 0 && r.Comm != 0 && e.Comm != r.Comm {
+		add("the send is in the communicator %s, and the receive in %s.", e.CommName, r.CommName)
 	}
-	if s.Collective != r.Collective || s.Collective && s.Call != r.Call && s.Call != "" && r.Call != "" {
-		add("one is %s, the other %s.", s.Call, r.Call)
-		return out
-	}
-	if s.Peer == NullRank || r.Peer == NullRank {
+	if e.Peer == NullRank || r.Peer == NullRank {
 		add("one of them names MPI_PROC_NULL.")
 		return out
 	}
-	if s.Peer >= 0 && r.Self >= 0 && s.Peer != r.Self {
-		add("it goes to rank %d of MPI_COMM_WORLD, and the receive is in rank %d.", s.Peer, r.Self)
+	if e.Peer >= 0 && r.Self >= 0 && e.Peer != r.Self {
+		add("it goes to rank %d of MPI_COMM_WORLD, and the receive is in rank %d.", e.Peer, r.Self)
 	}
-	if r.Peer >= 0 && s.Self >= 0 && r.Peer != s.Self {
-		add("the receive is from rank %d of MPI_COMM_WORLD, and the send is in rank %d.", r.Peer, s.Self)
+	if r.Peer >= 0 && e.Self >= 0 && r.Peer != e.Self {
+		add("the receive is from rank %d of MPI_COMM_WORLD, and the send is in rank %d.", r.Peer, e.Self)
 	}
-	if s.Tag >= 0 && r.Tag >= 0 && s.Tag != r.Tag {
-		add("its tag is %d, and the receive's %d.", s.Tag, r.Tag)
+	if e.Tag >= 0 && r.Tag >= 0 && e.Tag != r.Tag {
+		add("its tag is %d, and the receive's %d.", e.Tag, r.Tag)
 	}
 	return out
+}
+
+// apartAsCollective says, in whole sentences, why two calls, of which one is collective, are not of one collective.
+func (e *Envelope) apartAsCollective(o *Envelope) (out []string) {
+	add := func(what, one, other string) {
+		out = append(out, fmt.Sprintf("These calls are not of one collective: %s is %s in %s, and %s in %s.", what, one,
+			e.where(), other, o.where()))
+	}
+	if e.Comm != 0 && o.Comm != 0 && e.Comm != o.Comm {
+		add("the communicator", e.CommName, o.CommName)
+	}
+	if e.Collective != o.Collective || e.Call != o.Call && e.Call != "" && o.Call != "" {
+		add("the call", e.Call, o.Call)
+		return out
+	}
+	if e.Root >= 0 && o.Root >= 0 && e.Root != o.Root {
+		add("the root", fmt.Sprintf("rank %d of MPI_COMM_WORLD", e.Root),
+			fmt.Sprintf("rank %d of MPI_COMM_WORLD", o.Root))
+	}
+	if e.Op != "" && o.Op != "" && e.Op != o.Op {
+		add("the operation", e.Op, o.Op)
+	}
+	return out
+}
+
+func (e *Envelope) where() string {
+	if e.Self < 0 {
+		return "another rank"
+	}
+	return fmt.Sprintf("rank %d", e.Self)
 }
 
 // PickMatch chooses, of what a rank sends and what another receives, the two that belong together by their envelopes,

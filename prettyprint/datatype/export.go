@@ -27,7 +27,7 @@ type exported struct {
 }
 
 const (
-	exportPrefix = "cohort-type-3:"
+	exportPrefix = "cohort-type-4:"
 	maxExport    = 32 << 20 // bytes of records
 	importBase   = uint64(1) << 20
 )

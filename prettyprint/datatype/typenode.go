@@ -26,7 +26,26 @@ func (t *Type) Summary() string {
 	} else if !t.Committed() {
 		s += ", not committed"
 	}
+	if d := t.Differences(); len(d) > 0 {
+		s += "; warning: " + d[0]
+	}
 	return s
+}
+
+// Told says what of a type matters in communication; written is how the program calls it, or "".
+func (t *Type) Told(written string) string {
+	told := t.Title()
+	if t.isLeaf() || t.Problem != nil {
+		if written == "" || strings.EqualFold(written, told) {
+			return told
+		}
+		return written + " (" + told + ")"
+	}
+	signature := t.Signature().Text(4)
+	if written == "" || written == told {
+		return told + " (" + signature + ")"
+	}
+	return written + " (" + told + ": " + signature + ")"
 }
 
 // Node is all that is known of the datatype, as a tree: its constructor, its figures, its state.

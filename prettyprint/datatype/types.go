@@ -48,8 +48,8 @@ func (r *Types) DatatypeAt(rec uint64) (*Type, error) {
 	}
 	if len(r.decoding) >= registry.MaxDepth {
 		return nil, fault.Errorf(fault.TooLarge, rec,
-			"The datatype is nested more than %d constructors deep. The registry is damaged, or the type is beyond what "+
-				"Cohort shows.", registry.MaxDepth)
+			"The datatype is nested more than %d constructors deep, which is beyond what Cohort shows.",
+			registry.MaxDepth)
 	}
 	r.decoding[rec] = true
 	defer delete(r.decoding, rec)

@@ -64,7 +64,9 @@ func TestValues(t *testing.T) {
 		{"MPI_BYTE", abi.BasicByte, "4f", "0x4f"},
 		{"MPI_PACKED", abi.BasicPacked, "00", "0x00"},
 		{"MPI_WCHAR", abi.BasicWchar, "e4000000", "L'ä'"},
-		{"MPI_WCHAR", abi.BasicWchar, "ffffffff", "0xffffffff"},
+		{"MPI_WCHAR", abi.BasicWchar, "78563412", "0x12345678"}, // no character: a number
+		{"MPI_WCHAR", abi.BasicWchar, "00d80000", "0xd800"},
+		{"MPI_WCHAR", abi.BasicWchar, "e420", "0x20e4"},
 		{"MPI_AINT", abi.BasicAddress, "00f0ffffff7f0000", "140737488351232 (0x7ffffffff000)"},
 		{"MPI_AINT", abi.BasicAddress, "f8ffffffffffffff", "-8"},
 		{"MPI_COUNT", abi.BasicAddress, "0000000001000000", "4294967296"},

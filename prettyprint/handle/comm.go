@@ -101,6 +101,40 @@ func (c *Comm) Brief() string {
 	return fmt.Sprintf("%s of %s", c.kindText(), view.Plural(int64(c.Size), "rank"))
 }
 
+// Told says which communicator it is, so that two ranks say the same of one, and different things of two; written is
+// how the program calls it, or "".
+func (c *Comm) Told(written string) string {
+	told := c.told(written)
+	if written == "" || strings.EqualFold(written, told) {
+		return told
+	}
+	return written + " (" + told + ")"
+}
+
+func (c *Comm) told(written string) string {
+	const world = 1
+	switch {
+	case c.Record.GlobalID == world:
+		return "MPI_COMM_WORLD"
+	case c.Kind == abi.CommNull:
+		return "MPI_COMM_NULL"
+	case c.Predefined && c.Name != "":
+		return c.Name
+	}
+	s := c.kindText()
+	if c.Name != "" && c.Name != written {
+		s += fmt.Sprintf(" %q", c.Name)
+	}
+	s += " of ranks " + membersText(c.Members)
+	if c.Kind == abi.CommInter {
+		s += " with " + membersText(c.Remote)
+	}
+	if c.Record.GlobalID != 0 {
+		s += fmt.Sprintf(", id %08x", uint32(c.Record.GlobalID))
+	}
+	return s
+}
+
 // Parent returns the communicator from which it was made; nil if it has none, or if that one is not in the registry any
 // more.
 func (c *Comm) Parent() (*Comm, error) {

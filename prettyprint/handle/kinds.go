@@ -271,6 +271,15 @@ func (o *Object) opText() string {
 	return s + ", commutative"
 }
 
+// Told says what an operation is: a predefined one by its name, another with its function.
+func (o *Object) Told() string {
+	s := o.Summary()
+	for _, n := range o.functionNodes(abi.Read[abi.Reduction](o.Raw).Function) {
+		s += ", " + n.Name + " " + n.Value
+	}
+	return s
+}
+
 var handlerKinds = map[abi.FunctionKind]string{
 	abi.FunctionComm: "for communicators", abi.FunctionWindow: "for windows", abi.FunctionFile: "for files",
 	abi.FunctionSession: "for sessions",

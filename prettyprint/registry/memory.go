@@ -25,7 +25,7 @@ const (
 	maxRegistry   = 1 << 30   // bytes of all records read in one snapshot
 	readChunk     = 1 << 20   // a record is allocated as it proves to be mapped
 	maxSlots      = 1 << 26   // handles in one table
-	MaxDepth      = 1000      // constructors within constructors
+	MaxDepth      = 1 << 14   // constructors within constructors
 	memoryPage    = 4096
 	coalesceGap   = 512     // bytes read in vain rather than ask a second time
 	maxBatch      = 1 << 20 // bytes of one read of buffer memory

@@ -109,6 +109,26 @@ func noInterposer(addr uint64, found string) *fault.Error {
 			"libcohort.so. Start it with `cohort debug` or `cohort record`, which preload it.", found)
 }
 
+// Events is how many events the rank has completed; false if that is not known.
+func (r *Registry) Events() (uint64, bool) {
+	if r.Env.Symbol == nil {
+		return 0, false
+	}
+	at, ok := r.Env.Symbol(abi.SymbolControl)
+	if !ok {
+		return 0, false
+	}
+	b, err := r.ReadFull(at, 8, "The address of the control block")
+	if err != nil {
+		return 0, false
+	}
+	b, err = r.ReadFull(Words(b).Addr(0), int64(abi.Size[abi.Control]()), "The control block")
+	if err != nil {
+		return 0, false
+	}
+	return abi.Read[abi.Control](b).Events, true
+}
+
 // MPI tells which library the rank uses.
 func (r *Registry) MPI() abi.MPI { return r.Header.MPI }
 
