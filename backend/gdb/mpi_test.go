@@ -102,6 +102,36 @@ func TestStepFromAStopPointToTheNextLine(t *testing.T) {
 	}
 }
 
+// A step out from a breakpoint in an MPI function leaves the MPI call, in the interposer's function and in MPI's.
+func TestFinishLeavesTheMPICall(t *testing.T) {
+	s := interposed(t)
+	s.breakAt("", backend.SourceBreakpoint{ID: 1, Function: "MPI_Barrier"})
+	after := func(kind backend.ResumeKind, reason backend.Reason) backend.Frame {
+		t.Helper()
+		s.go_(kind)
+		st := s.stop()
+		if st.Reason != reason {
+			t.Fatalf("after %s: %+v", kind, st)
+		}
+		return st.Frames[0]
+	}
+	for _, caller := range []struct {
+		function string
+		line     int
+	}{{"exchange", 5}, {"exchange", 5}, {"main", 13}} { // to the next line, as nobody wants the result
+		if f := after(backend.Continue, backend.ReasonBreakpoint); !f.Internal {
+			t.Fatalf("the interposer is not the first: %+v", f)
+		}
+		after(backend.StepOut, backend.ReasonStopPoint) // which is within the call
+		if f := after(backend.Continue, backend.ReasonBreakpoint); f.Internal || f.User {
+			t.Fatalf("MPI is not the second: %+v", f)
+		}
+		if f := after(backend.StepOut, backend.ReasonStep); f.Function != caller.function || f.Line != caller.line {
+			t.Errorf("after finish it is in %s:%d, not %s:%d", f.Function, f.Line, caller.function, caller.line)
+		}
+	}
+}
+
 func TestStepsStayOutOfTheInterposer(t *testing.T) {
 	s := interposed(t)
 	s.breakAt("user.c", backend.SourceBreakpoint{ID: 1, Line: 4})

@@ -34,8 +34,10 @@ type owner struct {
 	stopPoint string // of the one on cohort_stop_here
 	bps       breakpoints
 
-	plan        *plan // what the present run is for
-	pauseWanted bool  // Interrupt was called since the last stop was published
+	plan        *plan  // what the present run is for
+	atStopPoint bool   // the last stop was at cohort_stop_here
+	hitNumber   string // gdb's number of the breakpoint at which the last stop was; "" none
+	pauseWanted bool   // Interrupt was called since the last stop was published
 	// SIGINTs or SIGSTOPs that were sent and have not been seen. gdb absorbs one that comes as the rank stops for another
 	// reason, so that one may never be.
 	interrupting int

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/backend/base"
 	"github.com/cohort-debugger/cohort/gdbmi"
+	"github.com/cohort-debugger/cohort/internal/modules"
 )
 
 // plan is what the present run is for.
@@ -23,6 +25,10 @@ type plan struct {
 	then *gdbmi.Command
 	// where the user stood: a way out of the interposer that ends on another line was the step; 0: it never is
 	thenLine int
+	// a step out of an MPI call that began at this breakpoint of gdb's: another place of it within the call, MPI's own
+	// function below the interposer's, does not end it; "": every breakpoint does
+	leaves       string
+	leavesThread int
 	// towards the entry, not nil: is told of the stop there, or of the program's end before it
 	entry func(*backend.Stopped, *backend.Exited)
 }
@@ -50,7 +56,8 @@ func (o *owner) Resume(ctx context.Context, req backend.ResumeRequest) error {
 }
 
 // planStep says how to step from the frame that the user sees: while the innermost ones are inside the
-// interposer, they are finished first.
+// interposer, they are finished first. A step out from within an MPI call leaves the call; but at a stop point, where the
+// call only is the place up to which the program has come, it leaves the function that the user sees.
 func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest) error {
 	thread := req.Thread
 	if thread == 0 {
@@ -69,6 +76,11 @@ func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest
 	case req.Kind == backend.Next && req.Instruction:
 		step = gdbmi.Cmd("exec-next-instruction")
 	case req.Kind == backend.StepOut:
+		if call, err := o.callFrames(ctx, thread); err != nil {
+			return err
+		} else if call > 0 && !o.atStopPoint {
+			internal, p.leaves, p.leavesThread = call-1, o.hitNumber, thread
+		}
 		p.command = gdbmi.Cmd("exec-finish").Thread(thread).Frame(internal)
 		return nil
 	case req.Kind != backend.Next:
@@ -85,6 +97,22 @@ func (o *owner) planStep(ctx context.Context, p *plan, req backend.ResumeRequest
 		p.thenLine = line
 	}
 	return nil
+}
+
+// callFrames counts the innermost frames that are an MPI call's: those above the innermost of the user's code, if one of
+// them is MPI's or the interposer's. 0: the thread is in no MPI call.
+func (o *owner) callFrames(ctx context.Context, thread int) (int, error) {
+	frames, err := o.frames(ctx, thread, 0, mostFrames-1, false)
+	if err != nil {
+		return 0, err
+	}
+	user := slices.IndexFunc(frames, func(f backend.Frame) bool { return f.User })
+	if user < 0 || !slices.ContainsFunc(frames[:user], func(f backend.Frame) bool {
+		return f.Internal || modules.OwnerOf(f.Module, o.program) == modules.MPI
+	}) {
+		return 0, nil
+	}
+	return user, nil
 }
 
 // internalFrames counts the innermost frames that belong to the interposer. line is that of the frame that called it.

@@ -52,6 +52,10 @@ func (o *owner) stop(r gdbmi.Record) {
 		}
 		reason = "end-stepping-range" // not the value that the interposer's function has returned
 	}
+	if p := o.plan; p != nil && p.leaves != "" && reason == "breakpoint-hit" && breakpointNumber(f) == p.leaves &&
+		f.OptInt("thread-id", 1) == p.leavesThread && o.leaveOn(ctx, p.leavesThread) {
+		return
+	}
 	s := o.describeStop(ctx, f, reason, interrupted)
 	o.halt(ctx, s)
 }
@@ -68,6 +72,29 @@ func (o *owner) again(ctx context.Context) bool {
 	return true
 }
 
+// leaveOn steps on out of an MPI call; false: the thread is in none.
+func (o *owner) leaveOn(ctx context.Context, thread int) bool {
+	if call, err := o.callFrames(ctx, thread); err != nil || call == 0 {
+		return false
+	}
+	p := &plan{}
+	if err := o.planStep(ctx, p, backend.ResumeRequest{Kind: backend.StepOut, Thread: thread}); err != nil {
+		return false
+	}
+	o.plan = p
+	if !o.again(ctx) {
+		return false
+	}
+	o.bps.hit = nil
+	return true
+}
+
+// breakpointNumber is gdb's number of the breakpoint that was hit, without that of its place.
+func breakpointNumber(f *gdbmi.Fields) string {
+	number, _, _ := strings.Cut(f.OptString("bkptno"), ".")
+	return number
+}
+
 // warn logs what is missing from a stop, unless the backend is being ended: then everything is.
 func (o *owner) warn(text string, err error) {
 	if o.b.Life.Err() == nil {
@@ -79,6 +106,10 @@ func (o *owner) warn(text string, err error) {
 func (o *owner) halt(ctx context.Context, s backend.Stopped) {
 	p := o.plan
 	o.b.State, o.plan, o.pauseWanted = base.Stopped, nil, false
+	o.atStopPoint = s.Reason == backend.ReasonStopPoint
+	if s.Reason != backend.ReasonBreakpoint {
+		o.hitNumber = ""
+	}
 	o.modules.Pid = o.pid
 	var err error
 	if s.Frames, err = o.frames(ctx, s.Thread, 0, stopFrames-1, true); err == nil {
@@ -139,7 +170,8 @@ func (o *owner) describeStop(ctx context.Context, f *gdbmi.Fields, reason string
 }
 
 func (o *owner) describeHit(f *gdbmi.Fields, s *backend.Stopped) {
-	number, _, _ := strings.Cut(f.OptString("bkptno"), ".")
+	number := breakpointNumber(f)
+	o.hitNumber = number
 	switch number {
 	case o.stopPoint:
 		s.Reason = backend.ReasonStopPoint
