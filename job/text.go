@@ -141,17 +141,7 @@ func RecentCalls(rank int, calls []backend.RecentCall) []string {
 	const most = 11
 	var lines []string
 	for _, c := range calls[max(len(calls), most)-most:] {
-		peer, tag := known("peer %d", c.Peer), known("tag %d", c.Tag)
-		switch {
-		case c.Peer == -1:
-			peer = "any source"
-		case c.Peer == -2:
-			peer = "MPI_PROC_NULL"
-		}
-		if c.Tag == -1 {
-			tag = "any tag"
-		}
-		line := fmt.Sprintf("%d:%d %s", rank, c.Event, withArguments(c.Op, peer, tag, known("message of %d", c.Got)))
+		line := fmt.Sprintf("%d:%d %s", rank, c.Event, CallText(c))
 		switch {
 		case c.File != "":
 			line += fmt.Sprintf(" at %s:%d", filepath.Base(c.File), c.Line)
@@ -164,6 +154,21 @@ func RecentCalls(rank int, calls []backend.RecentCall) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// CallText is a call with what it named: "MPI_Recv (any source, tag 2, message of 1)".
+func CallText(c backend.RecentCall) string {
+	peer, tag := known("peer %d", c.Peer), known("tag %d", c.Tag)
+	switch {
+	case c.Peer == -1:
+		peer = "any source"
+	case c.Peer == -2:
+		peer = "MPI_PROC_NULL"
+	}
+	if c.Tag == -1 {
+		tag = "any tag"
+	}
+	return withArguments(c.Op, peer, tag, known("message of %d", c.Got))
 }
 
 func call(op string, source, tag int) string {

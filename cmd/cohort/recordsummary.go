@@ -16,6 +16,8 @@ import (
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/causal"
 	"github.com/cohort-debugger/cohort/internal/prose"
+	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/mpispec"
 	"github.com/cohort-debugger/cohort/pmpi/abi"
 	"github.com/cohort-debugger/cohort/rankset"
 	"github.com/cohort-debugger/cohort/runner"
@@ -221,7 +223,7 @@ func rankEnds(r *runner.RecordResult, onlyBad bool) []string {
 	return lines
 }
 
-// lastText says where a rank ended that did not end well: ", in MPI_Recv at tsp.c:40 (event 1:17)".
+// lastText says where a rank ended that did not end well: ", within MPI_Recv (peer 0, tag 3) at tsp.c:40 (event 1:17)".
 func lastText(rank int, meta recording.RankMeta, control backend.ControlState) string {
 	last := meta.Last
 	switch {
@@ -245,7 +247,38 @@ func lastText(rank int, meta recording.RankMeta, control backend.ControlState) s
 	if last.Within {
 		how = "within"
 	}
-	return fmt.Sprintf(", %s %s%s (event %d:%d)", how, last.Call, where, rank, last.Event)
+	call, posted := last.Call, ""
+	if n := len(control.Recent); n > 0 {
+		call, posted = job.CallText(control.Recent[n-1]), postedText(rank, control.Recent)
+	}
+	return fmt.Sprintf(", %s %s%s (event %d:%d)%s", how, call, where, rank, last.Event, posted)
+}
+
+// postedText names, after a call that waits for requests, the last calls that may have made these. Which of them it
+// waits for is not recorded.
+func postedText(rank int, calls []backend.RecentCall) string {
+	const most = 3
+	last := len(calls) - 1
+	if operation(calls[last]).Function().Completes == mpispec.CompletesNone {
+		return ""
+	}
+	var posted []string
+	for _, c := range slices.Backward(calls[:last]) {
+		op := operation(c)
+		if (op.MakesRequest() || op == mpispec.OpStart || op == mpispec.OpStartall) && len(posted) < most {
+			posted = append(posted, fmt.Sprintf("%d:%d %s", rank, c.Event, job.CallText(c)))
+		}
+	}
+	if len(posted) == 0 {
+		return ""
+	}
+	slices.Reverse(posted)
+	return "; before it " + strings.Join(posted, ", ")
+}
+
+func operation(c backend.RecentCall) mpispec.Op {
+	op, _ := mpispec.ParseOp(strings.TrimPrefix(c.Op, "MPI_")) // OpNone has no traits
+	return op
 }
 
 func endText(end recording.RankEnd, stopped bool) string {
@@ -255,10 +288,13 @@ func endText(end recording.RankEnd, stopped bool) string {
 	case recording.EndExited:
 		return fmt.Sprintf("exited with status %d", end.Code)
 	case recording.EndSignal:
-		return "was ended by " + end.Signal
+		// the signals by which Cohort and the launcher end ranks
+		if !stopped || end.Signal != "SIGKILL" && end.Signal != "SIGTERM" {
+			return "was ended by " + end.Signal
+		}
 	}
 	if stopped {
-		return "was ended with the job"
+		return "was ended by Cohort, with the job"
 	}
 	return "was ended by the launcher, or lost"
 }
