@@ -9,6 +9,7 @@ import (
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // consoleCommand is a command of the console. The table of them is what help, completion, `cohort help debug` and
@@ -18,6 +19,8 @@ type consoleCommand struct {
 	protocol.Command      // Examples: at least its name alone
 	lane             lane // of a line with it
 	needsProcess     bool // refused for core files
+	// waits, if set, tells whether a line with these arguments waits for ranks, which must not hold up pause.
+	waits func(arguments string) bool
 	// run is nil for what a rank's debugger carries out.
 	run func(k *call, line consoleLine) (answer, error)
 	// fits, if set, tells whether the arguments are the command's. If they are not the line is an expression, for it
@@ -36,10 +39,13 @@ type consoleLine struct {
 // answer is what a command says.
 type answer struct {
 	text     string
-	confirms bool // see protocol.ConsoleBody
+	confirms bool        // see protocol.ConsoleBody
+	ranks    rankset.Set // likewise
 }
 
-func confirm(format string, args ...any) answer { return answer{fmt.Sprintf(format, args...), true} }
+func confirm(format string, args ...any) answer {
+	return answer{text: fmt.Sprintf(format, args...), confirms: true}
+}
 
 // consoleCommands is the table, in the order of the help.
 func consoleCommands() []consoleCommand {
@@ -57,20 +63,29 @@ func consoleCommands() []consoleCommand {
 			Examples: []string{"delete 2"},
 		}, run: consoleDelete, fits: isNumber},
 		{Command: row{
-			Name: "continue", Short: "c", Resumes: true,
-			Help: "let the ranks in focus run; a script waits until a rank has stopped and the job is idle",
-		}, run: consoleMove},
-		{Command: row{Name: "next", Short: "n", Resumes: true, Help: "step over a line"}, run: consoleMove},
-		{Command: row{Name: "step", Short: "s", Resumes: true, Help: "step into a call"}, run: consoleMove},
-		{Command: row{Name: "finish", Resumes: true, Help: "run until the function returns"}, run: consoleMove},
+			Name: "continue", Short: "c", Arguments: "[TIME]", Resumes: true,
+			Help:     "let the ranks in focus run; after TIME, if given, those that still run are paused",
+			Examples: []string{"continue", "continue 10s"},
+		}, needsProcess: true, waits: func(time string) bool { return time != "" }, run: consoleMove},
 		{Command: row{
-			Name: "run", Help: "continue to the end of the job, whatever stops on the way but errors",
-		}, needsProcess: true, run: consoleRun},
+			Name: "next", Short: "n", Resumes: true, Help: "step over a line",
+		}, needsProcess: true, run: consoleMove},
 		{Command: row{
-			Name: "wait", AllRanks: true, Help: "wait until no rank runs any more",
+			Name: "step", Short: "s", Resumes: true, Help: "step into a call",
+		}, needsProcess: true, run: consoleMove},
+		{Command: row{
+			Name: "finish", Resumes: true, Help: "run until the function, or the MPI call, returns",
+		}, needsProcess: true, run: consoleMove},
+		{Command: row{
+			Name: "run", Help: "continue to the end of the job, whatever stops on the way but errors and pause",
+		}, lane: laneConsole, needsProcess: true, run: consoleRun},
+		{Command: row{
+			Name: "wait", Arguments: "[TIME]", AllRanks: true,
+			Help:     "wait until no rank runs any more, or TIME (seconds, or 2m) is over; show which rank is in which call",
+			Examples: []string{"wait", "wait 10"},
 		}, lane: laneConsole, run: consoleWait},
 		{Command: row{
-			Name: "pause", AllRanks: true, Help: "stop the ranks in focus",
+			Name: "pause", Resumes: true, Help: "stop the ranks in focus",
 		}, lane: lanePause, needsProcess: true, run: consoleMove},
 		{Command: row{
 			Name: "focus", Arguments: "[SET]", Help: "show or set the ranks that continue, step and pause act on",
@@ -96,7 +111,8 @@ func consoleCommands() []consoleCommand {
 			Examples: []string{"cut 2:17"},
 		}, lane: laneConsole, run: consoleCut},
 		{Command: row{
-			Name: "runto", Arguments: "RANK:EVENT", Help: "replay: run every rank to the causal cut of an event",
+			Name: "runto", Arguments: "RANK:EVENT", Resumes: true,
+			Help:     "replay: run every rank to the causal cut of an event",
 			Examples: []string{"runto 2:17"},
 		}, run: consoleRunTo},
 		{Command: row{
@@ -136,7 +152,6 @@ func consoleCommands() []consoleCommand {
 	}
 	for i := range table {
 		c := &table[i]
-		c.needsProcess = c.needsProcess || c.Resumes
 		if c.Examples == nil {
 			c.Examples = []string{c.Name}
 		}

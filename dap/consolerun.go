@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	godap "github.com/google/go-dap"
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
 	"github.com/cohort-debugger/cohort/job"
+	"github.com/cohort-debugger/cohort/rankset"
 )
 
 // runCommand carries out a line that is one of the console's commands.
@@ -52,52 +54,91 @@ func (k *call) consoleThread(line consoleLine) (int, error) {
 
 // consoleMove is continue, next, step, finish and pause.
 func consoleMove(k *call, line consoleLine) (answer, error) {
+	limit, err := duration(k, line.arguments, false) // only continue takes one
+	if err != nil {
+		return answer{}, err
+	}
 	thread, err := k.consoleThread(line)
 	if err != nil {
 		return answer{}, err
 	}
-	switch k.asked {
-	case "next":
+	_, _, ranks, err := k.acting(thread, false)
+	if err != nil {
+		return answer{}, err
+	}
+	switch {
+	case limit > 0:
+		return k.continueFor(thread, ranks, limit)
+	case k.asked == "next":
 		_, err = step(backend.Next)(k, stepArguments{ThreadId: thread})
-	case "step":
+	case k.asked == "step":
 		_, err = step(backend.StepIn)(k, stepArguments{ThreadId: thread})
-	case "finish":
+	case k.asked == "finish":
 		_, err = step(backend.StepOut)(k, stepArguments{ThreadId: thread})
-	case "pause":
+	case k.asked == "pause":
 		_, err = pause(k, pauseArguments{ThreadId: thread})
 	default:
 		_, err = continueRanks(k, godap.ContinueArguments{ThreadId: thread})
 	}
-	if err != nil {
+	got := confirm("%s: ranks [%s].", k.asked, ranks)
+	if k.asked != "pause" { // whose stops the job waits for before it is idle
+		got.ranks = ranks
+	}
+	return got, err
+}
+
+// continueFor continues ranks, and pauses those that still run when the time is over.
+func (k *call) continueFor(thread int, ranks rankset.Set, limit time.Duration) (answer, error) {
+	if err := k.continueNow(thread); err != nil {
 		return answer{}, err
 	}
-	_, _, ranks, err := k.acting(thread, false)
-	return confirm("%s: ranks [%s].", k.asked, ranks), err
+	got := confirm("%s: ranks [%s].", k.asked, ranks)
+	how, err := k.awaitStops(ranks, limit, true)
+	if err == nil && how == tooLate {
+		k.d.cancelRun()
+		var halted rankset.Set
+		halted, err = k.d.Job.Halt(k.ctx, ranks)
+		got = answer{text: fmt.Sprintf("%v are over: paused ranks [%s].", limit, halted)}
+	}
+	if over, _ := k.d.ended(); over {
+		return k.afterEnd()
+	}
+	if err == nil {
+		err = k.catchUp()
+	}
+	got.ranks = ranks
+	return got, err
+}
+
+// continueNow is the continue of a line that then waits: its stops need not wait for the line's answer.
+func (k *call) continueNow(thread int) error {
+	one := *k
+	one.after = nil
+	_, err := continueRanks(&one, godap.ContinueArguments{ThreadId: thread})
+	for _, f := range slices.Backward(one.after) {
+		f()
+	}
+	return err
 }
 
 // consoleRun continues again and again.
 func consoleRun(k *call, line consoleLine) (answer, error) {
 	d := k.d
-	sub := d.Job.Subscribe(job.WithoutOutput)
-	defer sub.Close()
+	before := d.pausesAsked()
 	for {
 		thread, err := k.consoleThread(line)
 		if err != nil {
 			return answer{}, err
 		}
 		line.frame = 0 // it is stale once its rank has run
-		one := *k
-		_, err = continueRanks(&one, godap.ContinueArguments{ThreadId: thread})
-		for _, f := range slices.Backward(one.after) {
-			f()
-		}
+		err = k.continueNow(thread)
 		if over, _ := d.ended(); over {
 			return k.afterEnd()
 		}
 		if err != nil {
 			return answer{}, err
 		}
-		status, err := k.awaitRanks(sub, someRankIs(job.Stopped))
+		status, err := k.awaitRanks(k.ctx, someRankIs(job.Stopped), func([]job.RankStatus) bool { return false })
 		if err != nil {
 			return answer{}, err
 		}
@@ -108,6 +149,9 @@ func consoleRun(k *call, line consoleLine) (answer, error) {
 			if r.State == job.Stopped && r.Stop.Reason == backend.ReasonSignal {
 				return answer{}, fmt.Errorf("rank %d: %s", r.Rank, r.Text)
 			}
+		}
+		if d.pausesAsked() != before {
+			return answer{text: "The run was paused."}, nil
 		}
 	}
 }
@@ -128,42 +172,16 @@ func someRankIs(s job.RankState) func([]job.RankStatus) bool {
 	}
 }
 
-// awaitRanks waits until the ranks are as wanted and the job is idle; nil: the job has ended first.
-func (k *call) awaitRanks(sub *job.Subscription, wanted func([]job.RankStatus) bool) ([]job.RankStatus, error) {
-	d := k.d
-	for {
-		if _, err := waitIdle(k, struct{}{}); err != nil {
-			if over, _ := d.ended(); over {
-				err = nil
-			}
-			return nil, err
-		}
-		status, err := d.Job.Status()
-		if err != nil || wanted(status) {
-			return status, err
-		}
-		select {
-		case _, ok := <-sub.Events():
-			if !ok {
-				return nil, nil
-			}
-		case <-d.over:
-			return nil, nil
-		case <-k.ctx.Done():
-			return nil, context.Cause(k.ctx)
-		}
+func consoleWait(k *call, line consoleLine) (answer, error) {
+	limit, err := duration(k, line.arguments, true)
+	if err != nil {
+		return answer{}, err
 	}
-}
-
-func consoleWait(k *call, _ consoleLine) (answer, error) {
-	sub := k.d.Job.Subscribe(job.WithoutOutput)
-	defer sub.Close()
-	running := someRankIs(job.Running)
-	status, err := k.awaitRanks(sub, func(ranks []job.RankStatus) bool { return !running(ranks) })
+	how, err := k.awaitStops(rankset.All(k.d.Job.Ranks()), limit, false)
 	switch {
 	case err != nil:
 		return answer{}, err
-	case status == nil:
+	case how == jobEnded:
 		return k.afterEnd()
 	}
 	return consoleRanks(k, consoleLine{})
@@ -303,7 +321,9 @@ func consoleCut(k *call, line consoleLine) (answer, error) {
 
 func consoleRunTo(k *call, line consoleLine) (answer, error) {
 	_, err := runTo(k, protocol.CutArguments{At: line.arguments})
-	return answer{text: "All ranks run to the causal cut of " + line.arguments + "."}, err
+	return answer{
+		text: "All ranks run to the causal cut of " + line.arguments + ".", ranks: rankset.All(k.d.Job.Ranks()),
+	}, err
 }
 
 // breakUsage is said with every mistake in a break command.
@@ -366,12 +386,35 @@ func consoleBreak(k *call, line consoleLine) (answer, error) {
 	case !last.Verified:
 		_, err := d.breakpoints.set(k.ctx, own, bp.Source, before)
 		return answer{}, cmp.Or(err, refuse("the breakpoint cannot be set: %s", last.Message))
-	case last.Message != "":
-		return answer{text: last.Message}, nil
 	default:
+		there, err := k.ranksAt(bp, last)
 		bp.ID, bp.Line = last.ID, max(last.Line, bp.Line)
-		return confirm("%s.", breakpointText(bp)), nil
+		got := confirm("%s.", breakpointText(bp))
+		if last.Message != "" {
+			got = answer{text: last.Message}
+		}
+		if !there.Empty() {
+			got.text += fmt.Sprintf(" Ranks [%s] are there already: continue leaves that place, and they stop when "+
+				"they come to it again.", there)
+			got.confirms = false
+		}
+		return got, err
 	}
+}
+
+// ranksAt are the ranks that have stopped at the place of a breakpoint that is new, such as main at the entry.
+func (k *call) ranksAt(bp job.Breakpoint, at job.BreakpointStatus) (ranks rankset.Set, err error) {
+	status, err := k.d.Job.Status()
+	for _, s := range status {
+		if s.State != job.Stopped || s.Hidden > 0 || len(s.Stop.Frames) == 0 ||
+			!bp.Ranks.Empty() && !bp.Ranks.Contains(s.Rank) {
+			continue
+		}
+		if f := s.Stop.Frames[0]; f.Line > 0 && f.Line == at.Line && f.File == at.Source {
+			ranks = ranks.With(s.Rank)
+		}
+	}
+	return ranks, err
 }
 
 // typedPath is a source's path as somebody types it: relative to the directory of this process, which is the user's if

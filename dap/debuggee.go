@@ -42,6 +42,7 @@ type debuggee struct {
 	overWhy  string
 	stopped  bool // ranks were ended on request, not by themselves
 	steered  *steeredRun
+	pauses   int // how often somebody has asked for one
 }
 
 func newDebuggee(s *Server) *debuggee {
@@ -232,6 +233,12 @@ func (d *debuggee) wasStopped() bool {
 	d.srv.mu.Lock()
 	defer d.srv.mu.Unlock()
 	return d.stopped
+}
+
+func (d *debuggee) pausesAsked() int {
+	d.srv.mu.Lock()
+	defer d.srv.mu.Unlock()
+	return d.pauses
 }
 
 // exitStatus is what the job's end means as one number: that of the lowest rank that did not exit with 0, 128 and the

@@ -58,9 +58,13 @@ func evaluateConsole(k *call, a godap.EvaluateArguments) (any, error) {
 		return godap.EvaluateResponseBody{}, nil
 	}
 	if got, ours, err := k.runCommand(a); ours {
-		return protocol.ConsoleBody{
+		body := protocol.ConsoleBody{
 			EvaluateResponseBody: godap.EvaluateResponseBody{Result: got.text}, Confirms: got.confirms,
-		}, err
+		}
+		if !got.ranks.Empty() {
+			body.Ranks = got.ranks.String()
+		}
+		return body, err
 	}
 	if text, ours, err := k.consoleMatch(line); ours {
 		return godap.EvaluateResponseBody{Result: text}, err

@@ -184,6 +184,9 @@ func pause(k *call, a pauseArguments) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.srv.mu.Lock()
+	d.pauses++
+	d.srv.mu.Unlock()
 	d.cancelRun()
 	k.lockGate()
 	status, err := d.Job.Status()

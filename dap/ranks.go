@@ -6,14 +6,20 @@ import (
 
 	"github.com/cohort-debugger/cohort/backend"
 	"github.com/cohort-debugger/cohort/dap/protocol"
+	"github.com/cohort-debugger/cohort/job"
 	"github.com/cohort-debugger/cohort/rankset"
 )
 
 func ranks(k *call, _ struct{}) (any, error) { return k.ranksBody() }
 
-// ranksBody is all ranks as they stand now.
+// ranksBody is all ranks as they stand now. Those that run are asked where they are.
 func (k *call) ranksBody() (protocol.RanksBody, error) {
 	d := k.d
+	if status, err := d.Job.Status(); err == nil {
+		if running := inState(status, job.Running); !running.Empty() {
+			k.look(running)
+		}
+	}
 	status, err := d.Job.Status()
 	focus, focusErr := d.Job.Focus()
 	idle, idleErr := d.Job.Idle()
@@ -27,14 +33,13 @@ func (k *call) ranksBody() (protocol.RanksBody, error) {
 	return body, nil
 }
 
-func waitIdle(k *call, _ struct{}) (any, error) {
-	if err := k.d.Job.WaitIdle(k.ctx); err != nil {
-		return nil, err
+func inState(status []job.RankStatus, state job.RankState) (ranks rankset.Set) {
+	for _, s := range status {
+		if s.State == state {
+			ranks = ranks.With(s.Rank)
+		}
 	}
-	if err := k.catchUp(); err != nil {
-		return nil, err
-	}
-	return k.ranksBody()
+	return ranks
 }
 
 // catchUp returns when the client has been told all that was in the job's stream when it was called, so that an answer

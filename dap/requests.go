@@ -65,7 +65,10 @@ func evaluated(arguments json.RawMessage) (lane, string) {
 	if decodeArguments("evaluate", arguments, &a) != nil || a.Context != "repl" {
 		return laneRead, "evaluate"
 	}
-	if c, _, ok := findCommand(a.Expression); ok {
+	if c, arguments, ok := findCommand(a.Expression); ok {
+		if c.waits != nil && c.waits(arguments) {
+			return laneConsole, c.Name
+		}
 		return c.lane, c.Name
 	}
 	return laneConsole, "evaluate"

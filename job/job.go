@@ -217,6 +217,18 @@ func (j *Job) Idle() (idle bool, err error) {
 	return idle, err
 }
 
+// Stopping are the ranks whose stop is pending for another reason than a step, which may take as long as it likes.
+func (j *Job) Stopping() (ranks rankset.Set, err error) {
+	err = j.call(func() {
+		for _, r := range j.ranks {
+			if r.pending && !r.stepping {
+				ranks = ranks.With(r.num)
+			}
+		}
+	})
+	return ranks, err
+}
+
 // SetFocus sets the rank set that commands of the front ends act on, and publishes it if it is another one than before.
 func (j *Job) SetFocus(ranks rankset.Set) error {
 	if err := j.checkRanks(ranks); err != nil {

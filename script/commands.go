@@ -1,10 +1,10 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -25,53 +25,30 @@ func (r *runner) command(ctx context.Context, line string) error {
 			break
 		}
 	}
-	before := r.stops
 	answer, err := r.evaluate(ctx, line)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.Resumes:
-		return r.awaitStop(ctx, before)
-	case c.AllRanks && r.ended:
-	case c.AllRanks:
-		body, err := r.settled(ctx)
-		if err != nil {
-			return err
-		}
-		r.show(body)
-	case !answer.Confirms:
+	}
+	if !answer.Confirms && !c.AllRanks {
 		r.printf("%s\n", strings.TrimRight(answer.Result, "\n"))
 	}
-	return nil
-}
-
-// awaitStop waits until at least one rank has stopped, and then until the job is idle, so that a stop that concerns
-// several ranks is complete.
-func (r *runner) awaitStop(ctx context.Context, before int) error {
-	for {
-		for r.stops <= before && !r.ended {
-			select {
-			case m := <-r.events:
-				r.take(m)
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		if r.ended {
-			r.printf("The job has ended.\n")
-			return nil
-		}
-		body, err := r.settled(ctx)
-		if err != nil {
-			return err
-		}
-		// News of an earlier stop may come late: then all of them run.
-		if slices.ContainsFunc(body.Ranks, func(s protocol.RankStatus) bool { return s.State != "running" }) {
-			r.show(body)
-			return nil
-		}
-		before = r.stops
+	var body protocol.RanksBody
+	switch {
+	case c.Resumes:
+		err = r.request(ctx, protocol.RequestWaitIdle, protocol.WaitArguments{Ranks: answer.Ranks}, &body)
+	case c.AllRanks:
+		err = r.request(ctx, protocol.RequestRanks, struct{}{}, &body)
+	default:
+		return nil
 	}
+	switch {
+	case r.ended:
+		r.printf("The job has ended.\n")
+		return nil
+	case err == nil:
+		r.show(body)
+	}
+	return err
 }
 
 func (r *runner) show(body protocol.RanksBody) {
@@ -79,8 +56,8 @@ func (r *runner) show(body protocol.RanksBody) {
 		location := s.State
 		if s.File != "" {
 			location = fmt.Sprintf("%s at %s:%d", s.Function, filepath.Base(s.File), s.Line)
-		} else if s.Function != "" {
-			location = "in " + s.Function
+		} else if in := cmp.Or(s.Function, s.Call); in != "" {
+			location = "in " + in
 		}
 		event := strconv.FormatUint(s.Event, 10)
 		if s.Event == 0 && len(r.o.Launch.Cores) > 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/google/go-dap"
 
@@ -21,10 +22,14 @@ type Options struct {
 	Commands []string
 	Out      io.Writer // output of the ranks, stops and answers
 	Echo     bool      // print each command before it is carried out
+	// KeepGoing carries out the commands after one that was refused, too.
+	KeepGoing bool
+	// Interrupts: while commands are carried out one value is received, which pauses all ranks that run. May be nil.
+	Interrupts <-chan struct{}
 }
 
 // Run starts the job stopped at its entry, carries out the commands in order, and ends the job. It returns nil if every
-// command succeeded.
+// command succeeded. The job has ended and nothing of Run is left when it returns.
 func Run(ctx context.Context, o Options) error {
 	events := make(chan client.Message, 64)
 	done := make(chan struct{})
@@ -36,24 +41,15 @@ func Run(ctx context.Context, o Options) error {
 		case <-done:
 		}
 	})
-	defer func() { cancel(); close(done); r.conn.Close() }()
+	defer func() { close(done); r.conn.Close() }()
+	defer cancel()
 	if err := r.start(ctx); err != nil {
 		return err
 	}
-	var failed error
-	for _, line := range o.Commands {
-		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if o.Echo {
-			r.printf("(cohort) %s\n", line)
-		}
-		if err := r.command(ctx, line); err != nil {
-			failed = fmt.Errorf("the command %q failed: %w", line, err)
-			break
-		}
-	}
+	var group sync.WaitGroup
+	group.Go(func() { r.awaitInterrupt(ctx) })
+	defer func() { cancel(); group.Wait() }()
+	failed := r.commandsInOrder(ctx)
 	err := r.request(ctx, "disconnect", map[string]any{"terminateDebuggee": true}, nil)
 	if failed == nil && !errors.Is(err, client.ErrClosed) { // after a failure it may be gone, which is no second one
 		failed = err
@@ -61,7 +57,53 @@ func Run(ctx context.Context, o Options) error {
 	return failed
 }
 
-// runner is used by one goroutine; only it reads events, so what is printed comes in the order in which it happened.
+func (r *runner) commandsInOrder(ctx context.Context) error {
+	var refused []error
+	for _, line := range r.o.Commands {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if r.o.Echo {
+			r.printf("(cohort) %s\n", line)
+		}
+		err := r.command(ctx, line)
+		if err == nil {
+			continue
+		}
+		refused = append(refused, fmt.Errorf("the command %q failed: %w", line, err))
+		if _, answered := errors.AsType[*client.RequestError](err); !r.o.KeepGoing || !answered {
+			break
+		}
+		r.printf("error: %v\n", err)
+	}
+	if n := len(refused); n > 1 {
+		return fmt.Errorf("%d commands failed; %w", n, refused[0])
+	}
+	return errors.Join(refused...)
+}
+
+// awaitInterrupt pauses the ranks that run when an interrupt comes. What waits for them gets its answer then.
+func (r *runner) awaitInterrupt(ctx context.Context) {
+	select {
+	case <-r.o.Interrupts:
+	case <-ctx.Done():
+		return
+	}
+	var body protocol.RanksBody
+	if r.conn.Request(ctx, protocol.RequestRanks, struct{}{}, &body) != nil {
+		return // the session ends
+	}
+	for _, s := range body.Ranks {
+		if s.State == "running" {
+			args := map[string]any{"threadId": s.ThreadID, "singleThread": true}
+			_ = r.conn.Request(ctx, "pause", args, nil) // a rank that has ended meanwhile need not be paused
+		}
+	}
+}
+
+// runner is used by one goroutine, but for awaitInterrupt; only it reads events, so what is printed comes in the order
+// in which it happened.
 type runner struct {
 	o        Options
 	conn     *client.Client
@@ -69,7 +111,6 @@ type runner struct {
 	commands []protocol.Command // of the console
 	rank     int                // whose frame expressions are evaluated in
 	ended    bool
-	stops    int // stopped events seen
 }
 
 func (r *runner) printf(format string, args ...any) {
@@ -108,7 +149,6 @@ func (r *runner) take(m client.Message) {
 	case m.Type == "closed", m.Event == "terminated":
 		r.ended = true
 	case m.Event == "stopped":
-		r.stops++
 		var b dap.StoppedEventBody
 		if json.Unmarshal(m.Body, &b) == nil && !b.PreserveFocusHint && b.ThreadId > 0 {
 			r.rank, _ = protocol.RankThread(b.ThreadId)
@@ -161,13 +201,5 @@ func (r *runner) start(ctx context.Context) error {
 	if err := r.request(ctx, "configurationDone", struct{}{}, nil); err != nil {
 		return err
 	}
-	_, err := r.settled(ctx)
-	return err
-}
-
-// settled waits until the job is idle and returns its ranks.
-func (r *runner) settled(ctx context.Context) (protocol.RanksBody, error) {
-	var body protocol.RanksBody
-	err := r.request(ctx, protocol.RequestWaitIdle, struct{}{}, &body)
-	return body, err
+	return r.request(ctx, protocol.RequestWaitIdle, protocol.WaitArguments{}, nil)
 }

@@ -33,7 +33,7 @@ The cut is computed from the event graph. A recording in order mode has none yet
 			if err != nil {
 				return usageError("--at: %v", err)
 			}
-			ctx, cancel := withSignals(cmd.Context())
+			ctx, cancel := withSignals(cmd.Context(), nil)
 			defer cancel()
 			_, graph, err := flags.open(ctx, std, args[0])
 			if err != nil {

@@ -38,7 +38,7 @@ a Unix socket is protected by its directory. docs/dap.md has the launch argument
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, cancel := withSignals(cmd.Context())
+			ctx, cancel := withSignals(cmd.Context(), nil)
 			defer cancel()
 			log, err := logger(cmd, std)
 			if err != nil {

@@ -22,7 +22,7 @@ without it, and how to fix that.
 The exit status is 1 if something essential is missing.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := withSignals(cmd.Context())
+			ctx, stop := withSignals(cmd.Context(), nil)
 			defer stop()
 			out, _ := std.Out.(*os.File)
 			report := doctor.Examine(ctx, isTerminal(out))

@@ -99,23 +99,39 @@ func (e *interruptedError) Error() string { return "interrupted by " + unix.Sign
 
 // withSignals gives a context that ends when cohort is asked to end (Ctrl-C, SIGTERM, SIGHUP), with an
 // *interruptedError as its cause. A second signal kills cohort as if it had no handler; its agents notice and end the
-// ranks.
-func withSignals(parent context.Context) (context.Context, context.CancelFunc) {
+// ranks. Somebody who receives from interrupts, which may be nil, gets a Ctrl-C instead, which then ends nothing.
+func withSignals(parent context.Context, interrupts chan<- struct{}) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	done := make(chan struct{})
 	go func() {
-		select {
-		case s := <-signals:
-			signal.Stop(signals)
-			cancel(&interruptedError{signal: s.(syscall.Signal)}) //nolint:errcheck,forcetypeassert // what Notify was given
-		case <-done:
+		for {
+			select {
+			case s := <-signals:
+				if s == syscall.SIGINT && offered(interrupts) {
+					continue
+				}
+				signal.Stop(signals)
+				cancel(&interruptedError{signal: s.(syscall.Signal)}) //nolint:errcheck,forcetypeassert // what Notify was given
+			case <-done:
+			}
+			return
 		}
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		close(done)
 		cancel(nil)
+	}
+}
+
+// offered tells whether somebody was waiting for an interrupt, and has it now.
+func offered(interrupts chan<- struct{}) bool {
+	select {
+	case interrupts <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,7 @@ func TestInterruptADeadlock(t *testing.T) {
 	slow(t)
 	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		w := newWorkplace(t, mpi)
+		place := fmt.Sprintf("deadlock.c:%d", mpitest.Line(t, "deadlock.c", "deadlock: here"))
 		r := w.start("record", "-n", "2", "-o", "r.cohort", "--", mpi.Build(t, "deadlock.c"))
 		r.await("deadlock: rank 0 waits")
 		r.await("deadlock: rank 1 waits")
@@ -95,14 +97,27 @@ func TestInterruptADeadlock(t *testing.T) {
 			!strings.Contains(text, "Interrupted by SIGINT; what had been recorded until then is kept in r.cohort.") {
 			t.Errorf("record has status %d and says:\n%s", status, text)
 		}
+		for rank := range 2 {
+			if want := fmt.Sprintf("[%d] was ended by Cohort, with the job, within MPI_Recv (peer %d, tag 0) at %s",
+				rank, 1-rank, place); !strings.Contains(text, want) {
+				t.Errorf("record does not say %q:\n%s", want, text)
+			}
+		}
 		if text, status := w.run("replay", "r.cohort"); status != 0 ||
 			!strings.Contains(text, "No rank left the recording, which was cut short") {
 			t.Errorf("replay has status %d and says:\n%s", status, text)
 		}
 
-		d := w.start("debug", "--batch", "-n", "2", "-x", "continue", "--", mpi.Build(t, "deadlock.c"))
+		// In a debugged run the first pauses the ranks, and what the script says next is carried out.
+		d := w.start("debug", "--batch", "-n", "2", "-x", "continue", "-x", "bt", "-x", "run", "--",
+			mpi.Build(t, "deadlock.c"))
 		d.await("deadlock: rank 0 waits")
 		d.await("deadlock: rank 1 waits")
+		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		d.await("exchange at " + place)
+		d.await("(cohort) run")
 		if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}

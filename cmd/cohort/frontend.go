@@ -22,6 +22,7 @@ import (
 type frontEnd struct {
 	launch       protocol.LaunchArguments
 	batch, quiet bool
+	keepGoing    bool
 	commands     []string
 }
 
@@ -30,6 +31,8 @@ func (f *frontEnd) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.launch.Gdb, "gdb", "", "`PATH` of gdb")
 	flags.BoolVar(&f.batch, "batch", false, "carry out the -x commands without a terminal, and end")
 	flags.StringArrayVarP(&f.commands, "command", "x", nil, "a `COMMAND` of --batch; may be repeated")
+	flags.BoolVar(&f.keepGoing, "keep-going", false,
+		"with --batch: carry out the commands after one that is refused; the exit status says that one was")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "with --batch: do not print the commands")
 }
 
@@ -49,18 +52,22 @@ func (f *frontEnd) run(cmd *cobra.Command, std streams, title string, commands .
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(cmd.Context())
-	defer cancel()
-	if f.batch {
-		return serve(ctx, log, func(ctx context.Context, conn net.Conn) error {
-			return script.Run(ctx, script.Options{
-				Conn: conn, Launch: f.launch, Commands: commands, Out: std.Out, Echo: !f.quiet,
-			})
+	if !f.batch {
+		ctx, cancel := withSignals(cmd.Context(), nil)
+		defer cancel()
+		// The screen belongs to the interface: the log must not write on it.
+		return serve(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
+			return tui.Run(ctx, tui.Options{Conn: conn, Launch: f.launch, Title: title})
 		})
 	}
-	// The screen belongs to the interface: the log must not write on it.
-	return serve(ctx, slog.New(slog.DiscardHandler), func(ctx context.Context, conn net.Conn) error {
-		return tui.Run(ctx, tui.Options{Conn: conn, Launch: f.launch, Title: title})
+	interrupts := make(chan struct{})
+	ctx, cancel := withSignals(cmd.Context(), interrupts)
+	defer cancel()
+	return serve(ctx, log, func(ctx context.Context, conn net.Conn) error {
+		return script.Run(ctx, script.Options{
+			Conn: conn, Launch: f.launch, Commands: commands, Out: std.Out, Echo: !f.quiet, KeepGoing: f.keepGoing,
+			Interrupts: interrupts,
+		})
 	})
 }
 

@@ -28,7 +28,7 @@ The event graph is needed: a recording in order or racing mode is replayed once 
 		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := to.path(args[0])
-			ctx, cancel := withSignals(cmd.Context())
+			ctx, cancel := withSignals(cmd.Context(), nil)
 			defer cancel()
 			rec, events, err := graph.open(ctx, std, args[0])
 			if err != nil {

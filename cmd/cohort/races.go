@@ -100,7 +100,7 @@ func (f *racesFlags) run(cmd *cobra.Command, std streams, dir string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withSignals(cmd.Context())
+	ctx, cancel := withSignals(cmd.Context(), nil)
 	defer cancel()
 	rec, graph, err := f.open(ctx, std, dir)
 	if err != nil {

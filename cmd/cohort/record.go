@@ -58,7 +58,7 @@ even if a rank is killed, the program aborts, the launcher dies or Ctrl-C ends t
 			if line != nil {
 				o.Progress = func(p runner.RecordProgress) { line.show(progressText(p)) }
 			}
-			ctx, stop := withSignals(cmd.Context())
+			ctx, stop := withSignals(cmd.Context(), nil)
 			defer stop()
 			result, err := runner.Record(ctx, o)
 			flush()

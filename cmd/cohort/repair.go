@@ -27,7 +27,7 @@ A recording in racing mode is refused: what is lost of it may be about any event
 		Args: oneRecording(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := to.path(args[0])
-			ctx, cancel := withSignals(cmd.Context())
+			ctx, cancel := withSignals(cmd.Context(), nil)
 			defer cancel()
 			rec, report, err := rewrite.Repair(args[0], out, recording.CreateOptions{Overwrite: to.force})
 			if err != nil {

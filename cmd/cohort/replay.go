@@ -41,7 +41,7 @@ incomplete recording, ...), 1 if a rank did not get to its end for another reaso
 			}
 			o.Recording, o.Log = args[0], log
 			flush := passOutput(std, &o.Common, label, math.MaxInt32) // however many were recorded
-			ctx, stop := withSignals(cmd.Context())
+			ctx, stop := withSignals(cmd.Context(), nil)
 			defer stop()
 			var bound *causal.Bounding
 			if cmd.Flags().Changed("bound-buffering") {

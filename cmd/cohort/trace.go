@@ -244,7 +244,7 @@ func repackCommand(std streams, how string, do func(context.Context, *recording.
 		if err != nil {
 			return err
 		}
-		ctx, cancel := withSignals(cmd.Context())
+		ctx, cancel := withSignals(cmd.Context(), nil)
 		defer cancel()
 		before := rec.TraceSize()
 		if err := do(ctx, rec); err != nil {

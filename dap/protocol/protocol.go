@@ -66,7 +66,7 @@ type BreakpointExtra struct {
 const (
 	RequestRanks    = "cohort/ranks"    // -> RanksBody
 	RequestSetFocus = "cohort/setFocus" // FocusArguments -> FocusBody
-	RequestWaitIdle = "cohort/waitIdle" // {} -> RanksBody, answered when the job is idle (see docs/dap.md)
+	RequestWaitIdle = "cohort/waitIdle" // WaitArguments -> RanksBody, answered when the job is idle (see docs/dap.md)
 	RequestInput    = "cohort/input"    // InputArguments
 	RequestCut      = "cohort/cut"      // CutArguments -> CutBody: the causal cut of an event of the recording
 	// CutArguments: replay; run every rank to the causal cut of an event, or to an explicit consistent cut
@@ -129,8 +129,8 @@ type Command struct {
 	Arguments string   `json:"arguments,omitempty"` // as in a synopsis
 	Help      string   `json:"help"`
 	Examples  []string `json:"examples,omitempty"`
-	// Resumes: ranks run when it has been answered. A front end that carries out one line after the other waits for a
-	// stop.
+	// Resumes: ranks run, or are about to stop, when it has been answered. A front end that carries out one line after
+	// the other waits for those that ConsoleBody names.
 	Resumes bool `json:"resumes,omitempty"`
 	// AllRanks: what it is for is to see how all ranks are. A front end that shows ranks in its own way does so.
 	AllRanks bool `json:"allRanks,omitempty"`
@@ -146,6 +146,14 @@ type ConsoleBody struct {
 	godap.EvaluateResponseBody
 	// Confirms: the text only confirms that what was asked for has been done.
 	Confirms bool `json:"confirms,omitempty"`
+	// Ranks are those that a command that resumes was about, for WaitArguments.
+	Ranks string `json:"ranks,omitempty"`
+}
+
+// WaitArguments name the ranks, as a rank set, that shall have stopped or ended. Ranks that wait within MPI calls for
+// one that has stopped are not waited for. "": whatever they do, the job shall be idle.
+type WaitArguments struct {
+	Ranks string `json:"ranks,omitempty"`
 }
 
 // CutArguments name an event, "2:17", or a whole cut.

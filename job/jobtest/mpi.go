@@ -34,10 +34,14 @@ func (f *Fake) snapshot() backend.ControlState {
 		return backend.ControlState{}
 	}
 	c := &f.ctl
-	return backend.ControlState{
+	s := backend.ControlState{
 		Present: true, State: c.state, StopReason: c.reason, Events: c.events, Current: c.current,
 		Divergence: c.divergence, Message: c.message,
 	}
+	if c.current != 0 {
+		s.CurrentOp = 1 // whichever it is
+	}
+	return s
 }
 
 func (f *Fake) setState(state abi.State) {
