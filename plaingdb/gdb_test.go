@@ -314,7 +314,8 @@ func TestCalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				at := mpitest.LineOfFile(t, file, "breakpoint: sendrecv")
-				want := `receives up to 2 × particle from any rank, tag 1 and any tag, MPI_COMM_WORLD`
+				const particle = `2 × particle \(STRUCT: MPI_INT, 4 MPI_CHAR, MPI_DOUBLE\)`
+				want := `receives up to ` + particle + ` from any rank, tag 1 and any tag, MPI_COMM_WORLD`
 				if source != "calls.c" {
 					at += 2 // gfortran gives a statement the last of its lines
 					want = `receives up to 4 × MPI_DOUBLE_PRECISION from rank 0, tag 5, MPI_COMM_WORLD`
@@ -335,7 +336,7 @@ func TestCalls(t *testing.T) {
 					has(t, got[7], `^The line has no MPI call .*COHORT_KEEP=0`)
 				}
 				if source == "calls.c" { // of Fortran the outermost frame is that of a main of the compiler's
-					has(t, got[9], `^MPI_Sendrecv is being called `+where+`( in \w+)?: sends 2 × particle to rank 0, `+want)
+					has(t, got[9], `^MPI_Sendrecv is being called `+where+`( in \w+)?: sends `+particle+` to rank 0, `+want)
 				}
 			})
 		})
