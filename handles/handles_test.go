@@ -233,7 +233,7 @@ func (r *rank) refuses(line, text string) {
 }
 
 func TestC(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r := stopped(t, mpi, "handles.c", true)
 		r.says("mpipp column", "kind = VECTOR", "count = 4,", "stride = 10,", `type = "MPI_DOUBLE"`, "size 32, extent 248", "signature: 4 MPI_DOUBLE", `created at handles\.c:14 in main`)
 		r.says("mpipp column matrix", `column\(VECTOR\)\[3\]\[0\]\(DOUBLE\) +0x[0-9a-f]+  30\n`)
@@ -264,7 +264,7 @@ func TestC(t *testing.T) {
 }
 
 func TestCxx(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r := stopped(t, mpi, "handles.cc", true)
 		column := "VECTOR: 4 MPI_DOUBLE, size 32, extent 80"
 		for _, name := range []string{"type", "moved"} { // references
@@ -287,7 +287,7 @@ func TestCxx(t *testing.T) {
 func TestFortran(t *testing.T) {
 	for _, source := range []string{"handles_mpif.f90", "handles_mpi.f90", "handles_f08.f90"} {
 		t.Run(source, func(t *testing.T) {
-			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+			mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 				r := stopped(t, mpi, source, true)
 				kind := ""
 				if source != "handles_f08.f90" {

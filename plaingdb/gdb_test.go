@@ -272,7 +272,7 @@ func TestBacktrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		library, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc})
 		if err != nil {
 			t.Fatal(err)
@@ -308,7 +308,7 @@ func TestCalls(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+			mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 				library, err := pmpi.Build(t.Context(), pmpi.Options{Mpicc: mpi.Mpicc})
 				if err != nil {
 					t.Fatal(err)

@@ -29,7 +29,7 @@ var (
 // TestObjects compares plain gdb with Cohort's own session, for handles of all kinds, in C and Fortran.
 func TestObjects(t *testing.T) {
 	path := script(t)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "afile")
 		shown := []string{

@@ -35,7 +35,7 @@ var untouched = regexp.MustCompile(`^MPIX?_(` + strings.Join([]string{
 // TestEveryFunctionIsAccountedFor: what an MPI exports is wrapped, or needs no wrapper. A function that is neither
 // would go unseen.
 func TestEveryFunctionIsAccountedFor(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		wrapped := exported(t, library(t, mpi))
 		out, err := exec.Command("ldd", mpi.Build(t, "hello.c")).Output()
 		if err != nil {

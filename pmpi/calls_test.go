@@ -15,7 +15,7 @@ func callsProgram(t *testing.T, mpi mpitest.MPI) string {
 
 // TestCallClasses records and replays every class of calls that is covered, with and without yielding.
 func TestCallClasses(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := callsProgram(t, mpi)
 		for _, ranks := range []int{2, 3} {
 			if testing.Short() && ranks > 2 {

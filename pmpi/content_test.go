@@ -12,7 +12,7 @@ import (
 // TestContents: what a full trace says of the content of messages tells equal ones from others, however they are
 // described and sent.
 func TestContents(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		const equal, none = 0, 2 // tags: of pairs of messages with one content, and of single ones
 		j := newJob(t, mpi, 2, abi.ModeFull)
 		j.run(testdata(t, mpi, "contents.c"))
@@ -70,7 +70,7 @@ func TestContents(t *testing.T) {
 
 // TestChunksBeginAnywhere: a chunk may end between an EVENT and the CONTENT that follows it.
 func TestChunksBeginAnywhere(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		const messages, bytes = 10 * 4000, 64 << 10 // of all rounds of selfmessages; a chunk holds so much
 		j := newJob(t, mpi, 1, abi.ModeFull)
 		j.run(testdata(t, mpi, "selfmessages.c"), "4000")

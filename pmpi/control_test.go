@@ -71,7 +71,7 @@ func TestPark(t *testing.T) {
 	// A consistent cut: rank 1 is past a send that rank 2 has received, so rank 1 must give MPI progress while it
 	// stands.
 	cut := []uint64{15, 16, 17}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		ctx, cancel := context.WithTimeout(t.Context(), jobTimeout)
 		defer cancel()
 		j := newJob(t, mpi, ranks, abi.ModeOff)
@@ -110,7 +110,7 @@ func TestPark(t *testing.T) {
 // it stops there.
 func TestKilledRankLeavesAPrefix(t *testing.T) {
 	const ranks, steps = 2, 1000
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeFull} {
 			t.Run(mode.String(), func(t *testing.T) {
 				prog := mpi.BuildFile(t, "testdata/steps.c")
@@ -156,7 +156,7 @@ func TestKilledRankLeavesAPrefix(t *testing.T) {
 // TestDivergence: a program that makes a call more than it did when recorded is stopped there.
 func TestDivergence(t *testing.T) {
 	const ranks = 2
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/steps.c")
 		record := newJob(t, mpi, ranks, abi.ModeOrder)
 		record.start.Flags = abi.FlagYield
@@ -190,7 +190,7 @@ func TestDivergence(t *testing.T) {
 // TestUncoveredCall: a recording names it, and a replay refuses it unless told otherwise.
 func TestUncoveredCall(t *testing.T) {
 	const ranks = 2
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/steps.c")
 		record := newJob(t, mpi, ranks, abi.ModeOrder)
 		record.start.Flags = abi.FlagYield
@@ -245,7 +245,7 @@ func open(t *testing.T, j *job, rank int) *trace.Reader {
 // still write is left.
 func TestFullDisk(t *testing.T) {
 	const size = 700 << 10
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		disk := t.TempDir()
 		mountSmall(t, disk, fmt.Sprint(size))
 		testFullDisk(t, mpi, abi.ModeFull, disk)
@@ -261,7 +261,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestFileSizeLimit: likewise with a limit on the size of files, beyond which the kernel sends SIGXFSZ.
 func TestFileSizeLimit(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for name, mode := range map[string]abi.Mode{
 			"order": abi.ModeOrder, "racing": abi.ModeRacing,
 			"full": abi.ModeFull,

@@ -64,7 +64,7 @@ func recordPerturbed(t *testing.T, mpi mpitest.MPI, ranks int, mode abi.Mode, re
 
 // TestCoverage goes through what no other test program has: see testdata/coverage.c.
 func TestCoverage(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/coverage.c", "-I"+mpitest.Root(t)+"/testprograms", "-Wno-stringop-overflow")
 		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeRacing, abi.ModeFull} {
 			t.Run(mode.String(), func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestFortranCoverage(t *testing.T) {
 		t.Skip("six programs, each recorded and replayed")
 	}
 	const ranks, rounds = 3, 2
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			t.Run(binding, func(t *testing.T) {
 				prog := mpi.BuildFile(t, "testdata/coverage.f90", "-cpp", "-ffree-line-length-none",
@@ -150,7 +150,7 @@ func TestRefused(t *testing.T) {
 		{"grequest", "MPIX_Grequest_start", "mpich"},
 		{"partitioned", "MPI_Psend_init", "mpich"},
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, c := range cases {
 			if c.only != "" && mpi.Name != c.only {
 				continue

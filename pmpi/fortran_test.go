@@ -16,7 +16,7 @@ func TestFortranBindings(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six programs, each recorded and replayed twice")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			prog := mpi.BuildFile(t, "testdata/bindings.f90", "-cpp", "-ffree-line-length-none",
 				"-fallow-argument-mismatch", "-D"+binding)

@@ -11,7 +11,7 @@ import (
 // MPI, and compares it with what it did. Requests and calls in progress are kept where the control block or the
 // environment says so.
 func TestHandles(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/handles.c", abiFlags(t)...)
 		for _, c := range []struct {
 			name  string

@@ -10,7 +10,7 @@ import (
 
 // TestForkedChildIsInert: the trace and the counters are the rank's alone.
 func TestForkedChildIsInert(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		j := newJob(t, mpi, 1, abi.ModeFull)
 		j.cmdEnv = []string{"OMPI_MCA_mpi_warn_on_fork=0"}
 		j.run(mpi.BuildFile(t, "testdata/fork.c"))
@@ -24,7 +24,7 @@ func TestForkedChildIsInert(t *testing.T) {
 
 // TestUncoveredPrograms: programs that use what is not covered are named in the control block and in the trace.
 func TestUncoveredPrograms(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for source, call := range map[string]string{
 			"uncovered.c":       "MPI_Win_allocate_shared",
 			"thread_multiple.c": "MPI_THREAD_MULTIPLE",

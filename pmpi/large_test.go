@@ -25,7 +25,7 @@ func events(t *testing.T, dir string, rank int) []*trace.Event {
 // TestLargeCounts: the calls with large counts that an MPI has are the events of their int forms, and are recorded and
 // replayed like them.
 func TestLargeCounts(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "largecount.c")
 		if mpi.Name != "mpich" {
 			t.Skip("this MPI has no large counts")
@@ -70,7 +70,7 @@ func TestLargeMessage(t *testing.T) {
 		t.Skip("moves 2 GiB")
 	}
 	const bytes = 2049 << 20
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		j := newJob(t, mpi, 1, abi.ModeFull)
 		if out := j.run(testdata(t, mpi, "largecount.c"), "message"); !strings.Contains(out, "2148532224 bytes") {
 			t.Fatalf("the program says %q", out)

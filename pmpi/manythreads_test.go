@@ -11,7 +11,7 @@ import (
 // TestRegistryAmongThreads: several threads make, use and free handles of every kind at once, and again and again the
 // registry is exactly what they hold.
 func TestRegistryAmongThreads(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/manythreads.c", abiFlags(t)...)
 		for _, kept := range []string{"kept", "unkept"} {
 			t.Run(kept, func(t *testing.T) {

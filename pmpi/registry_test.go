@@ -10,7 +10,7 @@ import (
 
 // TestRegistry: the program walks its own registry by the ABI and compares it with what MPI says.
 func TestRegistry(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/registry.c", "-I"+filepath.Join(mpitest.Root(t), "pmpi", "include"))
 		j := newJob(t, mpi, 2, abi.ModeOff)
 		j.start.Flags = abi.FlagYield

@@ -32,7 +32,7 @@ func TestReplayIsTheRecording(t *testing.T) {
 		"recv", "iprobe", "probe", "sendrecv", "waitany", "waitsome", "waitall", "testany",
 		"testsome",
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.Build(t, "wildcard.c")
 		for _, wildcard := range wildcards {
 			if testing.Short() && wildcard != "iprobe" && wildcard != "waitsome" {
@@ -89,7 +89,7 @@ func replay(t *testing.T, record *job, opt decisions.Options) *job {
 // TestProgramsReplay: whole programs, in order mode and from the graph.
 func TestProgramsReplay(t *testing.T) {
 	const ranks = 4
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, p := range []struct {
 			source string
 			args   []string

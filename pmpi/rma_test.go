@@ -47,7 +47,7 @@ func TestOneSided(t *testing.T) {
 // TestOneSidedLarge: what no order decides is covered in a window of any size; what one may decide is refused by name
 // in one above 64 KiB.
 func TestOneSidedLarge(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "rmalarge.c")
 		t.Run("covered", func(t *testing.T) {
 			record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog)
@@ -78,7 +78,7 @@ func TestOneSidedLarge(t *testing.T) {
 
 // TestOneSidedGone: what is looked at of a window may not be there, and the program runs all the same.
 func TestOneSidedGone(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "gone.c")
 		for _, part := range []string{"unmapped", "protected", "null"} {
 			t.Run(part, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestOneSidedInFortran(t *testing.T) {
 	if testing.Short() {
 		t.Skip("six programs, each recorded and replayed")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			t.Run(binding, func(t *testing.T) {
 				prog := mpi.BuildFile(t, "testdata/rma.f90", "-cpp", "-ffree-line-length-none",

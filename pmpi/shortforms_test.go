@@ -16,7 +16,7 @@ import (
 // guess alike.
 func TestShortForms(t *testing.T) {
 	const ranks = 3
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, mode := range []string{"iprobe", "waitsome", "testany", "startall"} {
 			j := newJob(t, mpi, ranks, abi.ModeOrder)
 			j.start.Flags = abi.FlagYield

@@ -13,7 +13,7 @@ import (
 // TestThreadMultiple: a program that asks for MPI_THREAD_MULTIPLE is covered as long as its threads' calls do not
 // overlap, and refused by name, with the place of the call, when they do.
 func TestThreadMultiple(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "atonce.c")
 		t.Run("main thread only", func(t *testing.T) { exact(t, mpi, 2, abi.ModeOrder, 0, prog) })
 		t.Run("racing", func(t *testing.T) { // nothing is recorded, which must not look like nothing to record
@@ -80,7 +80,7 @@ func TestThreadMultiple(t *testing.T) {
 
 // TestThreadSerialized: the calls of threads that take turns are replayed in their order, each by its thread.
 func TestThreadSerialized(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.Build(t, "threads_serialized.c")
 		record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, prog, "turns", "10")
 		turns := 0
@@ -98,7 +98,7 @@ func TestThreadSerialized(t *testing.T) {
 // TestValuesOfAWaitingThread: what a thread is given while another is inside MPI comes into the trace later, but before
 // the thread's own calls.
 func TestValuesOfAWaitingThread(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		record, _ := exact(t, mpi, 2, abi.ModeOrder, 0, testdata(t, mpi, "waiting.c"))
 		if got := values(t, record.traceDir, 0); got["MPI_Wtime of another thread"] != 101 {
 			t.Errorf("recorded: %v", got)
@@ -113,7 +113,7 @@ func TestThreadsOutOfTurn(t *testing.T) {
 		t.Skip("waits for the 10 s after which nothing is taken to move any more")
 	}
 	once := true // it takes its time, and the MPI has no part in it
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		if !once {
 			t.Skip("tested with another MPI")
 		}

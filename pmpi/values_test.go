@@ -70,7 +70,7 @@ func values(t *testing.T, dir string, rank int) map[string]int {
 // TestWtimeReplays: a program whose control flow depends on MPI_Wtime, in a second thread and inside a reduction too,
 // sees the same times again, also from the full trace that the replay wrote.
 func TestWtimeReplays(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "wtime.c")
 		for _, mode := range []abi.Mode{abi.ModeOrder, abi.ModeRacing, abi.ModeFull} {
 			t.Run(mode.String(), func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestWtimeReplays(t *testing.T) {
 }
 
 func TestWtimeReplaysInFortran(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, binding := range []string{"MPIF_H", "USE_MPI", "USE_MPI_F08"} {
 			t.Run(binding, func(t *testing.T) {
 				if testing.Short() && binding != "USE_MPI_F08" {
@@ -139,7 +139,7 @@ func diverges(t *testing.T, record *job, flags abi.Flag, env []string, prog stri
 // TestRecordTime: with the flag, what the C library's clocks and random numbers give the program is recorded and
 // returned; a replay that asks for another, or for one more, or for one less, has diverged, by name.
 func TestRecordTime(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := testdata(t, mpi, "clocks.c")
 		record, again := exact(t, mpi, 2, abi.ModeOrder, abi.FlagRecordTime, prog)
 		want := values(t, record.traceDir, 1)
@@ -204,7 +204,7 @@ func TestRecordTime(t *testing.T) {
 // TestRandomDevice: C++'s std::random_device asks the processor, which nobody sees, so it is recorded itself; also one
 // that reads a device.
 func TestRandomDevice(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, "testdata/randomdevice.cc", "-Wl,--no-as-needed", "-lstdc++", "-DOMPI_SKIP_MPICXX",
 			"-DMPICH_SKIP_MPICXX")
 		record, _ := exact(t, mpi, 1, abi.ModeOrder, abi.FlagRecordTime, prog)
@@ -217,7 +217,7 @@ func TestRandomDevice(t *testing.T) {
 
 // TestValueWithoutMemory: a record for which there is no memory ends the trace before it, and the program continues.
 func TestValueWithoutMemory(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		j := newJob(t, mpi, 1, abi.ModeOrder)
 		j.start.Flags = abi.FlagRecordTime
 		if out := j.run(testdata(t, mpi, "nomemory.c")); !strings.Contains(out, "nomemory: 200000") {

@@ -13,7 +13,7 @@ import (
 func TestWrapped(t *testing.T) {
 	inC := regexp.MustCompile(`^MPI_(T_)?[A-Z]?[a-z]`)
 	inFortran := regexp.MustCompile(`_f(08)?$`)
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		file, err := elf.Open(library(t, mpi))
 		if err != nil {
 			t.Fatal(err)

@@ -66,7 +66,7 @@ func cutTrace(t *testing.T, rec *recording.Recording, rank int, events uint64, w
 // Rank 1 was killed within MPI_Win_create when rank 0 had come out of it already: what rank 0 had of the call, a replay
 // gives it too.
 func TestReplayOfARankThatWasKilledWithinWinCreate(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		r, err := Record(testContext(t), RecordOptions{
 			Common: common(mpi, &out), Ranks: 2, Program: mpi.BuildFile(t, filepath.Join("testdata", "wincreate.c")),

@@ -93,7 +93,7 @@ func replaySteps(t *testing.T, mpi mpitest.MPI, r *RecordResult, env ...string) 
 }
 
 func TestRecordAndReplayOrder(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "tsp.cohort")
 		r, err := Record(testContext(t), RecordOptions{
@@ -161,7 +161,7 @@ func TestKilledRank(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "DIE=1")
 		if r.Status() != 128+9 || r.Problem != nil {
 			t.Errorf("status %d, problem %v", r.Status(), r.Problem)
@@ -184,7 +184,7 @@ func TestKilledRank(t *testing.T) {
 // Ranks that were ended within a call that others had taken a message from: the replay begins that call again, so that
 // the others get to their ends.
 func TestEndedWithinACall(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "r.cohort")
 		r, err := Record(testContext(t), RecordOptions{
@@ -217,7 +217,7 @@ func TestEndedWithinACall(t *testing.T) {
 }
 
 func TestExitStatus(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "STATUS=5")
 		if r.Status() != 5 {
 			t.Errorf("status %d, want 5", r.Status())
@@ -232,7 +232,7 @@ func TestAbort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "ABORT=2")
 		if r.Status() == 0 || r.Problem != nil {
 			t.Errorf("status %d, problem %v", r.Status(), r.Problem)
@@ -248,7 +248,7 @@ func TestDivergence(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi)
 		result, _ := replaySteps(t, mpi, r, "DIVERGE=1")
 		if result.OK() || !result.Diverged() {
@@ -310,7 +310,7 @@ func TestDivergenceBetweenDecisions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi)
 		for _, rank := range []int{2} {
 			result, _ := replaySteps(t, mpi, r, fmt.Sprint("OTHER=", rank))
@@ -334,7 +334,7 @@ func TestIncompleteRecordingIsRefused(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		var out output
 		dir := filepath.Join(t.TempDir(), "uncovered.cohort")
 		r, err := Record(testContext(t),
@@ -366,7 +366,7 @@ func TestInterruptedRecordingIsKept(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		ctx, cancel := context.WithCancelCause(testContext(t))
 		defer cancel(nil)
 		why := errors.New("Ctrl-C")
@@ -515,7 +515,7 @@ func TestRecordTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		prog := mpi.BuildFile(t, filepath.Join("..", "pmpi", "testdata", "clocks.c"),
 			"-I"+filepath.Join(mpitest.Root(t), "testprograms"))
 		var out, again output

@@ -10,7 +10,7 @@ import (
 
 // What a program was given and another run would not be given is named where it is not recorded.
 func TestUnrecordedTimeAndRandomNumbersAreNamed(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		for _, recorded := range []bool{false, true} {
 			var out output
 			r, err := Record(testContext(t), RecordOptions{

@@ -10,7 +10,7 @@ import (
 
 // What the dynamic linker loads into a program is the user's to say, not a recording's.
 func TestAReplayTakesNoLoaderSettingsFromTheRecording(t *testing.T) {
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		r, _ := recordSteps(t, mpi, "LD_PRELOAD=libm.so.6", "LD_BIND_NOW=1", "KEPT=1")
 		p, err := PrepareReplay(testContext(t), ReplayOptions{
 			Common: Common{MPI: mpi.Name}, Recording: r.Recording.Dir, Env: []string{"LD_BIND_NOW=2"},

@@ -16,7 +16,7 @@ func TestBoundedBuffering(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		const messages, limit = 1000, 10
 		ctx, dir, scratch := testContext(t), filepath.Join(t.TempDir(), "flood.cohort"), t.TempDir()
 		j := job{mpi: mpi, program: build(t, mpi, "flood.c"), ranks: 3, args: []string{fmt.Sprint(messages), "1000"}}
@@ -75,7 +75,7 @@ func TestBoundedBufferingOfAKilledRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		ctx, dir := testContext(t), filepath.Join(t.TempDir(), "killed.cohort")
 		j := job{mpi: mpi, program: build(t, mpi, "racing.c"), ranks: 3, args: []string{"block", "20"}}
 		var out outputs

@@ -92,12 +92,12 @@ func build(t *testing.T, mpi mpitest.MPI, name string) string {
 	return mpi.Build(t, name, "-O1")
 }
 
-// TestCallClasses: each class of call, recorded once, replayed five times with the senders slowed in other ways.
+// TestCallClasses: each class of call, recorded once, replayed twice with the senders slowed in other ways.
 func TestCallClasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "callclasses.c")
 		var classes []string
 		for _, class := range allClasses(t, mpi, program) {
@@ -110,7 +110,7 @@ func TestCallClasses(t *testing.T) {
 		}
 		for _, ranks := range []int{2, 4, 7} {
 			t.Run(fmt.Sprintf("%d ranks", ranks), func(t *testing.T) {
-				callClasses(t, job{mpi: mpi, program: program, ranks: ranks, args: classes}, "order", 5)
+				callClasses(t, job{mpi: mpi, program: program, ranks: ranks, args: classes}, "order", 2)
 			})
 		}
 		for _, mode := range modes[1:] {
@@ -220,7 +220,7 @@ func TestCallClassesNotCovered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "callclasses.c")
 		known := allClasses(t, mpi, program)
 		for class, call := range notCovered {

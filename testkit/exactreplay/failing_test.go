@@ -17,7 +17,7 @@ func TestFailingCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "failing.c")
 		for _, mode := range modes {
 			kinds := []string{"cut", "wrong", "wild"}

@@ -17,7 +17,7 @@ func TestOvertaken(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "overtaken.c")
 		for i, call := range []string{"recv", "irecv", "probe", "mprobe", "sendrecv"} {
 			for k, size := range []string{small, "1000000"} {

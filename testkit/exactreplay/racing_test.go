@@ -145,7 +145,7 @@ func TestRacing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "racing.c")
 		const ranks, rounds = 4, 12
 		for seed, scene := range racingScenes {
@@ -166,7 +166,7 @@ func TestRacingManyRanks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts large jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "racing.c")
 		for _, scene := range []string{"relay", "gossip"} {
 			t.Run(scene, func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestRacingRandom(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("RACING_SEEDS")); err == nil {
 		seeds = n
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "randomprog.c")
 		for seed := 1; seed <= seeds; seed++ {
 			t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestRacingData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "racing.c")
 		for _, yield := range []runner.Yield{"on", "off"} {
 			t.Run("yield "+string(yield), func(t *testing.T) {
@@ -283,7 +283,7 @@ func TestRacingKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many jobs")
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "racing.c")
 		for i, scene := range []string{"race", "block", "token", "bcast"} {
 			t.Run(scene, func(t *testing.T) {

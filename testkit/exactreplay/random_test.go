@@ -167,7 +167,7 @@ func TestRandomPrograms(t *testing.T) {
 		soak(t, time.Duration(minutes*float64(time.Minute)))
 		return
 	}
-	mpitest.Each(t, func(t *testing.T, mpi mpitest.MPI) {
+	mpitest.EachParallel(t, func(t *testing.T, mpi mpitest.MPI) {
 		program := build(t, mpi, "randomprog.c")
 		for i, mode := range modes {
 			r := random{seed: uint64(i + 1), phases: phasesUpTo(30), ranks: 3 + i%2, mode: mode}
